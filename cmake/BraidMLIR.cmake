@@ -1,0 +1,69 @@
+# Finds MLIR and defines how our libraries and tools are built against it.
+# Only the dylibs are linked: the static archives beside libMLIR.so would bring every symbol twice.
+set(MLIR_LINK_MLIR_DYLIB ON CACHE BOOL "Link tools and libraries against libMLIR.so")
+find_package(MLIR ${BRAID_LLVM_VERSION} REQUIRED CONFIG
+             HINTS /usr/lib/llvm-${BRAID_LLVM_MAJOR}/lib/cmake/mlir)
+find_package(LLD REQUIRED CONFIG HINTS /usr/lib/llvm-${BRAID_LLVM_MAJOR}/lib/cmake/lld)
+message(STATUS "MLIR ${LLVM_PACKAGE_VERSION}: ${MLIR_DIR}")
+
+set(LLVM_RUNTIME_OUTPUT_INTDIR ${PROJECT_BINARY_DIR}/bin)
+set(LLVM_LIBRARY_OUTPUT_INTDIR ${PROJECT_BINARY_DIR}/lib)
+set(MLIR_BINARY_DIR ${PROJECT_BINARY_DIR})
+list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+find_program(LLVM_EXTERNAL_LIT NAMES lit PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
+set(LLVM_LIT_ARGS "-sv" CACHE STRING "Default options for lit")
+
+separate_arguments(LLVM_DEFINITIONS_LIST NATIVE_COMMAND ${LLVM_DEFINITIONS})
+add_definitions(${LLVM_DEFINITIONS_LIST})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+include(HandleLLVMOptions)
+include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS} ${LLD_INCLUDE_DIRS})
+
+if(BRAID_ENABLE_PCH)
+  file(WRITE ${PROJECT_BINARY_DIR}/pch.cpp "int braidPchAnchor;\n")
+  add_library(BraidPCH OBJECT ${PROJECT_BINARY_DIR}/pch.cpp)
+  llvm_update_compile_flags(BraidPCH)
+  target_precompile_headers(BraidPCH PRIVATE
+    <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/OpImplementation.h>
+    <mlir/IR/PatternMatch.h> <mlir/IR/SymbolTable.h> <mlir/Dialect/Func/IR/FuncOps.h>
+    <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Bytecode/BytecodeOpInterface.h>
+    <mlir/Pass/Pass.h> <llvm/ADT/TypeSwitch.h>)
+endif()
+
+function(braid_compile_settings target)
+  target_link_libraries(${target} PRIVATE braid_warnings)
+  if(BRAID_ENABLE_PCH)
+    target_precompile_headers(${target} REUSE_FROM BraidPCH)
+  endif()
+endfunction()
+
+# braid_add_library(<name> sources... [DEPENDS gen-targets...] [LINK_LIBS PUBLIC libs...])
+function(braid_add_library name)
+  add_mlir_library(${name} ${ARGN} DISABLE_INSTALL PARTIAL_SOURCES_INTENDED)
+  target_link_libraries(${name} PUBLIC MLIR)
+  if(TARGET obj.${name})
+    braid_compile_settings(obj.${name})
+  endif()
+endfunction()
+
+# braid_add_tool(<name> sources... LINK_LIBS libs...)
+function(braid_add_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
+  add_llvm_executable(${name} PARTIAL_SOURCES_INTENDED ${ARG_UNPARSED_ARGUMENTS})
+  llvm_update_compile_flags(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR)
+  braid_compile_settings(${name})
+endfunction()
+
+# braid_add_unittest(<name> sources... LINK_LIBS libs...): a GoogleTest binary over MLIR code.
+function(braid_add_unittest name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  llvm_update_compile_flags(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR GTest::gtest GTest::gtest_main)
+  braid_compile_settings(${name})
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
+  set_property(GLOBAL APPEND PROPERTY BRAID_UNITTESTS ${name})
+endfunction()

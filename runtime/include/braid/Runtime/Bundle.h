@@ -1,0 +1,42 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The .braid file: a ZIP archive whose members are stored uncompressed and 64-byte aligned.
+//   manifest.json     Manifest.h, with the SHA-256 of every other member
+//   program.brpg      FlatBuffers, runtime/program.fbs
+//   module.mlirbc     the nn module (optional)
+//   kernels/<target>-<triple>-<isa>/kernels.so
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_RUNTIME_BUNDLE_H
+#define BRAID_RUNTIME_BUNDLE_H
+
+#include "braid/Runtime/Manifest.h"
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace braid::runtime {
+
+using Bytes = std::vector<std::byte>;
+
+struct Bundle {
+  Manifest manifest;
+  std::map<std::string, Bytes> members; ///< without manifest.json
+
+  const Bytes *find(const std::string &member) const;
+  /// Reads and checks everything: archive structure, manifest, presence and SHA-256 of each member, and the program by the
+  /// FlatBuffers verifier and by verifyProgram (Program.h).
+  static Result<Bundle> read(const std::string &path);
+  static Result<Bundle> parse(const Bytes &archive, const std::string &nameForMessages);
+  Result<Bytes> serialize() const;
+  /// Through a temporary file and a rename: a failed write leaves nothing behind.
+  Status write(const std::string &path) const;
+};
+
+} // namespace braid::runtime
+#endif // BRAID_RUNTIME_BUNDLE_H

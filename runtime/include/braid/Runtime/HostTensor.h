@@ -1,0 +1,52 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// A dense row-major tensor in host memory, and .npy files of it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_RUNTIME_HOSTTENSOR_H
+#define BRAID_RUNTIME_HOSTTENSOR_H
+
+#include "braid/Runtime/Manifest.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace braid::runtime {
+
+struct HostTensor {
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> data; ///< numElements() * byteSize(dtype), row-major
+
+  static HostTensor zeros(DType dtype, std::vector<int64_t> shape);
+  int64_t numElements() const;
+  template <typename T> T *as() { return reinterpret_cast<T *>(data.data()); }
+  template <typename T> const T *as() const { return reinterpret_cast<const T *>(data.data()); }
+};
+
+/// "[2, 3]"
+std::string shapeString(const std::vector<int64_t> &shape);
+
+/// Reads format versions 1 to 3, C order and Fortran order, little endian f2 f4 f8 i1 i4 i8 (and bool as i8).
+Result<HostTensor> readNpy(const std::string &path);
+/// Writes through a temporary file beside `path` and renames it, so that no partial file is left.
+/// bf16 has no NumPy type: written as f4.
+Status writeNpy(const std::string &path, const HostTensor &tensor);
+
+/// Copies a box out of, or into, a larger tensor of the same type; boxes as in Mesh.h.
+HostTensor extractBox(const HostTensor &tensor, const Box &box);
+void insertBox(HostTensor &tensor, const Box &box, const HostTensor &part);
+
+/// Relative L2 distance |a - b| / |b| over floating-point tensors of equal shape (f64 accumulation), and the largest
+/// absolute difference. NaN anywhere, or unequal infinities, gives infinity.
+struct Difference {
+  double relativeL2 = 0, maxAbs = 0;
+};
+Result<Difference> compare(const HostTensor &got, const HostTensor &expected);
+
+} // namespace braid::runtime
+#endif // BRAID_RUNTIME_HOSTTENSOR_H

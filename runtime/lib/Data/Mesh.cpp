@@ -1,0 +1,152 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Mesh.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace braid::runtime {
+
+namespace {
+std::string quoted(const std::string &s) { return "'" + s + "'"; }
+} // namespace
+
+int64_t Mesh::numRanks() const {
+  return std::accumulate(axes.begin(), axes.end(), int64_t(1),
+                         [](int64_t n, const Axis &a) { return n * a.size; });
+}
+
+Status Mesh::verify() const {
+  std::set<std::string> seen;
+  for (const Axis &axis : axes) {
+    if (axis.name.empty())
+      return Status::error("mesh " + quoted(name) + " has an axis without a name");
+    if (axis.size < 1)
+      return Status::error("mesh axis " + quoted(axis.name) + " expects a size of at least 1, got " +
+                           std::to_string(axis.size));
+    if (!seen.insert(axis.name).second)
+      return Status::error("mesh " + quoted(name) + " names axis " + quoted(axis.name) + " twice");
+  }
+  if (order.empty())
+    return {};
+  std::vector<int64_t> sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<int64_t> expected(static_cast<size_t>(numRanks()));
+  std::iota(expected.begin(), expected.end(), 0);
+  if (sorted != expected)
+    return Status::error("mesh " + quoted(name) + " expects 'order' to be a permutation of 0.." +
+                         std::to_string(numRanks() - 1));
+  return {};
+}
+
+Result<int64_t> Mesh::axisSize(const AxisRef &axis) const {
+  for (const Axis &candidate : axes) {
+    if (candidate.name != axis.name)
+      continue;
+    if (axis.size == 0 && axis.pre == 1)
+      return candidate.size;
+    if (axis.pre < 1 || axis.size < 1 || candidate.size % axis.pre != 0 ||
+        (candidate.size / axis.pre) % axis.size != 0)
+      return Status::error("sub-axis (" + std::to_string(axis.pre) + ")" + std::to_string(axis.size) +
+                           " does not divide axis " + quoted(axis.name) + " of size " +
+                           std::to_string(candidate.size));
+    return axis.size;
+  }
+  return Status::error("unknown axis " + quoted(axis.name) + " in mesh " + quoted(name));
+}
+
+Result<int64_t> Mesh::numShards(const std::vector<AxisRef> &refs) const {
+  int64_t product = 1;
+  for (const AxisRef &ref : refs) {
+    Result<int64_t> size = axisSize(ref);
+    if (!size.ok())
+      return size;
+    product *= *size;
+  }
+  return product;
+}
+
+std::vector<int64_t> Mesh::coordinates(int64_t rank) const {
+  int64_t tuple = rank;
+  if (!order.empty())
+    tuple = std::find(order.begin(), order.end(), rank) - order.begin();
+  std::vector<int64_t> result(axes.size());
+  for (size_t i = axes.size(); i-- > 0;) {
+    result[i] = tuple % axes[i].size;
+    tuple /= axes[i].size;
+  }
+  return result;
+}
+
+Result<int64_t> Mesh::groupPosition(int64_t rank, const std::vector<AxisRef> &refs) const {
+  std::vector<int64_t> coords = coordinates(rank);
+  int64_t position = 0;
+  for (const AxisRef &ref : refs) {
+    Result<int64_t> size = axisSize(ref);
+    if (!size.ok())
+      return size;
+    size_t i = 0;
+    while (axes[i].name != ref.name)
+      ++i;
+    int64_t post = axes[i].size / (ref.pre * *size);
+    position = position * *size + (coords[i] / post) % *size;
+  }
+  return position;
+}
+
+Result<std::vector<int64_t>> Mesh::group(int64_t rank, const std::vector<AxisRef> &refs) const {
+  Result<int64_t> count = numShards(refs);
+  if (!count.ok())
+    return count.status();
+  // A member differs from `rank` only in the parts of its coordinates that the axes name.
+  std::vector<int64_t> base = coordinates(rank);
+  std::vector<int64_t> members(static_cast<size_t>(*count));
+  for (int64_t position = 0; position < *count; ++position) {
+    std::vector<int64_t> coords = base;
+    int64_t rest = position;
+    for (size_t r = refs.size(); r-- > 0;) {
+      int64_t size = *axisSize(refs[r]);
+      size_t i = 0;
+      while (axes[i].name != refs[r].name)
+        ++i;
+      int64_t post = axes[i].size / (refs[r].pre * size);
+      int64_t current = (coords[i] / post) % size;
+      coords[i] += (rest % size - current) * post;
+      rest /= size;
+    }
+    int64_t tuple = 0;
+    for (size_t i = 0; i < axes.size(); ++i)
+      tuple = tuple * axes[i].size + coords[i];
+    members[static_cast<size_t>(position)] = order.empty() ? tuple : order[static_cast<size_t>(tuple)];
+  }
+  return members;
+}
+
+Result<Box> localBox(const Mesh &mesh, int64_t rank, const std::vector<int64_t> &globalShape,
+                     const Sharding &sharding) {
+  Box box{std::vector<int64_t>(globalShape.size(), 0), globalShape};
+  if (sharding.dims.empty())
+    return box;
+  if (sharding.dims.size() != globalShape.size())
+    return Status::error("sharding of " + std::to_string(sharding.dims.size()) +
+                         " dimensions on a tensor of rank " + std::to_string(globalShape.size()));
+  for (size_t d = 0; d < globalShape.size(); ++d) {
+    Result<int64_t> shards = mesh.numShards(sharding.dims[d]);
+    if (!shards.ok())
+      return shards.status();
+    if (globalShape[d] % *shards != 0)
+      return Status::error("dimension " + std::to_string(d) + " of size " + std::to_string(globalShape[d]) +
+                           " does not divide into " + std::to_string(*shards) + " shards");
+    Result<int64_t> position = mesh.groupPosition(rank, sharding.dims[d]);
+    if (!position.ok())
+      return position.status();
+    box.sizes[d] = globalShape[d] / *shards;
+    box.offsets[d] = *position * box.sizes[d];
+  }
+  return box;
+}
+
+} // namespace braid::runtime
