@@ -25,6 +25,8 @@ if(BRAID_ENABLE_PCH)
   file(WRITE ${PROJECT_BINARY_DIR}/pch.cpp "int braidPchAnchor;\n")
   add_library(BraidPCH OBJECT ${PROJECT_BINARY_DIR}/pch.cpp)
   llvm_update_compile_flags(BraidPCH)
+  set_target_properties(BraidPCH PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(BraidPCH PRIVATE -fPIC)
   target_precompile_headers(BraidPCH PRIVATE
     <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/OpImplementation.h>
     <mlir/IR/PatternMatch.h> <mlir/IR/SymbolTable.h> <mlir/Dialect/Func/IR/FuncOps.h>
@@ -34,6 +36,9 @@ endif()
 
 function(braid_compile_settings target)
   target_link_libraries(${target} PRIVATE braid_warnings)
+  # Executables share the libraries' precompiled header, so they must agree on -fPIC (CMake would say -fPIE).
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
   if(BRAID_ENABLE_PCH)
     target_precompile_headers(${target} REUSE_FROM BraidPCH)
   endif()

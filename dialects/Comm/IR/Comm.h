@@ -1,0 +1,64 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_DIALECTS_COMM_COMM_H
+#define BRAID_DIALECTS_COMM_COMM_H
+
+#include "dialects/Comm/IR/ShardingRule.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace braid::runtime {
+struct Mesh;
+struct Sharding;
+struct AxisRef;
+} // namespace braid::runtime
+
+namespace braid::comm {
+/// What collectives read and write, so that their order is kept.
+struct ChannelResource : mlir::SideEffects::Resource::Base<ChannelResource> {
+  llvm::StringRef getName() final { return "communication channel"; }
+};
+} // namespace braid::comm
+
+#include "dialects/Comm/IR/CommDialect.h.inc"
+#include "dialects/Comm/IR/CommEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Comm/IR/CommAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Comm/IR/CommTypes.h.inc"
+#include "dialects/Comm/IR/CommInterfaces.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/Comm/IR/CommOps.h.inc"
+
+namespace braid::comm {
+
+/// The same mesh for code without MLIR.
+runtime::Mesh toRuntime(MeshOp mesh);
+runtime::AxisRef toRuntime(AxisAttr axis);
+/// Dimensions only; partial axes have no counterpart there.
+runtime::Sharding toRuntime(ShardingAttr sharding);
+
+/// Number of ranks of a group. The group must have been verified.
+int64_t groupSize(mlir::Operation *from, GroupAttr group);
+/// The mesh that a symbol names; null when there is none.
+MeshOp lookupMesh(mlir::Operation *from, mlir::FlatSymbolRefAttr mesh);
+
+/// S2 and S3 of ShardingAttr for a value of type `type`, reported on `op`; and that every dimension divides.
+mlir::LogicalResult verifySharding(mlir::Operation *op, mlir::Type type, ShardingAttr sharding,
+                                   llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+/// The per-rank type of a value of global type `type`; failure when a dimension does not divide.
+mlir::FailureOr<mlir::RankedTensorType> localType(mlir::Operation *from, mlir::RankedTensorType type,
+                                                  ShardingAttr sharding);
+
+} // namespace braid::comm
+#endif // BRAID_DIALECTS_COMM_COMM_H

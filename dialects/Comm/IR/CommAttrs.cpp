@@ -1,0 +1,264 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "dialects/Comm/IR/Comm.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace braid::comm;
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Comm/IR/CommAttrs.cpp.inc"
+
+void CommDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Comm/IR/CommAttrs.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Axes: `tp` or `tp:(1)2`, in braces `{dp, tp}`.
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+FailureOr<AxisAttr> parseAxis(AsmParser &parser) {
+  std::string name;
+  if (failed(parser.parseKeywordOrString(&name)))
+    return failure();
+  int64_t pre = 1, size = 0;
+  if (succeeded(parser.parseOptionalColon())) {
+    if (parser.parseLParen() || parser.parseInteger(pre) || parser.parseRParen() || parser.parseInteger(size))
+      return failure();
+  }
+  AxisAttr axis = AxisAttr::getChecked([&] { return parser.emitError(parser.getCurrentLocation()); },
+                                       parser.getContext(), name, pre, size);
+  if (!axis)
+    return failure();
+  return axis;
+}
+
+void printAxis(AsmPrinter &printer, AxisAttr axis) {
+  printer.printKeywordOrString(axis.getName());
+  if (!axis.isWhole())
+    printer << ":(" << axis.getPre() << ")" << axis.getSize();
+}
+
+FailureOr<SmallVector<AxisAttr>> parseAxes(AsmParser &parser) {
+  SmallVector<AxisAttr> axes;
+  auto one = [&]() -> ParseResult {
+    FailureOr<AxisAttr> axis = parseAxis(parser);
+    if (failed(axis))
+      return failure();
+    axes.push_back(*axis);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, one))
+    return failure();
+  return axes;
+}
+
+void printAxes(AsmPrinter &printer, ArrayRef<AxisAttr> axes) {
+  printer << "{";
+  llvm::interleaveComma(axes, printer, [&](AxisAttr axis) { printAxis(printer, axis); });
+  printer << "}";
+}
+
+/// True when the two name parts of an axis that share a coordinate.
+bool overlap(AxisAttr a, AxisAttr b) {
+  if (a.getName() != b.getName())
+    return false;
+  if (a.isWhole() || b.isWhole())
+    return true;
+  // Parts of an axis seen as [pre, size, rest] are disjoint when one ends where the other begins, or before.
+  return !(a.getPre() * a.getSize() <= b.getPre() || b.getPre() * b.getSize() <= a.getPre());
+}
+
+LogicalResult verifyDisjoint(function_ref<InFlightDiagnostic()> emitError, ArrayRef<AxisAttr> axes) {
+  for (size_t i = 0; i < axes.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (overlap(axes[i], axes[j]))
+        return emitError() << "expects every axis at most once, got '" << axes[i].getName() << "' twice";
+  return success();
+}
+
+} // namespace
+
+LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t pre,
+                               int64_t size) {
+  if (name.empty())
+    return emitError() << "expects an axis name";
+  if (pre < 1 || size < 0 || (size == 0 && pre != 1))
+    return emitError() << "expects sub-axis sizes of at least 1, got (" << pre << ")" << size;
+  return success();
+}
+
+Attribute AxisAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  FailureOr<AxisAttr> axis = parseAxis(parser);
+  if (failed(axis) || parser.parseGreater())
+    return {};
+  return *axis;
+}
+void AxisAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printAxis(printer, *this);
+  printer << ">";
+}
+
+Attribute DimAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  FailureOr<SmallVector<AxisAttr>> axes = parseAxes(parser);
+  if (failed(axes) || parser.parseGreater())
+    return {};
+  return DimAttr::get(parser.getContext(), *axes);
+}
+void DimAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printAxes(printer, getAxes());
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// Partial: `tp : sum`.
+//===----------------------------------------------------------------------===//
+
+namespace {
+FailureOr<PartialAttr> parsePartial(AsmParser &parser) {
+  FailureOr<AxisAttr> axis = parseAxis(parser);
+  if (failed(axis))
+    return failure();
+  // `tp : sum`; a sub-axis keeps its own colon, which parseAxis has taken.
+  StringRef keyword;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseEqual() || parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<ReduceKind> kind = symbolizeReduceKind(keyword);
+  if (!kind) {
+    parser.emitError(loc) << "expects sum, max or min, got '" << keyword << "'";
+    return failure();
+  }
+  return PartialAttr::get(parser.getContext(), *axis, *kind);
+}
+void printPartial(AsmPrinter &printer, PartialAttr partial) {
+  printAxis(printer, partial.getAxis());
+  printer << " = " << stringifyReduceKind(partial.getKind());
+}
+} // namespace
+
+Attribute PartialAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  FailureOr<PartialAttr> partial = parsePartial(parser);
+  if (failed(partial) || parser.parseGreater())
+    return {};
+  return *partial;
+}
+void PartialAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printPartial(printer, *this);
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// Sharding: `<@mesh, [{tp}, {}], partial = [dp = sum]>`.
+//===----------------------------------------------------------------------===//
+
+LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError, FlatSymbolRefAttr,
+                                   ArrayRef<DimAttr> dims, ArrayRef<PartialAttr> partials) {
+  SmallVector<AxisAttr> axes;
+  for (DimAttr dim : dims)
+    llvm::append_range(axes, dim.getAxes());
+  for (PartialAttr partial : partials)
+    axes.push_back(partial.getAxis());
+  return verifyDisjoint(emitError, axes);
+}
+
+Attribute ShardingAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr mesh;
+  SmallVector<DimAttr> dims;
+  SmallVector<PartialAttr> partials;
+  auto dim = [&]() -> ParseResult {
+    FailureOr<SmallVector<AxisAttr>> axes = parseAxes(parser);
+    if (failed(axes))
+      return failure();
+    dims.push_back(DimAttr::get(parser.getContext(), *axes));
+    return success();
+  };
+  auto partial = [&]() -> ParseResult {
+    FailureOr<PartialAttr> one = parsePartial(parser);
+    if (failed(one))
+      return failure();
+    partials.push_back(*one);
+    return success();
+  };
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, dim))
+    return {};
+  if (succeeded(parser.parseOptionalComma())) {
+    if (parser.parseKeyword("partial") || parser.parseEqual() ||
+        parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, partial))
+      return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return ShardingAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), mesh, dims, partials);
+}
+
+void ShardingAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getMesh() << ", [";
+  llvm::interleaveComma(getDims(), printer, [&](DimAttr dim) { printAxes(printer, dim.getAxes()); });
+  printer << "]";
+  if (!getPartials().empty()) {
+    printer << ", partial = [";
+    llvm::interleaveComma(getPartials(), printer, [&](PartialAttr partial) { printPartial(printer, partial); });
+    printer << "]";
+  }
+  printer << ">";
+}
+
+ShardingAttr ShardingAttr::replicated(FlatSymbolRefAttr mesh, int64_t rank) {
+  SmallVector<DimAttr> dims(rank, DimAttr::get(mesh.getContext(), {}));
+  return get(mesh.getContext(), mesh, dims, {});
+}
+bool ShardingAttr::isReplicated() const {
+  return getPartials().empty() && llvm::all_of(getDims(), [](DimAttr dim) { return dim.getAxes().empty(); });
+}
+ShardingAttr ShardingAttr::withoutPartials() const { return get(getContext(), getMesh(), getDims(), {}); }
+ShardingAttr ShardingAttr::withDim(int64_t dim, ArrayRef<AxisAttr> axes) const {
+  SmallVector<DimAttr> dims(getDims());
+  dims[dim] = DimAttr::get(getContext(), axes);
+  return get(getContext(), getMesh(), dims, getPartials());
+}
+
+//===----------------------------------------------------------------------===//
+// Group: `<@mesh, {tp}>`.
+//===----------------------------------------------------------------------===//
+
+LogicalResult GroupAttr::verify(function_ref<InFlightDiagnostic()> emitError, FlatSymbolRefAttr,
+                                ArrayRef<AxisAttr> axes) {
+  return verifyDisjoint(emitError, axes);
+}
+Attribute GroupAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr mesh;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma())
+    return {};
+  FailureOr<SmallVector<AxisAttr>> axes = parseAxes(parser);
+  if (failed(axes) || parser.parseGreater())
+    return {};
+  return GroupAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), mesh, *axes);
+}
+void GroupAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getMesh() << ", ";
+  printAxes(printer, getAxes());
+  printer << ">";
+}

@@ -1,0 +1,81 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_COMM_COMMATTRS_TD
+#define BRAID_DIALECTS_COMM_COMMATTRS_TD
+
+include "dialects/Comm/IR/CommBase.td"
+
+def Comm_ReduceKind : I32EnumAttr<"ReduceKind", "how partial values are combined", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]> {
+  let cppNamespace = "::braid::comm";
+  let genSpecializedAttr = 0;
+}
+def Comm_ReduceKindAttr : EnumAttr<Comm_Dialect, Comm_ReduceKind, "reduce"> {
+  let assemblyFormat = "$value";
+}
+
+def Comm_AxisAttr : Comm_Attr<"Axis", "axis"> {
+  let summary = "a mesh axis, or part of one";
+  let description = [{
+    `tp` is a whole axis. `tp:(1)2` is a sub-axis: an axis of size n seen as `[pre, size, n / (pre * size)]`, of which
+    the middle one is meant. A whole axis has `size` 0.
+  }];
+  let parameters = (ins StringRefParameter<"axis name">:$name, "int64_t":$pre, "int64_t":$size);
+  let builders = [AttrBuilder<(ins "::llvm::StringRef":$name), [{ return $_get($_ctxt, name, 1, 0); }]>];
+  let extraClassDeclaration = [{
+    bool isWhole() const { return getSize() == 0; }
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Comm_DimAttr : Comm_Attr<"Dim", "dim"> {
+  let summary = "the axes that a dimension is sharded over, major first";
+  let parameters = (ins OptionalArrayRefParameter<"::braid::comm::AxisAttr">:$axes);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Comm_PartialAttr : Comm_Attr<"Partial", "partial"> {
+  let summary = "an axis over which a value is not reduced yet, and how it will be";
+  let parameters = (ins "::braid::comm::AxisAttr":$axis, "::braid::comm::ReduceKind":$kind);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Comm_ShardingAttr : Comm_Attr<"Sharding", "sharding"> {
+  let summary = "which part of a value a rank holds";
+  let description = [{
+    `#comm.sharding<@mesh, [{tp}, {} ], partial = [dp = sum]>`: one brace per dimension names the axes that cut it, major
+    first; axes in `partial` hold unreduced addends; over all other axes the value is replicated.
+
+    Constraints:
+    - (S1) an axis occurs at most once (sub-axes of one axis must not overlap);
+    - (S2) the number of dimensions equals the rank of the value;
+    - (S3) every axis is one of the mesh's, and a sub-axis divides it.
+    S1 is checked when the attribute is built, S2 and S3 where it is used.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh, OptionalArrayRefParameter<"::braid::comm::DimAttr">:$dims,
+                        OptionalArrayRefParameter<"::braid::comm::PartialAttr">:$partials);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Nothing cut, nothing partial.
+    static ShardingAttr replicated(::mlir::FlatSymbolRefAttr mesh, int64_t rank);
+    bool isReplicated() const;
+    bool isPartial() const { return !getPartials().empty(); }
+    /// The same dimensions without partial axes.
+    ShardingAttr withoutPartials() const;
+    ShardingAttr withDim(int64_t dim, ::llvm::ArrayRef<AxisAttr> axes) const;
+  }];
+}
+
+def Comm_GroupAttr : Comm_Attr<"Group", "group"> {
+  let summary = "the ranks that differ only along these axes";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh, OptionalArrayRefParameter<"::braid::comm::AxisAttr">:$axes);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+#endif

@@ -1,0 +1,50 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_COMM_COMMBASE_TD
+#define BRAID_DIALECTS_COMM_COMMBASE_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+
+def Comm_Dialect : Dialect {
+  let name = "comm";
+  let cppNamespace = "::braid::comm";
+  let summary = "Meshes, shardings and collectives with value semantics";
+  let description = [{
+    What a rank of a distributed program says to the others. Types are per-rank; collectives name mesh axes rather
+    than rank lists, so one program serves every rank.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+
+    /// Discardable attribute on function arguments and results: their #comm.sharding.
+    static constexpr ::llvm::StringLiteral kShardingAttrName = "comm.sharding";
+    /// Discardable attribute on operations: one #comm.sharding per result.
+    static constexpr ::llvm::StringLiteral kShardingsAttrName = "comm.shardings";
+    /// Discardable attribute on entry arguments and results after partitioning: the unpartitioned type.
+    static constexpr ::llvm::StringLiteral kGlobalTypeAttrName = "comm.global_type";
+  }];
+}
+
+class Comm_Op<string mnemonic, list<Trait> traits = []> : Op<Comm_Dialect, mnemonic, traits>;
+class Comm_Type<string name, string m, list<Trait> traits = []> : TypeDef<Comm_Dialect, name, traits> {
+  let mnemonic = m;
+}
+class Comm_Attr<string name, string m, list<Trait> traits = []> : AttrDef<Comm_Dialect, name, traits> {
+  let mnemonic = m;
+}
+
+/// The communication resource: keeps upstream passes from dropping, merging or reordering collectives.
+def Comm_Channel : Resource<"::braid::comm::ChannelResource">;
+
+#endif

@@ -1,0 +1,46 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_COMM_COMMINTERFACES_TD
+#define BRAID_DIALECTS_COMM_COMMINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def Comm_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
+  let cppNamespace = "::braid::comm";
+  let description = [{
+    How an operation may be cut: its dimensions as factors of an index expression, as in einsum notation. Propagation
+    and partitioning know operations only through this interface (ShardingRule.h).
+  }];
+  let methods = [
+    InterfaceMethod<"The factors of this operation.", "::braid::comm::ShardingRule", "getShardingRule">,
+    InterfaceMethod<[{
+      Builds this operation on per-rank operands: `operands` are sharded as the rule's factors over `axes` demand, results
+      are to have `resultTypes`. The default clones the operation; operations whose meaning depends on global extents, or
+      that add a replicated term to a partial sum, override it. `partialOver` names the axes of reduction factors that the
+      results are left partial over. Returns one value per result; a value returned for a partial result must be the rank's addend.
+      `finish`, when set by the operation, is called with the reduced values once the reduction has been inserted.
+    }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildLocal",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands, "::mlir::TypeRange":$resultTypes,
+           "bool":$partial, "::braid::comm::FinishFn &":$finish), "",
+      [{ return ::braid::comm::cloneWithTypes($_op.getOperation(), builder, operands, resultTypes); }]>
+  ];
+}
+
+def Comm_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
+  let cppNamespace = "::braid::comm";
+  let description = [{ A collective operation: values in, values out, over a group of ranks. }];
+  let methods = [
+    InterfaceMethod<"The group it runs over.", "::braid::comm::GroupAttr", "getGroup">,
+    InterfaceMethod<"Values it takes.", "::mlir::OperandRange", "getInputs">,
+    InterfaceMethod<"Values it gives.", "::mlir::ResultRange", "getOutputs">,
+    InterfaceMethod<"What the values mean in the model, empty when unknown.", "::llvm::StringRef", "getRoleName",
+                    (ins), "", "return $_op.getRole().value_or(\"\");">,
+    InterfaceMethod<"Bytes that a rank sends to others with the direct algorithm in a group of `n` ranks.", "int64_t",
+                    "getBytesSent", (ins "int64_t":$n)>
+  ];
+}
+
+#endif

@@ -1,0 +1,85 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Manifest.h"
+#include "dialects/Comm/IR/Comm.h"
+
+using namespace mlir;
+
+namespace braid::comm {
+
+runtime::AxisRef toRuntime(AxisAttr axis) { return {axis.getName().str(), axis.getPre(), axis.getSize()}; }
+
+runtime::Sharding toRuntime(ShardingAttr sharding) {
+  runtime::Sharding result;
+  for (DimAttr dim : sharding.getDims()) {
+    result.dims.emplace_back();
+    for (AxisAttr axis : dim.getAxes())
+      result.dims.back().push_back(toRuntime(axis));
+  }
+  return result;
+}
+
+runtime::Mesh toRuntime(MeshOp mesh) {
+  runtime::Mesh result;
+  result.name = mesh.getSymName().str();
+  for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsValueRange<StringAttr>(), mesh.getAxisSizes()))
+    result.axes.push_back({name.str(), size});
+  if (std::optional<ArrayRef<int64_t>> order = mesh.getOrder())
+    result.order.assign(order->begin(), order->end());
+  return result;
+}
+
+MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh) {
+  return SymbolTable::lookupNearestSymbolFrom<MeshOp>(from, mesh);
+}
+
+int64_t groupSize(Operation *from, GroupAttr group) {
+  std::vector<runtime::AxisRef> axes;
+  for (AxisAttr axis : group.getAxes())
+    axes.push_back(toRuntime(axis));
+  return *toRuntime(lookupMesh(from, group.getMesh())).numShards(axes);
+}
+
+LogicalResult verifySharding(Operation *op, Type type, ShardingAttr sharding,
+                             function_ref<InFlightDiagnostic()> emitError) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return emitError() << "expects a ranked tensor for a sharding, got " << type;
+  if (static_cast<int64_t>(sharding.getDims().size()) != tensor.getRank())
+    return emitError() << "expects a sharding of " << tensor.getRank() << " dimensions, got "
+                       << sharding.getDims().size();
+  MeshOp meshOp = lookupMesh(op, sharding.getMesh());
+  if (!meshOp)
+    return emitError() << "references unknown mesh " << sharding.getMesh();
+  runtime::Mesh mesh = toRuntime(meshOp);
+  runtime::Sharding dims = toRuntime(sharding);
+  for (PartialAttr partial : sharding.getPartials())
+    if (runtime::Result<int64_t> size = mesh.axisSize(toRuntime(partial.getAxis())); !size.ok())
+      return emitError() << size.status().message();
+  for (auto [i, axes] : llvm::enumerate(dims.dims)) {
+    runtime::Result<int64_t> shards = mesh.numShards(axes);
+    if (!shards.ok())
+      return emitError() << shards.status().message();
+    if (tensor.getDimSize(i) % *shards != 0) {
+      InFlightDiagnostic diag = emitError();
+      diag << "dimension " << i << " of size " << tensor.getDimSize(i) << " does not divide over ";
+      llvm::interleaveComma(sharding.getDims()[i].getAxes(), diag,
+                            [&](AxisAttr axis) { diag << "'" << axis.getName() << "'"; });
+      return diag << " (" << *shards << " shards)";
+    }
+  }
+  return success();
+}
+
+FailureOr<RankedTensorType> localType(Operation *from, RankedTensorType type, ShardingAttr sharding) {
+  runtime::Mesh mesh = toRuntime(lookupMesh(from, sharding.getMesh()));
+  std::vector<int64_t> shape(type.getShape().begin(), type.getShape().end());
+  runtime::Result<runtime::Box> box = runtime::localBox(mesh, 0, shape, toRuntime(sharding));
+  if (!box.ok())
+    return failure();
+  return RankedTensorType::get(box->sizes, type.getElementType());
+}
+
+} // namespace braid::comm

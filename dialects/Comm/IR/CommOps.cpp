@@ -1,0 +1,110 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "dialects/Comm/IR/Comm.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace braid::comm;
+
+/// `<dp = 2, tp = 4>`.
+static ParseResult parseMeshAxes(OpAsmParser &parser, ArrayAttr &names, DenseI64ArrayAttr &sizes) {
+  SmallVector<Attribute> nameAttrs;
+  SmallVector<int64_t> sizeValues;
+  auto one = [&]() -> ParseResult {
+    std::string name;
+    int64_t size;
+    if (parser.parseKeywordOrString(&name) || parser.parseEqual() || parser.parseInteger(size))
+      return failure();
+    nameAttrs.push_back(parser.getBuilder().getStringAttr(name));
+    sizeValues.push_back(size);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, one))
+    return failure();
+  names = parser.getBuilder().getArrayAttr(nameAttrs);
+  sizes = parser.getBuilder().getDenseI64ArrayAttr(sizeValues);
+  return success();
+}
+
+static void printMeshAxes(OpAsmPrinter &printer, MeshOp, ArrayAttr names, DenseI64ArrayAttr sizes) {
+  printer << "<";
+  llvm::interleaveComma(llvm::zip_equal(names.getAsValueRange<StringAttr>(), sizes.asArrayRef()), printer,
+                        [&](auto pair) {
+                          printer.printKeywordOrString(std::get<0>(pair));
+                          printer << " = " << std::get<1>(pair);
+                        });
+  printer << ">";
+}
+
+#define GET_OP_CLASSES
+#include "dialects/Comm/IR/CommOps.cpp.inc"
+
+LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
+                                            DictionaryAttr, OpaqueProperties, RegionRange,
+                                            SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, operands.getTypes());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes that a rank sends when every rank exchanges directly with every other.
+//===----------------------------------------------------------------------===//
+
+static int64_t totalBytes(TypeRange types) {
+  int64_t bytes = 0;
+  for (Type type : types) {
+    auto tensor = cast<RankedTensorType>(type);
+    bytes += tensor.getNumElements() * llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+  }
+  return bytes;
+}
+
+/// A reduce-scatter and an all-gather of 1/n each to n - 1 others.
+int64_t AllReduceOp::getBytesSent(int64_t n) { return 2 * totalBytes(getInputs().getTypes()) / n * (n - 1); }
+int64_t ReduceScatterOp::getBytesSent(int64_t n) { return totalBytes(getOutputs().getTypes()) * (n - 1); }
+int64_t AllGatherOp::getBytesSent(int64_t n) { return totalBytes(getInputs().getTypes()) * (n - 1); }
+
+//===----------------------------------------------------------------------===//
+// comm.start
+//===----------------------------------------------------------------------===//
+
+CollectiveOpInterface StartOp::getCollective() {
+  return dyn_cast<CollectiveOpInterface>(getBody().front().front());
+}
+
+ParseResult StartOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SmallVector<Type> inputTypes;
+  Type handle;
+  SMLoc loc = parser.getCurrentLocation();
+  auto binding = [&]() -> ParseResult {
+    return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
+                   parser.parseOperand(operands.emplace_back()));
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, binding) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonTypeList(inputTypes) ||
+      parser.parseArrow() || parser.parseType(handle) ||
+      parser.resolveOperands(operands, inputTypes, loc, result.operands))
+    return failure();
+  for (auto [argument, type] : llvm::zip_equal(arguments, inputTypes))
+    argument.type = type;
+  result.addTypes(handle);
+  return parser.parseRegion(*result.addRegion(), arguments);
+}
+
+void StartOp::print(OpAsmPrinter &printer) {
+  printer << " (";
+  llvm::interleaveComma(llvm::zip_equal(getBody().getArguments(), getInputs()), printer,
+                        [&](auto pair) { printer << std::get<0>(pair) << " = " << std::get<1>(pair); });
+  printer << ")";
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : ";
+  llvm::interleaveComma(getInputs().getTypes(), printer);
+  printer << " -> " << getHandle().getType() << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}

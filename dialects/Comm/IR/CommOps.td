@@ -1,0 +1,123 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_COMM_COMMOPS_TD
+#define BRAID_DIALECTS_COMM_COMMOPS_TD
+
+include "dialects/Comm/IR/CommBase.td"
+include "dialects/Comm/IR/CommAttrs.td"
+include "dialects/Comm/IR/CommTypes.td"
+include "dialects/Comm/IR/CommInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+def Comm_Tensor : AnyTypeOf<[AnyStaticShapeTensor], "statically shaped tensor">;
+
+def Comm_MeshOp : Comm_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "A grid of ranks with named axes";
+  let description = [{
+    ```mlir
+    comm.mesh @mesh <dp = 2, tp = 4>
+    comm.mesh @mesh <dp = 2, tp = 2> order [0, 2, 1, 3]
+    ```
+    The first axis is the major one. `order[i]` is the rank of the i-th coordinate tuple (row-major); without it, rank i.
+
+    Constraints:
+    - (M1) axis names are unique and not empty, sizes are at least 1;
+    - (M2) `order` is a permutation of all ranks.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names, DenseI64ArrayAttr:$axis_sizes,
+                       OptionalAttr<DenseI64ArrayAttr>:$order);
+  let assemblyFormat = [{
+    $sym_name custom<MeshAxes>($axis_names, $axis_sizes) (`order` $order^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+class Comm_CollectiveOp<string mnemonic, list<Trait> traits = []>
+    : Comm_Op<mnemonic, !listconcat(traits, [MemoryEffects<[MemRead<Comm_Channel>, MemWrite<Comm_Channel>]>,
+        DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+        DeclareOpInterfaceMethods<Comm_CollectiveOpInterface>])> {
+  let hasVerifier = 1;
+}
+
+def Comm_AllReduceOp : Comm_CollectiveOp<"all_reduce", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "Combines the values of all ranks of a group; every rank gets the result";
+  let description = [{
+    ```mlir
+    %r = comm.all_reduce sum (%x) over <@mesh, {tp}> role "mlp.down" : tensor<8x384xf32>
+    ```
+  }];
+  let arguments = (ins Comm_ReduceKindAttr:$kind, Variadic<Comm_Tensor>:$inputs, Comm_GroupAttr:$group,
+                       OptionalAttr<StrAttr>:$role);
+  let results = (outs Variadic<Comm_Tensor>:$outputs);
+  let assemblyFormat = [{ $kind `(` $inputs `)` `over` $group (`role` $role^)? attr-dict `:` type($inputs) }];
+}
+
+def Comm_ReduceScatterOp : Comm_CollectiveOp<"reduce_scatter"> {
+  let summary = "Combines the values of all ranks of a group; each rank gets its part along a dimension";
+  let arguments = (ins Comm_ReduceKindAttr:$kind, Variadic<Comm_Tensor>:$inputs, I64Attr:$dim, Comm_GroupAttr:$group,
+                       OptionalAttr<StrAttr>:$role);
+  let results = (outs Variadic<Comm_Tensor>:$outputs);
+  let assemblyFormat = [{ $kind `(` $inputs `)` `dim` $dim `over` $group (`role` $role^)? attr-dict `:` type($inputs) `->` type($outputs) }];
+}
+
+def Comm_AllGatherOp : Comm_CollectiveOp<"all_gather"> {
+  let summary = "Joins the parts of all ranks of a group along a dimension; every rank gets the whole";
+  let arguments = (ins Variadic<Comm_Tensor>:$inputs, I64Attr:$dim, Comm_GroupAttr:$group, OptionalAttr<StrAttr>:$role);
+  let results = (outs Variadic<Comm_Tensor>:$outputs);
+  let assemblyFormat = [{ `(` $inputs `)` `dim` $dim `over` $group (`role` $role^)? attr-dict `:` type($inputs) `->` type($outputs) }];
+}
+
+def Comm_LocalSliceOp : Comm_Op<"local_slice", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "This rank's part of a replicated value";
+  let arguments = (ins Comm_Tensor:$input, I64Attr:$dim, Comm_GroupAttr:$group);
+  let results = (outs Comm_Tensor:$output);
+  let assemblyFormat = [{ $input `dim` $dim `over` $group attr-dict `:` type($input) `->` type($output) }];
+  let hasVerifier = 1;
+}
+
+def Comm_StartOp : Comm_Op<"start", [SingleBlock, IsolatedFromAbove,
+      MemoryEffects<[MemRead<Comm_Channel>, MemWrite<Comm_Channel>]>]> {
+  let summary = "Starts a collective; its values exist after the wait";
+  let description = [{
+    ```mlir
+    %h = comm.start (%a = %x) : tensor<8x384xf32> -> !comm.handle<tensor<8x384xf32>> {
+      %r = comm.all_reduce sum (%a) over <@mesh, {tp}> : tensor<8x384xf32>
+      comm.yield %r : tensor<8x384xf32>
+    }
+    %y = comm.wait %h keeping %x : ...
+    ```
+  }];
+  let arguments = (ins Variadic<Comm_Tensor>:$inputs);
+  let results = (outs Comm_HandleType:$handle);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The collective inside.
+    ::braid::comm::CollectiveOpInterface getCollective();
+  }];
+}
+
+def Comm_YieldOp : Comm_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"::braid::comm::StartOp">]> {
+  let summary = "Ends the body of a start";
+  let arguments = (ins Variadic<Comm_Tensor>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
+}
+
+def Comm_WaitOp : Comm_Op<"wait", [MemoryEffects<[MemRead<Comm_Channel>, MemWrite<Comm_Channel>]>]> {
+  let summary = "Waits for a collective and takes its values";
+  let description = [{
+    `kept` are the operands of the start: they are read until here, so that liveness covers the flight.
+  }];
+  let arguments = (ins Comm_HandleType:$handle, Variadic<Comm_Tensor>:$kept);
+  let results = (outs Variadic<Comm_Tensor>:$outputs);
+  let assemblyFormat = [{
+    $handle `keeping` $kept attr-dict `:` type($handle) `,` type($kept) `->` type($outputs)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif

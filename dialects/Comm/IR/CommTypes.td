@@ -1,0 +1,21 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_COMM_COMMTYPES_TD
+#define BRAID_DIALECTS_COMM_COMMTYPES_TD
+
+include "dialects/Comm/IR/CommBase.td"
+
+def Comm_HandleType : Comm_Type<"Handle", "handle"> {
+  let summary = "a collective in flight";
+  let description = [{
+    The values of the collective exist only as results of the `comm.wait` that takes the handle; the parameters are
+    their types. A handle is waited for exactly once.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::Type">:$valueTypes);
+  let assemblyFormat = "`<` $valueTypes `>`";
+}
+
+#endif

@@ -1,0 +1,63 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The factor form of an operation, as in einsum notation: every dimension of every operand and result is a product of
+// factors (major first), and a factor that occurs in operands but in no result is reduced. Follows the formulation of
+// Shardy's op sharding rules (openxla.org/shardy).
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_DIALECTS_COMM_SHARDINGRULE_H
+#define BRAID_DIALECTS_COMM_SHARDINGRULE_H
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <functional>
+#include <string>
+
+namespace braid::comm {
+
+enum class FactorKind {
+  Parallel,  ///< cut freely: each rank computes its part of the results
+  Reduction, ///< cutting it leaves the results partial sums
+  Whole      ///< must not be cut (a normalized dimension, say)
+};
+
+struct Factor {
+  std::string name; ///< for messages: "batch", "head", ...
+  int64_t size = 1;
+  FactorKind kind = FactorKind::Parallel;
+};
+
+/// Factor indices of one dimension, major first. Empty: a dimension that no factor describes (size 1, or broadcast).
+using DimFactors = llvm::SmallVector<int64_t, 2>;
+using TensorFactors = llvm::SmallVector<DimFactors, 4>;
+
+struct ShardingRule {
+  llvm::SmallVector<Factor, 6> factors;
+  llvm::SmallVector<TensorFactors, 4> operands, results;
+  /// True when the operation is linear and acts alike on each addend, so that partial operands give a partial result
+  /// (all operands that `partialOperands` names must then be partial over the same axes).
+  bool linear = false;
+  /// Operands that carry the partial sum when `linear`; the others must be whole sums.
+  llvm::SmallVector<int64_t, 2> partialOperands;
+
+  int64_t addFactor(llvm::StringRef name, int64_t size, FactorKind kind = FactorKind::Parallel) {
+    factors.push_back({name.str(), size, kind});
+    return static_cast<int64_t>(factors.size()) - 1;
+  }
+};
+
+/// Called with a builder set after the reduction and the reduced values; returns the operation's final results.
+using FinishFn =
+    std::function<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::ValueRange)>;
+
+/// The default of ShardingRuleOpInterface::buildLocal.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> cloneWithTypes(mlir::Operation *op, mlir::OpBuilder &builder,
+                                                               mlir::ValueRange operands,
+                                                               mlir::TypeRange resultTypes);
+
+} // namespace braid::comm
+#endif // BRAID_DIALECTS_COMM_SHARDINGRULE_H

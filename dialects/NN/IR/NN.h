@@ -1,0 +1,27 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_DIALECTS_NN_NN_H
+#define BRAID_DIALECTS_NN_NN_H
+
+#include "dialects/Comm/IR/Comm.h"
+#include "dialects/NN/IR/Cost.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/NN/IR/NNDialect.h.inc"
+#include "dialects/NN/IR/NNEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/NN/IR/NNAttrs.h.inc"
+#include "dialects/NN/IR/NNInterfaces.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/NN/IR/NNOps.h.inc"
+
+#endif // BRAID_DIALECTS_NN_NN_H

@@ -1,0 +1,50 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_NN_NNBASE_TD
+#define BRAID_DIALECTS_NN_NNBASE_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+
+def NN_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::braid::nn";
+  let summary = "What a transformer layer is made of";
+  let description = [{
+    Operations on statically shaped tensors for one logical device. Activations are [batch, sequence, hidden], weights of
+    linear layers [out, in] as in PyTorch checkpoints.
+  }];
+  let dependentDialects = ["::braid::comm::CommDialect"];
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+
+    /// Discardable attribute on entry arguments and results: the name that --input and --output use.
+    static constexpr ::llvm::StringLiteral kNameAttrName = "nn.name";
+    /// Discardable unit attribute on a function: it is an entry of the model.
+    static constexpr ::llvm::StringLiteral kEntryAttrName = "nn.entry";
+  }];
+}
+
+class NN_Attr<string name, string m, list<Trait> traits = []> : AttrDef<NN_Dialect, name, traits> {
+  let mnemonic = m;
+}
+
+def NN_Float : AnyTypeOf<[F32, BF16, F16], "f32, bf16 or f16">;
+def NN_Tensor : StaticShapeTensorOf<[NN_Float]>;
+def NN_Ids : StaticShapeTensorOf<[I32, I64]>;
+class NN_TensorOfRank<int rank> : ConfinedType<NN_Tensor,
+    [CPred<"::llvm::cast<::mlir::ShapedType>($_self).getRank() == " # rank>],
+    "statically shaped tensor of rank " # rank # " of f32, bf16 or f16">;
+class NN_IdsOfRank<int rank> : ConfinedType<NN_Ids,
+    [CPred<"::llvm::cast<::mlir::ShapedType>($_self).getRank() == " # rank>],
+    "statically shaped tensor of rank " # rank # " of i32 or i64">;
+
+#endif

@@ -1,0 +1,14 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/InitAll.h"
+
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+int main(int argc, char **argv) {
+  braid::registerAllPasses();
+  mlir::DialectRegistry registry;
+  braid::registerAllDialects(registry);
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Braid's optimizer driver\n", registry));
+}
