@@ -4,15 +4,13 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Mesh.h"
 
+#include "Support.h"
+
 #include <algorithm>
 #include <numeric>
 #include <set>
 
 namespace braid::runtime {
-
-namespace {
-std::string quoted(const std::string &s) { return "'" + s + "'"; }
-} // namespace
 
 int64_t Mesh::numRanks() const {
   return std::accumulate(axes.begin(), axes.end(), int64_t(1),
@@ -21,14 +19,20 @@ int64_t Mesh::numRanks() const {
 
 Status Mesh::verify() const {
   std::set<std::string> seen;
+  int64_t ranks = 1;
   for (const Axis &axis : axes) {
     if (axis.name.empty())
-      return Status::error("mesh " + quoted(name) + " has an axis without a name");
+      return Status::error("mesh " + inQuotes(name) + " has an axis without a name");
     if (axis.size < 1)
-      return Status::error("mesh axis " + quoted(axis.name) + " expects a size of at least 1, got " +
-                           std::to_string(axis.size));
+      return Status::error("mesh axis " + inQuotes(axis.name) +
+                           " expects a size of at least 1, got " + std::to_string(axis.size));
     if (!seen.insert(axis.name).second)
-      return Status::error("mesh " + quoted(name) + " names axis " + quoted(axis.name) + " twice");
+      return Status::error("mesh " + inQuotes(name) + " names axis " + inQuotes(axis.name) +
+                           " twice");
+    if (axis.size > kMaxRanks / ranks)
+      return Status::error("mesh " + inQuotes(name) + " expects at most " +
+                           std::to_string(kMaxRanks) + " ranks");
+    ranks *= axis.size;
   }
   if (order.empty())
     return {};
@@ -37,8 +41,24 @@ Status Mesh::verify() const {
   std::vector<int64_t> expected(static_cast<size_t>(numRanks()));
   std::iota(expected.begin(), expected.end(), 0);
   if (sorted != expected)
-    return Status::error("mesh " + quoted(name) + " expects 'order' to be a permutation of 0.." +
+    return Status::error("mesh " + inQuotes(name) + " expects 'order' to be a permutation of 0.." +
                          std::to_string(numRanks() - 1));
+  return {};
+}
+
+Status Mesh::verify(const std::vector<AxisRef> &refs) const {
+  for (size_t i = 0; i < refs.size(); ++i) {
+    Result<int64_t> size = axisSize(refs[i]);
+    if (!size.ok())
+      return size.status();
+    for (size_t j = 0; j < i; ++j) {
+      // Parts of one axis are apart when all of one is major to all of the other.
+      int64_t otherSize = *axisSize(refs[j]);
+      if (refs[i].name == refs[j].name && refs[j].pre % (refs[i].pre * *size) != 0 &&
+          refs[i].pre % (refs[j].pre * otherSize) != 0)
+        return Status::error("axis " + inQuotes(refs[i].name) + " is used twice");
+    }
+  }
   return {};
 }
 
@@ -50,12 +70,12 @@ Result<int64_t> Mesh::axisSize(const AxisRef &axis) const {
       return candidate.size;
     if (axis.pre < 1 || axis.size < 1 || candidate.size % axis.pre != 0 ||
         (candidate.size / axis.pre) % axis.size != 0)
-      return Status::error("sub-axis (" + std::to_string(axis.pre) + ")" + std::to_string(axis.size) +
-                           " does not divide axis " + quoted(axis.name) + " of size " +
-                           std::to_string(candidate.size));
+      return Status::error("sub-axis (" + std::to_string(axis.pre) + ")" +
+                           std::to_string(axis.size) + " does not divide axis " +
+                           inQuotes(axis.name) + " of size " + std::to_string(candidate.size));
     return axis.size;
   }
-  return Status::error("unknown axis " + quoted(axis.name) + " in mesh " + quoted(name));
+  return Status::error("unknown axis " + inQuotes(axis.name) + " in mesh " + inQuotes(name));
 }
 
 Result<int64_t> Mesh::numShards(const std::vector<AxisRef> &refs) const {
@@ -120,7 +140,8 @@ Result<std::vector<int64_t>> Mesh::group(int64_t rank, const std::vector<AxisRef
     int64_t tuple = 0;
     for (size_t i = 0; i < axes.size(); ++i)
       tuple = tuple * axes[i].size + coords[i];
-    members[static_cast<size_t>(position)] = order.empty() ? tuple : order[static_cast<size_t>(tuple)];
+    members[static_cast<size_t>(position)] =
+        order.empty() ? tuple : order[static_cast<size_t>(tuple)];
   }
   return members;
 }
@@ -133,13 +154,19 @@ Result<Box> localBox(const Mesh &mesh, int64_t rank, const std::vector<int64_t> 
   if (sharding.dims.size() != globalShape.size())
     return Status::error("sharding of " + std::to_string(sharding.dims.size()) +
                          " dimensions on a tensor of rank " + std::to_string(globalShape.size()));
+  std::vector<AxisRef> all;
+  for (const std::vector<AxisRef> &dim : sharding.dims)
+    all.insert(all.end(), dim.begin(), dim.end());
+  if (Status status = mesh.verify(all); !status.ok())
+    return status;
   for (size_t d = 0; d < globalShape.size(); ++d) {
     Result<int64_t> shards = mesh.numShards(sharding.dims[d]);
     if (!shards.ok())
       return shards.status();
     if (globalShape[d] % *shards != 0)
-      return Status::error("dimension " + std::to_string(d) + " of size " + std::to_string(globalShape[d]) +
-                           " does not divide into " + std::to_string(*shards) + " shards");
+      return Status::error("dimension " + std::to_string(d) + " of size " +
+                           std::to_string(globalShape[d]) + " does not divide into " +
+                           std::to_string(*shards) + " shards");
     Result<int64_t> position = mesh.groupPosition(rank, sharding.dims[d]);
     if (!position.ok())
       return position.status();

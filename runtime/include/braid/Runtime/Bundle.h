@@ -13,6 +13,7 @@
 #ifndef BRAID_RUNTIME_BUNDLE_H
 #define BRAID_RUNTIME_BUNDLE_H
 
+#include "braid/Runtime/Files.h"
 #include "braid/Runtime/Manifest.h"
 
 #include <cstddef>
@@ -22,17 +23,17 @@
 
 namespace braid::runtime {
 
-using Bytes = std::vector<std::byte>;
-
 struct Bundle {
   Manifest manifest;
   std::map<std::string, Bytes> members; ///< without manifest.json
 
   const Bytes *find(const std::string &member) const;
-  /// Reads and checks everything: archive structure, manifest, presence and SHA-256 of each member, and the program by the
-  /// FlatBuffers verifier and by verifyProgram (Program.h).
+  /// Reads and checks everything: archive structure, manifest, presence and SHA-256 of each member,
+  /// and the program by the FlatBuffers verifier and by verifyProgram (Program.h).
   static Result<Bundle> read(const std::string &path);
   static Result<Bundle> parse(const Bytes &archive, const std::string &nameForMessages);
+  /// Checks the same as reading does. Equal bundles give equal bytes: members stand in order of
+  /// their names, without time stamps.
   Result<Bytes> serialize() const;
   /// Through a temporary file and a rename: a failed write leaves nothing behind.
   Status write(const std::string &path) const;

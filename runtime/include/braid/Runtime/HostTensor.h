@@ -31,18 +31,22 @@ struct HostTensor {
 /// "[2, 3]"
 std::string shapeString(const std::vector<int64_t> &shape);
 
-/// Reads format versions 1 to 3, C order and Fortran order, little endian f2 f4 f8 i1 i4 i8 (and bool as i8).
+/// Reads format versions 1 to 3, C order and Fortran order, little endian f2 f4 f8 i1 i4 i8 (and
+/// bool as i8).
 Result<HostTensor> readNpy(const std::string &path);
 /// Writes through a temporary file beside `path` and renames it, so that no partial file is left.
 /// bf16 has no NumPy type: written as f4.
 Status writeNpy(const std::string &path, const HostTensor &tensor);
 
-/// Copies a box out of, or into, a larger tensor of the same type; boxes as in Mesh.h.
+/// Copies a box out of, or into, a larger tensor of the same type; boxes as in Mesh.h, as localBox
+/// gives them: that the box lies inside of the tensor, and that the part has its shape, is for the
+/// caller to know (and asserted).
 HostTensor extractBox(const HostTensor &tensor, const Box &box);
 void insertBox(HostTensor &tensor, const Box &box, const HostTensor &part);
 
-/// Relative L2 distance |a - b| / |b| over floating-point tensors of equal shape (f64 accumulation), and the largest
-/// absolute difference. NaN anywhere, or unequal infinities, gives infinity.
+/// Relative L2 distance |a - b| / |b| over floating-point tensors of equal shape (f64
+/// accumulation), and the largest absolute difference. NaN anywhere, or unequal infinities, gives
+/// infinity. Error for integers and for unequal shapes.
 struct Difference {
   double relativeL2 = 0, maxAbs = 0;
 };

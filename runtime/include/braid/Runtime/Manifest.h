@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What a bundle says about itself besides its code: the mesh, the entries with their parameters, operands
-// and results, and which kernel libraries it carries. Written as manifest.json, read by the one reader here,
-// which the compiler uses too. Depends on neither MLIR nor LLVM.
+// What a bundle says about itself besides its code: the mesh, the entries with their parameters,
+// operands and results, and which kernel libraries it carries. Written as manifest.json, read by
+// the one reader here, which the compiler uses too. Depends on neither MLIR nor LLVM.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_MANIFEST_H
@@ -25,13 +25,15 @@ int64_t byteSize(DType type);
 const char *name(DType type);                      // "f32", ...
 Result<DType> parseDType(const std::string &name); // "f32", ...
 
-/// One piece of a parameter: part of a tensor of the checkpoint, permuted, put at a place in the parameter.
-/// parameter[destOffsets + i] = permute(tensor, permutation)[sourceOffsets + i] for 0 <= i < sizes.
-/// All vectors have the parameter's rank and speak of the *permuted* tensor; elements that no slice covers are zero.
+/// One piece of a parameter: part of a tensor of the checkpoint, permuted, put at a place in the
+/// parameter. parameter[destOffsets + i] = permute(tensor, permutation)[sourceOffsets + i] for 0 <=
+/// i < sizes. All vectors have the parameter's rank and speak of the *permuted* tensor; elements
+/// that no slice covers are zero. Slices do not overlap, and a parameter has at least one.
 struct Slice {
   std::string tensor;               ///< name in the checkpoint
   std::vector<int64_t> tensorShape; ///< the shape it must have there
-  std::vector<int64_t> permutation; ///< permuted dim d is the tensor's dim permutation[d]; identity when empty
+  std::vector<int64_t>
+      permutation; ///< permuted dim d is the tensor's dim permutation[d]; identity when empty
   std::vector<int64_t> sourceOffsets, destOffsets, sizes;
 };
 
@@ -43,7 +45,7 @@ struct Parameter {
   DType dtype = DType::f32;
   Init init = Init::normal;
   std::vector<int64_t> globalShape;
-  Sharding sharding;                ///< which part each rank has; empty dims: all of it
+  Sharding sharding; ///< which part each rank has; empty dims: all of it
   std::vector<Slice> slices;
 };
 
@@ -62,11 +64,12 @@ struct Entry {
 };
 
 struct KernelLibrary {
-  std::string target;                ///< "cpu"
-  std::string triple;                ///< "x86_64-unknown-linux-gnu"
-  std::string isa;                   ///< "x86-64-v3" or a processor's name, as LLVM spells it
-  std::vector<std::string> features; ///< LLVM feature names without "+", all of which the host must have
-  std::string member;                ///< "kernels/cpu-x86_64-unknown-linux-gnu-x86-64-v3/kernels.so"
+  std::string target; ///< "cpu"
+  std::string triple; ///< "x86_64-unknown-linux-gnu"
+  std::string isa;    ///< "x86-64-v3" or a processor's name, as LLVM spells it
+  std::vector<std::string>
+      features;       ///< LLVM feature names without "+", all of which the host must have
+  std::string member; ///< "kernels/cpu-x86_64-unknown-linux-gnu-x86-64-v3/kernels.so"
 };
 
 struct Manifest {
@@ -79,9 +82,16 @@ struct Manifest {
   std::vector<KernelLibrary> kernels;
   std::vector<std::string> transports; ///< which transports can run it
   std::string programMember = "program.brpg";
-  std::string moduleMember; ///< nn module as MLIR bytecode for --check reference; empty when stripped
+  std::string
+      moduleMember; ///< nn module as MLIR bytecode for --check reference; empty when stripped
 
+  /// Everything that can be checked without the members: names, shapes against shardings and
+  /// slices, members that stay inside of the archive. Reading and writing do this themselves.
+  Status verify() const;
+  /// As manifest.json, but without the field "sha256" that a bundle adds.
   std::string toJson() const;
+  /// Checks the form strictly (types, missing and unknown fields, duplicates) and then as verify()
+  /// does.
   static Result<Manifest> fromJson(const std::string &text);
 };
 

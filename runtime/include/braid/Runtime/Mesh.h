@@ -18,13 +18,15 @@
 
 namespace braid::runtime {
 
-/// An axis of a mesh, or part of one: an axis of size n seen as [pre, size, n / (pre * size)], of which
-/// the middle one is meant. size 0: the whole axis.
+/// An axis of a mesh, or part of one: an axis of size n seen as [pre, size, n / (pre * size)], of
+/// which the middle one is meant. size 0: the whole axis.
 struct AxisRef {
   std::string name;
   int64_t pre = 1;
   int64_t size = 0;
-  bool operator==(const AxisRef &o) const { return name == o.name && pre == o.pre && size == o.size; }
+  bool operator==(const AxisRef &o) const {
+    return name == o.name && pre == o.pre && size == o.size;
+  }
 };
 
 /// Axes per dimension, major first; a dimension without axes is whole on every rank.
@@ -44,8 +46,14 @@ struct Mesh {
   std::vector<int64_t> order;
 
   int64_t numRanks() const;
+  /// Names present and different, sizes positive, no more than kMaxRanks ranks, a valid order.
   Status verify() const;
-  /// Size of an axis or sub-axis; error when the axis is unknown or the sub-axis does not divide it.
+  static constexpr int64_t kMaxRanks = int64_t(1) << 24;
+  /// Known axes and sub-axes that divide theirs, none of which shares a part with another one of
+  /// the list.
+  Status verify(const std::vector<AxisRef> &axes) const;
+  /// Size of an axis or sub-axis; error when the axis is unknown or the sub-axis does not divide
+  /// it.
   Result<int64_t> axisSize(const AxisRef &axis) const;
   Result<int64_t> numShards(const std::vector<AxisRef> &axes) const;
   /// Coordinates of a rank, one per axis.
@@ -56,11 +64,13 @@ struct Mesh {
   Result<std::vector<int64_t>> group(int64_t rank, const std::vector<AxisRef> &axes) const;
 };
 
-/// The box that a rank holds of a tensor of `globalShape`. Error when a dimension does not divide.
+/// The box that a rank holds of a tensor of `globalShape`. Error when a dimension does not divide
+/// or an axis is used twice.
 struct Box {
   std::vector<int64_t> offsets, sizes;
 };
-Result<Box> localBox(const Mesh &mesh, int64_t rank, const std::vector<int64_t> &globalShape, const Sharding &sharding);
+Result<Box> localBox(const Mesh &mesh, int64_t rank, const std::vector<int64_t> &globalShape,
+                     const Sharding &sharding);
 
 } // namespace braid::runtime
 #endif // BRAID_RUNTIME_MESH_H

@@ -13,10 +13,11 @@
 
 namespace braid::runtime {
 
-/// FlatBuffers structure; indices in range; the call tree acyclic; every view inside of its frame or argument; frames of
-/// callees inside of their callers'; every event recorded once; calls alike in both streams; shapes that fit each
-/// operation; collectives on symmetric memory with groups of the mesh; entries that match the manifest's parameters,
-/// operands and results in number, type and size. The message names procedure, queue and command.
+/// FlatBuffers structure; indices in range; the call tree acyclic; every view inside of its frame
+/// or argument; frames of callees inside of their callers'; every event recorded once; calls alike
+/// in both streams; shapes that fit each operation; collectives on symmetric memory with groups of
+/// the mesh; entries that match the manifest's parameters, operands and results in number, type and
+/// size. The message names procedure, queue and command.
 Status verifyProgram(const Bytes &program, const Manifest &manifest);
 
 } // namespace braid::runtime

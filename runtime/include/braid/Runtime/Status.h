@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Errors as values: code that the compiler (built without exceptions) and the C ABI share never throws.
+// Errors as values: code that the compiler (built without exceptions) and the C ABI share never
+// throws.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_STATUS_H
@@ -17,9 +18,9 @@ namespace braid::runtime {
 
 enum class Code {
   ok = 0,
-  invalid = 1,    ///< the input or the request is wrong
-  checkFailed = 2,///< a comparison came out too large
-  rankFailed = 3  ///< a rank died, stalled or disagreed with the others
+  invalid = 1,     ///< the input or the request is wrong
+  checkFailed = 2, ///< a comparison came out too large
+  rankFailed = 3   ///< a rank died, stalled or disagreed with the others
 };
 
 /// An outcome with one message that names the file, operation or rank and what was expected.

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Where the values of parameters come from: a safetensors checkpoint, or a seed. The only code that executes slice
-// lists (Manifest.h), used by executor and interpreter alike.
+// Where the values of parameters come from: a safetensors checkpoint, or a seed. The only code that
+// executes slice lists (Manifest.h), used by executor and interpreter alike.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_WEIGHTS_H
@@ -30,11 +30,12 @@ class WeightSource {
 public:
   virtual ~WeightSource() = default;
 
-  /// Opens a .safetensors file, or a directory that holds model.safetensors. The whole header is validated here: length,
-  /// JSON, types, offsets (in range, no overlap, no gap), so that later reads cannot go outside of the file.
+  /// Opens a .safetensors file, or a directory that holds model.safetensors. The whole header is
+  /// validated here: length, JSON, types, offsets (in range, no overlap, no gap), so that later
+  /// reads cannot go outside of the file.
   static Result<std::unique_ptr<WeightSource>> safetensors(const std::string &path);
-  /// Random weights are a function of (seed, tensor name, global index) only (Philox 4x32-10, Salmon et al. 2011, and
-  /// Box-Muller): ones, zeros, or normal with deviation 0.02.
+  /// Random weights are a function of (seed, tensor name, global index) only (Philox 4x32-10,
+  /// Salmon et al. 2011, and Box-Muller): ones, zeros, or normal with deviation 0.02.
   static std::unique_ptr<WeightSource> random(uint64_t seed);
 
   /// For messages: the file's path, or "random weights (seed 7)".
@@ -42,14 +43,16 @@ public:
   /// The tensors of the checkpoint; empty for random weights.
   virtual std::vector<TensorInfo> tensors() const = 0;
 
-  /// Copies the part of `parameter` inside `box` (global coordinates) to `dest`, row-major, in the parameter's dtype.
-  /// Errors: a tensor is missing, has another shape than the slice expects, or another dtype.
+  /// Copies the part of `parameter` inside `box` (global coordinates) to `dest`, row-major, in the
+  /// parameter's dtype. Errors: a tensor is missing, has another shape than the slice expects, or
+  /// another dtype.
   virtual Status read(const Parameter &parameter, const Box &box, void *dest) = 0;
 };
 
-/// Reads rank `rank`'s part of every parameter; `place(i)` says where parameter i goes. `progress`, when given, is told
-/// (parameters done, parameters in all).
-Status loadParameters(WeightSource &source, const Mesh &mesh, int64_t rank, const std::vector<Parameter> &parameters,
+/// Reads rank `rank`'s part of every parameter; `place(i)` says where parameter i goes. `progress`,
+/// when given, is told (parameters done, parameters in all).
+Status loadParameters(WeightSource &source, const Mesh &mesh, int64_t rank,
+                      const std::vector<Parameter> &parameters,
                       const std::function<void *(size_t)> &place,
                       const std::function<void(size_t, size_t)> &progress = {});
 

@@ -1,0 +1,311 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Bundle.h"
+
+#include "ManifestJson.h"
+#include "Support.h"
+#include "braid/Runtime/Program.h"
+
+#include <openssl/evp.h>
+#include <zip.h>
+
+#include <cstring>
+#include <memory>
+#include <set>
+
+namespace braid::runtime {
+
+namespace {
+
+constexpr char kManifestMember[] = "manifest.json";
+constexpr size_t kAlignment = 64;
+/// Of a local header before the name, by the format's definition.
+constexpr size_t kLocalHeaderBytes = 30;
+/// The kind of extra field that Android's build tools align with: the alignment in 2 bytes, then
+/// zeros.
+constexpr uint16_t kAlignmentField = 0xD935;
+constexpr size_t kMinFieldBytes = 6;
+constexpr uint64_t kMaxManifestBytes = uint64_t(256) << 20;
+
+struct ZipErrorText {
+  zip_error_t error;
+  ZipErrorText() { zip_error_init(&error); }
+  explicit ZipErrorText(int code) { zip_error_init_with_code(&error, code); }
+  ZipErrorText(const ZipErrorText &) = delete;
+  ZipErrorText &operator=(const ZipErrorText &) = delete;
+  ~ZipErrorText() { zip_error_fini(&error); }
+  std::string text() { return zip_error_strerror(&error); }
+};
+
+using ZipSource = std::unique_ptr<zip_source_t, decltype(&zip_source_free)>;
+using ZipArchive = std::unique_ptr<zip_t, decltype(&zip_discard)>;
+using ZipFile = std::unique_ptr<zip_file_t, decltype(&zip_fclose)>;
+
+std::string sha256(const void *data, size_t size) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned length = 0;
+  if (EVP_Digest(data, size, digest, &length, EVP_sha256(), nullptr) != 1)
+    return {}; // no digest compares equal to this
+  std::string text;
+  for (unsigned i = 0; i < length; ++i) {
+    constexpr char kHex[] = "0123456789abcdef";
+    text += {kHex[digest[i] >> 4], kHex[digest[i] & 15]};
+  }
+  return text;
+}
+
+/// The members that a manifest speaks of.
+std::set<std::string> expectedMembers(const Manifest &manifest) {
+  std::set<std::string> members = {manifest.programMember};
+  if (!manifest.moduleMember.empty())
+    members.insert(manifest.moduleMember);
+  for (const KernelLibrary &library : manifest.kernels)
+    members.insert(library.member);
+  return members;
+}
+
+/// Both directions: nothing missing, nothing besides.
+template <typename Map>
+Status verifyMembers(const Manifest &manifest, const Map &present, const char *what) {
+  std::set<std::string> expected = expectedMembers(manifest);
+  for (const std::string &member : expected)
+    if (!present.count(member))
+      return Status::error(what + (" of member " + inQuotes(member)) + " is missing");
+  for (const auto &[member, unused] : present)
+    if (!expected.count(member))
+      return Status::error(what + (" of member " + inQuotes(member)) +
+                           ", which the manifest does not list");
+  return {};
+}
+
+Status verifyContents(const Bundle &bundle) {
+  if (Status status = verifyMembers(bundle.manifest, bundle.members, "data"); !status.ok())
+    return status;
+  Status status = verifyProgram(*bundle.find(bundle.manifest.programMember), bundle.manifest);
+  if (!status.ok())
+    return Status::error("member " + inQuotes(bundle.manifest.programMember) + ": " +
+                         status.message());
+  return {};
+}
+
+/// Appends one stored member whose data begins at a multiple of kAlignment; `offset` is where its
+/// header will stand.
+bool addMember(zip_t *archive, const std::string &name, const void *data, size_t size,
+               uint64_t &offset) {
+  zip_source_t *source = zip_source_buffer(archive, data, size, 0);
+  if (!source)
+    return false;
+  zip_int64_t index = zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8);
+  if (index < 0) {
+    zip_source_free(source);
+    return false;
+  }
+  uint64_t end = offset + kLocalHeaderBytes + name.size() + kMinFieldBytes;
+  uint64_t padding = (kAlignment - end % kAlignment) % kAlignment;
+  std::vector<zip_uint8_t> field(2 + padding);
+  field[0] = kAlignment;
+  offset = end + padding + size;
+  // 1980-01-01, the first day that the format can name: equal bundles are equal files.
+  constexpr uint16_t kTime = 0, kDate = 1 << 5 | 1;
+  zip_uint64_t i = static_cast<zip_uint64_t>(index);
+  return zip_set_file_compression(archive, i, ZIP_CM_STORE, 0) == 0 &&
+         zip_file_set_dostime(archive, i, kTime, kDate, 0) == 0 &&
+         zip_file_extra_field_set(archive, i, kAlignmentField, ZIP_EXTRA_FIELD_NEW, field.data(),
+                                  static_cast<zip_uint16_t>(field.size()), ZIP_FL_LOCAL) == 0;
+}
+
+Result<Bytes> readSource(zip_source_t *source) {
+  zip_stat_t info;
+  zip_stat_init(&info);
+  if (zip_source_stat(source, &info) != 0 || !(info.valid & ZIP_STAT_SIZE) ||
+      zip_source_open(source) != 0)
+    return Status::error(zip_error_strerror(zip_source_error(source)));
+  Bytes bytes(info.size);
+  zip_int64_t count = zip_source_read(source, bytes.data(), bytes.size());
+  zip_source_close(source);
+  if (count < 0 || static_cast<uint64_t>(count) != info.size)
+    return Status::error(zip_error_strerror(zip_source_error(source)));
+  return bytes;
+}
+
+class Reader {
+public:
+  Status open(const Bytes &bytes);
+  Status readMembers();
+  Bundle bundle;
+
+private:
+  Result<Bytes> read(zip_uint64_t index, const zip_stat_t &info);
+
+  ZipArchive archive{nullptr, &zip_discard};
+  uint64_t archiveBytes = 0;
+};
+
+Status Reader::open(const Bytes &bytes) {
+  ZipErrorText error;
+  archiveBytes = bytes.size();
+  ZipSource source(zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error.error),
+                   &zip_source_free);
+  if (source)
+    archive.reset(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, &error.error));
+  if (!archive)
+    return Status::error("damaged or truncated archive: " + error.text());
+  (void)source.release(); // the archive's now
+  return {};
+}
+
+Result<Bytes> Reader::read(zip_uint64_t index, const zip_stat_t &info) {
+  // A stored member cannot be larger than the archive; anything compressed could claim any size.
+  if (!(info.valid & ZIP_STAT_COMP_METHOD) || info.comp_method != ZIP_CM_STORE ||
+      !(info.valid & ZIP_STAT_ENCRYPTION_METHOD) || info.encryption_method != ZIP_EM_NONE)
+    return Status::error("expects members that are stored, neither compressed nor encrypted");
+  if (!(info.valid & ZIP_STAT_SIZE) || info.size > archiveBytes)
+    return Status::error("expects at most " + std::to_string(archiveBytes) + " bytes, got " +
+                         std::to_string(info.size));
+  ZipFile file(zip_fopen_index(archive.get(), index, 0), &zip_fclose);
+  if (!file)
+    return Status::error(zip_strerror(archive.get()));
+  Bytes bytes(info.size);
+  size_t done = 0;
+  while (done < bytes.size()) {
+    zip_int64_t count = zip_fread(file.get(), bytes.data() + done, bytes.size() - done);
+    if (count <= 0)
+      return Status::error(count < 0 ? zip_file_strerror(file.get()) : "unexpected end");
+    done += static_cast<size_t>(count);
+  }
+  // The checksum is compared when the end is read.
+  std::byte beyond;
+  if (zip_fread(file.get(), &beyond, 1) != 0)
+    return Status::error(zip_file_strerror(file.get()));
+  return bytes;
+}
+
+Status Reader::readMembers() {
+  zip_int64_t count = zip_get_num_entries(archive.get(), 0);
+  for (zip_int64_t i = 0; i < count; ++i) {
+    zip_stat_t info;
+    zip_uint64_t index = static_cast<zip_uint64_t>(i);
+    if (zip_stat_index(archive.get(), index, 0, &info) != 0 || !(info.valid & ZIP_STAT_NAME))
+      return Status::error("member " + std::to_string(i) + ": " + zip_strerror(archive.get()));
+    std::string member = info.name;
+    if (!isSafeMember(member))
+      return Status::error("member " + inQuotes(member) + ": expects a path inside of the archive");
+    Result<Bytes> bytes = read(index, info);
+    if (!bytes.ok())
+      return Status::error("member " + inQuotes(member) + ": " + bytes.status().message());
+    if (!bundle.members.emplace(member, std::move(*bytes)).second)
+      return Status::error("member " + inQuotes(member) + " stands there twice");
+  }
+
+  auto manifest = bundle.members.find(kManifestMember);
+  if (manifest == bundle.members.end())
+    return Status::error(std::string("member '") + kManifestMember + "' is missing");
+  if (manifest->second.size() > kMaxManifestBytes)
+    return Status::error(std::string("member '") + kManifestMember + "': expects at most " +
+                         std::to_string(kMaxManifestBytes) + " bytes, got " +
+                         std::to_string(manifest->second.size()));
+  std::string text(reinterpret_cast<const char *>(manifest->second.data()),
+                   manifest->second.size());
+  bundle.members.erase(manifest);
+  Digests digests;
+  Result<Manifest> parsed = manifestFromJson(text, &digests);
+  if (!parsed.ok())
+    return Status::error(std::string("member '") + kManifestMember +
+                         "': " + parsed.status().message());
+  bundle.manifest = std::move(*parsed);
+  if (Status status = verifyMembers(bundle.manifest, digests, "SHA-256"); !status.ok())
+    return Status::error(std::string("member '") + kManifestMember + "': " + status.message());
+  for (const auto &[member, bytes] : bundle.members) {
+    auto expected = digests.find(member);
+    if (expected != digests.end() && expected->second != sha256(bytes.data(), bytes.size()))
+      return Status::error("member " + inQuotes(member) +
+                           ": its SHA-256 is not the one that the manifest gives");
+  }
+  return verifyContents(bundle);
+}
+
+} // namespace
+
+const Bytes *Bundle::find(const std::string &member) const {
+  auto found = members.find(member);
+  return found == members.end() ? nullptr : &found->second;
+}
+
+Result<Bundle> Bundle::parse(const Bytes &archive, const std::string &nameForMessages) {
+  Reader reader;
+  Status status = reader.open(archive);
+  if (status.ok())
+    status = reader.readMembers();
+  if (!status.ok())
+    return Status::error("bundle " + inQuotes(nameForMessages) + ": " + status.message());
+  return std::move(reader.bundle);
+}
+
+Result<Bundle> Bundle::read(const std::string &path) {
+  Result<Bytes> bytes = readFile(path);
+  if (!bytes.ok())
+    return bytes.status();
+  return parse(*bytes, path);
+}
+
+Result<Bytes> Bundle::serialize() const {
+  Status status = manifest.verify();
+  if (status.ok())
+    status = verifyContents(*this);
+  if (!status.ok())
+    return Status::error("bundle: " + status.message());
+  Digests digests;
+  uint64_t total = 0;
+  for (const auto &[member, bytes] : members)
+    total += bytes.size();
+  // Beyond it the format needs further fields, which would move the data. Weights are not in a
+  // bundle.
+  constexpr uint64_t kMaxBytes = uint64_t(4000) << 20;
+  if (total > kMaxBytes)
+    return Status::error("bundle: expects members of at most " + std::to_string(kMaxBytes) +
+                         " bytes together, got " + std::to_string(total));
+  for (const auto &[member, bytes] : members)
+    digests[member] = sha256(bytes.data(), bytes.size());
+  Result<std::string> json = manifestToJson(manifest, &digests);
+  if (!json.ok())
+    return Status::error("bundle: " + json.status().message());
+  if (json->size() > kMaxManifestBytes)
+    return Status::error("bundle: expects a manifest of at most " +
+                         std::to_string(kMaxManifestBytes) + " bytes, got " +
+                         std::to_string(json->size()));
+
+  ZipErrorText error;
+  ZipSource source(zip_source_buffer_create(nullptr, 0, 0, &error.error), &zip_source_free);
+  ZipArchive archive(nullptr, &zip_discard);
+  if (source) {
+    zip_source_keep(source.get()); // one reference for the archive, one to read the result by
+    archive.reset(zip_open_from_source(source.get(), ZIP_TRUNCATE, &error.error));
+    if (!archive)
+      zip_source_free(source.get());
+  }
+  if (!archive)
+    return Status::error("bundle: " + error.text());
+  uint64_t offset = 0;
+  bool added = addMember(archive.get(), kManifestMember, json->data(), json->size(), offset);
+  for (auto member = members.begin(); added && member != members.end(); ++member)
+    added = addMember(archive.get(), member->first, member->second.data(), member->second.size(),
+                      offset);
+  if (!added || zip_close(archive.get()) != 0)
+    return Status::error(std::string("bundle: ") + zip_strerror(archive.get()));
+  (void)archive.release(); // closing freed it
+  Result<Bytes> bytes = readSource(source.get());
+  if (!bytes.ok())
+    return Status::error("bundle: " + bytes.status().message());
+  return bytes;
+}
+
+Status Bundle::write(const std::string &path) const {
+  Result<Bytes> bytes = serialize();
+  if (!bytes.ok())
+    return Status::error("cannot write " + inQuotes(path) + ": " + bytes.status().message());
+  return writeFile(path, {{bytes->data(), bytes->size()}});
+}
+
+} // namespace braid::runtime

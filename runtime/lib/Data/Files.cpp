@@ -1,0 +1,136 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Files.h"
+
+#include "Support.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <memory>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace braid::runtime {
+
+namespace {
+
+Status failed(const char *what, const std::string &path, int error) {
+  return Status::error(std::string("cannot ") + what + " " + inQuotes(path) + ": " +
+                       std::strerror(error));
+}
+
+class Descriptor {
+public:
+  explicit Descriptor(int fd) : fd(fd) {}
+  Descriptor(const Descriptor &) = delete;
+  Descriptor &operator=(const Descriptor &) = delete;
+  ~Descriptor() {
+    if (fd >= 0)
+      ::close(fd);
+  }
+  int get() const { return fd; }
+  /// Errors of delayed writes come out here, so the result counts.
+  int close() {
+    int result = ::close(fd);
+    fd = -1;
+    return result;
+  }
+
+private:
+  int fd;
+};
+
+bool writeAll(int fd, const std::vector<ByteSpan> &pieces) {
+  for (const ByteSpan &piece : pieces) {
+    const char *data = static_cast<const char *>(piece.data);
+    for (size_t done = 0; done < piece.size;) {
+      ssize_t count = ::write(fd, data + done, piece.size - done);
+      if (count < 0 && errno == EINTR)
+        continue;
+      if (count < 0)
+        return false;
+      done += static_cast<size_t>(count);
+    }
+  }
+  return true;
+}
+
+/// The file a path means once symbolic links are followed; a link to nothing yet is left as it is.
+std::string resolved(const std::string &path) {
+  std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  return real ? std::string(real.get()) : path;
+}
+
+} // namespace
+
+Result<Bytes> readFile(const std::string &path, uint64_t maxBytes) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info;
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
+    return failed("read", path, errno);
+  if (S_ISDIR(info.st_mode))
+    return failed("read", path, EISDIR);
+  if (!S_ISREG(info.st_mode))
+    return Status::error("cannot read " + inQuotes(path) + ": expects a regular file");
+  uint64_t size = static_cast<uint64_t>(info.st_size);
+  if (size > maxBytes)
+    return Status::error("cannot read " + inQuotes(path) + ": expects at most " +
+                         std::to_string(maxBytes) + " bytes, got " + std::to_string(size));
+  Bytes bytes(size);
+  size_t done = 0;
+  while (done < bytes.size()) {
+    ssize_t count = ::read(file.get(), bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return failed("read", path, errno);
+    if (count == 0)
+      return Status::error("cannot read " + inQuotes(path) + ": the file became shorter meanwhile");
+    done += static_cast<size_t>(count);
+  }
+  return bytes;
+}
+
+Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces) {
+  struct stat info;
+  bool exists = ::stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode))
+    return failed("write", path, EISDIR);
+  if (exists && !S_ISREG(info.st_mode)) {
+    // Renaming would replace the device or pipe itself.
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.get() < 0 || !writeAll(file.get(), pieces) || file.close() != 0)
+      return failed("write", path, errno);
+    return {};
+  }
+  std::string target = resolved(path);
+  // The process id keeps processes apart, the number threads of one process and leftovers of a
+  // killed one.
+  std::string temporary;
+  int fd = -1;
+  for (int number = 0; fd < 0 && number < 1000; ++number) {
+    temporary = target + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(number);
+    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno != EEXIST)
+      return failed("write", path, errno);
+  }
+  if (fd < 0)
+    return failed("write", path, EEXIST);
+  Descriptor file(fd);
+  bool kept = !exists || ::fchmod(file.get(), info.st_mode & 07777) == 0;
+  if (!kept || !writeAll(file.get(), pieces) || file.close() != 0 ||
+      ::rename(temporary.c_str(), target.c_str()) != 0) {
+    int error = errno;
+    ::unlink(temporary.c_str());
+    return failed("write", path, error);
+  }
+  return {};
+}
+
+} // namespace braid::runtime

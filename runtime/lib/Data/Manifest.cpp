@@ -1,0 +1,152 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Manifest.h"
+
+#include "ManifestJson.h"
+#include "Slices.h"
+#include "Support.h"
+
+#include <set>
+
+namespace braid::runtime {
+
+bool isSafeMember(const std::string &member) {
+  for (size_t begin = 0; begin <= member.size();) {
+    size_t end = std::min(member.find('/', begin), member.size());
+    std::string component = member.substr(begin, end - begin);
+    if (component.empty() || component == "." || component == "..")
+      return false;
+    for (unsigned char c : component)
+      if (c < 0x20 || c >= 0x7f || c == '\\' || c == ':')
+        return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+namespace {
+
+/// --output DIR makes a file of such a name, so that it must be one component of a path.
+bool isSafeName(const std::string &name) {
+  return isSafeMember(name) && name.find('/') == std::string::npos;
+}
+
+std::string at(const std::string &field, size_t index) {
+  return field + "[" + std::to_string(index) + "]";
+}
+
+Status inField(const std::string &field, const Status &status) {
+  return Status::error(inQuotes(field) + ": " + status.message());
+}
+
+Status verifySharded(const Mesh &mesh, const std::vector<int64_t> &shape, DType dtype,
+                     const Sharding &sharding) {
+  if (Status status = verifyShape(shape, dtype); !status.ok())
+    return status;
+  // Every rank divides alike.
+  return localBox(mesh, 0, shape, sharding).status();
+}
+
+Status verifyParameter(const Mesh &mesh, const Parameter &parameter) {
+  if (parameter.name.empty())
+    return Status::error("expects a name");
+  Status status = verifySharded(mesh, parameter.globalShape, parameter.dtype, parameter.sharding);
+  if (status.ok())
+    status = verifySlices(parameter);
+  if (!status.ok())
+    return Status::error("parameter " + inQuotes(parameter.name) + ": " + status.message());
+  return {};
+}
+
+Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
+                    const std::string &field) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const EntryValue &value = values[i];
+    if (!isSafeName(value.name))
+      return Status::error(inQuotes(at(field, i)) + " expects a name that can be a file's, got " +
+                           inQuotes(value.name));
+    if (!names.insert(value.name).second)
+      return Status::error(inQuotes(field) + " has " + inQuotes(value.name) + " twice");
+    Status status = verifySharded(mesh, value.globalShape, value.dtype, value.sharding);
+    if (!status.ok())
+      return Status::error(inQuotes(at(field, i)) + ": " + inQuotes(value.name) + ": " +
+                           status.message());
+  }
+  return {};
+}
+
+Status verifyEntry(const Mesh &mesh, const Entry &entry, const std::string &field) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < entry.parameters.size(); ++i) {
+    if (Status status = verifyParameter(mesh, entry.parameters[i]); !status.ok())
+      return inField(at(field + ".parameters", i), status);
+    if (!names.insert(entry.parameters[i].name).second)
+      return Status::error(inQuotes(field + ".parameters") + " has " +
+                           inQuotes(entry.parameters[i].name) + " twice");
+  }
+  if (Status status = verifyValues(mesh, entry.operands, field + ".operands"); !status.ok())
+    return status;
+  return verifyValues(mesh, entry.results, field + ".results");
+}
+
+} // namespace
+
+Status Manifest::verify() const {
+  if (formatVersion != kFormatVersion)
+    return Status::error("expects format version " + std::to_string(kFormatVersion) + ", got " +
+                         std::to_string(formatVersion));
+  if (Status status = mesh.verify(); !status.ok())
+    return inField("mesh", status);
+  if (entries.empty())
+    return Status::error("'entries' expects at least one entry");
+  std::set<std::string> entryNames;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].name.empty())
+      return Status::error(inQuotes(at("entries", i)) + " expects a name");
+    if (!entryNames.insert(entries[i].name).second)
+      return Status::error("'entries' has " + inQuotes(entries[i].name) + " twice");
+    if (Status status = verifyEntry(mesh, entries[i], at("entries", i)); !status.ok())
+      return status;
+  }
+
+  std::set<std::string> members = {"manifest.json"};
+  auto claim = [&](const std::string &field, const std::string &member) {
+    if (!isSafeMember(member))
+      return Status::error(inQuotes(field) + " expects a path inside of the archive, got " +
+                           inQuotes(member));
+    if (!members.insert(member).second)
+      return Status::error(inQuotes(field) + " names member " + inQuotes(member) +
+                           ", which has another use");
+    return Status();
+  };
+  if (Status status = claim("program", programMember); !status.ok())
+    return status;
+  if (!moduleMember.empty())
+    if (Status status = claim("module", moduleMember); !status.ok())
+      return status;
+  std::set<std::string> targets;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const KernelLibrary &library = kernels[i];
+    for (const auto &[what, text] :
+         {std::pair("target", &library.target), std::pair("triple", &library.triple),
+          std::pair("isa", &library.isa)})
+      if (text->empty())
+        return Status::error(inQuotes(at("kernels", i) + "." + what) + " expects a name");
+    if (Status status = claim(at("kernels", i) + ".member", library.member); !status.ok())
+      return status;
+    if (!targets.insert(library.target + '\n' + library.triple + '\n' + library.isa).second)
+      return Status::error("'kernels' has two libraries for " + library.target + " " +
+                           library.triple + " " + library.isa);
+  }
+  std::set<std::string> transportNames;
+  for (size_t i = 0; i < transports.size(); ++i)
+    if (transports[i].empty() || !transportNames.insert(transports[i]).second)
+      return Status::error(inQuotes(at("transports", i)) +
+                           (transports[i].empty() ? " expects a name" : " stands there twice"));
+  return {};
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,28 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_RUNTIME_LIB_DATA_MANIFESTJSON_H
+#define BRAID_RUNTIME_LIB_DATA_MANIFESTJSON_H
+
+#include "braid/Runtime/Manifest.h"
+
+#include <map>
+
+namespace braid::runtime {
+
+/// Member -> SHA-256 in lower-case hexadecimal.
+using Digests = std::map<std::string, std::string>;
+
+/// manifest.json as it stands in a bundle: the manifest and, unless `digests` is null, the field
+/// "sha256". Error when some text is not UTF-8.
+Result<std::string> manifestToJson(const Manifest &manifest, const Digests *digests);
+/// The field "sha256" may be missing; `digests`, unless null, receives it.
+Result<Manifest> manifestFromJson(const std::string &text, Digests *digests);
+
+/// A path of a member that stays inside of the archive: relative, no empty, "." or ".." component,
+/// plain characters.
+bool isSafeMember(const std::string &member);
+
+} // namespace braid::runtime
+#endif // BRAID_RUNTIME_LIB_DATA_MANIFESTJSON_H

@@ -1,0 +1,142 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Element `index` (row-major, in the checkpoint tensor as a whole) of tensor `name` under `seed`:
+//   key     = { low half, high half of the seed }
+//   counter = { low half, high half of index / 4, low half, high half of FNV-1a-64(name) }
+//   w       = Philox4x32-10(counter, key), four words of 32 bits
+//   pair p of a block, p = 0 or 1: radius r = sqrt(-2 ln((w[2p] + 1) / 2^32)), angle t = 2 pi w[2p
+//   + 1] / 2^32 elements 4i + 2p and 4i + 2p + 1 are 0.02 r cos t and 0.02 r sin t
+// in f64, rounded once to the type of the parameter. Neither sharding, slicing nor the parameter
+// that a tensor ends up in changes a value. The logarithm, sine and cosine are the host's: another
+// libm may round a rare element differently.
+//
+//===----------------------------------------------------------------------===//
+#include "Slices.h"
+#include "StridedCopy.h"
+#include "Support.h"
+#include "braid/Runtime/Float16.h"
+#include "braid/Runtime/Philox.h"
+#include "braid/Runtime/Weights.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace braid::runtime {
+
+namespace {
+
+uint64_t fnv1a64(const std::string &text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+class NormalStream {
+public:
+  NormalStream(uint64_t seed, const std::string &tensor)
+      : seed(seed), tensorHash(fnv1a64(tensor)) {}
+
+  double at(int64_t index) {
+    if (index / 4 != block)
+      fill(index / 4);
+    return values[index % 4];
+  }
+
+private:
+  void fill(int64_t newBlock) {
+    constexpr double kDeviation = 0.02, kTwoPi = 6.283185307179586476925287, kUnit = 0x1p-32;
+    block = newBlock;
+    std::array<uint32_t, 4> words = philox4x32({uint32_t(block), uint32_t(uint64_t(block) >> 32),
+                                                uint32_t(tensorHash), uint32_t(tensorHash >> 32)},
+                                               {uint32_t(seed), uint32_t(seed >> 32)});
+    for (size_t p = 0; p < 2; ++p) {
+      double radius = kDeviation * std::sqrt(-2 * std::log((double(words[2 * p]) + 1) * kUnit));
+      double angle = kTwoPi * kUnit * words[2 * p + 1];
+      values[2 * p] = radius * std::cos(angle);
+      values[2 * p + 1] = radius * std::sin(angle);
+    }
+  }
+
+  uint64_t seed, tensorHash;
+  int64_t block = -1;
+  std::array<double, 4> values{};
+};
+
+void store(void *dest, DType dtype, int64_t i, double value) {
+  switch (dtype) {
+  case DType::f32:
+    static_cast<float *>(dest)[i] = static_cast<float>(value);
+    return;
+  case DType::f16:
+    static_cast<uint16_t *>(dest)[i] = floatToF16(static_cast<float>(value));
+    return;
+  case DType::bf16:
+    static_cast<uint16_t *>(dest)[i] = floatToBf16(static_cast<float>(value));
+    return;
+  case DType::f64:
+    static_cast<double *>(dest)[i] = value;
+    return;
+  case DType::i32:
+    static_cast<int32_t *>(dest)[i] = static_cast<int32_t>(value);
+    return;
+  case DType::i64:
+    static_cast<int64_t *>(dest)[i] = static_cast<int64_t>(value);
+    return;
+  case DType::i8:
+    static_cast<int8_t *>(dest)[i] = static_cast<int8_t>(value);
+    return;
+  }
+}
+
+class RandomSource : public WeightSource {
+public:
+  explicit RandomSource(uint64_t seed) : seed(seed) {}
+  std::string describe() const override {
+    return "random weights (seed " + std::to_string(seed) + ")";
+  }
+  std::vector<TensorInfo> tensors() const override { return {}; }
+
+  Status read(const Parameter &parameter, const Box &box, void *dest) override {
+    if (Status status = verifyRead(parameter, box); !status.ok())
+      return status;
+    DType dtype = parameter.dtype;
+    bool integer = dtype == DType::i32 || dtype == DType::i64 || dtype == DType::i8;
+    if (integer && parameter.init == Init::normal)
+      return Status::error("parameter " + inQuotes(parameter.name) + " of type " + name(dtype) +
+                           " expects ones or zeros as random weights, got normal");
+    std::memset(dest, 0, static_cast<size_t>(*checkedNumElements(box.sizes) * byteSize(dtype)));
+    if (parameter.init == Init::zeros)
+      return {};
+    std::vector<int64_t> boxStrides = rowMajorStrides(box.sizes);
+    for (const Slice &slice : parameter.slices) {
+      std::optional<SlicePart> part = intersect(slice, box);
+      if (!part)
+        continue;
+      NormalStream normal(seed, slice.tensor);
+      int64_t length = part->sizes.empty() ? 1 : part->sizes.back();
+      int64_t step = part->sizes.empty() ? 0 : part->sourceStrides.back();
+      forEachRow(part->sizes, part->sourceStrides, boxStrides, [&](int64_t from, int64_t to) {
+        for (int64_t i = 0; i < length; ++i)
+          store(dest, dtype, part->destOffset + to + i,
+                parameter.init == Init::ones ? 1.0
+                                             : normal.at(part->sourceOffset + from + i * step));
+      });
+    }
+    return {};
+  }
+
+private:
+  uint64_t seed;
+};
+
+} // namespace
+
+std::unique_ptr<WeightSource> WeightSource::random(uint64_t seed) {
+  return std::make_unique<RandomSource>(seed);
+}
+
+} // namespace braid::runtime

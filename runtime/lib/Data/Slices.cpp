@@ -1,0 +1,121 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Slices.h"
+
+#include "StridedCopy.h"
+#include "Support.h"
+#include "braid/Runtime/HostTensor.h"
+
+#include <algorithm>
+
+namespace braid::runtime {
+
+Status verifyShape(const std::vector<int64_t> &shape, DType dtype) {
+  for (int64_t size : shape)
+    if (size < 1)
+      return Status::error("expects sizes of at least 1, got shape " + shapeString(shape));
+  std::optional<int64_t> count = checkedNumElements(shape);
+  if (!count || !checkedMul(*count, byteSize(dtype)))
+    return Status::error("shape " + shapeString(shape) + " is too large");
+  return {};
+}
+
+namespace {
+
+Status verifySlice(const Slice &slice, const std::vector<int64_t> &globalShape) {
+  size_t rank = globalShape.size();
+  if (slice.tensor.empty())
+    return Status::error("expects the name of a tensor");
+  const std::pair<const char *, const std::vector<int64_t> *> vectors[] = {
+      {"tensor shape", &slice.tensorShape},
+      {"source offsets", &slice.sourceOffsets},
+      {"dest offsets", &slice.destOffsets},
+      {"sizes", &slice.sizes}};
+  for (const auto &[what, values] : vectors)
+    if (values->size() != rank)
+      return Status::error(std::string("expects ") + what + " of rank " + std::to_string(rank) +
+                           ", got " + shapeString(*values));
+  if (Status status = verifyShape(slice.tensorShape, DType::f64); !status.ok())
+    return status;
+  if (!slice.permutation.empty()) {
+    std::vector<bool> seen(rank, false);
+    bool valid = slice.permutation.size() == rank;
+    for (size_t d = 0; d < rank && valid; ++d) {
+      int64_t dim = slice.permutation[d];
+      valid = dim >= 0 && dim < static_cast<int64_t>(rank) && !seen[static_cast<size_t>(dim)];
+      if (valid)
+        seen[static_cast<size_t>(dim)] = true;
+    }
+    if (!valid)
+      return Status::error("expects a permutation of " + std::to_string(rank) +
+                           " dimensions, got " + shapeString(slice.permutation));
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    size_t dim = slice.permutation.empty() ? d : static_cast<size_t>(slice.permutation[d]);
+    int64_t size = slice.sizes[d], available = slice.tensorShape[dim];
+    if (size < 1 || size > available || slice.sourceOffsets[d] < 0 ||
+        slice.sourceOffsets[d] > available - size)
+      return Status::error("takes " + std::to_string(size) + " from offset " +
+                           std::to_string(slice.sourceOffsets[d]) + " in dimension " +
+                           std::to_string(d) + ", which has size " + std::to_string(available) +
+                           " in the tensor");
+    if (size > globalShape[d] || slice.destOffsets[d] < 0 ||
+        slice.destOffsets[d] > globalShape[d] - size)
+      return Status::error("puts " + std::to_string(size) + " at offset " +
+                           std::to_string(slice.destOffsets[d]) + " in dimension " +
+                           std::to_string(d) + ", which has size " +
+                           std::to_string(globalShape[d]) + " in the parameter");
+  }
+  return {};
+}
+
+bool overlap(const Slice &a, const Slice &b) {
+  for (size_t d = 0; d < a.sizes.size(); ++d)
+    if (a.destOffsets[d] + a.sizes[d] <= b.destOffsets[d] ||
+        b.destOffsets[d] + b.sizes[d] <= a.destOffsets[d])
+      return false;
+  return true;
+}
+
+} // namespace
+
+Status verifySlices(const Parameter &parameter) {
+  // Every pair is compared; far more pieces than any fusion of weights makes.
+  constexpr size_t kMaxSlices = 4096;
+  const std::vector<Slice> &slices = parameter.slices;
+  if (slices.empty() || slices.size() > kMaxSlices)
+    return Status::error("expects 1 to " + std::to_string(kMaxSlices) + " slices, got " +
+                         std::to_string(slices.size()));
+  for (size_t i = 0; i < slices.size(); ++i) {
+    std::string which = "slice " + std::to_string(i) + " of tensor " + inQuotes(slices[i].tensor);
+    if (Status status = verifySlice(slices[i], parameter.globalShape); !status.ok())
+      return Status::error(which + " " + status.message());
+    for (size_t j = 0; j < i; ++j)
+      if (overlap(slices[i], slices[j]))
+        return Status::error(which + " overlaps slice " + std::to_string(j));
+  }
+  return {};
+}
+
+std::optional<SlicePart> intersect(const Slice &slice, const Box &box) {
+  SlicePart part;
+  std::vector<int64_t> tensorStrides = rowMajorStrides(slice.tensorShape);
+  std::vector<int64_t> boxStrides = rowMajorStrides(box.sizes);
+  for (size_t d = 0; d < box.sizes.size(); ++d) {
+    int64_t begin = std::max(slice.destOffsets[d], box.offsets[d]);
+    int64_t end = std::min(slice.destOffsets[d] + slice.sizes[d], box.offsets[d] + box.sizes[d]);
+    if (begin >= end)
+      return std::nullopt;
+    int64_t stride =
+        tensorStrides[slice.permutation.empty() ? d : static_cast<size_t>(slice.permutation[d])];
+    part.sizes.push_back(end - begin);
+    part.sourceStrides.push_back(stride);
+    part.sourceOffset += (slice.sourceOffsets[d] + begin - slice.destOffsets[d]) * stride;
+    part.destOffset += (begin - box.offsets[d]) * boxStrides[d];
+  }
+  return part;
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,128 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "StridedCopy.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace braid::runtime {
+
+namespace {
+
+struct Dim {
+  int64_t size, destStride, sourceStride; // strides in bytes
+};
+
+/// Both dimensions in tiles, so that the lines of the side walked across stay in cache between its
+/// rows.
+template <int64_t bytes>
+void copyPlane(char *dest, const char *source, const Dim &outer, const Dim &inner) {
+  constexpr int64_t kTile = 32;
+  for (int64_t i0 = 0; i0 < outer.size; i0 += kTile)
+    for (int64_t j0 = 0; j0 < inner.size; j0 += kTile)
+      for (int64_t i = i0; i < std::min(i0 + kTile, outer.size); ++i)
+        for (int64_t j = j0; j < std::min(j0 + kTile, inner.size); ++j)
+          std::memcpy(dest + i * outer.destStride + j * inner.destStride,
+                      source + i * outer.sourceStride + j * inner.sourceStride, bytes);
+}
+
+void copyPlane(char *dest, const char *source, const Dim &outer, const Dim &inner, int64_t bytes) {
+  if (inner.destStride == bytes && inner.sourceStride == bytes) {
+    for (int64_t i = 0; i < outer.size; ++i)
+      std::memcpy(dest + i * outer.destStride, source + i * outer.sourceStride,
+                  static_cast<size_t>(inner.size * bytes));
+    return;
+  }
+  switch (bytes) {
+  case 1:
+    return copyPlane<1>(dest, source, outer, inner);
+  case 2:
+    return copyPlane<2>(dest, source, outer, inner);
+  case 4:
+    return copyPlane<4>(dest, source, outer, inner);
+  default:
+    return copyPlane<8>(dest, source, outer, inner);
+  }
+}
+
+void copyDims(char *dest, const char *source, const std::vector<Dim> &dims, size_t from,
+              int64_t bytes) {
+  if (from + 2 == dims.size())
+    return copyPlane(dest, source, dims[from], dims[from + 1], bytes);
+  for (int64_t i = 0; i < dims[from].size; ++i)
+    copyDims(dest + i * dims[from].destStride, source + i * dims[from].sourceStride, dims, from + 1,
+             bytes);
+}
+
+} // namespace
+
+std::vector<int64_t> rowMajorStrides(const std::vector<int64_t> &shape) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= shape[d];
+  }
+  return strides;
+}
+
+void forEachRow(const std::vector<int64_t> &sizes, const std::vector<int64_t> &aStrides,
+                const std::vector<int64_t> &bStrides,
+                const std::function<void(int64_t, int64_t)> &body) {
+  for (int64_t size : sizes)
+    if (size == 0)
+      return;
+  size_t outer = sizes.empty() ? 0 : sizes.size() - 1;
+  std::vector<int64_t> index(outer, 0);
+  int64_t a = 0, b = 0;
+  while (true) {
+    body(a, b);
+    size_t d = outer;
+    for (; d-- > 0;) {
+      a += aStrides[d];
+      b += bStrides[d];
+      if (++index[d] < sizes[d])
+        break;
+      a -= aStrides[d] * sizes[d];
+      b -= bStrides[d] * sizes[d];
+      index[d] = 0;
+    }
+    if (d == SIZE_MAX)
+      return;
+  }
+}
+
+void stridedCopy(void *dest, const std::vector<int64_t> &destStrides, const void *source,
+                 const std::vector<int64_t> &sourceStrides, const std::vector<int64_t> &sizes,
+                 int64_t elementBytes) {
+  std::vector<Dim> dims;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0)
+      return;
+    Dim dim{sizes[d], destStrides[d] * elementBytes, sourceStrides[d] * elementBytes};
+    if (dim.size == 1)
+      continue;
+    // Two dimensions that are one on both sides are walked as one.
+    if (!dims.empty() && dims.back().destStride == dim.destStride * dim.size &&
+        dims.back().sourceStride == dim.sourceStride * dim.size)
+      dims.back() = {dims.back().size * dim.size, dim.destStride, dim.sourceStride};
+    else
+      dims.push_back(dim);
+  }
+  while (dims.size() < 2)
+    dims.insert(dims.begin(), Dim{1, 0, 0});
+  if (dims[dims.size() - 1].size == 1)
+    dims.back().destStride = dims.back().sourceStride = elementBytes;
+  // Any order of the loops copies the same. The dimension in which the source is densest goes next
+  // to the innermost.
+  size_t dense = dims.size() - 2;
+  for (size_t d = 0; d + 2 < dims.size(); ++d)
+    if (dims[d].sourceStride < dims[dense].sourceStride)
+      dense = d;
+  std::swap(dims[dense], dims[dims.size() - 2]);
+  copyDims(static_cast<char *>(dest), static_cast<const char *>(source), dims, 0, elementBytes);
+}
+
+} // namespace braid::runtime

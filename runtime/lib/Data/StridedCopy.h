@@ -1,0 +1,32 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_RUNTIME_LIB_DATA_STRIDEDCOPY_H
+#define BRAID_RUNTIME_LIB_DATA_STRIDEDCOPY_H
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace braid::runtime {
+
+/// Row-major strides, in elements.
+std::vector<int64_t> rowMajorStrides(const std::vector<int64_t> &shape);
+
+/// Calls `body(a, b)` for the first element of each innermost row of a box; a and b are element
+/// offsets by the strides. The row itself has sizes.back() elements (one, for rank 0). Nothing is
+/// called for an empty box.
+void forEachRow(const std::vector<int64_t> &sizes, const std::vector<int64_t> &aStrides,
+                const std::vector<int64_t> &bStrides,
+                const std::function<void(int64_t, int64_t)> &body);
+
+/// Copies a box of elements of `elementBytes` (1, 2, 4 or 8) between two strided layouts; neither
+/// side need be aligned. Runs that are contiguous on both sides are copied whole; a transposition
+/// is walked in tiles.
+void stridedCopy(void *dest, const std::vector<int64_t> &destStrides, const void *source,
+                 const std::vector<int64_t> &sourceStrides, const std::vector<int64_t> &sizes,
+                 int64_t elementBytes);
+
+} // namespace braid::runtime
+#endif // BRAID_RUNTIME_LIB_DATA_STRIDEDCOPY_H

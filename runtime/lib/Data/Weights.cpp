@@ -1,0 +1,52 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Weights.h"
+
+#include "Slices.h"
+#include "Support.h"
+
+namespace braid::runtime {
+
+Status verifyRead(const Parameter &parameter, const Box &box) {
+  Status status = verifyShape(parameter.globalShape, parameter.dtype);
+  if (status.ok())
+    status = verifySlices(parameter);
+  if (!status.ok())
+    return Status::error("parameter " + inQuotes(parameter.name) + ": " + status.message());
+  size_t rank = parameter.globalShape.size();
+  bool inside = box.offsets.size() == rank && box.sizes.size() == rank;
+  for (size_t d = 0; d < rank && inside; ++d)
+    inside = box.sizes[d] >= 0 && box.sizes[d] <= parameter.globalShape[d] && box.offsets[d] >= 0 &&
+             box.offsets[d] <= parameter.globalShape[d] - box.sizes[d];
+  if (!inside)
+    return Status::error("parameter " + inQuotes(parameter.name) + ": expects a box inside of " +
+                         shapeString(parameter.globalShape) + ", got sizes " +
+                         shapeString(box.sizes) + " at " + shapeString(box.offsets));
+  return {};
+}
+
+Status loadParameters(WeightSource &source, const Mesh &mesh, int64_t rank,
+                      const std::vector<Parameter> &parameters,
+                      const std::function<void *(size_t)> &place,
+                      const std::function<void(size_t, size_t)> &progress) {
+  if (Status status = mesh.verify(); !status.ok())
+    return status;
+  if (rank < 0 || rank >= mesh.numRanks())
+    return Status::error("expects a rank below " + std::to_string(mesh.numRanks()) + ", got " +
+                         std::to_string(rank));
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter &parameter = parameters[i];
+    Result<Box> box = localBox(mesh, rank, parameter.globalShape, parameter.sharding);
+    if (!box.ok())
+      return Status::error("parameter " + inQuotes(parameter.name) + ": " + box.status().message());
+    if (Status status = source.read(parameter, *box, place(i)); !status.ok())
+      return status;
+    if (progress)
+      progress(i + 1, parameters.size());
+  }
+  return {};
+}
+
+} // namespace braid::runtime
