@@ -5,6 +5,7 @@
 #include "braid/InitAll.h"
 
 #include "dialects/Comm/IR/Comm.h"
+#include "dialects/NN/IR/NN.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -15,7 +16,7 @@ void braid::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<comm::CommDialect>();
+  registry.insert<comm::CommDialect, nn::NNDialect>();
 }
 
 void braid::registerAllPasses() { mlir::registerAllPasses(); }

@@ -12,13 +12,36 @@ def NN_SliceAttr : NN_Attr<"Slice", "slice"> {
   let summary = "part of a checkpoint's tensor that lands in a parameter";
   let description = [{
     `parameter[dest + i] = permute(tensor, permutation)[source + i]` for 0 <= i < sizes, elementwise over dimensions.
-    Dimension d of the permuted tensor is dimension `permutation[d]` of the checkpoint's. Elements of a parameter that no
-    slice covers are zero.
+    Dimension d of the permuted tensor is dimension `permutation[d]` of the checkpoint's; no permutation is the identity.
+    Elements of a parameter that no slice covers are zero. Offsets of zero and sizes that take everything are left out:
+
+    ```mlir
+    #nn.slice<"w"[384, 1536]>                                     // all of w
+    #nn.slice<"w"[384, 1536] permuted [1, 0] from [0, 128] to [0, 64] size [1536, 32]>
+    ```
+
+    Constraints:
+    - (L1) the tensor has a name;
+    - (L2) shape, offsets, sizes and the permutation (if any) have one length, the tensor's rank;
+    - (L3) the permutation names every dimension once;
+    - (L4) the tensor's shape is static, sizes are at least 1, and source offsets and sizes stay inside of the permuted tensor;
+    - (L5) destination offsets are at least 0.
   }];
   let parameters = (ins StringRefParameter<"name in the checkpoint">:$tensor,
-      ArrayRefParameter<"int64_t">:$tensorShape, OptionalArrayRefParameter<"int64_t">:$permutation,
-      ArrayRefParameter<"int64_t">:$sourceOffsets, ArrayRefParameter<"int64_t">:$destOffsets,
-      ArrayRefParameter<"int64_t">:$sizes);
+      OptionalArrayRefParameter<"int64_t">:$tensorShape, OptionalArrayRefParameter<"int64_t">:$permutation,
+      OptionalArrayRefParameter<"int64_t">:$sourceOffsets, OptionalArrayRefParameter<"int64_t">:$destOffsets,
+      OptionalArrayRefParameter<"int64_t">:$sizes);
+  let extraClassDeclaration = [{
+    /// All of a tensor, as it is.
+    static SliceAttr whole(::mlir::MLIRContext *context, ::llvm::StringRef tensor, ::llvm::ArrayRef<int64_t> shape);
+    /// Everything is taken, and lands at the parameter's origin (perhaps permuted).
+    bool isWhole() const;
+    /// The shape of the tensor after the permutation.
+    ::llvm::SmallVector<int64_t> getPermutedShape() const;
+    /// The assembly without the angle brackets, for operations that hold slices.
+    static ::mlir::FailureOr<SliceAttr> parseBody(::mlir::AsmParser &parser);
+    void printBody(::mlir::AsmPrinter &printer) const;
+  }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

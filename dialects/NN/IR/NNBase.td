@@ -18,11 +18,24 @@ def NN_Dialect : Dialect {
   let cppNamespace = "::braid::nn";
   let summary = "What a transformer layer is made of";
   let description = [{
-    Operations on statically shaped tensors for one logical device. Activations are [batch, sequence, hidden], weights of
-    linear layers [out, in] as in PyTorch checkpoints.
+    Operations on statically shaped tensors of f32, bf16 or f16. Activations are [batch, sequence, hidden], weights of
+    linear layers [out, in] as in PyTorch checkpoints. Before partitioning they describe one logical device, after it
+    what one rank computes; every operation means the same in both.
+
+    A model is a module of functions. An entry (unit attribute `nn.entry`) reads parameters and calls one function per
+    distinct layer, passing the layer's weights. Operands and results of an entry carry the name under which the
+    outside knows them (`nn.name`).
+
+    Constraints on the discardable attributes:
+    - (D1) `nn.entry` is a unit attribute and stands on a function with a body;
+    - (D2) `nn.name` is a string that is not empty, on arguments and results of an entry;
+    - (D3) every argument and every result of an entry has `nn.name`, and no two arguments (no two results) share one.
   }];
   let dependentDialects = ["::braid::comm::CommDialect"];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     void registerAttributes();
 

@@ -11,32 +11,100 @@ include "dialects/NN/IR/NNAttrs.td"
 include "dialects/NN/IR/NNInterfaces.td"
 include "dialects/Comm/IR/CommAttrs.td"
 include "dialects/Comm/IR/CommInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
 
 class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic, !listconcat([Pure], traits)> {
   let hasVerifier = 1;
 }
 
-/// Operations of a model: cut, costed and (unless they are library calls) decomposed by interface.
-class NN_ComputeOp<string mnemonic, list<Trait> traits = []>
-    : NN_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Comm_ShardingRuleOpInterface>,
+/// Operations of a model: cut, costed and decomposed by interface. `local` lists the methods of the sharding rule that
+/// an operation defines beyond the rule itself.
+class NN_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> local = []>
+    : NN_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Comm_ShardingRuleOpInterface, local>,
                                    DeclareOpInterfaceMethods<NN_CostOpInterface>], traits)>;
 
-def NN_ParameterOp : NN_Op<"parameter"> {
-  let summary = "A weight of the checkpoint";
-  let arguments = (ins StrAttr:$name, NN_SliceArrayAttr:$slices, DefaultValuedAttr<NN_InitAttr, "::braid::nn::InitKind::Normal">:$init,
+def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A weight of the model";
+  let description = [{
+    A parameter is described by slices of checkpoint tensors (#nn.slice): fusing, transposing, padding and sharding
+    compose that list, and only the loader executes it. `slices` is left out in the assembly when the parameter is one
+    whole tensor of the checkpoint that has the parameter's name.
+
+    ```mlir
+    %w = nn.parameter "encoder.layer.0.output.dense.weight" : tensor<384x1536xf32>
+    %p = nn.parameter "positions" slices ["embeddings.position_embeddings.weight"[512, 384] size [128, 384]]
+        : tensor<128x384xf32>
+    %s = nn.parameter "LayerNorm.weight" init ones : tensor<384xf32>
+    ```
+
+    After partitioning the result is what a rank holds; the parameter's own type and how it is cut stand beside it:
+
+    ```mlir
+    %w = nn.parameter "w" of tensor<384x384xf32> sharded <@mesh, [{tp}, {} ]> : tensor<192x384xf32>
+    ```
+
+    `init` says what random weights it gets when there is no checkpoint.
+
+    Constraints:
+    - (C1) the name is not empty;
+    - (C2) the slices have the rank of the parameter and lie inside of it;
+    - (C3) no two slices overlap in the parameter;
+    - (C4) `global_type` and `sharding` come together;
+    - (C5) `global_type` is a statically shaped tensor with the result's element type;
+    - (C6) `sharding` suits the global type (S2, S3), divides every dimension, has no partial axis, and gives the result type.
+  }];
+  let arguments = (ins StrAttr:$name, NN_SliceArrayAttr:$slices,
+                       DefaultValuedAttr<NN_InitAttr, "::braid::nn::InitKind::Normal">:$init,
                        OptionalAttr<TypeAttr>:$global_type, OptionalAttr<Comm_ShardingAttr>:$sharding);
   let results = (outs NN_Tensor:$result);
+  let hasCustomAssemblyFormat = 1;
+  let builders = [
+    /// The whole of a checkpoint's tensor that has the parameter's name.
+    OpBuilder<(ins "::mlir::RankedTensorType":$type, "::llvm::StringRef":$name, "::braid::nn::InitKind":$init)>];
+  let extraClassDeclaration = [{
+    /// The type of the parameter before it was cut.
+    ::mlir::RankedTensorType getParameterType();
+    /// True for one whole tensor of the checkpoint with this parameter's name.
+    bool isWholeTensor();
+  }];
 }
 
 def NN_EmbeddingOp : NN_ComputeOp<"embedding"> {
   let summary = "Rows of a table, picked by ids";
+  let description = [{
+    `result[i..., h] = table[ids[i...], h]`. An id outside of [0, rows of the table) is an error of whoever runs it.
+
+    ```mlir
+    %e = nn.embedding %ids, %table role "embedding.word"
+        : tensor<8x128xi64>, tensor<30522x384xf32> -> tensor<8x128x384xf32>
+    ```
+
+    Constraints:
+    - (C1) the result's shape is the ids' shape followed by the table's second dimension;
+    - (C2) result and table have the same element type.
+  }];
   let arguments = (ins NN_Ids:$ids, NN_TensorOfRank<2>:$table, OptionalAttr<StrAttr>:$role);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$ids `,` $table (`role` $role^)? attr-dict `:` type($ids) `,` type($table) `->` type($result)";
 }
 
-def NN_LinearOp : NN_ComputeOp<"linear"> {
+def NN_LinearOp : NN_ComputeOp<"linear", [], ["buildLocal"]> {
   let summary = "x . w^T + bias over the last dimension";
+  let description = [{
+    `result[i..., o] = sum over k of input[i..., k] * weight[o, k] + bias[o]`, accumulated in f32 or wider. `role` says
+    which projection of the model this is; collectives that partitioning inserts keep it.
+
+    ```mlir
+    %y = nn.linear %x, %w bias %b : tensor<384xf32> role "attention.query"
+        : tensor<8x128x384xf32>, tensor<384x384xf32> -> tensor<8x128x384xf32>
+    ```
+
+    Constraints:
+    - (C1) the input has at least one dimension, and its last one equals the weight's second;
+    - (C2) the bias has as many elements as the weight has rows;
+    - (C3) the result's shape is the input's with the last dimension replaced by the weight's rows;
+    - (C4) all element types are the same.
+  }];
   let arguments = (ins NN_Tensor:$input, NN_TensorOfRank<2>:$weight, Optional<NN_TensorOfRank<1>>:$bias,
                        OptionalAttr<StrAttr>:$role);
   let results = (outs NN_Tensor:$result);
@@ -48,19 +116,68 @@ def NN_LinearOp : NN_ComputeOp<"linear"> {
 
 def NN_SplitHeadsOp : NN_ComputeOp<"split_heads"> {
   let summary = "[batch, seq, heads * head_dim] seen as [batch, seq, heads, head_dim]";
+  let description = [{
+    ```mlir
+    %q = nn.split_heads %x : tensor<8x128x384xf32> -> tensor<8x128x12x32xf32>
+    ```
+
+    Constraints:
+    - (C1) the result has the input's first two dimensions, and its last two multiply to the input's last;
+    - (C2) element types are the same.
+  }];
   let arguments = (ins NN_TensorOfRank<3>:$input);
   let results = (outs NN_TensorOfRank<4>:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
 }
 def NN_MergeHeadsOp : NN_ComputeOp<"merge_heads"> {
   let summary = "[batch, seq, heads, head_dim] seen as [batch, seq, heads * head_dim]";
+  let description = [{
+    ```mlir
+    %y = nn.merge_heads %x : tensor<8x128x12x32xf32> -> tensor<8x128x384xf32>
+    ```
+
+    Constraints:
+    - (C1) the result has the input's first two dimensions, and its last is the product of the input's last two;
+    - (C2) element types are the same.
+  }];
   let arguments = (ins NN_TensorOfRank<4>:$input);
   let results = (outs NN_TensorOfRank<3>:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
 }
 
 def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments]> {
   let summary = "Scaled dot-product attention";
+  let description = [{
+    Query [batch, q, heads, head_dim], key [batch, k, kv_heads, head_dim], value [batch, k, kv_heads, value_dim], result
+    [batch, q, heads, value_dim]. Heads are grouped: query head h reads key and value head `h / (heads / kv_heads)`.
+    Query i may attend to key j when all that is given allows it:
+    - `mask[b, j] != 0`;
+    - `j < valid_length[b]`;
+    - `causal`: `j <= i + position_offset[b]` (offset 0 when there is none).
+
+    The result is the average of the values that a query may attend to, weighted by softmax over j of
+    `scale * dot(query, key)`; scores and softmax are in f32 or wider. A query that may attend to no key gives zeros.
+
+    ```mlir
+    %r = nn.attention %q, %k, %v mask %m : tensor<8x128xi64> scale 0.125
+        : tensor<8x128x12x64xf32>, tensor<8x128x12x64xf32>, tensor<8x128x12x64xf32> -> tensor<8x128x12x64xf32>
+    %c = nn.attention causal %q, %k, %v position_offset %p : tensor<8xi32> scale 0.125 : ...
+    ```
+
+    Constraints:
+    - (C1) query, key and value have the same batch;
+    - (C2) key and value have the same sequence length and heads;
+    - (C3) query and key have the same head_dim;
+    - (C4) the query's heads are a multiple of the key's;
+    - (C5) the result's shape is [batch, q, heads, value_dim];
+    - (C6) all element types are the same (mask, valid_length and position_offset aside);
+    - (C7) the mask's shape is [batch, k];
+    - (C8) valid_length and position_offset have one element per batch;
+    - (C9) position_offset comes with `causal` only;
+    - (C10) `scale` is positive and finite.
+  }];
   let arguments = (ins NN_TensorOfRank<4>:$query, NN_TensorOfRank<4>:$key, NN_TensorOfRank<4>:$value,
                        Optional<NN_IdsOfRank<2>>:$mask, Optional<NN_IdsOfRank<1>>:$valid_length,
                        Optional<NN_IdsOfRank<1>>:$position_offset, F64Attr:$scale, UnitAttr:$causal);
@@ -73,8 +190,23 @@ def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments]> {
   }];
 }
 
-def NN_LayerNormOp : NN_ComputeOp<"layer_norm", [DeclareOpInterfaceMethods<NN_DecomposeOpInterface>]> {
+def NN_LayerNormOp : NN_ComputeOp<"layer_norm"> {
   let summary = "Normalizes the last dimension to mean 0 and variance 1, then scales and shifts";
+  let description = [{
+    `result = (input - mean) / sqrt(variance + epsilon) * weight + bias`, mean and (biased) variance over the last dimension,
+    in f32 or wider, the variance taken about the mean.
+
+    ```mlir
+    %y = nn.layer_norm %x, %w, %b epsilon 1.0e-12
+        : tensor<8x128x384xf32>, tensor<384xf32>, tensor<384xf32> -> tensor<8x128x384xf32>
+    ```
+
+    Constraints:
+    - (C1) weight and bias have as many elements as the input's last dimension, which there is;
+    - (C2) the result has the input's type;
+    - (C3) all element types are the same;
+    - (C4) `epsilon` is positive and finite.
+  }];
   let arguments = (ins NN_Tensor:$input, NN_TensorOfRank<1>:$weight, NN_TensorOfRank<1>:$bias, F64Attr:$epsilon);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = [{
@@ -83,15 +215,37 @@ def NN_LayerNormOp : NN_ComputeOp<"layer_norm", [DeclareOpInterfaceMethods<NN_De
   }];
 }
 
-def NN_GeluOp : NN_ComputeOp<"gelu", [SameOperandsAndResultType, DeclareOpInterfaceMethods<NN_DecomposeOpInterface>]> {
+def NN_GeluOp : NN_ComputeOp<"gelu", [SameOperandsAndResultType]> {
   let summary = "Gaussian error linear unit";
+  let description = [{
+    `erf`: `x / 2 * (1 + erf(x / sqrt(2)))`. `tanh`: `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`.
+
+    ```mlir
+    %y = nn.gelu erf %x : tensor<8x128x1536xf32>
+    ```
+  }];
   let arguments = (ins NN_Tensor:$input, DefaultValuedAttr<NN_GeluAttr, "::braid::nn::GeluKind::Erf">:$kind);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$kind $input attr-dict `:` type($input)";
+  // SameOperandsAndResultType says it all.
+  let hasVerifier = 0;
 }
 
-def NN_AddOp : NN_ComputeOp<"add", [DeclareOpInterfaceMethods<NN_DecomposeOpInterface>]> {
+def NN_AddOp : NN_ComputeOp<"add"> {
   let summary = "Elementwise sum; the second operand may lack leading dimensions";
+  let description = [{
+    `result[i..., j...] = lhs[i..., j...] + rhs[j...]`.
+
+    ```mlir
+    %y = nn.add %x, %residual : tensor<8x128x384xf32>, tensor<8x128x384xf32> -> tensor<8x128x384xf32>
+    %z = nn.add %x, %positions : tensor<8x128x384xf32>, tensor<128x384xf32> -> tensor<8x128x384xf32>
+    ```
+
+    Constraints:
+    - (C1) the second operand's shape is the end of the first one's;
+    - (C2) the result has the first operand's type;
+    - (C3) element types are the same.
+  }];
   let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";

@@ -1,0 +1,95 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What every operation costs on the shapes it stands on. Elementary functions (exp, erf, tanh,
+// square root) and divisions count as one FLOP each, like additions, multiplications and
+// comparisons.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/NN/IR/NN.h"
+
+using namespace mlir;
+using namespace braid::nn;
+
+static int64_t elements(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements();
+}
+static int64_t bytes(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * (type.getElementTypeBitWidth() / 8);
+}
+
+/// Operands read once, results written once; nothing saved.
+static OpCost traffic(Operation *op) {
+  OpCost cost;
+  for (Value operand : op->getOperands())
+    cost.bytesRead += bytes(operand);
+  for (Value result : op->getResults())
+    cost.bytesWritten += bytes(result);
+  return cost;
+}
+
+OpCost EmbeddingOp::getCost() {
+  OpCost cost;
+  // Of the table only the picked rows are read: as many bytes as the result has.
+  cost.bytesRead = bytes(getIds()) + bytes(getResult());
+  cost.bytesWritten = bytes(getResult());
+  cost.bytesSaved = bytes(getIds());
+  return cost;
+}
+
+OpCost LinearOp::getCost() {
+  OpCost cost = traffic(*this);
+  int64_t k = cast<RankedTensorType>(getWeight().getType()).getDimSize(1);
+  cost.matrixFlops = (2 * k - 1) * elements(getResult());
+  cost.vectorFlops = getBias() ? elements(getResult()) : 0;
+  cost.bytesSaved = bytes(getInput());
+  return cost;
+}
+
+/// Views: nothing moves.
+OpCost SplitHeadsOp::getCost() { return {}; }
+OpCost MergeHeadsOp::getCost() { return {}; }
+
+OpCost AttentionOp::getCost() {
+  OpCost cost = traffic(*this);
+  ArrayRef<int64_t> query = getQuery().getType().getShape(),
+                    value = getValue().getType().getShape();
+  // Masked pairs count too: what is skipped depends on values.
+  int64_t queries = query[0] * query[1] * query[2], pairs = queries * value[1];
+  cost.matrixFlops = (2 * query[3] - 1) * pairs + (2 * value[1] - 1) * elements(getResult());
+  // Per pair: scale, maximum, difference, exp, sum; then the division of every result by its row's
+  // sum.
+  cost.vectorFlops = 5 * pairs + elements(getResult());
+  // Inputs, output and the row's logarithm of the sum (f32): the scores are computed anew.
+  cost.bytesSaved = cost.bytesRead + cost.bytesWritten + 4 * queries;
+  return cost;
+}
+
+OpCost LayerNormOp::getCost() {
+  OpCost cost = traffic(*this);
+  int64_t hidden = elements(getWeight()), rows = hidden == 0 ? 0 : elements(getInput()) / hidden;
+  // Per element: mean's sum, difference, square, variance's sum, times reciprocal deviation,
+  // weight, bias; per row: two divisions, epsilon, reciprocal square root.
+  cost.vectorFlops = 7 * elements(getInput()) + 4 * rows;
+  // The normalized values are computed anew from input, mean and reciprocal deviation (f32 each).
+  cost.bytesSaved = bytes(getInput()) + 8 * rows;
+  return cost;
+}
+
+OpCost GeluOp::getCost() {
+  OpCost cost = traffic(*this);
+  // erf: x/2, x/sqrt(2), erf, +1, product. tanh: x*x, *x, *0.044715, +x, *c, tanh, +1, x/2,
+  // product.
+  cost.vectorFlops = (getKind() == GeluKind::Erf ? 5 : 9) * elements(getInput());
+  cost.bytesSaved = bytes(getInput());
+  return cost;
+}
+
+OpCost AddOp::getCost() {
+  OpCost cost = traffic(*this);
+  cost.vectorFlops = elements(getResult());
+  return cost;
+}

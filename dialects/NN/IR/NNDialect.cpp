@@ -1,0 +1,84 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "dialects/NN/IR/NN.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace braid::nn;
+
+#include "dialects/NN/IR/NNDialect.cpp.inc"
+#include "dialects/NN/IR/NNEnums.cpp.inc"
+#include "dialects/NN/IR/NNInterfaces.cpp.inc"
+
+void NNDialect::initialize() {
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/NN/IR/NNOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Discardable attributes: nn.entry and nn.name.
+//===----------------------------------------------------------------------===//
+
+/// D3 for one side of an entry's signature.
+static LogicalResult verifyNames(FunctionOpInterface function, unsigned count, StringRef what,
+                                 function_ref<Attribute(unsigned)> nameOf) {
+  llvm::StringSet<> seen;
+  for (unsigned i = 0; i < count; ++i) {
+    auto name = dyn_cast_or_null<StringAttr>(nameOf(i));
+    if (!name)
+      return function.emitOpError("expects '")
+             << NNDialect::kNameAttrName << "' on every " << what << " of an entry, " << what << " "
+             << i << " has none";
+    if (!seen.insert(name.getValue()).second)
+      return function.emitOpError("expects different names for its ")
+             << what << "s, got '" << name.getValue() << "' twice";
+  }
+  return success();
+}
+
+LogicalResult NNDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != kEntryAttrName)
+    return op->emitOpError("has unknown attribute '")
+           << attribute.getName().getValue() << "' of the nn dialect";
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!isa<UnitAttr>(attribute.getValue()) || !function || function.isExternal())
+    return op->emitOpError("expects '")
+           << kEntryAttrName << "' to be a unit attribute of a function with a body";
+  if (failed(verifyNames(function, function.getNumArguments(), "argument",
+                         [&](unsigned i) { return function.getArgAttr(i, kNameAttrName); })))
+    return failure();
+  return verifyNames(function, function.getNumResults(), "result",
+                     [&](unsigned i) { return function.getResultAttr(i, kNameAttrName); });
+}
+
+/// D2.
+static LogicalResult verifyName(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != NNDialect::kNameAttrName)
+    return op->emitOpError("has unknown attribute '")
+           << attribute.getName().getValue() << "' of the nn dialect";
+  auto name = dyn_cast<StringAttr>(attribute.getValue());
+  if (!name || name.getValue().empty())
+    return op->emitOpError("expects '")
+           << NNDialect::kNameAttrName << "' to be a string that is not empty, got "
+           << attribute.getValue();
+  if (!op->hasAttr(NNDialect::kEntryAttrName))
+    return op->emitOpError("expects '")
+           << NNDialect::kNameAttrName << "' on arguments and results of an entry only";
+  return success();
+}
+
+LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned,
+                                                  NamedAttribute attribute) {
+  return verifyName(op, attribute);
+}
+LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned,
+                                                     NamedAttribute attribute) {
+  return verifyName(op, attribute);
+}

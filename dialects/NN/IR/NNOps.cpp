@@ -1,0 +1,130 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "dialects/NN/IR/NN.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace braid::nn;
+
+#define GET_OP_CLASSES
+#include "dialects/NN/IR/NNOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// nn.parameter
+//===----------------------------------------------------------------------===//
+
+void ParameterOp::build(OpBuilder &builder, OperationState &state, RankedTensorType type,
+                        StringRef name, InitKind init) {
+  Attribute slice = SliceAttr::whole(builder.getContext(), name, type.getShape());
+  build(builder, state, type, name, builder.getArrayAttr(slice), init, /*global_type=*/TypeAttr(),
+        /*sharding=*/comm::ShardingAttr());
+}
+
+RankedTensorType ParameterOp::getParameterType() {
+  return cast<RankedTensorType>(getGlobalType().value_or(getResult().getType()));
+}
+
+bool ParameterOp::isWholeTensor() {
+  if (getSlices().size() != 1)
+    return false;
+  auto slice = cast<SliceAttr>(getSlices()[0]);
+  return slice.getTensor() == getName() && slice.getPermutation().empty() && slice.isWhole() &&
+         slice.getTensorShape() == getParameterType().getShape();
+}
+
+/// `"name" slices [...] init ones {...} of tensor<...> sharded <...> : tensor<...>`
+ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  Properties &properties = result.getOrAddProperties<Properties>();
+  std::string name;
+  SmallVector<Attribute> slices;
+  if (parser.parseString(&name))
+    return failure();
+  properties.name = builder.getStringAttr(name);
+
+  bool listed = succeeded(parser.parseOptionalKeyword("slices"));
+  auto slice = [&]() -> ParseResult {
+    FailureOr<SliceAttr> one = SliceAttr::parseBody(parser);
+    if (failed(one))
+      return failure();
+    slices.push_back(*one);
+    return success();
+  };
+  if (listed && parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, slice))
+    return failure();
+
+  InitKind init = InitKind::Normal;
+  if (succeeded(parser.parseOptionalKeyword("init"))) {
+    StringRef keyword;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&keyword))
+      return failure();
+    std::optional<InitKind> kind = symbolizeInitKind(keyword);
+    if (!kind)
+      return parser.emitError(loc, "expects normal, ones or zeros, got '") << keyword << "'";
+    init = *kind;
+  }
+  properties.init = InitKindAttr::get(builder.getContext(), init);
+
+  if (parser.parseOptionalAttrDict(result.attributes))
+    return failure();
+  RankedTensorType type, globalType;
+  if (succeeded(parser.parseOptionalKeyword("of"))) {
+    if (parser.parseType(globalType))
+      return failure();
+    properties.global_type = TypeAttr::get(globalType);
+  }
+  if (succeeded(parser.parseOptionalKeyword("sharded"))) {
+    comm::ShardingAttr sharding;
+    if (parser.parseCustomAttributeWithFallback(sharding))
+      return failure();
+    properties.sharding = sharding;
+  }
+  if (parser.parseColonType(type))
+    return failure();
+  if (!listed)
+    slices.push_back(
+        SliceAttr::whole(builder.getContext(), name, (globalType ? globalType : type).getShape()));
+  properties.slices = builder.getArrayAttr(slices);
+  result.addTypes(type);
+  return success();
+}
+
+void ParameterOp::print(OpAsmPrinter &printer) {
+  printer << " ";
+  printer.printString(getName());
+  if (!isWholeTensor()) {
+    printer << " slices [";
+    llvm::interleaveComma(getSlices().getAsRange<SliceAttr>(), printer,
+                          [&](SliceAttr slice) { slice.printBody(printer); });
+    printer << "]";
+  }
+  if (getInit() != InitKind::Normal)
+    printer << " init " << stringifyInitKind(getInit());
+  printer.printOptionalAttrDict((*this)->getDiscardableAttrDictionary().getValue());
+  if (std::optional<Type> type = getGlobalType())
+    printer << " of " << *type;
+  if (comm::ShardingAttr sharding = getShardingAttr()) {
+    printer << " sharded ";
+    printer.printStrippedAttrOrType(sharding);
+  }
+  printer << " : " << getResult().getType();
+}
+
+//===----------------------------------------------------------------------===//
+// Views of heads undo each other.
+//===----------------------------------------------------------------------===//
+
+OpFoldResult SplitHeadsOp::fold(FoldAdaptor) {
+  auto merge = getInput().getDefiningOp<MergeHeadsOp>();
+  return merge && merge.getInput().getType() == getType() ? merge.getInput() : Value();
+}
+
+OpFoldResult MergeHeadsOp::fold(FoldAdaptor) {
+  auto split = getInput().getDefiningOp<SplitHeadsOp>();
+  return split && split.getInput().getType() == getType() ? split.getInput() : Value();
+}

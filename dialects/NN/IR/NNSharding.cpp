@@ -1,0 +1,176 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// How every operation may be cut: its dimensions as factors (ShardingRule.h).
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/NN/IR/NN.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace braid::nn;
+using braid::comm::Factor;
+using braid::comm::FactorKind;
+using braid::comm::FinishFn;
+using braid::comm::ShardingRule;
+using braid::comm::TensorFactors;
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+/// Names for the leading dimensions of an activation whose last one is named by the operation.
+static std::string leadingName(size_t d, size_t count) {
+  if (d == 0 && count > 0)
+    return "batch";
+  return count == 2 ? "seq" : "dim" + std::to_string(d);
+}
+
+/// One parallel factor per dimension of `shape`.
+static TensorFactors addLeading(ShardingRule &rule, ArrayRef<int64_t> shape) {
+  TensorFactors factors;
+  for (auto [d, size] : llvm::enumerate(shape))
+    factors.push_back({rule.addFactor(leadingName(d, shape.size()), size)});
+  return factors;
+}
+
+static TensorFactors operator+(TensorFactors factors, int64_t last) {
+  factors.push_back({last});
+  return factors;
+}
+
+ShardingRule EmbeddingOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors ids = addLeading(rule, shapeOf(getIds()));
+  // Cutting the table by rows would need a masked look-up; that is a decomposition, not a rule.
+  int64_t vocabulary = rule.addFactor("vocab", shapeOf(getTable())[0], FactorKind::Whole);
+  int64_t hidden = rule.addFactor("hidden", shapeOf(getTable())[1]);
+  rule.operands = {ids, {{vocabulary}, {hidden}}};
+  rule.results = {ids + hidden};
+  return rule;
+}
+
+ShardingRule LinearOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors rows = addLeading(rule, shapeOf(getInput()).drop_back());
+  int64_t out = rule.addFactor("out", shapeOf(getWeight())[0]);
+  int64_t in = rule.addFactor("in", shapeOf(getWeight())[1], FactorKind::Reduction);
+  rule.operands = {rows + in, {{out}, {in}}};
+  if (getBias())
+    rule.operands.push_back({{out}});
+  rule.results = {rows + out};
+  return rule;
+}
+
+FailureOr<SmallVector<Value>> LinearOp::buildLocal(OpBuilder &builder, ValueRange operands,
+                                                   TypeRange resultTypes, bool partial,
+                                                   FinishFn &finish) {
+  Value bias = getBias() ? operands[2] : Value();
+  Value product = LinearOp::create(builder, getLoc(), resultTypes[0], operands[0], operands[1],
+                                   partial ? Value() : bias, getRoleAttr());
+  // Added to every rank's addend, the bias would be counted once per rank.
+  if (partial && bias)
+    finish = [loc = getLoc(), bias](OpBuilder &builder, ValueRange reduced) -> SmallVector<Value> {
+      return {AddOp::create(builder, loc, reduced[0].getType(), reduced[0], bias)};
+    };
+  return SmallVector<Value>{product};
+}
+
+/// [batch, seq, heads * head_dim] and [batch, seq, heads, head_dim]; which is operand and which
+/// result is up to the caller.
+static ShardingRule headsRule(ArrayRef<int64_t> split, TensorFactors &merged,
+                              TensorFactors &heads) {
+  ShardingRule rule;
+  TensorFactors rows = addLeading(rule, split.take_front(2));
+  int64_t head = rule.addFactor("head", split[2]);
+  // Cut between heads only: the merged dimension's minor factor must stay in one piece.
+  int64_t dim = rule.addFactor("head_dim", split[3], FactorKind::Whole);
+  merged = rows;
+  merged.push_back({head, dim});
+  heads = rows + head + dim;
+  rule.linear = true;
+  rule.partialOperands = {0};
+  return rule;
+}
+
+ShardingRule SplitHeadsOp::getShardingRule() {
+  TensorFactors merged, heads;
+  ShardingRule rule = headsRule(shapeOf(getResult()), merged, heads);
+  rule.operands = {merged};
+  rule.results = {heads};
+  return rule;
+}
+
+ShardingRule MergeHeadsOp::getShardingRule() {
+  TensorFactors merged, heads;
+  ShardingRule rule = headsRule(shapeOf(getInput()), merged, heads);
+  rule.operands = {heads};
+  rule.results = {merged};
+  return rule;
+}
+
+ShardingRule AttentionOp::getShardingRule() {
+  ShardingRule rule;
+  ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey());
+  int64_t batch = rule.addFactor("batch", query[0]);
+  // A query's position decides what it may attend to, and keys are normalized over: both sequences
+  // stay whole.
+  int64_t q = rule.addFactor("seq_q", query[1], FactorKind::Whole);
+  int64_t k = rule.addFactor("seq_k", key[1], FactorKind::Whole);
+  int64_t head = rule.addFactor("kv_head", key[2]);
+  // Query heads of one key head are neighbours. Cut within a group, ranks would share a key head,
+  // which the local operation cannot say; the factor is cut only after kv_head, so whole it must
+  // be.
+  int64_t group = rule.addFactor("group", query[2] / key[2], FactorKind::Whole);
+  int64_t dim = rule.addFactor("head_dim", query[3], FactorKind::Whole);
+  int64_t valueDim = rule.addFactor("value_dim", shapeOf(getValue())[3], FactorKind::Whole);
+  rule.operands = {{{batch}, {q}, {head, group}, {dim}},
+                   {{batch}, {k}, {head}, {dim}},
+                   {{batch}, {k}, {head}, {valueDim}}};
+  if (getMask())
+    rule.operands.push_back({{batch}, {k}});
+  if (getValidLength())
+    rule.operands.push_back({{batch}});
+  if (getPositionOffset())
+    rule.operands.push_back({{batch}});
+  rule.results = {{{batch}, {q}, {head, group}, {valueDim}}};
+  return rule;
+}
+
+ShardingRule LayerNormOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors rows = addLeading(rule, shapeOf(getInput()).drop_back());
+  int64_t hidden = rule.addFactor("hidden", shapeOf(getInput()).back(), FactorKind::Whole);
+  rule.operands = {rows + hidden, {{hidden}}, {{hidden}}};
+  rule.results = {rows + hidden};
+  return rule;
+}
+
+/// One parallel factor per dimension; the last is "hidden".
+static TensorFactors elementwise(ShardingRule &rule, ArrayRef<int64_t> shape) {
+  if (shape.empty())
+    return {};
+  TensorFactors factors = addLeading(rule, shape.drop_back());
+  return factors + rule.addFactor("hidden", shape.back());
+}
+
+ShardingRule GeluOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors all = elementwise(rule, shapeOf(getInput()));
+  rule.operands = {all};
+  rule.results = {all};
+  return rule;
+}
+
+ShardingRule AddOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors all = elementwise(rule, shapeOf(getLhs()));
+  rule.operands = {all, TensorFactors(ArrayRef(all).take_back(shapeOf(getRhs()).size()))};
+  rule.results = {all};
+  rule.linear = true;
+  rule.partialOperands = {0, 1};
+  return rule;
+}

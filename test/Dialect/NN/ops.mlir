@@ -1,0 +1,87 @@
+// RUN: braid-opt %s --split-input-file | braid-opt --split-input-file | FileCheck %s
+// RUN: braid-opt %s --split-input-file --mlir-print-op-generic | braid-opt --split-input-file | FileCheck %s
+
+// CHECK-LABEL: func.func @parameters
+func.func @parameters() {
+  // One whole tensor of the parameter's name says nothing of slices.
+  // CHECK: nn.parameter "encoder.w" : tensor<384x1536xf32>
+  %0 = nn.parameter "encoder.w" : tensor<384x1536xf32>
+  // CHECK: nn.parameter "encoder.w" : tensor<8xbf16>
+  %1 = nn.parameter "encoder.w" slices ["encoder.w"[8]] init normal : tensor<8xbf16>
+  // CHECK: nn.parameter "norm" init ones : tensor<8xf32>
+  %2 = nn.parameter "norm" init ones : tensor<8xf32>
+  // CHECK: nn.parameter "positions" slices ["positions"[512, 384] size [128, 384]] : tensor<128x384xf32>
+  %3 = nn.parameter "positions" slices ["positions"[512, 384] size [128, 384]] : tensor<128x384xf32>
+  // CHECK: nn.parameter "qk" slices ["q"[8, 4], "k"[4, 8] permuted [1, 0] to [8, 0]] init zeros {tied} : tensor<16x4xf16>
+  %4 = nn.parameter "qk" slices ["q"[8, 4], "k"[4, 8] permuted [1, 0] to [8, 0]] init zeros {tied} : tensor<16x4xf16>
+  // CHECK: nn.parameter "part" slices ["w"[4, 8] permuted [1, 0] from [2, 1] to [0, 1] size [6, 3]] : tensor<6x4xf32>
+  %5 = nn.parameter "part" slices ["w"[4, 8] permuted [1, 0] from [2, 1] to [0, 1] size [6, 3]] : tensor<6x4xf32>
+  // CHECK: nn.parameter "nothing" slices [] : tensor<4xf32>
+  %6 = nn.parameter "nothing" slices [] : tensor<4xf32>
+  // CHECK: nn.parameter "scalar" : tensor<f32>
+  %7 = nn.parameter "scalar" : tensor<f32>
+  return
+}
+
+// CHECK-LABEL: func.func private @slice_attribute
+// CHECK-SAME: #nn.slice<"w"[4, 8] permuted [1, 0] from [2, 0] size [6, 4]>
+func.func private @slice_attribute() attributes {test = #nn.slice<"w"[4, 8] permuted [1, 0] from [2, 0] to [0, 0] size [6, 4]>}
+
+// CHECK-LABEL: func.func @encoder
+func.func @encoder(%ids: tensor<2x8xi64>, %mask: tensor<2x8xi32>, %table: tensor<100x16xf32>, %positions: tensor<8x16xf32>,
+                   %w: tensor<16x16xf32>, %b: tensor<16xf32>) -> tensor<2x8x16xf32> {
+  // CHECK: nn.embedding %{{.*}}, %{{.*}} role "embedding.word" : tensor<2x8xi64>, tensor<100x16xf32> -> tensor<2x8x16xf32>
+  %0 = nn.embedding %ids, %table role "embedding.word" : tensor<2x8xi64>, tensor<100x16xf32> -> tensor<2x8x16xf32>
+  // CHECK: nn.add %{{.*}}, %{{.*}} : tensor<2x8x16xf32>, tensor<8x16xf32> -> tensor<2x8x16xf32>
+  %1 = nn.add %0, %positions : tensor<2x8x16xf32>, tensor<8x16xf32> -> tensor<2x8x16xf32>
+  // CHECK: nn.layer_norm %{{.*}}, %{{.*}}, %{{.*}} epsilon 9.9999999999999998E-13 : tensor<2x8x16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
+  %2 = nn.layer_norm %1, %b, %b epsilon 1.0e-12 : tensor<2x8x16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
+  // CHECK: nn.linear %{{.*}}, %{{.*}} bias %{{.*}} : tensor<16xf32> role "attention.query" : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
+  %3 = nn.linear %2, %w bias %b : tensor<16xf32> role "attention.query" : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
+  // CHECK: nn.linear %{{[^ ]*}}, %{{[^ ]*}} : tensor<2x8x16xf32>
+  %4 = nn.linear %2, %w : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
+  // CHECK: nn.split_heads %{{.*}} : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
+  %5 = nn.split_heads %3 : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}} : tensor<2x8xi32> scale 5.000000e-01 : tensor<2x8x4x4xf32>
+  %6 = nn.attention %5, %5, %5 mask %mask : tensor<2x8xi32> scale 0.5
+      : tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32> -> tensor<2x8x4x4xf32>
+  // CHECK: nn.merge_heads %{{.*}} : tensor<2x8x4x4xf32> -> tensor<2x8x16xf32>
+  %7 = nn.merge_heads %6 : tensor<2x8x4x4xf32> -> tensor<2x8x16xf32>
+  // CHECK: nn.gelu erf %{{.*}} : tensor<2x8x16xf32>
+  %8 = nn.gelu erf %7 : tensor<2x8x16xf32>
+  // CHECK: nn.gelu tanh %{{.*}} : tensor<2x8x16xf32>
+  %9 = nn.gelu tanh %8 : tensor<2x8x16xf32>
+  return %9 : tensor<2x8x16xf32>
+}
+
+// Grouped heads, another value dimension, and every optional operand.
+// CHECK-LABEL: func.func @decoder_attention
+func.func @decoder_attention(%q: tensor<2x3x8x4xbf16>, %k: tensor<2x16x2x4xbf16>, %v: tensor<2x16x2x6xbf16>,
+                             %mask: tensor<2x16xi64>, %length: tensor<2xi32>, %offset: tensor<2xi64>) -> tensor<2x3x8x6xbf16> {
+  // CHECK: nn.attention causal %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}} : tensor<2x16xi64> valid_length %{{.*}} : tensor<2xi32> position_offset %{{.*}} : tensor<2xi64> scale 5.000000e-01
+  %0 = nn.attention causal %q, %k, %v mask %mask : tensor<2x16xi64> valid_length %length : tensor<2xi32>
+      position_offset %offset : tensor<2xi64> scale 0.5
+      : tensor<2x3x8x4xbf16>, tensor<2x16x2x4xbf16>, tensor<2x16x2x6xbf16> -> tensor<2x3x8x6xbf16>
+  return %0 : tensor<2x3x8x6xbf16>
+}
+
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: nn.name = "hidden"
+// CHECK-SAME: nn.name = "out"
+// CHECK-SAME: attributes {nn.entry}
+func.func @main(%x: tensor<4xf32> {nn.name = "hidden"}) -> (tensor<4xf32> {nn.name = "out"}) attributes {nn.entry} {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+comm.mesh @mesh <dp = 2, tp = 2>
+
+// CHECK-LABEL: func.func @partitioned
+func.func @partitioned() {
+  // CHECK: nn.parameter "w" of tensor<384x384xf32> sharded <@mesh, [{tp}, {}]> : tensor<192x384xf32>
+  %0 = nn.parameter "w" of tensor<384x384xf32> sharded <@mesh, [{tp}, {}]> : tensor<192x384xf32>
+  // CHECK: nn.parameter "w" of tensor<384x384xf32> sharded <@mesh, [{dp, tp}, {}]> : tensor<96x384xf32>
+  %1 = nn.parameter "w" of tensor<384x384xf32> sharded <@mesh, [{dp, tp}, {}]> : tensor<96x384xf32>
+  return
+}
