@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Checks format and clang-tidy.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  cat <<'END'
+usage: scripts/lint.sh [--all] [--base REF] [--fix] [--format-only] [--help]
+
+Checks that every tracked C++ file is as clang-format-22 would write it, and runs clang-tidy-22 (.clang-tidy) over
+the sources that changed: those that differ from the merge base with REF, uncommitted changes included. REF is
+origin/main unless given; where that is the commit at hand itself, its parent. A header stands for the sources that include it. What
+was clean before and has not changed since, with its headers, is not looked at again.
+Needs a built build/ (scripts/build.sh): clang-tidy reads generated headers. Exits with 1 if anything is found.
+
+  --all          clang-tidy over every source
+  --fix          write the format instead of checking it
+  --format-only  no clang-tidy
+END
+}
+
+all= base= fix= format_only=
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --all) all=1; shift ;;
+    --base) base=${2:?--base needs a git revision}; shift 2 ;;
+    --fix) fix=1; shift ;;
+    --format-only) format_only=1; shift ;;
+    -h | --help) usage; exit 0 ;;
+    *) echo "lint: unknown argument '$1' (see --help)" >&2; exit 1 ;;
+  esac
+done
+
+status=0
+mapfile -t files < <(git ls-files --cached --others --exclude-standard -- '*.cpp' '*.h' '*.c' | sort -u |
+  while read -r f; do [[ -f $f ]] && echo "$f"; done)
+if [[ -n $fix ]]; then
+  clang-format-22 -i "${files[@]}"
+else
+  mapfile -t bad < <(clang-format-22 --dry-run "${files[@]}" 2>&1 | sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: warning: code should be clang-formatted.*/\1/p' | sort -u)
+  if [[ ${#bad[@]} -gt 0 ]]; then
+    echo "lint: these files are not formatted (scripts/lint.sh --fix writes them as they should be):"
+    printf '  %s\n' "${bad[@]}"
+    status=1
+  else
+    echo "lint: format of ${#files[@]} files is right"
+  fi
+fi
+[[ -z $format_only ]] || exit $status
+
+if [[ -z $all ]]; then
+  if [[ -z $base ]]; then
+    base=origin/main
+    git rev-parse -q --verify "$base^{commit}" >/dev/null || base=main
+    git rev-parse -q --verify "$base^{commit}" >/dev/null || base=HEAD
+    [[ $(git rev-parse "$base") != $(git rev-parse HEAD) ]] || base=HEAD~1
+  fi
+  if ! git rev-parse -q --verify "$base^{commit}" >/dev/null; then
+    echo "lint: there is no revision '$base' to compare with; checking every source"
+    all=1
+  fi
+fi
+if [[ -n $all ]]; then
+  python3 scripts/tidy.py --all || status=1
+else
+  merge_base=$(git merge-base "$base" HEAD)
+  { git diff --name-only --diff-filter=d "$merge_base" -- '*.cpp' '*.h'
+    git ls-files --others --exclude-standard -- '*.cpp' '*.h'; } | sort -u | python3 scripts/tidy.py || status=1
+fi
+exit $status

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs clang-tidy-22 over sources named on standard input (or --all) and remembers which were clean.
+
+A source is looked at again when its compile command, .clang-tidy, or the content of a file of ours that it includes
+has changed; the files it includes are those that ninja recorded when it was built.
+"""
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(ROOT, "build")
+CACHE = os.path.join(BUILD, "tidy-cache")
+
+
+def recorded_headers():
+    """object path (relative to build/) -> the files it was made from that are inside the project or its build tree."""
+    text = subprocess.run(["ninja", "-C", BUILD, "-t", "deps"], capture_output=True, text=True).stdout
+    deps, current = {}, None
+    for line in text.splitlines():
+        if line.startswith("    "):
+            path = os.path.normpath(os.path.join(BUILD, line.strip()))
+            if path.startswith(ROOT + os.sep) and not path.endswith(".pch"):
+                deps[current].append(path)
+        elif ": #deps" in line:
+            current = line.split(": #deps")[0]
+            deps[current] = []
+    return deps
+
+
+def digest_of(command, paths, memo={}):
+    h = hashlib.sha256(command.encode())
+    for path in sorted(paths):
+        if path not in memo:
+            try:
+                with open(path, "rb") as f:
+                    memo[path] = hashlib.sha256(f.read()).hexdigest()
+            except OSError:
+                memo[path] = "missing"
+        h.update(f"{path} {memo[path]}\n".encode())
+    return h.hexdigest()
+
+
+def tidy(source):
+    run = subprocess.run(["clang-tidy-22", "--quiet", "-p", BUILD, source], capture_output=True, text=True)
+    return run.returncode, run.stdout + ("" if run.returncode == 0 else run.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help="every source of the build, not those on standard input")
+    args = parser.parse_args()
+    try:
+        with open(os.path.join(BUILD, "compile_commands.json")) as f:
+            database = json.load(f)
+    except OSError:
+        sys.exit("lint: error: build/compile_commands.json is missing; run scripts/build.sh first")
+    entries = {}
+    for entry in database:
+        path = os.path.normpath(os.path.join(entry["directory"], entry["file"]))
+        if path.startswith(ROOT + os.sep) and not path.startswith(BUILD + os.sep):
+            entries.setdefault(path, entry)
+    headers = recorded_headers()
+    config = os.path.join(ROOT, ".clang-tidy")
+    files_of = {}
+    for path, entry in entries.items():
+        output = re.search(r" -o (\S+)", entry["command"])
+        files_of[path] = set(headers.get(output.group(1), ()) if output else ()) | {path, config}
+
+    if args.all:
+        chosen = sorted(entries)
+    else:
+        named = {os.path.join(ROOT, line.strip()) for line in sys.stdin if line.strip()}
+        changed_headers = {n for n in named if n.endswith(".h")}
+        chosen = sorted(p for p in entries if p in named or files_of[p] & changed_headers)
+
+    os.makedirs(CACHE, exist_ok=True)
+    todo = []
+    for path in chosen:
+        entry = entries[path]
+        stamp = os.path.join(CACHE, digest_of(entry["command"], files_of[path]))
+        if not os.path.exists(stamp):
+            todo.append((path, stamp))
+    print(f"lint: clang-tidy over {len(todo)} sources ({len(chosen) - len(todo)} more were clean before and are unchanged)", flush=True)
+    bad = []
+    show = sys.stdout.isatty()
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        futures = {pool.submit(tidy, path): (path, stamp) for path, stamp in todo}
+        for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
+            path, stamp = futures[future]
+            code, text = future.result()
+            if show:
+                print(f"\r\033[Klint: [{done}/{len(todo)}] {os.path.relpath(path, ROOT)}", end="", flush=True)
+            if code == 0:
+                open(stamp, "w").close()
+            else:
+                bad.append(os.path.relpath(path, ROOT))
+                print(("\n" if show else "") + text.strip(), flush=True)
+    if show and todo:
+        print()
+    if bad:
+        print("lint: clang-tidy found something in:")
+        for path in sorted(bad):
+            print("  " + path)
+        return 1
+    print("lint: clang-tidy found nothing")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Runs every test: on a fresh machine, installs what is missing and builds first.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+stages=(setup build lint unit lit asan tsan integration)
+
+usage() {
+  cat <<END
+usage: test/run.sh [--long] [--stage NAME]... [--help]
+
+Installs what is missing (scripts/setup.sh), builds, and runs every test. The last line says how many passed,
+failed and were skipped; the exit status is 0 only if none failed.
+
+  --long        more of everything: clang-tidy over all sources, every integration test
+  --stage NAME  only this stage (may be repeated); one of: ${stages[*]}
+
+  lint         clang-format, clang-tidy          unit         GoogleTest
+  lit          FileCheck tests of the IR         asan, tsan   unit tests of the runtime and of the interpreter's
+  integration  the tools against PyTorch,                     core under address + undefined, and thread sanitizers
+               bad input, stalled ranks, reports
+END
+}
+
+long=
+chosen=()
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --long) long=1; shift ;;
+    --stage)
+      [[ $# -gt 1 && " ${stages[*]} " == *" $2 "* ]] || { echo "run.sh: --stage expects one of: ${stages[*]}" >&2; exit 1; }
+      chosen+=("$2"); shift 2 ;;
+    -h | --help) usage; exit 0 ;;
+    *) echo "run.sh: unknown argument '$1' (see --help)" >&2; exit 1 ;;
+  esac
+done
+[[ ${#chosen[@]} -gt 0 ]] || chosen=("${stages[@]}")
+
+results=$PWD/build/test-results
+rm -rf "$results"
+mkdir -p "$results"
+export BRAID_PYTHON=$PWD/build/venv/bin/python
+# Reports of a sanitizer must end the test that caused them.
+export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+
+stage_setup() { scripts/setup.sh; }
+stage_build() { scripts/build.sh; }
+
+stage_lint() {
+  local args=()
+  # A fresh clone has nothing to tell what changed, so there every source is looked at.
+  [[ -z $long && -z ${CI:-} ]] || args=(--all)
+  scripts/lint.sh "${args[@]}"
+}
+
+run_ctest() { # directory, further arguments
+  local dir=$1
+  shift
+  ctest --test-dir "$dir" --output-on-failure --no-tests=error --timeout 300 -j "$(nproc)" \
+    --output-junit "$results/ctest-$(basename "$dir").xml" "$@" >"$results/ctest-$(basename "$dir").log" 2>&1
+  local status=$?
+  if [[ $status -ne 0 ]]; then cat "$results/ctest-$(basename "$dir").log"; else tail -n 4 "$results/ctest-$(basename "$dir").log"; fi
+  return $status
+}
+
+stage_unit() { run_ctest build -E '^lit$'; }
+
+stage_lit() {
+  timeout 1800 /usr/lib/llvm-22/bin/lit -sv --xunit-xml-output "$results/lit.xml" build/test
+}
+
+stage_asan() { scripts/build.sh --preset asan && run_ctest build-asan; }
+stage_tsan() { scripts/build.sh --preset tsan && run_ctest build-tsan; }
+
+stage_integration() {
+  local args=()
+  [[ -z $long ]] || args=(--long)
+  "$BRAID_PYTHON" -m pytest -q -ra -p no:cacheprovider --junit-xml "$results/integration.xml" "${args[@]}" test/Integration
+}
+
+outcomes=()
+timing=()
+all_start=$SECONDS
+for stage in "${stages[@]}"; do
+  [[ " ${chosen[*]} " == *" $stage "* ]] || continue
+  echo "==== $stage"
+  start=$SECONDS
+  if "stage_$stage"; then outcome=ok; else outcome=FAILED; fi
+  outcomes+=("$stage=$outcome")
+  timing+=("$(printf '  %-12s %-7s %5d s' "$stage" "$outcome" $((SECONDS - start)))")
+  # Without packages or without a build there is nothing to test.
+  if [[ $outcome == FAILED && ($stage == setup || $stage == build) ]]; then break; fi
+done
+
+echo "==== summary"
+printf '%s\n' "${timing[@]}"
+printf '  %-12s %-7s %5d s\n' total "" $((SECONDS - all_start))
+python3 test/summary.py "$results" "${outcomes[@]}"
