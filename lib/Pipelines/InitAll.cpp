@@ -6,6 +6,7 @@
 
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/NN/IR/NN.h"
+#include "dialects/RT/IR/RT.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -16,7 +17,9 @@ void braid::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<comm::CommDialect, nn::NNDialect>();
+  registry.insert<comm::CommDialect>();
+  registry.insert<nn::NNDialect>();
+  registry.insert<rt::RTDialect>();
 }
 
 void braid::registerAllPasses() { mlir::registerAllPasses(); }
