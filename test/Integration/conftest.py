@@ -82,3 +82,13 @@ def minilm_case(tmp_path_factory, minilm):
     stored = models.GOLDEN / "minilm"
     inputs = {name: np.load(stored / f"{name}.npy") for name in ("input_ids", "attention_mask", "token_type_ids")}
     return Case(tmp_path_factory.mktemp("minilm"), minilm, inputs, np.load(stored / f"{models.OUTPUT}.npy"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Names the tensors whose change leaves the output alone (test_perturbed_weights.py says why it must)."""
+    names = [report.nodeid.split("[", 1)[1].rstrip("]") for report in terminalreporter.stats.get("passed", [])
+             if report.when == "call" and "test_output_does_not_depend_on[" in report.nodeid]
+    if names:
+        terminalreporter.write_sep("-", "tensors changed that the output does not depend on")
+        for name in names:
+            terminalreporter.write_line("  " + name)

@@ -68,7 +68,7 @@ def small_matrix():
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("bert,shape,mesh,target", small_matrix())
+@pytest.mark.parametrize("bert,shape,mesh,target", list(small_matrix()))
 def test_small_bert(small_cases, tmp_path, bert, shape, mesh, target):
     check_case(small_cases(bert, shape), mesh, target, tmp_path / "out")
 
