@@ -62,7 +62,7 @@ static Status checkOptions(const Manifest &manifest, const SessionOptions &optio
   return {};
 }
 
-static Result<const Entry *> selectEntry(const Manifest &manifest, const std::string &asked) {
+Result<const Entry *> selectEntry(const Manifest &manifest, const std::string &asked) {
   std::string names;
   for (const Entry &entry : manifest.entries) {
     if (entry.name == asked ||

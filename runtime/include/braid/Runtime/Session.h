@@ -99,6 +99,9 @@ private:
   std::shared_ptr<State> state;
 };
 
+/// The entry of this name; of an empty name the only one, or "main".
+Result<const Entry *> selectEntry(const Manifest &manifest, const std::string &name);
+
 /// "<dp = 2, tp = 2>"
 std::string meshString(const Mesh &mesh);
 
