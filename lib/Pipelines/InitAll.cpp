@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/InitAll.h"
 
+#include "braid/Target/CPU/Passes.h"
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/NN/IR/NN.h"
 #include "dialects/RT/IR/RT.h"
@@ -22,4 +23,8 @@ void braid::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<rt::RTDialect>();
 }
 
-void braid::registerAllPasses() { mlir::registerAllPasses(); }
+void braid::registerAllPasses() {
+  mlir::registerAllPasses();
+  cpu::registerCPUPasses();
+  cpu::registerPipeline();
+}
