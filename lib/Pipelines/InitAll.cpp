@@ -4,10 +4,9 @@
 //===----------------------------------------------------------------------===//
 #include "braid/InitAll.h"
 
-#include "braid/Target/CPU/Passes.h"
+#include "braid/Transforms/Passes.h"
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/NN/IR/NN.h"
-#include "dialects/RT/IR/RT.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -18,13 +17,10 @@ void braid::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<comm::CommDialect>();
-  registry.insert<nn::NNDialect>();
-  registry.insert<rt::RTDialect>();
+  registry.insert<comm::CommDialect, nn::NNDialect>();
 }
 
 void braid::registerAllPasses() {
   mlir::registerAllPasses();
-  cpu::registerCPUPasses();
-  cpu::registerPipeline();
+  registerBraidPasses();
 }

@@ -35,8 +35,8 @@ struct ChannelResource : mlir::SideEffects::Resource::Base<ChannelResource> {
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Comm/IR/CommAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
-#include "dialects/Comm/IR/CommTypes.h.inc"
 #include "dialects/Comm/IR/CommInterfaces.h.inc"
+#include "dialects/Comm/IR/CommTypes.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/Comm/IR/CommOps.h.inc"
 
@@ -48,17 +48,20 @@ runtime::AxisRef toRuntime(AxisAttr axis);
 /// Dimensions only; partial axes have no counterpart there.
 runtime::Sharding toRuntime(ShardingAttr sharding);
 
+/// True when the two name parts of an axis that share a coordinate.
+bool overlap(AxisAttr a, AxisAttr b);
 /// Number of ranks of a group. The group must have been verified.
 int64_t groupSize(mlir::Operation *from, GroupAttr group);
 /// The mesh that a symbol names; null when there is none.
 MeshOp lookupMesh(mlir::Operation *from, mlir::FlatSymbolRefAttr mesh);
 
-/// S2 and S3 of ShardingAttr for a value of type `type`, reported on `op`; and that every dimension divides.
+/// S2 and S3 of ShardingAttr for a value of type `type`, reported on `op`; and that every dimension
+/// divides.
 mlir::LogicalResult verifySharding(mlir::Operation *op, mlir::Type type, ShardingAttr sharding,
                                    llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 /// The per-rank type of a value of global type `type`; failure when a dimension does not divide.
-mlir::FailureOr<mlir::RankedTensorType> localType(mlir::Operation *from, mlir::RankedTensorType type,
-                                                  ShardingAttr sharding);
+mlir::FailureOr<mlir::RankedTensorType>
+localType(mlir::Operation *from, mlir::RankedTensorType type, ShardingAttr sharding);
 
 } // namespace braid::comm
 #endif // BRAID_DIALECTS_COMM_COMM_H

@@ -33,11 +33,13 @@ FailureOr<AxisAttr> parseAxis(AsmParser &parser) {
     return failure();
   int64_t pre = 1, size = 0;
   if (succeeded(parser.parseOptionalColon())) {
-    if (parser.parseLParen() || parser.parseInteger(pre) || parser.parseRParen() || parser.parseInteger(size))
+    if (parser.parseLParen() || parser.parseInteger(pre) || parser.parseRParen() ||
+        parser.parseInteger(size))
       return failure();
   }
-  AxisAttr axis = AxisAttr::getChecked([&] { return parser.emitError(parser.getCurrentLocation()); },
-                                       parser.getContext(), name, pre, size);
+  AxisAttr axis =
+      AxisAttr::getChecked([&] { return parser.emitError(parser.getCurrentLocation()); },
+                           parser.getContext(), name, pre, size);
   if (!axis)
     return failure();
   return axis;
@@ -69,28 +71,34 @@ void printAxes(AsmPrinter &printer, ArrayRef<AxisAttr> axes) {
   printer << "}";
 }
 
-/// True when the two name parts of an axis that share a coordinate.
-bool overlap(AxisAttr a, AxisAttr b) {
+} // namespace
+
+bool braid::comm::overlap(AxisAttr a, AxisAttr b) {
   if (a.getName() != b.getName())
     return false;
   if (a.isWhole() || b.isWhole())
     return true;
-  // Parts of an axis seen as [pre, size, rest] are disjoint when one ends where the other begins, or before.
+  // Parts of an axis seen as [pre, size, rest] are disjoint when one ends where the other begins,
+  // or before.
   return !(a.getPre() * a.getSize() <= b.getPre() || b.getPre() * b.getSize() <= a.getPre());
 }
 
-LogicalResult verifyDisjoint(function_ref<InFlightDiagnostic()> emitError, ArrayRef<AxisAttr> axes) {
+namespace {
+
+LogicalResult verifyDisjoint(function_ref<InFlightDiagnostic()> emitError,
+                             ArrayRef<AxisAttr> axes) {
   for (size_t i = 0; i < axes.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (overlap(axes[i], axes[j]))
-        return emitError() << "expects every axis at most once, got '" << axes[i].getName() << "' twice";
+        return emitError() << "expects every axis at most once, got '" << axes[i].getName()
+                           << "' twice";
   return success();
 }
 
 } // namespace
 
-LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t pre,
-                               int64_t size) {
+LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
+                               int64_t pre, int64_t size) {
   if (name.empty())
     return emitError() << "expects an axis name";
   if (pre < 1 || size < 0 || (size == 0 && pre != 1))
@@ -210,16 +218,19 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  return ShardingAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), mesh, dims, partials);
+  return ShardingAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), mesh,
+                                  dims, partials);
 }
 
 void ShardingAttr::print(AsmPrinter &printer) const {
   printer << "<" << getMesh() << ", [";
-  llvm::interleaveComma(getDims(), printer, [&](DimAttr dim) { printAxes(printer, dim.getAxes()); });
+  llvm::interleaveComma(getDims(), printer,
+                        [&](DimAttr dim) { printAxes(printer, dim.getAxes()); });
   printer << "]";
   if (!getPartials().empty()) {
     printer << ", partial = [";
-    llvm::interleaveComma(getPartials(), printer, [&](PartialAttr partial) { printPartial(printer, partial); });
+    llvm::interleaveComma(getPartials(), printer,
+                          [&](PartialAttr partial) { printPartial(printer, partial); });
     printer << "]";
   }
   printer << ">";
@@ -230,9 +241,12 @@ ShardingAttr ShardingAttr::replicated(FlatSymbolRefAttr mesh, int64_t rank) {
   return get(mesh.getContext(), mesh, dims, {});
 }
 bool ShardingAttr::isReplicated() const {
-  return getPartials().empty() && llvm::all_of(getDims(), [](DimAttr dim) { return dim.getAxes().empty(); });
+  return getPartials().empty() &&
+         llvm::all_of(getDims(), [](DimAttr dim) { return dim.getAxes().empty(); });
 }
-ShardingAttr ShardingAttr::withoutPartials() const { return get(getContext(), getMesh(), getDims(), {}); }
+ShardingAttr ShardingAttr::withoutPartials() const {
+  return get(getContext(), getMesh(), getDims(), {});
+}
 ShardingAttr ShardingAttr::withDim(int64_t dim, ArrayRef<AxisAttr> axes) const {
   SmallVector<DimAttr> dims(getDims());
   dims[dim] = DimAttr::get(getContext(), axes);
@@ -255,7 +269,8 @@ Attribute GroupAttr::parse(AsmParser &parser, Type) {
   FailureOr<SmallVector<AxisAttr>> axes = parseAxes(parser);
   if (failed(axes) || parser.parseGreater())
     return {};
-  return GroupAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), mesh, *axes);
+  return GroupAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), mesh,
+                               *axes);
 }
 void GroupAttr::print(AsmPrinter &printer) const {
   printer << "<" << getMesh() << ", ";

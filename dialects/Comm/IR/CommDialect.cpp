@@ -29,9 +29,11 @@ void CommDialect::initialize() {
       >();
 }
 
-FailureOr<SmallVector<Value>> braid::comm::cloneWithTypes(Operation *op, OpBuilder &builder, ValueRange operands,
+FailureOr<SmallVector<Value>> braid::comm::cloneWithTypes(Operation *op, OpBuilder &builder,
+                                                          ValueRange operands,
                                                           TypeRange resultTypes) {
-  OperationState state(op->getLoc(), op->getName(), operands, resultTypes, op->getAttrs());
+  OperationState state(op->getLoc(), op->getName(), operands, resultTypes,
+                       llvm::to_vector(op->getDiscardableAttrs()));
   state.propertiesAttr = op->getPropertiesAsAttribute();
   // Shardings describe global values; the local operation has none.
   state.attributes.erase(CommDialect::kShardingsAttrName);

@@ -17,11 +17,11 @@ def Comm_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
   let methods = [
     InterfaceMethod<"The factors of this operation.", "::braid::comm::ShardingRule", "getShardingRule">,
     InterfaceMethod<[{
-      Builds this operation on per-rank operands: `operands` are sharded as the rule's factors over `axes` demand, results
-      are to have `resultTypes`. The default clones the operation; operations whose meaning depends on global extents, or
-      that add a replicated term to a partial sum, override it. `partialOver` names the axes of reduction factors that the
-      results are left partial over. Returns one value per result; a value returned for a partial result must be the rank's addend.
-      `finish`, when set by the operation, is called with the reduced values once the reduction has been inserted.
+      Builds this operation on per-rank operands, which are cut as the rule's factors demand; results are to have
+      `resultTypes`. The default clones the operation; operations whose meaning depends on global extents, or that add a
+      replicated term to a partial sum, override it. `partial` is true when reduction factors are cut: the values
+      returned are then this rank's addends. `finish`, when the operation sets it, is called with the reduced values
+      once the reduction has been inserted (see FinishFn). Returns one value per result.
     }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildLocal",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands, "::mlir::TypeRange":$resultTypes,
            "bool":$partial, "::braid::comm::FinishFn &":$finish), "",

@@ -9,7 +9,9 @@ using namespace mlir;
 
 namespace braid::comm {
 
-runtime::AxisRef toRuntime(AxisAttr axis) { return {axis.getName().str(), axis.getPre(), axis.getSize()}; }
+runtime::AxisRef toRuntime(AxisAttr axis) {
+  return {axis.getName().str(), axis.getPre(), axis.getSize()};
+}
 
 runtime::Sharding toRuntime(ShardingAttr sharding) {
   runtime::Sharding result;
@@ -24,7 +26,8 @@ runtime::Sharding toRuntime(ShardingAttr sharding) {
 runtime::Mesh toRuntime(MeshOp mesh) {
   runtime::Mesh result;
   result.name = mesh.getSymName().str();
-  for (auto [name, size] : llvm::zip_equal(mesh.getAxisNames().getAsValueRange<StringAttr>(), mesh.getAxisSizes()))
+  for (auto [name, size] :
+       llvm::zip_equal(mesh.getAxisNames().getAsValueRange<StringAttr>(), mesh.getAxisSizes()))
     result.axes.push_back({name.str(), size});
   if (std::optional<ArrayRef<int64_t>> order = mesh.getOrder())
     result.order.assign(order->begin(), order->end());
@@ -73,7 +76,8 @@ LogicalResult verifySharding(Operation *op, Type type, ShardingAttr sharding,
   return success();
 }
 
-FailureOr<RankedTensorType> localType(Operation *from, RankedTensorType type, ShardingAttr sharding) {
+FailureOr<RankedTensorType> localType(Operation *from, RankedTensorType type,
+                                      ShardingAttr sharding) {
   runtime::Mesh mesh = toRuntime(lookupMesh(from, sharding.getMesh()));
   std::vector<int64_t> shape(type.getShape().begin(), type.getShape().end());
   runtime::Result<runtime::Box> box = runtime::localBox(mesh, 0, shape, toRuntime(sharding));

@@ -32,20 +32,36 @@ static ParseResult parseMeshAxes(OpAsmParser &parser, ArrayAttr &names, DenseI64
 
 static void printMeshAxes(OpAsmPrinter &printer, MeshOp, ArrayAttr names, DenseI64ArrayAttr sizes) {
   printer << "<";
-  llvm::interleaveComma(llvm::zip_equal(names.getAsValueRange<StringAttr>(), sizes.asArrayRef()), printer,
-                        [&](auto pair) {
+  llvm::interleaveComma(llvm::zip_equal(names.getAsValueRange<StringAttr>(), sizes.asArrayRef()),
+                        printer, [&](auto pair) {
                           printer.printKeywordOrString(std::get<0>(pair));
                           printer << " = " << std::get<1>(pair);
                         });
   printer << ">";
 }
 
+/// `sum`; an EnumAttr in an assembly format would print a second space before it.
+static ParseResult parseReduceKind(OpAsmParser &parser, ReduceKindAttr &kind) {
+  StringRef keyword;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<ReduceKind> value = symbolizeReduceKind(keyword);
+  if (!value)
+    return parser.emitError(loc) << "expects sum, max or min, got '" << keyword << "'";
+  kind = ReduceKindAttr::get(parser.getContext(), *value);
+  return success();
+}
+static void printReduceKind(OpAsmPrinter &printer, Operation *, ReduceKindAttr kind) {
+  printer << stringifyReduceKind(kind.getValue());
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Comm/IR/CommOps.cpp.inc"
 
-LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
-                                            DictionaryAttr, OpaqueProperties, RegionRange,
-                                            SmallVectorImpl<Type> &types) {
+LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                            ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                            RegionRange, SmallVectorImpl<Type> &types) {
   llvm::append_range(types, operands.getTypes());
   return success();
 }
@@ -64,9 +80,15 @@ static int64_t totalBytes(TypeRange types) {
 }
 
 /// A reduce-scatter and an all-gather of 1/n each to n - 1 others.
-int64_t AllReduceOp::getBytesSent(int64_t n) { return 2 * totalBytes(getInputs().getTypes()) / n * (n - 1); }
-int64_t ReduceScatterOp::getBytesSent(int64_t n) { return totalBytes(getOutputs().getTypes()) * (n - 1); }
-int64_t AllGatherOp::getBytesSent(int64_t n) { return totalBytes(getInputs().getTypes()) * (n - 1); }
+int64_t AllReduceOp::getBytesSent(int64_t n) {
+  return 2 * totalBytes(getInputs().getTypes()) / n * (n - 1);
+}
+int64_t ReduceScatterOp::getBytesSent(int64_t n) {
+  return totalBytes(getOutputs().getTypes()) * (n - 1);
+}
+int64_t AllGatherOp::getBytesSent(int64_t n) {
+  return totalBytes(getInputs().getTypes()) * (n - 1);
+}
 
 //===----------------------------------------------------------------------===//
 // comm.start
@@ -99,8 +121,9 @@ ParseResult StartOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void StartOp::print(OpAsmPrinter &printer) {
   printer << " (";
-  llvm::interleaveComma(llvm::zip_equal(getBody().getArguments(), getInputs()), printer,
-                        [&](auto pair) { printer << std::get<0>(pair) << " = " << std::get<1>(pair); });
+  llvm::interleaveComma(
+      llvm::zip_equal(getBody().getArguments(), getInputs()), printer,
+      [&](auto pair) { printer << std::get<0>(pair) << " = " << std::get<1>(pair); });
   printer << ")";
   printer.printOptionalAttrDict((*this)->getAttrs());
   printer << " : ";

@@ -52,7 +52,7 @@ def Comm_AllReduceOp : Comm_CollectiveOp<"all_reduce", [DeclareOpInterfaceMethod
   let arguments = (ins Comm_ReduceKindAttr:$kind, Variadic<Comm_Tensor>:$inputs, Comm_GroupAttr:$group,
                        OptionalAttr<StrAttr>:$role);
   let results = (outs Variadic<Comm_Tensor>:$outputs);
-  let assemblyFormat = [{ $kind `(` $inputs `)` `over` $group (`role` $role^)? attr-dict `:` type($inputs) }];
+  let assemblyFormat = [{ custom<ReduceKind>($kind) `(` $inputs `)` `over` $group (`role` $role^)? attr-dict `:` type($inputs) }];
 }
 
 def Comm_ReduceScatterOp : Comm_CollectiveOp<"reduce_scatter"> {
@@ -60,7 +60,7 @@ def Comm_ReduceScatterOp : Comm_CollectiveOp<"reduce_scatter"> {
   let arguments = (ins Comm_ReduceKindAttr:$kind, Variadic<Comm_Tensor>:$inputs, I64Attr:$dim, Comm_GroupAttr:$group,
                        OptionalAttr<StrAttr>:$role);
   let results = (outs Variadic<Comm_Tensor>:$outputs);
-  let assemblyFormat = [{ $kind `(` $inputs `)` `dim` $dim `over` $group (`role` $role^)? attr-dict `:` type($inputs) `->` type($outputs) }];
+  let assemblyFormat = [{ custom<ReduceKind>($kind) `(` $inputs `)` `dim` $dim `over` $group (`role` $role^)? attr-dict `:` type($inputs) `->` type($outputs) }];
 }
 
 def Comm_AllGatherOp : Comm_CollectiveOp<"all_gather"> {
@@ -115,7 +115,7 @@ def Comm_WaitOp : Comm_Op<"wait", [MemoryEffects<[MemRead<Comm_Channel>, MemWrit
   let arguments = (ins Comm_HandleType:$handle, Variadic<Comm_Tensor>:$kept);
   let results = (outs Variadic<Comm_Tensor>:$outputs);
   let assemblyFormat = [{
-    $handle `keeping` $kept attr-dict `:` type($handle) `,` type($kept) `->` type($outputs)
+    $handle `keeping` $kept attr-dict `:` qualified(type($handle)) `,` type($kept) `->` type($outputs)
   }];
   let hasVerifier = 1;
 }

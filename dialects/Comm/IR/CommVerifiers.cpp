@@ -32,9 +32,11 @@ LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyGroup(*this, getGroup(), symbols);
 }
 
-/// outputs[i] is inputs[i] with dimension `dim` multiplied (factor > 0) or divided by the size of the group.
-static LogicalResult verifyScaledDim(Operation *op, TypeRange inputs, TypeRange outputs, int64_t dim,
-                                     GroupAttr group, bool divide, SymbolTableCollection &symbols) {
+/// outputs[i] is inputs[i] with dimension `dim` multiplied (factor > 0) or divided by the size of
+/// the group.
+static LogicalResult verifyScaledDim(Operation *op, TypeRange inputs, TypeRange outputs,
+                                     int64_t dim, GroupAttr group, bool divide,
+                                     SymbolTableCollection &symbols) {
   if (failed(verifyGroup(op, group, symbols)))
     return failure();
   int64_t n = groupSize(op, group);
@@ -59,14 +61,16 @@ static LogicalResult verifyScaledDim(Operation *op, TypeRange inputs, TypeRange 
 }
 
 LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyScaledDim(*this, getInputs().getTypes(), getOutputs().getTypes(), getDim(), getGroup(), true, symbols);
+  return verifyScaledDim(*this, getInputs().getTypes(), getOutputs().getTypes(), getDim(),
+                         getGroup(), true, symbols);
 }
 LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyScaledDim(*this, getInputs().getTypes(), getOutputs().getTypes(), getDim(), getGroup(), false,
-                         symbols);
+  return verifyScaledDim(*this, getInputs().getTypes(), getOutputs().getTypes(), getDim(),
+                         getGroup(), false, symbols);
 }
 LogicalResult LocalSliceOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyScaledDim(*this, getInput().getType(), getOutput().getType(), getDim(), getGroup(), true, symbols);
+  return verifyScaledDim(*this, getInput().getType(), getOutput().getType(), getDim(), getGroup(),
+                         true, symbols);
 }
 
 static LogicalResult verifyCount(Operation *op) {
@@ -94,7 +98,8 @@ LogicalResult StartOp::verify() {
   if (!llvm::equal(yield->getOperands(), body.front().getResults()))
     return emitOpError("expects comm.yield to give the collective's results in order");
   if (!llvm::equal(getHandle().getType().getValueTypes(), yield->getOperandTypes()))
-    return emitOpError("expects a handle of the collective's result types, got ") << getHandle().getType();
+    return emitOpError("expects a handle of the collective's result types, got ")
+           << getHandle().getType();
   if (!getHandle().hasOneUse())
     return emitOpError("expects its handle to be waited for exactly once");
   return success();

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The factor form of an operation, as in einsum notation: every dimension of every operand and result is a product of
-// factors (major first), and a factor that occurs in operands but in no result is reduced. Follows the formulation of
-// Shardy's op sharding rules (openxla.org/shardy).
+// The factor form of an operation, as in einsum notation: every dimension of every operand and
+// result is a product of factors (major first), and a factor that occurs in operands but in no
+// result is reduced. Follows the formulation of Shardy's op sharding rules (openxla.org/shardy).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_DIALECTS_COMM_SHARDINGRULE_H
@@ -31,17 +31,20 @@ struct Factor {
   FactorKind kind = FactorKind::Parallel;
 };
 
-/// Factor indices of one dimension, major first. Empty: a dimension that no factor describes (size 1, or broadcast).
+/// Factor indices of one dimension, major first. Empty: a dimension that no factor describes (size
+/// 1, or broadcast).
 using DimFactors = llvm::SmallVector<int64_t, 2>;
 using TensorFactors = llvm::SmallVector<DimFactors, 4>;
 
 struct ShardingRule {
   llvm::SmallVector<Factor, 6> factors;
   llvm::SmallVector<TensorFactors, 4> operands, results;
-  /// True when the operation is linear and acts alike on each addend, so that partial operands give a partial result
-  /// (all operands that `partialOperands` names must then be partial over the same axes).
+  /// True when the operation is linear and acts alike on each addend, so that partial operands give
+  /// a partial result (all operands that `partialOperands` names must then be partial over the same
+  /// axes).
   bool linear = false;
-  /// Operands that carry the partial sum when `linear`; the others must be whole sums.
+  /// Operands that carry the partial sum when `linear`; the others must be whole sums. A partial
+  /// value flows through only where this operation is its one user.
   llvm::SmallVector<int64_t, 2> partialOperands;
 
   int64_t addFactor(llvm::StringRef name, int64_t size, FactorKind kind = FactorKind::Parallel) {
@@ -50,12 +53,17 @@ struct ShardingRule {
   }
 };
 
-/// Called with a builder set after the reduction and the reduced values; returns the operation's final results.
-using FinishFn =
-    std::function<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::ValueRange)>;
+/// What an operation does after its partial result has been reduced (adding a bias, say). It may
+/// use those per-rank operands only that carry none of the reduced factors, and acts elementwise
+/// over every dimension whose factors these operands lack: over such dimensions the reduction may
+/// scatter. A partial result of an operation with an operand that carries no reduced factor is
+/// therefore reduced at once, it never flows on. Called with a builder set after the reduction and
+/// the reduced values; returns the operation's final results.
+using FinishFn = std::function<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::ValueRange)>;
 
 /// The default of ShardingRuleOpInterface::buildLocal.
-mlir::FailureOr<llvm::SmallVector<mlir::Value>> cloneWithTypes(mlir::Operation *op, mlir::OpBuilder &builder,
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> cloneWithTypes(mlir::Operation *op,
+                                                               mlir::OpBuilder &builder,
                                                                mlir::ValueRange operands,
                                                                mlir::TypeRange resultTypes);
 

@@ -1,0 +1,29 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TRANSFORMS_PASSES_H
+#define BRAID_TRANSFORMS_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace braid {
+
+/// How far a module has come; braid-verify-level checks what may appear at each.
+enum class Level {
+  NN,        ///< whole model on one logical device
+  Comm,      ///< per-rank shapes, collectives by value
+  Scheduled, ///< collectives as start and wait
+  Kernels,   ///< rt kernels and commands on tensors
+  RT         ///< the executor's commands
+};
+
+#define GEN_PASS_DECL
+#include "braid/Transforms/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "braid/Transforms/Passes.h.inc"
+
+} // namespace braid
+#endif // BRAID_TRANSFORMS_PASSES_H

@@ -1,0 +1,131 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_TRANSFORMS_PASSES_TD
+#define BRAID_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
+  let summary = "Make the mesh and seed the shardings of a parallelization strategy";
+  let description = [{
+    Inserts `comm.mesh @mesh` (or takes the module's own) and states shardings where a strategy begins; propagation does
+    the rest. Values that have a sharding keep it.
+
+    - `tp`: the weight of every `nn.linear` is cut over `tp` by the role of the operation, column then row: dimension 0
+      (out) for `attention.query`, `attention.key`, `attention.value` and `mlp.up`, dimension 1 (in) for
+      `attention.output` and `mlp.down`.
+    - `dp`: dimension 0 of every tensor operand of the entry is cut over `dp`.
+    - `auto`: each of the two whose axis the mesh has.
+
+    Before, with `mesh=tp=2 strategy=tp`:
+    ```mlir
+    func.func @layer(%x: tensor<2x8x16xf32>, %w: tensor<64x16xf32>) -> tensor<2x8x64xf32> {
+      %0 = nn.linear %x, %w role "mlp.up" : tensor<2x8x16xf32>, tensor<64x16xf32> -> tensor<2x8x64xf32>
+      return %0 : tensor<2x8x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    comm.mesh @mesh <tp = 2>
+    func.func @layer(%x: tensor<2x8x16xf32>,
+                     %w: tensor<64x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {} ]>}) -> tensor<2x8x64xf32> {
+      %0 = nn.linear %x, %w role "mlp.up" : tensor<2x8x16xf32>, tensor<64x16xf32> -> tensor<2x8x64xf32>
+      return %0 : tensor<2x8x64xf32>
+    }
+    ```
+    An axis of size 1 seeds nothing. A weight or operand that does not divide is an error, and so is a strategy whose
+    axis the mesh lacks, or `tp` on a module without a `nn.linear` of a known role.
+  }];
+  let options = [
+    Option<"mesh", "mesh", "std::string", /*default=*/"\"\"",
+           "Axes and sizes, major first, as 'dp=2,tp=4' (axes: dp, tp); empty takes the module's mesh">,
+    Option<"strategy", "strategy", "std::string", /*default=*/"\"auto\"", "'tp', 'dp', 'tp,dp' or 'auto'">,
+  ];
+  let statistics = [Statistic<"numSeeds", "num-seeds", "Number of values given a sharding">];
+  let dependentDialects = ["::braid::comm::CommDialect"];
+}
+
+def PropagateShardings : Pass<"braid-propagate-shardings", "::mlir::ModuleOp"> {
+  let summary = "Spread shardings through the whole call tree, by factors";
+  let description = [{
+    Every operation is an equation over factors (its sharding rule): a factor that one operand's dimension cuts is cut in
+    all. The equations of all functions, with calls and returns as equalities between values, are iterated to a fixed
+    point, forwards and backwards. An operation whose reduction factor is cut has a *partial* result: addends over these
+    axes. A partial value flows on through an operation that is linear in it and its one user; elsewhere it ends, and
+    partitioning reduces it.
+
+    Operations without a sharding rule take and give whole values. The result: `comm.sharding` on all tensor arguments
+    and results of functions and `comm.shardings` (one per result) on operations.
+
+    Before:
+    ```mlir
+    func.func @f(%x: tensor<8x16xf32>, %w: tensor<4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp} ]>}) -> tensor<8x4xf32> {
+      %0 = nn.linear %x, %w : tensor<8x16xf32>, tensor<4x16xf32> -> tensor<8x4xf32>
+      return %0 : tensor<8x4xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp} ]>},
+                 %w: tensor<4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp} ]>})
+        -> (tensor<8x4xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {} ]>}) {
+      %0 = nn.linear %x, %w {comm.shardings = [#comm.sharding<@mesh, [{}, {} ], partial = [tp = sum]>]} : ...
+      return %0 : tensor<8x4xf32>
+    }
+    ```
+    A sharding that the IR already has is kept as it is. Where two meet in one operation, the one stated or derived
+    earlier wins and a remark (category `sharding`) says so; partitioning then reshards the operand. A factor that an
+    axis does not divide is an error that names the operation, the factor and the axis.
+  }];
+  let statistics = [
+    Statistic<"numSweeps", "num-sweeps", "Sweeps over all equations until nothing changed">,
+    Statistic<"numConflicts", "num-conflicts", "Factors that met two shardings">,
+  ];
+  let dependentDialects = ["::braid::comm::CommDialect"];
+}
+
+def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
+  let summary = "Rewrite every function to what one rank does, with collectives where shardings meet";
+  let description = [{
+    Takes the shardings that `braid-propagate-shardings` left and makes the SPMD program: per-rank types everywhere,
+    function signatures included, and collectives of the comm dialect where a value is wanted in another form than its
+    definition gives:
+
+    | has               | wanted        | becomes |
+    |-------------------|---------------|---------|
+    | partial           | whole         | `comm.all_reduce` |
+    | partial           | cut the same way by all users | `comm.reduce_scatter` |
+    | cut               | whole         | `comm.all_gather` |
+    | whole             | cut           | `comm.local_slice` |
+    | cut               | cut otherwise | slices over axes not in use, then gathers, then slices |
+
+    A value is brought into each form once, right after its definition, for all its users. Collectives carry the role of
+    the operation that gave the value. Results of the entry stay cut but are never partial. Entry arguments and results
+    keep their `comm.sharding` and get `comm.global_type`; every `nn.parameter` gets both as its own attributes.
+
+    Before:
+    ```mlir
+    %0 = nn.linear %x, %w role "mlp.down" {comm.shardings = [#comm.sharding<@mesh, [{}, {} ], partial = [tp = sum]>]}
+         : tensor<8x16xf32>, tensor<4x16xf32> -> tensor<8x4xf32>
+    ```
+    After:
+    ```mlir
+    %0 = nn.linear %x, %w role "mlp.down" : tensor<8x8xf32>, tensor<4x8xf32> -> tensor<8x4xf32>
+    %1 = comm.all_reduce sum(%0) over <@mesh, {tp}> role "mlp.down" : tensor<8x4xf32>
+    ```
+    An operation without a sharding rule runs whole on every rank: its operands are gathered. An operation with a region
+    that calls a function, or a function of several blocks, is an error.
+  }];
+  let statistics = [
+    Statistic<"numAllReduce", "num-all-reduce", "comm.all_reduce inserted">,
+    Statistic<"numReduceScatter", "num-reduce-scatter", "comm.reduce_scatter inserted">,
+    Statistic<"numAllGather", "num-all-gather", "comm.all_gather inserted">,
+    Statistic<"numLocalSlice", "num-local-slice", "comm.local_slice inserted">,
+  ];
+  let dependentDialects = ["::braid::comm::CommDialect"];
+}
+
+#endif

@@ -1,0 +1,64 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What the passes over shardings share: the mesh of a module, the sharding of a value, and factors
+// against dimensions.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TRANSFORMS_SHARDINGUTILS_H
+#define BRAID_TRANSFORMS_SHARDINGUTILS_H
+
+#include "dialects/Comm/IR/Comm.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace braid {
+
+using AxisList = llvm::SmallVector<comm::AxisAttr, 2>;
+/// Axes per dimension of a value.
+using DimAxes = llvm::SmallVector<AxisList, 4>;
+/// Axes per factor of a rule.
+using FactorAxes = llvm::SmallVector<AxisList, 6>;
+
+/// The one mesh of a module; an error when there is none or more than one.
+mlir::FailureOr<comm::MeshOp> getModuleMesh(mlir::ModuleOp module);
+/// Number of ranks that run the module.
+mlir::FailureOr<int64_t> getNumRanks(mlir::ModuleOp module);
+/// Size of an axis or sub-axis of a mesh that has been verified to have it.
+int64_t axisSize(comm::MeshOp mesh, comm::AxisAttr axis);
+
+/// Marked `nn.entry`; in a module without such a mark, a function that nobody calls.
+bool isEntry(mlir::func::FuncOp func);
+
+/// `comm.sharding` of an argument or the entry of `comm.shardings` of a result; null when not
+/// stated.
+comm::ShardingAttr getSharding(mlir::Value value);
+/// Values that are no tensors have none, and setting one is ignored.
+void setSharding(mlir::Value value, comm::ShardingAttr sharding);
+comm::ShardingAttr getResultSharding(mlir::func::FuncOp func, unsigned index);
+
+/// An error on `op` that also gives the name that its location carries, where it does.
+mlir::InFlightDiagnostic emitNamedError(mlir::Operation *op);
+
+/// Distributes the axes of one dimension over its factors, major first, into `axes`; what meets a
+/// factor that must stay whole is dropped. An axis that does not divide its factor is an error on
+/// `op`.
+mlir::LogicalResult projectDim(mlir::Operation *op, comm::MeshOp mesh,
+                               const comm::ShardingRule &rule, const comm::DimFactors &factors,
+                               llvm::ArrayRef<comm::AxisAttr> dim, FactorAxes &axes);
+/// The dimensions of a tensor when factors are cut over `axes`.
+DimAxes dimsOf(const comm::TensorFactors &tensor, const FactorAxes &axes);
+/// The dimensions that a sharding states.
+DimAxes dimsOf(comm::ShardingAttr sharding);
+/// Makes factors whole whose cut some dimension cannot express: a minor factor is cut in blocks
+/// only when the factors major to it are cut completely.
+void dropInexpressible(comm::MeshOp mesh, const comm::ShardingRule &rule, FactorAxes &axes);
+
+comm::ShardingAttr makeSharding(comm::MeshOp mesh, const DimAxes &dims,
+                                llvm::ArrayRef<comm::PartialAttr> partials = {});
+
+} // namespace braid
+#endif // BRAID_TRANSFORMS_SHARDINGUTILS_H

@@ -1,0 +1,508 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "LocalValue.h"
+
+#include "braid/Transforms/Passes.h"
+#include "braid/Transforms/ShardingUtils.h"
+
+#include "dialects/NN/IR/NN.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace braid::comm;
+
+namespace braid {
+#define GEN_PASS_DEF_PARTITION
+#include "braid/Transforms/Passes.h.inc"
+
+namespace {
+
+/// How an operation is cut, by the shardings of its results.
+struct LocalForm {
+  ShardingRule rule;
+  FactorAxes axes;
+  SmallVector<ShardingAttr> operands, results; ///< null for what is no tensor
+  bool partial = false;                        ///< reduction factors are cut
+};
+
+/// Shardings of a function's arguments and results; null for what is no tensor.
+struct Signature {
+  SmallVector<ShardingAttr> arguments, results;
+};
+
+class Partitioner {
+public:
+  Partitioner(ModuleOp module, MeshOp mesh) : module(module), mesh(mesh) {}
+  LogicalResult run();
+  CollectiveCounts counts;
+
+private:
+  LogicalResult readSignatures();
+  LogicalResult runOnFunction(func::FuncOp func);
+  LogicalResult emit(Operation *op, OpBuilder &builder);
+  LogicalResult emitWhole(Operation *op, OpBuilder &builder);
+  LogicalResult emitLocal(Operation *op, const LocalForm &form, OpBuilder &builder);
+  void emitParameter(nn::ParameterOp op, OpBuilder &builder);
+
+  FailureOr<LocalForm> localForm(Operation *op);
+  LogicalResult reductionAxes(Operation *op, LocalForm &form);
+  LogicalResult readWants(Operation *op);
+  void define(Value value, Value local, ShardingAttr sharding, const LocalForm *form = nullptr);
+  FailureOr<RankedTensorType> toLocal(Operation *op, Type type, ShardingAttr sharding);
+  ShardingAttr whole(Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type ? ShardingAttr::replicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+                                           type.getRank())
+                : ShardingAttr();
+  }
+  /// The local value of `operand` as its user wants it.
+  Value take(OpOperand &operand) {
+    LocalValue &local = *values.at(operand.get());
+    ShardingAttr want = wants.lookup(&operand);
+    return want ? local.get(want) : local.get();
+  }
+
+  ModuleOp module;
+  MeshOp mesh;
+  DenseMap<Operation *, Signature> signatures;
+  // Of the function at hand.
+  DenseMap<Value, std::unique_ptr<LocalValue>> values;
+  DenseMap<OpOperand *, ShardingAttr> wants;
+  DenseMap<Operation *, LocalForm> forms;
+  std::shared_ptr<InsertionTail> argumentTail;
+};
+
+LogicalResult Partitioner::readSignatures() {
+  auto check = [&](func::FuncOp func, Type type, ShardingAttr &sharding,
+                   const Twine &what) -> LogicalResult {
+    if (!isa<RankedTensorType>(type)) {
+      sharding = {};
+      return success();
+    }
+    if (!sharding)
+      return func.emitOpError(what) << " has no sharding (braid-propagate-shardings states one)";
+    return success();
+  };
+  for (auto func : module.getOps<func::FuncOp>()) {
+    Signature &signature = signatures[func];
+    for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+      if (func.getArgAttr(i, CommDialect::kGlobalTypeAttrName))
+        return func.emitOpError("is partitioned already");
+      auto sharding = func.getArgAttrOfType<ShardingAttr>(i, CommDialect::kShardingAttrName);
+      if (func.isExternal()) // Whoever defines it knows nothing of ranks.
+        sharding = isa<RankedTensorType>(func.getArgumentTypes()[i])
+                       ? ShardingAttr::replicated(
+                             FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+                             cast<RankedTensorType>(func.getArgumentTypes()[i]).getRank())
+                       : ShardingAttr();
+      if (failed(check(func, func.getArgumentTypes()[i], sharding, "argument " + Twine(i))))
+        return failure();
+      signature.arguments.push_back(sharding);
+    }
+    for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {
+      ShardingAttr sharding = getResultSharding(func, i);
+      if (failed(check(func, type, sharding, "result " + Twine(i))))
+        return failure();
+      if (sharding && sharding.isPartial())
+        return func.emitOpError("result ") << i << " expects a sharding without partial axes";
+      signature.results.push_back(sharding);
+    }
+  }
+  return success();
+}
+
+FailureOr<RankedTensorType> Partitioner::toLocal(Operation *op, Type type, ShardingAttr sharding) {
+  FailureOr<RankedTensorType> local = localType(mesh, cast<RankedTensorType>(type), sharding);
+  if (failed(local))
+    emitNamedError(op) << "has a value of type " << type << " that does not divide as " << sharding
+                       << " says";
+  return local;
+}
+
+/// Which reduction factors are cut, so that the result is partial as stated; what remains must flow
+/// from the operands.
+LogicalResult Partitioner::reductionAxes(Operation *op, LocalForm &form) {
+  SmallVector<PartialAttr> stated;
+  for (Value result : op->getResults())
+    if (ShardingAttr sharding = getSharding(result))
+      for (PartialAttr partial : sharding.getPartials())
+        if (!llvm::is_contained(stated, partial))
+          stated.push_back(partial);
+  SmallVector<PartialAttr> passed;
+  for (PartialAttr partial : stated) {
+    bool found = false;
+    for (auto [i, tensor] : llvm::enumerate(form.rule.operands)) {
+      ShardingAttr sharding = getSharding(op->getOperand(i));
+      if (!sharding || found)
+        continue;
+      for (auto [d, factors] : llvm::enumerate(tensor)) {
+        FactorAxes axes(form.rule.factors.size());
+        if (failed(projectDim(op, mesh, form.rule, factors, sharding.getDims()[d].getAxes(), axes)))
+          return failure();
+        for (int64_t f : factors)
+          if (!found && form.rule.factors[f].kind == FactorKind::Reduction &&
+              llvm::is_contained(axes[f], partial.getAxis())) {
+            form.axes[f].push_back(partial.getAxis());
+            found = form.partial = true;
+          }
+      }
+    }
+    if (!found)
+      passed.push_back(partial);
+  }
+  if (passed.empty())
+    return success();
+  // Linear operations take addends and give addends.
+  for (int64_t i : form.rule.partialOperands) {
+    ShardingAttr sharding = getSharding(op->getOperand(i));
+    if (form.rule.linear && sharding && llvm::equal(sharding.getPartials(), passed))
+      form.operands[i] = sharding;
+    else
+      form.rule.linear = false;
+  }
+  if (!form.rule.linear || form.rule.partialOperands.empty())
+    return emitNamedError(op) << "states a result that is partial over axis '"
+                              << passed[0].getAxis().getName()
+                              << "', which none of its operands accounts for";
+  return success();
+}
+
+FailureOr<LocalForm> Partitioner::localForm(Operation *op) {
+  LocalForm form;
+  form.rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  form.axes.resize(form.rule.factors.size());
+  form.operands.resize(op->getNumOperands());
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    if (!isa<RankedTensorType>(result.getType()))
+      continue;
+    ShardingAttr sharding = getSharding(result);
+    if (!sharding)
+      return emitNamedError(op) << "has no sharding for result " << i
+                                << " (braid-propagate-shardings states one)";
+    for (auto [d, factors] : llvm::enumerate(form.rule.results[i])) {
+      FactorAxes axes(form.rule.factors.size());
+      if (failed(projectDim(op, mesh, form.rule, factors, sharding.getDims()[d].getAxes(), axes)))
+        return failure();
+      for (int64_t f : factors) {
+        if (form.axes[f].empty())
+          form.axes[f] = axes[f];
+        else if (!axes[f].empty() && axes[f] != form.axes[f])
+          return emitNamedError(op) << "cuts dimension '" << form.rule.factors[f].name
+                                    << "' differently in two of its results";
+      }
+    }
+  }
+  if (failed(reductionAxes(op, form)))
+    return failure();
+  dropInexpressible(mesh, form.rule, form.axes);
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    if (!isa<RankedTensorType>(operand.getType()))
+      continue;
+    ArrayRef<PartialAttr> partials;
+    if (form.operands[i])
+      partials = form.operands[i].getPartials();
+    form.operands[i] = makeSharding(mesh, dimsOf(form.rule.operands[i], form.axes), partials);
+  }
+  for (auto [i, result] : llvm::enumerate(op->getResults()))
+    form.results.push_back(isa<RankedTensorType>(result.getType())
+                               ? makeSharding(mesh, dimsOf(form.rule.results[i], form.axes),
+                                              getSharding(result).getPartials())
+                               : ShardingAttr());
+  return form;
+}
+
+/// Notes in which form an operation wants its operands.
+LogicalResult Partitioner::readWants(Operation *op) {
+  auto want = [&](OpOperand &operand, ShardingAttr sharding) {
+    if (isa<RankedTensorType>(operand.get().getType()))
+      wants[&operand] = sharding;
+  };
+  if (auto call = dyn_cast<func::CallOp>(op)) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+    for (auto [operand, sharding] :
+         llvm::zip_equal(op->getOpOperands(), signatures.at(callee).arguments))
+      want(operand, sharding);
+    return success();
+  }
+  if (isa<func::ReturnOp>(op)) {
+    for (auto [operand, sharding] :
+         llvm::zip_equal(op->getOpOperands(), signatures.at(op->getParentOp()).results))
+      want(operand, sharding);
+    return success();
+  }
+  if (isa<ShardingRuleOpInterface>(op)) {
+    FailureOr<LocalForm> form = localForm(op);
+    if (failed(form))
+      return failure();
+    for (auto [operand, sharding] : llvm::zip_equal(op->getOpOperands(), form->operands))
+      want(operand, sharding);
+    forms[op] = std::move(*form);
+    return success();
+  }
+  for (OpOperand &operand : op->getOpOperands())
+    want(operand, whole(operand.get()));
+  WalkResult inside = op->walk([&](Operation *nested) {
+    if (nested == op)
+      return WalkResult::advance();
+    if (isa<func::CallOp, nn::ParameterOp>(nested) || nested->getDialect() == mesh->getDialect()) {
+      emitNamedError(nested) << "is not expected inside '" << op->getName()
+                             << "', which runs whole on every rank";
+      return WalkResult::interrupt();
+    }
+    for (OpOperand &operand : nested->getOpOperands())
+      want(operand, whole(operand.get()));
+    return WalkResult::advance();
+  });
+  return failure(inside.wasInterrupted());
+}
+
+void Partitioner::define(Value value, Value local, ShardingAttr sharding, const LocalForm *form) {
+  if (!sharding) {
+    values[value] = std::make_unique<LocalValue>(local);
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  auto tail =
+      local.getDefiningOp() ? std::make_shared<InsertionTail>(local.getDefiningOp()) : argumentTail;
+  auto role = op ? op->getAttrOfType<StringAttr>("role") : StringAttr();
+  if (form && !role) // A partial value keeps its role through what it flows through.
+    for (int64_t i : form->rule.partialOperands)
+      if (form->operands[i] && form->operands[i].isPartial() && !role)
+        role = values.at(op->getOperand(i))->getRole();
+  auto result = std::make_unique<LocalValue>(local, sharding, mesh, role, tail, &counts);
+  SmallVector<ShardingAttr> wanted;
+  for (OpOperand &use : value.getUses())
+    if (ShardingAttr want = wants.lookup(&use); want && want != sharding)
+      wanted.push_back(want);
+  // What is added after the reduction must not need cutting with it (FinishFn).
+  auto mayScatter = [&](int64_t dim) {
+    if (!form)
+      return true;
+    const DimFactors &factors = form->rule.results[cast<OpResult>(value).getResultNumber()][dim];
+    return llvm::all_of(form->rule.operands, [&](const TensorFactors &tensor) {
+      bool reduced = false, shared = false;
+      for (const DimFactors &operand : tensor)
+        for (int64_t f : operand) {
+          reduced |= form->rule.factors[f].kind == FactorKind::Reduction && !form->axes[f].empty();
+          shared |= llvm::is_contained(factors, f);
+        }
+      return !form->partial || reduced || !shared;
+    });
+  };
+  result->planReduction(wanted, mayScatter);
+  values[value] = std::move(result);
+}
+
+void Partitioner::emitParameter(nn::ParameterOp op, OpBuilder &builder) {
+  ShardingAttr sharding = getSharding(op.getResult());
+  auto local = cast<nn::ParameterOp>(builder.clone(*op));
+  local->removeAttr(CommDialect::kShardingsAttrName);
+  local.setGlobalType(op.getType());
+  local.setShardingAttr(sharding);
+  local.getResult().setType(*localType(mesh, cast<RankedTensorType>(op.getType()), sharding));
+  define(op.getResult(), local.getResult(), sharding);
+}
+
+LogicalResult Partitioner::emitWhole(Operation *op, OpBuilder &builder) {
+  IRMapping mapping;
+  op->walk([&](Operation *nested) {
+    for (OpOperand &operand : nested->getOpOperands())
+      if (values.contains(operand.get()))
+        mapping.map(operand.get(), take(operand));
+  });
+  Operation *local = builder.clone(*op, mapping);
+  local->removeAttr(CommDialect::kShardingsAttrName);
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), local->getResults()))
+    define(result, value, whole(result));
+  return success();
+}
+
+LogicalResult Partitioner::emitLocal(Operation *op, const LocalForm &form, OpBuilder &builder) {
+  SmallVector<Value> operands;
+  for (OpOperand &operand : op->getOpOperands())
+    operands.push_back(take(operand));
+  SmallVector<Type> types;
+  for (auto [result, sharding] : llvm::zip_equal(op->getResults(), form.results)) {
+    if (!sharding) {
+      types.push_back(result.getType());
+      continue;
+    }
+    FailureOr<RankedTensorType> type = toLocal(op, result.getType(), sharding);
+    if (failed(type))
+      return failure();
+    types.push_back(*type);
+  }
+  FinishFn finish;
+  builder.setInsertionPointToEnd(builder.getBlock());
+  FailureOr<SmallVector<Value>> locals =
+      cast<ShardingRuleOpInterface>(op).buildLocal(builder, operands, types, form.partial, finish);
+  if (failed(locals))
+    return emitNamedError(op) << "cannot be built on per-rank operands";
+  if (TypeRange(ValueRange(*locals)) != TypeRange(types))
+    return emitNamedError(op) << "expects per-rank results of types (" << TypeRange(types)
+                              << "), got (" << TypeRange(ValueRange(*locals)) << ")";
+  if (finish && op->getNumResults() != 1)
+    return emitNamedError(op) << "expects one result to finish after a reduction, got "
+                              << op->getNumResults();
+  for (auto [result, local, sharding] : llvm::zip_equal(op->getResults(), *locals, form.results)) {
+    define(result, local, sharding, &form);
+    if (!finish)
+      continue;
+    values[result]->setFinish(finish);
+    for (OpOperand &use : result.getUses())
+      if (ShardingAttr want = wants.lookup(&use); want && want.isPartial())
+        return emitNamedError(use.getOwner()) << "takes a partial value of '" << op->getName()
+                                              << "', which must be reduced at once";
+  }
+  return success();
+}
+
+LogicalResult Partitioner::emit(Operation *op, OpBuilder &builder) {
+  if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
+    if (!getSharding(parameter.getResult()))
+      return emitNamedError(op) << "has no sharding (braid-propagate-shardings states one)";
+    emitParameter(parameter, builder);
+    return success();
+  }
+  if (auto it = forms.find(op); it != forms.end())
+    return emitLocal(op, it->second, builder);
+  if (!isa<func::CallOp, func::ReturnOp>(op))
+    return emitWhole(op, builder);
+  SmallVector<Value> operands;
+  for (OpOperand &operand : op->getOpOperands())
+    operands.push_back(take(operand));
+  builder.setInsertionPointToEnd(builder.getBlock());
+  auto call = dyn_cast<func::CallOp>(op);
+  if (!call) {
+    func::ReturnOp::create(builder, op->getLoc(), operands);
+    return success();
+  }
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+  const Signature &signature = signatures.at(callee);
+  SmallVector<Type> types;
+  for (auto [result, sharding] : llvm::zip_equal(op->getResults(), signature.results)) {
+    FailureOr<RankedTensorType> type = RankedTensorType();
+    if (sharding && failed(type = toLocal(op, result.getType(), sharding)))
+      return failure();
+    types.push_back(sharding ? Type(*type) : result.getType());
+  }
+  auto local = func::CallOp::create(builder, op->getLoc(), call.getCallee(), types, operands);
+  local->setDiscardableAttrs(call->getDiscardableAttrDictionary());
+  local->removeDiscardableAttr(CommDialect::kShardingsAttrName);
+  for (auto [result, value, sharding] :
+       llvm::zip_equal(op->getResults(), local.getResults(), signature.results))
+    define(result, value, sharding);
+  return success();
+}
+
+LogicalResult Partitioner::runOnFunction(func::FuncOp func) {
+  const Signature &signature = signatures.at(func);
+  SmallVector<Type> arguments, results;
+  auto append = [&](SmallVector<Type> &types, Type type, ShardingAttr sharding) -> LogicalResult {
+    FailureOr<RankedTensorType> local = RankedTensorType();
+    if (sharding && failed(local = toLocal(func, type, sharding)))
+      return failure();
+    types.push_back(sharding ? Type(*local) : type);
+    return success();
+  };
+  for (auto [type, sharding] : llvm::zip_equal(func.getArgumentTypes(), signature.arguments))
+    if (failed(append(arguments, type, sharding)))
+      return failure();
+  for (auto [type, sharding] : llvm::zip_equal(func.getResultTypes(), signature.results))
+    if (failed(append(results, type, sharding)))
+      return failure();
+  if (func.isExternal())
+    return success();
+  if (!func.getBody().hasOneBlock())
+    return func.emitOpError("expects one block to partition, got ")
+           << func.getBody().getBlocks().size();
+
+  values.clear();
+  wants.clear();
+  forms.clear();
+  Block *global = &func.getBody().front();
+  for (Operation &op : *global)
+    if (failed(readWants(&op)))
+      return failure();
+
+  auto *local = new Block();
+  func.getBody().push_back(local);
+  argumentTail = std::make_shared<InsertionTail>(local);
+  for (auto [argument, type, sharding] :
+       llvm::zip_equal(global->getArguments(), arguments, signature.arguments))
+    define(argument, local->addArgument(type, argument.getLoc()), sharding);
+  OpBuilder builder(func.getContext());
+  for (Operation &op : *global) {
+    builder.setInsertionPointToEnd(local);
+    if (failed(emit(&op, builder)))
+      return failure();
+  }
+  values.clear();
+  global->dropAllReferences();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*global))) {
+    op.dropAllUses();
+    op.erase();
+  }
+  global->erase();
+
+  bool entry = isEntry(func);
+  auto attribute = [&](Type type, ShardingAttr sharding, auto set, auto remove) {
+    if (!sharding || !entry) // Inside the program types are per-rank and say all.
+      return remove(CommDialect::kShardingAttrName);
+    set(CommDialect::kGlobalTypeAttrName, TypeAttr::get(type));
+  };
+  for (auto [i, type, sharding] : llvm::enumerate(func.getArgumentTypes(), signature.arguments))
+    attribute(
+        type, sharding,
+        [&, i = i](StringRef name, Attribute value) { func.setArgAttr(i, name, value); },
+        [&, i = i](StringRef name) {
+          func.removeArgAttr(i, StringAttr::get(func.getContext(), name));
+        });
+  for (auto [i, type, sharding] : llvm::enumerate(func.getResultTypes(), signature.results))
+    attribute(
+        type, sharding,
+        [&, i = i](StringRef name, Attribute value) { func.setResultAttr(i, name, value); },
+        [&, i = i](StringRef name) {
+          func.removeResultAttr(i, StringAttr::get(func.getContext(), name));
+        });
+  func.setType(FunctionType::get(func.getContext(), arguments, results));
+  return success();
+}
+
+LogicalResult Partitioner::run() {
+  WalkResult found = module.walk([&](Operation *op) {
+    if (op->getDialect() != mesh->getDialect() || isa<MeshOp>(op))
+      return WalkResult::advance();
+    emitNamedError(op) << "is not expected before partitioning";
+    return WalkResult::interrupt();
+  });
+  if (found.wasInterrupted() || failed(readSignatures()))
+    return failure();
+  for (auto func : module.getOps<func::FuncOp>())
+    if (failed(runOnFunction(func)))
+      return failure();
+  return success();
+}
+
+struct Partition : impl::PartitionBase<Partition> {
+  void runOnOperation() override {
+    FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
+    if (failed(mesh))
+      return signalPassFailure();
+    Partitioner partitioner(getOperation(), *mesh);
+    if (failed(partitioner.run()))
+      return signalPassFailure();
+    numAllReduce += partitioner.counts.allReduce;
+    numReduceScatter += partitioner.counts.reduceScatter;
+    numAllGather += partitioner.counts.allGather;
+    numLocalSlice += partitioner.counts.localSlice;
+  }
+};
+
+} // namespace
+} // namespace braid
