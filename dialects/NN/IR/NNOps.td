@@ -226,7 +226,8 @@ def NN_GeluOp : NN_ComputeOp<"gelu", [SameOperandsAndResultType]> {
   }];
   let arguments = (ins NN_Tensor:$input, DefaultValuedAttr<NN_GeluAttr, "::braid::nn::GeluKind::Erf">:$kind);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$kind $input attr-dict `:` type($input)";
+  // The enum prints a space of its own.
+  let assemblyFormat = "`` $kind $input attr-dict `:` type($input)";
   // SameOperandsAndResultType says it all.
   let hasVerifier = 0;
 }
