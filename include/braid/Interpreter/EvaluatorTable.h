@@ -1,0 +1,107 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// How the interpreter learns what an operation means: a table from operation names to functions,
+// open to operations that are defined elsewhere.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_INTERPRETER_EVALUATORTABLE_H
+#define BRAID_INTERPRETER_EVALUATORTABLE_H
+
+#include "braid/Interpreter/Evaluate.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <functional>
+#include <mutex>
+#include <variant>
+
+namespace braid::interp {
+
+/// What an SSA value stands for: a tensor (scalars are tensors of rank 0), or a collective in
+/// flight.
+using RuntimeValue = std::variant<Tensor, Flight>;
+using Frame = llvm::DenseMap<mlir::Value, RuntimeValue>;
+
+class OpContext;
+/// Computes the results of one operation. May run on several threads at once and must not create
+/// attributes or types.
+using EvaluateFn = std::function<Status(OpContext &)>;
+
+class EvaluatorTable {
+public:
+  void add(llvm::StringRef opName, EvaluateFn fn) { functions[opName] = std::move(fn); }
+  template <typename Op> void add(EvaluateFn fn) { add(Op::getOperationName(), std::move(fn)); }
+  /// Null when the operation is unknown.
+  const EvaluateFn *lookup(mlir::Operation *op) const;
+
+private:
+  llvm::StringMap<EvaluateFn> functions;
+};
+
+void populateFuncEvaluators(EvaluatorTable &table);
+void populateNNEvaluators(EvaluatorTable &table);
+void populateCommEvaluators(EvaluatorTable &table);
+/// arith and math on scalars and, element by element, on tensors.
+void populateScalarEvaluators(EvaluatorTable &table);
+void populateTensorEvaluators(EvaluatorTable &table);
+/// linalg operations on tensors, by their indexing maps and bodies.
+void populateLinalgEvaluators(EvaluatorTable &table);
+/// All of the above.
+const EvaluatorTable &defaultEvaluators();
+
+/// One rank's run through the call tree.
+class RankEvaluator {
+public:
+  struct Shared {
+    const EvaluatorTable &table;
+    llvm::StringMap<mlir::func::FuncOp> functions;
+    runtime::WeightSource *weights = nullptr;
+    std::mutex weightsMutex; ///< a WeightSource serves one reader at a time
+    bool roundToStorage = false;
+  };
+  RankEvaluator(Shared &shared, Process &process) : shared(shared), process(process) {}
+
+  Result<std::vector<RuntimeValue>> call(mlir::func::FuncOp func,
+                                         std::vector<RuntimeValue> arguments);
+
+  Shared &shared;
+  Process &process;
+  std::map<std::string, int64_t> executed;
+
+private:
+  Status evaluate(mlir::Operation *op, Frame &frame);
+  Status checkResults(mlir::Operation *op, Frame &frame);
+};
+
+/// What an EvaluateFn works with.
+class OpContext {
+public:
+  OpContext(RankEvaluator &rank, Frame &frame, mlir::Operation *op)
+      : rank(rank), frame(frame), op(op) {}
+
+  const RuntimeValue &value(mlir::Value v) const { return frame.find(v)->second; }
+  const Tensor &tensor(mlir::Value v) const { return std::get<Tensor>(value(v)); }
+  /// Null for an operand that is not there.
+  const Tensor *optional(mlir::Value v) const { return v ? &tensor(v) : nullptr; }
+  void set(mlir::Value v, RuntimeValue result) { frame[v] = std::move(result); }
+  void set(mlir::Value v, Tensor result) { frame[v] = std::move(result); }
+  /// Sets the value, or gives the error.
+  Status set(mlir::Value v, Result<Tensor> result);
+  Status setAll(mlir::ResultRange values, Result<std::vector<Tensor>> results);
+
+  RankEvaluator &rank;
+  Frame &frame;
+  mlir::Operation *op;
+};
+
+/// "a.mlir:3:4: 'nn.linear': message".
+Status errorAt(mlir::Operation *op, const Status &status);
+/// "a.mlir:3:4", or nothing when the location is unknown.
+std::string locationOf(mlir::Operation *op);
+
+} // namespace braid::interp
+#endif // BRAID_INTERPRETER_EVALUATORTABLE_H

@@ -1,0 +1,116 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Interpreter/EvaluatorTable.h"
+
+#include "dialects/Comm/IR/Comm.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace braid::interp {
+
+namespace {
+std::vector<runtime::AxisRef> axesOf(comm::GroupAttr group) {
+  std::vector<runtime::AxisRef> axes;
+  for (comm::AxisAttr axis : group.getAxes())
+    axes.push_back(comm::toRuntime(axis));
+  return axes;
+}
+
+ReduceKind toCore(comm::ReduceKind kind) {
+  switch (kind) {
+  case comm::ReduceKind::Sum:
+    return ReduceKind::sum;
+  case comm::ReduceKind::Max:
+    return ReduceKind::max;
+  case comm::ReduceKind::Min:
+    return ReduceKind::min;
+  }
+  return ReduceKind::sum;
+}
+
+Result<Collective> toCore(comm::CollectiveOpInterface op) {
+  Collective collective;
+  collective.axes = axesOf(op.getGroup());
+  // Ranks wait under this name: the role says more than a line number.
+  collective.name = op.getRoleName().empty() ? locationOf(op) : op.getRoleName().str();
+  return TypeSwitch<Operation *, Result<Collective>>(op)
+      .Case([&](comm::AllReduceOp reduce) {
+        collective.kind = CollectiveKind::allReduce;
+        collective.reduce = toCore(reduce.getKind());
+        return collective;
+      })
+      .Case([&](comm::ReduceScatterOp scatter) {
+        collective.kind = CollectiveKind::reduceScatter;
+        collective.reduce = toCore(scatter.getKind());
+        collective.dim = static_cast<int64_t>(scatter.getDim());
+        return collective;
+      })
+      .Case([&](comm::AllGatherOp gather) {
+        collective.kind = CollectiveKind::allGather;
+        collective.dim = static_cast<int64_t>(gather.getDim());
+        return collective;
+      })
+      .Default([](Operation *other) {
+        return Status::error("is a collective that the interpreter does not know: '" +
+                             other->getName().getStringRef().str() + "'");
+      });
+}
+
+std::vector<Tensor> gatherInputs(OpContext &context, OperandRange operands) {
+  std::vector<Tensor> inputs;
+  for (mlir::Value operand : operands)
+    inputs.push_back(context.tensor(operand));
+  return inputs;
+}
+
+Status evaluateCollective(OpContext &context) {
+  auto op = cast<comm::CollectiveOpInterface>(context.op);
+  Result<Collective> collective = toCore(op);
+  if (!collective.ok())
+    return collective.status();
+  return context.setAll(op->getResults(), context.rank.process.run(
+                                              *collective, gatherInputs(context, op.getInputs())));
+}
+
+Status evaluateStart(OpContext &context) {
+  auto op = cast<comm::StartOp>(context.op);
+  Result<Collective> collective = toCore(op.getCollective());
+  if (!collective.ok())
+    return collective.status();
+  ++context.rank.executed[op.getCollective()->getName().getStringRef().str()];
+  // The verifier sees to it that the collective takes the operands in order.
+  Result<Flight> flight =
+      context.rank.process.start(*collective, gatherInputs(context, op.getInputs()));
+  if (!flight.ok())
+    return flight.status();
+  context.set(op.getHandle(), RuntimeValue(*flight));
+  return {};
+}
+
+Status evaluateWait(OpContext &context) {
+  auto op = cast<comm::WaitOp>(context.op);
+  return context.setAll(op->getResults(),
+                        context.rank.process.wait(std::get<Flight>(context.value(op.getHandle()))));
+}
+} // namespace
+
+void populateCommEvaluators(EvaluatorTable &table) {
+  table.add<comm::AllReduceOp>(evaluateCollective);
+  table.add<comm::ReduceScatterOp>(evaluateCollective);
+  table.add<comm::AllGatherOp>(evaluateCollective);
+  table.add<comm::StartOp>(evaluateStart);
+  table.add<comm::WaitOp>(evaluateWait);
+  table.add<comm::LocalSliceOp>([](OpContext &context) {
+    auto op = cast<comm::LocalSliceOp>(context.op);
+    return context.set(op.getOutput(),
+                       context.rank.process.localSlice(context.tensor(op.getInput()),
+                                                       static_cast<int64_t>(op.getDim()),
+                                                       axesOf(op.getGroup())));
+  });
+}
+
+} // namespace braid::interp

@@ -1,0 +1,303 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Interpreter/Evaluate.h"
+
+#include "braid/Interpreter/EvaluatorTable.h"
+
+#include "dialects/Comm/IR/Comm.h"
+#include "dialects/NN/IR/NN.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+
+namespace braid::interp {
+
+namespace {
+std::string typeText(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+std::string quoted(llvm::StringRef s) { return "'" + s.str() + "'"; }
+
+/// What the entry says of one of its arguments or results.
+struct EntryValue {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape globalShape;
+  runtime::Sharding sharding;
+};
+
+Result<EntryValue> describe(std::string name, Type local, Type global, DictionaryAttr attrs) {
+  auto tensor = dyn_cast<RankedTensorType>(global);
+  if (!tensor || !tensor.hasStaticShape())
+    return Status::error("entry value " + quoted(name) +
+                         " expects a statically shaped tensor, got " + typeText(global));
+  Result<DType> dtype = dtypeOf(tensor.getElementType());
+  if (!dtype.ok())
+    return dtype.status();
+  EntryValue value{
+      std::move(name), *dtype, {tensor.getShape().begin(), tensor.getShape().end()}, {}};
+  // Without a global type the value is whole: an annotation of propagation has not cut anything
+  // yet.
+  auto sharding =
+      attrs ? attrs.getAs<comm::ShardingAttr>(comm::CommDialect::kShardingAttrName) : nullptr;
+  if (local != global) {
+    if (!sharding)
+      return Status::error("entry value " + quoted(value.name) + " of type " + typeText(local) +
+                           " expects a sharding that cuts it from " + typeText(global));
+    value.sharding = comm::toRuntime(sharding);
+  }
+  return value;
+}
+
+Type globalType(Type local, DictionaryAttr attrs) {
+  auto global = attrs ? attrs.getAs<TypeAttr>(comm::CommDialect::kGlobalTypeAttrName) : nullptr;
+  return global ? global.getValue() : local;
+}
+
+/// The mesh that a partitioned module runs on, null for one that is not partitioned.
+class MeshFinder {
+public:
+  Result<comm::MeshOp> find(func::FuncOp entry, const llvm::StringMap<func::FuncOp> &functions) {
+    for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+      seeEntryValue(entry, entry.getArgAttrDict(i));
+    for (unsigned i = 0; i < entry.getNumResults(); ++i)
+      seeEntryValue(entry, entry.getResultAttrDict(i));
+    llvm::SmallVector<func::FuncOp> work = {entry};
+    llvm::SmallPtrSet<Operation *, 8> seen = {entry};
+    while (!work.empty())
+      work.pop_back_val().walk([&](Operation *op) {
+        if (auto collective = dyn_cast<comm::CollectiveOpInterface>(op))
+          see(op, collective.getGroup().getMesh());
+        else if (auto slice = dyn_cast<comm::LocalSliceOp>(op))
+          see(op, slice.getGroup().getMesh());
+        else if (auto parameter = dyn_cast<nn::ParameterOp>(op);
+                 parameter && parameter.getGlobalType())
+          see(op, parameter.getSharding()->getMesh());
+        else if (auto call = dyn_cast<func::CallOp>(op))
+          if (auto callee = functions.find(call.getCallee());
+              callee != functions.end() && seen.insert(callee->second).second)
+            work.push_back(callee->second);
+      });
+    if (!error.ok())
+      return error;
+    return mesh;
+  }
+
+private:
+  void seeEntryValue(func::FuncOp entry, DictionaryAttr attrs) {
+    if (!attrs || !attrs.contains(comm::CommDialect::kGlobalTypeAttrName))
+      return;
+    if (auto sharding = attrs.getAs<comm::ShardingAttr>(comm::CommDialect::kShardingAttrName))
+      see(entry, sharding.getMesh());
+  }
+
+  void see(Operation *op, FlatSymbolRefAttr symbol) {
+    comm::MeshOp found = comm::lookupMesh(op, symbol);
+    if (!found)
+      error = errorAt(op, Status::error("references unknown mesh " + quoted(symbol.getValue())));
+    else if (mesh && mesh != found)
+      error = errorAt(op, Status::error("expects one mesh in the program, got " +
+                                        quoted(mesh.getSymName()) + " and " +
+                                        quoted(found.getSymName())));
+    else
+      mesh = found;
+  }
+
+  comm::MeshOp mesh;
+  Status error;
+};
+
+Result<std::vector<EntryValue>> describeArguments(func::FuncOp entry) {
+  std::vector<EntryValue> values;
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
+    Result<EntryValue> value = describe(argumentName(entry, i), entry.getArgumentTypes()[i],
+                                        globalArgumentType(entry, i), entry.getArgAttrDict(i));
+    if (!value.ok())
+      return value.status();
+    values.push_back(std::move(*value));
+  }
+  return values;
+}
+
+Result<std::vector<EntryValue>> describeResults(func::FuncOp entry) {
+  std::vector<EntryValue> values;
+  for (unsigned i = 0; i < entry.getNumResults(); ++i) {
+    DictionaryAttr attrs = entry.getResultAttrDict(i);
+    Result<EntryValue> value = describe(resultName(entry, i), entry.getResultTypes()[i],
+                                        globalResultType(entry, i), attrs);
+    if (!value.ok())
+      return value.status();
+    if (attrs && attrs.contains(comm::CommDialect::kGlobalTypeAttrName))
+      if (auto sharding = attrs.getAs<comm::ShardingAttr>(comm::CommDialect::kShardingAttrName);
+          sharding && sharding.isPartial())
+        return Status::error("result " + quoted(value->name) +
+                             " expects whole sums, got a partial sharding");
+    values.push_back(std::move(*value));
+  }
+  return values;
+}
+
+/// The inputs in the order of the arguments.
+Result<std::vector<Tensor>> matchInputs(const std::vector<EntryValue> &arguments,
+                                        const std::vector<NamedTensor> &inputs) {
+  for (const NamedTensor &input : inputs)
+    if (llvm::none_of(arguments, [&](const EntryValue &a) { return a.name == input.name; }))
+      return Status::error("the entry has no argument named " + quoted(input.name));
+  std::vector<Tensor> matched;
+  for (const EntryValue &argument : arguments) {
+    auto input =
+        llvm::find_if(inputs, [&](const NamedTensor &i) { return i.name == argument.name; });
+    if (input == inputs.end())
+      return Status::error("input " + quoted(argument.name) + " is missing");
+    if (input->value.dtype() != argument.dtype || input->value.shape() != argument.globalShape)
+      return Status::error("input " + quoted(argument.name) + " expects " +
+                           Tensor::zeros(argument.dtype, argument.globalShape).typeString() +
+                           ", got " + input->value.typeString());
+    matched.push_back(input->value);
+  }
+  return matched;
+}
+
+/// Puts the ranks' parts of a result together; ranks that hold the same part must agree.
+Result<Tensor> gatherResult(const runtime::Mesh &mesh, const EntryValue &result,
+                            const std::vector<Tensor> &parts) {
+  std::vector<PlacedTensor> placed;
+  std::map<Shape, size_t> owner;
+  for (size_t rank = 0; rank < parts.size(); ++rank) {
+    Result<runtime::Box> box =
+        runtime::localBox(mesh, static_cast<int64_t>(rank), result.globalShape, result.sharding);
+    if (!box.ok())
+      return Status::error("result " + quoted(result.name) + ": " + box.status().message());
+    auto [first, isNew] = owner.try_emplace(box->offsets, rank);
+    if (isNew) {
+      placed.push_back({*box, parts[rank]});
+      continue;
+    }
+    if (int64_t i = firstDifference(parts[first->second], parts[rank]); i >= 0) {
+      std::string where;
+      for (int64_t index : unflatten(i, box->sizes))
+        where += (where.empty() ? "" : ", ") + std::to_string(index);
+      return Status::error("result " + quoted(result.name) + " expects equal values on ranks " +
+                               std::to_string(first->second) + " and " + std::to_string(rank) +
+                               ", which differ at [" + where + "]",
+                           runtime::Code::rankFailed);
+    }
+  }
+  return assemble(result.dtype, result.globalShape, placed);
+}
+} // namespace
+
+std::string argumentName(func::FuncOp func, unsigned index) {
+  if (auto name = func.getArgAttrOfType<StringAttr>(index, nn::NNDialect::kNameAttrName))
+    return name.str();
+  return "arg" + std::to_string(index);
+}
+
+std::string resultName(func::FuncOp func, unsigned index) {
+  if (auto name = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kNameAttrName))
+    return name.str();
+  return "result" + std::to_string(index);
+}
+
+Type globalArgumentType(func::FuncOp func, unsigned index) {
+  return globalType(func.getArgumentTypes()[index], func.getArgAttrDict(index));
+}
+
+Type globalResultType(func::FuncOp func, unsigned index) {
+  return globalType(func.getResultTypes()[index], func.getResultAttrDict(index));
+}
+
+Result<func::FuncOp> findEntry(ModuleOp module, const std::string &name) {
+  if (!name.empty()) {
+    if (auto func = module.lookupSymbol<func::FuncOp>(name))
+      return func;
+    return Status::error("the module has no function " + quoted(name));
+  }
+  func::FuncOp entry;
+  for (func::FuncOp func : module.getOps<func::FuncOp>()) {
+    if (!func->hasAttr(nn::NNDialect::kEntryAttrName))
+      continue;
+    if (entry)
+      return Status::error("the module has several entries, " + quoted(entry.getSymName()) +
+                           " and " + quoted(func.getSymName()) + ": expects the name of one");
+    entry = func;
+  }
+  if (!entry)
+    entry = module.lookupSymbol<func::FuncOp>("main");
+  if (!entry)
+    return Status::error("the module has no function marked nn.entry and none named 'main'");
+  return entry;
+}
+
+Result<Evaluation> evaluate(ModuleOp module, const EvaluateOptions &options) {
+  Result<func::FuncOp> entry = findEntry(module, options.entry);
+  if (!entry.ok())
+    return entry.status();
+  RankEvaluator::Shared shared{options.evaluators ? *options.evaluators : defaultEvaluators(),
+                               {},
+                               options.weights,
+                               {},
+                               options.roundToStorage};
+  for (func::FuncOp func : module.getOps<func::FuncOp>())
+    shared.functions[func.getSymName()] = func;
+  Result<comm::MeshOp> meshOp = MeshFinder().find(*entry, shared.functions);
+  if (!meshOp.ok())
+    return meshOp.status();
+  runtime::Mesh mesh;
+  if (*meshOp)
+    mesh = comm::toRuntime(*meshOp);
+
+  Result<std::vector<EntryValue>> arguments = describeArguments(*entry);
+  if (!arguments.ok())
+    return arguments.status();
+  Result<std::vector<EntryValue>> results = describeResults(*entry);
+  if (!results.ok())
+    return results.status();
+  Result<std::vector<Tensor>> inputs = matchInputs(*arguments, options.inputs);
+  if (!inputs.ok())
+    return inputs.status();
+
+  Evaluation evaluation;
+  evaluation.numRanks = mesh.numRanks();
+  // Each rank writes its own row.
+  std::vector<std::vector<RuntimeValue>> outputs(static_cast<size_t>(evaluation.numRanks));
+  ProcessGrid grid(mesh, options.grid);
+  Status status = grid.run([&](Process &process) -> Status {
+    std::vector<RuntimeValue> values;
+    for (auto [argument, input] : llvm::zip_equal(*arguments, *inputs)) {
+      Result<runtime::Box> box =
+          runtime::localBox(mesh, process.rank(), argument.globalShape, argument.sharding);
+      if (!box.ok())
+        return Status::error("input " + quoted(argument.name) + ": " + box.status().message());
+      values.push_back(extractBox(input, *box));
+    }
+    RankEvaluator rank(shared, process);
+    Result<std::vector<RuntimeValue>> got = rank.call(*entry, std::move(values));
+    if (!got.ok())
+      return got.status();
+    outputs[static_cast<size_t>(process.rank())] = std::move(*got);
+    if (process.rank() == 0)
+      evaluation.executed = std::move(rank.executed);
+    return {};
+  });
+  if (!status.ok())
+    return status;
+  for (auto [i, result] : llvm::enumerate(*results)) {
+    std::vector<Tensor> parts;
+    for (std::vector<RuntimeValue> &ofRank : outputs)
+      parts.push_back(std::move(std::get<Tensor>(ofRank[i])));
+    Result<Tensor> whole = gatherResult(mesh, result, parts);
+    if (!whole.ok())
+      return whole.status();
+    evaluation.results.push_back({result.name, std::move(*whole)});
+  }
+  return evaluation;
+}
+
+} // namespace braid::interp

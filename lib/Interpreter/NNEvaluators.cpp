@@ -1,0 +1,128 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Interpreter/Core/Kernels.h"
+#include "braid/Interpreter/EvaluatorTable.h"
+
+#include "dialects/NN/IR/NN.h"
+
+using namespace mlir;
+
+namespace braid::interp {
+
+namespace {
+std::vector<int64_t> toVector(ArrayRef<int64_t> values) { return {values.begin(), values.end()}; }
+
+Result<runtime::Parameter> toRuntime(nn::ParameterOp op) {
+  RankedTensorType type = op.getParameterType();
+  Result<DType> dtype = dtypeOf(type.getElementType());
+  if (!dtype.ok())
+    return dtype.status();
+  runtime::Parameter parameter;
+  parameter.name = op.getName().str();
+  parameter.dtype = *dtype;
+  switch (op.getInit()) {
+  case nn::InitKind::Normal:
+    parameter.init = runtime::Init::normal;
+    break;
+  case nn::InitKind::Ones:
+    parameter.init = runtime::Init::ones;
+    break;
+  case nn::InitKind::Zeros:
+    parameter.init = runtime::Init::zeros;
+    break;
+  }
+  parameter.globalShape = toVector(type.getShape());
+  if (std::optional<comm::ShardingAttr> sharding = op.getSharding())
+    parameter.sharding = comm::toRuntime(*sharding);
+  for (nn::SliceAttr slice : op.getSlices().getAsRange<nn::SliceAttr>())
+    parameter.slices.push_back({slice.getTensor().str(), toVector(slice.getTensorShape()),
+                                toVector(slice.getPermutation()),
+                                toVector(slice.getSourceOffsets()),
+                                toVector(slice.getDestOffsets()), toVector(slice.getSizes())});
+  return parameter;
+}
+
+Status evaluateParameter(OpContext &context) {
+  auto op = cast<nn::ParameterOp>(context.op);
+  RankEvaluator::Shared &shared = context.rank.shared;
+  if (!shared.weights)
+    return Status::error("parameter '" + op.getName().str() + "' expects weights, got none");
+  Result<runtime::Parameter> parameter = toRuntime(op);
+  if (!parameter.ok())
+    return parameter.status();
+  Process &process = context.rank.process;
+  Result<runtime::Box> box = runtime::localBox(process.mesh(), process.rank(),
+                                               parameter->globalShape, parameter->sharding);
+  if (!box.ok())
+    return box.status();
+  runtime::HostTensor host = runtime::HostTensor::zeros(parameter->dtype, box->sizes);
+  {
+    std::lock_guard<std::mutex> lock(shared.weightsMutex);
+    if (Status status = shared.weights->read(*parameter, *box, host.data.data()); !status.ok())
+      return status;
+  }
+  context.set(op.getResult(), RuntimeValue(Tensor::fromHost(host)));
+  return {};
+}
+
+/// The result's type says how the elements are grouped.
+Status evaluateReshape(OpContext &context) {
+  OpResult result = context.op->getResult(0);
+  return context.set(result,
+                     reshape(context.tensor(context.op->getOperand(0)),
+                             toVector(cast<RankedTensorType>(result.getType()).getShape())));
+}
+
+Status evaluateAttention(OpContext &context) {
+  auto op = cast<nn::AttentionOp>(context.op);
+  AttentionOperands operands;
+  operands.query = &context.tensor(op.getQuery());
+  operands.key = &context.tensor(op.getKey());
+  operands.value = &context.tensor(op.getValue());
+  operands.mask = context.optional(op.getMask());
+  operands.validLength = context.optional(op.getValidLength());
+  operands.positionOffset = context.optional(op.getPositionOffset());
+  operands.scale = op.getScale().convertToDouble();
+  operands.causal = op.getCausal();
+  return context.set(op.getResult(), attention(operands));
+}
+} // namespace
+
+void populateNNEvaluators(EvaluatorTable &table) {
+  table.add<nn::ParameterOp>(evaluateParameter);
+  table.add<nn::SplitHeadsOp>(evaluateReshape);
+  table.add<nn::MergeHeadsOp>(evaluateReshape);
+  table.add<nn::AttentionOp>(evaluateAttention);
+  table.add<nn::EmbeddingOp>([](OpContext &context) {
+    auto op = cast<nn::EmbeddingOp>(context.op);
+    return context.set(op.getResult(),
+                       embedding(context.tensor(op.getIds()), context.tensor(op.getTable())));
+  });
+  table.add<nn::LinearOp>([](OpContext &context) {
+    auto op = cast<nn::LinearOp>(context.op);
+    return context.set(op.getResult(),
+                       linear(context.tensor(op.getInput()), context.tensor(op.getWeight()),
+                              context.optional(op.getBias())));
+  });
+  table.add<nn::LayerNormOp>([](OpContext &context) {
+    auto op = cast<nn::LayerNormOp>(context.op);
+    return context.set(op.getResult(),
+                       layerNorm(context.tensor(op.getInput()), context.tensor(op.getWeight()),
+                                 context.tensor(op.getBias()), op.getEpsilon().convertToDouble()));
+  });
+  table.add<nn::GeluOp>([](OpContext &context) {
+    auto op = cast<nn::GeluOp>(context.op);
+    return context.set(op.getResult(),
+                       gelu(context.tensor(op.getInput()),
+                            op.getKind() == nn::GeluKind::Erf ? GeluKind::erf : GeluKind::tanh));
+  });
+  table.add<nn::AddOp>([](OpContext &context) {
+    auto op = cast<nn::AddOp>(context.op);
+    return context.set(op.getResult(),
+                       add(context.tensor(op.getLhs()), context.tensor(op.getRhs())));
+  });
+}
+
+} // namespace braid::interp

@@ -1,0 +1,149 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Interpreter/EvaluatorTable.h"
+
+#include "dialects/Comm/IR/Comm.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+
+using namespace mlir;
+
+namespace braid::interp {
+
+std::string locationOf(Operation *op) {
+  if (auto loc = op->getLoc()->findInstanceOf<FileLineColLoc>())
+    return loc.getFilename().str() + ":" + std::to_string(loc.getLine()) + ":" +
+           std::to_string(loc.getColumn());
+  if (auto loc = op->getLoc()->findInstanceOf<NameLoc>())
+    return loc.getName().str();
+  return "";
+}
+
+Status errorAt(Operation *op, const Status &status) {
+  std::string where = locationOf(op);
+  return Status::error((where.empty() ? "" : where + ": ") + "'" +
+                           op->getName().getStringRef().str() + "': " + status.message(),
+                       status.code());
+}
+
+Status OpContext::set(mlir::Value v, Result<Tensor> result) {
+  if (!result.ok())
+    return result.status();
+  set(v, RuntimeValue(std::move(*result)));
+  return {};
+}
+
+Status OpContext::setAll(ResultRange values, Result<std::vector<Tensor>> results) {
+  if (!results.ok())
+    return results.status();
+  for (auto [v, result] : llvm::zip_equal(values, *results))
+    set(v, RuntimeValue(std::move(result)));
+  return {};
+}
+
+const EvaluateFn *EvaluatorTable::lookup(Operation *op) const {
+  auto found = functions.find(op->getName().getStringRef());
+  if (found != functions.end())
+    return &found->second;
+  // Every structured operation states its meaning by maps and a body, whatever its name.
+  if (isa<linalg::LinalgOp>(op))
+    if (auto generic = functions.find(linalg::GenericOp::getOperationName());
+        generic != functions.end())
+      return &generic->second;
+  return nullptr;
+}
+
+Status RankEvaluator::checkResults(Operation *op, Frame &frame) {
+  for (OpResult result : op->getResults()) {
+    RuntimeValue &value = frame.find(result)->second;
+    auto *tensor = std::get_if<Tensor>(&value);
+    if (!tensor)
+      continue;
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (type && type.hasStaticShape() && type.getShape() != ArrayRef<int64_t>(tensor->shape())) {
+      std::string text;
+      llvm::raw_string_ostream(text) << type;
+      return Status::error("expects a result of type " + text + ", computed " +
+                           tensor->typeString());
+    }
+    if (shared.roundToStorage)
+      value = tensor->roundedToStorage();
+  }
+  return {};
+}
+
+Status RankEvaluator::evaluate(Operation *op, Frame &frame) {
+  if (Status status = process.progress(); !status.ok())
+    return status;
+  const EvaluateFn *fn = shared.table.lookup(op);
+  if (!fn)
+    return errorAt(op, Status::error("is an operation that the interpreter does not know"));
+  ++executed[op->getName().getStringRef().str()];
+  OpContext context(*this, frame, op);
+  Status status = (*fn)(context);
+  if (status.ok())
+    status = checkResults(op, frame);
+  else if (isa<CallOpInterface>(op))
+    return status; // names the operation inside already
+  return status.ok() ? status : errorAt(op, status);
+}
+
+Result<std::vector<RuntimeValue>> RankEvaluator::call(func::FuncOp func,
+                                                      std::vector<RuntimeValue> arguments) {
+  if (func.isExternal() || !func.getBody().hasOneBlock())
+    return errorAt(func, Status::error("expects function '" + func.getSymName().str() +
+                                       "' to have a body of one block"));
+  Frame frame;
+  Block &body = func.getBody().front();
+  for (auto [parameter, argument] : llvm::zip_equal(body.getArguments(), arguments))
+    frame[parameter] = std::move(argument);
+  for (Operation &op : body.without_terminator())
+    if (Status status = evaluate(&op, frame); !status.ok())
+      return status;
+  if (!isa<func::ReturnOp>(body.getTerminator()))
+    return errorAt(body.getTerminator(),
+                   Status::error("is a terminator that the interpreter does not know"));
+  std::vector<RuntimeValue> results;
+  for (mlir::Value result : body.getTerminator()->getOperands())
+    results.push_back(frame.find(result)->second);
+  return results;
+}
+
+void populateFuncEvaluators(EvaluatorTable &table) {
+  table.add<func::CallOp>([](OpContext &context) -> Status {
+    auto call = cast<func::CallOp>(context.op);
+    auto callee = context.rank.shared.functions.find(call.getCallee());
+    if (callee == context.rank.shared.functions.end())
+      return errorAt(call,
+                     Status::error("calls unknown function '" + call.getCallee().str() + "'"));
+    std::vector<RuntimeValue> arguments;
+    for (mlir::Value operand : call.getOperands())
+      arguments.push_back(context.value(operand));
+    Result<std::vector<RuntimeValue>> results =
+        context.rank.call(callee->second, std::move(arguments));
+    if (!results.ok())
+      return results.status();
+    for (auto [v, result] : llvm::zip_equal(call.getResults(), *results))
+      context.set(v, std::move(result));
+    return {};
+  });
+}
+
+const EvaluatorTable &defaultEvaluators() {
+  static const EvaluatorTable table = [] {
+    EvaluatorTable all;
+    populateFuncEvaluators(all);
+    populateNNEvaluators(all);
+    populateCommEvaluators(all);
+    populateScalarEvaluators(all);
+    populateTensorEvaluators(all);
+    populateLinalgEvaluators(all);
+    return all;
+  }();
+  return table;
+}
+
+} // namespace braid::interp
