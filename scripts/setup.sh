@@ -71,10 +71,9 @@ install_packages() {
   # A source of somebody else's that does not answer makes this fail without being in our way: what counts is
   # whether the packages can be had afterwards.
   "${as_root[@]}" apt-get -q update </dev/null || true
-  local p without=()
-  for p in "${missing[@]}"; do
-    apt-cache policy "$p" 2>/dev/null | grep -q '^  Candidate: [^(]' || without+=("$p")
-  done
+  local without
+  mapfile -t without < <(comm -23 <(printf '%s\n' "${missing[@]}" | sort -u) \
+    <(apt-cache policy "${missing[@]}" 2>/dev/null | awk '/^[^ ]/ { name = $1; sub(/:$/, "", name) } /^  Candidate: [^(]/ { print name }' | sort -u))
   if [[ ${#without[@]} -gt 0 ]]; then
     fail "no package source of this machine has:" "${without[*]}" \
       "(LLVM 22 is in Debian 12's bookworm-security; see /etc/apt/sources.list and whether it can be reached)"

@@ -4,9 +4,11 @@
 //===----------------------------------------------------------------------===//
 #include "braid/InitAll.h"
 
+#include "braid/Target/CPU/Passes.h"
 #include "braid/Transforms/Passes.h"
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/NN/IR/NN.h"
+#include "dialects/RT/IR/RT.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -17,10 +19,14 @@ void braid::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<comm::CommDialect, nn::NNDialect>();
+  registry.insert<comm::CommDialect>();
+  registry.insert<nn::NNDialect>();
+  registry.insert<rt::RTDialect>();
 }
 
 void braid::registerAllPasses() {
   mlir::registerAllPasses();
+  cpu::registerCPUPasses();
+  cpu::registerPipeline();
   registerBraidPasses();
 }

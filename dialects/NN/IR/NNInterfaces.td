@@ -19,10 +19,14 @@ def NN_DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
   let description = [{
     The operation as a chain of linalg.generic on tensors. Row operations (elementwise, or reducing the last dimension
     only) give operations whose domains are (rows..., column), (rows..., reduced column) or (rows...), so that kernels can
-    be formed of them; arithmetic is in f32, storage in the operands' types.
+    be formed of them. Arithmetic is in f32 with `fastmath<reassoc, contract>`, storage in the operands' types, and values that
+    are stored nowhere in the undecomposed form (means, sums, scores) are f32.
+
+    The result's shape is taken from `operands`, whose dimensions may be dynamic (all but the last) even where this
+    operation's own are static.
   }];
   let methods = [
-    InterfaceMethod<"Builds the chain on `operands` (which may have dynamic leading dimensions) and gives its results.",
+    InterfaceMethod<"Builds the chain on `operands` and gives its results.",
       "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands)>,
     InterfaceMethod<"True for operations that act on rows: elementwise, or reducing the last dimension only.", "bool",

@@ -19,9 +19,12 @@ class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic,
 
 /// Operations of a model: cut, costed and decomposed by interface. `local` lists the methods of the sharding rule that
 /// an operation defines beyond the rule itself.
-class NN_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> local = []>
+class NN_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> local = [], list<string> decomposed = ["isRowOperation"]>
     : NN_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Comm_ShardingRuleOpInterface, local>,
-                                   DeclareOpInterfaceMethods<NN_CostOpInterface>], traits)>;
+                                   DeclareOpInterfaceMethods<NN_CostOpInterface>,
+                                   DeclareOpInterfaceMethods<NN_DecomposeOpInterface, decomposed>], traits)>;
+/// Operations that act on rows, which kernels are formed of.
+class NN_RowOp<string mnemonic, list<Trait> traits = []> : NN_ComputeOp<mnemonic, traits, [], []>;
 
 def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A weight of the model";
@@ -190,7 +193,7 @@ def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments]> {
   }];
 }
 
-def NN_LayerNormOp : NN_ComputeOp<"layer_norm"> {
+def NN_LayerNormOp : NN_RowOp<"layer_norm"> {
   let summary = "Normalizes the last dimension to mean 0 and variance 1, then scales and shifts";
   let description = [{
     `result = (input - mean) / sqrt(variance + epsilon) * weight + bias`, mean and (biased) variance over the last dimension,
@@ -215,7 +218,7 @@ def NN_LayerNormOp : NN_ComputeOp<"layer_norm"> {
   }];
 }
 
-def NN_GeluOp : NN_ComputeOp<"gelu", [SameOperandsAndResultType]> {
+def NN_GeluOp : NN_RowOp<"gelu", [SameOperandsAndResultType]> {
   let summary = "Gaussian error linear unit";
   let description = [{
     `erf`: `x / 2 * (1 + erf(x / sqrt(2)))`. `tanh`: `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`.
@@ -232,7 +235,7 @@ def NN_GeluOp : NN_ComputeOp<"gelu", [SameOperandsAndResultType]> {
   let hasVerifier = 0;
 }
 
-def NN_AddOp : NN_ComputeOp<"add"> {
+def NN_AddOp : NN_RowOp<"add"> {
   let summary = "Elementwise sum; the second operand may lack leading dimensions";
   let description = [{
     `result[i..., j...] = lhs[i..., j...] + rhs[j...]`.

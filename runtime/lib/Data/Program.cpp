@@ -4,10 +4,160 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Program.h"
 
+#include "ProgramVerifier.h"
 #include "Support.h"
-#include "braid/Runtime/program_generated.h"
+
+#include <set>
 
 namespace braid::runtime {
+
+namespace {
+
+constexpr uint32_t kProgramVersion = 1;
+
+Status verifyMesh(const program::Mesh &mesh, const Mesh &expected) {
+  Mesh got;
+  got.name = expected.name;
+  for (const program::MeshAxis *axis : *mesh.axes())
+    got.axes.push_back({axis->name()->str(), axis->size()});
+  if (mesh.order())
+    got.order.assign(mesh.order()->begin(), mesh.order()->end());
+  bool same = got.axes.size() == expected.axes.size() && got.order == expected.order;
+  for (size_t i = 0; i < got.axes.size() && same; ++i)
+    same = got.axes[i].name == expected.axes[i].name && got.axes[i].size == expected.axes[i].size;
+  if (!same)
+    return Status::error("expects the mesh of the manifest, got another one");
+  return {};
+}
+
+Status verifyKernels(const program::Program &program) {
+  std::set<std::string> symbols;
+  for (const program::Kernel *kernel : *program.kernels()) {
+    std::string symbol = kernel->symbol()->str();
+    if (symbol.empty() || symbol.find('\0') != std::string::npos)
+      return Status::error("expects the symbol of a kernel, got " + inQuotes(symbol));
+    if (!symbols.insert(symbol).second)
+      return Status::error("kernel " + inQuotes(symbol) + " stands there twice");
+  }
+  return {};
+}
+
+Status verifyProcedure(const program::Procedure &procedure, const CommandVerifier &verifier,
+                       ArgumentUses &uses) {
+  for (Queue queue : kQueues) {
+    const Commands &all = commands(procedure, queue);
+    for (unsigned i = 0; i < all.size(); ++i)
+      if (Status status = verifier.verify(*all.Get(i), procedure, queue, uses); !status.ok())
+        return Status::error(describe(procedure, queue, i) + ": " + status.message());
+  }
+  return {};
+}
+
+/// One parameter, operand or result of an entry against what the procedure does with the argument.
+template <typename Value>
+Status verifyArgument(const char *kind, const Value &value, const Mesh &mesh, uint32_t index,
+                      const ArgumentUses &uses) {
+  std::string which = std::string(kind) + " " + inQuotes(value.name);
+  Result<Box> box = localBox(mesh, 0, value.globalShape, value.sharding);
+  std::optional<int64_t> count = box.ok() ? checkedNumElements(box->sizes) : std::nullopt;
+  std::optional<int64_t> bytes = count ? checkedMul(*count, byteSize(value.dtype)) : std::nullopt;
+  if (!bytes)
+    return Status::error(which + ": expects a shape that its sharding divides");
+  auto use = uses.find(index);
+  if (use == uses.end())
+    return {};
+  if (use->second.dtype != value.dtype)
+    return Status::error(which + " has type " + name(value.dtype) +
+                         ", but the program uses it as " + name(use->second.dtype));
+  if (use->second.bytes > static_cast<uint64_t>(*bytes))
+    return Status::error(which + " has " + std::to_string(*bytes) +
+                         " bytes on a rank, but the program uses " +
+                         std::to_string(use->second.bytes));
+  if (use->second.symmetric)
+    return Status::error(which + " is the caller's memory, but a collective uses it as symmetric");
+  return {};
+}
+
+Status verifyEntry(const Entry &entry, const Mesh &mesh, const program::Procedure &procedure,
+                   const ArgumentUses &uses) {
+  size_t numInputs = entry.parameters.size() + entry.operands.size();
+  if (procedure.num_arguments() != numInputs + entry.results.size())
+    return Status::error("expects a procedure of " + std::to_string(numInputs) +
+                         " parameters and operands and " + std::to_string(entry.results.size()) +
+                         " results, got " + std::to_string(procedure.num_arguments()) +
+                         " arguments");
+  std::set<std::string> resultNames;
+  for (const EntryValue &result : entry.results)
+    resultNames.insert(result.name);
+  auto isWritten = [&](uint32_t index) {
+    auto use = uses.find(index);
+    return use != uses.end() && use->second.written;
+  };
+  uint32_t index = 0;
+  for (const Parameter &parameter : entry.parameters) {
+    Status status = verifyArgument("parameter", parameter, mesh, index, uses);
+    if (!status.ok())
+      return status;
+    if (isWritten(index++))
+      return Status::error("parameter " + inQuotes(parameter.name) +
+                           " is read-only, but the program writes it");
+  }
+  for (const EntryValue &operand : entry.operands) {
+    Status status = verifyArgument("operand", operand, mesh, index, uses);
+    if (!status.ok())
+      return status;
+    // Only an operand that is given away for a result of its name may change.
+    if (isWritten(index++) && !resultNames.count(operand.name))
+      return Status::error("operand " + inQuotes(operand.name) +
+                           " is not returned under its name, but the program writes it");
+  }
+  for (const EntryValue &result : entry.results) {
+    Status status = verifyArgument("result", result, mesh, index, uses);
+    if (!status.ok())
+      return status;
+    auto use = uses.find(index++);
+    if (use == uses.end() || !use->second.maybeWritten)
+      return Status::error("result " + inQuotes(result.name) + " is never written");
+  }
+  return {};
+}
+
+Status verifyEntries(const program::Program &program, const Manifest &manifest,
+                     const std::vector<ArgumentUses> &uses,
+                     const std::vector<uint64_t> &numCommands) {
+  if (program.entries()->size() != manifest.entries.size())
+    return Status::error("expects the " + std::to_string(manifest.entries.size()) +
+                         " entries of the manifest, got " +
+                         std::to_string(program.entries()->size()));
+  uint64_t total = 0;
+  for (const Entry &expected : manifest.entries) {
+    const program::Entry *entry = nullptr;
+    for (const program::Entry *candidate : *program.entries())
+      if (candidate->name()->str() == expected.name)
+        entry = candidate;
+    std::string which = "entry " + inQuotes(expected.name);
+    if (!entry)
+      return Status::error(which + " of the manifest is missing");
+    if (entry->procedure() >= program.procedures()->size())
+      return Status::error(which + ": expects a procedure below " +
+                           std::to_string(program.procedures()->size()) + ", got " +
+                           std::to_string(entry->procedure()));
+    const program::Procedure &procedure = *program.procedures()->Get(entry->procedure());
+    Status status = verifyEntry(expected, manifest.mesh, procedure, uses[entry->procedure()]);
+    if (!status.ok())
+      return Status::error(which + ": " + status.message());
+    total = checkedAdd(total, numCommands[entry->procedure()]).value_or(UINT64_MAX);
+    if (total > kMaxExpandedCommands)
+      return Status::error(which + ": expects at most " + std::to_string(kMaxExpandedCommands) +
+                           " commands with all calls expanded");
+    status = verifyEvents(program, entry->procedure(), numCommands[entry->procedure()]);
+    if (!status.ok())
+      return Status::error(which + ": " + status.message());
+  }
+  return {};
+}
+
+} // namespace
 
 Status verifyProgram(const Bytes &bytes, const Manifest &manifest) {
   if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
@@ -18,7 +168,27 @@ Status verifyProgram(const Bytes &bytes, const Manifest &manifest) {
                                  kMaxDepth, kMaxTables);
   if (!program::VerifyProgramBuffer(verifier))
     return Status::error("not a Braid program, or a damaged one");
-  return {};
+  const program::Program &program = *program::GetProgram(bytes.data());
+  if (program.version() != kProgramVersion)
+    return Status::error("expects program version " + std::to_string(kProgramVersion) + ", got " +
+                         std::to_string(program.version()));
+  if (Status status = manifest.mesh.verify(); !status.ok())
+    return status;
+  if (Status status = verifyMesh(*program.mesh(), manifest.mesh); !status.ok())
+    return status;
+  if (Status status = verifyKernels(program); !status.ok())
+    return status;
+  Result<std::vector<uint32_t>> calleesFirst = verifyCalls(program);
+  if (!calleesFirst.ok())
+    return calleesFirst.status();
+  std::vector<ArgumentUses> uses(program.procedures()->size());
+  CommandVerifier commandVerifier(program, manifest.mesh, uses);
+  for (uint32_t p : *calleesFirst) {
+    Status status = verifyProcedure(*program.procedures()->Get(p), commandVerifier, uses[p]);
+    if (!status.ok())
+      return status;
+  }
+  return verifyEntries(program, manifest, uses, expandedCommands(program, *calleesFirst));
 }
 
 } // namespace braid::runtime

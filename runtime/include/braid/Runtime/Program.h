@@ -13,11 +13,31 @@
 
 namespace braid::runtime {
 
-/// FlatBuffers structure; indices in range; the call tree acyclic; every view inside of its frame
-/// or argument; frames of callees inside of their callers'; every event recorded once; calls alike
-/// in both streams; shapes that fit each operation; collectives on symmetric memory with groups of
-/// the mesh; entries that match the manifest's parameters, operands and results in number, type and
-/// size. The message names procedure, queue and command.
+/// Limits that a program keeps, so that what executes it may rely on them.
+constexpr size_t kMaxViewRank = 8;
+constexpr uint32_t kMaxCallDepth = 64;
+/// Frames of callees begin at multiples of this; so does memory that an entry is given.
+constexpr uint64_t kFrameAlignment = 64;
+/// Commands of all entries together, in both queues, with calls expanded.
+constexpr uint64_t kMaxExpandedCommands = uint64_t(1) << 24;
+
+/// Checks, in this order:
+///  - the FlatBuffers structure, the version, and that mesh and entries are the manifest's;
+///  - calls: the same ones in both queues, no recursion, frames and events of callees inside of
+///  their callers', events of
+///    siblings apart, arguments outside of the callee's frame and as large and of the type as the
+///    callee uses them;
+///  - every command: enumerators and indices in range, views inside of their frame or argument,
+///  shapes and types that fit
+///    the operation, outputs whose elements are distinct, collectives on symmetric memory, on the
+///    communication queue and over groups of the mesh;
+///  - entries: parameters, operands and results in number, type and size, parameters not written,
+///  results written;
+///  - events, with all calls expanded: each set exactly once, CollectiveWait for events of
+///  collectives and Await for
+///    recorded ones, and both queues coming to their end.
+/// The message names procedure, queue and command. Nothing is said about data races: no order of
+/// memory accesses is checked.
 Status verifyProgram(const Bytes &program, const Manifest &manifest);
 
 } // namespace braid::runtime

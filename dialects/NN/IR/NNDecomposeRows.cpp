@@ -1,0 +1,170 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Decompositions of the operations that act on rows, which kernels are formed of.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/NN/IR/DecomposeBuilder.h"
+#include "dialects/NN/IR/NN.h"
+
+using namespace mlir;
+using namespace braid::nn;
+
+//===----------------------------------------------------------------------===//
+// GenericBuilder
+//===----------------------------------------------------------------------===//
+
+Value GenericBuilder::empty(Location loc, ArrayRef<Input> inputs, ArrayRef<int64_t> kept,
+                            Type elementType) {
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t dim : kept) {
+    // Any input that has the dimension tells its size; a static one is preferred.
+    OpFoldResult size;
+    for (const Input &input : inputs) {
+      const auto *at = llvm::find(input.dims, dim);
+      if (at == input.dims.end())
+        continue;
+      int64_t d = at - input.dims.begin();
+      auto type = cast<RankedTensorType>(input.value.getType());
+      if (!type.isDynamicDim(d)) {
+        size = builder.getIndexAttr(type.getDimSize(d));
+        break;
+      }
+      if (!size)
+        size = tensor::DimOp::create(builder, loc, input.value, d).getResult();
+    }
+    assert(size && "a result dimension that no input has");
+    sizes.push_back(size);
+  }
+  return tensor::EmptyOp::create(builder, loc, sizes, elementType);
+}
+
+Value GenericBuilder::build(Location loc, int64_t rank, ArrayRef<Input> inputs,
+                            ArrayRef<int64_t> kept, Value init,
+                            function_ref<Value(Scalars &, ValueRange)> body) {
+  auto mapOf = [&](ArrayRef<int64_t> dims) {
+    SmallVector<AffineExpr> exprs;
+    for (int64_t dim : dims)
+      exprs.push_back(builder.getAffineDimExpr(dim));
+    return AffineMap::get(rank, 0, exprs, builder.getContext());
+  };
+  SmallVector<Value> values;
+  SmallVector<AffineMap> maps;
+  for (const Input &input : inputs) {
+    values.push_back(input.value);
+    maps.push_back(mapOf(input.dims));
+  }
+  maps.push_back(mapOf(kept));
+  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::reduction);
+  for (int64_t dim : kept)
+    iterators[dim] = utils::IteratorType::parallel;
+  Type elementType = cast<RankedTensorType>(init.getType()).getElementType();
+  auto generic = linalg::GenericOp::create(
+      builder, loc, init.getType(), values, init, maps, iterators,
+      [&](OpBuilder &nested, Location nestedLoc, ValueRange arguments) {
+        Scalars scalars(nested, nestedLoc);
+        SmallVector<Value> widened;
+        for (Value argument : arguments)
+          widened.push_back(isa<FloatType>(argument.getType()) && argument != arguments.back()
+                                ? scalars.widen(argument)
+                                : argument);
+        linalg::YieldOp::create(nested, nestedLoc,
+                                scalars.narrow(body(scalars, widened), elementType));
+      });
+  return generic.getResult(0);
+}
+
+Value GenericBuilder::map(StringRef name, int64_t rank, ArrayRef<Input> inputs, Type elementType,
+                          Body body) {
+  Location named = NameLoc::get(builder.getStringAttr(name), loc);
+  Dims all = firstDims(rank);
+  Value init = empty(named, inputs, all, elementType);
+  return build(named, rank, inputs, all, init, [&](Scalars &scalars, ValueRange arguments) {
+    return body(scalars, arguments.drop_back());
+  });
+}
+
+Value GenericBuilder::reduce(StringRef name, int64_t rank, ArrayRef<Input> inputs,
+                             ArrayRef<int64_t> kept, double initial, Combine combine) {
+  Location named = NameLoc::get(builder.getStringAttr(name), loc);
+  Value identity = Scalars(builder, named).constant(initial);
+  Value init = linalg::FillOp::create(builder, named, identity,
+                                      empty(named, inputs, kept, builder.getF32Type()))
+                   .getResult(0);
+  return build(named, rank, inputs, kept, init, [&](Scalars &scalars, ValueRange arguments) {
+    return combine(scalars, arguments.back(), arguments.drop_back());
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Operations on rows.
+//===----------------------------------------------------------------------===//
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+FailureOr<SmallVector<Value>> AddOp::decompose(OpBuilder &builder, ValueRange operands) {
+  RankedTensorType lhs = typeOf(operands[0]), rhs = typeOf(operands[1]);
+  GenericBuilder::Dims all = firstDims(lhs.getRank());
+  GenericBuilder::Dims last(ArrayRef(all).take_back(rhs.getRank()));
+  return SmallVector<Value>{
+      GenericBuilder(builder, getLoc())
+          .map("sum", lhs.getRank(), {{operands[0], all}, {operands[1], last}},
+               lhs.getElementType(), [](Scalars &s, ValueRange x) { return s.add(x[0], x[1]); })};
+}
+
+FailureOr<SmallVector<Value>> GeluOp::decompose(OpBuilder &builder, ValueRange operands) {
+  RankedTensorType type = typeOf(operands[0]);
+  auto erf = [](Scalars &s, ValueRange x) {
+    Value half = s.mul(x[0], s.constant(0.5));
+    Value erf = s.unary<math::ErfOp>(s.mul(x[0], s.constant(0.70710678118654752)));
+    return s.mul(half, s.add(erf, s.constant(1.0)));
+  };
+  auto tanh = [](Scalars &s, ValueRange x) {
+    Value half = s.mul(x[0], s.constant(0.5));
+    Value cube = s.mul(s.mul(x[0], x[0]), s.mul(x[0], s.constant(0.044715)));
+    Value inner = s.mul(s.add(x[0], cube), s.constant(0.79788456080286536)); // sqrt(2 / pi)
+    return s.mul(half, s.add(s.unary<math::TanhOp>(inner), s.constant(1.0)));
+  };
+  GenericBuilder generic(builder, getLoc());
+  GenericBuilder::Input input{operands[0], firstDims(type.getRank())};
+  Value result = getKind() == GeluKind::Erf
+                     ? generic.map("gelu", type.getRank(), input, type.getElementType(), erf)
+                     : generic.map("gelu", type.getRank(), input, type.getElementType(), tanh);
+  return SmallVector<Value>{result};
+}
+
+FailureOr<SmallVector<Value>> LayerNormOp::decompose(OpBuilder &builder, ValueRange operands) {
+  RankedTensorType type = typeOf(operands[0]);
+  int64_t rank = type.getRank(), rows = rank - 1;
+  double hidden = type.getShape().back();
+  GenericBuilder generic(builder, getLoc());
+  GenericBuilder::Dims all = firstDims(rank), kept = firstDims(rows);
+  GenericBuilder::Input input{operands[0], all};
+
+  Value sum = generic.reduce("sum", rank, input, kept, 0.0,
+                             [](Scalars &s, Value acc, ValueRange x) { return s.add(acc, x[0]); });
+  Value mean =
+      generic.map("mean", rows, {{sum, kept}}, builder.getF32Type(),
+                  [&](Scalars &s, ValueRange x) { return s.div(x[0], s.constant(hidden)); });
+  // About the mean rather than as E[x^2] - E[x]^2, which cancels when the mean is large.
+  Value squares = generic.reduce("squares", rank, {input, {mean, kept}}, kept, 0.0,
+                                 [](Scalars &s, Value acc, ValueRange x) {
+                                   Value centered = s.sub(x[0], x[1]);
+                                   return s.add(acc, s.mul(centered, centered));
+                                 });
+  Value rstd = generic.map(
+      "rstd", rows, {{squares, kept}}, builder.getF32Type(), [&](Scalars &s, ValueRange x) {
+        Value variance = s.div(x[0], s.constant(hidden));
+        return s.unary<math::RsqrtOp>(s.add(variance, s.constant(getEpsilon().convertToDouble())));
+      });
+  Value result =
+      generic.map("normalized", rank,
+                  {input, {mean, kept}, {rstd, kept}, {operands[1], {rows}}, {operands[2], {rows}}},
+                  type.getElementType(), [](Scalars &s, ValueRange x) {
+                    Value normalized = s.mul(s.sub(x[0], x[1]), x[2]);
+                    return s.add(s.mul(normalized, x[3]), x[4]);
+                  });
+  return SmallVector<Value>{result};
+}

@@ -1,0 +1,45 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_RT_RTBASE_TD
+#define BRAID_DIALECTS_RT_RTBASE_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/CallInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def RT_Dialect : Dialect {
+  let name = "rt";
+  let cppNamespace = "::braid::rt";
+  let summary = "What the executor runs, one operation to one command";
+  let description = [{
+    Procedures of commands on two queues over planned memory, and the target-neutral kernels that they launch. The
+    memory-form operations stand one to one for the commands of a serialized program; nothing is inferred below this
+    level.
+  }];
+  let dependentDialects = ["::braid::comm::CommDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let extraClassDeclaration = [{
+    /// Discardable attribute on arguments and results: the name they go by in the model or in generated code.
+    static constexpr ::llvm::StringLiteral kNameAttrName = "rt.name";
+  }];
+}
+
+class RT_Op<string mnemonic, list<Trait> traits = []> : Op<RT_Dialect, mnemonic, traits>;
+class RT_Attr<string name, string m, list<Trait> traits = []> : AttrDef<RT_Dialect, name, traits> {
+  let mnemonic = m;
+}
+class RT_Type<string name, string m, list<Trait> traits = []> : TypeDef<RT_Dialect, name, traits> {
+  let mnemonic = m;
+}
+
+#endif

@@ -1,0 +1,196 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "dialects/RT/IR/RT.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace braid::rt;
+
+void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type,
+                     int64_t rowDims) {
+  state.addAttribute(SymbolTable::getSymbolAttrName(), builder.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
+  state.addAttribute(getRowDimsAttrName(state.name), builder.getI64IntegerAttr(rowDims));
+  Block &block = state.addRegion()->emplaceBlock();
+  block.addArguments(type.getInputs(), SmallVector<Location>(type.getNumInputs(), state.location));
+}
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto type = [](Builder &builder, ArrayRef<Type> inputs, ArrayRef<Type> results,
+                 function_interface_impl::VariadicFlag,
+                 std::string &) { return builder.getFunctionType(inputs, results); };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), type,
+      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  function_interface_impl::printFunctionSignature(printer, *this, getArgumentTypes(),
+                                                  /*isVariadic=*/false, getResultTypes());
+  SmallVector<StringRef> elided = {getFunctionTypeAttrName(), getArgAttrsAttrName(),
+                                   getResAttrsAttrName()};
+  if (getRowDims() == 1)
+    elided.push_back(getRowDimsAttrName());
+  function_interface_impl::printFunctionAttributes(printer, *this, elided);
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+void KernelOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  for (BlockArgument argument : region.getArguments())
+    if (auto name = getArgAttrOfType<StringAttr>(argument.getArgNumber(), RTDialect::kNameAttrName))
+      setName(argument, name);
+}
+
+bool KernelOp::isRowOperand(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() > 0 && tensor.isDynamicDim(0);
+}
+
+bool KernelOp::isElementwise() {
+  for (auto generic : getBody().getOps<linalg::GenericOp>())
+    if (generic.getNumReductionLoops() != 0 || generic.hasIndexSemantics())
+      return false;
+  return true;
+}
+
+std::string KernelOp::getArgumentName(unsigned index) {
+  if (auto name = getArgAttrOfType<StringAttr>(index, RTDialect::kNameAttrName))
+    return name.str();
+  return ("arg" + Twine(index)).str();
+}
+
+//===----------------------------------------------------------------------===//
+// Verification; the numbers are those of the operation's documentation.
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelOp::verify() {
+  int64_t rowDims = getRowDims();
+  auto check = [&](Type type, const Twine &what, bool mustBeRow) -> LogicalResult {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || tensor.getRank() > rowDims + 1)
+      return emitOpError("expects ") << what << " to be a ranked tensor of at most " << rowDims + 1
+                                     << " dimensions, got " << type;
+    bool row = isRowOperand(type);
+    if (llvm::any_of(tensor.getShape().drop_front(row ? 1 : 0), ShapedType::isDynamic))
+      return emitOpError("expects ")
+             << what << " to be static but for the outermost row dimension, got " << type;
+    if (row && tensor.getRank() < rowDims)
+      return emitOpError("expects ")
+             << what << " to have all " << rowDims << " row dimensions, got " << type;
+    if (mustBeRow && !row)
+      return emitOpError("expects ")
+             << what << " to have a dynamic outermost dimension, got " << type;
+    return success();
+  };
+  for (auto [i, type] : llvm::enumerate(getArgumentTypes()))
+    if (failed(check(type, "argument " + Twine(i), /*mustBeRow=*/false)))
+      return failure();
+  for (auto [i, type] : llvm::enumerate(getResultTypes()))
+    if (failed(check(type, "result " + Twine(i), /*mustBeRow=*/true)))
+      return failure();
+  if (getResultTypes().empty() || llvm::none_of(getArgumentTypes(), isRowOperand))
+    return emitOpError(
+        "expects at least one result and one argument with a dynamic outermost dimension");
+  return success();
+}
+
+/// The operation that combines the accumulator (K6), null when there is none.
+static Operation *getCombiner(linalg::GenericOp generic) {
+  if (generic->getNumResults() != 1)
+    return nullptr;
+  BlockArgument acc = generic.getRegionOutputArgs().front();
+  Operation *combiner = generic.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
+  if (!combiner || !acc.hasOneUse() || *acc.user_begin() != combiner)
+    return nullptr;
+  if (!isa<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+           arith::MinNumFOp>(combiner))
+    return nullptr;
+  return combiner;
+}
+
+static LogicalResult verifyReduction(linalg::GenericOp generic) {
+  Operation *combiner = getCombiner(generic);
+  if (!combiner)
+    return generic.emitOpError(
+        "expects a reduction in rt.kernel to yield combiner(acc, x) with acc used once");
+  auto fill = generic.getDpsInits().front().getDefiningOp<linalg::FillOp>();
+  FloatAttr value;
+  if (!fill || !matchPattern(fill.getInputs().front(), m_Constant(&value)))
+    return generic.emitOpError(
+        "expects a reduction in rt.kernel to start from a linalg.fill with a constant");
+  std::optional<TypedAttr> identity = arith::getNeutralElement(combiner);
+  // maximumf and maxnumf (and the minima) have NaN-aware identities upstream; an infinity serves as
+  // well.
+  const llvm::fltSemantics &semantics = value.getValue().getSemantics();
+  bool infinity =
+      (isa<arith::MaximumFOp, arith::MaxNumFOp>(combiner) &&
+       value.getValue().bitwiseIsEqual(APFloat::getInf(semantics, /*Negative=*/true))) ||
+      (isa<arith::MinimumFOp, arith::MinNumFOp>(combiner) &&
+       value.getValue().bitwiseIsEqual(APFloat::getInf(semantics, /*Negative=*/false)));
+  // Sums may start from either zero.
+  bool zero = isa<arith::AddFOp>(combiner) && value.getValue().isZero();
+  if (!infinity && !zero && (!identity || *identity != value))
+    return generic.emitOpError("expects a reduction in rt.kernel to start from the identity of ")
+           << combiner->getName() << ", got " << value;
+  return success();
+}
+
+static LogicalResult verifyGeneric(linalg::GenericOp generic, unsigned rowDims) {
+  unsigned loops = generic.getNumLoops(), reductions = generic.getNumReductionLoops();
+  bool lastReduced =
+      loops && generic.getIteratorTypesArray().back() == utils::IteratorType::reduction;
+  bool rowsAndColumn =
+      loops == rowDims + 1 && (reductions == 0 || (reductions == 1 && lastReduced));
+  bool rowsOnly = loops == rowDims && reductions == 0;
+  if (!rowsAndColumn && !rowsOnly)
+    return generic.emitOpError("expects a domain of (rows..., column), (rows..., reduced column) "
+                               "or (rows...) with ")
+           << rowDims << " row dimensions in rt.kernel";
+  for (AffineMap map : generic.getIndexingMapsArray()) {
+    bool ordered = map.isProjectedPermutation();
+    for (unsigned i = 1; ordered && i < map.getNumResults(); ++i)
+      ordered = map.getDimPosition(i - 1) < map.getDimPosition(i);
+    if (!ordered)
+      return generic.emitOpError("expects maps in rt.kernel to project dimensions in order, the "
+                                 "column innermost, got ")
+             << AffineMapAttr::get(map);
+  }
+  for (Operation &op : generic.getBlock()->without_terminator())
+    if (!isa<linalg::IndexOp>(op) &&
+        !isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()))
+      return op.emitOpError(
+          "is not a scalar operation that rt.kernel allows inside of linalg.generic");
+  if (reductions != 0)
+    return verifyReduction(generic);
+  for (BlockArgument output : generic.getRegionOutputArgs())
+    if (!output.use_empty())
+      return generic.emitOpError(
+          "expects no use of the output's former value in rt.kernel outside of a reduction");
+  return success();
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  Block &block = getBody().front();
+  for (Operation &op : block.without_terminator()) {
+    if (isa<tensor::EmptyOp, tensor::DimOp, linalg::FillOp, arith::ConstantOp>(op))
+      continue;
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic)
+      return op.emitOpError("is not allowed in rt.kernel");
+    if (failed(verifyGeneric(generic, getRowDims())))
+      return failure();
+  }
+  auto yield = dyn_cast<YieldOp>(block.back());
+  if (!yield || !llvm::equal(yield.getValues().getTypes(), getResultTypes()))
+    return emitOpError("expects a body that ends in rt.yield of the result types");
+  return success();
+}

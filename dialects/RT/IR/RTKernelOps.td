@@ -1,0 +1,83 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_RT_RTKERNELOPS_TD
+#define BRAID_DIALECTS_RT_RTKERNELOPS_TD
+
+include "dialects/RT/IR/RTBase.td"
+include "mlir/IR/OpAsmInterface.td"
+
+def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterface, SingleBlock,
+                                   HasParent<"::mlir::ModuleOp">,
+                                   DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "A fused kernel: a chain of linalg operations over rows";
+  let description = [{
+    ```mlir
+    rt.kernel @add_scale(%x: tensor<?x384xf32> {rt.name = "x"}, %y: tensor<?x384xf32> {rt.name = "y"},
+                         %w: tensor<384xf32> {rt.name = "w"}) -> (tensor<?x384xf32> {rt.name = "out"}) {
+      %c0 = arith.constant 0 : index
+      %n = tensor.dim %x, %c0 : tensor<?x384xf32>
+      %e = tensor.empty(%n) : tensor<?x384xf32>
+      %r = linalg.generic {
+          indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (c)>,
+                           affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]}
+          ins(%x, %y, %w : tensor<?x384xf32>, tensor<?x384xf32>, tensor<384xf32>) outs(%e : tensor<?x384xf32>) {
+        ^bb0(%a: f32, %b: f32, %s: f32, %o: f32):
+          %0 = arith.addf %a, %b : f32
+          %1 = arith.mulf %0, %s : f32
+          linalg.yield %1 : f32
+      } -> tensor<?x384xf32>
+      rt.yield %r : tensor<?x384xf32>
+    }
+    ```
+    The body says what is computed, for a whole number of rows; threads, vectors and what stays in registers are the
+    target's. There are `row_dims` row dimensions (1 unless said), of which the outermost is dynamic: a launch may hand
+    any range of it to any thread. An argument whose outermost dimension is dynamic is a *row operand* and is cut with
+    the rows; the others (weights, biases) are passed whole.
+
+    Constraints:
+    - (K1) the body ends in an rt.yield of the result types;
+    - (K2) arguments and results are ranked tensors of at most row_dims + 1 dimensions, static but for the outermost
+      dimension of row operands; a row operand has at least row_dims dimensions; every result is a row operand, and
+      there is at least one row argument;
+    - (K3) the body holds linalg.generic, linalg.fill, tensor.empty, tensor.dim and arith.constant only;
+    - (K4) the domain of a linalg.generic is (rows..., column), (rows..., reduced column) or (rows...);
+    - (K5) its maps are projected permutations that keep the order of dimensions, so that the column is innermost;
+    - (K6) a reduction has one result and yields combiner(acc, x), with the accumulator used once and the combiner
+      one of addf, mulf, maximumf, minimumf, maxnumf, minnumf;
+    - (K7) a reduction starts from a linalg.fill with the combiner's identity; any other linalg.generic does not read
+      its output;
+    - (K8) bodies of linalg.generic hold arith and math operations and linalg.index only.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$row_dims);
+  let regions = (region SizedRegion<1>:$body);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type, CArg<"int64_t", "1">:$rowDims)>];
+  let skipDefaultBuilders = 1;
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+
+    /// Arguments whose outermost dimension is the launch's row count; all results are.
+    static bool isRowOperand(::mlir::Type type);
+    /// No reduction and no index: every element of a result depends on the same element of the row operands.
+    bool isElementwise();
+    /// The name of an argument for generated code and messages; `arg<i>` when it has none.
+    ::std::string getArgumentName(unsigned index);
+  }];
+}
+
+def RT_YieldOp : RT_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"::braid::rt::KernelOp">]> {
+  let summary = "Ends a kernel's body with its results";
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif

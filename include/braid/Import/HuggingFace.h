@@ -1,0 +1,46 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// From a Hugging Face model directory to nn IR.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_IMPORT_HUGGINGFACE_H
+#define BRAID_IMPORT_HUGGINGFACE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace braid {
+
+struct ImportOptions {
+  /// A directory with config.json and, if the weights are to be checked, model.safetensors; or a
+  /// config.json alone.
+  std::string path;
+  int64_t batch = 1;
+  int64_t seq = 128;
+  /// Only the first so many layers; all of them when absent.
+  std::optional<int64_t> layers;
+  /// Of weights and activations; "f32" is the only one so far.
+  std::string dtype = "f32";
+};
+
+/// Builds a module whose entry @main takes and gives what the model's `forward` does, under the
+/// same names, reads the weights as nn.parameter and calls one private function per distinct layer.
+/// Only the header of the checkpoint is read. What is wrong with the request, the configuration or
+/// the checkpoint is told to `onError`, once, naming the file, the field or tensor, what was
+/// expected and what was found.
+///
+/// Supported: encoders of the BERT family (model_type "bert").
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+importHuggingFace(mlir::MLIRContext *context, const ImportOptions &options,
+                  llvm::function_ref<void(const std::string &message)> onError);
+
+} // namespace braid
+#endif // BRAID_IMPORT_HUGGINGFACE_H

@@ -1,0 +1,50 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What collectives do to the values of a group, given all of them at once. How ranks meet is
+// ProcessGrid.h's subject.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_INTERPRETER_CORE_COLLECTIVES_H
+#define BRAID_INTERPRETER_CORE_COLLECTIVES_H
+
+#include "braid/Interpreter/Core/Tensor.h"
+#include "braid/Runtime/Mesh.h"
+
+namespace braid::interp {
+
+enum class CollectiveKind { allReduce, reduceScatter, allGather };
+enum class ReduceKind { sum, max, min };
+
+const char *name(CollectiveKind kind); // "all_reduce", ...
+const char *name(ReduceKind kind);     // "sum", ...
+
+/// A collective as every rank of its group must state it.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::allReduce;
+  ReduceKind reduce = ReduceKind::sum; ///< not for allGather
+  int64_t dim = 0;                     ///< the dimension that is cut or joined; not for allReduce
+  std::vector<runtime::AxisRef> axes;  ///< the group
+  std::string name; ///< for messages: where it stands in the program, or its role
+
+  /// "all_reduce sum over {tp}": what ranks must agree on.
+  std::string describe() const;
+};
+
+/// The tensors of all ranks combined in the order of their group positions: ((t0 + t1) + t2) ...
+/// NaN wins max and min.
+Result<Tensor> combine(ReduceKind kind, const std::vector<Tensor> &parts);
+/// The parts joined along a dimension.
+Result<Tensor> concatenate(const std::vector<Tensor> &parts, int64_t dim);
+/// Part `index` of `count` equal parts along a dimension.
+Result<Tensor> slicePart(const Tensor &tensor, int64_t dim, int64_t index, int64_t count);
+
+/// What the rank at `position` of the group gets when the ranks bring `parts`, in the order of
+/// group positions.
+Result<Tensor> apply(const Collective &collective, const std::vector<Tensor> &parts,
+                     int64_t position);
+
+} // namespace braid::interp
+#endif // BRAID_INTERPRETER_CORE_COLLECTIVES_H

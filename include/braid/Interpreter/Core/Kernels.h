@@ -1,0 +1,53 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What the operations of a transformer layer mean, in plain loops that accumulate in f64 in index
+// order. Each function checks the shapes that it relies on and names itself in its error.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_INTERPRETER_CORE_KERNELS_H
+#define BRAID_INTERPRETER_CORE_KERNELS_H
+
+#include "braid/Interpreter/Core/Tensor.h"
+
+namespace braid::interp {
+
+/// result[..., :] = table[ids[...], :]. Error when an id is outside of the table.
+Result<Tensor> embedding(const Tensor &ids, const Tensor &table);
+
+/// result[..., n] = sum_k input[..., k] * weight[n, k] (+ bias[n]). `bias` may be null.
+Result<Tensor> linear(const Tensor &input, const Tensor &weight, const Tensor *bias);
+
+/// result[b, s, h, :] = softmax over t of (scale * query[b, s, h, :] . key[b, t, h', :]) applied to
+/// value[b, t, h', :] with h' = h / (heads / kv_heads). Key t takes part when mask[b, t] is not 0,
+/// t < valid_length[b] and, if causal, t <= s + position_offset[b]; operands that are null restrict
+/// nothing. A query that may attend to no key gives zeros.
+struct AttentionOperands {
+  const Tensor *query = nullptr;          ///< [batch, seq_q, heads, head_dim]
+  const Tensor *key = nullptr;            ///< [batch, seq_k, kv_heads, head_dim]
+  const Tensor *value = nullptr;          ///< as key; its last dimension may differ
+  const Tensor *mask = nullptr;           ///< integers [batch, seq_k]
+  const Tensor *validLength = nullptr;    ///< integers [batch]
+  const Tensor *positionOffset = nullptr; ///< integers [batch]
+  double scale = 1;
+  bool causal = false;
+};
+Result<Tensor> attention(const AttentionOperands &operands);
+
+/// Normalizes the last dimension to mean 0 and variance 1 (biased, plus epsilon), then scales and
+/// shifts.
+Result<Tensor> layerNorm(const Tensor &input, const Tensor &weight, const Tensor &bias,
+                         double epsilon);
+
+enum class GeluKind { erf, tanh };
+Result<Tensor> gelu(const Tensor &input, GeluKind kind);
+
+/// Elementwise sum; `rhs` may lack leading dimensions of `lhs`.
+Result<Tensor> add(const Tensor &lhs, const Tensor &rhs);
+
+Result<Tensor> reshape(const Tensor &input, const Shape &shape);
+
+} // namespace braid::interp
+#endif // BRAID_INTERPRETER_CORE_KERNELS_H

@@ -1,0 +1,89 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// One thread per rank of a mesh, and the places where ranks meet. A collective is identified by its
+// group and by how many collectives the rank has started on that group before, as in MPI and NCCL.
+// Whatever can go wrong ends the run with one error: ranks that disagree about a collective, ranks
+// that wait for each other, a rank that stalls.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_INTERPRETER_CORE_PROCESSGRID_H
+#define BRAID_INTERPRETER_CORE_PROCESSGRID_H
+
+#include "braid/Interpreter/Core/Collectives.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace braid::interp {
+
+struct Rendezvous;
+class ProcessGrid;
+
+/// A collective in flight on one rank.
+class Flight {
+public:
+  Flight() = default;
+  bool valid() const { return meeting != nullptr; }
+
+private:
+  friend class Process;
+  std::shared_ptr<Rendezvous> meeting;
+  int64_t position = 0; ///< of the rank in the group
+};
+
+/// What one rank sees of the grid. Used by that rank's thread only.
+class Process {
+public:
+  int64_t rank() const { return ownRank; }
+  const runtime::Mesh &mesh() const;
+
+  /// Brings this rank's values and returns at once.
+  Result<Flight> start(const Collective &collective, std::vector<Tensor> inputs);
+  /// Blocks until every rank of the group has brought its values. A flight is waited for exactly
+  /// once.
+  Result<std::vector<Tensor>> wait(const Flight &flight);
+  Result<std::vector<Tensor>> run(const Collective &collective, std::vector<Tensor> inputs);
+  /// This rank's part of a value along a dimension.
+  Result<Tensor> localSlice(const Tensor &tensor, int64_t dim,
+                            const std::vector<runtime::AxisRef> &axes) const;
+
+  /// Tells that this rank is alive, and whether it should go on: an error once another rank has
+  /// failed.
+  Status progress();
+
+private:
+  friend class ProcessGrid;
+  Process(ProcessGrid &grid, int64_t rank);
+  ProcessGrid &grid;
+  int64_t ownRank;
+};
+
+struct GridOptions {
+  /// A wait fails after this long during which no rank made progress.
+  std::chrono::milliseconds timeLimit{60000};
+};
+
+class ProcessGrid {
+public:
+  explicit ProcessGrid(runtime::Mesh mesh, GridOptions options = {});
+  ~ProcessGrid();
+  ProcessGrid(const ProcessGrid &) = delete;
+  ProcessGrid &operator=(const ProcessGrid &) = delete;
+
+  /// Runs `body` on every rank and returns when all have ended. The error is that of the rank that
+  /// failed first.
+  Status run(const std::function<Status(Process &)> &body);
+
+private:
+  friend class Process;
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+} // namespace braid::interp
+#endif // BRAID_INTERPRETER_CORE_PROCESSGRID_H

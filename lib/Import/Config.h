@@ -1,0 +1,70 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// A config.json with typed access, every complaint naming the file and the field.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_IMPORT_CONFIG_H
+#define BRAID_LIB_IMPORT_CONFIG_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace braid {
+
+/// An error with a message for the user.
+template <typename... Parts> llvm::Error importError(Parts &&...parts) {
+  std::string message;
+  llvm::raw_string_ostream os(message);
+  (os << ... << std::forward<Parts>(parts));
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), llvm::Twine(message));
+}
+
+/// "[2, 3]"
+std::string shapeText(llvm::ArrayRef<int64_t> shape);
+
+class Config {
+public:
+  /// Largest value that a size may have; keeps products of two in 64 bits.
+  static constexpr int64_t kMaxSize = INT32_MAX;
+
+  static llvm::Expected<Config> read(const std::string &path);
+
+  /// An integer in [1, max]. It is an error when it is missing.
+  llvm::Expected<int64_t> size(llvm::StringRef field, int64_t max = kMaxSize) const;
+  /// A positive finite number. It is an error when it is missing.
+  llvm::Expected<double> positive(llvm::StringRef field) const;
+  /// It is an error when it is missing.
+  llvm::Expected<std::string> string(llvm::StringRef field) const;
+  /// `otherwise` when it is missing or null.
+  llvm::Expected<std::string> string(llvm::StringRef field, llvm::StringRef otherwise) const;
+  llvm::Expected<bool> flag(llvm::StringRef field, bool otherwise) const;
+  /// Empty when it is missing or null.
+  llvm::Expected<std::vector<std::string>> strings(llvm::StringRef field) const;
+  /// True when the field holds something other than null, false, 0, or an empty list, object or
+  /// string.
+  bool isSet(llvm::StringRef field) const;
+
+  const std::string &path() const { return file; }
+
+private:
+  /// Null when it is missing or null.
+  const llvm::json::Value *find(llvm::StringRef field) const;
+  llvm::Error missing(llvm::StringRef field, llvm::StringRef expected) const;
+  llvm::Error wrong(llvm::StringRef field, llvm::StringRef expected,
+                    const llvm::json::Value &got) const;
+
+  std::string file;
+  llvm::json::Object root;
+};
+
+} // namespace braid
+#endif // BRAID_LIB_IMPORT_CONFIG_H

@@ -1,0 +1,113 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Import/HuggingFace.h"
+
+#include "Bert.h"
+#include "dialects/NN/IR/NN.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace braid;
+using llvm::Expected;
+
+namespace {
+
+/// Where the configuration is, and the checkpoint if there is one.
+struct Files {
+  std::string config, checkpoint;
+};
+
+Expected<Files> findFiles(const std::string &path) {
+  auto inside = [&](StringRef name) {
+    SmallString<128> file(path);
+    llvm::sys::path::append(file, name);
+    return std::string(file);
+  };
+  if (!llvm::sys::fs::exists(path))
+    return importError("'", path,
+                       "' does not exist, expects a model's directory or its config.json");
+  if (!llvm::sys::fs::is_directory(path))
+    return Files{path, ""};
+
+  Files files{inside("config.json"), inside("model.safetensors")};
+  if (!llvm::sys::fs::exists(files.config))
+    return importError("directory '", path, "' has no config.json");
+  if (llvm::sys::fs::exists(files.checkpoint))
+    return files;
+  // Weights in another form must not pass for none.
+  for (StringRef other :
+       {"model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"})
+    if (llvm::sys::fs::exists(inside(other)))
+      return importError("directory '", path, "' has '", other,
+                         "' but no model.safetensors, which alone is supported; to import without "
+                         "weights, name its config.json");
+  files.checkpoint.clear();
+  return files;
+}
+
+/// What the model calls itself, or its directory's name.
+std::string modelName(const Files &files, StringRef declared, StringRef family) {
+  StringRef name = llvm::sys::path::filename(declared.rtrim('/'));
+  if (name.empty() || name == "." || name == "..")
+    name = llvm::sys::path::filename(llvm::sys::path::parent_path(files.config));
+  return name.empty() || name == "." || name == ".." ? family.str() : name.str();
+}
+
+Expected<OwningOpRef<ModuleOp>> import(MLIRContext *context, const ImportOptions &options) {
+  if (options.dtype != "f32")
+    return importError("dtype '", options.dtype, "' is not supported, expects f32");
+  if (options.batch < 1 || options.batch > Config::kMaxSize)
+    return importError("expects batch in [1, ", Config::kMaxSize, "], got ", options.batch);
+  if (options.seq < 1 || options.seq > Config::kMaxSize)
+    return importError("expects seq in [1, ", Config::kMaxSize, "], got ", options.seq);
+
+  Expected<Files> files = findFiles(options.path);
+  if (!files)
+    return files.takeError();
+  Expected<Config> config = Config::read(files->config);
+  if (!config)
+    return config.takeError();
+  std::optional<Checkpoint> checkpoint;
+  if (!files->checkpoint.empty()) {
+    Expected<Checkpoint> read = Checkpoint::read(files->checkpoint);
+    if (!read)
+      return read.takeError();
+    checkpoint = std::move(*read);
+  }
+
+  Expected<std::string> family = config->string("model_type");
+  if (!family)
+    return family.takeError();
+  Expected<std::string> declared = config->string("_name_or_path", "");
+  if (!declared)
+    return declared.takeError();
+  if (*family == "bert")
+    return importBert(context, options, *config, checkpoint ? &*checkpoint : nullptr,
+                      modelName(*files, *declared, *family));
+  return importError("'", config->path(), "': model_type '", *family,
+                     "' is not supported, expects bert");
+}
+
+} // namespace
+
+FailureOr<OwningOpRef<ModuleOp>>
+braid::importHuggingFace(MLIRContext *context, const ImportOptions &options,
+                         llvm::function_ref<void(const std::string &message)> onError) {
+  context->loadDialect<func::FuncDialect, nn::NNDialect>();
+  Expected<OwningOpRef<ModuleOp>> module = import(context, options);
+  if (!module) {
+    onError(llvm::toString(module.takeError()));
+    return failure();
+  }
+  if (failed(verify(module->get()))) {
+    onError("'" + options.path + "': internal error: the imported module is invalid");
+    return failure();
+  }
+  return std::move(*module);
+}

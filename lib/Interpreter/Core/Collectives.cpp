@@ -1,0 +1,158 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Interpreter/Core/Collectives.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace braid::interp {
+
+const char *name(CollectiveKind kind) {
+  switch (kind) {
+  case CollectiveKind::allReduce:
+    return "all_reduce";
+  case CollectiveKind::reduceScatter:
+    return "reduce_scatter";
+  case CollectiveKind::allGather:
+    return "all_gather";
+  }
+  return "";
+}
+
+const char *name(ReduceKind kind) {
+  switch (kind) {
+  case ReduceKind::sum:
+    return "sum";
+  case ReduceKind::max:
+    return "max";
+  case ReduceKind::min:
+    return "min";
+  }
+  return "";
+}
+
+std::string Collective::describe() const {
+  std::string text = interp::name(kind);
+  if (kind != CollectiveKind::allGather)
+    text += std::string(" ") + interp::name(reduce);
+  if (kind != CollectiveKind::allReduce)
+    text += " dim " + std::to_string(dim);
+  text += " over {";
+  for (size_t i = 0; i < axes.size(); ++i) {
+    text += (i ? ", " : "") + axes[i].name;
+    if (axes[i].size != 0)
+      text += ":(" + std::to_string(axes[i].pre) + ")" + std::to_string(axes[i].size);
+  }
+  return text + "}";
+}
+
+namespace {
+template <typename T> T combineTwo(ReduceKind kind, T a, T b) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (kind != ReduceKind::sum && (std::isnan(a) || std::isnan(b)))
+      return std::isnan(a) ? a : b;
+  switch (kind) {
+  case ReduceKind::sum:
+    return a + b;
+  case ReduceKind::max:
+    return std::max(a, b);
+  case ReduceKind::min:
+    return std::min(a, b);
+  }
+  return a;
+}
+
+Status checkDim(const Tensor &tensor, int64_t dim) {
+  if (dim < 0 || dim >= static_cast<int64_t>(tensor.rank()))
+    return Status::error("expects a dimension of " + tensor.typeString() + ", got " +
+                         std::to_string(dim));
+  return {};
+}
+} // namespace
+
+Result<Tensor> combine(ReduceKind kind, const std::vector<Tensor> &parts) {
+  const Tensor &first = parts.front();
+  for (const Tensor &part : parts)
+    if (part.shape() != first.shape() || part.dtype() != first.dtype())
+      return Status::error("expects parts of type " + first.typeString() + ", got " +
+                           part.typeString());
+  auto reduce = [&](auto values, auto elements) {
+    for (size_t p = 1; p < parts.size(); ++p) {
+      auto part = elements(parts[p]);
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = combineTwo(kind, values[i], part[i]);
+    }
+    return values;
+  };
+  int64_t count = first.numElements();
+  if (first.isFloat())
+    return Tensor::ofFloats(first.dtype(), first.shape(),
+                            reduce(std::vector<double>(first.floats(), first.floats() + count),
+                                   [](const Tensor &t) { return t.floats(); }));
+  return Tensor::ofInts(first.dtype(), first.shape(),
+                        reduce(std::vector<int64_t>(first.ints(), first.ints() + count),
+                               [](const Tensor &t) { return t.ints(); }));
+}
+
+Result<Tensor> concatenate(const std::vector<Tensor> &parts, int64_t dim) {
+  const Tensor &first = parts.front();
+  if (Status status = checkDim(first, dim); !status.ok())
+    return status;
+  auto d = static_cast<size_t>(dim);
+  Shape shape = first.shape();
+  shape[d] = 0;
+  std::vector<PlacedTensor> placed;
+  for (const Tensor &part : parts) {
+    Shape expected = first.shape();
+    if (part.rank() == first.rank())
+      expected[d] = part.dim(d);
+    if (part.shape() != expected || part.dtype() != first.dtype())
+      return Status::error("expects parts that differ from " + first.typeString() +
+                           " in dimension " + std::to_string(dim) + " only, got " +
+                           part.typeString());
+    runtime::Box box{Shape(part.rank(), 0), part.shape()};
+    box.offsets[d] = shape[d];
+    shape[d] += part.dim(d);
+    placed.push_back({std::move(box), part});
+  }
+  return assemble(first.dtype(), std::move(shape), placed);
+}
+
+Result<Tensor> slicePart(const Tensor &tensor, int64_t dim, int64_t index, int64_t count) {
+  if (Status status = checkDim(tensor, dim); !status.ok())
+    return status;
+  auto d = static_cast<size_t>(dim);
+  if (tensor.dim(d) % count != 0)
+    return Status::error("expects dimension " + std::to_string(dim) + " of " + tensor.typeString() +
+                         " to divide into " + std::to_string(count) + " parts");
+  runtime::Box box{Shape(tensor.rank(), 0), tensor.shape()};
+  box.sizes[d] /= count;
+  box.offsets[d] = index * box.sizes[d];
+  return extractBox(tensor, box);
+}
+
+Result<Tensor> apply(const Collective &collective, const std::vector<Tensor> &parts,
+                     int64_t position) {
+  switch (collective.kind) {
+  case CollectiveKind::allReduce:
+    return combine(collective.reduce, parts);
+  case CollectiveKind::allGather:
+    return concatenate(parts, collective.dim);
+  case CollectiveKind::reduceScatter: {
+    std::vector<Tensor> slices;
+    for (const Tensor &part : parts) {
+      Result<Tensor> slice =
+          slicePart(part, collective.dim, position, static_cast<int64_t>(parts.size()));
+      if (!slice.ok())
+        return slice;
+      slices.push_back(std::move(*slice));
+    }
+    return combine(collective.reduce, slices);
+  }
+  }
+  return Status::error("unknown collective");
+}
+
+} // namespace braid::interp

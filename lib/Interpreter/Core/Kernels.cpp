@@ -1,0 +1,151 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Interpreter/Core/Kernels.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace braid::interp {
+
+namespace {
+std::string shapeText(const Shape &shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+Status expects(const char *kernel, const std::string &what, const Tensor &got) {
+  return Status::error(std::string(kernel) + " expects " + what + ", got " + got.typeString());
+}
+} // namespace
+
+Result<Tensor> embedding(const Tensor &ids, const Tensor &table) {
+  if (ids.isFloat())
+    return expects("embedding", "integer ids", ids);
+  if (table.rank() != 2 || !table.isFloat())
+    return expects("embedding", "a floating-point table of rank 2", table);
+  int64_t rows = table.dim(0), width = table.dim(1), count = ids.numElements();
+  std::vector<double> values(static_cast<size_t>(count * width));
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t id = ids.ints()[i];
+    if (id < 0 || id >= rows)
+      return Status::error("embedding expects ids from 0 to " + std::to_string(rows - 1) +
+                           ", got " + std::to_string(id) + " at position " +
+                           shapeText(unflatten(i, ids.shape())));
+    std::copy_n(table.floats() + id * width, width, values.begin() + i * width);
+  }
+  Shape shape = ids.shape();
+  shape.push_back(width);
+  return Tensor::ofFloats(table.dtype(), std::move(shape), std::move(values));
+}
+
+Result<Tensor> linear(const Tensor &input, const Tensor &weight, const Tensor *bias) {
+  if (input.rank() < 1 || !input.isFloat())
+    return expects("linear", "a floating-point input of rank 1 or more", input);
+  int64_t k = input.shape().back();
+  if (weight.rank() != 2 || !weight.isFloat() || weight.dim(1) != k)
+    return expects("linear", "a floating-point weight [out, " + std::to_string(k) + "]", weight);
+  int64_t n = weight.dim(0);
+  if (bias && (bias->rank() != 1 || !bias->isFloat() || bias->dim(0) != n))
+    return expects("linear", "a floating-point bias [" + std::to_string(n) + "]", *bias);
+  Shape shape = input.shape();
+  shape.back() = n;
+  int64_t m = numElements(shape) / std::max<int64_t>(n, 1);
+  std::vector<double> values(static_cast<size_t>(m * n));
+
+  // A panel of weight rows is transposed so that the innermost loop runs over contiguous columns:
+  // it vectorizes, and each element is still summed over k in ascending order.
+  constexpr int64_t kColumns = 32, kRows = 4;
+  std::vector<double> panel(static_cast<size_t>(k * kColumns));
+  for (int64_t n0 = 0; n0 < n; n0 += kColumns) {
+    int64_t columns = std::min(kColumns, n - n0);
+    std::fill(panel.begin(), panel.end(), 0.0);
+    for (int64_t c = 0; c < columns; ++c)
+      for (int64_t i = 0; i < k; ++i)
+        panel[static_cast<size_t>(i * kColumns + c)] = weight.floats()[(n0 + c) * k + i];
+    for (int64_t m0 = 0; m0 < m; m0 += kRows) {
+      int64_t rows = std::min(kRows, m - m0);
+      double sums[kRows][kColumns] = {};
+      for (int64_t i = 0; i < k; ++i) {
+        const double *w = panel.data() + i * kColumns;
+        for (int64_t r = 0; r < rows; ++r) {
+          double x = input.floats()[(m0 + r) * k + i];
+          for (int64_t c = 0; c < kColumns; ++c)
+            sums[r][c] += x * w[c];
+        }
+      }
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < columns; ++c)
+          values[static_cast<size_t>((m0 + r) * n + n0 + c)] =
+              sums[r][c] + (bias ? bias->floats()[n0 + c] : 0.0);
+    }
+  }
+  return Tensor::ofFloats(input.dtype(), std::move(shape), std::move(values));
+}
+
+Result<Tensor> layerNorm(const Tensor &input, const Tensor &weight, const Tensor &bias,
+                         double epsilon) {
+  if (input.rank() < 1 || !input.isFloat())
+    return expects("layer_norm", "a floating-point input of rank 1 or more", input);
+  int64_t width = input.shape().back();
+  for (const Tensor *vector : {&weight, &bias})
+    if (vector->rank() != 1 || !vector->isFloat() || vector->dim(0) != width)
+      return expects("layer_norm",
+                     "a floating-point weight and bias [" + std::to_string(width) + "]", *vector);
+  std::vector<double> values(static_cast<size_t>(input.numElements()));
+  int64_t rows = width == 0 ? 0 : input.numElements() / width;
+  for (int64_t r = 0; r < rows; ++r) {
+    const double *in = input.floats() + r * width;
+    double sum = 0;
+    for (int64_t i = 0; i < width; ++i)
+      sum += in[i];
+    double mean = sum / static_cast<double>(width), squares = 0;
+    for (int64_t i = 0; i < width; ++i)
+      squares += (in[i] - mean) * (in[i] - mean);
+    double factor = 1 / std::sqrt(squares / static_cast<double>(width) + epsilon);
+    for (int64_t i = 0; i < width; ++i)
+      values[static_cast<size_t>(r * width + i)] =
+          (in[i] - mean) * factor * weight.floats()[i] + bias.floats()[i];
+  }
+  return Tensor::ofFloats(input.dtype(), input.shape(), std::move(values));
+}
+
+Result<Tensor> gelu(const Tensor &input, GeluKind kind) {
+  if (!input.isFloat())
+    return expects("gelu", "a floating-point input", input);
+  constexpr double kSqrtHalf = 0.70710678118654752440, kSqrt2OverPi = 0.79788456080286535588;
+  std::vector<double> values(static_cast<size_t>(input.numElements()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    double x = input.floats()[i];
+    values[i] = kind == GeluKind::erf
+                    ? 0.5 * x * (1 + std::erf(x * kSqrtHalf))
+                    : 0.5 * x * (1 + std::tanh(kSqrt2OverPi * (x + 0.044715 * x * x * x)));
+  }
+  return Tensor::ofFloats(input.dtype(), input.shape(), std::move(values));
+}
+
+Result<Tensor> add(const Tensor &lhs, const Tensor &rhs) {
+  const Shape &shape = lhs.shape();
+  if (!lhs.isFloat())
+    return expects("add", "a floating-point left operand", lhs);
+  if (!rhs.isFloat() || rhs.rank() > lhs.rank() ||
+      !std::equal(rhs.shape().rbegin(), rhs.shape().rend(), shape.rbegin()))
+    return expects(
+        "add", "a floating-point right operand whose shape ends that of " + lhs.typeString(), rhs);
+  std::vector<double> values(static_cast<size_t>(lhs.numElements()));
+  int64_t period = rhs.numElements();
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = lhs.floats()[i] + rhs.floats()[static_cast<int64_t>(i) % period];
+  return Tensor::ofFloats(lhs.dtype(), shape, std::move(values));
+}
+
+Result<Tensor> reshape(const Tensor &input, const Shape &shape) {
+  if (numElements(shape) != input.numElements())
+    return expects("reshape", "as many elements as " + shapeText(shape) + " has", input);
+  return input.reshaped(shape);
+}
+
+} // namespace braid::interp

@@ -1,0 +1,333 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Interpreter/Core/ProcessGrid.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace braid::interp {
+
+/// Where the ranks of a group meet for one collective. Guarded by the grid's mutex until it is
+/// complete; after that `contributions` is read-only.
+struct Rendezvous {
+  Collective collective; ///< as the first rank to arrive stated it
+  std::vector<std::string> types;
+  int64_t firstRank = 0, sequence = 0;
+  std::vector<int64_t> members; ///< by group position
+  std::vector<std::optional<std::vector<Tensor>>> contributions;
+  size_t arrived = 0;
+  std::vector<char> taken;
+
+  // What is the same for every rank is computed once, by whoever waits first.
+  std::mutex sharedMutex;
+  std::optional<Result<std::vector<Tensor>>> shared;
+
+  bool complete() const { return arrived == members.size(); }
+  std::string describe() const {
+    std::string text = collective.describe();
+    if (!collective.name.empty())
+      text += " ('" + collective.name + "')";
+    return text;
+  }
+  std::vector<int64_t> missing() const {
+    std::vector<int64_t> result;
+    for (size_t i = 0; i < members.size(); ++i)
+      if (!contributions[i])
+        result.push_back(members[i]);
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+};
+
+namespace {
+struct RankState {
+  bool ended = false;
+  const Rendezvous *waitingFor = nullptr;
+  uint64_t ticks = 0;
+  /// Collectives started so far, by the sorted ranks of the group.
+  std::map<std::vector<int64_t>, int64_t> started;
+  std::vector<std::shared_ptr<Rendezvous>> inFlight;
+};
+
+std::string rankList(const std::vector<int64_t> &ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+std::vector<std::string> typesOf(const std::vector<Tensor> &tensors) {
+  std::vector<std::string> types;
+  for (const Tensor &tensor : tensors)
+    types.push_back(tensor.typeString());
+  return types;
+}
+
+std::string withTypes(const Collective &collective, const std::vector<std::string> &types) {
+  std::string text = collective.describe() + " of (";
+  for (size_t i = 0; i < types.size(); ++i)
+    text += (i ? ", " : "") + types[i];
+  text += ")";
+  if (!collective.name.empty())
+    text += " at '" + collective.name + "'";
+  return text;
+}
+
+Status stopped() {
+  return Status::error("stopped because another rank failed", runtime::Code::rankFailed);
+}
+} // namespace
+
+struct ProcessGrid::State {
+  runtime::Mesh mesh;
+  GridOptions options;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<RankState> ranks;
+  std::map<std::pair<std::vector<int64_t>, int64_t>, std::shared_ptr<Rendezvous>> meetings;
+  std::optional<Status> firstError;
+
+  uint64_t totalTicks() const {
+    uint64_t total = 0;
+    for (const RankState &rank : ranks)
+      total += rank.ticks;
+    return total;
+  }
+
+  /// Every rank has ended or waits for one that will not come: nothing can change any more.
+  bool deadlocked() const {
+    return std::all_of(ranks.begin(), ranks.end(), [](const RankState &rank) {
+      return rank.ended || (rank.waitingFor && !rank.waitingFor->complete());
+    });
+  }
+
+  Status deadlockError() const {
+    std::string text = "ranks wait for each other:";
+    for (size_t r = 0; r < ranks.size(); ++r) {
+      text += (r ? "; rank " : " rank ") + std::to_string(r);
+      if (ranks[r].ended)
+        text += " has ended";
+      else
+        text += " waits in " + ranks[r].waitingFor->describe() + " for " +
+                rankList(ranks[r].waitingFor->missing());
+    }
+    return Status::error(text, runtime::Code::rankFailed);
+  }
+
+  void end(int64_t rank, Status status) {
+    std::lock_guard<std::mutex> lock(mutex);
+    RankState &own = ranks[static_cast<size_t>(rank)];
+    own.ended = true;
+    ++own.ticks;
+    if (status.ok() && !own.inFlight.empty() && !firstError)
+      status = Status::error("ended without waiting for " + own.inFlight.front()->describe(),
+                             runtime::Code::rankFailed);
+    if (!status.ok() && !firstError)
+      firstError =
+          Status::error("rank " + std::to_string(rank) + ": " + status.message(), status.code());
+    // With nobody waiting, all ranks have simply ended.
+    bool someoneWaits =
+        std::any_of(ranks.begin(), ranks.end(), [](const RankState &r) { return !r.ended; });
+    if (!firstError && someoneWaits && deadlocked())
+      firstError = deadlockError();
+    changed.notify_all();
+  }
+};
+
+Process::Process(ProcessGrid &grid, int64_t rank) : grid(grid), ownRank(rank) {}
+
+const runtime::Mesh &Process::mesh() const { return grid.state->mesh; }
+
+Status Process::progress() {
+  ProcessGrid::State &state = *grid.state;
+  std::lock_guard<std::mutex> lock(state.mutex);
+  ++state.ranks[static_cast<size_t>(ownRank)].ticks;
+  return state.firstError ? stopped() : Status();
+}
+
+Result<Flight> Process::start(const Collective &collective, std::vector<Tensor> inputs) {
+  Result<std::vector<int64_t>> members = mesh().group(ownRank, collective.axes);
+  if (!members.ok())
+    return members.status();
+  auto position = static_cast<size_t>(*mesh().groupPosition(ownRank, collective.axes));
+  std::vector<int64_t> sorted = *members;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::string> types = typesOf(inputs);
+
+  ProcessGrid::State &state = *grid.state;
+  std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.firstError)
+    return stopped();
+  RankState &own = state.ranks[static_cast<size_t>(ownRank)];
+  ++own.ticks;
+  int64_t sequence = own.started[sorted]++;
+  std::shared_ptr<Rendezvous> &meeting = state.meetings[{sorted, sequence}];
+  if (!meeting) {
+    meeting = std::make_shared<Rendezvous>();
+    meeting->collective = collective;
+    meeting->types = types;
+    meeting->firstRank = ownRank;
+    meeting->sequence = sequence;
+    meeting->members = *members;
+    meeting->contributions.resize(members->size());
+    meeting->taken.resize(members->size());
+  } else if (meeting->collective.describe() != collective.describe() || meeting->types != types) {
+    return Status::error("ranks disagree about collective number " + std::to_string(sequence) +
+                             " of " + rankList(sorted) + ": rank " + std::to_string(ownRank) +
+                             " brings " + withTypes(collective, types) + ", rank " +
+                             std::to_string(meeting->firstRank) + " brought " +
+                             withTypes(meeting->collective, meeting->types),
+                         runtime::Code::rankFailed);
+  }
+  meeting->contributions[position] = std::move(inputs);
+  ++meeting->arrived;
+  own.inFlight.push_back(meeting);
+  Flight flight;
+  flight.meeting = meeting;
+  flight.position = static_cast<int64_t>(position);
+  if (meeting->complete()) {
+    // Whoever waits holds it; the table only serves those who are still to come.
+    state.meetings.erase({sorted, sequence});
+    state.changed.notify_all();
+  }
+  return flight;
+}
+
+namespace {
+Result<std::vector<Tensor>> resultsAt(const Rendezvous &meeting, int64_t position) {
+  std::vector<Tensor> results;
+  size_t count = meeting.contributions.front()->size();
+  for (size_t v = 0; v < count; ++v) {
+    std::vector<Tensor> parts;
+    for (const auto &contribution : meeting.contributions)
+      parts.push_back((*contribution)[v]);
+    Result<Tensor> result = apply(meeting.collective, parts, position);
+    if (!result.ok())
+      return Status::error(meeting.describe() + " " + result.status().message());
+    results.push_back(std::move(*result));
+  }
+  return results;
+}
+} // namespace
+
+Result<std::vector<Tensor>> Process::wait(const Flight &flight) {
+  if (!flight.valid())
+    return Status::error("waits for a collective that was never started");
+  Rendezvous &meeting = *flight.meeting;
+  ProcessGrid::State &state = *grid.state;
+  {
+    std::unique_lock<std::mutex> lock(state.mutex);
+    if (meeting.taken[static_cast<size_t>(flight.position)])
+      return Status::error("waits twice for " + meeting.describe());
+    RankState &own = state.ranks[static_cast<size_t>(ownRank)];
+    own.waitingFor = &meeting;
+    if (!state.firstError && state.deadlocked()) {
+      Status error = state.deadlockError();
+      own.waitingFor = nullptr;
+      return error;
+    }
+    uint64_t ticks = state.totalTicks();
+    auto deadline = std::chrono::steady_clock::now() + state.options.timeLimit;
+    Status outcome;
+    while (!meeting.complete()) {
+      if (state.firstError) {
+        outcome = stopped();
+        break;
+      }
+      if (state.changed.wait_until(lock, deadline) != std::cv_status::timeout ||
+          meeting.complete() || state.firstError)
+        continue;
+      if (uint64_t now = state.totalTicks(); now != ticks) {
+        ticks = now;
+        deadline = std::chrono::steady_clock::now() + state.options.timeLimit;
+        continue;
+      }
+      std::vector<int64_t> missing = meeting.missing();
+      outcome = Status::error(meeting.describe() + " waited " +
+                                  std::to_string(state.options.timeLimit.count()) +
+                                  " ms without progress of any rank: " + rankList(missing) +
+                                  (missing.size() == 1 ? " has" : " have") + " not arrived",
+                              runtime::Code::rankFailed);
+      break;
+    }
+    own.waitingFor = nullptr;
+    if (!outcome.ok())
+      return outcome;
+    ++own.ticks;
+    meeting.taken[static_cast<size_t>(flight.position)] = 1;
+    own.inFlight.erase(std::find(own.inFlight.begin(), own.inFlight.end(), flight.meeting));
+  }
+  if (meeting.collective.kind == CollectiveKind::reduceScatter)
+    return resultsAt(meeting, flight.position);
+  std::lock_guard<std::mutex> lock(meeting.sharedMutex);
+  if (!meeting.shared)
+    meeting.shared = resultsAt(meeting, flight.position);
+  return *meeting.shared;
+}
+
+Result<std::vector<Tensor>> Process::run(const Collective &collective, std::vector<Tensor> inputs) {
+  Result<Flight> flight = start(collective, std::move(inputs));
+  if (!flight.ok())
+    return flight.status();
+  return wait(*flight);
+}
+
+Result<Tensor> Process::localSlice(const Tensor &tensor, int64_t dim,
+                                   const std::vector<runtime::AxisRef> &axes) const {
+  Result<int64_t> count = mesh().numShards(axes);
+  if (!count.ok())
+    return count.status();
+  return slicePart(tensor, dim, *mesh().groupPosition(ownRank, axes), *count);
+}
+
+ProcessGrid::ProcessGrid(runtime::Mesh mesh, GridOptions options)
+    : state(std::make_unique<State>()) {
+  state->mesh = std::move(mesh);
+  state->options = options;
+}
+
+ProcessGrid::~ProcessGrid() = default;
+
+Status ProcessGrid::run(const std::function<Status(Process &)> &body) {
+  if (Status status = state->mesh.verify(); !status.ok())
+    return status;
+  int64_t count = state->mesh.numRanks();
+  state->ranks.assign(static_cast<size_t>(count), RankState());
+  state->meetings.clear();
+  state->firstError.reset();
+
+  auto runRank = [&](int64_t rank) {
+    Process process(*this, rank);
+    Status status;
+    try {
+      status = body(process);
+    } catch (const std::exception
+                 &error) { // out of memory, say: the other ranks must not wait for this one
+      status = Status::error(error.what(), runtime::Code::rankFailed);
+    }
+    state->end(rank, status);
+  };
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < count; ++rank) {
+    try {
+      threads.emplace_back(runRank, rank);
+    } catch (const std::exception &error) {
+      for (int64_t rest = rank; rest < count; ++rest)
+        state->end(rest, Status::error(std::string("cannot start a thread: ") + error.what(),
+                                       runtime::Code::rankFailed));
+      break;
+    }
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  return state->firstError.value_or(Status());
+}
+
+} // namespace braid::interp

@@ -1,0 +1,170 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Target/CPU/Compile.h"
+
+#include "Linker.h"
+
+#include "braid/Target/CPU/Passes.h"
+#include "dialects/RT/IR/RT.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
+
+using namespace mlir;
+using namespace braid;
+using namespace braid::cpu;
+
+namespace {
+/// A module of copies of the kernels, in the LLVM dialect.
+FailureOr<OwningOpRef<ModuleOp>> lowerKernels(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  context->appendDialectRegistry(registry);
+
+  OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(kernels->getBody());
+  for (auto kernel : module.getOps<rt::KernelOp>())
+    builder.clone(*kernel);
+  PassManager pm(context);
+  pm.enableVerifier(false);
+  buildPipeline(pm, PipelineOptions());
+  if (failed(pm.run(*kernels)) || failed(verify(*kernels)))
+    return failure();
+  return kernels;
+}
+
+FailureOr<std::unique_ptr<llvm::TargetMachine>> targetMachine(const ISA &isa, Location loc) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+  llvm::Triple triple(isa.triple);
+  std::string message;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!target)
+    return emitError(loc) << "cannot generate code for " << isa.triple << ": " << message,
+           failure();
+  llvm::TargetOptions options;
+  options.FunctionSections = true; // checkSelfContained tells kernels apart by them.
+  std::string features;
+  for (const std::string &feature : isa.features)
+    features += (features.empty() ? "+" : ",+") + feature;
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, isa.cpu, features, options, llvm::Reloc::PIC_,
+                                  std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+/// The kernels as LLVM IR optimized for the machine.
+FailureOr<std::unique_ptr<llvm::Module>> optimize(ModuleOp kernels, const ISA &isa,
+                                                  llvm::TargetMachine &machine,
+                                                  llvm::LLVMContext &context) {
+  std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(kernels, context, "kernels");
+  if (!module)
+    return kernels.emitError("cannot translate kernels to LLVM IR"), failure();
+  module->setTargetTriple(machine.getTargetTriple());
+  module->setDataLayout(machine.createDataLayout());
+  for (llvm::Function &function : *module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", machine.getTargetCPU());
+    function.addFnAttr("target-features", machine.getTargetFeatureString());
+    function.addFnAttr("tune-cpu", isa.tune);
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+
+  llvm::PipelineTuningOptions tuning;
+  // The loops are vectorized; LLVM's attempts at them cost time and, unrolling all of a row, spill.
+  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopUnrolling = false;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(*module, modules);
+  return module;
+}
+} // namespace
+
+FailureOr<std::vector<SharedLibrary>> braid::cpu::compileKernels(ModuleOp module,
+                                                                 const TargetOptions &options) {
+  FailureOr<OwningOpRef<ModuleOp>> kernels = lowerKernels(module);
+  if (failed(kernels))
+    return failure();
+  std::vector<SharedLibrary> libraries;
+  for (const std::string &name : options.isas) {
+    FailureOr<ISA> isa = resolveISA(name, module.getLoc());
+    if (failed(isa))
+      return failure();
+    if (llvm::any_of(libraries,
+                     [&](const SharedLibrary &library) { return library.isa.name == isa->name; }))
+      continue;
+    FailureOr<std::unique_ptr<llvm::TargetMachine>> machine = targetMachine(*isa, module.getLoc());
+    if (failed(machine))
+      return failure();
+    llvm::LLVMContext context;
+    FailureOr<std::unique_ptr<llvm::Module>> optimized =
+        optimize(**kernels, *isa, **machine, context);
+    if (failed(optimized))
+      return failure();
+    SmallVector<char, 0> object;
+    llvm::raw_svector_ostream stream(object);
+    llvm::legacy::PassManager codegen;
+    if ((*machine)->addPassesToEmitFile(codegen, stream, nullptr,
+                                        llvm::CodeGenFileType::ObjectFile))
+      return module.emitError("cannot emit object files for ") << isa->triple, failure();
+    codegen.run(**optimized);
+    StringRef bytes(object.data(), object.size());
+    if (failed(checkSelfContained(bytes, module.getLoc())))
+      return failure();
+    FailureOr<std::vector<char>> library = linkSharedLibrary(bytes, module.getLoc());
+    if (failed(library))
+      return failure();
+    libraries.push_back({std::move(*isa), std::move(*library)});
+  }
+  return libraries;
+}
+
+FailureOr<std::string> braid::cpu::emitLLVM(ModuleOp module, StringRef name) {
+  FailureOr<OwningOpRef<ModuleOp>> kernels = lowerKernels(module);
+  FailureOr<ISA> isa = resolveISA(name, module.getLoc());
+  if (failed(kernels) || failed(isa))
+    return failure();
+  FailureOr<std::unique_ptr<llvm::TargetMachine>> machine = targetMachine(*isa, module.getLoc());
+  if (failed(machine))
+    return failure();
+  llvm::LLVMContext context;
+  FailureOr<std::unique_ptr<llvm::Module>> optimized =
+      optimize(**kernels, *isa, **machine, context);
+  if (failed(optimized))
+    return failure();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  (*optimized)->print(stream, nullptr);
+  return text;
+}

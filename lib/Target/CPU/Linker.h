@@ -1,0 +1,25 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_TARGET_CPU_LINKER_H
+#define BRAID_LIB_TARGET_CPU_LINKER_H
+
+#include "mlir/IR/Location.h"
+#include "mlir/Support/LogicalResult.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <vector>
+
+namespace braid::cpu {
+
+/// Reports every function outside of `object` that it needs, with the kernel that needs it, and
+/// fails if there is one. Kernels stand in sections of their own.
+mlir::LogicalResult checkSelfContained(llvm::StringRef object, mlir::Location loc);
+
+/// Links an object file to a shared library.
+mlir::FailureOr<std::vector<char>> linkSharedLibrary(llvm::StringRef object, mlir::Location loc);
+
+} // namespace braid::cpu
+#endif // BRAID_LIB_TARGET_CPU_LINKER_H

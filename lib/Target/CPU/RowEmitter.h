@@ -1,0 +1,82 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Writes a row schedule as loops over rows and, per sweep, over vectors of columns.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_TARGET_CPU_ROWEMITTER_H
+#define BRAID_LIB_TARGET_CPU_ROWEMITTER_H
+
+#include "RowSchedule.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace braid::cpu {
+
+class RowEmitter {
+public:
+  struct Shape {
+    int64_t width = 16; ///< Columns per vector; 1 for scalars.
+    int64_t accumulators =
+        2; ///< Independent vectors that a reduction runs on, to hide its latency.
+  };
+
+  /// `operands` and `results` are the memrefs of the kernel's; code is inserted at the builder's
+  /// position.
+  RowEmitter(mlir::OpBuilder &builder, mlir::Location loc, const RowSchedule &schedule, Shape shape,
+             mlir::ValueRange operands, mlir::ValueRange results);
+  void emit();
+
+private:
+  /// The elements of one vector: those from `column` on that the mask has.
+  struct Block {
+    mlir::Value column;
+    mlir::Value mask; ///< Null when whole.
+  };
+  using Values = llvm::DenseMap<std::pair<Node *, unsigned>, mlir::Value>;
+
+  bool vectors() const { return shape.width > 1; }
+  mlir::Type typed(mlir::Type element) const;
+  mlir::Value index(int64_t value);
+  mlir::Value splat(mlir::Value scalar);
+
+  void emitRow();
+  void emitSweep(const Sweep &sweep);
+  /// One vector of a sweep; updates its accumulators, one per reduction.
+  void emitBlock(const Sweep &sweep, Block block, llvm::MutableArrayRef<mlir::Value> accumulators);
+
+  mlir::Value scalarValue(NodeValue value);
+  mlir::Value load(mlir::Value memref, mlir::Type element, llvm::ArrayRef<Position> position,
+                   const Block *block);
+  void store(mlir::Value value, mlir::Value memref, llvm::ArrayRef<Position> position,
+             const Block *block);
+  llvm::SmallVector<mlir::Value> indices(llvm::ArrayRef<Position> position, const Block *block);
+
+  /// The op's region on the given arguments; the values that it yields. With a block, on vectors.
+  llvm::SmallVector<mlir::Value> emitRegion(Node &node, mlir::ValueRange arguments,
+                                            const Block *block);
+  mlir::Value emitSplat(Node &node);
+  mlir::Value emitConstant(mlir::Value constant, const Block *block);
+  /// What linalg.index of a loop that stands at `place` yields.
+  mlir::Value emitIndex(Position place, const Block *block);
+  mlir::Value combine(mlir::linalg::GenericOp reduction, mlir::Value lhs, mlir::Value rhs);
+  /// One scalar of a vector of partial results, halving it: an order of sums that no target
+  /// changes.
+  mlir::Value reduceLanes(mlir::linalg::GenericOp reduction, mlir::Value vector);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  const RowSchedule &schedule;
+  Shape shape;
+  mlir::ValueRange operands, results;
+  llvm::SmallVector<mlir::Value> rows;
+  Values buffers; ///< Row buffers of kept values.
+  Values scalars; ///< Of the row at hand.
+  Values splats;  ///< The same as vectors.
+};
+
+} // namespace braid::cpu
+#endif // BRAID_LIB_TARGET_CPU_ROWEMITTER_H

@@ -1,0 +1,112 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What a kernel computes per row, and in how many passes over its columns.
+//
+// A kernel is a graph of linalg ops over (rows..., column). Values that vary along the column are
+// computed in sweeps over it; a reduction of values known in sweep s is known from sweep s + 1 on.
+// How a sweep is executed (vectors, threads) is no concern of this analysis.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_TARGET_CPU_ROWSCHEDULE_H
+#define BRAID_LIB_TARGET_CPU_ROWSCHEDULE_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <memory>
+#include <string>
+
+namespace braid::cpu {
+
+/// Where along one dimension of a tensor a row kernel stands: at a row (a number) or at the column.
+using Position = int;
+constexpr Position kColumn = -1;
+
+struct Node;
+
+/// One result of a node.
+struct NodeValue {
+  Node *node = nullptr;
+  unsigned result = 0;
+  bool operator==(const NodeValue &other) const {
+    return node == other.node && result == other.result;
+  }
+};
+
+/// A kernel operand, a constant or a linalg.generic, seen at one position.
+struct Node {
+  enum class Kind { Operand, Splat, Map, Reduce };
+  Kind kind;
+  mlir::Value value;          ///< Operand: the block argument; Splat: the scalar constant.
+  mlir::linalg::GenericOp op; ///< Map and Reduce.
+  llvm::SmallVector<Position>
+      position; ///< Operand: of its dimensions; Map and Reduce: of the op's loops.
+  llvm::SmallVector<NodeValue>
+      arguments;       ///< Per block argument of the op; no node where it is not read.
+  unsigned level = 0;  ///< The first sweep in which it is known.
+  bool varies = false; ///< Along the column.
+  unsigned cost = 0;   ///< Rough cycles per element to compute it from operands.
+};
+
+struct Sweep {
+  enum class Action { Load, Compute, Reload };
+  struct Step {
+    NodeValue value; ///< Compute makes all results of the node.
+    Action action;
+  };
+  llvm::SmallVector<Step> steps; ///< Operands before users; only what varies along the column.
+  llvm::SmallVector<Node *> reductions;
+  llvm::SmallVector<unsigned> outputs; ///< Results of the kernel that this sweep stores.
+};
+
+class RowSchedule {
+public:
+  /// Analyses `body`, whose results are `results`. Reports on the offending op and fails when the
+  /// body is not of the form above. Values of at most `maxKeptBytes` per row may be kept between
+  /// sweeps.
+  static mlir::FailureOr<RowSchedule> build(mlir::Block &body, mlir::ValueRange results,
+                                            unsigned numRowDims, uint64_t maxKeptBytes);
+
+  struct Result {
+    NodeValue value;
+    llvm::SmallVector<Position> position;
+  };
+
+  unsigned numRowDims = 0;
+  int64_t numColumns = 0; ///< 0 when nothing varies along a column.
+  llvm::SmallVector<Sweep, 4> sweeps;
+  llvm::SmallVector<Result> results;
+  /// Values held in a row buffer from the sweep that computes them to those that read them again.
+  llvm::SmallVector<NodeValue> kept;
+  /// Values read again from the kernel's result (number) that they were stored to.
+  llvm::SmallVector<std::pair<NodeValue, unsigned>> reread;
+  /// Why vectors cannot be used, at the op that is to blame; empty when they can.
+  std::string scalarReason;
+  mlir::Location scalarLoc;
+
+  bool isKept(NodeValue value) const { return llvm::is_contained(kept, value); }
+
+private:
+  explicit RowSchedule(mlir::Location loc) : scalarLoc(loc) {}
+  mlir::FailureOr<NodeValue> node(mlir::Value value, llvm::ArrayRef<Position> position,
+                                  mlir::Operation *user);
+  mlir::FailureOr<NodeValue> genericNode(mlir::OpResult value, llvm::ArrayRef<Position> position);
+  mlir::LogicalResult setColumns(int64_t extent, mlir::Operation *user);
+  mlir::LogicalResult checkRegion(Node &node);
+  void noteScalar(mlir::Location loc, const llvm::Twine &reason);
+  void plan(uint64_t maxKeptBytes);
+  void visit(NodeValue value, unsigned sweep, uint64_t &budget);
+
+  llvm::SmallVector<std::unique_ptr<Node>> nodes;
+  llvm::DenseMap<Node *, unsigned> firstSweep;
+  /// The last sweep that has the value at hand.
+  llvm::DenseMap<std::pair<Node *, unsigned>, unsigned> lastSweep;
+};
+
+} // namespace braid::cpu
+#endif // BRAID_LIB_TARGET_CPU_ROWSCHEDULE_H

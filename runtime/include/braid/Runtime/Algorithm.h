@@ -1,0 +1,47 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Which algorithm a collective runs with. One plain function, so that compiler, planner and runtime
+// agree.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_RUNTIME_ALGORITHM_H
+#define BRAID_RUNTIME_ALGORITHM_H
+
+#include "braid/Runtime/Status.h"
+
+#include <cstdint>
+#include <string>
+
+namespace braid::runtime {
+
+enum class CollectiveKind : int8_t {
+  allReduce = 0,
+  reduceScatter,
+  allGather
+}; // values equal program.fbs
+enum class ReduceKind : int8_t { sum = 0, max, min };
+
+const char *name(CollectiveKind kind); // "all_reduce", ...
+const char *name(ReduceKind kind);     // "sum", ...
+
+/// direct: every rank reads its peers' memory in place. all_gather and reduce_scatter take one
+/// step; all_reduce takes two, each rank first reducing 1/n of the elements, then reading the other
+/// parts. Sums are in rank order, so every rank gets the same bits on every run.
+enum class Algorithm : int8_t { direct = 0 };
+
+const char *name(Algorithm algorithm);
+
+/// Resolves what a collective asks for ("" or "auto": choose). `bytes` is the size of the input on
+/// one rank. A name that is unknown, or that the transport cannot run, is an error.
+Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ranks,
+                                  const std::string &transport, const std::string &asked = "auto");
+
+/// Bytes that one rank sends (and as many it receives) in a collective over `ranks` ranks whose
+/// input is `bytes` long.
+int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64_t ranks);
+
+} // namespace braid::runtime
+#endif // BRAID_RUNTIME_ALGORITHM_H

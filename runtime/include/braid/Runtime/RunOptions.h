@@ -1,0 +1,65 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The command line of `braid-run`, which `braid run` shares: the same options, messages and exit
+// status. What the compiler adds comes in as hooks, so that braid-run links nothing of it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_RUNTIME_RUNOPTIONS_H
+#define BRAID_RUNTIME_RUNOPTIONS_H
+
+#include "braid/Runtime/Session.h"
+
+namespace braid::runtime {
+
+/// What the command line asked for.
+struct RunOptions {
+  std::string model; ///< a bundle, or whatever RunHooks::open takes
+  std::string target = "cpu";
+  SessionOptions session;
+  std::string weights; ///< empty: none given
+  std::optional<uint64_t> randomWeights;
+  std::vector<std::pair<std::string, std::string>> inputs; ///< name, path of a .npy file
+  std::string output;                                      ///< directory; empty: nothing is written
+  std::vector<std::string> checks;                         ///< paths of .npy files, or "reference"
+  std::optional<double> tolerance;
+  int64_t repeat = 1, warmup = 0;
+  std::string trace, report; ///< paths; empty: none
+};
+
+/// What an executor other than a session needs to compute the entry's results.
+struct ReferenceRequest {
+  const RunOptions &options;
+  const Bundle &bundle;
+  const Entry &entry;
+  WeightSource *weights; ///< null when the entry has no parameters and none were given
+  const std::map<std::string, HostTensor> &inputs; ///< all of the entry's operands, unpartitioned
+};
+
+/// An option that only one tool has.
+struct ExtraOption {
+  std::string flag; ///< "--mesh"
+  std::string help;
+  std::string *value;
+};
+
+struct RunHooks {
+  std::string program = "braid-run";
+  std::string modelHelp = "bundle to run, as `braid compile -o` writes it (.braid)";
+  std::string examples; ///< put after the help
+  std::vector<ExtraOption> extraOptions;
+  /// Opens the model; null: Bundle::read.
+  std::function<Result<std::shared_ptr<const Bundle>>(const RunOptions &)> open;
+  /// Computes the unpartitioned results by name, for `--target reference` and `--check reference`;
+  /// null: neither exists.
+  std::function<Result<std::map<std::string, HostTensor>>(const ReferenceRequest &)> reference;
+};
+
+/// Parses the arguments (argv[0] is skipped), runs, prints. Returns the exit status: 0 done and
+/// checks passed; 1 the input or the request is wrong; 2 a check failed; 3 a rank failed.
+int runMain(int argc, const char *const *argv, const RunHooks &hooks);
+
+} // namespace braid::runtime
+#endif // BRAID_RUNTIME_RUNOPTIONS_H

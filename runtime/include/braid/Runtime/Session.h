@@ -1,0 +1,109 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Runs a bundle: all ranks of a mesh in one process. Many sessions may live side by side; a session
+// is used by one thread at a time. Nothing here throws, exits or keeps global state.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_RUNTIME_SESSION_H
+#define BRAID_RUNTIME_SESSION_H
+
+#include "braid/Runtime/Bundle.h"
+#include "braid/Runtime/Weights.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace braid::runtime {
+
+/// A generated kernel: descriptors[i] points at the memref descriptor of operand i (program.fbs,
+/// Kernel).
+using KernelFunction = void (*)(void *const *descriptors);
+
+/// Stops a rank on purpose, to try out how a stalled rank is handled.
+struct StallInjection {
+  int64_t rank = 0;
+  std::string command; ///< stops before the first command of this name; empty: before the rank's
+                       ///< first command
+};
+
+struct SessionOptions {
+  std::string transport = "threads";
+  int64_t ranks = 0; ///< 0: as many as the bundle's mesh has; any other number must equal that
+  int64_t threadsPerRank = 1; ///< threads of a rank's compute queue
+  /// A run ends when a rank waits and no rank has finished a command, or a part of one, for so
+  /// long. 0: never.
+  double timeLimitSeconds = 60;
+  bool trace = false;
+  std::string entry; ///< empty: the bundle's only entry, or "main"
+  std::optional<StallInjection> stall;
+  /// Kernels by symbol, used in place of the bundle's libraries when not null. Copied.
+  const std::map<std::string, KernelFunction> *kernels = nullptr;
+};
+
+class Session {
+public:
+  /// Loads the program for all ranks. The bundle stays alive as long as the session.
+  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Bundle> bundle,
+                                                 const SessionOptions &options);
+  ~Session();
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+
+  const Manifest &manifest() const;
+  const Entry &entry() const;
+
+  /// Reads every rank's part of every parameter. `progress` is told (parameters done, parameters in
+  /// all, all ranks).
+  Status loadWeights(WeightSource &source,
+                     const std::function<void(size_t, size_t)> &progress = {});
+
+  /// Takes the unpartitioned value of an operand, copies each rank's part.
+  Status setInput(const std::string &name, DType dtype, const std::vector<int64_t> &shape,
+                  const void *data);
+  Status setInput(const std::string &name, const HostTensor &value);
+
+  /// From now on the operand or result of this rank lives in the caller's memory: `bytes` for the
+  /// rank's part (row-major), 64-byte aligned, kept by the caller until the session ends or another
+  /// buffer is bound.
+  Status bindInput(int64_t rank, const std::string &name, void *data, size_t bytes);
+  Status bindOutput(int64_t rank, const std::string &name, void *data, size_t bytes);
+
+  /// One run on all ranks. Fails when weights or inputs are missing (all are listed), or with
+  /// Code::rankFailed and one message when a rank fails or stalls; outputs are then undefined.
+  /// After a stall from which a rank did not come back, the session cannot run again.
+  Status run();
+
+  /// The unpartitioned value of a result of the last run, gathered from the ranks.
+  Result<HostTensor> output(const std::string &name) const;
+  /// The same into the caller's memory, `bytes` long.
+  Status readOutput(const std::string &name, void *data, size_t bytes) const;
+
+  /// Forgets the runs so far, so that the report leaves warm-up runs out.
+  void resetStatistics();
+  /// JSON: ranks, threads, machine, times, bytes sent, exposed and hidden communication, memory
+  /// (runtime/README.md).
+  std::string report() const;
+  /// Chrome trace event JSON of the last run; needs SessionOptions::trace.
+  Status writeTrace(const std::string &path) const;
+
+  struct State;
+
+private:
+  explicit Session(std::shared_ptr<State> state);
+  std::shared_ptr<State> state;
+};
+
+/// The entry of this name; of an empty name the only one, or "main".
+Result<const Entry *> selectEntry(const Manifest &manifest, const std::string &name);
+
+/// "<dp = 2, tp = 2>"
+std::string meshString(const Mesh &mesh);
+
+} // namespace braid::runtime
+#endif // BRAID_RUNTIME_SESSION_H

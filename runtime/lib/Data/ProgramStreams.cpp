@@ -1,0 +1,303 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What commands mean together: the call tree, and the events that order the two queues.
+//
+//===----------------------------------------------------------------------===//
+#include "ProgramVerifier.h"
+
+#include "Support.h"
+#include "braid/Runtime/Program.h"
+
+#include <algorithm>
+
+namespace braid::runtime {
+
+const Commands &commands(const program::Procedure &procedure, Queue queue) {
+  return queue == Queue::compute ? *procedure.compute() : *procedure.communication();
+}
+
+std::string describe(const program::Procedure &procedure, Queue queue, size_t index) {
+  std::string text = "procedure " + inQuotes(procedure.name()->str()) +
+                     (queue == Queue::compute ? ", compute" : ", communication") + " command " +
+                     std::to_string(index);
+  const Commands &all = commands(procedure, queue);
+  if (index < all.size() && all.Get(static_cast<unsigned>(index))->name())
+    text += " (" + inQuotes(all.Get(static_cast<unsigned>(index))->name()->str()) + ")";
+  return text;
+}
+
+namespace {
+
+struct CallSite {
+  size_t index; ///< in its queue
+  const program::Call *call;
+};
+
+std::vector<CallSite> callsOf(const program::Procedure &procedure, Queue queue) {
+  std::vector<CallSite> calls;
+  const Commands &all = commands(procedure, queue);
+  for (unsigned i = 0; i < all.size(); ++i)
+    if (const program::Call *call = all.Get(i)->op_as_Call())
+      calls.push_back({i, call});
+  return calls;
+}
+
+bool sameView(const program::View &a, const program::View &b) {
+  auto equal = [](const flatbuffers::Vector<int64_t> &x, const flatbuffers::Vector<int64_t> &y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end());
+  };
+  return a.space() == b.space() && a.index() == b.index() && a.offset_bytes() == b.offset_bytes() &&
+         a.dtype() == b.dtype() && equal(*a.shape(), *b.shape()) &&
+         equal(*a.strides(), *b.strides());
+}
+
+bool sameCall(const program::Call &a, const program::Call &b) {
+  if (a.procedure() != b.procedure() || a.local_base_bytes() != b.local_base_bytes() ||
+      a.symmetric_base_bytes() != b.symmetric_base_bytes() || a.event_base() != b.event_base() ||
+      a.arguments()->size() != b.arguments()->size())
+    return false;
+  for (unsigned i = 0; i < a.arguments()->size(); ++i)
+    if (!sameView(*a.arguments()->Get(i), *b.arguments()->Get(i)))
+      return false;
+  return true;
+}
+
+/// Calls of one procedure: alike in both queues, callees that exist, events of siblings apart.
+Status verifyCallsOf(const program::Program &program, const program::Procedure &procedure) {
+  uint32_t numProcedures = program.procedures()->size();
+  std::vector<CallSite> compute = callsOf(procedure, Queue::compute);
+  std::vector<CallSite> communication = callsOf(procedure, Queue::communication);
+  size_t common = std::min(compute.size(), communication.size());
+  for (size_t i = 0; i < common; ++i) {
+    if (!sameCall(*compute[i].call, *communication[i].call))
+      return Status::error(describe(procedure, Queue::compute, compute[i].index) +
+                           ": expects the same call as " +
+                           describe(procedure, Queue::communication, communication[i].index));
+    if (compute[i].call->procedure() >= numProcedures)
+      return Status::error(describe(procedure, Queue::compute, compute[i].index) +
+                           ": expects a procedure below " + std::to_string(numProcedures) +
+                           ", got " + std::to_string(compute[i].call->procedure()));
+  }
+  for (auto [queue, calls] :
+       {std::pair(Queue::compute, &compute), std::pair(Queue::communication, &communication)})
+    if (calls->size() > common)
+      return Status::error(describe(procedure, queue, (*calls)[common].index) +
+                           ": expects the same call in the other queue");
+
+  auto numEvents = [&](const CallSite &site) {
+    return program.procedures()->Get(site.call->procedure())->num_events();
+  };
+  std::vector<CallSite> byEvents;
+  for (const CallSite &site : compute)
+    if (numEvents(site) != 0)
+      byEvents.push_back(site);
+  std::sort(byEvents.begin(), byEvents.end(), [](const CallSite &a, const CallSite &b) {
+    return std::pair(a.call->event_base(), a.index) < std::pair(b.call->event_base(), b.index);
+  });
+  for (size_t i = 1; i < byEvents.size(); ++i)
+    if (uint64_t(byEvents[i - 1].call->event_base()) + numEvents(byEvents[i - 1]) >
+        byEvents[i].call->event_base())
+      return Status::error(describe(procedure, Queue::compute, byEvents[i].index) +
+                           ": shares events with command " + std::to_string(byEvents[i - 1].index));
+  return {};
+}
+
+} // namespace
+
+Result<std::vector<uint32_t>> verifyCalls(const program::Program &program) {
+  const auto &procedures = *program.procedures();
+  uint32_t count = procedures.size();
+  std::vector<std::vector<uint32_t>> callers(count);
+  std::vector<uint32_t> openCallees(count, 0), depth(count, 1);
+  for (uint32_t p = 0; p < count; ++p) {
+    const program::Procedure &procedure = *procedures.Get(p);
+    if (Status status = verifyCallsOf(program, procedure); !status.ok())
+      return status;
+    for (const CallSite &site : callsOf(procedure, Queue::compute)) {
+      callers[site.call->procedure()].push_back(p);
+      ++openCallees[p];
+    }
+  }
+  // Leaves first, without recursion: the depth of a hostile call tree is not bounded yet.
+  std::vector<uint32_t> order;
+  for (uint32_t p = 0; p < count; ++p)
+    if (openCallees[p] == 0)
+      order.push_back(p);
+  for (size_t next = 0; next < order.size(); ++next) {
+    uint32_t callee = order[next];
+    for (uint32_t caller : callers[callee]) {
+      depth[caller] = std::max(depth[caller], depth[callee] + 1);
+      if (--openCallees[caller] == 0)
+        order.push_back(caller);
+    }
+  }
+  for (uint32_t p = 0; p < count; ++p) {
+    std::string name = inQuotes(procedures.Get(p)->name()->str());
+    if (openCallees[p] != 0)
+      return Status::error("procedure " + name + " calls itself, or one that does");
+    if (depth[p] > kMaxCallDepth)
+      return Status::error("procedure " + name + ": expects calls at most " +
+                           std::to_string(kMaxCallDepth) + " deep");
+  }
+  return order;
+}
+
+std::vector<uint64_t> expandedCommands(const program::Program &program,
+                                       const std::vector<uint32_t> &calleesFirst) {
+  std::vector<uint64_t> counts(program.procedures()->size(), 0);
+  auto add = [](uint64_t &sum, uint64_t value) {
+    sum = checkedAdd(sum, value).value_or(UINT64_MAX);
+  };
+  for (uint32_t p : calleesFirst) {
+    const program::Procedure &procedure = *program.procedures()->Get(p);
+    for (Queue queue : kQueues)
+      add(counts[p], commands(procedure, queue).size());
+    for (const CallSite &site : callsOf(procedure, Queue::compute))
+      add(counts[p], counts[site.call->procedure()]);
+  }
+  return counts;
+}
+
+namespace {
+
+/// Walks one queue with its calls expanded. Leaves of the walk are all commands but calls.
+class Cursor {
+public:
+  Cursor(const program::Program &program, uint32_t root, Queue queue)
+      : program(program), queue(queue) {
+    enter(root, 0);
+    settle();
+  }
+  bool done() const { return frames.empty(); }
+  const program::Command &command() const {
+    const Frame &frame = frames.back();
+    return *commands(*frame.procedure, queue).Get(frame.index);
+  }
+  /// Number of an event that the current command names, in the expanded program.
+  uint64_t event(uint32_t local) const { return frames.back().eventBase + local; }
+  void advance() {
+    ++frames.back().index;
+    settle();
+  }
+  std::string describe() const {
+    const Frame &frame = frames.back();
+    return runtime::describe(*frame.procedure, queue, frame.index);
+  }
+
+private:
+  struct Frame {
+    const program::Procedure *procedure;
+    unsigned index;
+    uint64_t eventBase;
+  };
+  void enter(uint32_t procedure, uint64_t eventBase) {
+    frames.push_back({program.procedures()->Get(procedure), 0, eventBase});
+  }
+  /// Goes into calls and out of ended procedures until a leaf or the end is reached.
+  void settle() {
+    while (!frames.empty()) {
+      Frame &frame = frames.back();
+      const Commands &all = commands(*frame.procedure, queue);
+      if (frame.index == all.size()) {
+        frames.pop_back();
+        if (!frames.empty())
+          ++frames.back().index;
+        continue;
+      }
+      const program::Call *call = all.Get(frame.index)->op_as_Call();
+      if (!call)
+        return;
+      enter(call->procedure(), frame.eventBase + call->event_base());
+    }
+  }
+
+  const program::Program &program;
+  Queue queue;
+  std::vector<Frame> frames;
+};
+
+enum class Setter : uint8_t { none, record, collective };
+
+/// The event that a command sets, and what kind of command it is.
+std::pair<Setter, uint32_t> setBy(const program::Command &command) {
+  if (const program::Record *record = command.op_as_Record())
+    return {Setter::record, record->event()};
+  if (const program::CollectiveStart *start = command.op_as_CollectiveStart())
+    return {Setter::collective, start->done()};
+  return {Setter::none, 0};
+}
+
+/// The event that a command waits for, and what has to set it.
+std::pair<Setter, uint32_t> waitedBy(const program::Command &command) {
+  if (const program::Await *await = command.op_as_Await())
+    return {Setter::record, await->event()};
+  if (const program::CollectiveWait *wait = command.op_as_CollectiveWait())
+    return {Setter::collective, wait->event()};
+  return {Setter::none, 0};
+}
+
+} // namespace
+
+Status verifyEvents(const program::Program &program, uint32_t root, uint64_t numCommands) {
+  const program::Procedure &procedure = *program.procedures()->Get(root);
+  uint64_t numEvents = procedure.num_events();
+  std::string which = "procedure " + inQuotes(procedure.name()->str());
+  // Before anything of that size is allocated.
+  if (numEvents > numCommands)
+    return Status::error(which + ": has " + std::to_string(numEvents) + " events, but only " +
+                         std::to_string(numCommands) + " commands that could set them");
+
+  std::vector<Setter> setters(numEvents, Setter::none);
+  for (Queue queue : kQueues)
+    for (Cursor at(program, root, queue); !at.done(); at.advance()) {
+      auto [kind, local] = setBy(at.command());
+      if (kind == Setter::none)
+        continue;
+      Setter &setter = setters[at.event(local)];
+      if (setter != Setter::none)
+        return Status::error(at.describe() + ": sets event " + std::to_string(local) +
+                             " for the second time");
+      setter = kind;
+    }
+  for (uint64_t event = 0; event < numEvents; ++event)
+    if (setters[event] == Setter::none)
+      return Status::error(which + ": nothing sets event " + std::to_string(event));
+
+  // No time passes in this run and a command is done as soon as it is reached, so what remains is
+  // stuck in any other run too. All ranks run the same commands in the same order: a collective
+  // waits for nobody who does not come.
+  std::vector<bool> isSet(numEvents, false);
+  Cursor cursors[] = {{program, root, Queue::compute}, {program, root, Queue::communication}};
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (Cursor &at : cursors)
+      for (; !at.done(); at.advance()) {
+        auto [kind, local] = waitedBy(at.command());
+        if (kind != Setter::none) {
+          uint64_t event = at.event(local);
+          if (setters[event] != kind)
+            return Status::error(at.describe() + ": waits for event " + std::to_string(local) +
+                                 (kind == Setter::collective
+                                      ? " of a collective, which a record sets"
+                                      : " of a record, which a collective sets"));
+          if (!isSet[event])
+            break;
+        }
+        auto [setter, event] = setBy(at.command());
+        if (setter != Setter::none)
+          isSet[at.event(event)] = true;
+        progress = true;
+      }
+  }
+  std::string stuck;
+  for (const Cursor &at : cursors)
+    if (!at.done())
+      stuck += (stuck.empty() ? "deadlock: " : "; ") + at.describe() + " waits for event " +
+               std::to_string(waitedBy(at.command()).second) + ", which is not set by then";
+  return stuck.empty() ? Status() : Status::error(stuck);
+}
+
+} // namespace braid::runtime

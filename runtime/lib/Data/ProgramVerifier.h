@@ -1,0 +1,95 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The parts of verifyProgram (braid/Runtime/Program.h). Everything here runs after the FlatBuffers
+// verifier: tables and strings can be followed, but no number and no enumerator in them can be
+// trusted.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_RUNTIME_LIB_DATA_PROGRAMVERIFIER_H
+#define BRAID_RUNTIME_LIB_DATA_PROGRAMVERIFIER_H
+
+#include "braid/Runtime/Manifest.h"
+#include "braid/Runtime/program_generated.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace braid::runtime {
+
+enum class Queue { compute = 0, communication };
+constexpr Queue kQueues[] = {Queue::compute, Queue::communication};
+
+using Commands = flatbuffers::Vector<flatbuffers::Offset<program::Command>>;
+const Commands &commands(const program::Procedure &procedure, Queue queue);
+
+/// "procedure 'main', compute command 3 ('encoder.linear')"
+std::string describe(const program::Procedure &procedure, Queue queue, size_t index);
+
+/// A view whose numbers are in order: rank as allowed, shape and strides of equal length, sizes
+/// positive, strides not negative, aligned to its type, its end within 64 bits and, unless it is an
+/// argument's, within the frame.
+struct CheckedView {
+  program::Space space;
+  uint32_t argument;
+  DType dtype;
+  std::vector<int64_t> shape, strides;
+  uint64_t begin, end; ///< bytes, from the frame's or the argument's begin
+
+  size_t rank() const { return shape.size(); }
+  bool isFloat() const;
+  /// Whether no two indices mean the same element. May say no for exotic strides that do not
+  /// overlap.
+  bool isInjective() const;
+  /// Whether dimensions [0, count) can be walked as one.
+  bool isFlattenable(size_t count) const;
+};
+Result<CheckedView> checkView(const program::View &view, const program::Procedure &procedure);
+
+/// What a procedure does with one of its arguments, its callees included.
+struct ArgumentUse {
+  DType dtype = DType::f32;
+  uint64_t bytes = 0;   ///< how far it reaches
+  bool written = false; ///< by an operation whose outputs are known
+  bool maybeWritten =
+      false;              ///< also by kernels, whose operands do not say which of them are outputs
+  bool symmetric = false; ///< a collective reads or writes it
+};
+/// By argument number. Not an array: the number of arguments is only a claim until a caller passes
+/// that many.
+using ArgumentUses = std::map<uint32_t, ArgumentUse>;
+
+/// Checks one command against everything but the other commands; `uses` collects what it does with
+/// arguments.
+class CommandVerifier {
+public:
+  CommandVerifier(const program::Program &program, const Mesh &mesh,
+                  const std::vector<ArgumentUses> &callees)
+      : program(program), mesh(mesh), callees(callees) {}
+  Status verify(const program::Command &command, const program::Procedure &procedure, Queue queue,
+                ArgumentUses &uses) const;
+
+private:
+  const program::Program &program;
+  const Mesh &mesh;
+  const std::vector<ArgumentUses> &callees; ///< by procedure; those of callees are complete
+};
+
+/// Callee indices in range, the same calls in both queues, no recursion and no call deeper than the
+/// limit. Gives the procedures in an order in which callees precede their callers.
+Result<std::vector<uint32_t>> verifyCalls(const program::Program &program);
+
+/// Number of commands that a procedure comes to in both queues with all calls expanded; saturates.
+std::vector<uint64_t> expandedCommands(const program::Program &program,
+                                       const std::vector<uint32_t> &calleesFirst);
+
+/// Expands the calls below `root`: each event set exactly once, each wait for an event of the right
+/// kind, and both queues come to their end.
+Status verifyEvents(const program::Program &program, uint32_t root, uint64_t numCommands);
+
+} // namespace braid::runtime
+#endif // BRAID_RUNTIME_LIB_DATA_PROGRAMVERIFIER_H

@@ -1,0 +1,105 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "ProgramVerifier.h"
+
+#include "Support.h"
+#include "braid/Runtime/HostTensor.h"
+#include "braid/Runtime/Program.h"
+
+#include <algorithm>
+
+namespace braid::runtime {
+
+bool CheckedView::isFloat() const {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f64;
+}
+
+bool CheckedView::isInjective() const {
+  std::vector<std::pair<int64_t, int64_t>> dims; // stride, size
+  for (size_t d = 0; d < rank(); ++d)
+    if (shape[d] > 1)
+      dims.emplace_back(strides[d], shape[d]);
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 1; // elements that the dimensions of smaller stride span
+  for (auto [stride, size] : dims) {
+    if (stride < reach)
+      return false;
+    reach += stride * (size - 1); // within the checked end of the view
+  }
+  return true;
+}
+
+bool CheckedView::isFlattenable(size_t count) const {
+  int64_t stride = -1, size = 1; // of the part already walked, from the right
+  for (size_t d = count; d-- > 0;) {
+    if (shape[d] == 1)
+      continue;
+    if (stride >= 0 && checkedMul(stride, size) != strides[d])
+      return false;
+    if (stride < 0)
+      stride = strides[d];
+    size *= shape[d];
+  }
+  return true;
+}
+
+Result<CheckedView> checkView(const program::View &view, const program::Procedure &procedure) {
+  if (view.space() > program::Space::symmetric || view.space() < program::Space::argument)
+    return Status::error("unknown memory space " + std::to_string(int(view.space())));
+  if (view.dtype() < program::DType::f32 || view.dtype() > program::DType::i8)
+    return Status::error("unknown type " + std::to_string(int(view.dtype())));
+  CheckedView result{view.space(),
+                     view.index(),
+                     static_cast<DType>(view.dtype()),
+                     {view.shape()->begin(), view.shape()->end()},
+                     {view.strides()->begin(), view.strides()->end()},
+                     view.offset_bytes(),
+                     0};
+  if (result.rank() > kMaxViewRank)
+    return Status::error("expects at most " + std::to_string(kMaxViewRank) +
+                         " dimensions, got shape of " + std::to_string(result.rank()));
+  if (result.strides.size() != result.rank())
+    return Status::error("expects as many strides as sizes, got shape " +
+                         shapeString(result.shape) + " and strides " + shapeString(result.strides));
+  uint64_t bytes = static_cast<uint64_t>(byteSize(result.dtype));
+  std::optional<int64_t> last = 0;
+  for (size_t d = 0; d < result.rank(); ++d) {
+    if (result.shape[d] < 1 || result.strides[d] < 0)
+      return Status::error("expects positive sizes and no negative strides, got shape " +
+                           shapeString(result.shape) + " and strides " +
+                           shapeString(result.strides));
+    std::optional<int64_t> span = checkedMul(result.shape[d] - 1, result.strides[d]);
+    last = last && span ? checkedAdd(*last, *span) : std::nullopt;
+  }
+  std::optional<uint64_t> end;
+  if (last && checkedNumElements(result.shape))
+    end = checkedMul(static_cast<uint64_t>(*last) + 1, bytes);
+  if (end)
+    end = checkedAdd(*end, result.begin);
+  if (!end)
+    return Status::error("view of shape " + shapeString(result.shape) + " and strides " +
+                         shapeString(result.strides) + " is too large");
+  result.end = *end;
+  if (result.begin % bytes != 0)
+    return Status::error("expects an offset at a multiple of " + std::to_string(bytes) +
+                         " bytes for " + name(result.dtype) + ", got " +
+                         std::to_string(result.begin));
+  if (result.space == program::Space::argument) {
+    if (result.argument >= procedure.num_arguments())
+      return Status::error("expects an argument below " +
+                           std::to_string(procedure.num_arguments()) + ", got " +
+                           std::to_string(result.argument));
+    return result;
+  }
+  bool local = result.space == program::Space::local;
+  uint64_t frame = local ? procedure.local_bytes() : procedure.symmetric_bytes();
+  if (result.end > frame)
+    return Status::error("view ends at byte " + std::to_string(result.end) + " of a " +
+                         (local ? "local" : "symmetric") + " frame of " + std::to_string(frame) +
+                         " bytes");
+  return result;
+}
+
+} // namespace braid::runtime

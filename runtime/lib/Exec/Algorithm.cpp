@@ -1,0 +1,64 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Algorithm.h"
+
+namespace braid::runtime {
+
+const char *name(CollectiveKind kind) {
+  switch (kind) {
+  case CollectiveKind::allReduce:
+    return "all_reduce";
+  case CollectiveKind::reduceScatter:
+    return "reduce_scatter";
+  case CollectiveKind::allGather:
+    return "all_gather";
+  }
+  return "unknown";
+}
+
+const char *name(ReduceKind kind) {
+  switch (kind) {
+  case ReduceKind::sum:
+    return "sum";
+  case ReduceKind::max:
+    return "max";
+  case ReduceKind::min:
+    return "min";
+  }
+  return "unknown";
+}
+
+const char *name(Algorithm algorithm) {
+  switch (algorithm) {
+  case Algorithm::direct:
+    return "direct";
+  }
+  return "unknown";
+}
+
+Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ranks,
+                                  const std::string &transport, const std::string &asked) {
+  if (!asked.empty() && asked != "auto" && asked != "direct")
+    return Status::error(std::string(name(kind)) + " expects algorithm 'auto' or 'direct', got '" +
+                         asked + "'");
+  if (transport != "threads")
+    return Status::error("no algorithm for " + std::string(name(kind)) + " on transport '" +
+                         transport + "'");
+  return Algorithm::direct;
+}
+
+int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64_t ranks) {
+  switch (kind) {
+  case CollectiveKind::allReduce:
+    return 2 * bytes * (ranks - 1) / ranks;
+  case CollectiveKind::reduceScatter:
+    return bytes * (ranks - 1) / ranks;
+  case CollectiveKind::allGather:
+    return bytes * (ranks - 1);
+  }
+  return 0;
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,183 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Executor.h"
+
+#include <algorithm>
+#include <exception>
+#include <system_error>
+
+namespace braid::runtime {
+
+/// Threads that outnumber the cores must give them up at once; others may look around for some
+/// microseconds first.
+static int spinsFor(int64_t threads) {
+  return threads <= static_cast<int64_t>(std::thread::hardware_concurrency()) ? 2000 : 20;
+}
+
+Workers::Workers(int64_t numRanks, int64_t threads, double timeLimitSeconds, Transport *transport)
+    : control(numRanks, timeLimitSeconds, spinsFor(numRanks * (threads + 1))), transport(transport),
+      kernels(vectorKernels()) {
+  for (int64_t r = 0; r < numRanks; ++r)
+    ranks.push_back(std::make_unique<Rank>(threads));
+}
+
+void Workers::runQueue(Rank &rank, QueueKind kind, QueueState &self) {
+  const std::vector<Command> &commands = rank.program.queues[static_cast<size_t>(kind)];
+  std::vector<TraceSpan> &events = rank.trace[static_cast<size_t>(kind)];
+  ExecutionContext context{control, self, rank.team, kernels, rank.scratch};
+  const uint32_t now = generation.value();
+  const bool stallHere = stall && stall->rank == self.rank;
+  const bool timed = trace;
+
+  for (const Command &command : commands) {
+    if (control.failed())
+      break;
+    self.at.store(&command, std::memory_order_release);
+    if (stallHere && (stall->command.empty() || stall->command == command.name)) {
+      control.stall(self);
+      break;
+    }
+    int64_t begin = timed ? nowNs() : 0;
+    if (auto *op = std::get_if<LaunchCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<ProductCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<AttentionCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<GatherCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<CopyCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<CollectiveCommand>(&command.op)) {
+      int64_t start = nowNs();
+      if (transport->run(op->collective, rank.heap, control, self))
+        rank.events[op->event].set(now);
+      int64_t time = nowNs() - start;
+      rank.times.communicationNs += time;
+      rank.times.roleCommunicationNs[op->roleIndex] += time;
+    } else if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op)) {
+      if (!rank.events[op->event].reached(now)) {
+        int64_t start = nowNs();
+        control.wait(rank.events[op->event], now, self, Waiting::event);
+        int64_t time = nowNs() - start;
+        rank.times.exposedNs += time;
+        rank.times.roleExposedNs[op->roleIndex] += time;
+      }
+    } else if (auto *op = std::get_if<RecordCommand>(&command.op)) {
+      rank.events[op->event].set(now);
+    } else if (auto *op = std::get_if<AwaitCommand>(&command.op)) {
+      control.wait(rank.events[op->event], now, self, Waiting::event);
+    }
+    self.progress.fetch_add(1, std::memory_order_relaxed);
+    if (timed)
+      events.push_back({&command, begin, nowNs()});
+  }
+  if (!control.failed())
+    self.at.store(nullptr, std::memory_order_release);
+}
+
+void Workers::serveQueue(int64_t r, QueueKind kind) {
+  useOneThread();
+  Rank &rank = *ranks[static_cast<size_t>(r)];
+  QueueState &self = control.queue(r, kind);
+  for (uint32_t next = 1;; ++next) {
+    while (!generation.waitOnce(next, 0, -1)) {
+    }
+    if (stopping.load(std::memory_order_acquire))
+      return;
+    try {
+      runQueue(rank, kind, self);
+    } catch (const std::exception &e) {
+      const Command *command = self.at.load(std::memory_order_relaxed);
+      control.fail(Status::error("rank " + std::to_string(r) + ": " +
+                                     (command ? describe(*command) + ": " : std::string()) +
+                                     e.what(),
+                                 Code::rankFailed));
+    }
+    finished.increment();
+  }
+}
+
+Status Workers::run() {
+  if (lost)
+    return Status::error(
+        "the session cannot run again: a rank did not come back from an earlier run",
+        Code::rankFailed);
+  control.begin();
+  for (auto &rank : ranks) {
+    size_t roles = rank->program.roles.size();
+    rank->times = RankTimes();
+    rank->times.roleExposedNs.assign(roles, 0);
+    rank->times.roleCommunicationNs.assign(roles, 0);
+    rank->team.trace = trace;
+    for (auto &spans : rank->team.spans)
+      spans.clear();
+    for (int q = 0; q < 2; ++q) {
+      rank->trace[q].clear();
+      if (trace)
+        rank->trace[q].reserve(rank->program.queues[q].size());
+    }
+  }
+  uint32_t target = finished.value() + static_cast<uint32_t>(2 * ranks.size());
+  runBeginNs = nowNs();
+  generation.increment();
+  bool complete = control.waitForQueues(finished, target);
+  runEndNs = nowNs();
+  // After a failure the others notice within a slice; a rank stuck in a kernel never does.
+  for (int i = 0; !complete && i < 100; ++i)
+    complete = finished.waitOnce(target, 0, 20000000);
+  lost = !complete;
+  Status failure = control.failure();
+  if (!failure.ok() && !lost)
+    transport->reset();
+  return failure;
+}
+
+Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
+                    std::vector<std::thread> &threads) {
+  auto start = [&](auto work) {
+    threads.emplace_back([&workers, keepAlive, work] {
+      work();
+      workers.threadsGone.fetch_add(1, std::memory_order_release);
+    });
+  };
+  try {
+    for (size_t i = 0; i < workers.ranks.size(); ++i) {
+      int64_t r = static_cast<int64_t>(i);
+      start([&workers, r] { workers.serveQueue(r, QueueKind::compute); });
+      start([&workers, r] { workers.serveQueue(r, QueueKind::communication); });
+      for (int64_t member = 1; member < workers.ranks[i]->team.members(); ++member)
+        start([&workers, i, member] {
+          useOneThread();
+          workers.ranks[i]->team.serve(member, workers.control.spins());
+        });
+    }
+  } catch (const std::system_error &e) {
+    return Status::error(std::string("cannot start the threads of the ranks: ") + e.what());
+  }
+  return {};
+}
+
+void stopThreads(Workers &workers, std::vector<std::thread> &threads) {
+  workers.stopping.store(true, std::memory_order_release);
+  workers.generation.increment();
+  for (auto &rank : workers.ranks)
+    rank->team.stop();
+  int64_t deadline = nowNs() + 1000000000;
+  while (workers.lost && nowNs() < deadline &&
+         workers.threadsGone.load(std::memory_order_acquire) < static_cast<int64_t>(threads.size()))
+    std::this_thread::yield();
+  bool allGone =
+      workers.threadsGone.load(std::memory_order_acquire) == static_cast<int64_t>(threads.size());
+  for (std::thread &thread : threads) {
+    if (!workers.lost || allGone)
+      thread.join();
+    else
+      thread.detach();
+  }
+  threads.clear();
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,67 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The worker threads of all ranks, and what they measure.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_EXEC_EXECUTOR_H
+#define BRAID_EXEC_EXECUTOR_H
+
+#include "Operations.h"
+
+#include <thread>
+
+namespace braid::runtime {
+
+/// What one rank measured in one run.
+struct RankTimes {
+  int64_t exposedNs = 0;       ///< compute queue inside of CollectiveWait
+  int64_t communicationNs = 0; ///< communication queue inside of collectives
+  std::vector<int64_t> roleExposedNs, roleCommunicationNs;
+};
+
+struct Rank {
+  explicit Rank(int64_t threads) : team(threads), scratch(static_cast<size_t>(threads)) {}
+  RankProgram program;
+  std::unique_ptr<Counter[]> events;
+  Team team;
+  std::vector<std::vector<std::byte>> scratch;
+  SymmetricHeap heap;
+  RankTimes times;
+  std::vector<TraceSpan> trace[2]; ///< by QueueKind
+};
+
+/// Shared by the session and its worker threads, so that a worker that never comes back does not
+/// lose its memory.
+struct Workers {
+  Workers(int64_t ranks, int64_t threads, double timeLimitSeconds, Transport *transport);
+
+  std::vector<std::unique_ptr<Rank>> ranks;
+  RunControl control;
+  Transport *transport;
+  const VectorKernels &kernels;
+  std::optional<StallInjection> stall;
+  bool trace = false;
+  Counter generation, finished;
+  std::atomic<bool> stopping{false};
+  std::atomic<int64_t> threadsGone{0};
+
+  /// One run; the session's thread waits here.
+  Status run();
+  int64_t runBeginNs = 0, runEndNs = 0;
+  bool lost = false; ///< a worker did not come back
+
+  void serveQueue(int64_t rank, QueueKind kind);
+  void runQueue(Rank &rank, QueueKind kind, QueueState &self);
+};
+
+/// Starts the threads; `keepAlive` is held by each of them.
+Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
+                    std::vector<std::thread> &threads);
+/// Ends the threads, or leaves behind those that do not end within a second.
+void stopThreads(Workers &workers, std::vector<std::thread> &threads);
+
+} // namespace braid::runtime
+#endif // BRAID_EXEC_EXECUTOR_H

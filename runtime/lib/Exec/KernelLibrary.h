@@ -1,0 +1,32 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Generated kernels: chosen among a bundle's libraries by what this host can do, and loaded from
+// memory.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_EXEC_KERNELLIBRARY_H
+#define BRAID_EXEC_KERNELLIBRARY_H
+
+#include "braid/Runtime/Session.h"
+
+namespace braid::runtime {
+
+class KernelLibraryHandle {
+public:
+  ~KernelLibraryHandle();
+  /// Loads the library whose features this host has, of several the one that uses most of them.
+  static Result<std::unique_ptr<KernelLibraryHandle>> load(const Bundle &bundle);
+  Result<KernelFunction> find(const std::string &symbol) const;
+  const std::string &isa() const { return chosenIsa; }
+
+private:
+  void *handle = nullptr;
+  int file = -1;
+  std::string chosenIsa, member;
+};
+
+} // namespace braid::runtime
+#endif // BRAID_EXEC_KERNELLIBRARY_H

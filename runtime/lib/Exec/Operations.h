@@ -1,0 +1,71 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Each operation of program.fbs twice: from tensors to a command with addresses, and the execution
+// of that command.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_EXEC_OPERATIONS_H
+#define BRAID_EXEC_OPERATIONS_H
+
+#include "Commands.h"
+
+namespace braid::runtime {
+
+/// A view with its address.
+struct Tensor {
+  std::byte *data = nullptr;
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape, strides;
+
+  int64_t rank() const { return static_cast<int64_t>(shape.size()); }
+  int64_t numElements() const;
+  bool contiguous() const;
+  /// Whether all dimensions before the last can be walked with one stride, which is then returned;
+  /// the last dimension must be contiguous.
+  Result<int64_t> rowStride() const;
+  int64_t rows() const;
+  template <typename T> T *as() const { return reinterpret_cast<T *>(data); }
+};
+
+/// How many members of a team share `work` (elements, or multiply-adds) so that each has at least
+/// `grain`.
+int64_t shareOut(int64_t work, int64_t grain, int64_t members);
+
+Result<LaunchCommand> resolveLaunch(KernelFunction function, const std::vector<Tensor> &operands,
+                                    const std::vector<bool> &rowOperand, int64_t rows,
+                                    int64_t threads);
+Result<ProductCommand> resolveProduct(const Tensor &lhs, const Tensor &rhs, const Tensor *bias,
+                                      const Tensor &out, int64_t threads, ProductCache &products);
+struct AttentionOperands {
+  Tensor query, key, value, out;
+  const Tensor *mask = nullptr, *validLength = nullptr, *positionOffset = nullptr;
+  float scale = 1;
+  bool causal = false;
+};
+Result<AttentionCommand> resolveAttention(const AttentionOperands &operands, int64_t threads,
+                                          int64_t queryBlock);
+Result<GatherCommand> resolveGather(const Tensor &source, const Tensor &ids, const Tensor &out,
+                                    int64_t threads);
+Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest);
+void runCopy(const CopyCommand &command);
+
+// Execution on the queue's thread and its team; they report failures through `control`.
+struct ExecutionContext {
+  RunControl &control;
+  QueueState &self;
+  Team &team;
+  const VectorKernels &kernels;
+  /// Scratch memory of each member, 64-byte aligned.
+  std::vector<std::vector<std::byte>> &scratch;
+};
+void execute(const LaunchCommand &command, const Command &source, ExecutionContext &context);
+void execute(const ProductCommand &command, const Command &source, ExecutionContext &context);
+void execute(const AttentionCommand &command, const Command &source, ExecutionContext &context);
+void execute(const GatherCommand &command, const Command &source, ExecutionContext &context);
+void execute(const CopyCommand &command, const Command &source, ExecutionContext &context);
+
+} // namespace braid::runtime
+#endif // BRAID_EXEC_OPERATIONS_H

@@ -1,0 +1,438 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Walks the call tree of an entry once per queue and writes down what each queue does, with
+// absolute addresses.
+//
+//===----------------------------------------------------------------------===//
+#include "Operations.h"
+
+#include <algorithm>
+#include <map>
+
+namespace braid::runtime {
+
+std::string describe(const Command &command) {
+  std::string text = command.operation;
+  if (!command.name.empty())
+    text += " '" + command.name + "'";
+  if (command.path)
+    text += " in " + *command.path;
+  return text;
+}
+
+namespace {
+
+namespace fb = braid::program;
+
+/// A guard against call trees that a small file can make arbitrarily large.
+constexpr size_t kMaxCommands = size_t(1) << 24;
+
+/// One call of a procedure.
+struct Frame {
+  const fb::ProcedureT *procedure;
+  std::vector<std::byte *> arguments;
+  uint64_t localBase = 0, symmetricBase = 0;
+  uint32_t eventBase = 0;
+  const std::string *path = nullptr;
+};
+
+std::vector<AxisRef> axisRefs(const std::vector<std::unique_ptr<fb::AxisRefT>> &axes) {
+  std::vector<AxisRef> refs;
+  for (const auto &axis : axes)
+    refs.push_back({axis->name, axis->pre, axis->size});
+  return refs;
+}
+
+class Resolver {
+public:
+  explicit Resolver(const ResolveInput &input) : in(input) {}
+
+  Result<RankProgram> run() {
+    const fb::ProgramT &program = *in.program;
+    auto entry = std::find_if(program.entries.begin(), program.entries.end(),
+                              [&](const auto &e) { return e->name == in.entry; });
+    if (entry == program.entries.end())
+      return Status::error("the program has no entry '" + in.entry + "'");
+    for (int q = 0; q < 2; ++q) {
+      queue = q;
+      Frame root;
+      root.procedure = program.procedures[(*entry)->procedure].get();
+      root.arguments = in.arguments;
+      // Both walks meet the same calls in the same order, so the second finds the paths of the
+      // first.
+      nextPath = 0;
+      root.path = path("@" + root.procedure->name);
+      if (Status status = walk(root); !status.ok())
+        return status;
+    }
+    if (Status status = linkWaits(); !status.ok())
+      return status;
+    return std::move(out);
+  }
+
+private:
+  const std::string *path(std::string text) {
+    if (nextPath == out.paths.size())
+      out.paths.push_back(std::move(text));
+    return &out.paths[nextPath++];
+  }
+
+  Status walk(const Frame &frame) {
+    const auto &commands = queue == 0 ? frame.procedure->compute : frame.procedure->communication;
+    for (const auto &source : commands) {
+      if (const fb::CallT *call = source->op.AsCall()) {
+        if (Status status = enter(frame, *call, source->name); !status.ok())
+          return status;
+        continue;
+      }
+      if (out.queues[queue].size() >= kMaxCommands)
+        return Status::error("the program has more than " + std::to_string(kMaxCommands) +
+                             " commands on a queue");
+      Command command;
+      command.name = source->name;
+      command.path = frame.path;
+      Status status = translate(frame, source->op, command);
+      if (!status.ok())
+        return Status::error(describe(command) + " on the " + name(static_cast<QueueKind>(queue)) +
+                             " queue " + status.message());
+      out.queues[queue].push_back(std::move(command));
+    }
+    return {};
+  }
+
+  Status enter(const Frame &caller, const fb::CallT &call, const std::string &callName) {
+    Frame callee;
+    callee.procedure = in.program->procedures[call.procedure].get();
+    for (const auto &view : call.arguments)
+      callee.arguments.push_back(address(caller, *view));
+    callee.localBase = caller.localBase + call.local_base_bytes;
+    callee.symmetricBase = caller.symmetricBase + call.symmetric_base_bytes;
+    callee.eventBase = caller.eventBase + call.event_base;
+    callee.path = path(callName.empty() || callName == callee.procedure->name
+                           ? "@" + callee.procedure->name
+                           : "@" + callee.procedure->name + " (" + callName + ")");
+    return walk(callee);
+  }
+
+  std::byte *address(const Frame &frame, const fb::ViewT &view) const {
+    switch (view.space) {
+    case fb::Space::argument:
+      return frame.arguments[view.index] + view.offset_bytes;
+    case fb::Space::local:
+      return in.local + frame.localBase + view.offset_bytes;
+    case fb::Space::symmetric:
+      return in.symmetric.peer(in.symmetric.rank, frame.symmetricBase + view.offset_bytes);
+    }
+    return nullptr;
+  }
+
+  Tensor tensor(const Frame &frame, const fb::ViewT &view) const {
+    return {address(frame, view), static_cast<DType>(view.dtype), view.shape, view.strides};
+  }
+
+  template <typename T> Status finish(Result<T> result, Command &command) {
+    if (!result.ok())
+      return result.status();
+    command.op = std::move(*result);
+    return {};
+  }
+
+  Status translate(const Frame &frame, const fb::OperationUnion &op, Command &command) {
+    switch (op.type) {
+    case fb::Operation::Launch: {
+      const fb::LaunchT &launch = *op.AsLaunch();
+      command.operation = "kernel";
+      if (command.name.empty())
+        command.name = in.program->kernels[launch.kernel]->symbol;
+      std::vector<Tensor> operands;
+      for (const auto &view : launch.operands)
+        operands.push_back(tensor(frame, *view));
+      return finish(resolveLaunch((*in.kernels)[launch.kernel], operands, launch.row_operand,
+                                  launch.rows, in.threads),
+                    command);
+    }
+    case fb::Operation::Product: {
+      const fb::ProductT &product = *op.AsProduct();
+      command.operation = "linear";
+      Tensor bias;
+      if (product.bias)
+        bias = tensor(frame, *product.bias);
+      return finish(resolveProduct(tensor(frame, *product.lhs), tensor(frame, *product.rhs),
+                                   product.bias ? &bias : nullptr, tensor(frame, *product.out),
+                                   in.threads, *in.products),
+                    command);
+    }
+    case fb::Operation::Attention: {
+      const fb::AttentionT &attention = *op.AsAttention();
+      command.operation = "attention";
+      AttentionOperands operands{tensor(frame, *attention.query), tensor(frame, *attention.key),
+                                 tensor(frame, *attention.value), tensor(frame, *attention.out)};
+      Tensor optional[3];
+      auto give = [&](const std::unique_ptr<fb::ViewT> &view, Tensor &storage) -> const Tensor * {
+        if (!view)
+          return nullptr;
+        storage = tensor(frame, *view);
+        return &storage;
+      };
+      operands.mask = give(attention.mask, optional[0]);
+      operands.validLength = give(attention.valid_length, optional[1]);
+      operands.positionOffset = give(attention.position_offset, optional[2]);
+      operands.scale = attention.scale;
+      operands.causal = attention.causal;
+      return finish(resolveAttention(operands, in.threads, in.queryBlock), command);
+    }
+    case fb::Operation::Gather: {
+      const fb::GatherT &gather = *op.AsGather();
+      command.operation = "embedding";
+      return finish(resolveGather(tensor(frame, *gather.source), tensor(frame, *gather.ids),
+                                  tensor(frame, *gather.out), in.threads),
+                    command);
+    }
+    case fb::Operation::Copy: {
+      const fb::CopyT &copy = *op.AsCopy();
+      command.operation = "copy";
+      return finish(resolveCopy(tensor(frame, *copy.source), tensor(frame, *copy.dest)), command);
+    }
+    case fb::Operation::LocalSlice:
+      command.operation = "local_slice";
+      return localSlice(frame, *op.AsLocalSlice(), command);
+    case fb::Operation::CollectiveStart:
+      return collective(frame, *op.AsCollectiveStart(), command);
+    case fb::Operation::CollectiveWait:
+      command.operation = "wait";
+      command.op = CollectiveWaitCommand{frame.eventBase + op.AsCollectiveWait()->event, 0};
+      waits.push_back({queue, out.queues[queue].size(), frame.path});
+      return {};
+    case fb::Operation::Record:
+      command.operation = "record";
+      command.op = RecordCommand{newEvent(frame, frame.eventBase + op.AsRecord()->event)};
+      return {};
+    case fb::Operation::Await:
+      command.operation = "await";
+      command.op = AwaitCommand{frame.eventBase + op.AsAwait()->event};
+      waits.push_back({queue, out.queues[queue].size(), frame.path});
+      return {};
+    case fb::Operation::Call:
+    case fb::Operation::NONE:
+      break;
+    }
+    return Status::error("is of a kind that this runtime does not know");
+  }
+
+  Status localSlice(const Frame &frame, const fb::LocalSliceT &slice, Command &command) {
+    Tensor source = tensor(frame, *slice.source), dest = tensor(frame, *slice.dest);
+    std::vector<AxisRef> axes = axisRefs(slice.axes);
+    Result<int64_t> shards = in.mesh->numShards(axes);
+    Result<int64_t> position = in.mesh->groupPosition(in.rank, axes);
+    if (!shards.ok())
+      return shards.status();
+    if (!position.ok())
+      return position.status();
+    size_t dim = slice.dim;
+    if (dim >= source.shape.size() || source.shape[dim] % *shards != 0)
+      return Status::error("expects dimension " + std::to_string(dim) + " of " +
+                           shapeString(source.shape) + " to divide by " + std::to_string(*shards));
+    source.shape[dim] /= *shards;
+    source.data += *position * source.shape[dim] * source.strides[dim] * byteSize(source.dtype);
+    return finish(resolveCopy(source, dest), command);
+  }
+
+  /// Offset of a contiguous tensor in the symmetric arena.
+  Result<uint64_t> symmetricOffset(const Tensor &tensor) const {
+    if (!tensor.contiguous())
+      return Status::error("expects contiguous memory, got " + shapeString(tensor.shape) +
+                           " with strides " + shapeString(tensor.strides));
+    const std::byte *base = in.symmetric.peer(in.symmetric.rank, 0);
+    uint64_t bytes = static_cast<uint64_t>(tensor.numElements() * byteSize(tensor.dtype));
+    if (tensor.data < base || tensor.data + bytes > base + in.symmetricBytes)
+      return Status::error("expects symmetric memory");
+    return static_cast<uint64_t>(tensor.data - base);
+  }
+
+  Status collective(const Frame &frame, const fb::CollectiveStartT &start, Command &command) {
+    CollectiveCommand result{};
+    Collective &c = result.collective;
+    c.kind = static_cast<CollectiveKind>(start.kind);
+    c.reduce = static_cast<ReduceKind>(start.reduce);
+    command.operation = name(c.kind);
+    c.name = command.name;
+    c.role = start.role;
+    c.dim = start.dim;
+    std::vector<AxisRef> axes = axisRefs(start.axes);
+    Result<std::vector<int64_t>> ranks = in.mesh->group(in.rank, axes);
+    Result<int64_t> position = in.mesh->groupPosition(in.rank, axes);
+    if (!ranks.ok())
+      return ranks.status();
+    if (!position.ok())
+      return position.status();
+    c.position = *position;
+    c.group = in.transport->group(*ranks);
+    if (start.inputs.size() != start.outputs.size())
+      return Status::error("expects as many outputs as inputs");
+    int64_t bytes = 0;
+    for (size_t v = 0; v < start.inputs.size(); ++v) {
+      Tensor input = tensor(frame, *start.inputs[v]), output = tensor(frame, *start.outputs[v]);
+      Status status = addValue(c, input, output, static_cast<int64_t>(ranks->size()));
+      if (!status.ok())
+        return status;
+      bytes += input.numElements() * byteSize(input.dtype);
+    }
+    if (Status status = checkOverlap(c, start, frame); !status.ok())
+      return status;
+    int64_t groupSize = static_cast<int64_t>(ranks->size());
+    Result<Algorithm> algorithm = chooseAlgorithm(c.kind, bytes, groupSize, in.transport->name());
+    if (!algorithm.ok())
+      return algorithm.status();
+    c.algorithm = *algorithm;
+    c.bytesSent = bytesSent(c.algorithm, c.kind, bytes, groupSize);
+    result.event = newEvent(frame, frame.eventBase + start.done);
+    result.roleIndex = role(c);
+    eventRole[result.event] = result.roleIndex;
+    eventName[result.event] = command.name;
+    command.op = std::move(result);
+    return {};
+  }
+
+  Status addValue(Collective &c, const Tensor &input, const Tensor &output,
+                  int64_t groupSize) const {
+    Result<uint64_t> inputOffset = symmetricOffset(input), outputOffset = symmetricOffset(output);
+    if (!inputOffset.ok())
+      return inputOffset.status();
+    if (!outputOffset.ok())
+      return outputOffset.status();
+    CollectiveValue value;
+    value.dtype = input.dtype;
+    value.inputOffset = *inputOffset;
+    value.outputOffset = *outputOffset;
+    std::vector<int64_t> expected = input.shape;
+    size_t dim = static_cast<size_t>(c.dim);
+    if (c.kind == CollectiveKind::allReduce) {
+      value.inner = input.numElements();
+    } else {
+      if (dim >= input.shape.size())
+        return Status::error("expects a dimension of " + shapeString(input.shape) + ", got " +
+                             std::to_string(dim));
+      bool scatter = c.kind == CollectiveKind::reduceScatter;
+      if (scatter && input.shape[dim] % groupSize != 0)
+        return Status::error("expects dimension " + std::to_string(dim) + " of " +
+                             shapeString(input.shape) + " to divide by " +
+                             std::to_string(groupSize));
+      expected[dim] = scatter ? expected[dim] / groupSize : expected[dim] * groupSize;
+      value.inner = 1;
+      for (size_t d = 0; d < input.shape.size(); ++d)
+        (d < dim ? value.outer : value.inner) *= scatter ? expected[d] : input.shape[d];
+    }
+    if (output.dtype != input.dtype || output.shape != expected)
+      return Status::error(std::string("expects output ") + name(input.dtype) + " " +
+                           shapeString(expected) + ", got " + name(output.dtype) + " " +
+                           shapeString(output.shape));
+    c.values.push_back(value);
+    return {};
+  }
+
+  /// Peers read inputs while outputs are written: only an all_reduce may work on one buffer.
+  Status checkOverlap(const Collective &c, const fb::CollectiveStartT &start,
+                      const Frame &frame) const {
+    auto extent = [&](const fb::ViewT &view) {
+      Tensor t = tensor(frame, view);
+      return std::pair<std::byte *, std::byte *>(t.data,
+                                                 t.data + t.numElements() * byteSize(t.dtype));
+    };
+    for (size_t o = 0; o < start.outputs.size(); ++o) {
+      auto out = extent(*start.outputs[o]);
+      for (size_t i = 0; i < start.inputs.size(); ++i) {
+        auto input = extent(*start.inputs[i]);
+        bool same = i == o && c.values[i].inputOffset == c.values[i].outputOffset &&
+                    (c.kind == CollectiveKind::allReduce || c.group->ranks.size() == 1);
+        if (!same && out.first < input.second && input.first < out.second)
+          return Status::error("expects output " + std::to_string(o) + " apart from input " +
+                               std::to_string(i));
+        auto other = extent(*start.outputs[i]);
+        if (i != o && out.first < other.second && other.first < out.second)
+          return Status::error("expects output " + std::to_string(o) + " apart from output " +
+                               std::to_string(i));
+      }
+    }
+    return {};
+  }
+
+  uint32_t role(const Collective &c) {
+    std::string key = c.role.empty() ? c.name : c.role;
+    auto [it, isNew] = roleIndex.emplace(key, static_cast<uint32_t>(out.roles.size()));
+    if (isNew)
+      out.roles.push_back({key, name(c.kind), 0, 0});
+    RoleInfo &info = out.roles[it->second];
+    if (info.kind.find(name(c.kind)) == std::string::npos)
+      info.kind += std::string(" and ") + name(c.kind);
+    ++info.count;
+    info.bytesSent += c.bytesSent;
+    out.bytesSent += c.bytesSent;
+    return it->second;
+  }
+
+  /// Every recording gets a counter of its own, also where calls reuse event numbers.
+  uint32_t newEvent(const Frame &frame, uint32_t number) {
+    recorded[number].push_back({frame.path, out.numEvents});
+    return out.numEvents++;
+  }
+
+  /// Gives waits the counter of the recording that they mean: the only one of that number, or the
+  /// one of the same call.
+  Status linkWaits() {
+    for (const Wait &wait : waits) {
+      Command &command = out.queues[wait.queue][wait.index];
+      bool collective = std::holds_alternative<CollectiveWaitCommand>(command.op);
+      uint32_t &event = collective ? std::get<CollectiveWaitCommand>(command.op).event
+                                   : std::get<AwaitCommand>(command.op).event;
+      const std::vector<Recording> &candidates = recorded[event];
+      const Recording *found = candidates.size() == 1 ? &candidates[0] : nullptr;
+      if (!found)
+        for (const Recording &candidate : candidates)
+          if (candidate.path == wait.path)
+            found = &candidate;
+      if (!found)
+        return Status::error(describe(command) + " expects event " + std::to_string(event) +
+                             " to be recorded once, got " + std::to_string(candidates.size()) +
+                             " recordings");
+      event = found->event;
+      if (collective) {
+        auto role = eventRole.find(event);
+        if (role == eventRole.end())
+          return Status::error(describe(command) + " expects the event of a collective");
+        std::get<CollectiveWaitCommand>(command.op).roleIndex = role->second;
+        if (command.name.empty())
+          command.name = eventName[event];
+      }
+    }
+    return {};
+  }
+
+  struct Recording {
+    const std::string *path; ///< of the call; every call has its own
+    uint32_t event;
+  };
+  struct Wait {
+    int queue;
+    size_t index;
+    const std::string *path;
+  };
+
+  const ResolveInput &in;
+  RankProgram out;
+  int queue = 0;
+  size_t nextPath = 0;
+  std::map<uint32_t, std::vector<Recording>> recorded;
+  std::vector<Wait> waits;
+  std::map<uint32_t, uint32_t> eventRole;
+  std::map<uint32_t, std::string> eventName;
+  std::map<std::string, uint32_t> roleIndex;
+};
+
+} // namespace
+
+Result<RankProgram> resolve(const ResolveInput &input) { return Resolver(input).run(); }
+
+} // namespace braid::runtime

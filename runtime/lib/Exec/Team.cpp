@@ -1,0 +1,58 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Team.h"
+
+namespace braid::runtime {
+
+bool Team::run(int64_t count, const std::function<void(int64_t)> &work, RunControl &control,
+               QueueState &self) {
+  if (count <= 1 || size == 1) {
+    for (int64_t member = 0; member < count; ++member)
+      work(member);
+    return !control.failed();
+  }
+  jobCount = count;
+  jobWork = &work;
+  jobCommand = self.at.load(std::memory_order_relaxed);
+  ++job;
+  started.set(job);
+  work(0);
+  // `work` lives on the caller's stack, so even after a failure elsewhere the helpers must be out
+  // of it first. They run finite pieces; only this wait has no limit of its own.
+  uint32_t target = job * static_cast<uint32_t>(size - 1);
+  if (!finished.reached(target)) {
+    self.since.store(nowNs(), std::memory_order_relaxed);
+    self.waiting.store(Waiting::team, std::memory_order_release);
+    int spins = control.spins();
+    while (!finished.waitOnce(target, spins, 20000000))
+      spins = 0;
+    self.waiting.store(Waiting::nothing, std::memory_order_release);
+  }
+  return !control.failed();
+}
+
+void Team::serve(int64_t member, int spins) {
+  for (uint32_t next = 1;; ++next) {
+    while (!started.waitOnce(next, spins, -1))
+      if (stopping.load(std::memory_order_acquire))
+        return;
+    if (stopping.load(std::memory_order_acquire))
+      return;
+    if (member < jobCount) {
+      int64_t begin = trace ? nowNs() : 0;
+      (*jobWork)(member);
+      if (trace)
+        spans[static_cast<size_t>(member)].push_back({jobCommand, begin, nowNs()});
+    }
+    finished.increment();
+  }
+}
+
+void Team::stop() {
+  stopping.store(true, std::memory_order_release);
+  started.set(job + 1);
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,230 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Ranks as threads of one process: one allocation holds every rank's symmetric memory, and peers
+// are read in place.
+//
+//===----------------------------------------------------------------------===//
+#include "Transport.h"
+#include "VectorKernels.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+namespace braid::runtime {
+namespace {
+
+/// What a rank brings to a meeting; written before it arrives, unchanged until all have left.
+struct Seat {
+  Counter arrivals;
+  const Collective *collective = nullptr;
+  uint32_t step = 0; ///< arrivals so far, used by the owner only
+};
+
+struct ThreadsGroup : Group {
+  explicit ThreadsGroup(std::vector<int64_t> members) : seats(members.size()) {
+    ranks = std::move(members);
+  }
+  std::vector<Seat> seats;
+};
+
+/// Says that this rank is at its next step and waits until all others are there too.
+bool meet(ThreadsGroup &group, size_t position, RunControl &control, QueueState &self) {
+  Seat &mine = group.seats[position];
+  uint32_t step = ++mine.step;
+  mine.arrivals.set(step);
+  for (size_t i = 0; i < group.seats.size(); ++i)
+    if (i != position &&
+        !control.wait(group.seats[i].arrivals, step, self, Waiting::peer, group.ranks[i]))
+      return false;
+  return !control.failed();
+}
+
+std::string signature(const Collective &c) {
+  std::string text = std::string(name(c.kind)) + " '" + c.name + "' (";
+  if (c.kind != CollectiveKind::allGather)
+    text += std::string(name(c.reduce)) + ", ";
+  for (size_t i = 0; i < c.values.size(); ++i)
+    text += (i ? " and " : "") + std::to_string(c.values[i].outer * c.values[i].inner) + " " +
+            name(c.values[i].dtype);
+  text += std::string(", dim ") + std::to_string(c.dim) + ", role '" + c.role + "')";
+  return text;
+}
+
+bool agree(const Collective &a, const Collective &b) {
+  if (a.kind != b.kind || a.algorithm != b.algorithm || a.role != b.role || a.dim != b.dim ||
+      a.values.size() != b.values.size() ||
+      (a.kind != CollectiveKind::allGather && a.reduce != b.reduce))
+    return false;
+  for (size_t i = 0; i < a.values.size(); ++i)
+    if (a.values[i].dtype != b.values[i].dtype || a.values[i].outer != b.values[i].outer ||
+        a.values[i].inner != b.values[i].inner)
+      return false;
+  return true;
+}
+
+class ThreadsTransport : public Transport {
+public:
+  explicit ThreadsTransport(int64_t ranks) : numRanks(ranks), kernels(vectorKernels()) {}
+  ~ThreadsTransport() override { std::free(memory); }
+
+  const char *name() const override { return "threads"; }
+
+  Status allocate(size_t bytes) override {
+    // Whole pages per rank, so that ranks never share a cache line or a page of a NUMA node.
+    stride = (std::max<size_t>(bytes, 1) + 4095) / 4096 * 4096;
+    memory =
+        static_cast<std::byte *>(std::aligned_alloc(4096, stride * static_cast<size_t>(numRanks)));
+    if (!memory)
+      return Status::error("cannot allocate " + std::to_string(bytes) +
+                           " bytes of symmetric memory for each of " + std::to_string(numRanks) +
+                           " ranks");
+    std::memset(memory, 0, stride * static_cast<size_t>(numRanks));
+    return {};
+  }
+
+  SymmetricHeap heap(int64_t rank) const override { return {memory, stride, rank, numRanks}; }
+
+  Group *group(const std::vector<int64_t> &ranks) override {
+    std::unique_ptr<ThreadsGroup> &slot = groups[ranks];
+    if (!slot)
+      slot = std::make_unique<ThreadsGroup>(ranks);
+    return slot.get();
+  }
+
+  void reset() override {
+    for (auto &entry : groups)
+      for (Seat &seat : entry.second->seats) {
+        seat.step = 0;
+        seat.arrivals.set(0);
+      }
+  }
+
+  bool run(const Collective &c, const SymmetricHeap &heap, RunControl &control,
+           QueueState &self) override {
+    ThreadsGroup &group = *static_cast<ThreadsGroup *>(c.group);
+    size_t position = static_cast<size_t>(c.position);
+    group.seats[position].collective = &c;
+    if (!meet(group, position, control, self))
+      return false;
+    for (size_t i = 0; i < group.seats.size(); ++i) {
+      const Collective &other = *group.seats[i].collective;
+      if (agree(c, other))
+        continue;
+      control.fail(Status::error("rank " + std::to_string(heap.rank) + ": " + signature(c) +
+                                     " meets " + signature(other) + " of rank " +
+                                     std::to_string(group.ranks[i]),
+                                 Code::rankFailed));
+      return false;
+    }
+    switch (c.kind) {
+    case CollectiveKind::allReduce:
+      for (size_t v = 0; v < c.values.size(); ++v)
+        reduceMine(c, v, group, heap);
+      if (!meet(group, position, control, self))
+        return false;
+      for (size_t v = 0; v < c.values.size(); ++v)
+        copyOthers(c, v, group, heap);
+      break;
+    case CollectiveKind::reduceScatter:
+      for (size_t v = 0; v < c.values.size(); ++v)
+        reduceScatter(c, v, group, heap);
+      break;
+    case CollectiveKind::allGather:
+      for (size_t v = 0; v < c.values.size(); ++v)
+        allGather(c, v, group, heap);
+      break;
+    }
+    // A rank that left now could overwrite what a slower peer still reads.
+    return meet(group, position, control, self);
+  }
+
+private:
+  /// Elements [begin, end) of an all_reduce that the rank at `position` reduces; whole cache lines
+  /// each.
+  static std::pair<int64_t, int64_t> share(int64_t elements, int64_t position, int64_t ranks) {
+    constexpr int64_t kLine = 64;
+    int64_t lines = (elements + kLine - 1) / kLine;
+    return {std::min(elements, lines * position / ranks * kLine),
+            std::min(elements, lines * (position + 1) / ranks * kLine)};
+  }
+
+  void reduce(const Collective &c, size_t v, const ThreadsGroup &group, const SymmetricHeap &heap,
+              uint64_t inputByte, std::byte *out, int64_t count) const {
+    std::vector<const void *> sources(group.ranks.size());
+    for (size_t i = 0; i < sources.size(); ++i)
+      sources[i] =
+          heap.peer(group.ranks[i], group.seats[i].collective->values[v].inputOffset + inputByte);
+    kernels.reduce(static_cast<int>(c.reduce), static_cast<int>(c.values[v].dtype), out,
+                   sources.data(), static_cast<int>(sources.size()), count);
+  }
+
+  void reduceMine(const Collective &c, size_t v, const ThreadsGroup &group,
+                  const SymmetricHeap &heap) const {
+    const CollectiveValue &value = c.values[v];
+    auto [begin, end] =
+        share(value.outer * value.inner, c.position, static_cast<int64_t>(group.ranks.size()));
+    if (begin == end)
+      return;
+    uint64_t at = static_cast<uint64_t>(begin * byteSize(value.dtype));
+    reduce(c, v, group, heap, at, heap.peer(heap.rank, value.outputOffset) + at, end - begin);
+  }
+
+  void copyOthers(const Collective &c, size_t v, const ThreadsGroup &group,
+                  const SymmetricHeap &heap) const {
+    const CollectiveValue &value = c.values[v];
+    std::byte *out = heap.peer(heap.rank, value.outputOffset);
+    for (size_t i = 0; i < group.ranks.size(); ++i) {
+      if (static_cast<int64_t>(i) == c.position)
+        continue;
+      auto [begin, end] = share(value.outer * value.inner, static_cast<int64_t>(i),
+                                static_cast<int64_t>(group.ranks.size()));
+      size_t at = static_cast<size_t>(begin * byteSize(value.dtype));
+      std::memcpy(out + at,
+                  heap.peer(group.ranks[i], group.seats[i].collective->values[v].outputOffset) + at,
+                  static_cast<size_t>((end - begin) * byteSize(value.dtype)));
+    }
+  }
+
+  void reduceScatter(const Collective &c, size_t v, const ThreadsGroup &group,
+                     const SymmetricHeap &heap) const {
+    const CollectiveValue &value = c.values[v];
+    int64_t chunk = value.inner * byteSize(value.dtype);
+    int64_t ranks = static_cast<int64_t>(group.ranks.size());
+    for (int64_t o = 0; o < value.outer; ++o)
+      reduce(c, v, group, heap, static_cast<uint64_t>((o * ranks + c.position) * chunk),
+             heap.peer(heap.rank, value.outputOffset) + o * chunk, value.inner);
+  }
+
+  void allGather(const Collective &c, size_t v, const ThreadsGroup &group,
+                 const SymmetricHeap &heap) const {
+    const CollectiveValue &value = c.values[v];
+    size_t chunk = static_cast<size_t>(value.inner * byteSize(value.dtype));
+    size_t ranks = group.ranks.size();
+    std::byte *out = heap.peer(heap.rank, value.outputOffset);
+    for (size_t i = 0; i < ranks; ++i) {
+      const std::byte *in =
+          heap.peer(group.ranks[i], group.seats[i].collective->values[v].inputOffset);
+      for (size_t o = 0; o < static_cast<size_t>(value.outer); ++o)
+        if (out + (o * ranks + i) * chunk != in + o * chunk) // already in place
+          std::memcpy(out + (o * ranks + i) * chunk, in + o * chunk, chunk);
+    }
+  }
+
+  int64_t numRanks;
+  const VectorKernels &kernels;
+  size_t stride = 0;
+  std::byte *memory = nullptr;
+  std::map<std::vector<int64_t>, std::unique_ptr<ThreadsGroup>> groups;
+};
+
+} // namespace
+
+std::unique_ptr<Transport> createThreadsTransport(int64_t ranks) {
+  return std::make_unique<ThreadsTransport>(ranks);
+}
+
+} // namespace braid::runtime

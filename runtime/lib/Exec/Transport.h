@@ -1,0 +1,83 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// How ranks exchange data. A transport owns the symmetric memory and runs collectives on it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_EXEC_TRANSPORT_H
+#define BRAID_EXEC_TRANSPORT_H
+
+#include "RunControl.h"
+#include "braid/Runtime/Algorithm.h"
+#include "braid/Runtime/Manifest.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace braid::runtime {
+
+/// Memory that every rank has at the same offsets, so that an offset is enough to name a peer's
+/// buffer.
+struct SymmetricHeap {
+  std::byte *base = nullptr; ///< of rank 0
+  size_t stride = 0;         ///< from one rank's memory to the next rank's
+  int64_t rank = 0, ranks = 1;
+  std::byte *peer(int64_t r, uint64_t offset) const {
+    return base + static_cast<size_t>(r) * stride + offset;
+  }
+};
+
+/// One value of a collective. The data is `outer` blocks; a reduce_scatter's or all_gather's chunk
+/// has `inner` elements in each block, an all_reduce has one block.
+struct CollectiveValue {
+  DType dtype = DType::f32;
+  int64_t outer = 1, inner = 0;
+  uint64_t inputOffset = 0, outputOffset = 0; ///< in symmetric memory
+};
+
+/// The ranks that take part, by position, and their meeting place.
+struct Group {
+  virtual ~Group() = default;
+  std::vector<int64_t> ranks;
+};
+
+/// A collective as one rank sees it.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::allReduce;
+  ReduceKind reduce = ReduceKind::sum;
+  Algorithm algorithm = Algorithm::direct;
+  std::vector<CollectiveValue> values;
+  int64_t dim = 0;
+  Group *group = nullptr;
+  int64_t position = 0; ///< of this rank in the group
+  std::string name, role;
+  int64_t bytesSent = 0; ///< by this rank, and as many received
+};
+
+class Transport {
+public:
+  virtual ~Transport() = default;
+  virtual const char *name() const = 0;
+  /// Symmetric memory of `bytes` per rank, zeroed; called once, before any collective.
+  virtual Status allocate(size_t bytes) = 0;
+  virtual SymmetricHeap heap(int64_t rank) const = 0;
+  /// The meeting place of these ranks; the same object for the same list. Not called during a run.
+  virtual Group *group(const std::vector<int64_t> &ranks) = 0;
+  /// Runs a collective to its end on the calling communication queue. On return the outputs are
+  /// complete and no peer reads this rank's inputs any more. False when the run failed; the failure
+  /// is in `control`.
+  virtual bool run(const Collective &collective, const SymmetricHeap &heap, RunControl &control,
+                   QueueState &self) = 0;
+  /// Forgets half-finished meetings of a failed run. No queue may be running.
+  virtual void reset() = 0;
+};
+
+/// All ranks are threads of this process. Every rank of the mesh is served by one object.
+std::unique_ptr<Transport> createThreadsTransport(int64_t ranks);
+
+} // namespace braid::runtime
+#endif // BRAID_EXEC_TRANSPORT_H

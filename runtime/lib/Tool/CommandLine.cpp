@@ -1,0 +1,189 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "CommandLine.h"
+#include "braid/Runtime/Version.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <iostream>
+
+namespace braid::runtime {
+
+namespace {
+
+/// "name=path"
+Status parseInput(const std::string &text, RunOptions &options) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return Status::error("--input expects NAME=FILE.npy, got '" + text + "'");
+  for (const auto &input : options.inputs)
+    if (input.first == text.substr(0, equals))
+      return Status::error("--input '" + input.first + "' is given twice");
+  options.inputs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  return {};
+}
+
+/// "rank" or "rank:command"
+Status parseStall(const std::string &text, RunOptions &options) {
+  size_t colon = text.find(':');
+  std::string rank = text.substr(0, colon);
+  if (rank.empty() || rank.size() > 9 || rank.find_first_not_of("0123456789") != std::string::npos)
+    return Status::error("--inject-stall expects RANK or RANK:COMMAND, got '" + text + "'");
+  options.session.stall =
+      StallInjection{std::stoll(rank), colon == std::string::npos ? "" : text.substr(colon + 1)};
+  return {};
+}
+
+const char *const kBraidRunExamples = R"(Examples:
+  # one run on as many ranks as the bundle is for; results go to out/NAME.npy
+  braid-run model.braid --weights model.safetensors --input input_ids=ids.npy --output out
+
+  # does it still give these values? Exit status 2 when not
+  braid-run model.braid --weights model.safetensors --input input_ids=ids.npy --check last_hidden_state.npy
+
+  # how fast is it, and how much communication stays exposed?
+  braid-run model.braid --random-weights 1 --input input_ids=ids.npy --warmup 3 --repeat 20 --report r.json --trace t.json
+
+Exit status: 0 done and checks passed; 1 the input or the request is wrong; 2 a check failed; 3 a rank failed.
+A bundle contains machine code: running one is trusting who made it.
+)";
+
+} // namespace
+
+std::optional<int> parseCommandLine(int argc, const char *const *argv, const RunHooks &hooks,
+                                    RunOptions &options) {
+  CLI::App app("Runs a compiled model on all ranks of its mesh, in this process.", hooks.program);
+  app.footer(hooks.examples.empty() ? kBraidRunExamples : hooks.examples);
+  app.set_version_flag("--version", std::string(version()));
+  app.get_formatter()->column_width(38);
+
+  std::vector<std::string> inputs;
+  std::string stall;
+  SessionOptions &session = options.session;
+  app.add_option("MODEL", options.model, hooks.modelHelp)->required();
+
+  const char *values = "What goes in and comes out";
+  auto *weights = app.add_option(
+      "--weights", options.weights,
+      "checkpoint: a .safetensors file, or a directory that holds model.safetensors");
+  weights->type_name("FILE|DIR")->group(values);
+  app.add_option("--random-weights", options.randomWeights,
+                 "in place of --weights: weights that depend on this seed, the parameter's name "
+                 "and the element only")
+      ->type_name("SEED")
+      ->excludes(weights)
+      ->group(values);
+  app.add_option("--input", inputs, "an input's value as for one device; once per input")
+      ->type_name("NAME=FILE.npy")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group(values);
+  app.add_option("--output", options.output,
+                 "write every result to DIR/NAME.npy, gathered from the ranks; nothing is written "
+                 "unless all succeeds")
+      ->type_name("DIR")
+      ->group(values);
+
+  const char *how = "How it runs";
+  app.add_option("--ranks", session.ranks,
+                 "must be the number of ranks that the bundle is for (default: that number)")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 24).description(""))
+      ->group(how);
+  app.add_option("--threads", session.threadsPerRank,
+                 "threads that share the computation of a rank")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->capture_default_str()
+      ->group(how);
+  app.add_option("--transport", session.transport,
+                 "how ranks exchange data; threads: every rank is a thread")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(how);
+  if (hooks.reference)
+    app.add_option(
+           "--target", options.target,
+           "cpu: the compiled program; reference: the unpartitioned model in the interpreter")
+        ->check(CLI::IsMember({"cpu", "reference"}))
+        ->capture_default_str()
+        ->group(how);
+  app.add_option("--entry", session.entry, "entry of the bundle (default: the only one, or main)")
+      ->type_name("NAME")
+      ->group(how);
+  app.add_option("--time-limit", session.timeLimitSeconds,
+                 "stop when no rank makes any progress for so long; 0: never")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9).description(""))
+      ->capture_default_str()
+      ->group(how);
+
+  const char *check = "Checking";
+  app.add_option(
+         "--check", options.checks,
+         std::string("compare with the result that FILE is named after, or with the only result") +
+             (hooks.reference
+                  ? "; 'reference': compare all with the unpartitioned model in the interpreter"
+                  : ""))
+      ->type_name(hooks.reference ? "FILE.npy|reference" : "FILE.npy")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group(check);
+  app.add_option("--tolerance", options.tolerance,
+                 "largest relative L2 distance that passes (default: 2e-5 for f32, 2e-3 for f16)")
+      ->type_name("X")
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->group(check);
+  app.add_option("--inject-stall", stall,
+                 "stop this rank on purpose before a command (default: its first), to see a "
+                 "stalled rank handled")
+      ->type_name("RANK[:COMMAND]")
+      ->group(check);
+
+  const char *measure = "Measuring";
+  app.add_option("--repeat", options.repeat, "runs that are measured")
+      ->type_name("K")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 32).description(""))
+      ->capture_default_str()
+      ->group(measure);
+  app.add_option("--warmup", options.warmup, "runs before those")
+      ->type_name("K")
+      ->check(CLI::Range(int64_t(0), int64_t(1) << 32).description(""))
+      ->capture_default_str()
+      ->group(measure);
+  app.add_option("--report", options.report, "write times, bytes and memory as JSON")
+      ->type_name("FILE")
+      ->group(measure);
+  app.add_option("--trace", options.trace,
+                 "write what ran when in the last run, in the Chrome trace event format "
+                 "(ui.perfetto.dev opens it)")
+      ->type_name("FILE")
+      ->group(measure);
+  for (const ExtraOption &extra : hooks.extraOptions)
+    app.add_option(extra.flag, *extra.value, extra.help)->group("Compiling");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &e) {
+    if (e.get_exit_code() == 0) // help and version
+      return app.exit(e);
+    std::cerr << hooks.program << ": error: " << e.what() << "\nrun with --help for the options\n";
+    return 1;
+  }
+  Status status;
+  for (size_t i = 0; i < inputs.size() && status.ok(); ++i)
+    status = parseInput(inputs[i], options);
+  if (status.ok() && !stall.empty())
+    status = parseStall(stall, options);
+  if (!status.ok()) {
+    std::cerr << hooks.program << ": error: " << status.message() << "\n";
+    return 1;
+  }
+  session.trace = !options.trace.empty();
+  return std::nullopt;
+}
+
+} // namespace braid::runtime

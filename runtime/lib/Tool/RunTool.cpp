@@ -1,0 +1,345 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What braid-run does with its options. Everything that can be refused is refused before the first
+// run.
+//
+//===----------------------------------------------------------------------===//
+#include "CommandLine.h"
+#include "OutputFiles.h"
+#include "braid/Runtime/Files.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <unistd.h>
+
+namespace braid::runtime {
+
+namespace {
+
+using Tensors = std::map<std::string, HostTensor>;
+
+std::string describeValue(const EntryValue &value) {
+  return "'" + value.name + "' " + name(value.dtype) + " " + shapeString(value.globalShape);
+}
+
+/// A comparison that was asked for: a result and what it should be.
+struct Check {
+  const EntryValue *result;
+  std::string against; ///< a path, or "reference"
+  HostTensor expected;
+  double allowed = 0;
+  Difference measured{};
+  bool passed = false;
+};
+
+class RunTool {
+public:
+  RunTool(const RunOptions &options, const RunHooks &hooks) : options(options), hooks(hooks) {}
+
+  Status run() {
+    if (Status s = open(); !s.ok())
+      return s;
+    if (Status s = gatherInputs(); !s.ok())
+      return s;
+    if (Status s = prepareChecks(); !s.ok())
+      return s;
+    if (Status s = output.prepare(options.output, resultNames()); !s.ok())
+      return s;
+    for (const std::string &path : {options.trace, options.report})
+      if (Status s = checkWritable(path); !s.ok())
+        return s;
+    Status status = options.target == "reference" ? interpret() : execute();
+    if (!status.ok())
+      return status;
+    Status checked = check();
+    if (Status s = writeReport(); !s.ok())
+      return s;
+    if (!checked.ok())
+      return checked;
+    return output.write(results);
+  }
+
+private:
+  Status open() {
+    if (hooks.open) {
+      Result<std::shared_ptr<const Bundle>> opened = hooks.open(options);
+      if (!opened.ok())
+        return opened.status();
+      bundle = *opened;
+    } else {
+      Result<Bundle> read = Bundle::read(options.model);
+      if (!read.ok())
+        return read.status();
+      bundle = std::make_shared<const Bundle>(std::move(*read));
+    }
+    Result<const Entry *> selected = selectEntry(bundle->manifest, options.session.entry);
+    if (!selected.ok())
+      return selected.status();
+    entry = *selected;
+    return {};
+  }
+
+  /// Reads the input files and opens the weights; lists all that is missing at once.
+  Status gatherInputs() {
+    for (const auto &[inputName, path] : options.inputs) {
+      auto known = std::find_if(entry->operands.begin(), entry->operands.end(),
+                                [&, &n = inputName](const EntryValue &v) { return v.name == n; });
+      if (known == entry->operands.end())
+        return Status::error("the model has no input '" + inputName + "', it has " +
+                             list(entry->operands));
+      Result<HostTensor> tensor = readNpy(path);
+      if (!tensor.ok())
+        return tensor.status();
+      if (tensor->dtype != known->dtype || tensor->shape != known->globalShape)
+        return Status::error("input '" + inputName + "' expects " + name(known->dtype) + " " +
+                             shapeString(known->globalShape) + ", got " + name(tensor->dtype) +
+                             " " + shapeString(tensor->shape) + " in '" + path + "'");
+      inputs[inputName] = std::move(*tensor);
+    }
+    std::string missing;
+    for (const EntryValue &operand : entry->operands)
+      if (!inputs.count(operand.name))
+        missing += "\n  --input " + operand.name + "=FILE.npy   with " + name(operand.dtype) + " " +
+                   shapeString(operand.globalShape);
+    const bool noWeights = options.weights.empty() && !options.randomWeights;
+    if (noWeights && !entry->parameters.empty()) {
+      missing += "\n  --weights FILE.safetensors   with " +
+                 std::to_string(entry->parameters.size()) +
+                 " parameters (or --random-weights SEED):";
+      constexpr size_t kShown = 8;
+      for (size_t i = 0; i < std::min(kShown, entry->parameters.size()); ++i)
+        missing += "\n      " + entry->parameters[i].name + " " + name(entry->parameters[i].dtype) +
+                   " " + shapeString(entry->parameters[i].globalShape);
+      if (entry->parameters.size() > kShown)
+        missing += "\n      ... and " + std::to_string(entry->parameters.size() - kShown) + " more";
+    }
+    if (!missing.empty())
+      return Status::error("the model needs also:" + missing);
+    if (options.randomWeights) {
+      weights = WeightSource::random(*options.randomWeights);
+    } else if (!options.weights.empty()) {
+      Result<std::unique_ptr<WeightSource>> opened = WeightSource::safetensors(options.weights);
+      if (!opened.ok())
+        return opened.status();
+      weights = std::move(*opened);
+    }
+    return {};
+  }
+
+  Status prepareChecks() {
+    for (const std::string &file : options.checks) {
+      if (file == "reference") {
+        if (!hooks.reference)
+          return Status::error("--check reference needs the compiler: use `braid run`");
+        if (options.target == "reference")
+          return Status::error("--check reference compares --target reference with itself");
+        for (const EntryValue &result : entry->results)
+          if (Status s = addCheck(result, file, {}); !s.ok())
+            return s;
+        continue;
+      }
+      size_t slash = file.rfind('/');
+      std::string stem = file.substr(slash == std::string::npos ? 0 : slash + 1);
+      if (stem.size() > 4 && stem.compare(stem.size() - 4, 4, ".npy") == 0)
+        stem.resize(stem.size() - 4);
+      const EntryValue *result = entry->results.size() == 1 ? &entry->results[0] : nullptr;
+      for (const EntryValue &candidate : entry->results)
+        if (candidate.name == stem)
+          result = &candidate;
+      if (!result)
+        return Status::error("--check expects a file named after a result, got '" + file +
+                             "'; the results are " + list(entry->results));
+      Result<HostTensor> expected = readNpy(file);
+      if (!expected.ok())
+        return expected.status();
+      if (expected->shape != result->globalShape)
+        return Status::error("--check '" + file + "' expects " + shapeString(result->globalShape) +
+                             " of result '" + result->name + "', got " +
+                             shapeString(expected->shape));
+      if (Status s = addCheck(*result, file, std::move(*expected)); !s.ok())
+        return s;
+    }
+    return {};
+  }
+
+  Status addCheck(const EntryValue &result, const std::string &against, HostTensor expected) {
+    Check check{&result, against, std::move(expected)};
+    if (options.tolerance)
+      check.allowed = *options.tolerance;
+    else if (result.dtype == DType::f32)
+      check.allowed = 2e-5;
+    else if (result.dtype == DType::f16)
+      check.allowed = 2e-3;
+    else
+      return Status::error("--check of result " + describeValue(result) + " needs --tolerance");
+    checks.push_back(std::move(check));
+    return {};
+  }
+
+  Status execute() {
+    Result<std::unique_ptr<Session>> created = Session::create(bundle, options.session);
+    if (!created.ok())
+      return created.status();
+    session = std::move(*created);
+    auto begin = std::chrono::steady_clock::now();
+    if (weights) {
+      const bool terminal = isatty(STDERR_FILENO) == 1;
+      auto progress = [&](size_t done, size_t total) {
+        if (terminal)
+          std::fprintf(stderr, "\rloading weights %zu/%zu%s", done, total,
+                       done == total ? "\n" : "");
+      };
+      if (Status s = session->loadWeights(*weights, progress); !s.ok()) {
+        if (terminal)
+          std::fprintf(stderr, "\n");
+        return s;
+      }
+    }
+    loadSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    for (const auto &[inputName, tensor] : inputs)
+      if (Status s = session->setInput(inputName, tensor); !s.ok())
+        return s;
+    for (int64_t i = 0; i < options.warmup + options.repeat; ++i) {
+      if (i == options.warmup)
+        session->resetStatistics();
+      if (Status s = session->run(); !s.ok())
+        return s;
+    }
+    for (const EntryValue &result : entry->results) {
+      Result<HostTensor> value = session->output(result.name);
+      if (!value.ok())
+        return value.status();
+      results[result.name] = std::move(*value);
+    }
+    printSummary();
+    return options.trace.empty() ? Status() : session->writeTrace(options.trace);
+  }
+
+  Status interpret() {
+    if (!options.trace.empty() || !options.report.empty())
+      return Status::error("--trace and --report expect --target cpu");
+    Result<Tensors> computed = hooks.reference({options, *bundle, *entry, weights.get(), inputs});
+    if (!computed.ok())
+      return computed.status();
+    results = std::move(*computed);
+    return {};
+  }
+
+  Status check() {
+    bool needsReference = false;
+    for (const Check &c : checks)
+      needsReference |= c.against == "reference";
+    Tensors reference;
+    if (needsReference) {
+      Result<Tensors> computed = hooks.reference({options, *bundle, *entry, weights.get(), inputs});
+      if (!computed.ok())
+        return computed.status();
+      reference = std::move(*computed);
+    }
+    std::string failed;
+    for (Check &c : checks) {
+      if (c.against == "reference")
+        c.expected = std::move(reference[c.result->name]);
+      Result<Difference> difference = compare(results[c.result->name], c.expected);
+      if (!difference.ok())
+        return Status::error("--check " + c.against + ": " + difference.status().message());
+      c.measured = *difference;
+      c.passed = c.measured.relativeL2 <= c.allowed;
+      std::printf(
+          "check %s against %s: relative L2 %.3g, allowed %.3g, largest difference %.3g: %s\n",
+          c.result->name.c_str(), c.against.c_str(), c.measured.relativeL2, c.allowed,
+          c.measured.maxAbs, c.passed ? "passed" : "FAILED");
+      if (!c.passed)
+        failed += (failed.empty() ? "'" : ", '") + c.result->name + "'";
+    }
+    return failed.empty() ? Status()
+                          : Status::error("check failed for " + failed, Code::checkFailed);
+  }
+
+  void printSummary() const {
+    auto report = nlohmann::json::parse(session->report());
+    auto ms = [&](const char *field) { return report[field].get<double>() * 1e3; };
+    std::printf("%s on %" PRId64 " rank%s x %" PRId64
+                " thread%s: median %.3f ms, least %.3f ms of %" PRId64 " run%s\n",
+                bundle->manifest.modelName.c_str(), bundle->manifest.mesh.numRanks(),
+                bundle->manifest.mesh.numRanks() == 1 ? "" : "s", options.session.threadsPerRank,
+                options.session.threadsPerRank == 1 ? "" : "s", ms("median_run_s"), ms("min_run_s"),
+                options.repeat, options.repeat == 1 ? "" : "s");
+    std::printf("communication: %" PRId64 " bytes sent per rank, %.3f ms exposed, %.3f ms hidden\n",
+                report["bytes_sent_per_rank"].get<int64_t>(), ms("exposed_comm_s"),
+                ms("hidden_comm_s"));
+  }
+
+  Status writeReport() {
+    if (options.report.empty())
+      return {};
+    auto report = nlohmann::ordered_json::parse(session->report());
+    report["weights"] = weights ? weights->describe() : "none";
+    report["load_weights_s"] = loadSeconds;
+    report["warmup_runs"] = options.warmup;
+    auto list = nlohmann::ordered_json::array();
+    for (const Check &c : checks)
+      list.push_back({{"result", c.result->name},
+                      {"against", c.against},
+                      {"relative_l2", c.measured.relativeL2},
+                      {"allowed_relative_l2", c.allowed},
+                      {"max_abs", c.measured.maxAbs},
+                      {"passed", c.passed}});
+    report["checks"] = list;
+    std::string text = report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    return writeFile(options.report, {{text.data(), text.size()}});
+  }
+
+  std::vector<std::string> resultNames() const {
+    std::vector<std::string> names;
+    for (const EntryValue &result : entry->results)
+      names.push_back(result.name);
+    return names;
+  }
+
+  static std::string list(const std::vector<EntryValue> &values) {
+    std::string text;
+    for (const EntryValue &value : values)
+      text += (text.empty() ? "" : ", ") + describeValue(value);
+    return text.empty() ? "none" : text;
+  }
+
+  const RunOptions &options;
+  const RunHooks &hooks;
+  std::shared_ptr<const Bundle> bundle;
+  const Entry *entry = nullptr;
+  Tensors inputs, results;
+  std::unique_ptr<WeightSource> weights;
+  std::vector<Check> checks;
+  OutputFiles output;
+  std::unique_ptr<Session> session;
+  double loadSeconds = 0;
+};
+
+} // namespace
+
+int runMain(int argc, const char *const *argv, const RunHooks &hooks) {
+  RunOptions options;
+  if (std::optional<int> exitStatus = parseCommandLine(argc, argv, hooks, options))
+    return *exitStatus;
+  Status status;
+  try {
+    status = RunTool(options, hooks).run();
+  } catch (const std::exception &e) {
+    status = Status::error(e.what());
+  }
+  std::fflush(stdout);
+  if (status.ok())
+    return 0;
+  std::fprintf(stderr, "%s: error: %s\n", hooks.program.c_str(), status.message().c_str());
+  return static_cast<int>(status.code());
+}
+
+} // namespace braid::runtime

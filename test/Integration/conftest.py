@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import os
+
+# Before transformers is imported: nothing here may look for a model on the network.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+
+import numpy as np
+import pytest
+
+import braidtest
+import models
+
+
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="run the tests marked 'long' too")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: only with --long")
+    config.addinivalue_line("markers", "torch: needs PyTorch's CPU build")
+
+
+def pytest_collection_modifyitems(config, items):
+    without_torch = not models.have_torch()
+    for item in items:
+        if item.get_closest_marker("long") and not config.getoption("--long"):
+            item.add_marker(pytest.mark.skip(reason="only with --long"))
+        if item.get_closest_marker("torch") and without_torch:
+            item.add_marker(pytest.mark.skip(
+                reason="PyTorch's CPU build is not here; the goldens in test/Integration/golden stand in"))
+
+
+def pytest_report_header(config):
+    if models.have_torch():
+        import torch
+        return f"comparing with PyTorch {torch.__version__}"
+    return "PyTorch's CPU build is not here: comparing with the goldens in test/Integration/golden only"
+
+
+@pytest.fixture(scope="session")
+def minilm():
+    directory = models.minilm_directory()
+    assert (directory / "model.safetensors").exists(), f"expects the checkpoint in {directory}; run scripts/setup.sh"
+    return directory
+
+
+class Case:
+    """A checkpoint with inputs and PyTorch's answer to them, imported."""
+
+    def __init__(self, directory, checkpoint, inputs, golden):
+        self.checkpoint, self.values, self.golden_value = checkpoint, inputs, golden
+        self.batch, self.seq = inputs["input_ids"].shape
+        self.inputs = models.write_inputs(inputs, directory / "inputs")
+        self.golden = directory / "golden.npy"
+        np.save(self.golden, golden)
+        self.model = braidtest.import_model(checkpoint, directory / "model.mlir", self.batch, self.seq)
+        self.directory = directory
+        self.bundles = {}
+
+    def bundle(self, mesh):
+        if mesh not in self.bundles:
+            out = self.directory / f"{mesh.replace(',', '-')}.braid"
+            self.bundles[mesh] = braidtest.compile_model(self.model, out, mesh)
+        return self.bundles[mesh]
+
+    def run_args(self):
+        return ["--weights", self.checkpoint, *braidtest.input_args(self.inputs)]
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """The tiny BERT kept in the tree, with the golden kept beside it: needs no PyTorch."""
+    stored = models.GOLDEN / "tiny-bert"
+    inputs = {name: np.load(stored / f"{name}.npy") for name in ("input_ids", "attention_mask", "token_type_ids")}
+    return Case(tmp_path_factory.mktemp("tiny"), stored, inputs, np.load(stored / f"{models.OUTPUT}.npy"))
+
+
+@pytest.fixture(scope="session")
+def minilm_case(tmp_path_factory, minilm):
+    """MiniLM on a few tokens, with the golden kept in the tree: needs no PyTorch."""
+    stored = models.GOLDEN / "minilm"
+    inputs = {name: np.load(stored / f"{name}.npy") for name in ("input_ids", "attention_mask", "token_type_ids")}
+    return Case(tmp_path_factory.mktemp("minilm"), minilm, inputs, np.load(stored / f"{models.OUTPUT}.npy"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Names the tensors whose change leaves the output alone (test_perturbed_weights.py says why it must)."""
+    names = [report.nodeid.split("[", 1)[1].rstrip("]") for report in terminalreporter.stats.get("passed", [])
+             if report.when == "call" and "test_output_does_not_depend_on[" in report.nodeid]
+    if names:
+        terminalreporter.write_sep("-", "tensors changed that the output does not depend on")
+        for name in names:
+            terminalreporter.write_line("  " + name)

@@ -1,0 +1,78 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Testing.h"
+
+#include "braid/Interpreter/Core/Collectives.h"
+
+using namespace braid::interp;
+using namespace braid::interp::testing;
+
+TEST(Collectives, CombineInRankOrder) {
+  // In this order the small addend is lost; from the other end it would not be.
+  std::vector<Tensor> parts = {floats({1}, {1}), floats({1}, {1e-16}), floats({1}, {-1})};
+  expectEqual(combine(ReduceKind::sum, parts), {1}, {0});
+  std::vector<Tensor> three = {floats({2}, {1, 5}), floats({2}, {4, -2}), floats({2}, {3, 3})};
+  expectEqual(combine(ReduceKind::sum, three), {2}, {8, 6});
+  expectEqual(combine(ReduceKind::max, three), {2}, {4, 5});
+  expectEqual(combine(ReduceKind::min, three), {2}, {1, -2});
+}
+
+TEST(Collectives, NaNWins) {
+  for (ReduceKind kind : {ReduceKind::max, ReduceKind::min}) {
+    Result<Tensor> result =
+        combine(kind, {floats({2}, {std::nan(""), 1}), floats({2}, {1, std::nan("")})});
+    ASSERT_TRUE(result.ok());
+    EXPECT_TRUE(std::isnan(result->floats()[0]) && std::isnan(result->floats()[1]));
+  }
+}
+
+TEST(Collectives, Integers) {
+  Result<Tensor> result = combine(ReduceKind::max, {ints({2}, {1, 9}), ints({2}, {3, 4})});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(firstDifference(*result, ints({2}, {3, 9})), -1);
+}
+
+TEST(Collectives, GatherAndSliceAreInverse) {
+  Tensor whole = sines(1, {3, 4, 2});
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < 4; ++i)
+    parts.push_back(*slicePart(whole, 1, i, 4));
+  EXPECT_EQ(parts[2].shape(), (Shape{3, 1, 2}));
+  Result<Tensor> joined = concatenate(parts, 1);
+  ASSERT_TRUE(joined.ok());
+  EXPECT_EQ(joined->shape(), whole.shape());
+  EXPECT_EQ(firstDifference(*joined, whole), -1);
+}
+
+TEST(Collectives, ReduceScatterIsAllReduceThenSlice) {
+  std::vector<Tensor> parts = {sines(1, {2, 4}), sines(20, {2, 4})};
+  Collective scatter;
+  scatter.kind = CollectiveKind::reduceScatter;
+  scatter.dim = 1;
+  for (int64_t position : {0, 1}) {
+    Result<Tensor> got = apply(scatter, parts, position);
+    ASSERT_TRUE(got.ok());
+    EXPECT_EQ(firstDifference(*got, *slicePart(*combine(ReduceKind::sum, parts), 1, position, 2)),
+              -1);
+  }
+}
+
+TEST(Collectives, Errors) {
+  expectError(slicePart(sines(1, {2, 3}), 1, 0, 2).status(),
+              "expects dimension 1 of f32[2, 3] to divide into 2 parts");
+  expectError(slicePart(sines(1, {2, 3}), 2, 0, 2).status(),
+              "expects a dimension of f32[2, 3], got 2");
+  expectError(concatenate({sines(1, {2, 3}), sines(1, {3, 2})}, 0).status(),
+              "expects parts that differ from f32[2, 3] in dimension 0 only, got f32[3, 2]");
+}
+
+TEST(Collectives, Describe) {
+  Collective op;
+  op.axes = {{"dp"}, {"tp", 2, 2}};
+  EXPECT_EQ(op.describe(), "all_reduce sum over {dp, tp:(2)2}");
+  op.kind = CollectiveKind::allGather;
+  op.dim = 1;
+  EXPECT_EQ(op.describe(), "all_gather dim 1 over {dp, tp:(2)2}");
+}

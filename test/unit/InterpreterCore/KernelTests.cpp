@@ -1,0 +1,170 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Expected values without a comment were computed with NumPy in f64 from the same sines.
+//
+//===----------------------------------------------------------------------===//
+#include "Testing.h"
+
+#include "braid/Interpreter/Core/Kernels.h"
+
+using namespace braid::interp;
+using namespace braid::interp::testing;
+
+TEST(Kernels, EmbeddingPicksRows) {
+  Tensor table = floats({3, 2}, {0, 1, 10, 11, 20, 21});
+  expectEqual(embedding(ints({1, 3}, {2, 0, 2}), table), {1, 3, 2}, {20, 21, 0, 1, 20, 21});
+}
+
+TEST(Kernels, EmbeddingNamesTheBadId) {
+  Tensor table = floats({3, 2}, {0, 1, 10, 11, 20, 21});
+  expectError(embedding(ints({2, 2}, {0, 1, 3, 0}), table).status(),
+              "embedding expects ids from 0 to 2, got 3 at position [1, 0]");
+  expectError(embedding(ints({1}, {-1}), table).status(),
+              "embedding expects ids from 0 to 2, got -1 at position [0]");
+}
+
+TEST(Kernels, LinearSmall) {
+  // [1 2; 3 4] . [1 0; 0 1; 1 1]^T + [10 20 30], by hand
+  Tensor bias = floats({3}, {10, 20, 30});
+  expectEqual(linear(floats({2, 2}, {1, 2, 3, 4}), floats({3, 2}, {1, 0, 0, 1, 1, 1}), &bias),
+              {2, 3}, {11, 22, 33, 13, 24, 37});
+}
+
+TEST(Kernels, LinearAgainstNumPy) {
+  Tensor bias = sines(3, {5});
+  Result<Tensor> result = linear(sines(1, {2, 3, 4}), sines(2, {5, 4}), &bias);
+  expectNear(result, 0,
+             {1.653503779135442, -0.566800360329913, -2.719695412696407, 1.832416011175475,
+              -0.34301265213064314});
+  expectNear(result, 25,
+             {2.409442517879586, -2.206812957104888, -1.331666607404691, 1.65787625964271,
+              -1.5028678670693352});
+}
+
+TEST(Kernels, LinearTilesCoverEveryElement) {
+  // Extents on both sides of the tile sizes, against the sum written down directly.
+  for (int64_t m : {1, 4, 5})
+    for (int64_t n : {1, 31, 32, 33, 65}) {
+      Tensor x = sines(1, {m, 7}), w = sines(2, {n, 7});
+      Result<Tensor> y = linear(x, w, nullptr);
+      ASSERT_TRUE(y.ok());
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+          double sum = 0;
+          for (int64_t k = 0; k < 7; ++k)
+            sum += x.floats()[i * 7 + k] * w.floats()[j * 7 + k];
+          ASSERT_DOUBLE_EQ(y->floats()[i * n + j], sum)
+              << m << "x" << n << " at " << i << ", " << j;
+        }
+    }
+}
+
+TEST(Kernels, LinearChecksShapes) {
+  expectError(linear(sines(1, {2, 4}), sines(1, {5, 3}), nullptr).status(),
+              "linear expects a floating-point weight [out, 4], got f32[5, 3]");
+  Tensor bias = sines(1, {4});
+  expectError(linear(sines(1, {2, 4}), sines(1, {5, 4}), &bias).status(),
+              "linear expects a floating-point bias [5], got f32[4]");
+}
+
+namespace {
+struct Heads : ::testing::Test {
+  Tensor query = sines(1, {2, 3, 4, 2}), key = sines(5, {2, 3, 2, 2}),
+         value = sines(9, {2, 3, 2, 2});
+  AttentionOperands operands() {
+    AttentionOperands op;
+    op.query = &query;
+    op.key = &key;
+    op.value = &value;
+    op.scale = 0.7;
+    return op;
+  }
+};
+} // namespace
+
+TEST_F(Heads, GroupedWithMask) {
+  Tensor mask = ints({2, 3}, {1, 1, 0, 0, 1, 1});
+  AttentionOperands op = operands();
+  op.mask = &mask;
+  Result<Tensor> result = attention(op);
+  expectNear(result, 8,
+             {0.41712135739824685, 0.4098834451118122, 0.41451107404227383, -0.08782289393315512,
+              -0.7099664186078112, -0.4928711309776923, -0.35615468876894474, -0.4395575563456318});
+  expectNear(result, 40,
+             {-0.34718302806114354, 0.054683145135999256, -0.4721754125596128, -0.3571703949130668,
+              -0.2137521091273363, 0.5121892981716608, 0.4353140123447027, 0.37835013963582365});
+}
+
+TEST_F(Heads, CausalWithLengthAndOffset) {
+  Tensor length = ints({2}, {2, 3}), offset = ints({2}, {-1, 1});
+  AttentionOperands op = operands();
+  op.causal = true;
+  op.validLength = &length;
+  op.positionOffset = &offset;
+  Result<Tensor> result = attention(op);
+  // Offset -1 leaves the first query without a key.
+  expectNear(result, 0, {0, 0, 0, 0, 0, 0, 0, 0}, 0);
+  expectNear(result, 16,
+             {0.4146420971773349, -0.0628405314887669, 0.41609194183702986, 0.21360335576562423,
+              -0.5433842181065403, -0.467769949106639, 0.4445263824420571, -0.3189081644616302});
+  expectNear(result, 24,
+             {0.2967829278937072, 0.4209318718369907, 0.0680165186760535, 0.6030487915302865,
+              0.682720796214859, 0.09230178259983923, -0.13155783846045643, -0.4391460464680652});
+}
+
+TEST_F(Heads, LargeScoresDoNotOverflow) {
+  AttentionOperands op = operands();
+  op.scale = 1e6;
+  Result<Tensor> result = attention(op);
+  ASSERT_TRUE(result.ok());
+  for (int64_t i = 0; i < result->numElements(); ++i)
+    EXPECT_LE(std::fabs(result->floats()[i]), 1.0);
+}
+
+TEST_F(Heads, ChecksShapes) {
+  Tensor mask = ints({3, 2}, {1, 1, 1, 1, 1, 1}), three = sines(1, {2, 3, 3, 2});
+  AttentionOperands op = operands();
+  op.mask = &mask;
+  expectError(attention(op).status(), "attention expects an integer mask [2, 3], got i64[3, 2]");
+  op = operands();
+  op.key = op.value = &three;
+  expectError(attention(op).status(), "attention expects a number of key heads that divides the 4 "
+                                      "query heads, got f32[2, 3, 3, 2]");
+}
+
+TEST(Kernels, LayerNorm) {
+  expectNear(layerNorm(sines(1, {2, 4}), sines(2, {4}), sines(3, {4}), 1e-5), 0,
+             {0.895930729169108, -0.6254114521130454, -0.7982336067378211, 1.2057987714289224,
+              -1.113084224749303, -0.826781178646092, -1.504985643946792, -1.3856828005690125});
+  // A constant row has variance 0 and leaves the bias.
+  expectEqual(layerNorm(floats({1, 2}, {7, 7}), floats({2}, {3, 4}), floats({2}, {5, 6}), 1e-12),
+              {1, 2}, {5, 6});
+}
+
+TEST(Kernels, Gelu) {
+  Tensor x = floats({5}, {-3, -0.5, 0, 0.5, 2});
+  expectNear(
+      gelu(x, GeluKind::erf), 0,
+      {-0.00404969409489031, -0.15426876936299344, 0.0, 0.34573123063700656, 1.9544997361036416});
+  expectNear(
+      gelu(x, GeluKind::tanh), 0,
+      {-0.0036373920817729943, -0.15428599017485606, 0.0, 0.34571400982514394, 1.954597694087775});
+}
+
+TEST(Kernels, AddBroadcastsLeadingDimensions) {
+  Tensor x = floats({2, 2}, {1, 2, 3, 4});
+  expectEqual(add(x, floats({2}, {10, 20})), {2, 2}, {11, 22, 13, 24});
+  expectEqual(add(x, x), {2, 2}, {2, 4, 6, 8});
+  expectError(
+      add(x, floats({3}, {1, 2, 3})).status(),
+      "add expects a floating-point right operand whose shape ends that of f32[2, 2], got f32[3]");
+}
+
+TEST(Kernels, ReshapeKeepsOrder) {
+  expectEqual(reshape(floats({2, 3}, {1, 2, 3, 4, 5, 6}), {3, 2}), {3, 2}, {1, 2, 3, 4, 5, 6});
+  expectError(reshape(floats({2}, {1, 2}), {3}).status(),
+              "reshape expects as many elements as [3] has, got f32[2]");
+}

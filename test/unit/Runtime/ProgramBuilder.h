@@ -1,0 +1,254 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Programs written by hand, for tests of the executor.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_PROGRAMBUILDER_H
+#define BRAID_TEST_PROGRAMBUILDER_H
+
+#include "Testing.h"
+#include "braid/Runtime/Session.h"
+#include "braid/Runtime/program_generated.h"
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace braid::runtime::testing {
+
+namespace fb = braid::program;
+using Shape = std::vector<int64_t>;
+using Axes = std::vector<std::string>;
+
+/// A description of memory, turned into a view of a program when used.
+struct V {
+  fb::Space space;
+  uint32_t index;
+  uint64_t offset;
+  DType dtype;
+  Shape shape, strides;
+
+  std::unique_ptr<fb::ViewT> build() const {
+    auto view = std::make_unique<fb::ViewT>();
+    view->space = space;
+    view->index = index;
+    view->offset_bytes = offset;
+    view->dtype = static_cast<fb::DType>(dtype);
+    view->shape = shape;
+    view->strides = strides;
+    return view;
+  }
+};
+
+inline Shape rowMajor(const Shape &shape) {
+  Shape strides(shape.size());
+  int64_t next = 1;
+  for (size_t d = shape.size(); d-- > 0; next *= shape[d])
+    strides[d] = next;
+  return strides;
+}
+inline V argument(uint32_t index, DType dtype, const Shape &shape, uint64_t offset = 0) {
+  return {fb::Space::argument, index, offset, dtype, shape, rowMajor(shape)};
+}
+inline V local(uint64_t offset, DType dtype, const Shape &shape) {
+  return {fb::Space::local, 0, offset, dtype, shape, rowMajor(shape)};
+}
+inline V symmetric(uint64_t offset, DType dtype, const Shape &shape) {
+  return {fb::Space::symmetric, 0, offset, dtype, shape, rowMajor(shape)};
+}
+
+/// Commands of one procedure.
+class ProcedureBuilder {
+public:
+  explicit ProcedureBuilder(fb::ProcedureT &procedure) : procedure(procedure) {}
+
+  template <typename Op> void compute(const std::string &name, Op op) {
+    add(procedure.compute, name, std::move(op));
+  }
+  template <typename Op> void communication(const std::string &name, Op op) {
+    add(procedure.communication, name, std::move(op));
+  }
+
+  void copy(const std::string &name, const V &from, const V &to) {
+    fb::CopyT op;
+    op.source = from.build();
+    op.dest = to.build();
+    compute(name, std::move(op));
+  }
+  void product(const std::string &name, const V &lhs, const V &rhs, const V *bias, const V &out) {
+    fb::ProductT op;
+    op.lhs = lhs.build();
+    op.rhs = rhs.build();
+    if (bias)
+      op.bias = bias->build();
+    op.out = out.build();
+    compute(name, std::move(op));
+  }
+  void launch(const std::string &name, uint32_t kernel, const std::vector<V> &operands,
+              const std::vector<bool> &rowOperand, int64_t rows) {
+    fb::LaunchT op;
+    op.kernel = kernel;
+    for (const V &v : operands)
+      op.operands.push_back(v.build());
+    op.row_operand = rowOperand;
+    op.rows = rows;
+    compute(name, std::move(op));
+  }
+  /// Record on the compute queue, await and start on the communication queue, in the order of use:
+  /// the input is ready when event `ready` is recorded, the output when `done` is.
+  void start(const std::string &name, fb::CollectiveKind kind, const Axes &axes,
+             const std::vector<V> &inputs, const std::vector<V> &outputs, uint32_t dim,
+             uint32_t ready, uint32_t done, const std::string &role = "test") {
+    fb::RecordT record;
+    record.event = ready;
+    compute(name, std::move(record));
+    fb::AwaitT await;
+    await.event = ready;
+    communication(name, std::move(await));
+    fb::CollectiveStartT op;
+    op.kind = kind;
+    op.axes = axisRefs(axes);
+    for (const V &v : inputs)
+      op.inputs.push_back(v.build());
+    for (const V &v : outputs)
+      op.outputs.push_back(v.build());
+    op.dim = dim;
+    op.done = done;
+    op.role = role;
+    communication(name, std::move(op));
+  }
+  void wait(const std::string &name, uint32_t done) {
+    fb::CollectiveWaitT op;
+    op.event = done;
+    compute(name, std::move(op));
+  }
+  void call(const std::string &name, uint32_t callee, const std::vector<V> &arguments,
+            uint64_t localBase, uint64_t symmetricBase, uint32_t eventBase) {
+    for (int queue = 0; queue < 2; ++queue) {
+      fb::CallT op;
+      op.procedure = callee;
+      for (const V &v : arguments)
+        op.arguments.push_back(v.build());
+      op.local_base_bytes = localBase;
+      op.symmetric_base_bytes = symmetricBase;
+      op.event_base = eventBase;
+      add(queue == 0 ? procedure.compute : procedure.communication, name, std::move(op));
+    }
+  }
+
+  static std::vector<std::unique_ptr<fb::AxisRefT>> axisRefs(const Axes &axes) {
+    std::vector<std::unique_ptr<fb::AxisRefT>> refs;
+    for (const std::string &axis : axes) {
+      refs.push_back(std::make_unique<fb::AxisRefT>());
+      refs.back()->name = axis;
+    }
+    return refs;
+  }
+
+private:
+  template <typename Op>
+  static void add(std::vector<std::unique_ptr<fb::CommandT>> &queue, const std::string &name,
+                  Op op) {
+    auto command = std::make_unique<fb::CommandT>();
+    command->name = name;
+    command->op.Set(std::move(op));
+    queue.push_back(std::move(command));
+  }
+  fb::ProcedureT &procedure;
+};
+
+/// A bundle without kernel libraries; kernels come from the table of the session's options.
+class ProgramBuilder {
+public:
+  explicit ProgramBuilder(const std::vector<Mesh::Axis> &axes) {
+    manifest.producer = "test";
+    manifest.modelName = "by hand";
+    manifest.mesh.axes = axes;
+    manifest.transports = {"threads"};
+    manifest.entries.resize(1);
+    manifest.entries[0].name = "main";
+  }
+
+  /// Adds a procedure; the first one is the entry's. Frame sizes include those of callees.
+  ProcedureBuilder procedure(const std::string &name, uint32_t arguments, uint64_t localBytes,
+                             uint64_t symmetricBytes, uint32_t events) {
+    auto p = std::make_unique<fb::ProcedureT>();
+    p->name = name;
+    p->num_arguments = arguments;
+    p->local_bytes = localBytes;
+    p->symmetric_bytes = symmetricBytes;
+    p->num_events = events;
+    program.procedures.push_back(std::move(p));
+    return ProcedureBuilder(*program.procedures.back());
+  }
+  uint32_t kernel(const std::string &symbol, uint32_t operands, KernelFunction function) {
+    auto k = std::make_unique<fb::KernelT>();
+    k->symbol = symbol;
+    k->num_operands = operands;
+    program.kernels.push_back(std::move(k));
+    kernels[symbol] = function;
+    return static_cast<uint32_t>(program.kernels.size() - 1);
+  }
+  static Sharding sharding(const std::vector<Axes> &dims) {
+    Sharding s;
+    for (const Axes &axes : dims) {
+      s.dims.emplace_back();
+      for (const std::string &axis : axes)
+        s.dims.back().push_back({axis});
+    }
+    return s;
+  }
+  void parameter(const std::string &name, const Shape &shape, const std::vector<Axes> &dims = {}) {
+    Parameter p;
+    p.name = name;
+    p.globalShape = shape;
+    p.sharding = sharding(dims);
+    Shape zero(shape.size(), 0);
+    p.slices.push_back({name, shape, {}, zero, zero, shape});
+    manifest.entries[0].parameters.push_back(p);
+  }
+  void operand(const std::string &name, DType dtype, const Shape &shape,
+               const std::vector<Axes> &dims = {}) {
+    manifest.entries[0].operands.push_back({name, dtype, shape, sharding(dims)});
+  }
+  void result(const std::string &name, DType dtype, const Shape &shape,
+              const std::vector<Axes> &dims = {}) {
+    manifest.entries[0].results.push_back({name, dtype, shape, sharding(dims)});
+  }
+
+  std::shared_ptr<const Bundle> bundle() {
+    program.mesh = std::make_unique<fb::MeshT>();
+    program.mesh->name = manifest.mesh.name;
+    for (const Mesh::Axis &axis : manifest.mesh.axes) {
+      program.mesh->axes.push_back(std::make_unique<fb::MeshAxisT>());
+      program.mesh->axes.back()->name = axis.name;
+      program.mesh->axes.back()->size = axis.size;
+    }
+    if (program.entries.empty()) {
+      program.entries.push_back(std::make_unique<fb::EntryT>());
+      program.entries[0]->name = "main";
+    }
+    flatbuffers::FlatBufferBuilder buffer;
+    fb::FinishProgramBuffer(buffer, fb::Program::Pack(buffer, &program));
+    auto result = std::make_shared<Bundle>();
+    result->manifest = manifest;
+    auto *data = reinterpret_cast<const std::byte *>(buffer.GetBufferPointer());
+    result->members[manifest.programMember] = Bytes(data, data + buffer.GetSize());
+    return result;
+  }
+  Result<std::unique_ptr<Session>> session(SessionOptions options = {}) {
+    options.kernels = &kernels;
+    return Session::create(bundle(), options);
+  }
+
+  fb::ProgramT program;
+  Manifest manifest;
+  std::map<std::string, KernelFunction> kernels;
+};
+
+} // namespace braid::runtime::testing
+#endif // BRAID_TEST_PROGRAMBUILDER_H

@@ -1,0 +1,588 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Program.h"
+
+#include "SampleProgram.h"
+#include "Testing.h"
+
+#include <functional>
+#include <limits>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+namespace program = braid::program;
+using program::CollectiveKind;
+using Type = program::DType;
+using program::ProgramT;
+
+namespace {
+
+using Change = std::function<void(ProgramT &)>;
+
+Status verifyAfter(const Change &change, const Manifest &manifest = sampleManifest()) {
+  ProgramT program = sampleProgram();
+  change(program);
+  return verifyProgram(serialized(program), manifest);
+}
+
+// The commands of the sample by what they are.
+program::LocalSliceT &slice(ProgramT &p) { return *p.procedures[0]->compute[0]->op.AsLocalSlice(); }
+program::ProductT &product(ProgramT &p) { return *p.procedures[0]->compute[1]->op.AsProduct(); }
+program::RecordT &record(ProgramT &p) { return *p.procedures[0]->compute[2]->op.AsRecord(); }
+program::CollectiveWaitT &wait(ProgramT &p) {
+  return *p.procedures[0]->compute[3]->op.AsCollectiveWait();
+}
+program::LaunchT &launch(ProgramT &p) { return *p.procedures[0]->compute[4]->op.AsLaunch(); }
+program::AwaitT &await(ProgramT &p) { return *p.procedures[0]->communication[0]->op.AsAwait(); }
+program::CollectiveStartT &collective(ProgramT &p) {
+  return *p.procedures[0]->communication[1]->op.AsCollectiveStart();
+}
+program::ProcedureT &layer(ProgramT &p) { return *p.procedures[0]; }
+program::ProcedureT &mainOf(ProgramT &p) { return *p.procedures[1]; }
+/// Both copies of a call.
+void eachCall(ProgramT &p, size_t index, const std::function<void(program::CallT &)> &change) {
+  change(*mainOf(p).compute[index]->op.AsCall());
+  change(*mainOf(p).communication[index]->op.AsCall());
+}
+/// Puts an operation in the place of the launch, the last command of the layer's compute queue.
+template <typename Op> void replaceLaunch(ProgramT &p, Op op) {
+  layer(p).compute[4] = command(std::move(op), "new");
+}
+
+const std::string kSlice = "procedure 'layer', compute command 0 ('slice'): ";
+const std::string kProduct = "procedure 'layer', compute command 1 ('linear'): ";
+const std::string kLaunch = "procedure 'layer', compute command 4 ('gelu'): ";
+const std::string kCollective = "procedure 'layer', communication command 1 ('all_reduce'): ";
+const std::string kCall0 = "procedure 'main', compute command 0 ('layer.0'): ";
+const std::string kCall1 = "procedure 'main', compute command 1 ('layer.1'): ";
+const std::string kNew = "procedure 'layer', compute command 4 ('new'): ";
+
+TEST(Program, AcceptsTheSample) {
+  EXPECT_OK(verifyAfter([](ProgramT &) {}));
+}
+
+TEST(Program, RefusesOtherBytes) {
+  EXPECT_ERROR(verifyProgram({}, sampleManifest()), "not a Braid program, or a damaged one");
+  EXPECT_ERROR(verifyProgram(toBytes("not a program at all, but long enough for a header"),
+                             sampleManifest()),
+               "not a Braid program, or a damaged one");
+  Bytes truncated = serialized(sampleProgram());
+  truncated.resize(truncated.size() / 2);
+  EXPECT_ERROR(verifyProgram(truncated, sampleManifest()), "not a Braid program, or a damaged one");
+}
+
+/// Whatever a flipped bit does, the checks neither crash nor read outside (under the address
+/// sanitizer, noticed).
+TEST(Program, SurvivesEveryFlippedBit) {
+  const Bytes good = serialized(sampleProgram());
+  const Manifest manifest = sampleManifest();
+  size_t refused = 0;
+  for (size_t i = 0; i < good.size(); ++i)
+    for (int bit = 0; bit < 8; ++bit) {
+      Bytes bad = good;
+      bad[i] ^= static_cast<std::byte>(1 << bit);
+      Status status = verifyProgram(bad, manifest);
+      refused += status.ok() ? 0 : 1;
+      if (!status.ok())
+        EXPECT_FALSE(status.message().empty());
+    }
+  EXPECT_GT(refused, good.size()) << "most bits matter";
+}
+
+TEST(Program, SurvivesEveryTruncation) {
+  const Bytes good = serialized(sampleProgram());
+  // At the end there may be padding.
+  for (size_t size = 0; size + 8 < good.size(); ++size)
+    EXPECT_FALSE(
+        verifyProgram(Bytes(good.begin(), good.begin() + static_cast<long>(size)), sampleManifest())
+            .ok())
+        << size;
+}
+
+TEST(Program, RefusesWhatDoesNotFitTheManifest) {
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.version = 2; }), "expects program version 1, got 2");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.mesh->axes[0]->size = 4; }),
+               "expects the mesh of the manifest, got another one");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.mesh->axes[0]->name = "dp"; }),
+               "expects the mesh of the manifest, got another one");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.mesh->order = {1, 0}; }),
+               "expects the mesh of the manifest, got another one");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.entries.clear(); }),
+               "expects the 1 entries of the manifest, got 0");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.entries[0]->name = "other"; }),
+               "entry 'main' of the manifest is missing");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.entries[0]->procedure = 2; }),
+               "entry 'main': expects a procedure below 2, got 2");
+  Manifest manifest = sampleManifest();
+  manifest.entries[0].operands.push_back({"z", braid::runtime::DType::f32, {1}, {}});
+  EXPECT_ERROR(verifyAfter([](ProgramT &) {}, manifest),
+               "entry 'main': expects a procedure of 3 parameters and operands and 1 results, got "
+               "3 arguments");
+  manifest = sampleManifest();
+  manifest.entries[0].operands[0].dtype = braid::runtime::DType::i32;
+  EXPECT_ERROR(verifyAfter([](ProgramT &) {}, manifest),
+               "entry 'main': operand 'x' has type i32, but the program uses it as f32");
+  manifest = sampleManifest();
+  manifest.entries[0].results[0].globalShape = {2, 4};
+  EXPECT_ERROR(verifyAfter([](ProgramT &) {}, manifest),
+               "entry 'main': result 'y' has 32 bytes on a rank, but the program uses 64");
+  manifest = sampleManifest();
+  manifest.entries[0].parameters[0].sharding.dims = {{{"tp"}}, {{"tp"}}};
+  EXPECT_ERROR(verifyAfter([](ProgramT &) {}, manifest),
+               "entry 'main': parameter 'w': expects a shape that its sharding divides");
+}
+
+TEST(Program, RefusesArgumentsUsedAgainstTheirKind) {
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 program::CopyT copy;
+                 copy.source = local(0, {2, 4});
+                 copy.dest = argument(0, {2, 4});
+                 mainOf(p).compute.push_back(command(std::move(copy)));
+               }),
+               "entry 'main': parameter 'w' is read-only, but the program writes it");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 program::CopyT copy;
+                 copy.source = local(0, {2, 4});
+                 copy.dest = argument(1, {2, 4});
+                 mainOf(p).compute.push_back(command(std::move(copy)));
+               }),
+               "entry 'main': operand 'x' is not returned under its name, but the program writes "
+               "it");
+  Manifest donated = sampleManifest();
+  donated.entries[0].results[0].name = "x";
+  EXPECT_OK(verifyAfter(
+      [](ProgramT &p) {
+        program::CopyT copy;
+        copy.source = local(0, {2, 4});
+        copy.dest = argument(1, {2, 4});
+        mainOf(p).compute.push_back(command(std::move(copy)));
+      },
+      donated));
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 eachCall(p, 1, [](program::CallT &c) { c.arguments[2] = local(128, {2, 8}); });
+               }),
+               "entry 'main': result 'y' is never written");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 collective(p).inputs[0] = argument(0, {2, 8});
+                 eachCall(p, 1, [](program::CallT &c) { c.arguments[0] = argument(1, {2, 8}); });
+               }),
+               "entry 'main': operand 'x' is the caller's memory, but a collective uses it as "
+               "symmetric");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).inputs[0] = argument(0, {2, 8}); }),
+               kCall1 + "argument 0: expects symmetric memory, got local");
+}
+
+TEST(Program, RefusesBadViews) {
+  EXPECT_ERROR(
+      verifyAfter([](ProgramT &p) { product(p).lhs->space = static_cast<program::Space>(3); }),
+      kProduct + "lhs: unknown memory space 3");
+  EXPECT_ERROR(
+      verifyAfter([](ProgramT &p) { product(p).lhs->space = static_cast<program::Space>(-1); }),
+      kProduct + "lhs: unknown memory space -1");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->dtype = static_cast<Type>(7); }),
+               kProduct + "lhs: unknown type 7");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->strides.pop_back(); }),
+               kProduct +
+                   "lhs: expects as many strides as sizes, got shape [2, 4] and strides [4]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->shape[0] = 0; }),
+               kProduct + "lhs: expects positive sizes and no negative strides, got shape [0, 4] "
+                          "and strides [4, 1]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->strides[0] = -4; }),
+               kProduct + "lhs: expects positive sizes and no negative strides, got shape [2, 4] "
+                          "and strides [-4, 1]");
+  EXPECT_ERROR(
+      verifyAfter([](ProgramT &p) { product(p).lhs = local(0, std::vector<int64_t>(9, 1)); }),
+      kProduct + "lhs: expects at most 8 dimensions, got shape of 9");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->offset_bytes = 2; }),
+               kProduct + "lhs: expects an offset at a multiple of 4 bytes for f32, got 2");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->offset_bytes = 36; }),
+               kProduct + "lhs: view ends at byte 68 of a local frame of 64 bytes");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->strides[0] = 13; }),
+               kProduct + "lhs: view ends at byte 68 of a local frame of 64 bytes");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { layer(p).symmetric_bytes = 0; }),
+               kProduct + "out: view ends at byte 64 of a symmetric frame of 0 bytes");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).rhs->index = 3; }),
+               kProduct + "rhs: expects an argument below 3, got 3");
+}
+
+TEST(Program, RefusesViewsThatOverflow) {
+  const int64_t big = std::numeric_limits<int64_t>::max();
+  auto message = [](const std::string &shape, const std::string &strides) {
+    return kProduct + "lhs: view of shape " + shape + " and strides " + strides + " is too large";
+  };
+  auto with = [&](std::vector<int64_t> shape, std::vector<int64_t> strides, uint64_t offset) {
+    return verifyAfter([&](ProgramT &p) {
+      product(p).lhs->shape = shape;
+      product(p).lhs->strides = strides;
+      product(p).lhs->offset_bytes = offset;
+    });
+  };
+  const std::string text = std::to_string(big);
+  EXPECT_ERROR(with({3, 4}, {big, 1}, 0), message("[3, 4]", "[" + text + ", 1]"));
+  EXPECT_ERROR(with({2, 2}, {big, big}, 0), message("[2, 2]", "[" + text + ", " + text + "]"));
+  EXPECT_ERROR(with({2, 4}, {big / 2, 1}, 0),
+               message("[2, 4]", "[" + std::to_string(big / 2) + ", 1]"));
+  EXPECT_ERROR(with({2, 4}, {4, 1}, ~uint64_t(3)), message("[2, 4]", "[4, 1]"));
+  // The elements are all the same one, but their number does not fit.
+  EXPECT_ERROR(with({big, 4}, {0, 1}, 0), message("[" + text + ", 4]", "[0, 1]"));
+}
+
+TEST(Program, RefusesBadLaunches) {
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).kernel = 1; }),
+               kLaunch + "expects a kernel below 1, got 1");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).operands.pop_back(); }),
+               kLaunch + "kernel 'gelu' expects 2 operands, got 1");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).row_operand.pop_back(); }),
+               kLaunch + "expects 'row_operand' for 2 operands, got 1");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).rows = 3; }),
+               kLaunch + "operand 0: expects 3 rows, got shape [2, 8]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).operands[1] = argument(2, {}); }),
+               kLaunch + "operand 1: expects 2 rows, got shape []");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.kernels[0]->symbol = ""; }),
+               "expects the symbol of a kernel, got ''");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 p.kernels.push_back(std::make_unique<program::KernelT>(*p.kernels[0]));
+               }),
+               "kernel 'gelu' stands there twice");
+}
+
+TEST(Program, RefusesBadProducts) {
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs = local(0, {}); }),
+               kProduct + "lhs: expects at least 1 dimension");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).rhs = argument(1, {32}); }),
+               kProduct + "rhs: expects 2 dimensions, got shape [32]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).rhs = argument(1, {4, 8}); }),
+               kProduct + "rhs: expects shape [4, 4], got [4, 8]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).out = symmetric(0, {2, 4}); }),
+               kProduct + "out: expects shape [2, 8], got [2, 4]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).bias = local(0, {4}); }),
+               kProduct + "bias: expects shape [8], got [4]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).bias = local(0, {8}, Type::i32); }),
+               kProduct + "bias: expects a floating-point type, got i32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->dtype = Type::i32; }),
+               kProduct + "lhs: expects a floating-point type, got i32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->dtype = Type::bf16; }),
+               kProduct + "rhs: expects bf16, got f32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).out->strides = {4, 1}; }),
+               kProduct + "out: writes through strides [4, 1] that overlap for shape [2, 8]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 product(p).lhs = local(0, {2, 2, 2});
+                 product(p).lhs->strides = {3, 6, 1};
+                 product(p).rhs = argument(1, {2, 2});
+                 product(p).out = symmetric(0, {2, 2, 2});
+               }),
+               kProduct + "lhs: expects leading dimensions that can be walked as one, got shape "
+                          "[2, 2, 2] and strides [3, 6, 1]");
+  EXPECT_OK(verifyAfter([](ProgramT &p) {
+    product(p).lhs = local(0, {2, 1, 4});
+    product(p).lhs->strides = {4, 77, 1}; // a dimension of size 1 has any stride
+    product(p).out = symmetric(0, {2, 1, 8});
+  }));
+}
+
+program::AttentionT attention() {
+  program::AttentionT op;
+  op.query = local(0, {1, 2, 4, 2});
+  op.key = local(0, {1, 3, 2, 2});
+  op.value = local(0, {1, 3, 2, 2});
+  op.out = argument(2, {1, 2, 4, 2});
+  op.scale = 0.5;
+  return op;
+}
+
+TEST(Program, RefusesBadAttention) {
+  auto with = [](const std::function<void(program::AttentionT &)> &change) {
+    return verifyAfter([&](ProgramT &p) {
+      program::AttentionT op = attention();
+      change(op);
+      replaceLaunch(p, std::move(op));
+    });
+  };
+  EXPECT_OK(with([](program::AttentionT &) {}));
+  EXPECT_OK(with([](program::AttentionT &op) {
+    op.mask = local(0, {1, 3}, Type::i64);
+    op.valid_length = local(0, {1}, Type::i64);
+    op.position_offset = local(0, {1}, Type::i64);
+  }));
+  EXPECT_ERROR(with([](program::AttentionT &op) { op.query = local(0, {2, 4, 2}); }),
+               kNew + "query: expects 4 dimensions, got shape [2, 4, 2]");
+  EXPECT_ERROR(with([](program::AttentionT &op) { op.key = local(0, {1, 3, 2, 1}); }),
+               kNew + "key: expects shape [1, 3, 2, 2], got [1, 3, 2, 1]");
+  EXPECT_ERROR(with([](program::AttentionT &op) { op.value = local(0, {1, 2, 2, 2}); }),
+               kNew + "value: expects shape [1, 3, 2, 2], got [1, 2, 2, 2]");
+  EXPECT_ERROR(with([](program::AttentionT &op) { op.out = argument(2, {1, 2, 2, 2}); }),
+               kNew + "out: expects shape [1, 2, 4, 2], got [1, 2, 2, 2]");
+  EXPECT_ERROR(with([](program::AttentionT &op) {
+                 op.key = local(0, {1, 2, 3, 2});
+                 op.value = local(0, {1, 2, 3, 2});
+               }),
+               kNew + "expects query heads to divide among 3 key/value heads, got 4");
+  EXPECT_ERROR(with([](program::AttentionT &op) { op.mask = local(0, {1, 2}, Type::i64); }),
+               kNew + "mask: expects shape [1, 3], got [1, 2]");
+  EXPECT_ERROR(with([](program::AttentionT &op) { op.mask = local(0, {1, 3}); }),
+               kNew + "mask: expects i64, got f32");
+  EXPECT_ERROR(with([](program::AttentionT &op) { op.valid_length = local(0, {2}, Type::i64); }),
+               kNew + "valid_length: expects shape [1], got [2]");
+  EXPECT_ERROR(with([](program::AttentionT &op) { op.position_offset = local(0, {1}); }),
+               kNew + "position_offset: expects i64, got f32");
+  EXPECT_ERROR(
+      with([](program::AttentionT &op) { op.scale = std::numeric_limits<float>::infinity(); }),
+      kNew + "expects a finite scale");
+}
+
+TEST(Program, RefusesBadGathersCopiesAndSlices) {
+  auto gather = [](const std::function<void(program::GatherT &)> &change) {
+    return verifyAfter([&](ProgramT &p) {
+      program::GatherT op;
+      op.source = local(0, {4, 4});
+      op.ids = local(0, {2, 1}, Type::i64);
+      op.out = argument(2, {2, 1, 4});
+      change(op);
+      replaceLaunch(p, std::move(op));
+    });
+  };
+  EXPECT_OK(gather([](program::GatherT &) {}));
+  EXPECT_ERROR(gather([](program::GatherT &op) { op.source = local(0, {4}); }),
+               kNew + "source: expects 2 dimensions, got shape [4]");
+  EXPECT_ERROR(gather([](program::GatherT &op) { op.ids = local(0, {2, 1}); }),
+               kNew + "ids: expects i32 or i64, got f32");
+  EXPECT_ERROR(gather([](program::GatherT &op) { op.out = argument(2, {2, 4}); }),
+               kNew + "out: expects shape [2, 1, 4], got [2, 4]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 program::CopyT op;
+                 op.source = local(0, {2, 4});
+                 op.dest = argument(2, {4, 2});
+                 replaceLaunch(p, std::move(op));
+               }),
+               kNew + "dest: expects shape [2, 4], got [4, 2]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 program::CopyT op;
+                 op.source = local(0, {2, 4}, Type::i32);
+                 op.dest = argument(2, {2, 4});
+                 replaceLaunch(p, std::move(op));
+               }),
+               kNew + "dest: expects i32, got f32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { slice(p).dim = 2; }),
+               kSlice + "expects a dimension below 2, got 2");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { slice(p).dim = 0; }),
+               kSlice + "source: expects 2 times dest of shape [2, 4] along dimension 0, got [2, "
+                        "8]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { slice(p).axes[0]->name = "dp"; }),
+               kSlice + "unknown axis 'dp' in mesh 'mesh'");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { slice(p).axes[0]->size = 3; }),
+               kSlice + "sub-axis (1)3 does not divide axis 'tp' of size 2");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { slice(p).axes.clear(); }),
+               kSlice + "expects at least one mesh axis");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 slice(p).axes.push_back(std::make_unique<program::AxisRefT>(*slice(p).axes[0]));
+               }),
+               kSlice + "axis 'tp' is used twice");
+}
+
+TEST(Program, RefusesBadCollectives) {
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 layer(p).compute.push_back(std::move(layer(p).communication[1]));
+                 layer(p).communication.pop_back();
+               }),
+               "procedure 'layer', compute command 5 ('all_reduce'): expects a collective on the "
+               "communication queue");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).inputs[0] = local(0, {2, 8}); }),
+               kCollective + "input 0: expects symmetric memory, got local");
+  EXPECT_ERROR(
+      verifyAfter([](ProgramT &p) { collective(p).kind = static_cast<CollectiveKind>(9); }),
+      kCollective + "unknown collective 9");
+  EXPECT_ERROR(
+      verifyAfter([](ProgramT &p) { collective(p).reduce = static_cast<program::ReduceKind>(-1); }),
+      kCollective + "unknown reduction -1");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).axes[0]->name = "dp"; }),
+               kCollective + "unknown axis 'dp' in mesh 'mesh'");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).inputs.clear(); }),
+               kCollective + "expects as many outputs as inputs and at least one, got 1 and 0");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).outputs[0] = symmetric(0, {2, 4}); }),
+               kCollective + "output 0: expects shape [2, 8], got [2, 4]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).outputs[0]->dtype = Type::i32; }),
+               kCollective + "output 0: expects f32, got i32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).outputs[0]->strides = {0, 1}; }),
+               kCollective +
+                   "output 0: writes through strides [0, 1] that overlap for shape [2, 8]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).done = 2; }),
+               kCollective + "expects an event below 2, got 2");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 collective(p).kind = CollectiveKind::reduce_scatter;
+                 collective(p).dim = 1;
+               }),
+               kCollective +
+                   "input 0: expects 2 times output 0 of shape [2, 8] along dimension 1, got [2, "
+                   "8]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 collective(p).kind = CollectiveKind::all_gather;
+                 collective(p).dim = 0;
+               }),
+               kCollective +
+                   "output 0: expects 2 times input 0 of shape [2, 8] along dimension 0, got [2, "
+                   "8]");
+  EXPECT_OK(verifyAfter([](ProgramT &p) {
+    collective(p).kind = CollectiveKind::reduce_scatter;
+    collective(p).dim = 1;
+    collective(p).outputs[0] = symmetric(0, {2, 4});
+  }));
+  EXPECT_OK(verifyAfter([](ProgramT &p) {
+    collective(p).kind = CollectiveKind::all_gather;
+    collective(p).dim = 0;
+    collective(p).inputs[0] = symmetric(0, {1, 8});
+  }));
+}
+
+TEST(Program, RefusesBadCalls) {
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).communication.pop_back(); }),
+               "procedure 'main', compute command 1 ('layer.1'): expects the same call in the "
+               "other queue");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).compute.pop_back(); }),
+               "procedure 'main', communication command 1 ('layer.1'): expects the same call in "
+               "the other queue");
+  const std::string same =
+      kCall1 + "expects the same call as procedure 'main', communication command 1 ('layer.1')";
+  const std::function<void(program::CallT &)> differences[] = {
+      [](program::CallT &c) { c.event_base = 0; },
+      [](program::CallT &c) { c.local_base_bytes = 0; },
+      [](program::CallT &c) { c.symmetric_base_bytes = 64; },
+      [](program::CallT &c) { c.procedure = 1; },
+      [](program::CallT &c) { c.arguments.pop_back(); },
+      [](program::CallT &c) { c.arguments[0]->offset_bytes = 64; },
+      [](program::CallT &c) { c.arguments[0]->strides[0] = 9; },
+      [](program::CallT &c) { c.arguments[0]->shape[0] = 1; }};
+  for (const auto &difference : differences)
+    EXPECT_ERROR(verifyAfter([&](ProgramT &p) { difference(*mainOf(p).compute[1]->op.AsCall()); }),
+                 same);
+  EXPECT_ERROR(
+      verifyAfter([](ProgramT &p) { eachCall(p, 0, [](program::CallT &c) { c.procedure = 2; }); }),
+      kCall0 + "expects a procedure below 2, got 2");
+  EXPECT_ERROR(
+      verifyAfter([](ProgramT &p) { eachCall(p, 0, [](program::CallT &c) { c.procedure = 1; }); }),
+      "procedure 'main' calls itself, or one that does");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).local_bytes = 127; }),
+               kCall0 + "expects local bytes of the callee below 127, got 64 from 64");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 eachCall(p, 0, [](program::CallT &c) { c.local_base_bytes = ~uint64_t(63); });
+               }),
+               kCall0 + "expects local bytes of the callee below 192, got 64 from "
+                        "18446744073709551552");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).symmetric_bytes = 0; }),
+               kCall0 + "expects symmetric bytes of the callee below 0, got 64 from 0");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).num_events = 3; }),
+               kCall1 + "expects events of the callee below 3, got 2 from 2");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 eachCall(p, 0, [](program::CallT &c) { c.local_base_bytes = 32; });
+               }),
+               kCall0 + "expects a callee's frame at a multiple of 64 bytes, got 32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 eachCall(p, 0, [](program::CallT &c) { c.arguments.pop_back(); });
+               }),
+               kCall0 + "expects 3 arguments, got 2");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 eachCall(p, 0, [](program::CallT &c) { c.arguments[0] = argument(1, {2, 7}); });
+               }),
+               kCall0 + "argument 0: the callee expects 64 bytes, got 56");
+  EXPECT_ERROR(
+      verifyAfter([](ProgramT &p) {
+        eachCall(p, 0, [](program::CallT &c) { c.arguments[0] = argument(1, {2, 8}, Type::i32); });
+      }),
+      kCall0 + "argument 0: the callee expects f32, got i32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 eachCall(p, 0, [](program::CallT &c) { c.arguments[2] = local(64, {2, 8}); });
+               }),
+               kCall0 + "argument 2: lies in the callee's frame");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).rhs->dtype = Type::f16; }),
+               kProduct + "rhs: expects f32, got f16");
+  EXPECT_ERROR(
+      verifyAfter([](ProgramT &p) { launch(p).operands[1] = argument(1, {2, 8}, Type::i32); }),
+      kLaunch + "operand 1: argument 1 is used as i32 here and as f32 elsewhere");
+}
+
+/// A procedure that does nothing but call `callee` `times` times.
+std::unique_ptr<program::ProcedureT> caller(const std::string &name, uint32_t callee, int times) {
+  auto procedure = std::make_unique<program::ProcedureT>();
+  procedure->name = name;
+  for (auto *queue : {&procedure->compute, &procedure->communication})
+    for (int i = 0; i < times; ++i) {
+      program::CallT call;
+      call.procedure = callee;
+      queue->push_back(command(std::move(call)));
+    }
+  return procedure;
+}
+
+TEST(Program, BoundsTheCallTree) {
+  // Each level calls the one before it twice: few bytes, 2^40 commands.
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 p.procedures.push_back(caller("leaf", 0, 0));
+                 for (uint32_t i = 0; i < 40; ++i)
+                   p.procedures.push_back(caller("level", 2 + i, 2));
+                 program::CallT call;
+                 call.procedure = 42;
+                 mainOf(p).compute.push_back(command(call));
+                 mainOf(p).communication.push_back(command(call));
+               }),
+               "entry 'main': expects at most 16777216 commands with all calls expanded");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 p.procedures.push_back(caller("leaf", 0, 0));
+                 for (uint32_t i = 0; i < 64; ++i)
+                   p.procedures.push_back(caller("level" + std::to_string(i), 2 + i, 1));
+               }),
+               "procedure 'level63': expects calls at most 64 deep");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 p.procedures.push_back(caller("a", 3, 1));
+                 p.procedures.push_back(caller("b", 2, 1));
+               }),
+               "procedure 'a' calls itself, or one that does");
+}
+
+TEST(Program, RefusesBadEvents) {
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { record(p).event = 2; }),
+               "procedure 'layer', compute command 2: expects an event below 2, got 2");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { record(p).event = 1; }),
+               "entry 'main': " + kCollective + "sets event 1 for the second time");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { layer(p).num_events = 3; }),
+               kCall1 + "shares events with command 0");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).num_events = 5; }),
+               "entry 'main': procedure 'main': nothing sets event 4");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).num_events = 4000000000u; }),
+               "entry 'main': procedure 'main': has 4000000000 events, but only 18 commands that "
+               "could set them");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { wait(p).event = 0; }),
+               "entry 'main': procedure 'layer', compute command 3: waits for event 0 of a "
+               "collective, which a record sets");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { await(p).event = 1; }),
+               "entry 'main': procedure 'layer', communication command 0: waits for event 1 "
+               "of a record, which a collective sets");
+}
+
+TEST(Program, FindsDeadlocks) {
+  // The compute queue waits for the collective before it records what the collective waits for.
+  EXPECT_ERROR(
+      verifyAfter([](ProgramT &p) { std::swap(layer(p).compute[2], layer(p).compute[3]); }),
+      "entry 'main': deadlock: procedure 'layer', compute command 2 waits for event "
+      "1, which is not set by then; procedure 'layer', communication command 0 "
+      "waits for event 0, which is not set by then");
+  // One queue alone.
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 layer(p).compute.insert(layer(p).compute.begin() + 2,
+                                         std::move(layer(p).communication[0]));
+                 layer(p).communication.erase(layer(p).communication.begin());
+               }),
+               "entry 'main': deadlock: procedure 'layer', compute command 2 waits for event 0, "
+               "which is not set by then");
+}
+
+/// What is in flight across a call belongs to the caller: a callee starts, its caller waits.
+TEST(Program, AcceptsEventsAcrossCalls) {
+  EXPECT_OK(verifyAfter([](ProgramT &p) {
+    layer(p).compute.erase(layer(p).compute.begin() + 3); // the wait
+    mainOf(p).compute.push_back(eventCommand<program::CollectiveWaitT>(1));
+    mainOf(p).compute.push_back(eventCommand<program::CollectiveWaitT>(3));
+  }));
+}
+
+} // namespace
