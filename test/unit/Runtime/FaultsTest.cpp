@@ -1,0 +1,191 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Ranks that stall, fail or are asked for the impossible: the run ends on all of them, with one
+// message.
+//
+//===----------------------------------------------------------------------===//
+#include "ProgramBuilder.h"
+
+#include <chrono>
+#include <gmock/gmock.h>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+namespace {
+
+constexpr DType f32 = DType::f32, i64 = DType::i64;
+
+/// table lookup, all_reduce over tp, twice; every rank has ids of its own.
+ProgramBuilder lookup(int64_t dp, int64_t tp) {
+  ProgramBuilder b({{"dp", dp}, {"tp", tp}});
+  int64_t ranks = dp * tp;
+  b.parameter("table", {10, 16});
+  b.operand("ids", i64, {ranks, 4}, {{"dp", "tp"}, {}});
+  b.result("y", f32, {ranks, 4, 16}, {{"dp", "tp"}, {}, {}});
+  auto p = b.procedure("main", 3, 0, 512, 4);
+  V in = symmetric(0, f32, {1, 4, 16}), out = symmetric(256, f32, {1, 4, 16}),
+    y = argument(2, f32, {1, 4, 16});
+  for (uint32_t i = 0; i < 2; ++i) {
+    std::string suffix = "." + std::to_string(i);
+    fb::GatherT gather;
+    gather.source = argument(0, f32, {10, 16}).build();
+    gather.ids = argument(1, i64, {1, 4}).build();
+    gather.out = in.build();
+    p.compute("embeddings" + suffix, std::move(gather));
+    p.start("sum" + suffix, fb::CollectiveKind::all_reduce, {"tp"}, {in}, {out}, 0, 2 * i,
+            2 * i + 1);
+    p.wait("sum" + suffix, 2 * i + 1);
+    p.copy("result" + suffix, out, y);
+  }
+  return b;
+}
+
+Status setIds(Session &session, int64_t ranks, int64_t badAt = -1, int64_t bad = 0) {
+  std::vector<int64_t> ids(static_cast<size_t>(ranks * 4), 3);
+  if (badAt >= 0)
+    ids[static_cast<size_t>(badAt)] = bad;
+  return session.setInput("ids", i64, {ranks, 4}, ids.data());
+}
+
+TEST(Faults, AnIdOutsideOfTheTableStopsAllRanks) {
+  for (int64_t bad : {int64_t(10), int64_t(-1), INT64_MIN}) {
+    ProgramBuilder b = lookup(2, 2);
+    SessionOptions options;
+    options.timeLimitSeconds = 30;
+    auto session = b.session(options);
+    ASSERT_OK(session);
+    ASSERT_OK((*session)->loadWeights(*WeightSource::random(1)));
+    ASSERT_OK(setIds(**session, 4, 2 * 4 + 1, bad)); // rank 2, position 1
+    auto begin = std::chrono::steady_clock::now();
+    Status status = (*session)->run();
+    EXPECT_EQ(status.code(), Code::rankFailed);
+    EXPECT_EQ(status.message(), "rank 2: embedding 'embeddings.0' in @main: id " +
+                                    std::to_string(bad) + " at position 1 is outside of [0, 10)");
+    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 10)
+        << "the others waited for the limit";
+    EXPECT_ERROR((*session)->output("y"), "output 'y' expects a run that has succeeded");
+    // The session is as good as new.
+    ASSERT_OK(setIds(**session, 4));
+    EXPECT_OK((*session)->run());
+    EXPECT_OK((*session)->output("y"));
+  }
+}
+
+TEST(Faults, AStalledRankEndsTheRunWithinTheLimit) {
+  struct Case {
+    int64_t dp, tp, stalled;
+    const char *command, *expected;
+  };
+  const Case cases[] = {
+      {1, 2, 1, "embeddings.1",
+       "rank 0: all_reduce 'sum\\.1' in @main on the communication queue waited [0-9.]+ s for rank "
+       "1, which has not "
+       "arrived \\(rank 1 is at embedding 'embeddings\\.1' in @main on its compute queue\\)"},
+      {1, 2, 0, "",
+       "rank 1: all_reduce 'sum\\.0' in @main on the communication queue waited [0-9.]+ s for rank "
+       "0, which has not "
+       "arrived \\(rank 0 is at embedding 'embeddings\\.0' in @main on its compute queue\\)"},
+      {2, 2, 3, "result.0",
+       "rank 2: all_reduce 'sum\\.1' in @main on the communication queue waited [0-9.]+ s for rank "
+       "3, which has not "
+       "arrived \\(rank 3 is at copy 'result\\.0' in @main on its compute queue\\)"},
+      // Nobody waits for it but the caller.
+      {1, 1, 0, "result.1",
+       "rank 0: copy 'result\\.1' in @main on the compute queue has made no progress in 0\\.3 s"},
+  };
+  for (const Case &c : cases) {
+    ProgramBuilder b = lookup(c.dp, c.tp);
+    SessionOptions options;
+    options.timeLimitSeconds = 0.3;
+    options.stall = StallInjection{c.stalled, c.command};
+    auto session = b.session(options);
+    ASSERT_OK(session);
+    ASSERT_OK((*session)->loadWeights(*WeightSource::random(1)));
+    ASSERT_OK(setIds(**session, c.dp * c.tp));
+    for (int i = 0; i < 2; ++i) { // and again: the session survives
+      auto begin = std::chrono::steady_clock::now();
+      Status status = (*session)->run();
+      double waited =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      EXPECT_EQ(status.code(), Code::rankFailed);
+      EXPECT_THAT(status.message(), MatchesRegex(c.expected));
+      EXPECT_GE(waited, 0.3);
+      EXPECT_LT(waited, 10);
+    }
+  }
+}
+
+TEST(Faults, StallsThatCannotHappenAreRefused) {
+  ProgramBuilder b = lookup(1, 2);
+  SessionOptions options;
+  options.stall = StallInjection{2, ""};
+  EXPECT_ERROR(b.session(options), "expects a rank of 0 to 1 to stall, got 2");
+  options.stall = StallInjection{1, "nothing"};
+  EXPECT_ERROR(b.session(options), "the program has no command named 'nothing' to stall at");
+  options.stall = StallInjection{1, ""};
+  options.timeLimitSeconds = 0;
+  EXPECT_ERROR(b.session(options), "a stalled rank expects a time limit above 0 seconds");
+}
+
+TEST(Faults, WrongRequestsAreNamed) {
+  ProgramBuilder b = lookup(2, 2);
+  SessionOptions options;
+  options.ranks = 2;
+  EXPECT_ERROR(b.session(options), "bundle is for mesh <dp = 2, tp = 2> (4 ranks), got --ranks 2");
+  options.ranks = 4;
+  options.transport = "mpi";
+  EXPECT_ERROR(b.session(options), "expects transport 'threads', got 'mpi'");
+  options.transport = "threads";
+  options.threadsPerRank = 0;
+  EXPECT_ERROR(b.session(options), "expects 1 to 1024 threads per rank, got 0");
+  options.threadsPerRank = 1;
+  options.entry = "train";
+  EXPECT_ERROR(b.session(options), "the bundle has no entry 'train', it has 'main'");
+  options.entry = "";
+  auto session = b.session(options);
+  ASSERT_OK(session);
+  Session &s = **session;
+  EXPECT_ERROR(s.run(), "weights are missing: 1 parameters ('table' f32 [10, 16]); inputs are "
+                        "missing: 'ids' i64 [4, 4]");
+  std::vector<int32_t> narrow(16);
+  EXPECT_ERROR(s.setInput("ids", DType::i32, {4, 4}, narrow.data()),
+               "input 'ids' expects i64 [4, 4], got i32 [4, 4]");
+  EXPECT_ERROR(s.setInput("ids", i64, {4, 5}, narrow.data()),
+               "input 'ids' expects i64 [4, 4], got i64 [4, 5]");
+  EXPECT_ERROR(s.setInput("id", i64, {4, 4}, narrow.data()),
+               "no input 'id', the entry has 'ids' i64 [4, 4]");
+  EXPECT_ERROR(s.output("z"), "no output 'z', the entry has 'y' f32 [4, 4, 16]");
+  EXPECT_ERROR(s.output("y"), "output 'y' expects a run that has succeeded");
+  EXPECT_ERROR(s.writeTrace("/tmp/never"),
+               "a trace expects a session that was created with tracing on");
+}
+
+TEST(Faults, AKernelThatTheTableLacks) {
+  ProgramBuilder b = lookup(1, 1);
+  b.kernel("fused_0", 1, nullptr);
+  b.kernels.clear();
+  EXPECT_ERROR(b.session(), "the table of kernels lacks 'fused_0'");
+}
+
+TEST(Faults, KernelsForAnotherMachine) {
+  ProgramBuilder b = lookup(1, 1);
+  b.kernel("fused_0", 1, nullptr);
+  b.manifest.kernels.push_back(
+      {"cpu", "x86_64-unknown-linux-gnu", "future", {"avx2", "avx4096"}, "kernels/a.so"});
+  b.manifest.kernels.push_back({"cpu", "riscv64-unknown-linux-gnu", "rv64", {}, "kernels/b.so"});
+  Result<std::unique_ptr<Session>> session = Session::create(b.bundle(), {});
+  ASSERT_FALSE(session.ok());
+  EXPECT_THAT(session.status().message(), HasSubstr("the bundle has no kernels for this host ("));
+  EXPECT_THAT(session.status().message(), HasSubstr("cpu x86_64-unknown-linux-gnu future needs "));
+  EXPECT_THAT(session.status().message(), HasSubstr("avx4096"));
+  EXPECT_THAT(session.status().message(),
+              HasSubstr("cpu riscv64-unknown-linux-gnu rv64 is not for "));
+}
+
+} // namespace

@@ -1,0 +1,369 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The attention and product commands against plain loops in double precision.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/lib/Exec/Operations.h"
+
+#include <cmath>
+#include <gmock/gmock.h>
+#include <random>
+#include <thread>
+
+using namespace braid::runtime;
+
+namespace {
+
+std::vector<const VectorKernels *> allKernels() {
+  std::vector<const VectorKernels *> kernels = {vectorKernelsGeneric()};
+  const std::string best = vectorKernels().isa;
+  if (best == "avx2" || best == "avx512")
+    kernels.push_back(vectorKernelsAvx2());
+  if (best == "avx512")
+    kernels.push_back(vectorKernelsAvx512());
+  return kernels;
+}
+
+/// Runs a command as a queue with a team would.
+class Bench {
+public:
+  explicit Bench(int64_t threads, const VectorKernels &kernels)
+      : team(threads), scratch(static_cast<size_t>(threads)), control(1, 60, 50),
+        context{control, control.queue(0, QueueKind::compute), team, kernels, scratch} {
+    useOneThread();
+    for (int64_t member = 1; member < threads; ++member)
+      helpers.emplace_back([this, member] {
+        useOneThread();
+        team.serve(member, 50);
+      });
+  }
+  ~Bench() {
+    team.stop();
+    for (std::thread &t : helpers)
+      t.join();
+  }
+  template <typename Op> void run(const Op &op) {
+    Command source;
+    execute(op, source, context);
+    EXPECT_FALSE(control.failed());
+  }
+
+  Team team;
+  std::vector<std::vector<std::byte>> scratch;
+  RunControl control;
+  ExecutionContext context;
+  std::vector<std::thread> helpers;
+};
+
+/// A tensor in memory that may have gaps between its rows, filled with a value that must not
+/// change.
+struct Strided {
+  Strided(std::vector<int64_t> shape, int64_t gap, std::mt19937 &random) {
+    tensor.shape = shape;
+    tensor.strides.resize(shape.size());
+    int64_t next = 1;
+    for (size_t d = shape.size(); d-- > 0;) {
+      tensor.strides[d] = next;
+      next *= shape[d];
+      if (d + 1 == shape.size())
+        next += gap;
+    }
+    std::normal_distribution<float> normal;
+    data.resize(static_cast<size_t>(next));
+    for (float &x : data)
+      x = normal(random);
+    tensor.data = reinterpret_cast<std::byte *>(data.data());
+  }
+  float &at(std::initializer_list<int64_t> index) {
+    int64_t offset = 0;
+    size_t d = 0;
+    for (int64_t i : index)
+      offset += i * tensor.strides[d++];
+    return data[static_cast<size_t>(offset)];
+  }
+  Tensor tensor;
+  std::vector<float> data;
+};
+
+Tensor integers(std::vector<int64_t> &data, std::vector<int64_t> shape) {
+  Tensor t{reinterpret_cast<std::byte *>(data.data()), DType::i64, shape, {}};
+  int64_t next = 1;
+  t.strides.resize(shape.size());
+  for (size_t d = shape.size(); d-- > 0; next *= shape[d])
+    t.strides[d] = next;
+  return t;
+}
+
+struct AttentionCase {
+  int64_t batch, queries, keys, heads, kvHeads, dim;
+  bool mask, lengths, offsets, causal;
+  int64_t gap;
+};
+
+void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels &kernels,
+                    std::mt19937 &random) {
+  SCOPED_TRACE(::testing::Message()
+               << kernels.isa << ", " << threads << " threads: batch " << c.batch << ", queries "
+               << c.queries << ", keys " << c.keys << ", heads " << c.heads << "/" << c.kvHeads
+               << ", dim " << c.dim << (c.mask ? ", mask" : "") << (c.lengths ? ", lengths" : "")
+               << (c.offsets ? ", offsets" : "") << (c.causal ? ", causal" : "") << ", gap "
+               << c.gap);
+  Strided q({c.batch, c.queries, c.heads, c.dim}, c.gap, random),
+      k({c.batch, c.keys, c.kvHeads, c.dim}, c.gap, random),
+      v({c.batch, c.keys, c.kvHeads, c.dim}, c.gap, random),
+      out({c.batch, c.queries, c.heads, c.dim}, c.gap, random);
+  std::vector<float> before = out.data;
+  std::vector<int64_t> mask(static_cast<size_t>(c.batch * c.keys)),
+      lengths(static_cast<size_t>(c.batch)), offsets(static_cast<size_t>(c.batch));
+  for (int64_t &m : mask)
+    m = random() % 4 != 0;
+  if (c.mask && c.batch > 1) // one sequence that nobody may look at
+    std::fill(mask.begin(), mask.begin() + c.keys, 0);
+  for (int64_t &l : lengths)
+    l = static_cast<int64_t>(random() % static_cast<uint32_t>(c.keys + 1));
+  for (int64_t &o : offsets)
+    o = static_cast<int64_t>(random() % static_cast<uint32_t>(c.keys)) - 2;
+  Tensor maskTensor = integers(mask, {c.batch, c.keys}),
+         lengthTensor = integers(lengths, {c.batch}), offsetTensor = integers(offsets, {c.batch});
+  AttentionOperands operands{q.tensor, k.tensor, v.tensor, out.tensor};
+  operands.mask = c.mask ? &maskTensor : nullptr;
+  operands.validLength = c.lengths ? &lengthTensor : nullptr;
+  operands.positionOffset = c.offsets ? &offsetTensor : nullptr;
+  operands.causal = c.causal;
+  operands.scale = 1.0f / std::sqrt(static_cast<float>(c.dim));
+  Result<AttentionCommand> command = resolveAttention(operands, threads, kernels.queryBlock);
+  ASSERT_TRUE(command.ok()) << command.status().message();
+  command->members =
+      std::min(threads, command->units()); // also where the work alone would not be worth it
+  Bench bench(threads, kernels);
+  bench.run(*command);
+
+  double difference = 0, norm = 0;
+  for (int64_t b = 0; b < c.batch; ++b)
+    for (int64_t h = 0; h < c.heads; ++h)
+      for (int64_t s = 0; s < c.queries; ++s) {
+        int64_t g = h / (c.heads / c.kvHeads);
+        std::vector<double> weights(static_cast<size_t>(c.keys), 0),
+            expected(static_cast<size_t>(c.dim), 0);
+        double largest = -INFINITY, sum = 0;
+        auto takesPart = [&](int64_t t) {
+          return (!c.mask || mask[static_cast<size_t>(b * c.keys + t)] != 0) &&
+                 (!c.lengths || t < lengths[static_cast<size_t>(b)]) &&
+                 (!c.causal || t <= s + (c.offsets ? offsets[static_cast<size_t>(b)] : 0));
+        };
+        for (int64_t t = 0; t < c.keys; ++t) {
+          for (int64_t e = 0; e < c.dim; ++e)
+            weights[static_cast<size_t>(t)] +=
+                static_cast<double>(q.at({b, s, h, e})) * static_cast<double>(k.at({b, t, g, e}));
+          weights[static_cast<size_t>(t)] *= static_cast<double>(operands.scale);
+          if (takesPart(t))
+            largest = std::max(largest, weights[static_cast<size_t>(t)]);
+        }
+        for (int64_t t = 0; t < c.keys; ++t) {
+          double w = takesPart(t) ? std::exp(weights[static_cast<size_t>(t)] - largest) : 0;
+          sum += w;
+          for (int64_t e = 0; e < c.dim; ++e)
+            expected[static_cast<size_t>(e)] += w * static_cast<double>(v.at({b, t, g, e}));
+        }
+        for (int64_t e = 0; e < c.dim; ++e) {
+          double x = sum > 0 ? expected[static_cast<size_t>(e)] / sum : 0;
+          double d = static_cast<double>(out.at({b, s, h, e})) - x;
+          ASSERT_LT(std::abs(d), 1e-5) << "at " << b << ", " << s << ", " << h << ", " << e;
+          difference += d * d;
+          norm += x * x;
+          out.at({b, s, h, e}) =
+              before[static_cast<size_t>(&out.at({b, s, h, e}) - out.data.data())];
+        }
+      }
+  EXPECT_LE(std::sqrt(difference), 1e-6 * std::sqrt(norm));
+  EXPECT_EQ(out.data, before) << "memory between the rows was written";
+}
+
+TEST(Attention, EqualsPlainLoopsOnChosenShapes) {
+  std::mt19937 random(1);
+  const AttentionCase cases[] = {
+      {2, 128, 128, 4, 4, 32, true, false, false, false, 0}, // MiniLM
+      {2, 70, 70, 6, 2, 64, false, false, false, true, 0},   // grouped heads, causal
+      {2, 1, 200, 8, 2, 16, false, true, true, true, 0},     // one query against a cache
+      {1, 65, 130, 9, 3, 40, true, true, true, true, 8},     // everything at once
+      {3, 5, 7, 2, 1, 3, true, false, false, false, 1},      // smaller than any block
+      {1, 17, 1, 1, 1, 1, false, false, false, false, 0},
+      {2, 4, 300, 1, 1, 128, false, true, false, false, 0},
+  };
+  for (const VectorKernels *kernels : allKernels())
+    for (const AttentionCase &c : cases)
+      for (int64_t threads : {1, 3})
+        checkAttention(c, threads, *kernels, random);
+}
+
+TEST(Attention, EqualsPlainLoopsOnRandomShapes) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  auto upTo = [&](uint32_t n) { return static_cast<int64_t>(1 + random() % n); };
+  for (int i = 0; i < 40; ++i) {
+    int64_t kvHeads = upTo(3), heads = kvHeads * upTo(4);
+    AttentionCase c{upTo(3),           upTo(90),          upTo(150),         heads,
+                    kvHeads,           upTo(80),          random() % 2 == 0, random() % 2 == 0,
+                    random() % 2 == 0, random() % 2 == 0, upTo(4) - 1};
+    const auto kernels = allKernels();
+    checkAttention(c, upTo(3), *kernels[random() % kernels.size()], random);
+  }
+}
+
+TEST(Attention, NanInAQueryStaysInItsRow) {
+  std::mt19937 random(2);
+  for (const VectorKernels *kernels : allKernels()) {
+    Strided q({1, 8, 1, 16}, 0, random), k({1, 8, 1, 16}, 0, random), v({1, 8, 1, 16}, 0, random),
+        out({1, 8, 1, 16}, 0, random);
+    q.at({0, 3, 0, 5}) = NAN;
+    Result<AttentionCommand> command =
+        resolveAttention({q.tensor, k.tensor, v.tensor, out.tensor}, 1, kernels->queryBlock);
+    ASSERT_TRUE(command.ok());
+    Bench bench(1, *kernels);
+    bench.run(*command);
+    for (int64_t s = 0; s < 8; ++s)
+      for (int64_t e = 0; e < 16; ++e)
+        EXPECT_EQ(std::isnan(out.at({0, s, 0, e})), s == 3) << kernels->isa;
+  }
+}
+
+TEST(Attention, RefusesWhatDoesNotFit) {
+  std::mt19937 random(3);
+  Strided q({1, 8, 3, 16}, 0, random), k({1, 8, 2, 16}, 0, random);
+  EXPECT_EQ(resolveAttention({q.tensor, k.tensor, k.tensor, q.tensor}, 1, 16).status().message(),
+            "expects query and out [b, s, h, d] and key and value [b, t, g, d] with h a multiple "
+            "of g, got [1, 8, 3, 16], "
+            "[1, 8, 2, 16], [1, 8, 2, 16] and [1, 8, 3, 16]");
+}
+
+TEST(VectorKernels, Exp2IsAccurate) {
+  std::vector<float> x, y;
+  for (float v = -126.0f; v <= 20.0f; v += 0.00137f)
+    x.push_back(v);
+  for (float special : {0.0f, -0.5f, 0.5f, 1.0f, -1.0f, -126.0f, -127.0f, -200.0f, -INFINITY, NAN})
+    x.push_back(special);
+  y.resize(x.size());
+  for (const VectorKernels *kernels : allKernels()) {
+    kernels->exp2(x.data(), y.data(), static_cast<int64_t>(x.size()));
+    double worst = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (std::isnan(x[i])) {
+        EXPECT_TRUE(std::isnan(y[i]));
+      } else if (x[i] < -126.0f) {
+        EXPECT_EQ(y[i], 0.0f);
+      } else {
+        double expected = std::exp2(static_cast<double>(x[i]));
+        worst = std::max(worst, std::abs(static_cast<double>(y[i]) - expected) / expected);
+      }
+    }
+    EXPECT_LT(worst, 1e-6) << kernels->isa;
+    RecordProperty(kernels->isa, std::to_string(worst));
+  }
+}
+
+void checkProduct(int64_t m, int64_t n, int64_t k, bool withBias, int64_t gap, int64_t threads,
+                  std::mt19937 &random) {
+  SCOPED_TRACE(::testing::Message() << m << " x " << n << " x " << k << (withBias ? ", bias" : "")
+                                    << ", gap " << gap << ", " << threads << " threads");
+  Strided lhs({m, k}, gap, random), rhs({n, k}, gap, random), bias({n}, 0, random),
+      out({m, n}, gap, random);
+  Bench bench(threads, vectorKernels());
+  ProductCache products;
+  Result<ProductCommand> command = resolveProduct(
+      lhs.tensor, rhs.tensor, withBias ? &bias.tensor : nullptr, out.tensor, threads, products);
+  ASSERT_TRUE(command.ok()) << command.status().message();
+  std::vector<float> before = out.data;
+  bench.run(*command);
+  double difference = 0, norm = 0;
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = withBias ? static_cast<double>(bias.at({j})) : 0;
+      for (int64_t e = 0; e < k; ++e)
+        sum += static_cast<double>(lhs.at({i, e})) * static_cast<double>(rhs.at({j, e}));
+      double d = static_cast<double>(out.at({i, j})) - sum;
+      difference += d * d;
+      norm += sum * sum;
+      out.at({i, j}) = before[static_cast<size_t>(&out.at({i, j}) - out.data.data())];
+    }
+  EXPECT_LE(std::sqrt(difference), 1e-6 * std::sqrt(norm));
+  EXPECT_EQ(out.data, before) << "memory between the rows was written";
+}
+
+TEST(Product, EqualsPlainLoops) {
+  std::mt19937 random(4);
+  for (bool bias : {false, true})
+    for (int64_t gap : {0, 16})
+      for (int64_t threads : {1, 3}) {
+        checkProduct(128, 96, 64, bias, gap, threads, random); // by rows
+        checkProduct(5, 384, 256, bias, gap, threads, random); // by columns
+        checkProduct(1, 33, 7, bias, gap, threads, random);
+        checkProduct(100, 100, 100, bias, gap, threads, random);
+      }
+}
+
+TEST(Product, SharesTheWorkOut) {
+  std::mt19937 random(5);
+  ProductCache products;
+  Strided lhs({128, 64}, 0, random), few({5, 256}, 0, random), rhs({96, 64}, 0, random),
+      wide({384, 256}, 0, random), out({128, 96}, 0, random), fewOut({5, 384}, 0, random);
+  auto rows = resolveProduct(lhs.tensor, rhs.tensor, nullptr, out.tensor, 3, products);
+  ASSERT_TRUE(rows.ok());
+  ASSERT_EQ(rows->parts.size(), 3u);
+  EXPECT_EQ(rows->parts[1].lhs, lhs.data.data() + 42 * 64);
+  EXPECT_EQ(rows->parts[1].rhs, rhs.data.data());
+  auto columns = resolveProduct(few.tensor, wide.tensor, nullptr, fewOut.tensor, 3, products);
+  ASSERT_TRUE(columns.ok());
+  ASSERT_EQ(columns->parts.size(), 1u); // too little work for more
+  Strided more({8, 2048}, 0, random), wider({384, 2048}, 0, random), moreOut({8, 384}, 0, random);
+  columns = resolveProduct(more.tensor, wider.tensor, nullptr, moreOut.tensor, 3, products);
+  ASSERT_TRUE(columns.ok());
+  ASSERT_EQ(columns->parts.size(), 3u);
+  EXPECT_EQ(columns->parts[1].lhs, more.data.data());
+  EXPECT_EQ(columns->parts[1].rhs, wider.data.data() + 128 * 2048);
+  EXPECT_EQ(columns->parts[1].out, moreOut.data.data() + 128);
+}
+
+TEST(Product, RefusesWhatDoesNotFit) {
+  std::mt19937 random(6);
+  ProductCache products;
+  Strided lhs({4, 8}, 0, random), rhs({6, 9}, 0, random), out({4, 6}, 0, random);
+  EXPECT_EQ(
+      resolveProduct(lhs.tensor, rhs.tensor, nullptr, out.tensor, 1, products).status().message(),
+      "expects [.., k] x [n, k] (+ [n]) -> [.., n], got [4, 8] x [6, 9] -> [4, 6]");
+  lhs.tensor.dtype = DType::bf16;
+  EXPECT_EQ(
+      resolveProduct(lhs.tensor, rhs.tensor, nullptr, out.tensor, 1, products).status().message(),
+      "expects lhs of f32, got bf16");
+}
+
+TEST(Copy, MovesStridedData) {
+  // [2, 3, 4] into every second row of a larger tensor and back.
+  std::vector<int32_t> source(24), big(2 * 6 * 4, -1), back(24);
+  for (size_t i = 0; i < source.size(); ++i)
+    source[i] = static_cast<int32_t>(i);
+  Tensor from{reinterpret_cast<std::byte *>(source.data()), DType::i32, {2, 3, 4}, {12, 4, 1}};
+  Tensor to{reinterpret_cast<std::byte *>(big.data()), DType::i32, {2, 3, 4}, {24, 8, 1}};
+  Tensor again{reinterpret_cast<std::byte *>(back.data()), DType::i32, {2, 3, 4}, {12, 4, 1}};
+  Result<CopyCommand> out = resolveCopy(from, to), in = resolveCopy(to, again);
+  ASSERT_TRUE(out.ok() && in.ok());
+  EXPECT_EQ(out->runBytes, 16);
+  EXPECT_EQ(out->counts, std::vector<int64_t>{6}); // two loops that continue each other
+  runCopy(*out);
+  runCopy(*in);
+  EXPECT_EQ(back, source);
+  for (size_t row = 0; row < 12; ++row)
+    for (size_t i = 0; i < 4; ++i)
+      EXPECT_EQ(big[row * 4 + i], row % 2 ? -1 : static_cast<int32_t>(row / 2 * 4 + i));
+  // A transpose has no common run.
+  Tensor transposed{reinterpret_cast<std::byte *>(back.data()), DType::i32, {2, 3, 4}, {1, 2, 6}};
+  Result<CopyCommand> transpose = resolveCopy(from, transposed);
+  ASSERT_TRUE(transpose.ok());
+  runCopy(*transpose);
+  EXPECT_EQ(back[1 * 1 + 2 * 2 + 3 * 6], source[1 * 12 + 2 * 4 + 3]);
+}
+
+} // namespace

@@ -1,0 +1,420 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Collectives of the threads transport, driven without a program: all kinds, types and groups,
+// ranks that come at random times, and ranks that disagree.
+//
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Float16.h"
+#include "runtime/lib/Exec/Commands.h"
+
+#include <chrono>
+#include <cmath>
+#include <gmock/gmock.h>
+#include <random>
+#include <thread>
+
+using namespace braid::runtime;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+namespace {
+
+/// Logged, and taken from the environment to repeat a failure.
+uint32_t testSeed() {
+  static const uint32_t seed = [] {
+    const char *given = std::getenv("BRAID_TEST_SEED");
+    return given ? static_cast<uint32_t>(std::strtoul(given, nullptr, 10)) : std::random_device()();
+  }();
+  return seed;
+}
+
+class World {
+public:
+  World(int64_t ranks, size_t bytes, double timeLimit = 60)
+      : transport(createThreadsTransport(ranks)), control(ranks, timeLimit, 50), ranks(ranks) {
+    EXPECT_TRUE(transport->allocate(bytes).ok());
+    control.begin();
+  }
+  /// Runs work(rank) on a thread per rank.
+  template <typename Work> void run(Work work) {
+    std::vector<std::thread> threads;
+    for (int64_t r = 0; r < ranks; ++r)
+      threads.emplace_back([&, r] { work(r); });
+    for (std::thread &t : threads)
+      t.join();
+  }
+  /// As an executor's queue would: publishes the command for messages.
+  bool collective(int64_t rank, const Command &command) {
+    QueueState &self = control.queue(rank, QueueKind::communication);
+    self.at.store(&command);
+    bool ok = transport->run(std::get<CollectiveCommand>(command.op).collective,
+                             transport->heap(rank), control, self);
+    self.progress.fetch_add(1);
+    if (ok)
+      self.at.store(nullptr);
+    return ok;
+  }
+  template <typename T> T *memory(int64_t rank, uint64_t offset) {
+    return reinterpret_cast<T *>(transport->heap(rank).peer(rank, offset));
+  }
+
+  std::unique_ptr<Transport> transport;
+  RunControl control;
+  int64_t ranks;
+};
+
+Command command(World &world, CollectiveKind kind, const std::vector<int64_t> &group, int64_t rank,
+                std::vector<CollectiveValue> values, ReduceKind reduce = ReduceKind::sum,
+                const std::string &name = "c", const std::string &role = "role") {
+  CollectiveCommand op{};
+  op.collective.kind = kind;
+  op.collective.reduce = reduce;
+  op.collective.values = std::move(values);
+  op.collective.group = world.transport->group(group);
+  op.collective.position = std::find(group.begin(), group.end(), rank) - group.begin();
+  op.collective.name = name;
+  op.collective.role = role;
+  Command c;
+  c.name = name;
+  c.operation = braid::runtime::name(kind);
+  c.op = std::move(op);
+  return c;
+}
+
+template <typename T, DType kType> struct Element {
+  using Storage = T;
+  static constexpr DType type = kType;
+};
+struct Half {
+  uint16_t bits;
+};
+struct Brain {
+  uint16_t bits;
+};
+
+double toDouble(float x) { return static_cast<double>(x); }
+double toDouble(double x) { return x; }
+double toDouble(int32_t x) { return static_cast<double>(x); }
+double toDouble(int64_t x) { return static_cast<double>(x); }
+double toDouble(int8_t x) { return static_cast<double>(x); }
+double toDouble(Half x) { return static_cast<double>(f16ToFloat(x.bits)); }
+double toDouble(Brain x) { return static_cast<double>(bf16ToFloat(x.bits)); }
+void fromDouble(double x, float &out) { out = static_cast<float>(x); }
+void fromDouble(double x, double &out) { out = x; }
+void fromDouble(double x, int32_t &out) { out = static_cast<int32_t>(x); }
+void fromDouble(double x, int64_t &out) { out = static_cast<int64_t>(x); }
+void fromDouble(double x, int8_t &out) { out = static_cast<int8_t>(x); }
+void fromDouble(double x, Half &out) { out.bits = floatToF16(static_cast<float>(x)); }
+void fromDouble(double x, Brain &out) { out.bits = floatToBf16(static_cast<float>(x)); }
+
+/// What a rank contributes at element i: small integers, so that every type and every order of sums
+/// is exact.
+double contribution(int64_t rank, int64_t i, int round) {
+  return static_cast<double>((rank * 7 + i * 3 + round) % 11 - 5);
+}
+
+template <typename E> class Collectives : public ::testing::Test {};
+using Types = ::testing::Types<Element<float, DType::f32>, Element<Half, DType::f16>,
+                               Element<Brain, DType::bf16>, Element<double, DType::f64>,
+                               Element<int32_t, DType::i32>, Element<int64_t, DType::i64>,
+                               Element<int8_t, DType::i8>>;
+TYPED_TEST_SUITE(Collectives, Types);
+
+double expectedReduce(ReduceKind reduce, const std::vector<int64_t> &group, int64_t i, int round) {
+  double result = contribution(group[0], i, round);
+  for (size_t k = 1; k < group.size(); ++k) {
+    double x = contribution(group[k], i, round);
+    result = reduce == ReduceKind::sum   ? result + x
+             : reduce == ReduceKind::max ? std::max(result, x)
+                                         : std::min(result, x);
+  }
+  return result;
+}
+
+/// All kinds on a world of 1, 2 and 4 ranks, the last one also in two groups of two, with sleeps at
+/// random places and every buffer overwritten as soon as its collective is over.
+TYPED_TEST(Collectives, AllKindsAndGroupsUnderUnevenArrival) {
+  using T = typename TypeParam::Storage;
+  const uint32_t seed = testSeed();
+  SCOPED_TRACE("BRAID_TEST_SEED=" + std::to_string(seed));
+  struct Case {
+    int64_t ranks;
+    std::vector<std::vector<int64_t>> groups;
+  };
+  for (const Case &world : {Case{1, {{0}}}, Case{2, {{0, 1}}}, Case{4, {{0, 1, 2, 3}}},
+                            Case{4, {{0, 2}, {1, 3}}}, Case{4, {{3, 1}, {2, 0}}}}) {
+    constexpr int64_t kOuter = 3,
+                      kInner = 37; // a chunk has kInner elements in each of kOuter blocks
+    const int64_t groupSize = static_cast<int64_t>(world.groups[0].size());
+    const int64_t small = kOuter * kInner, big = small * groupSize;
+    const uint64_t outputOffset = 65536;
+    World w(world.ranks, 2 * outputOffset);
+    std::atomic<int> wrong{0};
+    // Groups are made before the threads run, as a session does when it loads.
+    for (const auto &group : world.groups)
+      w.transport->group(group);
+    w.run([&](int64_t rank) {
+      std::mt19937 random(seed + static_cast<uint32_t>(rank));
+      const auto &group =
+          *std::find_if(world.groups.begin(), world.groups.end(), [&](const auto &g) {
+            return std::find(g.begin(), g.end(), rank) != g.end();
+          });
+      int64_t position = std::find(group.begin(), group.end(), rank) - group.begin();
+      T *in = w.memory<T>(rank, 0), *out = w.memory<T>(rank, outputOffset);
+      for (int round = 0; round < 30; ++round) {
+        auto kind = static_cast<CollectiveKind>(round % 3);
+        auto reduce = kind == CollectiveKind::allGather ? ReduceKind::sum
+                                                        : static_cast<ReduceKind>(round / 3 % 3);
+        const bool inPlace = kind == CollectiveKind::allReduce && round % 2 == 0;
+        int64_t inCount = kind == CollectiveKind::allGather ? small : big;
+        for (int64_t i = 0; i < inCount; ++i)
+          fromDouble(contribution(rank, i, round), in[i]);
+        CollectiveValue value{TypeParam::type, kOuter, kInner, 0, inPlace ? 0 : outputOffset};
+        if (kind == CollectiveKind::allReduce)
+          value = {TypeParam::type, 1, big, 0, value.outputOffset};
+        Command c = command(w, kind, group, rank, {value}, reduce);
+        if (random() % 4 == 0)
+          std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+        if (!w.collective(rank, c))
+          return;
+        const T *result = inPlace ? in : out;
+        int64_t outCount = kind == CollectiveKind::reduceScatter ? small : big;
+        for (int64_t i = 0; i < outCount; ++i) {
+          double expected;
+          if (kind == CollectiveKind::allReduce) {
+            expected = expectedReduce(reduce, group, i, round);
+          } else if (kind == CollectiveKind::reduceScatter) {
+            int64_t block = i / kInner, k = i % kInner;
+            expected =
+                expectedReduce(reduce, group, (block * groupSize + position) * kInner + k, round);
+          } else {
+            int64_t block = i / (kInner * groupSize), from = i / kInner % groupSize, k = i % kInner;
+            expected = contribution(group[static_cast<size_t>(from)], block * kInner + k, round);
+          }
+          if (toDouble(result[i]) != expected)
+            wrong.fetch_add(1);
+        }
+        for (int64_t i = 0; i < big; ++i) { // a peer that still reads would notice
+          fromDouble(99, in[i]);
+          fromDouble(77, out[i]);
+        }
+      }
+    });
+    EXPECT_EQ(wrong.load(), 0) << world.ranks << " ranks in groups of " << groupSize;
+    EXPECT_FALSE(w.control.failed()) << w.control.failure().message();
+  }
+}
+
+TEST(ThreadsTransport, SeveralValuesTravelTogether) {
+  World w(2, 4096);
+  w.transport->group({0, 1});
+  w.run([&](int64_t rank) {
+    float *a = w.memory<float>(rank, 0);
+    int64_t *b = w.memory<int64_t>(rank, 1024);
+    for (int i = 0; i < 5; ++i)
+      a[i] = static_cast<float>(i + rank);
+    for (int i = 0; i < 3; ++i)
+      b[i] = 10 * rank + i;
+    Command c = command(w, CollectiveKind::allReduce, {0, 1}, rank,
+                        {{DType::f32, 1, 5, 0, 512}, {DType::i64, 1, 3, 1024, 2048}});
+    ASSERT_TRUE(w.collective(rank, c));
+    for (int i = 0; i < 5; ++i)
+      EXPECT_EQ(w.memory<float>(rank, 512)[i], static_cast<float>(2 * i + 1));
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(w.memory<int64_t>(rank, 2048)[i], 10 + 2 * i);
+  });
+}
+
+/// Sums of numbers that round must be in rank order and the same on all ranks: bits, not a
+/// tolerance.
+TEST(ThreadsTransport, SumsAreInRankOrder) {
+  constexpr int64_t kCount = 1000;
+  World w(4, 1 << 16);
+  w.transport->group({0, 1, 2, 3});
+  std::vector<std::vector<float>> inputs(4, std::vector<float>(kCount));
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  for (auto &input : inputs)
+    for (float &x : input)
+      x = normal(random);
+  w.run([&](int64_t rank) {
+    std::copy(inputs[static_cast<size_t>(rank)].begin(), inputs[static_cast<size_t>(rank)].end(),
+              w.memory<float>(rank, 0));
+    Command c = command(w, CollectiveKind::allReduce, {0, 1, 2, 3}, rank,
+                        {{DType::f32, 1, kCount, 0, 8192}});
+    ASSERT_TRUE(w.collective(rank, c));
+    for (size_t i = 0; i < kCount; ++i) {
+      volatile float sum = inputs[0][i] + inputs[1][i];
+      sum = sum + inputs[2][i];
+      sum = sum + inputs[3][i];
+      ASSERT_EQ(w.memory<float>(rank, 8192)[i], sum);
+    }
+  });
+}
+
+/// f16 and bf16 are added up in f32 and rounded once: 2048 + 1 + 1 is 2050 in f16, while rounding
+/// after every step loses both.
+TEST(ThreadsTransport, HalfPrecisionRoundsOnce) {
+  World w(3, 4096);
+  w.transport->group({0, 1, 2});
+  w.run([&](int64_t rank) {
+    *w.memory<uint16_t>(rank, 0) = floatToF16(rank == 0 ? 2048.0f : 1.0f);
+    *w.memory<uint16_t>(rank, 64) = floatToBf16(rank == 0 ? 256.0f : 1.0f);
+    Command c = command(w, CollectiveKind::allReduce, {0, 1, 2}, rank,
+                        {{DType::f16, 1, 1, 0, 128}, {DType::bf16, 1, 1, 64, 192}});
+    ASSERT_TRUE(w.collective(rank, c));
+    EXPECT_EQ(f16ToFloat(*w.memory<uint16_t>(rank, 128)), 2050.0f);
+    EXPECT_EQ(bf16ToFloat(*w.memory<uint16_t>(rank, 192)), 258.0f);
+  });
+}
+
+TEST(ThreadsTransport, NanOfAnyRankReachesAll) {
+  for (ReduceKind reduce : {ReduceKind::sum, ReduceKind::max, ReduceKind::min}) {
+    for (int64_t source = 0; source < 2; ++source) {
+      World w(2, 4096);
+      w.transport->group({0, 1});
+      w.run([&](int64_t rank) {
+        *w.memory<float>(rank, 0) = rank == source ? NAN : 1.0f;
+        Command c = command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, 1, 1, 0, 64}},
+                            reduce);
+        ASSERT_TRUE(w.collective(rank, c));
+        EXPECT_TRUE(std::isnan(*w.memory<float>(rank, 64)));
+      });
+    }
+  }
+}
+
+struct Disagreement {
+  const char *what;
+  CollectiveKind kind;
+  ReduceKind reduce;
+  CollectiveValue value;
+  const char *role, *text;
+};
+class Mismatch : public ::testing::TestWithParam<Disagreement> {};
+
+TEST_P(Mismatch, NamesBothSides) {
+  const Disagreement &other = GetParam();
+  World w(2, 4096);
+  w.transport->group({0, 1});
+  std::atomic<int> succeeded{0};
+  w.run([&](int64_t rank) {
+    Command c =
+        rank == 0
+            ? command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, 1, 8, 0, 1024}},
+                      ReduceKind::sum, "a", "attention.out")
+            : command(w, other.kind, {0, 1}, rank, {other.value}, other.reduce, "b", other.role);
+    succeeded += w.collective(rank, c);
+  });
+  EXPECT_EQ(succeeded.load(), 0);
+  EXPECT_EQ(w.control.failure().code(), Code::rankFailed);
+  std::string mine = "all_reduce 'a' (sum, 8 f32, dim 0, role 'attention.out')",
+              theirs = other.text;
+  EXPECT_THAT(w.control.failure().message(),
+              AnyOf("rank 0: " + mine + " meets " + theirs + " of rank 1",
+                    "rank 1: " + theirs + " meets " + mine + " of rank 0"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, Mismatch,
+    ::testing::Values(Disagreement{"kind",
+                                   CollectiveKind::allGather,
+                                   ReduceKind::sum,
+                                   {DType::f32, 1, 8, 0, 1024},
+                                   "attention.out",
+                                   "all_gather 'b' (8 f32, dim 0, role 'attention.out')"},
+                      Disagreement{"size",
+                                   CollectiveKind::allReduce,
+                                   ReduceKind::sum,
+                                   {DType::f32, 1, 9, 0, 1024},
+                                   "attention.out",
+                                   "all_reduce 'b' (sum, 9 f32, dim 0, role 'attention.out')"},
+                      Disagreement{"type",
+                                   CollectiveKind::allReduce,
+                                   ReduceKind::sum,
+                                   {DType::i32, 1, 8, 0, 1024},
+                                   "attention.out",
+                                   "all_reduce 'b' (sum, 8 i32, dim 0, role 'attention.out')"},
+                      Disagreement{"reduction",
+                                   CollectiveKind::allReduce,
+                                   ReduceKind::max,
+                                   {DType::f32, 1, 8, 0, 1024},
+                                   "attention.out",
+                                   "all_reduce 'b' (max, 8 f32, dim 0, role 'attention.out')"},
+                      Disagreement{"role",
+                                   CollectiveKind::allReduce,
+                                   ReduceKind::sum,
+                                   {DType::f32, 1, 8, 0, 1024},
+                                   "mlp.out",
+                                   "all_reduce 'b' (sum, 8 f32, dim 0, role 'mlp.out')"}),
+    [](const auto &info) { return info.param.what; });
+
+TEST(ThreadsTransport, AMissingRankIsNamedWithinTheLimit) {
+  World w(4, 4096, 0.2);
+  w.transport->group({0, 1, 2, 3});
+  auto begin = std::chrono::steady_clock::now();
+  w.run([&](int64_t rank) {
+    if (rank == 2)
+      return;
+    Command c = command(w, CollectiveKind::allReduce, {0, 1, 2, 3}, rank,
+                        {{DType::f32, 1, 8, 0, 1024}}, ReduceKind::sum, "attention.out");
+    EXPECT_FALSE(w.collective(rank, c));
+  });
+  double waited = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_GE(waited, 0.2);
+  EXPECT_LT(waited, 10);
+  EXPECT_EQ(w.control.failure().code(), Code::rankFailed);
+  EXPECT_THAT(w.control.failure().message(),
+              HasSubstr("all_reduce 'attention.out' on the communication queue waited 0."));
+  EXPECT_THAT(w.control.failure().message(),
+              HasSubstr("for rank 2, which has not arrived (rank 2 is not at any command"));
+}
+
+/// A slow rank is no stalled rank: the limit counts from the last progress of anyone.
+TEST(ThreadsTransport, ProgressElsewhereProlongsTheWait) {
+  World w(2, 4096, 0.3);
+  w.transport->group({0, 1});
+  w.run([&](int64_t rank) {
+    if (rank == 1)
+      for (int i = 0; i < 10; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        w.control.queue(1, QueueKind::compute).progress.fetch_add(1);
+      }
+    Command c = command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, 1, 8, 0, 1024}});
+    EXPECT_TRUE(w.collective(rank, c)) << w.control.failure().message();
+  });
+}
+
+TEST(ThreadsTransport, WorksAgainAfterAFailedRun) {
+  World w(2, 4096, 0.1);
+  w.transport->group({0, 1});
+  auto meet = [&](int64_t rank, bool expected) {
+    Command c = command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, 1, 8, 0, 1024}});
+    EXPECT_EQ(w.collective(rank, c), expected);
+  };
+  w.run([&](int64_t rank) {
+    if (rank == 0)
+      meet(rank, false);
+  });
+  w.transport->reset();
+  w.control.begin();
+  w.run([&](int64_t rank) {
+    for (int i = 0; i < 3; ++i)
+      meet(rank, true);
+  });
+}
+
+TEST(Algorithm, CountsBytes) {
+  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::allReduce, 1200, 4), 1800);
+  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::reduceScatter, 1200, 4), 900);
+  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::allGather, 300, 4), 900);
+  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::allReduce, 1200, 1), 0);
+  EXPECT_TRUE(chooseAlgorithm(CollectiveKind::allReduce, 1, 2, "threads").ok());
+  EXPECT_EQ(chooseAlgorithm(CollectiveKind::allReduce, 1, 2, "threads", "ring").status().message(),
+            "all_reduce expects algorithm 'auto' or 'direct', got 'ring'");
+}
+
+} // namespace
