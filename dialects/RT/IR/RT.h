@@ -6,6 +6,7 @@
 #define BRAID_DIALECTS_RT_RT_H
 
 #include "dialects/Comm/IR/Comm.h"
+#include "dialects/NN/IR/NN.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,9 +22,37 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+namespace braid::rt {
+/// What the commands that order the queues read and write, so that they keep their place.
+struct QueueResource : mlir::SideEffects::Resource::Base<QueueResource> {
+  llvm::StringRef getName() final { return "queues"; }
+};
+} // namespace braid::rt
 
 #include "dialects/RT/IR/RTDialect.h.inc"
+#include "dialects/RT/IR/RTEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/RT/IR/RTAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/RT/IR/RTTypes.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/RT/IR/RTOps.h.inc"
 
+namespace braid::rt {
+
+/// Every planned buffer begins at a multiple of this.
+constexpr int64_t kBufferAlignment = 64;
+/// Bytes of contiguous memory of this type.
+int64_t sizeInBytes(mlir::ShapedType type);
+/// Row-major without gaps and from its first byte.
+bool isContiguous(mlir::MemRefType type);
+/// The buffer or argument that a chain of views looks at.
+mlir::Value getRoot(mlir::Value memory);
+/// The memory that a command reads and writes, without the frames of callees.
+void getAccesses(mlir::Operation *op, llvm::SmallVectorImpl<mlir::Value> &reads,
+                 llvm::SmallVectorImpl<mlir::Value> &writes);
+
+} // namespace braid::rt
 #endif // BRAID_DIALECTS_RT_RT_H

@@ -15,6 +15,7 @@ include "mlir/Interfaces/CallInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ViewLikeInterface.td"
 
 def RT_Dialect : Dialect {
   let name = "rt";
@@ -25,12 +26,23 @@ def RT_Dialect : Dialect {
     memory-form operations stand one to one for the commands of a serialized program; nothing is inferred below this
     level.
   }];
-  let dependentDialects = ["::braid::comm::CommDialect", "::mlir::arith::ArithDialect",
+  let dependentDialects = ["::braid::comm::CommDialect", "::braid::nn::NNDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::tensor::TensorDialect"];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let hasRegionArgAttrVerify = 1;
   let extraClassDeclaration = [{
+    void registerAttributes();
+    void registerTypes();
+
     /// Discardable attribute on arguments and results: the name they go by in the model or in generated code.
     static constexpr ::llvm::StringLiteral kNameAttrName = "rt.name";
+    /// Discardable attributes on arguments of procedures: what the argument is. rt.result is a unit attribute, or on
+    /// an entry a #rt.value; the others stand on entries only.
+    static constexpr ::llvm::StringLiteral kParameterAttrName = "rt.parameter";
+    static constexpr ::llvm::StringLiteral kOperandAttrName = "rt.operand";
+    static constexpr ::llvm::StringLiteral kResultAttrName = "rt.result";
   }];
 }
 

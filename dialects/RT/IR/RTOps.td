@@ -7,5 +7,7 @@
 #define BRAID_DIALECTS_RT_RTOPS_TD
 
 include "dialects/RT/IR/RTKernelOps.td"
+include "dialects/RT/IR/RTProcedureOps.td"
+include "dialects/RT/IR/RTCommandOps.td"
 
 #endif

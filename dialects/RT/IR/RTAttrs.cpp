@@ -1,0 +1,56 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "dialects/RT/IR/RT.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace braid::rt;
+
+#include "dialects/RT/IR/RTEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/RT/IR/RTAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/RT/IR/RTTypes.cpp.inc"
+
+void RTDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/RT/IR/RTAttrs.cpp.inc"
+      >();
+}
+
+void RTDialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/RT/IR/RTTypes.cpp.inc"
+      >();
+}
+
+LogicalResult FrameAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t local,
+                                int64_t symmetric, int64_t events) {
+  if (local < 0 || symmetric < 0 || events < 0)
+    return emitError() << "expects no negative extent, got <local " << local << ", symmetric "
+                       << symmetric << ", events " << events << ">";
+  return success();
+}
+
+LogicalResult ValueAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
+                                RankedTensorType, braid::comm::ShardingAttr) {
+  return name.empty() ? LogicalResult(emitError() << "expects a name") : success();
+}
+
+LogicalResult ParameterAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
+                                    RankedTensorType, braid::comm::ShardingAttr,
+                                    braid::nn::InitKindAttr, ArrayAttr slices) {
+  if (name.empty())
+    return emitError() << "expects a name";
+  for (Attribute slice : slices)
+    if (!isa<braid::nn::SliceAttr>(slice))
+      return emitError() << "expects slices to be #nn.slice, got " << slice;
+  return success();
+}

@@ -1,0 +1,87 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_RT_RTATTRS_TD
+#define BRAID_DIALECTS_RT_RTATTRS_TD
+
+include "dialects/RT/IR/RTBase.td"
+
+def RT_Space : I32EnumAttr<"Space", "which planned arena of a rank a buffer lives in", [
+    I32EnumAttrCase<"Local", 0, "local">, I32EnumAttrCase<"Symmetric", 1, "symmetric">]> {
+  let cppNamespace = "::braid::rt";
+  let genSpecializedAttr = 0;
+}
+def RT_SpaceAttr : EnumAttr<RT_Dialect, RT_Space, "space"> {
+  let summary = "memory space of a planned buffer";
+  let description = [{
+    `local` is a rank's own memory; `symmetric` is memory that the transport allocates on every rank at the same
+    offset, and what collectives read and write. A memref without a space is memory that the caller passed in.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def RT_Queue : I32EnumAttr<"Queue", "which of a rank's workers runs a command", [
+    I32EnumAttrCase<"Compute", 0, "compute">, I32EnumAttrCase<"Communication", 1, "communication">]> {
+  let cppNamespace = "::braid::rt";
+  let genSpecializedAttr = 0;
+}
+def RT_QueueAttr : EnumAttr<RT_Dialect, RT_Queue, "queue"> {
+  let assemblyFormat = "$value";
+}
+def RT_OnCompute : DefaultValuedAttr<RT_QueueAttr, "::braid::rt::Queue::Compute">;
+
+def RT_CollectiveKind : I32EnumAttr<"CollectiveKind", "what a collective does", [
+    I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"ReduceScatter", 1, "reduce_scatter">,
+    I32EnumAttrCase<"AllGather", 2, "all_gather">]> {
+  let cppNamespace = "::braid::rt";
+  let genSpecializedAttr = 0;
+}
+def RT_CollectiveKindAttr : EnumAttr<RT_Dialect, RT_CollectiveKind, "collective"> {
+  let assemblyFormat = "$value";
+}
+
+def RT_FrameAttr : RT_Attr<"Frame", "frame"> {
+  let summary = "extent of a procedure's frame, or where a callee's frame lies in the caller's";
+  let description = [{
+    Bytes in the local and in the symmetric arena, and events: `<local 4096, symmetric 128, events 2>`.
+    Constraint: (F1) none is negative.
+  }];
+  let parameters = (ins "int64_t":$local, "int64_t":$symmetric, "int64_t":$events);
+  let assemblyFormat = "`<` `local` $local `,` `symmetric` $symmetric `,` `events` $events `>`";
+  let genVerifyDecl = 1;
+}
+
+def RT_ValueAttr : RT_Attr<"Value", "value"> {
+  let summary = "an entry's operand or result as the outside knows it";
+  let description = [{
+    Stands on arguments of an entry procedure, as `rt.operand` or `rt.result`: the name that input and output files go
+    by, the type of the whole value, and which part of it a rank holds (all, without a sharding).
+    Constraint: (V1) the name is not empty.
+  }];
+  let parameters = (ins StringRefParameter<"name">:$name, "::mlir::RankedTensorType":$globalType,
+                        OptionalParameter<"::braid::comm::ShardingAttr">:$sharding);
+  let assemblyFormat = "`<` $name `of` $globalType (`sharded` $sharding^)? `>`";
+  let genVerifyDecl = 1;
+}
+
+def RT_ParameterAttr : RT_Attr<"Parameter", "parameter"> {
+  let summary = "an entry's weight: where the loader takes it from";
+  let description = [{
+    Stands on arguments of an entry procedure, as `rt.parameter`: name, whole type and sharding as #rt.value, what random
+    weights it gets, and the #nn.slice list that it is put together from.
+    Constraints: (V1) the name is not empty; (V2) `slices` holds #nn.slice attributes only.
+  }];
+  let parameters = (ins StringRefParameter<"name">:$name, "::mlir::RankedTensorType":$globalType,
+                        OptionalParameter<"::braid::comm::ShardingAttr">:$sharding, "::braid::nn::InitKindAttr":$init,
+                        "::mlir::ArrayAttr":$slices);
+  let assemblyFormat = "`<` $name `of` $globalType (`sharded` $sharding^)? `init` $init `slices` $slices `>`";
+  let genVerifyDecl = 1;
+}
+
+def RT_EventType : RT_Type<"Event", "event"> {
+  let summary = "something a queue has done that another queue can wait for";
+}
+
+#endif

@@ -1,0 +1,233 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_RT_RTCOMMANDOPS_TD
+#define BRAID_DIALECTS_RT_RTCOMMANDOPS_TD
+
+include "dialects/RT/IR/RTProcedureOps.td"
+include "dialects/Comm/IR/CommAttrs.td"
+
+class RT_Reads<Type type> : Arg<type, "", [MemRead]>;
+class RT_Writes<Type type> : Arg<type, "", [MemWrite]>;
+
+/// A command that stands in one queue's stream.
+class RT_CommandOp<string mnemonic, list<Trait> traits = []> : RT_Op<mnemonic, traits> {
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Computation.
+//===----------------------------------------------------------------------===//
+
+def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                                   DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Runs a kernel over a number of rows";
+  let description = [{
+    On memory, as a procedure holds it, and on values, as kernel forming leaves it:
+    ```mlir
+    rt.launch @add rows 1024 ins(%x, %y : memref<1024x384xf32>, memref<1024x384xf32>) outs(%o : memref<1024x384xf32>)
+    %r = rt.launch @add rows 1024 ins(%x, %y : tensor<8x128x384xf32>, tensor<8x128x384xf32>) -> tensor<8x128x384xf32>
+    ```
+    On values, the leading dimensions of a row operand are taken together where the kernel has fewer of them.
+
+    Constraints:
+    - (L1) the kernel exists and takes and gives as many values as the launch;
+    - (L2) inputs and outputs are all tensors (and outputs are results), or all memory;
+    - (L3) an operand has the kernel's type with `rows` as the dynamic dimension; a tensor may have more leading dimensions
+      that multiply to the kernel's first;
+    - (L4) `rows` is at least 1.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, ConfinedAttr<I64Attr, [IntPositive]>:$rows,
+                       Variadic<AnyTypeOf<[RT_Memory, AnyStaticShapeTensor]>>:$inputs,
+                       Variadic<RT_Memory>:$outputs, RT_OnCompute:$queue);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let assemblyFormat = [{
+    $kernel `rows` $rows `ins` `(` $inputs `:` type($inputs) `)` (`outs` `(` $outputs^ `:` type($outputs) `)`)?
+    (`->` type($results)^)? (`on` $queue^)? attr-dict
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$kernel, "int64_t":$rows,
+                   "::mlir::ValueRange":$inputs)>,
+    OpBuilder<(ins "::mlir::FlatSymbolRefAttr":$kernel, "int64_t":$rows, "::mlir::ValueRange":$inputs,
+                   "::mlir::ValueRange":$outputs)>];
+  let extraClassDeclaration = [{
+    bool onValues() { return getOutputs().empty(); }
+  }];
+}
+
+def RT_ProductOp : RT_CommandOp<"product"> {
+  let summary = "out = lhs . rhs^T (+ bias), accumulated in f32";
+  let description = [{
+    ```mlir
+    rt.product ins(%x, %w : memref<8x128x384xf32>, memref<1536x384xf32>) bias(%b : memref<1536xf32>)
+        outs(%o : memref<8x128x1536xf32, #rt.space<local>>)
+    ```
+    The leading dimensions of lhs and out are one.
+
+    Constraints:
+    - (D1) lhs [m..., k], rhs [n, k], out [m..., n] and bias [n] agree;
+    - (D2) all have one element type.
+  }];
+  let arguments = (ins RT_Reads<RT_Memory>:$lhs, RT_Reads<RT_Memory>:$rhs, Arg<Optional<RT_Memory>, "", [MemRead]>:$bias,
+                       RT_Writes<RT_Memory>:$out, RT_OnCompute:$queue);
+  let assemblyFormat = [{
+    `ins` `(` $lhs `,` $rhs `:` type($lhs) `,` type($rhs) `)` (`bias` `(` $bias^ `:` type($bias) `)`)?
+    `outs` `(` $out `:` type($out) `)` (`on` $queue^)? attr-dict
+  }];
+}
+
+def RT_AttentionOp : RT_CommandOp<"attention", [AttrSizedOperandSegments]> {
+  let summary = "Scaled dot-product attention";
+  let description = [{
+    ```mlir
+    rt.attention causal ins(%q, %k, %v : ...) mask(%m : memref<8x128xi64>) outs(%o : ...) scale 0.125
+    ```
+    Means what nn.attention means, on memory.
+
+    Constraints:
+    - (T1) query [b, s, h, d], key [b, t, g, d], value [b, t, g, e] and out [b, s, h, e] agree, and g divides h;
+    - (T2) they have one element type;
+    - (T3) mask [b, t], valid_length [b] and position_offset [b] are i32 or i64.
+  }];
+  let arguments = (ins RT_Reads<RT_Memory>:$query, RT_Reads<RT_Memory>:$key, RT_Reads<RT_Memory>:$value,
+                       Arg<Optional<RT_Memory>, "", [MemRead]>:$mask,
+                       Arg<Optional<RT_Memory>, "", [MemRead]>:$valid_length,
+                       Arg<Optional<RT_Memory>, "", [MemRead]>:$position_offset,
+                       RT_Writes<RT_Memory>:$out, F64Attr:$scale, UnitAttr:$causal, RT_OnCompute:$queue);
+  let assemblyFormat = [{
+    (`causal` $causal^)? `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
+    (`mask` `(` $mask^ `:` type($mask) `)`)? (`valid_length` `(` $valid_length^ `:` type($valid_length) `)`)?
+    (`position_offset` `(` $position_offset^ `:` type($position_offset) `)`)?
+    `outs` `(` $out `:` type($out) `)` `scale` $scale (`on` $queue^)? attr-dict
+  }];
+}
+
+def RT_GatherOp : RT_CommandOp<"gather"> {
+  let summary = "out[..., :] = source[ids[...], :]";
+  let description = [{
+    ```mlir
+    rt.gather ins(%table, %ids : memref<30522x384xf32>, memref<8x128xi64>) outs(%o : memref<8x128x384xf32>)
+    ```
+    Constraints:
+    - (G1) source [n, h] and out [i..., h] have one element type, ids [i...] is i32 or i64.
+  }];
+  let arguments = (ins RT_Reads<RT_Memory>:$source, RT_Reads<RT_Memory>:$ids, RT_Writes<RT_Memory>:$out,
+                       RT_OnCompute:$queue);
+  let assemblyFormat = [{
+    `ins` `(` $source `,` $ids `:` type($source) `,` type($ids) `)` `outs` `(` $out `:` type($out) `)`
+    (`on` $queue^)? attr-dict
+  }];
+}
+
+def RT_CopyOp : RT_CommandOp<"copy"> {
+  let summary = "Copies memory";
+  let description = [{
+    ```mlir
+    rt.copy ins(%x : memref<8x4xf32>) outs(%y : memref<8x4xf32, #rt.space<symmetric>>) on communication
+    ```
+    Constraints:
+    - (Y1) shapes and element types are the same.
+  }];
+  let arguments = (ins RT_Reads<RT_Memory>:$source, RT_Writes<RT_Memory>:$dest, RT_OnCompute:$queue);
+  let assemblyFormat = [{
+    `ins` `(` $source `:` type($source) `)` `outs` `(` $dest `:` type($dest) `)` (`on` $queue^)? attr-dict
+  }];
+}
+
+def RT_LocalSliceOp : RT_Op<"local_slice", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Copies this rank's part of memory along a dimension";
+  let description = [{
+    ```mlir
+    rt.local_slice ins(%x : memref<8x4xf32>) outs(%y : memref<4x4xf32>) dim 0 over <@mesh, {dp}>
+    ```
+    Constraints:
+    - (S1) the group is of a known mesh, and dest is source with dimension `dim` divided by the group's size.
+  }];
+  let arguments = (ins RT_Reads<RT_Memory>:$source, RT_Writes<RT_Memory>:$dest, I64Attr:$dim, Comm_GroupAttr:$group,
+                       RT_OnCompute:$queue);
+  let assemblyFormat = [{
+    `ins` `(` $source `:` type($source) `)` `outs` `(` $dest `:` type($dest) `)` `dim` $dim `over` $group
+    (`on` $queue^)? attr-dict
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Communication and the order between queues.
+//===----------------------------------------------------------------------===//
+
+/// Orders commands of the queues among each other.
+def RT_QueueState : Resource<"::braid::rt::QueueResource">;
+
+def RT_StartOp : RT_Op<"start", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                                 MemoryEffects<[MemRead<RT_QueueState>, MemWrite<RT_QueueState>]>]> {
+  let summary = "Runs a collective on the communication queue; its event is set when it is done";
+  let description = [{
+    ```mlir
+    %done = rt.start all_reduce with sum ins(%a : memref<8x4xf32, #rt.space<symmetric>>)
+        outs(%b : memref<8x4xf32, #rt.space<symmetric>>) over <@mesh, {tp}> role "mlp.down" event 1
+    ```
+    Done means that the outputs are there and that no other rank reads this rank's inputs any more.
+
+    Constraints:
+    - (R1) the group is of a known mesh; there is at least one value, and as many outputs as inputs;
+    - (R2) inputs and outputs are contiguous symmetric memory;
+    - (R3) outputs have the inputs' types, but for dimension `dim`: all_gather multiplies it by the group's size,
+      reduce_scatter divides it; all_reduce has no `dim`;
+    - (R4) all_reduce and reduce_scatter have a reduction, all_gather has none;
+    - (R5) its event is waited for by exactly one rt.wait.
+  }];
+  let arguments = (ins RT_CollectiveKindAttr:$kind, OptionalAttr<Comm_ReduceKindAttr>:$reduce,
+                       Arg<Variadic<RT_Memory>, "", [MemRead]>:$inputs, Arg<Variadic<RT_Memory>, "", [MemWrite]>:$outputs,
+                       OptionalAttr<I64Attr>:$dim, Comm_GroupAttr:$group, OptionalAttr<StrAttr>:$role,
+                       OptionalAttr<I64Attr>:$event);
+  let results = (outs RT_EventType:$done);
+  let assemblyFormat = [{
+    $kind (`with` $reduce^)? `ins` `(` $inputs `:` type($inputs) `)` `outs` `(` $outputs `:` type($outputs) `)`
+    (`dim` $dim^)? `over` $group (`role` $role^)? (`event` $event^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def RT_WaitOp : RT_Op<"wait", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite<RT_QueueState>]>]> {
+  let summary = "The compute queue waits for a collective";
+  let description = [{
+    ```mlir
+    rt.wait %done
+    ```
+    Kept apart from rt.await because the time spent in it is exposed communication.
+
+    Constraints:
+    - (N1) the event is that of an rt.start.
+  }];
+  let arguments = (ins RT_EventType:$event, RT_OnCompute:$queue);
+  let assemblyFormat = "$event (`on` $queue^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def RT_RecordOp : RT_Op<"record", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite<RT_QueueState>]>]> {
+  let summary = "An event that is set when the queue gets here";
+  let description = [{
+    ```mlir
+    %e = rt.record on compute event 0
+    rt.await %e on communication
+    ```
+  }];
+  let arguments = (ins RT_QueueAttr:$queue, OptionalAttr<I64Attr>:$event);
+  let results = (outs RT_EventType:$recorded);
+  let assemblyFormat = "`on` $queue (`event` $event^)? attr-dict";
+}
+
+def RT_AwaitOp : RT_Op<"await", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite<RT_QueueState>]>]> {
+  let summary = "A queue goes on when the event is set";
+  let description = [{
+    Constraints:
+    - (E1) the event is that of an rt.record on another queue.
+  }];
+  let arguments = (ins RT_EventType:$event, RT_QueueAttr:$queue);
+  let assemblyFormat = "$event `on` $queue attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif

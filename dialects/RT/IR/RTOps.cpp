@@ -1,0 +1,186 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "dialects/RT/IR/RT.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace braid::rt;
+
+#define GET_OP_CLASSES
+#include "dialects/RT/IR/RTOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Facts about memory.
+//===----------------------------------------------------------------------===//
+
+int64_t braid::rt::sizeInBytes(ShapedType type) {
+  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+bool braid::rt::isContiguous(MemRefType type) {
+  // An identity layout, or one that says the same in strides.
+  if (type.getLayout().isIdentity())
+    return true;
+  SmallVector<int64_t> strides;
+  int64_t offset = 0, expected = 1;
+  if (failed(type.getStridesAndOffset(strides, offset)) || offset != 0)
+    return false;
+  for (int64_t d = type.getRank() - 1; d >= 0; --d) {
+    if (type.getDimSize(d) != 1 && strides[d] != expected)
+      return false;
+    expected *= type.getDimSize(d);
+  }
+  return true;
+}
+
+Value braid::rt::getRoot(Value memory) {
+  while (auto view = memory.getDefiningOp<ViewOp>())
+    memory = view.getSource();
+  return memory;
+}
+
+void braid::rt::getAccesses(Operation *op, SmallVectorImpl<Value> &reads,
+                            SmallVectorImpl<Value> &writes) {
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!effects)
+    return;
+  SmallVector<MemoryEffects::EffectInstance> instances;
+  effects.getEffects(instances);
+  for (const MemoryEffects::EffectInstance &instance : instances) {
+    if (!instance.getValue())
+      continue;
+    if (isa<MemoryEffects::Read>(instance.getEffect()))
+      reads.push_back(instance.getValue());
+    else if (isa<MemoryEffects::Write>(instance.getEffect()))
+      writes.push_back(instance.getValue());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// rt.procedure
+//===----------------------------------------------------------------------===//
+
+void ProcedureOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                        TypeRange arguments) {
+  state.addAttribute(SymbolTable::getSymbolAttrName(), builder.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name),
+                     TypeAttr::get(builder.getFunctionType(arguments, {})));
+  Block &block = state.addRegion()->emplaceBlock();
+  block.addArguments(arguments, SmallVector<Location>(arguments.size(), state.location));
+}
+
+ParseResult ProcedureOp::parse(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  if (succeeded(parser.parseOptionalKeyword("entry")))
+    result.addAttribute(getEntryAttrName(result.name), builder.getUnitAttr());
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  bool variadic = false;
+  SmallVector<Type> resultTypes;
+  SmallVector<DictionaryAttr> resultAttrs;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(), result.attributes) ||
+      function_interface_impl::parseFunctionSignatureWithArguments(
+          parser, /*allowVariadic=*/false, arguments, variadic, resultTypes, resultAttrs))
+    return failure();
+  if (!resultTypes.empty())
+    return parser.emitError(
+        loc, "expects no function results: what a procedure gives is an rt.result argument");
+  SmallVector<Type> types;
+  for (OpAsmParser::Argument &argument : arguments)
+    types.push_back(argument.type);
+  result.addAttribute(getFunctionTypeAttrName(result.name),
+                      TypeAttr::get(builder.getFunctionType(types, {})));
+  if (succeeded(parser.parseOptionalKeyword("frame"))) {
+    FrameAttr frame;
+    if (parser.parseCustomAttributeWithFallback(frame))
+      return failure();
+    result.addAttribute(getFrameAttrName(result.name), frame);
+  }
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  call_interface_impl::addArgAndResultAttrs(builder, result, arguments, resultAttrs,
+                                            getArgAttrsAttrName(result.name),
+                                            getResAttrsAttrName(result.name));
+  return parser.parseRegion(*result.addRegion(), arguments);
+}
+
+void ProcedureOp::print(OpAsmPrinter &printer) {
+  if (getEntry())
+    printer << " entry";
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  function_interface_impl::printFunctionSignature(printer, *this, getArgumentTypes(),
+                                                  /*isVariadic=*/false, {});
+  if (FrameAttr frame = getFrameAttr()) {
+    printer << " frame ";
+    printer.printStrippedAttrOrType(frame);
+  }
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(), {getSymNameAttrName(), getFunctionTypeAttrName(), getArgAttrsAttrName(),
+                            getResAttrsAttrName(), getEntryAttrName(), getFrameAttrName()});
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+void ProcedureOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  for (BlockArgument argument : region.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    if (auto name = getArgAttrOfType<StringAttr>(index, RTDialect::kNameAttrName))
+      setName(argument, name);
+    else if (auto value = getArgAttrOfType<ValueAttr>(index, RTDialect::kOperandAttrName))
+      setName(argument, value.getName());
+    else if (auto result = getArgAttrOfType<ValueAttr>(index, RTDialect::kResultAttrName))
+      setName(argument, result.getName());
+    else if (auto parameter = getArgAttrOfType<ParameterAttr>(index, RTDialect::kParameterAttrName))
+      setName(argument, parameter.getName());
+  }
+}
+
+Space AllocOp::getSpace() {
+  return cast<SpaceAttr>(getBuffer().getType().getMemorySpace()).getValue();
+}
+int64_t AllocOp::getSizeInBytes() { return sizeInBytes(getBuffer().getType()); }
+
+Value ViewOp::getViewSource() { return getSource(); }
+
+//===----------------------------------------------------------------------===//
+// Launches and calls
+//===----------------------------------------------------------------------===//
+
+void LaunchOp::build(OpBuilder &builder, OperationState &state, TypeRange results,
+                     FlatSymbolRefAttr kernel, int64_t rows, ValueRange inputs) {
+  build(builder, state, results, kernel, builder.getI64IntegerAttr(rows), inputs, ValueRange{},
+        QueueAttr::get(builder.getContext(), Queue::Compute));
+}
+
+void LaunchOp::build(OpBuilder &builder, OperationState &state, FlatSymbolRefAttr kernel,
+                     int64_t rows, ValueRange inputs, ValueRange outputs) {
+  build(builder, state, TypeRange{}, kernel, builder.getI64IntegerAttr(rows), inputs, outputs,
+        QueueAttr::get(builder.getContext(), Queue::Compute));
+}
+
+void LaunchOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  for (OpOperand &input : getInputsMutable())
+    if (isa<MemRefType>(input.get().getType()))
+      effects.emplace_back(MemoryEffects::Read::get(), &input);
+  for (OpOperand &output : getOutputsMutable())
+    effects.emplace_back(MemoryEffects::Write::get(), &output);
+}
+
+void CallOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  auto callee = SymbolTable::lookupNearestSymbolFrom<ProcedureOp>(*this, getCalleeAttr());
+  for (OpOperand &argument : getArgumentsMutable()) {
+    // A result may be used as memory between the callee's commands, so what it held before is lost.
+    if (!callee || callee.isResult(argument.getOperandNumber()))
+      effects.emplace_back(MemoryEffects::Write::get(), &argument);
+    if (!callee || !callee.isResult(argument.getOperandNumber()))
+      effects.emplace_back(MemoryEffects::Read::get(), &argument);
+  }
+  effects.emplace_back(MemoryEffects::Read::get(), QueueResource::get());
+  effects.emplace_back(MemoryEffects::Write::get(), QueueResource::get());
+}

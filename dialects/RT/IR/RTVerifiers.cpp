@@ -1,0 +1,383 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Constraints of the operations on memory; the numbers are those of their documentation.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/RT/IR/RT.h"
+
+#include "braid/Runtime/Mesh.h"
+
+using namespace mlir;
+using namespace braid::rt;
+
+static bool isId(Type type) { return type.isInteger(32) || type.isInteger(64); }
+
+//===----------------------------------------------------------------------===//
+// Procedures, buffers, calls
+//===----------------------------------------------------------------------===//
+
+/// (P4): parameters, then operands, then results.
+static LogicalResult verifyEntry(ProcedureOp op) {
+  int last = 0;
+  for (auto [i, type] : llvm::enumerate(op.getArgumentTypes())) {
+    int kinds = 0, kind = 0;
+    RankedTensorType global;
+    auto take = [&](int which, RankedTensorType type) {
+      ++kinds;
+      kind = which;
+      global = type;
+    };
+    if (auto attr = op.getArgAttrOfType<ParameterAttr>(i, RTDialect::kParameterAttrName))
+      take(0, attr.getGlobalType());
+    if (auto attr = op.getArgAttrOfType<ValueAttr>(i, RTDialect::kOperandAttrName))
+      take(1, attr.getGlobalType());
+    if (auto attr = op.getArgAttrOfType<ValueAttr>(i, RTDialect::kResultAttrName))
+      take(2, attr.getGlobalType());
+    if (kinds != 1)
+      return op.emitOpError("expects argument ")
+             << i << " of an entry to have one of rt.parameter, rt.operand and rt.result, got "
+             << kinds;
+    if (kind < last)
+      return op.emitOpError("expects parameters, then operands, then results; argument ")
+             << i << " is out of order";
+    last = kind;
+    if (global.getElementType() != cast<MemRefType>(type).getElementType() ||
+        global.getRank() != cast<MemRefType>(type).getRank())
+      return op.emitOpError("expects argument ")
+             << i << " to be a part of " << global << ", got " << type;
+  }
+  return success();
+}
+
+/// (P5): places and numbers are there with a frame, and in it.
+static LogicalResult verifyFrame(ProcedureOp op) {
+  FrameAttr frame = op.getFrameAttr();
+  auto mismatch = [&](Operation *inner, StringRef what) {
+    return inner->emitOpError("expects ")
+           << (frame ? "" : "no ") << (frame ? what : what.split(' ').second) << " in a procedure "
+           << (frame ? "with" : "without") << " a frame";
+  };
+  auto verifyEvent = [&](Operation *inner, std::optional<uint64_t> event) -> LogicalResult {
+    if (event.has_value() != static_cast<bool>(frame))
+      return mismatch(inner, "an event number");
+    if (frame && static_cast<int64_t>(*event) >= frame.getEvents())
+      return inner->emitOpError("expects an event below ")
+             << frame.getEvents() << ", got " << *event;
+    return success();
+  };
+  for (Operation &inner : op.getBody().front()) {
+    if (auto alloc = dyn_cast<AllocOp>(inner)) {
+      if (alloc.getOffset().has_value() != static_cast<bool>(frame))
+        return mismatch(alloc, "an offset");
+      if (!frame)
+        continue;
+      int64_t arena = alloc.getSpace() == Space::Local ? frame.getLocal() : frame.getSymmetric();
+      int64_t end = static_cast<int64_t>(*alloc.getOffset()) + alloc.getSizeInBytes();
+      if (end > arena)
+        return alloc.emitOpError("expects to end within the frame's ")
+               << arena << " bytes of " << stringifySpace(alloc.getSpace()) << " memory, got "
+               << end;
+    } else if (auto call = dyn_cast<CallOp>(inner)) {
+      if (static_cast<bool>(call.getBaseAttr()) != static_cast<bool>(frame))
+        return mismatch(call, "a place for the callee's frame");
+    } else if (auto record = dyn_cast<RecordOp>(inner)) {
+      if (failed(verifyEvent(record, record.getEvent())))
+        return failure();
+    } else if (auto start = dyn_cast<StartOp>(inner)) {
+      if (failed(verifyEvent(start, start.getEvent())))
+        return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult ProcedureOp::verifyRegions() {
+  if (!getResultTypes().empty())
+    return emitOpError(
+        "expects no function results: what a procedure gives is an rt.result argument");
+  for (auto [i, type] : llvm::enumerate(getArgumentTypes())) {
+    auto memory = dyn_cast<MemRefType>(type);
+    if (!memory || !memory.hasStaticShape() || !isContiguous(memory) || memory.getMemorySpace())
+      return emitOpError("expects argument ")
+             << i << " to be statically shaped, contiguous memory without a space, got " << type;
+  }
+  Block &block = getBody().front();
+  if (!isa<ReturnOp>(block.back()))
+    return emitOpError("expects a body that ends in rt.return");
+  for (Operation &op : block) {
+    if (op.getDialect() != (*this)->getDialect() || isa<KernelOp, ProcedureOp>(op))
+      return op.emitOpError("is not a command: rt.procedure holds rt operations on memory only");
+    if (auto launch = dyn_cast<LaunchOp>(op); launch && launch.onValues())
+      return launch.emitOpError("expects outputs in memory inside of rt.procedure");
+    SmallVector<Value> reads, writes;
+    getAccesses(&op, reads, writes);
+    for (Value written : writes)
+      if (auto argument = dyn_cast<BlockArgument>(getRoot(written));
+          argument && !isResult(argument.getArgNumber()))
+        return op.emitOpError(
+                   "expects to write rt.result arguments and buffers only, got argument ")
+               << argument.getArgNumber();
+  }
+  if (getEntry() && failed(verifyEntry(*this)))
+    return failure();
+  return verifyFrame(*this);
+}
+
+LogicalResult AllocOp::verify() {
+  MemRefType type = getBuffer().getType();
+  if (!isa_and_nonnull<SpaceAttr>(type.getMemorySpace()) || !isContiguous(type))
+    return emitOpError("expects contiguous memory with a #rt.space, got ") << type;
+  if (std::optional<uint64_t> offset = getOffset(); offset && *offset % kBufferAlignment != 0)
+    return emitOpError("expects an offset that is a multiple of ")
+           << kBufferAlignment << ", got " << *offset;
+  return success();
+}
+
+LogicalResult ViewOp::verify() {
+  MemRefType from = getSource().getType(), to = getResult().getType();
+  if (!isContiguous(from) || !isContiguous(to) || from.getNumElements() != to.getNumElements() ||
+      from.getElementType() != to.getElementType() || from.getMemorySpace() != to.getMemorySpace())
+    return emitOpError("expects contiguous memory of one size, element type and space, got ")
+           << from << " and " << to;
+  return success();
+}
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto callee = symbols.lookupNearestSymbolFrom<ProcedureOp>(*this, getCalleeAttr());
+  if (!callee)
+    return emitOpError("references unknown procedure ") << getCalleeAttr();
+  if (callee.getEntry())
+    return emitOpError("expects a procedure that is not an entry, got ") << getCalleeAttr();
+  if (callee.getNumArguments() != getNumOperands())
+    return emitOpError("expects ") << callee.getNumArguments() << " arguments for "
+                                   << getCalleeAttr() << ", got " << getNumOperands();
+  for (auto [i, operand, type] : llvm::enumerate(getArguments(), callee.getArgumentTypes())) {
+    auto given = cast<MemRefType>(operand.getType()), taken = cast<MemRefType>(type);
+    if (!isContiguous(given) || given.getShape() != taken.getShape() ||
+        given.getElementType() != taken.getElementType())
+      return emitOpError("expects argument ")
+             << i << " to be contiguous memory like " << taken << ", got " << given;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Computation
+//===----------------------------------------------------------------------===//
+
+/// (L3): `given` is the kernel's type with the rows filled in.
+static bool fitsKernel(ShapedType given, RankedTensorType taken, int64_t rows) {
+  SmallVector<int64_t> shape(taken.getShape());
+  if (taken.getElementType() != given.getElementType())
+    return false;
+  if (KernelOp::isRowOperand(taken))
+    shape.front() = rows;
+  ArrayRef<int64_t> actual = given.getShape();
+  if (actual == ArrayRef(shape))
+    return true;
+  if (isa<MemRefType>(given) || !KernelOp::isRowOperand(taken) || actual.size() < shape.size())
+    return false;
+  size_t extra = actual.size() - shape.size() + 1;
+  int64_t leading = 1;
+  for (int64_t size : actual.take_front(extra))
+    leading *= size;
+  return leading == rows && actual.drop_front(extra) == ArrayRef(shape).drop_front();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("references unknown kernel ") << getKernelAttr();
+  bool values = getOutputs().empty();
+  auto consistent = [&](Value value) { return isa<RankedTensorType>(value.getType()) == values; };
+  if (!llvm::all_of(getInputs(), consistent) || (!values && getNumResults() != 0))
+    return emitOpError("expects inputs and outputs to be all tensors or all memory");
+  ValueRange outputs = values ? ValueRange(getResults()) : ValueRange(getOutputs());
+  if (getInputs().size() != kernel.getNumArguments() || outputs.size() != kernel.getNumResults())
+    return emitOpError("expects ") << kernel.getNumArguments() << " inputs and "
+                                   << kernel.getNumResults() << " outputs for " << getKernelAttr()
+                                   << ", got " << getInputs().size() << " and " << outputs.size();
+  auto check = [&](ValueRange given, ArrayRef<Type> taken, StringRef what) -> LogicalResult {
+    for (auto [i, value, type] : llvm::enumerate(given, taken))
+      if (!fitsKernel(cast<ShapedType>(value.getType()), cast<RankedTensorType>(type), getRows()))
+        return emitOpError("expects ") << what << " " << i << " to be the kernel's " << type
+                                       << " with " << getRows() << " rows, got " << value.getType();
+    return success();
+  };
+  if (failed(check(getInputs(), kernel.getArgumentTypes(), "input")) ||
+      failed(check(outputs, kernel.getResultTypes(), "output")))
+    return failure();
+  return success();
+}
+
+LogicalResult ProductOp::verify() {
+  MemRefType lhs = getLhs().getType(), rhs = getRhs().getType(), out = getOut().getType();
+  MemRefType bias = getBias() ? getBias().getType() : MemRefType();
+  bool agree = lhs.getRank() >= 1 && rhs.getRank() == 2 && out.getRank() == lhs.getRank() &&
+               lhs.getShape().back() == rhs.getDimSize(1) &&
+               out.getShape().back() == rhs.getDimSize(0) &&
+               lhs.getShape().drop_back() == out.getShape().drop_back() &&
+               (!bias || (bias.getRank() == 1 && bias.getDimSize(0) == rhs.getDimSize(0)));
+  if (!agree) {
+    InFlightDiagnostic diag =
+        emitOpError("expects lhs [m..., k], rhs [n, k], bias [n] and out [m..., n], got ");
+    diag << lhs << ", " << rhs << ", ";
+    if (bias)
+      diag << bias << ", ";
+    return diag << out;
+  }
+  Type element = lhs.getElementType();
+  if (rhs.getElementType() != element || out.getElementType() != element ||
+      (bias && bias.getElementType() != element))
+    return emitOpError("expects one element type");
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  MemRefType q = getQuery().getType(), k = getKey().getType(), v = getValue().getType(),
+             out = getOut().getType();
+  bool agree = q.getRank() == 4 && k.getRank() == 4 && v.getRank() == 4 && out.getRank() == 4;
+  if (agree) {
+    ArrayRef<int64_t> qs = q.getShape(), ks = k.getShape(), vs = v.getShape(), os = out.getShape();
+    agree = ks[0] == qs[0] && ks[3] == qs[3] && vs.take_front(3) == ks.take_front(3) &&
+            os.take_front(3) == qs.take_front(3) && os[3] == vs[3] && qs[2] % ks[2] == 0;
+  }
+  if (!agree)
+    return emitOpError("expects query [b, s, h, d], key [b, t, g, d], value [b, t, g, e] and out "
+                       "[b, s, h, e] with g "
+                       "dividing h, got ")
+           << q << ", " << k << ", " << v << ", " << out;
+  Type element = q.getElementType();
+  if (k.getElementType() != element || v.getElementType() != element ||
+      out.getElementType() != element)
+    return emitOpError("expects one element type");
+  auto ids = [&](Value value, ArrayRef<int64_t> shape, StringRef name) -> LogicalResult {
+    if (!value)
+      return success();
+    auto type = cast<MemRefType>(value.getType());
+    if (type.getShape() != shape || !isId(type.getElementType()))
+      return emitOpError("expects ")
+             << name << " of shape [" << shape << "] and i32 or i64, got " << type;
+    return success();
+  };
+  if (failed(ids(getMask(), {k.getDimSize(0), k.getDimSize(1)}, "a mask")) ||
+      failed(ids(getValidLength(), q.getDimSize(0), "valid_length")) ||
+      failed(ids(getPositionOffset(), q.getDimSize(0), "position_offset")))
+    return failure();
+  return success();
+}
+
+LogicalResult GatherOp::verify() {
+  MemRefType source = getSource().getType(), ids = getIds().getType(), out = getOut().getType();
+  if (source.getRank() != 2 || out.getRank() != ids.getRank() + 1 ||
+      out.getShape().drop_back() != ids.getShape() ||
+      out.getShape().back() != source.getDimSize(1) ||
+      out.getElementType() != source.getElementType() || !isId(ids.getElementType()))
+    return emitOpError("expects source [n, h], ids [i...] of i32 or i64 and out [i..., h], got ")
+           << source << ", " << ids << ", " << out;
+  return success();
+}
+
+LogicalResult CopyOp::verify() {
+  MemRefType source = getSource().getType(), dest = getDest().getType();
+  if (source.getShape() != dest.getShape() || source.getElementType() != dest.getElementType())
+    return emitOpError("expects one shape and element type, got ") << source << " and " << dest;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Communication
+//===----------------------------------------------------------------------===//
+
+/// The size of a group whose mesh is known and has its axes.
+static FailureOr<int64_t> groupRanks(Operation *op, braid::comm::GroupAttr group,
+                                     SymbolTableCollection &symbols) {
+  auto mesh = symbols.lookupNearestSymbolFrom<braid::comm::MeshOp>(op, group.getMesh());
+  if (!mesh)
+    return op->emitOpError("references unknown mesh ") << group.getMesh();
+  std::vector<braid::runtime::AxisRef> axes;
+  for (braid::comm::AxisAttr axis : group.getAxes())
+    axes.push_back(toRuntime(axis));
+  braid::runtime::Result<int64_t> ranks = toRuntime(mesh).numShards(axes);
+  if (!ranks.ok())
+    return op->emitOpError(ranks.status().message());
+  return *ranks;
+}
+
+/// `out` is `in` with dimension `dim` multiplied by `numerator` and divided by `denominator`.
+static bool isScaled(MemRefType in, MemRefType out, std::optional<int64_t> dim, int64_t numerator,
+                     int64_t denominator) {
+  SmallVector<int64_t> shape(in.getShape());
+  if (dim) {
+    if (*dim < 0 || *dim >= in.getRank() || shape[*dim] * numerator % denominator != 0)
+      return false;
+    shape[*dim] = shape[*dim] * numerator / denominator;
+  }
+  return out.getShape() == ArrayRef(shape) && in.getElementType() == out.getElementType();
+}
+
+LogicalResult LocalSliceOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<int64_t> ranks = groupRanks(*this, getGroup(), symbols);
+  if (failed(ranks))
+    return failure();
+  if (!isScaled(getSource().getType(), getDest().getType(), getDim(), 1, *ranks))
+    return emitOpError("expects dest to be source with dimension ")
+           << getDim() << " divided by " << *ranks << ", got " << getSource().getType() << " and "
+           << getDest().getType();
+  return success();
+}
+
+LogicalResult StartOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<int64_t> ranks = groupRanks(*this, getGroup(), symbols);
+  if (failed(ranks))
+    return failure();
+  int64_t numerator = getKind() == CollectiveKind::AllGather ? *ranks : 1;
+  int64_t denominator = getKind() == CollectiveKind::ReduceScatter ? *ranks : 1;
+  for (auto [in, out] : llvm::zip_equal(getInputs(), getOutputs()))
+    if (!isScaled(cast<MemRefType>(in.getType()), cast<MemRefType>(out.getType()), getDim(),
+                  numerator, denominator))
+      return emitOpError("expects outputs of ")
+             << stringifyCollectiveKind(getKind()) << " over " << *ranks
+             << " ranks to fit its inputs, got " << in.getType() << " and " << out.getType();
+  return success();
+}
+
+LogicalResult StartOp::verify() {
+  if (getInputs().empty() || getInputs().size() != getOutputs().size())
+    return emitOpError("expects at least one input and as many outputs, got ")
+           << getInputs().size() << " and " << getOutputs().size();
+  for (Value value : llvm::concat<Value>(getInputs(), getOutputs())) {
+    auto type = cast<MemRefType>(value.getType());
+    auto space = dyn_cast_or_null<SpaceAttr>(type.getMemorySpace());
+    if (!space || space.getValue() != Space::Symmetric || !isContiguous(type))
+      return emitOpError("expects contiguous symmetric memory, got ") << type;
+  }
+  bool allReduce = getKind() == CollectiveKind::AllReduce;
+  if (getDim().has_value() == allReduce)
+    return emitOpError("expects ")
+           << (allReduce ? "no 'dim'" : "'dim'") << " for " << stringifyCollectiveKind(getKind());
+  bool reduces = getKind() != CollectiveKind::AllGather;
+  if (getReduce().has_value() != reduces)
+    return emitOpError("expects ")
+           << (reduces ? "a" : "no") << " reduction for " << stringifyCollectiveKind(getKind());
+  auto isWait = [](Operation *user) { return isa<WaitOp>(user); };
+  if (llvm::count_if(getDone().getUsers(), isWait) != 1)
+    return emitOpError("expects its event to be waited for by exactly one rt.wait");
+  return success();
+}
+
+LogicalResult WaitOp::verify() {
+  return getEvent().getDefiningOp<StartOp>()
+             ? success()
+             : LogicalResult(emitOpError("expects the event of an rt.start"));
+}
+
+LogicalResult AwaitOp::verify() {
+  auto record = getEvent().getDefiningOp<RecordOp>();
+  if (!record || record.getQueue() == getQueue())
+    return emitOpError("expects the event of an rt.record on another queue");
+  return success();
+}

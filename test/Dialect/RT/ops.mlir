@@ -1,0 +1,93 @@
+// RUN: braid-opt %s | braid-opt | FileCheck %s
+// RUN: braid-opt %s --mlir-print-op-generic | braid-opt | FileCheck %s
+
+comm.mesh @mesh <dp = 2, tp = 2>
+
+rt.kernel @double(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %e = tensor.empty(%n) : tensor<?x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) {
+    ^bb0(%a: f32, %out: f32):
+      %0 = arith.addf %a, %a : f32
+      linalg.yield %0 : f32
+  } -> tensor<?x4xf32>
+  rt.yield %o : tensor<?x4xf32>
+}
+
+// On values, leading dimensions of a row operand are taken together.
+// CHECK-LABEL: func.func @values
+func.func @values(%x: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
+  // CHECK: rt.launch @double rows 16 ins(%{{.*}} : tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
+  %0 = rt.launch @double rows 16 ins(%x : tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
+  return %0 : tensor<2x8x4xf32>
+}
+
+// CHECK: rt.procedure @inner(%x: memref<16x4xf32> {rt.name = "x"}, %{{.*}}: memref<16x4xf32> {rt.result}) frame <local 256, symmetric 256, events 2> {
+rt.procedure @inner(%x: memref<16x4xf32> {rt.name = "x"}, %out: memref<16x4xf32> {rt.result})
+    frame <local 256, symmetric 256, events 2> {
+  // CHECK: %[[A:.*]] = rt.alloc at 0 : memref<16x4xf32, #rt.space<symmetric>>
+  %a = rt.alloc at 0 : memref<16x4xf32, #rt.space<symmetric>>
+  %b = rt.alloc at 0 : memref<16x4xf32, #rt.space<symmetric>>
+  // CHECK: rt.copy ins(%x : memref<16x4xf32>) outs(%[[A]] : memref<16x4xf32, #rt.space<symmetric>>){{$}}
+  rt.copy ins(%x : memref<16x4xf32>) outs(%a : memref<16x4xf32, #rt.space<symmetric>>)
+  // CHECK: %[[E:.*]] = rt.record on compute event 0
+  %e = rt.record on compute event 0
+  // CHECK: rt.await %[[E]] on communication
+  rt.await %e on communication
+  // CHECK: %[[D:.*]] = rt.start all_reduce with sum ins(%[[A]] : memref<16x4xf32, #rt.space<symmetric>>) outs(%[[B:.*]] : memref<16x4xf32, #rt.space<symmetric>>) over <@mesh, {tp}> role "mlp.down" event 1
+  %d = rt.start all_reduce with sum ins(%a : memref<16x4xf32, #rt.space<symmetric>>)
+      outs(%b : memref<16x4xf32, #rt.space<symmetric>>) over <@mesh, {tp}> role "mlp.down" event 1
+  // CHECK: rt.wait %[[D]]{{$}}
+  rt.wait %d
+  // CHECK: rt.launch @double rows 16 ins(%[[B]] : memref<16x4xf32, #rt.space<symmetric>>) outs(%{{.*}} : memref<16x4xf32>)
+  rt.launch @double rows 16 ins(%b : memref<16x4xf32, #rt.space<symmetric>>) outs(%out : memref<16x4xf32>)
+  rt.return
+}
+
+// Not yet assigned: no offsets, no numbers.
+// CHECK-LABEL: rt.procedure entry @main(
+// CHECK-SAME: %w: memref<4x4xf32> {rt.parameter = #rt.parameter<"w" of tensor<8x4xf32> sharded <@mesh, [{tp}, {}]> init normal slices [#nn.slice<"w"[8, 4]>]>}
+// CHECK-SAME: %ids: memref<16xi64> {rt.operand = #rt.value<"ids" of tensor<16xi64>>}
+// CHECK-SAME: %out: memref<16x4xf32> {rt.result = #rt.value<"out" of tensor<32x4xf32> sharded <@mesh, [{dp}, {}]>>}) {
+rt.procedure entry @main(
+    %w: memref<4x4xf32> {rt.parameter = #rt.parameter<"w" of tensor<8x4xf32> sharded <@mesh, [{tp}, {}]> init normal slices [#nn.slice<"w"[8, 4]>]>},
+    %ids: memref<16xi64> {rt.operand = #rt.value<"ids" of tensor<16xi64>>},
+    %mask: memref<2x8xi64> {rt.operand = #rt.value<"mask" of tensor<2x8xi64>>},
+    %out: memref<16x4xf32> {rt.result = #rt.value<"out" of tensor<32x4xf32> sharded <@mesh, [{dp}, {}]>>}) {
+  // CHECK: rt.alloc : memref<16x4xf32, #rt.space<local>>
+  %0 = rt.alloc : memref<16x4xf32, #rt.space<local>>
+  %1 = rt.alloc : memref<16x4xf32, #rt.space<local>>
+  %2 = rt.alloc : memref<2x8x2x2xf32, #rt.space<local>>
+  %3 = rt.alloc : memref<8x4xf32, #rt.space<local>>
+  // CHECK: rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>)
+  rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%0 : memref<16x4xf32, #rt.space<local>>)
+  // CHECK: rt.product ins(%{{.*}}, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>)
+  rt.product ins(%0, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%1 : memref<16x4xf32, #rt.space<local>>)
+  // CHECK: rt.view %{{.*}} : memref<16x4xf32, #rt.space<local>> to memref<2x8x2x2xf32, #rt.space<local>>
+  %q = rt.view %1 : memref<16x4xf32, #rt.space<local>> to memref<2x8x2x2xf32, #rt.space<local>>
+  // CHECK: rt.attention causal ins(%[[Q:.*]], %[[Q]], %[[Q]] : {{.*}}) mask(%mask : memref<2x8xi64>) outs(%{{.*}} : memref<2x8x2x2xf32, #rt.space<local>>) scale 5.000000e-01
+  rt.attention causal ins(%q, %q, %q : memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>)
+      mask(%mask : memref<2x8xi64>) outs(%2 : memref<2x8x2x2xf32, #rt.space<local>>) scale 0.5
+  // CHECK: rt.local_slice ins(%{{.*}} : memref<16x4xf32, #rt.space<local>>) outs(%{{.*}} : memref<8x4xf32, #rt.space<local>>) dim 0 over <@mesh, {dp}>
+  rt.local_slice ins(%1 : memref<16x4xf32, #rt.space<local>>) outs(%3 : memref<8x4xf32, #rt.space<local>>) dim 0 over <@mesh, {dp}>
+  %5 = rt.view %2 : memref<2x8x2x2xf32, #rt.space<local>> to memref<16x4xf32, #rt.space<local>>
+  // CHECK: rt.call @callee(%{{.*}}, %out) : memref<16x4xf32, #rt.space<local>>, memref<16x4xf32>
+  rt.call @callee(%5, %out) : memref<16x4xf32, #rt.space<local>>, memref<16x4xf32>
+  rt.return
+}
+
+// CHECK-LABEL: rt.procedure @callee
+rt.procedure @callee(%x: memref<16x4xf32>, %out: memref<16x4xf32> {rt.result}) {
+  // CHECK: rt.copy ins({{.*}}) outs({{.*}}) on communication
+  rt.copy ins(%x : memref<16x4xf32>) outs(%out : memref<16x4xf32>) on communication
+  rt.return
+}
+
+// CHECK-LABEL: rt.procedure @placed
+rt.procedure @placed(%x: memref<16x4xf32>, %out: memref<16x4xf32> {rt.result}) frame <local 320, symmetric 256, events 3> {
+  // CHECK: rt.call @inner(%{{.*}}, %{{.*}}) at <local 64, symmetric 0, events 1> : memref<16x4xf32>, memref<16x4xf32>
+  rt.call @inner(%x, %out) at <local 64, symmetric 0, events 1> : memref<16x4xf32>, memref<16x4xf32>
+  rt.return
+}
