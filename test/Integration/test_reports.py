@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reports and traces: JSON that says what it measures in what unit, and adds up."""
+import json
+
+import pytest
+
+from braidtest import braid_run
+
+REPEAT = 5
+# What a field counts is in its name: these have no unit.
+COUNTS = {"ranks", "threads_per_rank", "runs", "cores", "parameters", "replicated_parameters", "count_per_run", "rank"}
+UNITS = ("_s", "_bytes", "bytes_sent", "bytes_sent_per_rank")
+
+
+@pytest.fixture(scope="module")
+def outcome(minilm_case, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("report")
+    braid_run(minilm_case.bundle("tp=2"), "--ranks", 2, *minilm_case.run_args(), "--repeat", REPEAT, "--report",
+              directory / "r.json", "--trace", directory / "t.json")
+    return json.loads((directory / "r.json").read_text()), json.loads((directory / "t.json").read_text())
+
+
+def numbers(value, name=""):
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if name == "mesh":
+                continue
+            yield from numbers(item, key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from numbers(item, name)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield name, value
+
+
+def test_every_number_names_its_unit(outcome):
+    report, _ = outcome
+    found = list(numbers(report))
+    assert len(found) > 20
+    assert not {name for name, _ in found if name not in COUNTS and not name.endswith(UNITS)}
+    assert all(value >= 0 for _, value in found)
+
+
+def test_report_adds_up(outcome):
+    report, _ = outcome
+    assert report["ranks"] == 2 and report["mesh"]["tp"] == 2 and report["transport"] == "threads"
+    assert report["runs"] == REPEAT == len(report["run_s"])
+    assert sorted(report["run_s"])[REPEAT // 2] == pytest.approx(report["median_run_s"])
+    assert len(report["per_rank"]) == 2
+    # MiniLM has 6 layers; two all_reduces each, of 2 x 6 tokens x 384 numbers of 4 bytes.
+    assert sum(c["count_per_run"] for c in report["collectives"]) == 12
+    assert all(c["kind"] == "all_reduce" for c in report["collectives"])
+    payload = 2 * 6 * 384 * 4
+    # Between two ranks every algorithm sends at least the payload's half and at most all of it, twice.
+    assert 12 * payload / 2 <= report["bytes_sent_per_rank"] <= 2 * 12 * payload
+    for rank in report["per_rank"]:
+        assert rank["exposed_comm_s"] <= rank["comm_s"] + 1e-9 or rank["hidden_comm_s"] == 0
+        assert rank["parameter_bytes"] > 0
+    assert report["peak_memory_bytes"] > sum(rank["parameter_bytes"] for rank in report["per_rank"])
+
+
+def test_each_rank_holds_about_its_share(outcome):
+    report, _ = outcome
+    # Of 22.7 million parameters, 10.6 million are in the layers, and those are split; the embeddings are not.
+    for rank in report["per_rank"]:
+        assert rank["parameter_bytes"] < 4 * (22.8e6 - 0.45 * 10.6e6)
+
+
+def test_trace_shows_both_queues_of_every_rank(outcome):
+    _, trace = outcome
+    events = trace["traceEvents"]
+    names = {(e["pid"], e["args"]["name"]) for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+    assert {(0, "compute"), (0, "communication"), (1, "compute"), (1, "communication")} <= names
+    spans = [e for e in events if e["ph"] == "X"]
+    queue_of = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+    for rank in (0, 1):
+        for queue in ("compute", "communication"):
+            mine = sorted((e["ts"], e["dur"]) for e in spans if e["pid"] == rank and queue_of[(rank, e["tid"])] == queue)
+            assert mine, f"rank {rank} shows nothing on its {queue} queue"
+            # A queue does one thing at a time.
+            for (begin, duration), (following, _) in zip(mine, mine[1:]):
+                assert duration >= 0 and begin + duration <= following + 1e-3
+    collectives = [e for e in spans if e["cat"] == "communication" and e["pid"] == 0]
+    assert len(collectives) >= 12

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tools as a newcomer meets them."""
+import subprocess
+
+import pytest
+
+import braidtest
+from braidtest import BAD_INPUT, run
+
+
+@pytest.mark.parametrize("args,words", [
+    (["braid", "--help"], ["import", "compile", "run"]),
+    (["braid", "import", "--help"], ["--batch", "--seq", "--layers", "--dtype", "-o"]),
+    (["braid", "compile", "--help"], ["--mesh", "--target", "--emit", "-o"]),
+    (["braid", "run", "--help"], ["--ranks", "--target", "--weights", "--input", "--output", "--check", "--trace", "--report"]),
+    (["braid-run", "--help"], ["--ranks", "--weights", "--input", "--output", "--check", "--trace", "--report", "--time-limit"]),
+    (["braid-opt", "--help"], ["--canonicalize"]),
+    (["braid-lsp-server", "--help"], ["LSP"]),
+], ids=lambda v: " ".join(v) if v[0].startswith("braid") else "")
+def test_help(args, words):
+    done = run(*args)
+    for word in words:
+        assert word in done.out, f"help does not mention {word}{done}"
+
+
+@pytest.mark.parametrize("args", [["braid"], ["braid", "knit"], ["braid", "import"], ["braid", "compile"], ["braid", "run"], ["braid-run"]],
+                         ids=" ".join)
+def test_missing_arguments(args):
+    run(*args, expect=BAD_INPUT, timeout=20)
+
+
+def test_braid_run_links_no_compiler():
+    libraries = subprocess.run(["ldd", braidtest.BIN / "braid-run"], capture_output=True, text=True, check=True).stdout
+    for name in ("libLLVM", "libMLIR", "liblld", "libclang"):
+        assert name not in libraries
+    assert "libc.so" in libraries
+
+
+def test_scripts_explain_themselves():
+    for script in ("scripts/setup.sh", "scripts/build.sh", "scripts/lint.sh", "test/run.sh", "test/benchmark/run.sh",
+                   "examples/embed-sentences/run.sh"):
+        for args, code in ((["--help"], 0), (["--no-such-argument"], 1)):
+            done = subprocess.run([braidtest.ROOT / script, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=20)
+            assert done.returncode == code, script
+            assert ("usage:" in done.stdout) if code == 0 else ("no-such-argument" in done.stderr), script
