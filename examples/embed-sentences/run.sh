@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Embeds sentences with MiniLM, partitioned over ranks; installs what is missing and builds first.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+usage() {
+  cat <<'END'
+usage: examples/embed-sentences/run.sh [--ranks N | --mesh AXES] [--sentences FILE] [--repeat K] [--help]
+
+Installs what is missing, builds, and then: imports the MiniLM-L6 sentence encoder, partitions and compiles it for
+several ranks, runs it on a few sentences, checks the answer against the unpartitioned model and against PyTorch,
+and prints how similar the sentences are, how long it took and what was communicated.
+
+  --ranks N         split every layer over N ranks (tensor parallel); 2 unless given
+  --mesh AXES       a mesh instead, as dp=2,tp=2: batch over dp, layers over tp
+  --sentences FILE  one sentence a line instead of examples/embed-sentences/sentences.txt
+  --repeat K        how often the model is run to take the median time; 5 unless given
+END
+}
+
+for arg in "$@"; do
+  case $arg in
+    -h | --help) usage; exit 0 ;;
+  esac
+done
+args=()
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --ranks | --mesh | --sentences | --repeat)
+      [[ $# -gt 1 ]] || { echo "embed-sentences: error: $1 expects a value" >&2; exit 1; }
+      # A relative path is relative to where the caller stands.
+      value=$2
+      [[ $1 != --sentences || $value == /* ]] || value=$OLDPWD/$value
+      args+=("$1" "$value"); shift 2 ;;
+    *) echo "embed-sentences: error: unknown argument '$1' (see --help)" >&2; exit 1 ;;
+  esac
+done
+
+scripts/setup.sh
+scripts/build.sh
+exec build/venv/bin/python examples/embed-sentences/embed.py "${args[@]}"

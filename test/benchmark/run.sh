@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Benchmarks; prints figures as they come out, asserts nothing about them.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+usage() {
+  cat <<'END'
+usage: test/benchmark/run.sh [--batch B] [--seq S] [--rounds N] [--repeat K] [--help]
+
+MiniLM-L6 on the CPU, the same weights and inputs throughout: Braid on one thread against PyTorch on one thread, and
+Braid on two ranks (tp=2) against one. Each is run N rounds of K times after warming up, in turn, so that a
+disturbance of the machine does not fall on one of them alone. The answers are compared before anything is timed.
+
+  --batch B (8)   --seq S (128)   --rounds N (3)   --repeat K (10)
+END
+}
+
+args=()
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    -h | --help) usage; exit 0 ;;
+    --batch | --seq | --rounds | --repeat)
+      [[ $# -gt 1 && $2 =~ ^[1-9][0-9]*$ ]] || { echo "benchmark: error: $1 expects a positive number" >&2; exit 1; }
+      args+=("$1" "$2"); shift 2 ;;
+    *) echo "benchmark: error: unknown argument '$1' (see --help)" >&2; exit 1 ;;
+  esac
+done
+
+scripts/setup.sh
+scripts/build.sh
+exec build/venv/bin/python test/benchmark/minilm.py "${args[@]}"
