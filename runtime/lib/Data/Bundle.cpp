@@ -32,7 +32,6 @@ constexpr uint64_t kMaxManifestBytes = uint64_t(256) << 20;
 struct ZipErrorText {
   zip_error_t error;
   ZipErrorText() { zip_error_init(&error); }
-  explicit ZipErrorText(int code) { zip_error_init_with_code(&error, code); }
   ZipErrorText(const ZipErrorText &) = delete;
   ZipErrorText &operator=(const ZipErrorText &) = delete;
   ~ZipErrorText() { zip_error_fini(&error); }
@@ -144,6 +143,9 @@ private:
 };
 
 Status Reader::open(const Bytes &bytes) {
+  // To libzip that is an archive without members.
+  if (bytes.empty())
+    return Status::error("damaged or truncated archive: the file is empty");
   ZipErrorText error;
   archiveBytes = bytes.size();
   ZipSource source(zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error.error),

@@ -459,9 +459,11 @@ TEST(Program, RefusesBadCalls) {
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) { eachCall(p, 0, [](program::CallT &c) { c.procedure = 2; }); }),
       kCall0 + "expects a procedure below 2, got 2");
-  EXPECT_ERROR(
-      verifyAfter([](ProgramT &p) { eachCall(p, 0, [](program::CallT &c) { c.procedure = 1; }); }),
-      "procedure 'main' calls itself, or one that does");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 eachCall(p, 0, [](program::CallT &c) { c.procedure = 1; });
+                 eachCall(p, 1, [](program::CallT &c) { c.event_base = 4; });
+               }),
+               "procedure 'main' calls itself, or one that does");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).local_bytes = 127; }),
                kCall0 + "expects local bytes of the callee below 127, got 64 from 64");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {

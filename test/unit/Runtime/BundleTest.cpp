@@ -1,0 +1,279 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Bundle.h"
+
+#include "SampleProgram.h"
+#include "Testing.h"
+
+#include <nlohmann/json.hpp>
+#include <zip.h>
+
+#include <algorithm>
+#include <functional>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+
+namespace {
+
+/// Members as the central directory of a ZIP archive lists them, read here by the format's
+/// definition.
+struct Member {
+  std::string name;
+  uint64_t method, time, date, size, offset, dataOffset;
+};
+uint64_t number(const Bytes &bytes, uint64_t at, int count) {
+  uint64_t value = 0;
+  for (int i = count; i-- > 0;)
+    value = value << 8 | std::to_integer<uint64_t>(bytes.at(at + static_cast<uint64_t>(i)));
+  return value;
+}
+std::vector<Member> listMembers(const Bytes &bytes) {
+  uint64_t end = bytes.size() - 22; // no comment
+  EXPECT_EQ(number(bytes, end, 4), 0x06054b50u);
+  uint64_t count = number(bytes, end + 10, 2), at = number(bytes, end + 16, 4);
+  std::vector<Member> members;
+  for (uint64_t i = 0; i < count; ++i) {
+    EXPECT_EQ(number(bytes, at, 4), 0x02014b50u);
+    Member member{{},
+                  number(bytes, at + 10, 2),
+                  number(bytes, at + 12, 2),
+                  number(bytes, at + 14, 2),
+                  number(bytes, at + 24, 4),
+                  number(bytes, at + 42, 4),
+                  0};
+    uint64_t nameSize = number(bytes, at + 28, 2);
+    member.name.assign(reinterpret_cast<const char *>(&bytes.at(at + 46)), nameSize);
+    EXPECT_EQ(number(bytes, member.offset, 4), 0x04034b50u);
+    member.dataOffset = member.offset + 30 + number(bytes, member.offset + 26, 2) +
+                        number(bytes, member.offset + 28, 2);
+    members.push_back(member);
+    at += 46 + nameSize + number(bytes, at + 30, 2) + number(bytes, at + 32, 2);
+  }
+  return members;
+}
+
+/// An archive of arbitrary members, the way other tools write one.
+Bytes archive(const std::vector<std::pair<std::string, Bytes>> &members,
+              zip_int32_t method = ZIP_CM_STORE) {
+  TemporaryFolder folder;
+  std::string path = folder.path("a.zip");
+  zip_t *zip = zip_open(path.c_str(), ZIP_CREATE, nullptr);
+  for (const auto &[name, bytes] : members) {
+    zip_source_t *source = zip_source_buffer(zip, bytes.data(), bytes.size(), 0);
+    zip_int64_t index = zip_file_add(zip, name.c_str(), source, 0);
+    EXPECT_GE(index, 0) << name;
+    EXPECT_EQ(zip_set_file_compression(zip, static_cast<zip_uint64_t>(index), method, 0), 0);
+  }
+  EXPECT_EQ(zip_close(zip), 0);
+  return *readFile(path);
+}
+
+/// The members of the sample bundle, manifest first.
+std::vector<std::pair<std::string, Bytes>> sampleMembers() {
+  Bytes bytes = *sampleBundle().serialize();
+  std::vector<std::pair<std::string, Bytes>> members;
+  for (const Member &member : listMembers(bytes)) {
+    auto begin = bytes.begin() + static_cast<long>(member.dataOffset);
+    members.emplace_back(member.name, Bytes(begin, begin + static_cast<long>(member.size)));
+  }
+  return members;
+}
+
+TEST(Bundle, RoundTrips) {
+  TemporaryFolder folder;
+  std::string path = folder.path("x.braid");
+  Bundle bundle = sampleBundle();
+  bundle.manifest.moduleMember = "module.mlirbc";
+  bundle.members["module.mlirbc"] = {}; // an empty member is one too
+  ASSERT_OK(bundle.write(path));
+  EXPECT_EQ(folder.numFiles(), 1u);
+  Result<Bundle> back = Bundle::read(path);
+  ASSERT_OK(back);
+  EXPECT_EQ(back->members, bundle.members);
+  EXPECT_EQ(back->manifest.toJson(), bundle.manifest.toJson());
+  ASSERT_NE(back->find("program.brpg"), nullptr);
+  EXPECT_EQ(*back->find("program.brpg"), bundle.members["program.brpg"]);
+  EXPECT_EQ(back->find("nothing"), nullptr);
+}
+
+TEST(Bundle, MembersAreStoredAlignedAndWithoutTime) {
+  for (size_t size : {0, 1, 63, 64, 65, 100000}) {
+    Bundle bundle = sampleBundle();
+    bundle.members[bundle.manifest.kernels[0].member].resize(size);
+    bundle.manifest.moduleMember = "module.mlirbc";
+    bundle.members["module.mlirbc"].resize(3 * size);
+    Result<Bytes> bytes = bundle.serialize();
+    ASSERT_OK(bytes);
+    std::vector<Member> members = listMembers(*bytes);
+    ASSERT_EQ(members.size(), 4u);
+    EXPECT_EQ(members[0].name, "manifest.json");
+    for (const Member &member : members) {
+      EXPECT_EQ(member.method, 0u) << member.name;
+      EXPECT_EQ(member.dataOffset % 64, 0u) << member.name;
+      EXPECT_EQ(member.time, 0u);
+      EXPECT_EQ(member.date, 0x21u) << "1980-01-01";
+      if (member.name == "manifest.json")
+        continue;
+      const Bytes &expected = *bundle.find(member.name);
+      ASSERT_EQ(member.size, expected.size());
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(),
+                             bytes->begin() + static_cast<long>(member.dataOffset)));
+    }
+    EXPECT_EQ(*bundle.serialize(), *bytes) << "equal bundles are equal files";
+  }
+}
+
+TEST(Bundle, ManifestHasTheSha256OfEachMember) {
+  Bundle bundle = sampleBundle();
+  const std::string library = bundle.manifest.kernels[0].member;
+  bundle.members[library] = toBytes("abc");
+  Bytes bytes = *bundle.serialize();
+  Member manifest = listMembers(bytes)[0];
+  auto json = nlohmann::json::parse(
+      std::string(reinterpret_cast<const char *>(&bytes[manifest.dataOffset]), manifest.size));
+  EXPECT_EQ(json["sha256"].size(), 2u);
+  // The example of FIPS 180-2.
+  EXPECT_EQ(json["sha256"][library],
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Bundle, AcceptsOtherWriters) { EXPECT_OK(Bundle::parse(archive(sampleMembers()), "x.braid")); }
+
+TEST(Bundle, RefusesDamagedArchives) {
+  EXPECT_ERROR(Bundle::parse({}, "x.braid"),
+               "bundle 'x.braid': damaged or truncated archive: the file is empty");
+  EXPECT_ERROR_HAS(Bundle::parse(toBytes("no archive at all, but of some length"), "x.braid"),
+                   "bundle 'x.braid': damaged or truncated archive: ");
+  EXPECT_ERROR(Bundle::read("/no/such.braid"),
+               "cannot read '/no/such.braid': No such file or directory");
+}
+
+TEST(Bundle, RefusesEveryTruncation) {
+  const Bytes good = *sampleBundle().serialize();
+  for (size_t size = 0; size < good.size(); size += 13) {
+    Bytes bad(good.begin(), good.begin() + static_cast<long>(size));
+    EXPECT_ERROR_HAS(Bundle::parse(bad, "x.braid"), "bundle 'x.braid': ");
+  }
+}
+
+/// A changed byte is refused, or it is one that means nothing (padding, a time stamp).
+TEST(Bundle, NoticesChangedBytes) {
+  const Bundle bundle = sampleBundle();
+  const Bytes good = *bundle.serialize();
+  std::vector<Member> members = listMembers(good);
+  for (size_t i = 0; i < good.size(); i += 3) {
+    Bytes bad = good;
+    bad[i] ^= std::byte(0x5a);
+    Result<Bundle> result = Bundle::parse(bad, "x.braid");
+    for (const Member &member : members)
+      if (i >= member.dataOffset && i < member.dataOffset + member.size)
+        EXPECT_ERROR_HAS(result, "bundle 'x.braid': member '" + member.name + "': ");
+    if (result.ok())
+      EXPECT_EQ(result->members, bundle.members) << i;
+  }
+}
+
+TEST(Bundle, RefusesMembersThatTheManifestDoesNotMean) {
+  auto members = sampleMembers();
+  auto parse = [](const std::vector<std::pair<std::string, Bytes>> &members) {
+    return Bundle::parse(archive(members), "x.braid");
+  };
+  const std::string library = sampleManifest().kernels[0].member;
+  auto without = members;
+  without.erase(without.begin());
+  EXPECT_ERROR(parse(without), "bundle 'x.braid': member 'manifest.json' is missing");
+  without = members;
+  without.pop_back();
+  EXPECT_ERROR(parse(without),
+               "bundle 'x.braid': data of member '" + members.back().first + "' is missing");
+  auto extra = members;
+  extra.emplace_back("extra.bin", toBytes("?"));
+  EXPECT_ERROR(parse(extra),
+               "bundle 'x.braid': data of member 'extra.bin', which the manifest does not list");
+  auto escaping = members;
+  escaping.emplace_back("../escape", toBytes("?"));
+  EXPECT_ERROR(parse(escaping),
+               "bundle 'x.braid': member '../escape': expects a path inside of the archive");
+  auto changed = members;
+  for (auto &[name, bytes] : changed)
+    if (name == library)
+      bytes[5] ^= std::byte(1);
+  EXPECT_ERROR(parse(changed), "bundle 'x.braid': member '" + library +
+                                   "': its SHA-256 is not the one that the manifest gives");
+  EXPECT_ERROR(Bundle::parse(archive(members, ZIP_CM_DEFLATE), "x.braid"),
+               "bundle 'x.braid': member 'manifest.json': expects members that are stored, neither "
+               "compressed nor encrypted");
+}
+
+TEST(Bundle, RefusesMembersOfOneName) {
+  // libzip does not write this: a name of the same length is patched in, in both of its places.
+  auto members = sampleMembers();
+  members.emplace_back("program.brpX", members.back().second);
+  Bytes bytes = archive(members);
+  const std::string from = "program.brpX", to = "program.brpg";
+  for (auto at = bytes.begin();;) {
+    auto same = [](std::byte b, char c) { return std::to_integer<char>(b) == c; };
+    at = std::search(at, bytes.end(), from.begin(), from.end(), same);
+    if (at == bytes.end())
+      break;
+    std::memcpy(&*at, to.data(), to.size());
+  }
+  // Some versions of libzip notice it first.
+  EXPECT_ERROR_HAS(Bundle::parse(bytes, "x.braid"), "bundle 'x.braid': ");
+}
+
+TEST(Bundle, RefusesBadManifestsAndPrograms) {
+  auto members = sampleMembers();
+  ASSERT_EQ(members[0].first, "manifest.json");
+  std::string text(reinterpret_cast<const char *>(members[0].second.data()),
+                   members[0].second.size());
+  auto withManifest = [&](const std::function<void(nlohmann::json &)> &change) {
+    nlohmann::json json = nlohmann::json::parse(text);
+    change(json);
+    auto changed = members;
+    changed[0].second = toBytes(json.dump());
+    return Bundle::parse(archive(changed), "x.braid");
+  };
+  EXPECT_OK(withManifest([](nlohmann::json &) {}));
+  EXPECT_ERROR(withManifest([](nlohmann::json &json) { json.erase("mesh"); }),
+               "bundle 'x.braid': member 'manifest.json': field 'mesh' is missing");
+  EXPECT_ERROR(withManifest([](nlohmann::json &json) { json["sha256"].erase("program.brpg"); }),
+               "bundle 'x.braid': member 'manifest.json': SHA-256 of member 'program.brpg' is "
+               "missing");
+  EXPECT_ERROR(withManifest([](nlohmann::json &json) {
+                 json["sha256"]["other"] = json["sha256"]["program.brpg"];
+               }),
+               "bundle 'x.braid': member 'manifest.json': SHA-256 of member 'other', which the "
+               "manifest does not list");
+  EXPECT_ERROR(
+      withManifest([](nlohmann::json &json) { json["mesh"]["axes"][0]["size"] = 4; }),
+      "bundle 'x.braid': member 'program.brpg': expects the mesh of the manifest, got another one");
+}
+
+TEST(Bundle, AFailedWriteLeavesNothing) {
+  TemporaryFolder folder;
+  std::string path = folder.path("x.braid"), missing = folder.path("no/x.braid");
+  EXPECT_ERROR(sampleBundle().write(missing),
+               "cannot write '" + missing + "': No such file or directory");
+  Bundle bundle = sampleBundle();
+  bundle.members.erase("program.brpg");
+  EXPECT_ERROR(bundle.write(path),
+               "cannot write '" + path + "': bundle: data of member 'program.brpg' is missing");
+  bundle = sampleBundle();
+  bundle.members["extra"] = toBytes("?");
+  EXPECT_ERROR(bundle.serialize(),
+               "bundle: data of member 'extra', which the manifest does not list");
+  bundle = sampleBundle();
+  bundle.members["program.brpg"] = toBytes("?");
+  EXPECT_ERROR(bundle.serialize(),
+               "bundle: member 'program.brpg': not a Braid program, or a damaged one");
+  bundle = sampleBundle();
+  bundle.manifest.modelName = "\xff";
+  EXPECT_ERROR(bundle.serialize(), "bundle: expects every name to be UTF-8");
+  EXPECT_EQ(folder.numFiles(), 0u);
+}
+
+} // namespace
