@@ -128,4 +128,60 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
   let dependentDialects = ["::braid::comm::CommDialect"];
 }
 
+def StartCollectives : Pass<"braid-start-collectives", "::mlir::ModuleOp"> {
+  let summary = "Turn every collective into a start and a wait, as far apart as data allows";
+  let description = [{
+    A collective becomes a `comm.start` right after the last of its operands, or after the operation before it that
+    starts communication (a start, or a call of a function with one), and a `comm.wait` right before the first use of a
+    result, each within its block. The order of starts is what it was, the same on all ranks; the executor runs them on
+    the communication queue in that order, and whatever computation stands between start and wait hides them.
+
+    Before:
+    ```mlir
+    %a = nn.gelu erf %x : tensor<8x4xf32>
+    %b = comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<8x4xf32>
+    %c = nn.gelu erf %a : tensor<8x4xf32>
+    %d = nn.add %b, %c : tensor<8x4xf32>, tensor<8x4xf32> -> tensor<8x4xf32>
+    ```
+    After:
+    ```mlir
+    %h = comm.start (%x0 = %x) : tensor<8x4xf32> -> !comm.handle<tensor<8x4xf32>> {
+      %r = comm.all_reduce sum(%x0) over <@mesh, {tp}> : tensor<8x4xf32>
+      comm.yield %r : tensor<8x4xf32>
+    }
+    %a = nn.gelu erf %x : tensor<8x4xf32>
+    %c = nn.gelu erf %a : tensor<8x4xf32>
+    %b = comm.wait %h keeping %x : !comm.handle<tensor<8x4xf32>>, tensor<8x4xf32> -> tensor<8x4xf32>
+    %d = nn.add %b, %c : tensor<8x4xf32>, tensor<8x4xf32> -> tensor<8x4xf32>
+    ```
+  }];
+  let statistics = [Statistic<"numStarted", "num-started", "Collectives turned into start and wait">];
+  let dependentDialects = ["::braid::comm::CommDialect"];
+}
+
+def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
+  let summary = "Check that a module is at a level, and name the first operation that is not";
+  let description = [{
+    | level       | beside builtin, func, arith, math, tensor, linalg and scf |
+    |-------------|-----------------------------------------------------------|
+    | `nn`        | nn, `comm.mesh`; no per-rank argument types               |
+    | `comm`      | nn, comm without start, wait and yield; no `comm.shardings`, and a sharded argument has its `comm.global_type` |
+    | `scheduled` | nn, comm with every collective inside a start             |
+    | `kernels`   | `nn.parameter`, comm as before, rt                        |
+    | `rt`        | builtin, rt and `comm.mesh` only                          |
+
+    Before and after are the same. With `level=nn`, a `comm.start` is refused as
+    `'comm.start' op is not allowed at level nn`. A handle that is an argument is used exactly once at any level.
+  }];
+  let options = [
+    Option<"level", "level", "::braid::Level", /*default=*/"::braid::Level::NN", "The level that is expected",
+           [{::llvm::cl::values(
+             clEnumValN(::braid::Level::NN, "nn", "whole model on one logical device"),
+             clEnumValN(::braid::Level::Comm, "comm", "per-rank shapes, collectives by value"),
+             clEnumValN(::braid::Level::Scheduled, "scheduled", "collectives as start and wait"),
+             clEnumValN(::braid::Level::Kernels, "kernels", "kernels and commands on tensors"),
+             clEnumValN(::braid::Level::RT, "rt", "the executor's commands"))}]>,
+  ];
+}
+
 #endif

@@ -1,0 +1,43 @@
+// RUN: braid-opt %s --split-input-file --verify-diagnostics --pass-pipeline="builtin.module(braid-verify-level{level=nn})" --allow-unregistered-dialect -o /dev/null
+// RUN: braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=nn --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-verify-level=level=nn --braid-partition --braid-verify-level=level=comm --braid-start-collectives --braid-verify-level=level=scheduled -o /dev/null
+// RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-verify-level=level=comm 2>&1 | FileCheck %s --check-prefix=UNPARTITIONED
+// RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition --braid-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=UNSCHEDULED
+// RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition --braid-start-collectives --braid-verify-level=level=comm 2>&1 | FileCheck %s --check-prefix=SCHEDULED
+// RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition --braid-verify-level=level=nn 2>&1 | FileCheck %s --check-prefix=LOCAL
+// RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=kernels 2>&1 | FileCheck %s --check-prefix=KERNELS
+// RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=rt 2>&1 | FileCheck %s --check-prefix=RT
+// RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=hlo 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+
+// UNPARTITIONED: error: 'func.func' op argument 0 has a sharding but no 'comm.global_type', which is not allowed at level comm
+// UNSCHEDULED: error: 'comm.all_reduce' op is not allowed at level scheduled
+// SCHEDULED: error: 'comm.start' op is not allowed at level comm
+// LOCAL: error: 'func.func' op argument 0 has a per-rank type, which is not allowed at level nn
+// KERNELS: error: 'nn.embedding' op is not allowed at level kernels
+// RT: error: 'func.func' op is not allowed at level rt
+// UNKNOWN: Cannot find option named 'hlo'
+
+comm.mesh @mesh <tp = 2>
+func.func @f(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  // expected-error @+1 {{'comm.start' op is not allowed at level nn}}
+  %h = comm.start (%a = %x) : tensor<8x4xf32> -> !comm.handle<tensor<8x4xf32>> {
+    %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x4xf32>
+    comm.yield %r : tensor<8x4xf32>
+  }
+  %y = comm.wait %h keeping %x : !comm.handle<tensor<8x4xf32>>, tensor<8x4xf32> -> tensor<8x4xf32>
+  return %y : tensor<8x4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x4xf32>) {
+  // expected-error @+1 {{'other.op' op is not allowed at level nn}}
+  "other.op"(%x) : (tensor<8x4xf32>) -> ()
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op argument 1 is a handle and expects one use, got 0}}
+func.func @f(%x: tensor<8x4xf32>, %h: !comm.handle<tensor<8x4xf32>>) {
+  return
+}
