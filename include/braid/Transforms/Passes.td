@@ -182,6 +182,34 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
              clEnumValN(::braid::Level::Kernels, "kernels", "kernels and commands on tensors"),
              clEnumValN(::braid::Level::RT, "rt", "the executor's commands"))}]>,
   ];
+
+def DecomposeNN : Pass<"braid-decompose-nn"> {
+  let summary = "Write nn operations as linalg on tensors";
+  let description = [{
+    Replaces every operation that has a decomposition (`nn::DecomposeOpInterface`) by it. Kernels are formed of row
+    operations this way; for the others, which targets implement themselves, it is a definition in terms that upstream
+    passes understand. Parameters stay.
+
+    Before:
+    ```mlir
+    %0 = nn.add %a, %b : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
+    ```
+    After:
+    ```mlir
+    %e = tensor.empty() : tensor<2x4xf32>
+    %0 = linalg.generic {indexing_maps = [#rc, #c, #rc], iterator_types = ["parallel", "parallel"]}
+         ins(%a, %b : tensor<2x4xf32>, tensor<4xf32>) outs(%e : tensor<2x4xf32>) {
+      ^bb0(%x: f32, %y: f32, %z: f32):
+        %s = arith.addf %x, %y fastmath<reassoc,contract> : f32
+        linalg.yield %s : f32
+    } -> tensor<2x4xf32>
+    ```
+  }];
+  let options = [Option<"rowsOnly", "rows-only", "bool", /*default=*/"false",
+                        "Only operations that are elementwise or reduce the last dimension">];
+  let statistics = [Statistic<"numDecomposed", "num-decomposed", "Operations replaced">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 #endif
