@@ -31,12 +31,13 @@ static LogicalResult verifyNames(FunctionOpInterface function, unsigned count, S
                                  function_ref<Attribute(unsigned)> nameOf) {
   llvm::StringSet<> seen;
   for (unsigned i = 0; i < count; ++i) {
-    auto name = dyn_cast_or_null<StringAttr>(nameOf(i));
-    if (!name)
+    Attribute attribute = nameOf(i);
+    if (!attribute)
       return function.emitOpError("expects '")
              << NNDialect::kNameAttrName << "' on every " << what << " of an entry, " << what << " "
              << i << " has none";
-    if (!seen.insert(name.getValue()).second)
+    // What is no string is reported where the attribute itself is verified.
+    if (auto name = dyn_cast<StringAttr>(attribute); name && !seen.insert(name.getValue()).second)
       return function.emitOpError("expects different names for its ")
              << what << "s, got '" << name.getValue() << "' twice";
   }

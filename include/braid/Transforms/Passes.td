@@ -182,6 +182,7 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
              clEnumValN(::braid::Level::Kernels, "kernels", "kernels and commands on tensors"),
              clEnumValN(::braid::Level::RT, "rt", "the executor's commands"))}]>,
   ];
+}
 
 def DecomposeNN : Pass<"braid-decompose-nn"> {
   let summary = "Write nn operations as linalg on tensors";
