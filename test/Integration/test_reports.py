@@ -8,7 +8,7 @@ from braidtest import braid_run
 
 REPEAT = 5
 # What a field counts is in its name: these have no unit.
-COUNTS = {"ranks", "threads_per_rank", "runs", "cores", "parameters", "replicated_parameters", "count_per_run", "rank"}
+COUNTS = {"ranks", "warmup_runs", "threads_per_rank", "runs", "cores", "parameters", "replicated_parameters", "count_per_run", "rank"}
 UNITS = ("_s", "_bytes", "bytes_sent", "bytes_sent_per_rank")
 
 
