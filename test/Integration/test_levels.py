@@ -12,7 +12,8 @@ LEVELS = {
     "nn": (["nn.linear", "nn.attention", "nn.layer_norm", "nn.gelu", "nn.embedding"], ["comm.all_reduce", "comm.start", "rt."]),
     "comm": (["nn.linear", "comm.all_reduce"], ["comm.start", "rt."]),
     "scheduled": (["comm.start", "comm.wait"], ["rt."]),
-    "rt": (["rt."], ["nn.linear", "comm.start"]),
+    "kernels": (["rt.kernel", "rt.launch"], ["nn.layer_norm", "nn.gelu"]),
+    "rt": (["rt.procedure", "rt.launch", "rt.product", "rt.attention", "rt.start", "rt.record"], ["nn.linear", "comm.start"]),
     "llvm": (["define ", "fmul|fadd"], ["nn.linear"]),
 }
 
@@ -53,7 +54,7 @@ def test_standard_output_shows_the_same(layer, level):
     assert done.out.strip() == emit(layer, level).read_text().strip()
 
 
-@pytest.mark.parametrize("level", ["nn", "comm", "scheduled", "rt"])
+@pytest.mark.parametrize("level", ["nn", "comm", "scheduled", "kernels", "rt"])
 def test_level_is_read_again(layer, level):
     again = run("braid-opt", emit(layer, level))
     assert run("braid-opt", "--mlir-print-op-generic", emit(layer, level)).out
