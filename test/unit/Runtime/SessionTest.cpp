@@ -7,6 +7,7 @@
 #include <cmath>
 #include <gmock/gmock.h>
 #include <random>
+#include <thread>
 
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
@@ -157,4 +158,153 @@ INSTANTIATE_TEST_SUITE_P(Meshes, FeedForward,
                                   std::to_string(info.param.tp) + "threads" +
                                   std::to_string(info.param.threads);
                          });
+
+constexpr DType f32 = DType::f32;
+
+extern "C" int braidTestCApi(const void *data, size_t bytes, float *result);
+
+TEST(CApi, LifeCycle) {
+  ProgramBuilder b({{"tp", 2}});
+  b.parameter("proj.weight", {8, 16}, {{}, {"tp"}});
+  b.operand("x", f32, {4, 16}, {{}, {"tp"}});
+  b.result("y", f32, {4, 8});
+  auto p = b.procedure("main", 3, 0, 256, 2);
+  V part = symmetric(0, f32, {4, 8}), sum = symmetric(128, f32, {4, 8});
+  p.product("proj", argument(1, f32, {4, 8}), argument(0, f32, {8, 8}), nullptr, part);
+  p.start("proj.sum", fb::CollectiveKind::all_reduce, {"tp"}, {part}, {sum}, 0, 0, 1);
+  p.wait("proj.sum", 1);
+  p.copy("result", sum, argument(2, f32, {4, 8}));
+  std::shared_ptr<const Bundle> bundle = b.bundle();
+  Result<Bytes> bytes = bundle->serialize();
+  ASSERT_OK(bytes);
+  float y[32];
+  ASSERT_EQ(braidTestCApi(bytes->data(), bytes->size(), y), 0) << "line of CApiTest.c";
+  std::vector<float> weight(8 * 16);
+  ASSERT_OK(WeightSource::random(5)->read(bundle->manifest.entries[0].parameters[0],
+                                          {{0, 0}, {8, 16}}, weight.data()));
+  std::vector<double> expected(32, 0);
+  for (size_t i = 0; i < 4; ++i)
+    for (size_t j = 0; j < 8; ++j)
+      for (size_t k = 0; k < 16; ++k)
+        expected[i * 8 + j] +=
+            (static_cast<double>((i * 16 + k) % 7) - 3) * static_cast<double>(weight[j * 16 + k]);
+  EXPECT_LT(relativeL2(y, expected), 1e-6);
+}
+
+/// Several collectives in flight, over both axes of the mesh, waited for in another order than they
+/// were started.
+TEST(Session, CollectivesInFlightOverSeveralGroups) {
+  ProgramBuilder b({{"dp", 2}, {"tp", 2}});
+  b.operand("x", f32, {4, 32}, {{"dp", "tp"}, {}}); // a row per rank
+  b.result("tp_sum", f32, {4, 32}, {{"dp", "tp"}, {}});
+  b.result("dp_parts", f32, {4, 16}, {{"dp", "tp"}, {}});
+  b.result("all", f32, {4, 4, 32}, {{"dp", "tp"}, {}, {}});
+  b.result("sliced", f32, {4, 16}, {{"dp", "tp"}, {}});
+  auto p = b.procedure("main", 5, 0, 2048, 6);
+  V x = argument(0, f32, {1, 32}), in = symmetric(0, f32, {1, 32});
+  V tpSum = symmetric(256, f32, {1, 32}), dpPart = symmetric(512, f32, {1, 16}),
+    all = symmetric(1024, f32, {4, 32});
+  p.copy("in", x, in);
+  p.start("a", fb::CollectiveKind::all_reduce, {"tp"}, {in}, {tpSum}, 0, 0, 1, "a");
+  p.start("b", fb::CollectiveKind::reduce_scatter, {"dp"}, {in}, {dpPart}, 1, 2, 3, "b");
+  p.start("c", fb::CollectiveKind::all_gather, {"dp", "tp"}, {in}, {all}, 0, 4, 5, "c");
+  fb::LocalSliceT slice;
+  slice.source = x.build();
+  slice.dest = argument(4, f32, {1, 16}).build();
+  slice.dim = 1;
+  slice.axes = ProcedureBuilder::axisRefs({"tp"});
+  p.compute("slice", std::move(slice));
+  p.wait("c", 5);
+  p.copy("all", all, argument(3, f32, {4, 32}));
+  p.wait("b", 3);
+  p.copy("dp_parts", dpPart, argument(2, f32, {1, 16}));
+  p.wait("a", 1);
+  p.copy("tp_sum", tpSum, argument(1, f32, {1, 32}));
+  auto session = b.session();
+  ASSERT_OK(session);
+  for (int run = 0; run < 50; ++run) {
+    std::vector<float> values(4 * 32);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(static_cast<int>(i) * 3 + run);
+    auto at = [&](int64_t rank, int64_t i) { return values[static_cast<size_t>(rank * 32 + i)]; };
+    ASSERT_OK((*session)->setInput("x", f32, {4, 32}, values.data()));
+    ASSERT_OK((*session)->run());
+    auto tp = (*session)->output("tp_sum"), dp = (*session)->output("dp_parts"),
+         gathered = (*session)->output("all"), sliced = (*session)->output("sliced");
+    for (int64_t rank = 0; rank < 4; ++rank) {
+      int64_t d = rank / 2, t = rank % 2;
+      for (int64_t i = 0; i < 32; ++i) {
+        ASSERT_EQ(tp->as<float>()[rank * 32 + i], at(2 * d, i) + at(2 * d + 1, i));
+        for (int64_t r = 0; r < 4; ++r)
+          ASSERT_EQ(gathered->as<float>()[(rank * 4 + r) * 32 + i], at(r, i));
+      }
+      for (int64_t i = 0; i < 16; ++i) {
+        ASSERT_EQ(dp->as<float>()[rank * 16 + i], at(t, d * 16 + i) + at(2 + t, d * 16 + i));
+        ASSERT_EQ(sliced->as<float>()[rank * 16 + i], at(rank, t * 16 + i));
+      }
+    }
+  }
+  auto report = (*session)->report();
+  EXPECT_THAT(report, HasSubstr("\"role\": \"b\""));
+}
+
+TEST(Session, RefusesCollectivesOnOtherMemory) {
+  ProgramBuilder b({{"tp", 2}});
+  b.operand("x", f32, {2, 8}, {{"tp"}, {}});
+  auto p = b.procedure("main", 1, 0, 256, 2);
+  V x = argument(0, f32, {1, 8});
+  p.start("sum", fb::CollectiveKind::all_reduce, {"tp"}, {x}, {symmetric(0, f32, {1, 8})}, 0, 0, 1);
+  p.wait("sum", 1);
+  auto session = b.session();
+  ASSERT_FALSE(session.ok());
+  EXPECT_THAT(session.status().message(), HasSubstr("symmetric"));
+}
+
+TEST(Session, TheCallerMaySupplyMemory) {
+  ProgramBuilder builder = feedForward(2, 1);
+  auto session = builder.session();
+  ASSERT_OK(session);
+  ASSERT_OK((*session)->loadWeights(*WeightSource::random(7)));
+  constexpr size_t kPart = kBatch / 2 * kHidden;
+  alignas(64) static float in[2][kPart], out[2][kPart];
+  std::vector<float> x = randomValues(2 * kPart, 9);
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    std::copy_n(x.begin() + static_cast<int64_t>(kPart) * rank, kPart, in[rank]);
+    EXPECT_ERROR((*session)->run(), "inputs are missing: 'x' f32 [12, 24]");
+    ASSERT_OK((*session)->bindInput(rank, "x", in[rank], sizeof in[rank]));
+    ASSERT_OK((*session)->bindOutput(rank, "y", out[rank], sizeof out[rank]));
+  }
+  EXPECT_ERROR((*session)->bindInput(0, "x", in[0], 4),
+               "input 'x' of rank 0 expects 576 bytes [6, 24], got 4");
+  EXPECT_ERROR((*session)->bindInput(0, "x", in[0] + 1, sizeof in[0]),
+               "input 'x' of rank 0 expects memory aligned to 64 bytes");
+  EXPECT_ERROR((*session)->bindInput(2, "x", in[0], sizeof in[0]),
+               "expects a rank of 0 to 1, got 2");
+  ASSERT_OK((*session)->run());
+  std::vector<double> expected = expectedFeedForward(x, 7, (*session)->entry());
+  EXPECT_LT(relativeL2(out[0], {expected.begin(), expected.begin() + kPart}), 1e-6);
+  EXPECT_LT(relativeL2(out[1], {expected.begin() + kPart, expected.end()}), 1e-6);
+}
+
+TEST(Session, SeveralSessionsAtOnce) {
+  std::vector<std::thread> users;
+  for (int64_t user = 0; user < 3; ++user)
+    users.emplace_back([user] {
+      ProgramBuilder builder = feedForward(1, 1 + user % 2);
+      auto session = builder.session();
+      ASSERT_OK(session);
+      uint64_t seed = static_cast<uint64_t>(user);
+      ASSERT_OK((*session)->loadWeights(*WeightSource::random(seed)));
+      std::vector<float> x = randomValues(kBatch * kHidden, static_cast<uint32_t>(user));
+      ASSERT_OK((*session)->setInput("x", f32, {kBatch, kHidden}, x.data()));
+      std::vector<double> expected = expectedFeedForward(x, seed, (*session)->entry());
+      for (int i = 0; i < 20; ++i) {
+        ASSERT_OK((*session)->run());
+        ASSERT_LT(relativeL2((*session)->output("y")->as<float>(), expected), 1e-6);
+      }
+    });
+  for (std::thread &user : users)
+    user.join();
+}
+
 } // namespace

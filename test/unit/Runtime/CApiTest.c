@@ -1,0 +1,83 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+/*
+ * The C ABI from C: braid_rt.h must compile as C, and its whole life cycle must work. Called by CApiTest.cpp, which makes the
+ * bundle. Returns 0, or the line of the first thing that went wrong.
+ */
+#include "braid_rt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(condition)                                                                                               \
+  do {                                                                                                                 \
+    if (!(condition))                                                                                                  \
+      return __LINE__;                                                                                                 \
+  } while (0)
+
+int braidTestCApi(const void *data, size_t bytes, float *result);
+
+int braidTestCApi(const void *data, size_t bytes, float *result) {
+  braid_bundle *bundle = NULL;
+  braid_session *session = NULL;
+  braid_error *error = NULL;
+  braid_session_options options;
+  braid_dtype dtype;
+  const int64_t *shape;
+  size_t rank, i;
+  float x[64];
+  int64_t wrongShape[2] = {4, 15};
+  char *report;
+
+  CHECK(strlen(braid_version()) >= 5);
+  CHECK(braid_bundle_open("/nonexistent.braid", &bundle, &error) == BRAID_INVALID);
+  CHECK(braid_error_code(error) == BRAID_INVALID && strstr(braid_error_message(error), "/nonexistent.braid"));
+  braid_error_free(error);
+  CHECK(braid_bundle_open(NULL, &bundle, NULL) == BRAID_INVALID);
+  CHECK(braid_bundle_open_memory(data, bytes / 2, &bundle, NULL) == BRAID_INVALID);
+  CHECK(braid_bundle_open_memory(data, bytes, &bundle, &error) == BRAID_OK && error == NULL);
+  CHECK(braid_bundle_ranks(bundle) == 2);
+
+  braid_session_options_init(&options, sizeof options);
+  options.ranks = 3;
+  CHECK(braid_session_create(bundle, &options, &session, &error) == BRAID_INVALID);
+  CHECK(strcmp(braid_error_message(error), "bundle is for mesh <tp = 2> (2 ranks), got --ranks 3") == 0);
+  braid_error_free(error);
+  options.ranks = 2;
+  options.time_limit_seconds = 30;
+  CHECK(braid_session_create(bundle, &options, &session, &error) == BRAID_OK);
+  braid_bundle_free(bundle); /* the session keeps what it needs */
+
+  CHECK(braid_session_num_inputs(session) == 1 && braid_session_num_outputs(session) == 1);
+  CHECK(strcmp(braid_session_input(session, 0, &dtype, &shape, &rank), "x") == 0);
+  CHECK(dtype == BRAID_F32 && rank == 2 && shape[0] == 4 && shape[1] == 16);
+  CHECK(strcmp(braid_session_output(session, 0, NULL, NULL, NULL), "y") == 0);
+  CHECK(braid_session_output(session, 1, NULL, NULL, NULL) == NULL);
+
+  for (i = 0; i < 64; ++i)
+    x[i] = (float)(i % 7) - 3;
+  CHECK(braid_session_set_input(session, "x", BRAID_F32, wrongShape, 2, x, &error) == BRAID_INVALID);
+  CHECK(strcmp(braid_error_message(error), "input 'x' expects f32 [4, 16], got f32 [4, 15]") == 0);
+  braid_error_free(error);
+  CHECK(braid_session_run(session, NULL) == BRAID_INVALID);
+  CHECK(braid_session_set_input(session, "x", BRAID_F32, shape, rank, x, NULL) == BRAID_OK);
+  CHECK(braid_session_load_safetensors(session, "/nonexistent", NULL) == BRAID_INVALID);
+  CHECK(braid_session_random_weights(session, 5, &error) == BRAID_OK);
+  CHECK(braid_session_get_output(session, "y", result, 32 * sizeof(float), NULL) == BRAID_INVALID); /* not run yet */
+  for (i = 0; i < 3; ++i)
+    CHECK(braid_session_run(session, &error) == BRAID_OK);
+  CHECK(braid_session_get_output(session, "y", result, 31 * sizeof(float), NULL) == BRAID_INVALID);
+  CHECK(braid_session_get_output(session, "y", result, 32 * sizeof(float), &error) == BRAID_OK);
+  report = braid_session_report(session);
+  CHECK(report && strstr(report, "\"runs\": 3"));
+  braid_string_free(report);
+  braid_session_reset_statistics(session);
+  CHECK(braid_session_write_trace(session, "/tmp/never", NULL) == BRAID_INVALID);
+  braid_session_free(session);
+  braid_session_free(NULL);
+  braid_bundle_free(NULL);
+  braid_error_free(NULL);
+  return 0;
+}
