@@ -21,7 +21,18 @@ def Comm_Dialect : Dialect {
   let description = [{
     What a rank of a distributed program says to the others. Types are per-rank; collectives name mesh axes rather
     than rank lists, so one program serves every rank.
+
+    Attributes of this dialect on operations of others:
+    - `comm.sharding` on a function's argument or result: the #comm.sharding of a tensor (A1), which suits its type (S2,
+      S3) and divides every dimension (A2);
+    - `comm.global_type` beside it after partitioning: the unpartitioned type, a statically shaped tensor (A3), which
+      cut by the sharding gives the argument's or result's type (A4);
+    - `comm.shardings` on an operation: an array (A5) of one #comm.sharding per result (A6), of which A2 holds, and
+      `unit` for what is no tensor (A7).
   }];
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = [{

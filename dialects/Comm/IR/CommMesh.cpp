@@ -23,11 +23,13 @@ runtime::Sharding toRuntime(ShardingAttr sharding) {
   return result;
 }
 
+// Attributes may be verified before the mesh that they name, so this and its users take a malformed
+// one too.
 runtime::Mesh toRuntime(MeshOp mesh) {
   runtime::Mesh result;
   result.name = mesh.getSymName().str();
   for (auto [name, size] :
-       llvm::zip_equal(mesh.getAxisNames().getAsValueRange<StringAttr>(), mesh.getAxisSizes()))
+       llvm::zip(mesh.getAxisNames().getAsValueRange<StringAttr>(), mesh.getAxisSizes()))
     result.axes.push_back({name.str(), size});
   if (std::optional<ArrayRef<int64_t>> order = mesh.getOrder())
     result.order.assign(order->begin(), order->end());
@@ -57,6 +59,8 @@ LogicalResult verifySharding(Operation *op, Type type, ShardingAttr sharding,
   if (!meshOp)
     return emitError() << "references unknown mesh " << sharding.getMesh();
   runtime::Mesh mesh = toRuntime(meshOp);
+  if (!mesh.verify().ok())
+    return failure(); // The mesh itself says why.
   runtime::Sharding dims = toRuntime(sharding);
   for (PartialAttr partial : sharding.getPartials())
     if (runtime::Result<int64_t> size = mesh.axisSize(toRuntime(partial.getAxis())); !size.ok())

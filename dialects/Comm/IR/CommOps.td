@@ -40,55 +40,128 @@ class Comm_CollectiveOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<SymbolUserOpInterface>,
         DeclareOpInterfaceMethods<Comm_CollectiveOpInterface>])> {
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Comm_AllReduceOp : Comm_CollectiveOp<"all_reduce", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "Combines the values of all ranks of a group; every rank gets the result";
   let description = [{
+    `outputs[i]` is, on every rank of the group, the elementwise sum (max, min) of what its ranks have as `inputs[i]`.
+    Values of one collective are exchanged together.
+
     ```mlir
-    %r = comm.all_reduce sum (%x) over <@mesh, {tp}> role "mlp.down" : tensor<8x384xf32>
+    %r = comm.all_reduce sum(%x) over <@mesh, {tp}> role "mlp.down" : tensor<8x384xf32>
+    %0:2 = comm.all_reduce sum(%a, %b) over <@mesh, {dp, tp}> : tensor<8x384xf32>, tensor<384xf32>
     ```
+
+    Constraints:
+    - (C1) there is at least one value;
+    - (C2) there are as many results as operands;
+    - (C3) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
+    - (C4) element types are integers or floats;
+    - (C5) each result has its operand's type.
   }];
   let arguments = (ins Comm_ReduceKindAttr:$kind, Variadic<Comm_Tensor>:$inputs, Comm_GroupAttr:$group,
                        OptionalAttr<StrAttr>:$role);
   let results = (outs Variadic<Comm_Tensor>:$outputs);
-  let assemblyFormat = [{ custom<ReduceKind>($kind) `(` $inputs `)` `over` $group (`role` $role^)? attr-dict `:` type($inputs) }];
+  let assemblyFormat = [{
+    custom<ReduceKind>($kind) `(` $inputs `)` `over` $group (`role` $role^)? attr-dict `:` type($inputs)
+  }];
 }
 
 def Comm_ReduceScatterOp : Comm_CollectiveOp<"reduce_scatter"> {
   let summary = "Combines the values of all ranks of a group; each rank gets its part along a dimension";
+  let description = [{
+    As `comm.all_reduce`, but the rank at position p of a group of n gets only the p-th of n equal parts along `dim`.
+
+    ```mlir
+    %r = comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> : tensor<8x128x384xf32> -> tensor<8x32x384xf32>
+    ```
+
+    Constraints:
+    - (C1) there is at least one value;
+    - (C2) there are as many results as operands;
+    - (C3) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
+    - (C4) element types are integers or floats;
+    - (C5) `dim` is a dimension of every operand;
+    - (C6) the group's size divides that dimension, and each result has its operand's type with the dimension divided.
+  }];
   let arguments = (ins Comm_ReduceKindAttr:$kind, Variadic<Comm_Tensor>:$inputs, I64Attr:$dim, Comm_GroupAttr:$group,
                        OptionalAttr<StrAttr>:$role);
   let results = (outs Variadic<Comm_Tensor>:$outputs);
-  let assemblyFormat = [{ custom<ReduceKind>($kind) `(` $inputs `)` `dim` $dim `over` $group (`role` $role^)? attr-dict `:` type($inputs) `->` type($outputs) }];
+  let assemblyFormat = [{
+    custom<ReduceKind>($kind) `(` $inputs `)` `dim` $dim `over` $group (`role` $role^)? attr-dict
+    `:` type($inputs) `->` type($outputs)
+  }];
 }
 
 def Comm_AllGatherOp : Comm_CollectiveOp<"all_gather"> {
   let summary = "Joins the parts of all ranks of a group along a dimension; every rank gets the whole";
+  let description = [{
+    `outputs[i]` is, on every rank of the group, the concatenation along `dim` of what its ranks have as `inputs[i]`, by
+    position in the group.
+
+    ```mlir
+    %r = comm.all_gather(%x) dim 1 over <@mesh, {tp}> : tensor<8x32x384xf32> -> tensor<8x128x384xf32>
+    ```
+
+    Constraints:
+    - (C1) there is at least one value;
+    - (C2) there are as many results as operands;
+    - (C3) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
+    - (C4) `dim` is a dimension of every operand;
+    - (C5) each result has its operand's type with that dimension multiplied by the group's size.
+  }];
   let arguments = (ins Variadic<Comm_Tensor>:$inputs, I64Attr:$dim, Comm_GroupAttr:$group, OptionalAttr<StrAttr>:$role);
   let results = (outs Variadic<Comm_Tensor>:$outputs);
-  let assemblyFormat = [{ `(` $inputs `)` `dim` $dim `over` $group (`role` $role^)? attr-dict `:` type($inputs) `->` type($outputs) }];
+  let assemblyFormat = [{
+    `(` $inputs `)` `dim` $dim `over` $group (`role` $role^)? attr-dict `:` type($inputs) `->` type($outputs)
+  }];
 }
 
 def Comm_LocalSliceOp : Comm_Op<"local_slice", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "This rank's part of a replicated value";
+  let description = [{
+    On the rank at position p of a group of n: the p-th of n equal parts of the input along `dim`. All ranks of the group
+    have the same input, which no verifier can see; nothing is sent.
+
+    ```mlir
+    %r = comm.local_slice %x dim 1 over <@mesh, {tp}> : tensor<8x128x384xf32> -> tensor<8x32x384xf32>
+    ```
+
+    Constraints:
+    - (C1) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
+    - (C2) `dim` is a dimension of the operand;
+    - (C3) the group's size divides that dimension, and the result has the operand's type with the dimension divided.
+  }];
   let arguments = (ins Comm_Tensor:$input, I64Attr:$dim, Comm_GroupAttr:$group);
   let results = (outs Comm_Tensor:$output);
   let assemblyFormat = [{ $input `dim` $dim `over` $group attr-dict `:` type($input) `->` type($output) }];
-  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Comm_StartOp : Comm_Op<"start", [SingleBlock, IsolatedFromAbove,
       MemoryEffects<[MemRead<Comm_Channel>, MemWrite<Comm_Channel>]>]> {
   let summary = "Starts a collective; its values exist after the wait";
   let description = [{
+    The collective inside runs from here on, beside what follows; all ranks of its group start their collectives in the
+    same order. The operands must not change until the wait, which therefore keeps them.
+
     ```mlir
     %h = comm.start (%a = %x) : tensor<8x384xf32> -> !comm.handle<tensor<8x384xf32>> {
-      %r = comm.all_reduce sum (%a) over <@mesh, {tp}> : tensor<8x384xf32>
+      %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x384xf32>
       comm.yield %r : tensor<8x384xf32>
     }
-    %y = comm.wait %h keeping %x : ...
+    %y = comm.wait %h keeping %x : !comm.handle<tensor<8x384xf32>>, tensor<8x384xf32> -> tensor<8x384xf32>
     ```
+
+    Constraints:
+    - (C1) the body is one collective and `comm.yield`;
+    - (C2) the body's arguments have the operands' types;
+    - (C3) the collective takes the body's arguments in order;
+    - (C4) `comm.yield` gives the collective's results in order;
+    - (C5) the handle has the collective's result types;
+    - (C6) the handle has exactly one use: its wait, or a call or return that carries it there.
   }];
   let arguments = (ins Variadic<Comm_Tensor>:$inputs);
   let results = (outs Comm_HandleType:$handle);
@@ -103,6 +176,7 @@ def Comm_StartOp : Comm_Op<"start", [SingleBlock, IsolatedFromAbove,
 
 def Comm_YieldOp : Comm_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"::braid::comm::StartOp">]> {
   let summary = "Ends the body of a start";
+  let description = [{ Names the collective's results as the values of the handle; see `comm.start`. }];
   let arguments = (ins Variadic<Comm_Tensor>:$values);
   let assemblyFormat = "$values attr-dict `:` type($values)";
 }
@@ -110,7 +184,17 @@ def Comm_YieldOp : Comm_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"::
 def Comm_WaitOp : Comm_Op<"wait", [MemoryEffects<[MemRead<Comm_Channel>, MemWrite<Comm_Channel>]>]> {
   let summary = "Waits for a collective and takes its values";
   let description = [{
-    `kept` are the operands of the start: they are read until here, so that liveness covers the flight.
+    The one place where the values of a started collective exist. `kept` are the operands of the start: they count as
+    read until here, so that liveness covers the flight. A handle that crosses a call is accompanied by them.
+
+    ```mlir
+    %y = comm.wait %h keeping %x : !comm.handle<tensor<8x384xf32>>, tensor<8x384xf32> -> tensor<8x384xf32>
+    ```
+
+    Constraints:
+    - (C1) the results have the handle's types;
+    - (C2) the kept values are the operands of the start, where that is in sight;
+    - (C3) a handle is waited for exactly once: this is its one use.
   }];
   let arguments = (ins Comm_HandleType:$handle, Variadic<Comm_Tensor>:$kept);
   let results = (outs Variadic<Comm_Tensor>:$outputs);

@@ -5,6 +5,8 @@
 #include "braid/Runtime/Mesh.h"
 #include "dialects/Comm/IR/Comm.h"
 
+#include "mlir/Interfaces/CallInterfaces.h"
+
 using namespace mlir;
 using namespace braid;
 using namespace braid::comm;
@@ -32,7 +34,7 @@ LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyGroup(*this, getGroup(), symbols);
 }
 
-/// outputs[i] is inputs[i] with dimension `dim` multiplied (factor > 0) or divided by the size of
+/// outputs[i] is inputs[i] with dimension `dim` multiplied, or divided if `divide`, by the size of
 /// the group.
 static LogicalResult verifyScaledDim(Operation *op, TypeRange inputs, TypeRange outputs,
                                      int64_t dim, GroupAttr group, bool divide,
@@ -55,7 +57,7 @@ static LogicalResult verifyScaledDim(Operation *op, TypeRange inputs, TypeRange 
     }
     auto expected = RankedTensorType::get(shape, in.getElementType());
     if (output != expected)
-      return op->emitOpError("expects result type ") << expected << ", got " << output;
+      return op->emitOpError("expects a result of type ") << expected << ", got " << output;
   }
   return success();
 }
@@ -81,10 +83,38 @@ static LogicalResult verifyCount(Operation *op) {
            << op->getNumResults() << " and " << op->getNumOperands();
   return success();
 }
-LogicalResult AllReduceOp::verify() { return verifyCount(*this); }
-LogicalResult ReduceScatterOp::verify() { return verifyCount(*this); }
+
+/// Values that can be summed and compared.
+static LogicalResult verifyReducible(Operation *op) {
+  for (Type type : op->getOperandTypes())
+    if (Type element = cast<RankedTensorType>(type).getElementType(); !element.isIntOrFloat())
+      return op->emitOpError("expects elements of integer or float type, got ") << element;
+  return success();
+}
+
+LogicalResult AllReduceOp::verify() {
+  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this)));
+}
+LogicalResult ReduceScatterOp::verify() {
+  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this)));
+}
 LogicalResult AllGatherOp::verify() { return verifyCount(*this); }
-LogicalResult LocalSliceOp::verify() { return success(); }
+
+/// Exactly one operation takes a handle: its wait, or what carries it to another function.
+static LogicalResult verifyHandleUse(Operation *op, Value handle) {
+  if (!handle.hasOneUse())
+    return op->emitOpError("expects its handle to be waited for exactly once, got ")
+           << std::distance(handle.use_begin(), handle.use_end()) << " uses";
+  Operation *user = *handle.user_begin();
+  if (!isa<WaitOp, CallOpInterface>(user) && !user->hasTrait<OpTrait::ReturnLike>()) {
+    InFlightDiagnostic diag =
+        op->emitOpError("expects its handle to be taken by comm.wait, a call or a return, got '")
+        << user->getName() << "'";
+    diag.attachNote(user->getLoc()) << "used here";
+    return diag;
+  }
+  return success();
+}
 
 LogicalResult StartOp::verify() {
   Block &body = getBody().front();
@@ -100,15 +130,16 @@ LogicalResult StartOp::verify() {
   if (!llvm::equal(getHandle().getType().getValueTypes(), yield->getOperandTypes()))
     return emitOpError("expects a handle of the collective's result types, got ")
            << getHandle().getType();
-  if (!getHandle().hasOneUse())
-    return emitOpError("expects its handle to be waited for exactly once");
-  return success();
+  return verifyHandleUse(*this, getHandle());
 }
 
 LogicalResult WaitOp::verify() {
   if (!llvm::equal(getHandle().getType().getValueTypes(), getOutputs().getTypes()))
     return emitOpError("expects result types of the handle ") << getHandle().getType();
-  if (auto start = getHandle().getDefiningOp<StartOp>(); start && start.getInputs() != getKept())
-    return emitOpError("expects to keep the operands of its start");
-  return success();
+  if (auto start = getHandle().getDefiningOp<StartOp>(); start && start.getInputs() != getKept()) {
+    InFlightDiagnostic diag = emitOpError("expects to keep the operands of its start");
+    diag.attachNote(start.getLoc()) << "started here";
+    return diag;
+  }
+  return verifyHandleUse(*this, getHandle());
 }

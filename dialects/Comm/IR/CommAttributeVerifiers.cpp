@@ -1,0 +1,103 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The dialect's attributes on operations of others: what they must be where they stand.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Comm/IR/Comm.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace braid::comm;
+
+namespace {
+
+/// One attribute of an argument or result of a function. `attributes` are all that it has, `type`
+/// is its type.
+LogicalResult verifyOnSignature(Operation *op, NamedAttribute attribute, DictionaryAttr attributes,
+                                Type type, const Twine &what) {
+  std::string where = what.str();
+  auto emitError = [&] { return op->emitOpError() << where << ": "; };
+  auto sharding = dyn_cast_or_null<ShardingAttr>(attributes.get(CommDialect::kShardingAttrName));
+  if (attribute.getName() == CommDialect::kShardingAttrName) {
+    if (!sharding)
+      return emitError() << "expects '" << CommDialect::kShardingAttrName
+                         << "' to be a #comm.sharding, got " << attribute.getValue();
+    // What the sharding cuts is the unpartitioned type.
+    if (auto global = attributes.getAs<TypeAttr>(CommDialect::kGlobalTypeAttrName))
+      type = global.getValue();
+    return verifySharding(op, type, sharding, emitError);
+  }
+  if (attribute.getName() == CommDialect::kGlobalTypeAttrName) {
+    auto global = dyn_cast<TypeAttr>(attribute.getValue());
+    auto tensor = global ? dyn_cast<RankedTensorType>(global.getValue()) : RankedTensorType();
+    if (!tensor || !tensor.hasStaticShape())
+      return emitError() << "expects '" << CommDialect::kGlobalTypeAttrName
+                         << "' to be a statically shaped tensor type, got " << attribute.getValue();
+    if (!sharding)
+      return emitError() << "expects '" << CommDialect::kShardingAttrName << "' beside '"
+                         << CommDialect::kGlobalTypeAttrName << "'";
+    if (failed(verifySharding(op, tensor, sharding, emitError)))
+      return failure();
+    FailureOr<RankedTensorType> local = localType(op, tensor, sharding);
+    if (succeeded(local) && *local != type)
+      return emitError() << "expects type " << *local << ", which is " << tensor << " cut as "
+                         << sharding << ", got " << type;
+    return success();
+  }
+  return emitError() << "has unknown attribute '" << attribute.getName().getValue() << "'";
+}
+
+} // namespace
+
+LogicalResult CommDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
+                                                    NamedAttribute attribute) {
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (!func)
+    return op->emitOpError("expects '")
+           << attribute.getName().getValue() << "' on the arguments of functions only";
+  return verifyOnSignature(op, attribute,
+                           DictionaryAttr::get(getContext(), func.getArgAttrs(index)),
+                           func.getArgumentTypes()[index], "argument " + Twine(index));
+}
+
+LogicalResult CommDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,
+                                                       NamedAttribute attribute) {
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (!func)
+    return op->emitOpError("expects '")
+           << attribute.getName().getValue() << "' on the results of functions only";
+  return verifyOnSignature(op, attribute,
+                           DictionaryAttr::get(getContext(), func.getResultAttrs(index)),
+                           func.getResultTypes()[index], "result " + Twine(index));
+}
+
+LogicalResult CommDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != kShardingsAttrName)
+    return op->emitOpError("has unknown attribute '") << attribute.getName().getValue() << "'";
+  auto all = dyn_cast<ArrayAttr>(attribute.getValue());
+  if (!all)
+    return op->emitOpError("expects '")
+           << kShardingsAttrName << "' to be an array, got " << attribute.getValue();
+  if (all.size() != op->getNumResults())
+    return op->emitOpError("expects '") << kShardingsAttrName << "' to have " << op->getNumResults()
+                                        << " elements, one per result, got " << all.size();
+  for (auto [i, value, type] : llvm::enumerate(all, op->getResultTypes())) {
+    if (isa<UnitAttr>(value)) {
+      if (isa<RankedTensorType>(type))
+        return op->emitOpError("result ")
+               << i << ": expects a #comm.sharding for a tensor, got unit";
+      continue;
+    }
+    auto sharding = dyn_cast<ShardingAttr>(value);
+    if (!sharding)
+      return op->emitOpError("result ") << i << ": expects a #comm.sharding, got " << value;
+    auto emitError = [&, i = i] { return op->emitOpError("result ") << i << ": "; };
+    if (failed(verifySharding(op, type, sharding, emitError)))
+      return failure();
+  }
+  return success();
+}

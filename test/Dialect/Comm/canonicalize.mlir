@@ -1,0 +1,73 @@
+// RUN: braid-opt %s --canonicalize | FileCheck %s
+
+comm.mesh @mesh <dp = 1, tp = 2>
+
+// In a group of one rank nothing is exchanged.
+// CHECK-LABEL: func.func @single_rank
+// CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>)
+// CHECK-NEXT: return %[[X]], %[[X]], %[[X]], %[[X]]
+func.func @single_rank(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) {
+  %0 = comm.all_reduce sum(%x) over <@mesh, {dp}> : tensor<8x4xf32>
+  %1 = comm.reduce_scatter max(%x) dim 0 over <@mesh, {tp:(1)1}> : tensor<8x4xf32> -> tensor<8x4xf32>
+  %2 = comm.all_gather(%x) dim 0 over <@mesh, {}> : tensor<8x4xf32> -> tensor<8x4xf32>
+  %3 = comm.local_slice %x dim 0 over <@mesh, {dp}> : tensor<8x4xf32> -> tensor<8x4xf32>
+  return %0, %1, %2, %3 : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// CHECK-LABEL: func.func @several_ranks
+// CHECK: comm.all_reduce
+func.func @several_ranks(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %0 = comm.all_reduce sum(%x) over <@mesh, {dp, tp}> : tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+
+// CHECK-LABEL: func.func @duplicates
+// CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>, %[[Y:.*]]: tensor<2xf32>)
+// CHECK-NEXT: %[[R:.*]]:2 = comm.all_reduce sum(%[[X]], %[[Y]]) over <@mesh, {tp}> role "both" : tensor<8x4xf32>, tensor<2xf32>
+// CHECK-NEXT: return %[[R]]#0, %[[R]]#1, %[[R]]#0
+func.func @duplicates(%x: tensor<8x4xf32>, %y: tensor<2xf32>) -> (tensor<8x4xf32>, tensor<2xf32>, tensor<8x4xf32>) {
+  %0:3 = comm.all_reduce sum(%x, %y, %x) over <@mesh, {tp}> role "both" : tensor<8x4xf32>, tensor<2xf32>, tensor<8x4xf32>
+  return %0#0, %0#1, %0#2 : tensor<8x4xf32>, tensor<2xf32>, tensor<8x4xf32>
+}
+
+// CHECK-LABEL: func.func @inverse
+// CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>)
+// CHECK-NEXT: return %[[X]], %[[X]]
+func.func @inverse(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+  %0 = comm.all_gather(%x) dim 1 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<8x8xf32>
+  %1 = comm.local_slice %0 dim 1 over <@mesh, {tp}> : tensor<8x8xf32> -> tensor<8x4xf32>
+  %2 = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<4x4xf32>
+  %3 = comm.all_gather(%2) dim 0 over <@mesh, {tp}> : tensor<4x4xf32> -> tensor<8x4xf32>
+  return %1, %3 : tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// Another dimension is another part.
+// CHECK-LABEL: func.func @not_inverse
+// CHECK: comm.all_gather
+// CHECK: comm.local_slice
+func.func @not_inverse(%x: tensor<8x4xf32>) -> tensor<4x8xf32> {
+  %0 = comm.all_gather(%x) dim 1 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<8x8xf32>
+  %1 = comm.local_slice %0 dim 0 over <@mesh, {tp}> : tensor<8x8xf32> -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: func.func @unused
+// CHECK-NEXT: return
+func.func @unused(%x: tensor<8x4xf32>) {
+  %0 = comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<8x4xf32>
+  return
+}
+
+// What has been started is waited for.
+// CHECK-LABEL: func.func @started
+// CHECK: comm.start
+// CHECK: comm.all_reduce
+// CHECK: comm.wait
+func.func @started(%x: tensor<8x4xf32>) {
+  %h = comm.start (%a = %x) : tensor<8x4xf32> -> !comm.handle<tensor<8x4xf32>> {
+    %r = comm.all_reduce sum(%a) over <@mesh, {dp}> : tensor<8x4xf32>
+    comm.yield %r : tensor<8x4xf32>
+  }
+  %y = comm.wait %h keeping %x : !comm.handle<tensor<8x4xf32>>, tensor<8x4xf32> -> tensor<8x4xf32>
+  return
+}
