@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "braid/Target/CPU/Compile.h"
+#include "braid/Target/CPU/CPUTarget.h"
 
 #include "Linker.h"
 
@@ -51,7 +51,8 @@ FailureOr<OwningOpRef<ModuleOp>> lowerKernels(ModuleOp module) {
   return kernels;
 }
 
-FailureOr<std::unique_ptr<llvm::TargetMachine>> targetMachine(const ISA &isa, Location loc) {
+FailureOr<std::unique_ptr<llvm::TargetMachine>> targetMachine(const CPUInstructionSet &isa,
+                                                              Location loc) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -71,12 +72,12 @@ FailureOr<std::unique_ptr<llvm::TargetMachine>> targetMachine(const ISA &isa, Lo
   for (const std::string &feature : isa.features)
     features += (features.empty() ? "+" : ",+") + feature;
   return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(triple, isa.cpu, features, options, llvm::Reloc::PIC_,
+      target->createTargetMachine(triple, isa.level, features, options, llvm::Reloc::PIC_,
                                   std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 /// The kernels as LLVM IR optimized for the machine.
-FailureOr<std::unique_ptr<llvm::Module>> optimize(ModuleOp kernels, const ISA &isa,
+FailureOr<std::unique_ptr<llvm::Module>> optimize(ModuleOp kernels, const CPUInstructionSet &isa,
                                                   llvm::TargetMachine &machine,
                                                   llvm::LLVMContext &context) {
   std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(kernels, context, "kernels");
@@ -109,62 +110,72 @@ FailureOr<std::unique_ptr<llvm::Module>> optimize(ModuleOp kernels, const ISA &i
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(*module, modules);
   return module;
 }
-} // namespace
 
-FailureOr<std::vector<SharedLibrary>> braid::cpu::compileKernels(ModuleOp module,
-                                                                 const TargetOptions &options) {
+/// Runs `action` on the optimized kernels for each instruction set.
+LogicalResult
+forEachInstructionSet(ModuleOp module, const CPUTargetOptions &options,
+                      llvm::function_ref<LogicalResult(const CPUInstructionSet &,
+                                                       llvm::TargetMachine &, llvm::Module &)>
+                          action) {
+  // Names are checked before any work.
+  std::vector<CPUInstructionSet> isas;
+  for (const std::string &name : options.isas) {
+    FailureOr<CPUInstructionSet> isa = resolveInstructionSet(name, module.getLoc());
+    if (failed(isa))
+      return failure();
+    if (llvm::none_of(isas,
+                      [&](const CPUInstructionSet &other) { return other.name == isa->name; }))
+      isas.push_back(std::move(*isa));
+  }
   FailureOr<OwningOpRef<ModuleOp>> kernels = lowerKernels(module);
   if (failed(kernels))
     return failure();
-  std::vector<SharedLibrary> libraries;
-  for (const std::string &name : options.isas) {
-    FailureOr<ISA> isa = resolveISA(name, module.getLoc());
-    if (failed(isa))
-      return failure();
-    if (llvm::any_of(libraries,
-                     [&](const SharedLibrary &library) { return library.isa.name == isa->name; }))
-      continue;
-    FailureOr<std::unique_ptr<llvm::TargetMachine>> machine = targetMachine(*isa, module.getLoc());
+  for (const CPUInstructionSet &isa : isas) {
+    FailureOr<std::unique_ptr<llvm::TargetMachine>> machine = targetMachine(isa, module.getLoc());
     if (failed(machine))
       return failure();
     llvm::LLVMContext context;
     FailureOr<std::unique_ptr<llvm::Module>> optimized =
-        optimize(**kernels, *isa, **machine, context);
-    if (failed(optimized))
+        optimize(**kernels, isa, **machine, context);
+    if (failed(optimized) || failed(action(isa, **machine, **optimized)))
       return failure();
+  }
+  return success();
+}
+} // namespace
+
+FailureOr<std::vector<CPUKernelLibrary>>
+braid::compileKernelsForCPU(ModuleOp module, const CPUTargetOptions &options) {
+  std::vector<CPUKernelLibrary> libraries;
+  auto compile = [&](const CPUInstructionSet &isa, llvm::TargetMachine &machine,
+                     llvm::Module &kernels) -> LogicalResult {
     SmallVector<char, 0> object;
     llvm::raw_svector_ostream stream(object);
     llvm::legacy::PassManager codegen;
-    if ((*machine)->addPassesToEmitFile(codegen, stream, nullptr,
-                                        llvm::CodeGenFileType::ObjectFile))
-      return module.emitError("cannot emit object files for ") << isa->triple, failure();
-    codegen.run(**optimized);
+    if (machine.addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+      return module.emitError("cannot emit object files for ") << isa.triple;
+    codegen.run(kernels);
     StringRef bytes(object.data(), object.size());
     if (failed(checkSelfContained(bytes, module.getLoc())))
       return failure();
-    FailureOr<std::vector<char>> library = linkSharedLibrary(bytes, module.getLoc());
+    FailureOr<std::vector<std::byte>> library = linkSharedLibrary(bytes, module.getLoc());
     if (failed(library))
       return failure();
-    libraries.push_back({std::move(*isa), std::move(*library)});
-  }
+    libraries.push_back({isa, std::move(*library)});
+    return success();
+  };
+  if (failed(forEachInstructionSet(module, options, compile)))
+    return failure();
   return libraries;
 }
 
-FailureOr<std::string> braid::cpu::emitLLVM(ModuleOp module, StringRef name) {
-  FailureOr<OwningOpRef<ModuleOp>> kernels = lowerKernels(module);
-  FailureOr<ISA> isa = resolveISA(name, module.getLoc());
-  if (failed(kernels) || failed(isa))
-    return failure();
-  FailureOr<std::unique_ptr<llvm::TargetMachine>> machine = targetMachine(*isa, module.getLoc());
-  if (failed(machine))
-    return failure();
-  llvm::LLVMContext context;
-  FailureOr<std::unique_ptr<llvm::Module>> optimized =
-      optimize(**kernels, *isa, **machine, context);
-  if (failed(optimized))
-    return failure();
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  (*optimized)->print(stream, nullptr);
-  return text;
+LogicalResult braid::emitLLVMForCPU(ModuleOp module, const CPUTargetOptions &options,
+                                    llvm::raw_ostream &os) {
+  return forEachInstructionSet(
+      module, options,
+      [&](const CPUInstructionSet &isa, llvm::TargetMachine &, llvm::Module &kernels) {
+        os << "; " << isa.name << "\n";
+        kernels.print(os, nullptr);
+        return success();
+      });
 }

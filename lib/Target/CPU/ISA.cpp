@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "braid/Target/CPU/Compile.h"
+#include "braid/Target/CPU/CPUTarget.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -14,7 +14,7 @@
 #include <set>
 
 using namespace mlir;
-using namespace braid::cpu;
+using namespace braid;
 
 static constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
 
@@ -23,31 +23,35 @@ std::set<std::string> featuresOf(StringRef cpu) {
   SmallVector<StringRef> names;
   llvm::X86::getFeaturesForCPU(cpu, names);
   std::set<std::string> features;
-  for (StringRef name : names)
+  for (StringRef name : names) {
+    llvm::StringMap<bool> implied;
+    llvm::X86::updateImpliedFeatures(name, /*Enabled=*/true, implied);
     features.insert(name.str());
+    for (const auto &entry : implied)
+      features.insert(entry.first().str());
+  }
+  // What every 64-bit processor has need not be asked for.
+  features.erase("x87");
   return features;
 }
 
 /// The highest x86-64 level all of whose features this machine has.
 StringRef hostLevel(const llvm::StringMap<bool> &host) {
   for (StringRef level : {"x86-64-v4", "x86-64-v3", "x86-64-v2"})
-    if (llvm::all_of(featuresOf(level), [&](const std::string &name) {
-          // Modes rather than features: every 64-bit processor has them and none reports them.
-          return name == "64bit" || name == "x87" || name == "crc32" || host.lookup(name);
-        }))
+    if (llvm::all_of(featuresOf(level), [&](const std::string &name) { return host.lookup(name); }))
       return level;
   return "x86-64";
 }
 
-ISA hostISA() {
+CPUInstructionSet hostISA() {
   llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-  ISA isa;
+  CPUInstructionSet isa;
   isa.name = isa.tune = llvm::sys::getHostCPUName().str();
   isa.triple = kTriple.str();
-  isa.cpu = hostLevel(host).str();
+  isa.level = hostLevel(host).str();
   // Beyond the level, arithmetic on vectors only: a bundle then asks for little that it does not
   // use, and a processor's name alone would promise what a virtual machine may hide.
-  std::set<std::string> features = featuresOf(isa.cpu);
+  std::set<std::string> features = featuresOf(isa.level);
   for (StringRef name : {"avx512bf16", "avx512fp16", "avx512vnni", "avxvnni"})
     if (host.lookup(name))
       features.insert(name.str());
@@ -56,7 +60,7 @@ ISA hostISA() {
 }
 } // namespace
 
-FailureOr<ISA> braid::cpu::resolveISA(StringRef name, Location loc) {
+FailureOr<CPUInstructionSet> braid::resolveInstructionSet(StringRef name, Location loc) {
   llvm::Triple process(llvm::sys::getProcessTriple());
   if (name == "host") {
     if (process.getArch() != llvm::Triple::x86_64)
@@ -72,8 +76,8 @@ FailureOr<ISA> braid::cpu::resolveISA(StringRef name, Location loc) {
                           << "'; expects 'host', a level such as 'x86-64-v3' or the name of an "
                              "x86-64 processor",
            failure();
-  ISA isa;
-  isa.name = isa.cpu = name.str();
+  CPUInstructionSet isa;
+  isa.name = isa.level = name.str();
   isa.triple = kTriple.str();
   isa.tune = name.starts_with("x86-64") ? "generic" : isa.name;
   std::set<std::string> features = featuresOf(name);

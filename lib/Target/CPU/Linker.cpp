@@ -77,7 +77,7 @@ LogicalResult braid::cpu::checkSelfContained(StringRef bytes, Location loc) {
   return success(found.empty());
 }
 
-FailureOr<std::vector<char>> braid::cpu::linkSharedLibrary(StringRef object, Location loc) {
+FailureOr<std::vector<std::byte>> braid::cpu::linkSharedLibrary(StringRef object, Location loc) {
   auto input = TemporaryFile::create("o", loc);
   if (failed(input))
     return failure();
@@ -128,6 +128,6 @@ FailureOr<std::vector<char>> braid::cpu::linkSharedLibrary(StringRef object, Loc
     return emitError(loc) << "cannot read '" << (*output)->name
                           << "': " << library.getError().message(),
            failure();
-  StringRef bytes = (*library)->getBuffer();
-  return std::vector<char>(bytes.begin(), bytes.end());
+  const auto *begin = reinterpret_cast<const std::byte *>((*library)->getBufferStart());
+  return std::vector<std::byte>(begin, begin + (*library)->getBufferSize());
 }

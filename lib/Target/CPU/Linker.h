@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <cstddef>
 #include <vector>
 
 namespace braid::cpu {
@@ -19,7 +20,8 @@ namespace braid::cpu {
 mlir::LogicalResult checkSelfContained(llvm::StringRef object, mlir::Location loc);
 
 /// Links an object file to a shared library.
-mlir::FailureOr<std::vector<char>> linkSharedLibrary(llvm::StringRef object, mlir::Location loc);
+mlir::FailureOr<std::vector<std::byte>> linkSharedLibrary(llvm::StringRef object,
+                                                          mlir::Location loc);
 
 } // namespace braid::cpu
 #endif // BRAID_LIB_TARGET_CPU_LINKER_H

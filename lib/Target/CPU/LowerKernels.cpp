@@ -46,7 +46,7 @@ public:
     if (!llvm::isPowerOf2_64(vectorWidth) || accumulators < 1) {
       getOperation().emitError(
           "expects a vector width that is a power of two and at least one accumulator, got ")
-          << vectorWidth << " and " << accumulators;
+          << int64_t(vectorWidth) << " and " << int64_t(accumulators);
       return signalPassFailure();
     }
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<rt::KernelOp>()))
