@@ -1,0 +1,97 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Costs against numbers that were worked out by hand.
+//
+//===----------------------------------------------------------------------===//
+#include "Testing.h"
+
+using namespace braid::nn;
+using namespace braid::nn::testing;
+
+namespace {
+
+void expectCost(const std::string &arguments, const std::string &body, const OpCost &expected) {
+  Context context;
+  auto module = parse(context, arguments, body);
+  ASSERT_TRUE(module);
+  auto op = first<CostOpInterface>(*module);
+  ASSERT_TRUE(op);
+  OpCost cost = op.getCost();
+  EXPECT_EQ(cost.matrixFlops, expected.matrixFlops);
+  EXPECT_EQ(cost.vectorFlops, expected.vectorFlops);
+  EXPECT_EQ(cost.bytesRead, expected.bytesRead);
+  EXPECT_EQ(cost.bytesWritten, expected.bytesWritten);
+  EXPECT_EQ(cost.bytesSaved, expected.bytesSaved);
+}
+
+TEST(Cost, Linear) {
+  // 30 results of 4 products and 3 sums each, and a bias; (24 + 20 + 5) floats read, 30 written,
+  // the input's 24 saved.
+  expectCost("%x: tensor<2x3x4xf32>, %w: tensor<5x4xf32>, %b: tensor<5xf32>",
+             "%0 = nn.linear %x, %w bias %b : tensor<5xf32> : tensor<2x3x4xf32>, tensor<5x4xf32> "
+             "-> tensor<2x3x5xf32>",
+             {210, 30, 196, 120, 96});
+}
+
+TEST(Cost, LinearWithoutBiasInHalfPrecision) {
+  // 6 results of 7 operations each; (8 + 12) * 2 bytes read, 6 * 2 written, 8 * 2 saved.
+  expectCost("%x: tensor<2x4xbf16>, %w: tensor<3x4xbf16>",
+             "%0 = nn.linear %x, %w : tensor<2x4xbf16>, tensor<3x4xbf16> -> tensor<2x3xbf16>",
+             {42, 0, 40, 12, 16});
+}
+
+TEST(Cost, Attention) {
+  // 2 * 3 * 4 = 24 queries with 5 keys: 120 pairs. Scores: 120 * (8 + 7). Products with values: 2 *
+  // 3 * 4 * 6 = 144 results of 5 + 4 operations. Vector: 5 a pair and a division a result. Read:
+  // (192 + 160 + 120) * 4 and the mask's 10 * 8; saved: all that is read or written and 24
+  // logarithms.
+  expectCost(
+      "%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %v: tensor<2x5x2x6xf32>, %m: "
+      "tensor<2x5xi64>",
+      "%0 = nn.attention %q, %k, %v mask %m : tensor<2x5xi64> scale 0.25 : tensor<2x3x4x8xf32>, "
+      "tensor<2x5x2x8xf32>, tensor<2x5x2x6xf32> -> tensor<2x3x4x6xf32>",
+      {120 * 15 + 144 * 9, 120 * 5 + 144, 1888 + 80, 576, 1968 + 576 + 96});
+}
+
+TEST(Cost, LayerNorm) {
+  // 24 elements in 6 rows: 7 operations an element and 4 a row; the input and two f32 a row are
+  // saved.
+  expectCost("%x: tensor<2x3x4xf32>, %w: tensor<4xf32>",
+             "%0 = nn.layer_norm %x, %w, %w epsilon 1.0e-5 : tensor<2x3x4xf32>, tensor<4xf32>, "
+             "tensor<4xf32> -> "
+             "tensor<2x3x4xf32>",
+             {0, 7 * 24 + 4 * 6, (24 + 4 + 4) * 4, 96, 96 + 48});
+}
+
+TEST(Cost, Gelu) {
+  expectCost("%x: tensor<2x4xf32>", "%0 = nn.gelu erf %x : tensor<2x4xf32>",
+             {0, 5 * 8, 32, 32, 32});
+  expectCost("%x: tensor<2x4xf32>", "%0 = nn.gelu tanh %x : tensor<2x4xf32>",
+             {0, 9 * 8, 32, 32, 32});
+}
+
+TEST(Cost, Add) {
+  // The second operand is read once, however often it is added.
+  expectCost("%x: tensor<2x4xf32>, %y: tensor<4xf32>",
+             "%0 = nn.add %x, %y : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>",
+             {0, 8, 48, 32, 0});
+}
+
+TEST(Cost, Embedding) {
+  // 6 ids of 8 bytes and the 6 rows of 16 bytes that they pick, not the table.
+  expectCost("%i: tensor<2x3xi64>, %t: tensor<10x4xf32>",
+             "%0 = nn.embedding %i, %t : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<2x3x4xf32>",
+             {0, 0, 48 + 96, 96, 48});
+}
+
+TEST(Cost, ViewsAreFree) {
+  expectCost("%x: tensor<2x3x8xf32>",
+             "%0 = nn.split_heads %x : tensor<2x3x8xf32> -> tensor<2x3x2x4xf32>", {});
+  expectCost("%x: tensor<2x3x2x4xf32>",
+             "%0 = nn.merge_heads %x : tensor<2x3x2x4xf32> -> tensor<2x3x8xf32>", {});
+}
+
+} // namespace

@@ -1,0 +1,158 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Rules as text: one bracket per dimension, the factors in it; then the kinds of factors that are
+// not parallel.
+//
+//===----------------------------------------------------------------------===//
+#include "Testing.h"
+
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+using namespace braid::comm;
+using namespace braid::nn;
+using namespace braid::nn::testing;
+
+namespace {
+
+std::string text(const ShardingRule &rule) {
+  std::string result;
+  auto tensors = [&](ArrayRef<TensorFactors> list) {
+    for (const TensorFactors &tensor : list) {
+      result += &tensor == list.begin() ? "" : ", ";
+      for (const DimFactors &dim : tensor) {
+        result += "[";
+        for (int64_t factor : dim)
+          result += (result.back() == '[' ? "" : " ") + rule.factors[factor].name;
+        result += "]";
+      }
+    }
+  };
+  tensors(rule.operands);
+  result += " -> ";
+  tensors(rule.results);
+  for (const Factor &factor : rule.factors)
+    if (factor.kind != FactorKind::Parallel)
+      result += "; " + factor.name + (factor.kind == FactorKind::Whole ? " whole" : " reduced");
+  return result + (rule.linear ? "; linear" : "");
+}
+
+/// The rule's text, having checked that factors multiply to the dimensions that they describe.
+std::string ruleOf(const std::string &arguments, const std::string &body) {
+  Context context;
+  auto module = parse(context, arguments, body);
+  if (!module)
+    return "bad module";
+  auto op = first<ShardingRuleOpInterface>(*module);
+  ShardingRule rule = op.getShardingRule();
+  auto check = [&](ValueRange values, ArrayRef<TensorFactors> factors) {
+    ASSERT_EQ(values.size(), factors.size());
+    for (auto [value, tensor] : llvm::zip_equal(values, factors)) {
+      ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+      ASSERT_EQ(shape.size(), tensor.size());
+      for (auto [size, dim] : llvm::zip_equal(shape, tensor)) {
+        int64_t product = 1;
+        for (int64_t factor : dim)
+          product *= rule.factors[factor].size;
+        EXPECT_EQ(product, size);
+      }
+    }
+  };
+  check(op->getOperands(), rule.operands);
+  check(op->getResults(), rule.results);
+  return text(rule);
+}
+
+TEST(ShardingRule, Embedding) {
+  EXPECT_EQ(
+      ruleOf("%i: tensor<2x3xi64>, %t: tensor<10x4xf32>",
+             "%0 = nn.embedding %i, %t : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<2x3x4xf32>"),
+      "[batch][seq], [vocab][hidden] -> [batch][seq][hidden]; vocab whole");
+}
+
+TEST(ShardingRule, Linear) {
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %w: tensor<5x4xf32>, %b: tensor<5xf32>",
+                   "%0 = nn.linear %x, %w bias %b : tensor<5xf32> : tensor<2x3x4xf32>, "
+                   "tensor<5x4xf32> -> tensor<2x3x5xf32>"),
+            "[batch][seq][in], [out][in], [out] -> [batch][seq][out]; in reduced");
+  EXPECT_EQ(ruleOf("%x: tensor<4xf32>, %w: tensor<5x4xf32>",
+                   "%0 = nn.linear %x, %w : tensor<4xf32>, tensor<5x4xf32> -> tensor<5xf32>"),
+            "[in], [out][in] -> [out]; in reduced");
+}
+
+TEST(ShardingRule, Heads) {
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x8xf32>",
+                   "%0 = nn.split_heads %x : tensor<2x3x8xf32> -> tensor<2x3x2x4xf32>"),
+            "[batch][seq][head head_dim] -> [batch][seq][head][head_dim]; head_dim whole; linear");
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x2x4xf32>",
+                   "%0 = nn.merge_heads %x : tensor<2x3x2x4xf32> -> tensor<2x3x8xf32>"),
+            "[batch][seq][head][head_dim] -> [batch][seq][head head_dim]; head_dim whole; linear");
+}
+
+TEST(ShardingRule, Attention) {
+  EXPECT_EQ(ruleOf("%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %v: tensor<2x5x2x6xf32>, %m: "
+                   "tensor<2x5xi64>, "
+                   "%l: tensor<2xi64>, %o: tensor<2xi32>",
+                   "%0 = nn.attention causal %q, %k, %v mask %m : tensor<2x5xi64> valid_length %l "
+                   ": tensor<2xi64> "
+                   "position_offset %o : tensor<2xi32> scale 0.25 : tensor<2x3x4x8xf32>, "
+                   "tensor<2x5x2x8xf32>, "
+                   "tensor<2x5x2x6xf32> -> tensor<2x3x4x6xf32>"),
+            "[batch][seq_q][kv_head group][head_dim], [batch][seq_k][kv_head][head_dim], "
+            "[batch][seq_k][kv_head][value_dim], [batch][seq_k], [batch], [batch] -> "
+            "[batch][seq_q][kv_head group][value_dim]; seq_q whole; seq_k whole; group whole; "
+            "head_dim whole; "
+            "value_dim whole");
+}
+
+TEST(ShardingRule, Rows) {
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %w: tensor<4xf32>",
+                   "%0 = nn.layer_norm %x, %w, %w epsilon 1.0e-5 : tensor<2x3x4xf32>, "
+                   "tensor<4xf32>, tensor<4xf32> -> "
+                   "tensor<2x3x4xf32>"),
+            "[batch][seq][hidden], [hidden], [hidden] -> [batch][seq][hidden]; hidden whole");
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>", "%0 = nn.gelu erf %x : tensor<2x3x4xf32>"),
+            "[batch][seq][hidden] -> [batch][seq][hidden]");
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %y: tensor<3x4xf32>",
+                   "%0 = nn.add %x, %y : tensor<2x3x4xf32>, tensor<3x4xf32> -> tensor<2x3x4xf32>"),
+            "[batch][seq][hidden], [seq][hidden] -> [batch][seq][hidden]; linear");
+}
+
+/// A partial product leaves its bias for after the reduction, a whole one takes it along.
+TEST(ShardingRule, LinearBuildsLocal) {
+  for (bool partial : {false, true}) {
+    Context context;
+    auto module = parse(context,
+                        "%x: tensor<2x8xf32>, %w: tensor<5x8xf32>, %b: tensor<5xf32>, %lx: "
+                        "tensor<2x4xf32>, %lw: tensor<5x4xf32>",
+                        "%0 = nn.linear %x, %w bias %b : tensor<5xf32> role \"mlp.down\" : "
+                        "tensor<2x8xf32>, tensor<5x8xf32> -> "
+                        "tensor<2x5xf32>");
+    ASSERT_TRUE(module);
+    auto op = first<LinearOp>(*module);
+    Block &body = first<func::FuncOp>(*module).getBody().front();
+    OpBuilder builder(op);
+    FinishFn finish;
+    FailureOr<SmallVector<Value>> results =
+        op.buildLocal(builder, {body.getArgument(3), body.getArgument(4), body.getArgument(2)},
+                      op->getResultTypes(), partial, finish);
+    ASSERT_TRUE(succeeded(results));
+    auto local = results->front().getDefiningOp<LinearOp>();
+    EXPECT_EQ(static_cast<bool>(local.getBias()), !partial);
+    EXPECT_EQ(local.getRole(), "mlp.down");
+    ASSERT_EQ(static_cast<bool>(finish), partial);
+    if (partial) {
+      SmallVector<Value> finished = finish(builder, *results);
+      auto add = finished.front().getDefiningOp<AddOp>();
+      ASSERT_TRUE(add);
+      EXPECT_EQ(add.getLhs(), results->front());
+      EXPECT_EQ(add.getRhs(), body.getArgument(2));
+    }
+    EXPECT_TRUE(succeeded(verify(*module)));
+  }
+}
+
+} // namespace
