@@ -1,0 +1,182 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Measures what the runtime's choices for attention and products rest on (runtime/README.md has the
+// table):
+//   attention: the runtime's own kernels, per instruction set, against two oneDNN products per
+//   block of queries with the same
+//     softmax between them;
+//   products: oneDNN's matmul over plain layouts, as Products.cpp calls it, against dnnl_sgemm.
+// One thread. Build the target BraidRuntimeBenchmark; no arguments.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/lib/Exec/CpuFeatures.h"
+#include "runtime/lib/Exec/Operations.h"
+
+#include <dnnl.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <random>
+
+using namespace braid::runtime;
+
+namespace {
+
+std::vector<float> randomValues(int64_t count) {
+  static std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float &v : values)
+    v = normal(random);
+  return values;
+}
+
+/// Time of this thread on a processor: others may use the machine too.
+double cpuSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+/// Least time of a call in seconds, of at least five and half a second.
+template <typename Work> double measure(Work work) {
+  work();
+  double best = 1e9, total = 0;
+  for (int i = 0; i < 5 || total < 0.5; ++i) {
+    double begin = cpuSeconds();
+    work();
+    double time = cpuSeconds() - begin;
+    best = std::min(best, time);
+    total += time;
+  }
+  return best;
+}
+
+Tensor dense(std::vector<float> &data, std::vector<int64_t> shape) {
+  Tensor t{reinterpret_cast<std::byte *>(data.data()), DType::f32, shape, {}};
+  int64_t next = 1;
+  t.strides.resize(shape.size());
+  for (size_t d = shape.size(); d-- > 0; next *= shape[d])
+    t.strides[d] = next;
+  return t;
+}
+
+struct AttentionShape {
+  int64_t batch, sequence, heads, dim;
+};
+
+/// The alternative: scores of a block of queries against all keys, softmax by rows, times values.
+void attentionBySgemm(const AttentionShape &s, const float *q, const float *k, const float *v,
+                      float *out, std::vector<float> &scores, const VectorKernels &kernels) {
+  constexpr int64_t kQueries = 64;
+  const int64_t stride = s.heads * s.dim;
+  const float scale = 1.44269504f / std::sqrt(static_cast<float>(s.dim));
+  for (int64_t b = 0; b < s.batch; ++b)
+    for (int64_t h = 0; h < s.heads; ++h)
+      for (int64_t first = 0; first < s.sequence; first += kQueries) {
+        int64_t rows = std::min(kQueries, s.sequence - first);
+        int64_t keys = b * s.sequence * stride + h * s.dim, queries = keys + first * stride;
+        dnnl_sgemm('N', 'T', rows, s.sequence, s.dim, scale, q + queries, stride, k + keys, stride,
+                   0, scores.data(), s.sequence);
+        for (int64_t r = 0; r < rows; ++r) {
+          float *row = scores.data() + r * s.sequence, largest = row[0], sum = 0;
+          for (int64_t t = 1; t < s.sequence; ++t)
+            largest = std::max(largest, row[t]);
+          for (int64_t t = 0; t < s.sequence; ++t)
+            row[t] -= largest;
+          kernels.exp2(row, row, s.sequence);
+          for (int64_t t = 0; t < s.sequence; ++t)
+            sum += row[t];
+          for (int64_t t = 0; t < s.sequence; ++t)
+            row[t] /= sum;
+        }
+        dnnl_sgemm('N', 'N', rows, s.dim, s.sequence, 1, scores.data(), s.sequence, v + keys,
+                   stride, 0, out + queries, stride);
+      }
+}
+
+void benchmarkAttention() {
+  std::printf("\n| attention [batch, sequence, heads, dim] | kernel | ms | GFLOP/s |\n| --- | --- "
+              "| ---: | ---: |\n");
+  for (const AttentionShape &s :
+       {AttentionShape{8, 128, 12, 32}, {1, 512, 12, 64}, {1, 2048, 8, 128}, {16, 16, 12, 32}}) {
+    std::vector<int64_t> shape = {s.batch, s.sequence, s.heads, s.dim};
+    int64_t count = s.batch * s.sequence * s.heads * s.dim;
+    std::vector<float> q = randomValues(count), k = randomValues(count), v = randomValues(count),
+                       out(q.size());
+    double flops = 4.0 * static_cast<double>(count * s.sequence);
+    auto print = [&](const std::string &kernel, double seconds) {
+      std::printf("| [%ld, %ld, %ld, %ld] | %s | %.3f | %.1f |\n", s.batch, s.sequence, s.heads,
+                  s.dim, kernel.c_str(), seconds * 1e3, flops / seconds * 1e-9);
+    };
+    std::vector<const VectorKernels *> candidates = {vectorKernelsGeneric()};
+    if (hostHasFeature("avx2"))
+      candidates.push_back(vectorKernelsAvx2());
+    if (hostHasFeature("avx512f"))
+      candidates.push_back(vectorKernelsAvx512());
+    for (const VectorKernels *kernels : candidates) {
+      Result<AttentionCommand> command =
+          resolveAttention({dense(q, shape), dense(k, shape), dense(v, shape), dense(out, shape),
+                            nullptr, nullptr, nullptr, 1.0f / std::sqrt(static_cast<float>(s.dim))},
+                           1, kernels->queryBlock);
+      Team team(1);
+      RunControl control(1, 0, 0);
+      std::vector<std::vector<std::byte>> scratch(1);
+      ExecutionContext context{control, control.queue(0, QueueKind::compute), team, *kernels,
+                               scratch};
+      print(std::string("own, ") + kernels->isa,
+            measure([&] { execute(*command, Command(), context); }));
+    }
+    std::vector<float> scores(static_cast<size_t>(64 * s.sequence));
+    print("two dnnl_sgemm a block", measure([&] {
+            attentionBySgemm(s, q.data(), k.data(), v.data(), out.data(), scores, vectorKernels());
+          }));
+  }
+}
+
+void benchmarkProducts() {
+  std::printf("\n| product [m, n, k] | call | ms | GFLOP/s |\n| --- | --- | ---: | ---: |\n");
+  struct Shape {
+    int64_t m, n, k;
+  };
+  for (const Shape &shape : {Shape{1024, 384, 384},
+                             {1024, 1536, 384},
+                             {1024, 384, 1536},
+                             {1024, 192, 384},
+                             {16, 384, 384},
+                             {1024, 1024, 1024}}) {
+    const int64_t m = shape.m, n = shape.n, k = shape.k;
+    std::vector<float> lhs = randomValues(m * k), rhs = randomValues(n * k), bias = randomValues(n);
+    std::vector<float> out(static_cast<size_t>(m * n));
+    double flops = 2.0 * static_cast<double>(m * n * k);
+    auto print = [&](const char *call, double seconds) {
+      std::printf("| [%ld, %ld, %ld] | %s | %.3f | %.1f |\n", m, n, k, call, seconds * 1e3,
+                  flops / seconds * 1e-9);
+    };
+    ProductCache products;
+    Result<std::shared_ptr<const Product>> product = products.get({m, n, k, k, k, n, true});
+    if (!product.ok()) {
+      std::printf("%s\n", product.status().message().c_str());
+      continue;
+    }
+    print("matmul with bias",
+          measure([&] { (*product)->run(lhs.data(), rhs.data(), bias.data(), out.data()); }));
+    print("dnnl_sgemm, no bias", measure([&] {
+            dnnl_sgemm('N', 'T', m, n, k, 1, lhs.data(), k, rhs.data(), k, 0, out.data(), n);
+          }));
+  }
+}
+
+} // namespace
+
+int main() {
+  useOneThread();
+  std::printf("%s, one thread\n", hostCpuModel().c_str());
+  benchmarkAttention();
+  benchmarkProducts();
+}
