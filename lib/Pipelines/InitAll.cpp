@@ -6,6 +6,7 @@
 
 #include "braid/Target/CPU/Passes.h"
 #include "braid/Transforms/Passes.h"
+#include "braid/Transforms/UpstreamShardingModels.h"
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/NN/IR/NN.h"
 #include "dialects/RT/IR/RT.h"
@@ -22,6 +23,7 @@ void braid::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<comm::CommDialect>();
   registry.insert<nn::NNDialect>();
   registry.insert<rt::RTDialect>();
+  registerUpstreamShardingModels(registry);
 }
 
 void braid::registerAllPasses() {

@@ -262,11 +262,13 @@ LogicalResult Propagation::resolve(Equation &equation, bool report) {
       }
       if (report && conflicted.insert(candidate.factor).second) {
         ++conflicts;
+        std::string text = (equation.op->getName().getStringRef() + ": dimension '" +
+                            rule.factors[candidate.factor].name + "' is not cut over axis '" +
+                            axis.getName() + "', which an earlier sharding decides otherwise")
+                               .str();
         remark::missed(equation.op->getLoc(),
                        remark::RemarkOpts::name("ShardingConflict").category("sharding"))
-            << equation.op->getName().getStringRef() << ": dimension '"
-            << rule.factors[candidate.factor].name << "' is not cut over axis '" << axis.getName()
-            << "', which an earlier sharding decides otherwise";
+            << text;
       }
       break;
     }

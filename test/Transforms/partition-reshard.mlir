@@ -1,0 +1,140 @@
+// RUN: braid-opt %s --braid-partition --split-input-file | FileCheck %s
+
+// Every way from one form to another. Shardings are stated by hand.
+comm.mesh @mesh <dp = 2, tp = 4>
+
+// CHECK-LABEL: func.func @forms
+// CHECK-SAME: (%[[X:.*]]: tensor<4x16xf32> {comm.global_type = tensor<8x16xf32>, comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
+func.func @forms(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
+    -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>},
+        tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {tp}]>},
+        tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, tp}, {}]>},
+        tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>},
+        tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {dp}]>},
+        tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp, dp}, {}]>},
+        tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}) {
+  // Whole; the last result shares it.
+  // CHECK-DAG: %[[WHOLE:.*]] = comm.all_gather(%[[X]]) dim 0 over <@mesh, {dp}> : tensor<4x16xf32> -> tensor<8x16xf32>
+  // CHECK-DAG: %[[DPTP:.*]] = comm.local_slice %[[X]] dim 1 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<4x4xf32>
+  // CHECK-DAG: %[[MAJOR:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<1x16xf32>
+  // What is cut before it is gathered is less to send; and the cut one is there already.
+  // CHECK-DAG: %[[TP:.*]] = comm.all_gather(%[[DPTP]]) dim 0 over <@mesh, {dp}> : tensor<4x4xf32> -> tensor<8x4xf32>
+  // The same axis on another dimension: whole, then cut.
+  // CHECK-DAG: %[[MOVED:.*]] = comm.local_slice %[[WHOLE]] dim 1 over <@mesh, {dp}> : tensor<8x16xf32> -> tensor<8x8xf32>
+  // CHECK-DAG: %[[ORDER:.*]] = comm.local_slice %[[WHOLE]] dim 0 over <@mesh, {tp, dp}> : tensor<8x16xf32> -> tensor<1x16xf32>
+  // CHECK: return %[[WHOLE]], %[[DPTP]], %[[MAJOR]], %[[TP]], %[[MOVED]], %[[ORDER]], %[[WHOLE]]
+  return %x, %x, %x, %x, %x, %x, %x : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
+}
+
+// -----
+
+// A partial value is reduced once for all its users, right after its definition, in the form that they all want.
+comm.mesh @mesh <tp = 2>
+#w = #comm.sharding<@mesh, [{}, {tp}]>
+
+// CHECK-LABEL: func.func @one_reduction
+func.func @one_reduction(%x: tensor<8x16xf32> {comm.sharding = #w}, %w: tensor<16x16xf32> {comm.sharding = #w})
+    -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}, tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) {
+  // CHECK: %[[P:.*]] = nn.linear {{.*}} : tensor<8x8xf32>, tensor<16x8xf32> -> tensor<8x16xf32>
+  // CHECK-NEXT: %[[R:.*]] = comm.all_reduce sum(%[[P]]) over <@mesh, {tp}> role "mlp.down" : tensor<8x16xf32>
+  // CHECK-NEXT: %[[S:.*]] = comm.local_slice %[[R]] dim 0 over <@mesh, {tp}>
+  // CHECK-NEXT: nn.gelu erf %[[R]]
+  // CHECK-NEXT: nn.gelu erf %[[S]]
+  %0 = nn.linear %x, %w role "mlp.down" {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %1 = nn.gelu erf %0 {comm.shardings = [#comm.sharding<@mesh, [{}, {}]>]} : tensor<8x16xf32>
+  %2 = nn.gelu erf %0 {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]} : tensor<8x16xf32>
+  return %1, %2 : tensor<8x16xf32>, tensor<8x16xf32>
+}
+
+// All users want it cut the same way; the bias is added to the part.
+// CHECK-LABEL: func.func @scatter
+// CHECK-SAME: %[[B:[^:]*]]: tensor<16xf32>
+func.func @scatter(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}]>}, %x: tensor<8x16xf32> {comm.sharding = #w}, %w: tensor<16x16xf32> {comm.sharding = #w})
+    -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) {
+  // CHECK: %[[P:.*]] = nn.linear {{.*}} : tensor<8x8xf32>, tensor<16x8xf32> -> tensor<8x16xf32>
+  // CHECK-NEXT: %[[R:.*]] = comm.reduce_scatter sum(%[[P]]) dim 0 over <@mesh, {tp}> role "mlp.down" : tensor<8x16xf32> -> tensor<4x16xf32>
+  // CHECK-NEXT: %[[S:.*]] = nn.add %[[R]], %[[B]] : tensor<4x16xf32>, tensor<16xf32> -> tensor<4x16xf32>
+  // CHECK-NEXT: nn.gelu erf %[[S]]
+  // CHECK-NEXT: return
+  %0 = nn.linear %x, %w bias %b : tensor<16xf32> role "mlp.down" {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %1 = nn.gelu erf %0 {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]} : tensor<8x16xf32>
+  return %1 : tensor<8x16xf32>
+}
+
+// Along the dimension that the bias has, the part would need a part of the bias: reduced whole, then cut.
+// CHECK-LABEL: func.func @no_scatter
+func.func @no_scatter(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}]>}, %x: tensor<8x16xf32> {comm.sharding = #w}, %w: tensor<16x16xf32> {comm.sharding = #w})
+    -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) {
+  // CHECK: comm.all_reduce
+  // CHECK-NEXT: %[[S:.*]] = nn.add
+  // CHECK-NEXT: comm.local_slice %[[S]] dim 1
+  %0 = nn.linear %x, %w bias %b : tensor<16xf32> {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}
+
+// A partial value flows through a linear operation and keeps its role.
+// CHECK-LABEL: func.func @flows
+func.func @flows(%x: tensor<2x8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}, {tp}]>}, %w: tensor<16x16xf32> {comm.sharding = #w})
+    -> (tensor<2x8x4x4xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}, {}, {}]>}) {
+  // CHECK: %[[P:.*]] = nn.linear
+  // CHECK-NEXT: %[[H:.*]] = nn.split_heads %[[P]]
+  // CHECK-NEXT: comm.all_reduce sum(%[[H]]) over <@mesh, {tp}> role "mlp.down" : tensor<2x8x4x4xf32>
+  %0 = nn.linear %x, %w role "mlp.down" {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}], partial = [tp = sum]>]} : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
+  %1 = nn.split_heads %0 {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}, {}], partial = [tp = sum]>]} : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
+  return %1 : tensor<2x8x4x4xf32>
+}
+
+// -----
+
+// A normalized dimension must be whole, and so must what an operation without a sharding rule takes.
+comm.mesh @mesh <tp = 2>
+#c = #comm.sharding<@mesh, [{}, {tp}]>
+
+// CHECK-LABEL: func.func @whole
+// CHECK-SAME: (%[[X:.*]]: tensor<8x8xf32>
+func.func @whole(%x: tensor<8x16xf32> {comm.sharding = #c}, %w: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}]>}) -> (tensor<8x16xf32> {comm.sharding = #c}) {
+  // CHECK: %[[G:.*]] = comm.all_gather(%[[X]]) dim 1
+  // CHECK: %[[W:.*]] = comm.all_gather(%{{.*}}) dim 0
+  // CHECK: %[[N:.*]] = nn.layer_norm %[[G]], %[[W]], %[[W]]
+  // CHECK-NEXT: %[[M:.*]] = arith.negf %[[N]] : tensor<8x16xf32>
+  // CHECK-NEXT: %[[S:.*]] = comm.local_slice %[[M]] dim 1
+  // CHECK-NEXT: return %[[S]]
+  %0 = nn.layer_norm %x, %w, %w epsilon 1.0e-12 {comm.shardings = [#c]} : tensor<8x16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<8x16xf32>
+  %1 = arith.negf %0 {comm.shardings = [#comm.sharding<@mesh, [{}, {}]>]} : tensor<8x16xf32>
+  return %1 : tensor<8x16xf32>
+}
+
+// Values that a region reads are whole too.
+// CHECK-LABEL: func.func @region
+func.func @region(%x: tensor<8x16xf32> {comm.sharding = #c}, %p: i1) -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}) {
+  // CHECK: %[[G:.*]] = comm.all_gather
+  // CHECK: scf.if
+  // CHECK: scf.yield %[[G]] : tensor<8x16xf32>
+  %0 = scf.if %p -> tensor<8x16xf32> {
+    scf.yield %x : tensor<8x16xf32>
+  } else {
+    %1 = arith.negf %x : tensor<8x16xf32>
+    scf.yield %1 : tensor<8x16xf32>
+  }
+  return %0 : tensor<8x16xf32>
+}
+
+// -----
+
+// Call operands are brought into the form that the callee states, results come in the form that it gives.
+comm.mesh @mesh <tp = 2>
+
+// CHECK-LABEL: func.func @caller
+// CHECK-SAME: (%[[X:.*]]: tensor<8x8xf32>
+func.func @caller(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) {
+  // CHECK: %[[G:.*]] = comm.all_gather(%[[X]]) dim 1
+  // CHECK: %[[S:.*]] = comm.local_slice %[[G]] dim 0
+  // CHECK: call @callee(%[[S]]) : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  %0 = call @callee(%x) : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}
+// CHECK: func.func private @callee(%{{.*}}: tensor<4x16xf32>) -> tensor<4x16xf32> {
+func.func private @callee(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) {
+  %0 = nn.gelu erf %x {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]} : tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}
