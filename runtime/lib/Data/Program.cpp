@@ -20,6 +20,8 @@ Status verifyMesh(const program::Mesh &mesh, const Mesh &expected) {
   got.name = expected.name;
   for (const program::MeshAxis *axis : *mesh.axes())
     got.axes.push_back({axis->name()->str(), axis->size()});
+  if (mesh.order() && !isAligned(*mesh.order()))
+    return Status::error("the mesh's order does not stand at a multiple of 8 bytes");
   if (mesh.order())
     got.order.assign(mesh.order()->begin(), mesh.order()->end());
   bool same = got.axes.size() == expected.axes.size() && got.order == expected.order;
@@ -36,6 +38,11 @@ Status verifyKernels(const program::Program &program) {
     std::string symbol = kernel->symbol()->str();
     if (symbol.empty() || symbol.find('\0') != std::string::npos)
       return Status::error("expects the symbol of a kernel, got " + inQuotes(symbol));
+    if (kernel->num_outputs() < 1 || kernel->num_outputs() > kernel->num_operands())
+      return Status::error("kernel " + inQuotes(symbol) + " of " +
+                           std::to_string(kernel->num_operands()) +
+                           " operands expects at least 1 and no more outputs, got " +
+                           std::to_string(kernel->num_outputs()));
     if (!symbols.insert(symbol).second)
       return Status::error("kernel " + inQuotes(symbol) + " stands there twice");
   }
@@ -116,7 +123,7 @@ Status verifyEntry(const Entry &entry, const Mesh &mesh, const program::Procedur
     if (!status.ok())
       return status;
     auto use = uses.find(index++);
-    if (use == uses.end() || !use->second.maybeWritten)
+    if (use == uses.end() || !use->second.written)
       return Status::error("result " + inQuotes(result.name) + " is never written");
   }
   return {};

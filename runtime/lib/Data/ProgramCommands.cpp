@@ -16,7 +16,7 @@ namespace braid::runtime {
 
 namespace {
 
-enum class Access { read, write, maybeWrite };
+enum class Access { read, write };
 
 /// The views of one command, with the first error that any of them has; checks of shapes come after
 /// `ok`.
@@ -66,7 +66,6 @@ private:
                              name(view.dtype) + " here and as " + name(use.dtype) + " elsewhere");
     use.bytes = std::max(use.bytes, view.end);
     use.written |= access == Access::write;
-    use.maybeWritten |= access != Access::read;
     use.symmetric |= collective;
   }
 
@@ -124,7 +123,8 @@ Status verifyLaunch(const program::Launch &op, const program::Program &program, 
                          std::to_string(op.row_operand()->size()));
   for (unsigned i = 0; i < count; ++i) {
     std::string role = "operand " + std::to_string(i);
-    CheckedView view = views.take(*op.operands()->Get(i), role, Access::maybeWrite);
+    Access access = i < count - kernel.num_outputs() ? Access::read : Access::write;
+    CheckedView view = views.take(*op.operands()->Get(i), role, access);
     if (!views.ok())
       return views.status;
     if (op.row_operand()->Get(i) && (view.rank() == 0 || view.shape[0] != op.rows()))
@@ -341,10 +341,7 @@ Status verifyCall(const program::Call &op, const program::Program &program,
     std::string role = "argument " + std::to_string(i);
     auto use = uses.find(i);
     bool used = use != uses.end();
-    Access access = !used                      ? Access::read
-                    : use->second.written      ? Access::write
-                    : use->second.maybeWritten ? Access::maybeWrite
-                                               : Access::read;
+    Access access = used && use->second.written ? Access::write : Access::read;
     CheckedView view =
         views.take(*op.arguments()->Get(i), role, access, used && use->second.symmetric);
     if (!views.ok())

@@ -48,15 +48,17 @@ struct CheckedView {
   /// Whether dimensions [0, count) can be walked as one.
   bool isFlattenable(size_t count) const;
 };
+/// Whether the numbers stand where a processor may read them: the FlatBuffers verifier looks at the
+/// vector's length only.
+bool isAligned(const flatbuffers::Vector<int64_t> &numbers);
+
 Result<CheckedView> checkView(const program::View &view, const program::Procedure &procedure);
 
 /// What a procedure does with one of its arguments, its callees included.
 struct ArgumentUse {
   DType dtype = DType::f32;
-  uint64_t bytes = 0;   ///< how far it reaches
-  bool written = false; ///< by an operation whose outputs are known
-  bool maybeWritten =
-      false;              ///< also by kernels, whose operands do not say which of them are outputs
+  uint64_t bytes = 0; ///< how far it reaches
+  bool written = false;
   bool symmetric = false; ///< a collective reads or writes it
 };
 /// By argument number. Not an array: the number of arguments is only a claim until a caller passes

@@ -45,11 +45,17 @@ bool CheckedView::isFlattenable(size_t count) const {
   return true;
 }
 
+bool isAligned(const flatbuffers::Vector<int64_t> &numbers) {
+  return numbers.size() == 0 || reinterpret_cast<uintptr_t>(numbers.Data()) % alignof(int64_t) == 0;
+}
+
 Result<CheckedView> checkView(const program::View &view, const program::Procedure &procedure) {
   if (view.space() > program::Space::symmetric || view.space() < program::Space::argument)
     return Status::error("unknown memory space " + std::to_string(int(view.space())));
   if (view.dtype() < program::DType::f32 || view.dtype() > program::DType::i8)
     return Status::error("unknown type " + std::to_string(int(view.dtype())));
+  if (!isAligned(*view.shape()) || !isAligned(*view.strides()))
+    return Status::error("shape or strides do not stand at a multiple of 8 bytes");
   CheckedView result{view.space(),
                      view.index(),
                      static_cast<DType>(view.dtype()),

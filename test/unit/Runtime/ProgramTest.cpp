@@ -240,6 +240,17 @@ TEST(Program, RefusesBadLaunches) {
                kLaunch + "operand 0: expects 3 rows, got shape [2, 8]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).operands[1] = argument(2, {}); }),
                kLaunch + "operand 1: expects 2 rows, got shape []");
+  for (uint32_t outputs : {0u, 3u, ~0u})
+    EXPECT_ERROR(verifyAfter([&](ProgramT &p) { p.kernels[0]->num_outputs = outputs; }),
+                 "kernel 'gelu' of 2 operands expects at least 1 and no more outputs, got " +
+                     std::to_string(outputs));
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).operands[1]->strides = {4, 1}; }),
+               kLaunch + "operand 1: writes through strides [4, 1] that overlap for shape [2, 8]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 launch(p).operands[0] = argument(1, {2, 8});
+                 p.kernels[0]->num_outputs = 2;
+               }),
+               "entry 'main': parameter 'w' is read-only, but the program writes it");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.kernels[0]->symbol = ""; }),
                "expects the symbol of a kernel, got ''");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
