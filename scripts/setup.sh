@@ -124,7 +124,7 @@ torch_can_be_had() {
   [[ -z ${BRAID_TORCH_INDEX:-} ]] || index=(--extra-index-url "$BRAID_TORCH_INDEX")
   if ! pip install --dry-run --only-binary :all: --report "$report" "${index[@]}" -r scripts/requirements.txt \
     -r scripts/requirements-torch.txt >"$log" 2>&1; then
-    torch_why=$(grep -m1 '^ERROR' "$log" || echo "pip could not resolve it; see $log")
+    torch_why=$(grep -m1 '^ERROR' "$log" | sed 's, (from versions.*,,' || echo "pip could not resolve it; see $log")
     return 1
   fi
   torch_why=$("$venv/bin/python" - "$report" <<'END'
