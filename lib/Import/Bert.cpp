@@ -7,7 +7,7 @@
 #include "dialects/NN/IR/NN.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Format.h"
 
 #include <cmath>
 
@@ -128,12 +128,21 @@ Expected<BertConfig> readConfig(const Config &config, const ImportOptions &optio
   if (options.layers && (*options.layers < 1 || *options.layers > bert.layers))
     return importError("'", config.path(), "': expects layers in [1, ", bert.layers,
                        "] ('num_hidden_layers'), got ", *options.layers);
-  int64_t tokens, elements;
-  if (llvm::MulOverflow(options.batch, options.seq, tokens) ||
-      llvm::MulOverflow(tokens, std::max(bert.hidden, bert.intermediate), elements) ||
-      elements > INT64_MAX / 16)
-    return importError("'", config.path(), "': batch ", options.batch, " and seq ", options.seq,
-                       " make activations too large for 64-bit sizes");
+  // Sizes in bytes, and sums of them, must stay far inside of 64 bits.
+  constexpr double kMaxElements = 1LL << 50;
+  double hidden = bert.hidden, intermediate = bert.intermediate, layers = bert.layers;
+  double weights = hidden * (static_cast<double>(bert.vocab) + bert.positions + bert.tokenTypes) +
+                   layers * hidden * (4 * hidden + 2 * intermediate);
+  if (weights > kMaxElements)
+    return importError("'", config.path(),
+                       "': expects a model of at most 2^50 weights, its sizes give ",
+                       llvm::format("%.3g", weights));
+  double activation =
+      static_cast<double>(options.batch) * options.seq * std::max(hidden, intermediate);
+  if (activation > kMaxElements)
+    return importError("'", config.path(),
+                       "': expects activations of at most 2^50 elements, batch ", options.batch,
+                       " and seq ", options.seq, " give ", llvm::format("%.3g", activation));
   return bert;
 }
 

@@ -33,7 +33,7 @@ std::string shapeText(llvm::ArrayRef<int64_t> shape);
 
 class Config {
 public:
-  /// Largest value that a size may have; keeps products of two in 64 bits.
+  /// Largest value that a size may have.
   static constexpr int64_t kMaxSize = INT32_MAX;
 
   static llvm::Expected<Config> read(const std::string &path);

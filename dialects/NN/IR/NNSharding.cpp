@@ -121,9 +121,8 @@ ShardingRule AttentionOp::getShardingRule() {
   int64_t q = rule.addFactor("seq_q", query[1], FactorKind::Whole);
   int64_t k = rule.addFactor("seq_k", key[1], FactorKind::Whole);
   int64_t head = rule.addFactor("kv_head", key[2]);
-  // Query heads of one key head are neighbours. Cut within a group, ranks would share a key head,
-  // which the local operation cannot say; the factor is cut only after kv_head, so whole it must
-  // be.
+  // Ranks that cut a group would need the same key head, and a sharding cannot say that a head is
+  // shared by some ranks only: whole groups move together.
   int64_t group = rule.addFactor("group", query[2] / key[2], FactorKind::Whole);
   int64_t dim = rule.addFactor("head_dim", query[3], FactorKind::Whole);
   int64_t valueDim = rule.addFactor("value_dim", shapeOf(getValue())[3], FactorKind::Whole);

@@ -56,15 +56,23 @@ TEST(BertErrors, Request) {
 
 TEST(BertErrors, TooLarge) {
   BertDirectory model;
-  model.config["hidden_size"] = 1 << 30;
-  model.config["max_position_embeddings"] = 1 << 30;
+  model.config["max_position_embeddings"] = 1 << 20;
   model.writeConfig();
+  // 2^30 * 2^20 * 32
   ImportOptions wrong = options(model.path());
-  wrong.seq = 1 << 30;
-  wrong.batch = 4;
+  wrong.seq = 1 << 20;
+  wrong.batch = 1 << 30;
   EXPECT_MESSAGE(
       wrong,
-      configError(model, "batch 4 and seq 1073741824 make activations too large for 64-bit sizes"));
+      configError(model,
+                  "expects activations of at most 2^50 elements, batch 1073741824 and seq 1048576 "
+                  "give 3.6e+16"));
+  // 2 layers of 4 * 2^60, and less.
+  model.config["hidden_size"] = 1 << 30;
+  model.writeConfig();
+  EXPECT_MESSAGE(
+      options(model.path()),
+      configError(model, "expects a model of at most 2^50 weights, its sizes give 9.22e+18"));
 }
 
 TEST(BertErrors, Files) {
