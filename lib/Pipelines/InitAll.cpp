@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/InitAll.h"
 
+#include "braid/Conversion/Passes.h"
 #include "braid/Target/CPU/Passes.h"
 #include "braid/Transforms/Passes.h"
 #include "braid/Transforms/UpstreamShardingModels.h"
@@ -31,4 +32,5 @@ void braid::registerAllPasses() {
   cpu::registerCPUPasses();
   cpu::registerPipeline();
   registerBraidPasses();
+  registerBraidConversionPasses();
 }

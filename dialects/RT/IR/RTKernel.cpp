@@ -55,9 +55,21 @@ bool KernelOp::isRowOperand(Type type) {
   return tensor && tensor.getRank() > 0 && tensor.isDynamicDim(0);
 }
 
-bool KernelOp::isElementwise() {
-  for (auto generic : getBody().getOps<linalg::GenericOp>())
-    if (generic.getNumReductionLoops() != 0 || generic.hasIndexSemantics())
+bool KernelOp::canShare(unsigned argument, unsigned result) {
+  Block &body = getBody().front();
+  auto generics = body.getOps<linalg::GenericOp>();
+  if (!llvm::hasSingleElement(generics))
+    return false;
+  linalg::GenericOp generic = *generics.begin();
+  auto output = dyn_cast<OpResult>(cast<YieldOp>(body.back()).getValues()[result]);
+  if (generic.getNumReductionLoops() != 0 || !output || output.getOwner() != generic ||
+      getArgumentTypes()[argument] != getResultTypes()[result])
+    return false;
+  AffineMap written =
+      generic.getMatchingIndexingMap(generic.getDpsInitOperand(output.getResultNumber()));
+  for (OpOperand *input : generic.getDpsInputOperands())
+    if (input->get() == body.getArgument(argument) &&
+        generic.getMatchingIndexingMap(input) != written)
       return false;
   return true;
 }

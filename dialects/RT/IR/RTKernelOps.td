@@ -67,8 +67,9 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
 
     /// Arguments whose outermost dimension is the launch's row count; all results are.
     static bool isRowOperand(::mlir::Type type);
-    /// No reduction and no index: every element of a result depends on the same element of the row operands.
-    bool isElementwise();
+    /// True when the result may be written to the argument's memory: the body is one elementwise operation that reads
+    /// and writes the same element, so that nothing is read after it was written.
+    bool canShare(unsigned argument, unsigned result);
     /// The name of an argument for generated code and messages; `arg<i>` when it has none.
     ::std::string getArgumentName(unsigned index);
   }];

@@ -1,0 +1,164 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_CONVERSION_PASSES_TD
+#define BRAID_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
+  let summary = "Fuse chains of row operations into kernels";
+  let description = [{
+    Operations that act on rows (elementwise, or reducing the last dimension) become `rt.kernel` symbols, launched in
+    their place. A producer joins the kernel of its first user when both have the same shape; if others need its value too,
+    and come after that kernel, the kernel gives it as a further result. The kernel runs where its last operation stood.
+
+    Before:
+    ```mlir
+    %0 = nn.add %x, %residual : tensor<8x128x384xf32>, tensor<8x128x384xf32> -> tensor<8x128x384xf32>
+    %1 = nn.layer_norm %0, %w, %b epsilon 1.0e-12 : ... -> tensor<8x128x384xf32>
+    ```
+    After:
+    ```mlir
+    rt.kernel @add_layer_norm(%arg0: tensor<?x384xf32>, %arg1: tensor<?x384xf32>, %arg2: tensor<384xf32>,
+                              %arg3: tensor<384xf32>) -> tensor<?x384xf32> { ... }
+    %1 = rt.launch @add_layer_norm rows 1024 ins(%x, %residual, %w, %b : ...) -> tensor<8x128x384xf32>
+    ```
+    All leading dimensions are taken together as rows, unless an operand has some but not all of them (positions of
+    [seq, hidden] added to [batch, seq, hidden]); then the outermost one is the launch's rows. Equal kernels are one
+    symbol.
+
+    Nothing moves out of the flight of a collective: an operation that stands between a start and its wait is not joined
+    with one after the wait, and a value that a start takes is computed no later than before. Remarks (category
+    `kernels`) say what each kernel joins, and which producer was left apart and why.
+  }];
+  let options = [
+    Option<"fuse", "fuse", "bool", /*default=*/"true", "Join producers and consumers; without, a kernel per operation">,
+  ];
+  let statistics = [
+    Statistic<"numKernels", "num-kernels", "Distinct kernels formed">,
+    Statistic<"numLaunches", "num-launches", "Launches">,
+    Statistic<"numJoined", "num-joined", "Operations that share a kernel with their user">,
+  ];
+  let dependentDialects = ["::braid::rt::RTDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
+  let summary = "Turn scheduled functions into procedures on memory";
+  let description = [{
+    Every function becomes an `rt.procedure`, every value memory: a buffer of the frame (not placed yet), a view, an argument, or
+    for what a function returns its destination argument. Values that a collective takes or gives are in symmetric memory; a
+    copy stands only where such a value is also an argument or a result of the function.
+
+    | before | after |
+    |--------|-------|
+    | `nn.linear` | `rt.product`, with the bias |
+    | `nn.attention`, `nn.embedding` | `rt.attention`, `rt.gather` |
+    | `nn.split_heads`, `nn.merge_heads` | `rt.view` |
+    | `rt.launch` on values | `rt.launch` on memory, operands viewed as rows |
+    | `comm.start` | `rt.record` on compute, `rt.await` on communication, `rt.start` |
+    | `comm.wait` | `rt.wait` |
+    | `comm.local_slice` | `rt.local_slice` |
+    | `func.call` | `rt.call`, results as destination arguments |
+
+    The entry's procedure takes its parameters, then its operands, then its results, each with what a bundle says of it.
+
+    Before:
+    ```mlir
+    func.func @mlp(%x: tensor<8x4xf32>, %w: tensor<4x4xf32>) -> tensor<8x4xf32> {
+      %0 = nn.linear %x, %w role "mlp.down" : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32>
+      %h = comm.start (%a = %0) : tensor<8x4xf32> -> !comm.handle<tensor<8x4xf32>> { ... all_reduce ... }
+      %1 = comm.wait %h keeping %0 : ...
+      %2 = rt.launch @gelu rows 8 ins(%1 : tensor<8x4xf32>) -> tensor<8x4xf32>
+      return %2 : tensor<8x4xf32>
+    }
+    ```
+    After:
+    ```mlir
+    rt.procedure @mlp(%0: memref<8x4xf32>, %1: memref<4x4xf32>, %2: memref<8x4xf32> {rt.result}) {
+      %a = rt.alloc : memref<8x4xf32, #rt.space<symmetric>>
+      rt.product ins(%0, %1 : ...) outs(%a : ...)
+      %b = rt.alloc : memref<8x4xf32, #rt.space<symmetric>>
+      %e = rt.record on compute
+      rt.await %e on communication
+      %d = rt.start all_reduce with sum ins(%a : ...) outs(%b : ...) over <@mesh, {tp}> role "mlp.down"
+      rt.wait %d
+      rt.launch @gelu rows 8 ins(%b : ...) outs(%2 : memref<8x4xf32>)
+      rt.return
+    }
+    ```
+    A collective outside of a start, a row operation outside of a kernel, or a handle that leaves its function is an error.
+  }];
+  let statistics = [
+    Statistic<"numProcedures", "num-procedures", "Procedures made">,
+    Statistic<"numCopies", "num-copies", "Copies between a function's arguments or results and other memory">,
+  ];
+  let dependentDialects = ["::braid::rt::RTDialect"];
+}
+
+def AssignBuffers : Pass<"braid-assign-buffers", "::mlir::ModuleOp"> {
+  let summary = "Place every buffer in its arena, and number events";
+  let description = [{
+    A buffer lives from the first command that touches it to the last; what a collective reads and writes, from the
+    record before its start to its wait. Buffers that do not live at once share bytes; each arena is packed greedily by size, at
+    multiples of 64 bytes. Callees' frames are temporaries of the calling procedure. A result of an elementwise kernel takes
+    the bytes of an input that dies there. Events are numbered, callees' after the caller's, none twice.
+
+    Before:
+    ```mlir
+    rt.procedure @f(%x: memref<16xf32>, %out: memref<16xf32> {rt.result}) {
+      %a = rt.alloc : memref<16xf32, #rt.space<local>>
+      %b = rt.alloc : memref<16xf32, #rt.space<local>>
+      rt.copy ins(%x : ...) outs(%a : ...)
+      rt.copy ins(%a : ...) outs(%out : ...)
+      rt.copy ins(%x : ...) outs(%b : ...)
+      rt.copy ins(%b : ...) outs(%out : ...)
+      rt.return
+    }
+    ```
+    After:
+    ```mlir
+    rt.procedure @f(...) frame <local 64, symmetric 0, events 0> {
+      %a = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
+      %b = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
+      ...
+    ```
+    The outcome is checked by the rules of `braid-verify-buffers`. Remarks (category `buffers`) give bytes per arena beside
+    the sum of the buffers. A procedure that calls itself is an error.
+  }];
+  let options = [
+    Option<"inPlace", "in-place", "bool", /*default=*/"true",
+           "Let results of elementwise kernels take the bytes of inputs that die there">,
+  ];
+  let statistics = [
+    Statistic<"localBytes", "local-bytes", "Local memory of the entries">,
+    Statistic<"symmetricBytes", "symmetric-bytes", "Symmetric memory of the entries">,
+    Statistic<"numShared", "num-in-place", "Buffers that take the bytes of an input">,
+  ];
+  let dependentDialects = ["::braid::rt::RTDialect"];
+}
+
+def VerifyBuffers : Pass<"braid-verify-buffers", "::mlir::ModuleOp"> {
+  let summary = "Check that what is live at once shares no bytes, in the order that queues and events give";
+  let description = [{
+    Takes every command of a procedure with the commands that must have ended before it: those before it on its queue, and what
+    an awaited event brings along from the other. Two buffers (or callees' frames) may share bytes only if all commands that touch
+    one are so ordered before all that touch the other, or if a kernel that can run in place reads the one and writes
+    the other. Communication must be ordered within the procedure's begin and end, and no event may be used twice. IR is not
+    changed; the first fault of each procedure is an error that names both parties.
+
+    For instance, without the wait, `%b` may be overwritten while the collective still writes it:
+    ```mlir
+    %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+    %c = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+    %d = rt.start all_reduce with sum ins(%a : ...) outs(%b : ...) over <@mesh, {tp}> event 1
+    rt.copy ins(%x : ...) outs(%c : ...)
+    rt.wait %d
+    ```
+  }];
+}
+
+#endif

@@ -1,0 +1,41 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "ArenaPacker.h"
+
+#include <algorithm>
+#include <numeric>
+
+int64_t braid::packArena(std::vector<ArenaItem> &items, int64_t alignment) {
+  auto aligned = [&](int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
+  std::vector<size_t> bySize(items.size());
+  std::iota(bySize.begin(), bySize.end(), 0);
+  // Ties in the order given: plans do not depend on the sort.
+  std::sort(bySize.begin(), bySize.end(), [&](size_t a, size_t b) {
+    return items[a].size != items[b].size ? items[a].size > items[b].size : a < b;
+  });
+
+  std::vector<size_t> placed; // by offset
+  int64_t total = 0;
+  for (size_t index : bySize) {
+    ArenaItem &item = items[index];
+    // Gaps are looked for between those already placed that live at the same time.
+    int64_t offset = 0;
+    for (size_t other : placed) {
+      const ArenaItem &taken = items[other];
+      if (taken.size == 0 || taken.begin > item.end || item.begin > taken.end)
+        continue;
+      if (offset + item.size <= taken.offset)
+        break;
+      offset = std::max(offset, aligned(taken.offset + taken.size));
+    }
+    item.offset = offset;
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), index,
+                         [&](size_t a, size_t b) { return items[a].offset < items[b].offset; }),
+        index);
+    total = std::max(total, aligned(offset + item.size));
+  }
+  return total;
+}

@@ -1,0 +1,30 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Places intervals of bytes that live for intervals of time. Depends on no IR.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_CONVERSION_ARENAPACKER_H
+#define BRAID_LIB_CONVERSION_ARENAPACKER_H
+
+#include <cstdint>
+#include <vector>
+
+namespace braid {
+
+/// Something that needs memory from `begin` to `end`, both included.
+struct ArenaItem {
+  int64_t size = 0;
+  int64_t begin = 0, end = 0;
+  int64_t offset = 0; ///< set by packArena
+};
+
+/// Gives every item an offset such that items alive at once do not overlap; the greedy order by
+/// size, each at the lowest offset that is free for all of its life. Returns the arena's size;
+/// offsets and size are multiples of `alignment`.
+int64_t packArena(std::vector<ArenaItem> &items, int64_t alignment);
+
+} // namespace braid
+#endif // BRAID_LIB_CONVERSION_ARENAPACKER_H

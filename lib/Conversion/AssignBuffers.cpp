@@ -1,0 +1,266 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "ArenaPacker.h"
+
+#include "braid/Conversion/BufferCheck.h"
+#include "braid/Conversion/Passes.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+
+namespace braid {
+#define GEN_PASS_DEF_ASSIGNBUFFERS
+#define GEN_PASS_DEF_VERIFYBUFFERS
+#include "braid/Conversion/Passes.h.inc"
+} // namespace braid
+
+using namespace mlir;
+using namespace braid;
+using rt::Queue;
+
+namespace {
+
+/// First and last place in the compute queue's order at which something is in use.
+struct Life {
+  int64_t begin = -1, end = -1;
+  void extend(Life other) {
+    begin = begin < 0 ? other.begin : std::min(begin, other.begin);
+    end = std::max(end, other.end);
+  }
+};
+
+/// When commands run, as seen from the compute queue: a command of the communication queue begins
+/// after the last record that this queue has awaited, and has ended at the first wait for it or for
+/// something after it.
+class Timeline {
+public:
+  explicit Timeline(Block &block) {
+    SmallVector<Operation *> communication;
+    int64_t count = 0, lastAwaited = 0;
+    for (Operation &op : block) {
+      int64_t place = count++;
+      lives[&op] = {place, place};
+      auto queue = op.getAttrOfType<rt::QueueAttr>("queue");
+      bool onCommunication =
+          isa<rt::StartOp>(op) || (queue && queue.getValue() == Queue::Communication);
+      if (onCommunication) {
+        if (auto await = dyn_cast<rt::AwaitOp>(op))
+          lastAwaited = lives[await.getEvent().getDefiningOp()].begin;
+        lives[&op].begin = lastAwaited;
+        communication.push_back(&op);
+        continue;
+      }
+      if (isa<rt::AwaitOp, rt::WaitOp>(op)) {
+        // All that the other queue did up to the event is over.
+        Operation *source = op.getOperand(0).getDefiningOp();
+        auto *last = llvm::find(communication, source);
+        if (last == communication.end())
+          continue;
+        for (Operation *ended : ArrayRef(communication.begin(), last + 1))
+          lives[ended].end = place;
+        communication.erase(communication.begin(), last + 1);
+      }
+    }
+    for (Operation *never : communication)
+      lives[never].end = count;
+  }
+
+  Life operator[](Operation *op) const { return lives.lookup(op); }
+
+private:
+  DenseMap<Operation *, Life> lives;
+};
+
+/// Plans one procedure whose callees are planned.
+class Planner {
+public:
+  Planner(rt::ProcedureOp procedure, bool inPlace)
+      : procedure(procedure), timeline(procedure.getBody().front()), inPlace(inPlace) {}
+
+  void run() {
+    numberEvents();
+    findLives();
+    if (inPlace)
+      shareInPlace();
+    int64_t local = pack(rt::Space::Local), symmetric = pack(rt::Space::Symmetric);
+    procedure.setFrameAttr(rt::FrameAttr::get(procedure.getContext(), local, symmetric, numEvents));
+    for (auto [call, base] : bases)
+      call.setBaseAttr(
+          rt::FrameAttr::get(procedure.getContext(), base.local, base.symmetric, base.events));
+  }
+
+  int64_t numShared = 0;
+  std::array<int64_t, 2> sumOfBuffers = {};
+
+private:
+  struct Base {
+    int64_t local = 0, symmetric = 0, events = 0;
+  };
+
+  static rt::FrameAttr calleeFrame(rt::CallOp call) {
+    return SymbolTable::lookupNearestSymbolFrom<rt::ProcedureOp>(call, call.getCalleeAttr())
+        .getFrameAttr();
+  }
+
+  /// Every call has its callee's events for itself: none is used twice in a run.
+  void numberEvents() {
+    OpBuilder builder(procedure);
+    for (Operation &op : procedure.getBody().front()) {
+      if (auto record = dyn_cast<rt::RecordOp>(op))
+        record.setEventAttr(builder.getI64IntegerAttr(numEvents++));
+      else if (auto start = dyn_cast<rt::StartOp>(op))
+        start.setEventAttr(builder.getI64IntegerAttr(numEvents++));
+      else if (auto call = dyn_cast<rt::CallOp>(op)) {
+        bases[call].events = numEvents;
+        numEvents += calleeFrame(call).getEvents();
+      }
+    }
+  }
+
+  void findLives() {
+    for (Operation &op : procedure.getBody().front()) {
+      SmallVector<Value> reads, writes;
+      rt::getAccesses(&op, reads, writes);
+      for (Value value : llvm::concat<Value>(reads, writes))
+        if (auto alloc = rt::getRoot(value).getDefiningOp<rt::AllocOp>(); alloc && alloc != &op)
+          lives[alloc].extend(timeline[&op]);
+    }
+    for (auto alloc : procedure.getBody().front().getOps<rt::AllocOp>()) {
+      allocs.push_back(alloc);
+      lives.try_emplace(alloc, timeline[alloc]);
+      sharing.insert(alloc);
+    }
+  }
+
+  /// A kernel's result takes over the bytes of an input that dies there.
+  void shareInPlace() {
+    for (auto launch : procedure.getBody().front().getOps<rt::LaunchOp>()) {
+      auto kernel =
+          SymbolTable::lookupNearestSymbolFrom<rt::KernelOp>(launch, launch.getKernelAttr());
+      Life now = timeline[launch];
+      llvm::SmallPtrSet<Operation *, 4> taken;
+      for (auto [o, output] : llvm::enumerate(launch.getOutputs())) {
+        auto to = rt::getRoot(output).getDefiningOp<rt::AllocOp>();
+        if (!to || lives[to].begin != now.begin)
+          continue;
+        for (auto [i, input] : llvm::enumerate(launch.getInputs())) {
+          auto from = rt::getRoot(input).getDefiningOp<rt::AllocOp>();
+          if (!from || from.getSpace() != to.getSpace() ||
+              from.getSizeInBytes() != to.getSizeInBytes() || lives[from].end != now.end ||
+              taken.contains(from) || !kernel.canShare(i, o) || !onlyUsedAs(launch, from, i))
+            continue;
+          sharing.unionSets(from, to);
+          taken.insert(from);
+          ++numShared;
+          break;
+        }
+      }
+    }
+  }
+
+  /// The buffer is this input of the launch and no other, whose elements may be read later.
+  static bool onlyUsedAs(rt::LaunchOp launch, rt::AllocOp buffer, size_t index) {
+    for (auto [i, input] : llvm::enumerate(launch.getInputs()))
+      if (i != index && rt::getRoot(input) == buffer.getBuffer())
+        return false;
+    return true;
+  }
+
+  int64_t pack(rt::Space space) {
+    std::vector<ArenaItem> items;
+    DenseMap<Operation *, size_t> itemOf; // of the leader of what shares bytes
+    for (rt::AllocOp alloc : allocs) {
+      if (alloc.getSpace() != space)
+        continue;
+      sumOfBuffers[static_cast<int>(space)] += alloc.getSizeInBytes();
+      Operation *leader = sharing.getLeaderValue(alloc);
+      auto [it, inserted] = itemOf.try_emplace(leader, items.size());
+      if (inserted)
+        items.push_back({alloc.getSizeInBytes(), lives[alloc].begin, lives[alloc].end, 0});
+      ArenaItem &item = items[it->second];
+      item.begin = std::min(item.begin, lives[alloc].begin);
+      item.end = std::max(item.end, lives[alloc].end);
+    }
+    size_t numBuffers = items.size();
+    for (auto &[call, base] : bases) {
+      Life now = timeline[call];
+      rt::FrameAttr frame = calleeFrame(call);
+      int64_t size = space == rt::Space::Local ? frame.getLocal() : frame.getSymmetric();
+      items.push_back({size, now.begin, now.end, 0});
+    }
+    int64_t total = packArena(items, rt::kBufferAlignment);
+    OpBuilder builder(procedure);
+    for (rt::AllocOp alloc : allocs)
+      if (alloc.getSpace() == space)
+        alloc.setOffsetAttr(
+            builder.getI64IntegerAttr(items[itemOf[sharing.getLeaderValue(alloc)]].offset));
+    for (auto [i, entry] : llvm::enumerate(bases))
+      (space == rt::Space::Local ? entry.second.local : entry.second.symmetric) =
+          items[numBuffers + i].offset;
+    return total;
+  }
+
+  rt::ProcedureOp procedure;
+  Timeline timeline;
+  bool inPlace;
+  int64_t numEvents = 0;
+  SmallVector<rt::AllocOp> allocs;
+  DenseMap<Operation *, Life> lives;
+  llvm::EquivalenceClasses<Operation *> sharing; ///< buffers that are the same bytes
+  llvm::MapVector<rt::CallOp, Base> bases;
+};
+
+struct AssignBuffers : braid::impl::AssignBuffersBase<AssignBuffers> {
+  using AssignBuffersBase::AssignBuffersBase;
+
+  void runOnOperation() override {
+    for (auto procedure : getOperation().getOps<rt::ProcedureOp>())
+      if (failed(assign(procedure)))
+        return signalPassFailure();
+  }
+
+  LogicalResult assign(rt::ProcedureOp procedure) {
+    if (done.contains(procedure))
+      return success();
+    if (!inProgress.insert(procedure).second)
+      return procedure.emitOpError("calls itself, so that its frame has no end");
+    for (auto call : procedure.getBody().front().getOps<rt::CallOp>())
+      if (failed(assign(
+              SymbolTable::lookupNearestSymbolFrom<rt::ProcedureOp>(call, call.getCalleeAttr()))))
+        return failure();
+    Planner planner(procedure, inPlace);
+    planner.run();
+    done.insert(procedure);
+    report(procedure, planner);
+    return checkBuffers(procedure);
+  }
+
+  void report(rt::ProcedureOp procedure, const Planner &planner) {
+    rt::FrameAttr frame = procedure.getFrameAttr();
+    numShared += planner.numShared;
+    if (procedure.getEntry()) {
+      localBytes += frame.getLocal();
+      symmetricBytes += frame.getSymmetric();
+    }
+    remark::analysis(procedure.getLoc(), remark::RemarkOpts::name("buffers").category("buffers"))
+        << ("@" + procedure.getSymName() + ": local " + Twine(frame.getLocal()) +
+            " bytes (buffers " + Twine(planner.sumOfBuffers[0]) + "), symmetric " +
+            Twine(frame.getSymmetric()) + " bytes (buffers " + Twine(planner.sumOfBuffers[1]) +
+            "), " + Twine(planner.numShared) + " in place")
+               .str();
+  }
+
+  llvm::DenseSet<Operation *> done, inProgress;
+};
+
+struct VerifyBuffers : braid::impl::VerifyBuffersBase<VerifyBuffers> {
+  void runOnOperation() override {
+    for (auto procedure : getOperation().getOps<rt::ProcedureOp>())
+      if (failed(checkBuffers(procedure)))
+        signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,170 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "KernelBuilder.h"
+
+#include "braid/Conversion/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Remarks.h"
+
+namespace braid {
+#define GEN_PASS_DEF_FORMKERNELS
+#include "braid/Conversion/Passes.h.inc"
+} // namespace braid
+
+using namespace mlir;
+using namespace braid;
+
+namespace {
+
+/// Decides which row operations of a block share a kernel. Works backwards, so that the place where
+/// a user's kernel will run is known when its producers are looked at.
+class Grouping {
+public:
+  Grouping(Block &block, bool fuse) : fuse(fuse) {
+    for (auto [i, op] : llvm::enumerate(block)) {
+      position[&op] = i;
+      if (auto wait = dyn_cast<comm::WaitOp>(op))
+        if (Operation *start = wait.getHandle().getDefiningOp(); start && position.contains(start))
+          flights.emplace_back(position[start], i);
+    }
+    for (Operation &op : llvm::reverse(block))
+      if (isRowOperation(&op) && !op.use_empty())
+        place(&op);
+    for (SmallVector<Operation *> &members : groups)
+      std::reverse(members.begin(), members.end());
+  }
+
+  /// Members in the order they stand in; the kernel runs at the last one's place.
+  SmallVector<SmallVector<Operation *>> groups;
+  unsigned numJoined = 0;
+
+private:
+  /// Where the operation will run: its own place, or its kernel's.
+  size_t runsAt(Operation *op) const {
+    auto it = groupOf.find(op);
+    return position.lookup(it == groupOf.end() ? op : groups[it->second].front());
+  }
+
+  void place(Operation *op) {
+    Operation *first = nullptr;
+    for (Operation *user : op->getUsers())
+      if (!first || runsAt(user) < runsAt(first))
+        first = user;
+    if (fuse && groupOf.contains(first) && canJoin(op, first)) {
+      size_t group = groupOf[first];
+      groups[group].push_back(op);
+      groupOf[op] = group;
+      ++numJoined;
+      return;
+    }
+    groupOf[op] = groups.size();
+    groups.push_back({op});
+  }
+
+  /// `user` is the first to run of all users of `op`, and in a kernel; all others of this value are
+  /// then after it or in the same kernel, so that moving `op` there breaks no order.
+  bool canJoin(Operation *op, Operation *user) {
+    auto shape = [](Operation *of) {
+      return cast<RankedTensorType>(of->getResult(0).getType()).getShape();
+    };
+    if (shape(op) != shape(user))
+      return miss(op, user, "of another shape");
+    size_t from = position.lookup(op), to = runsAt(user);
+    for (auto [start, wait] : flights)
+      if (start < from && from < wait && wait < to)
+        return miss(op, user, "it hides a collective that the user waits for");
+    // Another operation that reads the value at the same place can only be a member of the same
+    // kernel.
+    return true;
+  }
+
+  bool miss(Operation *op, Operation *user, StringRef why) {
+    remark::missed(op->getLoc(), remark::RemarkOpts::name("join").category("kernels"))
+        << (op->getName().getStringRef() + " is not joined with " + user->getName().getStringRef() +
+            ": " + why)
+               .str();
+    return false;
+  }
+
+  bool fuse;
+  DenseMap<Operation *, size_t> position;
+  DenseMap<Operation *, size_t> groupOf;
+  SmallVector<std::pair<size_t, size_t>> flights; ///< start and wait
+};
+
+struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
+  using FormKernelsBase::FormKernelsBase;
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    SmallVector<rt::KernelOp> kernels(getOperation().getOps<rt::KernelOp>());
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      for (Block &block : function.getBody())
+        if (failed(runOnBlock(function, block, symbols, kernels)))
+          return signalPassFailure();
+  }
+
+  LogicalResult runOnBlock(func::FuncOp function, Block &block, SymbolTable &symbols,
+                           SmallVectorImpl<rt::KernelOp> &kernels) {
+    for (Operation &op : block)
+      if (isRowOperation(&op) && failed(verifyRowOperation(&op)))
+        return failure();
+    Grouping grouping(block, fuse);
+    numJoined += grouping.numJoined;
+    for (ArrayRef<Operation *> members : llvm::reverse(grouping.groups)) {
+      KernelGroup group;
+      group.ops.assign(members.begin(), members.end());
+      group.findInterface();
+      OpBuilder builder(function);
+      FailureOr<rt::KernelOp> built = buildKernel(builder, group);
+      if (failed(built))
+        return failure();
+      rt::KernelOp kernel = unique(*built, symbols, kernels);
+      launch(kernel, group);
+    }
+    // What nobody reads, and producers whose users have all gone into kernels.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isRowOperation(&op) && op.use_empty())
+        op.erase();
+    return success();
+  }
+
+  /// An equal kernel that is there already, or this one under a name of its own.
+  rt::KernelOp unique(rt::KernelOp kernel, SymbolTable &symbols,
+                      SmallVectorImpl<rt::KernelOp> &kernels) {
+    for (rt::KernelOp other : kernels)
+      if (areEquivalent(kernel, other)) {
+        kernel.erase();
+        return other;
+      }
+    symbols.insert(kernel);
+    kernels.push_back(kernel);
+    ++numKernels;
+    return kernel;
+  }
+
+  void launch(rt::KernelOp kernel, const KernelGroup &group) {
+    OpBuilder builder(group.ops.back());
+    SmallVector<Type> types;
+    for (Value output : group.outputs)
+      types.push_back(output.getType());
+    auto launch = rt::LaunchOp::create(
+        builder, group.ops.size() == 1 ? group.ops.front()->getLoc() : kernel.getLoc(), types,
+        FlatSymbolRefAttr::get(kernel.getSymNameAttr()), group.getRows(), group.inputs);
+    ++numLaunches;
+    remark::passed(launch.getLoc(), remark::RemarkOpts::name("kernel").category("kernels"))
+        << ("@" + kernel.getSymName() + " joins " + Twine(group.ops.size()) + " operations over " +
+            Twine(group.getRows()) + " rows")
+               .str();
+    llvm::SmallPtrSet<Operation *, 8> members(group.ops.begin(), group.ops.end());
+    for (auto [output, result] : llvm::zip_equal(group.outputs, launch.getResults()))
+      Value(output).replaceUsesWithIf(
+          result, [&](OpOperand &use) { return !members.contains(use.getOwner()); });
+  }
+};
+
+} // namespace

@@ -1,0 +1,165 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "KernelBuilder.h"
+
+#include "dialects/NN/IR/NN.h"
+
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace braid;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+bool braid::isRowOperation(Operation *op) {
+  auto decompose = dyn_cast<nn::DecomposeOpInterface>(op);
+  return decompose && decompose.isRowOperation();
+}
+
+LogicalResult braid::verifyRowOperation(Operation *op) {
+  RankedTensorType domain = typeOf(op->getResult(0));
+  if (domain.getRank() < 2)
+    return op->emitOpError("expects at least two dimensions to form a kernel, got ") << domain;
+  for (Value result : op->getResults())
+    if (typeOf(result).getShape() != domain.getShape())
+      return op->emitOpError("expects results of one shape to form a kernel, got ")
+             << domain << " and " << result.getType();
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    if (!type || type.getRank() > domain.getRank() ||
+        type.getShape() != domain.getShape().take_back(type.getRank()))
+      return op->emitOpError("expects operand ")
+             << i << " to have the result's shape or the end of it to form a kernel, got "
+             << operand.getType();
+  }
+  return success();
+}
+
+void KernelGroup::findInterface() {
+  llvm::SmallPtrSet<Operation *, 8> members(ops.begin(), ops.end());
+  domain = typeOf(ops.back()->getResult(0));
+  for (Operation *op : ops) {
+    for (Value operand : op->getOperands())
+      if (!members.contains(operand.getDefiningOp()) && !llvm::is_contained(inputs, operand))
+        inputs.push_back(operand);
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
+        outputs.push_back(result);
+  }
+}
+
+bool KernelGroup::flattensRows() const {
+  return llvm::all_of(inputs, [&](Value input) {
+    int64_t rank = typeOf(input).getRank();
+    return rank == domain.getRank() || rank <= 1;
+  });
+}
+
+int64_t KernelGroup::getRows() const {
+  if (!flattensRows())
+    return domain.getDimSize(0);
+  return ShapedType::getNumElements(domain.getShape().drop_back());
+}
+
+std::string KernelGroup::getName() const {
+  std::string name;
+  for (Operation *op : ops)
+    name += (name.empty() ? "" : "_") + op->getName().stripDialect().str();
+  return name;
+}
+
+/// The type of a row operand or a weight inside of the kernel.
+static RankedTensorType kernelType(RankedTensorType type, RankedTensorType domain, bool flatten) {
+  if (type.getRank() != domain.getRank())
+    return type;
+  SmallVector<int64_t> shape(flatten ? type.getShape().take_back(1) : type.getShape().drop_front());
+  shape.insert(shape.begin(), ShapedType::kDynamic);
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+/// A readable name for an operand: the last part of the name its definition carries.
+static StringAttr argumentName(Value value) {
+  auto loc = value.getLoc()->findInstanceOf<NameLoc>();
+  if (!loc)
+    return {};
+  StringRef name = loc.getName().getValue();
+  return StringAttr::get(value.getContext(), name.substr(name.rfind('.') + 1));
+}
+
+/// Joins elementwise operations, resolves sizes to the arguments' and removes what is double or
+/// unused.
+static LogicalResult cleanUp(rt::KernelOp kernel) {
+  RewritePatternSet patterns(kernel.getContext());
+  // A value with several users is computed once; one per row is not recomputed for each column.
+  linalg::populateElementwiseOpsFusionPatterns(patterns, [](OpOperand *operand) {
+    auto producer = operand->get().getDefiningOp<linalg::LinalgOp>();
+    auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
+    return producer && consumer && producer->hasOneUse() &&
+           producer.getNumLoops() == consumer.getNumLoops();
+  });
+  linalg::populateEraseUnnecessaryInputsPatterns(patterns);
+  memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
+  linalg::GenericOp::getCanonicalizationPatterns(patterns, kernel.getContext());
+  tensor::EmptyOp::getCanonicalizationPatterns(patterns, kernel.getContext());
+  if (failed(applyPatternsGreedily(kernel.getBody(), std::move(patterns))))
+    return kernel.emitOpError("did not reach a fixed point when it was cleaned up");
+  IRRewriter rewriter(kernel.getContext());
+  DominanceInfo dominance(kernel);
+  eliminateCommonSubExpressions(rewriter, dominance, kernel);
+  return success();
+}
+
+FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup &group) {
+  OpBuilder::InsertionGuard guard(builder);
+  bool flatten = group.flattensRows();
+  SmallVector<Type> inputTypes, outputTypes;
+  for (Value input : group.inputs)
+    inputTypes.push_back(kernelType(typeOf(input), group.domain, flatten));
+  for (Value output : group.outputs)
+    outputTypes.push_back(kernelType(typeOf(output), group.domain, flatten));
+  SmallVector<Location> locs;
+  for (Operation *op : group.ops)
+    locs.push_back(op->getLoc());
+  auto kernel = rt::KernelOp::create(builder, builder.getFusedLoc(locs), group.getName(),
+                                     builder.getFunctionType(inputTypes, outputTypes),
+                                     flatten ? 1 : group.domain.getRank() - 1);
+  Block &body = kernel.getBody().front();
+  IRMapping mapping;
+  mapping.map(group.inputs, body.getArguments());
+  llvm::StringSet<> names;
+  for (auto [i, input] : llvm::enumerate(group.inputs))
+    if (StringAttr name = argumentName(input); name && names.insert(name).second)
+      kernel.setArgAttr(i, rt::RTDialect::kNameAttrName, name);
+
+  builder.setInsertionPointToStart(&body);
+  for (Operation *op : group.ops) {
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(mapping.lookup(operand));
+    FailureOr<SmallVector<Value>> results =
+        cast<nn::DecomposeOpInterface>(op).decompose(builder, operands);
+    if (failed(results))
+      return op->emitOpError("cannot be decomposed into a kernel");
+    mapping.map(op->getResults(), *results);
+  }
+  SmallVector<Value> outputs;
+  for (Value output : group.outputs)
+    outputs.push_back(mapping.lookup(output));
+  rt::YieldOp::create(builder, kernel.getLoc(), outputs);
+  if (failed(cleanUp(kernel)))
+    return failure();
+  return kernel;
+}
+
+bool braid::areEquivalent(rt::KernelOp a, rt::KernelOp b) {
+  return a.getFunctionType() == b.getFunctionType() && a.getRowDims() == b.getRowDims() &&
+         OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
+                                                    OperationEquivalence::IgnoreLocations);
+}

@@ -1,0 +1,375 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "ProcedureLowering.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace braid;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static MemRefType memoryType(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return MemRefType::get(tensor.getShape(), tensor.getElementType());
+}
+
+/// Operations whose result is the operand's memory seen in another shape.
+static bool isView(Operation *op) {
+  return isa_and_nonnull<nn::SplitHeadsOp, nn::MergeHeadsOp>(op);
+}
+
+/// The value whose memory this one looks at.
+static Value rootOf(Value value) {
+  while (isView(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// The location under the name that traces show: the source's name, else the operation's role in
+/// the model.
+static Location namedLoc(Operation *op) {
+  auto role = op->getAttrOfType<StringAttr>("role");
+  if (!role || op->getLoc()->findInstanceOf<NameLoc>())
+    return op->getLoc();
+  return NameLoc::get(role, op->getLoc());
+}
+
+LogicalResult ProcedureLowering::run() {
+  if (failed(checkFunction()))
+    return failure();
+  analyze();
+  if (failed(buildSignature()))
+    return failure();
+  for (Operation &op : function.getBody().front())
+    if (failed(lower(op)))
+      return failure();
+  return success();
+}
+
+LogicalResult ProcedureLowering::checkFunction() {
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError("expects a body of one block to become a procedure");
+  for (Type type :
+       llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes())) {
+    if (isa<comm::HandleType>(type))
+      return function.emitOpError(
+                 "expects every collective to be waited for in the function that starts it, got ")
+             << type << " in its signature";
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape())
+      return function.emitOpError("expects statically shaped tensors in its signature, got ")
+             << type;
+  }
+  return success();
+}
+
+void ProcedureLowering::analyze() {
+  Block &block = function.getBody().front();
+  llvm::DenseSet<Value> received; // what waits give: memory that the start has chosen
+  for (Operation &op : block) {
+    if (auto start = dyn_cast<comm::StartOp>(op))
+      for (Value input : start.getInputs())
+        symmetric.insert(rootOf(input));
+    if (auto wait = dyn_cast<comm::WaitOp>(op))
+      received.insert(wait.getOutputs().begin(), wait.getOutputs().end());
+  }
+  for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
+    Value root = rootOf(value);
+    Operation *producer = root.getDefiningOp();
+    if (producer && !isa<nn::ParameterOp>(producer) && !symmetric.contains(root) &&
+        !received.contains(root))
+      destinations.try_emplace(root, i);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Signature
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProcedureLowering::buildSignature() {
+  Block &block = function.getBody().front();
+  bool entry = function->hasAttr(nn::NNDialect::kEntryAttrName);
+  SmallVector<nn::ParameterOp> parameters(block.getOps<nn::ParameterOp>());
+  if (!entry && !parameters.empty())
+    return parameters.front().emitOpError("expects to stand in an entry, got @")
+           << function.getSymName();
+
+  SmallVector<Type> types;
+  SmallVector<Location> locs;
+  for (nn::ParameterOp parameter : parameters) {
+    types.push_back(memoryType(parameter.getType()));
+    locs.push_back(parameter.getLoc());
+  }
+  for (BlockArgument argument : block.getArguments()) {
+    types.push_back(memoryType(argument.getType()));
+    locs.push_back(argument.getLoc());
+  }
+  for (Type type : function.getResultTypes()) {
+    types.push_back(memoryType(type));
+    locs.push_back(function.getLoc());
+  }
+  builder.setInsertionPoint(function);
+  procedure = rt::ProcedureOp::create(builder, function.getLoc(), function.getSymName(), types);
+  procedure.setEntry(entry);
+  Block &body = procedure.getBody().front();
+  builder.setInsertionPointToStart(&body);
+
+  auto next = body.args_begin();
+  auto take = [&](Location loc) {
+    next->setLoc(loc);
+    return *next++;
+  };
+  for (nn::ParameterOp parameter : parameters)
+    buffers[parameter] = take(parameter.getLoc());
+  for (BlockArgument argument : block.getArguments())
+    buffers[argument] = take(argument.getLoc());
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    resultArguments.push_back(take(function.getLoc()));
+  if (entry)
+    return describeEntry(parameters);
+
+  for (BlockArgument argument : block.getArguments())
+    if (auto loc = argument.getLoc()->findInstanceOf<NameLoc>())
+      procedure.setArgAttr(argument.getArgNumber(), rt::RTDialect::kNameAttrName, loc.getName());
+  for (BlockArgument argument : resultArguments)
+    procedure.setArgAttr(argument.getArgNumber(), rt::RTDialect::kResultAttrName,
+                         builder.getUnitAttr());
+  return success();
+}
+
+LogicalResult ProcedureLowering::describeEntry(ArrayRef<nn::ParameterOp> parameters) {
+  for (auto [i, op] : llvm::enumerate(parameters)) {
+    nn::ParameterOp parameter = op; // accessors are not const
+    auto attr = rt::ParameterAttr::get(builder.getContext(), parameter.getName(),
+                                       parameter.getParameterType(), parameter.getShardingAttr(),
+                                       parameter.getInitAttr(), parameter.getSlices());
+    procedure.setArgAttr(i, rt::RTDialect::kParameterAttrName, attr);
+  }
+  auto value = [&](StringAttr name, TypeAttr global, comm::ShardingAttr sharding, Type local) {
+    auto type = cast<RankedTensorType>(global ? global.getValue() : local);
+    return rt::ValueAttr::get(builder.getContext(), name.getValue(), type, sharding);
+  };
+  unsigned base = parameters.size();
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto name = function.getArgAttrOfType<StringAttr>(i, nn::NNDialect::kNameAttrName);
+    if (!name)
+      return function.emitOpError("expects argument ")
+             << i << " of an entry to have '" << nn::NNDialect::kNameAttrName << "'";
+    procedure.setArgAttr(
+        base + i, rt::RTDialect::kOperandAttrName,
+        value(
+            name, function.getArgAttrOfType<TypeAttr>(i, comm::CommDialect::kGlobalTypeAttrName),
+            function.getArgAttrOfType<comm::ShardingAttr>(i, comm::CommDialect::kShardingAttrName),
+            function.getArgumentTypes()[i]));
+  }
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    auto name = function.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kNameAttrName);
+    if (!name)
+      return function.emitOpError("expects result ")
+             << i << " of an entry to have '" << nn::NNDialect::kNameAttrName << "'";
+    auto sharding =
+        function.getResultAttrOfType<comm::ShardingAttr>(i, comm::CommDialect::kShardingAttrName);
+    if (sharding && sharding.isPartial())
+      return function.emitOpError("expects result ")
+             << i << " of an entry to be reduced, got " << sharding;
+    procedure.setArgAttr(
+        resultArguments[i].getArgNumber(), rt::RTDialect::kResultAttrName,
+        value(name,
+              function.getResultAttrOfType<TypeAttr>(i, comm::CommDialect::kGlobalTypeAttrName),
+              sharding, function.getResultTypes()[i]));
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Value ProcedureLowering::alloc(Location loc, RankedTensorType type, rt::Space space) {
+  auto memory = MemRefType::get(type.getShape(), type.getElementType(), MemRefLayoutAttrInterface{},
+                                rt::SpaceAttr::get(builder.getContext(), space));
+  return rt::AllocOp::create(builder, loc, memory, IntegerAttr());
+}
+
+Value ProcedureLowering::view(Location loc, Value memory, ArrayRef<int64_t> shape) {
+  auto type = cast<MemRefType>(memory.getType());
+  if (type.getShape() == shape)
+    return memory;
+  auto seen = MemRefType::get(shape, type.getElementType(), MemRefLayoutAttrInterface{},
+                              type.getMemorySpace());
+  return rt::ViewOp::create(builder, loc, seen, memory);
+}
+
+void ProcedureLowering::copy(Location loc, Value from, Value to) {
+  rt::CopyOp::create(builder, loc, from, to,
+                     rt::QueueAttr::get(builder.getContext(), rt::Queue::Compute));
+  ++numCopies;
+}
+
+Value ProcedureLowering::define(Value value) {
+  auto destination = destinations.find(value);
+  Value memory;
+  if (destination != destinations.end())
+    memory = view(value.getLoc(), resultArguments[destination->second], typeOf(value).getShape());
+  else
+    memory = alloc(value.getLoc(), typeOf(value),
+                   symmetric.contains(value) ? rt::Space::Symmetric : rt::Space::Local);
+  buffers[value] = memory;
+  return memory;
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProcedureLowering::lower(Operation &op) {
+  Location loc = namedLoc(&op);
+  auto compute = rt::QueueAttr::get(builder.getContext(), rt::Queue::Compute);
+  return TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](nn::ParameterOp) { return success(); })
+      .Case([&](nn::LinearOp linear) {
+        Value bias = linear.getBias() ? memory(linear.getBias()) : Value();
+        rt::ProductOp::create(builder, loc, memory(linear.getInput()), memory(linear.getWeight()),
+                              bias, define(linear.getResult()), compute);
+        return success();
+      })
+      .Case([&](nn::AttentionOp attention) {
+        auto optional = [&](Value value) { return value ? memory(value) : Value(); };
+        Value query = memory(attention.getQuery()), key = memory(attention.getKey()),
+              value = memory(attention.getValue());
+        rt::AttentionOp::create(builder, loc, query, key, value, optional(attention.getMask()),
+                                optional(attention.getValidLength()),
+                                optional(attention.getPositionOffset()),
+                                define(attention.getResult()), attention.getScaleAttr(),
+                                attention.getCausalAttr(), compute);
+        return success();
+      })
+      .Case([&](nn::EmbeddingOp embedding) {
+        rt::GatherOp::create(builder, loc, memory(embedding.getTable()), memory(embedding.getIds()),
+                             define(embedding.getResult()), compute);
+        return success();
+      })
+      .Case<nn::SplitHeadsOp, nn::MergeHeadsOp>([&](Operation *reshape) {
+        Value result = reshape->getResult(0);
+        buffers[result] = view(loc, memory(reshape->getOperand(0)), typeOf(result).getShape());
+        return success();
+      })
+      .Case([&](rt::LaunchOp launch) {
+        lowerLaunch(launch);
+        return success();
+      })
+      .Case([&](comm::LocalSliceOp slice) {
+        rt::LocalSliceOp::create(builder, loc, memory(slice.getInput()), define(slice.getOutput()),
+                                 slice.getDimAttr(), slice.getGroup(), compute);
+        return success();
+      })
+      .Case([&](comm::StartOp start) { return lowerStart(start); })
+      .Case([&](comm::WaitOp wait) -> LogicalResult {
+        Value event = events.lookup(wait.getHandle());
+        if (!event)
+          return wait.emitOpError("expects a handle that the same function starts");
+        rt::WaitOp::create(builder, loc, event, compute);
+        auto start = wait.getHandle().getDefiningOp<comm::StartOp>();
+        Operation *yield = start.getBody().front().getTerminator();
+        for (auto [output, inner] : llvm::zip_equal(wait.getOutputs(), yield->getOperands()))
+          buffers[output] = memory(inner);
+        return success();
+      })
+      .Case([&](func::CallOp call) {
+        lowerCall(call);
+        return success();
+      })
+      .Case([&](func::ReturnOp ret) { return lowerReturn(ret); })
+      .Default([&](Operation *other) -> LogicalResult {
+        if (isa<comm::CollectiveOpInterface>(other))
+          return other->emitOpError(
+              "expects to be inside of comm.start at the scheduled level, which is what "
+              "procedures are made of");
+        if (auto row = dyn_cast<nn::DecomposeOpInterface>(other); row && row.isRowOperation())
+          return other->emitOpError(
+              "expects to be part of a kernel at the kernels level, which is what procedures "
+              "are made of");
+        return other->emitOpError("has no counterpart in a procedure");
+      });
+}
+
+LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
+  comm::CollectiveOpInterface collective = op.getCollective();
+  Location loc = namedLoc(collective);
+  SmallVector<Value> inputs, outputs;
+  for (Value input : op.getInputs()) {
+    Value from = memory(input);
+    // Arguments are the caller's memory, wherever that is.
+    if (isa<BlockArgument>(rt::getRoot(from))) {
+      Value to = alloc(loc, typeOf(input), rt::Space::Symmetric);
+      copy(loc, from, to);
+      from = to;
+    }
+    inputs.push_back(from);
+  }
+  for (Value output : collective.getOutputs())
+    outputs.push_back(buffers[output] = alloc(loc, typeOf(output), rt::Space::Symmetric));
+
+  rt::CollectiveKind kind;
+  comm::ReduceKindAttr reduce;
+  IntegerAttr dim;
+  if (auto allReduce = dyn_cast<comm::AllReduceOp>(*collective)) {
+    kind = rt::CollectiveKind::AllReduce;
+    reduce = allReduce.getKindAttr();
+  } else if (auto scatter = dyn_cast<comm::ReduceScatterOp>(*collective)) {
+    kind = rt::CollectiveKind::ReduceScatter;
+    reduce = scatter.getKindAttr();
+    dim = scatter.getDimAttr();
+  } else if (auto gather = dyn_cast<comm::AllGatherOp>(*collective)) {
+    kind = rt::CollectiveKind::AllGather;
+    dim = gather.getDimAttr();
+  } else {
+    return collective.emitOpError("has no counterpart in a procedure");
+  }
+  Value ready = rt::RecordOp::create(builder, loc, rt::Queue::Compute, IntegerAttr());
+  rt::AwaitOp::create(builder, loc, ready, rt::Queue::Communication);
+  events[op.getHandle()] =
+      rt::StartOp::create(builder, loc, rt::CollectiveKindAttr::get(builder.getContext(), kind),
+                          reduce, inputs, outputs, dim, collective.getGroup(),
+                          collective->getAttrOfType<StringAttr>("role"), IntegerAttr());
+  return success();
+}
+
+void ProcedureLowering::lowerLaunch(rt::LaunchOp op) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<rt::KernelOp>(op, op.getKernelAttr());
+  // Row operands of more dimensions than the kernel's are seen with their rows taken together.
+  auto asRows = [&](Value memory, Type kernelType) {
+    SmallVector<int64_t> shape(cast<RankedTensorType>(kernelType).getShape());
+    if (rt::KernelOp::isRowOperand(kernelType))
+      shape.front() = op.getRows();
+    return view(op.getLoc(), memory, shape);
+  };
+  SmallVector<Value> inputs, outputs;
+  for (auto [input, type] : llvm::zip_equal(op.getInputs(), kernel.getArgumentTypes()))
+    inputs.push_back(asRows(memory(input), type));
+  for (auto [result, type] : llvm::zip_equal(op.getResults(), kernel.getResultTypes()))
+    outputs.push_back(asRows(define(result), type));
+  rt::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), op.getRows(), inputs, outputs);
+}
+
+void ProcedureLowering::lowerCall(func::CallOp op) {
+  SmallVector<Value> arguments;
+  for (Value operand : op.getOperands())
+    arguments.push_back(memory(operand));
+  for (Value result : op.getResults())
+    arguments.push_back(define(result));
+  rt::CallOp::create(builder, op.getLoc(), op.getCalleeAttr(), arguments, rt::FrameAttr());
+}
+
+LogicalResult ProcedureLowering::lowerReturn(func::ReturnOp op) {
+  for (auto [i, value] : llvm::enumerate(op.getOperands())) {
+    // Computed in place unless it is an argument, in symmetric memory, or returned twice.
+    auto destination = destinations.find(rootOf(value));
+    if (destination == destinations.end() || destination->second != i)
+      copy(op.getLoc(), memory(value), resultArguments[i]);
+  }
+  rt::ReturnOp::create(builder, op.getLoc());
+  return success();
+}

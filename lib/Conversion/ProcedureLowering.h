@@ -1,0 +1,58 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// One scheduled function to one procedure.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_CONVERSION_PROCEDURELOWERING_H
+#define BRAID_LIB_CONVERSION_PROCEDURELOWERING_H
+
+#include "dialects/NN/IR/NN.h"
+#include "dialects/RT/IR/RT.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace braid {
+
+class ProcedureLowering {
+public:
+  explicit ProcedureLowering(mlir::func::FuncOp function) : function(function) {}
+
+  /// Builds the procedure before the function, which stays as it is. Its name is the function's.
+  mlir::LogicalResult run();
+  unsigned numCopies = 0;
+
+private:
+  mlir::LogicalResult checkFunction();
+  /// Which values have to be symmetric, and which are what the function returns.
+  void analyze();
+  mlir::LogicalResult buildSignature();
+  mlir::LogicalResult describeEntry(llvm::ArrayRef<nn::ParameterOp> parameters);
+  mlir::LogicalResult lower(mlir::Operation &op);
+  mlir::LogicalResult lowerReturn(mlir::func::ReturnOp op);
+  mlir::LogicalResult lowerStart(comm::StartOp op);
+  void lowerLaunch(rt::LaunchOp op);
+  void lowerCall(mlir::func::CallOp op);
+
+  /// The memory that holds a value.
+  mlir::Value memory(mlir::Value value) const { return buffers.lookup(value); }
+  /// New memory for a value that is about to be computed.
+  mlir::Value define(mlir::Value value);
+  mlir::Value alloc(mlir::Location loc, mlir::RankedTensorType type, rt::Space space);
+  mlir::Value view(mlir::Location loc, mlir::Value memory, llvm::ArrayRef<int64_t> shape);
+  void copy(mlir::Location loc, mlir::Value from, mlir::Value to);
+
+  mlir::func::FuncOp function;
+  rt::ProcedureOp procedure;
+  mlir::OpBuilder builder{function.getContext()};
+  mlir::DenseMap<mlir::Value, mlir::Value> buffers;
+  mlir::DenseMap<mlir::Value, mlir::Value> events;    ///< of handles
+  llvm::DenseSet<mlir::Value> symmetric;              ///< roots that collectives read
+  mlir::DenseMap<mlir::Value, unsigned> destinations; ///< roots computed right into a result
+  llvm::SmallVector<mlir::BlockArgument> resultArguments;
+};
+
+} // namespace braid
+#endif // BRAID_LIB_CONVERSION_PROCEDURELOWERING_H

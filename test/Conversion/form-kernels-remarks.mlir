@@ -1,0 +1,16 @@
+// RUN: braid-opt %s --braid-form-kernels --remark-format=emitRemark --remarks-filter=kernels 2>&1 | FileCheck %s
+
+comm.mesh @mesh <tp = 2>
+func.func @flight(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    %r = comm.all_reduce sum (%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %r : tensor<8x16xf32>
+  }
+  // CHECK: form-kernels-remarks.mlir:[[#@LINE+1]]:{{.*}}nn.gelu is not joined with nn.add: it hides a collective that the user waits for
+  %1 = nn.gelu erf %y : tensor<8x16xf32>
+  %2 = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
+  // CHECK: @add_gelu joins 2 operations over 8 rows
+  %3 = nn.add %2, %1 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %4 = nn.gelu erf %3 : tensor<8x16xf32>
+  return %4 : tensor<8x16xf32>
+}

@@ -1,0 +1,117 @@
+// RUN: braid-opt %s -split-input-file --braid-form-kernels | FileCheck %s
+// RUN: braid-opt %s -split-input-file --braid-form-kernels=fuse=false | FileCheck %s --check-prefix=ALONE
+
+// Two additions and a normalization are one kernel over flattened rows; the weight goes whole.
+// CHECK-LABEL: rt.kernel @add_add_layer_norm(
+// CHECK-SAME: tensor<?x16xf32>, %{{.*}}: tensor<16xf32>, %{{.*}}: tensor<?x16xf32>, %{{.*}}: tensor<16xf32>) -> tensor<?x16xf32> {
+// The two additions are one linalg.generic that the reductions and the normalization read.
+// CHECK: %[[SUM:.*]] = linalg.generic
+// CHECK: arith.addf
+// CHECK-NEXT: arith.addf
+// CHECK: linalg.generic {{.*}}"reduction"]} ins(%[[SUM]] : tensor<?x16xf32>)
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel"]}
+// CHECK: linalg.generic {{.*}}"reduction"]} ins(%[[SUM]], %{{.*}} : tensor<?x16xf32>, tensor<?xf32>)
+// CHECK: %[[OUT:.*]] = linalg.generic {{.*}}"parallel", "parallel"]} ins(%[[SUM]]
+// CHECK: rt.yield %[[OUT]]
+// CHECK-LABEL: func.func @chain
+// CHECK: %[[R:.*]] = rt.launch @add_add_layer_norm rows 16 ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x8x16xf32>, tensor<16xf32>, tensor<2x8x16xf32>, tensor<16xf32>) -> tensor<2x8x16xf32>
+// CHECK-NEXT: return %[[R]]
+// ALONE-LABEL: func.func @chain
+// ALONE: rt.launch @add rows 16
+// ALONE: rt.launch @add_{{[0-9]+}} rows 16
+// ALONE: rt.launch @layer_norm rows 16
+func.func @chain(%x: tensor<2x8x16xf32>, %r: tensor<2x8x16xf32>, %w: tensor<16xf32>, %b: tensor<16xf32>) -> tensor<2x8x16xf32> {
+  %0 = nn.add %x, %b : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
+  %1 = nn.add %0, %r : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
+  %2 = nn.layer_norm %1, %w, %b epsilon 1.0e-12 : tensor<2x8x16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
+  return %2 : tensor<2x8x16xf32>
+}
+
+// -----
+
+// An operand with some of the row dimensions keeps them apart.
+// CHECK-LABEL: rt.kernel @add_gelu(
+// CHECK-SAME: tensor<?x8x16xf32>, %{{.*}}: tensor<8x16xf32>) -> tensor<?x8x16xf32> attributes {row_dims = 2 : i64} {
+// CHECK-LABEL: func.func @positions
+// CHECK: rt.launch @add_gelu rows 2 ins(%{{.*}}, %{{.*}} : tensor<2x8x16xf32>, tensor<8x16xf32>) -> tensor<2x8x16xf32>
+func.func @positions(%x: tensor<2x8x16xf32>, %p: tensor<8x16xf32>) -> tensor<2x8x16xf32> {
+  %0 = nn.add %x, %p : tensor<2x8x16xf32>, tensor<8x16xf32> -> tensor<2x8x16xf32>
+  %1 = nn.gelu erf %0 : tensor<2x8x16xf32>
+  return %1 : tensor<2x8x16xf32>
+}
+
+// -----
+
+// A producer that is needed later as well is a second result.
+// CHECK-LABEL: rt.kernel @add_gelu(
+// CHECK-SAME: -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+// CHECK: rt.yield %{{.*}}, %{{.*}} : tensor<?x16xf32>, tensor<?x16xf32>
+// CHECK-LABEL: func.func @two_results
+// CHECK: %[[R:.*]]:2 = rt.launch @add_gelu rows 8
+// CHECK-NEXT: %[[L:.*]] = nn.linear %[[R]]#1
+// CHECK-NEXT: return %[[L]], %[[R]]#0
+func.func @two_results(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>, %w: tensor<16x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+  %0 = nn.add %x, %y : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %1 = nn.gelu erf %0 : tensor<8x16xf32>
+  %2 = nn.linear %1, %w : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  return %2, %0 : tensor<8x16xf32>, tensor<8x16xf32>
+}
+
+// -----
+
+// A producer that something needs before its user's kernel runs stays where it is.
+// CHECK-LABEL: func.func @needed_before
+// CHECK: %[[A:.*]] = rt.launch @add rows 8
+// CHECK-NEXT: %[[L:.*]] = nn.linear %[[A]]
+// CHECK-NEXT: rt.launch @add rows 8 ins(%[[L]], %[[A]]
+func.func @needed_before(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>, %w: tensor<16x16xf32>) -> tensor<8x16xf32> {
+  %0 = nn.add %x, %y : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %1 = nn.linear %0, %w : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %2 = nn.add %1, %0 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return %2 : tensor<8x16xf32>
+}
+
+// -----
+
+// Equal kernels are one symbol, also across functions and row counts; another column count is another kernel.
+// CHECK: rt.kernel @gelu(
+// CHECK: rt.kernel @gelu_{{[0-9]+}}(
+// CHECK-NOT: rt.kernel
+// CHECK-LABEL: func.func @a
+// CHECK: rt.launch @gelu rows 8
+// CHECK: rt.launch @gelu_{{[0-9]+}} rows 8
+// CHECK-NOT: rt.kernel
+// CHECK-LABEL: func.func @b
+// CHECK: rt.launch @gelu rows 32
+func.func @a(%x: tensor<8x16xf32>, %y: tensor<8x32xf32>) -> (tensor<8x16xf32>, tensor<8x32xf32>) {
+  %0 = nn.gelu erf %x : tensor<8x16xf32>
+  %1 = nn.gelu erf %y : tensor<8x32xf32>
+  return %0, %1 : tensor<8x16xf32>, tensor<8x32xf32>
+}
+func.func @b(%x: tensor<4x8x16xf32>) -> tensor<4x8x16xf32> {
+  %0 = nn.gelu erf %x : tensor<4x8x16xf32>
+  return %0 : tensor<4x8x16xf32>
+}
+
+// -----
+
+// What hides a collective stays between start and wait; what a start takes is computed before it.
+comm.mesh @mesh <tp = 2>
+// CHECK-LABEL: func.func @flight
+// CHECK: %[[A:.*]] = rt.launch @gelu rows 8
+// CHECK-NEXT: comm.start (%{{.*}} = %[[A]])
+// CHECK: %[[B:.*]] = rt.launch @gelu rows 8
+// CHECK-NEXT: %[[W:.*]] = comm.wait
+// CHECK-NEXT: rt.launch @add_add rows 8 ins(%[[W]], %[[B]], %[[A]]
+func.func @flight(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %0 = nn.gelu erf %x : tensor<8x16xf32>
+  %h = comm.start (%a = %0) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    %r = comm.all_reduce sum (%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %r : tensor<8x16xf32>
+  }
+  %1 = nn.gelu erf %y : tensor<8x16xf32>
+  %2 = comm.wait %h keeping %0 : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %3 = nn.add %2, %1 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %4 = nn.add %3, %0 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return %4 : tensor<8x16xf32>
+}

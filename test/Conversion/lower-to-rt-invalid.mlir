@@ -1,0 +1,46 @@
+// RUN: braid-opt %s -split-input-file --braid-lower-to-rt -verify-diagnostics
+
+comm.mesh @mesh <tp = 2>
+func.func @plain_collective(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{'comm.all_reduce' op expects to be inside of comm.start at the scheduled level, which is what procedures are made of}}
+  %0 = comm.all_reduce sum (%x) over <@mesh, {tp}> : tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// -----
+
+func.func @row_operation(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{'nn.gelu' op expects to be part of a kernel at the kernels level, which is what procedures are made of}}
+  %0 = nn.gelu erf %x : tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// -----
+
+func.func @unknown(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{'arith.addf' op has no counterpart in a procedure}}
+  %0 = arith.addf %x, %x : tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// -----
+
+// expected-error @below {{expects every collective to be waited for in the function that starts it, got '!comm.handle<tensor<4xf32>>' in its signature}}
+func.func @handle(%h: !comm.handle<tensor<4xf32>>) {
+  return
+}
+
+// -----
+
+func.func @not_entry() -> tensor<4xf32> {
+  // expected-error @below {{'nn.parameter' op expects to stand in an entry, got @not_entry}}
+  %0 = nn.parameter "w" : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{expects statically shaped tensors in its signature, got 'f32'}}
+func.func @scalar(%x: f32) {
+  return
+}

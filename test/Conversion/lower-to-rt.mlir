@@ -1,0 +1,94 @@
+// RUN: braid-opt %s -split-input-file --braid-form-kernels --braid-lower-to-rt | FileCheck %s
+
+comm.mesh @mesh <dp = 2, tp = 2>
+
+// The product writes symmetric memory, since a collective reads it; the last kernel writes the result.
+// CHECK-LABEL: rt.procedure @mlp(
+// CHECK-SAME: %[[X:.*]]: memref<2x4x8xf32>, %[[W:.*]]: memref<8x8xf32>, %[[B:.*]]: memref<8xf32>, %[[OUT:.*]]: memref<2x4x8xf32> {rt.result}) {
+// CHECK-NEXT: %[[P:.*]] = rt.alloc : memref<2x4x8xf32, #rt.space<symmetric>>
+// CHECK-NEXT: rt.product ins(%[[X]], %[[W]] : {{.*}}) bias(%[[B]] : memref<8xf32>) outs(%[[P]] : memref<2x4x8xf32, #rt.space<symmetric>>)
+// CHECK-NEXT: %[[R:.*]] = rt.alloc : memref<2x4x8xf32, #rt.space<symmetric>>
+// CHECK-NEXT: %[[E:.*]] = rt.record on compute
+// CHECK-NEXT: rt.await %[[E]] on communication
+// CHECK-NEXT: %[[D:.*]] = rt.start all_reduce with sum ins(%[[P]] : {{.*}}) outs(%[[R]] : {{.*}}) over <@mesh, {tp}> role "mlp.down"
+// CHECK-NEXT: rt.wait %[[D]]
+// CHECK-NEXT: %[[RV:.*]] = rt.view %[[R]] : memref<2x4x8xf32, #rt.space<symmetric>> to memref<8x8xf32, #rt.space<symmetric>>
+// CHECK-NEXT: %[[OV:.*]] = rt.view %[[OUT]] : memref<2x4x8xf32> to memref<8x8xf32>
+// CHECK-NEXT: rt.launch @gelu rows 8 ins(%[[RV]] : {{.*}}) outs(%[[OV]] : memref<8x8xf32>)
+// CHECK-NEXT: rt.return
+func.func @mlp(%x: tensor<2x4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) -> tensor<2x4x8xf32> {
+  %0 = nn.linear %x, %w bias %b : tensor<8xf32> role "mlp.down" : tensor<2x4x8xf32>, tensor<8x8xf32> -> tensor<2x4x8xf32>
+  %h = comm.start (%a = %0) : tensor<2x4x8xf32> -> !comm.handle<tensor<2x4x8xf32>> {
+    %r = comm.all_reduce sum (%a) over <@mesh, {tp}> role "mlp.down" : tensor<2x4x8xf32>
+    comm.yield %r : tensor<2x4x8xf32>
+  }
+  %1 = comm.wait %h keeping %0 : !comm.handle<tensor<2x4x8xf32>>, tensor<2x4x8xf32> -> tensor<2x4x8xf32>
+  %2 = nn.gelu erf %1 : tensor<2x4x8xf32>
+  return %2 : tensor<2x4x8xf32>
+}
+
+// The entry: parameters, operands, results, with what the outside knows of them.
+// CHECK-LABEL: rt.procedure entry @main(
+// CHECK-SAME: %table: memref<100x8xf32> {rt.parameter = #rt.parameter<"table" of tensor<100x8xf32> init normal slices [#nn.slice<"table"[100, 8]>]>}
+// CHECK-SAME: %w: memref<8x8xf32> {rt.parameter = #rt.parameter<"w" of tensor<8x16xf32> sharded <@mesh, [{}, {tp}]> init ones slices [#nn.slice<"w"[8, 16]>]>}
+// CHECK-SAME: %b: memref<8xf32> {rt.parameter
+// CHECK-SAME: %input_ids: memref<2x4xi64> {rt.operand = #rt.value<"input_ids" of tensor<4x4xi64> sharded <@mesh, [{dp}, {}]>>}
+// CHECK-SAME: %out: memref<2x4x8xf32> {rt.result = #rt.value<"out" of tensor<4x4x8xf32> sharded <@mesh, [{dp}, {}, {}]>>}) {
+// CHECK: %[[G:.*]] = rt.alloc : memref<2x4x8xf32, #rt.space<local>>
+// CHECK-NEXT: rt.gather ins(%table, %input_ids : {{.*}}) outs(%[[G]]
+// CHECK-NEXT: %[[M:.*]] = rt.alloc : memref<2x4x8xf32, #rt.space<local>>
+// CHECK-NEXT: rt.call @mlp(%[[G]], %w, %b, %[[M]])
+// CHECK-NEXT: rt.call @mlp(%[[M]], %w, %b, %out)
+// CHECK-NEXT: rt.return
+func.func @main(%ids: tensor<2x4xi64> {nn.name = "input_ids", comm.global_type = tensor<4x4xi64>, comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
+    -> (tensor<2x4x8xf32> {nn.name = "out", comm.global_type = tensor<4x4x8xf32>, comm.sharding = #comm.sharding<@mesh, [{dp}, {}, {}]>})
+    attributes {nn.entry} {
+  %t = nn.parameter "table" : tensor<100x8xf32>
+  %w = nn.parameter "w" init ones of tensor<8x16xf32> sharded <@mesh, [{}, {tp}]> : tensor<8x8xf32>
+  %b = nn.parameter "b" : tensor<8xf32>
+  %0 = nn.embedding %ids, %t : tensor<2x4xi64>, tensor<100x8xf32> -> tensor<2x4x8xf32>
+  %1 = func.call @mlp(%0, %w, %b) : (tensor<2x4x8xf32>, tensor<8x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  %2 = func.call @mlp(%1, %w, %b) : (tensor<2x4x8xf32>, tensor<8x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  return %2 : tensor<2x4x8xf32>
+}
+
+// -----
+
+// Heads are views, of the attention's destination as well.
+// CHECK-LABEL: rt.procedure @heads(
+// CHECK-SAME: %[[X:.*]]: memref<2x4x8xf32>, %[[M:.*]]: memref<2x4xi64>, %[[OUT:.*]]: memref<2x4x8xf32> {rt.result}) {
+// CHECK-NEXT: %[[H:.*]] = rt.view %[[X]] : memref<2x4x8xf32> to memref<2x4x2x4xf32>
+// CHECK-NEXT: %[[O:.*]] = rt.view %[[OUT]] : memref<2x4x8xf32> to memref<2x4x2x4xf32>
+// CHECK-NEXT: rt.attention causal ins(%[[H]], %[[H]], %[[H]] : {{.*}}) mask(%[[M]] : memref<2x4xi64>) outs(%[[O]] : memref<2x4x2x4xf32>) scale 5.000000e-01
+// CHECK: rt.return
+func.func @heads(%x: tensor<2x4x8xf32>, %m: tensor<2x4xi64>) -> tensor<2x4x8xf32> {
+  %h = nn.split_heads %x : tensor<2x4x8xf32> -> tensor<2x4x2x4xf32>
+  %0 = nn.attention causal %h, %h, %h mask %m : tensor<2x4xi64> scale 0.5 : tensor<2x4x2x4xf32>, tensor<2x4x2x4xf32>, tensor<2x4x2x4xf32> -> tensor<2x4x2x4xf32>
+  %1 = nn.merge_heads %0 : tensor<2x4x2x4xf32> -> tensor<2x4x8xf32>
+  return %1 : tensor<2x4x8xf32>
+}
+
+// -----
+
+// Copies stand where a collective meets the function's own arguments and results, and for a value returned twice.
+comm.mesh @mesh <tp = 2>
+// CHECK-LABEL: rt.procedure @boundary(
+// CHECK-SAME: %[[X:.*]]: memref<4x8xf32>, %[[S:.*]]: memref<2x8xf32> {rt.result}, %[[G:.*]]: memref<8x8xf32> {rt.result}, %[[T:.*]]: memref<2x8xf32> {rt.result}) {
+// CHECK-NEXT: rt.local_slice ins(%[[X]] : memref<4x8xf32>) outs(%[[S]] : memref<2x8xf32>) dim 0 over <@mesh, {tp}>
+// CHECK-NEXT: %[[A:.*]] = rt.alloc : memref<4x8xf32, #rt.space<symmetric>>
+// CHECK-NEXT: rt.copy ins(%[[X]] : memref<4x8xf32>) outs(%[[A]] : memref<4x8xf32, #rt.space<symmetric>>)
+// CHECK-NEXT: %[[B:.*]] = rt.alloc : memref<8x8xf32, #rt.space<symmetric>>
+// CHECK: rt.start all_gather ins(%[[A]] : {{.*}}) outs(%[[B]] : {{.*}}) dim 0 over <@mesh, {tp}>
+// CHECK: rt.wait
+// CHECK-NEXT: rt.copy ins(%[[B]] : memref<8x8xf32, #rt.space<symmetric>>) outs(%[[G]] : memref<8x8xf32>)
+// CHECK-NEXT: rt.copy ins(%[[S]] : memref<2x8xf32>) outs(%[[T]] : memref<2x8xf32>)
+// CHECK-NEXT: rt.return
+func.func @boundary(%x: tensor<4x8xf32>) -> (tensor<2x8xf32>, tensor<8x8xf32>, tensor<2x8xf32>) {
+  %0 = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<2x8xf32>
+  %h = comm.start (%a = %x) : tensor<4x8xf32> -> !comm.handle<tensor<8x8xf32>> {
+    %r = comm.all_gather (%a) dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<8x8xf32>
+    comm.yield %r : tensor<8x8xf32>
+  }
+  %1 = comm.wait %h keeping %x : !comm.handle<tensor<8x8xf32>>, tensor<4x8xf32> -> tensor<8x8xf32>
+  return %0, %1, %0 : tensor<2x8xf32>, tensor<8x8xf32>, tensor<2x8xf32>
+}

@@ -1,0 +1,170 @@
+// RUN: braid-opt %s -split-input-file --braid-verify-buffers -verify-diagnostics
+
+// Both at once.
+rt.procedure @overlap(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 128, symmetric 0, events 0> {
+  // expected-note @below {{the other one}}
+  %a = rt.alloc at 0 : memref<20xf32, #rt.space<local>>
+  // expected-error @below {{'rt.alloc' op shares bytes [64, 80) of local memory with something that is live at the same time}}
+  %b = rt.alloc at 64 : memref<16xf32, #rt.space<local>>
+  %v = rt.view %b : memref<16xf32, #rt.space<local>> to memref<16xf32, #rt.space<local>>
+  rt.copy ins(%x : memref<16xf32>) outs(%v : memref<16xf32, #rt.space<local>>)
+  rt.copy ins(%a : memref<20xf32, #rt.space<local>>) outs(%a : memref<20xf32, #rt.space<local>>)
+  rt.copy ins(%v : memref<16xf32, #rt.space<local>>) outs(%o : memref<16xf32>)
+  rt.return
+}
+
+// -----
+
+// In flight until the wait.
+comm.mesh @mesh <tp = 2>
+rt.procedure @in_flight(%x: memref<16xf32>) frame <local 0, symmetric 128, events 2> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  // expected-note @below {{the other one}}
+  %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  // expected-error @below {{shares bytes [64, 128) of symmetric memory with something that is live at the same time}}
+  %c = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  %e = rt.record on compute event 0
+  rt.await %e on communication
+  %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
+  rt.copy ins(%x : memref<16xf32>) outs(%c : memref<16xf32, #rt.space<symmetric>>)
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// The same after the wait is in order.
+comm.mesh @mesh <tp = 2>
+rt.procedure @waited(%x: memref<16xf32>) frame <local 0, symmetric 128, events 2> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  %c = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  %e = rt.record on compute event 0
+  rt.await %e on communication
+  %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
+  rt.wait %d
+  rt.copy ins(%x : memref<16xf32>) outs(%c : memref<16xf32, #rt.space<symmetric>>)
+  rt.return
+}
+
+// -----
+
+// A record that comes too early orders nothing after it.
+comm.mesh @mesh <tp = 2>
+rt.procedure @early_record(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 128, events 2> {
+  // expected-note @below {{the other one}}
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  // expected-error @below {{shares bytes [0, 64) of symmetric memory}}
+  %c = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  %e = rt.record on compute event 0
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  rt.copy ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%o : memref<16xf32>)
+  rt.await %e on communication
+  %d = rt.start all_reduce with sum ins(%c : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+rt.procedure @ahead() frame <local 0, symmetric 128, events 1> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  // expected-error @below {{'rt.start' op expects to come after an rt.await of an event of the compute queue}}
+  %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 0
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+rt.procedure @behind(%x: memref<16xf32>) frame <local 64, symmetric 0, events 1> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
+  %e = rt.record on compute event 0
+  rt.await %e on communication
+  // expected-error @below {{'rt.copy' op expects the compute queue to wait for it before the procedure ends}}
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<local>>) on communication
+  rt.return
+}
+
+// -----
+
+rt.procedure @event_twice() frame <local 0, symmetric 0, events 2> {
+  // expected-note @below {{by this operation}}
+  %a = rt.record on compute event 1
+  // expected-error @below {{'rt.record' op uses event 1, which is taken}}
+  %b = rt.record on compute event 1
+  rt.return
+}
+
+// -----
+
+// A callee's frame on top of what is live at the call, out of the caller's frame, and not aligned.
+rt.procedure @inner() frame <local 64, symmetric 0, events 0> {
+  rt.return
+}
+rt.procedure @call_overlap(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 128, symmetric 0, events 0> {
+  // expected-note @below {{the other one}}
+  %a = rt.alloc at 64 : memref<16xf32, #rt.space<local>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<local>>)
+  // expected-error @below {{'rt.call' op shares bytes [64, 128) of local memory with something that is live at the same time}}
+  rt.call @inner() at <local 64, symmetric 0, events 0>
+  rt.copy ins(%a : memref<16xf32, #rt.space<local>>) outs(%o : memref<16xf32>)
+  rt.return
+}
+rt.procedure @call_outside() frame <local 64, symmetric 0, events 0> {
+  // expected-error @below {{expects the callee's frame to lie within the caller's}}
+  rt.call @inner() at <local 64, symmetric 0, events 0>
+  rt.return
+}
+rt.procedure @call_unaligned() frame <local 128, symmetric 0, events 0> {
+  // expected-error @below {{expects a place that is a multiple of 64}}
+  rt.call @inner() at <local 32, symmetric 0, events 0>
+  rt.return
+}
+
+// -----
+
+// In place only where a kernel reads an element before it writes it: not across columns of a row.
+rt.kernel @sum_rows(%x: tensor<?x16xf32>) -> tensor<?x16xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x16xf32>
+  %s0 = tensor.empty(%n) : tensor<?xf32>
+  %s1 = linalg.fill ins(%zero : f32) outs(%s0 : tensor<?xf32>) -> tensor<?xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<?x16xf32>) outs(%s1 : tensor<?xf32>) {
+    ^bb0(%a: f32, %acc: f32):
+      %0 = arith.addf %acc, %a : f32
+      linalg.yield %0 : f32
+  } -> tensor<?xf32>
+  %e = tensor.empty(%n) : tensor<?x16xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r)>, affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %s : tensor<?x16xf32>, tensor<?xf32>) outs(%e : tensor<?x16xf32>) {
+    ^bb0(%a: f32, %b: f32, %out: f32):
+      %0 = arith.addf %a, %b : f32
+      linalg.yield %0 : f32
+  } -> tensor<?x16xf32>
+  rt.yield %o : tensor<?x16xf32>
+}
+rt.procedure @not_in_place(%x: memref<1x16xf32>, %o: memref<1x16xf32> {rt.result}) frame <local 64, symmetric 0, events 0> {
+  // expected-note @below {{the other one}}
+  %a = rt.alloc at 0 : memref<1x16xf32, #rt.space<local>>
+  // expected-error @below {{shares bytes [0, 64) of local memory}}
+  %b = rt.alloc at 0 : memref<1x16xf32, #rt.space<local>>
+  rt.copy ins(%x : memref<1x16xf32>) outs(%a : memref<1x16xf32, #rt.space<local>>)
+  rt.launch @sum_rows rows 1 ins(%a : memref<1x16xf32, #rt.space<local>>) outs(%b : memref<1x16xf32, #rt.space<local>>)
+  rt.copy ins(%b : memref<1x16xf32, #rt.space<local>>) outs(%o : memref<1x16xf32>)
+  rt.return
+}
+
+// -----
+
+// expected-error @below {{'rt.procedure' op expects a frame: buffers are not assigned yet}}
+rt.procedure @unassigned() {
+  rt.return
+}
