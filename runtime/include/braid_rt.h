@@ -8,8 +8,9 @@
  *   braid_bundle *bundle;  braid_session *session;  braid_error *error = NULL;
  *   braid_session_options options;
  *   braid_session_options_init(&options, sizeof options);
- *   if (braid_bundle_open("model.braid", &bundle, &error) || braid_session_create(bundle, &options,
- * &session, &error) || braid_session_load_safetensors(session, "model.safetensors", &error) ||
+ *   if (braid_bundle_open("model.braid", &bundle, &error) ||
+ *       braid_session_create(bundle, &options, &session, &error) ||
+ *       braid_session_load_safetensors(session, "model.safetensors", &error) ||
  *       braid_session_set_input(session, "input_ids", BRAID_I64, shape, 2, ids, &error) ||
  *       braid_session_run(session, &error))
  *     fprintf(stderr, "%s\n", braid_error_message(error));

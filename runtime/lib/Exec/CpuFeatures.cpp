@@ -30,6 +30,7 @@ struct Feature {
 
 // Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. Names as `llc -mattr=help` lists them.
 const Feature kFeatures[] = {
+    {"x87", 1, 0, EDX, 0, none},
     {"cx8", 1, 0, EDX, 8, none},
     {"cmov", 1, 0, EDX, 15, none},
     {"mmx", 1, 0, EDX, 23, none},

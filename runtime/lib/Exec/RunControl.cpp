@@ -118,35 +118,36 @@ static std::string position(const QueueState &queue) {
 // someone is nearest to the cause.
 std::string RunControl::diagnose() const {
   int64_t now = nowNs();
+  // Queues may still move while they are looked at, so each is read once.
   const QueueState *best = nullptr;
+  const Command *bestCommand = nullptr;
+  int64_t bestPeer = -1;
   int bestScore = 0;
   for (const QueueState &queue : queues) {
     Waiting what = queue.waiting.load(std::memory_order_acquire);
     const Command *command = queue.at.load(std::memory_order_acquire);
     if (!command)
       continue;
-    int score = 1; // runs a command and does not come back
-    if (what == Waiting::team)
-      score = 1;
-    else if (what == Waiting::event)
-      score = 2;
-    else if (what == Waiting::peer) {
-      const size_t peer = static_cast<size_t>(queue.missingRank.load(std::memory_order_relaxed));
-      const QueueState &communication = queues[peer * 2 + 1];
+    int score = what == Waiting::event ? 2 : 1; // 1: runs a command and does not come back
+    int64_t peer = queue.missingRank.load(std::memory_order_relaxed);
+    if (what == Waiting::peer && peer >= 0) {
+      const QueueState &communication = queues[static_cast<size_t>(peer) * 2 + 1];
       score = communication.waiting.load(std::memory_order_acquire) == Waiting::peer ? 3 : 4;
     }
     if (score > bestScore) {
       best = &queue;
+      bestCommand = command;
+      bestPeer = peer;
       bestScore = score;
     }
   }
   if (!best)
     return "no rank has begun its work within " + seconds(limitNs);
-  const Command &command = *best->at.load(std::memory_order_acquire);
+  const Command &command = *bestCommand;
   std::string prefix = "rank " + std::to_string(best->rank) + ": ";
   std::string waited = seconds(now - best->since.load(std::memory_order_relaxed));
   if (bestScore >= 3) {
-    int64_t peer = best->missingRank.load(std::memory_order_relaxed);
+    const int64_t peer = bestPeer;
     const QueueState &compute = queues[static_cast<size_t>(peer * 2)];
     const QueueState &communication = queues[static_cast<size_t>(peer * 2 + 1)];
     // A communication queue that waits for an event of its compute queue, or has no more commands,

@@ -3,22 +3,40 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Team.h"
+#include "Commands.h"
+
+#include <exception>
 
 namespace braid::runtime {
 
+// An exception must neither end the process from a helper nor leave the leader's frame, which holds
+// the work, while helpers still use it.
+void Team::perform(int64_t member) {
+  try {
+    (*jobWork)(member);
+  } catch (const std::exception &e) {
+    jobControl->fail(Status::error("rank " + std::to_string(jobRank) + ": " +
+                                       (jobCommand ? describe(*jobCommand) + ": " : std::string()) +
+                                       e.what(),
+                                   Code::rankFailed));
+  }
+}
+
 bool Team::run(int64_t count, const std::function<void(int64_t)> &work, RunControl &control,
                QueueState &self) {
-  if (count <= 1 || size == 1) {
-    for (int64_t member = 0; member < count; ++member)
-      work(member);
-    return !control.failed();
-  }
   jobCount = count;
   jobWork = &work;
   jobCommand = self.at.load(std::memory_order_relaxed);
+  jobControl = &control;
+  jobRank = self.rank;
+  if (count <= 1 || size == 1) {
+    for (int64_t member = 0; member < count; ++member)
+      perform(member);
+    return !control.failed();
+  }
   ++job;
   started.set(job);
-  work(0);
+  perform(0);
   // `work` lives on the caller's stack, so even after a failure elsewhere the helpers must be out
   // of it first. They run finite pieces; only this wait has no limit of its own.
   uint32_t target = job * static_cast<uint32_t>(size - 1);
@@ -42,7 +60,7 @@ void Team::serve(int64_t member, int spins) {
       return;
     if (member < jobCount) {
       int64_t begin = trace ? nowNs() : 0;
-      (*jobWork)(member);
+      perform(member);
       if (trace)
         spans[static_cast<size_t>(member)].push_back({jobCommand, begin, nowNs()});
     }

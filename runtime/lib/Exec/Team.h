@@ -42,12 +42,17 @@ public:
       spans; ///< of the helpers, by member; written while `trace` is set
 
 private:
+  /// The member's part of the job; what it throws ends the run.
+  void perform(int64_t member);
+
   int64_t size;
   Counter started, finished;
   uint32_t job = 0;
   int64_t jobCount = 0;
   const std::function<void(int64_t)> *jobWork = nullptr;
   const Command *jobCommand = nullptr;
+  RunControl *jobControl = nullptr;
+  int64_t jobRank = 0;
   std::atomic<bool> stopping{false};
 };
 

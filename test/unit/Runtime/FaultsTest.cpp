@@ -8,9 +8,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
+#include "braid/Runtime/Files.h"
 
 #include <chrono>
 #include <gmock/gmock.h>
+#include <stdexcept>
 
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
@@ -186,6 +188,75 @@ TEST(Faults, KernelsForAnotherMachine) {
   EXPECT_THAT(session.status().message(), HasSubstr("avx4096"));
   EXPECT_THAT(session.status().message(),
               HasSubstr("cpu riscv64-unknown-linux-gnu rv64 is not for "));
+}
+
+/// Two sessions whose bundles carry different code under one name: each must get its own.
+TEST(KernelLibraries, LoadFromTheBundle) {
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (const char *path : {BRAID_TEST_KERNELS_ADD, BRAID_TEST_KERNELS_SUBTRACT}) {
+    ProgramBuilder b({{"dp", 2}});
+    b.operand("x", f32, {4, 8}, {{"dp"}, {}});
+    b.result("y", f32, {4, 8}, {{"dp"}, {}});
+    uint32_t kernel = b.kernel("shift_by_one", 2, nullptr);
+    auto p = b.procedure("main", 2, 0, 0, 0);
+    p.launch("shift", kernel, {argument(0, f32, {2, 8}), argument(1, f32, {2, 8})}, {true, true},
+             2);
+    // The better one of two; the third is for no machine.
+    b.manifest.kernels.push_back(
+        {"cpu", "x86_64-unknown-linux-gnu", "plain", {"sse2"}, "kernels/plain.so"});
+    b.manifest.kernels.push_back(
+        {"cpu", "x86_64-unknown-linux-gnu", "better", {"sse", "sse2"}, "kernels/better.so"});
+    b.manifest.kernels.push_back({"cpu",
+                                  "x86_64-unknown-linux-gnu",
+                                  "never",
+                                  {"sse", "sse2", "avx4096"},
+                                  "kernels/never.so"});
+    Bundle bundle = *b.bundle();
+    Result<Bytes> library = readFile(path);
+    ASSERT_OK(library);
+    bundle.members["kernels/plain.so"] = bundle.members["kernels/never.so"] = Bytes(8);
+    bundle.members["kernels/better.so"] = *library;
+    auto session = Session::create(std::make_shared<Bundle>(bundle), {});
+    ASSERT_OK(session);
+    EXPECT_THAT((*session)->report(), HasSubstr("\"kernel_isa\": \"better\""));
+    sessions.push_back(std::move(*session));
+    bundle.members["kernels/better.so"] = Bytes(64);
+    auto damaged = Session::create(std::make_shared<Bundle>(bundle), {});
+    ASSERT_FALSE(damaged.ok());
+    EXPECT_THAT(damaged.status().message(),
+                ::testing::StartsWith("cannot load the bundle's member 'kernels/better.so': "));
+  }
+  std::vector<float> x(32, 5);
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_OK(sessions[i]->setInput("x", f32, {4, 8}, x.data()));
+    ASSERT_OK(sessions[i]->run());
+    Result<HostTensor> y = sessions[i]->output("y");
+    ASSERT_OK(y);
+    for (int j = 0; j < 32; ++j)
+      EXPECT_EQ(y->as<float>()[j], i == 0 ? 6.0f : 4.0f);
+  }
+}
+
+/// What a kernel throws is the failure of its rank, also from a thread of the team.
+TEST(Faults, AnExceptionInATeamIsAFailedRank) {
+  constexpr int64_t kRows = 64, kColumns = 1024; // enough work for a team
+  ProgramBuilder b({{"dp", 1}});
+  b.operand("x", f32, {kRows, kColumns});
+  uint32_t kernel = b.kernel("throws", 1, [](void *const *descriptors) {
+    auto *words = static_cast<int64_t *>(descriptors[0]); // allocated, aligned, offset, sizes
+    if (words[0] % 4096 != 0 || words[3] < kRows)
+      throw std::runtime_error("the kernel gave up");
+  });
+  auto p = b.procedure("main", 1, 0, 0, 0);
+  p.launch("bad", kernel, {argument(0, f32, {kRows, kColumns})}, {true}, kRows);
+  SessionOptions options;
+  options.threadsPerRank = 2;
+  auto session = b.session(options);
+  ASSERT_OK(session);
+  std::vector<float> x(kRows * kColumns);
+  ASSERT_OK((*session)->setInput("x", f32, {kRows, kColumns}, x.data()));
+  for (int i = 0; i < 2; ++i)
+    EXPECT_ERROR((*session)->run(), "rank 0: kernel 'bad' in @main: the kernel gave up");
 }
 
 } // namespace
