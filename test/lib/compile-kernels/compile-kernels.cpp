@@ -33,6 +33,7 @@ static cl::opt<bool> times("time",
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::ParseCommandLineOptions(argc, argv, "Compiles rt.kernel operations for the CPU\n");
+  const bool timed = times; // Linking sets every command line option of the process back.
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -54,7 +55,7 @@ int main(int argc, char **argv) {
     auto libraries = compileKernelsForCPU(*module, options);
     if (failed(libraries))
       return 1;
-    if (times) {
+    if (timed) {
       // The first time also sets LLVM and the dialects up.
       auto start = std::chrono::steady_clock::now();
       (void)compileKernelsForCPU(*module, options);
