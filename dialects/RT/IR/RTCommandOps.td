@@ -89,7 +89,7 @@ def RT_AttentionOp : RT_CommandOp<"attention", [AttrSizedOperandSegments]> {
     Constraints:
     - (T1) query [b, s, h, d], key [b, t, g, d], value [b, t, g, e] and out [b, s, h, e] agree, and g divides h;
     - (T2) they have one element type;
-    - (T3) mask [b, t], valid_length [b] and position_offset [b] are i32 or i64.
+    - (T3) mask [b, t], valid_length [b] and position_offset [b] are i64.
   }];
   let arguments = (ins RT_Reads<RT_Memory>:$query, RT_Reads<RT_Memory>:$key, RT_Reads<RT_Memory>:$value,
                        Arg<Optional<RT_Memory>, "", [MemRead]>:$mask,

@@ -258,9 +258,8 @@ LogicalResult AttentionOp::verify() {
     if (!value)
       return success();
     auto type = cast<MemRefType>(value.getType());
-    if (type.getShape() != shape || !isId(type.getElementType()))
-      return emitOpError("expects ")
-             << name << " of shape [" << shape << "] and i32 or i64, got " << type;
+    if (type.getShape() != shape || !type.getElementType().isInteger(64))
+      return emitOpError("expects ") << name << " of shape [" << shape << "] and i64, got " << type;
     return success();
   };
   if (failed(ids(getMask(), {k.getDimSize(0), k.getDimSize(1)}, "a mask")) ||

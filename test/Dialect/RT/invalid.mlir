@@ -285,9 +285,9 @@ rt.procedure @t2(%q: memref<1x2x2x4xf32>, %k: memref<1x5x2x4xf16>, %o: memref<1x
 
 // -----
 // T3
-rt.procedure @t3(%q: memref<1x2x2x4xf32>, %m: memref<1x2xf32>, %o: memref<1x2x2x4xf32> {rt.result}) {
-  // expected-error @below {{expects a mask of shape [1, 2] and i32 or i64, got 'memref<1x2xf32>'}}
-  rt.attention ins(%q, %q, %q : memref<1x2x2x4xf32>, memref<1x2x2x4xf32>, memref<1x2x2x4xf32>) mask(%m : memref<1x2xf32>)
+rt.procedure @t3(%q: memref<1x2x2x4xf32>, %m: memref<1x2xi32>, %o: memref<1x2x2x4xf32> {rt.result}) {
+  // expected-error @below {{expects a mask of shape [1, 2] and i64, got 'memref<1x2xi32>'}}
+  rt.attention ins(%q, %q, %q : memref<1x2x2x4xf32>, memref<1x2x2x4xf32>, memref<1x2x2x4xf32>) mask(%m : memref<1x2xi32>)
       outs(%o : memref<1x2x2x4xf32>) scale 1.0
   rt.return
 }

@@ -1,0 +1,26 @@
+// RUN: braid-opt %S/../Transforms/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp" \
+// RUN:   --braid-propagate-shardings --braid-partition --braid-start-collectives --braid-form-kernels \
+// RUN:   --braid-lower-to-rt --braid-assign-buffers --braid-verify-buffers | FileCheck %s
+// RUN: braid-opt %S/../Transforms/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=dp=2,tp=2 strategy=dp,tp" \
+// RUN:   --braid-propagate-shardings --braid-partition --braid-start-collectives --braid-form-kernels \
+// RUN:   --braid-lower-to-rt --braid-assign-buffers --braid-verify-buffers | FileCheck %s
+
+// A whole encoder layer under tensor parallelism (with data parallelism as well): two collectives, each followed by one
+// kernel for bias, residual and normalization; GELU in place; no copy anywhere.
+// CHECK-LABEL: rt.procedure entry @main(
+// CHECK-NOT: rt.copy
+// CHECK: rt.call @layer({{.*}}) at <local
+// CHECK-LABEL: rt.procedure @layer(
+// CHECK-SAME: events 4>
+// CHECK-NOT: rt.copy
+// CHECK: rt.attention
+// CHECK: rt.start all_reduce with sum {{.*}} role "attention.output" event 1
+// CHECK-NEXT: rt.wait
+// CHECK: rt.launch @add_add_layer_norm rows
+// CHECK: %[[UP:.*]] = rt.alloc at [[OFFSET:[0-9]+]] : memref<[[SHAPE:.*]], #rt.space<local>>
+// CHECK-NEXT: rt.product {{.*}} outs(%[[UP]]
+// CHECK: rt.alloc at [[OFFSET]] : memref<[[SHAPE]], #rt.space<local>>
+// CHECK: rt.launch @gelu rows
+// CHECK: rt.start all_reduce with sum {{.*}} role "mlp.down" event 3
+// CHECK: rt.launch @add_add_layer_norm rows
+// CHECK-NEXT: rt.return
