@@ -138,8 +138,6 @@ private:
       if (file == "reference") {
         if (!hooks.reference)
           return Status::error("--check reference needs the compiler: use `braid run`");
-        if (options.target == "reference")
-          return Status::error("--check reference compares --target reference with itself");
         for (const EntryValue &result : entry->results)
           if (Status s = addCheck(result, file, {}); !s.ok())
             return s;
@@ -225,7 +223,8 @@ private:
   Status interpret() {
     if (!options.trace.empty() || !options.report.empty())
       return Status::error("--trace and --report expect --target cpu");
-    Result<Tensors> computed = hooks.reference({options, *bundle, *entry, weights.get(), inputs});
+    Result<Tensors> computed =
+        hooks.reference({options, *bundle, *entry, weights.get(), inputs, /*partitioned=*/true});
     if (!computed.ok())
       return computed.status();
     results = std::move(*computed);
@@ -238,7 +237,8 @@ private:
       needsReference |= c.against == "reference";
     Tensors reference;
     if (needsReference) {
-      Result<Tensors> computed = hooks.reference({options, *bundle, *entry, weights.get(), inputs});
+      Result<Tensors> computed =
+          hooks.reference({options, *bundle, *entry, weights.get(), inputs, /*partitioned=*/false});
       if (!computed.ok())
         return computed.status();
       reference = std::move(*computed);

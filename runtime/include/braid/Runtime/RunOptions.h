@@ -36,6 +36,9 @@ struct ReferenceRequest {
   const Entry &entry;
   WeightSource *weights; ///< null when the entry has no parameters and none were given
   const std::map<std::string, HostTensor> &inputs; ///< all of the entry's operands, unpartitioned
+  /// True for `--target reference`: run the program of every rank of the mesh. False for
+  /// `--check reference`: run the model as one device would.
+  bool partitioned;
 };
 
 /// An option that only one tool has.

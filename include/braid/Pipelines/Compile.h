@@ -1,0 +1,45 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// From an nn module to a bundle in memory: the phases, the kernels for each instruction set, the
+// program. `braid compile` writes it, `braid run` hands it to the loader, embedders do either.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_PIPELINES_COMPILE_H
+#define BRAID_PIPELINES_COMPILE_H
+
+#include "braid/Pipelines/Pipelines.h"
+#include "braid/Runtime/Bundle.h"
+
+#include <string>
+#include <vector>
+
+namespace braid {
+
+struct CompileOptions {
+  std::string mesh; ///< "dp=2,tp=2"; empty: the module's own, or one rank
+  std::string strategy = "auto";
+  std::vector<std::string> isas; ///< empty: x86-64-v3 and the host's own
+  bool stripModule = false;      ///< leave the nn module out
+  bool compileKernels = true;    ///< false: only the interpreter will run it
+};
+
+/// Seconds spent, by phase in order.
+struct CompileTimes {
+  std::vector<std::pair<std::string, double>> phases;
+};
+
+/// Compiles `module` (nn level), which is left at the rt level. Errors are emitted as diagnostics
+/// on its context.
+mlir::FailureOr<runtime::Bundle> compileToBundle(
+    mlir::ModuleOp module, const CompileOptions &options, const PhaseObserver &observer = {},
+    llvm::function_ref<void(llvm::StringRef)> progress = nullptr, CompileTimes *times = nullptr);
+
+/// The nn module that a bundle carries; null, with a diagnostic, when it has none.
+mlir::OwningOpRef<mlir::ModuleOp> readBundledModule(const runtime::Bundle &bundle,
+                                                    mlir::MLIRContext *context);
+
+} // namespace braid
+#endif // BRAID_PIPELINES_COMPILE_H

@@ -1,0 +1,62 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The road from an nn module to a bundle, in named phases. Each phase ends at a level whose
+// contract `braid-verify-level` checks, can be the last one to run, and can be dumped.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_PIPELINES_PIPELINES_H
+#define BRAID_PIPELINES_PIPELINES_H
+
+#include "braid/Transforms/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <optional>
+#include <string>
+
+namespace braid {
+
+/// "nn", "comm", "scheduled", "kernels", "rt".
+llvm::StringRef stringifyLevel(Level level);
+std::optional<Level> symbolizeLevel(llvm::StringRef name);
+
+struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
+  Option<std::string> mesh{
+      *this, "mesh",
+      llvm::cl::desc(
+          "axes and sizes, major first, such as dp=2,tp=4; empty: the module's own mesh, "
+          "or one rank")};
+  Option<std::string> strategy{*this, "strategy",
+                               llvm::cl::desc("how axes are used: auto, or a list of tp and dp"),
+                               llvm::cl::init("auto")};
+  Option<std::string> stopAfter{*this, "stop-after",
+                                llvm::cl::desc("last level: comm, scheduled, kernels or rt"),
+                                llvm::cl::init("rt")};
+};
+
+/// Appends the passes that lead to `level` from the one before it.
+void buildPhase(mlir::OpPassManager &pm, Level level, const PipelineOptions &options);
+
+/// Registers `braid-pipeline` for braid-opt: every phase up to `stop-after`.
+void registerPipelines();
+
+/// Hooks of a run over phases.
+struct PhaseObserver {
+  /// Before a phase: its level, its number from 1, the number of phases.
+  llvm::function_ref<void(Level, int, int)> begin = nullptr;
+  /// After a phase has been verified.
+  llvm::function_ref<mlir::LogicalResult(Level, int, mlir::ModuleOp)> end = nullptr;
+};
+
+/// Runs every phase up to `last` on an nn module, in place. Errors are emitted as diagnostics.
+mlir::LogicalResult runPhases(mlir::ModuleOp module, Level last, const PipelineOptions &options,
+                              const PhaseObserver &observer = {});
+
+} // namespace braid
+#endif // BRAID_PIPELINES_PIPELINES_H

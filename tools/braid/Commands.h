@@ -1,0 +1,52 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The subcommands of `braid`, apart from the command line that fills their options in.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TOOLS_BRAID_COMMANDS_H
+#define BRAID_TOOLS_BRAID_COMMANDS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace braid::tool {
+
+/// Exit statuses, the same for every subcommand.
+enum ExitCode { kDone = 0, kInvalid = 1, kCheckFailed = 2, kRankFailed = 3 };
+
+struct ImportArgs {
+  std::string model;  ///< directory or config.json
+  std::string output; ///< "-" for standard output
+  int64_t batch = 1, seq = 128;
+  std::optional<int64_t> layers; ///< all of them when absent
+  std::string dtype = "f32";
+};
+int runImport(const ImportArgs &args);
+
+/// How a module becomes a bundle; shared by compile and run.
+struct CompileArgs {
+  std::string model; ///< .mlir text or bytecode at the nn level
+  std::string output;
+  std::string mesh, strategy = "auto";
+  std::string target = "cpu";
+  std::string emit;                 ///< level to print instead of writing a bundle
+  std::vector<std::string> isas;    ///< empty: x86-64-v3 and the host's own
+  std::string dumpDirectory;        ///< IR after each phase, numbered
+  bool stripModule = false;         ///< leave the nn module out of the bundle
+  bool debugInfo = false;           ///< print locations
+  std::vector<std::string> remarks; ///< categories of remarks to print
+  std::string report;
+};
+int runCompile(const CompileArgs &args);
+
+/// `braid run`: parses its own arguments (argv[0] is "run"), which are those of `braid-run` and a
+/// few of the compiler's.
+int runRun(int argc, const char *const *argv);
+
+} // namespace braid::tool
+#endif // BRAID_TOOLS_BRAID_COMMANDS_H

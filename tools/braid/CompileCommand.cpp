@@ -1,0 +1,154 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Commands.h"
+#include "Session.h"
+#include "braid/Pipelines/Compile.h"
+#include "braid/Target/CPU/CPUTarget.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+
+namespace braid::tool {
+
+namespace {
+
+void printModule(ModuleOp module, bool locations, llvm::raw_ostream &os) {
+  OpPrintingFlags flags;
+  flags.printNameLocAsPrefix();
+  flags.enableDebugInfo(locations);
+  module.print(os, flags);
+  os << "\n";
+}
+
+/// Prints remarks whose category is asked for; "all" asks for every one.
+LogicalResult enableRemarks(MLIRContext &context, const std::vector<std::string> &categories) {
+  if (categories.empty())
+    return success();
+  remark::RemarkCategories filter;
+  filter.all =
+      llvm::is_contained(categories, "all") ? std::string(".*") : llvm::join(categories, "|");
+  return remark::enableOptimizationRemarks(
+      context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(), filter,
+      /*printAsEmitRemarks=*/true);
+}
+
+/// Dumps the module after each phase into numbered files.
+class Dumper {
+public:
+  explicit Dumper(const std::string &directory, bool locations)
+      : directory(directory), locations(locations) {}
+  LogicalResult dump(Level level, int number, ModuleOp module) {
+    if (directory.empty())
+      return success();
+    if (std::error_code error = llvm::sys::fs::create_directories(directory))
+      return LogicalResult(
+          failure(fail("cannot create directory '" + directory + "': " + error.message())));
+    std::string path =
+        llvm::formatv("{0}/{1}_{2}.mlir", directory, number, stringifyLevel(level)).str();
+    return success(
+        writeText(path, [&](llvm::raw_ostream &os) { printModule(module, locations, os); }));
+  }
+
+private:
+  std::string directory;
+  bool locations;
+};
+
+bool writeCompileReport(const std::string &path, const CompileTimes &times,
+                        const runtime::Bundle &bundle) {
+  llvm::json::Object phases;
+  double total = 0;
+  for (const auto &[name, seconds] : times.phases) {
+    phases[name + "_s"] = seconds;
+    total += seconds;
+  }
+  llvm::json::Object members;
+  for (const auto &[name, bytes] : bundle.members)
+    members[name] = static_cast<int64_t>(bytes.size());
+  llvm::json::Object report{
+      {"compile_s", total}, {"phases", std::move(phases)}, {"member_bytes", std::move(members)}};
+  return writeText(path, [&](llvm::raw_ostream &os) {
+    os << llvm::formatv("{0:2}", llvm::json::Value(std::move(report))) << "\n";
+  });
+}
+
+} // namespace
+
+int runCompile(const CompileArgs &args) {
+  if (args.target != "cpu")
+    return fail("unknown target '" + args.target + "'; expects cpu");
+  bool emitsLLVM = args.emit == "llvm";
+  std::optional<Level> last = emitsLLVM ? Level::RT : symbolizeLevel(args.emit);
+  if (!args.emit.empty() && !last)
+    return fail("unknown level '" + args.emit +
+                "' in --emit; expects nn, comm, scheduled, kernels, rt or llvm");
+  if (args.emit.empty() && args.output.empty())
+    return fail("expects -o FILE.braid, or --emit=LEVEL to print IR");
+
+  CompilerSession session;
+  if (failed(enableRemarks(session.context(), args.remarks)))
+    return fail("cannot enable remarks; expects category names or regular expressions");
+  OwningOpRef<ModuleOp> module = session.readModule(args.model);
+  if (!module)
+    return kInvalid;
+
+  Progress progress;
+  Dumper dumper(args.dumpDirectory, args.debugInfo);
+  PhaseObserver observer;
+  auto begin = [&](Level level, int number, int count) {
+    progress.step(llvm::Twine("[") + llvm::Twine(number) + "/" + llvm::Twine(count) +
+                  "] to level " + stringifyLevel(level));
+  };
+  auto end = [&](Level level, int number, ModuleOp m) { return dumper.dump(level, number, m); };
+  observer.begin = begin;
+  observer.end = end;
+
+  if (!args.emit.empty()) {
+    PipelineOptions options;
+    options.mesh = args.mesh;
+    options.strategy = args.strategy;
+    if (failed(runPhases(*module, *last, options, observer)))
+      return kInvalid;
+    std::string text;
+    if (emitsLLVM) {
+      progress.step("compiling kernels");
+      CPUTargetOptions target;
+      target.isas = args.isas.empty() ? std::vector<std::string>{"host"} : args.isas;
+      llvm::raw_string_ostream os(text);
+      if (failed(emitLLVMForCPU(*module, target, os)))
+        return kInvalid;
+    } else {
+      llvm::raw_string_ostream os(text);
+      printModule(*module, args.debugInfo, os);
+    }
+    return writeText(args.output.empty() ? "-" : args.output,
+                     [&](llvm::raw_ostream &out) { out << text; })
+               ? kDone
+               : kInvalid;
+  }
+
+  CompileOptions options;
+  options.mesh = args.mesh;
+  options.strategy = args.strategy;
+  options.isas = args.isas;
+  options.stripModule = args.stripModule;
+  CompileTimes times;
+  FailureOr<runtime::Bundle> bundle = compileToBundle(
+      *module, options, observer, [&](StringRef what) { progress.step(what); }, &times);
+  if (failed(bundle))
+    return kInvalid;
+  if (runtime::Status status = bundle->write(args.output); !status.ok())
+    return fail(status.message());
+  if (!args.report.empty() && !writeCompileReport(args.report, times, *bundle))
+    return kInvalid;
+  return kDone;
+}
+
+} // namespace braid::tool

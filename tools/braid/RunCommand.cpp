@@ -1,0 +1,157 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// `braid run`: braid-run's command line, plus compiling a module in memory and the reference
+// interpreter.
+//
+//===----------------------------------------------------------------------===//
+#include "Commands.h"
+#include "Session.h"
+#include "braid/Interpreter/Evaluate.h"
+#include "braid/Pipelines/Compile.h"
+#include "braid/Runtime/RunOptions.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/Magic.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+
+namespace braid::tool {
+
+namespace {
+
+using Tensors = std::map<std::string, runtime::HostTensor>;
+
+/// The options that only `braid run` has, and what they lead to.
+class Runner {
+public:
+  std::string mesh, strategy = "auto", isas;
+
+  runtime::Result<std::shared_ptr<const runtime::Bundle>> open(const runtime::RunOptions &options) {
+    if (isBundle(options.model)) {
+      if (!mesh.empty() && options.target != "reference")
+        return runtime::Status::error("'" + options.model +
+                                      "' is compiled already: --mesh goes with an nn module");
+      return share(runtime::Bundle::read(options.model));
+    }
+    OwningOpRef<ModuleOp> module = session.readModule(options.model);
+    if (!module)
+      return runtime::Status::error("cannot compile '" + options.model + "'");
+    CompileOptions compile;
+    compile.mesh = mesh;
+    if (mesh.empty() && options.session.ranks > 1)
+      compile.mesh = "tp=" + std::to_string(options.session.ranks);
+    compile.strategy = strategy;
+    compile.compileKernels = options.target != "reference";
+    SmallVector<StringRef> names;
+    llvm::SplitString(isas, names, ",");
+    compile.isas.assign(names.begin(), names.end());
+    if (isas.empty())
+      compile.isas = {"host"};
+    Progress progress;
+    PhaseObserver observer;
+    auto begin = [&](Level level, int number, int count) {
+      progress.step(llvm::Twine("compiling [") + llvm::Twine(number) + "/" + llvm::Twine(count) +
+                    "] to level " + stringifyLevel(level));
+    };
+    observer.begin = begin;
+    FailureOr<runtime::Bundle> bundle =
+        compileToBundle(*module, compile, observer, [&](StringRef what) { progress.step(what); });
+    if (failed(bundle))
+      return runtime::Status::error("cannot compile '" + options.model + "'");
+    // Through the archive and its reader, so that what runs is what `braid compile` would have
+    // written.
+    runtime::Result<runtime::Bytes> archive = bundle->serialize();
+    if (!archive.ok())
+      return archive.status();
+    return share(runtime::Bundle::parse(*archive, options.model));
+  }
+
+  runtime::Result<Tensors> evaluate(const runtime::ReferenceRequest &request) {
+    OwningOpRef<ModuleOp> module = readBundledModule(request.bundle, &session.context());
+    if (!module)
+      return runtime::Status::error(
+          "the reference interpreter expects a bundle with its nn module");
+    if (request.partitioned) {
+      PipelineOptions pipeline;
+      pipeline.mesh = mesh.empty() ? meshOption(request.bundle.manifest.mesh) : mesh;
+      pipeline.strategy = strategy;
+      if (failed(runPhases(*module, Level::Scheduled, pipeline)))
+        return runtime::Status::error("cannot partition the module");
+    }
+    Progress progress;
+    progress.step(request.partitioned ? "interpreting every rank"
+                                      : "interpreting the unpartitioned model");
+    interp::EvaluateOptions options;
+    options.entry = request.entry.name;
+    options.weights = request.weights;
+    for (const auto &[name, value] : request.inputs)
+      options.inputs.push_back({name, interp::Tensor::fromHost(value)});
+    if (double seconds = request.options.session.timeLimitSeconds; seconds > 0)
+      options.grid.timeLimit = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+    runtime::Result<interp::Evaluation> evaluation = interp::evaluate(*module, options);
+    if (!evaluation.ok())
+      return evaluation.status();
+    Tensors results;
+    for (interp::NamedTensor &result : evaluation->results)
+      results.emplace(result.name, result.value.toHost());
+    return results;
+  }
+
+private:
+  static bool isBundle(const std::string &path) {
+    if (StringRef(path).ends_with(".braid"))
+      return true;
+    auto buffer = llvm::MemoryBuffer::getFileSlice(path, 4, 0);
+    return buffer && (*buffer)->getBuffer().starts_with("PK");
+  }
+
+  static std::string meshOption(const runtime::Mesh &mesh) {
+    std::string text;
+    for (const runtime::Mesh::Axis &axis : mesh.axes)
+      text += (text.empty() ? "" : ",") + axis.name + "=" + std::to_string(axis.size);
+    return text;
+  }
+
+  static runtime::Result<std::shared_ptr<const runtime::Bundle>>
+  share(runtime::Result<runtime::Bundle> bundle) {
+    if (!bundle.ok())
+      return bundle.status();
+    return std::shared_ptr<const runtime::Bundle>(
+        std::make_shared<runtime::Bundle>(std::move(*bundle)));
+  }
+
+  CompilerSession session;
+};
+
+} // namespace
+
+int runRun(int argc, const char *const *argv) {
+  Runner runner;
+  runtime::RunHooks hooks;
+  hooks.program = "braid run";
+  hooks.modelHelp = "nn module (compiled in memory first) or bundle (.braid)";
+  hooks.examples =
+      "Examples:\n"
+      "  braid run minilm.mlir --ranks 2 --weights path/to/all-MiniLM-L6-v2 \\\n"
+      "      --input input_ids=ids.npy --input attention_mask=mask.npy \\\n"
+      "      --input token_type_ids=types.npy --check reference --output results\n"
+      "  braid run minilm.braid --random-weights 7 --input ... --repeat 10 --report report.json";
+  hooks.extraOptions = {
+      {"--mesh",
+       "grid of ranks for a module: axes and sizes such as dp=2,tp=2 (default: the module's own, "
+       "else tp=RANKS)",
+       &runner.mesh},
+      {"--strategy", "how the axes are used: auto, tp, dp or tp,dp", &runner.strategy},
+      {"--isa", "instruction sets to compile kernels for (default: host)", &runner.isas}};
+  hooks.open = [&](const runtime::RunOptions &options) { return runner.open(options); };
+  hooks.reference = [&](const runtime::ReferenceRequest &request) {
+    return runner.evaluate(request);
+  };
+  return runtime::runMain(argc, argv, hooks);
+}
+
+} // namespace braid::tool

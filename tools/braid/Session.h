@@ -1,0 +1,62 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What every subcommand that touches IR needs: a context with all dialects, diagnostics on stderr,
+// reading modules, writing text atomically, progress on a terminal.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TOOLS_BRAID_SESSION_H
+#define BRAID_TOOLS_BRAID_SESSION_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <memory>
+#include <string>
+
+namespace mlir {
+class SourceMgrDiagnosticHandler;
+} // namespace mlir
+
+namespace braid::tool {
+
+class CompilerSession {
+public:
+  CompilerSession();
+  ~CompilerSession();
+  mlir::MLIRContext &context() { return *mlirContext; }
+  /// Reads MLIR text or bytecode; errors are printed. Null when that fails.
+  mlir::OwningOpRef<mlir::ModuleOp> readModule(const std::string &path);
+
+private:
+  std::unique_ptr<mlir::MLIRContext> mlirContext;
+  llvm::SourceMgr sources;
+  std::unique_ptr<mlir::SourceMgrDiagnosticHandler> handler;
+};
+
+/// Prints "braid: error: ..." and gives kInvalid.
+int fail(const llvm::Twine &message);
+
+/// Writes a text file, or standard output for "-". Through a temporary file: a failure leaves
+/// nothing behind.
+bool writeText(const std::string &path, llvm::function_ref<void(llvm::raw_ostream &)> write);
+
+/// One line on stderr that is overwritten as work goes on; silent unless stderr is a terminal.
+class Progress {
+public:
+  Progress();
+  ~Progress();
+  void step(const llvm::Twine &what);
+
+private:
+  bool terminal;
+};
+
+} // namespace braid::tool
+#endif // BRAID_TOOLS_BRAID_SESSION_H

@@ -1,0 +1,108 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The command line of `braid`. CLI11 throws, so this file alone of the driver is built with
+// exceptions.
+//
+//===----------------------------------------------------------------------===//
+#include "Commands.h"
+#include "braid/Runtime/Version.h"
+
+#include <CLI/CLI.hpp>
+
+using namespace braid::tool;
+
+namespace {
+
+void addImport(CLI::App &app, ImportArgs &args, int &status) {
+  CLI::App *cmd = app.add_subcommand("import", "read a Hugging Face model into an nn module");
+  cmd->add_option("model", args.model,
+                  "directory with config.json and model.safetensors, or a config.json alone "
+                  "(its weights are then random at run time)")
+      ->required();
+  cmd->add_option("-o,--output", args.output, "where the module goes; - for standard output")
+      ->required();
+  cmd->add_option("--batch", args.batch, "sequences in a batch")->capture_default_str();
+  cmd->add_option("--seq", args.seq, "tokens in a sequence")->capture_default_str();
+  cmd->add_option("--layers", args.layers, "take only the first N layers (default: all)");
+  cmd->add_option("--dtype", args.dtype, "type of weights and activations: f32")
+      ->capture_default_str();
+  cmd->footer(
+      "Example:\n  braid import path/to/all-MiniLM-L6-v2 --batch 8 --seq 128 -o minilm.mlir");
+  cmd->callback([&] { status = runImport(args); });
+}
+
+void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
+  cmd->add_option("--mesh", args.mesh,
+                  "grid of ranks: axes and sizes, major first, such as dp=2,tp=2 (default: the "
+                  "module's own mesh, or one rank)");
+  cmd->add_option("--strategy", args.strategy,
+                  "how the axes are used: auto (dp: batch, tp: attention heads and feed-forward), "
+                  "tp, dp, or tp,dp")
+      ->capture_default_str();
+  cmd->add_option("--isa", args.isas,
+                  "instruction sets to compile kernels for, by LLVM's processor names or 'host' "
+                  "(default: x86-64-v3 and host)")
+      ->delimiter(',');
+  cmd->add_option("--dump-ir", args.dumpDirectory,
+                  "write the IR after each phase into this directory, numbered");
+  cmd->add_option("--remarks", args.remarks,
+                  "print remarks of these categories (such as braid-partition), or of all: what "
+                  "was done and why not")
+      ->delimiter(',');
+}
+
+void addCompile(CLI::App &app, CompileArgs &args, int &status) {
+  CLI::App *cmd = app.add_subcommand("compile", "compile an nn module into a bundle");
+  cmd->add_option("model", args.model,
+                  "nn module, as `braid import` writes it; - for standard input")
+      ->required();
+  cmd->add_option("-o,--output", args.output,
+                  "the bundle (.braid); with --emit the text, default standard output");
+  cmd->add_option("--target", args.target, "cpu")->capture_default_str();
+  cmd->add_option("--emit", args.emit,
+                  "print the IR of a level instead: nn, comm, scheduled, kernels, rt or llvm");
+  addCompileOptions(cmd, args);
+  cmd->add_flag("--strip", args.stripModule,
+                "leave the nn module out of the bundle (no --check reference later)");
+  cmd->add_flag("--print-locations", args.debugInfo,
+                "with --emit: print where each operation comes from");
+  cmd->add_option("--report", args.report, "write times and sizes of the compilation as JSON");
+  cmd->footer("Examples:\n"
+              "  braid compile minilm.mlir --mesh tp=2 -o minilm.braid\n"
+              "  braid compile minilm.mlir --mesh dp=2,tp=2 --emit=scheduled");
+  cmd->callback([&] { status = runCompile(args); });
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app{"Braid compiles transformer models into one program per rank in which communication "
+               "hides behind "
+               "computation.\n\nA model goes: import -> compile -> run. `braid COMMAND --help` "
+               "explains each.",
+               "braid"};
+  app.set_version_flag("--version", std::string("braid ") + braid::runtime::version());
+  app.require_subcommand(1);
+  app.footer("Exit status: 0 done and checks passed, 1 the input or the request is wrong, 2 a "
+             "check failed, 3 a rank failed.");
+  int status = kDone;
+  ImportArgs importArgs;
+  CompileArgs compileArgs;
+  addImport(app, importArgs, status);
+  addCompile(app, compileArgs, status);
+  // `run` has the command line of braid-run, which lives with the runtime; it is listed here for
+  // --help only.
+  app.add_subcommand("run", "run a module or a bundle on several ranks, and check what comes out");
+  if (argc > 1 && std::string(argv[1]) == "run")
+    return runRun(argc - 1, argv + 1);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    // CLI11 numbers its errors from 100; ours has one status for a wrong request.
+    return app.exit(error, std::cout, std::cerr) == 0 ? kDone : kInvalid;
+  }
+  return status;
+}
