@@ -2,6 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "dialects/NN/IR/NN.h"
 #include "braid/Transforms/Passes.h"
 
 #include "dialects/Comm/IR/Comm.h"
@@ -56,10 +57,12 @@ bool isAllowed(Operation *op, Level level) {
     return isPlain(dialect) || dialect == "nn" ||
            (dialect == "comm" && (!collective || isa_and_nonnull<StartOp>(op->getParentOp())));
   case Level::Kernels:
-    // Every computation is a kernel or a command by now; what the kernels' bodies hold is theirs to
-    // verify.
+    // Row operations are in kernels by now, whose bodies are theirs to verify; what stays are library
+    // calls, views and parameters.
+    if (auto decomposable = dyn_cast<nn::DecomposeOpInterface>(op))
+      return !decomposable.isRowOperation();
     if (dialect == "nn")
-      return op->getName().getStringRef() == "nn.parameter";
+      return true;
     return isPlain(dialect) || dialect == "rt" ||
            (dialect == "comm" && (!collective || isa_and_nonnull<StartOp>(op->getParentOp())));
   case Level::RT:

@@ -22,9 +22,51 @@ CompilerSession::CompilerSession() {
   registerAllDialects(registry);
   mlirContext = std::make_unique<MLIRContext>(registry);
   mlirContext->printOpOnDiagnostic(false);
-  handler = std::make_unique<SourceMgrDiagnosticHandler>(sources, mlirContext.get(), llvm::errs());
+  sourceHandler =
+      std::make_unique<SourceMgrDiagnosticHandler>(sources, mlirContext.get(), llvm::errs());
+  handler = std::make_unique<ScopedDiagnosticHandler>(mlirContext.get(), [this](Diagnostic &diag) {
+    print(diag);
+    for (Diagnostic &note : diag.getNotes())
+      print(note);
+    return success();
+  });
 }
 CompilerSession::~CompilerSession() = default;
+
+/// "encoder.layer.0.attention.query", from the outermost name in; empty for places in files only.
+static std::string nameOf(Location loc) {
+  std::string name;
+  loc->walk([&](Location part) {
+    if (auto named = dyn_cast<NameLoc>(part))
+      if (name.empty())
+        name = named.getName().str();
+    return name.empty() ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return name;
+}
+
+void CompilerSession::print(Diagnostic &diag) {
+  // A model's operations are known by their names in the model; only text that was parsed has lines.
+  std::string name = nameOf(diag.getLocation());
+  bool inFile = diag.getLocation()->findInstanceOf<FileLineColLoc>() != nullptr;
+  if (inFile && name.empty())
+    return sourceHandler->emitDiagnostic(diag.getLocation(), diag.str(), diag.getSeverity());
+  llvm::StringRef severity = "error";
+  switch (diag.getSeverity()) {
+  case DiagnosticSeverity::Error:
+    break;
+  case DiagnosticSeverity::Warning:
+    severity = "warning";
+    break;
+  case DiagnosticSeverity::Remark:
+    severity = "remark";
+    break;
+  case DiagnosticSeverity::Note:
+    severity = "note";
+    break;
+  }
+  llvm::errs() << "braid: " << severity << ": " << (name.empty() ? "" : name + ": ") << diag.str() << "\n";
+}
 
 OwningOpRef<ModuleOp> CompilerSession::readModule(const std::string &path) {
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);

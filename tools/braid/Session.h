@@ -21,6 +21,8 @@
 #include <string>
 
 namespace mlir {
+class Diagnostic;
+class ScopedDiagnosticHandler;
 class SourceMgrDiagnosticHandler;
 } // namespace mlir
 
@@ -35,9 +37,12 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> readModule(const std::string &path);
 
 private:
+  void print(mlir::Diagnostic &diag);
+
   std::unique_ptr<mlir::MLIRContext> mlirContext;
   llvm::SourceMgr sources;
-  std::unique_ptr<mlir::SourceMgrDiagnosticHandler> handler;
+  std::unique_ptr<mlir::SourceMgrDiagnosticHandler> sourceHandler; ///< for places in a file
+  std::unique_ptr<mlir::ScopedDiagnosticHandler> handler;
 };
 
 /// Prints "braid: error: ..." and gives kInvalid.
