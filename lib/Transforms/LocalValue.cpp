@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "LocalValue.h"
 
+#include "mlir/IR/Remarks.h"
+
 using namespace mlir;
 using namespace braid;
 using namespace braid::comm;
@@ -27,15 +29,29 @@ static RankedTensorType scaled(Type type, int64_t dim, int64_t num, int64_t den)
   return RankedTensorType::get(shape, tensor.getElementType());
 }
 
+void LocalValue::report(CollectiveOpInterface collective) {
+  int64_t n = shards(collective.getGroup().getAxes());
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << collective->getName() << " over " << n << " ranks";
+  if (role)
+    stream << " for '" << role.getValue() << "'";
+  stream << ": value is " << sharding;
+  remark::analysis(collective.getLoc(),
+                   remark::RemarkOpts::name("CollectiveInserted").category("sharding"))
+      << text << remark::metric("bytesSentPerRank", collective.getBytesSent(n));
+}
+
 Value LocalValue::allGather(OpBuilder &builder, Value from, int64_t dim, ArrayRef<AxisAttr> axes) {
   int64_t n = shards(axes);
   if (n == 1)
     return from;
   ++counts->allGather;
   Type type = scaled(from.getType(), dim, n, 1);
-  return AllGatherOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from}, dim,
-                             group(axes), role)
-      .getOutputs()[0];
+  auto gather = AllGatherOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from}, dim,
+                                    group(axes), role);
+  report(gather);
+  return gather.getOutputs()[0];
 }
 
 Value LocalValue::localSlice(OpBuilder &builder, Value from, int64_t dim, ArrayRef<AxisAttr> axes) {
@@ -78,10 +94,11 @@ void LocalValue::reduce(OpBuilder &builder) {
     if (int64_t n = shards(axis); n != 1) {
       ++counts->reduceScatter;
       Type type = scaled(current.getType(), dim, 1, n);
-      current =
+      auto scatter =
           ReduceScatterOp::create(builder, value.getLoc(), TypeRange{type}, partial->getKind(),
-                                  ValueRange{current}, dim, group(axis), role)
-              .getOutputs()[0];
+                                  ValueRange{current}, dim, group(axis), role);
+      report(scatter);
+      current = scatter.getOutputs()[0];
     }
   }
   for (ReduceKind kind : {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min}) {
@@ -93,9 +110,10 @@ void LocalValue::reduce(OpBuilder &builder) {
     if (shards(axes) == 1)
       continue;
     ++counts->allReduce;
-    current = AllReduceOp::create(builder, value.getLoc(), TypeRange{current.getType()}, kind,
-                                  ValueRange{current}, group(axes), role)
-                  .getOutputs()[0];
+    auto reduction = AllReduceOp::create(builder, value.getLoc(), TypeRange{current.getType()},
+                                         kind, ValueRange{current}, group(axes), role);
+    report(reduction);
+    current = reduction.getOutputs()[0];
   }
   if (finish)
     current = finish(builder, current)[0];

@@ -76,6 +76,8 @@ private:
                         llvm::ArrayRef<comm::AxisAttr> axes);
   mlir::Value localSlice(mlir::OpBuilder &builder, mlir::Value from, int64_t dim,
                          llvm::ArrayRef<comm::AxisAttr> axes);
+  /// Says of a collective what it is for and what it costs.
+  void report(comm::CollectiveOpInterface collective);
   comm::GroupAttr group(llvm::ArrayRef<comm::AxisAttr> axes);
   /// Number of ranks of a group over `axes`; nothing is exchanged in a group of one.
   int64_t shards(llvm::ArrayRef<comm::AxisAttr> axes);

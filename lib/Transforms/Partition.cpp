@@ -10,8 +10,6 @@
 #include "dialects/NN/IR/NN.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Remarks.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace braid::comm;

@@ -8,7 +8,6 @@
 #include "dialects/NN/IR/NN.h"
 
 #include "mlir/IR/Remarks.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace braid::comm;

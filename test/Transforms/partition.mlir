@@ -2,6 +2,10 @@
 // RUN: braid-opt %S/Inputs/bert-4-layers.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition | FileCheck %s --check-prefix=COUNT
 // RUN: braid-opt %S/Inputs/bert-4-layers.mlir --braid-apply-strategy="mesh=dp=2,tp=4" --braid-propagate-shardings --braid-partition | FileCheck %s --check-prefix=COUNT
 // RUN: braid-opt %S/Inputs/bert-4-layers.mlir --braid-apply-strategy="mesh=dp=4" --braid-propagate-shardings --braid-partition | FileCheck %s --check-prefix=DP
+// RUN: braid-opt %S/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition --remark-format=emitRemark --remarks-filter=sharding -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// REMARK: comm.all_reduce over 2 ranks for 'attention.output': value is #comm.sharding<@mesh, [{}, {}, {}], partial = [tp = sum]>{{.*}}bytesSentPerRank=2048
+// REMARK: comm.all_reduce over 2 ranks for 'mlp.down'
 
 // Tensor parallelism, column then row: two reductions in the one function that all layers share, and nothing else.
 // COUNT-LABEL: func.func @main

@@ -57,7 +57,8 @@ def PropagateShardings : Pass<"braid-propagate-shardings", "::mlir::ModuleOp"> {
     axes. A partial value flows on through an operation that is linear in it and its one user; elsewhere it ends, and
     partitioning reduces it.
 
-    Operations without a sharding rule take and give whole values. The result: `comm.sharding` on all tensor arguments
+    linalg operations have a rule by their indexing maps: a sum that starts at zero reduces, other reductions and loops
+    whose index the body reads stay whole. Operations without a rule take and give whole values. The result: `comm.sharding` on all tensor arguments
     and results of functions and `comm.shardings` (one per result) on operations.
 
     Before:
@@ -116,6 +117,7 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
     %0 = nn.linear %x, %w role "mlp.down" : tensor<8x8xf32>, tensor<4x8xf32> -> tensor<8x4xf32>
     %1 = comm.all_reduce sum(%0) over <@mesh, {tp}> role "mlp.down" : tensor<8x4xf32>
     ```
+    For each collective a remark (category `sharding`) says for which value it is and how many bytes a rank sends.
     An operation without a sharding rule runs whole on every rank: its operands are gathered. An operation with a region
     that calls a function, or a function of several blocks, is an error.
   }];

@@ -28,3 +28,33 @@ func.func @collectives(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mes
   %4 = comm.wait %h keeping %2 : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
   return %4 : tensor<8x16xf32>
 }
+
+// A handle crosses a call with what was started, both ways.
+// CHECK-LABEL: func.func @begin
+// CHECK-SAME: -> (!comm.handle<tensor<4xf32>, tensor<2xf32>>, tensor<4xf32>, tensor<2xf32>)
+func.func @begin(%x: tensor<4xf32>, %y: tensor<2xf32>) -> (!comm.handle<tensor<4xf32>, tensor<2xf32>>, tensor<4xf32>, tensor<2xf32>) {
+  %h = comm.start (%a = %x, %b = %y) : tensor<4xf32>, tensor<2xf32> -> !comm.handle<tensor<4xf32>, tensor<2xf32>> {
+    %r:2 = comm.all_reduce max(%a, %b) over <@mesh, {dp, tp}> : tensor<4xf32>, tensor<2xf32>
+    comm.yield %r#0, %r#1 : tensor<4xf32>, tensor<2xf32>
+  }
+  return %h, %x, %y : !comm.handle<tensor<4xf32>, tensor<2xf32>>, tensor<4xf32>, tensor<2xf32>
+}
+// CHECK-LABEL: func.func @end
+func.func @end(%x: tensor<4xf32>, %y: tensor<2xf32>) -> tensor<4xf32> {
+  // CHECK: %[[S:.*]]:3 = call @begin
+  // CHECK-NEXT: comm.wait %[[S]]#0 keeping %[[S]]#1, %[[S]]#2 : !comm.handle<tensor<4xf32>, tensor<2xf32>>, tensor<4xf32>, tensor<2xf32> -> tensor<4xf32>, tensor<2xf32>
+  %0:3 = call @begin(%x, %y) : (tensor<4xf32>, tensor<2xf32>) -> (!comm.handle<tensor<4xf32>, tensor<2xf32>>, tensor<4xf32>, tensor<2xf32>)
+  %1:2 = comm.wait %0#0 keeping %0#1, %0#2 : !comm.handle<tensor<4xf32>, tensor<2xf32>>, tensor<4xf32>, tensor<2xf32> -> tensor<4xf32>, tensor<2xf32>
+  return %1#0 : tensor<4xf32>
+}
+
+// Attributes of the dialect on other operations.
+// CHECK-LABEL: func.func @attributes
+// CHECK-SAME: tensor<4x4xf32> {comm.global_type = tensor<8x4xf32>, comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>}
+// CHECK-SAME: -> (tensor<8x4xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, tp:(2)2}, {tp:(1)2}]>})
+func.func @attributes(%x: tensor<4x4xf32> {comm.global_type = tensor<8x4xf32>, comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>}, %y: tensor<8x4xf32>)
+    -> (tensor<8x4xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, tp:(2)2}, {tp:(1)2}]>}) {
+  // CHECK: arith.negf %{{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [dp = max, tp = min]>]}
+  %0 = arith.negf %y {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [dp = max, tp = min]>]} : tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
