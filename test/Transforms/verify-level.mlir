@@ -12,7 +12,7 @@
 // UNSCHEDULED: error: 'comm.all_reduce' op is not allowed at level scheduled
 // SCHEDULED: error: 'comm.start' op is not allowed at level comm
 // LOCAL: error: 'func.func' op argument 0 has a per-rank type, which is not allowed at level nn
-// KERNELS: error: 'nn.embedding' op is not allowed at level kernels
+// KERNELS: error: 'nn.add' op is not allowed at level kernels
 // RT: error: 'func.func' op is not allowed at level rt
 // UNKNOWN: Cannot find option named 'hlo'
 

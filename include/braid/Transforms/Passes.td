@@ -169,7 +169,7 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
     | `nn`        | nn, `comm.mesh`; no per-rank argument types               |
     | `comm`      | nn, comm without start, wait and yield; no `comm.shardings`, and a sharded argument has its `comm.global_type` |
     | `scheduled` | nn, comm with every collective inside a start             |
-    | `kernels`   | `nn.parameter`, comm as before, rt                        |
+    | `kernels`   | nn without row operations (they are in kernels), comm as before, rt |
     | `rt`        | builtin, rt and `comm.mesh` only                          |
 
     Before and after are the same. With `level=nn`, a `comm.start` is refused as
