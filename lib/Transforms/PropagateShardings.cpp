@@ -396,8 +396,16 @@ void Propagation::derivePartials() {
 void Propagation::write() {
   auto sharding = [&](const Node &node, ArrayRef<PartialAttr> partial) {
     DimAxes dims;
-    for (size_t d = 0; d < node.dims.size(); ++d)
-      dims.push_back(node.axes(d));
+    for (size_t d = 0; d < node.dims.size(); ++d) {
+      // Users may want an axis on a dimension over which the operation reduces: it gives addends
+      // of the whole dimension, and the cut follows the reduction.
+      dims.emplace_back();
+      for (AxisAttr axis : node.axes(d)) {
+        if (llvm::any_of(partial, [&](PartialAttr p) { return overlap(p.getAxis(), axis); }))
+          break;
+        dims.back().push_back(axis);
+      }
+    }
     return makeSharding(mesh, dims, partial);
   };
   for (auto [value, id] : nodeIds)

@@ -6,9 +6,18 @@
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
+#ifdef BRAID_INCLUDE_TESTS
+#include "test/lib/Interpreter/Equivalence.h"
+#endif
+
 int main(int argc, char **argv) {
   braid::registerAllPasses();
+#ifdef BRAID_INCLUDE_TESTS
+  braid::test::registerTestInterpretPass();
+  braid::test::registerTestEquivalencePass();
+#endif
   mlir::DialectRegistry registry;
   braid::registerAllDialects(registry);
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Braid's optimizer driver\n", registry));
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "Braid's optimizer driver\n", registry));
 }

@@ -1,0 +1,48 @@
+// RUN: braid-opt %s --split-input-file --test-equivalence="pipeline=builtin.module(braid-decompose-nn) tolerance=1e-7" | FileCheck %s
+
+// What an operation's decomposition computes is what the operation means. The constants inside are f32: hence the tolerance.
+// CHECK: equivalent on 1 and 1 ranks: {{.*}}linalg.generic
+// CHECK-NOT: nn.layer_norm
+func.func @main(%x: tensor<2x3x8xf32>, %w: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<2x3x8xf32> {
+  %0 = nn.layer_norm %x, %w, %b epsilon 1.0e-5 : tensor<2x3x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<2x3x8xf32>
+  return %0 : tensor<2x3x8xf32>
+}
+
+// -----
+
+// CHECK: equivalent on 1 and 1 ranks
+// CHECK-NOT: nn.gelu
+func.func @main(%x: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  %0 = nn.gelu erf %x : tensor<2x8xf32>
+  %1 = nn.gelu tanh %x : tensor<2x8xf32>
+  return %0, %1 : tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK: equivalent on 1 and 1 ranks
+// CHECK-NOT: nn.embedding
+func.func @main(%ids: tensor<2x3xi64> {test.range = array<i64: 0, 9>}, %table: tensor<9x4xf32>, %p: tensor<3x4xf32>,
+                %w: tensor<6x4xf32>, %b: tensor<6xf32>) -> tensor<2x3x6xf32> {
+  %0 = nn.embedding %ids, %table : tensor<2x3xi64>, tensor<9x4xf32> -> tensor<2x3x4xf32>
+  %1 = nn.add %0, %p : tensor<2x3x4xf32>, tensor<3x4xf32> -> tensor<2x3x4xf32>
+  %2 = nn.linear %1, %w bias %b : tensor<6xf32> : tensor<2x3x4xf32>, tensor<6x4xf32> -> tensor<2x3x6xf32>
+  return %2 : tensor<2x3x6xf32>
+}
+
+// -----
+
+// Grouped heads with a mask, then everything else that restricts keys. Lengths from 0 on: some queries answer no key.
+// CHECK: equivalent on 1 and 1 ranks
+// CHECK-NOT: nn.attention
+func.func @main(%q: tensor<2x3x8xf32>, %k: tensor<2x5x2x2xf32>, %v: tensor<2x5x2x3xf32>, %mask: tensor<2x5xi64>,
+                %length: tensor<2xi32> {test.range = array<i64: 0, 6>}, %offset: tensor<2xi64> {test.range = array<i64: -1, 3>})
+    -> (tensor<2x3x12xf32>, tensor<2x3x4x3xf32>) {
+  %0 = nn.split_heads %q : tensor<2x3x8xf32> -> tensor<2x3x4x2xf32>
+  %1 = nn.attention %0, %k, %v mask %mask : tensor<2x5xi64> scale 0.7
+      : tensor<2x3x4x2xf32>, tensor<2x5x2x2xf32>, tensor<2x5x2x3xf32> -> tensor<2x3x4x3xf32>
+  %2 = nn.merge_heads %1 : tensor<2x3x4x3xf32> -> tensor<2x3x12xf32>
+  %3 = nn.attention causal %0, %k, %v valid_length %length : tensor<2xi32> position_offset %offset : tensor<2xi64> scale 0.7
+      : tensor<2x3x4x2xf32>, tensor<2x5x2x2xf32>, tensor<2x5x2x3xf32> -> tensor<2x3x4x3xf32>
+  return %2, %3 : tensor<2x3x12xf32>, tensor<2x3x4x3xf32>
+}

@@ -1,0 +1,227 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Random encoders on random meshes: the module on one logical device, its partitioned form and its
+// scheduled form must give the same answer. BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES
+// choose what is run.
+//
+//===----------------------------------------------------------------------===//
+#include "RandomBert.h"
+
+#include "braid/Transforms/Passes.h"
+#include "dialects/Comm/IR/Comm.h"
+#include "dialects/NN/IR/NN.h"
+#include "test/lib/Interpreter/Equivalence.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <iostream>
+
+using namespace mlir;
+using namespace braid;
+using namespace braid::test;
+
+namespace {
+constexpr double kTolerance = 1e-12;
+constexpr char kPropagate[] = "braid-propagate-shardings,braid-partition";
+constexpr char kStrategy[] = "braid-apply-strategy{strategy=auto}";
+
+uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
+  const char *text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 0) : otherwise;
+}
+
+/// Standard random weights have a deviation of 0.02, which leaves attention nearly uniform; these
+/// reach all of it.
+class LargeWeights : public runtime::WeightSource {
+public:
+  explicit LargeWeights(uint64_t seed) : source(runtime::WeightSource::random(seed)) {}
+  std::string describe() const override { return "25 times " + source->describe(); }
+  std::vector<runtime::TensorInfo> tensors() const override { return {}; }
+  runtime::Status read(const runtime::Parameter &parameter, const runtime::Box &box,
+                       void *dest) override {
+    runtime::Status status = source->read(parameter, box, dest);
+    for (int64_t i = 0, n = interp::numElements(box.sizes); status.ok() && i < n; ++i)
+      static_cast<float *>(dest)[i] *= 25;
+    return status;
+  }
+
+private:
+  std::unique_ptr<runtime::WeightSource> source;
+};
+
+struct Differential : ::testing::Test {
+  Differential() {
+    static const bool registered = (registerBraidPasses(), true);
+    (void)registered;
+    DialectRegistry registry;
+    registry.insert<func::FuncDialect, comm::CommDialect, nn::NNDialect>();
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  OwningOpRef<ModuleOp> transformed(ModuleOp module, const std::string &passes) {
+    OwningOpRef<ModuleOp> result = module.clone();
+    PassManager manager(&context);
+    if (failed(parsePassPipeline(passes, manager)) || failed(manager.run(*result)))
+      return nullptr;
+    return result;
+  }
+
+  static void count(std::map<std::string, int64_t> &tally, const interp::Evaluation &evaluation) {
+    for (const auto &[name, times] : evaluation.executed)
+      tally[name] += times;
+  }
+
+  static void print(const char *title, const std::map<std::string, int64_t> &tally) {
+    std::cout << title;
+    for (const auto &[name, times] : tally)
+      std::cout << "  " << name << " " << times;
+    std::cout << "\n";
+  }
+
+  /// Runs the cases of a kind and tells how often rank 0 executed what.
+  std::map<std::string, int64_t> runCases(bool randomShardings, uint64_t defaultCases) {
+    uint64_t seed = fromEnvironment("BRAID_DIFFERENTIAL_SEED", 20240917);
+    uint64_t cases = fromEnvironment("BRAID_DIFFERENTIAL_CASES", defaultCases);
+    std::cout << "BRAID_DIFFERENTIAL_SEED=" << seed << " BRAID_DIFFERENTIAL_CASES=" << cases
+              << "\n";
+    std::map<std::string, int64_t> tally, meshes;
+    double worst = 0;
+    for (uint64_t i = 0; i < cases; ++i) {
+      std::seed_seq sequence{uint32_t(seed), uint32_t(seed >> 32), uint32_t(i),
+                             uint32_t(randomShardings)};
+      Random random(sequence);
+      RandomBert bert = drawBert(random, randomShardings);
+      ++meshes["dp=" + std::to_string(bert.dp) + ",tp=" + std::to_string(bert.tp)];
+      std::string text = buildModule(bert, random);
+      SCOPED_TRACE("case " + std::to_string(i) + ": " + bert.describe());
+      OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(text, &context);
+      EXPECT_TRUE(model) << text;
+      if (!model)
+        break;
+      std::string passes = randomShardings ? kPropagate : std::string(kStrategy) + "," + kPropagate;
+      OwningOpRef<ModuleOp> partitioned = transformed(*model, passes);
+      OwningOpRef<ModuleOp> scheduled = transformed(*model, passes + ",braid-start-collectives");
+      EXPECT_TRUE(partitioned && scheduled) << text;
+      if (!partitioned || !scheduled)
+        break;
+      runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*model, seed + i);
+      EXPECT_TRUE(inputs.ok()) << inputs.status().message();
+      LargeWeights weights(seed + i);
+      for (ModuleOp form : {*partitioned, *scheduled}) {
+        runtime::Result<Equivalence> result = compareForms(*model, form, *inputs, weights);
+        EXPECT_TRUE(result.ok()) << result.status().message() << "\n" << text;
+        if (!result.ok())
+          return tally;
+        EXPECT_LE(result->relativeL2, kTolerance) << text;
+        worst = std::max(worst, result->relativeL2);
+        // A mesh of several ranks whose axes cut nothing is one rank to the interpreter; strategies
+        // always cut.
+        if (!randomShardings)
+          EXPECT_EQ(result->after.numRanks, bert.dp * bert.tp);
+        count(tally, result->after);
+      }
+    }
+    print("meshes:", meshes);
+    print("executed by rank 0:", tally);
+    std::cout << "largest relative L2: " << worst << " (allowed " << kTolerance << ")\n";
+    return tally;
+  }
+
+  MLIRContext context;
+};
+
+void expectTookPart(const std::map<std::string, int64_t> &tally,
+                    std::initializer_list<const char *> names) {
+  if (std::getenv("BRAID_DIFFERENTIAL_SEED") || std::getenv("BRAID_DIFFERENTIAL_CASES"))
+    return; // a chosen run may be too small to reach everything
+  for (const char *name : names)
+    EXPECT_TRUE(tally.count(name)) << name << " was never executed";
+}
+} // namespace
+
+TEST_F(Differential, Strategies) {
+  expectTookPart(runCases(/*randomShardings=*/false, 60),
+                 {"func.call", "nn.parameter", "nn.embedding", "nn.linear", "nn.split_heads",
+                  "nn.merge_heads", "nn.attention", "nn.layer_norm", "nn.gelu", "nn.add",
+                  "comm.all_reduce", "comm.start", "comm.wait"});
+}
+
+TEST_F(Differential, RandomShardings) {
+  expectTookPart(
+      runCases(/*randomShardings=*/true, 60),
+      {"comm.all_reduce", "comm.all_gather", "comm.local_slice", "comm.start", "comm.wait"});
+}
+
+// The comparison is worth something only if it notices a wrong program.
+TEST_F(Differential, ADroppedReductionIsNoticed) {
+  Random random(7);
+  RandomBert bert;
+  bert.tp = 2;
+  bert.heads = bert.kvHeads = 2;
+  bert.batch = 2;
+  bert.seq = 3;
+  bert.ffn = 8;
+  OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(buildModule(bert, random), &context);
+  ASSERT_TRUE(model);
+  runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*model, 1);
+  ASSERT_TRUE(inputs.ok());
+  LargeWeights weights(1);
+  OwningOpRef<ModuleOp> whole = transformed(*model, std::string(kStrategy) + "," + kPropagate);
+  ASSERT_TRUE(whole);
+  runtime::Result<Equivalence> right = compareForms(*model, *whole, *inputs, weights);
+  ASSERT_TRUE(right.ok()) << right.status().message();
+  EXPECT_LE(right->relativeL2, kTolerance);
+
+  size_t reductions = 0;
+  whole->walk([&](comm::AllReduceOp) { ++reductions; });
+  EXPECT_EQ(reductions, 2u); // a layer's
+  for (size_t dropped = 0; dropped < reductions; ++dropped) {
+    OwningOpRef<ModuleOp> broken = whole->clone();
+    size_t index = 0;
+    broken->walk([&](comm::AllReduceOp op) {
+      if (index++ == dropped) {
+        op->replaceAllUsesWith(op.getInputs());
+        op.erase();
+      }
+    });
+    runtime::Result<Equivalence> wrong = compareForms(*model, *broken, *inputs, weights);
+    // Either the ranks disagree about a result or the values are off.
+    if (wrong.ok())
+      EXPECT_GT(wrong->relativeL2, 1e-3);
+    else
+      EXPECT_NE(wrong.status().message().find("expects equal values on ranks 0 and 1"),
+                std::string::npos)
+          << wrong.status().message();
+  }
+}
+
+TEST_F(Differential, ASlightlyDifferentEpsilonIsNoticed) {
+  Random random(8);
+  RandomBert bert;
+  bert.heads = bert.kvHeads = 2;
+  bert.batch = 2;
+  bert.seq = 3;
+  std::string text = buildModule(bert, random);
+  OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(text, &context);
+  ASSERT_TRUE(model);
+  // epsilon 1e-6 against 1.000001e-6 in every normalization: the least that could plausibly go
+  // wrong.
+  for (size_t at = 0; (at = text.find("1.0e-6", at)) != std::string::npos; ++at)
+    text.replace(at, 6, "1.000001e-6");
+  OwningOpRef<ModuleOp> other = parseSourceString<ModuleOp>(text, &context);
+  ASSERT_TRUE(other);
+  runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*model, 1);
+  ASSERT_TRUE(inputs.ok());
+  LargeWeights weights(1);
+  runtime::Result<Equivalence> result = compareForms(*model, *other, *inputs, weights);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_GT(result->relativeL2, kTolerance);
+}
