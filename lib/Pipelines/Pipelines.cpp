@@ -5,6 +5,7 @@
 #include "braid/Pipelines/Pipelines.h"
 
 #include "braid/Conversion/Passes.h"
+#include "dialects/Comm/IR/Comm.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -96,8 +97,13 @@ void registerPipelines() {
       });
 }
 
-LogicalResult runPhases(ModuleOp module, Level last, const PipelineOptions &options,
+LogicalResult runPhases(ModuleOp module, Level last, const PipelineOptions &asked,
                         const PhaseObserver &observer) {
+  PipelineOptions options;
+  options.copyOptionValuesFrom(asked);
+  // A model that nobody has cut runs on one rank.
+  if (options.mesh.empty() && module.getOps<comm::MeshOp>().empty())
+    options.mesh = "tp=1";
   int count = llvm::count_if(kLevels, [&](Level level) { return level <= last; });
   if (count == 0) {
     PassManager pm(module.getContext());

@@ -2,8 +2,8 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "dialects/NN/IR/NN.h"
 #include "braid/Transforms/Passes.h"
+#include "dialects/NN/IR/NN.h"
 
 #include "dialects/Comm/IR/Comm.h"
 
@@ -57,8 +57,8 @@ bool isAllowed(Operation *op, Level level) {
     return isPlain(dialect) || dialect == "nn" ||
            (dialect == "comm" && (!collective || isa_and_nonnull<StartOp>(op->getParentOp())));
   case Level::Kernels:
-    // Row operations are in kernels by now, whose bodies are theirs to verify; what stays are library
-    // calls, views and parameters.
+    // Row operations are in kernels by now, whose bodies are theirs to verify; what stays are
+    // library calls, views and parameters.
     if (auto decomposable = dyn_cast<nn::DecomposeOpInterface>(op))
       return !decomposable.isRowOperation();
     if (dialect == "nn")

@@ -46,7 +46,8 @@ static std::string nameOf(Location loc) {
 }
 
 void CompilerSession::print(Diagnostic &diag) {
-  // A model's operations are known by their names in the model; only text that was parsed has lines.
+  // A model's operations are known by their names in the model; only text that was parsed has
+  // lines.
   std::string name = nameOf(diag.getLocation());
   bool inFile = diag.getLocation()->findInstanceOf<FileLineColLoc>() != nullptr;
   if (inFile && name.empty())
@@ -65,7 +66,8 @@ void CompilerSession::print(Diagnostic &diag) {
     severity = "note";
     break;
   }
-  llvm::errs() << "braid: " << severity << ": " << (name.empty() ? "" : name + ": ") << diag.str() << "\n";
+  llvm::errs() << "braid: " << severity << ": " << (name.empty() ? "" : name + ": ") << diag.str()
+               << "\n";
 }
 
 OwningOpRef<ModuleOp> CompilerSession::readModule(const std::string &path) {

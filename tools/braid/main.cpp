@@ -98,6 +98,13 @@ int main(int argc, char **argv) {
   app.add_subcommand("run", "run a module or a bundle on several ranks, and check what comes out");
   if (argc > 1 && std::string(argv[1]) == "run")
     return runRun(argc - 1, argv + 1);
+  // CLI11 would only say that a subcommand is missing.
+  auto isNamed = [&](CLI::App *cmd) { return cmd->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(isNamed).empty()) {
+    std::cerr << "braid: error: unknown command '" << argv[1]
+              << "'; expects import, compile or run\n";
+    return kInvalid;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

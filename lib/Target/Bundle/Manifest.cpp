@@ -102,8 +102,7 @@ FailureOr<runtime::Manifest> braid::buildManifest(ModuleOp module) {
   return manifest;
 }
 
-FailureOr<runtime::Bundle> braid::buildBundle(ModuleOp module,
-                                              ArrayRef<CPUKernelLibrary> libraries,
+FailureOr<runtime::Bundle> braid::buildBundle(ModuleOp module, ArrayRef<CPUKernelLibrary> libraries,
                                               runtime::Bytes moduleBytecode) {
   FailureOr<runtime::Manifest> manifest = buildManifest(module);
   FailureOr<runtime::Bytes> program = buildProgram(module);
