@@ -6,6 +6,7 @@
 #include "braid/Runtime/Version.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 
 #include <cstdio>
 #include <iostream>
@@ -178,6 +179,9 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
     status = parseInput(inputs[i], options);
   if (status.ok() && !stall.empty())
     status = parseStall(stall, options);
+  // A comparison with NaN is false, so the range check above lets it pass.
+  if (status.ok() && options.tolerance && std::isnan(*options.tolerance))
+    status = Status::error("--tolerance expects a number, got nan");
   if (!status.ok()) {
     std::cerr << hooks.program << ": error: " << status.message() << "\n";
     return 1;

@@ -83,6 +83,13 @@ private:
     if (!selected.ok())
       return selected.status();
     entry = *selected;
+    // A session checks this too, but the interpreter runs without one.
+    const int64_t ranks = bundle->manifest.mesh.numRanks();
+    if (options.target == "reference" && options.session.ranks != 0 &&
+        options.session.ranks != ranks)
+      return Status::error("'" + options.model + "' has a mesh of " + std::to_string(ranks) +
+                           (ranks == 1 ? " rank" : " ranks") + ", got --ranks " +
+                           std::to_string(options.session.ranks));
     return {};
   }
 
