@@ -3,18 +3,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 /*
- * The C ABI from C: braid_rt.h must compile as C, and its whole life cycle must work. Called by CApiTest.cpp, which makes the
- * bundle. Returns 0, or the line of the first thing that went wrong.
+ * The C ABI from C: braid_rt.h must compile as C, and its whole life cycle must work. Called by
+ * CApiTest.cpp, which makes the bundle. Returns 0, or the line of the first thing that went wrong.
  */
 #include "braid_rt.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(condition)                                                                                               \
-  do {                                                                                                                 \
-    if (!(condition))                                                                                                  \
-      return __LINE__;                                                                                                 \
+#define CHECK(condition)                                                                           \
+  do {                                                                                             \
+    if (!(condition))                                                                              \
+      return __LINE__;                                                                             \
   } while (0)
 
 int braidTestCApi(const void *data, size_t bytes, float *result);
@@ -33,7 +33,8 @@ int braidTestCApi(const void *data, size_t bytes, float *result) {
 
   CHECK(strlen(braid_version()) >= 5);
   CHECK(braid_bundle_open("/nonexistent.braid", &bundle, &error) == BRAID_INVALID);
-  CHECK(braid_error_code(error) == BRAID_INVALID && strstr(braid_error_message(error), "/nonexistent.braid"));
+  CHECK(braid_error_code(error) == BRAID_INVALID &&
+        strstr(braid_error_message(error), "/nonexistent.braid"));
   braid_error_free(error);
   CHECK(braid_bundle_open(NULL, &bundle, NULL) == BRAID_INVALID);
   CHECK(braid_bundle_open_memory(data, bytes / 2, &bundle, NULL) == BRAID_INVALID);
@@ -43,7 +44,8 @@ int braidTestCApi(const void *data, size_t bytes, float *result) {
   braid_session_options_init(&options, sizeof options);
   options.ranks = 3;
   CHECK(braid_session_create(bundle, &options, &session, &error) == BRAID_INVALID);
-  CHECK(strcmp(braid_error_message(error), "bundle is for mesh <tp = 2> (2 ranks), got --ranks 3") == 0);
+  CHECK(strcmp(braid_error_message(error),
+               "bundle is for mesh <tp = 2> (2 ranks), got --ranks 3") == 0);
   braid_error_free(error);
   options.ranks = 2;
   options.time_limit_seconds = 30;
@@ -58,14 +60,16 @@ int braidTestCApi(const void *data, size_t bytes, float *result) {
 
   for (i = 0; i < 64; ++i)
     x[i] = (float)(i % 7) - 3;
-  CHECK(braid_session_set_input(session, "x", BRAID_F32, wrongShape, 2, x, &error) == BRAID_INVALID);
+  CHECK(braid_session_set_input(session, "x", BRAID_F32, wrongShape, 2, x, &error) ==
+        BRAID_INVALID);
   CHECK(strcmp(braid_error_message(error), "input 'x' expects f32 [4, 16], got f32 [4, 15]") == 0);
   braid_error_free(error);
   CHECK(braid_session_run(session, NULL) == BRAID_INVALID);
   CHECK(braid_session_set_input(session, "x", BRAID_F32, shape, rank, x, NULL) == BRAID_OK);
   CHECK(braid_session_load_safetensors(session, "/nonexistent", NULL) == BRAID_INVALID);
   CHECK(braid_session_random_weights(session, 5, &error) == BRAID_OK);
-  CHECK(braid_session_get_output(session, "y", result, 32 * sizeof(float), NULL) == BRAID_INVALID); /* not run yet */
+  CHECK(braid_session_get_output(session, "y", result, 32 * sizeof(float), NULL) ==
+        BRAID_INVALID); /* not run yet */
   for (i = 0; i < 3; ++i)
     CHECK(braid_session_run(session, &error) == BRAID_OK);
   CHECK(braid_session_get_output(session, "y", result, 31 * sizeof(float), NULL) == BRAID_INVALID);
