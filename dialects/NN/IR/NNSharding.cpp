@@ -12,7 +12,6 @@
 
 using namespace mlir;
 using namespace braid::nn;
-using braid::comm::Factor;
 using braid::comm::FactorKind;
 using braid::comm::FinishFn;
 using braid::comm::ShardingRule;
