@@ -40,7 +40,7 @@ done
 results=$PWD/build/test-results
 rm -rf "$results"
 mkdir -p "$results"
-export BRAID_PYTHON=$PWD/build/venv/bin/python
+export BRAID_VENV_PYTHON=$PWD/build/venv/bin/python
 # Reports of a sanitizer must end the test that caused them.
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
@@ -78,7 +78,7 @@ stage_tsan() { scripts/build.sh --preset tsan && run_ctest build-tsan; }
 stage_integration() {
   local args=()
   [[ -z $long ]] || args=(--long)
-  "$BRAID_PYTHON" -m pytest -q -ra -p no:cacheprovider --junit-xml "$results/integration.xml" "${args[@]}" test/Integration
+  "$BRAID_VENV_PYTHON" -m pytest -q -ra -p no:cacheprovider --junit-xml "$results/integration.xml" "${args[@]}" test/Integration
 }
 
 outcomes=()
