@@ -242,13 +242,16 @@ TEST(Faults, AnExceptionInATeamIsAFailedRank) {
   constexpr int64_t kRows = 64, kColumns = 1024; // enough work for a team
   ProgramBuilder b({{"dp", 1}});
   b.operand("x", f32, {kRows, kColumns});
-  uint32_t kernel = b.kernel("throws", 1, [](void *const *descriptors) {
+  b.result("y", f32, {kRows, kColumns});
+  uint32_t kernel = b.kernel("throws", 2, [](void *const *descriptors) {
     auto *words = static_cast<int64_t *>(descriptors[0]); // allocated, aligned, offset, sizes
     if (words[0] % 4096 != 0 || words[3] < kRows)
       throw std::runtime_error("the kernel gave up");
   });
-  auto p = b.procedure("main", 1, 0, 0, 0);
-  p.launch("bad", kernel, {argument(0, f32, {kRows, kColumns})}, {true}, kRows);
+  auto p = b.procedure("main", 2, 0, 0, 0);
+  p.launch("bad", kernel,
+           {argument(0, f32, {kRows, kColumns}), argument(1, f32, {kRows, kColumns})}, {true, true},
+           kRows);
   SessionOptions options;
   options.threadsPerRank = 2;
   auto session = b.session(options);
