@@ -37,6 +37,10 @@ def CPULowerKernels : Pass<"braid-cpu-lower-kernels", "::mlir::ModuleOp"> {
     operands must be contiguous; other strides are free.
 
     A kernel that cannot be vectorized is computed by scalars, with a remark that says why.
+
+    Why not upstream's tile-and-fuse, vectorization and bufferization: with them, columns that a tile does not divide
+    turn into scalar loops unless every loop is peeled, intermediate rows need buffers to be hoisted by hand, and the order
+    of sums depends on how loops were split. The schedule of sweeps is also what one thread block per row needs.
   }];
   let options = [
     Option<"vectorWidth", "vector-width", "int64_t", /*default=*/"16", "Columns per vector; a power of two">,
