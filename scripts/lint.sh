@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'END'
-usage: scripts/lint.sh [--all] [--base REF] [--fix] [--format-only] [--help]
+usage: scripts/lint.sh [--all] [--analyzer] [--base REF] [--fix] [--format-only] [--help]
 
 Checks that every tracked C++ file is as clang-format-22 would write it, and runs clang-tidy-22 (.clang-tidy) over
 the sources that changed: those that differ from the merge base with REF, uncommitted changes included. REF is
@@ -15,15 +15,18 @@ was clean before and has not changed since, with its headers, is not looked at a
 Needs a built build/ (scripts/build.sh): clang-tidy reads generated headers. Exits with 1 if anything is found.
 
   --all          clang-tidy over every source
+  --analyzer     its path-sensitive checks as well, which take four times as long
   --fix          write the format instead of checking it
   --format-only  no clang-tidy
 END
 }
 
 all= base= fix= format_only=
+tidy=()
 while [[ $# -gt 0 ]]; do
   case $1 in
     --all) all=1; shift ;;
+    --analyzer) tidy+=(--analyzer); shift ;;
     --base) base=${2:?--base needs a git revision}; shift 2 ;;
     --fix) fix=1; shift ;;
     --format-only) format_only=1; shift ;;
@@ -62,10 +65,10 @@ if [[ -z $all ]]; then
   fi
 fi
 if [[ -n $all ]]; then
-  python3 scripts/tidy.py --all || status=1
+  python3 scripts/tidy.py --all "${tidy[@]}" || status=1
 else
   merge_base=$(git merge-base "$base" HEAD)
   { git diff --name-only --diff-filter=d "$merge_base" -- '*.cpp' '*.h'
-    git ls-files --others --exclude-standard -- '*.cpp' '*.h'; } | sort -u | python3 scripts/tidy.py || status=1
+    git ls-files --others --exclude-standard -- '*.cpp' '*.h'; } | sort -u | python3 scripts/tidy.py "${tidy[@]}" || status=1
 fi
 exit $status

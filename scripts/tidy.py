@@ -47,15 +47,21 @@ def digest_of(command, paths, memo={}):
     return h.hexdigest()
 
 
-def tidy(source):
-    run = subprocess.run(["clang-tidy-22", "--quiet", "-p", BUILD, source], capture_output=True, text=True)
+# What it says of LLVM's own data structures is wrong too often to be of use, hence not core and cplusplus.
+ANALYZER = "--checks=clang-analyzer-*,-clang-analyzer-core.*,-clang-analyzer-cplusplus.*"
+
+
+def tidy(source, options):
+    run = subprocess.run(["clang-tidy-22", "--quiet", "-p", BUILD, *options, source], capture_output=True, text=True)
     return run.returncode, run.stdout + ("" if run.returncode == 0 else run.stderr)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="every source of the build, not those on standard input")
+    parser.add_argument("--analyzer", action="store_true", help="the path-sensitive analyzer's checks as well")
     args = parser.parse_args()
+    options = [ANALYZER] if args.analyzer else []
     try:
         with open(os.path.join(BUILD, "compile_commands.json")) as f:
             database = json.load(f)
@@ -84,14 +90,14 @@ def main():
     todo = []
     for path in chosen:
         entry = entries[path]
-        stamp = os.path.join(CACHE, digest_of(entry["command"], files_of[path]))
+        stamp = os.path.join(CACHE, digest_of(" ".join([entry["command"], *options]), files_of[path]))
         if not os.path.exists(stamp):
             todo.append((path, stamp))
     print(f"lint: clang-tidy over {len(todo)} sources ({len(chosen) - len(todo)} more were clean before and are unchanged)", flush=True)
     bad = []
     show = sys.stdout.isatty()
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        futures = {pool.submit(tidy, path): (path, stamp) for path, stamp in todo}
+        futures = {pool.submit(tidy, path, options): (path, stamp) for path, stamp in todo}
         for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
             path, stamp = futures[future]
             code, text = future.result()

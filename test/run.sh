@@ -52,7 +52,8 @@ stage_build() { scripts/build.sh; }
 stage_lint() {
   local args=()
   # A fresh clone has nothing to tell what changed, so there every source is looked at.
-  [[ -z $long && -z ${CI:-} ]] || args=(--all)
+  [[ -z ${CI:-} ]] || args=(--all)
+  [[ -z $long ]] || args=(--all --analyzer)
   scripts/lint.sh "${args[@]}"
 }
 

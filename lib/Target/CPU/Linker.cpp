@@ -31,7 +31,8 @@ public:
     return std::unique_ptr<TemporaryFile>(new TemporaryFile(path));
   }
   ~TemporaryFile() {
-    llvm::sys::fs::remove(name);
+    // Nobody is left to tell that a file in the temporary directory could not be removed.
+    (void)llvm::sys::fs::remove(name);
     llvm::sys::DontRemoveFileOnSignal(name);
   }
   const std::string name;

@@ -89,9 +89,9 @@ void RowEmitter::emitSweep(const Sweep &sweep) {
   }
 
   int64_t width = shape.width, unroll = sweep.reductions.empty() ? 1 : shape.accumulators;
-  int64_t columns = schedule.numColumns, step = width * unroll;
+  int64_t columns = schedule.numColumns;
   unroll = std::min(unroll, std::max<int64_t>(columns / width, 1));
-  step = width * unroll;
+  int64_t step = width * unroll;
   unsigned numReductions = sweep.reductions.size();
   SmallVector<Value> accumulators;
   for (int64_t i = 0; i < unroll; ++i)
