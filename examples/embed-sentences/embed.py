@@ -35,7 +35,7 @@ def shown(path):
 
 def braid(*args):
     command = [str(BRAID), *map(str, args)]
-    print("$ braid " + " ".join(os.path.relpath(a, ROOT) if str(a).startswith(str(ROOT) + os.sep) else str(a) for a in args), flush=True)
+    print("$ braid " + " ".join(str(a).replace(str(ROOT) + os.sep, "") for a in args), flush=True)
     code = subprocess.run(command).returncode
     if code:
         fail(f"'braid {args[0]}' ended with status {code}; see above")
@@ -115,8 +115,9 @@ def print_report(report, shape):
     print(f"  sent per rank and run      {report['bytes_sent_per_rank'] / 1e6:.3f} MB in "
           f"{sum(c['count_per_run'] for c in report['collectives'])} collectives")
     if total > 0:
-        print(f"  communicating              {ms(total)}: {ms(report['hidden_comm_s'])} hidden behind computation, "
-              f"{ms(report['exposed_comm_s'])} exposed")
+        # Exposed time may exceed the time that collectives take: a wait also covers getting them started.
+        print(f"  communicating              {ms(total)}, of which {ms(report['hidden_comm_s'])} hidden behind computation; "
+              f"computation waited {ms(report['exposed_comm_s'])} (exposed)")
     print(f"  weights held by each rank  {', '.join('%.1f MB' % (r['parameter_bytes'] / 1e6) for r in report['per_rank'])}")
 
 
