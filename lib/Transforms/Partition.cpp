@@ -52,6 +52,13 @@ private:
   LogicalResult readWants(Operation *op);
   void define(Value value, Value local, ShardingAttr sharding, const LocalForm *form = nullptr);
   FailureOr<RankedTensorType> toLocal(Operation *op, Type type, ShardingAttr sharding);
+  /// The type itself when there is no sharding.
+  FailureOr<Type> localOr(Operation *op, Type type, ShardingAttr sharding) {
+    if (!sharding)
+      return type;
+    FailureOr<RankedTensorType> local = toLocal(op, type, sharding);
+    return failed(local) ? FailureOr<Type>() : FailureOr<Type>(*local);
+  }
   ShardingAttr whole(Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type ? ShardingAttr::replicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
@@ -384,10 +391,10 @@ LogicalResult Partitioner::emit(Operation *op, OpBuilder &builder) {
   const Signature &signature = signatures.at(callee);
   SmallVector<Type> types;
   for (auto [result, sharding] : llvm::zip_equal(op->getResults(), signature.results)) {
-    FailureOr<RankedTensorType> type = RankedTensorType();
-    if (sharding && failed(type = toLocal(op, result.getType(), sharding)))
+    FailureOr<Type> type = localOr(op, result.getType(), sharding);
+    if (failed(type))
       return failure();
-    types.push_back(sharding ? Type(*type) : result.getType());
+    types.push_back(*type);
   }
   auto local = func::CallOp::create(builder, op->getLoc(), call.getCallee(), types, operands);
   local->setDiscardableAttrs(call->getDiscardableAttrDictionary());
@@ -402,11 +409,10 @@ LogicalResult Partitioner::runOnFunction(func::FuncOp func) {
   const Signature &signature = signatures.at(func);
   SmallVector<Type> arguments, results;
   auto append = [&](SmallVector<Type> &types, Type type, ShardingAttr sharding) -> LogicalResult {
-    FailureOr<RankedTensorType> local = RankedTensorType();
-    if (sharding && failed(local = toLocal(func, type, sharding)))
-      return failure();
-    types.push_back(sharding ? Type(*local) : type);
-    return success();
+    FailureOr<Type> local = localOr(func, type, sharding);
+    if (succeeded(local))
+      types.push_back(*local);
+    return local;
   };
   for (auto [type, sharding] : llvm::zip_equal(func.getArgumentTypes(), signature.arguments))
     if (failed(append(arguments, type, sharding)))
