@@ -32,7 +32,7 @@ public:
   }
   ~TemporaryFile() {
     // Nobody is left to tell that a file in the temporary directory could not be removed.
-    [[maybe_unused]] std::error_code ignored = llvm::sys::fs::remove(name);
+    (void)llvm::sys::fs::remove(name);
     llvm::sys::DontRemoveFileOnSignal(name);
   }
   const std::string name;

@@ -225,7 +225,7 @@ void execute(const GatherCommand &command, const Command &source, ExecutionConte
                 "rank " + std::to_string(context.self.rank) + ": " + describe(source) + ": id " +
                     std::to_string(row) + " at position " + std::to_string(i) +
                     " is outside of [0, " + std::to_string(command.tableRows) + ")",
-                Code::rankFailed));
+                Code::invalid)); // the ids came in from outside
             return;
           }
           std::memcpy(command.out + i * command.outStrideBytes,
