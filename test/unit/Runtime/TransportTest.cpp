@@ -301,14 +301,13 @@ TEST_P(Mismatch, NamesBothSides) {
   World w(2, 4096);
   w.transport->group({0, 1});
   std::atomic<int> succeeded{0};
-  w.run([&](int64_t rank) {
-    Command c =
-        rank == 0
-            ? command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, 1, 8, 0, 1024}},
-                      ReduceKind::sum, "a", "attention.out")
-            : command(w, other.kind, {0, 1}, rank, {other.value}, other.reduce, "b", other.role);
-    succeeded += w.collective(rank, c);
-  });
+  // A rank may read the other's command after that one has left; a program's commands outlive the
+  // run too.
+  Command commands[] = {
+      command(w, CollectiveKind::allReduce, {0, 1}, 0, {{DType::f32, 1, 8, 0, 1024}},
+              ReduceKind::sum, "a", "attention.out"),
+      command(w, other.kind, {0, 1}, 1, {other.value}, other.reduce, "b", other.role)};
+  w.run([&](int64_t rank) { succeeded += w.collective(rank, commands[rank]); });
   EXPECT_EQ(succeeded.load(), 0);
   EXPECT_EQ(w.control.failure().code(), Code::rankFailed);
   std::string mine = "all_reduce 'a' (sum, 8 f32, dim 0, role 'attention.out')",
