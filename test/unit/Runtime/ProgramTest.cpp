@@ -51,13 +51,16 @@ template <typename Op> void replaceLaunch(ProgramT &p, Op op) {
   layer(p).compute[4] = command(std::move(op), "new");
 }
 
-const std::string kSlice = "procedure 'layer', compute command 0 ('slice'): ";
-const std::string kProduct = "procedure 'layer', compute command 1 ('linear'): ";
-const std::string kLaunch = "procedure 'layer', compute command 4 ('gelu'): ";
-const std::string kCollective = "procedure 'layer', communication command 1 ('all_reduce'): ";
-const std::string kCall0 = "procedure 'main', compute command 0 ('layer.0'): ";
-const std::string kCall1 = "procedure 'main', compute command 1 ('layer.1'): ";
-const std::string kNew = "procedure 'layer', compute command 4 ('new'): ";
+// Functions, since a constant string could throw before main.
+std::string slicePlace() { return "procedure 'layer', compute command 0 ('slice'): "; }
+std::string productPlace() { return "procedure 'layer', compute command 1 ('linear'): "; }
+std::string launchPlace() { return "procedure 'layer', compute command 4 ('gelu'): "; }
+std::string collectivePlace() {
+  return "procedure 'layer', communication command 1 ('all_reduce'): ";
+}
+std::string call0Place() { return "procedure 'main', compute command 0 ('layer.0'): "; }
+std::string call1Place() { return "procedure 'main', compute command 1 ('layer.1'): "; }
+std::string newPlace() { return "procedure 'layer', compute command 4 ('new'): "; }
 
 TEST(Program, AcceptsTheSample) {
   EXPECT_OK(verifyAfter([](ProgramT &) {}));
@@ -171,46 +174,49 @@ TEST(Program, RefusesArgumentsUsedAgainstTheirKind) {
                "entry 'main': operand 'x' is the caller's memory, but a collective uses it as "
                "symmetric");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).inputs[0] = argument(0, {2, 8}); }),
-               kCall1 + "argument 0: expects symmetric memory, got local");
+               call1Place() + "argument 0: expects symmetric memory, got local");
 }
 
 TEST(Program, RefusesBadViews) {
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) { product(p).lhs->space = static_cast<program::Space>(3); }),
-      kProduct + "lhs: unknown memory space 3");
+      productPlace() + "lhs: unknown memory space 3");
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) { product(p).lhs->space = static_cast<program::Space>(-1); }),
-      kProduct + "lhs: unknown memory space -1");
+      productPlace() + "lhs: unknown memory space -1");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->dtype = static_cast<Type>(7); }),
-               kProduct + "lhs: unknown type 7");
+               productPlace() + "lhs: unknown type 7");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->strides.pop_back(); }),
-               kProduct +
+               productPlace() +
                    "lhs: expects as many strides as sizes, got shape [2, 4] and strides [4]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->shape[0] = 0; }),
-               kProduct + "lhs: expects positive sizes and no negative strides, got shape [0, 4] "
-                          "and strides [4, 1]");
+               productPlace() +
+                   "lhs: expects positive sizes and no negative strides, got shape [0, 4] "
+                   "and strides [4, 1]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->strides[0] = -4; }),
-               kProduct + "lhs: expects positive sizes and no negative strides, got shape [2, 4] "
-                          "and strides [-4, 1]");
+               productPlace() +
+                   "lhs: expects positive sizes and no negative strides, got shape [2, 4] "
+                   "and strides [-4, 1]");
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) { product(p).lhs = local(0, std::vector<int64_t>(9, 1)); }),
-      kProduct + "lhs: expects at most 8 dimensions, got shape of 9");
+      productPlace() + "lhs: expects at most 8 dimensions, got shape of 9");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->offset_bytes = 2; }),
-               kProduct + "lhs: expects an offset at a multiple of 4 bytes for f32, got 2");
+               productPlace() + "lhs: expects an offset at a multiple of 4 bytes for f32, got 2");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->offset_bytes = 36; }),
-               kProduct + "lhs: view ends at byte 68 of a local frame of 64 bytes");
+               productPlace() + "lhs: view ends at byte 68 of a local frame of 64 bytes");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->strides[0] = 13; }),
-               kProduct + "lhs: view ends at byte 68 of a local frame of 64 bytes");
+               productPlace() + "lhs: view ends at byte 68 of a local frame of 64 bytes");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { layer(p).symmetric_bytes = 0; }),
-               kProduct + "out: view ends at byte 64 of a symmetric frame of 0 bytes");
+               productPlace() + "out: view ends at byte 64 of a symmetric frame of 0 bytes");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).rhs->index = 3; }),
-               kProduct + "rhs: expects an argument below 3, got 3");
+               productPlace() + "rhs: expects an argument below 3, got 3");
 }
 
 TEST(Program, RefusesViewsThatOverflow) {
   const int64_t big = std::numeric_limits<int64_t>::max();
   auto message = [](const std::string &shape, const std::string &strides) {
-    return kProduct + "lhs: view of shape " + shape + " and strides " + strides + " is too large";
+    return productPlace() + "lhs: view of shape " + shape + " and strides " + strides +
+           " is too large";
   };
   auto with = [&](std::vector<int64_t> shape, std::vector<int64_t> strides, uint64_t offset) {
     return verifyAfter([&](ProgramT &p) {
@@ -231,21 +237,22 @@ TEST(Program, RefusesViewsThatOverflow) {
 
 TEST(Program, RefusesBadLaunches) {
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).kernel = 1; }),
-               kLaunch + "expects a kernel below 1, got 1");
+               launchPlace() + "expects a kernel below 1, got 1");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).operands.pop_back(); }),
-               kLaunch + "kernel 'gelu' expects 2 operands, got 1");
+               launchPlace() + "kernel 'gelu' expects 2 operands, got 1");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).row_operand.pop_back(); }),
-               kLaunch + "expects 'row_operand' for 2 operands, got 1");
+               launchPlace() + "expects 'row_operand' for 2 operands, got 1");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).rows = 3; }),
-               kLaunch + "operand 0: expects 3 rows, got shape [2, 8]");
+               launchPlace() + "operand 0: expects 3 rows, got shape [2, 8]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).operands[1] = argument(2, {}); }),
-               kLaunch + "operand 1: expects 2 rows, got shape []");
+               launchPlace() + "operand 1: expects 2 rows, got shape []");
   for (uint32_t outputs : {0u, 3u, ~0u})
     EXPECT_ERROR(verifyAfter([&](ProgramT &p) { p.kernels[0]->num_outputs = outputs; }),
                  "kernel 'gelu' of 2 operands expects at least 1 and no more outputs, got " +
                      std::to_string(outputs));
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).operands[1]->strides = {4, 1}; }),
-               kLaunch + "operand 1: writes through strides [4, 1] that overlap for shape [2, 8]");
+               launchPlace() +
+                   "operand 1: writes through strides [4, 1] that overlap for shape [2, 8]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  launch(p).operands[0] = argument(1, {2, 8});
                  p.kernels[0]->num_outputs = 2;
@@ -261,31 +268,32 @@ TEST(Program, RefusesBadLaunches) {
 
 TEST(Program, RefusesBadProducts) {
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs = local(0, {}); }),
-               kProduct + "lhs: expects at least 1 dimension");
+               productPlace() + "lhs: expects at least 1 dimension");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).rhs = argument(1, {32}); }),
-               kProduct + "rhs: expects 2 dimensions, got shape [32]");
+               productPlace() + "rhs: expects 2 dimensions, got shape [32]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).rhs = argument(1, {4, 8}); }),
-               kProduct + "rhs: expects shape [4, 4], got [4, 8]");
+               productPlace() + "rhs: expects shape [4, 4], got [4, 8]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).out = symmetric(0, {2, 4}); }),
-               kProduct + "out: expects shape [2, 8], got [2, 4]");
+               productPlace() + "out: expects shape [2, 8], got [2, 4]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).bias = local(0, {4}); }),
-               kProduct + "bias: expects shape [8], got [4]");
+               productPlace() + "bias: expects shape [8], got [4]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).bias = local(0, {8}, Type::i32); }),
-               kProduct + "bias: expects a floating-point type, got i32");
+               productPlace() + "bias: expects a floating-point type, got i32");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->dtype = Type::i32; }),
-               kProduct + "lhs: expects a floating-point type, got i32");
+               productPlace() + "lhs: expects a floating-point type, got i32");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->dtype = Type::bf16; }),
-               kProduct + "rhs: expects bf16, got f32");
+               productPlace() + "rhs: expects bf16, got f32");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).out->strides = {4, 1}; }),
-               kProduct + "out: writes through strides [4, 1] that overlap for shape [2, 8]");
+               productPlace() + "out: writes through strides [4, 1] that overlap for shape [2, 8]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  product(p).lhs = local(0, {2, 2, 2});
                  product(p).lhs->strides = {3, 6, 1};
                  product(p).rhs = argument(1, {2, 2});
                  product(p).out = symmetric(0, {2, 2, 2});
                }),
-               kProduct + "lhs: expects leading dimensions that can be walked as one, got shape "
-                          "[2, 2, 2] and strides [3, 6, 1]");
+               productPlace() +
+                   "lhs: expects leading dimensions that can be walked as one, got shape "
+                   "[2, 2, 2] and strides [3, 6, 1]");
   EXPECT_OK(verifyAfter([](ProgramT &p) {
     product(p).lhs = local(0, {2, 1, 4});
     product(p).lhs->strides = {4, 77, 1}; // a dimension of size 1 has any stride
@@ -318,29 +326,29 @@ TEST(Program, RefusesBadAttention) {
     op.position_offset = local(0, {1}, Type::i64);
   }));
   EXPECT_ERROR(with([](program::AttentionT &op) { op.query = local(0, {2, 4, 2}); }),
-               kNew + "query: expects 4 dimensions, got shape [2, 4, 2]");
+               newPlace() + "query: expects 4 dimensions, got shape [2, 4, 2]");
   EXPECT_ERROR(with([](program::AttentionT &op) { op.key = local(0, {1, 3, 2, 1}); }),
-               kNew + "key: expects shape [1, 3, 2, 2], got [1, 3, 2, 1]");
+               newPlace() + "key: expects shape [1, 3, 2, 2], got [1, 3, 2, 1]");
   EXPECT_ERROR(with([](program::AttentionT &op) { op.value = local(0, {1, 2, 2, 2}); }),
-               kNew + "value: expects shape [1, 3, 2, 2], got [1, 2, 2, 2]");
+               newPlace() + "value: expects shape [1, 3, 2, 2], got [1, 2, 2, 2]");
   EXPECT_ERROR(with([](program::AttentionT &op) { op.out = argument(2, {1, 2, 2, 2}); }),
-               kNew + "out: expects shape [1, 2, 4, 2], got [1, 2, 2, 2]");
+               newPlace() + "out: expects shape [1, 2, 4, 2], got [1, 2, 2, 2]");
   EXPECT_ERROR(with([](program::AttentionT &op) {
                  op.key = local(0, {1, 2, 3, 2});
                  op.value = local(0, {1, 2, 3, 2});
                }),
-               kNew + "expects query heads to divide among 3 key/value heads, got 4");
+               newPlace() + "expects query heads to divide among 3 key/value heads, got 4");
   EXPECT_ERROR(with([](program::AttentionT &op) { op.mask = local(0, {1, 2}, Type::i64); }),
-               kNew + "mask: expects shape [1, 3], got [1, 2]");
+               newPlace() + "mask: expects shape [1, 3], got [1, 2]");
   EXPECT_ERROR(with([](program::AttentionT &op) { op.mask = local(0, {1, 3}); }),
-               kNew + "mask: expects i64, got f32");
+               newPlace() + "mask: expects i64, got f32");
   EXPECT_ERROR(with([](program::AttentionT &op) { op.valid_length = local(0, {2}, Type::i64); }),
-               kNew + "valid_length: expects shape [1], got [2]");
+               newPlace() + "valid_length: expects shape [1], got [2]");
   EXPECT_ERROR(with([](program::AttentionT &op) { op.position_offset = local(0, {1}); }),
-               kNew + "position_offset: expects i64, got f32");
+               newPlace() + "position_offset: expects i64, got f32");
   EXPECT_ERROR(
       with([](program::AttentionT &op) { op.scale = std::numeric_limits<float>::infinity(); }),
-      kNew + "expects a finite scale");
+      newPlace() + "expects a finite scale");
 }
 
 TEST(Program, RefusesBadGathersCopiesAndSlices) {
@@ -356,40 +364,41 @@ TEST(Program, RefusesBadGathersCopiesAndSlices) {
   };
   EXPECT_OK(gather([](program::GatherT &) {}));
   EXPECT_ERROR(gather([](program::GatherT &op) { op.source = local(0, {4}); }),
-               kNew + "source: expects 2 dimensions, got shape [4]");
+               newPlace() + "source: expects 2 dimensions, got shape [4]");
   EXPECT_ERROR(gather([](program::GatherT &op) { op.ids = local(0, {2, 1}); }),
-               kNew + "ids: expects i32 or i64, got f32");
+               newPlace() + "ids: expects i32 or i64, got f32");
   EXPECT_ERROR(gather([](program::GatherT &op) { op.out = argument(2, {2, 4}); }),
-               kNew + "out: expects shape [2, 1, 4], got [2, 4]");
+               newPlace() + "out: expects shape [2, 1, 4], got [2, 4]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  program::CopyT op;
                  op.source = local(0, {2, 4});
                  op.dest = argument(2, {4, 2});
                  replaceLaunch(p, std::move(op));
                }),
-               kNew + "dest: expects shape [2, 4], got [4, 2]");
+               newPlace() + "dest: expects shape [2, 4], got [4, 2]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  program::CopyT op;
                  op.source = local(0, {2, 4}, Type::i32);
                  op.dest = argument(2, {2, 4});
                  replaceLaunch(p, std::move(op));
                }),
-               kNew + "dest: expects i32, got f32");
+               newPlace() + "dest: expects i32, got f32");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { slice(p).dim = 2; }),
-               kSlice + "expects a dimension below 2, got 2");
+               slicePlace() + "expects a dimension below 2, got 2");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { slice(p).dim = 0; }),
-               kSlice + "source: expects 2 times dest of shape [2, 4] along dimension 0, got [2, "
-                        "8]");
+               slicePlace() +
+                   "source: expects 2 times dest of shape [2, 4] along dimension 0, got [2, "
+                   "8]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { slice(p).axes[0]->name = "dp"; }),
-               kSlice + "unknown axis 'dp' in mesh 'mesh'");
+               slicePlace() + "unknown axis 'dp' in mesh 'mesh'");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { slice(p).axes[0]->size = 3; }),
-               kSlice + "sub-axis (1)3 does not divide axis 'tp' of size 2");
+               slicePlace() + "sub-axis (1)3 does not divide axis 'tp' of size 2");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { slice(p).axes.clear(); }),
-               kSlice + "expects at least one mesh axis");
+               slicePlace() + "expects at least one mesh axis");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  slice(p).axes.push_back(std::make_unique<program::AxisRefT>(*slice(p).axes[0]));
                }),
-               kSlice + "axis 'tp' is used twice");
+               slicePlace() + "axis 'tp' is used twice");
 }
 
 TEST(Program, RefusesBadCollectives) {
@@ -400,38 +409,39 @@ TEST(Program, RefusesBadCollectives) {
                "procedure 'layer', compute command 5 ('all_reduce'): expects a collective on the "
                "communication queue");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).inputs[0] = local(0, {2, 8}); }),
-               kCollective + "input 0: expects symmetric memory, got local");
+               collectivePlace() + "input 0: expects symmetric memory, got local");
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) { collective(p).kind = static_cast<CollectiveKind>(9); }),
-      kCollective + "unknown collective 9");
+      collectivePlace() + "unknown collective 9");
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) { collective(p).reduce = static_cast<program::ReduceKind>(-1); }),
-      kCollective + "unknown reduction -1");
+      collectivePlace() + "unknown reduction -1");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).axes[0]->name = "dp"; }),
-               kCollective + "unknown axis 'dp' in mesh 'mesh'");
+               collectivePlace() + "unknown axis 'dp' in mesh 'mesh'");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).inputs.clear(); }),
-               kCollective + "expects as many outputs as inputs and at least one, got 1 and 0");
+               collectivePlace() +
+                   "expects as many outputs as inputs and at least one, got 1 and 0");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).outputs[0] = symmetric(0, {2, 4}); }),
-               kCollective + "output 0: expects shape [2, 8], got [2, 4]");
+               collectivePlace() + "output 0: expects shape [2, 8], got [2, 4]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).outputs[0]->dtype = Type::i32; }),
-               kCollective + "output 0: expects f32, got i32");
+               collectivePlace() + "output 0: expects f32, got i32");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).outputs[0]->strides = {0, 1}; }),
-               kCollective +
+               collectivePlace() +
                    "output 0: writes through strides [0, 1] that overlap for shape [2, 8]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).done = 2; }),
-               kCollective + "expects an event below 2, got 2");
+               collectivePlace() + "expects an event below 2, got 2");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  collective(p).kind = CollectiveKind::reduce_scatter;
                  collective(p).dim = 1;
                }),
-               kCollective +
+               collectivePlace() +
                    "input 0: expects 2 times output 0 of shape [2, 8] along dimension 1, got [2, "
                    "8]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  collective(p).kind = CollectiveKind::all_gather;
                  collective(p).dim = 0;
                }),
-               kCollective +
+               collectivePlace() +
                    "output 0: expects 2 times input 0 of shape [2, 8] along dimension 0, got [2, "
                    "8]");
   EXPECT_OK(verifyAfter([](ProgramT &p) {
@@ -454,7 +464,8 @@ TEST(Program, RefusesBadCalls) {
                "procedure 'main', communication command 1 ('layer.1'): expects the same call in "
                "the other queue");
   const std::string same =
-      kCall1 + "expects the same call as procedure 'main', communication command 1 ('layer.1')";
+      call1Place() +
+      "expects the same call as procedure 'main', communication command 1 ('layer.1')";
   const std::function<void(program::CallT &)> differences[] = {
       [](program::CallT &c) { c.event_base = 0; },
       [](program::CallT &c) { c.local_base_bytes = 0; },
@@ -469,49 +480,49 @@ TEST(Program, RefusesBadCalls) {
                  same);
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) { eachCall(p, 0, [](program::CallT &c) { c.procedure = 2; }); }),
-      kCall0 + "expects a procedure below 2, got 2");
+      call0Place() + "expects a procedure below 2, got 2");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  eachCall(p, 0, [](program::CallT &c) { c.procedure = 1; });
                  eachCall(p, 1, [](program::CallT &c) { c.event_base = 4; });
                }),
                "procedure 'main' calls itself, or one that does");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).local_bytes = 127; }),
-               kCall0 + "expects local bytes of the callee below 127, got 64 from 64");
+               call0Place() + "expects local bytes of the callee below 127, got 64 from 64");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  eachCall(p, 0, [](program::CallT &c) { c.local_base_bytes = ~uint64_t(63); });
                }),
-               kCall0 + "expects local bytes of the callee below 192, got 64 from "
-                        "18446744073709551552");
+               call0Place() + "expects local bytes of the callee below 192, got 64 from "
+                              "18446744073709551552");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).symmetric_bytes = 0; }),
-               kCall0 + "expects symmetric bytes of the callee below 0, got 64 from 0");
+               call0Place() + "expects symmetric bytes of the callee below 0, got 64 from 0");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).num_events = 3; }),
-               kCall1 + "expects events of the callee below 3, got 2 from 2");
+               call1Place() + "expects events of the callee below 3, got 2 from 2");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  eachCall(p, 0, [](program::CallT &c) { c.local_base_bytes = 32; });
                }),
-               kCall0 + "expects a callee's frame at a multiple of 64 bytes, got 32");
+               call0Place() + "expects a callee's frame at a multiple of 64 bytes, got 32");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  eachCall(p, 0, [](program::CallT &c) { c.arguments.pop_back(); });
                }),
-               kCall0 + "expects 3 arguments, got 2");
+               call0Place() + "expects 3 arguments, got 2");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  eachCall(p, 0, [](program::CallT &c) { c.arguments[0] = argument(1, {2, 7}); });
                }),
-               kCall0 + "argument 0: the callee expects 64 bytes, got 56");
+               call0Place() + "argument 0: the callee expects 64 bytes, got 56");
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) {
         eachCall(p, 0, [](program::CallT &c) { c.arguments[0] = argument(1, {2, 8}, Type::i32); });
       }),
-      kCall0 + "argument 0: the callee expects f32, got i32");
+      call0Place() + "argument 0: the callee expects f32, got i32");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  eachCall(p, 0, [](program::CallT &c) { c.arguments[2] = local(64, {2, 8}); });
                }),
-               kCall0 + "argument 2: lies in the callee's frame");
+               call0Place() + "argument 2: lies in the callee's frame");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).rhs->dtype = Type::f16; }),
-               kProduct + "rhs: expects f32, got f16");
+               productPlace() + "rhs: expects f32, got f16");
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) { launch(p).operands[1] = argument(1, {2, 8}, Type::i32); }),
-      kLaunch + "operand 1: argument 1 is used as i32 here and as f32 elsewhere");
+      launchPlace() + "operand 1: argument 1 is used as i32 here and as f32 elsewhere");
 }
 
 /// A procedure that does nothing but call `callee` `times` times.
@@ -556,9 +567,9 @@ TEST(Program, RefusesBadEvents) {
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { record(p).event = 2; }),
                "procedure 'layer', compute command 2: expects an event below 2, got 2");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { record(p).event = 1; }),
-               "entry 'main': " + kCollective + "sets event 1 for the second time");
+               "entry 'main': " + collectivePlace() + "sets event 1 for the second time");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { layer(p).num_events = 3; }),
-               kCall1 + "shares events with command 0");
+               call1Place() + "shares events with command 0");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).num_events = 5; }),
                "entry 'main': procedure 'main': nothing sets event 4");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).num_events = 4000000000u; }),

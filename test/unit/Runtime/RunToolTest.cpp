@@ -10,6 +10,7 @@
 #include "braid/Runtime/RunOptions.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
@@ -18,7 +19,6 @@
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -53,7 +53,7 @@ protected:
       x.as<float>()[i] = static_cast<float>(i % 7) - 3;
     ASSERT_OK(writeNpy(file("x.npy"), x));
   }
-  void TearDown() override { ASSERT_EQ(std::system(("rm -rf '" + directory + "'").c_str()), 0); }
+  void TearDown() override { std::filesystem::remove_all(directory); }
   std::string file(const std::string &name) const { return directory + "/" + name; }
   bool exists(const std::string &name) const { return access(file(name).c_str(), F_OK) == 0; }
 

@@ -294,6 +294,7 @@ struct Disagreement {
   CollectiveValue value;
   const char *role, *text;
 };
+void PrintTo(const Disagreement &d, std::ostream *os) { *os << d.what; }
 class Mismatch : public ::testing::TestWithParam<Disagreement> {};
 
 TEST_P(Mismatch, NamesBothSides) {
