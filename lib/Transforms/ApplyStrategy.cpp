@@ -164,6 +164,11 @@ LogicalResult ApplyStrategy::seedDataParallel(MeshOp mesh) {
 }
 
 LogicalResult ApplyStrategy::seed(MeshOp mesh) {
+  // Local shapes would be cut a second time.
+  for (auto func : getOperation().getOps<func::FuncOp>())
+    for (unsigned i = 0; i < func.getNumArguments(); ++i)
+      if (func.getArgAttr(i, CommDialect::kGlobalTypeAttrName))
+        return func.emitOpError("is partitioned already");
   auto has = [&](StringRef axis) {
     return llvm::is_contained(mesh.getAxisNames().getAsValueRange<StringAttr>(), axis);
   };

@@ -15,6 +15,7 @@
 // RUN: not braid-opt %t/other-mesh.mlir --braid-apply-strategy="mesh=tp=2" 2>&1 | FileCheck %s --check-prefix=OTHERMESH
 // RUN: not braid-opt %t/taken.mlir --braid-apply-strategy="mesh=tp=2" 2>&1 | FileCheck %s --check-prefix=TAKEN
 
+// RUN: not braid-opt %t/partitioned.mlir --braid-apply-strategy="mesh=tp=2" 2>&1 | FileCheck %s --check-prefix=PARTITIONED
 // UNKNOWN: error: mesh 'dp=2,pp=2' has unknown axis 'pp', expects dp or tp
 // MALFORMED: error: mesh 'dp2' expects AXIS=SIZE separated by commas, got 'dp2'
 // NUMBER: error: mesh 'tp=x' expects AXIS=SIZE separated by commas, got 'tp=x'
@@ -29,6 +30,7 @@
 // BATCH: error: 'func.func' op operand 'hidden': dimension 0 of size 4 does not divide over axis 'dp' of size 3
 // NOROLE: error: strategy 'tp' finds no nn.linear with one of the roles attention.query, attention.key, attention.value, attention.output, mlp.up, mlp.down
 // OTHERMESH: error: 'comm.mesh' op of the module is not the mesh 'tp=2' that was asked for
+// PARTITIONED: error: 'func.func' op is partitioned already
 // TAKEN: error: 'func.func' op has the name 'mesh' that the mesh is to get
 
 //--- mlp.mlir
@@ -45,3 +47,8 @@ func.func @main(%x: tensor<4x8x16xf32>) -> tensor<4x8x16xf32> {
 comm.mesh @grid <tp = 4>
 //--- taken.mlir
 func.func private @mesh()
+//--- partitioned.mlir
+comm.mesh @mesh <tp = 2>
+func.func @main(%x: tensor<4x8xf32> {comm.global_type = tensor<8x8xf32>, comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) -> tensor<4x8xf32> {
+  return %x : tensor<4x8xf32>
+}
