@@ -5,6 +5,7 @@
 #include "Commands.h"
 #include "Session.h"
 #include "braid/Pipelines/Compile.h"
+#include "braid/Runtime/Files.h"
 #include "braid/Target/CPU/CPUTarget.h"
 
 #include "mlir/IR/AsmState.h"
@@ -19,6 +20,8 @@ namespace braid::tool {
 
 namespace {
 
+constexpr llvm::StringLiteral kRemarkCategories[] = {"sharding", "kernels", "buffers", "cpu"};
+
 void printModule(ModuleOp module, bool locations, llvm::raw_ostream &os) {
   OpPrintingFlags flags;
   flags.printNameLocAsPrefix();
@@ -27,16 +30,25 @@ void printModule(ModuleOp module, bool locations, llvm::raw_ostream &os) {
   os << "\n";
 }
 
-/// Prints remarks whose category is asked for; "all" asks for every one.
-LogicalResult enableRemarks(MLIRContext &context, const std::vector<std::string> &categories) {
+/// Prints remarks whose category is asked for; "all" asks for every one. Returns what is wrong with
+/// the categories, empty when nothing is.
+std::string enableRemarks(MLIRContext &context, const std::vector<std::string> &categories) {
   if (categories.empty())
-    return success();
-  remark::RemarkCategories filter;
-  filter.all =
+    return {};
+  // MLIR takes any text for a regular expression, and one that nothing matches prints nothing.
+  for (const std::string &category : categories)
+    if (category != "all" && !llvm::is_contained(kRemarkCategories, category))
+      return "unknown category '" + category + "' in --remarks; expects " +
+             llvm::join(llvm::ArrayRef(kRemarkCategories), ", ") + " or all";
+  std::string names =
       llvm::is_contained(categories, "all") ? std::string(".*") : llvm::join(categories, "|");
-  return remark::enableOptimizationRemarks(
-      context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(), filter,
-      /*printAsEmitRemarks=*/true);
+  // RemarkCategories::all only widens the kinds that have a filter of their own.
+  remark::RemarkCategories filter{names, names, names, names, names};
+  if (failed(remark::enableOptimizationRemarks(
+          context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(), filter,
+          /*printAsEmitRemarks=*/true)))
+    return "cannot print remarks";
+  return {};
 }
 
 /// Dumps the module after each phase into numbered files.
@@ -91,10 +103,19 @@ int runCompile(const CompileArgs &args) {
                 "' in --emit; expects nn, comm, scheduled, kernels, rt or llvm");
   if (args.emit.empty() && args.output.empty())
     return fail("expects -o FILE.braid, or --emit=LEVEL to print IR");
+  if (!args.emit.empty() && (!args.report.empty() || args.stripModule))
+    return fail(std::string(args.stripModule ? "--strip" : "--report") +
+                " is about a bundle, which --emit does not make");
+  if (args.debugInfo && args.emit.empty() && args.dumpDirectory.empty())
+    return fail("--print-locations expects --emit or --dump-ir");
+  // Found out before the work, so that a bundle is not left behind by a command that fails.
+  for (const std::string &path : {args.output, args.report})
+    if (runtime::Status status = runtime::checkWritable(path == "-" ? "" : path); !status.ok())
+      return fail(status.message());
 
   CompilerSession session;
-  if (failed(enableRemarks(session.context(), args.remarks)))
-    return fail("cannot enable remarks; expects category names or regular expressions");
+  if (std::string error = enableRemarks(session.context(), args.remarks); !error.empty())
+    return fail(error);
   OwningOpRef<ModuleOp> module = session.readModule(args.model);
   if (!module)
     return kInvalid;

@@ -28,13 +28,18 @@ using Tensors = std::map<std::string, runtime::HostTensor>;
 /// The options that only `braid run` has, and what they lead to.
 class Runner {
 public:
-  std::string mesh, strategy = "auto", isas;
+  std::string mesh, strategy, isas; ///< empty: not given
 
   runtime::Result<std::shared_ptr<const runtime::Bundle>> open(const runtime::RunOptions &options) {
     if (isBundle(options.model)) {
       if (!mesh.empty() && options.target != "reference")
         return runtime::Status::error("'" + options.model +
                                       "' is compiled already: --mesh goes with an nn module");
+      // --target reference partitions the module that the bundle carries.
+      if (!isas.empty() || (!strategy.empty() && options.target != "reference"))
+        return runtime::Status::error("'" + options.model + "' is compiled already: " +
+                                      (isas.empty() ? "--strategy" : "--isa") +
+                                      " goes with an nn module");
       return share(runtime::Bundle::read(options.model));
     }
     OwningOpRef<ModuleOp> module = session.readModule(options.model);
@@ -44,7 +49,7 @@ public:
     compile.mesh = mesh;
     if (mesh.empty() && options.session.ranks > 1)
       compile.mesh = "tp=" + std::to_string(options.session.ranks);
-    compile.strategy = strategy;
+    compile.strategy = chosenStrategy();
     compile.compileKernels = options.target != "reference";
     SmallVector<StringRef> names;
     llvm::SplitString(isas, names, ",");
@@ -78,7 +83,7 @@ public:
     if (request.partitioned) {
       PipelineOptions pipeline;
       pipeline.mesh = mesh.empty() ? meshOption(request.bundle.manifest.mesh) : mesh;
-      pipeline.strategy = strategy;
+      pipeline.strategy = chosenStrategy();
       if (failed(runPhases(*module, Level::Scheduled, pipeline)))
         return runtime::Status::error("cannot partition the module");
     }
@@ -102,6 +107,8 @@ public:
   }
 
 private:
+  std::string chosenStrategy() const { return strategy.empty() ? "auto" : strategy; }
+
   static bool isBundle(const std::string &path) {
     if (StringRef(path).ends_with(".braid"))
       return true;
@@ -145,7 +152,8 @@ int runRun(int argc, const char *const *argv) {
        "grid of ranks for a module: axes and sizes such as dp=2,tp=2 (default: the module's own, "
        "else tp=RANKS)",
        &runner.mesh},
-      {"--strategy", "how the axes are used: auto, tp, dp or tp,dp", &runner.strategy},
+      {"--strategy", "how the axes are used: auto, tp, dp or tp,dp (default: auto)",
+       &runner.strategy},
       {"--isa", "instruction sets to compile kernels for (default: host)", &runner.isas}};
   hooks.open = [&](const runtime::RunOptions &options) { return runner.open(options); };
   hooks.reference = [&](const runtime::ReferenceRequest &request) {

@@ -6,10 +6,10 @@
 
 #include "Commands.h"
 #include "braid/InitAll.h"
+#include "braid/Runtime/Files.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
 
@@ -89,19 +89,18 @@ int fail(const llvm::Twine &message) {
 }
 
 bool writeText(const std::string &path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  write(os);
   if (path == "-") {
-    write(llvm::outs());
+    llvm::outs() << text;
     llvm::outs().flush();
     return true;
   }
-  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-    write(os);
-    return llvm::Error::success();
-  });
-  if (!error)
-    return true;
-  fail("cannot write '" + path + "': " + llvm::toString(std::move(error)));
-  return false;
+  runtime::Status status = runtime::writeFile(path, {{text.data(), text.size()}});
+  if (!status.ok())
+    fail(status.message());
+  return status.ok();
 }
 
 Progress::Progress() : terminal(llvm::sys::Process::StandardErrIsDisplayed()) {}

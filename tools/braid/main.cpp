@@ -49,8 +49,8 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
   cmd->add_option("--dump-ir", args.dumpDirectory,
                   "write the IR after each phase into this directory, numbered");
   cmd->add_option("--remarks", args.remarks,
-                  "print remarks of these categories (such as braid-partition), or of all: what "
-                  "was done and why not")
+                  "print what was done and why not, by category: sharding, kernels, buffers, cpu, "
+                  "or all")
       ->delimiter(',');
 }
 
@@ -68,7 +68,7 @@ void addCompile(CLI::App &app, CompileArgs &args, int &status) {
   cmd->add_flag("--strip", args.stripModule,
                 "leave the nn module out of the bundle (no --check reference later)");
   cmd->add_flag("--print-locations", args.debugInfo,
-                "with --emit: print where each operation comes from");
+                "with --emit or --dump-ir: print where each operation comes from");
   cmd->add_option("--report", args.report, "write times and sizes of the compilation as JSON");
   cmd->footer("Examples:\n"
               "  braid compile minilm.mlir --mesh tp=2 -o minilm.braid\n"
@@ -105,11 +105,19 @@ int main(int argc, char **argv) {
               << "'; expects import, compile or run\n";
     return kInvalid;
   }
+  if (argc == 1) {
+    std::cerr << "braid: error: expects a command: import, compile or run\n"
+              << "run with --help for what they do\n";
+    return kInvalid;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
+    if (error.get_exit_code() == 0) // help and version
+      return app.exit(error, std::cout, std::cerr);
     // CLI11 numbers its errors from 100; ours has one status for a wrong request.
-    return app.exit(error, std::cout, std::cerr) == 0 ? kDone : kInvalid;
+    std::cerr << "braid: error: " << error.what() << "\nrun with --help for the options\n";
+    return kInvalid;
   }
   return status;
 }

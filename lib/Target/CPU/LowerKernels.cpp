@@ -76,7 +76,7 @@ private:
       ++numScalar;
       remark::missed(
           schedule->scalarLoc,
-          remark::RemarkOpts::name("vectorize").category("braid-cpu").function(kernel.getSymName()))
+          remark::RemarkOpts::name("vectorize").category("cpu").function(kernel.getSymName()))
           << remark::reason("{0}", schedule->scalarReason);
     }
 

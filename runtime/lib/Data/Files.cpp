@@ -133,4 +133,27 @@ Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces) {
   return {};
 }
 
+Status checkWritable(const std::string &path) {
+  if (path.empty())
+    return {};
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+    return failed("write", path, EISDIR);
+  // A device or a pipe is written in place.
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    return ::access(path.c_str(), W_OK) == 0 ? Status() : failed("write", path, errno);
+  size_t slash = path.rfind('/');
+  std::string directory = slash == std::string::npos ? "."
+                          : slash == 0               ? "/"
+                                                     : path.substr(0, slash);
+  // By trying, not with access(2): root and read-only file systems make the mode bits lie.
+  std::string name = directory + "/.braid-XXXXXX";
+  int file = ::mkstemp(name.data());
+  if (file < 0)
+    return failed("write", path, errno);
+  ::close(file);
+  ::unlink(name.c_str());
+  return {};
+}
+
 } // namespace braid::runtime

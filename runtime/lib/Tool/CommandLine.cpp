@@ -108,7 +108,8 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
   if (hooks.reference)
     app.add_option(
            "--target", options.target,
-           "cpu: the compiled program; reference: the unpartitioned model in the interpreter")
+           "cpu: the compiled program; reference: the partitioned model in the interpreter, with "
+           "a thread for every rank")
         ->check(CLI::IsMember({"cpu", "reference"}))
         ->capture_default_str()
         ->group(how);
@@ -182,6 +183,8 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
   // A comparison with NaN is false, so the range check above lets it pass.
   if (status.ok() && options.tolerance && std::isnan(*options.tolerance))
     status = Status::error("--tolerance expects a number, got nan");
+  if (status.ok() && !options.trace.empty() && options.trace == options.report)
+    status = Status::error("--trace and --report name the same file '" + options.trace + "'");
   if (!status.ok()) {
     std::cerr << hooks.program << ": error: " << status.message() << "\n";
     return 1;

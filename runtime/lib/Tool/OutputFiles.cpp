@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "OutputFiles.h"
+#include "braid/Runtime/Files.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -11,35 +12,6 @@
 #include <unistd.h>
 
 namespace braid::runtime {
-
-/// As access(2) does, but by trying: root and read-only file systems make the mode bits lie.
-static Status tryCreating(const std::string &directory, const std::string &forMessages) {
-  std::string name = directory + "/.braid-XXXXXX";
-  int file = mkstemp(name.data());
-  if (file < 0)
-    return Status::error("cannot write " + forMessages + ": " + std::strerror(errno));
-  close(file);
-  unlink(name.c_str());
-  return {};
-}
-
-Status checkWritable(const std::string &path) {
-  if (path.empty())
-    return {};
-  struct stat info;
-  if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
-    return Status::error("cannot write '" + path + "': is a directory");
-  if (stat(path.c_str(), &info) == 0 &&
-      !S_ISREG(info.st_mode)) // a device or a pipe is written in place
-    return access(path.c_str(), W_OK) == 0
-               ? Status()
-               : Status::error("cannot write '" + path + "': " + std::strerror(errno));
-  size_t slash = path.rfind('/');
-  std::string directory = slash == std::string::npos ? "."
-                          : slash == 0               ? "/"
-                                                     : path.substr(0, slash);
-  return tryCreating(directory, "'" + path + "'");
-}
 
 OutputFiles::~OutputFiles() {
   if (created && !written)
@@ -62,7 +34,10 @@ Status OutputFiles::prepare(const std::string &path, const std::vector<std::stri
   struct stat info;
   if (stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
     return Status::error("cannot write to '" + path + "': is not a directory");
-  return tryCreating(path, "to output directory '" + path + "'");
+  for (const std::string &name : names)
+    if (Status status = checkWritable(path + "/" + name + ".npy"); !status.ok())
+      return status;
+  return {};
 }
 
 Status OutputFiles::write(const std::map<std::string, HostTensor> &tensors) {

@@ -17,10 +17,6 @@
 
 namespace braid::runtime {
 
-/// Whether a file can be created at `path` (or replaced there); an empty path is no file. Leaves
-/// nothing behind.
-Status checkWritable(const std::string &path);
-
 class OutputFiles {
 public:
   OutputFiles() = default;

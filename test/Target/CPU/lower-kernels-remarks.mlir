@@ -1,6 +1,6 @@
-// RUN: braid-opt %s -braid-cpu-lower-kernels --remarks-filter="braid-cpu" --remark-format=emitRemark 2>&1 | FileCheck %s
+// RUN: braid-opt %s -braid-cpu-lower-kernels --remarks-filter="cpu" --remark-format=emitRemark 2>&1 | FileCheck %s
 
-// CHECK: remark: [Missed] vectorize | Category:braid-cpu | Function=double{{.*}}nothing varies along a column
+// CHECK: remark: [Missed] vectorize | Category:cpu | Function=double{{.*}}nothing varies along a column
 // CHECK-LABEL: func.func @double(
 // CHECK-NOT: vector
 // CHECK: memref.load

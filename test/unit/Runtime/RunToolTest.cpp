@@ -167,7 +167,7 @@ TEST_F(RunTool, RefusesWrongRequests) {
   EXPECT_EQ(run(good({"--output", file("x.npy")})), 1);
   EXPECT_THAT(err, HasSubstr("is not a directory"));
   EXPECT_EQ(run(good({"--output", "/proc/self"})), 1);
-  EXPECT_THAT(err, HasSubstr("cannot write to output directory '/proc/self'"));
+  EXPECT_THAT(err, HasSubstr("cannot write '/proc/self/"));
   EXPECT_EQ(run(good({"--report", file("missing/r.json")})), 1);
   EXPECT_THAT(err, HasSubstr("cannot write '"));
   EXPECT_EQ(run({file("nothing.braid")}), 1);

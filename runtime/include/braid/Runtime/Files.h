@@ -35,5 +35,9 @@ struct ByteSpan {
 /// (/dev/null, a pipe) is written in place.
 Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces);
 
+/// Whether a file can be created at `path` (or replaced there); an empty path is no file. Leaves
+/// nothing behind.
+Status checkWritable(const std::string &path);
+
 } // namespace braid::runtime
 #endif // BRAID_RUNTIME_FILES_H
