@@ -68,8 +68,8 @@ CompileResult braid::test::compileKernels(const std::string &source,
     result.messages += diagnostic.str() + "\n";
     return success();
   });
-  remark::RemarkCategories categories{std::nullopt, std::nullopt, std::string("cpu"),
-                                      std::nullopt, std::nullopt};
+  remark::RemarkCategories categories{std::nullopt, std::nullopt, std::string("cpu"), std::nullopt,
+                                      std::nullopt};
   (void)remark::enableOptimizationRemarks(context, nullptr,
                                           std::make_unique<remark::RemarkEmittingPolicyAll>(),
                                           categories, /*printAsEmitRemarks=*/true);
