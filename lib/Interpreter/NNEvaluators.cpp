@@ -12,7 +12,9 @@ using namespace mlir;
 namespace braid::interp {
 
 namespace {
-std::vector<int64_t> toVector(ArrayRef<int64_t> values) { return {values.begin(), values.end()}; }
+template <typename T> std::vector<T> toVector(ArrayRef<T> values) {
+  return {values.begin(), values.end()};
+}
 
 Result<runtime::Parameter> toRuntime(nn::ParameterOp op) {
   RankedTensorType type = op.getParameterType();
@@ -88,6 +90,22 @@ Status evaluateAttention(OpContext &context) {
   operands.causal = op.getCausal();
   return context.set(op.getResult(), attention(operands));
 }
+
+Status evaluateRotaryTable(OpContext &context) {
+  auto op = cast<nn::RotaryTableOp>(context.op);
+  auto type = cast<RankedTensorType>(op.getCos().getType());
+  Result<DType> dtype = dtypeOf(type.getElementType());
+  if (!dtype.ok())
+    return dtype.status();
+  Result<RotaryTables> tables =
+      rotaryTables(*dtype, type.getShape().drop_back().back(), toVector(op.getFrequencies()),
+                   op.getScale().convertToDouble(), context.optional(op.getPositionOffset()));
+  if (!tables.ok())
+    return tables.status();
+  context.set(op.getCos(), std::move(tables->cos));
+  context.set(op.getSin(), std::move(tables->sin));
+  return {};
+}
 } // namespace
 
 void populateNNEvaluators(EvaluatorTable &table) {
@@ -112,6 +130,27 @@ void populateNNEvaluators(EvaluatorTable &table) {
                        layerNorm(context.tensor(op.getInput()), context.tensor(op.getWeight()),
                                  context.tensor(op.getBias()), op.getEpsilon().convertToDouble()));
   });
+  table.add<nn::RmsNormOp>([](OpContext &context) {
+    auto op = cast<nn::RmsNormOp>(context.op);
+    return context.set(op.getResult(),
+                       rmsNorm(context.tensor(op.getInput()), context.tensor(op.getWeight()),
+                               op.getEpsilon().convertToDouble()));
+  });
+  table.add<nn::SoftmaxOp>([](OpContext &context) {
+    auto op = cast<nn::SoftmaxOp>(context.op);
+    return context.set(op.getResult(), softmax(context.tensor(op.getInput())));
+  });
+  table.add<nn::RotaryTableOp>(evaluateRotaryTable);
+  table.add<nn::RotaryOp>([](OpContext &context) {
+    auto op = cast<nn::RotaryOp>(context.op);
+    return context.set(op.getResult(),
+                       rotary(context.tensor(op.getInput()), context.tensor(op.getCos()),
+                              context.tensor(op.getSin())));
+  });
+  table.add<nn::SiluOp>([](OpContext &context) {
+    auto op = cast<nn::SiluOp>(context.op);
+    return context.set(op.getResult(), silu(context.tensor(op.getInput())));
+  });
   table.add<nn::GeluOp>([](OpContext &context) {
     auto op = cast<nn::GeluOp>(context.op);
     return context.set(op.getResult(),
@@ -122,6 +161,11 @@ void populateNNEvaluators(EvaluatorTable &table) {
     auto op = cast<nn::AddOp>(context.op);
     return context.set(op.getResult(),
                        add(context.tensor(op.getLhs()), context.tensor(op.getRhs())));
+  });
+  table.add<nn::MulOp>([](OpContext &context) {
+    auto op = cast<nn::MulOp>(context.op);
+    return context.set(op.getResult(),
+                       mul(context.tensor(op.getLhs()), context.tensor(op.getRhs())));
   });
 }
 

@@ -79,6 +79,25 @@ OpCost LayerNormOp::getCost() {
   return cost;
 }
 
+OpCost RmsNormOp::getCost() {
+  OpCost cost = traffic(*this);
+  int64_t hidden = elements(getWeight()), rows = hidden == 0 ? 0 : elements(getInput()) / hidden;
+  // Per element: square, sum, times reciprocal root, weight; per row: division, epsilon, reciprocal
+  // square root.
+  cost.vectorFlops = 4 * elements(getInput()) + 3 * rows;
+  // The normalized values are computed anew from input and reciprocal root (f32).
+  cost.bytesSaved = bytes(getInput()) + 4 * rows;
+  return cost;
+}
+
+OpCost SoftmaxOp::getCost() {
+  OpCost cost = traffic(*this);
+  // Per element: maximum, difference, exp, sum, division.
+  cost.vectorFlops = 5 * elements(getInput());
+  cost.bytesSaved = bytes(getResult());
+  return cost;
+}
+
 OpCost GeluOp::getCost() {
   OpCost cost = traffic(*this);
   // erf: x/2, x/sqrt(2), erf, +1, product. tanh: x*x, *x, *0.044715, +x, *c, tanh, +1, x/2,
@@ -88,8 +107,24 @@ OpCost GeluOp::getCost() {
   return cost;
 }
 
+OpCost SiluOp::getCost() {
+  OpCost cost = traffic(*this);
+  // Negation, exp, +1, division.
+  cost.vectorFlops = 4 * elements(getInput());
+  cost.bytesSaved = bytes(getInput());
+  return cost;
+}
+
 OpCost AddOp::getCost() {
   OpCost cost = traffic(*this);
   cost.vectorFlops = elements(getResult());
+  return cost;
+}
+
+OpCost MulOp::getCost() {
+  OpCost cost = traffic(*this);
+  cost.vectorFlops = elements(getResult());
+  // The gradient of either operand needs the other.
+  cost.bytesSaved = bytes(getLhs()) + bytes(getRhs());
   return cost;
 }

@@ -9,6 +9,8 @@
 #include "dialects/NN/IR/DecomposeBuilder.h"
 #include "dialects/NN/IR/NN.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace braid::nn;
 
@@ -104,14 +106,37 @@ Value GenericBuilder::reduce(StringRef name, int64_t rank, ArrayRef<Input> input
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-FailureOr<SmallVector<Value>> AddOp::decompose(OpBuilder &builder, ValueRange operands) {
+/// Elementwise over two operands, of which the second may lack leading dimensions.
+static SmallVector<Value> broadcast(OpBuilder &builder, Location loc, StringRef name,
+                                    ValueRange operands, GenericBuilder::Body body) {
   RankedTensorType lhs = typeOf(operands[0]), rhs = typeOf(operands[1]);
   GenericBuilder::Dims all = firstDims(lhs.getRank());
   GenericBuilder::Dims last(ArrayRef(all).take_back(rhs.getRank()));
+  return {GenericBuilder(builder, loc)
+              .map(name, lhs.getRank(), {{operands[0], all}, {operands[1], last}},
+                   lhs.getElementType(), body)};
+}
+
+FailureOr<SmallVector<Value>> AddOp::decompose(OpBuilder &builder, ValueRange operands) {
+  return broadcast(builder, getLoc(), "sum", operands,
+                   [](Scalars &s, ValueRange x) { return s.add(x[0], x[1]); });
+}
+
+FailureOr<SmallVector<Value>> MulOp::decompose(OpBuilder &builder, ValueRange operands) {
+  return broadcast(builder, getLoc(), "product", operands,
+                   [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+}
+
+FailureOr<SmallVector<Value>> SiluOp::decompose(OpBuilder &builder, ValueRange operands) {
+  RankedTensorType type = typeOf(operands[0]);
+  // Where exp(-x) overflows, x / inf is the limit, 0.
   return SmallVector<Value>{
       GenericBuilder(builder, getLoc())
-          .map("sum", lhs.getRank(), {{operands[0], all}, {operands[1], last}},
-               lhs.getElementType(), [](Scalars &s, ValueRange x) { return s.add(x[0], x[1]); })};
+          .map("silu", type.getRank(), {{operands[0], firstDims(type.getRank())}},
+               type.getElementType(), [](Scalars &s, ValueRange x) {
+                 Value grown = s.unary<math::ExpOp>(s.sub(s.constant(0.0), x[0]));
+                 return s.div(x[0], s.add(s.constant(1.0), grown));
+               })};
 }
 
 FailureOr<SmallVector<Value>> GeluOp::decompose(OpBuilder &builder, ValueRange operands) {
@@ -167,4 +192,47 @@ FailureOr<SmallVector<Value>> LayerNormOp::decompose(OpBuilder &builder, ValueRa
                     return s.add(s.mul(normalized, x[3]), x[4]);
                   });
   return SmallVector<Value>{result};
+}
+
+FailureOr<SmallVector<Value>> RmsNormOp::decompose(OpBuilder &builder, ValueRange operands) {
+  RankedTensorType type = typeOf(operands[0]);
+  int64_t rank = type.getRank(), rows = rank - 1;
+  double hidden = type.getShape().back();
+  GenericBuilder generic(builder, getLoc());
+  GenericBuilder::Dims all = firstDims(rank), kept = firstDims(rows);
+  GenericBuilder::Input input{operands[0], all};
+
+  Value squares =
+      generic.reduce("squares", rank, input, kept, 0.0, [](Scalars &s, Value acc, ValueRange x) {
+        return s.add(acc, s.mul(x[0], x[0]));
+      });
+  Value rrms = generic.map(
+      "rrms", rows, {{squares, kept}}, builder.getF32Type(), [&](Scalars &s, ValueRange x) {
+        Value mean = s.div(x[0], s.constant(hidden));
+        return s.unary<math::RsqrtOp>(s.add(mean, s.constant(getEpsilon().convertToDouble())));
+      });
+  return SmallVector<Value>{generic.map(
+      "normalized", rank, {input, {rrms, kept}, {operands[1], {rows}}}, type.getElementType(),
+      [](Scalars &s, ValueRange x) { return s.mul(s.mul(x[0], x[1]), x[2]); })};
+}
+
+FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &builder, ValueRange operands) {
+  RankedTensorType type = typeOf(operands[0]);
+  int64_t rank = type.getRank(), rows = rank - 1;
+  GenericBuilder generic(builder, getLoc());
+  GenericBuilder::Dims all = firstDims(rank), kept = firstDims(rows);
+  GenericBuilder::Input input{operands[0], all};
+
+  Value maximum =
+      generic.reduce("row_max", rank, input, kept, -std::numeric_limits<double>::infinity(),
+                     [](Scalars &s, Value acc, ValueRange x) { return s.max(acc, x[0]); });
+  Value weights =
+      generic.map("weights", rank, {input, {maximum, kept}}, builder.getF32Type(),
+                  [](Scalars &s, ValueRange x) { return s.unary<math::ExpOp>(s.sub(x[0], x[1])); });
+  Value total =
+      generic.reduce("total", rank, {{weights, all}}, kept, 0.0,
+                     [](Scalars &s, Value acc, ValueRange x) { return s.add(acc, x[0]); });
+  return SmallVector<Value>{
+      generic.map("softmax", rank, {{weights, all}, {total, kept}}, type.getElementType(),
+                  [](Scalars &s, ValueRange x) { return s.div(x[0], x[1]); })};
 }

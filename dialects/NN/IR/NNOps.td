@@ -218,6 +218,46 @@ def NN_LayerNormOp : NN_RowOp<"layer_norm"> {
   }];
 }
 
+def NN_RmsNormOp : NN_RowOp<"rms_norm"> {
+  let summary = "Scales the last dimension to a mean square of 1, then by a weight";
+  let description = [{
+    `result = input / sqrt(mean(input^2) + epsilon) * weight`, the mean over the last dimension, in f32 or wider.
+
+    ```mlir
+    %y = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<8x128x576xf32>, tensor<576xf32> -> tensor<8x128x576xf32>
+    ```
+
+    Constraints:
+    - (C1) the weight has as many elements as the input's last dimension, which there is;
+    - (C2) the result has the input's type;
+    - (C3) all element types are the same;
+    - (C4) `epsilon` is positive and finite.
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_TensorOfRank<1>:$weight, F64Attr:$epsilon);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = [{
+    $input `,` $weight `epsilon` $epsilon attr-dict `:` type($input) `,` type($weight) `->` type($result)
+  }];
+}
+
+def NN_SoftmaxOp : NN_RowOp<"softmax", [SameOperandsAndResultType]> {
+  let summary = "Exponentials of the last dimension, divided by their sum";
+  let description = [{
+    `result[i..., j] = exp(input[i..., j] - m) / sum over k of exp(input[i..., k] - m)` with `m` the row's maximum, which
+    keeps the exponentials from overflowing; in f32 or wider. A row of nothing but -inf gives NaN.
+
+    ```mlir
+    %y = nn.softmax %x : tensor<8x128x64xf32>
+    ```
+
+    Constraints:
+    - (C1) the input has at least one dimension.
+  }];
+  let arguments = (ins NN_Tensor:$input);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
 def NN_GeluOp : NN_RowOp<"gelu", [SameOperandsAndResultType]> {
   let summary = "Gaussian error linear unit";
   let description = [{
@@ -231,6 +271,22 @@ def NN_GeluOp : NN_RowOp<"gelu", [SameOperandsAndResultType]> {
   let results = (outs NN_Tensor:$result);
   // The enum prints a space of its own.
   let assemblyFormat = "`` $kind $input attr-dict `:` type($input)";
+  // SameOperandsAndResultType says it all.
+  let hasVerifier = 0;
+}
+
+def NN_SiluOp : NN_RowOp<"silu", [SameOperandsAndResultType]> {
+  let summary = "Sigmoid linear unit, also known as swish";
+  let description = [{
+    `x / (1 + exp(-x))`.
+
+    ```mlir
+    %y = nn.silu %x : tensor<8x128x1536xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
   // SameOperandsAndResultType says it all.
   let hasVerifier = 0;
 }
@@ -254,5 +310,26 @@ def NN_AddOp : NN_RowOp<"add"> {
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
 }
+
+def NN_MulOp : NN_RowOp<"mul"> {
+  let summary = "Elementwise product; the second operand may lack leading dimensions";
+  let description = [{
+    `result[i..., j...] = lhs[i..., j...] * rhs[j...]`.
+
+    ```mlir
+    %y = nn.mul %gate, %up : tensor<8x128x1536xf32>, tensor<8x128x1536xf32> -> tensor<8x128x1536xf32>
+    ```
+
+    Constraints:
+    - (C1) the second operand's shape is the end of the first one's;
+    - (C2) the result has the first operand's type;
+    - (C3) element types are the same.
+  }];
+  let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+}
+
+include "dialects/NN/IR/NNRotaryOps.td"
 
 #endif

@@ -147,6 +147,24 @@ ShardingRule LayerNormOp::getShardingRule() {
   return rule;
 }
 
+ShardingRule RmsNormOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors rows = addLeading(rule, shapeOf(getInput()).drop_back());
+  int64_t hidden = rule.addFactor("hidden", shapeOf(getInput()).back(), FactorKind::Whole);
+  rule.operands = {rows + hidden, {{hidden}}};
+  rule.results = {rows + hidden};
+  return rule;
+}
+
+ShardingRule SoftmaxOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors rows = addLeading(rule, shapeOf(getInput()).drop_back());
+  int64_t normalized = rule.addFactor("normalized", shapeOf(getInput()).back(), FactorKind::Whole);
+  rule.operands = {rows + normalized};
+  rule.results = {rows + normalized};
+  return rule;
+}
+
 /// One parallel factor per dimension; the last is "hidden".
 static TensorFactors elementwise(ShardingRule &rule, ArrayRef<int64_t> shape) {
   if (shape.empty())
@@ -163,6 +181,14 @@ ShardingRule GeluOp::getShardingRule() {
   return rule;
 }
 
+ShardingRule SiluOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors all = elementwise(rule, shapeOf(getInput()));
+  rule.operands = {all};
+  rule.results = {all};
+  return rule;
+}
+
 ShardingRule AddOp::getShardingRule() {
   ShardingRule rule;
   TensorFactors all = elementwise(rule, shapeOf(getLhs()));
@@ -170,5 +196,16 @@ ShardingRule AddOp::getShardingRule() {
   rule.results = {all};
   rule.linear = true;
   rule.partialOperands = {0, 1};
+  return rule;
+}
+
+ShardingRule MulOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors all = elementwise(rule, shapeOf(getLhs()));
+  rule.operands = {all, TensorFactors(ArrayRef(all).take_back(shapeOf(getRhs()).size()))};
+  rule.results = {all};
+  // A sum of addends may be multiplied term by term, a product of two sums may not.
+  rule.linear = true;
+  rule.partialOperands = {0};
   return rule;
 }

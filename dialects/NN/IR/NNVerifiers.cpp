@@ -204,13 +204,35 @@ LogicalResult LayerNormOp::verify() {
   return verifyPositive(*this, "epsilon", getEpsilon()); // C4
 }
 
-LogicalResult AddOp::verify() {
-  ArrayRef<int64_t> lhs = typeOf(getLhs()).getShape(), rhs = typeOf(getRhs()).getShape();
-  if (rhs.size() > lhs.size() || lhs.take_back(rhs.size()) != rhs) // C1
-    return emitOpError("expects the second operand's shape at the end of the first one's, got ")
-           << text(rhs) << " and " << text(lhs);
-  if (getResult().getType() != getLhs().getType()) // C2
-    return emitOpError("expects result type ")
-           << getLhs().getType() << ", got " << getResult().getType();
-  return verifySameElementType(*this, getOperands()); // C3
+LogicalResult RmsNormOp::verify() {
+  RankedTensorType input = typeOf(getInput());
+  if (input.getRank() == 0) // C1
+    return emitOpError("expects an input of at least one dimension");
+  if (failed(
+          verifyShape(*this, "a weight", input.getShape().back(), typeOf(getWeight()).getShape())))
+    return failure();
+  if (getResult().getType() != input) // C2
+    return emitOpError("expects result type ") << input << ", got " << getResult().getType();
+  if (failed(verifySameElementType(*this, getOperands()))) // C3
+    return failure();
+  return verifyPositive(*this, "epsilon", getEpsilon()); // C4
 }
+
+LogicalResult SoftmaxOp::verify() {
+  if (typeOf(getInput()).getRank() == 0) // C1
+    return emitOpError("expects an input of at least one dimension");
+  return success();
+}
+
+template <typename Op> static LogicalResult verifyBroadcast(Op op) {
+  ArrayRef<int64_t> lhs = typeOf(op.getLhs()).getShape(), rhs = typeOf(op.getRhs()).getShape();
+  if (rhs.size() > lhs.size() || lhs.take_back(rhs.size()) != rhs) // C1
+    return op.emitOpError("expects the second operand's shape at the end of the first one's, got ")
+           << text(rhs) << " and " << text(lhs);
+  if (op.getResult().getType() != op.getLhs().getType()) // C2
+    return op.emitOpError("expects result type ")
+           << op.getLhs().getType() << ", got " << op.getResult().getType();
+  return verifySameElementType(op, op->getOperands()); // C3
+}
+LogicalResult AddOp::verify() { return verifyBroadcast(*this); }
+LogicalResult MulOp::verify() { return verifyBroadcast(*this); }

@@ -113,6 +113,42 @@ Result<Tensor> layerNorm(const Tensor &input, const Tensor &weight, const Tensor
   return Tensor::ofFloats(input.dtype(), input.shape(), std::move(values));
 }
 
+Result<Tensor> rmsNorm(const Tensor &input, const Tensor &weight, double epsilon) {
+  if (input.rank() < 1 || !input.isFloat())
+    return expects("rms_norm", "a floating-point input of rank 1 or more", input);
+  int64_t width = input.shape().back();
+  if (weight.rank() != 1 || !weight.isFloat() || weight.dim(0) != width)
+    return expects("rms_norm", "a floating-point weight [" + std::to_string(width) + "]", weight);
+  std::vector<double> values(static_cast<size_t>(input.numElements()));
+  int64_t rows = width == 0 ? 0 : input.numElements() / width;
+  for (int64_t r = 0; r < rows; ++r) {
+    const double *in = input.floats() + r * width;
+    double squares = 0;
+    for (int64_t i = 0; i < width; ++i)
+      squares += in[i] * in[i];
+    double factor = 1 / std::sqrt(squares / static_cast<double>(width) + epsilon);
+    for (int64_t i = 0; i < width; ++i)
+      values[static_cast<size_t>(r * width + i)] = in[i] * factor * weight.floats()[i];
+  }
+  return Tensor::ofFloats(input.dtype(), input.shape(), std::move(values));
+}
+
+Result<Tensor> softmax(const Tensor &input) {
+  if (input.rank() < 1 || !input.isFloat())
+    return expects("softmax", "a floating-point input of rank 1 or more", input);
+  int64_t width = input.shape().back(), rows = width == 0 ? 0 : input.numElements() / width;
+  std::vector<double> values(input.floats(), input.floats() + input.numElements());
+  for (int64_t r = 0; r < rows; ++r) {
+    double *row = values.data() + r * width;
+    double most = *std::max_element(row, row + width), total = 0;
+    for (int64_t i = 0; i < width; ++i)
+      total += row[i] = std::exp(row[i] - most);
+    for (int64_t i = 0; i < width; ++i)
+      row[i] /= total;
+  }
+  return Tensor::ofFloats(input.dtype(), input.shape(), std::move(values));
+}
+
 Result<Tensor> gelu(const Tensor &input, GeluKind kind) {
   if (!input.isFloat())
     return expects("gelu", "a floating-point input", input);
@@ -127,19 +163,39 @@ Result<Tensor> gelu(const Tensor &input, GeluKind kind) {
   return Tensor::ofFloats(input.dtype(), input.shape(), std::move(values));
 }
 
-Result<Tensor> add(const Tensor &lhs, const Tensor &rhs) {
+Result<Tensor> silu(const Tensor &input) {
+  if (!input.isFloat())
+    return expects("silu", "a floating-point input", input);
+  std::vector<double> values(input.floats(), input.floats() + input.numElements());
+  for (double &x : values)
+    x /= 1 + std::exp(-x);
+  return Tensor::ofFloats(input.dtype(), input.shape(), std::move(values));
+}
+
+namespace {
+template <typename Fn>
+Result<Tensor> broadcast(const char *kernel, const Tensor &lhs, const Tensor &rhs, Fn fn) {
   const Shape &shape = lhs.shape();
   if (!lhs.isFloat())
-    return expects("add", "a floating-point left operand", lhs);
+    return expects(kernel, "a floating-point left operand", lhs);
   if (!rhs.isFloat() || rhs.rank() > lhs.rank() ||
       !std::equal(rhs.shape().rbegin(), rhs.shape().rend(), shape.rbegin()))
     return expects(
-        "add", "a floating-point right operand whose shape ends that of " + lhs.typeString(), rhs);
+        kernel, "a floating-point right operand whose shape ends that of " + lhs.typeString(), rhs);
   std::vector<double> values(static_cast<size_t>(lhs.numElements()));
   int64_t period = rhs.numElements();
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = lhs.floats()[i] + rhs.floats()[static_cast<int64_t>(i) % period];
+    values[i] = fn(lhs.floats()[i], rhs.floats()[static_cast<int64_t>(i) % period]);
   return Tensor::ofFloats(lhs.dtype(), shape, std::move(values));
+}
+} // namespace
+
+Result<Tensor> add(const Tensor &lhs, const Tensor &rhs) {
+  return broadcast("add", lhs, rhs, [](double a, double b) { return a + b; });
+}
+
+Result<Tensor> mul(const Tensor &lhs, const Tensor &rhs) {
+  return broadcast("mul", lhs, rhs, [](double a, double b) { return a * b; });
 }
 
 Result<Tensor> reshape(const Tensor &input, const Shape &shape) {

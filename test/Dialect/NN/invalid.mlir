@@ -612,3 +612,174 @@ func.func @types(%x: tensor<2x?xf32>, %y: tensor<4xf64>) {
   %0 = nn.add %x, %y : tensor<2x?xf32>, tensor<4xf64> -> tensor<2x?xf32>
   return
 }
+
+// -----
+
+func.func @rms_norm(%x: tensor<f32>, %w: tensor<4xf32>) {
+  // C1
+  // expected-error @+1 {{'nn.rms_norm' op expects an input of at least one dimension}}
+  %0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<f32>, tensor<4xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @rms_norm(%x: tensor<2x4xf32>, %w: tensor<3xf32>) {
+  // C1
+  // expected-error @+1 {{'nn.rms_norm' op expects a weight of shape [4], got [3]}}
+  %0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x4xf32>, tensor<3xf32> -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
+  // C2
+  // expected-error @+1 {{'nn.rms_norm' op expects result type 'tensor<2x4xf32>', got 'tensor<4xf32>'}}
+  %0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x4xf32>, tensor<4xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm(%x: tensor<2x4xf32>, %w: tensor<4xf16>) {
+  // C3
+  // expected-error @+1 {{'nn.rms_norm' op expects one element type, got 'f32' and 'f16'}}
+  %0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x4xf32>, tensor<4xf16> -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
+  // C4
+  // expected-error @+1 {{'nn.rms_norm' op expects epsilon to be positive and finite, got 0}}
+  %0 = nn.rms_norm %x, %w epsilon 0.0 : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @softmax(%x: tensor<f32>) {
+  // C1
+  // expected-error @+1 {{'nn.softmax' op expects an input of at least one dimension}}
+  %0 = nn.softmax %x : tensor<f32>
+  return
+}
+
+// -----
+
+func.func @mul(%x: tensor<2x4xf32>, %y: tensor<2xf32>) {
+  // C1
+  // expected-error @+1 {{'nn.mul' op expects the second operand's shape at the end of the first one's, got [2] and [2, 4]}}
+  %0 = nn.mul %x, %y : tensor<2x4xf32>, tensor<2xf32> -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @mul(%x: tensor<2x4xf32>, %y: tensor<4xf32>) {
+  // C2
+  // expected-error @+1 {{'nn.mul' op expects result type 'tensor<2x4xf32>', got 'tensor<4xf32>'}}
+  %0 = nn.mul %x, %y : tensor<2x4xf32>, tensor<4xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @mul(%x: tensor<2x4xf32>, %y: tensor<4xf16>) {
+  // C3
+  // expected-error @+1 {{'nn.mul' op expects one element type, got 'f32' and 'f16'}}
+  %0 = nn.mul %x, %y : tensor<2x4xf32>, tensor<4xf16> -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @rotary_table() {
+  // C1
+  // expected-error @+1 {{'nn.rotary_table' op expects tables of shape [seq, 2], got [8, 3]}}
+  %0, %1 = nn.rotary_table [1.0, 0.5] : tensor<8x3xf32>
+  return
+}
+
+// -----
+
+func.func @rotary_table() {
+  // C1
+  // expected-error @+1 {{'nn.rotary_table' op expects tables of shape [seq, 2], got [1, 8, 2]}}
+  %0, %1 = nn.rotary_table [1.0, 0.5] : tensor<1x8x2xf32>
+  return
+}
+
+// -----
+
+func.func @rotary_table(%o: tensor<2xi64>) {
+  // C1
+  // expected-error @+1 {{'nn.rotary_table' op expects tables of shape [batch, seq, 2], got [8, 2]}}
+  %0, %1 = nn.rotary_table [1.0, 0.5] position_offset %o : tensor<2xi64> : tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @rotary_table(%o: tensor<3xi64>) {
+  // C2
+  // expected-error @+1 {{'nn.rotary_table' op expects position_offset of shape [2], got [3]}}
+  %0, %1 = nn.rotary_table [1.0, 0.5] position_offset %o : tensor<3xi64> : tensor<2x8x2xf32>
+  return
+}
+
+// -----
+
+func.func @rotary_table() {
+  // C3
+  // expected-error @+1 {{'nn.rotary_table' op expects at least one frequency}}
+  %0, %1 = nn.rotary_table [] : tensor<8x0xf32>
+  return
+}
+
+// -----
+
+func.func @rotary_table() {
+  // C3
+  // expected-error @+1 {{'nn.rotary_table' op expects frequencies of at least 0 that are finite, got -1}}
+  %0, %1 = nn.rotary_table [-1.0] : tensor<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @rotary_table() {
+  // C4
+  // expected-error @+1 {{'nn.rotary_table' op expects scale to be positive and finite, got 0}}
+  %0, %1 = nn.rotary_table [1.0] scale 0.0 : tensor<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @rotary(%x: tensor<1x2x3x5xf32>, %t: tensor<2x2xf32>) {
+  // C1
+  // expected-error @+1 {{'nn.rotary' op expects an even head_dim, got 5}}
+  %0 = nn.rotary %x, %t, %t : tensor<1x2x3x5xf32>, tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @rotary(%x: tensor<1x2x3x4xf32>, %t: tensor<3x2xf32>) {
+  // C2
+  // expected-error @+1 {{'nn.rotary' op expects tables of shape [2, 2] or [1, 2, 2], got [3, 2]}}
+  %0 = nn.rotary %x, %t, %t : tensor<1x2x3x4xf32>, tensor<3x2xf32>
+  return
+}
+
+// -----
+
+func.func @rotary(%x: tensor<1x2x3x4xf32>, %t: tensor<2x2xf16>) {
+  // C3
+  // expected-error @+1 {{'nn.rotary' op expects one element type, got 'f32' and 'f16'}}
+  %0 = nn.rotary %x, %t, %t : tensor<1x2x3x4xf32>, tensor<2x2xf16>
+  return
+}

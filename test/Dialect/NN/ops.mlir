@@ -65,6 +65,27 @@ func.func @decoder_attention(%q: tensor<2x3x8x4xbf16>, %k: tensor<2x16x2x4xbf16>
   return %0 : tensor<2x3x8x6xbf16>
 }
 
+// CHECK-LABEL: func.func @llama
+func.func @llama(%x: tensor<2x8x16xf32>, %w: tensor<16xf32>, %offset: tensor<2xi64>) -> tensor<2x8x4x4xf32> {
+  // CHECK: nn.rms_norm %{{.*}}, %{{.*}} epsilon 1.000000e-05 : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
+  %0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
+  // CHECK: nn.silu %{{.*}} : tensor<2x8x16xf32>
+  %1 = nn.silu %0 : tensor<2x8x16xf32>
+  // CHECK: nn.mul %{{.*}}, %{{.*}} : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
+  %2 = nn.mul %1, %0 : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
+  // CHECK: nn.softmax %{{.*}} : tensor<2x8x16xf32>
+  %3 = nn.softmax %2 : tensor<2x8x16xf32>
+  %4 = nn.split_heads %3 : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
+  // CHECK: %[[COS:.*]], %[[SIN:.*]] = nn.rotary_table [1.000000e+00, 1.000000e-02] : tensor<8x2xf32>
+  %cos, %sin = nn.rotary_table [1.0, 0.01] : tensor<8x2xf32>
+  // CHECK: nn.rotary %{{.*}}, %[[COS]], %[[SIN]] : tensor<2x8x4x4xf32>, tensor<8x2xf32>
+  %5 = nn.rotary %4, %cos, %sin : tensor<2x8x4x4xf32>, tensor<8x2xf32>
+  // CHECK: nn.rotary_table [1.000000e+00, 1.000000e-02] position_offset %{{.*}} : tensor<2xi64> scale 1.200000e+00 : tensor<2x8x2xf32>
+  %c, %s = nn.rotary_table [1.0, 0.01] position_offset %offset : tensor<2xi64> scale 1.2 : tensor<2x8x2xf32>
+  %6 = nn.rotary %5, %c, %s : tensor<2x8x4x4xf32>, tensor<2x8x2xf32>
+  return %6 : tensor<2x8x4x4xf32>
+}
+
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: nn.name = "hidden"
 // CHECK-SAME: nn.name = "out"

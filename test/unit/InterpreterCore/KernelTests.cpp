@@ -154,6 +154,51 @@ TEST(Kernels, Gelu) {
       {-0.0036373920817729943, -0.15428599017485606, 0.0, 0.34571400982514394, 1.954597694087775});
 }
 
+TEST(Kernels, RmsNorm) {
+  // The mean square is 12.5, with epsilon 25: every element is divided by 5.
+  expectNear(rmsNorm(floats({1, 2}, {3, 4}), floats({2}, {5, 10}), 12.5), 0, {3, 8});
+  expectError(rmsNorm(floats({1, 2}, {3, 4}), floats({1}, {5}), 1).status(),
+              "rms_norm expects a floating-point weight [2], got f32[1]");
+}
+
+TEST(Kernels, Silu) {
+  Tensor x = floats({4}, {0, 1, -1, -1000});
+  expectNear(silu(x), 0, {0, 0.7310585786300049, -0.2689414213699951, 0});
+}
+
+TEST(Kernels, Softmax) {
+  expectNear(softmax(floats({2, 2}, {1, 1, 1000, 1001})), 0,
+             {0.5, 0.5, 0.2689414213699951, 0.7310585786300049});
+}
+
+TEST(Kernels, Mul) {
+  expectEqual(mul(floats({2, 2}, {1, 2, 3, 4}), floats({2}, {10, 20})), {2, 2}, {10, 40, 30, 80});
+  expectError(
+      mul(floats({2, 2}, {1, 2, 3, 4}), floats({3}, {1, 2, 3})).status(),
+      "mul expects a floating-point right operand whose shape ends that of f32[2, 2], got f32[3]");
+}
+
+TEST(Kernels, RotaryTables) {
+  Tensor offset = Tensor::ofInts(DType::i64, {1}, {2});
+  Result<RotaryTables> tables = rotaryTables(DType::f32, 2, {0.5, 0}, 3, &offset);
+  ASSERT_TRUE(tables.ok());
+  // Angles 1 and 1.5.
+  expectNear(Result<Tensor>(tables->cos), 0, {1.6209069176044193, 3, 0.2122116050031087, 3});
+  expectNear(Result<Tensor>(tables->sin), 0, {2.5244129544236893, 0, 2.9924849598121632, 0});
+  EXPECT_EQ(tables->cos.shape(), (Shape{1, 2, 2}));
+  EXPECT_EQ(rotaryTables(DType::f32, 2, {0.5, 0}, 3, nullptr)->cos.shape(), (Shape{2, 2}));
+}
+
+TEST(Kernels, RotaryTurnsHalvesOfAHead) {
+  // A quarter turn takes (x, y) to (-y, x); no turn leaves them.
+  Tensor x = floats({1, 2, 1, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  Tensor cos = floats({2, 2}, {0, 1, 1, 0}), sin = floats({2, 2}, {1, 0, 0, 1});
+  expectEqual(rotary(x, cos, sin), {1, 2, 1, 4}, {-3, 2, 1, 4, 5, -8, 7, 6});
+  expectError(rotary(x, floats({2}, {1, 1}), sin).status(),
+              "rotary expects floating-point tables [2, 2], with or without the batch, for "
+              "f32[1, 2, 1, 4], got f32[2]");
+}
+
 TEST(Kernels, AddBroadcastsLeadingDimensions) {
   Tensor x = floats({2, 2}, {1, 2, 3, 4});
   expectEqual(add(x, floats({2}, {10, 20})), {2, 2}, {11, 22, 13, 24});

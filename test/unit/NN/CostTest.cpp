@@ -73,6 +73,37 @@ TEST(Cost, Gelu) {
              {0, 9 * 8, 32, 32, 32});
 }
 
+TEST(Cost, RmsNorm) {
+  // 24 elements in 6 rows: 4 operations an element and 3 a row; the input and an f32 a row are
+  // saved.
+  expectCost("%x: tensor<2x3x4xf32>, %w: tensor<4xf32>",
+             "%0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x3x4xf32>, tensor<4xf32> -> "
+             "tensor<2x3x4xf32>",
+             {0, 4 * 24 + 3 * 6, (24 + 4) * 4, 96, 96 + 24});
+}
+
+TEST(Cost, Activations) {
+  expectCost("%x: tensor<2x4xf32>", "%0 = nn.silu %x : tensor<2x4xf32>", {0, 4 * 8, 32, 32, 32});
+  expectCost("%x: tensor<2x4xf32>", "%0 = nn.softmax %x : tensor<2x4xf32>", {0, 5 * 8, 32, 32, 32});
+}
+
+TEST(Cost, Mul) {
+  expectCost("%x: tensor<2x4xf32>, %y: tensor<4xf32>",
+             "%0 = nn.mul %x, %y : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>",
+             {0, 8, 48, 32, 48});
+}
+
+TEST(Cost, Rotary) {
+  // Two products and a sum an element; of the tables 3 * 4 elements each are read and saved.
+  expectCost("%x: tensor<2x3x5x8xf32>, %t: tensor<3x4xf32>",
+             "%0 = nn.rotary %x, %t, %t : tensor<2x3x5x8xf32>, tensor<3x4xf32>",
+             {0, 3 * 240, 960 + 96, 960, 96});
+  expectCost("%o: tensor<2xi64>",
+             "%0, %1 = nn.rotary_table [1.0, 0.5] position_offset %o : tensor<2xi64> : "
+             "tensor<2x3x2xf32>",
+             {0, 5 * 12, 16, 96, 0});
+}
+
 TEST(Cost, Add) {
   // The second operand is read once, however often it is added.
   expectCost("%x: tensor<2x4xf32>, %y: tensor<4xf32>",

@@ -112,6 +112,47 @@ TEST(Decompose, LayerNorm) {
       "tensor<2x3x48xf32>", body, /*allowed=*/2e-4, /*rounded=*/true);
 }
 
+TEST(Decompose, Mul) {
+  expectSame({{"x", "tensor<2x3x4xf32>"}, {"y", "tensor<4xf32>"}}, "tensor<2x3x4xf32>",
+             "%r = nn.mul %x, %y : tensor<2x3x4xf32>, tensor<4xf32> -> tensor<2x3x4xf32>");
+}
+
+TEST(Decompose, Silu) {
+  std::string body = "%r = nn.silu %x : tensor<5x64xf32>";
+  expectSame({{"x", "tensor<5x64xf32>"}}, "tensor<5x64xf32>", body);
+  // exp(-x) is beyond f32 here, and the result all but 0 or x.
+  expectSame({{"x", "tensor<5x64xf32>", 200.0}}, "tensor<5x64xf32>", body);
+}
+
+TEST(Decompose, RmsNorm) {
+  expectSame({{"x", "tensor<2x3x48xf32>"}, {"w", "tensor<48xf32>"}}, "tensor<2x3x48xf32>",
+             "%r = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x3x48xf32>, tensor<48xf32> "
+             "-> tensor<2x3x48xf32>");
+}
+
+TEST(Decompose, Softmax) {
+  std::string body = "%r = nn.softmax %x : tensor<2x3x7xf32>";
+  expectSame({{"x", "tensor<2x3x7xf32>"}}, "tensor<2x3x7xf32>", body);
+  // Without the maximum taken off, exp(1000) would be infinite.
+  expectSame({{"x", "tensor<2x3x7xf32>", 1000.0}}, "tensor<2x3x7xf32>", body);
+}
+
+TEST(Decompose, Rotary) {
+  for (const char *table : {"tensor<3x4xf32>", "tensor<2x3x4xf32>"})
+    expectSame({{"x", "tensor<2x3x5x8xf32>"}, {"c", table}, {"s", table}}, "tensor<2x3x5x8xf32>",
+               std::string("%r = nn.rotary %x, %c, %s : tensor<2x3x5x8xf32>, ") + table);
+}
+
+TEST(Decompose, RotaryTable) {
+  std::string sum = "%r = nn.add %c, %s : tensor<9x3xf32>, tensor<9x3xf32> -> tensor<9x3xf32>";
+  expectSame({}, "tensor<9x3xf32>",
+             "%c, %s = nn.rotary_table [1.0, 0.25, 0.0] scale 1.5 : tensor<9x3xf32>\n" + sum);
+  std::string batched = "tensor<2x9x3xf32>";
+  expectSame({{"o", "tensor<2xi64>", 0, 5000}}, batched,
+             "%c, %s = nn.rotary_table [1.0, 0.25, 0.0] position_offset %o : tensor<2xi64> : " +
+                 batched + "\n%r = nn.add %c, %s : " + batched + ", " + batched + " -> " + batched);
+}
+
 TEST(Decompose, Linear) {
   expectSame({{"x", "tensor<2x3x8xf32>"}, {"w", "tensor<5x8xf32>"}, {"b", "tensor<5xf32>"}},
              "tensor<2x3x5xf32>",
@@ -205,7 +246,12 @@ TEST(Decompose, DynamicRows) {
       "%0 = nn.layer_norm %x, %w, %w epsilon 1.0e-5 : tensor<3x4xf32>, tensor<4xf32>, "
       "tensor<4xf32> -> tensor<3x4xf32>\n"
       "%1 = nn.gelu erf %x : tensor<3x4xf32>\n"
-      "%2 = nn.add %x, %w : tensor<3x4xf32>, tensor<4xf32> -> tensor<3x4xf32>\nreturn }",
+      "%2 = nn.add %x, %w : tensor<3x4xf32>, tensor<4xf32> -> tensor<3x4xf32>\n"
+      "%3 = nn.mul %x, %w : tensor<3x4xf32>, tensor<4xf32> -> tensor<3x4xf32>\n"
+      "%4 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<3x4xf32>, tensor<4xf32> -> "
+      "tensor<3x4xf32>\n"
+      "%5 = nn.silu %x : tensor<3x4xf32>\n"
+      "%6 = nn.softmax %x : tensor<3x4xf32>\nreturn }",
       &context);
   ASSERT_TRUE(module);
   Block &body = first<func::FuncOp>(*module).getBody().front();
@@ -221,7 +267,7 @@ TEST(Decompose, DynamicRows) {
     EXPECT_EQ(results->front().getType(), dynamic.getType());
     ++decomposed;
   }
-  EXPECT_EQ(decomposed, 3);
+  EXPECT_EQ(decomposed, 7);
   EXPECT_TRUE(succeeded(verify(*module)));
   EXPECT_TRUE(first<tensor::DimOp>(*module));
 }

@@ -121,6 +121,31 @@ TEST(ShardingRule, Rows) {
             "[batch][seq][hidden], [seq][hidden] -> [batch][seq][hidden]; linear");
 }
 
+TEST(ShardingRule, DecoderRows) {
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %w: tensor<4xf32>",
+                   "%0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x3x4xf32>, tensor<4xf32> -> "
+                   "tensor<2x3x4xf32>"),
+            "[batch][seq][hidden], [hidden] -> [batch][seq][hidden]; hidden whole");
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>", "%0 = nn.silu %x : tensor<2x3x4xf32>"),
+            "[batch][seq][hidden] -> [batch][seq][hidden]");
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>", "%0 = nn.softmax %x : tensor<2x3x4xf32>"),
+            "[batch][seq][normalized] -> [batch][seq][normalized]; normalized whole");
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %y: tensor<3x4xf32>",
+                   "%0 = nn.mul %x, %y : tensor<2x3x4xf32>, tensor<3x4xf32> -> tensor<2x3x4xf32>"),
+            "[batch][seq][hidden], [seq][hidden] -> [batch][seq][hidden]; linear");
+}
+
+TEST(ShardingRule, Rotary) {
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x5x8xf32>, %t: tensor<2x3x4xf32>",
+                   "%0 = nn.rotary %x, %t, %t : tensor<2x3x5x8xf32>, tensor<2x3x4xf32>"),
+            "[batch][seq][head][half pair], [batch][seq][pair], [batch][seq][pair] -> "
+            "[batch][seq][head][half pair]; half whole; pair whole; linear");
+  EXPECT_EQ(ruleOf("%o: tensor<2xi64>",
+                   "%0, %1 = nn.rotary_table [1.0, 0.5] position_offset %o : tensor<2xi64> : "
+                   "tensor<2x3x2xf32>"),
+            "[batch] -> [batch][seq][pair], [batch][seq][pair]; seq whole; pair whole");
+}
+
 /// A partial product leaves its bias for after the reduction, a whole one takes it along.
 TEST(ShardingRule, LinearBuildsLocal) {
   for (bool partial : {false, true}) {

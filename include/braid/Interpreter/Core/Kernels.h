@@ -41,11 +41,35 @@ Result<Tensor> attention(const AttentionOperands &operands);
 Result<Tensor> layerNorm(const Tensor &input, const Tensor &weight, const Tensor &bias,
                          double epsilon);
 
+/// input / sqrt(mean of input^2 over the last dimension + epsilon) * weight.
+Result<Tensor> rmsNorm(const Tensor &input, const Tensor &weight, double epsilon);
+
+/// Exponentials of the last dimension, divided by their sum.
+Result<Tensor> softmax(const Tensor &input);
+
+/// Cosines and sines of position * frequency, times `scale`: [seq, n], or [batch, seq, n] with an
+/// integer position offset [batch], which may be null.
+struct RotaryTables {
+  Tensor cos, sin;
+};
+Result<RotaryTables> rotaryTables(DType type, int64_t seq, const std::vector<double> &frequencies,
+                                  double scale, const Tensor *positionOffset);
+
+/// Turns the pair (i, i + n) of each head of an input [batch, seq, heads, 2 * n] by the angle of
+/// tables [seq, n] or [batch, seq, n].
+Result<Tensor> rotary(const Tensor &input, const Tensor &cos, const Tensor &sin);
+
 enum class GeluKind { erf, tanh };
 Result<Tensor> gelu(const Tensor &input, GeluKind kind);
 
+/// x / (1 + exp(-x)).
+Result<Tensor> silu(const Tensor &input);
+
 /// Elementwise sum; `rhs` may lack leading dimensions of `lhs`.
 Result<Tensor> add(const Tensor &lhs, const Tensor &rhs);
+
+/// Elementwise product; `rhs` may lack leading dimensions of `lhs`.
+Result<Tensor> mul(const Tensor &lhs, const Tensor &rhs);
 
 Result<Tensor> reshape(const Tensor &input, const Shape &shape);
 
