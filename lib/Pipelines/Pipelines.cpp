@@ -25,22 +25,6 @@ void addVerifyLevel(OpPassManager &pm, Level level) {
 }
 } // namespace
 
-StringRef stringifyLevel(Level level) {
-  switch (level) {
-  case Level::NN:
-    return "nn";
-  case Level::Comm:
-    return "comm";
-  case Level::Scheduled:
-    return "scheduled";
-  case Level::Kernels:
-    return "kernels";
-  case Level::RT:
-    return "rt";
-  }
-  llvm_unreachable("all levels are named");
-}
-
 std::optional<Level> symbolizeLevel(StringRef name) {
   return llvm::StringSwitch<std::optional<Level>>(name)
       .Case("nn", Level::NN)

@@ -17,9 +17,7 @@ namespace braid {
 #define GEN_PASS_DEF_VERIFYLEVEL
 #include "braid/Transforms/Passes.h.inc"
 
-namespace {
-
-StringRef levelName(Level level) {
+StringRef stringifyLevel(Level level) {
   switch (level) {
   case Level::NN:
     return "nn";
@@ -34,6 +32,8 @@ StringRef levelName(Level level) {
   }
   llvm_unreachable("unknown level");
 }
+
+namespace {
 
 /// Dialects of structure and plain computation on tensors, beside which a model's operations may
 /// stand.
@@ -78,7 +78,8 @@ struct VerifyLevel : impl::VerifyLevelBase<VerifyLevel> {
     markAllAnalysesPreserved();
     WalkResult result = getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (!isAllowed(op, level)) {
-        op->emitError("'") << op->getName() << "' op is not allowed at level " << levelName(level);
+        op->emitError("'") << op->getName() << "' op is not allowed at level "
+                           << stringifyLevel(level);
         return WalkResult::interrupt();
       }
       if (failed(checkAttributes(op)) || failed(checkHandles(op)))
@@ -96,8 +97,8 @@ private:
   LogicalResult checkAttributes(Operation *op) {
     if (level != Level::NN && op->hasAttr(CommDialect::kShardingsAttrName))
       return op->emitOpError("with attribute '")
-             << CommDialect::kShardingsAttrName << "' is not allowed at level " << levelName(level)
-             << ", where types are per-rank";
+             << CommDialect::kShardingsAttrName << "' is not allowed at level "
+             << stringifyLevel(level) << ", where types are per-rank";
     auto func = dyn_cast<func::FuncOp>(op);
     if (!func)
       return success();
@@ -106,11 +107,12 @@ private:
       bool sharded = static_cast<bool>(func.getArgAttr(i, CommDialect::kShardingAttrName));
       if (level == Level::NN && local)
         return op->emitOpError("argument ")
-               << i << " has a per-rank type, which is not allowed at level " << levelName(level);
+               << i << " has a per-rank type, which is not allowed at level "
+               << stringifyLevel(level);
       if (level != Level::NN && sharded && !local)
         return op->emitOpError("argument ")
                << i << " has a sharding but no '" << CommDialect::kGlobalTypeAttrName
-               << "', which is not allowed at level " << levelName(level);
+               << "', which is not allowed at level " << stringifyLevel(level);
     }
     return success();
   }

@@ -457,6 +457,11 @@ def test_arguments_refused(args, tiny):
     refused("braid-run", tiny.bundle("tp=2"), *args, *tiny.run_args(), names=[re.escape(args[-1]) + "|" + re.escape(args[-2].lstrip("-"))])
 
 
+def test_negative_seed(tiny):
+    refused("braid-run", tiny.bundle("tp=2"), *braidtest.input_args(tiny.inputs), "--random-weights", "-1",
+            names=["--random-weights: expects a whole number of at least 0, got -1"])
+
+
 def test_no_weights(tiny):
     refused("braid-run", tiny.bundle("tp=2"), "--ranks", 2, *braidtest.input_args(tiny.inputs), names=["error", "weights"])
 

@@ -22,8 +22,7 @@
 
 namespace braid {
 
-/// "nn", "comm", "scheduled", "kernels", "rt".
-llvm::StringRef stringifyLevel(Level level);
+/// The level that stringifyLevel gives this name.
 std::optional<Level> symbolizeLevel(llvm::StringRef name);
 
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {

@@ -19,6 +19,9 @@ enum class Level {
   RT         ///< the executor's commands
 };
 
+/// "nn", "comm", "scheduled", "kernels", "rt".
+llvm::StringRef stringifyLevel(Level level);
+
 #define GEN_PASS_DECL
 #include "braid/Transforms/Passes.h.inc"
 

@@ -75,6 +75,10 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
                  "in place of --weights: weights that depend on this seed, the parameter's name "
                  "and the element only")
       ->type_name("SEED")
+      ->check([](const std::string &text) { // a negative number would wrap around
+        return text.rfind('-', 0) == 0 ? "expects a whole number of at least 0, got " + text
+                                       : std::string();
+      })
       ->excludes(weights)
       ->group(values);
   app.add_option("--input", inputs, "an input's value as for one device; once per input")
