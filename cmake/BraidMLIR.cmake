@@ -26,7 +26,7 @@ if(BRAID_ENABLE_PCH)
   add_library(BraidPCH OBJECT ${PROJECT_BINARY_DIR}/pch.cpp)
   llvm_update_compile_flags(BraidPCH)
   set_target_properties(BraidPCH PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(BraidPCH PRIVATE -fPIC)
+  target_compile_options(BraidPCH PRIVATE -fPIC -Xclang -fno-pch-timestamp)
   target_precompile_headers(BraidPCH PRIVATE
     <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/OpImplementation.h>
     <mlir/IR/PatternMatch.h> <mlir/IR/SymbolTable.h> <mlir/Dialect/Func/IR/FuncOps.h>
@@ -40,6 +40,8 @@ function(braid_compile_settings target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC)
   if(BRAID_ENABLE_PCH)
+    # Without a time stamp in it the header is the same file whenever it is built, which ccache needs for a hit.
+    target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
     target_precompile_headers(${target} REUSE_FROM BraidPCH)
   endif()
 endfunction()
