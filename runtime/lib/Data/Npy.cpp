@@ -234,6 +234,9 @@ Status writeNpy(const std::string &path, const HostTensor &tensor) {
   }
   const NpyType *type = std::find_if(std::begin(kTypes), std::end(kTypes),
                                      [&](const NpyType &t) { return t.type == written; });
+  if (type == std::end(kTypes))
+    return Status::error("cannot write " + inQuotes(path) + ": the format has no type " +
+                         name(written));
 
   std::string header =
       std::string("{'descr': '") + type->descr + "', 'fortran_order': False, 'shape': (";
