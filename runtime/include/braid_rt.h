@@ -83,7 +83,9 @@ int64_t braid_bundle_ranks(const braid_bundle *bundle);
 
 typedef struct braid_session_options {
   size_t size;               /* of this struct; set by braid_session_options_init */
-  const char *transport;     /* "threads": every rank is a thread of this process */
+  const char *transport;     /* "threads": every rank is a thread of this process; "shm": a process,
+                                forked from the thread that loads the weights, which must live
+                                as long as the session, while no other thread holds a lock */
   int64_t ranks;             /* must equal the mesh's; 0: as many as the mesh has */
   int64_t threads_per_rank;  /* threads that share a rank's computation */
   double time_limit_seconds; /* a run ends after so long without any progress; 0: never */

@@ -67,6 +67,9 @@ public:
         compileToBundle(*module, compile, observer, [&](StringRef what) { progress.step(what); });
     if (failed(bundle))
       return runtime::Status::error("cannot compile '" + options.model + "'");
+    // Ranks are forked from this process, which should have no threads then.
+    if (options.session.transport == "shm")
+      session.context().disableMultithreading();
     // Through the archive and its reader, so that what runs is what `braid compile` would have
     // written.
     runtime::Result<runtime::Bytes> archive = bundle->serialize();

@@ -98,7 +98,7 @@ FailureOr<runtime::Manifest> braid::buildManifest(ModuleOp module) {
   }
   if (manifest.entries.empty())
     return module.emitError("expects an entry procedure");
-  manifest.transports = {"threads"};
+  manifest.transports = {"threads", "shm"};
   return manifest;
 }
 

@@ -43,7 +43,7 @@ Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ra
   if (!asked.empty() && asked != "auto" && asked != "direct")
     return Status::error(std::string(name(kind)) + " expects algorithm 'auto' or 'direct', got '" +
                          asked + "'");
-  if (transport != "threads")
+  if (transport != "threads" && transport != "shm")
     return Status::error("no algorithm for " + std::string(name(kind)) + " on transport '" +
                          transport + "'");
   return Algorithm::direct;

@@ -46,8 +46,9 @@ void Counter::increment() {
 }
 
 void Counter::wake() {
-  syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
-          nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word),
+          sharing == Sharing::process ? FUTEX_WAKE_PRIVATE : FUTEX_WAKE, INT_MAX, nullptr, nullptr,
+          0);
 }
 
 bool Counter::waitOnce(uint32_t target, int spins, int64_t timeoutNs) {
@@ -64,7 +65,8 @@ bool Counter::waitOnce(uint32_t target, int spins, int64_t timeoutNs) {
       timeout.tv_sec = timeoutNs / 1000000000;
       timeout.tv_nsec = timeoutNs % 1000000000;
     }
-    syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word), FUTEX_WAIT_PRIVATE, seen,
+    syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word),
+            sharing == Sharing::process ? FUTEX_WAIT_PRIVATE : FUTEX_WAIT, seen,
             timeoutNs >= 0 ? &timeout : nullptr, nullptr, 0);
   }
   sleepers.fetch_sub(1, std::memory_order_seq_cst);

@@ -3,11 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A counter that threads wait on: spins briefly, then sleeps in the kernel.
+// A counter that threads, or processes that share its memory, wait on: spins briefly, then sleeps
+// in the kernel.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_EXEC_COUNTER_H
 #define BRAID_EXEC_COUNTER_H
+
+#include "MemoryPool.h"
 
 #include <atomic>
 #include <cstdint>
@@ -21,6 +24,8 @@ int64_t nowNs();
 /// between runs.
 class alignas(64) Counter {
 public:
+  explicit Counter(Sharing sharing = Sharing::process) : sharing(sharing) {}
+
   uint32_t value() const { return word.load(std::memory_order_acquire); }
   bool reached(uint32_t target) const { return static_cast<int32_t>(value() - target) >= 0; }
 
@@ -38,6 +43,7 @@ public:
 private:
   std::atomic<uint32_t> word{0};
   std::atomic<uint32_t> sleepers{0};
+  const Sharing sharing; ///< the kernel finds sleepers of one process with less work
 };
 
 } // namespace braid::runtime

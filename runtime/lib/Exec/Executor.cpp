@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <numeric>
 #include <system_error>
 
 namespace braid::runtime {
@@ -16,11 +17,14 @@ static int spinsFor(int64_t threads) {
   return threads <= static_cast<int64_t>(std::thread::hardware_concurrency()) ? 2000 : 20;
 }
 
-Workers::Workers(int64_t numRanks, int64_t threads, double timeLimitSeconds, Transport *transport)
-    : control(numRanks, timeLimitSeconds, spinsFor(numRanks * (threads + 1))), transport(transport),
-      kernels(vectorKernels()) {
+Workers::Workers(int64_t numRanks, int64_t threads, double timeLimitSeconds, Transport *transport,
+                 Sharing sharing)
+    : control(numRanks, timeLimitSeconds, spinsFor(numRanks * (threads + 1)), sharing),
+      transport(transport), kernels(vectorKernels()) {
   for (int64_t r = 0; r < numRanks; ++r)
     ranks.push_back(std::make_unique<Rank>(threads));
+  served.resize(ranks.size());
+  std::iota(served.begin(), served.end(), 0);
 }
 
 void Workers::runQueue(Rank &rank, QueueKind kind, QueueState &self) {
@@ -106,7 +110,16 @@ Status Workers::run() {
         "the session cannot run again: a rank did not come back from an earlier run",
         Code::rankFailed);
   control.begin();
-  for (auto &rank : ranks) {
+  runServed();
+  Status failure = control.failure();
+  if (!failure.ok() && !lost)
+    transport->reset();
+  return failure;
+}
+
+void Workers::runServed() {
+  for (int64_t r : served) {
+    Rank *rank = ranks[static_cast<size_t>(r)].get();
     size_t roles = rank->program.roles.size();
     rank->times = RankTimes();
     rank->times.roleExposedNs.assign(roles, 0);
@@ -120,7 +133,7 @@ Status Workers::run() {
         rank->trace[q].reserve(rank->program.queues[q].size());
     }
   }
-  uint32_t target = finished.value() + static_cast<uint32_t>(2 * ranks.size());
+  uint32_t target = finished.value() + static_cast<uint32_t>(2 * served.size());
   runBeginNs = nowNs();
   generation.increment();
   bool complete = control.waitForQueues(finished, target);
@@ -129,10 +142,6 @@ Status Workers::run() {
   for (int i = 0; !complete && i < 100; ++i)
     complete = finished.waitOnce(target, 0, 20000000);
   lost = !complete;
-  Status failure = control.failure();
-  if (!failure.ok() && !lost)
-    transport->reset();
-  return failure;
 }
 
 Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
@@ -144,8 +153,8 @@ Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
     });
   };
   try {
-    for (size_t i = 0; i < workers.ranks.size(); ++i) {
-      int64_t r = static_cast<int64_t>(i);
+    for (int64_t r : workers.served) {
+      size_t i = static_cast<size_t>(r);
       start([&workers, r] { workers.serveQueue(r, QueueKind::compute); });
       start([&workers, r] { workers.serveQueue(r, QueueKind::communication); });
       for (int64_t member = 1; member < workers.ranks[i]->team.members(); ++member)

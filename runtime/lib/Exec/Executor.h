@@ -36,9 +36,11 @@ struct Rank {
 /// Shared by the session and its worker threads, so that a worker that never comes back does not
 /// lose its memory.
 struct Workers {
-  Workers(int64_t ranks, int64_t threads, double timeLimitSeconds, Transport *transport);
+  Workers(int64_t ranks, int64_t threads, double timeLimitSeconds, Transport *transport,
+          Sharing sharing = Sharing::process);
 
   std::vector<std::unique_ptr<Rank>> ranks;
+  std::vector<int64_t> served; ///< the ranks that have threads in this process
   RunControl control;
   Transport *transport;
   const VectorKernels &kernels;
@@ -50,6 +52,8 @@ struct Workers {
 
   /// One run; the session's thread waits here.
   Status run();
+  /// The part of a run that the served ranks do.
+  void runServed();
   int64_t runBeginNs = 0, runEndNs = 0;
   bool lost = false; ///< a worker did not come back
 

@@ -10,7 +10,6 @@
 #include "SessionState.h"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace braid::runtime {
@@ -26,15 +25,6 @@ static double medianSeconds(std::vector<int64_t> ns) {
                       ? static_cast<double>(ns[half])
                       : (static_cast<double>(ns[half - 1]) + static_cast<double>(ns[half])) / 2;
   return median * 1e-9;
-}
-
-/// High-water mark of the process, in bytes; 0 where the system does not tell.
-static int64_t processPeakMemory() {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind("VmHWM:", 0) == 0)
-      return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
-  return 0;
 }
 
 static bool isWhole(const Parameter &p) {
@@ -146,7 +136,8 @@ std::string Session::State::report() const {
                  {"exposed_comm_s", exposed},
                  {"hidden_comm_s", hiddenMax},
                  {"peak_memory_bytes", memory},
-                 {"process_peak_memory_bytes", processPeakMemory()},
+                 {"process_peak_memory_bytes",
+                  processPeakMemory() + (processes ? processes->peakMemory() : 0)},
                  {"parameters", entry->parameters.size()},
                  {"replicated_parameters", wholeParameters},
                  {"collectives", collectives},

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
+#include <thread>
 
 namespace braid::runtime {
 
@@ -14,10 +16,11 @@ const char *name(QueueKind kind) {
   return kind == QueueKind::compute ? "compute" : "communication";
 }
 
-RunControl::RunControl(int64_t ranks, double timeLimitSeconds, int spins)
-    : queues(static_cast<size_t>(ranks * 2)), limitNs(static_cast<int64_t>(timeLimitSeconds * 1e9)),
-      spinCount(spins) {
-  for (size_t i = 0; i < queues.size(); ++i) {
+RunControl::RunControl(int64_t ranks, double timeLimitSeconds, int spins, Sharing sharing)
+    : pool(sharing), numQueues(static_cast<size_t>(ranks * 2)),
+      queues(pool.create<QueueState>(numQueues)), record(pool.create<Record>(1)),
+      limitNs(static_cast<int64_t>(timeLimitSeconds * 1e9)), spinCount(spins) {
+  for (size_t i = 0; i < numQueues; ++i) {
     queues[i].rank = static_cast<int64_t>(i / 2);
     queues[i].kind = static_cast<QueueKind>(i % 2);
   }
@@ -27,10 +30,9 @@ RunControl::RunControl(int64_t ranks, double timeLimitSeconds, int spins)
 }
 
 void RunControl::begin() {
-  std::lock_guard<std::mutex> lock(mutex);
-  firstFailure = Status();
-  failedFlag.store(false, std::memory_order_release);
-  for (QueueState &queue : queues) {
+  record->state.store(kNone, std::memory_order_release);
+  for (size_t i = 0; i < numQueues; ++i) {
+    QueueState &queue = queues[i];
     queue.at.store(nullptr, std::memory_order_relaxed);
     queue.waiting.store(Waiting::nothing, std::memory_order_relaxed);
     queue.stalled.store(false, std::memory_order_relaxed);
@@ -38,43 +40,61 @@ void RunControl::begin() {
 }
 
 void RunControl::fail(Status failure) {
-  std::lock_guard<std::mutex> lock(mutex);
-  if (failedFlag.load(std::memory_order_relaxed))
-    return;
-  firstFailure = std::move(failure);
-  failedFlag.store(true, std::memory_order_release);
+  uint32_t none = kNone;
+  if (record->state.compare_exchange_strong(none, kTelling, std::memory_order_acq_rel))
+    tell(failure);
+}
+
+void RunControl::replaceFailure(const Status &failure) {
+  record->state.store(kTelling, std::memory_order_release);
+  tell(failure);
+}
+
+void RunControl::tell(const Status &failure) {
+  record->code = failure.code();
+  record->length = static_cast<uint32_t>(std::min(failure.message().size(), sizeof record->text));
+  std::memcpy(record->text, failure.message().data(), record->length);
+  record->state.store(kTold, std::memory_order_release);
 }
 
 Status RunControl::failure() const {
-  std::lock_guard<std::mutex> lock(mutex);
-  return firstFailure;
+  uint32_t state;
+  for (int64_t begin = nowNs(); (state = record->state.load(std::memory_order_acquire)) == kTelling;
+       std::this_thread::yield())
+    if (nowNs() - begin > 1000000000)
+      return Status::error("a rank ended while it told of a failure", Code::rankFailed);
+  return state == kNone ? Status()
+                        : Status::error(std::string(record->text, record->length), record->code);
 }
 
 uint64_t RunControl::progress() const {
   uint64_t sum = 0;
-  for (const QueueState &queue : queues)
-    sum += queue.progress.load(std::memory_order_relaxed);
+  for (size_t i = 0; i < numQueues; ++i)
+    sum += queues[i].progress.load(std::memory_order_relaxed);
   return sum;
+}
+
+bool RunControl::look(Watch &watch, const std::function<std::string()> &idle) {
+  if (failed())
+    return false;
+  uint64_t progressNow = progress();
+  int64_t time = nowNs();
+  if (watch.since < 0 || progressNow != watch.progress) {
+    watch = {progressNow, time};
+  } else if (limitNs > 0 && time - watch.since >= limitNs) {
+    fail(Status::error(diagnose(idle), Code::rankFailed));
+    return false;
+  }
+  return true;
 }
 
 bool RunControl::waitWithLimit(Counter &counter, uint32_t target, int spins) {
   if (counter.waitOnce(target, spins, sliceNs))
     return true;
-  uint64_t lastProgress = progress();
-  int64_t lastChange = nowNs();
-  while (!failed()) {
+  Watch watch;
+  while (look(watch))
     if (counter.waitOnce(target, 0, sliceNs))
       return true;
-    uint64_t progressNow = progress();
-    int64_t time = nowNs();
-    if (progressNow != lastProgress) {
-      lastProgress = progressNow;
-      lastChange = time;
-    } else if (limitNs > 0 && time - lastChange >= limitNs) {
-      fail(Status::error(diagnose(), Code::rankFailed));
-      return false;
-    }
-  }
   return false;
 }
 
@@ -113,58 +133,98 @@ static std::string position(const QueueState &queue) {
                  : std::string("not at any command of its ") + name(queue.kind) + " queue";
 }
 
+/// The ranks that the queue waits for in a collective. Queues move while they are looked at, so
+/// that the command need not be the one that was waited in.
+static std::vector<int64_t> absentOf(const QueueState &queue) {
+  const Command *command = queue.at.load(std::memory_order_acquire);
+  if (!command || queue.waiting.load(std::memory_order_acquire) != Waiting::peer)
+    return {};
+  auto *op = std::get_if<CollectiveCommand>(&command->op);
+  return op ? op->collective.absent() : std::vector<int64_t>();
+}
+
+// A communication queue that waits for an event of its compute queue, or has no more commands, says
+// nothing.
+const QueueState &RunControl::nearest(int64_t rank) const {
+  const QueueState &compute = queues[rank * 2], &communication = queues[rank * 2 + 1];
+  return communication.waiting.load(std::memory_order_acquire) == Waiting::event ||
+                 !communication.at.load(std::memory_order_acquire) ||
+                 compute.stalled.load(std::memory_order_acquire)
+             ? compute
+             : communication;
+}
+
+const QueueState *RunControl::waiterFor(int64_t rank) const {
+  for (size_t i = 0; i < numQueues; ++i)
+    for (int64_t absent : absentOf(queues[i]))
+      if (absent == rank)
+        return &queues[i];
+  return nullptr;
+}
+
+std::string RunControl::whereabouts(int64_t rank) const { return position(nearest(rank)); }
+
+std::string RunControl::waiter(int64_t rank) const {
+  const QueueState *queue = waiterFor(rank);
+  const Command *command = queue ? queue->at.load(std::memory_order_acquire) : nullptr;
+  return command ? "rank " + std::to_string(queue->rank) + " waits for it at " + describe(*command)
+                 : std::string();
+}
+
 // When nothing moves, most queues wait for each other; the message must name the one that all the
 // others wait for. A queue that waits in a collective for a rank that is not itself waiting for
 // someone is nearest to the cause.
-std::string RunControl::diagnose() const {
+std::string RunControl::diagnose(const std::function<std::string()> &idle) const {
   int64_t now = nowNs();
   // Queues may still move while they are looked at, so each is read once.
   const QueueState *best = nullptr;
   const Command *bestCommand = nullptr;
-  int64_t bestPeer = -1;
+  std::vector<int64_t> bestAbsent;
   int bestScore = 0;
-  for (const QueueState &queue : queues) {
+  for (size_t i = 0; i < numQueues; ++i) {
+    const QueueState &queue = queues[i];
     Waiting what = queue.waiting.load(std::memory_order_acquire);
     const Command *command = queue.at.load(std::memory_order_acquire);
     if (!command)
       continue;
     int score = what == Waiting::event ? 2 : 1; // 1: runs a command and does not come back
-    int64_t peer = queue.missingRank.load(std::memory_order_relaxed);
-    if (what == Waiting::peer && peer >= 0) {
-      const QueueState &communication = queues[static_cast<size_t>(peer) * 2 + 1];
-      score = communication.waiting.load(std::memory_order_acquire) == Waiting::peer ? 3 : 4;
-    }
+    // Who waits for ranks that have all arrived does not come back either: it was stopped in its
+    // wait.
+    std::vector<int64_t> absent = absentOf(queue);
+    if (!absent.empty())
+      score = std::all_of(absent.begin(), absent.end(),
+                          [&](int64_t r) { return !absentOf(queues[r * 2 + 1]).empty(); })
+                  ? 3
+                  : 4;
     if (score > bestScore) {
       best = &queue;
       bestCommand = command;
-      bestPeer = peer;
+      bestAbsent = std::move(absent);
       bestScore = score;
     }
   }
   if (!best)
-    return "no rank has begun its work within " + seconds(limitNs);
+    return (idle ? idle() + " has neither begun nor ended the run within "
+                 : "no rank has begun its work within ") +
+           seconds(limitNs);
   const Command &command = *bestCommand;
   std::string prefix = "rank " + std::to_string(best->rank) + ": ";
   std::string waited = seconds(now - best->since.load(std::memory_order_relaxed));
   if (bestScore >= 3) {
-    const int64_t peer = bestPeer;
-    const QueueState &compute = queues[static_cast<size_t>(peer * 2)];
-    const QueueState &communication = queues[static_cast<size_t>(peer * 2 + 1)];
-    // A communication queue that waits for an event of its compute queue, or has no more commands,
-    // says nothing.
-    const QueueState &where =
-        communication.waiting.load(std::memory_order_acquire) == Waiting::event ||
-                !communication.at.load(std::memory_order_acquire) ||
-                compute.stalled.load(std::memory_order_acquire)
-            ? compute
-            : communication;
-    std::string peerName = "rank " + std::to_string(peer);
+    // Some of those that are absent may themselves wait for others, elsewhere; all are named.
+    const std::vector<int64_t> &absent = bestAbsent;
+    std::string names = absent.size() == 1 ? "rank " : "ranks ", positions;
+    for (size_t i = 0; i < absent.size(); ++i) {
+      std::string number = std::to_string(absent[i]);
+      names += (i == 0 ? "" : i + 1 == absent.size() ? " and " : ", ") + number;
+      positions += (i ? "; rank " : "rank ") + number + " is " + position(nearest(absent[i]));
+    }
     return prefix + describe(command) + " on the communication queue waited " + waited + " for " +
-           peerName + ", which has not arrived (" + peerName + " is " + position(where) + ")";
+           names + ", which " + (absent.size() == 1 ? "has" : "have") + " not arrived (" +
+           positions + ")";
   }
   if (bestScore == 2) {
-    const QueueState &other =
-        queues[static_cast<size_t>(best->rank * 2 + (best->kind == QueueKind::compute ? 1 : 0))];
+    const QueueState &other = queues[best->rank * 2 + (best->kind == QueueKind::compute ? 1 : 0)];
     return prefix + describe(command) + " on the " + name(best->kind) + " queue waited " + waited +
            " for the rank's " + name(other.kind) + " queue, which is " +
            (other.at.load(std::memory_order_acquire) ? position(other) : "at its end");

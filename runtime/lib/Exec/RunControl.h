@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What all queues of all ranks share during a run: the first failure, who is where, and waiting
-// with a limit on lack of progress.
+// with a limit on lack of progress. Ranks may be processes forked later.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_EXEC_RUNCONTROL_H
@@ -13,8 +13,8 @@
 #include "Counter.h"
 #include "braid/Runtime/Status.h"
 
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -40,19 +40,22 @@ struct alignas(64) QueueState {
 
 class RunControl {
 public:
-  RunControl(int64_t ranks, double timeLimitSeconds, int spins);
+  RunControl(int64_t ranks, double timeLimitSeconds, int spins, Sharing sharing = Sharing::process);
 
   QueueState &queue(int64_t rank, QueueKind kind) {
-    return queues[static_cast<size_t>(rank * 2 + static_cast<int>(kind))];
+    return queues[rank * 2 + static_cast<int>(kind)];
   }
   int spins() const { return spinCount; }
 
   /// Forgets the failure of an earlier run. No queue may be running.
   void begin();
-  bool failed() const { return failedFlag.load(std::memory_order_acquire); }
+  bool failed() const { return record->state.load(std::memory_order_acquire) != kNone; }
   /// Ends the run on all ranks. Only the first failure is kept.
   void fail(Status failure);
   Status failure() const;
+  /// Puts this failure in the place of any other. For a rank that ended and may have left a
+  /// half-told one.
+  void replaceFailure(const Status &failure);
 
   /// Waits on behalf of a queue until the counter has reached the target; false when the run has
   /// failed, by this wait's time limit or elsewhere.
@@ -63,18 +66,49 @@ public:
   /// Waits until the run fails, without taking part in it.
   void stall(QueueState &self);
 
+  /// Until when nothing has moved, for one that waits.
+  struct Watch {
+    uint64_t progress = 0;
+    int64_t since = -1; ///< before the first look
+  };
+  /// False when the run has failed, or fails now because nothing has moved for too long.
+  /// `idle` names who is late when no queue is at a command.
+  bool look(Watch &watch, const std::function<std::string()> &idle = {});
+  /// How long a sleep lasts at most before the run is looked at again.
+  int64_t slice() const { return sliceNs; }
+
+  /// "at all_reduce 'a' in @main on its communication queue"
+  std::string whereabouts(int64_t rank) const;
+  /// "rank 0 waits for it at all_reduce 'a' in @main"; empty when no rank waits for this one in a
+  /// collective.
+  std::string waiter(int64_t rank) const;
+
 private:
   bool waitWithLimit(Counter &counter, uint32_t target, int spins);
   uint64_t progress() const;
-  std::string diagnose() const;
+  std::string diagnose(const std::function<std::string()> &idle) const;
+  /// The rank's queue that says more about where it is.
+  const QueueState &nearest(int64_t rank) const;
+  /// The queue that waits for this rank in a collective, or null.
+  const QueueState *waiterFor(int64_t rank) const;
 
-  std::vector<QueueState> queues;
+  enum : uint32_t { kNone, kTelling, kTold };
+  /// The first failure, in memory of a size that does not depend on it.
+  struct Record {
+    std::atomic<uint32_t> state{kNone};
+    Code code = Code::ok;
+    uint32_t length = 0;
+    char text[16384];
+  };
+  void tell(const Status &failure);
+
+  MemoryPool pool;
+  size_t numQueues;
+  QueueState *queues;
+  Record *record;
   int64_t limitNs;
-  int64_t sliceNs; ///< how long a sleep lasts at most before the run is looked at again
+  int64_t sliceNs;
   int spinCount;
-  std::atomic<bool> failedFlag{false};
-  mutable std::mutex mutex;
-  Status firstFailure;
 };
 
 } // namespace braid::runtime

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <sys/mman.h>
 
 namespace braid::runtime {
 
@@ -33,13 +34,34 @@ Result<AlignedBuffer> AlignedBuffer::allocate(size_t bytes) {
   return buffer;
 }
 
+Result<AlignedBuffer> AlignedBuffer::map(size_t bytes, Sharing sharing) {
+  AlignedBuffer buffer;
+  size_t rounded = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
+  void *memory =
+      mmap(nullptr, rounded, PROT_READ | PROT_WRITE,
+           MAP_ANONYMOUS | (sharing == Sharing::forks ? MAP_SHARED : MAP_PRIVATE), -1, 0);
+  if (memory == MAP_FAILED)
+    return Status::error("cannot allocate " + std::to_string(rounded) + " bytes");
+  buffer.memory = static_cast<std::byte *>(memory);
+  buffer.length = rounded;
+  buffer.mapped = true;
+  return buffer;
+}
+
+AlignedBuffer::~AlignedBuffer() {
+  if (mapped)
+    munmap(memory, length);
+  else
+    std::free(memory);
+}
+
 static std::string ranksString(int64_t ranks) {
   return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
 }
 
 static Status checkOptions(const Manifest &manifest, const SessionOptions &options) {
-  if (options.transport != "threads")
-    return Status::error("expects transport 'threads', got '" + options.transport + "'");
+  if (options.transport != "threads" && options.transport != "shm")
+    return Status::error("expects transport 'threads' or 'shm', got '" + options.transport + "'");
   const auto &allowed = manifest.transports;
   if (!allowed.empty() &&
       std::find(allowed.begin(), allowed.end(), options.transport) == allowed.end())
@@ -92,6 +114,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Bundle> b
   std::unique_ptr<Session> session(new Session(state));
   if (Status status = state->load(); !status.ok())
     return status;
+  if (state->usesProcesses()) // they start when the weights are known
+    return session;
   if (Status status = startThreads(*state->workers, state, state->threads); !status.ok())
     return status;
   return session;
@@ -141,11 +165,12 @@ Status Session::State::load() {
   const program::ProcedureT &root = *program->procedures[(*programEntry)->procedure];
   localBytes = root.local_bytes;
   symmetricBytes = root.symmetric_bytes;
-  transport = createThreadsTransport(numRanks());
+  transport = usesProcesses() ? createShmTransport(numRanks()) : createThreadsTransport(numRanks());
   if (Status status = transport->allocate(symmetricBytes); !status.ok())
     return status;
   for (int64_t rank = 0; rank < numRanks(); ++rank) {
-    Result<AlignedBuffer> arena = AlignedBuffer::allocate(localBytes);
+    Result<AlignedBuffer> arena = usesProcesses() ? AlignedBuffer::map(localBytes, Sharing::process)
+                                                  : AlignedBuffer::allocate(localBytes);
     if (!arena.ok())
       return arena.status();
     localArenas.push_back(std::move(*arena));
@@ -156,10 +181,15 @@ Status Session::State::load() {
   weightsLoaded = entry->parameters.empty();
 
   workers = std::make_unique<Workers>(numRanks(), options.threadsPerRank, options.timeLimitSeconds,
-                                      transport.get());
+                                      transport.get(),
+                                      usesProcesses() ? Sharing::forks : Sharing::process);
   workers->trace = options.trace;
   workers->stall = options.stall;
-  return resolveAll();
+  if (Status status = resolveAll(); !status.ok())
+    return status;
+  if (usesProcesses())
+    processes = std::make_unique<RankProcesses>(*workers);
+  return {};
 }
 
 Status Session::State::allocateValues() {
@@ -167,7 +197,7 @@ Status Session::State::allocateValues() {
   values.resize(static_cast<size_t>(numRanks()));
   for (int64_t rank = 0; rank < numRanks(); ++rank) {
     auto add = [&](const std::string &what, DType dtype, const std::vector<int64_t> &shape,
-                   const Sharding &sharding) -> Status {
+                   const Sharding &sharding, bool exchanged) -> Status {
       Result<Box> box = localBox(mesh, rank, shape, sharding);
       if (!box.ok())
         return Status::error(what + ": " + box.status().message());
@@ -176,7 +206,10 @@ Status Session::State::allocateValues() {
       for (int64_t size : box->sizes)
         value.bytes *= static_cast<size_t>(size);
       value.box = std::move(*box);
-      Result<AlignedBuffer> memory = AlignedBuffer::allocate(value.bytes);
+      // What the session gives and takes is seen by both sides, a weight by its rank only.
+      Sharing sharing = exchanged ? Sharing::forks : Sharing::process;
+      Result<AlignedBuffer> memory = usesProcesses() ? AlignedBuffer::map(value.bytes, sharing)
+                                                     : AlignedBuffer::allocate(value.bytes);
       if (!memory.ok())
         return Status::error(what + " on rank " + std::to_string(rank) + ": " +
                              memory.status().message());
@@ -185,13 +218,16 @@ Status Session::State::allocateValues() {
       return {};
     };
     for (const Parameter &p : entry->parameters)
-      if (Status s = add("parameter '" + p.name + "'", p.dtype, p.globalShape, p.sharding); !s.ok())
+      if (Status s = add("parameter '" + p.name + "'", p.dtype, p.globalShape, p.sharding, false);
+          !s.ok())
         return s;
     for (const EntryValue &v : entry->operands)
-      if (Status s = add("input '" + v.name + "'", v.dtype, v.globalShape, v.sharding); !s.ok())
+      if (Status s = add("input '" + v.name + "'", v.dtype, v.globalShape, v.sharding, true);
+          !s.ok())
         return s;
     for (const EntryValue &v : entry->results)
-      if (Status s = add("output '" + v.name + "'", v.dtype, v.globalShape, v.sharding); !s.ok())
+      if (Status s = add("output '" + v.name + "'", v.dtype, v.globalShape, v.sharding, true);
+          !s.ok())
         return s;
   }
   return {};
@@ -253,6 +289,11 @@ const Entry &Session::entry() const { return *state->entry; }
 
 Status Session::loadWeights(WeightSource &source,
                             const std::function<void(size_t, size_t)> &progress) {
+  if (state->usesProcesses()) {
+    Status status = state->startProcesses(&source, progress);
+    state->weightsLoaded = status.ok();
+    return status;
+  }
   size_t count = state->entry->parameters.size();
   size_t total = count * state->values.size();
   for (size_t rank = 0; rank < state->values.size(); ++rank) {
@@ -270,6 +311,26 @@ Status Session::loadWeights(WeightSource &source,
   }
   state->weightsLoaded = true;
   return {};
+}
+
+Status Session::State::startProcesses(WeightSource *source,
+                                      const std::function<void(size_t, size_t)> &progress) {
+  const size_t total = entry->parameters.size() * values.size();
+  auto prepare = [&](int64_t rank, std::atomic<uint64_t> &done) -> Status {
+    size_t i = static_cast<size_t>(rank);
+    std::memset(localArenas[i].data(), 0,
+                localArenas[i].bytes()); // now rather than in the first run
+    auto place = [&](size_t p) -> void * { return values[i][p].data(); };
+    auto report = [&](size_t parameters, size_t) { done.store(parameters); };
+    return source ? loadParameters(*source, bundle->manifest.mesh, rank, entry->parameters, place,
+                                   report)
+                  : Status();
+  };
+  auto watch = [&](uint64_t done) {
+    if (progress && source)
+      progress(static_cast<size_t>(done), total);
+  };
+  return processes->start(prepare, watch);
 }
 
 static std::string listOf(const std::vector<EntryValue> &values) {
@@ -341,7 +402,11 @@ static Status bindMemory(LocalValue &local, const std::string &what, void *data,
   return {};
 }
 
-static Status checkRank(int64_t rank, int64_t ranks) {
+static Status checkBinding(const Session::State &state, int64_t rank) {
+  const int64_t ranks = state.numRanks();
+  if (state.usesProcesses())
+    return Status::error("memory of the caller expects transport 'threads', got '" +
+                         state.options.transport + "', whose ranks do not see it");
   if (rank < 0 || rank >= ranks)
     return Status::error("expects a rank of 0 to " + std::to_string(ranks - 1) + ", got " +
                          std::to_string(rank));
@@ -349,7 +414,7 @@ static Status checkRank(int64_t rank, int64_t ranks) {
 }
 
 Status Session::bindInput(int64_t rank, const std::string &name, void *data, size_t bytes) {
-  if (Status status = checkRank(rank, state->numRanks()); !status.ok())
+  if (Status status = checkBinding(*state, rank); !status.ok())
     return status;
   Result<size_t> index = findValue("input", state->entry->operands, name);
   if (!index.ok())
@@ -368,7 +433,7 @@ Status Session::bindInput(int64_t rank, const std::string &name, void *data, siz
 }
 
 Status Session::bindOutput(int64_t rank, const std::string &name, void *data, size_t bytes) {
-  if (Status status = checkRank(rank, state->numRanks()); !status.ok())
+  if (Status status = checkBinding(*state, rank); !status.ok())
     return status;
   Result<size_t> index = findValue("output", state->entry->results, name);
   if (!index.ok())
@@ -406,7 +471,11 @@ Status Session::run() {
       return status;
   Workers &workers = *state->workers;
   state->hasRun = false;
-  if (Status status = workers.run(); !status.ok())
+  if (state->usesProcesses() && !state->processes->started())
+    if (Status status = state->startProcesses(nullptr, {}); !status.ok())
+      return status;
+  if (Status status = state->usesProcesses() ? state->processes->run() : workers.run();
+      !status.ok())
     return status;
   state->hasRun = true;
   RunRecord record{workers.runEndNs - workers.runBeginNs, {}};

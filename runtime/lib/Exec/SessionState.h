@@ -11,6 +11,7 @@
 
 #include "Executor.h"
 #include "KernelLibrary.h"
+#include "RankProcesses.h"
 
 #include <cstdlib>
 
@@ -20,23 +21,25 @@ namespace braid::runtime {
 class AlignedBuffer {
 public:
   AlignedBuffer() = default;
-  AlignedBuffer(AlignedBuffer &&other) noexcept : memory(other.memory), length(other.length) {
-    other.memory = nullptr;
-    other.length = 0;
-  }
+  AlignedBuffer(AlignedBuffer &&other) noexcept { *this = std::move(other); }
   AlignedBuffer &operator=(AlignedBuffer &&other) noexcept {
     std::swap(memory, other.memory);
     std::swap(length, other.length);
+    std::swap(mapped, other.mapped);
     return *this;
   }
-  ~AlignedBuffer() { std::free(memory); }
+  ~AlignedBuffer();
   static Result<AlignedBuffer> allocate(size_t bytes);
+  /// Pages that take up memory where and when they are first written: `process`, each fork has its
+  /// own; `forks`, all have the same.
+  static Result<AlignedBuffer> map(size_t bytes, Sharing sharing);
   std::byte *data() const { return memory; }
   size_t bytes() const { return length; }
 
 private:
   std::byte *memory = nullptr;
   size_t length = 0;
+  bool mapped = false;
 };
 
 /// A rank's part of a parameter, an operand or a result.
@@ -71,8 +74,10 @@ struct Session::State {
   std::vector<bool> inputSet; ///< by operand
   std::unique_ptr<Workers> workers;
   std::vector<std::thread> threads;
+  std::unique_ptr<RankProcesses> processes; ///< of the transport shm, in place of the threads
   std::vector<RunRecord> runs;
 
+  bool usesProcesses() const { return options.transport == "shm"; }
   int64_t numRanks() const { return bundle->manifest.mesh.numRanks(); }
   size_t operandIndex(size_t operand) const { return entry->parameters.size() + operand; }
   size_t resultIndex(size_t result) const {
@@ -83,6 +88,8 @@ struct Session::State {
   Status allocateValues();
   Status resolveAll();
   Status checkReady() const;
+  /// Starts the processes of the ranks; each loads its own weights.
+  Status startProcesses(WeightSource *source, const std::function<void(size_t, size_t)> &progress);
   std::string report() const;
   std::string traceJson() const;
 };

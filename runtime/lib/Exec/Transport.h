@@ -42,6 +42,8 @@ struct CollectiveValue {
 /// The ranks that take part, by position, and their meeting place.
 struct Group {
   virtual ~Group() = default;
+  /// The ranks that the one at this position has got ahead of.
+  virtual std::vector<int64_t> absent(int64_t position) const = 0;
   std::vector<int64_t> ranks;
 };
 
@@ -56,6 +58,10 @@ struct Collective {
   int64_t position = 0; ///< of this rank in the group
   std::string name, role;
   int64_t bytesSent = 0; ///< by this rank, and as many received
+  /// The ranks that this one has got ahead of.
+  std::vector<int64_t> absent() const {
+    return group ? group->absent(position) : std::vector<int64_t>();
+  }
 };
 
 class Transport {
@@ -78,6 +84,9 @@ public:
 
 /// All ranks are threads of this process. Every rank of the mesh is served by one object.
 std::unique_ptr<Transport> createThreadsTransport(int64_t ranks);
+/// All ranks are processes that are forked when memory is allocated, the groups are made, and the
+/// collectives of all ranks are at their addresses; nothing of that changes afterwards.
+std::unique_ptr<Transport> createShmTransport(int64_t ranks);
 
 } // namespace braid::runtime
 #endif // BRAID_EXEC_TRANSPORT_H

@@ -105,7 +105,8 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->capture_default_str()
       ->group(how);
   app.add_option("--transport", session.transport,
-                 "how ranks exchange data; threads: every rank is a thread")
+                 "how ranks exchange data; threads: every rank is a thread; shm: every rank is a "
+                 "process of this host")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(how);

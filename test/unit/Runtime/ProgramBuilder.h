@@ -168,7 +168,7 @@ public:
     manifest.producer = "test";
     manifest.modelName = "by hand";
     manifest.mesh.axes = axes;
-    manifest.transports = {"threads"};
+    manifest.transports = {"threads", "shm"};
     manifest.entries.resize(1);
     manifest.entries[0].name = "main";
   }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Runs a bundle: all ranks of a mesh in one process. Many sessions may live side by side; a session
+// Runs a bundle on all ranks of its mesh. Many sessions may live side by side; a session
 // is used by one thread at a time. Nothing here throws, exits or keeps global state.
 //
 //===----------------------------------------------------------------------===//
@@ -33,6 +33,9 @@ struct StallInjection {
 };
 
 struct SessionOptions {
+  /// "threads": ranks are threads. "shm": ranks are processes, forked by loadWeights (or by run,
+  /// when there are no weights) from the calling thread, which must live as long as the session;
+  /// other threads must hold no lock at that time.
   std::string transport = "threads";
   int64_t ranks = 0; ///< 0: as many as the bundle's mesh has; any other number must equal that
   int64_t threadsPerRank = 1; ///< threads of a rank's compute queue
@@ -68,9 +71,9 @@ public:
                   const void *data);
   Status setInput(const std::string &name, const HostTensor &value);
 
-  /// From now on the operand or result of this rank lives in the caller's memory: `bytes` for the
-  /// rank's part (row-major), 64-byte aligned, kept by the caller until the session ends or another
-  /// buffer is bound.
+  /// On transport threads: from now on the operand or result of this rank lives in the caller's
+  /// memory: `bytes` for the rank's part (row-major), 64-byte aligned, kept by the caller until the
+  /// session ends or another buffer is bound.
   Status bindInput(int64_t rank, const std::string &name, void *data, size_t bytes);
   Status bindOutput(int64_t rank, const std::string &name, void *data, size_t bytes);
 

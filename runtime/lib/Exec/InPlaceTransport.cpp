@@ -3,10 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Ranks as threads of one process: one allocation holds every rank's symmetric memory, and peers
-// are read in place.
+// Ranks of one host: one allocation holds every rank's symmetric memory, and peers are read in
+// place. Ranks are threads of one process, or processes that were forked after all collectives were
+// made, so that in both cases a pointer means the same to all of them.
 //
 //===----------------------------------------------------------------------===//
+#include "HostMemory.h"
 #include "Transport.h"
 #include "VectorKernels.h"
 
@@ -19,20 +21,40 @@ namespace {
 
 /// What a rank brings to a meeting; written before it arrives, unchanged until all have left.
 struct Seat {
+  explicit Seat(Sharing sharing) : arrivals(sharing) {}
   Counter arrivals;
   const Collective *collective = nullptr;
   uint32_t step = 0; ///< arrivals so far, used by the owner only
 };
 
-struct ThreadsGroup : Group {
-  explicit ThreadsGroup(std::vector<int64_t> members) : seats(members.size()) {
+/// An array in a pool.
+struct Seats {
+  Seat *first;
+  size_t count;
+  Seat &operator[](size_t i) const { return first[i]; }
+  size_t size() const { return count; }
+  Seat *begin() const { return first; }
+  Seat *end() const { return first + count; }
+};
+
+struct InPlaceGroup : Group {
+  InPlaceGroup(std::vector<int64_t> members, MemoryPool &pool)
+      : seats{pool.create<Seat>(members.size(), pool.sharing()), members.size()} {
     ranks = std::move(members);
   }
-  std::vector<Seat> seats;
+  std::vector<int64_t> absent(int64_t position) const override {
+    std::vector<int64_t> result;
+    uint32_t mine = seats[static_cast<size_t>(position)].arrivals.value();
+    for (size_t i = 0; i < seats.size(); ++i)
+      if (!seats[i].arrivals.reached(mine))
+        result.push_back(ranks[i]);
+    return result;
+  }
+  Seats seats;
 };
 
 /// Says that this rank is at its next step and waits until all others are there too.
-bool meet(ThreadsGroup &group, size_t position, RunControl &control, QueueState &self) {
+bool meet(InPlaceGroup &group, size_t position, RunControl &control, QueueState &self) {
   Seat &mine = group.seats[position];
   uint32_t step = ++mine.step;
   mine.arrivals.set(step);
@@ -66,22 +88,36 @@ bool agree(const Collective &a, const Collective &b) {
   return true;
 }
 
-class ThreadsTransport : public Transport {
+class InPlaceTransport : public Transport {
 public:
-  explicit ThreadsTransport(int64_t ranks) : numRanks(ranks), kernels(vectorKernels()) {}
-  ~ThreadsTransport() override { std::free(memory); }
+  explicit InPlaceTransport(int64_t ranks, Sharing sharing)
+      : numRanks(ranks), kernels(vectorKernels()), pool(sharing) {}
+  ~InPlaceTransport() override {
+    if (pool.sharing() == Sharing::process)
+      std::free(memory);
+  }
 
-  const char *name() const override { return "threads"; }
+  const char *name() const override {
+    return pool.sharing() == Sharing::process ? "threads" : "shm";
+  }
 
   Status allocate(size_t bytes) override {
     // Whole pages per rank, so that ranks never share a cache line or a page of a NUMA node.
     stride = (std::max<size_t>(bytes, 1) + 4095) / 4096 * 4096;
+    if (stride > SIZE_MAX / 2 / static_cast<size_t>(numRanks))
+      return tooLarge(bytes);
+    if (pool.sharing() == Sharing::forks) {
+      if (Status status = host.allocate(stride * static_cast<size_t>(numRanks)); !status.ok())
+        return Status::error("symmetric memory of " + std::to_string(bytes) +
+                             " bytes for each of " + std::to_string(numRanks) +
+                             " ranks: " + status.message());
+      memory = host.data();
+      return {};
+    }
     memory =
         static_cast<std::byte *>(std::aligned_alloc(4096, stride * static_cast<size_t>(numRanks)));
     if (!memory)
-      return Status::error("cannot allocate " + std::to_string(bytes) +
-                           " bytes of symmetric memory for each of " + std::to_string(numRanks) +
-                           " ranks");
+      return tooLarge(bytes);
     std::memset(memory, 0, stride * static_cast<size_t>(numRanks));
     return {};
   }
@@ -89,9 +125,9 @@ public:
   SymmetricHeap heap(int64_t rank) const override { return {memory, stride, rank, numRanks}; }
 
   Group *group(const std::vector<int64_t> &ranks) override {
-    std::unique_ptr<ThreadsGroup> &slot = groups[ranks];
+    std::unique_ptr<InPlaceGroup> &slot = groups[ranks];
     if (!slot)
-      slot = std::make_unique<ThreadsGroup>(ranks);
+      slot = std::make_unique<InPlaceGroup>(ranks, pool);
     return slot.get();
   }
 
@@ -105,7 +141,7 @@ public:
 
   bool run(const Collective &c, const SymmetricHeap &heap, RunControl &control,
            QueueState &self) override {
-    ThreadsGroup &group = *static_cast<ThreadsGroup *>(c.group);
+    InPlaceGroup &group = *static_cast<InPlaceGroup *>(c.group);
     size_t position = static_cast<size_t>(c.position);
     group.seats[position].collective = &c;
     if (!meet(group, position, control, self))
@@ -143,6 +179,12 @@ public:
   }
 
 private:
+  Status tooLarge(size_t bytes) const {
+    return Status::error("cannot allocate " + std::to_string(bytes) +
+                         " bytes of symmetric memory for each of " + std::to_string(numRanks) +
+                         " ranks");
+  }
+
   /// Elements [begin, end) of an all_reduce that the rank at `position` reduces; whole cache lines
   /// each.
   static std::pair<int64_t, int64_t> share(int64_t elements, int64_t position, int64_t ranks) {
@@ -152,7 +194,7 @@ private:
             std::min(elements, lines * (position + 1) / ranks * kLine)};
   }
 
-  void reduce(const Collective &c, size_t v, const ThreadsGroup &group, const SymmetricHeap &heap,
+  void reduce(const Collective &c, size_t v, const InPlaceGroup &group, const SymmetricHeap &heap,
               uint64_t inputByte, std::byte *out, int64_t count) const {
     std::vector<const void *> sources(group.ranks.size());
     for (size_t i = 0; i < sources.size(); ++i)
@@ -162,7 +204,7 @@ private:
                    sources.data(), static_cast<int>(sources.size()), count);
   }
 
-  void reduceMine(const Collective &c, size_t v, const ThreadsGroup &group,
+  void reduceMine(const Collective &c, size_t v, const InPlaceGroup &group,
                   const SymmetricHeap &heap) const {
     const CollectiveValue &value = c.values[v];
     auto [begin, end] =
@@ -173,7 +215,7 @@ private:
     reduce(c, v, group, heap, at, heap.peer(heap.rank, value.outputOffset) + at, end - begin);
   }
 
-  void copyOthers(const Collective &c, size_t v, const ThreadsGroup &group,
+  void copyOthers(const Collective &c, size_t v, const InPlaceGroup &group,
                   const SymmetricHeap &heap) const {
     const CollectiveValue &value = c.values[v];
     std::byte *out = heap.peer(heap.rank, value.outputOffset);
@@ -189,7 +231,7 @@ private:
     }
   }
 
-  void reduceScatter(const Collective &c, size_t v, const ThreadsGroup &group,
+  void reduceScatter(const Collective &c, size_t v, const InPlaceGroup &group,
                      const SymmetricHeap &heap) const {
     const CollectiveValue &value = c.values[v];
     int64_t chunk = value.inner * byteSize(value.dtype);
@@ -199,7 +241,7 @@ private:
              heap.peer(heap.rank, value.outputOffset) + o * chunk, value.inner);
   }
 
-  void allGather(const Collective &c, size_t v, const ThreadsGroup &group,
+  void allGather(const Collective &c, size_t v, const InPlaceGroup &group,
                  const SymmetricHeap &heap) const {
     const CollectiveValue &value = c.values[v];
     size_t chunk = static_cast<size_t>(value.inner * byteSize(value.dtype));
@@ -218,13 +260,19 @@ private:
   const VectorKernels &kernels;
   size_t stride = 0;
   std::byte *memory = nullptr;
-  std::map<std::vector<int64_t>, std::unique_ptr<ThreadsGroup>> groups;
+  HostMemory host;
+  MemoryPool pool; ///< meeting places
+  std::map<std::vector<int64_t>, std::unique_ptr<InPlaceGroup>> groups;
 };
 
 } // namespace
 
 std::unique_ptr<Transport> createThreadsTransport(int64_t ranks) {
-  return std::make_unique<ThreadsTransport>(ranks);
+  return std::make_unique<InPlaceTransport>(ranks, Sharing::process);
+}
+
+std::unique_ptr<Transport> createShmTransport(int64_t ranks) {
+  return std::make_unique<InPlaceTransport>(ranks, Sharing::forks);
 }
 
 } // namespace braid::runtime

@@ -1,0 +1,122 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Processes.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace braid::runtime {
+
+Status Processes::start(int64_t count, const std::function<int(int64_t)> &work) {
+  kill();
+  wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wakeup < 0)
+    return Status::error(std::string("cannot start processes: ") + std::strerror(errno));
+  const pid_t parent = getpid();
+  for (int64_t rank = 0; rank < count; ++rank) {
+    pid_t pid = fork();
+    if (pid == 0) {
+      // The second line is for a parent that ended before the first.
+      if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(1);
+      int status;
+      try {
+        status = work(rank);
+      } catch (...) {
+        status = 1; // unwinding further would run the parent's code
+      }
+      _exit(status); // what else there is to clean up is the parent's
+    }
+    if (pid < 0) {
+      Status status = Status::error("cannot start a process for rank " + std::to_string(rank) +
+                                    " of " + std::to_string(count) + ": " + std::strerror(errno));
+      kill();
+      return status;
+    }
+    Child child;
+    child.pid = pid;
+    // Without a handle, as on old kernels, an end is noticed when the wait is over.
+    child.handle = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    children.push_back(child);
+  }
+  return {};
+}
+
+void Processes::notify() const {
+  uint64_t one = 1;
+  // It fails only when so many are pending that the parent is awake anyway.
+  if (write(wakeup, &one, sizeof one) != sizeof one)
+    return;
+}
+
+void Processes::release(Child &child) {
+  if (child.handle >= 0)
+    close(child.handle);
+  child = Child();
+}
+
+static std::string howItEnded(int status) {
+  if (WIFSIGNALED(status))
+    return "was ended by signal " + std::to_string(WTERMSIG(status)) + " (" +
+           strsignal(WTERMSIG(status)) + ")";
+  return "ended with status " + std::to_string(WEXITSTATUS(status));
+}
+
+std::vector<Processes::End> Processes::wait(int64_t timeoutNs) {
+  std::vector<pollfd> waited{{wakeup, POLLIN, 0}};
+  for (const Child &child : children)
+    waited.push_back({child.handle, POLLIN, 0}); // negative ones are ignored
+  timespec timeout{timeoutNs / 1000000000, timeoutNs % 1000000000};
+  ppoll(waited.data(), waited.size(), &timeout, nullptr);
+  uint64_t count;
+  if (waited[0].revents && read(wakeup, &count, sizeof count) < 0)
+    count = 0; // somebody else's wake-up
+  std::vector<End> ended;
+  for (size_t i = 0; i < children.size(); ++i) {
+    int status = 0;
+    if (children[i].pid < 0)
+      continue;
+    pid_t pid = waitpid(children[i].pid, &status, WNOHANG);
+    if (pid == 0 || (pid < 0 && errno == EINTR))
+      continue;
+    // The program around us may have collected it.
+    ended.push_back({static_cast<int64_t>(i),
+                     pid < 0 ? std::string("ended, nobody knows how") : howItEnded(status)});
+    release(children[i]);
+  }
+  return ended;
+}
+
+int64_t Processes::numRunning() const {
+  return std::count_if(children.begin(), children.end(),
+                       [](const Child &child) { return child.pid >= 0; });
+}
+
+void Processes::kill() {
+  for (const Child &child : children)
+    if (child.pid >= 0)
+      ::kill(child.pid, SIGKILL);
+  for (Child &child : children) {
+    if (child.pid < 0)
+      continue;
+    while (waitpid(child.pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    release(child);
+  }
+  children.clear();
+  if (wakeup >= 0)
+    close(wakeup);
+  wakeup = -1;
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,61 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Processes forked from this one, and noticing at once when one of them ends.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_EXEC_PROCESSES_H
+#define BRAID_EXEC_PROCESSES_H
+
+#include "braid/Runtime/Status.h"
+
+#include <cstdint>
+#include <functional>
+#include <sys/types.h>
+#include <vector>
+
+namespace braid::runtime {
+
+/// One process per rank. None outlives this object, nor the thread that started them: the kernel
+/// kills them when that ends, however it ends.
+class Processes {
+public:
+  Processes() = default;
+  ~Processes() { kill(); }
+  Processes(const Processes &) = delete;
+  Processes &operator=(const Processes &) = delete;
+
+  /// A process that ended, and how: "was ended by signal 9 (Killed)".
+  struct End {
+    int64_t rank;
+    std::string how;
+  };
+
+  /// Forks; each process runs work(rank) on its only thread and ends with what that returns.
+  /// Threads of this process must hold no lock that the work needs.
+  Status start(int64_t count, const std::function<int(int64_t)> &work);
+  /// Wakes the process that started them. Called by them.
+  void notify() const;
+  /// Sleeps until one has notified or ended, or the time is over; returns those that have ended
+  /// since the last call.
+  std::vector<End> wait(int64_t timeoutNs);
+  int64_t numRunning() const;
+  bool running(int64_t rank) const { return children[static_cast<size_t>(rank)].pid >= 0; }
+  /// Ends those that still run, and waits until they are gone.
+  void kill();
+
+private:
+  struct Child {
+    pid_t pid = -1; ///< -1 when ended
+    int handle = -1;
+  };
+  void release(Child &child);
+
+  std::vector<Child> children;
+  int wakeup = -1;
+};
+
+} // namespace braid::runtime
+#endif // BRAID_EXEC_PROCESSES_H

@@ -1,0 +1,310 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Sessions whose ranks are processes: the same results, report and trace as with threads, and what
+// happens when a rank, or the launcher, is killed.
+//
+//===----------------------------------------------------------------------===//
+#include "ProgramBuilder.h"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+namespace {
+
+constexpr DType f32 = DType::f32;
+
+/// y = x, then `layers` times y = all_reduce(step(y) * w): every rank has rows and weights of its
+/// own.
+ProgramBuilder chain(int64_t ranks, int64_t layers, KernelFunction step) {
+  ProgramBuilder b({{"tp", ranks}});
+  b.parameter("w", {8 * ranks, 8}, {{"tp"}, {}});
+  b.operand("x", f32, {ranks * 4, 8}, {{"tp"}, {}});
+  b.result("y", f32, {ranks * 4, 8}, {{"tp"}, {}});
+  uint32_t kernel = b.kernel("step", 2, step);
+  auto p = b.procedure("main", 3, 128, 256, static_cast<uint32_t>(2 * layers));
+  V in = symmetric(0, f32, {4, 8}), out = symmetric(128, f32, {4, 8}), x = argument(1, f32, {4, 8}),
+    y = argument(2, f32, {4, 8}), stepped = local(0, f32, {4, 8});
+  p.copy("begin", x, y);
+  for (int64_t i = 0; i < layers; ++i) {
+    std::string suffix = "." + std::to_string(i);
+    uint32_t event = static_cast<uint32_t>(2 * i);
+    p.launch("step" + suffix, kernel, {y, stepped}, {true, true}, 4);
+    p.product("linear" + suffix, stepped, argument(0, f32, {8, 8}), nullptr, in);
+    p.start("sum" + suffix, fb::CollectiveKind::all_reduce, {"tp"}, {in}, {out}, 0, event,
+            event + 1);
+    p.wait("sum" + suffix, event + 1);
+    p.copy("result" + suffix, out, y);
+  }
+  return b;
+}
+
+/// The memref descriptor's words: allocated, aligned, offset, sizes, strides.
+float *data(void *descriptor) {
+  auto *words = static_cast<int64_t *>(descriptor);
+  return reinterpret_cast<float *>(words[1]) + words[2];
+}
+void shrink(void *const *descriptors) {
+  for (int i = 0; i < 32; ++i)
+    data(descriptors[1])[i] = data(descriptors[0])[i] * 0.5f + 0.01f;
+}
+void sleepy(void *const *descriptors) {
+  std::this_thread::sleep_for(std::chrono::microseconds(200));
+  shrink(descriptors);
+}
+/// The rank whose first value is 7 dies.
+void deadly(void *const *descriptors) {
+  if (data(descriptors[0])[0] == 7)
+    raise(SIGKILL);
+  shrink(descriptors);
+}
+
+SessionOptions shm() {
+  SessionOptions options;
+  options.transport = "shm";
+  return options;
+}
+
+Status setX(Session &session, int64_t ranks, int64_t marked = -1) {
+  std::vector<float> x(static_cast<size_t>(ranks * 32));
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = 0.001f * static_cast<float>(i);
+  if (marked >= 0)
+    x[static_cast<size_t>(marked * 32)] = 7;
+  return session.setInput("x", f32, {ranks * 4, 8}, x.data());
+}
+
+/// Children of this process, zombies too.
+std::vector<pid_t> children() {
+  std::vector<pid_t> pids;
+  std::ifstream file("/proc/self/task/" + std::to_string(gettid()) + "/children");
+  for (pid_t pid; file >> pid;)
+    pids.push_back(pid);
+  return pids;
+}
+std::vector<std::string> segments() {
+  std::vector<std::string> names;
+  for (const auto &entry : std::filesystem::directory_iterator("/dev/shm"))
+    if (entry.path().filename().string().rfind("braid", 0) == 0)
+      names.push_back(entry.path());
+  return names;
+}
+
+class ShmSession : public ::testing::Test {
+protected:
+  void TearDown() override {
+    EXPECT_TRUE(children().empty());
+    EXPECT_TRUE(segments().empty());
+  }
+};
+
+TEST_F(ShmSession, ResultsReportAndTraceAreThoseOfThreads) {
+  TemporaryFolder folder;
+  for (int64_t ranks : {1, 2, 3, 5}) {
+    std::string y[2];
+    nlohmann::json reports[2], traces[2];
+    for (int i : {0, 1}) {
+      ProgramBuilder b = chain(ranks, 3, shrink);
+      SessionOptions options = i ? shm() : SessionOptions();
+      options.trace = true;
+      options.threadsPerRank = 2;
+      auto session = b.session(options);
+      ASSERT_OK(session);
+      size_t told = 0;
+      ASSERT_OK((*session)->loadWeights(*WeightSource::random(5),
+                                        [&](size_t done, size_t) { told = done; }));
+      EXPECT_EQ(told, static_cast<size_t>(ranks));
+      ASSERT_OK(setX(**session, ranks));
+      for (int run = 0; run < 3; ++run)
+        ASSERT_OK((*session)->run());
+      auto output = (*session)->output("y");
+      ASSERT_OK(output);
+      y[i].assign(reinterpret_cast<const char *>(output->data.data()), output->data.size());
+      reports[i] = nlohmann::json::parse((*session)->report());
+      ASSERT_OK((*session)->writeTrace(folder.path("trace.json")));
+      traces[i] = nlohmann::json::parse(get(folder.path("trace.json")));
+    }
+    EXPECT_EQ(y[0], y[1]);
+    EXPECT_NE(y[0], std::string(y[0].size(), '\0'));
+    EXPECT_EQ(reports[1]["transport"], "shm");
+    EXPECT_GT(reports[1]["comm_s"].get<double>(), 0);
+    EXPECT_EQ(reports[0]["bytes_sent_per_rank"], reports[1]["bytes_sent_per_rank"]);
+    std::set<std::string> fields[2], spans[2];
+    for (int i : {0, 1}) {
+      for (const auto &field : reports[i].items())
+        fields[i].insert(field.key());
+      for (const auto &event : traces[i]["traceEvents"])
+        spans[i].insert(event["name"].get<std::string>() + " of " + event["pid"].dump() + " on " +
+                        event["tid"].dump());
+    }
+    EXPECT_EQ(fields[0], fields[1]);
+    EXPECT_EQ(spans[0], spans[1]);
+  }
+}
+
+TEST_F(ShmSession, ARankThatDiesIsNamedAtOnceWithItsSignalAndPlace) {
+  for (int64_t victim : {0, 1, 2}) {
+    ProgramBuilder b = chain(3, 2, deadly);
+    SessionOptions options = shm();
+    options.timeLimitSeconds = 60;
+    auto session = b.session(options);
+    ASSERT_OK(session);
+    ASSERT_OK((*session)->loadWeights(*WeightSource::random(5)));
+    ASSERT_OK(setX(**session, 3, victim));
+    auto begin = std::chrono::steady_clock::now();
+    Status status = (*session)->run();
+    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 20)
+        << "waited for the limit";
+    EXPECT_EQ(status.code(), Code::rankFailed);
+    EXPECT_THAT(status.message(),
+                MatchesRegex("rank " + std::to_string(victim) +
+                             " was ended by signal 9 \\(Killed\\) while it was at kernel "
+                             "'step\\.0' in @main on its compute queue, rank [0-2] waits for it at "
+                             "all_reduce 'sum\\.0' in @main"));
+    EXPECT_TRUE(children().empty()) << "the others end with it";
+    EXPECT_ERROR((*session)->run(), "the session cannot run again: a rank did not come back from "
+                                    "an earlier run");
+    EXPECT_ERROR((*session)->output("y"), "output 'y' expects a run that has succeeded");
+  }
+}
+
+TEST_F(ShmSession, ARankKilledOrStoppedAtAnyMoment) {
+  const char *given = std::getenv("BRAID_TEST_SEED");
+  const uint32_t seed =
+      given ? static_cast<uint32_t>(std::strtoul(given, nullptr, 10)) : std::random_device()();
+  SCOPED_TRACE("BRAID_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int round = 0; round < 16; ++round) {
+    const int signal = round % 4 == 0 ? SIGSTOP : SIGKILL;
+    ProgramBuilder b = chain(4, 20, sleepy);
+    SessionOptions options = shm();
+    options.timeLimitSeconds = 0.5;
+    auto session = b.session(options);
+    ASSERT_OK(session);
+    ASSERT_OK((*session)->loadWeights(*WeightSource::random(5)));
+    ASSERT_OK(setX(**session, 4));
+    std::vector<pid_t> pids = children();
+    ASSERT_EQ(pids.size(), 4u);
+    const pid_t victim = pids[random() % 4];
+    const auto delay = std::chrono::microseconds(random() % 30000);
+    std::thread killer([&] {
+      std::this_thread::sleep_for(delay);
+      kill(victim, signal);
+    });
+    Status status;
+    auto begin = std::chrono::steady_clock::now();
+    while (status.ok() && std::chrono::steady_clock::now() - begin < std::chrono::seconds(30))
+      status = (*session)->run();
+    killer.join();
+    EXPECT_EQ(status.code(), Code::rankFailed);
+    if (signal == SIGKILL)
+      EXPECT_THAT(status.message(),
+                  MatchesRegex("rank [0-3] was ended by signal 9 \\(Killed\\) while it was .*"));
+    else
+      EXPECT_THAT(status.message(),
+                  MatchesRegex(".*(has not arrived|no progress|waited|neither begun nor ended).*"));
+    EXPECT_TRUE(children().empty());
+  }
+}
+
+/// A stall on purpose is survived: the process comes back.
+TEST_F(ShmSession, AStalledRankEndsTheRunAndTheSessionSurvives) {
+  ProgramBuilder b = chain(2, 2, shrink);
+  SessionOptions options = shm();
+  options.timeLimitSeconds = 0.3;
+  options.stall = StallInjection{1, "linear.1"};
+  auto session = b.session(options);
+  ASSERT_OK(session);
+  ASSERT_OK((*session)->loadWeights(*WeightSource::random(5)));
+  ASSERT_OK(setX(**session, 2));
+  for (int i = 0; i < 2; ++i) {
+    Status status = (*session)->run();
+    EXPECT_EQ(status.code(), Code::rankFailed);
+    EXPECT_THAT(status.message(),
+                MatchesRegex("rank 0: all_reduce 'sum\\.1' in @main on the communication queue "
+                             "waited [0-9.]+ s for rank 1, which has not arrived \\(rank 1 is at "
+                             "linear 'linear\\.1' in @main on its compute queue\\)"));
+  }
+}
+
+/// The processes of a launcher that is killed are gone as well.
+TEST_F(ShmSession, AKilledLauncherLeavesNobody) {
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); // its orphans become ours
+  for (int round = 0; round < 4; ++round) {
+    int pipes[2];
+    ASSERT_EQ(pipe(pipes), 0);
+    pid_t launcher = fork();
+    ASSERT_GE(launcher, 0);
+    if (launcher == 0) {
+      ProgramBuilder b = chain(3, 20, sleepy);
+      auto session = b.session(shm());
+      if (!session.ok() || !(*session)->loadWeights(*WeightSource::random(5)).ok() ||
+          !setX(**session, 3).ok() || write(pipes[1], "x", 1) != 1)
+        _exit(1);
+      while ((*session)->run().ok()) {
+      }
+      _exit(2);
+    }
+    char ready;
+    ASSERT_EQ(read(pipes[0], &ready, 1), 1);
+    close(pipes[0]);
+    close(pipes[1]);
+    std::this_thread::sleep_for(std::chrono::milliseconds(7 * round));
+    ASSERT_EQ(kill(launcher, SIGKILL), 0);
+    int ended = 0;
+    auto begin = std::chrono::steady_clock::now();
+    while (ended < 4 && std::chrono::steady_clock::now() - begin < std::chrono::seconds(10)) {
+      if (waitpid(-1, nullptr, WNOHANG) > 0)
+        ++ended;
+      else
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(ended, 4);
+  }
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+TEST_F(ShmSession, WhatCannotBeIsRefused) {
+  ProgramBuilder b = chain(2, 1, shrink);
+  auto session = b.session(shm());
+  ASSERT_OK(session);
+  alignas(64) static float memory[32];
+  EXPECT_ERROR((*session)->bindInput(0, "x", memory, sizeof memory),
+               "memory of the caller expects transport 'threads', got 'shm', whose ranks do not "
+               "see it");
+  EXPECT_THAT((*session)->run().message(), HasSubstr("weights are missing"));
+
+  // A rank's failure to load is the session's.
+  auto missing = b.session(shm());
+  ASSERT_OK(missing);
+  Status status = (*missing)->loadWeights(**WeightSource::safetensors(BRAID_TEST_OTHER_WEIGHTS));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.code(), Code::invalid);
+  EXPECT_THAT(status.message(), HasSubstr("'w'"));
+
+  ProgramBuilder large = chain(2, 1, shrink);
+  large.program.procedures[0]->symmetric_bytes = uint64_t(1) << 45;
+  EXPECT_THAT(large.session(shm()).status().message(),
+              MatchesRegex("symmetric memory of 35184372088832 bytes for each of 2 ranks: cannot "
+                           "allocate 70368744177664 bytes of shared memory, /dev/shm has [0-9]+ "
+                           "available: .*"));
+}
+
+} // namespace

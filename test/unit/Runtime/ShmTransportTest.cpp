@@ -1,0 +1,357 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Collectives between processes give the bits that they give between threads; ranks that are killed
+// or stopped at random moments end the others within the limit, and nothing is left.
+//
+//===----------------------------------------------------------------------===//
+#include "Testing.h"
+#include "runtime/lib/Exec/Commands.h"
+#include "runtime/lib/Exec/HostMemory.h"
+#include "runtime/lib/Exec/Processes.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <gmock/gmock.h>
+#include <random>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+using ::testing::MatchesRegex;
+
+namespace {
+
+/// Logged, and taken from the environment to repeat a failure.
+uint32_t testSeed() {
+  const char *given = std::getenv("BRAID_TEST_SEED");
+  return given ? static_cast<uint32_t>(std::strtoul(given, nullptr, 10)) : std::random_device()();
+}
+
+using Groups = std::vector<std::vector<int64_t>>;
+
+/// A collective of all ranks, each in its group.
+struct Step {
+  CollectiveKind kind;
+  ReduceKind reduce;
+  DType dtype;
+  Groups groups;
+  int64_t outer, inner; ///< of a chunk
+};
+
+/// Ranks of one transport, the collectives of all of them made in advance.
+class World {
+public:
+  World(bool processes, int64_t ranks, const std::vector<Step> &steps, double timeLimit = 60)
+      : transport(processes ? createShmTransport(ranks) : createThreadsTransport(ranks)),
+        control(ranks, timeLimit, 20, processes ? Sharing::forks : Sharing::process),
+        commands(static_cast<size_t>(ranks)), ranks(ranks) {
+    uint64_t end = 0;
+    for (const Step &step : steps) {
+      size_t index = commands[0].size();
+      uint64_t bytes = 0;
+      for (const auto &group : step.groups) {
+        int64_t size = static_cast<int64_t>(group.size());
+        CollectiveValue value{step.dtype, step.outer, step.inner, 0, 0};
+        if (step.kind == CollectiveKind::allReduce)
+          value = {step.dtype, 1, step.outer * step.inner, 0, 0};
+        bytes = static_cast<uint64_t>(step.outer * step.inner * size * byteSize(step.dtype));
+        bytes = (bytes + 63) / 64 * 64;
+        value.inputOffset = end;
+        value.outputOffset = end + bytes;
+        for (int64_t rank : group) {
+          CollectiveCommand op{};
+          op.collective.kind = step.kind;
+          op.collective.reduce = step.reduce;
+          op.collective.values = {value};
+          op.collective.group = transport->group(group);
+          op.collective.position = std::find(group.begin(), group.end(), rank) - group.begin();
+          op.collective.name = "step." + std::to_string(index);
+          Command c;
+          c.name = op.collective.name;
+          c.operation = name(step.kind);
+          c.op = std::move(op);
+          commands[static_cast<size_t>(rank)].push_back(std::move(c));
+        }
+      }
+      end += 2 * bytes;
+    }
+    EXPECT_OK(transport->allocate(end));
+    symmetricBytes = end;
+    control.begin();
+  }
+
+  /// Values that round, and are valid in every type.
+  void fill(const std::vector<Step> &steps, uint32_t seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal(0, 40);
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      for (size_t s = 0; s < steps.size(); ++s) {
+        const CollectiveValue &v = value(rank, s);
+        std::byte *in = transport->heap(rank).peer(rank, v.inputOffset);
+        for (uint64_t at = 0; at < v.outputOffset - v.inputOffset;
+             at += static_cast<uint64_t>(byteSize(v.dtype))) {
+          float x = static_cast<float>(normal(random));
+          uint32_t bits;
+          std::memcpy(&bits, &x, 4);
+          switch (v.dtype) {
+          case DType::f32:
+            std::memcpy(in + at, &x, 4);
+            break;
+          case DType::f64: {
+            double wide = x / 3.0;
+            std::memcpy(in + at, &wide, 8);
+            break;
+          }
+          case DType::bf16:
+            bits >>= 16;
+            std::memcpy(in + at, &bits, 2);
+            break;
+          case DType::f16: // an exponent that is not all ones
+            bits = random() & 0xbbff;
+            std::memcpy(in + at, &bits, 2);
+            break;
+          default: {
+            int64_t whole = static_cast<int64_t>(x);
+            std::memcpy(in + at, &whole, static_cast<size_t>(byteSize(v.dtype)));
+          }
+          }
+        }
+      }
+  }
+
+  const CollectiveValue &value(int64_t rank, size_t step) const {
+    return std::get<CollectiveCommand>(commands[static_cast<size_t>(rank)][step].op)
+        .collective.values[0];
+  }
+
+  /// What a communication queue does; true when all steps are done.
+  bool work(int64_t rank, uint32_t seed, unsigned maxSleepUs) {
+    std::mt19937 random(seed + static_cast<uint32_t>(rank));
+    QueueState &self = control.queue(rank, QueueKind::communication);
+    for (const Command &c : commands[static_cast<size_t>(rank)]) {
+      self.at.store(&c);
+      if (random() % 4 == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % (maxSleepUs + 1)));
+      if (!transport->run(std::get<CollectiveCommand>(c.op).collective, transport->heap(rank),
+                          control, self))
+        return false;
+      self.progress.fetch_add(1);
+    }
+    self.at.store(nullptr);
+    return true;
+  }
+
+  std::unique_ptr<Transport> transport;
+  RunControl control;
+  std::vector<std::vector<Command>> commands;
+  int64_t ranks;
+  uint64_t symmetricBytes = 0;
+};
+
+/// Waits until all processes have ended; returns how, by rank.
+std::vector<std::string> join(Processes &processes, int64_t ranks, double limit) {
+  std::vector<std::string> how(static_cast<size_t>(ranks), "still running");
+  for (int64_t begin = nowNs();
+       processes.numRunning() > 0 && static_cast<double>(nowNs() - begin) < limit * 1e9;)
+    for (const Processes::End &end : processes.wait(10000000))
+      how[static_cast<size_t>(end.rank)] = end.how;
+  return how;
+}
+
+/// Every group has one more rank than the last; 6 ranks also as rows and columns of a mesh.
+std::vector<Groups> groupsOf(int64_t ranks) {
+  Groups whole(1), pairs;
+  for (int64_t r = 0; r < ranks; ++r)
+    whole[0].push_back(r);
+  for (int64_t r = 0; r + 1 < ranks; r += 2)
+    pairs.push_back({r + 1, r});
+  if (ranks % 2)
+    pairs.push_back({ranks - 1});
+  std::vector<Groups> all{whole, pairs};
+  if (ranks == 6)
+    all.insert(all.end(), {Groups{{0, 1, 2}, {3, 4, 5}}, Groups{{0, 3}, {1, 4}, {2, 5}}});
+  return all;
+}
+
+class Ranks : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(Ranks, ProcessesGiveTheBitsOfThreads) {
+  const int64_t ranks = GetParam();
+  const uint32_t seed = testSeed();
+  SCOPED_TRACE("BRAID_TEST_SEED=" + std::to_string(seed));
+  std::vector<Step> steps;
+  for (const Groups &groups : groupsOf(ranks))
+    for (DType dtype :
+         {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64, DType::i8})
+      for (auto kind :
+           {CollectiveKind::allReduce, CollectiveKind::reduceScatter, CollectiveKind::allGather})
+        for (auto reduce : {ReduceKind::sum, ReduceKind::max, ReduceKind::min})
+          for (auto [outer, inner] : {std::pair{1, 1}, std::pair{3, 37}, std::pair{1, 1021}})
+            // Groups of different sizes in one step would have buffers of different sizes.
+            if (groups.front().size() == groups.back().size())
+              steps.push_back({kind, reduce, dtype, groups, outer, inner});
+  std::shuffle(steps.begin(), steps.end(), std::mt19937(seed));
+  World threads(false, ranks, steps), forks(true, ranks, steps);
+  threads.fill(steps, seed);
+  forks.fill(steps, seed);
+
+  std::vector<std::thread> running;
+  Processes processes; // before the threads: a fork takes only the calling one along
+  ASSERT_OK(
+      processes.start(ranks, [&](int64_t rank) { return forks.work(rank, seed, 50) ? 0 : 1; }));
+  for (int64_t r = 0; r < ranks; ++r)
+    running.emplace_back([&, r] { EXPECT_TRUE(threads.work(r, seed, 50)); });
+  for (std::thread &thread : running)
+    thread.join();
+  for (const std::string &how : join(processes, ranks, 60))
+    EXPECT_EQ(how, "ended with status 0") << forks.control.failure().message();
+
+  for (int64_t r = 0; r < ranks; ++r)
+    for (size_t s = 0; s < steps.size(); ++s) {
+      const CollectiveValue &v = threads.value(r, s);
+      ASSERT_EQ(std::memcmp(threads.transport->heap(r).peer(r, v.outputOffset),
+                            forks.transport->heap(r).peer(r, v.outputOffset),
+                            v.outputOffset - v.inputOffset),
+                0)
+          << name(steps[s].kind) << " " << name(steps[s].dtype) << " on rank " << r;
+    }
+  // The comparison means something only if the collectives wrote something.
+  const std::byte *out = forks.transport->heap(0).peer(0, forks.value(0, 0).outputOffset);
+  EXPECT_TRUE(std::any_of(out, out + byteSize(steps[0].dtype) * steps[0].inner,
+                          [](std::byte b) { return b != std::byte(0); }));
+}
+INSTANTIATE_TEST_SUITE_P(Of, Ranks, ::testing::Values(1, 2, 3, 4, 5, 6));
+
+class Lost : public ::testing::TestWithParam<std::tuple<CollectiveKind, int>> {};
+
+/// A rank that is gone in the middle of a stream of collectives.
+TEST_P(Lost, EndsTheOthersWithinTheLimit) {
+  auto [kind, signal] = GetParam();
+  const uint32_t seed = testSeed();
+  SCOPED_TRACE("BRAID_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  constexpr int64_t kRanks = 3;
+  constexpr double kLimit = 0.3;
+  for (int round = 0; round < 5; ++round) {
+    std::vector<Step> steps(4000, {kind, ReduceKind::sum, DType::f32, {{0, 1, 2}}, 1, 33});
+    World world(true, kRanks, steps, kLimit);
+    std::vector<pid_t> pids;
+    int pipes[2];
+    ASSERT_EQ(pipe(pipes), 0);
+    Processes processes;
+    ASSERT_OK(processes.start(kRanks, [&](int64_t rank) {
+      pid_t self[2] = {static_cast<pid_t>(rank), getpid()};
+      if (write(pipes[1], self, sizeof self) != sizeof self)
+        return 2;
+      return world.work(rank, seed, 100) ? 0 : 1;
+    }));
+    pid_t pidOf[kRanks];
+    for (int64_t r = 0; r < kRanks; ++r) {
+      pid_t told[2];
+      ASSERT_EQ(read(pipes[0], told, sizeof told), static_cast<ssize_t>(sizeof told));
+      pidOf[told[0]] = told[1];
+    }
+    close(pipes[0]);
+    close(pipes[1]);
+    const int64_t victim = random() % kRanks;
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
+    ASSERT_EQ(kill(pidOf[victim], signal), 0);
+    int64_t begin = nowNs();
+    std::vector<std::string> how;
+    if (signal == SIGSTOP) { // it stays until it is killed
+      while (processes.numRunning() > 1 && nowNs() - begin < 10000000000)
+        processes.wait(10000000);
+      EXPECT_EQ(processes.numRunning(), 1);
+      processes.kill();
+    } else {
+      how = join(processes, kRanks, 10);
+      EXPECT_EQ(how[static_cast<size_t>(victim)], "was ended by signal 9 (Killed)");
+    }
+    EXPECT_LT(static_cast<double>(nowNs() - begin) * 1e-9, kLimit + 5);
+    EXPECT_THAT(
+        world.control.failure().message(),
+        MatchesRegex("rank [0-2]: " + std::string(name(kind)) +
+                     " 'step\\.[0-9]+' on the communication queue waited [0-9.]+ s for rank " +
+                     std::to_string(victim) + ", which has not arrived \\(.*\\)"));
+    EXPECT_EQ(world.control.failure().code(), Code::rankFailed);
+    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1); // nobody is left to wait for
+    EXPECT_EQ(errno, ECHILD);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(In, Lost,
+                         ::testing::Combine(::testing::Values(CollectiveKind::allReduce,
+                                                              CollectiveKind::reduceScatter,
+                                                              CollectiveKind::allGather),
+                                            ::testing::Values(SIGKILL, SIGSTOP)));
+
+TEST(Lost, AllThatHaveNotArrivedAreNamed) {
+  World world(true, 4,
+              {{CollectiveKind::allReduce, ReduceKind::sum, DType::f32, {{0, 1, 2, 3}}, 1, 8}},
+              0.2);
+  Processes processes;
+  ASSERT_OK(processes.start(4, [&](int64_t rank) {
+    if (rank % 2)
+      return 0; // never comes
+    return world.work(rank, 1, 0) ? 0 : 1;
+  }));
+  join(processes, 4, 10);
+  EXPECT_THAT(world.control.failure().message(),
+              MatchesRegex("rank [02]: all_reduce 'step\\.0' on the communication queue waited "
+                           "[0-9.]+ s for ranks 1 and 3, which have not arrived \\(rank 1 is .*; "
+                           "rank 3 is .*\\)"));
+}
+
+TEST(Mismatch, BetweenProcessesNamesBothSides) {
+  World world(true, 2, {{CollectiveKind::allReduce, ReduceKind::sum, DType::f32, {{0, 1}}, 1, 8}});
+  std::get<CollectiveCommand>(world.commands[1][0].op).collective.values[0].inner = 9;
+  Processes processes;
+  ASSERT_OK(processes.start(2, [&](int64_t rank) { return world.work(rank, 1, 0) ? 0 : 1; }));
+  join(processes, 2, 10);
+  EXPECT_THAT(world.control.failure().message(),
+              MatchesRegex("rank [01]: all_reduce 'step\\.0' \\(sum, [89] f32, .* meets "
+                           "all_reduce 'step\\.0' \\(sum, [89] f32, .* of rank [01]"));
+}
+
+TEST(HostMemory, WhatDoesNotFitIsRefusedWithItsSize) {
+  HostMemory memory;
+  Status status = memory.allocate(size_t(1) << 50);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.message(),
+              MatchesRegex("cannot allocate 1125899906842624 bytes of shared memory, /dev/shm has "
+                           "[0-9]+ available: .*"));
+  EXPECT_ERROR(memory.allocate(4096, "/nowhere"),
+               "cannot allocate 4096 bytes of shared memory, /nowhere has an unknown number "
+               "available: No such file or directory");
+}
+
+TEST(Processes, OneThatCannotStartIsNamedAndNoneIsLeft) {
+  // In a process of its own, as limits do not come back.
+  pid_t pid = fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    if (getuid() == 0 && setuid(65534) != 0)
+      _exit(10);
+    rlimit limit{0, 0};
+    if (setrlimit(RLIMIT_NPROC, &limit) != 0)
+      _exit(11);
+    Processes processes;
+    Status status = processes.start(3, [](int64_t) { return 0; });
+    bool right = status.message() == "cannot start a process for rank 0 of 3: Resource temporarily "
+                                     "unavailable";
+    _exit(right && processes.numRunning() == 0 ? 0 : 12);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+} // namespace
