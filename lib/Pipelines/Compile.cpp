@@ -59,6 +59,7 @@ FailureOr<runtime::Bundle> compileToBundle(ModuleOp module, const CompileOptions
   PipelineOptions pipeline;
   pipeline.mesh = options.mesh;
   pipeline.strategy = options.strategy;
+  pipeline.passes = options.passes;
   PhaseObserver timed;
   timed.begin = observer.begin;
   auto end = [&](Level level, int number, ModuleOp m) -> LogicalResult {

@@ -35,7 +35,8 @@ std::optional<Level> symbolizeLevel(StringRef name) {
       .Default(std::nullopt);
 }
 
-void buildPhase(OpPassManager &pm, Level level, const PipelineOptions &options) {
+LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &options,
+                         llvm::raw_ostream &errors) {
   switch (level) {
   case Level::NN:
     break;
@@ -49,6 +50,8 @@ void buildPhase(OpPassManager &pm, Level level, const PipelineOptions &options) 
     pm.addPass(createPartition());
     pm.addPass(createCanonicalizerPass());
     pm.addPass(createCSEPass());
+    if (!options.passes.empty() && failed(parsePassPipeline(options.passes, pm, errors)))
+      return failure();
     break;
   }
   case Level::Scheduled:
@@ -63,6 +66,7 @@ void buildPhase(OpPassManager &pm, Level level, const PipelineOptions &options) 
     break;
   }
   addVerifyLevel(pm, level);
+  return success();
 }
 
 void registerPipelines() {
@@ -76,9 +80,23 @@ void registerPipelines() {
                                        "' in stop-after; expects comm, scheduled, kernels or rt",
                                    /*gen_crash_diag=*/false);
         for (Level level : kLevels)
-          if (level <= *last)
-            buildPhase(pm, level, options);
+          if (level <= *last && failed(buildPhase(pm, level, options)))
+            llvm::report_fatal_error("braid-pipeline: expects passes to be a pass pipeline",
+                                     /*gen_crash_diag=*/false);
       });
+}
+
+/// One message, before any work is done.
+static LogicalResult checkPasses(ModuleOp module, const PipelineOptions &options) {
+  PassManager pm(module.getContext());
+  std::string text;
+  llvm::raw_string_ostream errors(text);
+  if (options.passes.empty() || succeeded(parsePassPipeline(options.passes, pm, errors)))
+    return success();
+  // The parser's message names itself first, and shows the text below.
+  StringRef message = StringRef(text).split("error: ").second.split('\n').first;
+  return emitError(UnknownLoc::get(module.getContext()))
+         << "expects a pass pipeline, got '" << options.passes << "': " << message;
 }
 
 LogicalResult runPhases(ModuleOp module, Level last, const PipelineOptions &asked,
@@ -88,11 +106,12 @@ LogicalResult runPhases(ModuleOp module, Level last, const PipelineOptions &aske
   // A model that nobody has cut runs on one rank.
   if (options.mesh.empty() && module.getOps<comm::MeshOp>().empty())
     options.mesh = "tp=1";
+  if (failed(checkPasses(module, options)))
+    return failure();
   int count = llvm::count_if(kLevels, [&](Level level) { return level <= last; });
   if (count == 0) {
     PassManager pm(module.getContext());
-    buildPhase(pm, Level::NN, options);
-    return pm.run(module);
+    return failure(failed(buildPhase(pm, Level::NN, options)) || failed(pm.run(module)));
   }
   int number = 0;
   for (Level level : kLevels) {
@@ -102,8 +121,7 @@ LogicalResult runPhases(ModuleOp module, Level last, const PipelineOptions &aske
     if (observer.begin)
       observer.begin(level, number, count);
     PassManager pm(module.getContext());
-    buildPhase(pm, level, options);
-    if (failed(pm.run(module)))
+    if (failed(buildPhase(pm, level, options)) || failed(pm.run(module)))
       return failure();
     if (observer.end && failed(observer.end(level, number, module)))
       return failure();

@@ -33,6 +33,7 @@ struct CompileArgs {
   std::string model; ///< .mlir text or bytecode at the nn level
   std::string output;
   std::string mesh, strategy = "auto";
+  std::string passes; ///< to run on the partitioned module
   std::string target = "cpu";
   std::string emit;                 ///< level to print instead of writing a bundle
   std::vector<std::string> isas;    ///< empty: x86-64-v3 and the host's own

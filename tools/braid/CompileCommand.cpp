@@ -135,6 +135,7 @@ int runCompile(const CompileArgs &args) {
     PipelineOptions options;
     options.mesh = args.mesh;
     options.strategy = args.strategy;
+    options.passes = args.passes;
     if (failed(runPhases(*module, *last, options, observer)))
       return kInvalid;
     std::string text;
@@ -158,6 +159,7 @@ int runCompile(const CompileArgs &args) {
   CompileOptions options;
   options.mesh = args.mesh;
   options.strategy = args.strategy;
+  options.passes = args.passes;
   options.isas = args.isas;
   options.stripModule = args.stripModule;
   CompileTimes times;

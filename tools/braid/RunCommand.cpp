@@ -28,7 +28,7 @@ using Tensors = std::map<std::string, runtime::HostTensor>;
 /// The options that only `braid run` has, and what they lead to.
 class Runner {
 public:
-  std::string mesh, strategy, isas; ///< empty: not given
+  std::string mesh, strategy, passes, isas; ///< empty: not given
 
   runtime::Result<std::shared_ptr<const runtime::Bundle>> open(const runtime::RunOptions &options) {
     if (isBundle(options.model)) {
@@ -36,9 +36,13 @@ public:
         return runtime::Status::error("'" + options.model +
                                       "' is compiled already: --mesh goes with an nn module");
       // --target reference partitions the module that the bundle carries.
-      if (!isas.empty() || (!strategy.empty() && options.target != "reference"))
-        return runtime::Status::error("'" + options.model + "' is compiled already: " +
-                                      (isas.empty() ? "--strategy" : "--isa") +
+      const char *compiling = !isas.empty()                   ? "--isa"
+                              : options.target == "reference" ? nullptr
+                              : !strategy.empty()             ? "--strategy"
+                              : !passes.empty()               ? "--passes"
+                                                              : nullptr;
+      if (compiling)
+        return runtime::Status::error("'" + options.model + "' is compiled already: " + compiling +
                                       " goes with an nn module");
       return share(runtime::Bundle::read(options.model));
     }
@@ -50,6 +54,7 @@ public:
     if (mesh.empty() && options.session.ranks > 1)
       compile.mesh = "tp=" + std::to_string(options.session.ranks);
     compile.strategy = chosenStrategy();
+    compile.passes = passes;
     compile.compileKernels = options.target != "reference";
     SmallVector<StringRef> names;
     llvm::SplitString(isas, names, ",");
@@ -87,6 +92,7 @@ public:
       PipelineOptions pipeline;
       pipeline.mesh = mesh.empty() ? meshOption(request.bundle.manifest.mesh) : mesh;
       pipeline.strategy = chosenStrategy();
+      pipeline.passes = passes;
       if (failed(runPhases(*module, Level::Scheduled, pipeline)))
         return runtime::Status::error("cannot partition the module");
     }
@@ -157,6 +163,10 @@ int runRun(int argc, const char *const *argv) {
        &runner.mesh},
       {"--strategy", "how the axes are used: auto, tp, dp or tp,dp (default: auto)",
        &runner.strategy},
+      {"--passes",
+       "passes to run on the partitioned module, before its collectives are started "
+       "(`braid-opt --help` lists them)",
+       &runner.passes},
       {"--isa", "instruction sets to compile kernels for (default: host)", &runner.isas}};
   hooks.open = [&](const runtime::RunOptions &options) { return runner.open(options); };
   hooks.reference = [&](const runtime::ReferenceRequest &request) {

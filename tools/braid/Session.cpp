@@ -7,9 +7,11 @@
 #include "Commands.h"
 #include "braid/InitAll.h"
 #include "braid/Runtime/Files.h"
+#include "braid/Transforms/Passes.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
 
@@ -18,6 +20,9 @@ using namespace mlir;
 namespace braid::tool {
 
 CompilerSession::CompilerSession() {
+  // What --passes may name.
+  static const bool registered = (registerBraidPasses(), registerTransformsPasses(), true);
+  (void)registered;
   DialectRegistry registry;
   registerAllDialects(registry);
   mlirContext = std::make_unique<MLIRContext>(registry);

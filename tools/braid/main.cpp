@@ -42,6 +42,10 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
                   "how the axes are used: auto (dp: batch, tp: attention heads and feed-forward), "
                   "tp, dp, or tp,dp")
       ->capture_default_str();
+  cmd->add_option("--passes", args.passes,
+                  "passes to run on the partitioned module, before its collectives are started, "
+                  "such as braid-split-all-reduce,braid-sink-all-gathers (`braid-opt --help` lists "
+                  "them)");
   cmd->add_option("--isa", args.isas,
                   "instruction sets to compile kernels for, by LLVM's processor names or 'host' "
                   "(default: x86-64-v3 and host)")

@@ -16,6 +16,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <optional>
 #include <string>
@@ -34,13 +35,19 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<std::string> strategy{*this, "strategy",
                                llvm::cl::desc("how axes are used: auto, or a list of tp and dp"),
                                llvm::cl::init("auto")};
+  Option<std::string> passes{
+      *this, "passes",
+      llvm::cl::desc("passes to run on the partitioned module, before collectives are started: a "
+                     "pass pipeline on the module")};
   Option<std::string> stopAfter{*this, "stop-after",
                                 llvm::cl::desc("last level: comm, scheduled, kernels or rt"),
                                 llvm::cl::init("rt")};
 };
 
-/// Appends the passes that lead to `level` from the one before it.
-void buildPhase(mlir::OpPassManager &pm, Level level, const PipelineOptions &options);
+/// Appends the passes that lead to `level` from the one before it. Fails, with a message on
+/// `errors`, if `options.passes` is no pipeline of registered passes.
+mlir::LogicalResult buildPhase(mlir::OpPassManager &pm, Level level, const PipelineOptions &options,
+                               llvm::raw_ostream &errors = llvm::errs());
 
 /// Registers `braid-pipeline` for braid-opt: every phase up to `stop-after`.
 void registerPipelines();
