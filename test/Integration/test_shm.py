@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Transport shm: the answer of threads, and a rank or a launcher that is killed or stopped leaves nothing behind."""
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+import braidtest
+import models
+from braidtest import BAD_INPUT, BIN, RANK_FAILED, braid_run
+
+LIMIT = 2
+
+
+@pytest.fixture(autouse=True)
+def no_segment_is_left():
+    def segments():
+        return {path.name for path in pathlib.Path("/dev/shm").iterdir() if path.name.startswith("braid")}
+    before = segments()
+    yield
+    assert segments() <= before
+
+
+def children(pid):
+    """Processes whose parent this is."""
+    try:
+        return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+                for child in (task / "children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def none_left(pids, seconds=10):
+    end = time.monotonic() + seconds
+    while any(alive(pid) for pid in pids) and time.monotonic() < end:
+        time.sleep(0.01)
+    return not any(alive(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("mesh", ["tp=1", "tp=2", "tp=4", "dp=2", "dp=2,tp=2"])
+def test_same_answer_as_threads(tiny, tmp_path, mesh):
+    ranks = braidtest.ranks_of(mesh)
+    for transport in "threads", "shm":
+        braid_run(tiny.bundle(mesh), "--ranks", ranks, *tiny.run_args(), "--transport", transport, "--check", tiny.golden,
+                  "--output", tmp_path / transport, "--report", tmp_path / f"{transport}.json", "--trace",
+                  tmp_path / f"{transport}.trace", "--repeat", 3)
+    name = f"{models.OUTPUT}.npy"
+    np.testing.assert_array_equal(np.load(tmp_path / "shm" / name), np.load(tmp_path / "threads" / name))
+    threads, shm = (json.loads((tmp_path / f"{transport}.json").read_text()) for transport in ("threads", "shm"))
+    assert shm["transport"] == "shm" and threads.keys() == shm.keys()
+    assert shm["bytes_sent_per_rank"] == threads["bytes_sent_per_rank"]
+    spans = [{(event["name"], event["pid"], event["tid"]) for event in json.loads(
+        (tmp_path / f"{transport}.trace").read_text())["traceEvents"]} for transport in ("threads", "shm")]
+    assert spans[0] == spans[1]
+
+
+def test_module_compiled_and_run_in_one_go(tiny):
+    braidtest.braid("run", tiny.model, "--ranks", 2, *tiny.run_args(), "--transport", "shm", "--check", "reference",
+                    "--check", tiny.golden)
+
+
+def test_stalled_rank(tiny, tmp_path):
+    done = braid_run(tiny.bundle("tp=2"), *tiny.run_args(), "--transport", "shm", "--inject-stall", 1, "--time-limit", LIMIT,
+                     "--output", tmp_path / "out", expect=RANK_FAILED)
+    assert re.search(r"waited [0-9.]+ s for rank 1, which has not arrived", done.err), done
+    assert not (tmp_path / "out").exists()
+
+
+def start(case, mesh):
+    command = [BIN / "braid-run", case.bundle(mesh), *case.run_args(), "--transport", "shm", "--repeat", 10**9, "--time-limit",
+               LIMIT]
+    launcher = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ranks = braidtest.ranks_of(mesh)
+    end = time.monotonic() + 60
+    while len(children(launcher.pid)) < ranks:
+        assert launcher.poll() is None and time.monotonic() < end, launcher.communicate(timeout=10)
+        time.sleep(0.01)
+    return launcher, children(launcher.pid)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGSEGV, signal.SIGSTOP])
+@pytest.mark.parametrize("mesh", ["tp=2", "dp=2,tp=2"])
+def test_a_rank_is_lost(tiny, mesh, sign):
+    seed = int(os.environ.get("BRAID_TEST_SEED", random.randrange(2**32)))
+    print("BRAID_TEST_SEED", seed)
+    chance = random.Random(seed)
+    launcher, pids = start(tiny, mesh)
+    # The ranks must be running, not loading: what is lost while loading is a message of its own.
+    time.sleep(0.5 + chance.random())
+    os.kill(chance.choice(pids), sign)
+    begin = time.monotonic()
+    out, err = launcher.communicate(timeout=60)
+    seconds = time.monotonic() - begin
+    assert launcher.returncode == RANK_FAILED, err
+    if sign == signal.SIGSTOP:
+        assert re.search(r"rank \d+.*(has not arrived|waited|no progress|neither begun nor ended)", err), err
+        assert seconds < LIMIT + 5
+    else:
+        assert re.search(rf"rank \d+ was ended by signal {int(sign)} \(.*\) while it was", err), err
+        assert seconds < LIMIT, "a rank that ends is noticed at once"
+    assert len(err.strip().splitlines()) == 1, err
+    assert none_left(pids)
+
+
+def test_the_launcher_is_lost(tiny):
+    launcher, pids = start(tiny, "tp=2")
+    launcher.kill()
+    launcher.communicate(timeout=60)
+    assert none_left(pids)
+
+
+def test_unknown_transport(tiny):
+    done = braid_run(tiny.bundle("tp=2"), *tiny.run_args(), "--transport", "pigeon", expect=BAD_INPUT)
+    assert "expects transport 'threads' or 'shm', got 'pigeon'" in done.err
