@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Comm/IR/Comm.h"
+#include "dialects/Comm/IR/CommPatterns.h"
 
 #include "mlir/IR/PatternMatch.h"
 
@@ -36,6 +37,34 @@ template <typename OpT> struct EraseUnused : OpRewritePattern<OpT> {
     if (!op->use_empty())
       return rewriter.notifyMatchFailure(op, "a result is used");
     rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// Values that no rank reads are not sent with those that some rank does.
+template <typename OpT> struct DropUnusedValues : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
+    if (isa<StartOp>(op->getParentOp()))
+      return rewriter.notifyMatchFailure(op, "a started collective takes what its start does");
+    SmallVector<Value> inputs;
+    SmallVector<Type> types;
+    for (auto [input, output] : llvm::zip_equal(op.getInputs(), op.getOutputs()))
+      if (!output.use_empty()) {
+        inputs.push_back(input);
+        types.push_back(output.getType());
+      }
+    if (inputs.empty() || inputs.size() == op.getInputs().size())
+      return rewriter.notifyMatchFailure(op, "all or no results are used");
+    OperationState state(op.getLoc(), op->getName(), inputs, types,
+                         llvm::to_vector(op->getDiscardableAttrs()));
+    state.propertiesAttr = op->getPropertiesAsAttribute();
+    Operation *narrow = rewriter.create(state);
+    SmallVector<Value> replacements;
+    unsigned next = 0;
+    for (auto [input, output] : llvm::zip_equal(op.getInputs(), op.getOutputs()))
+      replacements.push_back(output.use_empty() ? Value() : narrow->getResult(next++));
+    rewriter.replaceOp(op, replacements);
     return success();
   }
 };
@@ -100,11 +129,23 @@ struct SliceOfGather : OpRewritePattern<LocalSliceOp> {
   }
 };
 
+template <typename OpT> void addDead(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<EraseUnused<OpT>, DropUnusedValues<OpT>>(context);
+}
+
 template <typename OpT> void addCommon(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<FoldSingleRank<OpT>, EraseUnused<OpT>, MergeDuplicates<OpT>>(context);
+  patterns.add<FoldSingleRank<OpT>, MergeDuplicates<OpT>>(context);
+  addDead<OpT>(patterns, context);
 }
 
 } // namespace
+
+void braid::comm::populateRemoveDeadCollectivesPatterns(RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  addDead<AllReduceOp>(patterns, context);
+  addDead<ReduceScatterOp>(patterns, context);
+  addDead<AllGatherOp>(patterns, context);
+}
 
 void AllReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   addCommon<AllReduceOp>(patterns, context);

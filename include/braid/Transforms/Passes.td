@@ -215,4 +215,6 @@ def DecomposeNN : Pass<"braid-decompose-nn"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+include "braid/Transforms/ReorderPasses.td"
+
 #endif

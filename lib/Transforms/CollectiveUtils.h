@@ -1,0 +1,45 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What the passes that rewrite collectives share: types of parts and wholes, and remarks.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_TRANSFORMS_COLLECTIVEUTILS_H
+#define BRAID_LIB_TRANSFORMS_COLLECTIVEUTILS_H
+
+#include "dialects/Comm/IR/Comm.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace braid {
+
+/// `type` with dimension `dim` multiplied by `n`: what a gather makes of it.
+mlir::RankedTensorType wholeType(mlir::Type type, int64_t dim, int64_t n);
+/// `type` with dimension `dim`, which n divides, divided by it: what a slice makes of it.
+mlir::RankedTensorType partType(mlir::Type type, int64_t dim, int64_t n);
+int64_t bytesOf(mlir::Type type);
+
+/// Inside a comm.start, where the body must keep its shape.
+bool isStarted(mlir::Operation *collective);
+/// The collectives of `root` that are not started, in order.
+template <typename OpT> llvm::SmallVector<OpT> collectivesIn(mlir::Operation *root) {
+  llvm::SmallVector<OpT> found;
+  root->walk([&](OpT op) {
+    if (!isStarted(op))
+      found.push_back(op);
+  });
+  return found;
+}
+
+/// This rank's part of `whole`: the input of the gather that made it, or a local_slice.
+mlir::Value takePart(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value whole, int64_t dim,
+                     comm::GroupAttr group);
+
+/// Remarks of category `communication`, which begin with the collective's name and role.
+void remarkDone(mlir::Operation *collective, llvm::StringRef name, const llvm::Twine &what);
+void remarkMissed(mlir::Operation *collective, llvm::StringRef name, const llvm::Twine &why);
+
+} // namespace braid
+#endif // BRAID_LIB_TRANSFORMS_COLLECTIVEUTILS_H

@@ -1,0 +1,132 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "CollectiveUtils.h"
+
+#include "braid/Transforms/Passes.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace braid::comm;
+
+namespace braid {
+#define GEN_PASS_DEF_MERGECOLLECTIVES
+#include "braid/Transforms/Passes.h.inc"
+
+namespace {
+
+/// The next collective of the block; null and a reason when something else comes first across
+/// which no collective may move.
+CollectiveOpInterface nextCollective(Operation *op, StringRef &why) {
+  for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
+    if (auto collective = dyn_cast<CollectiveOpInterface>(next))
+      return collective;
+    if (!isMemoryEffectFree(next) && !next->hasTrait<OpTrait::IsTerminator>()) {
+      why = "what follows has effects";
+      return {};
+    }
+  }
+  why = "no collective follows in its block";
+  return {};
+}
+
+/// All attributes of the two but their roles are equal, and so are reduction, dimension and group.
+bool sameExchange(Operation *a, Operation *b) {
+  auto withoutRole = [](Operation *op) {
+    SmallVector<NamedAttribute> attributes = llvm::to_vector(op->getAttrDictionary());
+    llvm::erase_if(attributes,
+                   [](NamedAttribute attribute) { return attribute.getName() == "role"; });
+    return DictionaryAttr::get(op->getContext(), attributes);
+  };
+  return a->getName() == b->getName() && withoutRole(a) == withoutRole(b);
+}
+
+/// One role where the two agree, or else one per value, which unmerging takes apart.
+StringAttr mergedRole(Operation *a, Operation *b) {
+  auto roleA = a->getAttrOfType<StringAttr>("role"), roleB = b->getAttrOfType<StringAttr>("role");
+  if (roleA == roleB || !roleA || !roleB)
+    return roleA ? roleA : roleB;
+  auto perValue = [](Operation *op, StringAttr role) {
+    if (role.getValue().count('+') + 1 == op->getNumOperands())
+      return role.str();
+    return llvm::join(SmallVector<StringRef>(op->getNumOperands(), role.getValue()), "+");
+  };
+  return StringAttr::get(a->getContext(), perValue(a, roleA) + "+" + perValue(b, roleB));
+}
+
+/// Where one operation can stand for both: at the second when nothing before it reads the first,
+/// at the first when the second's operands exist there. Null when neither holds.
+Operation *placeFor(Operation *first, Operation *second) {
+  Block *block = first->getBlock();
+  bool readBefore = llvm::any_of(first->getUsers(), [&](Operation *user) {
+    Operation *here = block->findAncestorOpInBlock(*user);
+    return here == second || here->isBeforeInBlock(second);
+  });
+  if (!readBefore)
+    return second;
+  bool existAtFirst = llvm::all_of(second->getOperands(), [&](Value operand) {
+    Operation *def = operand.getDefiningOp();
+    return !def || def->getBlock() != block || def->isBeforeInBlock(first);
+  });
+  return existAtFirst ? first : nullptr;
+}
+
+Operation *merge(Operation *first, Operation *second, Operation *place) {
+  OperationState state(first->getLoc(), first->getName());
+  state.location = FusedLoc::get(first->getContext(), {first->getLoc(), second->getLoc()});
+  llvm::append_range(state.operands, first->getOperands());
+  llvm::append_range(state.operands, second->getOperands());
+  llvm::append_range(state.types, first->getResultTypes());
+  llvm::append_range(state.types, second->getResultTypes());
+  state.attributes = first->getAttrDictionary();
+  if (StringAttr role = mergedRole(first, second))
+    state.attributes.set("role", role);
+  OpBuilder builder(place);
+  Operation *merged = builder.create(state);
+  unsigned count = first->getNumResults();
+  first->replaceAllUsesWith(merged->getResults().take_front(count));
+  second->replaceAllUsesWith(merged->getResults().drop_front(count));
+  first->erase();
+  second->erase();
+  return merged;
+}
+
+struct MergeCollectives : impl::MergeCollectivesBase<MergeCollectives> {
+  void runOnOperation() override {
+    SmallVector<Operation *> work;
+    for (CollectiveOpInterface op : collectivesIn<CollectiveOpInterface>(getOperation()))
+      work.push_back(op);
+    DenseSet<Operation *> gone;
+    for (Operation *op : work) {
+      if (gone.contains(op))
+        continue;
+      while (true) {
+        StringRef why;
+        Operation *next = nextCollective(op, why);
+        Operation *place = nullptr;
+        if (next && !sameExchange(op, next)) {
+          why = "the next collective is of another kind, group, reduction or dimension";
+        } else if (next) {
+          place = placeFor(op, next);
+          if (!place)
+            why = "the next collective takes what depends on it";
+        }
+        if (!place) {
+          remarkMissed(op, "MergeCollectives", why);
+          break;
+        }
+        gone.insert(op);
+        gone.insert(next);
+        op = merge(op, next, place);
+        remarkDone(op, "MergeCollectives",
+                   "now exchanges " + Twine(op->getNumOperands()) + " values");
+        ++numMerged;
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace braid
