@@ -1,0 +1,35 @@
+// RUN: braid-opt %s --braid-hoist-all-gathers | FileCheck %s
+// RUN: braid-opt %s --braid-hoist-all-gathers --remark-format=emitRemark --remarks-filter=communication -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: braid-opt %s --test-equivalence="pipeline=builtin.module(braid-hoist-all-gathers) seed=9" | FileCheck %s --check-prefix=SAME
+
+comm.mesh @mesh <tp = 2>
+
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>
+// CHECK-NEXT: %[[Y:.*]] = call @f(%[[X]]) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+// CHECK-NEXT: %[[Z:.*]] = call @f(%[[Y]]) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+// CHECK-NEXT: return %[[Z]]
+func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}) -> (tensor<4x8xf32> {nn.name = "a"}) attributes {nn.entry} {
+  %p = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<2x8xf32>
+  %y = call @f(%p) : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %z = call @f(%y) : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %g = comm.all_gather(%z) dim 0 over <@mesh, {tp}> role "f" : tensor<2x8xf32> -> tensor<4x8xf32>
+  return %g : tensor<4x8xf32>
+}
+// CHECK-LABEL: func.func private @f
+// CHECK-SAME: %[[A:.*]]: tensor<4x8xf32>
+// CHECK: %[[S:.*]] = comm.reduce_scatter sum(%[[A]])
+// CHECK: %[[G:.*]] = comm.all_gather(%[[S]])
+// CHECK: %[[B:.*]] = nn.add %[[G]], %[[A]]
+// CHECK: return %[[B]]
+// REMARK-DAG: moved to the callers of '@f'
+// REMARK-DAG: moved into '@f'
+// REMARK-DAG: moved above 'nn.add'
+// REMARK-DAG: stays: 'comm.reduce_scatter' takes the whole value
+func.func private @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %w = comm.all_gather(%x) dim 0 over <@mesh, {tp}> : tensor<2x8xf32> -> tensor<4x8xf32>
+  %s = comm.reduce_scatter sum(%w) dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<2x8xf32>
+  %a = nn.add %s, %x : tensor<2x8xf32>, tensor<2x8xf32> -> tensor<2x8xf32>
+  return %a : tensor<2x8xf32>
+}
+// SAME: equivalent on 2 and 2 ranks:{{.*}}comm.all_gather x2 {{.*}}comm.reduce_scatter x2

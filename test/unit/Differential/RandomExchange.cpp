@@ -1,0 +1,204 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "RandomExchange.h"
+
+#include <optional>
+#include <sstream>
+
+namespace braid::test {
+namespace {
+
+struct Value {
+  std::string name;
+  std::vector<int64_t> shape;
+  bool differs[2]; ///< along dp, along tp
+
+  std::string type() const {
+    std::string text = "tensor<";
+    for (int64_t size : shape)
+      text += std::to_string(size) + "x";
+    return text + "f32>";
+  }
+};
+
+class Exchange {
+public:
+  explicit Exchange(Random &random) : random(random) {}
+  std::string build();
+
+private:
+  size_t below(size_t n) { return random() % n; }
+  Value &any() { return values[below(values.size())]; }
+  std::string fresh() { return "%v" + std::to_string(count++); }
+  std::string over(int axis) const {
+    return std::string(" over <@mesh, {") + kAxes[axis] + "}> role \"r" + std::to_string(count) +
+           "\"";
+  }
+  void step();
+  void reduce(bool several);
+  void scatter();
+  void gather(std::optional<Value> of = std::nullopt);
+  void slice();
+  void compute();
+
+  static constexpr const char *kAxes[] = {"dp", "tp"};
+  Random &random;
+  std::vector<Value> values;
+  int64_t sizes[2] = {2, 2};
+  int64_t count = 0;
+  std::ostringstream os;
+};
+
+void Exchange::reduce(bool several) {
+  int axis = static_cast<int>(below(2));
+  Value a = any(), b = any();
+  Value x = a, y = b;
+  x.differs[axis] = y.differs[axis] = false;
+  const char *kind = below(2) ? "sum" : "max";
+  if (several && a.name != b.name) {
+    std::string both = fresh();
+    os << "  " << both << ":2 = comm.all_reduce " << kind << "(" << a.name << ", " << b.name << ")"
+       << over(axis) << " : " << a.type() << ", " << b.type() << "\n";
+    x.name = both + "#0";
+    y.name = both + "#1";
+    values.push_back(x);
+    if (below(2))
+      values.push_back(y); // or else nobody reads it
+    return;
+  }
+  x.name = fresh();
+  os << "  " << x.name << " = comm.all_reduce " << kind << "(" << a.name << ")" << over(axis)
+     << " : " << a.type() << "\n";
+  // Often its slice, or its neighbour, is what comes next.
+  if (below(4) == 0 && x.shape[0] % sizes[axis] == 0) {
+    Value part = x;
+    part.shape[0] /= sizes[axis];
+    part.differs[axis] = true;
+    part.name = fresh();
+    os << "  " << part.name << " = comm.local_slice " << x.name << " dim 0 over <@mesh, {"
+       << kAxes[axis] << "}> : " << x.type() << " -> " << part.type() << "\n";
+    values.push_back(part);
+    return;
+  }
+  values.push_back(x);
+}
+
+void Exchange::scatter() {
+  int axis = static_cast<int>(below(2));
+  Value from = any(), to = from;
+  size_t dim = below(from.shape.size());
+  if (from.shape[dim] % sizes[axis] != 0)
+    return;
+  to.shape[dim] /= sizes[axis];
+  to.differs[axis] = true;
+  to.name = fresh();
+  os << "  " << to.name << " = comm.reduce_scatter sum(" << from.name << ") dim " << dim
+     << over(axis) << " : " << from.type() << " -> " << to.type() << "\n";
+  values.push_back(to);
+  if (below(2))
+    return;
+  Value whole = from;
+  whole.differs[axis] = false;
+  whole.name = fresh();
+  os << "  " << whole.name << " = comm.all_gather(" << to.name << ") dim " << dim << over(axis)
+     << " : " << to.type() << " -> " << whole.type() << "\n";
+  values.back() = whole; // its part has no other user: gathers can move
+}
+
+void Exchange::gather(std::optional<Value> of) {
+  int axis = static_cast<int>(below(2));
+  Value from = of ? *of : any(), to = from;
+  size_t dim = below(from.shape.size());
+  if (from.shape[dim] > 8)
+    return;
+  to.shape[dim] *= sizes[axis];
+  to.differs[axis] = false;
+  to.name = fresh();
+  os << "  " << to.name << " = comm.all_gather(" << from.name << ") dim " << dim << over(axis)
+     << " : " << from.type() << " -> " << to.type() << "\n";
+  values.push_back(to);
+}
+
+void Exchange::slice() {
+  int axis = static_cast<int>(below(2));
+  Value from = any(), to = from;
+  size_t dim = below(from.shape.size());
+  if (from.differs[axis] || from.shape[dim] % sizes[axis] != 0)
+    return;
+  to.shape[dim] /= sizes[axis];
+  to.differs[axis] = true;
+  to.name = fresh();
+  os << "  " << to.name << " = comm.local_slice " << from.name << " dim " << dim
+     << " over <@mesh, {" << kAxes[axis] << "}> : " << from.type() << " -> " << to.type() << "\n";
+  values.push_back(to);
+}
+
+void Exchange::compute() {
+  Value a = any(), b = any(), to = a;
+  to.name = fresh();
+  if (a.shape == b.shape && below(4) != 0) {
+    for (int axis : {0, 1})
+      to.differs[axis] = a.differs[axis] || b.differs[axis];
+    os << "  " << to.name << " = nn.add " << a.name << ", " << b.name << " : " << a.type() << ", "
+       << b.type() << " -> " << to.type() << "\n";
+  } else {
+    os << "  " << to.name << " = nn.gelu erf " << a.name << " : " << to.type() << "\n";
+  }
+  values.push_back(to);
+}
+
+void Exchange::step() {
+  switch (below(10)) {
+  case 0:
+  case 1:
+    return reduce(/*several=*/false);
+  case 2:
+    return reduce(/*several=*/true);
+  case 3:
+  case 4:
+    return scatter();
+  case 5:
+    return gather();
+  case 6:
+    return slice();
+  default:
+    return compute();
+  }
+}
+
+std::string Exchange::build() {
+  sizes[0] = 1 + static_cast<int64_t>(below(3));
+  sizes[1] = 2 + static_cast<int64_t>(below(2));
+  std::vector<int64_t> shape = {sizes[0] * sizes[1], sizes[0] * sizes[1] * 2, 3};
+  values = {{"%x", shape, {false, false}}, {"%y", shape, {true, true}}};
+  os << "  %w = nn.parameter \"w\" of tensor<" << shape[0] * sizes[0] << "x" << shape[1] * sizes[1]
+     << "x3xf32> sharded <@mesh, [{dp}, {tp}, {}]> : " << values[0].type() << "\n";
+  values[1].name = "%w";
+  for (size_t i = 0, n = 6 + below(14); i < n; ++i)
+    step();
+  // Results must be the same on all ranks.
+  std::string results, types, attributes;
+  for (int i = 0; i < 2; ++i) {
+    Value last = values[values.size() - 1 - below(std::min<size_t>(values.size(), 3))];
+    std::string name = fresh();
+    os << "  " << name << " = comm.all_reduce max(" << last.name
+       << ") over <@mesh, {dp, tp}> : " << last.type() << "\n";
+    results += (i ? ", " : "") + name;
+    types += (i ? ", " : "") + last.type();
+    attributes += (i ? ", " : "") + last.type() + " {nn.name = \"r" + std::to_string(i) + "\"}";
+  }
+  std::ostringstream module;
+  module << "comm.mesh @mesh <dp = " << sizes[0] << ", tp = " << sizes[1]
+         << ">\nfunc.func @main(%x: " << values[0].type() << " {nn.name = \"x\"}) -> ("
+         << attributes << ") attributes {nn.entry} {\n"
+         << os.str() << "  return " << results << " : " << types << "\n}\n";
+  return module.str();
+}
+
+} // namespace
+
+std::string buildExchange(Random &random) { return Exchange(random).build(); }
+
+} // namespace braid::test

@@ -1,0 +1,17 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_UNIT_DIFFERENTIAL_RANDOMEXCHANGE_H
+#define BRAID_TEST_UNIT_DIFFERENTIAL_RANDOMEXCHANGE_H
+
+#include "RandomBert.h"
+
+namespace braid::test {
+
+/// A partitioned module of one function: collectives of one and more values, used and unused, among
+/// slice-wise operations, over a mesh of two axes.
+std::string buildExchange(Random &random);
+
+} // namespace braid::test
+#endif // BRAID_TEST_UNIT_DIFFERENTIAL_RANDOMEXCHANGE_H

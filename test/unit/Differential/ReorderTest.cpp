@@ -1,0 +1,170 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Passes that rewrite collectives, in random order on random partitioned modules: the module must
+// give the same answer after each, and each must have changed enough modules to be tried at all.
+// BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES choose what is run.
+//
+//===----------------------------------------------------------------------===//
+#include "RandomExchange.h"
+
+#include "braid/Transforms/Passes.h"
+#include "dialects/Comm/IR/Comm.h"
+#include "dialects/NN/IR/NN.h"
+#include "test/lib/Interpreter/Equivalence.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <iostream>
+
+using namespace mlir;
+using namespace braid;
+using namespace braid::test;
+
+namespace {
+constexpr double kTolerance = 1e-12;
+constexpr const char *kPasses[] = {
+    "braid-split-all-reduce",  "braid-join-all-reduce",     "braid-sink-all-gathers",
+    "braid-hoist-all-gathers", "braid-fuse-reduce-scatter", "braid-unfuse-reduce-scatter",
+    "braid-merge-collectives", "braid-unmerge-collectives", "braid-remove-dead-collectives",
+};
+
+uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
+  const char *text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 0) : otherwise;
+}
+
+std::string printed(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  return text;
+}
+
+struct Reorder : ::testing::Test {
+  Reorder() {
+    static const bool registered = (registerBraidPasses(), true);
+    (void)registered;
+    DialectRegistry registry;
+    registry.insert<func::FuncDialect, comm::CommDialect, nn::NNDialect>();
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  bool apply(ModuleOp module, const std::string &passes) {
+    PassManager manager(&context);
+    return succeeded(parsePassPipeline(passes, manager)) && succeeded(manager.run(module));
+  }
+
+  /// Passes drawn at random, one after the other; every form is compared with the first.
+  void runPasses(ModuleOp module, Random &random, uint64_t seed, ArrayRef<const char *> passes) {
+    OwningOpRef<ModuleOp> before = module.clone();
+    runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*before, seed);
+    ASSERT_TRUE(inputs.ok()) << inputs.status().message();
+    std::unique_ptr<runtime::WeightSource> weights = runtime::WeightSource::random(seed);
+    std::string text = printed(module), ran;
+    for (size_t i = 0; i < 6; ++i) {
+      const char *pass = passes[random() % passes.size()];
+      ran += std::string(i ? "," : "") + pass;
+      ASSERT_TRUE(apply(module, pass)) << ran << "\n" << printed(*before);
+      std::string now = printed(module);
+      if (now == text)
+        continue;
+      text = now;
+      ++changed[pass];
+      runtime::Result<Equivalence> result = compareForms(*before, module, *inputs, *weights);
+      ASSERT_TRUE(result.ok()) << ran << ": " << result.status().message() << "\n"
+                               << printed(*before) << text;
+      ASSERT_LE(result->relativeL2, kTolerance) << ran << "\n" << printed(*before) << text;
+      worst = std::max(worst, result->relativeL2);
+    }
+  }
+
+  /// `draw` gives the text of a module and the passes that bring it to per-rank shapes.
+  void runCases(uint64_t kind, uint64_t defaultCases, ArrayRef<const char *> among,
+                llvm::function_ref<std::pair<std::string, std::string>(Random &)> draw) {
+    uint64_t seed = fromEnvironment("BRAID_DIFFERENTIAL_SEED", 20240917);
+    uint64_t cases = fromEnvironment("BRAID_DIFFERENTIAL_CASES", defaultCases);
+    std::cout << "BRAID_DIFFERENTIAL_SEED=" << seed << " BRAID_DIFFERENTIAL_CASES=" << cases
+              << "\n";
+    for (uint64_t i = 0; i < cases; ++i) {
+      std::seed_seq sequence{uint32_t(seed), uint32_t(seed >> 32), uint32_t(i), uint32_t(kind)};
+      Random random(sequence);
+      auto [text, first] = draw(random);
+      SCOPED_TRACE("case " + std::to_string(i));
+      OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+      ASSERT_TRUE(module) << text;
+      if (!first.empty())
+        ASSERT_TRUE(apply(*module, first)) << text;
+      ASSERT_NO_FATAL_FAILURE(runPasses(*module, random, seed + i, among));
+    }
+    std::cout << "modules changed:";
+    for (const char *pass : among)
+      std::cout << "  " << pass << " " << changed[pass];
+    std::cout << "\nlargest relative L2: " << worst << " (allowed " << kTolerance << ")\n";
+    if (std::getenv("BRAID_DIFFERENTIAL_SEED") || std::getenv("BRAID_DIFFERENTIAL_CASES"))
+      return; // a chosen run may be too small to reach everything
+    for (const char *pass : among)
+      EXPECT_GE(changed[pass], 20u) << pass;
+  }
+
+  MLIRContext context;
+  std::map<std::string, uint64_t> changed;
+  double worst = 0;
+};
+} // namespace
+
+TEST_F(Reorder, Exchanges) {
+  runCases(/*kind=*/2, /*defaultCases=*/300, kPasses,
+           [](Random &random) { return std::pair(buildExchange(random), std::string()); });
+}
+
+// With calls between layers; what merges and removes finds nothing there.
+TEST_F(Reorder, Encoders) {
+  runCases(/*kind=*/3, /*defaultCases=*/90,
+           {"braid-split-all-reduce", "braid-join-all-reduce", "braid-sink-all-gathers",
+            "braid-hoist-all-gathers"},
+           [](Random &random) {
+             RandomBert bert;
+             do
+               bert = drawBert(random, /*randomShardings=*/false);
+             while (bert.tp == 1);
+             return std::pair(buildModule(bert, random),
+                              std::string("braid-apply-strategy{strategy=auto},"
+                                          "braid-propagate-shardings,braid-partition,"
+                                          "braid-split-all-reduce"));
+           });
+}
+
+// The comparison is worth something only if it notices a wrong program.
+TEST_F(Reorder, AnotherReductionIsNoticed) {
+  size_t changedModules = 0, noticed = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(buildExchange(random), &context);
+    ASSERT_TRUE(module);
+    OwningOpRef<ModuleOp> wrong = module->clone();
+    bool any = false;
+    wrong->walk([&](comm::ReduceScatterOp op) {
+      any |= comm::groupSize(op, op.getGroup()) > 1 && !op->use_empty();
+      op.setKind(comm::ReduceKind::Min);
+    });
+    if (!any)
+      continue;
+    ++changedModules;
+    runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*module, seed);
+    ASSERT_TRUE(inputs.ok());
+    std::unique_ptr<runtime::WeightSource> weights = runtime::WeightSource::random(seed);
+    runtime::Result<Equivalence> result = compareForms(*module, *wrong, *inputs, *weights);
+    noticed += !result.ok() || result->relativeL2 > 1e-3;
+  }
+  // Not every value reaches a result.
+  EXPECT_GE(changedModules, 10u);
+  EXPECT_GE(3 * noticed, changedModules);
+}
