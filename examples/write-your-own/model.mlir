@@ -1,0 +1,42 @@
+// Two gated feed-forward blocks, written by hand. Shapes are those of the whole model on one logical device; the mesh and
+// the shardings of three weights say how it is cut, and Braid fills in the rest.
+
+comm.mesh @mesh <tp = 2>
+
+// A block is a function of its weights, so both layers share its code. The first two products are cut by their output
+// columns, the third by its rows: between them nothing is exchanged, and after the third every rank has an addend.
+func.func private @block(
+    %x: tensor<2x64x256xf32>,
+    %norm: tensor<256xf32>,
+    %gate: tensor<768x256xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>},
+    %up: tensor<768x256xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>},
+    %down: tensor<256x768xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) -> tensor<2x64x256xf32> {
+  %0 = nn.rms_norm %x, %norm epsilon 1.0e-5 : tensor<2x64x256xf32>, tensor<256xf32> -> tensor<2x64x256xf32>
+  %1 = nn.linear %0, %gate role "mlp.gate" : tensor<2x64x256xf32>, tensor<768x256xf32> -> tensor<2x64x768xf32>
+  %2 = nn.silu %1 : tensor<2x64x768xf32>
+  %3 = nn.linear %0, %up role "mlp.up" : tensor<2x64x256xf32>, tensor<768x256xf32> -> tensor<2x64x768xf32>
+  %4 = nn.mul %2, %3 : tensor<2x64x768xf32>, tensor<2x64x768xf32> -> tensor<2x64x768xf32>
+  %5 = nn.linear %4, %down role "mlp.down" : tensor<2x64x768xf32>, tensor<256x768xf32> -> tensor<2x64x256xf32>
+  %6 = nn.add %x, %5 : tensor<2x64x256xf32>, tensor<2x64x256xf32> -> tensor<2x64x256xf32>
+  return %6 : tensor<2x64x256xf32>
+}
+
+// The entry reads parameters by their names in a checkpoint; `braid run --random-weights SEED` makes values up.
+func.func @main(%x: tensor<2x64x256xf32> {nn.name = "x"}) -> (tensor<2x64x256xf32> {nn.name = "y"})
+    attributes {nn.entry} {
+  %norm0 = nn.parameter "blocks.0.norm.weight" init ones : tensor<256xf32>
+  %gate0 = nn.parameter "blocks.0.gate.weight" : tensor<768x256xf32>
+  %up0 = nn.parameter "blocks.0.up.weight" : tensor<768x256xf32>
+  %down0 = nn.parameter "blocks.0.down.weight" : tensor<256x768xf32>
+  %0 = call @block(%x, %norm0, %gate0, %up0, %down0)
+      : (tensor<2x64x256xf32>, tensor<256xf32>, tensor<768x256xf32>, tensor<768x256xf32>, tensor<256x768xf32>)
+      -> tensor<2x64x256xf32>
+  %norm1 = nn.parameter "blocks.1.norm.weight" init ones : tensor<256xf32>
+  %gate1 = nn.parameter "blocks.1.gate.weight" : tensor<768x256xf32>
+  %up1 = nn.parameter "blocks.1.up.weight" : tensor<768x256xf32>
+  %down1 = nn.parameter "blocks.1.down.weight" : tensor<256x768xf32>
+  %1 = call @block(%0, %norm1, %gate1, %up1, %down1)
+      : (tensor<2x64x256xf32>, tensor<256xf32>, tensor<768x256xf32>, tensor<768x256xf32>, tensor<256x768xf32>)
+      -> tensor<2x64x256xf32>
+  return %1 : tensor<2x64x256xf32>
+}
