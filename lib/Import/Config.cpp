@@ -73,7 +73,7 @@ const llvm::json::Value *Config::find(StringRef field) const {
 }
 
 llvm::Error Config::missing(StringRef field, StringRef expected) const {
-  return importError("'", file, "': field '", field, "' is missing, expects ", expected);
+  return importError("'", file, "': field '", outer, field, "' is missing, expects ", expected);
 }
 
 llvm::Error Config::wrong(StringRef field, StringRef expected, const llvm::json::Value &got) const {
@@ -82,7 +82,8 @@ llvm::Error Config::wrong(StringRef field, StringRef expected, const llvm::json:
   constexpr size_t kShown = 64;
   if (text.size() > kShown)
     text = text.substr(0, kShown) + "...";
-  return importError("'", file, "': expects field '", field, "' to be ", expected, ", got ", text);
+  return importError("'", file, "': expects field '", outer, field, "' to be ", expected, ", got ",
+                     text);
 }
 
 Expected<int64_t> Config::size(StringRef field, int64_t max) const {
@@ -104,6 +105,28 @@ Expected<double> Config::positive(StringRef field) const {
   if (!number || !std::isfinite(*number) || *number <= 0)
     return wrong(field, "a positive number", *value);
   return *number;
+}
+
+Expected<int64_t> Config::size(StringRef field, int64_t max, int64_t otherwise) const {
+  return find(field) ? size(field, max) : Expected<int64_t>(otherwise);
+}
+
+Expected<double> Config::positive(StringRef field, double otherwise) const {
+  return find(field) ? positive(field) : Expected<double>(otherwise);
+}
+
+Expected<Config> Config::object(StringRef field) const {
+  Config inner;
+  inner.file = file;
+  inner.outer = outer + field.str() + ".";
+  const llvm::json::Value *value = find(field);
+  if (!value)
+    return inner;
+  const llvm::json::Object *object = value->getAsObject();
+  if (!object)
+    return wrong(field, "an object", *value);
+  inner.root = *object;
+  return inner;
 }
 
 Expected<std::string> Config::string(StringRef field) const {

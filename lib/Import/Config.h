@@ -40,8 +40,12 @@ public:
 
   /// An integer in [1, max]. It is an error when it is missing.
   llvm::Expected<int64_t> size(llvm::StringRef field, int64_t max = kMaxSize) const;
+  /// `otherwise` when it is missing or null.
+  llvm::Expected<int64_t> size(llvm::StringRef field, int64_t max, int64_t otherwise) const;
   /// A positive finite number. It is an error when it is missing.
   llvm::Expected<double> positive(llvm::StringRef field) const;
+  /// `otherwise` when it is missing or null.
+  llvm::Expected<double> positive(llvm::StringRef field, double otherwise) const;
   /// It is an error when it is missing.
   llvm::Expected<std::string> string(llvm::StringRef field) const;
   /// `otherwise` when it is missing or null.
@@ -49,6 +53,11 @@ public:
   llvm::Expected<bool> flag(llvm::StringRef field, bool otherwise) const;
   /// Empty when it is missing or null.
   llvm::Expected<std::vector<std::string>> strings(llvm::StringRef field) const;
+  /// The object that the field holds, as a configuration of its own whose complaints name the field
+  /// too; one without fields when it is missing or null.
+  llvm::Expected<Config> object(llvm::StringRef field) const;
+  /// True when the field is there and not null.
+  bool has(llvm::StringRef field) const { return find(field) != nullptr; }
   /// True when the field holds something other than null, false, 0, or an empty list, object or
   /// string.
   bool isSet(llvm::StringRef field) const;
@@ -63,6 +72,7 @@ private:
                     const llvm::json::Value &got) const;
 
   std::string file;
+  std::string outer; ///< "rope_scaling." in the object of that field
   llvm::json::Object root;
 };
 

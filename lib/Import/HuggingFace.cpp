@@ -5,10 +5,13 @@
 #include "braid/Import/HuggingFace.h"
 
 #include "Bert.h"
+#include "Gpt2.h"
+#include "Llama.h"
 #include "dialects/NN/IR/NN.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -87,11 +90,16 @@ Expected<OwningOpRef<ModuleOp>> import(MLIRContext *context, const ImportOptions
   Expected<std::string> declared = config->string("_name_or_path", "");
   if (!declared)
     return declared.takeError();
-  if (*family == "bert")
-    return importBert(context, options, *config, checkpoint ? &*checkpoint : nullptr,
-                      modelName(*files, *declared, *family));
+  auto *importer = llvm::StringSwitch<decltype(&importBert)>(*family)
+                       .Case("bert", importBert)
+                       .Case("gpt2", importGpt2)
+                       .Case("llama", importLlama)
+                       .Default(nullptr);
+  if (importer)
+    return importer(context, options, *config, checkpoint ? &*checkpoint : nullptr,
+                    modelName(*files, *declared, *family));
   return importError("'", config->path(), "': model_type '", *family,
-                     "' is not supported, expects bert");
+                     "' is not supported, expects bert, gpt2 or llama");
 }
 
 } // namespace

@@ -37,7 +37,8 @@ struct ImportOptions {
 /// the checkpoint is told to `onError`, once, naming the file, the field or tensor, what was
 /// expected and what was found.
 ///
-/// Supported: encoders of the BERT family (model_type "bert").
+/// Supported, by model_type: "bert" (encoders of the BERT family), "gpt2" and "llama". Decoders give
+/// `logits`, or `last_hidden_state` when the architecture has no head.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 importHuggingFace(mlir::MLIRContext *context, const ImportOptions &options,
                   llvm::function_ref<void(const std::string &message)> onError);

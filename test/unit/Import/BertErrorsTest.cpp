@@ -150,7 +150,7 @@ TEST(BertErrors, WrongField) {
     const char *expected;
   };
   const Case cases[] = {
-      {"model_type", "llama", "model_type 'llama' is not supported, expects bert"},
+      {"model_type", "mamba", "model_type 'mamba' is not supported, expects bert, gpt2 or llama"},
       {"model_type", 3, "expects field 'model_type' to be a string, got 3"},
       {"hidden_size", 0, "expects field 'hidden_size' to be an integer in [1, 2147483647], got 0"},
       {"hidden_size", 8.5,
