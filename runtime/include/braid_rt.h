@@ -104,8 +104,8 @@ braid_code braid_session_create(const braid_bundle *bundle, const braid_session_
  * allowed. */
 void braid_session_free(braid_session *session);
 
-/* A .safetensors file or a directory that holds model.safetensors; each rank's part of each
- * parameter is copied. */
+/* A .safetensors file, the .json index of several, or a directory that holds model.safetensors or
+ * model.safetensors.index.json; each rank's part of each parameter is copied. */
 braid_code braid_session_load_safetensors(braid_session *session, const char *path,
                                           braid_error **error);
 /* Weights that depend on the seed, the parameter's name and the element's index only. */

@@ -8,13 +8,15 @@
 //   { "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__":
 //   {"key": "text"} }
 // Everything the JSON says is checked when the file is opened. After that a read is a copy out of a
-// mapping.
+// mapping. A checkpoint in several files has an index beside them:
+//   { "metadata": ..., "weight_map": {"name": "model-00001-of-00002.safetensors", ...} }
 //
 //===----------------------------------------------------------------------===//
 #include "Json.h"
 #include "Slices.h"
 #include "StridedCopy.h"
 #include "Support.h"
+#include "braid/Runtime/Files.h"
 #include "braid/Runtime/Weights.h"
 
 #include <algorithm>
@@ -22,6 +24,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <map>
+#include <string_view>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -151,41 +154,26 @@ Status parseTensor(const Json &json, int64_t dataBytes, FileTensor &tensor) {
   return {};
 }
 
-class SafetensorsSource : public WeightSource {
+/// One file, mapped and its header read.
+class File {
 public:
-  Status open(const std::string &file);
-  std::string describe() const override { return path; }
-  std::vector<TensorInfo> tensors() const override {
-    std::vector<TensorInfo> result;
-    result.reserve(inFile.size());
-    for (const FileTensor &tensor : inFile)
-      result.push_back(tensor.info);
-    return result;
+  Status open(const std::string &file) {
+    path = file;
+    Status status = mapping.open(path);
+    return status.ok() ? parseHeader() : status;
   }
-  Status read(const Parameter &parameter, const Box &box, void *dest) override;
+
+  std::string path;
+  const char *data = nullptr;
+  std::vector<FileTensor> tensors; ///< by offset
 
 private:
   Status parseHeader();
-  Result<const FileTensor *> find(const Parameter &parameter, const Slice &slice) const;
 
-  std::string path;
   Mapping mapping;
-  const char *data = nullptr;
-  std::vector<FileTensor> inFile; ///< by offset
-  std::map<std::string, size_t> byName;
 };
 
-Status SafetensorsSource::open(const std::string &file) {
-  path = file;
-  Status status = mapping.open(path);
-  if (status.ok())
-    status = parseHeader();
-  if (!status.ok())
-    return Status::error("cannot read weights from " + inQuotes(path) + ": " + status.message());
-  return {};
-}
-
-Status SafetensorsSource::parseHeader() {
+Status File::parseHeader() {
   constexpr uint64_t kLengthBytes = 8, kMaxHeaderBytes = 100 << 20; // the limit of the format
   if (mapping.size() < kLengthBytes)
     return Status::error("expects at least 8 bytes, got " + std::to_string(mapping.size()));
@@ -217,26 +205,25 @@ Status SafetensorsSource::parseHeader() {
         return Status::error("bad header: expects texts in '__metadata__'");
       continue;
     }
-    FileTensor &tensor = inFile.emplace_back();
+    FileTensor &tensor = tensors.emplace_back();
     tensor.info.name = name;
     if (Status status = parseTensor(json, dataBytes, tensor); !status.ok())
       return Status::error("tensor " + inQuotes(name) + ": " + status.message());
   }
 
-  std::sort(inFile.begin(), inFile.end(), [](const FileTensor &a, const FileTensor &b) {
+  std::sort(tensors.begin(), tensors.end(), [](const FileTensor &a, const FileTensor &b) {
     return std::tie(a.begin, a.end, a.info.name) < std::tie(b.begin, b.end, b.info.name);
   });
   int64_t end = 0;
-  for (size_t i = 0; i < inFile.size(); ++i) {
-    const FileTensor &tensor = inFile[i];
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const FileTensor &tensor = tensors[i];
     if (tensor.begin < end)
       return Status::error("tensor " + inQuotes(tensor.info.name) + " overlaps tensor " +
-                           inQuotes(inFile[i - 1].info.name));
+                           inQuotes(tensors[i - 1].info.name));
     if (tensor.begin > end)
       return Status::error("a gap of " + std::to_string(tensor.begin - end) +
                            " bytes before tensor " + inQuotes(tensor.info.name));
     end = tensor.end;
-    byName[tensor.info.name] = i;
   }
   if (end != dataBytes)
     return Status::error("the tensors end after " + std::to_string(end) +
@@ -244,21 +231,112 @@ Status SafetensorsSource::parseHeader() {
   return {};
 }
 
-Result<const FileTensor *> SafetensorsSource::find(const Parameter &parameter,
-                                                   const Slice &slice) const {
+class SafetensorsSource : public WeightSource {
+public:
+  Status openFile(const std::string &path);
+  Status openIndex(const std::string &path);
+
+  std::string describe() const override { return path; }
+  std::vector<TensorInfo> tensors() const override {
+    std::vector<TensorInfo> result;
+    for (const std::unique_ptr<File> &file : files)
+      for (const FileTensor &tensor : file->tensors)
+        if (auto found = byName.find(tensor.info.name);
+            found != byName.end() && found->second.tensor == &tensor)
+          result.push_back(tensor.info);
+    return result;
+  }
+  Status read(const Parameter &parameter, const Box &box, void *dest) override;
+
+private:
+  struct Located {
+    const File *file;
+    const FileTensor *tensor;
+  };
+  Status readIndex(const std::string &indexPath);
+  Result<Located> find(const Parameter &parameter, const Slice &slice) const;
+
+  std::string path; ///< of the file or the index
+  std::vector<std::unique_ptr<File>> files;
+  std::map<std::string, Located> byName;
+};
+
+Status SafetensorsSource::openFile(const std::string &file) {
+  path = file;
+  files.push_back(std::make_unique<File>());
+  if (Status status = files.back()->open(path); !status.ok())
+    return Status::error("cannot read weights from " + inQuotes(path) + ": " + status.message());
+  for (const FileTensor &tensor : files.back()->tensors)
+    byName[tensor.info.name] = {files.back().get(), &tensor};
+  return {};
+}
+
+Status SafetensorsSource::openIndex(const std::string &index) {
+  path = index;
+  if (Status status = readIndex(index); !status.ok())
+    return Status::error("cannot read weights from " + inQuotes(path) + ": " + status.message());
+  return {};
+}
+
+Status SafetensorsSource::readIndex(const std::string &indexPath) {
+  constexpr uint64_t kMaxIndexBytes = 100 << 20; // as much as a header may have
+  Result<Bytes> bytes = readFile(indexPath, kMaxIndexBytes);
+  if (!bytes.ok())
+    return bytes.status();
+  const char *text = reinterpret_cast<const char *>(bytes->data());
+  Result<Json> index = parseJson(text, text + bytes->size());
+  if (!index.ok())
+    return Status::error("bad index: " + index.status().message());
+  auto map = index->is_object() ? index->find("weight_map") : index->end();
+  if (map == index->end() || !map->is_object())
+    return Status::error("bad index: expects an object 'weight_map'");
+
+  std::map<std::string, std::vector<std::string>> tensorsOf; // by file
+  for (const auto &[tensor, file] : map->items()) {
+    std::string name = file.is_string() ? file.get<std::string>() : std::string();
+    // An index must not lead to files elsewhere.
+    if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+      return Status::error("bad index: tensor " + inQuotes(tensor) +
+                           ": expects the name of a file beside the index");
+    tensorsOf[name].push_back(tensor);
+  }
+  std::string folder = indexPath.substr(0, indexPath.rfind('/') + 1);
+  for (const auto &[name, tensors] : tensorsOf) {
+    files.push_back(std::make_unique<File>());
+    const File &file = *files.back();
+    if (Status status = files.back()->open(folder + name); !status.ok())
+      return Status::error(inQuotes(name) + ", which has tensor " + inQuotes(tensors.front()) +
+                           ": " + status.message());
+    std::map<std::string, const FileTensor *> present;
+    for (const FileTensor &tensor : file.tensors)
+      present[tensor.info.name] = &tensor;
+    for (const std::string &tensor : tensors) {
+      auto found = present.find(tensor);
+      if (found == present.end())
+        return Status::error(inQuotes(name) + ": tensor " + inQuotes(tensor) +
+                             " is missing, though the index says it is there");
+      byName[tensor] = {&file, found->second};
+    }
+  }
+  return {};
+}
+
+Result<SafetensorsSource::Located> SafetensorsSource::find(const Parameter &parameter,
+                                                           const Slice &slice) const {
   auto found = byName.find(slice.tensor);
-  std::string which = "weight " + inQuotes(slice.tensor) + " in " + inQuotes(path);
   if (found == byName.end())
-    return Status::error(which + " is missing; parameter " + inQuotes(parameter.name) +
-                         " needs it");
-  const TensorInfo &info = inFile[found->second].info;
+    return Status::error("weight " + inQuotes(slice.tensor) + " in " + inQuotes(path) +
+                         " is missing; parameter " + inQuotes(parameter.name) + " needs it");
+  const TensorInfo &info = found->second.tensor->info;
+  std::string which =
+      "weight " + inQuotes(slice.tensor) + " in " + inQuotes(found->second.file->path);
   if (info.dtype != fileTypeName(parameter.dtype))
     return Status::error(which + ": expects " + fileTypeName(parameter.dtype) + ", got " +
                          info.dtype);
   if (info.shape != slice.tensorShape)
     return Status::error(which + ": expects shape " + shapeString(slice.tensorShape) + ", got " +
                          shapeString(info.shape));
-  return &inFile[found->second];
+  return found->second;
 }
 
 Status SafetensorsSource::read(const Parameter &parameter, const Box &box, void *dest) {
@@ -266,10 +344,10 @@ Status SafetensorsSource::read(const Parameter &parameter, const Box &box, void 
     return status;
   int64_t bytes = byteSize(parameter.dtype);
   int64_t boxElements = *checkedNumElements(box.sizes), covered = 0;
-  std::vector<std::pair<SlicePart, const FileTensor *>> parts;
+  std::vector<std::pair<SlicePart, Located>> parts;
   for (const Slice &slice : parameter.slices) {
     // A slice outside of the box is checked too: all ranks refuse a bad checkpoint, not only some.
-    Result<const FileTensor *> tensor = find(parameter, slice);
+    Result<Located> tensor = find(parameter, slice);
     if (!tensor.ok())
       return tensor.status();
     std::optional<SlicePart> part = intersect(slice, box);
@@ -281,10 +359,10 @@ Status SafetensorsSource::read(const Parameter &parameter, const Box &box, void 
   // Slices do not overlap, so that the number of elements tells whether any is left for zero.
   if (covered != boxElements)
     std::memset(dest, 0, static_cast<size_t>(boxElements * bytes));
-  for (const auto &[part, tensor] : parts)
+  for (const auto &[part, from] : parts)
     stridedCopy(static_cast<char *>(dest) + part.destOffset * bytes, rowMajorStrides(box.sizes),
-                data + tensor->begin + part.sourceOffset * bytes, part.sourceStrides, part.sizes,
-                bytes);
+                from.file->data + from.tensor->begin + part.sourceOffset * bytes,
+                part.sourceStrides, part.sizes, bytes);
   return {};
 }
 
@@ -292,19 +370,21 @@ Status SafetensorsSource::read(const Parameter &parameter, const Box &box, void 
 
 Result<std::unique_ptr<WeightSource>> WeightSource::safetensors(const std::string &path) {
   struct stat info;
+  auto exists = [&](const std::string &file) { return ::stat(file.c_str(), &info) == 0; };
   std::string file = path;
-  if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+  if (exists(path) && S_ISDIR(info.st_mode)) {
     file = path + (path.back() == '/' ? "" : "/") + "model.safetensors";
-    if (::stat(file.c_str(), &info) != 0) {
-      bool sharded = ::stat((file + ".index.json").c_str(), &info) == 0;
-      return Status::error("directory " + inQuotes(path) + " has no model.safetensors" +
-                           (sharded ? "; a checkpoint in several files, as its "
-                                      "model.safetensors.index.json lists, is not supported"
-                                    : ""));
-    }
+    if (!exists(file))
+      file += ".index.json";
+    if (!exists(file))
+      return Status::error("directory " + inQuotes(path) +
+                           " has no model.safetensors and no model.safetensors.index.json");
   }
   auto source = std::make_unique<SafetensorsSource>();
-  if (Status status = source->open(file); !status.ok())
+  constexpr std::string_view kIndex = ".json";
+  bool index = file.size() > kIndex.size() &&
+               file.compare(file.size() - kIndex.size(), kIndex.size(), kIndex) == 0;
+  if (Status status = index ? source->openIndex(file) : source->openFile(file); !status.ok())
     return status;
   return std::unique_ptr<WeightSource>(std::move(source));
 }

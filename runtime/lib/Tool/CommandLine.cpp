@@ -69,7 +69,8 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
   const char *values = "What goes in and comes out";
   auto *weights = app.add_option(
       "--weights", options.weights,
-      "checkpoint: a .safetensors file, or a directory that holds model.safetensors");
+      "checkpoint: a .safetensors file, the .json index of several, or a directory that holds "
+      "model.safetensors or model.safetensors.index.json");
   weights->type_name("FILE|DIR")->group(values);
   app.add_option("--random-weights", options.randomWeights,
                  "in place of --weights: weights that depend on this seed, the parameter's name "

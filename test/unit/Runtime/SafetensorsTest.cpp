@@ -98,16 +98,71 @@ TEST_F(Safetensors, OpensDirectories) {
   std::filesystem::remove(path);
   std::string directory = folder.path("");
   EXPECT_ERROR(WeightSource::safetensors(directory),
-               "directory '" + directory + "' has no model.safetensors");
-  put(path + ".index.json", "{}");
-  EXPECT_ERROR(WeightSource::safetensors(directory),
                "directory '" + directory +
-                   "' has no model.safetensors; a checkpoint in several files, as its "
-                   "model.safetensors.index.json lists, is not supported");
+                   "' has no model.safetensors and no model.safetensors.index.json");
   EXPECT_ERROR(WeightSource::safetensors(path),
                "cannot read weights from '" + path + "': No such file or directory");
   EXPECT_ERROR(WeightSource::safetensors("/dev/null"),
                "cannot read weights from '/dev/null': expects a regular file");
+}
+
+TEST_F(Safetensors, ReadsSeveralFilesByTheirIndex) {
+  put(folder.path("b.safetensors"), file("{" + entry("x", "F32", "[2]", "[0,8]") + "," +
+                                             entry("unlisted", "F32", "[1]", "[8,12]") + "}",
+                                         iota(3)));
+  put(folder.path("a.safetensors"),
+      file("{" + entry("z", "F32", "[1]", "[0,4]") + "," + entry("y", "F32", "[2]", "[4,12]") + "}",
+           iota(3, 10)));
+  const std::string index = path + ".index.json";
+  put(index, "{\"metadata\": {\"total_size\": 20}, \"weight_map\": {\"x\": \"b.safetensors\", "
+             "\"y\": \"a.safetensors\", \"z\": \"a.safetensors\"}}");
+  for (const std::string &name : {index, folder.path("")}) {
+    Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(name);
+    ASSERT_OK(source);
+    EXPECT_EQ((*source)->describe(), index);
+    std::vector<std::string> names;
+    for (const TensorInfo &info : (*source)->tensors())
+      names.push_back(info.name);
+    EXPECT_EQ(names, (std::vector<std::string>{"z", "y", "x"}));
+    // A parameter of tensors in both files.
+    Parameter joined;
+    joined.name = "joined";
+    joined.globalShape = {4};
+    joined.slices = {{"y", {2}, {}, {0}, {0}, {2}}, {"x", {2}, {}, {0}, {2}, {2}}};
+    EXPECT_EQ(*readBox(**source, joined, {{1}, {3}}), (std::vector<float>{12, 0, 1}));
+    EXPECT_ERROR(readBox(**source, whole("unlisted", {1}), {{0}, {1}}),
+                 "weight 'unlisted' in '" + index +
+                     "' is missing; parameter 'p.unlisted' needs it");
+    EXPECT_ERROR(readBox(**source, whole("y", {3}), {{0}, {3}}),
+                 "weight 'y' in '" + folder.path("a.safetensors") +
+                     "': expects shape [3], got [2]");
+  }
+}
+
+TEST_F(Safetensors, RefusesBadIndices) {
+  const std::string index = path + ".index.json";
+  auto expectIndexError = [&](const std::string &content, const std::string &message) {
+    put(index, content);
+    EXPECT_ERROR(WeightSource::safetensors(index),
+                 "cannot read weights from '" + index + "': " + message);
+  };
+  auto map = [](const std::string &file) { return "{\"weight_map\": {\"x\": " + file + "}}"; };
+  for (const char *content : {"{}", "[]", "{\"weight_map\": []}"})
+    expectIndexError(content, "bad index: expects an object 'weight_map'");
+  for (const char *name : {"3", "\"\"", "\"..\"", "\"../x.safetensors\"", "\"/etc/passwd\""})
+    expectIndexError(map(name),
+                     "bad index: tensor 'x': expects the name of a file beside the index");
+  expectIndexError(map("\"a.safetensors\""),
+                   "'a.safetensors', which has tensor 'x': No such file or directory");
+  put(folder.path("a.safetensors"), file("{" + entry("y", "F32", "[1]", "[0,4]") + "}", iota(1)));
+  expectIndexError(map("\"a.safetensors\""),
+                   "'a.safetensors': tensor 'x' is missing, though the index says it is there");
+  put(folder.path("a.safetensors"), "abc");
+  expectIndexError(map("\"a.safetensors\""),
+                   "'a.safetensors', which has tensor 'x': expects at least 8 bytes, got 3");
+  put(index, "{\"weight_map\": ");
+  EXPECT_ERROR_HAS(WeightSource::safetensors(index),
+                   "cannot read weights from '" + index + "': bad index: ");
 }
 
 TEST_F(Safetensors, RefusesBadLengths) {
@@ -389,6 +444,32 @@ TEST_F(Safetensors, ReadsOnlyWhatARankNeeds) {
   ASSERT_OK(source);
   Result<std::vector<float>> values =
       readBox(**source, whole("x", {rows, columns}), {{rows - 2, 6}, {2, 2}});
+  ASSERT_OK(values);
+  EXPECT_EQ(*values, (std::vector<float>{0, 0, 0, 5}));
+}
+
+// The columns of a key's projection in a tensor that holds query, key and value side by side,
+// transposed: one rank's rows of it.
+TEST_F(Safetensors, ReadsOnlyASliceOfWhatIsFusedAndTransposed) {
+  const int64_t in = 1024, out = int64_t(1) << 22; // 48 GiB, as a hole in the file
+  const std::string header = "{" + entry("x", "F32", "[1024,12582912]", "[0,51539607552]") + "}";
+  put(path, lengthBytes(header.size()) + header);
+  const int64_t begin = static_cast<int64_t>(8 + header.size());
+  if (::truncate(path.c_str(), begin + in * 3 * out * 4) != 0)
+    GTEST_SKIP() << "no sparse files of 48 GiB here";
+  int fd = ::open(path.c_str(), O_WRONLY);
+  const float value = 5, other = 6;
+  // Row out - 1 and column 7 of the key; the neighbour belongs to the value.
+  ASSERT_EQ(::pwrite(fd, &value, 4, begin + (7 * 3 * out + 2 * out - 1) * 4), 4);
+  ASSERT_EQ(::pwrite(fd, &other, 4, begin + (7 * 3 * out + 2 * out) * 4), 4);
+  ::close(fd);
+  Parameter key;
+  key.name = "key";
+  key.globalShape = {out, in};
+  key.slices = {{"x", {in, 3 * out}, {1, 0}, {out, 0}, {0, 0}, {out, in}}};
+  Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
+  ASSERT_OK(source);
+  Result<std::vector<float>> values = readBox(**source, key, {{out - 2, 6}, {2, 2}});
   ASSERT_OK(values);
   EXPECT_EQ(*values, (std::vector<float>{0, 0, 0, 5}));
 }

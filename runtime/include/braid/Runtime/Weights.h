@@ -30,9 +30,10 @@ class WeightSource {
 public:
   virtual ~WeightSource() = default;
 
-  /// Opens a .safetensors file, or a directory that holds model.safetensors. The whole header is
-  /// validated here: length, JSON, types, offsets (in range, no overlap, no gap), so that later
-  /// reads cannot go outside of the file.
+  /// Opens a .safetensors file, the .json index of a checkpoint in several files, or a directory
+  /// that holds model.safetensors or model.safetensors.index.json. The whole header of every file
+  /// is validated here: length, JSON, types, offsets (in range, no overlap, no gap), so that later
+  /// reads cannot go outside of the file; and an index names tensors that are there.
   static Result<std::unique_ptr<WeightSource>> safetensors(const std::string &path);
   /// Random weights are a function of (seed, tensor name, global index) only (Philox 4x32-10,
   /// Salmon et al. 2011, and Box-Muller): ones, zeros, or normal with deviation 0.02.
