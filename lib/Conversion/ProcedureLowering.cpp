@@ -251,6 +251,25 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
                              define(embedding.getResult()), compute);
         return success();
       })
+      .Case([&](nn::PositionIdsOp positions) {
+        rt::PositionIdsOp::create(builder, loc, memory(positions.getIds()),
+                                  positions.getPaddingAttr(), define(positions.getResult()),
+                                  compute);
+        return success();
+      })
+      .Case([&](nn::RotaryTableOp table) {
+        Value offset = table.getPositionOffset() ? memory(table.getPositionOffset()) : Value();
+        Value cos = define(table.getCos()), sin = define(table.getSin());
+        rt::RotaryTableOp::create(builder, loc, table.getFrequenciesAttr(), table.getScaleAttr(),
+                                  offset, cos, sin, compute);
+        return success();
+      })
+      .Case([&](nn::RotaryOp rotary) {
+        Value input = memory(rotary.getInput()), cos = memory(rotary.getCos()),
+              sin = memory(rotary.getSin());
+        rt::RotaryOp::create(builder, loc, input, cos, sin, define(rotary.getResult()), compute);
+        return success();
+      })
       .Case<nn::SplitHeadsOp, nn::MergeHeadsOp>([&](Operation *reshape) {
         Value result = reshape->getResult(0);
         buffers[result] = view(loc, memory(reshape->getOperand(0)), typeOf(result).getShape());

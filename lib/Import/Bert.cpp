@@ -7,6 +7,7 @@
 #include "dialects/NN/IR/NN.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
 
 #include <cmath>
@@ -17,7 +18,19 @@ using llvm::Expected;
 
 namespace {
 
+/// What sets apart the families of this shape.
+struct BertFamily {
+  /// Of the encoder's weights in a model with a head.
+  StringRef prefix;
+  /// RoBERTa and what follows it count positions from the padding id on, padding not counted.
+  bool countsTokens;
+  /// Of the classes in `architectures`: "Bert" of BertModel, BertForMaskedLM and others.
+  StringRef classes;
+};
+
 struct BertConfig {
+  BertFamily family;
+  std::optional<int64_t> padding; ///< when positions are counted from it
   int64_t vocab, hidden, layers, heads, intermediate, positions, tokenTypes;
   double epsilon;
   nn::GeluKind activation;
@@ -53,7 +66,7 @@ llvm::Error readActivation(const Config &config, nn::GeluKind &kind) {
 }
 
 /// What BERT's configuration can say and this importer would otherwise ignore.
-llvm::Error refuseVariants(const Config &config) {
+llvm::Error refuseVariants(const Config &config, const BertFamily &family) {
   Expected<std::string> positions = config.string("position_embedding_type", "absolute");
   if (!positions)
     return positions.takeError();
@@ -76,23 +89,28 @@ llvm::Error refuseVariants(const Config &config) {
   Expected<std::vector<std::string>> architectures = config.strings("architectures");
   if (!architectures)
     return architectures.takeError();
-  for (StringRef name : *architectures)
-    if (!llvm::is_contained({"BertModel", "BertForMaskedLM", "BertForPreTraining",
-                             "BertForSequenceClassification", "BertForTokenClassification",
-                             "BertForQuestionAnswering", "BertForMultipleChoice",
-                             "BertForNextSentencePrediction"},
-                            name))
+  for (StringRef name : *architectures) {
+    StringRef kind = name;
+    if (!kind.consume_front(family.classes) ||
+        !llvm::is_contained({"Model", "ForMaskedLM", "ForPreTraining", "ForSequenceClassification",
+                             "ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice",
+                             "ForNextSentencePrediction"},
+                            kind))
       return importError("'", config.path(), "': architecture '", name,
-                         "' is not supported, expects BertModel or an ",
-                         "encoder with a head, such as BertForMaskedLM");
+                         "' is not supported, expects ", family.classes,
+                         "Model or an encoder with a head, such as ", family.classes,
+                         "ForMaskedLM");
+  }
   return llvm::Error::success();
 }
 
-Expected<BertConfig> readConfig(const Config &config, const ImportOptions &options) {
+Expected<BertConfig> readConfig(const Config &config, const ImportOptions &options,
+                                const BertFamily &family) {
   constexpr int64_t kMaxLayers = 4096;
-  if (llvm::Error error = refuseVariants(config))
+  if (llvm::Error error = refuseVariants(config, family))
     return error;
   BertConfig bert;
+  bert.family = family;
   struct {
     StringRef field;
     int64_t &value;
@@ -121,10 +139,18 @@ Expected<BertConfig> readConfig(const Config &config, const ImportOptions &optio
     return importError("'", config.path(),
                        "': expects 'hidden_size' to be a multiple of 'num_attention_heads', got ",
                        bert.hidden, " and ", bert.heads);
-  if (options.seq > bert.positions)
-    return importError("'", config.path(),
-                       "': expects seq of at most 'max_position_embeddings', got ", options.seq,
-                       " and ", bert.positions);
+  int64_t positions = bert.positions;
+  if (family.countsTokens) {
+    Expected<int64_t> padding = config.index("pad_token_id", bert.vocab, /*otherwise=*/1);
+    if (!padding)
+      return padding.takeError();
+    bert.padding = *padding;
+    positions -= *padding + 1;
+  }
+  if (options.seq > positions)
+    return importError("'", config.path(), "': expects seq of at most 'max_position_embeddings'",
+                       family.countsTokens ? " - 'pad_token_id' - 1" : "", ", got ", options.seq,
+                       " and ", positions);
   if (options.layers && (*options.layers < 1 || *options.layers > bert.layers))
     return importError("'", config.path(), "': expects layers in [1, ", bert.layers,
                        "] ('num_hidden_layers'), got ", *options.layers);
@@ -182,18 +208,19 @@ public:
     Expected<std::vector<std::string>> architectures = config.strings("architectures");
     if (!architectures)
       return architectures.takeError();
-    // A model with a head keeps its encoder under "bert.".
-    bool headed = !architectures->empty() && architectures->front() != "BertModel";
-    WeightNames names(checkpoint, headed ? "bert." : "");
+    // A model with a head keeps its encoder under a name of its own.
+    StringRef inner = bert.family.prefix;
+    bool headed = !architectures->empty() && !StringRef(architectures->front()).ends_with("Model");
+    WeightNames names(checkpoint, headed ? inner : "");
     if (!checkpoint)
       return names;
     const StringRef first = "embeddings.word_embeddings.weight";
     if (!checkpoint->has(names.prefix + first.str()))
-      names.prefix = headed ? "" : "bert.";
+      names.prefix = headed ? "" : inner;
     if (!checkpoint->has(names.prefix + first.str()))
       return importError(
           "'", checkpoint->path(), "': tensor '", first, "' is missing, expects F32 of shape ",
-          shapeText({bert.vocab, bert.hidden}), " under this name or with 'bert.' before it");
+          shapeText({bert.vocab, bert.hidden}), " under this name or with '", inner, "' before it");
     std::string beyond = names.prefix + "encoder.layer." + std::to_string(bert.layers) + ".";
     if (StringRef extra = checkpoint->firstWith(beyond); !extra.empty())
       return importError("'", config.path(), "': 'num_hidden_layers' is ", bert.layers, ", but '",
@@ -367,10 +394,13 @@ llvm::Error BertBuilder::buildEntry() {
       parameter({"embeddings.token_type_embeddings.weight", {bert.tokenTypes, bert.hidden}});
   if (!types)
     return types.takeError();
-  // Positions are 0, 1, ..., seq - 1 in every sequence: the first rows of the table, with nothing
-  // to look up.
+  // Positions that are 0, 1, ..., seq - 1 in every sequence are the first rows of the table, with
+  // nothing to look up.
+  std::optional<int64_t> rows;
+  if (!bert.padding)
+    rows = seq;
   Expected<Value> positions =
-      parameter({"embeddings.position_embeddings.weight", {bert.positions, bert.hidden}}, seq);
+      parameter({"embeddings.position_embeddings.weight", {bert.positions, bert.hidden}}, rows);
   if (!positions)
     return positions.takeError();
   Expected<Value> scale =
@@ -387,7 +417,14 @@ llvm::Error BertBuilder::buildEntry() {
   Value tokenType =
       nn::EmbeddingOp::create(builder, at("embeddings.token_type"), hiddenType, tokenTypes, *types,
                               builder.getStringAttr("embedding.token_type"));
-  Value sum = add("embeddings.sum", add("embeddings.typed", word, tokenType), *positions);
+  Value position = *positions;
+  if (bert.padding) {
+    Value counted = nn::PositionIdsOp::create(builder, at("embeddings.position_ids"), idsType, ids,
+                                              *bert.padding);
+    position = nn::EmbeddingOp::create(builder, at("embeddings.position"), hiddenType, counted,
+                                       position, builder.getStringAttr("embedding.position"));
+  }
+  Value sum = add("embeddings.sum", add("embeddings.typed", word, tokenType), position);
   Value hidden = layerNorm("embeddings.norm", sum, *scale, *shift);
 
   for (int64_t i = 0; i < layers; ++i) {
@@ -408,14 +445,35 @@ llvm::Error BertBuilder::buildEntry() {
 
 } // namespace
 
-Expected<OwningOpRef<ModuleOp>>
-braid::importBert(MLIRContext *context, const ImportOptions &options, const Config &config,
-                  const Checkpoint *checkpoint, StringRef modelName) {
-  Expected<BertConfig> bert = readConfig(config, options);
+static Expected<OwningOpRef<ModuleOp>>
+importFamily(const BertFamily &family, MLIRContext *context, const ImportOptions &options,
+             const Config &config, const Checkpoint *checkpoint, StringRef modelName) {
+  Expected<BertConfig> bert = readConfig(config, options, family);
   if (!bert)
     return bert.takeError();
   Expected<WeightNames> names = WeightNames::create(config, checkpoint, *bert);
   if (!names)
     return names.takeError();
   return BertBuilder(context, options, *bert, *names).build(modelName);
+}
+
+Expected<OwningOpRef<ModuleOp>>
+braid::importBert(MLIRContext *context, const ImportOptions &options, const Config &config,
+                  const Checkpoint *checkpoint, StringRef modelName) {
+  BertFamily family{"bert.", /*countsTokens=*/false, "Bert"};
+  return importFamily(family, context, options, config, checkpoint, modelName);
+}
+
+Expected<OwningOpRef<ModuleOp>>
+braid::importRoberta(MLIRContext *context, const ImportOptions &options, const Config &config,
+                     const Checkpoint *checkpoint, StringRef modelName) {
+  Expected<std::string> type = config.string("model_type");
+  if (!type)
+    return type.takeError();
+  StringRef classes = llvm::StringSwitch<StringRef>(*type)
+                          .Case("xlm-roberta", "XLMRoberta")
+                          .Case("camembert", "Camembert")
+                          .Default("Roberta");
+  BertFamily family{"roberta.", /*countsTokens=*/true, classes};
+  return importFamily(family, context, options, config, checkpoint, modelName);
 }

@@ -17,5 +17,10 @@ llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importBert(mlir::MLIRContext *context, const ImportOptions &options, const Config &config,
            const Checkpoint *checkpoint, llvm::StringRef modelName);
 
+/// RoBERTa and the families of its shape, which count positions by tokens.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+importRoberta(mlir::MLIRContext *context, const ImportOptions &options, const Config &config,
+              const Checkpoint *checkpoint, llvm::StringRef modelName);
+
 } // namespace braid
 #endif // BRAID_LIB_IMPORT_BERT_H

@@ -97,6 +97,16 @@ Expected<int64_t> Config::size(StringRef field, int64_t max) const {
   return *size;
 }
 
+Expected<int64_t> Config::index(StringRef field, int64_t end, int64_t otherwise) const {
+  const llvm::json::Value *value = find(field);
+  if (!value)
+    return otherwise;
+  std::optional<int64_t> index = value->getAsInteger();
+  if (!index || *index < 0 || *index >= end)
+    return wrong(field, "an integer in [0, " + std::to_string(end - 1) + "]", *value);
+  return *index;
+}
+
 Expected<double> Config::positive(StringRef field) const {
   const llvm::json::Value *value = find(field);
   if (!value)

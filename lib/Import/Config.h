@@ -42,6 +42,8 @@ public:
   llvm::Expected<int64_t> size(llvm::StringRef field, int64_t max = kMaxSize) const;
   /// `otherwise` when it is missing or null.
   llvm::Expected<int64_t> size(llvm::StringRef field, int64_t max, int64_t otherwise) const;
+  /// An integer in [0, end); `otherwise` when it is missing or null.
+  llvm::Expected<int64_t> index(llvm::StringRef field, int64_t end, int64_t otherwise) const;
   /// A positive finite number. It is an error when it is missing.
   llvm::Expected<double> positive(llvm::StringRef field) const;
   /// `otherwise` when it is missing or null.

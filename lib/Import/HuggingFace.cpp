@@ -41,15 +41,15 @@ Expected<Files> findFiles(const std::string &path) {
   Files files{inside("config.json"), inside("model.safetensors")};
   if (!llvm::sys::fs::exists(files.config))
     return importError("directory '", path, "' has no config.json");
-  if (llvm::sys::fs::exists(files.checkpoint))
-    return files;
+  for (StringRef suffix : {"", ".index.json"})
+    if (std::string file = files.checkpoint + suffix.str(); llvm::sys::fs::exists(file))
+      return Files{files.config, file};
   // Weights in another form must not pass for none.
-  for (StringRef other :
-       {"model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"})
+  for (StringRef other : {"pytorch_model.bin", "pytorch_model.bin.index.json"})
     if (llvm::sys::fs::exists(inside(other)))
       return importError("directory '", path, "' has '", other,
-                         "' but no model.safetensors, which alone is supported; to import without "
-                         "weights, name its config.json");
+                         "' but neither model.safetensors nor model.safetensors.index.json; to "
+                         "import without weights, name its config.json");
   files.checkpoint.clear();
   return files;
 }
@@ -94,12 +94,14 @@ Expected<OwningOpRef<ModuleOp>> import(MLIRContext *context, const ImportOptions
                        .Case("bert", importBert)
                        .Case("gpt2", importGpt2)
                        .Case("llama", importLlama)
+                       .Cases({"roberta", "xlm-roberta", "camembert"}, importRoberta)
                        .Default(nullptr);
   if (importer)
     return importer(context, options, *config, checkpoint ? &*checkpoint : nullptr,
                     modelName(*files, *declared, *family));
-  return importError("'", config->path(), "': model_type '", *family,
-                     "' is not supported, expects bert, gpt2 or llama");
+  return importError(
+      "'", config->path(), "': model_type '", *family,
+      "' is not supported, expects bert, roberta, xlm-roberta, camembert, gpt2 or llama");
 }
 
 } // namespace

@@ -118,6 +118,10 @@ void populateNNEvaluators(EvaluatorTable &table) {
     return context.set(op.getResult(),
                        embedding(context.tensor(op.getIds()), context.tensor(op.getTable())));
   });
+  table.add<nn::PositionIdsOp>([](OpContext &context) {
+    auto op = cast<nn::PositionIdsOp>(context.op);
+    return context.set(op.getResult(), positionIds(context.tensor(op.getIds()), op.getPadding()));
+  });
   table.add<nn::LinearOp>([](OpContext &context) {
     auto op = cast<nn::LinearOp>(context.op);
     return context.set(op.getResult(),

@@ -92,3 +92,27 @@ func.func @boundary(%x: tensor<4x8xf32>) -> (tensor<2x8xf32>, tensor<8x8xf32>, t
   %1 = comm.wait %h keeping %x : !comm.handle<tensor<8x8xf32>>, tensor<4x8xf32> -> tensor<8x8xf32>
   return %0, %1, %0 : tensor<2x8xf32>, tensor<8x8xf32>, tensor<2x8xf32>
 }
+
+// -----
+
+// Tables are made once and turned by in place of the result.
+// CHECK-LABEL: rt.procedure @rotary(
+// CHECK-SAME: %[[X:.*]]: memref<2x4x3x4xf32>, %[[P:.*]]: memref<2xi64>, %[[OUT:.*]]: memref<2x4x3x4xf32> {rt.result}) {
+// CHECK-NEXT: %[[C:.*]] = rt.alloc : memref<2x4x2xf32, #rt.space<local>>
+// CHECK-NEXT: %[[S:.*]] = rt.alloc : memref<2x4x2xf32, #rt.space<local>>
+// CHECK-NEXT: rt.rotary_table [1.000000e+00, 1.000000e-02] position_offset(%[[P]] : memref<2xi64>) scale 1.200000e+00 outs(%[[C]], %[[S]] : {{.*}})
+// CHECK-NEXT: rt.rotary ins(%[[X]], %[[C]], %[[S]] : {{.*}}) outs(%[[OUT]] : memref<2x4x3x4xf32>)
+// CHECK-NEXT: rt.return
+func.func @rotary(%x: tensor<2x4x3x4xf32>, %p: tensor<2xi64>) -> tensor<2x4x3x4xf32> {
+  %cos, %sin = nn.rotary_table [1.0, 0.01] position_offset %p : tensor<2xi64> scale 1.2 : tensor<2x4x2xf32>
+  %0 = nn.rotary %x, %cos, %sin : tensor<2x4x3x4xf32>, tensor<2x4x2xf32>
+  return %0 : tensor<2x4x3x4xf32>
+}
+
+// CHECK-LABEL: rt.procedure @positions(
+// CHECK-SAME: %[[I:.*]]: memref<2x4xi64>, %[[OUT:.*]]: memref<2x4xi64> {rt.result}) {
+// CHECK-NEXT: rt.position_ids ins(%[[I]] : memref<2x4xi64>) padding 1 outs(%[[OUT]] : memref<2x4xi64>)
+func.func @positions(%ids: tensor<2x4xi64>) -> tensor<2x4xi64> {
+  %0 = nn.position_ids %ids padding 1 : tensor<2x4xi64>
+  return %0 : tensor<2x4xi64>
+}

@@ -48,8 +48,8 @@ def minilm():
 class Case:
     """A checkpoint with inputs and PyTorch's answer to them, imported."""
 
-    def __init__(self, directory, checkpoint, inputs, golden):
-        self.checkpoint, self.values, self.golden_value = checkpoint, inputs, golden
+    def __init__(self, directory, checkpoint, inputs, golden, output=models.OUTPUT):
+        self.checkpoint, self.values, self.golden_value, self.output = checkpoint, inputs, golden, output
         self.batch, self.seq = inputs["input_ids"].shape
         self.inputs = models.write_inputs(inputs, directory / "inputs")
         self.golden = directory / "golden.npy"

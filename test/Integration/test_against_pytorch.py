@@ -47,7 +47,7 @@ def check_case(case, mesh, target, out, extra=()):
         braid("run", case.model, "--mesh", mesh, "--target", "reference", *common)
     else:
         braid_run(case.bundle(mesh), *common)
-    value = np.load(out / f"{models.OUTPUT}.npy")
+    value = np.load(out / f"{case.output}.npy")
     assert value.shape == case.golden_value.shape and value.dtype == np.float32
     assert models.relative_l2(value, case.golden_value) <= F32_TOLERANCE
     return value

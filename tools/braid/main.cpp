@@ -18,9 +18,11 @@ namespace {
 
 void addImport(CLI::App &app, ImportArgs &args, int &status) {
   CLI::App *cmd = app.add_subcommand("import", "read a Hugging Face model into an nn module");
-  cmd->add_option("model", args.model,
-                  "directory with config.json and model.safetensors, or a config.json alone "
-                  "(its weights are then random at run time)")
+  cmd->add_option(
+         "model", args.model,
+         "directory with config.json and model.safetensors (or its .index.json and the files "
+         "that it names), or a config.json alone (its weights are then random at run "
+         "time)")
       ->required();
   cmd->add_option("-o,--output", args.output, "where the module goes; - for standard output")
       ->required();

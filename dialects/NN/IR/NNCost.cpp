@@ -40,6 +40,13 @@ OpCost EmbeddingOp::getCost() {
   return cost;
 }
 
+OpCost PositionIdsOp::getCost() {
+  OpCost cost = traffic(*this);
+  // A comparison, a sum and a choice.
+  cost.vectorFlops = 3 * elements(getResult());
+  return cost;
+}
+
 OpCost LinearOp::getCost() {
   OpCost cost = traffic(*this);
   int64_t k = cast<RankedTensorType>(getWeight().getType()).getDimSize(1);

@@ -16,6 +16,7 @@ using namespace mlir;
 using namespace braid::nn;
 
 bool EmbeddingOp::isRowOperation() { return false; }
+bool PositionIdsOp::isRowOperation() { return false; }
 bool LinearOp::isRowOperation() { return false; }
 bool SplitHeadsOp::isRowOperation() { return false; }
 bool MergeHeadsOp::isRowOperation() { return false; }
@@ -50,6 +51,48 @@ FailureOr<SmallVector<Value>> EmbeddingOp::decompose(OpBuilder &builder, ValueRa
         linalg::YieldOp::create(nested, nestedLoc, element);
       });
   return SmallVector<Value>{generic.getResult(0)};
+}
+
+FailureOr<SmallVector<Value>> PositionIdsOp::decompose(OpBuilder &builder, ValueRange operands) {
+  RankedTensorType type = typeOf(operands[0]);
+  auto element = cast<IntegerType>(type.getElementType());
+  auto constant = [&](OpBuilder &at, Location loc, int64_t value) -> Value {
+    return arith::ConstantOp::create(at, loc, at.getIntegerAttr(element, value));
+  };
+  auto isToken = [&](OpBuilder &at, Location loc, Value id) -> Value {
+    return arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ne, id,
+                                 constant(at, loc, getPadding()));
+  };
+  auto parallel = utils::IteratorType::parallel, reduction = utils::IteratorType::reduction;
+  enum : unsigned { batch, position, other };
+  Location loc = NameLoc::get(builder.getStringAttr("tokens"), getLoc());
+  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(), element);
+  Value zeros = linalg::FillOp::create(builder, loc, constant(builder, loc, 0), empty).getResult(0);
+  AffineMap all = builder.getMultiDimIdentityMap(3);
+  auto tokens = linalg::GenericOp::create(
+      builder, loc, type, operands[0], zeros,
+      {all.getSubMap({batch, other}), all.getSubMap({batch, position})},
+      {parallel, parallel, reduction}, [&](OpBuilder &at, Location loc, ValueRange x) {
+        Value before = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sle,
+                                             linalg::IndexOp::create(at, loc, other),
+                                             linalg::IndexOp::create(at, loc, position));
+        Value counts = arith::AndIOp::create(at, loc, before, isToken(at, loc, x[0]));
+        Value one =
+            arith::SelectOp::create(at, loc, counts, constant(at, loc, 1), constant(at, loc, 0));
+        linalg::YieldOp::create(at, loc, arith::AddIOp::create(at, loc, x[1], one).getResult());
+      });
+  loc = NameLoc::get(builder.getStringAttr("positions"), getLoc());
+  AffineMap both = builder.getMultiDimIdentityMap(2);
+  auto positions = linalg::GenericOp::create(
+      builder, loc, type, {operands[0], tokens.getResult(0)}, empty, {both, both, both},
+      {parallel, parallel}, [&](OpBuilder &at, Location loc, ValueRange x) {
+        Value padding = constant(at, loc, getPadding());
+        Value counted = arith::AddIOp::create(at, loc, x[1], padding);
+        linalg::YieldOp::create(
+            at, loc,
+            arith::SelectOp::create(at, loc, isToken(at, loc, x[0]), counted, padding).getResult());
+      });
+  return SmallVector<Value>{positions.getResult(0)};
 }
 
 FailureOr<SmallVector<Value>> LinearOp::decompose(OpBuilder &builder, ValueRange operands) {

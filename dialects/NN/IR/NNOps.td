@@ -91,6 +91,23 @@ def NN_EmbeddingOp : NN_ComputeOp<"embedding"> {
   let assemblyFormat = "$ids `,` $table (`role` $role^)? attr-dict `:` type($ids) `,` type($table) `->` type($result)";
 }
 
+def NN_PositionIdsOp : NN_ComputeOp<"position_ids", [SameOperandsAndResultType]> {
+  let summary = "Positions of a sequence's tokens, padding not counted";
+  let description = [{
+    `result[b, s]` is `padding` where `ids[b, s]` is, and elsewhere `padding` plus the number of tokens up to and with s
+    that are not padding: the rows of a position table whose row `padding` stands for no position, as RoBERTa's does.
+
+    ```mlir
+    %p = nn.position_ids %ids padding 1 : tensor<8x128xi64>
+    ```
+  }];
+  let arguments = (ins NN_IdsOfRank<2>:$ids, I64Attr:$padding);
+  let results = (outs NN_IdsOfRank<2>:$result);
+  let assemblyFormat = "$ids `padding` $padding attr-dict `:` type($ids)";
+  // SameOperandsAndResultType says it all.
+  let hasVerifier = 0;
+}
+
 def NN_LinearOp : NN_ComputeOp<"linear", [], ["buildLocal"]> {
   let summary = "x . w^T + bias over the last dimension";
   let description = [{

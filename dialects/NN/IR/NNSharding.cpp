@@ -52,6 +52,15 @@ ShardingRule EmbeddingOp::getShardingRule() {
   return rule;
 }
 
+ShardingRule PositionIdsOp::getShardingRule() {
+  ShardingRule rule;
+  int64_t batch = rule.addFactor("batch", shapeOf(getIds())[0]);
+  // What comes before a token counts.
+  int64_t seq = rule.addFactor("seq", shapeOf(getIds())[1], FactorKind::Whole);
+  rule.operands = rule.results = {{{batch}, {seq}}};
+  return rule;
+}
+
 ShardingRule LinearOp::getShardingRule() {
   ShardingRule rule;
   TensorFactors rows = addLeading(rule, shapeOf(getInput()).drop_back());

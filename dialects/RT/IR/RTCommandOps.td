@@ -104,6 +104,52 @@ def RT_AttentionOp : RT_CommandOp<"attention", [AttrSizedOperandSegments]> {
   }];
 }
 
+def RT_RotaryTableOp : RT_CommandOp<"rotary_table"> {
+  let summary = "Cosines and sines of the angles that positions turn by";
+  let description = [{
+    ```mlir
+    rt.rotary_table [1.0, 0.01] outs(%cos, %sin : memref<128x2xf32>, memref<128x2xf32>)
+    rt.rotary_table [1.0, 0.01] position_offset(%p : memref<8xi64>) scale 1.2
+        outs(%c, %s : memref<8x128x2xf32>, memref<8x128x2xf32>)
+    ```
+    Means what nn.rotary_table means, on memory.
+
+    Constraints:
+    - (A1) cos and sin have one type, of shape [s, n] without and [b, s, n] with position_offset [b] of i64, n the number
+      of frequencies, which is at least 1;
+    - (A2) frequencies and scale are finite.
+  }];
+  let arguments = (ins DenseF64ArrayAttr:$frequencies, DefaultValuedAttr<F64Attr, "1.0">:$scale,
+                       Arg<Optional<RT_Memory>, "", [MemRead]>:$position_offset,
+                       RT_Writes<RT_Memory>:$cos, RT_Writes<RT_Memory>:$sin, RT_OnCompute:$queue);
+  let assemblyFormat = [{
+    $frequencies (`position_offset` `(` $position_offset^ `:` type($position_offset) `)`)? (`scale` $scale^)?
+    `outs` `(` $cos `,` $sin `:` type($cos) `,` type($sin) `)` (`on` $queue^)? attr-dict
+  }];
+}
+
+def RT_RotaryOp : RT_CommandOp<"rotary"> {
+  let summary = "Turns pairs of a head's elements by their position's angles";
+  let description = [{
+    ```mlir
+    rt.rotary ins(%q, %cos, %sin : memref<8x128x9x64xf32>, memref<128x32xf32>, memref<128x32xf32>)
+        outs(%o : memref<8x128x9x64xf32>)
+    ```
+    Means what nn.rotary means, on memory. A command of its own rather than a kernel: either half of a head's row is needed
+    for the other, where a kernel's operands are read at one column.
+
+    Constraints:
+    - (O1) input and out are [b, s, h, 2 * n], cos and sin both [s, n] or both [b, s, n];
+    - (O2) all have one element type.
+  }];
+  let arguments = (ins RT_Reads<RT_Memory>:$input, RT_Reads<RT_Memory>:$cos, RT_Reads<RT_Memory>:$sin,
+                       RT_Writes<RT_Memory>:$out, RT_OnCompute:$queue);
+  let assemblyFormat = [{
+    `ins` `(` $input `,` $cos `,` $sin `:` type($input) `,` type($cos) `,` type($sin) `)`
+    `outs` `(` $out `:` type($out) `)` (`on` $queue^)? attr-dict
+  }];
+}
+
 def RT_GatherOp : RT_CommandOp<"gather"> {
   let summary = "out[..., :] = source[ids[...], :]";
   let description = [{
@@ -118,6 +164,23 @@ def RT_GatherOp : RT_CommandOp<"gather"> {
   let assemblyFormat = [{
     `ins` `(` $source `,` $ids `:` type($source) `,` type($ids) `)` `outs` `(` $out `:` type($out) `)`
     (`on` $queue^)? attr-dict
+  }];
+}
+
+def RT_PositionIdsOp : RT_CommandOp<"position_ids"> {
+  let summary = "Positions of a sequence's tokens, padding not counted";
+  let description = [{
+    ```mlir
+    rt.position_ids ins(%ids : memref<8x128xi64>) padding 1 outs(%o : memref<8x128xi64>)
+    ```
+    Means what nn.position_ids means, on memory.
+
+    Constraints:
+    - (I1) ids and out [b, s] have one type, of i32 or i64.
+  }];
+  let arguments = (ins RT_Reads<RT_Memory>:$ids, I64Attr:$padding, RT_Writes<RT_Memory>:$out, RT_OnCompute:$queue);
+  let assemblyFormat = [{
+    `ins` `(` $ids `:` type($ids) `)` `padding` $padding `outs` `(` $out `:` type($out) `)` (`on` $queue^)? attr-dict
   }];
 }
 

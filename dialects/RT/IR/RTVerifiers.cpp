@@ -10,6 +10,8 @@
 
 #include "braid/Runtime/Mesh.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace braid::rt;
 
@@ -269,6 +271,52 @@ LogicalResult AttentionOp::verify() {
   return success();
 }
 
+LogicalResult RotaryTableOp::verify() {
+  MemRefType cos = getCos().getType(), sin = getSin().getType();
+  auto offset =
+      getPositionOffset() ? cast<MemRefType>(getPositionOffset().getType()) : MemRefType();
+  int64_t rank = offset ? 3 : 2, count = static_cast<int64_t>(getFrequencies().size());
+  bool agree = cos.getShape() == sin.getShape() && cos.getElementType() == sin.getElementType() &&
+               isa<FloatType>(cos.getElementType()) && cos.getRank() == rank && count > 0 &&
+               cos.getDimSize(rank - 1) == count;
+  if (agree && offset)
+    agree =
+        offset.getElementType().isInteger(64) && offset.getShape() == cos.getShape().take_front();
+  if (!agree) { // A1
+    InFlightDiagnostic diag = emitOpError("expects ");
+    diag << (offset ? "position_offset [b] of i64 and tables [b, s, " : "tables [s, ") << count
+         << "] of one type, with at least one frequency, got ";
+    if (offset)
+      diag << offset << ", ";
+    return diag << cos << " and " << sin;
+  }
+  for (double value :
+       llvm::concat<const double>(getFrequencies(), ArrayRef<double>(getScale().convertToDouble())))
+    if (!std::isfinite(value)) // A2
+      return emitOpError("expects finite frequencies and scale, got ") << value;
+  return success();
+}
+
+LogicalResult RotaryOp::verify() {
+  MemRefType in = getInput().getType(), cos = getCos().getType(), sin = getSin().getType(),
+             out = getOut().getType();
+  bool agree = in.getRank() == 4 && out.getShape() == in.getShape() && in.getDimSize(3) % 2 == 0 &&
+               cos.getShape() == sin.getShape();
+  if (agree) {
+    SmallVector<int64_t, 3> table{in.getDimSize(0), in.getDimSize(1), in.getDimSize(3) / 2};
+    agree = cos.getShape() == ArrayRef(table) || cos.getShape() == ArrayRef(table).drop_front();
+  }
+  if (!agree) // O1
+    return emitOpError(
+               "expects input and out [b, s, h, 2 * n] and tables [s, n] or [b, s, n], got ")
+           << in << ", " << out << ", " << cos << " and " << sin;
+  Type element = in.getElementType();
+  if (out.getElementType() != element || cos.getElementType() != element ||
+      sin.getElementType() != element) // O2
+    return emitOpError("expects one element type");
+  return success();
+}
+
 LogicalResult GatherOp::verify() {
   MemRefType source = getSource().getType(), ids = getIds().getType(), out = getOut().getType();
   if (source.getRank() != 2 || out.getRank() != ids.getRank() + 1 ||
@@ -277,6 +325,15 @@ LogicalResult GatherOp::verify() {
       out.getElementType() != source.getElementType() || !isId(ids.getElementType()))
     return emitOpError("expects source [n, h], ids [i...] of i32 or i64 and out [i..., h], got ")
            << source << ", " << ids << ", " << out;
+  return success();
+}
+
+LogicalResult PositionIdsOp::verify() {
+  MemRefType ids = getIds().getType(), out = getOut().getType();
+  if (ids.getRank() != 2 || out.getShape() != ids.getShape() || !isId(ids.getElementType()) ||
+      out.getElementType() != ids.getElementType())
+    return emitOpError("expects ids and out [b, s] of one type, i32 or i64, got ")
+           << ids << " and " << out;
   return success();
 }
 

@@ -57,6 +57,7 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
     |--------|-------|
     | `nn.linear` | `rt.product`, with the bias |
     | `nn.attention`, `nn.embedding` | `rt.attention`, `rt.gather` |
+    | `nn.position_ids`, `nn.rotary_table`, `nn.rotary` | `rt.position_ids`, `rt.rotary_table`, `rt.rotary` |
     | `nn.split_heads`, `nn.merge_heads` | `rt.view` |
     | `rt.launch` on values | `rt.launch` on memory, operands viewed as rows |
     | `comm.start` | `rt.record` on compute, `rt.await` on communication, `rt.start` |

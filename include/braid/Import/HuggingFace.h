@@ -20,8 +20,8 @@
 namespace braid {
 
 struct ImportOptions {
-  /// A directory with config.json and, if the weights are to be checked, model.safetensors; or a
-  /// config.json alone.
+  /// A directory with config.json and, if the weights are to be checked, model.safetensors or
+  /// model.safetensors.index.json with the files that it names; or a config.json alone.
   std::string path;
   int64_t batch = 1;
   int64_t seq = 128;
@@ -37,8 +37,9 @@ struct ImportOptions {
 /// the checkpoint is told to `onError`, once, naming the file, the field or tensor, what was
 /// expected and what was found.
 ///
-/// Supported, by model_type: "bert" (encoders of the BERT family), "gpt2" and "llama". Decoders give
-/// `logits`, or `last_hidden_state` when the architecture has no head.
+/// Supported, by model_type: "bert", "roberta", "xlm-roberta" and "camembert" (encoders, whose
+/// heads are left out), "gpt2" and "llama". Decoders give `logits`, or `last_hidden_state` when the
+/// architecture has no head.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 importHuggingFace(mlir::MLIRContext *context, const ImportOptions &options,
                   llvm::function_ref<void(const std::string &message)> onError);

@@ -42,6 +42,19 @@ Result<Tensor> embedding(const Tensor &ids, const Tensor &table) {
   return Tensor::ofFloats(table.dtype(), std::move(shape), std::move(values));
 }
 
+Result<Tensor> positionIds(const Tensor &ids, int64_t padding) {
+  if (ids.isFloat() || ids.rank() != 2)
+    return expects("position_ids", "integer ids of rank 2", ids);
+  std::vector<int64_t> values;
+  for (int64_t b = 0; b < ids.dim(0); ++b)
+    for (int64_t s = 0, tokens = 0; s < ids.dim(1); ++s) {
+      bool token = ids.ints()[b * ids.dim(1) + s] != padding;
+      tokens += token;
+      values.push_back(padding + (token ? tokens : 0));
+    }
+  return Tensor::ofInts(ids.dtype(), ids.shape(), std::move(values));
+}
+
 Result<Tensor> linear(const Tensor &input, const Tensor &weight, const Tensor *bias) {
   if (input.rank() < 1 || !input.isFloat())
     return expects("linear", "a floating-point input of rank 1 or more", input);

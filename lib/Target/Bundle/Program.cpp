@@ -91,8 +91,9 @@ private:
   LogicalResult add(Operation *op) {
     return TypeSwitch<Operation *, LogicalResult>(op)
         .Case<rt::AllocOp, rt::ViewOp, rt::ReturnOp>([](Operation *) { return success(); })
-        .Case<rt::LaunchOp, rt::ProductOp, rt::AttentionOp, rt::GatherOp, rt::CopyOp,
-              rt::LocalSliceOp, rt::StartOp, rt::WaitOp, rt::RecordOp, rt::AwaitOp, rt::CallOp>(
+        .Case<rt::LaunchOp, rt::ProductOp, rt::AttentionOp, rt::RotaryTableOp, rt::RotaryOp,
+              rt::PositionIdsOp, rt::GatherOp, rt::CopyOp, rt::LocalSliceOp, rt::StartOp,
+              rt::WaitOp, rt::RecordOp, rt::AwaitOp, rt::CallOp>(
             [&](auto typed) { return build(typed); })
         .Default([](Operation *other) { return other->emitOpError("has no serialized form"); });
   }
@@ -188,12 +189,42 @@ private:
     return success();
   }
 
+  LogicalResult build(rt::RotaryTableOp op) {
+    fb::RotaryTableT table;
+    table.frequencies.assign(op.getFrequencies().begin(), op.getFrequencies().end());
+    table.scale = op.getScale().convertToDouble();
+    table.position_offset = optionalView(op.getPositionOffset());
+    table.cos = view(op.getCos());
+    table.sin = view(op.getSin());
+    emit(op, op.getQueue(), std::move(table));
+    return success();
+  }
+
+  LogicalResult build(rt::RotaryOp op) {
+    fb::RotaryT rotary;
+    rotary.input = view(op.getInput());
+    rotary.cos = view(op.getCos());
+    rotary.sin = view(op.getSin());
+    rotary.out = view(op.getOut());
+    emit(op, op.getQueue(), std::move(rotary));
+    return success();
+  }
+
   LogicalResult build(rt::GatherOp op) {
     fb::GatherT gather;
     gather.source = view(op.getSource());
     gather.ids = view(op.getIds());
     gather.out = view(op.getOut());
     emit(op, op.getQueue(), std::move(gather));
+    return success();
+  }
+
+  LogicalResult build(rt::PositionIdsOp op) {
+    fb::PositionIdsT positions;
+    positions.ids = view(op.getIds());
+    positions.padding = static_cast<int64_t>(op.getPadding());
+    positions.out = view(op.getOut());
+    emit(op, op.getQueue(), std::move(positions));
     return success();
   }
 

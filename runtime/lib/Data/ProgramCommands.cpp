@@ -198,6 +198,55 @@ Status verifyAttention(const program::Attention &op, Views &views) {
   return {};
 }
 
+Status verifyRotaryTable(const program::RotaryTable &op, Views &views) {
+  std::optional<CheckedView> offset = views.takeOptional(op.position_offset(), "position_offset");
+  CheckedView cos = views.take(*op.cos(), "cos", Access::write);
+  CheckedView sin = views.take(*op.sin(), "sin", Access::write);
+  if (!views.ok())
+    return views.status;
+  if (Status status = expectRank("cos", cos, offset ? 3 : 2); !status.ok())
+    return status;
+  // FlatBuffers looks at the vector's length only, not at where its numbers stand.
+  const auto &frequencies = *op.frequencies();
+  if (reinterpret_cast<uintptr_t>(frequencies.Data()) % alignof(double) != 0)
+    return Status::error("expects frequencies that are aligned");
+  std::vector<int64_t> shape = cos.shape;
+  shape.back() = frequencies.size();
+  Status status = firstOf({expectShape("cos", cos, shape), expectShape("sin", sin, shape),
+                           expectFloat("cos", cos), expectType("sin", sin, cos.dtype)});
+  if (status.ok() && offset)
+    status = firstOf({expectShape("position_offset", *offset, {shape[0]}),
+                      expectType("position_offset", *offset, DType::i64)});
+  if (!status.ok())
+    return status;
+  if (!std::isfinite(op.scale()) ||
+      !std::all_of(frequencies.begin(), frequencies.end(),
+                   [](double frequency) { return std::isfinite(frequency); }))
+    return Status::error("expects finite frequencies and a finite scale");
+  return {};
+}
+
+Status verifyRotary(const program::Rotary &op, Views &views) {
+  CheckedView input = views.take(*op.input(), "input", Access::read);
+  CheckedView cos = views.take(*op.cos(), "cos", Access::read);
+  CheckedView sin = views.take(*op.sin(), "sin", Access::read);
+  CheckedView out = views.take(*op.out(), "out", Access::write);
+  if (!views.ok())
+    return views.status;
+  if (Status status = expectRank("input", input, 4); !status.ok())
+    return status;
+  if (input.shape[3] % 2 != 0)
+    return Status::error("input: expects an even last dimension, got shape " +
+                         shapeString(input.shape));
+  std::vector<int64_t> table{input.shape[0], input.shape[1], input.shape[3] / 2};
+  if (cos.rank() == 2)
+    table.erase(table.begin());
+  return firstOf({expectShape("cos", cos, table), expectShape("sin", sin, table),
+                  expectShape("out", out, input.shape), expectFloat("input", input),
+                  expectType("cos", cos, input.dtype), expectType("sin", sin, input.dtype),
+                  expectType("out", out, input.dtype)});
+}
+
 Status verifyGather(const program::Gather &op, Views &views) {
   CheckedView source = views.take(*op.source(), "source", Access::read);
   CheckedView ids = views.take(*op.ids(), "ids", Access::read);
@@ -211,6 +260,17 @@ Status verifyGather(const program::Gather &op, Views &views) {
   std::vector<int64_t> outShape = ids.shape;
   outShape.push_back(source.shape[1]);
   return firstOf({expectShape("out", out, outShape), expectType("out", out, source.dtype)});
+}
+
+Status verifyPositionIds(const program::PositionIds &op, Views &views) {
+  CheckedView ids = views.take(*op.ids(), "ids", Access::read);
+  CheckedView out = views.take(*op.out(), "out", Access::write);
+  if (!views.ok())
+    return views.status;
+  if (ids.dtype != DType::i32 && ids.dtype != DType::i64)
+    return Status::error(std::string("ids: expects i32 or i64, got ") + name(ids.dtype));
+  return firstOf({expectRank("ids", ids, 2), expectShape("out", out, ids.shape),
+                  expectType("out", out, ids.dtype)});
 }
 
 Status verifyCopy(const program::Copy &op, Views &views) {
@@ -376,8 +436,14 @@ Status CommandVerifier::verify(const program::Command &command, const program::P
     return verifyProduct(*command.op_as_Product(), views);
   case program::Operation::Attention:
     return verifyAttention(*command.op_as_Attention(), views);
+  case program::Operation::RotaryTable:
+    return verifyRotaryTable(*command.op_as_RotaryTable(), views);
+  case program::Operation::Rotary:
+    return verifyRotary(*command.op_as_Rotary(), views);
   case program::Operation::Gather:
     return verifyGather(*command.op_as_Gather(), views);
+  case program::Operation::PositionIds:
+    return verifyPositionIds(*command.op_as_PositionIds(), views);
   case program::Operation::Copy:
     return verifyCopy(*command.op_as_Copy(), views);
   case program::Operation::LocalSlice:

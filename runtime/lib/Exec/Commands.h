@@ -52,6 +52,25 @@ struct AttentionCommand {
   int64_t units() const { return batch * kvHeads * blocksPerHead; }
 };
 
+struct RotaryTableCommand {
+  std::vector<double> frequencies;
+  double scale;
+  const int64_t *positionOffset; ///< or null
+  int64_t positionOffsetStride;
+  float *cos, *sin;
+  int64_t batch, seq;
+  int64_t cosBatch, sinBatch, cosRow, sinRow; ///< strides in elements
+  int64_t members;
+};
+
+struct RotaryCommand {
+  RotaryRow row; ///< strides and sizes; the addresses are of batch 0, position 0
+  int64_t batch, seq;
+  int64_t inBatch, inRow, outBatch, outRow; ///< strides in elements
+  int64_t cosBatch, cosRow, sinBatch, sinRow;
+  int64_t members;
+};
+
 struct GatherCommand {
   const std::byte *source;
   int64_t tableRows, rowBytes, sourceStrideBytes;
@@ -60,6 +79,14 @@ struct GatherCommand {
   std::byte *out;
   int64_t outStrideBytes, count;
   int64_t members;
+};
+
+struct PositionIdsCommand {
+  const std::byte *ids;
+  std::byte *out;
+  bool wide; ///< i64, else i32
+  int64_t padding, batch, seq;
+  int64_t idsBatch, idsStride, outBatch, outStride; ///< strides in elements
 };
 
 /// Contiguous runs of bytes under a loop nest.
@@ -90,8 +117,9 @@ struct Command {
   std::string name;                  ///< of the source operation
   const char *operation = "";        ///< "kernel", "linear", "all_reduce", ...
   const std::string *path = nullptr; ///< calls from the entry down
-  std::variant<LaunchCommand, ProductCommand, AttentionCommand, GatherCommand, CopyCommand,
-               CollectiveCommand, CollectiveWaitCommand, RecordCommand, AwaitCommand>
+  std::variant<LaunchCommand, ProductCommand, AttentionCommand, RotaryTableCommand, RotaryCommand,
+               GatherCommand, PositionIdsCommand, CopyCommand, CollectiveCommand,
+               CollectiveWaitCommand, RecordCommand, AwaitCommand>
       op;
 };
 

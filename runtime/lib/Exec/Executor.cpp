@@ -50,7 +50,13 @@ void Workers::runQueue(Rank &rank, QueueKind kind, QueueState &self) {
       execute(*op, command, context);
     } else if (auto *op = std::get_if<AttentionCommand>(&command.op)) {
       execute(*op, command, context);
+    } else if (auto *op = std::get_if<RotaryTableCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<RotaryCommand>(&command.op)) {
+      execute(*op, command, context);
     } else if (auto *op = std::get_if<GatherCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<PositionIdsCommand>(&command.op)) {
       execute(*op, command, context);
     } else if (auto *op = std::get_if<CopyCommand>(&command.op)) {
       execute(*op, command, context);

@@ -237,6 +237,40 @@ void execute(const GatherCommand &command, const Command &source, ExecutionConte
 }
 
 //===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+Result<PositionIdsCommand> resolvePositionIds(const Tensor &ids, int64_t padding,
+                                              const Tensor &out) {
+  if ((ids.dtype != DType::i64 && ids.dtype != DType::i32) || ids.rank() != 2 ||
+      out.dtype != ids.dtype || out.shape != ids.shape)
+    return Status::error(std::string("expects ids and out [b, s] of i64 or i32, got ") +
+                         name(ids.dtype) + " " + shapeString(ids.shape) + " and " +
+                         name(out.dtype) + " " + shapeString(out.shape));
+  return PositionIdsCommand{ids.data,       out.data,      ids.dtype == DType::i64, padding,
+                            ids.shape[0],   ids.shape[1],  ids.strides[0],          ids.strides[1],
+                            out.strides[0], out.strides[1]};
+}
+
+template <typename T> static void countPositions(const PositionIdsCommand &c) {
+  const T *ids = reinterpret_cast<const T *>(c.ids);
+  T *out = reinterpret_cast<T *>(c.out);
+  for (int64_t b = 0; b < c.batch; ++b)
+    for (int64_t s = 0, tokens = 0; s < c.seq; ++s) {
+      bool token = ids[b * c.idsBatch + s * c.idsStride] != c.padding;
+      tokens += token;
+      out[b * c.outBatch + s * c.outStride] = static_cast<T>(c.padding + (token ? tokens : 0));
+    }
+}
+
+void execute(const PositionIdsCommand &c, const Command &, ExecutionContext &) {
+  if (c.wide)
+    countPositions<int64_t>(c);
+  else
+    countPositions<int32_t>(c);
+}
+
+//===----------------------------------------------------------------------===//
 // Copy
 //===----------------------------------------------------------------------===//
 

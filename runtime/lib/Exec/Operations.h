@@ -47,8 +47,15 @@ struct AttentionOperands {
 };
 Result<AttentionCommand> resolveAttention(const AttentionOperands &operands, int64_t threads,
                                           int64_t queryBlock);
+Result<RotaryTableCommand> resolveRotaryTable(const std::vector<double> &frequencies, double scale,
+                                              const Tensor *positionOffset, const Tensor &cos,
+                                              const Tensor &sin, int64_t threads);
+Result<RotaryCommand> resolveRotary(const Tensor &input, const Tensor &cos, const Tensor &sin,
+                                    const Tensor &out, int64_t threads);
 Result<GatherCommand> resolveGather(const Tensor &source, const Tensor &ids, const Tensor &out,
                                     int64_t threads);
+Result<PositionIdsCommand> resolvePositionIds(const Tensor &ids, int64_t padding,
+                                              const Tensor &out);
 Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest);
 void runCopy(const CopyCommand &command);
 
@@ -64,7 +71,10 @@ struct ExecutionContext {
 void execute(const LaunchCommand &command, const Command &source, ExecutionContext &context);
 void execute(const ProductCommand &command, const Command &source, ExecutionContext &context);
 void execute(const AttentionCommand &command, const Command &source, ExecutionContext &context);
+void execute(const RotaryTableCommand &command, const Command &source, ExecutionContext &context);
+void execute(const RotaryCommand &command, const Command &source, ExecutionContext &context);
 void execute(const GatherCommand &command, const Command &source, ExecutionContext &context);
+void execute(const PositionIdsCommand &command, const Command &source, ExecutionContext &context);
 void execute(const CopyCommand &command, const Command &source, ExecutionContext &context);
 
 } // namespace braid::runtime

@@ -184,11 +184,37 @@ private:
       operands.causal = attention.causal;
       return finish(resolveAttention(operands, in.threads, in.queryBlock), command);
     }
+    case fb::Operation::RotaryTable: {
+      const fb::RotaryTableT &table = *op.AsRotaryTable();
+      command.operation = "rotary_table";
+      Tensor offset;
+      if (table.position_offset)
+        offset = tensor(frame, *table.position_offset);
+      return finish(resolveRotaryTable(
+                        table.frequencies, table.scale, table.position_offset ? &offset : nullptr,
+                        tensor(frame, *table.cos), tensor(frame, *table.sin), in.threads),
+                    command);
+    }
+    case fb::Operation::Rotary: {
+      const fb::RotaryT &rotary = *op.AsRotary();
+      command.operation = "rotary";
+      return finish(resolveRotary(tensor(frame, *rotary.input), tensor(frame, *rotary.cos),
+                                  tensor(frame, *rotary.sin), tensor(frame, *rotary.out),
+                                  in.threads),
+                    command);
+    }
     case fb::Operation::Gather: {
       const fb::GatherT &gather = *op.AsGather();
       command.operation = "embedding";
       return finish(resolveGather(tensor(frame, *gather.source), tensor(frame, *gather.ids),
                                   tensor(frame, *gather.out), in.threads),
+                    command);
+    }
+    case fb::Operation::PositionIds: {
+      const fb::PositionIdsT &positions = *op.AsPositionIds();
+      command.operation = "position_ids";
+      return finish(resolvePositionIds(tensor(frame, *positions.ids), positions.padding,
+                                       tensor(frame, *positions.out)),
                     command);
     }
     case fb::Operation::Copy: {

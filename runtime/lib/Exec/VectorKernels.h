@@ -34,12 +34,21 @@ struct AttentionBlock {
   float scale;
 };
 
+/// The heads of one position turned by its angles; strides in elements.
+struct RotaryRow {
+  const float *in, *cos, *sin;
+  float *out; ///< `in`, or apart from it
+  int64_t heads, pairs;
+  int64_t inHead, outHead; ///< from one head to the next
+};
+
 struct VectorKernels {
   const char *isa;    ///< "avx512", "avx2", "generic"
   int64_t queryBlock; ///< most rows of an AttentionBlock
   /// Bytes of 64-byte aligned scratch memory that `attention` needs.
   int64_t (*attentionScratch)(int64_t headDim);
   void (*attention)(const AttentionBlock &block, void *scratch);
+  void (*rotary)(const RotaryRow &row);
   /// out[i] = sources[0][i] op sources[1][i] op ...; ReduceKind and DType as integers. f16 and bf16
   /// are added up in f32 and rounded once. `out` may be one of the sources. A NaN in any source
   /// gives NaN.

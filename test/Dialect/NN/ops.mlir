@@ -65,6 +65,13 @@ func.func @decoder_attention(%q: tensor<2x3x8x4xbf16>, %k: tensor<2x16x2x4xbf16>
   return %0 : tensor<2x3x8x6xbf16>
 }
 
+// CHECK-LABEL: func.func @roberta
+func.func @roberta(%ids: tensor<2x8xi64>) -> tensor<2x8xi64> {
+  // CHECK: nn.position_ids %{{.*}} padding 1 : tensor<2x8xi64>
+  %0 = nn.position_ids %ids padding 1 : tensor<2x8xi64>
+  return %0 : tensor<2x8xi64>
+}
+
 // CHECK-LABEL: func.func @llama
 func.func @llama(%x: tensor<2x8x16xf32>, %w: tensor<16xf32>, %offset: tensor<2xi64>) -> tensor<2x8x4x4xf32> {
   // CHECK: nn.rms_norm %{{.*}}, %{{.*}} epsilon 1.000000e-05 : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>

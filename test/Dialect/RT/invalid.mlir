@@ -293,6 +293,54 @@ rt.procedure @t3(%q: memref<1x2x2x4xf32>, %m: memref<1x2xi32>, %o: memref<1x2x2x
 }
 
 // -----
+// A1
+rt.procedure @a1(%c: memref<4x2xf32> {rt.result}, %s: memref<4x2xf32> {rt.result}) {
+  // expected-error @below {{'rt.rotary_table' op expects tables [s, 1] of one type, with at least one frequency, got 'memref<4x2xf32>' and 'memref<4x2xf32>'}}
+  rt.rotary_table [1.0] outs(%c, %s : memref<4x2xf32>, memref<4x2xf32>)
+  rt.return
+}
+
+// -----
+// A1
+rt.procedure @a1_offset(%p: memref<3xi64>, %c: memref<2x4x1xf32> {rt.result}, %s: memref<2x4x1xf32> {rt.result}) {
+  // expected-error @below {{expects position_offset [b] of i64 and tables [b, s, 1] of one type, with at least one frequency, got 'memref<3xi64>', 'memref<2x4x1xf32>' and 'memref<2x4x1xf32>'}}
+  rt.rotary_table [1.0] position_offset(%p : memref<3xi64>) outs(%c, %s : memref<2x4x1xf32>, memref<2x4x1xf32>)
+  rt.return
+}
+
+// -----
+// A2
+rt.procedure @a2(%c: memref<4x1xf32> {rt.result}, %s: memref<4x1xf32> {rt.result}) {
+  // expected-error @below {{'rt.rotary_table' op expects finite frequencies and scale, got}}
+  rt.rotary_table [0x7FF0000000000000] outs(%c, %s : memref<4x1xf32>, memref<4x1xf32>)
+  rt.return
+}
+
+// -----
+// O1
+rt.procedure @o1(%x: memref<2x4x3x6xf32>, %c: memref<4x2xf32>, %o: memref<2x4x3x6xf32> {rt.result}) {
+  // expected-error @below {{'rt.rotary' op expects input and out [b, s, h, 2 * n] and tables [s, n] or [b, s, n], got 'memref<2x4x3x6xf32>', 'memref<2x4x3x6xf32>', 'memref<4x2xf32>' and 'memref<4x2xf32>'}}
+  rt.rotary ins(%x, %c, %c : memref<2x4x3x6xf32>, memref<4x2xf32>, memref<4x2xf32>) outs(%o : memref<2x4x3x6xf32>)
+  rt.return
+}
+
+// -----
+// O2
+rt.procedure @o2(%x: memref<2x4x3x6xf32>, %c: memref<4x3xf16>, %o: memref<2x4x3x6xf32> {rt.result}) {
+  // expected-error @below {{'rt.rotary' op expects one element type}}
+  rt.rotary ins(%x, %c, %c : memref<2x4x3x6xf32>, memref<4x3xf16>, memref<4x3xf16>) outs(%o : memref<2x4x3x6xf32>)
+  rt.return
+}
+
+// -----
+// I1
+rt.procedure @i1(%i: memref<2x4xi64>, %o: memref<2x4xi32> {rt.result}) {
+  // expected-error @below {{'rt.position_ids' op expects ids and out [b, s] of one type, i32 or i64, got 'memref<2x4xi64>' and 'memref<2x4xi32>'}}
+  rt.position_ids ins(%i : memref<2x4xi64>) padding 1 outs(%o : memref<2x4xi32>)
+  rt.return
+}
+
+// -----
 // G1
 rt.procedure @g1(%t: memref<9x4xf32>, %i: memref<3xi64>, %o: memref<2x4xf32> {rt.result}) {
   // expected-error @below {{'rt.gather' op expects source [n, h], ids [i...] of i32 or i64 and out [i..., h]}}

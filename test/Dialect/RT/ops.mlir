@@ -70,6 +70,21 @@ rt.procedure entry @main(
   // CHECK: rt.attention causal ins(%[[Q:.*]], %[[Q]], %[[Q]] : {{.*}}) mask(%mask : memref<2x8xi64>) outs(%{{.*}} : memref<2x8x2x2xf32, #rt.space<local>>) scale 5.000000e-01
   rt.attention causal ins(%q, %q, %q : memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>)
       mask(%mask : memref<2x8xi64>) outs(%2 : memref<2x8x2x2xf32, #rt.space<local>>) scale 0.5
+  %cos = rt.alloc : memref<8x1xf32, #rt.space<local>>
+  %sin = rt.alloc : memref<8x1xf32, #rt.space<local>>
+  // CHECK: rt.rotary_table [1.000000e+00] outs(%[[COS:.*]], %[[SIN:.*]] : memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>)
+  rt.rotary_table [1.0] outs(%cos, %sin : memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>)
+  // CHECK: rt.rotary ins(%[[Q]], %[[COS]], %[[SIN]] : memref<2x8x2x2xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>) outs(%{{.*}} : memref<2x8x2x2xf32, #rt.space<local>>)
+  rt.rotary ins(%q, %cos, %sin : memref<2x8x2x2xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>)
+      outs(%2 : memref<2x8x2x2xf32, #rt.space<local>>)
+  %offset = rt.alloc : memref<2xi64, #rt.space<local>>
+  %coss = rt.alloc : memref<2x8x1xf32, #rt.space<local>>
+  // CHECK: rt.rotary_table [5.000000e-01] position_offset(%{{.*}} : memref<2xi64, #rt.space<local>>) scale 1.200000e+00 outs(
+  rt.rotary_table [0.5] position_offset(%offset : memref<2xi64, #rt.space<local>>) scale 1.2
+      outs(%coss, %coss : memref<2x8x1xf32, #rt.space<local>>, memref<2x8x1xf32, #rt.space<local>>)
+  %positions = rt.alloc : memref<2x8xi64, #rt.space<local>>
+  // CHECK: rt.position_ids ins(%mask : memref<2x8xi64>) padding 1 outs(%{{.*}} : memref<2x8xi64, #rt.space<local>>)
+  rt.position_ids ins(%mask : memref<2x8xi64>) padding 1 outs(%positions : memref<2x8xi64, #rt.space<local>>)
   // CHECK: rt.local_slice ins(%{{.*}} : memref<16x4xf32, #rt.space<local>>) outs(%{{.*}} : memref<8x4xf32, #rt.space<local>>) dim 0 over <@mesh, {dp}>
   rt.local_slice ins(%1 : memref<16x4xf32, #rt.space<local>>) outs(%3 : memref<8x4xf32, #rt.space<local>>) dim 0 over <@mesh, {dp}>
   %5 = rt.view %2 : memref<2x8x2x2xf32, #rt.space<local>> to memref<16x4xf32, #rt.space<local>>

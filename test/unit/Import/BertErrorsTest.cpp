@@ -82,12 +82,12 @@ TEST(BertErrors, Files) {
                      "' does not exist, expects a model's directory or its config.json");
   EXPECT_MESSAGE(options(model.path()), "directory '" + model.path() + "' has no config.json");
   model.writeConfig();
-  for (const char *other : {"model.safetensors.index.json", "pytorch_model.bin"}) {
+  for (const char *other : {"pytorch_model.bin.index.json", "pytorch_model.bin"}) {
     runtime::testing::put(model.path(other), "x");
     EXPECT_MESSAGE(options(model.path()),
                    "directory '" + model.path() + "' has '" + other +
-                       "' but no model.safetensors, which alone is "
-                       "supported; to import without weights, name its config.json");
+                       "' but neither model.safetensors nor model.safetensors.index.json; to "
+                       "import without weights, name its config.json");
     std::filesystem::remove(model.path(other));
   }
 }
@@ -150,7 +150,9 @@ TEST(BertErrors, WrongField) {
     const char *expected;
   };
   const Case cases[] = {
-      {"model_type", "mamba", "model_type 'mamba' is not supported, expects bert, gpt2 or llama"},
+      {"model_type", "mamba",
+       "model_type 'mamba' is not supported, expects bert, roberta, "
+       "xlm-roberta, camembert, gpt2 or llama"},
       {"model_type", 3, "expects field 'model_type' to be a string, got 3"},
       {"hidden_size", 0, "expects field 'hidden_size' to be an integer in [1, 2147483647], got 0"},
       {"hidden_size", 8.5,
@@ -193,6 +195,29 @@ TEST(BertErrors, WrongField) {
     model.write();
     EXPECT_MESSAGE(options(model.path()), configError(model, one.expected));
   }
+}
+
+TEST(BertErrors, Roberta) {
+  BertDirectory model;
+  model.config["model_type"] = "roberta";
+  model.write();
+  EXPECT_MESSAGE(options(model.path()),
+                 configError(model, "architecture 'BertModel' is not supported, expects "
+                                    "RobertaModel or an encoder with a head, such as "
+                                    "RobertaForMaskedLM"));
+  model.config["architectures"] = llvm::json::Array{"RobertaModel"};
+  model.config["pad_token_id"] = 20;
+  model.write();
+  EXPECT_MESSAGE(options(model.path()),
+                 configError(model, "expects field 'pad_token_id' to be an integer in [0, 19], got "
+                                    "20"));
+  // 16 rows, of which 0 to 7 are before the first position.
+  model.config["pad_token_id"] = 7;
+  model.write();
+  ImportOptions wrong = options(model.path());
+  wrong.seq = 9;
+  EXPECT_MESSAGE(wrong, configError(model, "expects seq of at most 'max_position_embeddings' - "
+                                           "'pad_token_id' - 1, got 9 and 8"));
 }
 
 //===----------------------------------------------------------------------===//

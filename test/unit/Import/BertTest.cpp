@@ -176,6 +176,27 @@ TEST(Bert, Prefix) {
   EXPECT_EQ(importText(options(model.path())), text);
 }
 
+TEST(Bert, RobertaCountsPositionsFromThePadding) {
+  BertDirectory model;
+  model.config["model_type"] = "roberta";
+  model.config["architectures"] = llvm::json::Array{"RobertaForMaskedLM"};
+  model.config["pad_token_id"] = 1;
+  model.addPrefix("roberta.");
+  model.write();
+  std::string text = importText(options(model.path()));
+  EXPECT_THAT(text, HasSubstr("= nn.position_ids %input_ids padding 1 : tensor<3x10xi64>"));
+  EXPECT_THAT(text, HasSubstr("role \"embedding.position\" : tensor<3x10xi64>, tensor<16x8xf32>"));
+  EXPECT_EQ(count(text, " = nn.parameter \"roberta."), 5 + 2 * 16);
+  EXPECT_EQ(count(text, " slices ["), 0);
+  for (auto [type, name] : {std::pair("xlm-roberta", "XLMRobertaModel"),
+                            {"camembert", "CamembertForTokenClassification"}}) {
+    model.config["model_type"] = type;
+    model.config["architectures"] = llvm::json::Array{name};
+    model.write();
+    EXPECT_EQ(importText(options(model.path())), text);
+  }
+}
+
 TEST(Bert, NoPrefixInModelWithHead) {
   BertDirectory model;
   model.config["architectures"] = llvm::json::Array{"BertForMaskedLM"};

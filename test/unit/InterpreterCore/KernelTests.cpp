@@ -178,6 +178,16 @@ TEST(Kernels, Mul) {
       "mul expects a floating-point right operand whose shape ends that of f32[2, 2], got f32[3]");
 }
 
+TEST(Kernels, PositionIds) {
+  Tensor ids = Tensor::ofInts(DType::i64, {2, 4}, {7, 1, 8, 9, 1, 1, 1, 5});
+  Result<Tensor> positions = positionIds(ids, 1);
+  ASSERT_TRUE(positions.ok());
+  EXPECT_EQ(std::vector<int64_t>(positions->ints(), positions->ints() + 8),
+            (std::vector<int64_t>{2, 1, 3, 4, 1, 1, 1, 2}));
+  expectError(positionIds(floats({1, 2}, {1, 2}), 1).status(),
+              "position_ids expects integer ids of rank 2, got f32[1, 2]");
+}
+
 TEST(Kernels, RotaryTables) {
   Tensor offset = Tensor::ofInts(DType::i64, {1}, {2});
   Result<RotaryTables> tables = rotaryTables(DType::f32, 2, {0.5, 0}, 3, &offset);

@@ -118,6 +118,11 @@ TEST(Cost, Embedding) {
              {0, 0, 48 + 96, 96, 48});
 }
 
+TEST(Cost, PositionIds) {
+  expectCost("%i: tensor<2x3xi64>", "%0 = nn.position_ids %i padding 1 : tensor<2x3xi64>",
+             {0, 3 * 6, 48, 48, 0});
+}
+
 TEST(Cost, ViewsAreFree) {
   expectCost("%x: tensor<2x3x8xf32>",
              "%0 = nn.split_heads %x : tensor<2x3x8xf32> -> tensor<2x3x2x4xf32>", {});

@@ -143,6 +143,12 @@ TEST(Decompose, Rotary) {
                std::string("%r = nn.rotary %x, %c, %s : tensor<2x3x5x8xf32>, ") + table);
 }
 
+TEST(Decompose, PositionIds) {
+  expectSame({{"i", "tensor<3x9xi64>", 0, 4}, {"t", "tensor<14x5xf32>"}}, "tensor<3x9x5xf32>",
+             "%p = nn.position_ids %i padding 2 : tensor<3x9xi64>\n"
+             "%r = nn.embedding %p, %t : tensor<3x9xi64>, tensor<14x5xf32> -> tensor<3x9x5xf32>");
+}
+
 TEST(Decompose, RotaryTable) {
   std::string sum = "%r = nn.add %c, %s : tensor<9x3xf32>, tensor<9x3xf32> -> tensor<9x3xf32>";
   expectSame({}, "tensor<9x3xf32>",

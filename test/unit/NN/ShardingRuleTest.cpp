@@ -135,6 +135,11 @@ TEST(ShardingRule, DecoderRows) {
             "[batch][seq][hidden], [seq][hidden] -> [batch][seq][hidden]; linear");
 }
 
+TEST(ShardingRule, PositionIds) {
+  EXPECT_EQ(ruleOf("%i: tensor<2x3xi64>", "%0 = nn.position_ids %i padding 1 : tensor<2x3xi64>"),
+            "[batch][seq] -> [batch][seq]; seq whole");
+}
+
 TEST(ShardingRule, Rotary) {
   EXPECT_EQ(ruleOf("%x: tensor<2x3x5x8xf32>, %t: tensor<2x3x4xf32>",
                    "%0 = nn.rotary %x, %t, %t : tensor<2x3x5x8xf32>, tensor<2x3x4xf32>"),

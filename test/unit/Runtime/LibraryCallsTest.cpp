@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The attention and product commands against plain loops in double precision.
+// The attention, rotary and product commands against plain loops in double precision.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/lib/Exec/Operations.h"
@@ -238,6 +238,108 @@ TEST(Attention, RefusesWhatDoesNotFit) {
             "expects query and out [b, s, h, d] and key and value [b, t, g, d] with h a multiple "
             "of g, got [1, 8, 3, 16], "
             "[1, 8, 2, 16], [1, 8, 2, 16] and [1, 8, 3, 16]");
+}
+
+void checkRotary(int64_t batch, int64_t seq, int64_t heads, int64_t pairs, bool offsets,
+                 int64_t gap, int64_t threads, const VectorKernels &kernels, std::mt19937 &random) {
+  SCOPED_TRACE(::testing::Message() << kernels.isa << ", " << threads << " threads: batch " << batch
+                                    << ", seq " << seq << ", heads " << heads << ", pairs " << pairs
+                                    << (offsets ? ", offsets" : "") << ", gap " << gap);
+  std::vector<int64_t> tableShape = {batch, seq, pairs}, offset(static_cast<size_t>(batch));
+  if (!offsets)
+    tableShape.erase(tableShape.begin());
+  for (int64_t &o : offset)
+    o = offsets ? static_cast<int64_t>(random() % 8000) : 0;
+  Strided in({batch, seq, heads, 2 * pairs}, gap, random), out(in.tensor.shape, gap, random),
+      cos(tableShape, gap, random), sin(tableShape, gap, random);
+  std::vector<double> frequencies;
+  for (int64_t i = 0; i < pairs; ++i)
+    frequencies.push_back(std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(pairs)));
+  const double scale = 1.25;
+  Tensor offsetTensor = integers(offset, {batch});
+  Bench bench(threads, kernels);
+  Result<RotaryTableCommand> table = resolveRotaryTable(
+      frequencies, scale, offsets ? &offsetTensor : nullptr, cos.tensor, sin.tensor, threads);
+  ASSERT_TRUE(table.ok()) << table.status().message();
+  bench.run(*table);
+  std::vector<float> before = out.data;
+  Result<RotaryCommand> command =
+      resolveRotary(in.tensor, cos.tensor, sin.tensor, out.tensor, threads);
+  ASSERT_TRUE(command.ok()) << command.status().message();
+  bench.run(*command);
+  double worst = 0;
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t s = 0; s < seq; ++s)
+      for (int64_t h = 0; h < heads; ++h)
+        for (int64_t i = 0; i < pairs; ++i) {
+          double angle = static_cast<double>(s + offset[static_cast<size_t>(b)]) *
+                         frequencies[static_cast<size_t>(i)];
+          double c = scale * std::cos(angle), d = scale * std::sin(angle);
+          double x = static_cast<double>(in.at({b, s, h, i})),
+                 y = static_cast<double>(in.at({b, s, h, i + pairs}));
+          worst = std::max(
+              {worst, std::abs(static_cast<double>(out.at({b, s, h, i})) - (x * c - y * d)),
+               std::abs(static_cast<double>(out.at({b, s, h, i + pairs})) - (y * c + x * d))});
+          for (int64_t e : {i, i + pairs})
+            out.at({b, s, h, e}) =
+                before[static_cast<size_t>(&out.at({b, s, h, e}) - out.data.data())];
+        }
+  EXPECT_LE(worst, 2e-6);
+  EXPECT_EQ(out.data, before) << "memory between the rows was written";
+}
+
+TEST(Rotary, EqualsPlainLoops) {
+  std::mt19937 random(7);
+  for (const VectorKernels *kernels : allKernels())
+    for (bool offsets : {false, true})
+      for (int64_t gap : {0, 3})
+        for (int64_t threads : {1, 3}) {
+          checkRotary(1, 40, 9, 32, offsets, gap, threads, *kernels, random);
+          checkRotary(3, 7, 2, 21, offsets, gap, threads, *kernels, random);
+          checkRotary(2, 200, 3, 64, offsets, gap, threads, *kernels, random); // shared out
+          checkRotary(2, 1, 1, 1, offsets, gap, threads, *kernels, random);
+        }
+}
+
+TEST(Rotary, RefusesWhatDoesNotFit) {
+  std::mt19937 random(8);
+  Strided in({2, 4, 3, 6}, 0, random), odd({2, 4, 3, 5}, 0, random), table({4, 3}, 0, random),
+      few({4, 2}, 0, random);
+  auto message = [](const auto &result) { return result.status().message(); };
+  EXPECT_EQ(message(resolveRotary(odd.tensor, few.tensor, few.tensor, odd.tensor, 1)),
+            "expects input [b, s, h, 2 * n], got [2, 4, 3, 5]");
+  EXPECT_EQ(message(resolveRotary(in.tensor, few.tensor, table.tensor, in.tensor, 1)),
+            "expects cos of f32 [4, 3], got f32 [4, 2]");
+  EXPECT_EQ(message(resolveRotary(in.tensor, table.tensor, table.tensor, odd.tensor, 1)),
+            "expects out of f32 [2, 4, 3, 6], got f32 [2, 4, 3, 5]");
+  table.tensor.dtype = DType::bf16;
+  EXPECT_EQ(message(resolveRotary(in.tensor, table.tensor, table.tensor, in.tensor, 1)),
+            "expects cos of f32 [4, 3], got bf16 [4, 3]");
+  EXPECT_EQ(message(resolveRotaryTable({1.0, 0.5}, 1, nullptr, few.tensor, in.tensor, 1)),
+            "expects sin of f32 [4, 2], got f32 [2, 4, 3, 6]");
+  EXPECT_EQ(message(resolveRotaryTable({1.0}, 1, nullptr, in.tensor, in.tensor, 1)),
+            "expects tables of 2 dimensions, got [2, 4, 3, 6]");
+}
+
+TEST(PositionIds, PaddingIsNotCounted) {
+  std::vector<int64_t> ids = {7, 1, 8, 9, 1, 1, 1, 5}, positions(8);
+  Bench bench(1, vectorKernels());
+  Result<PositionIdsCommand> command =
+      resolvePositionIds(integers(ids, {2, 4}), 1, integers(positions, {2, 4}));
+  ASSERT_TRUE(command.ok()) << command.status().message();
+  bench.run(*command);
+  const std::vector<int64_t> expected = {2, 1, 3, 4, 1, 1, 1, 2};
+  EXPECT_EQ(positions, expected);
+  std::vector<int32_t> narrow(ids.begin(), ids.end()), narrowPositions(8);
+  auto tensor = [](std::vector<int32_t> &data) {
+    return Tensor{reinterpret_cast<std::byte *>(data.data()), DType::i32, {2, 4}, {4, 1}};
+  };
+  command = resolvePositionIds(tensor(narrow), 1, tensor(narrowPositions));
+  ASSERT_TRUE(command.ok()) << command.status().message();
+  bench.run(*command);
+  EXPECT_EQ(std::vector<int64_t>(narrowPositions.begin(), narrowPositions.end()), expected);
+  EXPECT_EQ(resolvePositionIds(integers(ids, {2, 4}), 1, tensor(narrow)).status().message(),
+            "expects ids and out [b, s] of i64 or i32, got i64 [2, 4] and i32 [2, 4]");
 }
 
 TEST(VectorKernels, Exp2IsAccurate) {

@@ -360,6 +360,64 @@ TEST(Program, RefusesBadAttention) {
       newPlace() + "expects a finite scale");
 }
 
+TEST(Program, RefusesBadRotaryEmbeddings) {
+  auto table = [](const std::function<void(program::RotaryTableT &)> &change) {
+    return verifyAfter([&](ProgramT &p) {
+      program::RotaryTableT op;
+      op.frequencies = {1.0, 0.1};
+      op.position_offset = local(0, {1}, Type::i64);
+      op.cos = local(0, {1, 2, 2});
+      op.sin = argument(2, {1, 2, 2});
+      change(op);
+      replaceLaunch(p, std::move(op));
+    });
+  };
+  EXPECT_OK(table([](program::RotaryTableT &) {}));
+  EXPECT_ERROR(table([](program::RotaryTableT &op) { op.position_offset = nullptr; }),
+               newPlace() + "cos: expects 2 dimensions, got shape [1, 2, 2]");
+  EXPECT_ERROR(table([](program::RotaryTableT &op) { op.frequencies = {1.0}; }),
+               newPlace() + "cos: expects shape [1, 2, 1], got [1, 2, 2]");
+  EXPECT_ERROR(table([](program::RotaryTableT &op) { op.sin = argument(2, {1, 2, 1}); }),
+               newPlace() + "sin: expects shape [1, 2, 2], got [1, 2, 1]");
+  EXPECT_ERROR(
+      table([](program::RotaryTableT &op) { op.position_offset = local(0, {2}, Type::i64); }),
+      newPlace() + "position_offset: expects shape [1], got [2]");
+  EXPECT_ERROR(table([](program::RotaryTableT &op) { op.position_offset = local(0, {1}); }),
+               newPlace() + "position_offset: expects i64, got f32");
+  for (double bad : {std::numeric_limits<double>::infinity(), std::nan("")})
+    EXPECT_ERROR(table([&](program::RotaryTableT &op) { op.frequencies[1] = bad; }),
+                 newPlace() + "expects finite frequencies and a finite scale");
+
+  auto rotary = [](const std::function<void(program::RotaryT &)> &change) {
+    return verifyAfter([&](ProgramT &p) {
+      program::RotaryT op;
+      op.input = local(0, {1, 2, 1, 4});
+      op.cos = local(0, {2, 2});
+      op.sin = local(0, {2, 2});
+      op.out = argument(2, {1, 2, 1, 4});
+      change(op);
+      replaceLaunch(p, std::move(op));
+    });
+  };
+  EXPECT_OK(rotary([](program::RotaryT &) {}));
+  EXPECT_OK(rotary([](program::RotaryT &op) {
+    op.cos = local(0, {1, 2, 2});
+    op.sin = local(0, {1, 2, 2});
+  }));
+  EXPECT_ERROR(rotary([](program::RotaryT &op) { op.input = local(0, {2, 1, 4}); }),
+               newPlace() + "input: expects 4 dimensions, got shape [2, 1, 4]");
+  EXPECT_ERROR(rotary([](program::RotaryT &op) { op.input = local(0, {1, 2, 1, 3}); }),
+               newPlace() + "input: expects an even last dimension, got shape [1, 2, 1, 3]");
+  EXPECT_ERROR(rotary([](program::RotaryT &op) { op.cos = local(0, {2, 1}); }),
+               newPlace() + "cos: expects shape [2, 2], got [2, 1]");
+  EXPECT_ERROR(rotary([](program::RotaryT &op) { op.sin = local(0, {1, 2, 2}); }),
+               newPlace() + "sin: expects shape [2, 2], got [1, 2, 2]");
+  EXPECT_ERROR(rotary([](program::RotaryT &op) { op.out = argument(2, {1, 2, 4, 1}); }),
+               newPlace() + "out: expects shape [1, 2, 1, 4], got [1, 2, 4, 1]");
+  EXPECT_ERROR(rotary([](program::RotaryT &op) { op.cos = local(0, {2, 2}, Type::i32); }),
+               newPlace() + "cos: expects f32, got i32");
+}
+
 TEST(Program, RefusesBadGathersCopiesAndSlices) {
   auto gather = [](const std::function<void(program::GatherT &)> &change) {
     return verifyAfter([&](ProgramT &p) {
@@ -378,6 +436,24 @@ TEST(Program, RefusesBadGathersCopiesAndSlices) {
                newPlace() + "ids: expects i32 or i64, got f32");
   EXPECT_ERROR(gather([](program::GatherT &op) { op.out = argument(2, {2, 4}); }),
                newPlace() + "out: expects shape [2, 1, 4], got [2, 4]");
+  auto positions = [](const std::function<void(program::PositionIdsT &)> &change) {
+    return verifyAfter([&](ProgramT &p) {
+      program::PositionIdsT op;
+      op.ids = local(0, {2, 4}, Type::i32);
+      op.out = local(0, {2, 4}, Type::i32);
+      change(op);
+      replaceLaunch(p, std::move(op));
+    });
+  };
+  // All that is wrong with it: the launch that it replaces wrote the result.
+  EXPECT_ERROR(positions([](program::PositionIdsT &) {}),
+               "entry 'main': result 'y' is never written");
+  EXPECT_ERROR(positions([](program::PositionIdsT &op) { op.ids = local(0, {2, 4}); }),
+               newPlace() + "ids: expects i32 or i64, got f32");
+  EXPECT_ERROR(positions([](program::PositionIdsT &op) { op.ids = local(0, {8}, Type::i32); }),
+               newPlace() + "ids: expects 2 dimensions, got shape [8]");
+  EXPECT_ERROR(positions([](program::PositionIdsT &op) { op.out = local(0, {4, 2}, Type::i32); }),
+               newPlace() + "out: expects shape [2, 4], got [4, 2]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  program::CopyT op;
                  op.source = local(0, {2, 4});

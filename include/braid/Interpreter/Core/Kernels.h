@@ -17,6 +17,10 @@ namespace braid::interp {
 /// result[..., :] = table[ids[...], :]. Error when an id is outside of the table.
 Result<Tensor> embedding(const Tensor &ids, const Tensor &table);
 
+/// result[b, s] = padding where ids[b, s] is, else padding plus the number of ids up to and with s
+/// that are not padding.
+Result<Tensor> positionIds(const Tensor &ids, int64_t padding);
+
 /// result[..., n] = sum_k input[..., k] * weight[n, k] (+ bias[n]). `bias` may be null.
 Result<Tensor> linear(const Tensor &input, const Tensor &weight, const Tensor *bias);
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Small models of every family give PyTorch's answer, in the interpreter and on the CPU, on every mesh that divides."""
+import json
+import re
+
+import numpy as np
+import pytest
+
+import braidtest
+import families
+import models
+from braidtest import braid
+from conftest import Case
+from test_against_pytorch import check_case
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    made = {}
+
+    def get(small, **saving):
+        key = (small.name, *saving.items())
+        if key not in made:
+            directory = tmp_path_factory.mktemp(small.name)
+            model = families.build(small)
+            model.save_pretrained(directory / "checkpoint", **saving)
+            inputs = families.make_inputs(small)
+            made[key] = Case(directory, directory / "checkpoint", inputs, families.output(small, model, inputs), small.output)
+        return made[key]
+
+    return get
+
+
+def matrix():
+    for small in families.ALL:
+        meshes = [f"tp={n}" for n in small.tp] + (["dp=3,tp=2"] if 2 in small.tp else ["dp=3"])
+        for mesh in meshes:
+            for target in ("reference", "cpu"):
+                yield pytest.param(small, mesh, target, id=f"{small.name}-{mesh}-{target}")
+
+
+@pytest.mark.parametrize("small,mesh,target", list(matrix()))
+def test_small_model(cases, tmp_path, small, mesh, target):
+    check_case(cases(small), mesh, target, tmp_path / "out")
+
+
+@pytest.mark.parametrize("small", [s for s in families.LLAMAS if s.old_rope], ids=lambda s: s.name)
+def test_old_spelling_of_rope(tmp_path, small):
+    model = families.build(small)
+    model.save_pretrained(tmp_path / "checkpoint")
+    families.spell_old_rope(small, tmp_path / "checkpoint")
+    inputs = families.make_inputs(small)
+    case = Case(tmp_path, tmp_path / "checkpoint", inputs, families.output(small, model, inputs), small.output)
+    check_case(case, "tp=1", "reference", tmp_path / "out")
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+@pytest.mark.parametrize("small", [families.LLAMAS[1], families.GPT2S[0]], ids=lambda s: s.name)
+def test_checkpoint_in_several_files(cases, tmp_path, small, target):
+    case = cases(small, max_shard_size="10KB")
+    index = json.loads((case.checkpoint / "model.safetensors.index.json").read_text())
+    assert len(set(index["weight_map"].values())) > 2
+    check_case(case, "tp=2", target, tmp_path / "out")
+
+
+def test_index_that_names_a_missing_file(tmp_path):
+    small = families.GPT2S[0]
+    families.build(small).save_pretrained(tmp_path / "checkpoint", max_shard_size="10KB")
+    index = json.loads((tmp_path / "checkpoint" / "model.safetensors.index.json").read_text())
+    lost = index["weight_map"]["transformer.h.1.mlp.c_fc.weight"]
+    (tmp_path / "checkpoint" / lost).unlink()
+    done = braid("import", tmp_path / "checkpoint", "-o", tmp_path / "model.mlir", "--batch", 1, "--seq", 4,
+                 expect=braidtest.BAD_INPUT)
+    assert lost in done.err and "No such file" in done.err
+    assert not (tmp_path / "model.mlir").exists()
+
+
+def test_configuration_alone_gives_random_weights(cases, tmp_path):
+    """No checkpoint, not even PyTorch's: the same seed gives the same model on every mesh."""
+    for small in (families.LLAMAS[3], families.GPT2S[1]):
+        case = cases(small)
+        model = braidtest.import_model(case.checkpoint / "config.json", tmp_path / f"{small.name}.mlir", small.batch, small.seq)
+        values = []
+        for mesh, seed in (("tp=1", 5), ("tp=2", 5), ("tp=1", 6)):
+            out = tmp_path / f"{small.name}-{mesh}-{seed}"
+            braid("run", model, "--mesh", mesh, "--ranks", braidtest.ranks_of(mesh), "--target", "cpu",
+                  "--random-weights", seed, *braidtest.input_args(case.inputs), "--output", out)
+            values.append(np.load(out / f"{small.output}.npy"))
+        assert models.relative_l2(values[1], values[0]) <= 2e-5
+        assert models.relative_l2(values[2], values[0]) > 1e-3
+
+
+def test_plain_tensor_parallelism_needs_two_all_reduces_a_layer(cases, tmp_path):
+    for small in (families.LLAMAS[0], families.GPT2S[0]):
+        text = tmp_path / f"{small.name}.mlir"
+        braid("compile", cases(small).model, "--mesh", "tp=2", "--emit", "comm", "-o", text)
+        layer = next(part for part in text.read_text().split("func.func") if "@decoder_layer" in part.split("\n")[0])
+        collectives = re.findall(r"comm\.(all_reduce|reduce_scatter|all_gather|local_slice|all_to_all)\b", layer)
+        assert collectives == ["all_reduce", "all_reduce"], text.read_text()

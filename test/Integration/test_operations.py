@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations that decoders add, written by hand in the dialect: the CPU target gives the interpreter's answer."""
+import numpy as np
+import pytest
+
+import models
+from braidtest import braid
+
+X, HEADS = "tensor<3x7x48xf32>", "tensor<3x7x4x12xf32>"
+
+# name -> operands (name, type), body, type of the result %r
+CASES = {
+    "rms_norm": ([("x", X), ("w", "tensor<48xf32>")],
+                 f"%r = nn.rms_norm %x, %w epsilon 1.0e-5 : {X}, tensor<48xf32> -> {X}", X),
+    "silu": ([("x", X)], f"%r = nn.silu %x : {X}", X),
+    "silu_mul": ([("x", X), ("y", X)], f"%a = nn.silu %x : {X}\n%r = nn.mul %a, %y : {X}, {X} -> {X}", X),
+    "mul_broadcast": ([("x", X), ("w", "tensor<7x48xf32>")], f"%r = nn.mul %x, %w : {X}, tensor<7x48xf32> -> {X}", X),
+    "softmax": ([("x", X)], f"%r = nn.softmax %x : {X}", X),
+    # Rows that the vectors of the target do not divide.
+    "softmax_narrow": ([("x", "tensor<5x13xf32>")], "%r = nn.softmax %x : tensor<5x13xf32>", "tensor<5x13xf32>"),
+    "rms_norm_narrow": ([("x", "tensor<5x13xf32>"), ("w", "tensor<13xf32>")],
+                        "%r = nn.rms_norm %x, %w epsilon 1.0e-6 : tensor<5x13xf32>, tensor<13xf32> -> tensor<5x13xf32>",
+                        "tensor<5x13xf32>"),
+    "rotary": ([("x", HEADS)],
+               "%c, %s = nn.rotary_table [1.0, 0.5, 0.1, 0.01, 0.001, 0.0] scale 1.1 : tensor<7x6xf32>\n"
+               f"%r = nn.rotary %x, %c, %s : {HEADS}, tensor<7x6xf32>", HEADS),
+    "rotary_offset": ([("x", HEADS), ("offset", "tensor<3xi64>")],
+                      "%c, %s = nn.rotary_table [1.0, 0.5, 0.1, 0.01, 0.001, 0.0] position_offset %offset : tensor<3xi64>"
+                      f" : tensor<3x7x6xf32>\n%r = nn.rotary %x, %c, %s : {HEADS}, tensor<3x7x6xf32>", HEADS),
+    "position_ids": ([("ids", "tensor<3x7xi64>"), ("w", "tensor<10x4xf32>")],
+                     "%p = nn.position_ids %ids padding 2 : tensor<3x7xi64>\n"
+                     "%r = nn.embedding %p, %w : tensor<3x7xi64>, tensor<10x4xf32> -> tensor<3x7x4xf32>", "tensor<3x7x4xf32>"),
+    "grouped_query_attention": (
+        [("q", HEADS), ("k", "tensor<3x7x2x12xf32>"), ("v", "tensor<3x7x2x12xf32>"), ("mask", "tensor<3x7xi64>")],
+        "%r = nn.attention causal %q, %k, %v mask %mask : tensor<3x7xi64> scale 0.29"
+        f" : {HEADS}, tensor<3x7x2x12xf32>, tensor<3x7x2x12xf32> -> {HEADS}", HEADS),
+}
+
+
+def shape_of(type):
+    return [int(size) for size in type[len("tensor<"):].split("x")[:-1]]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operation(tmp_path, name):
+    operands, body, result = CASES[name]
+    arguments = ", ".join(f'%{operand}: {type} {{nn.name = "{operand}"}}' for operand, type in operands)
+    model = tmp_path / "model.mlir"
+    model.write_text(f'func.func @main({arguments}) -> ({result} {{nn.name = "r"}}) attributes {{nn.entry}} {{\n'
+                     f"{body}\nreturn %r : {result}\n}}\n")
+    rng = np.random.default_rng(7)
+    values = {}
+    for operand, type in operands:
+        shape = shape_of(type)
+        if operand == "mask":
+            values[operand] = (np.arange(shape[1])[None, :] < np.array([7, 1, 4])[:, None]).astype(np.int64)
+        elif operand == "ids":
+            values[operand] = rng.integers(0, 5, shape)
+        elif type.endswith("i64>"):
+            values[operand] = rng.integers(0, 8192, shape)
+        else:
+            values[operand] = (2 * rng.standard_normal(shape)).astype(np.float32)
+    inputs = [arg for operand, path in models.write_inputs(values, tmp_path / "inputs").items()
+              for arg in ("--input", f"{operand}={path}")]
+    out = tmp_path / "out"
+    braid("run", model, "--mesh", "dp=1", "--ranks", 1, "--target", "cpu", "--random-weights", 1, *inputs,
+          "--output", out, "--check", "reference")
+    value = np.load(out / "r.npy")
+    assert list(value.shape) == shape_of(result) and np.abs(value).max() > 0.1
