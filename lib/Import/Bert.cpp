@@ -4,13 +4,9 @@
 //===----------------------------------------------------------------------===//
 #include "Bert.h"
 
-#include "dialects/NN/IR/NN.h"
+#include "ModelBuilder.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/Format.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace braid;
@@ -26,6 +22,8 @@ struct BertFamily {
   bool countsTokens;
   /// Of the classes in `architectures`: "Bert" of BertModel, BertForMaskedLM and others.
   StringRef classes;
+  /// The head over the vocabulary: what its weights' names begin with, and two of its parts.
+  StringRef head, headDense, headNorm;
 };
 
 struct BertConfig {
@@ -34,15 +32,8 @@ struct BertConfig {
   int64_t vocab, hidden, layers, heads, intermediate, positions, tokenTypes;
   double epsilon;
   nn::GeluKind activation;
+  bool logits, tied;
   int64_t headDim() const { return hidden / heads; }
-};
-
-/// A weight of the model: its name without the model's prefix, what it looks like in the
-/// checkpoint, and what random weights it gets.
-struct Weight {
-  std::string name;
-  SmallVector<int64_t, 2> shape;
-  nn::InitKind init = nn::InitKind::Normal;
 };
 
 //===----------------------------------------------------------------------===//
@@ -135,6 +126,21 @@ Expected<BertConfig> readConfig(const Config &config, const ImportOptions &optio
   if (llvm::Error error = readActivation(config, bert.activation))
     return error;
 
+  Expected<std::vector<std::string>> architectures = config.strings("architectures");
+  if (!architectures)
+    return architectures.takeError();
+  std::string headed = (family.classes + "ForMaskedLM").str();
+  Expected<bool> logits =
+      givesLogits(config, options, architectures->empty() || architectures->front() == headed,
+                  /*unasked=*/false, headed);
+  if (!logits)
+    return logits.takeError();
+  bert.logits = *logits;
+  Expected<bool> tied = config.flag("tie_word_embeddings", true);
+  if (!tied)
+    return tied.takeError();
+  bert.tied = *tied;
+
   if (bert.hidden % bert.heads != 0)
     return importError("'", config.path(),
                        "': expects 'hidden_size' to be a multiple of 'num_attention_heads', got ",
@@ -151,24 +157,13 @@ Expected<BertConfig> readConfig(const Config &config, const ImportOptions &optio
     return importError("'", config.path(), "': expects seq of at most 'max_position_embeddings'",
                        family.countsTokens ? " - 'pad_token_id' - 1" : "", ", got ", options.seq,
                        " and ", positions);
-  if (options.layers && (*options.layers < 1 || *options.layers > bert.layers))
-    return importError("'", config.path(), "': expects layers in [1, ", bert.layers,
-                       "] ('num_hidden_layers'), got ", *options.layers);
-  // Sizes in bytes, and sums of them, must stay far inside of 64 bits.
-  constexpr double kMaxElements = 1LL << 50;
   double hidden = bert.hidden, intermediate = bert.intermediate, layers = bert.layers;
-  double weights = hidden * (static_cast<double>(bert.vocab) + bert.positions + bert.tokenTypes) +
-                   layers * hidden * (4 * hidden + 2 * intermediate);
-  if (weights > kMaxElements)
-    return importError("'", config.path(),
-                       "': expects a model of at most 2^50 weights, its sizes give ",
-                       llvm::format("%.3g", weights));
-  double activation =
-      static_cast<double>(options.batch) * options.seq * std::max(hidden, intermediate);
-  if (activation > kMaxElements)
-    return importError("'", config.path(),
-                       "': expects activations of at most 2^50 elements, batch ", options.batch,
-                       " and seq ", options.seq, " give ", llvm::format("%.3g", activation));
+  if (llvm::Error error = checkElements(
+          config, options,
+          hidden * (static_cast<double>(bert.vocab) + bert.positions + bert.tokenTypes) +
+              layers * hidden * (4 * hidden + 2 * intermediate),
+          std::max({hidden, intermediate, bert.logits ? static_cast<double>(bert.vocab) : 0})))
+    return error;
   return bert;
 }
 
@@ -211,7 +206,7 @@ public:
     // A model with a head keeps its encoder under a name of its own.
     StringRef inner = bert.family.prefix;
     bool headed = !architectures->empty() && !StringRef(architectures->front()).ends_with("Model");
-    WeightNames names(checkpoint, headed ? inner : "");
+    WeightNames names(checkpoint, headed ? inner : "", bert.family.head);
     if (!checkpoint)
       return names;
     const StringRef first = "embeddings.word_embeddings.weight";
@@ -230,7 +225,7 @@ public:
 
   /// The checkpoint's name for a weight, after checking that it is as expected there.
   Expected<std::string> resolve(const Weight &weight) const {
-    std::string name = prefix + weight.name;
+    std::string name = parameterName(weight);
     if (!checkpoint)
       return name;
     // Checkpoints converted from TensorFlow call a normalization's weight gamma and its bias beta.
@@ -244,58 +239,39 @@ public:
       return error;
     return name;
   }
-  std::string parameterName(const Weight &weight) const { return prefix + weight.name; }
+  std::string parameterName(const Weight &weight) const {
+    // The head stands beside the encoder.
+    return StringRef(weight.name).starts_with(head) ? weight.name : prefix + weight.name;
+  }
 
 private:
-  WeightNames(const Checkpoint *checkpoint, StringRef prefix)
-      : checkpoint(checkpoint), prefix(prefix) {}
+  WeightNames(const Checkpoint *checkpoint, StringRef prefix, StringRef head)
+      : checkpoint(checkpoint), prefix(prefix), head(head) {}
   const Checkpoint *checkpoint;
   std::string prefix;
+  StringRef head;
 };
 
 //===----------------------------------------------------------------------===//
 // Module
 //===----------------------------------------------------------------------===//
 
-class BertBuilder {
+class BertBuilder : ModelBuilder {
 public:
   BertBuilder(MLIRContext *context, const ImportOptions &options, const BertConfig &bert,
-              const WeightNames &names)
-      : builder(context), bert(bert), names(names), batch(options.batch), seq(options.seq),
-        layers(options.layers.value_or(bert.layers)) {
-    hiddenType = type({batch, seq, bert.hidden});
-    idsType = RankedTensorType::get({batch, seq}, builder.getI64Type());
-  }
+              const WeightNames &names, int64_t layers)
+      : ModelBuilder(context, options, /*checkpoint=*/nullptr), bert(bert), names(names),
+        layers(layers), hiddenType(type({batch, seq, bert.hidden})) {}
 
   Expected<OwningOpRef<ModuleOp>> build(StringRef modelName) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(builder, at(modelName), modelName);
     builder.setInsertionPointToEnd(module->getBody());
-    if (llvm::Error error = buildEntry())
+    if (llvm::Error error = buildModel())
       return error;
     return module;
   }
 
 private:
-  RankedTensorType type(ArrayRef<int64_t> shape) {
-    return RankedTensorType::get(shape, builder.getF32Type());
-  }
-  /// Operations are called what the model calls them.
-  Location at(const Twine &name) { return NameLoc::get(builder.getStringAttr(name)); }
-
-  Value linear(StringRef role, Value input, Value weight, Value bias) {
-    auto inputType = cast<RankedTensorType>(input.getType());
-    SmallVector<int64_t> shape(inputType.getShape());
-    shape.back() = cast<RankedTensorType>(weight.getType()).getDimSize(0);
-    return nn::LinearOp::create(builder, at(role), type(shape), input, weight, bias,
-                                builder.getStringAttr(role));
-  }
-  Value layerNorm(const Twine &name, Value input, Value weight, Value bias) {
-    return nn::LayerNormOp::create(builder, at(name), input.getType(), input, weight, bias,
-                                   builder.getF64FloatAttr(bert.epsilon));
-  }
-  Value add(const Twine &name, Value lhs, Value rhs) {
-    return nn::AddOp::create(builder, at(name), lhs.getType(), lhs, rhs);
-  }
   /// Of `weight` the first `rows` rows (all when absent).
   Expected<Value> parameter(const Weight &weight, std::optional<int64_t> rows = std::nullopt) {
     Expected<std::string> tensor = names.resolve(weight);
@@ -312,79 +288,98 @@ private:
         .getResult();
   }
 
-  func::FuncOp buildLayer();
-  llvm::Error buildEntry();
+  func::FuncOp buildLayer(ArrayRef<Value> operands);
+  Expected<Value> buildHead(Value hidden, Value words);
+  llvm::Error buildModel();
 
-  OpBuilder builder;
   const BertConfig &bert;
   const WeightNames &names;
-  int64_t batch, seq, layers;
-  RankedTensorType hiddenType, idsType;
+  int64_t layers;
+  RankedTensorType hiddenType;
 };
 
 /// All layers of a BERT encoder are equal, so there is one function.
-func::FuncOp BertBuilder::buildLayer() {
-  SmallVector<Type> types{hiddenType, idsType};
-  SmallVector<Location> locations{at("hidden"), at("attention_mask")};
-  for (const Weight &weight : layerWeights(bert)) {
-    types.push_back(type(weight.shape));
-    locations.push_back(at(weight.name));
-  }
-  auto layer = func::FuncOp::create(builder, at("encoder_layer"), "encoder_layer",
-                                    builder.getFunctionType(types, hiddenType));
-  layer.setPrivate();
+func::FuncOp BertBuilder::buildLayer(ArrayRef<Value> operands) {
   OpBuilder::InsertionGuard guard(builder);
-  Block *body = builder.createBlock(&layer.getBody(), {}, types, locations);
-
+  builder.setInsertionPointAfter(Value(operands[0]).getParentBlock()->getParentOp());
+  func::FuncOp layer = buildFunction("encoder_layer", {"hidden", "attention_mask"}, operands,
+                                     "encoder.layer.0.", hiddenType);
+  Block *body = &layer.getBody().front();
   Value hidden = body->getArgument(0), mask = body->getArgument(1);
   auto *next = body->args_begin() + 2;
-  auto weight = [&]() -> Value { return *next++; };
   auto projected = [&](StringRef role, Value input) {
-    Value w = weight(), b = weight();
-    return linear(role, input, w, b);
+    Value weight = *next++, bias = *next++;
+    return linear(role, input, weight, bias);
   };
   auto normalized = [&](StringRef name, Value input) {
-    Value w = weight(), b = weight();
-    return layerNorm(name, input, w, b);
+    Value weight = *next++, bias = *next++;
+    return layerNorm(name, input, weight, bias, bert.epsilon);
   };
-  RankedTensorType headsType = type({batch, seq, bert.heads, bert.headDim()});
-  auto heads = [&](StringRef role) -> Value {
-    return nn::SplitHeadsOp::create(builder, at(role + ".heads"), headsType,
-                                    projected(role, hidden));
+  auto heads = [&](StringRef role) {
+    return splitHeads(role + ".heads", projected(role, hidden), bert.heads);
   };
 
   Value query = heads("attention.query"), key = heads("attention.key"),
         value = heads("attention.value");
-  double scale = 1.0 / std::sqrt(static_cast<double>(bert.headDim()));
-  Value context =
-      nn::AttentionOp::create(builder, at("attention.context"), headsType, query, key, value, mask,
-                              /*valid_length=*/Value(), /*position_offset=*/Value(),
-                              builder.getF64FloatAttr(scale), /*causal=*/UnitAttr());
-  Value merged = nn::MergeHeadsOp::create(builder, at("attention.merged"), hiddenType, context);
+  Value context = attention(query, key, value, mask, /*causal=*/false);
+  Value merged = mergeHeads("attention.merged", context);
   Value attended = add("attention.residual", projected("attention.output", merged), hidden);
-  Value attention = normalized("attention.norm", attended);
-  Value up = projected("mlp.up", attention);
+  Value normed = normalized("attention.norm", attended);
+  Value up = projected("mlp.up", normed);
   Value activated = nn::GeluOp::create(builder, at("mlp.activation"), up, bert.activation);
-  Value output = add("mlp.residual", projected("mlp.down", activated), attention);
+  Value output = add("mlp.residual", projected("mlp.down", activated), normed);
   func::ReturnOp::create(builder, at("encoder_layer"), normalized("mlp.norm", output));
   return layer;
 }
 
-llvm::Error BertBuilder::buildEntry() {
-  auto entry =
-      func::FuncOp::create(builder, at("main"), "main",
-                           builder.getFunctionType({idsType, idsType, idsType}, hiddenType));
-  entry->setAttr(nn::NNDialect::kEntryAttrName, builder.getUnitAttr());
-  SmallVector<StringRef> arguments{"input_ids", "attention_mask", "token_type_ids"};
-  SmallVector<Location> locations;
-  for (auto [i, name] : llvm::enumerate(arguments)) {
-    entry.setArgAttr(i, nn::NNDialect::kNameAttrName, builder.getStringAttr(name));
-    locations.push_back(at(name));
+/// Logits over the vocabulary; `words` is the table of the embedding.
+Expected<Value> BertBuilder::buildHead(Value hidden, Value words) {
+  const BertFamily &family = bert.family;
+  struct Both {
+    Value weight, bias;
+  };
+  auto both = [&](StringRef part, ArrayRef<int64_t> shape, nn::InitKind init) -> Expected<Both> {
+    std::string name = (family.head + part).str();
+    Expected<Value> weight = parameter({name + ".weight", SmallVector<int64_t, 2>(shape), init});
+    if (!weight)
+      return weight.takeError();
+    Expected<Value> bias = parameter({name + ".bias", {shape[0]}, nn::InitKind::Zeros});
+    if (!bias)
+      return bias.takeError();
+    return Both{*weight, *bias};
+  };
+  Expected<Both> dense = both(family.headDense, {bert.hidden, bert.hidden}, nn::InitKind::Normal);
+  if (!dense)
+    return dense.takeError();
+  Expected<Both> norm = both(family.headNorm, {bert.hidden}, nn::InitKind::Ones);
+  if (!norm)
+    return norm.takeError();
+  Both decoder{words, {}};
+  if (bert.tied) {
+    Expected<Value> bias =
+        parameter({family.head.str() + "bias", {bert.vocab}, nn::InitKind::Zeros});
+    if (!bias)
+      return bias.takeError();
+    decoder.bias = *bias;
+  } else {
+    Expected<Both> own = both("decoder", {bert.vocab, bert.hidden}, nn::InitKind::Normal);
+    if (!own)
+      return own.takeError();
+    decoder = *own;
   }
-  entry.setResultAttr(0, nn::NNDialect::kNameAttrName, builder.getStringAttr("last_hidden_state"));
-  func::FuncOp layer = buildLayer();
-  Block *body = builder.createBlock(&entry.getBody(), {}, entry.getArgumentTypes(), locations);
-  Value ids = body->getArgument(0), mask = body->getArgument(1), tokenTypes = body->getArgument(2);
+  Value inner = linear("head.dense", hidden, dense->weight, dense->bias);
+  // RoBERTa's head has this activation whatever its layers have.
+  nn::GeluKind kind = family.countsTokens ? nn::GeluKind::Erf : bert.activation;
+  Value activated = nn::GeluOp::create(builder, at("head.activation"), inner, kind);
+  Value normed = layerNorm("head.norm", activated, norm->weight, norm->bias, bert.epsilon);
+  return linear("lm_head", normed, decoder.weight, decoder.bias);
+}
+
+llvm::Error BertBuilder::buildModel() {
+  RankedTensorType result = bert.logits ? type({batch, seq, bert.vocab}) : hiddenType;
+  func::FuncOp entry = buildEntry({"input_ids", "attention_mask", "token_type_ids"},
+                                  bert.logits ? "logits" : "last_hidden_state", result);
+  Value ids = entry.getArgument(0), mask = entry.getArgument(1), tokenTypes = entry.getArgument(2);
 
   Expected<Value> words =
       parameter({"embeddings.word_embeddings.weight", {bert.vocab, bert.hidden}});
@@ -412,21 +407,18 @@ llvm::Error BertBuilder::buildEntry() {
   if (!shift)
     return shift.takeError();
 
-  Value word = nn::EmbeddingOp::create(builder, at("embeddings.word"), hiddenType, ids, *words,
-                                       builder.getStringAttr("embedding.word"));
-  Value tokenType =
-      nn::EmbeddingOp::create(builder, at("embeddings.token_type"), hiddenType, tokenTypes, *types,
-                              builder.getStringAttr("embedding.token_type"));
+  Value word = embedding("embeddings.word", "embedding.word", ids, *words);
+  Value tokenType = embedding("embeddings.token_type", "embedding.token_type", tokenTypes, *types);
   Value position = *positions;
   if (bert.padding) {
-    Value counted = nn::PositionIdsOp::create(builder, at("embeddings.position_ids"), idsType, ids,
-                                              *bert.padding);
-    position = nn::EmbeddingOp::create(builder, at("embeddings.position"), hiddenType, counted,
-                                       position, builder.getStringAttr("embedding.position"));
+    Value counted = nn::PositionIdsOp::create(builder, at("embeddings.position_ids"), idsType(),
+                                              ids, *bert.padding);
+    position = embedding("embeddings.position", "embedding.position", counted, position);
   }
   Value sum = add("embeddings.sum", add("embeddings.typed", word, tokenType), position);
-  Value hidden = layerNorm("embeddings.norm", sum, *scale, *shift);
+  Value hidden = layerNorm("embeddings.norm", sum, *scale, *shift, bert.epsilon);
 
+  func::FuncOp layer;
   for (int64_t i = 0; i < layers; ++i) {
     std::string name = "encoder.layer." + std::to_string(i);
     SmallVector<Value> operands{hidden, mask};
@@ -437,7 +429,15 @@ llvm::Error BertBuilder::buildEntry() {
         return value.takeError();
       operands.push_back(*value);
     }
+    if (!layer)
+      layer = buildLayer(operands);
     hidden = func::CallOp::create(builder, at(name), layer, operands).getResult(0);
+  }
+  if (bert.logits) {
+    Expected<Value> logits = buildHead(hidden, *words);
+    if (!logits)
+      return logits.takeError();
+    hidden = *logits;
   }
   func::ReturnOp::create(builder, at("main"), hidden);
   return llvm::Error::success();
@@ -454,13 +454,17 @@ importFamily(const BertFamily &family, MLIRContext *context, const ImportOptions
   Expected<WeightNames> names = WeightNames::create(config, checkpoint, *bert);
   if (!names)
     return names.takeError();
-  return BertBuilder(context, options, *bert, *names).build(modelName);
+  Expected<int64_t> layers = importedLayers(config, options, bert->layers, "num_hidden_layers");
+  if (!layers)
+    return layers.takeError();
+  return BertBuilder(context, options, *bert, *names, *layers).build(modelName);
 }
 
 Expected<OwningOpRef<ModuleOp>>
 braid::importBert(MLIRContext *context, const ImportOptions &options, const Config &config,
                   const Checkpoint *checkpoint, StringRef modelName) {
-  BertFamily family{"bert.", /*countsTokens=*/false, "Bert"};
+  BertFamily family{"bert.",           /*countsTokens=*/false, "Bert", "cls.predictions.",
+                    "transform.dense", "transform.LayerNorm"};
   return importFamily(family, context, options, config, checkpoint, modelName);
 }
 
@@ -474,6 +478,6 @@ braid::importRoberta(MLIRContext *context, const ImportOptions &options, const C
                           .Case("xlm-roberta", "XLMRoberta")
                           .Case("camembert", "Camembert")
                           .Default("Roberta");
-  BertFamily family{"roberta.", /*countsTokens=*/true, classes};
+  BertFamily family{"roberta.", /*countsTokens=*/true, classes, "lm_head.", "dense", "layer_norm"};
   return importFamily(family, context, options, config, checkpoint, modelName);
 }

@@ -16,7 +16,7 @@ struct Gpt2Config {
   int64_t vocab, hidden, layers, heads, intermediate, positions;
   double epsilon;
   nn::GeluKind activation;
-  bool tied, causalLM;
+  bool tied, causalLM, logits;
 };
 
 llvm::Error refuseVariants(const Config &config) {
@@ -94,6 +94,10 @@ Expected<Gpt2Config> readConfig(const Config &config, const ImportOptions &optio
   if (!head)
     return head.takeError();
   gpt2.causalLM = *head;
+  Expected<bool> logits = givesLogits(config, options, *head, /*unasked=*/*head, "GPT2LMHeadModel");
+  if (!logits)
+    return logits.takeError();
+  gpt2.logits = *logits;
 
   if (gpt2.hidden % gpt2.heads != 0)
     return importError("'", config.path(), "': expects 'n_embd' to be a multiple of 'n_head', got ",
@@ -199,9 +203,8 @@ llvm::Error Gpt2Builder::layerParameters(const std::string &layer, SmallVectorIm
 func::FuncOp Gpt2Builder::buildLayer(ArrayRef<Value> operands) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointAfter(Value(operands[0]).getParentBlock()->getParentOp());
-  func::FuncOp layer =
-      buildFunction("decoder_layer", {operands[0].getType(), operands[1].getType()},
-                    {"hidden", "attention_mask"}, operands.drop_front(2), operands[0].getType());
+  func::FuncOp layer = buildFunction("decoder_layer", {"hidden", "attention_mask"}, operands,
+                                     prefix + "h.0.", operands[0].getType());
   Block *body = &layer.getBody().front();
   Value hidden = body->getArgument(0), mask = body->getArgument(1);
   auto *next = body->args_begin() + 2;
@@ -219,7 +222,8 @@ func::FuncOp Gpt2Builder::buildLayer(ArrayRef<Value> operands) {
   Value key = splitHeads("attention.key.heads", projected("attention.key", normed), gpt2.heads);
   Value value =
       splitHeads("attention.value.heads", projected("attention.value", normed), gpt2.heads);
-  Value context = mergeHeads("attention.merged", causalAttention(query, key, value, mask));
+  Value context =
+      mergeHeads("attention.merged", attention(query, key, value, mask, /*causal=*/true));
   Value attended = add("attention.residual", projected("attention.output", context), hidden);
   Value up = projected("mlp.up", normalized("mlp.norm", attended));
   Value activated = nn::GeluOp::create(builder, at("mlp.activation"), up, gpt2.activation);
@@ -230,9 +234,9 @@ func::FuncOp Gpt2Builder::buildLayer(ArrayRef<Value> operands) {
 
 llvm::Error Gpt2Builder::buildModel() {
   RankedTensorType hiddenType = type({batch, seq, gpt2.hidden});
-  RankedTensorType result = gpt2.causalLM ? type({batch, seq, gpt2.vocab}) : hiddenType;
+  RankedTensorType result = gpt2.logits ? type({batch, seq, gpt2.vocab}) : hiddenType;
   func::FuncOp entry = buildEntry({"input_ids", "attention_mask"},
-                                  gpt2.causalLM ? "logits" : "last_hidden_state", result);
+                                  gpt2.logits ? "logits" : "last_hidden_state", result);
   Value ids = entry.getArgument(0), mask = entry.getArgument(1);
   Expected<Value> table = parameter({prefix + "wte.weight", {gpt2.vocab, gpt2.hidden}});
   if (!table)
@@ -244,7 +248,8 @@ llvm::Error Gpt2Builder::buildModel() {
       parameter({prefix + "wpe.weight", {gpt2.positions, gpt2.hidden}}, &first);
   if (!positions)
     return positions.takeError();
-  Value hidden = add("embeddings.sum", embedding("embedding.word", ids, *table), *positions);
+  Value hidden =
+      add("embeddings.sum", embedding("embedding.word", "embedding.word", ids, *table), *positions);
 
   func::FuncOp layer;
   for (int64_t i = 0; i < layers; ++i) {
@@ -263,7 +268,7 @@ llvm::Error Gpt2Builder::buildModel() {
   if (!shift)
     return shift.takeError();
   hidden = layerNorm("norm", hidden, *scale, *shift, gpt2.epsilon);
-  if (gpt2.causalLM) {
+  if (gpt2.logits) {
     Value head = *table;
     if (!gpt2.tied) {
       Expected<Value> own = parameter({"lm_head.weight", {gpt2.vocab, gpt2.hidden}});

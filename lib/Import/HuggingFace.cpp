@@ -70,6 +70,9 @@ Expected<OwningOpRef<ModuleOp>> import(MLIRContext *context, const ImportOptions
   if (options.seq < 1 || options.seq > Config::kMaxSize)
     return importError("expects seq in [1, ", Config::kMaxSize, "], got ", options.seq);
 
+  if (!llvm::is_contained({"", "last_hidden_state", "logits"}, options.result))
+    return importError("expects result last_hidden_state or logits, got '", options.result, "'");
+
   Expected<Files> files = findFiles(options.path);
   if (!files)
     return files.takeError();

@@ -16,7 +16,7 @@ namespace {
 struct LlamaConfig {
   int64_t vocab, hidden, layers, heads, kvHeads, headDim, intermediate, positions;
   double epsilon;
-  bool attentionBias, mlpBias, tied, causalLM;
+  bool attentionBias, mlpBias, tied, causalLM, logits;
   std::vector<double> frequencies;
 };
 
@@ -100,6 +100,11 @@ Expected<LlamaConfig> readConfig(const Config &config, const ImportOptions &opti
   if (!head)
     return head.takeError();
   llama.causalLM = *head;
+  Expected<bool> logits =
+      givesLogits(config, options, *head, /*unasked=*/*head, "LlamaForCausalLM");
+  if (!logits)
+    return logits.takeError();
+  llama.logits = *logits;
 
   Expected<std::string> ropeType = rotaryType(config);
   if (!ropeType)
@@ -200,13 +205,10 @@ private:
 /// All layers are equal, so there is one function.
 func::FuncOp LlamaBuilder::buildLayer(ArrayRef<Value> operands) {
   OpBuilder::InsertionGuard guard(builder);
-  SmallVector<Type> types;
-  for (Value operand : operands.take_front(4))
-    types.push_back(operand.getType());
   builder.setInsertionPointAfter(Value(operands[0]).getParentBlock()->getParentOp());
-  func::FuncOp layer = buildFunction("decoder_layer", types,
-                                     {"hidden", "attention_mask", "rotary.cos", "rotary.sin"},
-                                     operands.drop_front(4), types[0]);
+  func::FuncOp layer =
+      buildFunction("decoder_layer", {"hidden", "attention_mask", "rotary.cos", "rotary.sin"},
+                    operands, prefix + "layers.0.", operands[0].getType());
   Block *body = &layer.getBody().front();
   Value hidden = body->getArgument(0), mask = body->getArgument(1), cos = body->getArgument(2),
         sin = body->getArgument(3);
@@ -227,8 +229,8 @@ func::FuncOp LlamaBuilder::buildLayer(ArrayRef<Value> operands) {
   Value value =
       splitHeads("attention.value.heads", projected("attention.value", normed, llama.attentionBias),
                  llama.kvHeads);
-  Value context = causalAttention(rotated("attention.query.rotary", query),
-                                  rotated("attention.key.rotary", key), value, mask);
+  Value context = attention(rotated("attention.query.rotary", query),
+                            rotated("attention.key.rotary", key), value, mask, /*causal=*/true);
   Value output =
       projected("attention.output", mergeHeads("attention.merged", context), llama.attentionBias);
   Value attended = add("attention.residual", output, hidden);
@@ -244,14 +246,14 @@ func::FuncOp LlamaBuilder::buildLayer(ArrayRef<Value> operands) {
 
 llvm::Error LlamaBuilder::buildModel() {
   RankedTensorType hiddenType = type({batch, seq, llama.hidden});
-  RankedTensorType result = llama.causalLM ? type({batch, seq, llama.vocab}) : hiddenType;
+  RankedTensorType result = llama.logits ? type({batch, seq, llama.vocab}) : hiddenType;
   func::FuncOp entry = buildEntry({"input_ids", "attention_mask"},
-                                  llama.causalLM ? "logits" : "last_hidden_state", result);
+                                  llama.logits ? "logits" : "last_hidden_state", result);
   Value ids = entry.getArgument(0), mask = entry.getArgument(1);
   Expected<Value> table = parameter({prefix + "embed_tokens.weight", {llama.vocab, llama.hidden}});
   if (!table)
     return table.takeError();
-  Value hidden = embedding("embedding.word", ids, *table);
+  Value hidden = embedding("embedding.word", "embedding.word", ids, *table);
   auto rotary = nn::RotaryTableOp::create(
       builder, at("rotary"), type({seq, static_cast<int64_t>(llama.frequencies.size())}),
       /*positionOffset=*/Value(), llama.frequencies, /*scale=*/1.0);
@@ -275,7 +277,7 @@ llvm::Error LlamaBuilder::buildModel() {
   if (!scale)
     return scale.takeError();
   hidden = rmsNorm("norm", hidden, *scale, llama.epsilon);
-  if (llama.causalLM) {
+  if (llama.logits) {
     Value head = *table;
     if (!llama.tied) {
       Expected<Value> own = parameter({"lm_head.weight", {llama.vocab, llama.hidden}});

@@ -30,21 +30,24 @@ func::FuncOp ModelBuilder::buildEntry(ArrayRef<StringRef> operands, StringRef re
   return entry;
 }
 
-func::FuncOp ModelBuilder::buildFunction(StringRef name, ArrayRef<Type> types,
-                                         ArrayRef<StringRef> names, ArrayRef<Value> weights,
-                                         Type result) {
-  SmallVector<Type> all(types);
+func::FuncOp ModelBuilder::buildFunction(StringRef name, ArrayRef<StringRef> names,
+                                         ArrayRef<Value> operands, StringRef before, Type result) {
+  SmallVector<Type> types;
   SmallVector<Location> locations;
-  for (StringRef argument : names)
-    locations.push_back(at(argument));
-  for (Value weight : weights) {
-    all.push_back(weight.getType());
-    locations.push_back(weight.getLoc());
+  for (auto [i, operand] : llvm::enumerate(operands)) {
+    types.push_back(operand.getType());
+    if (i < names.size()) {
+      locations.push_back(at(names[i]));
+      continue;
+    }
+    StringRef part = cast<NameLoc>(operand.getLoc()).getName().getValue();
+    part.consume_front(before);
+    locations.push_back(at(part));
   }
   auto function =
-      func::FuncOp::create(builder, at(name), name, builder.getFunctionType(all, result));
+      func::FuncOp::create(builder, at(name), name, builder.getFunctionType(types, result));
   function.setPrivate();
-  builder.createBlock(&function.getBody(), {}, all, locations);
+  builder.createBlock(&function.getBody(), {}, types, locations);
   return function;
 }
 
@@ -70,10 +73,10 @@ Value ModelBuilder::add(const Twine &name, Value lhs, Value rhs) {
   return nn::AddOp::create(builder, at(name), lhs.getType(), lhs, rhs);
 }
 
-Value ModelBuilder::embedding(StringRef role, Value ids, Value table) {
+Value ModelBuilder::embedding(const Twine &name, StringRef role, Value ids, Value table) {
   SmallVector<int64_t> shape(typeOf(ids).getShape());
   shape.push_back(typeOf(table).getDimSize(1));
-  return nn::EmbeddingOp::create(builder, at(role), type(shape), ids, table,
+  return nn::EmbeddingOp::create(builder, at(name), type(shape), ids, table,
                                  builder.getStringAttr(role));
 }
 
@@ -89,13 +92,14 @@ Value ModelBuilder::mergeHeads(const Twine &name, Value input) {
                                   type({shape[0], shape[1], shape[2] * shape[3]}), input);
 }
 
-Value ModelBuilder::causalAttention(Value query, Value key, Value value, Value mask) {
+Value ModelBuilder::attention(Value query, Value key, Value value, Value mask, bool causal) {
   SmallVector<int64_t> shape(typeOf(query).getShape());
   double scale = 1.0 / std::sqrt(static_cast<double>(shape.back()));
   shape.back() = typeOf(value).getShape().back();
   return nn::AttentionOp::create(builder, at("attention.context"), type(shape), query, key, value,
                                  mask, /*valid_length=*/Value(), /*position_offset=*/Value(),
-                                 builder.getF64FloatAttr(scale), builder.getUnitAttr());
+                                 builder.getF64FloatAttr(scale),
+                                 causal ? builder.getUnitAttr() : UnitAttr());
 }
 
 Expected<Value> ModelBuilder::parameter(const Weight &weight, const WeightPart *part,
@@ -154,4 +158,13 @@ Expected<bool> braid::hasHead(const Config &config, StringRef headed, StringRef 
       return importError("'", config.path(), "': architecture '", name,
                          "' is not supported, expects ", headed, " or ", bare);
   return architectures->empty() || architectures->front() == headed;
+}
+
+Expected<bool> braid::givesLogits(const Config &config, const ImportOptions &options, bool hasHead,
+                                  bool unasked, StringRef headed) {
+  bool logits = options.result.empty() ? unasked : options.result == "logits";
+  if (logits && !hasHead)
+    return importError("'", config.path(), "': expects architecture ", headed,
+                       " for result 'logits'");
+  return logits;
 }

@@ -51,10 +51,11 @@ public:
   /// An entry @main over operands of the model's names, its body open for building.
   mlir::func::FuncOp buildEntry(llvm::ArrayRef<llvm::StringRef> operands, llvm::StringRef result,
                                 mlir::Type resultType);
-  /// A private function over `types` and then the weights, its body open for building.
-  mlir::func::FuncOp buildFunction(llvm::StringRef name, llvm::ArrayRef<mlir::Type> types,
-                                   llvm::ArrayRef<llvm::StringRef> names,
-                                   llvm::ArrayRef<mlir::Value> weights, mlir::Type result);
+  /// A private function for calls with these operands: some of these names, then weights, whose
+  /// names lose what stands before those of the layer's parts. Its body is open for building.
+  mlir::func::FuncOp buildFunction(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> names,
+                                   llvm::ArrayRef<mlir::Value> operands, llvm::StringRef before,
+                                   mlir::Type result);
 
   mlir::Value linear(llvm::StringRef role, mlir::Value input, mlir::Value weight,
                      mlir::Value bias = {});
@@ -63,11 +64,12 @@ public:
   mlir::Value rmsNorm(const llvm::Twine &name, mlir::Value input, mlir::Value weight,
                       double epsilon);
   mlir::Value add(const llvm::Twine &name, mlir::Value lhs, mlir::Value rhs);
-  mlir::Value embedding(llvm::StringRef role, mlir::Value ids, mlir::Value table);
+  mlir::Value embedding(const llvm::Twine &name, llvm::StringRef role, mlir::Value ids,
+                        mlir::Value table);
   mlir::Value splitHeads(const llvm::Twine &name, mlir::Value input, int64_t heads);
   mlir::Value mergeHeads(const llvm::Twine &name, mlir::Value input);
-  mlir::Value causalAttention(mlir::Value query, mlir::Value key, mlir::Value value,
-                              mlir::Value mask);
+  mlir::Value attention(mlir::Value query, mlir::Value key, mlir::Value value, mlir::Value mask,
+                        bool causal);
 
   /// The weight, or the part of it, as a parameter of this name. An error when the checkpoint does
   /// not have it as described.
@@ -85,6 +87,10 @@ llvm::Expected<int64_t> importedLayers(const Config &config, const ImportOptions
 /// Whether `architectures` means a model with a head over the vocabulary, which it does when it
 /// says nothing; an error when it names neither.
 llvm::Expected<bool> hasHead(const Config &config, llvm::StringRef headed, llvm::StringRef bare);
+/// Whether the result is logits, which a model with a head over the vocabulary gives: whether this
+/// is one, and whether it gives them unasked, its caller knows.
+llvm::Expected<bool> givesLogits(const Config &config, const ImportOptions &options, bool hasHead,
+                                 bool unasked, llvm::StringRef headed);
 /// Sizes in bytes, and sums of them, must stay far inside of 64 bits.
 llvm::Error checkElements(const Config &config, const ImportOptions &options, double weights,
                           double widest);

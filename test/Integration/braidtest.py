@@ -67,8 +67,8 @@ def input_args(inputs):
     return [arg for name, path in sorted(inputs.items()) for arg in ("--input", f"{name}={path}")]
 
 
-def import_model(directory, out, batch, seq, **kwargs):
-    braid("import", directory, "--batch", batch, "--seq", seq, "-o", out, **kwargs)
+def import_model(directory, out, batch, seq, *options, **kwargs):
+    braid("import", directory, "--batch", batch, "--seq", seq, *options, "-o", out, **kwargs)
     return out
 
 

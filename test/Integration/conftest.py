@@ -48,13 +48,13 @@ def minilm():
 class Case:
     """A checkpoint with inputs and PyTorch's answer to them, imported."""
 
-    def __init__(self, directory, checkpoint, inputs, golden, output=models.OUTPUT):
+    def __init__(self, directory, checkpoint, inputs, golden, output=models.OUTPUT, ask=()):
         self.checkpoint, self.values, self.golden_value, self.output = checkpoint, inputs, golden, output
         self.batch, self.seq = inputs["input_ids"].shape
         self.inputs = models.write_inputs(inputs, directory / "inputs")
         self.golden = directory / "golden.npy"
         np.save(self.golden, golden)
-        self.model = braidtest.import_model(checkpoint, directory / "model.mlir", self.batch, self.seq)
+        self.model = braidtest.import_model(checkpoint, directory / "model.mlir", self.batch, self.seq, *ask)
         self.directory = directory
         self.bundles = {}
 

@@ -21,6 +21,7 @@ class Small:
     seq: int = 9
     lengths: tuple = (9, 1, 5)
     old_rope: dict = dataclasses.field(default=None, hash=False)
+    ask: tuple = ()  # options of the import
     tp: tuple = (1, 2)
 
 
@@ -39,7 +40,7 @@ def roberta(name, fields=(), **kwargs):
     sizes = dict(hidden_size=32, num_attention_heads=4, num_hidden_layers=2, intermediate_size=72, vocab_size=61,
                  max_position_embeddings=24, type_vocab_size=1, pad_token_id=1, layer_norm_eps=1e-5)
     return Small(name, kwargs.pop("config", "RobertaConfig"), kwargs.pop("model", "RobertaModel"), {**sizes, **dict(fields)},
-                 output=models.OUTPUT, tp=(1, 2, 4), **kwargs)
+                 output=kwargs.pop("output", models.OUTPUT), tp=(1, 2, 4), **kwargs)
 
 
 LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
@@ -71,8 +72,15 @@ ROBERTAS = [
     # The padding id stands for the begin of a sentence's positions, wherever it is.
     roberta("xlm-roberta", {"pad_token_id": 4, "type_vocab_size": 2, "hidden_act": "gelu_new"}, config="XLMRobertaConfig",
             model="XLMRobertaModel", seed=52),
+    roberta("roberta-logits", {"hidden_act": "gelu_new"}, model="RobertaForMaskedLM", output="logits",
+            ask=("--result", "logits"), seed=53),
 ]
-ALL = LLAMAS + GPT2S + ROBERTAS
+BERTS = [
+    roberta(name, {"type_vocab_size": 2, "pad_token_id": 0, "hidden_act": "gelu_new", "tie_word_embeddings": tied},
+            config="BertConfig", model="BertForMaskedLM", output="logits", ask=("--result", "logits"), seed=seed)
+    for name, tied, seed in (("bert-logits", True, 54), ("bert-logits-untied", False, 55))
+]
+ALL = LLAMAS + GPT2S + ROBERTAS + BERTS
 
 
 def build(small):
@@ -100,7 +108,7 @@ def build(small):
 def make_inputs(small):
     inputs = models.make_inputs({"vocab_size": small.fields["vocab_size"]}, small.batch, small.seq, small.lengths,
                                 seed=small.seed)
-    if small in ROBERTAS:
+    if small in ROBERTAS + BERTS:
         # What is padded has the padding id, and so has by chance a token or two.
         inputs["input_ids"][inputs["attention_mask"] == 0] = small.fields["pad_token_id"]
         inputs["input_ids"][0, 3] = small.fields["pad_token_id"]

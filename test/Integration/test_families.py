@@ -27,7 +27,8 @@ def cases(tmp_path_factory):
             model = families.build(small)
             model.save_pretrained(directory / "checkpoint", **saving)
             inputs = families.make_inputs(small)
-            made[key] = Case(directory, directory / "checkpoint", inputs, families.output(small, model, inputs), small.output)
+            made[key] = Case(directory, directory / "checkpoint", inputs, families.output(small, model, inputs), small.output,
+                             small.ask)
         return made[key]
 
     return get

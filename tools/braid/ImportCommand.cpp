@@ -17,6 +17,7 @@ int runImport(const ImportArgs &args) {
   options.batch = args.batch;
   options.seq = args.seq;
   options.layers = args.layers;
+  options.result = args.result;
   options.dtype = args.dtype;
   FailureOr<OwningOpRef<ModuleOp>> module = importHuggingFace(
       &session.context(), options, [](const std::string &message) { fail(message); });

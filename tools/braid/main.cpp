@@ -29,6 +29,9 @@ void addImport(CLI::App &app, ImportArgs &args, int &status) {
   cmd->add_option("--batch", args.batch, "sequences in a batch")->capture_default_str();
   cmd->add_option("--seq", args.seq, "tokens in a sequence")->capture_default_str();
   cmd->add_option("--layers", args.layers, "take only the first N layers (default: all)");
+  cmd->add_option("--result", args.result,
+                  "last_hidden_state, or logits over the vocabulary (default: what a decoder's "
+                  "architecture gives; last_hidden_state of an encoder)");
   cmd->add_option("--dtype", args.dtype, "type of weights and activations: f32")
       ->capture_default_str();
   cmd->footer(

@@ -27,6 +27,9 @@ struct ImportOptions {
   int64_t seq = 128;
   /// Only the first so many layers; all of them when absent.
   std::optional<int64_t> layers;
+  /// "last_hidden_state" or "logits"; when empty, of a decoder what the architecture's `forward`
+  /// gives, of an encoder the former.
+  std::string result;
   /// Of weights and activations; "f32" is the only one so far.
   std::string dtype = "f32";
 };
@@ -37,9 +40,8 @@ struct ImportOptions {
 /// the checkpoint is told to `onError`, once, naming the file, the field or tensor, what was
 /// expected and what was found.
 ///
-/// Supported, by model_type: "bert", "roberta", "xlm-roberta" and "camembert" (encoders, whose
-/// heads are left out), "gpt2" and "llama". Decoders give `logits`, or `last_hidden_state` when the
-/// architecture has no head.
+/// Supported, by model_type: "bert", "roberta", "xlm-roberta" and "camembert" (encoders; of their
+/// heads only that over the vocabulary), "gpt2" and "llama".
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 importHuggingFace(mlir::MLIRContext *context, const ImportOptions &options,
                   llvm::function_ref<void(const std::string &message)> onError);

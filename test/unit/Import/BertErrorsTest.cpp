@@ -197,6 +197,23 @@ TEST(BertErrors, WrongField) {
   }
 }
 
+TEST(BertErrors, Result) {
+  BertDirectory model;
+  model.write();
+  ImportOptions wrong = options(model.path());
+  wrong.result = "pooled";
+  EXPECT_MESSAGE(wrong, "expects result last_hidden_state or logits, got 'pooled'");
+  wrong.result = "logits";
+  EXPECT_MESSAGE(wrong,
+                 configError(model, "expects architecture BertForMaskedLM for result 'logits'"));
+  model.config["architectures"] = llvm::json::Array{"BertForMaskedLM"};
+  model.write();
+  EXPECT_MESSAGE(wrong,
+                 "'" + model.path("model.safetensors") +
+                     "': tensor 'cls.predictions.transform.dense.weight' is missing, expects "
+                     "F32 of shape [8, 8]");
+}
+
 TEST(BertErrors, Roberta) {
   BertDirectory model;
   model.config["model_type"] = "roberta";

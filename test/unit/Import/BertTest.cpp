@@ -197,6 +197,25 @@ TEST(Bert, RobertaCountsPositionsFromThePadding) {
   }
 }
 
+TEST(Bert, LogitsWhenAskedFor) {
+  BertDirectory model;
+  model.config["architectures"] = llvm::json::Array{"BertForMaskedLM"};
+  model.writeConfig();
+  ImportOptions asked = options(model.path());
+  EXPECT_THAT(importText(asked), HasSubstr("{nn.name = \"last_hidden_state\"}"));
+  asked.result = "logits";
+  std::string text = importText(asked);
+  EXPECT_THAT(text, HasSubstr("(tensor<3x10x20xf32> {nn.name = \"logits\"})"));
+  EXPECT_THAT(text, HasSubstr("nn.parameter \"cls.predictions.transform.dense.weight\" : "
+                              "tensor<8x8xf32>"));
+  EXPECT_THAT(text, HasSubstr("nn.parameter \"cls.predictions.bias\" init zeros : tensor<20xf32>"));
+  EXPECT_THAT(text, Not(HasSubstr("decoder")));
+  model.config["tie_word_embeddings"] = false;
+  model.writeConfig();
+  EXPECT_THAT(importText(asked), HasSubstr("nn.parameter \"cls.predictions.decoder.weight\" : "
+                                           "tensor<20x8xf32>"));
+}
+
 TEST(Bert, NoPrefixInModelWithHead) {
   BertDirectory model;
   model.config["architectures"] = llvm::json::Array{"BertForMaskedLM"};

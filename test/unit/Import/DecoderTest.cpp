@@ -19,12 +19,13 @@ namespace {
 
 struct ConfigFile {
   explicit ConfigFile(llvm::json::Object fields) : fields(std::move(fields)) {}
-  std::string import(int64_t seq = 8) {
+  std::string import(int64_t seq = 8, const std::string &result = "") {
     std::string text;
     llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object(fields));
     runtime::testing::put(folder.path("config.json"), text);
     ImportOptions request = options(folder.path("config.json"));
     request.seq = seq;
+    request.result = result;
     return importText(request);
   }
   llvm::json::Object fields;
@@ -82,6 +83,17 @@ TEST(Llama, Options) {
   text = config.import();
   EXPECT_THAT(text, HasSubstr("(tensor<3x8x16xf32> {nn.name = \"last_hidden_state\"})"));
   EXPECT_THAT(text, HasSubstr("nn.parameter \"embed_tokens.weight\""));
+}
+
+TEST(Llama, Result) {
+  ConfigFile config = llama();
+  std::string text = config.import(8, "last_hidden_state");
+  EXPECT_THAT(text, HasSubstr("(tensor<3x8x16xf32> {nn.name = \"last_hidden_state\"})"));
+  EXPECT_THAT(text, HasSubstr("nn.parameter \"model.embed_tokens.weight\""));
+  EXPECT_THAT(text, Not(HasSubstr("lm_head")));
+  config.fields["architectures"] = llvm::json::Array{"LlamaModel"};
+  EXPECT_THAT(config.import(8, "logits"),
+              HasSubstr("expects architecture LlamaForCausalLM for result 'logits'"));
 }
 
 TEST(Llama, Errors) {
