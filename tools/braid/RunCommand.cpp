@@ -3,14 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// `braid run`: braid-run's command line, plus compiling a module in memory and the reference
-// interpreter.
+// `braid run`: braid-run's command line, plus compiling a module in memory and the interpreters.
 //
 //===----------------------------------------------------------------------===//
 #include "Commands.h"
 #include "Session.h"
+#include "braid/Interpreter/Core/ProgramInterpreter.h"
+#include "braid/Interpreter/Core/ProgramOrder.h"
 #include "braid/Interpreter/Evaluate.h"
 #include "braid/Pipelines/Compile.h"
+#include "braid/Runtime/KernelLibrary.h"
 #include "braid/Runtime/RunOptions.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -115,7 +117,66 @@ public:
     return results;
   }
 
+  /// The bundle's program on memory: first what can be said of all orders, then some orders.
+  runtime::Result<Tensors> interpretProgram(const runtime::ReferenceRequest &request) {
+    const runtime::Bundle &bundle = request.bundle;
+    std::unique_ptr<runtime::KernelLibraryHandle> library;
+    auto kernels = [&](const std::string &symbol) -> runtime::Result<runtime::KernelFunction> {
+      if (!library) {
+        auto loaded = runtime::KernelLibraryHandle::load(bundle);
+        if (!loaded.ok())
+          return loaded.status();
+        library = std::move(*loaded);
+      }
+      return library->find(symbol);
+    };
+    auto interpreter = interp::ProgramInterpreter::create(
+        *bundle.find(bundle.manifest.programMember), bundle.manifest, request.entry, kernels);
+    if (!interpreter.ok())
+      return interpreter.status();
+    if (runtime::Status status = provedOrder((*interpreter)->program()); !status.ok())
+      return status;
+    if (request.weights)
+      if (runtime::Status status = (*interpreter)->loadWeights(*request.weights); !status.ok())
+        return status;
+    for (const auto &[name, value] : request.inputs)
+      if (runtime::Status status = (*interpreter)->setInput(name, value); !status.ok())
+        return status;
+    Progress progress;
+    const int64_t count = request.options.schedules.value_or(10);
+    const uint64_t seed = request.options.scheduleSeed.value_or(1);
+    auto results = (*interpreter)->runSchedules(seed, count, [&](int64_t i) {
+      progress.step(llvm::Twine("[") + llvm::Twine(i + 1) + "/" + llvm::Twine(count) + "] order");
+    });
+    if (results.ok())
+      llvm::outs() << "program interpreter: " << count << (count == 1 ? " order" : " orders")
+                   << " of " << (*interpreter)->program().numCommands() << " commands on "
+                   << bundle.manifest.mesh.numRanks() << " ranks, seeds from " << seed
+                   << ": all values there when they are read, the same results in each\n";
+    llvm::outs().flush();
+    return results;
+  }
+
 private:
+  /// What the order of commands alone shows, for every legal order.
+  static runtime::Status provedOrder(const interp::ExpandedProgram &program) {
+    std::vector<std::string> faults = interp::checkOrder(program);
+    if (!faults.empty())
+      return runtime::Status::error(llvm::join(faults, "\n"), runtime::Code::checkFailed);
+    size_t waits = 0;
+    for (interp::Queue queue : interp::kQueues)
+      for (const interp::ProgramCommand &command : program.commands(queue))
+        waits += command.waits;
+    llvm::outs() << "order: no two commands that share memory are unordered; " << waits
+                 << " waits\n";
+    for (const interp::RedundantWait &wait : interp::findRedundantWaits(program))
+      llvm::outs() << "redundant: " << wait.what << ": "
+                   << (wait.implied ? "what it waits for has always happened already"
+                                    : "it orders no commands that share memory")
+                   << "\n";
+    return {};
+  }
+
   std::string chosenStrategy() const { return strategy.empty() ? "auto" : strategy; }
 
   static bool isBundle(const std::string &path) {
@@ -155,7 +216,9 @@ int runRun(int argc, const char *const *argv) {
       "  braid run minilm.mlir --ranks 2 --weights path/to/all-MiniLM-L6-v2 \\\n"
       "      --input input_ids=ids.npy --input attention_mask=mask.npy \\\n"
       "      --input token_type_ids=types.npy --check reference --output results\n"
-      "  braid run minilm.braid --random-weights 7 --input ... --repeat 10 --report report.json";
+      "  braid run minilm.braid --random-weights 7 --input ... --repeat 10 --report report.json\n"
+      "  braid run minilm.braid --random-weights 7 --input ... --target program-interpreter \\\n"
+      "      --schedules 100 --check reference";
   hooks.extraOptions = {
       {"--mesh",
        "grid of ranks for a module: axes and sizes such as dp=2,tp=2 (default: the module's own, "
@@ -171,6 +234,9 @@ int runRun(int argc, const char *const *argv) {
   hooks.open = [&](const runtime::RunOptions &options) { return runner.open(options); };
   hooks.reference = [&](const runtime::ReferenceRequest &request) {
     return runner.evaluate(request);
+  };
+  hooks.interpretProgram = [&](const runtime::ReferenceRequest &request) {
+    return runner.interpretProgram(request);
   };
   return runtime::runMain(argc, argv, hooks);
 }

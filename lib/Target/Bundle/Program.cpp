@@ -81,6 +81,15 @@ public:
     result->local_bytes = frame.getLocal();
     result->symmetric_bytes = frame.getSymmetric();
     result->num_events = frame.getEvents();
+    for (auto alloc : procedure.getBody().front().getOps<rt::AllocOp>()) {
+      auto buffer = std::make_unique<fb::BufferT>();
+      buffer->space = spaceOf(alloc);
+      buffer->offset_bytes = *alloc.getOffset();
+      buffer->size_bytes = alloc.getSizeInBytes();
+      buffer->name = commandName(alloc);
+      buffers[alloc] = static_cast<int32_t>(result->buffers.size());
+      result->buffers.push_back(std::move(buffer));
+    }
     for (Operation &op : procedure.getBody().front())
       if (failed(add(&op)))
         return failure();
@@ -98,6 +107,10 @@ private:
         .Default([](Operation *other) { return other->emitOpError("has no serialized form"); });
   }
 
+  static fb::Space spaceOf(rt::AllocOp alloc) {
+    return alloc.getSpace() == rt::Space::Symmetric ? fb::Space::symmetric : fb::Space::local;
+  }
+
   std::unique_ptr<fb::ViewT> view(Value memory) {
     auto type = cast<MemRefType>(memory.getType());
     auto result = std::make_unique<fb::ViewT>();
@@ -107,9 +120,9 @@ private:
       result->index = argument.getArgNumber();
     } else {
       auto alloc = root.getDefiningOp<rt::AllocOp>();
-      result->space =
-          alloc.getSpace() == rt::Space::Symmetric ? fb::Space::symmetric : fb::Space::local;
+      result->space = spaceOf(alloc);
       result->offset_bytes = *alloc.getOffset();
+      result->buffer = buffers.lookup(alloc);
     }
     int64_t offset;
     SmallVector<int64_t> strides;
@@ -333,6 +346,7 @@ private:
 
   rt::ProcedureOp procedure;
   const llvm::StringMap<uint32_t> &kernels, &procedures;
+  llvm::DenseMap<Operation *, int32_t> buffers; ///< number of each rt.alloc
   std::unique_ptr<fb::ProcedureT> result;
 };
 
@@ -371,6 +385,13 @@ FailureOr<runtime::Bytes> braid::buildProgram(ModuleOp module) {
         static_cast<uint32_t>(kernel.getArgumentTypes().size() + kernel.getResultTypes().size());
     entry->num_outputs = static_cast<uint32_t>(kernel.getResultTypes().size());
     entry->description = commandName(kernel);
+    const auto numInputs = static_cast<uint32_t>(kernel.getArgumentTypes().size());
+    for (uint32_t input = 0; input < numInputs; ++input)
+      for (uint32_t output = 0; output < entry->num_outputs; ++output)
+        if (kernel.canShare(input, output)) {
+          entry->in_place.push_back(input);
+          entry->in_place.push_back(numInputs + output);
+        }
     program.kernels.push_back(std::move(entry));
   }
   for (auto [i, procedure] : llvm::enumerate(module.getOps<rt::ProcedureOp>()))

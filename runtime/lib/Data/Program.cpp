@@ -32,6 +32,27 @@ Status verifyMesh(const program::Mesh &mesh, const Mesh &expected) {
   return {};
 }
 
+/// Pairs of a read and a written operand.
+Status verifyInPlace(const program::Kernel &kernel) {
+  if (!kernel.in_place())
+    return {};
+  const auto &pairs = *kernel.in_place();
+  const uint32_t numInputs = kernel.num_operands() - kernel.num_outputs();
+  if (pairs.size() % 2 != 0)
+    return Status::error("expects 'in_place' to hold pairs, got " + std::to_string(pairs.size()) +
+                         " operands");
+  for (unsigned i = 0; i < pairs.size(); ++i) {
+    const bool isInput = i % 2 == 0;
+    const uint32_t operand = pairs.Get(i);
+    if (isInput ? operand >= numInputs : operand < numInputs || operand >= kernel.num_operands())
+      return Status::error(std::string("expects 'in_place' to pair a read with a written operand, "
+                                       "got ") +
+                           std::to_string(operand) + " as the " + (isInput ? "read" : "written") +
+                           " one");
+  }
+  return {};
+}
+
 Status verifyKernels(const program::Program &program) {
   std::set<std::string> symbols;
   for (const program::Kernel *kernel : *program.kernels()) {
@@ -43,6 +64,8 @@ Status verifyKernels(const program::Program &program) {
                            std::to_string(kernel->num_operands()) +
                            " operands expects at least 1 and no more outputs, got " +
                            std::to_string(kernel->num_outputs()));
+    if (Status status = verifyInPlace(*kernel); !status.ok())
+      return Status::error("kernel " + inQuotes(symbol) + ": " + status.message());
     if (!symbols.insert(symbol).second)
       return Status::error("kernel " + inQuotes(symbol) + " stands there twice");
   }
@@ -51,6 +74,9 @@ Status verifyKernels(const program::Program &program) {
 
 Status verifyProcedure(const program::Procedure &procedure, const CommandVerifier &verifier,
                        ArgumentUses &uses) {
+  if (Status status = checkBuffers(procedure); !status.ok())
+    return Status::error("procedure " + inQuotes(procedure.name()->str()) + ": " +
+                         status.message());
   for (Queue queue : kQueues) {
     const Commands &all = commands(procedure, queue);
     for (unsigned i = 0; i < all.size(); ++i)

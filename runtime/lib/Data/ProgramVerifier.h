@@ -52,6 +52,9 @@ struct CheckedView {
 /// vector's length only.
 bool isAligned(const flatbuffers::Vector<int64_t> &numbers);
 
+/// The procedure's buffers lie in its frame.
+Status checkBuffers(const program::Procedure &procedure);
+/// Of a view that names a buffer also that it lies in it; checkBuffers comes first.
 Result<CheckedView> checkView(const program::View &view, const program::Procedure &procedure);
 
 /// What a procedure does with one of its arguments, its callees included.

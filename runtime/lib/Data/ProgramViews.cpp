@@ -49,6 +49,45 @@ bool isAligned(const flatbuffers::Vector<int64_t> &numbers) {
   return numbers.size() == 0 || reinterpret_cast<uintptr_t>(numbers.Data()) % alignof(int64_t) == 0;
 }
 
+namespace {
+
+/// That a view is of the buffer that it names; the buffers themselves have been checked.
+Status checkBuffer(const CheckedView &view, int32_t index, const program::Procedure &procedure) {
+  const uint32_t count = procedure.buffers() ? procedure.buffers()->size() : 0;
+  if (index < 0 || static_cast<uint32_t>(index) >= count)
+    return Status::error("expects a buffer below " + std::to_string(count) + ", got " +
+                         std::to_string(index));
+  const program::Buffer &buffer = *procedure.buffers()->Get(static_cast<uint32_t>(index));
+  uint64_t begin = buffer.offset_bytes(), end = begin + buffer.size_bytes();
+  if (view.space != buffer.space() || view.begin < begin || view.end > end)
+    return Status::error("view of bytes " + std::to_string(view.begin) + " to " +
+                         std::to_string(view.end) + " is not within its buffer " +
+                         std::to_string(index) + " of bytes " + std::to_string(begin) + " to " +
+                         std::to_string(end));
+  return {};
+}
+
+} // namespace
+
+Status checkBuffers(const program::Procedure &procedure) {
+  if (!procedure.buffers())
+    return {};
+  for (unsigned i = 0; i < procedure.buffers()->size(); ++i) {
+    const program::Buffer &buffer = *procedure.buffers()->Get(i);
+    if (buffer.space() != program::Space::local && buffer.space() != program::Space::symmetric)
+      return Status::error("buffer " + std::to_string(i) + ": expects local or symmetric memory");
+    bool local = buffer.space() == program::Space::local;
+    uint64_t frame = local ? procedure.local_bytes() : procedure.symmetric_bytes();
+    std::optional<uint64_t> end = checkedAdd(buffer.offset_bytes(), buffer.size_bytes());
+    if (!end || *end > frame)
+      return Status::error(
+          "buffer " + std::to_string(i) + " of " + std::to_string(buffer.size_bytes()) +
+          " bytes at " + std::to_string(buffer.offset_bytes()) + " is not within a " +
+          (local ? "local" : "symmetric") + " frame of " + std::to_string(frame) + " bytes");
+  }
+  return {};
+}
+
 Result<CheckedView> checkView(const program::View &view, const program::Procedure &procedure) {
   if (view.space() > program::Space::symmetric || view.space() < program::Space::argument)
     return Status::error("unknown memory space " + std::to_string(int(view.space())));
@@ -97,6 +136,9 @@ Result<CheckedView> checkView(const program::View &view, const program::Procedur
       return Status::error("expects an argument below " +
                            std::to_string(procedure.num_arguments()) + ", got " +
                            std::to_string(result.argument));
+    if (view.buffer() != -1)
+      return Status::error("expects no buffer for an argument, got " +
+                           std::to_string(view.buffer()));
     return result;
   }
   bool local = result.space == program::Space::local;
@@ -105,6 +147,9 @@ Result<CheckedView> checkView(const program::View &view, const program::Procedur
     return Status::error("view ends at byte " + std::to_string(result.end) + " of a " +
                          (local ? "local" : "symmetric") + " frame of " + std::to_string(frame) +
                          " bytes");
+  if (view.buffer() != -1)
+    if (Status status = checkBuffer(result, view.buffer(), procedure); !status.ok())
+      return status;
   return result;
 }
 

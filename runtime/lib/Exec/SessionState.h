@@ -10,8 +10,8 @@
 #define BRAID_EXEC_SESSIONSTATE_H
 
 #include "Executor.h"
-#include "KernelLibrary.h"
 #include "RankProcesses.h"
+#include "braid/Runtime/KernelLibrary.h"
 
 #include <cstdlib>
 

@@ -38,6 +38,12 @@ Status parseStall(const std::string &text, RunOptions &options) {
   return {};
 }
 
+/// For unsigned numbers: a negative one would wrap around.
+std::string isNotNegative(const std::string &text) {
+  return text.rfind('-', 0) == 0 ? "expects a whole number of at least 0, got " + text
+                                 : std::string();
+}
+
 const char *const kBraidRunExamples = R"(Examples:
   # one run on as many ranks as the bundle is for; results go to out/NAME.npy
   braid-run model.braid --weights model.safetensors --input input_ids=ids.npy --output out
@@ -76,10 +82,7 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
                  "in place of --weights: weights that depend on this seed, the parameter's name "
                  "and the element only")
       ->type_name("SEED")
-      ->check([](const std::string &text) { // a negative number would wrap around
-        return text.rfind('-', 0) == 0 ? "expects a whole number of at least 0, got " + text
-                                       : std::string();
-      })
+      ->check(isNotNegative)
       ->excludes(weights)
       ->group(values);
   app.add_option("--input", inputs, "an input's value as for one device; once per input")
@@ -111,14 +114,21 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->type_name("NAME")
       ->capture_default_str()
       ->group(how);
-  if (hooks.reference)
-    app.add_option(
-           "--target", options.target,
-           "cpu: the compiled program; reference: the partitioned model in the interpreter, with "
-           "a thread for every rank")
-        ->check(CLI::IsMember({"cpu", "reference"}))
+  if (hooks.reference) {
+    std::vector<std::string> targets{"cpu", "reference"};
+    std::string help = "cpu: the compiled program; reference: the partitioned model in the "
+                       "interpreter, with a thread for every rank";
+    if (hooks.interpretProgram) {
+      targets.emplace_back("program-interpreter");
+      help += "; program-interpreter: the compiled program on memory, in orders that its queues "
+              "and events allow, to find commands that they fail to order and buffers that share "
+              "bytes";
+    }
+    app.add_option("--target", options.target, help)
+        ->check(CLI::IsMember(targets))
         ->capture_default_str()
         ->group(how);
+  }
   app.add_option("--entry", session.entry, "entry of the bundle (default: the only one, or main)")
       ->type_name("NAME")
       ->group(how);
@@ -145,6 +155,20 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->type_name("X")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->group(check);
+  if (hooks.interpretProgram) {
+    app.add_option("--schedules", options.schedules,
+                   "orders that the program interpreter runs, which must all give the same bits "
+                   "(default: 10)")
+        ->type_name("K")
+        ->check(CLI::Range(int64_t(1), int64_t(1) << 32).description(""))
+        ->group(check);
+    app.add_option("--schedule-seed", options.scheduleSeed,
+                   "seed of the first of those orders; the next ones have the next seeds (default: "
+                   "1)")
+        ->type_name("SEED")
+        ->check(isNotNegative)
+        ->group(check);
+  }
   app.add_option("--inject-stall", stall,
                  "stop this rank on purpose before a command (default: its first), to see a "
                  "stalled rank handled")
@@ -191,6 +215,10 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
     status = Status::error("--tolerance expects a number, got nan");
   if (status.ok() && !options.trace.empty() && options.trace == options.report)
     status = Status::error("--trace and --report name the same file '" + options.trace + "'");
+  if (status.ok() && options.target != "program-interpreter" &&
+      (options.schedules || options.scheduleSeed))
+    status = Status::error(std::string(options.schedules ? "--schedules" : "--schedule-seed") +
+                           " expects --target program-interpreter");
   if (!status.ok()) {
     std::cerr << hooks.program << ": error: " << status.message() << "\n";
     return 1;

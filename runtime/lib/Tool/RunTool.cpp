@@ -55,7 +55,7 @@ public:
     for (const std::string &path : {options.trace, options.report})
       if (Status s = checkWritable(path); !s.ok())
         return s;
-    Status status = options.target == "reference" ? interpret() : execute();
+    Status status = options.target == "cpu" ? execute() : interpret();
     if (!status.ok())
       return status;
     Status checked = check();
@@ -85,8 +85,7 @@ private:
     entry = *selected;
     // A session checks this too, but the interpreter runs without one.
     const int64_t ranks = bundle->manifest.mesh.numRanks();
-    if (options.target == "reference" && options.session.ranks != 0 &&
-        options.session.ranks != ranks)
+    if (options.target != "cpu" && options.session.ranks != 0 && options.session.ranks != ranks)
       return Status::error("'" + options.model + "' has a mesh of " + std::to_string(ranks) +
                            (ranks == 1 ? " rank" : " ranks") + ", got --ranks " +
                            std::to_string(options.session.ranks));
@@ -230,8 +229,9 @@ private:
   Status interpret() {
     if (!options.trace.empty() || !options.report.empty())
       return Status::error("--trace and --report expect --target cpu");
+    const auto &compute = options.target == "reference" ? hooks.reference : hooks.interpretProgram;
     Result<Tensors> computed =
-        hooks.reference({options, *bundle, *entry, weights.get(), inputs, /*partitioned=*/true});
+        compute({options, *bundle, *entry, weights.get(), inputs, /*partitioned=*/true});
     if (!computed.ok())
       return computed.status();
     results = std::move(*computed);

@@ -31,7 +31,14 @@ struct V {
   uint64_t offset;
   DType dtype;
   Shape shape, strides;
+  int32_t buffer = -1;
 
+  /// The same memory as a view of one of the procedure's buffers.
+  V of(int32_t number) const {
+    V result = *this;
+    result.buffer = number;
+    return result;
+  }
   std::unique_ptr<fb::ViewT> build() const {
     auto view = std::make_unique<fb::ViewT>();
     view->space = space;
@@ -40,6 +47,7 @@ struct V {
     view->dtype = static_cast<fb::DType>(dtype);
     view->shape = shape;
     view->strides = strides;
+    view->buffer = buffer;
     return view;
   }
 };
@@ -71,6 +79,17 @@ public:
   }
   template <typename Op> void communication(const std::string &name, Op op) {
     add(procedure.communication, name, std::move(op));
+  }
+
+  /// A buffer of the frame; gives its number.
+  int32_t buffer(const std::string &name, fb::Space space, uint64_t offset, uint64_t bytes) {
+    auto b = std::make_unique<fb::BufferT>();
+    b->name = name;
+    b->space = space;
+    b->offset_bytes = offset;
+    b->size_bytes = bytes;
+    procedure.buffers.push_back(std::move(b));
+    return static_cast<int32_t>(procedure.buffers.size() - 1);
   }
 
   void copy(const std::string &name, const V &from, const V &to) {

@@ -244,6 +244,39 @@ TEST(Program, RefusesViewsThatOverflow) {
   EXPECT_ERROR(with({big, 4}, {0, 1}, 0), message("[" + text + ", 4]", "[0, 1]"));
 }
 
+TEST(Program, RefusesBadBuffers) {
+  auto with = [](const std::function<void(ProgramT &, program::BufferT &)> &change) {
+    return verifyAfter([&](ProgramT &p) {
+      auto buffer = std::make_unique<program::BufferT>();
+      buffer->space = program::Space::local;
+      buffer->size_bytes = 32;
+      product(p).lhs->buffer = 0;
+      change(p, *buffer);
+      layer(p).buffers.push_back(std::move(buffer));
+    });
+  };
+  EXPECT_OK(with([](ProgramT &, program::BufferT &) {}));
+  EXPECT_ERROR(with([](ProgramT &, program::BufferT &b) { b.space = program::Space::argument; }),
+               "procedure 'layer': buffer 0: expects local or symmetric memory");
+  EXPECT_ERROR(with([](ProgramT &, program::BufferT &b) { b.offset_bytes = 64; }),
+               "procedure 'layer': buffer 0 of 32 bytes at 64 is not within a local frame of 64 "
+               "bytes");
+  EXPECT_ERROR(with([](ProgramT &, program::BufferT &b) { b.offset_bytes = ~uint64_t(0); }),
+               "procedure 'layer': buffer 0 of 32 bytes at 18446744073709551615 is not within a "
+               "local frame of 64 bytes");
+  for (int32_t index : {1, -2})
+    EXPECT_ERROR(with([&](ProgramT &p, program::BufferT &) { product(p).lhs->buffer = index; }),
+                 productPlace() + "lhs: expects a buffer below 1, got " + std::to_string(index));
+  EXPECT_ERROR(with([](ProgramT &, program::BufferT &b) { b.size_bytes = 16; }),
+               productPlace() +
+                   "lhs: view of bytes 0 to 32 is not within its buffer 0 of bytes 0 to 16");
+  EXPECT_ERROR(with([](ProgramT &, program::BufferT &b) { b.space = program::Space::symmetric; }),
+               productPlace() +
+                   "lhs: view of bytes 0 to 32 is not within its buffer 0 of bytes 0 to 32");
+  EXPECT_ERROR(with([](ProgramT &p, program::BufferT &) { product(p).rhs->buffer = 0; }),
+               productPlace() + "rhs: expects no buffer for an argument, got 0");
+}
+
 TEST(Program, RefusesBadLaunches) {
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).kernel = 1; }),
                launchPlace() + "expects a kernel below 1, got 1");
@@ -267,6 +300,16 @@ TEST(Program, RefusesBadLaunches) {
                  p.kernels[0]->num_outputs = 2;
                }),
                "entry 'main': parameter 'w' is read-only, but the program writes it");
+  EXPECT_OK(verifyAfter([](ProgramT &p) { p.kernels[0]->in_place = {0, 1}; }));
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.kernels[0]->in_place = {0}; }),
+               "kernel 'gelu': expects 'in_place' to hold pairs, got 1 operands");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.kernels[0]->in_place = {1, 1}; }),
+               "kernel 'gelu': expects 'in_place' to pair a read with a written operand, got 1 as "
+               "the read one");
+  for (uint32_t operand : {0u, 2u})
+    EXPECT_ERROR(verifyAfter([&](ProgramT &p) { p.kernels[0]->in_place = {0, operand}; }),
+                 "kernel 'gelu': expects 'in_place' to pair a read with a written operand, got " +
+                     std::to_string(operand) + " as the written one");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.kernels[0]->symbol = ""; }),
                "expects the symbol of a kernel, got ''");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {

@@ -27,10 +27,10 @@ constexpr uint64_t kMaxExpandedCommands = uint64_t(1) << 24;
 ///  their callers', events of
 ///    siblings apart, arguments outside of the callee's frame and as large and of the type as the
 ///    callee uses them;
-///  - every command: enumerators and indices in range, views inside of their frame or argument,
-///  shapes and types that fit
-///    the operation, outputs whose elements are distinct, collectives on symmetric memory, on the
-///    communication queue and over groups of the mesh;
+///  - every command: enumerators and indices in range, views inside of their frame or argument and
+///  of the buffer that they
+///    name, shapes and types that fit the operation, outputs whose elements are distinct,
+///    collectives on symmetric memory, on the communication queue and over groups of the mesh;
 ///  - entries: parameters, operands and results in number, type and size, parameters not written,
 ///  results written;
 ///  - events, with all calls expanded: each set exactly once, CollectiveWait for events of

@@ -27,6 +27,9 @@ struct RunOptions {
   std::optional<double> tolerance;
   int64_t repeat = 1, warmup = 0;
   std::string trace, report; ///< paths; empty: none
+  /// For `--target program-interpreter`: how many orders to run, and the seed of the first.
+  std::optional<int64_t> schedules;
+  std::optional<uint64_t> scheduleSeed;
 };
 
 /// What an executor other than a session needs to compute the entry's results.
@@ -58,6 +61,10 @@ struct RunHooks {
   /// Computes the unpartitioned results by name, for `--target reference` and `--check reference`;
   /// null: neither exists.
   std::function<Result<std::map<std::string, HostTensor>>(const ReferenceRequest &)> reference;
+  /// Computes the same by running the bundle's program on memory in several orders, for `--target
+  /// program-interpreter`; null: there is no such target.
+  std::function<Result<std::map<std::string, HostTensor>>(const ReferenceRequest &)>
+      interpretProgram;
 };
 
 /// Parses the arguments (argv[0] is skipped), runs, prints. Returns the exit status: 0 done and

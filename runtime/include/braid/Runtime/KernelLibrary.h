@@ -7,8 +7,8 @@
 // memory.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_EXEC_KERNELLIBRARY_H
-#define BRAID_EXEC_KERNELLIBRARY_H
+#ifndef BRAID_RUNTIME_KERNELLIBRARY_H
+#define BRAID_RUNTIME_KERNELLIBRARY_H
 
 #include "braid/Runtime/Session.h"
 
@@ -29,4 +29,4 @@ private:
 };
 
 } // namespace braid::runtime
-#endif // BRAID_EXEC_KERNELLIBRARY_H
+#endif // BRAID_RUNTIME_KERNELLIBRARY_H

@@ -1,0 +1,112 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// A serialized program (runtime/program.fbs) with its calls expanded: what one rank does, and which
+// bytes each command touches. All ranks do the same, so there is one list. Written for the checks,
+// and apart from the executor's own expansion, so that a fault of either shows.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_INTERPRETER_CORE_EXPANDEDPROGRAM_H
+#define BRAID_INTERPRETER_CORE_EXPANDEDPROGRAM_H
+
+#include "braid/Interpreter/Core/Tensor.h"
+#include "braid/Runtime/Bundle.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace braid::program {
+struct ProgramT;
+struct OperationUnion;
+} // namespace braid::program
+
+namespace braid::interp {
+
+/// A rank's memory is cut into regions: the arenas, and each argument of the entry.
+enum Region : uint32_t { kLocal = 0, kSymmetric, kFirstArgument };
+
+enum class Queue { compute = 0, communication };
+constexpr Queue kQueues[] = {Queue::compute, Queue::communication};
+const char *name(Queue queue); // "compute", "communication"
+
+/// A value's place in memory. Every call has its own, even where calls share bytes.
+struct ValueBuffer {
+  std::string name; ///< "buffer 'attention.query' in @layer (layer.3)", "result 'logits'"
+  uint32_t region = 0;
+  bool isArgument = false; ///< of the entry: what it holds outlives the run
+  bool isInput = false;    ///< parameters and operands: there from the beginning
+};
+
+/// A strided view of a region.
+struct MemoryView {
+  uint32_t region = 0;
+  uint64_t offset = 0; ///< in bytes
+  DType dtype = DType::f32;
+  Shape shape, strides; ///< strides in elements
+  uint32_t buffer = 0;  ///< index into ExpandedProgram::buffers
+};
+
+/// An operand of a command: the view, and the segments that it covers.
+struct Operand {
+  MemoryView view;
+  /// Ranges [first, second) of segment numbers.
+  std::vector<std::pair<uint32_t, uint32_t>> segments;
+  /// Of a written one: which read operand may be the same memory; -1: none.
+  int inPlaceOf = -1;
+};
+
+struct ProgramCommand {
+  const program::OperationUnion *op = nullptr; ///< of the serialized program; equal for all calls
+  const char *kind = "";                       ///< "linear", "all_reduce", ...
+  std::string name, place;                     ///< 'attention.query', @layer (layer.3)
+  Queue queue = Queue::compute;
+  uint32_t index = 0; ///< on its queue
+  std::vector<Operand> reads, writes;
+  /// Of record, await, collectives (set when done) and waits for them.
+  std::optional<uint32_t> event;
+  bool isCollective = false;
+  bool waits = false; ///< for `event`, instead of setting it
+
+  /// "all_reduce 'mlp.down' in @layer (layer.3) on the communication queue"
+  std::string describe() const;
+};
+
+class ExpandedProgram {
+public:
+  /// Checks the program (runtime::verifyProgram) and expands an entry of it.
+  static Result<ExpandedProgram> expand(const runtime::Bytes &program,
+                                        const runtime::Manifest &manifest,
+                                        const runtime::Entry &entry);
+
+  const std::vector<ProgramCommand> &commands(Queue queue) const {
+    return queues[static_cast<size_t>(queue)];
+  }
+  const program::ProgramT &program() const { return *source; }
+  size_t numCommands() const { return queues[0].size() + queues[1].size(); }
+
+  std::array<std::vector<ProgramCommand>, 2> queues;
+  std::vector<ValueBuffer> buffers;
+  std::vector<uint64_t> regionBytes;
+  uint32_t numEvents = 0;
+
+  /// The finest parts of memory that commands tell apart: two operands share bytes exactly when
+  /// they share a segment.
+  struct Segment {
+    uint32_t region;
+    uint64_t begin, end; ///< bytes
+  };
+  std::vector<Segment> segments;
+  /// "symmetric bytes [0, 64)"
+  std::string describeBytes(uint32_t segment) const;
+
+private:
+  std::shared_ptr<const program::ProgramT> source;
+};
+
+} // namespace braid::interp
+#endif // BRAID_INTERPRETER_CORE_EXPANDEDPROGRAM_H

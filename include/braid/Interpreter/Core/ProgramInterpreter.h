@@ -1,0 +1,62 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Runs a serialized program on memory, all ranks, one step at a time, in an order that a seed picks
+// among those that queues, events and collectives allow. A command takes time: it begins, others
+// may run meanwhile, it ends. What it will write holds NaN in the meantime, and so does memory
+// whose value is not there yet or needed no more. Commands that get into each other's way, and
+// reads of what is not there, end the run.
+//
+// Nothing here is the executor's: commands are expanded, scheduled and computed (in f64, by
+// Kernels.h) on their own. Only generated kernels are the same machine code.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_INTERPRETER_CORE_PROGRAMINTERPRETER_H
+#define BRAID_INTERPRETER_CORE_PROGRAMINTERPRETER_H
+
+#include "braid/Interpreter/Core/ExpandedProgram.h"
+#include "braid/Runtime/Session.h"
+
+#include <functional>
+#include <map>
+
+namespace braid::interp {
+
+using KernelLookup = std::function<Result<runtime::KernelFunction>(const std::string &symbol)>;
+
+/// Results by name, unpartitioned.
+using ProgramResults = std::map<std::string, runtime::HostTensor>;
+
+class ProgramInterpreter {
+public:
+  static Result<std::unique_ptr<ProgramInterpreter>> create(const runtime::Bytes &program,
+                                                            const runtime::Manifest &manifest,
+                                                            const runtime::Entry &entry,
+                                                            const KernelLookup &kernels);
+  ~ProgramInterpreter();
+
+  const ExpandedProgram &program() const;
+  Status loadWeights(runtime::WeightSource &source);
+  /// The unpartitioned value.
+  Status setInput(const std::string &name, const runtime::HostTensor &value);
+
+  /// One run, in the order of this seed. Fails with Code::checkFailed and a message that names
+  /// rank, commands and buffer when the program is at fault. Ranks that hold the same part of a
+  /// result must hold the same bits.
+  Result<ProgramResults> run(uint64_t seed);
+
+  /// `count` runs with seeds from `seed` on, which must all give the same bits.
+  Result<ProgramResults> runSchedules(uint64_t seed, int64_t count,
+                                      const std::function<void(int64_t)> &progress = {});
+
+  struct State;
+
+private:
+  explicit ProgramInterpreter(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace braid::interp
+#endif // BRAID_INTERPRETER_CORE_PROGRAMINTERPRETER_H

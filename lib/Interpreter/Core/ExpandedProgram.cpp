@@ -1,0 +1,404 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Interpreter/Core/ExpandedProgram.h"
+#include "braid/Runtime/Program.h"
+#include "braid/Runtime/program_generated.h"
+
+#include <algorithm>
+#include <set>
+
+namespace braid::interp {
+
+namespace fb = braid::program;
+
+const char *name(Queue queue) { return queue == Queue::compute ? "compute" : "communication"; }
+
+std::string ProgramCommand::describe() const {
+  return std::string(kind) + (name.empty() ? "" : " '" + name + "'") + " in " + place + " on the " +
+         interp::name(queue) + " queue";
+}
+
+std::string ExpandedProgram::describeBytes(uint32_t segment) const {
+  const Segment &s = segments[segment];
+  const char *region = s.region == kLocal       ? "local"
+                       : s.region == kSymmetric ? "symmetric"
+                                                : "argument";
+  return std::string(region) + " bytes [" + std::to_string(s.begin) + ", " + std::to_string(s.end) +
+         ")";
+}
+
+namespace {
+
+/// Contiguous runs of bytes that a view covers, in ascending order where strides descend.
+std::vector<std::pair<uint64_t, uint64_t>> runsOf(const MemoryView &view) {
+  auto elementBytes = static_cast<uint64_t>(runtime::byteSize(view.dtype));
+  std::vector<uint64_t> begins{view.offset};
+  uint64_t length = elementBytes;
+  for (size_t d = view.shape.size(); d-- > 0;) {
+    auto size = static_cast<uint64_t>(view.shape[d]);
+    uint64_t stride = static_cast<uint64_t>(view.strides[d]) * elementBytes;
+    if (size == 1 || stride == 0)
+      continue;
+    if (begins.size() == 1 && stride == length) {
+      length *= size;
+      continue;
+    }
+    std::vector<uint64_t> all;
+    all.reserve(begins.size() * size);
+    for (uint64_t i = 0; i < size; ++i)
+      for (uint64_t begin : begins)
+        all.push_back(begin + i * stride);
+    begins = std::move(all);
+  }
+  std::vector<std::pair<uint64_t, uint64_t>> runs;
+  std::sort(begins.begin(), begins.end());
+  for (uint64_t begin : begins) {
+    if (!runs.empty() && begin <= runs.back().second)
+      runs.back().second = std::max(runs.back().second, begin + length);
+    else
+      runs.emplace_back(begin, begin + length);
+  }
+  return runs;
+}
+
+bool sameMemory(const MemoryView &a, const MemoryView &b) {
+  return a.region == b.region && a.offset == b.offset && a.dtype == b.dtype && a.shape == b.shape &&
+         a.strides == b.strides;
+}
+
+const char *kindOf(const fb::OperationUnion &op) {
+  switch (op.type) {
+  case fb::Operation::Launch:
+    return "kernel";
+  case fb::Operation::Product:
+    return "linear";
+  case fb::Operation::Attention:
+    return "attention";
+  case fb::Operation::RotaryTable:
+    return "rotary_table";
+  case fb::Operation::Rotary:
+    return "rotary";
+  case fb::Operation::Gather:
+    return "embedding";
+  case fb::Operation::PositionIds:
+    return "position_ids";
+  case fb::Operation::Copy:
+    return "copy";
+  case fb::Operation::LocalSlice:
+    return "local_slice";
+  case fb::Operation::CollectiveStart:
+    return fb::EnumNameCollectiveKind(op.AsCollectiveStart()->kind);
+  case fb::Operation::CollectiveWait:
+    return "wait";
+  case fb::Operation::Record:
+    return "record";
+  case fb::Operation::Await:
+    return "await";
+  case fb::Operation::Call:
+  case fb::Operation::NONE:
+    break;
+  }
+  return "command";
+}
+
+class Expander {
+public:
+  Expander(ExpandedProgram &out, const fb::ProgramT &program) : out(out), program(program) {}
+
+  Status run(const runtime::Manifest &manifest, const runtime::Entry &entry) {
+    auto found = std::find_if(program.entries.begin(), program.entries.end(),
+                              [&](const auto &e) { return e->name == entry.name; });
+    if (found == program.entries.end())
+      return Status::error("the program has no entry '" + entry.name + "'");
+    const fb::ProcedureT &root = *program.procedures[(*found)->procedure];
+    out.regionBytes = {root.local_bytes, root.symmetric_bytes};
+    out.numEvents = root.num_events;
+    Frame frame;
+    frame.procedure = &root;
+    frame.place = "@" + root.name;
+    auto argument = [&](const char *kind, const auto &value, bool isInput) -> Status {
+      Result<runtime::Box> box =
+          runtime::localBox(manifest.mesh, 0, value.globalShape, value.sharding);
+      if (!box.ok())
+        return Status::error(std::string(kind) + " '" + value.name +
+                             "': " + box.status().message());
+      MemoryView view;
+      view.region = static_cast<uint32_t>(out.regionBytes.size());
+      view.buffer = static_cast<uint32_t>(out.buffers.size());
+      out.buffers.push_back(
+          {std::string(kind) + " '" + value.name + "'", view.region, true, isInput});
+      out.regionBytes.push_back(
+          static_cast<uint64_t>(numElements(box->sizes) * runtime::byteSize(value.dtype)));
+      frame.arguments.push_back(std::move(view));
+      return {};
+    };
+    for (const runtime::Parameter &parameter : entry.parameters)
+      if (Status status = argument("parameter", parameter, true); !status.ok())
+        return status;
+    for (const runtime::EntryValue &operand : entry.operands)
+      if (Status status = argument("input", operand, true); !status.ok())
+        return status;
+    for (const runtime::EntryValue &result : entry.results)
+      if (Status status = argument("result", result, false); !status.ok())
+        return status;
+    walk(frame);
+    cutIntoSegments();
+    return {};
+  }
+
+private:
+  struct Frame {
+    const fb::ProcedureT *procedure = nullptr;
+    std::vector<MemoryView> arguments;
+    uint64_t localBase = 0, symmetricBase = 0;
+    uint32_t eventBase = 0;
+    std::string place;
+    std::vector<uint32_t> buffers; ///< of this execution of the procedure's buffers
+    uint32_t unnamed = 0;          ///< memory that the program gives no buffer
+  };
+
+  /// Both queues side by side from call to call, so that a call's buffers are made once.
+  void walk(Frame &frame) {
+    auto newBuffer = [&](const std::string &what, uint32_t region) {
+      out.buffers.push_back({what + " in " + frame.place, region, false, false});
+      return static_cast<uint32_t>(out.buffers.size() - 1);
+    };
+    for (const auto &buffer : frame.procedure->buffers)
+      frame.buffers.push_back(newBuffer("buffer '" + buffer->name + "'",
+                                        buffer->space == fb::Space::local ? kLocal : kSymmetric));
+    frame.unnamed = newBuffer("memory", kLocal);
+
+    const auto &compute = frame.procedure->compute;
+    const auto &communication = frame.procedure->communication;
+    size_t next[2] = {0, 0};
+    while (next[0] < compute.size() || next[1] < communication.size()) {
+      const fb::CommandT *call = nullptr;
+      for (Queue queue : kQueues) {
+        const auto &stream = queue == Queue::compute ? compute : communication;
+        size_t &i = next[static_cast<size_t>(queue)];
+        for (; i < stream.size() && stream[i]->op.type != fb::Operation::Call; ++i)
+          add(frame, *stream[i], queue);
+        if (i < stream.size())
+          call = stream[i++].get();
+      }
+      if (call)
+        enter(frame, *call);
+    }
+  }
+
+  void enter(const Frame &caller, const fb::CommandT &command) {
+    const fb::CallT &call = *command.op.AsCall();
+    Frame callee;
+    callee.procedure = program.procedures[call.procedure].get();
+    for (const auto &view : call.arguments)
+      callee.arguments.push_back(resolve(caller, *view));
+    callee.localBase = caller.localBase + call.local_base_bytes;
+    callee.symmetricBase = caller.symmetricBase + call.symmetric_base_bytes;
+    callee.eventBase = caller.eventBase + call.event_base;
+    callee.place = "@" + callee.procedure->name;
+    if (!command.name.empty() && command.name != callee.procedure->name)
+      callee.place += " (" + command.name + ")";
+    walk(callee);
+  }
+
+  static MemoryView resolve(const Frame &frame, const fb::ViewT &view) {
+    MemoryView result;
+    switch (view.space) {
+    case fb::Space::argument:
+      result = frame.arguments[view.index];
+      break;
+    case fb::Space::local:
+      result.region = kLocal;
+      result.offset = frame.localBase;
+      break;
+    case fb::Space::symmetric:
+      result.region = kSymmetric;
+      result.offset = frame.symmetricBase;
+      break;
+    }
+    if (view.space != fb::Space::argument)
+      result.buffer =
+          view.buffer < 0 ? frame.unnamed : frame.buffers[static_cast<size_t>(view.buffer)];
+    result.offset += view.offset_bytes;
+    result.dtype = static_cast<DType>(view.dtype);
+    result.shape = view.shape;
+    result.strides = view.strides;
+    return result;
+  }
+
+  void add(const Frame &frame, const fb::CommandT &source, Queue queue) {
+    auto &stream = out.queues[static_cast<size_t>(queue)];
+    ProgramCommand command;
+    command.op = &source.op;
+    command.kind = kindOf(source.op);
+    command.name = source.name;
+    command.place = frame.place;
+    command.queue = queue;
+    command.index = static_cast<uint32_t>(stream.size());
+    auto reads = [&](const std::unique_ptr<fb::ViewT> &view) {
+      if (view)
+        command.reads.push_back({resolve(frame, *view), {}, -1});
+    };
+    auto writes = [&](const std::unique_ptr<fb::ViewT> &view, int inPlaceOf = -1) {
+      command.writes.push_back({resolve(frame, *view), {}, inPlaceOf});
+    };
+    auto event = [&](uint32_t number, bool waits) {
+      command.event = frame.eventBase + number;
+      command.waits = waits;
+    };
+    switch (source.op.type) {
+    case fb::Operation::Launch:
+      addLaunch(*source.op.AsLaunch(), frame, command);
+      break;
+    case fb::Operation::Product: {
+      const fb::ProductT &op = *source.op.AsProduct();
+      reads(op.lhs);
+      reads(op.rhs);
+      reads(op.bias);
+      writes(op.out);
+      break;
+    }
+    case fb::Operation::Attention: {
+      const fb::AttentionT &op = *source.op.AsAttention();
+      for (const auto *view :
+           {&op.query, &op.key, &op.value, &op.mask, &op.valid_length, &op.position_offset})
+        reads(*view);
+      writes(op.out);
+      break;
+    }
+    case fb::Operation::Gather:
+      reads(source.op.AsGather()->source);
+      reads(source.op.AsGather()->ids);
+      writes(source.op.AsGather()->out);
+      break;
+    case fb::Operation::RotaryTable: {
+      const fb::RotaryTableT &op = *source.op.AsRotaryTable();
+      reads(op.position_offset);
+      writes(op.cos);
+      writes(op.sin);
+      break;
+    }
+    case fb::Operation::Rotary: {
+      const fb::RotaryT &op = *source.op.AsRotary();
+      for (const auto *view : {&op.input, &op.cos, &op.sin})
+        reads(*view);
+      writes(op.out);
+      break;
+    }
+    case fb::Operation::PositionIds:
+      reads(source.op.AsPositionIds()->ids);
+      writes(source.op.AsPositionIds()->out);
+      break;
+    case fb::Operation::Copy:
+      reads(source.op.AsCopy()->source);
+      writes(source.op.AsCopy()->dest);
+      break;
+    case fb::Operation::LocalSlice:
+      // Which part is read depends on the rank; the whole is there, or none.
+      reads(source.op.AsLocalSlice()->source);
+      writes(source.op.AsLocalSlice()->dest);
+      break;
+    case fb::Operation::CollectiveStart: {
+      const fb::CollectiveStartT &op = *source.op.AsCollectiveStart();
+      for (const auto &view : op.inputs)
+        reads(view);
+      for (size_t i = 0; i < op.outputs.size(); ++i) {
+        // An all_reduce may give a buffer back that it took; two values do not share one.
+        const bool inPlace =
+            op.kind == fb::CollectiveKind::all_reduce && i < op.inputs.size() &&
+            resolve(frame, *op.inputs[i]).buffer == resolve(frame, *op.outputs[i]).buffer;
+        writes(op.outputs[i], inPlace ? static_cast<int>(i) : -1);
+      }
+      event(op.done, false);
+      command.isCollective = true;
+      break;
+    }
+    case fb::Operation::CollectiveWait:
+      event(source.op.AsCollectiveWait()->event, true);
+      break;
+    case fb::Operation::Record:
+      event(source.op.AsRecord()->event, false);
+      break;
+    case fb::Operation::Await:
+      event(source.op.AsAwait()->event, true);
+      break;
+    case fb::Operation::Call:
+    case fb::Operation::NONE:
+      break;
+    }
+    for (Operand &write : command.writes)
+      if (write.inPlaceOf >= 0 &&
+          !sameMemory(write.view, command.reads[static_cast<size_t>(write.inPlaceOf)].view))
+        write.inPlaceOf = -1;
+    stream.push_back(std::move(command));
+  }
+
+  void addLaunch(const fb::LaunchT &op, const Frame &frame, ProgramCommand &command) {
+    const fb::KernelT &kernel = *program.kernels[op.kernel];
+    const size_t numInputs = op.operands.size() - kernel.num_outputs;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      MemoryView view = resolve(frame, *op.operands[i]);
+      if (i < numInputs) {
+        command.reads.push_back({std::move(view), {}, -1});
+        continue;
+      }
+      Operand write{std::move(view), {}, -1};
+      for (size_t p = 0; p + 1 < kernel.in_place.size(); p += 2)
+        if (kernel.in_place[p + 1] == i &&
+            sameMemory(write.view, command.reads[kernel.in_place[p]].view))
+          write.inPlaceOf = static_cast<int>(kernel.in_place[p]);
+      command.writes.push_back(std::move(write));
+    }
+  }
+
+  void cutIntoSegments() {
+    std::vector<std::set<uint64_t>> cuts(out.regionBytes.size());
+    std::vector<std::pair<Operand *, std::vector<std::pair<uint64_t, uint64_t>>>> runs;
+    for (auto &queue : out.queues)
+      for (ProgramCommand &command : queue)
+        for (auto *operands : {&command.reads, &command.writes})
+          for (Operand &operand : *operands) {
+            runs.emplace_back(&operand, runsOf(operand.view));
+            for (auto [begin, end] : runs.back().second)
+              cuts[operand.view.region].insert({begin, end});
+          }
+    std::vector<std::vector<uint64_t>> begins(cuts.size());
+    std::vector<uint32_t> first(cuts.size());
+    for (uint32_t region = 0; region < cuts.size(); ++region) {
+      first[region] = static_cast<uint32_t>(out.segments.size());
+      begins[region].assign(cuts[region].begin(), cuts[region].end());
+      for (size_t i = 0; i + 1 < begins[region].size(); ++i)
+        out.segments.push_back({region, begins[region][i], begins[region][i + 1]});
+    }
+    for (auto &[operand, parts] : runs) {
+      const uint32_t region = operand->view.region;
+      auto number = [&](uint64_t byte) {
+        auto at = std::lower_bound(begins[region].begin(), begins[region].end(), byte);
+        return first[region] + static_cast<uint32_t>(at - begins[region].begin());
+      };
+      for (auto [begin, end] : parts)
+        operand->segments.emplace_back(number(begin), number(end));
+    }
+  }
+
+  ExpandedProgram &out;
+  const fb::ProgramT &program;
+};
+
+} // namespace
+
+Result<ExpandedProgram> ExpandedProgram::expand(const runtime::Bytes &bytes,
+                                                const runtime::Manifest &manifest,
+                                                const runtime::Entry &entry) {
+  if (Status status = runtime::verifyProgram(bytes, manifest); !status.ok())
+    return status;
+  ExpandedProgram result;
+  result.source = std::shared_ptr<const fb::ProgramT>(fb::GetProgram(bytes.data())->UnPack());
+  if (Status status = Expander(result, *result.source).run(manifest, entry); !status.ok())
+    return status;
+  return result;
+}
+
+} // namespace braid::interp

@@ -1,0 +1,28 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What commands do to the memory of a rank.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_INTERPRETER_CORE_PROGRAMCOMPUTE_H
+#define BRAID_LIB_INTERPRETER_CORE_PROGRAMCOMPUTE_H
+
+#include "ProgramMemory.h"
+#include "braid/Interpreter/Core/Collectives.h"
+#include "braid/Runtime/Session.h"
+
+namespace braid::interp {
+
+/// Everything but collectives; commands about events do nothing.
+Status compute(const ProgramCommand &command, ProgramMemory &memory, const runtime::Mesh &mesh,
+               int64_t rank, const std::vector<runtime::KernelFunction> &kernels);
+
+/// What a collective's command asks for.
+Collective collectiveOf(const ProgramCommand &command);
+/// The axes of a serialized group.
+std::vector<runtime::AxisRef> groupOf(const ProgramCommand &command);
+
+} // namespace braid::interp
+#endif // BRAID_LIB_INTERPRETER_CORE_PROGRAMCOMPUTE_H

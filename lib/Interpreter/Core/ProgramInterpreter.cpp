@@ -1,0 +1,407 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Interpreter/Core/ProgramInterpreter.h"
+#include "ProgramCompute.h"
+#include "braid/Runtime/Weights.h"
+#include "braid/Runtime/program_generated.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+namespace braid::interp {
+
+using runtime::Code;
+using runtime::HostTensor;
+
+struct ProgramInterpreter::State {
+  ExpandedProgram program;
+  runtime::Mesh mesh;
+  runtime::Entry entry;
+  std::vector<runtime::KernelFunction> kernels;
+  /// values[rank][i]: the rank's part of parameter or operand i, as it is before a run.
+  std::vector<std::vector<AlignedBytes>> values;
+  bool weightsLoaded = false;
+  std::vector<bool> inputSet;
+
+  size_t numInputs() const { return entry.parameters.size() + entry.operands.size(); }
+  uint64_t bytesOf(size_t argument) const { return program.regionBytes[kFirstArgument + argument]; }
+};
+
+namespace {
+
+/// A meeting of the ranks of a group.
+struct Meeting {
+  std::vector<int64_t> ranks;                   ///< by position
+  std::vector<const ProgramCommand *> commands; ///< by position; null: has not arrived
+  std::vector<std::vector<Tensor>> results;     ///< by position; empty until all have arrived
+  size_t arrived = 0;
+};
+
+/// One queue of one rank, somewhere on its way.
+struct QueueState {
+  int64_t rank = 0;
+  Queue queue = Queue::compute;
+  size_t next = 0;      ///< the command that begins next, or has begun
+  bool running = false; ///< it has begun and not ended
+  std::shared_ptr<Meeting> meeting;
+  size_t position = 0;
+  /// How likely its next step is: 2 to this power, beginning and ending a command.
+  int beginPace = 0, endPace = 0;
+};
+
+/// A run in one order.
+class Schedule {
+public:
+  Schedule(const ProgramInterpreter::State &state, uint64_t seed) : state(state), random(seed) {}
+
+  Status run() {
+    if (Status status = allocate(); !status.ok())
+      return status;
+    for (QueueState &queue : queues)
+      drawPace(queue);
+    std::vector<QueueState *> able;
+    while (true) {
+      able.clear();
+      uint64_t total = 0;
+      bool done = true;
+      for (QueueState &queue : queues) {
+        done &= isDone(queue);
+        if (canStep(queue)) {
+          able.push_back(&queue);
+          total += weight(queue);
+        }
+      }
+      if (done)
+        return {};
+      if (able.empty())
+        return deadlock();
+      // Some queue changes its pace now and then: what lags behind must not always lag.
+      if (draw(64) == 0)
+        drawPace(queues[draw(queues.size())]);
+      uint64_t at = draw(total);
+      QueueState *chosen = nullptr;
+      for (QueueState *queue : able) {
+        chosen = queue;
+        if (at < weight(*queue))
+          break;
+        at -= weight(*queue);
+      }
+      if (Status status = chosen->running ? end(*chosen) : begin(*chosen); !status.ok())
+        return status;
+    }
+  }
+
+  const std::byte *argument(int64_t rank, size_t index) const {
+    return regions[static_cast<size_t>(rank)][kFirstArgument + index].get();
+  }
+
+private:
+  uint64_t draw(uint64_t below) { return random() % below; }
+  void drawPace(QueueState &queue) {
+    constexpr int kPaces[] = {12, 8, 0};
+    queue.beginPace = kPaces[draw(3)];
+    queue.endPace = kPaces[draw(3)];
+  }
+  static uint64_t weight(const QueueState &queue) {
+    return uint64_t(1) << (queue.running ? queue.endPace : queue.beginPace);
+  }
+
+  Status allocate() {
+    const int64_t ranks = state.mesh.numRanks();
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      regions.emplace_back();
+      std::vector<std::byte *> addresses;
+      for (size_t r = 0; r < state.program.regionBytes.size(); ++r) {
+        const bool isInput = r >= kFirstArgument && r - kFirstArgument < state.numInputs();
+        const bool isParameter = isInput && r - kFirstArgument < state.entry.parameters.size();
+        const auto &values = state.values[static_cast<size_t>(rank)];
+        // No command writes parameters, so that all runs may look at the same ones.
+        if (isParameter) {
+          regions.back().push_back(nullptr);
+          addresses.push_back(values[r - kFirstArgument].get());
+          continue;
+        }
+        AlignedBytes bytes = allocateAligned(state.program.regionBytes[r]);
+        if (!bytes)
+          return Status::error("cannot allocate " + std::to_string(state.program.regionBytes[r]) +
+                               " bytes for rank " + std::to_string(rank));
+        if (isInput)
+          std::memcpy(bytes.get(), values[r - kFirstArgument].get(), state.program.regionBytes[r]);
+        addresses.push_back(bytes.get());
+        regions.back().push_back(std::move(bytes));
+      }
+      memories.emplace_back(state.program, std::move(addresses));
+      events.emplace_back(state.program.numEvents);
+      for (Queue queue : kQueues) {
+        queues.emplace_back();
+        queues.back().rank = rank;
+        queues.back().queue = queue;
+      }
+    }
+    return {};
+  }
+
+  const ProgramCommand &commandOf(const QueueState &queue) const {
+    return state.program.commands(queue.queue)[queue.next];
+  }
+  bool isDone(const QueueState &queue) const {
+    return queue.next == state.program.commands(queue.queue).size();
+  }
+  bool canStep(const QueueState &queue) const {
+    if (isDone(queue))
+      return false;
+    const ProgramCommand &command = commandOf(queue);
+    if (queue.meeting)
+      return queue.meeting->arrived == queue.meeting->ranks.size();
+    return !command.waits || events[static_cast<size_t>(queue.rank)][*command.event];
+  }
+
+  Status atFault(int64_t rank, const std::string &message) const {
+    return Status::error("rank " + std::to_string(rank) + ": " + message, Code::checkFailed);
+  }
+
+  Status begin(QueueState &queue) {
+    const ProgramCommand &command = commandOf(queue);
+    if (Status status = memory(queue.rank).begin(command); !status.ok())
+      return atFault(queue.rank, status.message());
+    if (command.isCollective) {
+      if (Status status = arrive(queue, command); !status.ok())
+        return status;
+    } else if (command.writes.empty()) { // about events only
+      return end(queue);
+    }
+    queue.running = true;
+    return {};
+  }
+
+  Status end(QueueState &queue) {
+    const ProgramCommand &command = commandOf(queue);
+    if (command.isCollective) {
+      if (Status status = finish(queue, command); !status.ok())
+        return status;
+    } else if (Status status =
+                   compute(command, memory(queue.rank), state.mesh, queue.rank, state.kernels);
+               !status.ok()) {
+      return status;
+    }
+    memory(queue.rank).end(command);
+    if (command.event && !command.waits)
+      events[static_cast<size_t>(queue.rank)][*command.event] = true;
+    queue.running = false;
+    ++queue.next;
+    return {};
+  }
+
+  ProgramMemory &memory(int64_t rank) { return memories[static_cast<size_t>(rank)]; }
+
+  /// The n-th collective that a rank starts on a group meets the n-th ones of the others.
+  Status arrive(QueueState &queue, const ProgramCommand &command) {
+    std::vector<runtime::AxisRef> axes = groupOf(command);
+    Result<std::vector<int64_t>> ranks = state.mesh.group(queue.rank, axes);
+    Result<int64_t> position = state.mesh.groupPosition(queue.rank, axes);
+    if (!ranks.ok())
+      return ranks.status();
+    if (!position.ok())
+      return position.status();
+    size_t number = started[{*ranks, queue.rank}]++;
+    std::shared_ptr<Meeting> &meeting = meetings[{*ranks, number}];
+    if (!meeting) {
+      meeting = std::make_shared<Meeting>();
+      meeting->ranks = *ranks;
+      meeting->commands.resize(ranks->size());
+    }
+    queue.meeting = meeting;
+    queue.position = static_cast<size_t>(*position);
+    meeting->commands[queue.position] = &command;
+    ++meeting->arrived;
+    return {};
+  }
+
+  /// All have arrived. The first one to leave computes for all, while every input is still there.
+  Status finish(QueueState &queue, const ProgramCommand &command) {
+    Meeting &meeting = *queue.meeting;
+    if (meeting.results.empty()) {
+      meeting.results.resize(meeting.ranks.size());
+      const Collective collective = collectiveOf(command);
+      for (size_t v = 0; v < command.reads.size(); ++v) {
+        std::vector<Tensor> parts;
+        for (size_t i = 0; i < meeting.ranks.size(); ++i)
+          parts.push_back(memory(meeting.ranks[i]).load(meeting.commands[i]->reads[v].view));
+        for (size_t i = 0; i < meeting.ranks.size(); ++i) {
+          Result<Tensor> result = apply(collective, parts, static_cast<int64_t>(i));
+          if (!result.ok())
+            return Status::error(command.describe() + ": " + result.status().message());
+          meeting.results[i].push_back(std::move(*result));
+        }
+      }
+    }
+    for (size_t v = 0; v < command.writes.size(); ++v)
+      memory(queue.rank).store(command.writes[v].view, meeting.results[queue.position][v]);
+    queue.meeting.reset();
+    return {};
+  }
+
+  Status deadlock() const {
+    std::string text = "no queue can go on:";
+    for (const QueueState &queue : queues)
+      if (!isDone(queue))
+        text += "\n  rank " + std::to_string(queue.rank) + " is at " + commandOf(queue).describe();
+    return Status::error(text, Code::checkFailed);
+  }
+
+  const ProgramInterpreter::State &state;
+  std::mt19937_64 random;
+  std::vector<std::vector<AlignedBytes>> regions; ///< by rank
+  std::vector<ProgramMemory> memories;
+  std::vector<std::vector<bool>> events;
+  std::vector<QueueState> queues;
+  std::map<std::pair<std::vector<int64_t>, int64_t>, size_t> started;
+  std::map<std::pair<std::vector<int64_t>, size_t>, std::shared_ptr<Meeting>> meetings;
+};
+
+Result<HostTensor> gather(const runtime::Mesh &mesh, const runtime::EntryValue &value,
+                          const std::function<const std::byte *(int64_t)> &part) {
+  HostTensor whole = HostTensor::zeros(value.dtype, value.globalShape);
+  std::map<Shape, std::pair<int64_t, HostTensor>> held; // by the box's offsets
+  for (int64_t rank = 0; rank < mesh.numRanks(); ++rank) {
+    Result<runtime::Box> box = runtime::localBox(mesh, rank, value.globalShape, value.sharding);
+    if (!box.ok())
+      return Status::error("result '" + value.name + "': " + box.status().message());
+    HostTensor own = HostTensor::zeros(value.dtype, box->sizes);
+    std::memcpy(own.data.data(), part(rank), own.data.size());
+    auto [first, isNew] = held.try_emplace(box->offsets, rank, own);
+    if (!isNew && first->second.second.data != own.data)
+      return Status::error("ranks " + std::to_string(first->second.first) + " and " +
+                               std::to_string(rank) + " hold different values of result '" +
+                               value.name + "'",
+                           Code::checkFailed);
+    runtime::insertBox(whole, *box, own);
+  }
+  return whole;
+}
+
+} // namespace
+
+ProgramInterpreter::ProgramInterpreter(std::unique_ptr<State> state) : state(std::move(state)) {}
+ProgramInterpreter::~ProgramInterpreter() = default;
+
+const ExpandedProgram &ProgramInterpreter::program() const { return state->program; }
+
+Result<std::unique_ptr<ProgramInterpreter>>
+ProgramInterpreter::create(const runtime::Bytes &program, const runtime::Manifest &manifest,
+                           const runtime::Entry &entry, const KernelLookup &kernels) {
+  Result<ExpandedProgram> expanded = ExpandedProgram::expand(program, manifest, entry);
+  if (!expanded.ok())
+    return expanded.status();
+  auto state = std::make_unique<State>();
+  state->program = std::move(*expanded);
+  state->mesh = manifest.mesh;
+  state->entry = entry;
+  state->inputSet.assign(entry.operands.size(), false);
+  state->weightsLoaded = entry.parameters.empty();
+  for (const auto &kernel : state->program.program().kernels) {
+    Result<runtime::KernelFunction> function = kernels(kernel->symbol);
+    if (!function.ok())
+      return function.status();
+    state->kernels.push_back(*function);
+  }
+  for (int64_t rank = 0; rank < manifest.mesh.numRanks(); ++rank) {
+    state->values.emplace_back();
+    for (size_t i = 0; i < state->numInputs(); ++i) {
+      AlignedBytes bytes = allocateAligned(state->bytesOf(i));
+      if (!bytes)
+        return Status::error("cannot allocate " + std::to_string(state->bytesOf(i)) +
+                             " bytes for rank " + std::to_string(rank));
+      state->values.back().push_back(std::move(bytes));
+    }
+  }
+  return std::unique_ptr<ProgramInterpreter>(new ProgramInterpreter(std::move(state)));
+}
+
+Status ProgramInterpreter::loadWeights(runtime::WeightSource &source) {
+  for (size_t rank = 0; rank < state->values.size(); ++rank) {
+    auto place = [&](size_t i) -> void * { return state->values[rank][i].get(); };
+    if (Status status = runtime::loadParameters(source, state->mesh, static_cast<int64_t>(rank),
+                                                state->entry.parameters, place);
+        !status.ok())
+      return status;
+  }
+  state->weightsLoaded = true;
+  return {};
+}
+
+Status ProgramInterpreter::setInput(const std::string &name, const HostTensor &value) {
+  for (size_t i = 0; i < state->entry.operands.size(); ++i) {
+    const runtime::EntryValue &operand = state->entry.operands[i];
+    if (operand.name != name)
+      continue;
+    if (value.dtype != operand.dtype || value.shape != operand.globalShape)
+      return Status::error("input '" + name + "' expects " + runtime::name(operand.dtype) + " " +
+                           runtime::shapeString(operand.globalShape) + ", got " +
+                           runtime::name(value.dtype) + " " + runtime::shapeString(value.shape));
+    for (size_t rank = 0; rank < state->values.size(); ++rank) {
+      Result<runtime::Box> box = runtime::localBox(state->mesh, static_cast<int64_t>(rank),
+                                                   operand.globalShape, operand.sharding);
+      if (!box.ok())
+        return Status::error("input '" + name + "': " + box.status().message());
+      HostTensor part = runtime::extractBox(value, *box);
+      std::memcpy(state->values[rank][state->entry.parameters.size() + i].get(), part.data.data(),
+                  part.data.size());
+    }
+    state->inputSet[i] = true;
+    return {};
+  }
+  return Status::error("no input '" + name + "'");
+}
+
+Result<ProgramResults> ProgramInterpreter::run(uint64_t seed) {
+  if (!state->weightsLoaded)
+    return Status::error("weights are missing");
+  for (size_t i = 0; i < state->inputSet.size(); ++i)
+    if (!state->inputSet[i])
+      return Status::error("input '" + state->entry.operands[i].name + "' is missing");
+  Schedule schedule(*state, seed);
+  if (Status status = schedule.run(); !status.ok())
+    return status;
+  ProgramResults results;
+  for (size_t i = 0; i < state->entry.results.size(); ++i) {
+    const runtime::EntryValue &value = state->entry.results[i];
+    Result<HostTensor> whole = gather(state->mesh, value, [&](int64_t rank) {
+      return schedule.argument(rank, state->numInputs() + i);
+    });
+    if (!whole.ok())
+      return whole.status();
+    results.emplace(value.name, std::move(*whole));
+  }
+  return results;
+}
+
+Result<ProgramResults>
+ProgramInterpreter::runSchedules(uint64_t seed, int64_t count,
+                                 const std::function<void(int64_t)> &progress) {
+  ProgramResults first;
+  for (int64_t i = 0; i < count; ++i) {
+    if (progress)
+      progress(i);
+    const uint64_t now = seed + static_cast<uint64_t>(i);
+    Result<ProgramResults> results = run(now);
+    if (!results.ok())
+      return Status::error("in the order of seed " + std::to_string(now) + ": " +
+                               results.status().message(),
+                           results.status().code());
+    if (i == 0)
+      first = std::move(*results);
+    else
+      for (const auto &[name, value] : *results)
+        if (value.data != first[name].data)
+          return Status::error("result '" + name + "' depends on the order: seeds " +
+                                   std::to_string(seed) + " and " + std::to_string(now) + " differ",
+                               Code::checkFailed);
+  }
+  return first;
+}
+
+} // namespace braid::interp

@@ -1,0 +1,65 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The memory of one rank of the program interpreter, and who is using which part of it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_INTERPRETER_CORE_PROGRAMMEMORY_H
+#define BRAID_LIB_INTERPRETER_CORE_PROGRAMMEMORY_H
+
+#include "braid/Interpreter/Core/ExpandedProgram.h"
+
+#include <cstddef>
+#include <cstdlib>
+
+namespace braid::interp {
+
+/// Bytes aligned as a rank's memory is.
+struct FreeBytes {
+  void operator()(std::byte *bytes) const { std::free(bytes); }
+};
+using AlignedBytes = std::unique_ptr<std::byte, FreeBytes>;
+/// Null when there is no memory.
+AlignedBytes allocateAligned(uint64_t bytes);
+
+class ProgramMemory {
+public:
+  /// `regions` are the rank's, by number; inputs hold their values.
+  ProgramMemory(const ExpandedProgram &program, std::vector<std::byte *> regions);
+
+  /// The command begins: its operands must be there and nobody in the way. What it writes is
+  /// poison from now on, but for what it works on in place.
+  Status begin(const ProgramCommand &command);
+  /// The command has written its results. Buffers that no further command touches become poison.
+  void end(const ProgramCommand &command);
+
+  std::byte *at(const MemoryView &view) const { return regions[view.region] + view.offset; }
+  /// The elements of a view; and the reverse, rounding to the view's type.
+  Tensor load(const MemoryView &view) const;
+  void store(const MemoryView &view, const Tensor &value);
+
+private:
+  struct SegmentState {
+    int64_t buffer = -1;                     ///< whose value is there; -1: poison
+    const ProgramCommand *writer = nullptr;  ///< that wrote it last
+    const ProgramCommand *writing = nullptr; ///< now
+    /// Now, by queue, and with how many of its operands.
+    std::array<const ProgramCommand *, 2> reading{};
+    std::array<uint32_t, 2> numReads{};
+  };
+
+  Status beginRead(const ProgramCommand &command, const Operand &read, uint32_t s);
+  Status beginWrite(const ProgramCommand &command, const Operand &write, uint32_t s);
+  std::string bufferOf(const Operand &operand, uint32_t s) const;
+  void poison(uint32_t s);
+
+  const ExpandedProgram &program;
+  std::vector<std::byte *> regions;
+  std::vector<SegmentState> segments;
+  std::vector<uint32_t> usesLeft; ///< of each buffer: commands still to end that touch it
+};
+
+} // namespace braid::interp
+#endif // BRAID_LIB_INTERPRETER_CORE_PROGRAMMEMORY_H

@@ -1,0 +1,186 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Interpreter/Core/ProgramOrder.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace braid::interp {
+
+namespace {
+
+/// How many commands of each queue are known to have ended.
+using Clock = std::array<uint32_t, 2>;
+
+/// Goes through the commands in one legal order, keeping for each command what is known to have
+/// ended before it. Any one order will do: two commands are unordered in all orders or in none.
+class OrderCheck {
+public:
+  OrderCheck(const ExpandedProgram &program, const program::OperationUnion *without)
+      : program(program), without(without), segments(program.segments.size()),
+        events(program.numEvents), isSet(program.numEvents) {}
+
+  std::vector<std::string> run() {
+    std::vector<int64_t> inputOf(program.regionBytes.size(), -1);
+    for (size_t b = 0; b < program.buffers.size(); ++b)
+      if (program.buffers[b].isInput)
+        inputOf[program.buffers[b].region] = static_cast<int64_t>(b);
+    for (size_t s = 0; s < segments.size(); ++s)
+      segments[s].buffer = inputOf[program.segments[s].region];
+    bool progress = true;
+    while (progress) {
+      progress = false;
+      for (Queue queue : kQueues)
+        while (step(queue))
+          progress = true;
+    }
+    // verifyProgram has shown that both queues come to their end. Where commands race, which value
+    // is there says nothing but that.
+    return races.empty() ? faults : races;
+  }
+
+  /// Waits that told their queue something it did not know.
+  std::set<const program::OperationUnion *> telling;
+
+private:
+  struct SegmentState {
+    int64_t buffer = -1;                             ///< whose value is there; -1: nobody's
+    const ProgramCommand *writer = nullptr;          ///< null: there from the beginning
+    std::array<const ProgramCommand *, 2> readers{}; ///< the last ones since, by queue
+  };
+
+  bool step(Queue queue) {
+    auto q = static_cast<size_t>(queue);
+    const auto &commands = program.commands(queue);
+    if (next[q] == commands.size())
+      return false;
+    const ProgramCommand &command = commands[next[q]];
+    if (command.waits && command.op != without) {
+      if (!isSet[*command.event])
+        return false;
+      const Clock &then = events[*command.event];
+      for (size_t other = 0; other < 2; ++other)
+        if (then[other] > now[q][other]) {
+          now[q][other] = then[other];
+          telling.insert(command.op);
+        }
+    }
+    for (const Operand &read : command.reads)
+      forEachSegment(read, [&](uint32_t s) { checkRead(command, read, s); });
+    for (const Operand &write : command.writes)
+      forEachSegment(write, [&](uint32_t s) { checkWrite(command, write, s); });
+    now[q][q] = ++next[q];
+    if (command.event && !command.waits) {
+      events[*command.event] = now[q];
+      isSet[*command.event] = true;
+    }
+    return true;
+  }
+
+  template <typename Fn> static void forEachSegment(const Operand &operand, Fn body) {
+    for (auto [begin, end] : operand.segments)
+      for (uint32_t s = begin; s < end; ++s)
+        body(s);
+  }
+
+  bool isBefore(const ProgramCommand &a, const ProgramCommand &b) const {
+    return now[static_cast<size_t>(b.queue)][static_cast<size_t>(a.queue)] > a.index;
+  }
+
+  void checkRead(const ProgramCommand &command, const Operand &read, uint32_t s) {
+    SegmentState &state = segments[s];
+    if (state.writer && !isBefore(*state.writer, command))
+      race(*state.writer, "writes", command, "reads", read, s);
+    else if (state.buffer != read.view.buffer)
+      fault(faults, command, state.writer, [&] {
+        return command.describe() + " reads " + bufferOf(read, s) + ", which " +
+               (state.writer ? "holds " + program.buffers[static_cast<size_t>(state.buffer)].name +
+                                   " there, written by " + state.writer->describe()
+                             : "nothing has written");
+      });
+    state.readers[static_cast<size_t>(command.queue)] = &command;
+  }
+
+  void checkWrite(const ProgramCommand &command, const Operand &write, uint32_t s) {
+    SegmentState &state = segments[s];
+    if (state.writer == &command)
+      fault(faults, command, &command,
+            [&] { return command.describe() + " writes " + bufferOf(write, s) + " twice"; });
+    else if (state.writer && !isBefore(*state.writer, command))
+      race(*state.writer, "writes", command, "writes", write, s);
+    for (const ProgramCommand *reader : state.readers)
+      if (reader && reader != &command && !isBefore(*reader, command))
+        race(*reader, "reads", command, "writes", write, s);
+    for (size_t r = 0; r < command.reads.size(); ++r)
+      if (static_cast<int>(r) != write.inPlaceOf && covers(command.reads[r], s))
+        fault(faults, command, &command, [&] {
+          return command.describe() + " writes " + bufferOf(write, s) + " over its own input " +
+                 program.buffers[command.reads[r].view.buffer].name +
+                 ", which it cannot do in place";
+        });
+    state.buffer = write.view.buffer;
+    state.writer = &command;
+    state.readers = {};
+  }
+
+  static bool covers(const Operand &operand, uint32_t s) {
+    return std::any_of(operand.segments.begin(), operand.segments.end(),
+                       [&](auto range) { return range.first <= s && s < range.second; });
+  }
+
+  std::string bufferOf(const Operand &operand, uint32_t s) const {
+    return program.buffers[operand.view.buffer].name + " (" + program.describeBytes(s) + ")";
+  }
+
+  void race(const ProgramCommand &first, const char *does, const ProgramCommand &second,
+            const char *doesToo, const Operand &operand, uint32_t s) {
+    fault(races, first, &second, [&] {
+      return "race between " + first.describe() + " and " + second.describe() + " on " +
+             bufferOf(operand, s) + ": no event orders what the one " + does + " and the other " +
+             doesToo;
+    });
+  }
+
+  /// One fault of each pair of commands, wherever these stand in the serialized program.
+  template <typename Message>
+  void fault(std::vector<std::string> &list, const ProgramCommand &a, const ProgramCommand *b,
+             Message message) {
+    if (seen.insert({a.op, b ? b->op : nullptr, &list}).second)
+      list.push_back(message());
+  }
+
+  const ExpandedProgram &program;
+  const program::OperationUnion *without;
+  std::vector<SegmentState> segments;
+  std::vector<Clock> events;
+  std::vector<bool> isSet;
+  std::array<uint32_t, 2> next{};
+  std::array<Clock, 2> now{};
+  std::set<std::tuple<const void *, const void *, const void *>> seen;
+  std::vector<std::string> races, faults;
+};
+
+} // namespace
+
+std::vector<std::string> checkOrder(const ExpandedProgram &program,
+                                    const program::OperationUnion *without) {
+  return OrderCheck(program, without).run();
+}
+
+std::vector<RedundantWait> findRedundantWaits(const ExpandedProgram &program) {
+  OrderCheck whole(program, nullptr);
+  whole.run();
+  std::vector<RedundantWait> redundant;
+  std::set<const program::OperationUnion *> seen;
+  for (Queue queue : kQueues)
+    for (const ProgramCommand &command : program.commands(queue))
+      if (command.waits && seen.insert(command.op).second &&
+          checkOrder(program, command.op).empty())
+        redundant.push_back({command.op, command.describe(), whole.telling.count(command.op) == 0});
+  return redundant;
+}
+
+} // namespace braid::interp

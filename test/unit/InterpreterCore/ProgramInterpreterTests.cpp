@@ -1,0 +1,209 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "OverlapProgram.h"
+
+#include <cmath>
+#include <gmock/gmock.h>
+#include <set>
+
+namespace braid::interp::testing {
+namespace {
+
+TEST(ProgramInterpreter, SameSeedSameOrder) {
+  // A program at fault tells which order it met.
+  OverlapProgram program;
+  OverlapProgram::erase(program.procedure().communication, fb::Operation::Await);
+  auto interpreter = program.interpreter();
+  ASSERT_TRUE(interpreter.ok()) << interpreter.status().message();
+  std::set<std::string> outcomes;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    std::string first = (*interpreter)->run(seed).status().message();
+    EXPECT_EQ((*interpreter)->run(seed).status().message(), first);
+    outcomes.insert(first);
+  }
+  // In time, too early, while it is written; on either rank.
+  EXPECT_GE(outcomes.size(), 4U) << ::testing::PrintToString(outcomes);
+}
+
+TEST(ProgramInterpreter, NamesWhatIsMissing) {
+  OverlapProgram program;
+  auto bundle = program.builder.bundle();
+  auto noKernels = [](const std::string &symbol) -> Result<runtime::KernelFunction> {
+    return Status::error("no kernel '" + symbol + "'");
+  };
+  const auto &manifest = bundle->manifest;
+  const auto &bytes = bundle->members.at(manifest.programMember);
+  EXPECT_EQ(ProgramInterpreter::create(bytes, manifest, manifest.entries[0], noKernels)
+                .status()
+                .message(),
+            "no kernel 'add'");
+  auto lookup = [](const std::string &) -> Result<runtime::KernelFunction> { return add; };
+  auto created = ProgramInterpreter::create(bytes, manifest, manifest.entries[0], lookup);
+  ASSERT_TRUE(created.ok());
+  EXPECT_EQ((*created)->run(0).status().message(), "input 'x' is missing");
+  EXPECT_EQ((*created)->setInput("z", {}).message(), "no input 'z'");
+  EXPECT_EQ((*created)->setInput("x", runtime::HostTensor::zeros(DType::f32, {4})).message(),
+            "input 'x' expects f32 [8], got f32 [4]");
+}
+
+TEST(ProgramInterpreter, RefusesAProgramThatIsNotOne) {
+  OverlapProgram program;
+  auto bundle = program.builder.bundle();
+  auto lookup = [](const std::string &) -> Result<runtime::KernelFunction> { return add; };
+  EXPECT_EQ(ProgramInterpreter::create({}, bundle->manifest, bundle->manifest.entries[0], lookup)
+                .status()
+                .message(),
+            "not a Braid program, or a damaged one");
+}
+
+/// Ranks that should hold the same hold what their own part of a sum is.
+TEST(ProgramInterpreter, NoticesRanksThatDisagree) {
+  ProgramBuilder builder({{"tp", 2}});
+  builder.operand("x", DType::f32, {4}, {{"tp"}});
+  builder.result("y", DType::f32, {2});
+  auto main = builder.procedure("main", 2, 64, 64, 0);
+  main.copy("own part", argument(0, DType::f32, {2}), argument(1, DType::f32, {2}));
+  auto bundle = builder.bundle();
+  auto created = ProgramInterpreter::create(bundle->members.at(bundle->manifest.programMember),
+                                            bundle->manifest, bundle->manifest.entries[0],
+                                            [](const std::string &) { return add; });
+  ASSERT_TRUE(created.ok()) << created.status().message();
+  runtime::HostTensor x = runtime::HostTensor::zeros(DType::f32, {4});
+  x.as<float>()[3] = 1;
+  ASSERT_TRUE((*created)->setInput("x", x).ok());
+  EXPECT_EQ((*created)->run(0).status().message(),
+            "ranks 0 and 1 hold different values of result 'y'");
+}
+
+/// Everything that is not a kernel, against the same by hand.
+TEST(ProgramInterpreter, ComputesEveryCommand) {
+  ProgramBuilder builder({{"tp", 2}});
+  builder.parameter("table", {3, 4});
+  builder.parameter("w", {4, 4}, {{"tp"}, {}});
+  builder.parameter("bias", {4}, {{"tp"}});
+  builder.operand("ids", DType::i64, {2});
+  builder.result("scattered", DType::f32, {2, 4}, {{"tp"}, {}});
+  builder.result("gathered", DType::f32, {2, 4});
+  builder.result("slice", DType::f32, {2, 4}, {{}, {"tp"}});
+  auto main = builder.procedure("main", 7, 256, 256, 4);
+  const auto rows = local(0, DType::f32, {2, 4}), part = symmetric(0, DType::f32, {2, 2}),
+             whole = symmetric(64, DType::f32, {2, 4}), half = symmetric(128, DType::f32, {1, 4});
+  fb::GatherT gather;
+  gather.source = argument(0, DType::f32, {3, 4}).build();
+  gather.ids = argument(3, DType::i64, {2}).build();
+  gather.out = rows.build();
+  main.compute("rows", std::move(gather));
+  const auto bias = argument(2, DType::f32, {2});
+  main.product("linear", rows, argument(1, DType::f32, {2, 4}), &bias, part);
+  main.start("join", fb::CollectiveKind::all_gather, {"tp"}, {part}, {whole}, 1, 0, 1);
+  main.wait("join", 1);
+  main.copy("out", whole, argument(5, DType::f32, {2, 4}));
+  main.start("scatter", fb::CollectiveKind::reduce_scatter, {"tp"}, {whole}, {half}, 0, 2, 3);
+  main.wait("scatter", 3);
+  main.copy("out", half, argument(4, DType::f32, {1, 4}));
+  fb::LocalSliceT slice;
+  slice.source = whole.build();
+  slice.dest = argument(6, DType::f32, {2, 2}).build();
+  slice.dim = 1;
+  slice.axes = runtime::testing::ProcedureBuilder::axisRefs({"tp"});
+  main.compute("slice", std::move(slice));
+  auto bundle = builder.bundle();
+  auto created = ProgramInterpreter::create(bundle->members.at(bundle->manifest.programMember),
+                                            bundle->manifest, bundle->manifest.entries[0],
+                                            [](const std::string &) { return add; });
+  ASSERT_TRUE(created.ok()) << created.status().message();
+  auto weights = runtime::WeightSource::random(5);
+  ASSERT_TRUE((*created)->loadWeights(*weights).ok());
+  runtime::HostTensor ids = runtime::HostTensor::zeros(DType::i64, {2});
+  ids.as<int64_t>()[0] = 2;
+  ids.as<int64_t>()[1] = 1;
+  ASSERT_TRUE((*created)->setInput("ids", ids).ok());
+  Result<ProgramResults> results = (*created)->runSchedules(3, 20);
+  ASSERT_TRUE(results.ok()) << results.status().message();
+
+  auto read = [&](size_t i) {
+    const runtime::Parameter &p = bundle->manifest.entries[0].parameters[i];
+    runtime::HostTensor value = runtime::HostTensor::zeros(p.dtype, p.globalShape);
+    EXPECT_TRUE(
+        weights->read(p, {Shape(p.globalShape.size(), 0), p.globalShape}, value.data.data()).ok());
+    return std::vector<float>(value.as<float>(), value.as<float>() + value.numElements());
+  };
+  const std::vector<float> table = read(0), w = read(1), b = read(2);
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t n = 0; n < 4; ++n) {
+      double sum = b[static_cast<size_t>(n)];
+      for (int64_t k = 0; k < 4; ++k)
+        sum += double(table[static_cast<size_t>(4 * (2 - i) + k)]) *
+               double(w[static_cast<size_t>(4 * n + k)]);
+      EXPECT_NEAR(results->at("gathered").as<float>()[4 * i + n], sum, 1e-9);
+      EXPECT_NEAR(results->at("slice").as<float>()[4 * i + n], sum, 1e-9);
+      EXPECT_NEAR(results->at("scattered").as<float>()[4 * i + n], 2 * sum, 2e-9);
+    }
+
+  ids.as<int64_t>()[1] = 3;
+  ASSERT_TRUE((*created)->setInput("ids", ids).ok());
+  const std::string message = (*created)->run(0).status().message();
+  EXPECT_THAT(message,
+              ::testing::MatchesRegex("rank [01]: embedding 'rows' in @main on the compute "
+                                      "queue: .*3.*"));
+}
+
+TEST(ProgramInterpreter, ComputesPositions) {
+  ProgramBuilder builder({});
+  builder.operand("ids", DType::i64, {1, 3});
+  builder.operand("offset", DType::i64, {1});
+  builder.operand("x", DType::f32, {1, 3, 1, 4});
+  builder.result("positions", DType::i64, {1, 3});
+  builder.result("turned", DType::f32, {1, 3, 1, 4});
+  auto main = builder.procedure("main", 5, 128, 0, 0);
+  fb::PositionIdsT positions;
+  positions.ids = argument(0, DType::i64, {1, 3}).build();
+  positions.padding = 7;
+  positions.out = argument(3, DType::i64, {1, 3}).build();
+  main.compute("positions", std::move(positions));
+  fb::RotaryTableT table;
+  table.frequencies = {1, 0.25};
+  table.scale = 2;
+  table.position_offset = argument(1, DType::i64, {1}).build();
+  table.cos = local(0, DType::f32, {1, 3, 2}).build();
+  table.sin = local(64, DType::f32, {1, 3, 2}).build();
+  main.compute("table", std::move(table));
+  fb::RotaryT rotary;
+  rotary.input = argument(2, DType::f32, {1, 3, 1, 4}).build();
+  rotary.cos = local(0, DType::f32, {1, 3, 2}).build();
+  rotary.sin = local(64, DType::f32, {1, 3, 2}).build();
+  rotary.out = argument(4, DType::f32, {1, 3, 1, 4}).build();
+  main.compute("turn", std::move(rotary));
+  auto bundle = builder.bundle();
+  auto created = ProgramInterpreter::create(bundle->members.at(bundle->manifest.programMember),
+                                            bundle->manifest, bundle->manifest.entries[0],
+                                            [](const std::string &) { return add; });
+  ASSERT_TRUE(created.ok()) << created.status().message();
+  runtime::HostTensor ids = runtime::HostTensor::zeros(DType::i64, {1, 3});
+  ids.as<int64_t>()[1] = 7;
+  runtime::HostTensor offset = runtime::HostTensor::zeros(DType::i64, {1});
+  offset.as<int64_t>()[0] = 5;
+  runtime::HostTensor x = runtime::HostTensor::zeros(DType::f32, {1, 3, 1, 4});
+  for (int64_t i = 0; i < 12; ++i)
+    x.as<float>()[i] = static_cast<float>(i + 1);
+  ASSERT_TRUE((*created)->setInput("ids", ids).ok());
+  ASSERT_TRUE((*created)->setInput("offset", offset).ok());
+  ASSERT_TRUE((*created)->setInput("x", x).ok());
+  Result<ProgramResults> results = (*created)->runSchedules(1, 3);
+  ASSERT_TRUE(results.ok()) << results.status().message();
+  const int64_t *got = results->at("positions").as<int64_t>();
+  EXPECT_EQ((std::vector<int64_t>{got[0], got[1], got[2]}), (std::vector<int64_t>{8, 7, 9}));
+  for (int64_t s = 0; s < 3; ++s)
+    for (int64_t i = 0; i < 2; ++i) {
+      const double angle = static_cast<double>(s + 5) * (i == 0 ? 1 : 0.25);
+      const double a = static_cast<double>(4 * s + i + 1), b = a + 2;
+      const float *row = results->at("turned").as<float>() + 4 * s;
+      EXPECT_NEAR(row[i], 2 * (a * std::cos(angle) - b * std::sin(angle)), 1e-5);
+      EXPECT_NEAR(row[i + 2], 2 * (b * std::cos(angle) + a * std::sin(angle)), 1e-5);
+    }
+}
+
+} // namespace
+} // namespace braid::interp::testing
