@@ -100,3 +100,23 @@ def test_plain_tensor_parallelism_needs_two_all_reduces_a_layer(cases, tmp_path)
         layer = next(part for part in text.read_text().split("func.func") if "@decoder_layer" in part.split("\n")[0])
         collectives = re.findall(r"comm\.(all_reduce|reduce_scatter|all_gather|local_slice|all_to_all)\b", layer)
         assert collectives == ["all_reduce", "all_reduce"], text.read_text()
+
+
+@pytest.mark.parametrize("small", [families.LLAMAS[1], families.GPT2S[1], families.ROBERTAS[1]], ids=lambda s: s.name)
+def test_a_process_per_rank(cases, tmp_path, small):
+    check_case(cases(small), "tp=4", "cpu", tmp_path / "out", extra=["--transport", "shm"])
+
+
+def test_many_layers_are_compiled_once(tmp_path):
+    config = {**families.LLAMAS[3].fields, "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 16,
+              "intermediate_size": 24, "num_hidden_layers": 126}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    model = braidtest.import_model(tmp_path / "config.json", tmp_path / "model.mlir", 2, 6)
+    assert model.read_text().count("func.func private") == 1
+    braid("compile", model, "--mesh", "tp=2", "--emit", "rt", "-o", tmp_path / "rt.mlir")
+    program = (tmp_path / "rt.mlir").read_text()
+    assert program.count("rt.procedure @decoder_layer") == 1 and program.count("rt.call @decoder_layer") == 126
+    inputs = models.write_inputs({"input_ids": np.arange(12).reshape(2, 6), "attention_mask": np.ones((2, 6), np.int64)},
+                                 tmp_path / "inputs")
+    braid("run", model, "--mesh", "tp=2", "--ranks", 2, "--target", "cpu", "--random-weights", 3,
+          *braidtest.input_args(inputs), "--check", "reference")

