@@ -9,18 +9,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "RandomBert.h"
+#include "Testing.h"
 
-#include "braid/Transforms/Passes.h"
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/NN/IR/NN.h"
 #include "test/lib/Interpreter/Equivalence.h"
 
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 
-#include <cstdlib>
-#include <gtest/gtest.h>
 #include <iostream>
 
 using namespace mlir;
@@ -32,67 +28,19 @@ constexpr double kTolerance = 1e-12;
 constexpr char kPropagate[] = "braid-propagate-shardings,braid-partition";
 constexpr char kStrategy[] = "braid-apply-strategy{strategy=auto}";
 
-uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
-  const char *text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 0) : otherwise;
-}
-
-/// Standard random weights have a deviation of 0.02, which leaves attention nearly uniform; these
-/// reach all of it.
-class LargeWeights : public runtime::WeightSource {
-public:
-  explicit LargeWeights(uint64_t seed) : source(runtime::WeightSource::random(seed)) {}
-  std::string describe() const override { return "25 times " + source->describe(); }
-  std::vector<runtime::TensorInfo> tensors() const override { return {}; }
-  runtime::Status read(const runtime::Parameter &parameter, const runtime::Box &box,
-                       void *dest) override {
-    runtime::Status status = source->read(parameter, box, dest);
-    for (int64_t i = 0, n = interp::numElements(box.sizes); status.ok() && i < n; ++i)
-      static_cast<float *>(dest)[i] *= 25;
-    return status;
-  }
-
-private:
-  std::unique_ptr<runtime::WeightSource> source;
-};
-
-struct Differential : ::testing::Test {
-  Differential() {
-    static const bool registered = (registerBraidPasses(), true);
-    (void)registered;
-    DialectRegistry registry;
-    registry.insert<func::FuncDialect, comm::CommDialect, nn::NNDialect>();
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-  }
-
-  OwningOpRef<ModuleOp> transformed(ModuleOp module, const std::string &passes) {
-    OwningOpRef<ModuleOp> result = module.clone();
-    PassManager manager(&context);
-    if (failed(parsePassPipeline(passes, manager)) || failed(manager.run(*result)))
-      return nullptr;
-    return result;
-  }
-
-  static void count(std::map<std::string, int64_t> &tally, const interp::Evaluation &evaluation) {
+struct Differential : DifferentialTest {
+  static void count(Tally &tally, const interp::Evaluation &evaluation) {
     for (const auto &[name, times] : evaluation.executed)
-      tally[name] += times;
-  }
-
-  static void print(const char *title, const std::map<std::string, int64_t> &tally) {
-    std::cout << title;
-    for (const auto &[name, times] : tally)
-      std::cout << "  " << name << " " << times;
-    std::cout << "\n";
+      tally[name] += static_cast<uint64_t>(times);
   }
 
   /// Runs the cases of a kind and tells how often rank 0 executed what.
-  std::map<std::string, int64_t> runCases(bool randomShardings, uint64_t defaultCases) {
+  Tally runCases(bool randomShardings, uint64_t defaultCases) {
     uint64_t seed = fromEnvironment("BRAID_DIFFERENTIAL_SEED", 20240917);
     uint64_t cases = fromEnvironment("BRAID_DIFFERENTIAL_CASES", defaultCases);
     std::cout << "BRAID_DIFFERENTIAL_SEED=" << seed << " BRAID_DIFFERENTIAL_CASES=" << cases
               << "\n";
-    std::map<std::string, int64_t> tally, meshes;
+    Tally tally, meshes;
     double worst = 0;
     for (uint64_t i = 0; i < cases; ++i) {
       std::seed_seq sequence{uint32_t(seed), uint32_t(seed >> 32), uint32_t(i),
@@ -134,14 +82,11 @@ struct Differential : ::testing::Test {
     std::cout << "largest relative L2: " << worst << " (allowed " << kTolerance << ")\n";
     return tally;
   }
-
-  MLIRContext context;
 };
 
-void expectTookPart(const std::map<std::string, int64_t> &tally,
-                    std::initializer_list<const char *> names) {
-  if (std::getenv("BRAID_DIFFERENTIAL_SEED") || std::getenv("BRAID_DIFFERENTIAL_CASES"))
-    return; // a chosen run may be too small to reach everything
+void expectTookPart(const Tally &tally, std::initializer_list<const char *> names) {
+  if (!isDefaultSize())
+    return;
   for (const char *name : names)
     EXPECT_TRUE(tally.count(name)) << name << " was never executed";
 }

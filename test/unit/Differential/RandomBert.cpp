@@ -60,7 +60,7 @@ void printLayer(std::ostream &os, const RandomBert &b, Random &random, int64_t i
   if (b.mask)
     os << ", %mask: " << type({b.batch, b.seq}, "i64");
   if (b.validLength)
-    os << ", %length: " << type({b.batch}, "i32");
+    os << ", %length: " << type({b.batch}, "i64");
   if (b.positionOffset)
     os << ", %offset: " << type({b.batch}, "i64");
   for (const Weight &w : layerWeights(b))
@@ -84,7 +84,7 @@ void printLayer(std::ostream &os, const RandomBert &b, Random &random, int64_t i
   if (b.mask)
     os << " mask %mask : " << type({b.batch, b.seq}, "i64");
   if (b.validLength)
-    os << " valid_length %length : " << type({b.batch}, "i32");
+    os << " valid_length %length : " << type({b.batch}, "i64");
   if (b.positionOffset)
     os << " position_offset %offset : " << type({b.batch}, "i64");
   os << " scale 0.6 : " << qh << ", " << kh << ", " << kh << " -> " << qh << "\n";
@@ -175,7 +175,7 @@ std::string buildModule(const RandomBert &b, Random &random) {
   if (b.mask)
     operand("mask", "attention_mask", ids, 0, 2);
   if (b.validLength)
-    operand("length", "valid_length", type({b.batch}, "i32"), 0, b.seq + 1);
+    operand("length", "valid_length", type({b.batch}, "i64"), 0, b.seq + 1);
   if (b.positionOffset)
     operand("offset", "position_offset", type({b.batch}, "i64"), -1, 3);
   os << ") -> (" << x << " {nn.name = \"last_hidden_state\"}) attributes {nn.entry} {\n";

@@ -9,18 +9,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "RandomExchange.h"
+#include "Testing.h"
 
-#include "braid/Transforms/Passes.h"
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/NN/IR/NN.h"
 #include "test/lib/Interpreter/Equivalence.h"
 
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 
-#include <cstdlib>
-#include <gtest/gtest.h>
 #include <iostream>
 
 using namespace mlir;
@@ -29,39 +25,8 @@ using namespace braid::test;
 
 namespace {
 constexpr double kTolerance = 1e-12;
-constexpr const char *kPasses[] = {
-    "braid-split-all-reduce",  "braid-join-all-reduce",     "braid-sink-all-gathers",
-    "braid-hoist-all-gathers", "braid-fuse-reduce-scatter", "braid-unfuse-reduce-scatter",
-    "braid-merge-collectives", "braid-unmerge-collectives", "braid-remove-dead-collectives",
-};
 
-uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
-  const char *text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 0) : otherwise;
-}
-
-std::string printed(ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module.print(stream);
-  return text;
-}
-
-struct Reorder : ::testing::Test {
-  Reorder() {
-    static const bool registered = (registerBraidPasses(), true);
-    (void)registered;
-    DialectRegistry registry;
-    registry.insert<func::FuncDialect, comm::CommDialect, nn::NNDialect>();
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-  }
-
-  bool apply(ModuleOp module, const std::string &passes) {
-    PassManager manager(&context);
-    return succeeded(parsePassPipeline(passes, manager)) && succeeded(manager.run(module));
-  }
-
+struct Reorder : DifferentialTest {
   /// Passes drawn at random, one after the other; every form is compared with the first.
   void runPasses(ModuleOp module, Random &random, uint64_t seed, ArrayRef<const char *> passes) {
     OwningOpRef<ModuleOp> before = module.clone();
@@ -108,20 +73,19 @@ struct Reorder : ::testing::Test {
     for (const char *pass : among)
       std::cout << "  " << pass << " " << changed[pass];
     std::cout << "\nlargest relative L2: " << worst << " (allowed " << kTolerance << ")\n";
-    if (std::getenv("BRAID_DIFFERENTIAL_SEED") || std::getenv("BRAID_DIFFERENTIAL_CASES"))
-      return; // a chosen run may be too small to reach everything
+    if (!isDefaultSize())
+      return;
     for (const char *pass : among)
       EXPECT_GE(changed[pass], 20u) << pass;
   }
 
-  MLIRContext context;
-  std::map<std::string, uint64_t> changed;
+  Tally changed;
   double worst = 0;
 };
 } // namespace
 
 TEST_F(Reorder, Exchanges) {
-  runCases(/*kind=*/2, /*defaultCases=*/300, kPasses,
+  runCases(/*kind=*/2, /*defaultCases=*/300, kCollectivePasses,
            [](Random &random) { return std::pair(buildExchange(random), std::string()); });
 }
 

@@ -1,0 +1,179 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Random models on random meshes under random passes, through every level: the interpreter on one
+// logical device against the interpreter on the rewritten and the scheduled program, and against
+// the compiled program on the CPU. BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES choose what
+// is run.
+//
+//===----------------------------------------------------------------------===//
+#include "RandomTransformer.h"
+#include "Testing.h"
+
+#include "braid/Interpreter/Core/Tensor.h"
+#include "braid/Pipelines/Compile.h"
+#include "braid/Runtime/Session.h"
+#include "test/lib/Interpreter/Equivalence.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <cmath>
+#include <iostream>
+
+using namespace mlir;
+using namespace braid;
+using namespace braid::test;
+
+namespace {
+/// Between two runs of the interpreter, in f64: sums in another order.
+constexpr double kInterpreterTolerance = 1e-12;
+/// Of the compiled program, in f32: what --check allows.
+constexpr double kCompiledTolerance = 2e-5;
+/// Least times that each name takes part in a run of the default size.
+constexpr uint64_t kLeast = 20;
+
+struct Case {
+  std::string text, about;
+  std::string strategy; ///< empty: the shardings in the text
+};
+
+struct Models : DifferentialTest {
+  Tally executed, changed, meshes;
+  double worstInterpreted = 0, worstCompiled = 0;
+  uint64_t compiled = 0;
+
+  /// Cases of one kind; `compileEvery`: one in so many is compiled and run as well.
+  void runCases(uint32_t kind, uint64_t defaultCases, uint64_t compileEvery,
+                llvm::function_ref<Case(Random &)> draw) {
+    uint64_t seed = fromEnvironment("BRAID_DIFFERENTIAL_SEED", 20240917);
+    uint64_t cases = fromEnvironment("BRAID_DIFFERENTIAL_CASES", defaultCases);
+    std::cout << "BRAID_DIFFERENTIAL_SEED=" << seed << " BRAID_DIFFERENTIAL_CASES=" << cases
+              << "\n";
+    for (uint64_t i = 0; i < cases && !HasFailure(); ++i) {
+      std::seed_seq sequence{uint32_t(seed), uint32_t(seed >> 32), uint32_t(i), kind};
+      Random random(sequence);
+      Case one = draw(random);
+      SCOPED_TRACE("case " + std::to_string(i) + ": " + one.about + "\n" + one.text);
+      runCase(one, random, seed + i, i % compileEvery == 0);
+    }
+    print("executed by rank 0:", executed);
+    print("modules changed:", changed);
+    print("meshes:", meshes);
+    std::cout << "compiled and run: " << compiled << "; largest relative L2: interpreter "
+              << worstInterpreted << " (allowed " << kInterpreterTolerance << "), compiled "
+              << worstCompiled << " (allowed " << kCompiledTolerance << ")\n";
+  }
+
+  void runCase(const Case &one, Random &random, uint64_t seed, bool compile) {
+    OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(one.text, &context);
+    ASSERT_TRUE(model);
+    std::string strategy =
+        one.strategy.empty() ? "" : "braid-apply-strategy{strategy=" + one.strategy + "},";
+    OwningOpRef<ModuleOp> rewritten = transformed(
+        *model, strategy + "braid-propagate-shardings,braid-partition,canonicalize,cse");
+    ASSERT_TRUE(rewritten);
+    // One pass at a time, to see which found anything to do. Most have something only after an
+    // all_reduce has been split.
+    std::string passes, text = printed(*rewritten);
+    for (size_t count = random() % 8, i = 0; i < count; ++i) {
+      size_t index = i == 0 && random() % 2 ? 0 : random() % std::size(kCollectivePasses);
+      const char *pass = kCollectivePasses[index];
+      passes += (passes.empty() ? "" : ",") + std::string(pass);
+      ASSERT_TRUE(apply(*rewritten, pass)) << passes;
+      std::string now = printed(*rewritten);
+      changed[pass] += now != text;
+      text = now;
+    }
+    SCOPED_TRACE("passes " + passes);
+
+    runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*model, seed);
+    ASSERT_TRUE(inputs.ok()) << inputs.status().message();
+    LargeWeights weights(seed);
+    OwningOpRef<ModuleOp> scheduled = transformed(*rewritten, "braid-start-collectives");
+    ASSERT_TRUE(scheduled);
+    interp::Evaluation whole;
+    for (ModuleOp form : {*rewritten, *scheduled}) {
+      runtime::Result<Equivalence> result = compareForms(*model, form, *inputs, weights);
+      ASSERT_TRUE(result.ok()) << result.status().message() << text;
+      ASSERT_LE(result->relativeL2, kInterpreterTolerance) << text;
+      worstInterpreted = std::max(worstInterpreted, result->relativeL2);
+      for (const auto &[name, times] : result->after.executed)
+        executed[name] += static_cast<uint64_t>(times);
+      whole = std::move(result->before);
+    }
+    if (compile && !one.strategy.empty())
+      runCompiled(*model, one.strategy, passes, *inputs, weights, whole);
+  }
+
+  void runCompiled(ModuleOp model, const std::string &strategy, const std::string &passes,
+                   const std::vector<interp::NamedTensor> &inputs, LargeWeights &weights,
+                   const interp::Evaluation &whole) {
+    OwningOpRef<ModuleOp> module = model.clone();
+    CompileOptions options;
+    // "none" leaves the module's own shardings alone.
+    options.strategy = strategy.empty() ? "none" : strategy;
+    options.passes = passes;
+    options.isas = {"host"};
+    FailureOr<runtime::Bundle> bundle = compileToBundle(*module, options);
+    ASSERT_TRUE(succeeded(bundle));
+    runtime::Result<runtime::Bytes> archive = bundle->serialize();
+    ASSERT_TRUE(archive.ok()) << archive.status().message();
+    runtime::Result<runtime::Bundle> read = runtime::Bundle::parse(*archive, "case");
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    ++meshes[runtime::meshString(read->manifest.mesh)];
+    runtime::Result<std::unique_ptr<runtime::Session>> session =
+        runtime::Session::create(std::make_shared<const runtime::Bundle>(std::move(*read)), {});
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    runtime::Status status = (*session)->loadWeights(weights);
+    for (const interp::NamedTensor &input : inputs)
+      if (status.ok())
+        status = (*session)->setInput(input.name, input.value.toHost());
+    if (status.ok())
+      status = (*session)->run();
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (const interp::NamedTensor &expected : whole.results) {
+      runtime::Result<runtime::HostTensor> output = (*session)->output(expected.name);
+      ASSERT_TRUE(output.ok()) << output.status().message();
+      double distance = interp::relativeL2(interp::Tensor::fromHost(*output), expected.value);
+      ASSERT_LE(distance, kCompiledTolerance) << expected.name;
+      worstCompiled = std::max(worstCompiled, distance);
+    }
+    ++compiled;
+  }
+
+  void expectTookPart(const Tally &tally, llvm::ArrayRef<const char *> names) const {
+    if (!isDefaultSize())
+      return;
+    for (const char *name : names)
+      EXPECT_GE(tally.count(name) ? tally.at(name) : 0, kLeast) << name;
+  }
+};
+} // namespace
+
+TEST_F(Models, Encoders) {
+  runCases(/*kind=*/4, /*defaultCases=*/200, /*compileEvery=*/2, [](Random &random) {
+    RandomBert bert = drawBert(random, /*randomShardings=*/random() % 3 == 0);
+    return Case{buildModule(bert, random), bert.describe(), bert.randomShardings ? "" : "auto"};
+  });
+  expectTookPart(executed, {"nn.embedding", "nn.linear", "nn.split_heads", "nn.merge_heads",
+                            "nn.attention", "nn.layer_norm", "nn.gelu", "nn.add", "comm.all_reduce",
+                            "comm.all_gather", "comm.reduce_scatter", "comm.local_slice"});
+}
+
+TEST_F(Models, Decoders) {
+  runCases(/*kind=*/5, /*defaultCases=*/400, /*compileEvery=*/2, [](Random &random) {
+    RandomTransformer decoder = drawTransformer(random, /*randomShardings=*/random() % 3 == 0);
+    return Case{buildModule(decoder, random), decoder.describe(),
+                decoder.randomShardings ? "" : "auto"};
+  });
+  expectTookPart(executed,
+                 {"nn.embedding", "nn.linear", "nn.attention", "nn.layer_norm", "nn.rms_norm",
+                  "nn.gelu", "nn.silu", "nn.mul", "nn.rotary", "nn.rotary_table", "nn.add",
+                  "comm.all_reduce", "comm.all_gather", "comm.reduce_scatter", "comm.local_slice"});
+  // What fuses, merges and removes finds little in models; RandomExchange is for these.
+  expectTookPart(changed,
+                 {"braid-split-all-reduce", "braid-join-all-reduce", "braid-sink-all-gathers",
+                  "braid-hoist-all-gathers", "braid-unfuse-reduce-scatter"});
+}
