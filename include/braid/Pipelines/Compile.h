@@ -21,7 +21,7 @@ namespace braid {
 struct CompileOptions {
   std::string mesh; ///< "dp=2,tp=2"; empty: the module's own, or one rank
   std::string strategy = "auto";
-  std::string passes; ///< run on the partitioned module; see PipelineOptions
+  std::string passes;            ///< run on the partitioned module; see PipelineOptions
   std::vector<std::string> isas; ///< empty: x86-64-v3 and the host's own
   bool stripModule = false;      ///< leave the nn module out
   bool compileKernels = true;    ///< false: only the interpreter will run it
