@@ -115,18 +115,29 @@ def main():
         checked([BIN / "braid", "compile", WORK / "model.mlir", "--mesh", f"tp={ranks}", "--target", "cpu",
                  "-o", WORK / f"tp{ranks}.braid"], "braid compile")
 
+    def command(ranks, report, extra=()):
+        return [BIN / "braid-run", WORK / f"tp{ranks}.braid", "--ranks", ranks, "--threads", 1, "--weights", weights,
+                *[a for n in inputs for a in ("--input", f"{n}={WORK / n}.npy")], "--warmup", 2, "--repeat", args.repeat,
+                "--report", report, *extra]
+
     def braid(ranks, extra=()):
         report = WORK / f"report{ranks}.json"
-        command = [BIN / "braid-run", WORK / f"tp{ranks}.braid", "--ranks", ranks, "--threads", 1, "--weights", weights,
-                   *[a for n in inputs for a in ("--input", f"{n}={WORK / n}.npy")], "--warmup", 2, "--repeat", args.repeat,
-                   "--report", report, *extra]
-        checked(pinned(ranks) + command, "braid-run")
+        checked(pinned(ranks) + command(ranks, report, extra), "braid-run")
         return json.loads(report.read_text())
 
-    def pinned(cores):
+    def copies(count):
+        """Copies of the whole model side by side, each on a core of its own; their runs' times."""
+        reports = [WORK / f"copy{i}.json" for i in range(count)]
+        started = [subprocess.Popen([str(c) for c in pinned(1, i) + command(1, report)], stdout=subprocess.DEVNULL)
+                   for i, report in enumerate(reports)]
+        if any([process.wait() for process in started]):
+            sys.exit("benchmark: error: a copy of the model failed")
+        return [seconds for report in reports for seconds in json.loads(report.read_text())["run_s"]]
+
+    def pinned(cores, first=0):
         # One thread is given one core, whoever it belongs to, so that helper threads cannot lend a hand unseen.
         available = sorted(os.sched_getaffinity(0))
-        return ["taskset", "-c", ",".join(map(str, available[:cores]))]
+        return ["taskset", "-c", ",".join(str(available[(first + i) % len(available)]) for i in range(min(cores, len(available))))]
 
     def pytorch(threads, golden=""):
         out = checked(pinned(threads) + [sys.executable, "-c", PYTORCH, weights, WORK, ",".join(inputs), model.output, threads,
@@ -148,6 +159,8 @@ def main():
     cores = len(os.sched_getaffinity(0))
     rows = {("Braid, 1 rank, 1 thread" if ranks == 1 else f"Braid, {ranks} ranks (tp={ranks}), 1 thread each"): []
             for ranks in model.ranks}
+    split = model.ranks[-1]
+    rows[f"Braid, {split} copies of 1 rank at once"] = []
     if version:
         rows["PyTorch, 1 thread"] = []
         if cores >= 2:
@@ -155,7 +168,9 @@ def main():
     reports = {}
     for _ in range(args.rounds):
         for name in rows:
-            if name.startswith("Braid"):
+            if "copies" in name:
+                rows[name] += copies(split)
+            elif name.startswith("Braid"):
                 ranks = int(name.split()[1])
                 reports[ranks] = braid(ranks)
                 rows[name] += reports[ranks]["run_s"]
@@ -170,11 +185,13 @@ def main():
     for name, times in rows.items():
         print(f"{name:<38}" + "".join(f"{1e3 * f(times):>7.1f} ms" for f in (statistics.median, min, max))
               + f"{one / statistics.median(times):>21.2f}x")
-    split = model.ranks[-1]
+    together = statistics.median(rows[f"Braid, {split} copies of 1 rank at once"])
+    ranks = statistics.median(rows[f"Braid, {split} ranks (tp={split}), 1 thread each"])
     report = reports[split]
     print(f"\ntp={split}: {report['bytes_sent_per_rank'] / 1e6:.2f} MB sent per rank and run; communicating "
           f"{1e3 * report['comm_s']:.2f} ms, {1e3 * report['hidden_comm_s']:.2f} ms of it hidden, "
           f"{1e3 * report['exposed_comm_s']:.2f} ms exposed")
+    print(f"answers a second: {1 / ranks:.2f} of {split} ranks, {split / together:.2f} of {split} copies side by side")
     if cores < split:
         print(f"this process may use {cores} cores only: {split} ranks share them")
 

@@ -6,25 +6,28 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 usage() {
   cat <<'END'
-usage: test/benchmark/run.sh [--model minilm|smollm2] [--batch B] [--seq S] [--rounds N] [--repeat K] [--help]
+usage: test/benchmark/run.sh [--model minilm|smollm2|llama3-405b] [--batch B] [--seq S] [--rounds N] [--repeat K] [--help]
 
 A model on the CPU, the same weights and inputs throughout: Braid on one thread against PyTorch on one thread, and Braid
-on several ranks (tp) against one. Each is run N rounds of K times after warming up, in turn, so that a disturbance of
+on several ranks (tp) against one, and against as many copies of the whole model side by side. Each is run N rounds of K times after warming up, in turn, so that a disturbance of
 the machine does not fall on one of them alone. The answers are compared before anything is timed.
 
   --model minilm   MiniLM-L6, 8 x 128 tokens, two ranks (unless given)
   --model smollm2  SmolLM2-135M, 1 x 512 tokens (a prefill), three ranks
+  --model llama3-405b  only how long its shapes take to compile: 126 layers, 1 x 2048 tokens, tp=8, no weights
   --batch B, --seq S, --rounds N (3), --repeat K (10)
 END
 }
 
 args=()
+model=minilm
 while [[ $# -gt 0 ]]; do
   case $1 in
     -h | --help) usage; exit 0 ;;
     --model)
-      [[ $# -gt 1 && ( $2 == minilm || $2 == smollm2 ) ]] || { echo "benchmark: error: $1 expects minilm or smollm2" >&2; exit 1; }
-      args+=("$1" "$2"); shift 2 ;;
+      [[ $# -gt 1 && ( $2 == minilm || $2 == smollm2 || $2 == llama3-405b ) ]] ||
+        { echo "benchmark: error: $1 expects minilm, smollm2 or llama3-405b" >&2; exit 1; }
+      model=$2; shift 2 ;;
     --batch | --seq | --rounds | --repeat)
       [[ $# -gt 1 && $2 =~ ^[1-9][0-9]*$ ]] || { echo "benchmark: error: $1 expects a positive number" >&2; exit 1; }
       args+=("$1" "$2"); shift 2 ;;
@@ -34,4 +37,5 @@ done
 
 scripts/setup.sh
 scripts/build.sh
-exec build/venv/bin/python test/benchmark/models.py "${args[@]}"
+if [[ $model == llama3-405b ]]; then exec build/venv/bin/python test/benchmark/compile_time.py "${args[@]}"; fi
+exec build/venv/bin/python test/benchmark/models.py --model "$model" "${args[@]}"
