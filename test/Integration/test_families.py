@@ -120,3 +120,11 @@ def test_many_layers_are_compiled_once(tmp_path):
                                  tmp_path / "inputs")
     braid("run", model, "--mesh", "tp=2", "--ranks", 2, "--target", "cpu", "--random-weights", 3,
           *braidtest.input_args(inputs), "--check", "reference")
+
+
+@pytest.mark.parametrize("small", [families.LLAMAS[1], families.GPT2S[0], families.ROBERTAS[0]], ids=lambda s: s.name)
+def test_in_many_orders_on_poisoned_memory(cases, small):
+    case = cases(small)
+    done = braid("run", case.bundle("tp=2"), "--target", "program-interpreter", "--schedules", 10, *case.run_args(),
+                 "--check", case.golden)
+    assert "no two commands that share memory are unordered" in done.out + done.err
