@@ -235,7 +235,7 @@ public:
       if (checkpoint->has(old))
         name = old;
     }
-    if (llvm::Error error = checkpoint->expect(name, "F32", weight.shape))
+    if (llvm::Error error = checkpoint->expect(name, weight.shape))
       return error;
     return name;
   }

@@ -31,15 +31,14 @@ StringRef Checkpoint::firstWith(StringRef prefix) const {
   return {};
 }
 
-llvm::Error Checkpoint::expect(StringRef tensor, StringRef dtype,
-                               llvm::ArrayRef<int64_t> shape) const {
+llvm::Error Checkpoint::expect(StringRef tensor, llvm::ArrayRef<int64_t> shape) const {
   auto it = tensors.find(tensor);
   if (it == tensors.end())
-    return importError("'", file, "': tensor '", tensor, "' is missing, expects ", dtype,
-                       " of shape ", shapeText(shape));
+    return importError("'", file, "': tensor '", tensor, "' is missing, expects F32 of shape ",
+                       shapeText(shape));
   const Tensor &got = it->second;
-  if (got.dtype != dtype)
-    return importError("'", file, "': expects tensor '", tensor, "' to be ", dtype, ", got ",
+  if (!llvm::is_contained({"F32", "BF16", "F16"}, got.dtype))
+    return importError("'", file, "': expects tensor '", tensor, "' to be F32, BF16 or F16, got ",
                        got.dtype);
   if (shape != llvm::ArrayRef<int64_t>(got.shape))
     return importError("'", file, "': expects tensor '", tensor, "' of shape ", shapeText(shape),

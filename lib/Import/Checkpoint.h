@@ -27,9 +27,9 @@ public:
   /// The first tensor in the file's own order whose name starts with `prefix`; empty when there is
   /// none.
   llvm::StringRef firstWith(llvm::StringRef prefix) const;
-  /// An error unless the tensor is there with this type and shape.
-  llvm::Error expect(llvm::StringRef tensor, llvm::StringRef dtype,
-                     llvm::ArrayRef<int64_t> shape) const;
+  /// An error unless the tensor is there with this shape, and of a type that loads as f32: F32, or
+  /// BF16 or F16, which widen without loss.
+  llvm::Error expect(llvm::StringRef tensor, llvm::ArrayRef<int64_t> shape) const;
 
   const std::string &path() const { return file; }
 

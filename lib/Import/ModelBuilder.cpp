@@ -105,7 +105,7 @@ Value ModelBuilder::attention(Value query, Value key, Value value, Value mask, b
 Expected<Value> ModelBuilder::parameter(const Weight &weight, const WeightPart *part,
                                         StringRef name) {
   if (checkpoint)
-    if (llvm::Error error = checkpoint->expect(weight.name, "F32", weight.shape))
+    if (llvm::Error error = checkpoint->expect(weight.name, weight.shape))
       return error;
   SmallVector<int64_t> zeros(weight.shape.size(), 0);
   SmallVector<int64_t> offsets(zeros), sizes(ArrayRef<int64_t>(weight.shape)), permutation;

@@ -69,7 +69,7 @@ def reshape(header, body):
 
 def other_dtype(header, body):
     # As many bytes, so that only the type is wrong.
-    header[WEIGHT].update(dtype="F16", shape=[16, 32])
+    header[WEIGHT].update(dtype="F64", shape=[16, 8])
 
 
 def integers(header, body):

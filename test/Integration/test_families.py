@@ -128,3 +128,17 @@ def test_in_many_orders_on_poisoned_memory(cases, small):
     done = braid("run", case.bundle("tp=2"), "--target", "program-interpreter", "--schedules", 10, *case.run_args(),
                  "--check", case.golden)
     assert "no two commands that share memory are unordered" in done.out + done.err
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_checkpoint(tmp_path, dtype):
+    """Weights of 16 bits are widened as they are loaded; the arithmetic is in f32."""
+    import torch
+    from transformers import LlamaForCausalLM
+    small = families.LLAMAS[0]
+    families.build(small).to(getattr(torch, dtype)).save_pretrained(tmp_path / "checkpoint")
+    model = LlamaForCausalLM.from_pretrained(tmp_path / "checkpoint", dtype=torch.float32, attn_implementation="eager").eval()
+    inputs = families.make_inputs(small)
+    case = Case(tmp_path, tmp_path / "checkpoint", inputs, families.output(small, model, inputs), small.output)
+    for target in ("reference", "cpu"):
+        check_case(case, "tp=2", target, tmp_path / target)

@@ -17,6 +17,7 @@
 #include "StridedCopy.h"
 #include "Support.h"
 #include "braid/Runtime/Files.h"
+#include "braid/Runtime/Float16.h"
 #include "braid/Runtime/Weights.h"
 
 #include <algorithm>
@@ -61,6 +62,15 @@ const char *fileTypeName(DType type) {
     return "I8";
   }
   return "";
+}
+
+/// Which types of a file a parameter is read from; those of 16 bits widen to f32 without loss.
+std::string readableTypes(DType type) {
+  return type == DType::f32 ? "F32, BF16 or F16" : fileTypeName(type);
+}
+bool isReadable(const std::string &fileType, DType type) {
+  return fileType == fileTypeName(type) ||
+         (type == DType::f32 && (fileType == "BF16" || fileType == "F16"));
 }
 
 struct FileTensor {
@@ -330,8 +340,8 @@ Result<SafetensorsSource::Located> SafetensorsSource::find(const Parameter &para
   const TensorInfo &info = found->second.tensor->info;
   std::string which =
       "weight " + inQuotes(slice.tensor) + " in " + inQuotes(found->second.file->path);
-  if (info.dtype != fileTypeName(parameter.dtype))
-    return Status::error(which + ": expects " + fileTypeName(parameter.dtype) + ", got " +
+  if (!isReadable(info.dtype, parameter.dtype))
+    return Status::error(which + ": expects " + readableTypes(parameter.dtype) + ", got " +
                          info.dtype);
   if (info.shape != slice.tensorShape)
     return Status::error(which + ": expects shape " + shapeString(slice.tensorShape) + ", got " +
@@ -359,10 +369,18 @@ Status SafetensorsSource::read(const Parameter &parameter, const Box &box, void 
   // Slices do not overlap, so that the number of elements tells whether any is left for zero.
   if (covered != boxElements)
     std::memset(dest, 0, static_cast<size_t>(boxElements * bytes));
-  for (const auto &[part, from] : parts)
-    stridedCopy(static_cast<char *>(dest) + part.destOffset * bytes, rowMajorStrides(box.sizes),
-                from.file->data + from.tensor->begin + part.sourceOffset * bytes,
-                part.sourceStrides, part.sizes, bytes);
+  std::vector<int64_t> destStrides = rowMajorStrides(box.sizes);
+  for (const auto &[part, from] : parts) {
+    char *to = static_cast<char *>(dest) + part.destOffset * bytes;
+    const char *source = from.file->data + from.tensor->begin;
+    const std::string &type = from.tensor->info.dtype;
+    if (type == fileTypeName(parameter.dtype))
+      stridedCopy(to, destStrides, source + part.sourceOffset * bytes, part.sourceStrides,
+                  part.sizes, bytes);
+    else
+      stridedWiden(to, destStrides, source + part.sourceOffset * 2, part.sourceStrides, part.sizes,
+                   type == "BF16" ? bf16ToFloat : f16ToFloat);
+  }
   return {};
 }
 

@@ -125,4 +125,22 @@ void stridedCopy(void *dest, const std::vector<int64_t> &destStrides, const void
   copyDims(static_cast<char *>(dest), static_cast<const char *>(source), dims, 0, elementBytes);
 }
 
+void stridedWiden(void *dest, const std::vector<int64_t> &destStrides, const void *source,
+                  const std::vector<int64_t> &sourceStrides, const std::vector<int64_t> &sizes,
+                  float (*widen)(uint16_t)) {
+  int64_t count = sizes.empty() ? 1 : sizes.back();
+  int64_t to = sizes.empty() ? 1 : destStrides[sizes.size() - 1];
+  int64_t from = sizes.empty() ? 1 : sourceStrides.back();
+  forEachRow(sizes, destStrides, sourceStrides, [&](int64_t toRow, int64_t fromRow) {
+    char *row = static_cast<char *>(dest) + toRow * 4;
+    const char *sourceRow = static_cast<const char *>(source) + fromRow * 2;
+    for (int64_t i = 0; i < count; ++i) {
+      uint16_t bits;
+      std::memcpy(&bits, sourceRow + i * from * 2, sizeof bits);
+      float value = widen(bits);
+      std::memcpy(row + i * to * 4, &value, sizeof value);
+    }
+  });
+}
+
 } // namespace braid::runtime

@@ -28,5 +28,10 @@ void stridedCopy(void *dest, const std::vector<int64_t> &destStrides, const void
                  const std::vector<int64_t> &sourceStrides, const std::vector<int64_t> &sizes,
                  int64_t elementBytes);
 
+/// The same from elements of 16 bits to f32; the source need not be aligned.
+void stridedWiden(void *dest, const std::vector<int64_t> &destStrides, const void *source,
+                  const std::vector<int64_t> &sourceStrides, const std::vector<int64_t> &sizes,
+                  float (*widen)(uint16_t));
+
 } // namespace braid::runtime
 #endif // BRAID_RUNTIME_LIB_DATA_STRIDEDCOPY_H

@@ -272,12 +272,13 @@ TEST(BertErrors, WrongTensor) {
       weightsError(
           model,
           "expects tensor 'encoder.layer.1.output.dense.weight' of shape [8, 32], got [32, 8]"));
-  model.tensors["encoder.layer.1.output.dense.weight"] = {"F16", {8, 32}};
+  model.tensors["encoder.layer.1.output.dense.weight"] = {"I16", {8, 32}};
   model.write();
   EXPECT_MESSAGE(
       options(model.path()),
-      weightsError(model,
-                   "expects tensor 'encoder.layer.1.output.dense.weight' to be F32, got F16"));
+      weightsError(
+          model,
+          "expects tensor 'encoder.layer.1.output.dense.weight' to be F32, BF16 or F16, got I16"));
 }
 
 TEST(BertErrors, ConfigurationAndCheckpointDisagree) {

@@ -8,6 +8,7 @@
 #include "Testing.h"
 
 #include <fcntl.h>
+#include <limits>
 #include <numeric>
 #include <unistd.h>
 
@@ -269,16 +270,16 @@ TEST_F(Safetensors, SurvivesEveryChangedHeaderByte) {
 }
 
 TEST_F(Safetensors, RefusesWhatTheParameterDoesNotExpect) {
-  put(path, file("{" + entry("x", "BF16", "[2]", "[0,4]") + "," +
-                     entry("y", "F32", "[2]", "[4,12]") + "}",
-                 iota(3)));
+  put(path,
+      file("{" + entry("x", "I16", "[2]", "[0,4]") + "," + entry("y", "F32", "[2]", "[4,12]") + "}",
+           iota(3)));
   Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
   ASSERT_OK(source);
   auto error = [&](const Parameter &parameter, const Box &box) {
     return readBox(**source, parameter, box).status();
   };
   EXPECT_ERROR(error(whole("x", {2}), {{0}, {2}}),
-               "weight 'x' in '" + path + "': expects F32, got BF16");
+               "weight 'x' in '" + path + "': expects F32, BF16 or F16, got I16");
   EXPECT_ERROR(error(whole("y", {3}), {{0}, {3}}),
                "weight 'y' in '" + path + "': expects shape [3], got [2]");
   EXPECT_ERROR(error(whole("y", {1, 2}), {{0, 0}, {1, 2}}),
@@ -446,6 +447,37 @@ TEST_F(Safetensors, ReadsOnlyWhatARankNeeds) {
       readBox(**source, whole("x", {rows, columns}), {{rows - 2, 6}, {2, 2}});
   ASSERT_OK(values);
   EXPECT_EQ(*values, (std::vector<float>{0, 0, 0, 5}));
+}
+
+// 1, -2, infinity and the smallest subnormal; the last two as a transposed part of a matrix.
+TEST_F(Safetensors, WidensHalfPrecision) {
+  const uint16_t bf16[] = {0x3f80, 0xc000, 0x7f80, 0x0001},
+                 f16[] = {0x3c00, 0xc000, 0x7c00, 0x0001};
+  auto text = [](const uint16_t (&bits)[4]) {
+    return std::string(reinterpret_cast<const char *>(bits), sizeof bits);
+  };
+  // A header of odd length, so that nothing is aligned.
+  put(path, file("{" + entry("b", "BF16", "[2,2]", "[0,8]") + "," +
+                     entry("h", "F16", "[2,2]", "[8,16]") + "} ",
+                 text(bf16) + text(f16)));
+  Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
+  ASSERT_OK(source);
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (auto [name, smallest] : {std::pair("b", 0x1p-133f), std::pair("h", 0x1p-24f)}) {
+    EXPECT_EQ(*readBox(**source, whole(name, {2, 2}), {{0, 0}, {2, 2}}),
+              (std::vector<float>{1, -2, infinity, smallest}));
+    Parameter column = whole(name, {2, 2});
+    column.globalShape = {3, 2};
+    column.slices[0].permutation = {1, 0};
+    column.slices[0].destOffsets = {1, 0};
+    EXPECT_EQ(*readBox(**source, column, {{0, 1}, {3, 1}}),
+              (std::vector<float>{0, infinity, smallest}));
+    Parameter narrow = whole(name, {2, 2});
+    narrow.dtype = DType::f64;
+    EXPECT_ERROR((*source)->read(narrow, {{0, 0}, {2, 2}}, nullptr),
+                 "weight '" + std::string(name) + "' in '" + path + "': expects F64, got " +
+                     (name[0] == 'b' ? "BF16" : "F16"));
+  }
 }
 
 // The columns of a key's projection in a tensor that holds query, key and value side by side,

@@ -45,8 +45,8 @@ public:
   virtual std::vector<TensorInfo> tensors() const = 0;
 
   /// Copies the part of `parameter` inside `box` (global coordinates) to `dest`, row-major, in the
-  /// parameter's dtype. Errors: a tensor is missing, has another shape than the slice expects, or
-  /// another dtype.
+  /// parameter's dtype; tensors of bf16 and f16 are widened for a parameter of f32. Errors: a
+  /// tensor is missing, has another shape than the slice expects, or another dtype.
   virtual Status read(const Parameter &parameter, const Box &box, void *dest) = 0;
 };
 
