@@ -333,7 +333,8 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
 
   rt::CollectiveKind kind;
   comm::ReduceKindAttr reduce;
-  IntegerAttr dim;
+  IntegerAttr dim, concat, root;
+  DenseI64ArrayAttr pairs;
   if (auto allReduce = dyn_cast<comm::AllReduceOp>(*collective)) {
     kind = rt::CollectiveKind::AllReduce;
     reduce = allReduce.getKindAttr();
@@ -344,6 +345,20 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
   } else if (auto gather = dyn_cast<comm::AllGatherOp>(*collective)) {
     kind = rt::CollectiveKind::AllGather;
     dim = gather.getDimAttr();
+  } else if (auto exchange = dyn_cast<comm::AllToAllOp>(*collective)) {
+    kind = rt::CollectiveKind::AllToAll;
+    dim = exchange.getSplitDimAttr();
+    concat = exchange.getConcatDimAttr();
+  } else if (auto toRoot = dyn_cast<comm::ReduceOp>(*collective)) {
+    kind = rt::CollectiveKind::Reduce;
+    reduce = toRoot.getKindAttr();
+    root = toRoot.getRootAttr();
+  } else if (auto fromRoot = dyn_cast<comm::BroadcastOp>(*collective)) {
+    kind = rt::CollectiveKind::Broadcast;
+    root = fromRoot.getRootAttr();
+  } else if (auto permute = dyn_cast<comm::PermuteOp>(*collective)) {
+    kind = rt::CollectiveKind::Permute;
+    pairs = permute.getPairsAttr();
   } else {
     return collective.emitOpError("has no counterpart in a procedure");
   }
@@ -351,7 +366,7 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
   rt::AwaitOp::create(builder, loc, ready, rt::Queue::Communication);
   events[op.getHandle()] =
       rt::StartOp::create(builder, loc, rt::CollectiveKindAttr::get(builder.getContext(), kind),
-                          reduce, inputs, outputs, dim, collective.getGroup(),
+                          reduce, inputs, outputs, dim, concat, root, pairs, collective.getGroup(),
                           collective->getAttrOfType<StringAttr>("role"), IntegerAttr());
   return success();
 }

@@ -54,6 +54,30 @@ Result<Collective> toCore(comm::CollectiveOpInterface op) {
         collective.dim = static_cast<int64_t>(gather.getDim());
         return collective;
       })
+      .Case([&](comm::AllToAllOp exchange) {
+        collective.kind = CollectiveKind::allToAll;
+        collective.dim = static_cast<int64_t>(exchange.getSplitDim());
+        collective.concatDim = static_cast<int64_t>(exchange.getConcatDim());
+        return collective;
+      })
+      .Case([&](comm::ReduceOp reduce) {
+        collective.kind = CollectiveKind::reduce;
+        collective.reduce = toCore(reduce.getKind());
+        collective.root = static_cast<int64_t>(reduce.getRoot());
+        return collective;
+      })
+      .Case([&](comm::BroadcastOp broadcast) {
+        collective.kind = CollectiveKind::broadcast;
+        collective.root = static_cast<int64_t>(broadcast.getRoot());
+        return collective;
+      })
+      .Case([&](comm::PermuteOp permute) {
+        collective.kind = CollectiveKind::permute;
+        ArrayRef<int64_t> pairs = permute.getPairs();
+        for (size_t i = 0; i < pairs.size(); i += 2)
+          collective.pairs.push_back({pairs[i], pairs[i + 1]});
+        return collective;
+      })
       .Default([](Operation *other) {
         return Status::error("is a collective that the interpreter does not know: '" +
                              other->getName().getStringRef().str() + "'");
@@ -102,6 +126,10 @@ void populateCommEvaluators(EvaluatorTable &table) {
   table.add<comm::AllReduceOp>(evaluateCollective);
   table.add<comm::ReduceScatterOp>(evaluateCollective);
   table.add<comm::AllGatherOp>(evaluateCollective);
+  table.add<comm::AllToAllOp>(evaluateCollective);
+  table.add<comm::ReduceOp>(evaluateCollective);
+  table.add<comm::BroadcastOp>(evaluateCollective);
+  table.add<comm::PermuteOp>(evaluateCollective);
   table.add<comm::StartOp>(evaluateStart);
   table.add<comm::WaitOp>(evaluateWait);
   table.add<comm::LocalSliceOp>([](OpContext &context) {

@@ -5,6 +5,7 @@
 #include "LocalValue.h"
 
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace braid;
@@ -61,6 +62,19 @@ Value LocalValue::localSlice(OpBuilder &builder, Value from, int64_t dim, ArrayR
   ++counts->localSlice;
   return LocalSliceOp::create(builder, value.getLoc(), scaled(from.getType(), dim, 1, n), from, dim,
                               group(axes));
+}
+
+Value LocalValue::allToAll(OpBuilder &builder, Value from, int64_t split, int64_t concat,
+                           ArrayRef<AxisAttr> axes) {
+  int64_t n = shards(axes);
+  if (n == 1)
+    return from;
+  ++counts->allToAll;
+  Type type = scaled(scaled(from.getType(), split, 1, n), concat, n, 1);
+  auto exchange = AllToAllOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from},
+                                     split, concat, group(axes), role);
+  report(exchange);
+  return exchange.getOutputs()[0];
 }
 
 void LocalValue::planReduction(ArrayRef<ShardingAttr> wanted,
@@ -133,11 +147,11 @@ Value LocalValue::get(ShardingAttr wanted) {
       base = sharding;
   }
 
-  DimAxes have = dimsOf(base), want = dimsOf(wanted);
-  Value current = forms[base];
+  DimAxes want = dimsOf(wanted), have = dimsOf(closestForm(want));
+  Value current = forms[makeSharding(mesh, have)];
   // Every step leaves a form that other users may want too.
-  auto step = [&](int64_t dim, AxisList axes, llvm::function_ref<Value()> build) {
-    have[dim] = std::move(axes);
+  auto step = [&](DimAxes next, llvm::function_ref<Value()> build) {
+    have = std::move(next);
     Value &form = forms[makeSharding(mesh, have)];
     if (!form)
       form = build();
@@ -149,33 +163,106 @@ Value LocalValue::get(ShardingAttr wanted) {
       ++n;
     return n;
   };
-  auto inUse = [&](AxisAttr axis) {
-    return llvm::any_of(have, [&](const AxisList &dim) {
-      return llvm::any_of(dim, [&](AxisAttr other) { return overlap(axis, other); });
-    });
+  /// The axes that dimension d has to lose.
+  auto removed = [&](size_t d) { return ArrayRef(have[d]).drop_front(common(d)); };
+  /// Those that it has to get, once it has lost nothing any more.
+  auto added = [&](size_t d) {
+    size_t n = common(d);
+    return n == have[d].size() ? ArrayRef(want[d]).drop_front(n) : ArrayRef<AxisAttr>();
   };
-  auto slice = [&](bool onlyFree) {
+  // What is cut before it is sent is less to send.
+  auto slice = [&] {
     for (size_t d = 0; d < have.size(); ++d) {
-      size_t n = common(d);
-      if (n != have[d].size() || n == want[d].size())
+      AxisList cut(added(d));
+      bool inUse = llvm::any_of(cut, [&](AxisAttr axis) {
+        return llvm::any_of(have, [&](const AxisList &dim) {
+          return llvm::any_of(dim, [&](AxisAttr other) { return overlap(axis, other); });
+        });
+      });
+      if (cut.empty() || inUse)
         continue;
-      AxisList added(ArrayRef(want[d]).drop_front(n));
-      if (onlyFree && llvm::any_of(added, inUse))
-        continue;
-      step(d, want[d], [&] { return localSlice(builder, current, d, added); });
+      DimAxes next = have;
+      next[d] = want[d];
+      step(next, [&] { return localSlice(builder, current, d, cut); });
     }
   };
-  // What is cut before it is gathered is less to send.
-  slice(/*onlyFree=*/true);
-  for (size_t d = 0; d < have.size(); ++d) {
-    size_t n = common(d);
-    if (n == have[d].size())
-      continue;
-    AxisList removed(ArrayRef(have[d]).drop_front(n));
-    step(d, AxisList(ArrayRef(have[d]).take_front(n)),
-         [&] { return allGather(builder, current, d, removed); });
+  auto gather = [&](size_t d, size_t count) {
+    AxisList lost(ArrayRef(have[d]).take_back(count));
+    DimAxes next = have;
+    next[d].truncate(have[d].size() - count);
+    step(next, [&] { return allGather(builder, current, d, lost); });
+  };
+  /// Where the minor axes of `axes` could go as they are: the dimension and their number.
+  auto destination = [&](size_t d, ArrayRef<AxisAttr> axes) -> std::pair<size_t, size_t> {
+    for (size_t count = axes.size(); count > 0; --count)
+      for (size_t e = 0; e < have.size(); ++e)
+        if (e != d && added(e).size() >= count &&
+            added(e).take_front(count) == axes.take_back(count))
+          return {e, count};
+    return {0, 0};
+  };
+  auto move = [&](size_t d) {
+    auto [e, count] = destination(d, removed(d));
+    if (count == 0)
+      return false;
+    AxisList moved(ArrayRef(have[d]).take_back(count));
+    DimAxes next = have;
+    next[d].truncate(have[d].size() - count);
+    next[e].append(moved);
+    step(next, [&, e = e] { return allToAll(builder, current, e, d, moved); });
+    return true;
+  };
+  /// Gathers minor axes, all that are in the way of a move, or all if there is none to come.
+  auto makeWay = [&](size_t d, bool onlyForMove) {
+    ArrayRef<AxisAttr> lost = removed(d);
+    for (size_t count = 1; count < lost.size(); ++count)
+      if (destination(d, lost.drop_back(count)).second > 0)
+        return gather(d, count), true;
+    if (lost.empty() || onlyForMove)
+      return false;
+    return gather(d, lost.size()), true;
+  };
+  auto wantedElsewhere = [&](size_t d) {
+    return llvm::any_of(removed(d), [&](AxisAttr axis) {
+      for (size_t e = 0; e < want.size(); ++e)
+        if (e != d && llvm::is_contained(want[e], axis))
+          return true;
+      return false;
+    });
+  };
+  auto dims = llvm::seq<size_t>(0, have.size());
+  // An exchange sends 1/n of what a gather does, so it comes first; then what makes one possible.
+  auto advance = [&] {
+    slice();
+    return llvm::any_of(dims, move) ||
+           llvm::any_of(dims, [&](size_t d) { return !wantedElsewhere(d) && makeWay(d, false); }) ||
+           llvm::any_of(dims, [&](size_t d) { return makeWay(d, true); }) ||
+           llvm::any_of(dims, [&](size_t d) { return makeWay(d, false); });
+  };
+  while (advance()) {
   }
-  slice(/*onlyFree=*/false);
   tail->advance(builder);
   return current;
+}
+
+ShardingAttr LocalValue::closestForm(const DimAxes &want) const {
+  ShardingAttr closest = base;
+  int64_t most = -1;
+  for (const auto &[form, ignored] : forms) {
+    if (form.isPartial())
+      continue;
+    DimAxes dims = dimsOf(form);
+    int64_t cuts = 0;
+    bool onlyCut = true;
+    for (auto [axes, wanted] : llvm::zip_equal(dims, want)) {
+      cuts += axes.size();
+      onlyCut &= axes.size() <= wanted.size() &&
+                 ArrayRef(wanted).take_front(axes.size()) == ArrayRef(axes);
+    }
+    if (onlyCut && cuts > most) {
+      closest = form;
+      most = cuts;
+    }
+  }
+  return closest;
 }

@@ -12,6 +12,7 @@
 #include "braid/Transforms/ShardingUtils.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace braid {
 
@@ -39,7 +40,7 @@ private:
 };
 
 struct CollectiveCounts {
-  int64_t allReduce = 0, reduceScatter = 0, allGather = 0, localSlice = 0;
+  int64_t allReduce = 0, reduceScatter = 0, allGather = 0, allToAll = 0, localSlice = 0;
 };
 
 /// One value of the program before partitioning.
@@ -76,6 +77,12 @@ private:
                         llvm::ArrayRef<comm::AxisAttr> axes);
   mlir::Value localSlice(mlir::OpBuilder &builder, mlir::Value from, int64_t dim,
                          llvm::ArrayRef<comm::AxisAttr> axes);
+  /// Cuts along `split` and joins along `concat`.
+  mlir::Value allToAll(mlir::OpBuilder &builder, mlir::Value from, int64_t split, int64_t concat,
+                       llvm::ArrayRef<comm::AxisAttr> axes);
+  /// The form to start from: one that only has to be cut, which sends nothing, the most cut of
+  /// these; else `base`.
+  comm::ShardingAttr closestForm(const DimAxes &want) const;
   /// Says of a collective what it is for and what it costs.
   void report(comm::CollectiveOpInterface collective);
   comm::GroupAttr group(llvm::ArrayRef<comm::AxisAttr> axes);
@@ -92,7 +99,7 @@ private:
   /// Which dimension each partial axis is scattered over by the reduction.
   llvm::SmallVector<std::pair<comm::AxisAttr, int64_t>> scatters;
   comm::ShardingAttr base; ///< the sharding after the reduction; null before
-  llvm::DenseMap<comm::ShardingAttr, mlir::Value> forms;
+  llvm::MapVector<comm::ShardingAttr, mlir::Value> forms; ///< in the order of requests
 };
 
 } // namespace braid

@@ -504,6 +504,7 @@ struct Partition : impl::PartitionBase<Partition> {
     numAllReduce += partitioner.counts.allReduce;
     numReduceScatter += partitioner.counts.reduceScatter;
     numAllGather += partitioner.counts.allGather;
+    numAllToAll += partitioner.counts.allToAll;
     numLocalSlice += partitioner.counts.localSlice;
   }
 };

@@ -93,6 +93,37 @@ func.func @boundary(%x: tensor<4x8xf32>) -> (tensor<2x8xf32>, tensor<8x8xf32>, t
   return %0, %1, %0 : tensor<2x8xf32>, tensor<8x8xf32>, tensor<2x8xf32>
 }
 
+// Positions of the group go into the command.
+// CHECK-LABEL: rt.procedure @exchanges
+// CHECK: rt.start all_to_all ins({{.*}}) outs({{.*}} : memref<16x2xf32, #rt.space<symmetric>>) dim 1 concat 0 over <@mesh, {tp}> role "swap"
+// CHECK: rt.start reduce with max ins({{.*}}) outs({{.*}}) root 1 over <@mesh, {tp}>
+// CHECK: rt.start broadcast ins({{.*}}) outs({{.*}}) root 0 over <@mesh, {tp}>
+// CHECK: rt.start permute ins({{.*}}) outs({{.*}}) pairs [0, 1] over <@mesh, {tp}>
+// CHECK-COUNT-4: rt.wait
+func.func @exchanges(%x: tensor<8x4xf32>) -> (tensor<16x2xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) {
+  %h0 = comm.start (%a = %x) : tensor<8x4xf32> -> !comm.handle<tensor<16x2xf32>> {
+    %r = comm.all_to_all(%a) split 1 concat 0 over <@mesh, {tp}> role "swap" : tensor<8x4xf32> -> tensor<16x2xf32>
+    comm.yield %r : tensor<16x2xf32>
+  }
+  %h1 = comm.start (%a = %x) : tensor<8x4xf32> -> !comm.handle<tensor<8x4xf32>> {
+    %r = comm.reduce max(%a) to 1 over <@mesh, {tp}> : tensor<8x4xf32>
+    comm.yield %r : tensor<8x4xf32>
+  }
+  %h2 = comm.start (%a = %x) : tensor<8x4xf32> -> !comm.handle<tensor<8x4xf32>> {
+    %r = comm.broadcast(%a) from 0 over <@mesh, {tp}> : tensor<8x4xf32>
+    comm.yield %r : tensor<8x4xf32>
+  }
+  %h3 = comm.start (%a = %x) : tensor<8x4xf32> -> !comm.handle<tensor<8x4xf32>> {
+    %r = comm.permute(%a) pairs [0 -> 1] over <@mesh, {tp}> : tensor<8x4xf32>
+    comm.yield %r : tensor<8x4xf32>
+  }
+  %0 = comm.wait %h0 keeping %x : !comm.handle<tensor<16x2xf32>>, tensor<8x4xf32> -> tensor<16x2xf32>
+  %1 = comm.wait %h1 keeping %x : !comm.handle<tensor<8x4xf32>>, tensor<8x4xf32> -> tensor<8x4xf32>
+  %2 = comm.wait %h2 keeping %x : !comm.handle<tensor<8x4xf32>>, tensor<8x4xf32> -> tensor<8x4xf32>
+  %3 = comm.wait %h3 keeping %x : !comm.handle<tensor<8x4xf32>>, tensor<8x4xf32> -> tensor<8x4xf32>
+  return %0, %1, %2, %3 : tensor<16x2xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+}
+
 // -----
 
 // Tables are made once and turned by in place of the result.

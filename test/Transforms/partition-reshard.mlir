@@ -17,13 +17,68 @@ func.func @forms(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{d
   // CHECK-DAG: %[[WHOLE:.*]] = comm.all_gather(%[[X]]) dim 0 over <@mesh, {dp}> : tensor<4x16xf32> -> tensor<8x16xf32>
   // CHECK-DAG: %[[DPTP:.*]] = comm.local_slice %[[X]] dim 1 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<4x4xf32>
   // CHECK-DAG: %[[MAJOR:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<1x16xf32>
-  // What is cut before it is gathered is less to send; and the cut one is there already.
-  // CHECK-DAG: %[[TP:.*]] = comm.all_gather(%[[DPTP]]) dim 0 over <@mesh, {dp}> : tensor<4x4xf32> -> tensor<8x4xf32>
-  // The same axis on another dimension: whole, then cut.
+  // The whole is there already, so nothing is sent for its parts.
+  // CHECK-DAG: %[[TP:.*]] = comm.local_slice %[[WHOLE]] dim 1 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x4xf32>
   // CHECK-DAG: %[[MOVED:.*]] = comm.local_slice %[[WHOLE]] dim 1 over <@mesh, {dp}> : tensor<8x16xf32> -> tensor<8x8xf32>
   // CHECK-DAG: %[[ORDER:.*]] = comm.local_slice %[[WHOLE]] dim 0 over <@mesh, {tp, dp}> : tensor<8x16xf32> -> tensor<1x16xf32>
   // CHECK: return %[[WHOLE]], %[[DPTP]], %[[MAJOR]], %[[TP]], %[[MOVED]], %[[ORDER]], %[[WHOLE]]
   return %x, %x, %x, %x, %x, %x, %x : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
+}
+
+// What is cut before it is gathered is less to send.
+// CHECK-LABEL: func.func @cut_first
+// CHECK-SAME: (%[[X:.*]]: tensor<4x16xf32>
+func.func @cut_first(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
+    -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) {
+  // CHECK-NEXT: %[[CUT:.*]] = comm.local_slice %[[X]] dim 1 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<4x4xf32>
+  // CHECK-NEXT: %[[TP:.*]] = comm.all_gather(%[[CUT]]) dim 0 over <@mesh, {dp}> : tensor<4x4xf32> -> tensor<8x4xf32>
+  // CHECK-NEXT: return %[[TP]]
+  return %x : tensor<8x16xf32>
+}
+
+// An axis that moves from one dimension to another is an exchange of parts.
+// CHECK-LABEL: func.func @move
+// CHECK-SAME: (%[[X:.*]]: tensor<4x16xf32>
+func.func @move(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
+    -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {dp}]>}) {
+  // CHECK-NEXT: %[[R:.*]] = comm.all_to_all(%[[X]]) split 1 concat 0 over <@mesh, {dp}> : tensor<4x16xf32> -> tensor<8x8xf32>
+  // CHECK-NEXT: return %[[R]]
+  return %x : tensor<8x16xf32>
+}
+
+// Two axes move together; a third one stays, another is cut before anything is sent.
+// CHECK-LABEL: func.func @move_two
+// CHECK-SAME: (%[[X:.*]]: tensor<1x16xf32>
+func.func @move_two(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, tp}, {}]>})
+    -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {dp, tp}]>},
+        tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {tp}]>}) {
+  // CHECK-NEXT: %[[A:.*]] = comm.all_to_all(%[[X]]) split 1 concat 0 over <@mesh, {dp, tp}> : tensor<1x16xf32> -> tensor<8x2xf32>
+  // CHECK-NEXT: %[[B:.*]] = comm.all_to_all(%[[X]]) split 1 concat 0 over <@mesh, {tp}> : tensor<1x16xf32> -> tensor<4x4xf32>
+  // CHECK-NEXT: return %[[A]], %[[B]]
+  return %x, %x : tensor<8x16xf32>, tensor<8x16xf32>
+}
+
+// The minor axis is in the way of the one that moves.
+// CHECK-LABEL: func.func @make_way
+// CHECK-SAME: (%[[X:.*]]: tensor<1x16xf32>
+func.func @make_way(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, tp}, {}]>})
+    -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {dp}]>}) {
+  // CHECK-NEXT: %[[G:.*]] = comm.all_gather(%[[X]]) dim 0 over <@mesh, {tp}> : tensor<1x16xf32> -> tensor<4x16xf32>
+  // CHECK-NEXT: %[[R:.*]] = comm.all_to_all(%[[G]]) split 1 concat 0 over <@mesh, {dp}> : tensor<4x16xf32> -> tensor<8x8xf32>
+  // CHECK-NEXT: return %[[R]]
+  return %x : tensor<8x16xf32>
+}
+
+// Two axes change places: one is gathered, the other moves, the first is cut again.
+// CHECK-LABEL: func.func @swap
+// CHECK-SAME: (%[[X:.*]]: tensor<4x4xf32>
+func.func @swap(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {tp}]>})
+    -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {dp}]>}) {
+  // CHECK-NEXT: %[[G:.*]] = comm.all_gather(%[[X]]) dim 0 over <@mesh, {dp}> : tensor<4x4xf32> -> tensor<8x4xf32>
+  // CHECK-NEXT: %[[M:.*]] = comm.all_to_all(%[[G]]) split 0 concat 1 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<2x16xf32>
+  // CHECK-NEXT: %[[R:.*]] = comm.local_slice %[[M]] dim 1 over <@mesh, {dp}> : tensor<2x16xf32> -> tensor<2x8xf32>
+  // CHECK-NEXT: return %[[R]]
+  return %x : tensor<8x16xf32>
 }
 
 // -----
@@ -127,8 +182,7 @@ comm.mesh @mesh <tp = 2>
 // CHECK-LABEL: func.func @caller
 // CHECK-SAME: (%[[X:.*]]: tensor<8x8xf32>
 func.func @caller(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) {
-  // CHECK: %[[G:.*]] = comm.all_gather(%[[X]]) dim 1
-  // CHECK: %[[S:.*]] = comm.local_slice %[[G]] dim 0
+  // CHECK: %[[S:.*]] = comm.all_to_all(%[[X]]) split 0 concat 1
   // CHECK: call @callee(%[[S]]) : (tensor<4x16xf32>) -> tensor<4x16xf32>
   %0 = call @callee(%x) : (tensor<8x16xf32>) -> tensor<8x16xf32>
   return %0 : tensor<8x16xf32>

@@ -129,6 +129,42 @@ struct SliceOfGather : OpRewritePattern<LocalSliceOp> {
   }
 };
 
+/// Parts that went out and come back the same way are where they were.
+struct ExchangeBack : OpRewritePattern<AllToAllOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AllToAllOp op, PatternRewriter &rewriter) const override {
+    if (isa<StartOp>(op->getParentOp()))
+      return rewriter.notifyMatchFailure(op, "a started collective stays");
+    SmallVector<Value> originals;
+    for (Value input : op.getInputs()) {
+      auto there = input.getDefiningOp<AllToAllOp>();
+      if (!there || there.getGroup() != op.getGroup() || there.getSplitDim() != op.getConcatDim() ||
+          there.getConcatDim() != op.getSplitDim())
+        return rewriter.notifyMatchFailure(op, "an operand is no inverse exchange");
+      originals.push_back(there.getInputs()[cast<OpResult>(input).getResultNumber()]);
+    }
+    rewriter.replaceOp(op, originals);
+    return success();
+  }
+};
+
+/// Every position keeps its own value.
+struct IdentityPermute : OpRewritePattern<PermuteOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PermuteOp op, PatternRewriter &rewriter) const override {
+    if (isa<StartOp>(op->getParentOp()))
+      return rewriter.notifyMatchFailure(op, "a started collective stays");
+    ArrayRef<int64_t> pairs = op.getPairs();
+    if (static_cast<int64_t>(pairs.size()) != 2 * groupSize(op, op.getGroup()))
+      return rewriter.notifyMatchFailure(op, "a position gets zeros");
+    for (size_t i = 0; i < pairs.size(); i += 2)
+      if (pairs[i] != pairs[i + 1])
+        return rewriter.notifyMatchFailure(op, "a position gets another's value");
+    rewriter.replaceOp(op, op.getInputs());
+    return success();
+  }
+};
+
 template <typename OpT> void addDead(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<EraseUnused<OpT>, DropUnusedValues<OpT>>(context);
 }
@@ -145,6 +181,10 @@ void braid::comm::populateRemoveDeadCollectivesPatterns(RewritePatternSet &patte
   addDead<AllReduceOp>(patterns, context);
   addDead<ReduceScatterOp>(patterns, context);
   addDead<AllGatherOp>(patterns, context);
+  addDead<AllToAllOp>(patterns, context);
+  addDead<ReduceOp>(patterns, context);
+  addDead<BroadcastOp>(patterns, context);
+  addDead<PermuteOp>(patterns, context);
 }
 
 void AllReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
@@ -157,6 +197,21 @@ void ReduceScatterOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 void AllGatherOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   addCommon<AllGatherOp>(patterns, context);
   patterns.add<GatherOfSlice>(context);
+}
+void AllToAllOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  addCommon<AllToAllOp>(patterns, context);
+  patterns.add<ExchangeBack>(context);
+}
+void ReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  addCommon<ReduceOp>(patterns, context);
+}
+void BroadcastOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  addCommon<BroadcastOp>(patterns, context);
+}
+void PermuteOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  // In a group of one rank that nobody sends to, the result is zeros, not the operand.
+  addDead<PermuteOp>(patterns, context);
+  patterns.add<MergeDuplicates<PermuteOp>, IdentityPermute>(context);
 }
 void LocalSliceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<FoldSingleRank<LocalSliceOp>, SliceOfGather>(context);

@@ -6,6 +6,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace braid::comm;
@@ -56,6 +57,27 @@ static void printReduceKind(OpAsmPrinter &printer, Operation *, ReduceKindAttr k
   printer << stringifyReduceKind(kind.getValue());
 }
 
+/// `[0 -> 1, 1 -> 0]`.
+static ParseResult parsePairs(OpAsmParser &parser, DenseI64ArrayAttr &pairs) {
+  SmallVector<int64_t> positions;
+  auto one = [&]() -> ParseResult {
+    return failure(parser.parseInteger(positions.emplace_back()) || parser.parseArrow() ||
+                   parser.parseInteger(positions.emplace_back()));
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, one))
+    return failure();
+  pairs = parser.getBuilder().getDenseI64ArrayAttr(positions);
+  return success();
+}
+static void printPairs(OpAsmPrinter &printer, Operation *, DenseI64ArrayAttr pairs) {
+  ArrayRef<int64_t> positions = pairs;
+  printer << "[";
+  llvm::interleaveComma(llvm::seq<size_t>(0, positions.size() / 2), printer, [&](size_t i) {
+    printer << positions[2 * i] << " -> " << positions[2 * i + 1];
+  });
+  printer << "]";
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Comm/IR/CommOps.cpp.inc"
 
@@ -65,9 +87,28 @@ LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
   llvm::append_range(types, operands.getTypes());
   return success();
 }
+LogicalResult ReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                         ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                         RegionRange, SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, operands.getTypes());
+  return success();
+}
+LogicalResult BroadcastOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                            ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                            RegionRange, SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, operands.getTypes());
+  return success();
+}
+LogicalResult PermuteOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                          ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                          RegionRange, SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, operands.getTypes());
+  return success();
+}
 
 //===----------------------------------------------------------------------===//
-// Bytes that a rank sends when every rank exchanges directly with every other.
+// Bytes that a rank sends when every rank exchanges directly with every other; where ranks differ,
+// the rank that sends most.
 //===----------------------------------------------------------------------===//
 
 static int64_t totalBytes(TypeRange types) {
@@ -88,6 +129,22 @@ int64_t ReduceScatterOp::getBytesSent(int64_t n) {
 }
 int64_t AllGatherOp::getBytesSent(int64_t n) {
   return totalBytes(getInputs().getTypes()) * (n - 1);
+}
+int64_t AllToAllOp::getBytesSent(int64_t n) {
+  return totalBytes(getInputs().getTypes()) / n * (n - 1);
+}
+int64_t ReduceOp::getBytesSent(int64_t n) {
+  return n == 1 ? 0 : totalBytes(getInputs().getTypes());
+}
+int64_t BroadcastOp::getBytesSent(int64_t n) {
+  return totalBytes(getInputs().getTypes()) * (n - 1);
+}
+int64_t PermuteOp::getBytesSent(int64_t) {
+  ArrayRef<int64_t> pairs = getPairs();
+  for (size_t i = 0; i < pairs.size(); i += 2)
+    if (pairs[i] != pairs[i + 1])
+      return totalBytes(getInputs().getTypes());
+  return 0;
 }
 
 //===----------------------------------------------------------------------===//

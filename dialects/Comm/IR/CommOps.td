@@ -6,13 +6,8 @@
 #ifndef BRAID_DIALECTS_COMM_COMMOPS_TD
 #define BRAID_DIALECTS_COMM_COMMOPS_TD
 
-include "dialects/Comm/IR/CommBase.td"
-include "dialects/Comm/IR/CommAttrs.td"
-include "dialects/Comm/IR/CommTypes.td"
-include "dialects/Comm/IR/CommInterfaces.td"
-include "mlir/Interfaces/ControlFlowInterfaces.td"
-
-def Comm_Tensor : AnyTypeOf<[AnyStaticShapeTensor], "statically shaped tensor">;
+include "dialects/Comm/IR/CommCollective.td"
+include "dialects/Comm/IR/CommExchangeOps.td"
 
 def Comm_MeshOp : Comm_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "A grid of ranks with named axes";
@@ -33,14 +28,6 @@ def Comm_MeshOp : Comm_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     $sym_name custom<MeshAxes>($axis_names, $axis_sizes) (`order` $order^)? attr-dict
   }];
   let hasVerifier = 1;
-}
-
-class Comm_CollectiveOp<string mnemonic, list<Trait> traits = []>
-    : Comm_Op<mnemonic, !listconcat(traits, [MemoryEffects<[MemRead<Comm_Channel>, MemWrite<Comm_Channel>]>,
-        DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-        DeclareOpInterfaceMethods<Comm_CollectiveOpInterface>])> {
-  let hasVerifier = 1;
-  let hasCanonicalizer = 1;
 }
 
 def Comm_AllReduceOp : Comm_CollectiveOp<"all_reduce", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {

@@ -6,6 +6,7 @@
 #include "dialects/Comm/IR/Comm.h"
 
 #include "mlir/Interfaces/CallInterfaces.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace braid;
@@ -75,6 +76,55 @@ LogicalResult LocalSliceOp::verifySymbolUses(SymbolTableCollection &symbols) {
                          true, symbols);
 }
 
+LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(verifyGroup(*this, getGroup(), symbols)))
+    return failure();
+  int64_t n = groupSize(*this, getGroup());
+  for (auto [input, output] : llvm::zip_equal(getInputs().getTypes(), getOutputs().getTypes())) {
+    auto in = cast<RankedTensorType>(input);
+    int64_t split = getSplitDim(), concat = getConcatDim();
+    for (auto [name, dim] : {std::pair("split", split), std::pair("concat", concat)})
+      if (dim < 0 || dim >= in.getRank())
+        return emitOpError("expects '") << name << "' in [0, " << in.getRank() << "), got " << dim;
+    SmallVector<int64_t> shape(in.getShape());
+    if (shape[split] % n != 0)
+      return emitOpError("expects dimension ")
+             << split << " of size " << shape[split] << " to divide over " << n << " ranks";
+    shape[split] /= n;
+    shape[concat] *= n;
+    auto expected = RankedTensorType::get(shape, in.getElementType());
+    if (output != expected)
+      return emitOpError("expects a result of type ") << expected << ", got " << output;
+  }
+  return success();
+}
+
+/// `what` is a position of the group of `op`.
+template <typename OpT>
+static LogicalResult verifyPosition(OpT op, const Twine &what, int64_t position) {
+  int64_t n = groupSize(op, op.getGroup());
+  if (position >= 0 && position < n)
+    return success();
+  return op.emitOpError("expects ") << what << " in [0, " << n << "), got " << position;
+}
+
+LogicalResult ReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return failure(failed(verifyGroup(*this, getGroup(), symbols)) ||
+                 failed(verifyPosition(*this, "'root' to be a position", getRoot())));
+}
+LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return failure(failed(verifyGroup(*this, getGroup(), symbols)) ||
+                 failed(verifyPosition(*this, "'root' to be a position", getRoot())));
+}
+LogicalResult PermuteOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(verifyGroup(*this, getGroup(), symbols)))
+    return failure();
+  for (int64_t position : getPairs())
+    if (failed(verifyPosition(*this, "every position of 'pairs' to be", position)))
+      return failure();
+  return success();
+}
+
 static LogicalResult verifyCount(Operation *op) {
   if (op->getNumOperands() == 0)
     return op->emitOpError("expects at least one value");
@@ -99,6 +149,27 @@ LogicalResult ReduceScatterOp::verify() {
   return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this)));
 }
 LogicalResult AllGatherOp::verify() { return verifyCount(*this); }
+LogicalResult AllToAllOp::verify() { return verifyCount(*this); }
+LogicalResult ReduceOp::verify() {
+  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this)));
+}
+LogicalResult BroadcastOp::verify() { return verifyCount(*this); }
+LogicalResult PermuteOp::verify() {
+  if (failed(verifyCount(*this)) || failed(verifyReducible(*this)))
+    return failure();
+  ArrayRef<int64_t> pairs = getPairs();
+  if (pairs.size() % 2 != 0)
+    return emitOpError("expects 'pairs' to hold two positions for each pair, got ")
+           << pairs.size() << " positions";
+  llvm::SmallDenseSet<int64_t> sources, targets;
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    if (!sources.insert(pairs[i]).second)
+      return emitOpError("expects position ") << pairs[i] << " to be the source of one pair";
+    if (!targets.insert(pairs[i + 1]).second)
+      return emitOpError("expects position ") << pairs[i + 1] << " to be the target of one pair";
+  }
+  return success();
+}
 
 /// Exactly one operation takes a handle: its wait, or what carries it to another function.
 static LogicalResult verifyHandleUse(Operation *op, Value handle) {

@@ -237,18 +237,23 @@ def RT_StartOp : RT_Op<"start", [AttrSizedOperandSegments, DeclareOpInterfaceMet
     - (R1) the group is of a known mesh; there is at least one value, and as many outputs as inputs;
     - (R2) inputs and outputs are contiguous symmetric memory;
     - (R3) outputs have the inputs' types, but for dimension `dim`: all_gather multiplies it by the group's size,
-      reduce_scatter divides it; all_reduce has no `dim`;
-    - (R4) all_reduce and reduce_scatter have a reduction, all_gather has none;
-    - (R5) its event is waited for by exactly one rt.wait.
+      reduce_scatter and all_to_all divide it, and all_to_all multiplies dimension `concat`;
+    - (R4) all_reduce, reduce_scatter and reduce have a reduction, the others have none;
+    - (R5) its event is waited for by exactly one rt.wait;
+    - (R6) `dim` belongs to all_gather, reduce_scatter and all_to_all, `concat` to all_to_all, `root` to reduce and
+      broadcast, `pairs` to permute: there it is given, elsewhere it is not;
+    - (R7) `root` and `pairs` hold positions of the group; `pairs` is source and target in turn, each position at most
+      once as either.
   }];
   let arguments = (ins RT_CollectiveKindAttr:$kind, OptionalAttr<Comm_ReduceKindAttr>:$reduce,
                        Arg<Variadic<RT_Memory>, "", [MemRead]>:$inputs, Arg<Variadic<RT_Memory>, "", [MemWrite]>:$outputs,
-                       OptionalAttr<I64Attr>:$dim, Comm_GroupAttr:$group, OptionalAttr<StrAttr>:$role,
+                       OptionalAttr<I64Attr>:$dim, OptionalAttr<I64Attr>:$concat, OptionalAttr<I64Attr>:$root,
+                       OptionalAttr<DenseI64ArrayAttr>:$pairs, Comm_GroupAttr:$group, OptionalAttr<StrAttr>:$role,
                        OptionalAttr<I64Attr>:$event);
   let results = (outs RT_EventType:$done);
   let assemblyFormat = [{
     $kind (`with` $reduce^)? `ins` `(` $inputs `:` type($inputs) `)` `outs` `(` $outputs `:` type($outputs) `)`
-    (`dim` $dim^)? `over` $group (`role` $role^)? (`event` $event^)? attr-dict
+    (`dim` $dim^)? (`concat` $concat^)? (`root` $root^)? (`pairs` $pairs^)? `over` $group (`role` $role^)? (`event` $event^)? attr-dict
   }];
   let hasVerifier = 1;
 }

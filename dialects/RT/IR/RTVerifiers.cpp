@@ -390,11 +390,28 @@ LogicalResult StartOp::verifySymbolUses(SymbolTableCollection &symbols) {
   FailureOr<int64_t> ranks = groupRanks(*this, getGroup(), symbols);
   if (failed(ranks))
     return failure();
+  for (int64_t position : getPairs().value_or(ArrayRef<int64_t>()))
+    if (position < 0 || position >= *ranks)
+      return emitOpError("expects 'pairs' to hold positions below ")
+             << *ranks << ", got " << position;
+  if (std::optional<int64_t> root = getRoot(); root && (*root < 0 || *root >= *ranks))
+    return emitOpError("expects 'root' to be a position below ") << *ranks << ", got " << *root;
+  bool divides =
+      getKind() == CollectiveKind::ReduceScatter || getKind() == CollectiveKind::AllToAll;
   int64_t numerator = getKind() == CollectiveKind::AllGather ? *ranks : 1;
-  int64_t denominator = getKind() == CollectiveKind::ReduceScatter ? *ranks : 1;
+  int64_t denominator = divides ? *ranks : 1;
+  auto fits = [&](MemRefType in, MemRefType out) {
+    if (std::optional<int64_t> concat = getConcat()) {
+      if (*concat < 0 || *concat >= in.getRank())
+        return false;
+      SmallVector<int64_t> joined(in.getShape());
+      joined[*concat] *= *ranks;
+      in = MemRefType::get(joined, in.getElementType());
+    }
+    return isScaled(in, out, getDim(), numerator, denominator);
+  };
   for (auto [in, out] : llvm::zip_equal(getInputs(), getOutputs()))
-    if (!isScaled(cast<MemRefType>(in.getType()), cast<MemRefType>(out.getType()), getDim(),
-                  numerator, denominator))
+    if (!fits(cast<MemRefType>(in.getType()), cast<MemRefType>(out.getType())))
       return emitOpError("expects outputs of ")
              << stringifyCollectiveKind(getKind()) << " over " << *ranks
              << " ranks to fit its inputs, got " << in.getType() << " and " << out.getType();
@@ -411,14 +428,33 @@ LogicalResult StartOp::verify() {
     if (!space || space.getValue() != Space::Symmetric || !isContiguous(type))
       return emitOpError("expects contiguous symmetric memory, got ") << type;
   }
-  bool allReduce = getKind() == CollectiveKind::AllReduce;
-  if (getDim().has_value() == allReduce)
-    return emitOpError("expects ")
-           << (allReduce ? "no 'dim'" : "'dim'") << " for " << stringifyCollectiveKind(getKind());
-  bool reduces = getKind() != CollectiveKind::AllGather;
-  if (getReduce().has_value() != reduces)
-    return emitOpError("expects ")
-           << (reduces ? "a" : "no") << " reduction for " << stringifyCollectiveKind(getKind());
+  using Kind = CollectiveKind;
+  auto isOneOf = [&](ArrayRef<Kind> kinds) { return llvm::is_contained(kinds, getKind()); };
+  struct {
+    StringRef what;
+    bool given, expected;
+  } rules[] = {{"'dim'", getDim().has_value(),
+                isOneOf({Kind::ReduceScatter, Kind::AllGather, Kind::AllToAll})},
+               {"reduction", getReduce().has_value(),
+                isOneOf({Kind::AllReduce, Kind::ReduceScatter, Kind::Reduce})},
+               {"'concat'", getConcat().has_value(), isOneOf({Kind::AllToAll})},
+               {"'root'", getRoot().has_value(), isOneOf({Kind::Reduce, Kind::Broadcast})},
+               {"'pairs'", getPairs().has_value(), isOneOf({Kind::Permute})}};
+  for (const auto &rule : rules)
+    if (rule.given != rule.expected)
+      return emitOpError("expects ") << (!rule.expected             ? "no "
+                                         : rule.what == "reduction" ? "a "
+                                                                    : "")
+                                     << rule.what << " for " << stringifyCollectiveKind(getKind());
+  ArrayRef<int64_t> pairs = getPairs().value_or(ArrayRef<int64_t>());
+  if (pairs.size() % 2 != 0)
+    return emitOpError("expects 'pairs' to hold sources and targets in turn, got ")
+           << pairs.size() << " positions";
+  for (size_t i = 0; i < pairs.size(); ++i)
+    for (size_t j = i % 2; j < i; j += 2)
+      if (pairs[i] == pairs[j])
+        return emitOpError("expects position ")
+               << pairs[i] << " to be the " << (i % 2 ? "target" : "source") << " of one pair";
   auto isWait = [](Operation *user) { return isa<WaitOp>(user); };
   if (llvm::count_if(getDone().getUsers(), isWait) != 1)
     return emitOpError("expects its event to be waited for by exactly one rt.wait");

@@ -101,9 +101,10 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
     | partial           | cut the same way by all users | `comm.reduce_scatter` |
     | cut               | whole         | `comm.all_gather` |
     | whole             | cut           | `comm.local_slice` |
-    | cut               | cut otherwise | slices over axes not in use, then gathers, then slices |
+    | cut               | cut over the same axes along another dimension | `comm.all_to_all` |
+    | cut               | cut otherwise | slices over axes not in use, exchanges where axes move, gathers over the rest |
 
-    A value is brought into each form once, right after its definition, for all its users. Collectives carry the role of
+    Where a form is there already that only has to be cut, that one is cut. A value is brought into each form once, right after its definition, for all its users. Collectives carry the role of
     the operation that gave the value. Results of the entry stay cut but are never partial. Entry arguments and results
     keep their `comm.sharding` and get `comm.global_type`; every `nn.parameter` gets both as its own attributes.
 
@@ -125,6 +126,7 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
     Statistic<"numAllReduce", "num-all-reduce", "comm.all_reduce inserted">,
     Statistic<"numReduceScatter", "num-reduce-scatter", "comm.reduce_scatter inserted">,
     Statistic<"numAllGather", "num-all-gather", "comm.all_gather inserted">,
+    Statistic<"numAllToAll", "num-all-to-all", "comm.all_to_all inserted">,
     Statistic<"numLocalSlice", "num-local-slice", "comm.local_slice inserted">,
   ];
   let dependentDialects = ["::braid::comm::CommDialect"];

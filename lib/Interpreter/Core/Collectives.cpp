@@ -17,6 +17,14 @@ const char *name(CollectiveKind kind) {
     return "reduce_scatter";
   case CollectiveKind::allGather:
     return "all_gather";
+  case CollectiveKind::allToAll:
+    return "all_to_all";
+  case CollectiveKind::reduce:
+    return "reduce";
+  case CollectiveKind::broadcast:
+    return "broadcast";
+  case CollectiveKind::permute:
+    return "permute";
   }
   return "";
 }
@@ -33,12 +41,44 @@ const char *name(ReduceKind kind) {
   return "";
 }
 
+bool Collective::hasReduction() const {
+  return kind == CollectiveKind::allReduce || kind == CollectiveKind::reduceScatter ||
+         kind == CollectiveKind::reduce;
+}
+
+bool Collective::isUniform() const {
+  return kind == CollectiveKind::allReduce || kind == CollectiveKind::allGather ||
+         kind == CollectiveKind::broadcast;
+}
+
 std::string Collective::describe() const {
   std::string text = interp::name(kind);
-  if (kind != CollectiveKind::allGather)
+  if (hasReduction())
     text += std::string(" ") + interp::name(reduce);
-  if (kind != CollectiveKind::allReduce)
+  switch (kind) {
+  case CollectiveKind::allReduce:
+    break;
+  case CollectiveKind::reduceScatter:
+  case CollectiveKind::allGather:
     text += " dim " + std::to_string(dim);
+    break;
+  case CollectiveKind::allToAll:
+    text += " split " + std::to_string(dim) + " concat " + std::to_string(concatDim);
+    break;
+  case CollectiveKind::reduce:
+    text += " to " + std::to_string(root);
+    break;
+  case CollectiveKind::broadcast:
+    text += " from " + std::to_string(root);
+    break;
+  case CollectiveKind::permute:
+    text += " pairs [";
+    for (size_t i = 0; i < pairs.size(); ++i)
+      text += (i ? ", " : "") + std::to_string(pairs[i].first) + " -> " +
+              std::to_string(pairs[i].second);
+    text += "]";
+    break;
+  }
   text += " over {";
   for (size_t i = 0; i < axes.size(); ++i) {
     text += (i ? ", " : "") + axes[i].name;
@@ -68,6 +108,13 @@ Status checkDim(const Tensor &tensor, int64_t dim) {
   if (dim < 0 || dim >= static_cast<int64_t>(tensor.rank()))
     return Status::error("expects a dimension of " + tensor.typeString() + ", got " +
                          std::to_string(dim));
+  return {};
+}
+
+Status checkPosition(int64_t position, size_t ranks) {
+  if (position < 0 || position >= static_cast<int64_t>(ranks))
+    return Status::error("expects a position in a group of " + std::to_string(ranks) +
+                         " ranks, got " + std::to_string(position));
   return {};
 }
 } // namespace
@@ -140,7 +187,8 @@ Result<Tensor> apply(const Collective &collective, const std::vector<Tensor> &pa
     return combine(collective.reduce, parts);
   case CollectiveKind::allGather:
     return concatenate(parts, collective.dim);
-  case CollectiveKind::reduceScatter: {
+  case CollectiveKind::reduceScatter:
+  case CollectiveKind::allToAll: {
     std::vector<Tensor> slices;
     for (const Tensor &part : parts) {
       Result<Tensor> slice =
@@ -149,8 +197,28 @@ Result<Tensor> apply(const Collective &collective, const std::vector<Tensor> &pa
         return slice;
       slices.push_back(std::move(*slice));
     }
-    return combine(collective.reduce, slices);
+    return collective.kind == CollectiveKind::allToAll ? concatenate(slices, collective.concatDim)
+                                                       : combine(collective.reduce, slices);
   }
+  case CollectiveKind::reduce:
+  case CollectiveKind::broadcast: {
+    if (Status status = checkPosition(collective.root, parts.size()); !status.ok())
+      return status;
+    if (collective.kind == CollectiveKind::broadcast)
+      return parts[static_cast<size_t>(collective.root)];
+    if (position == collective.root)
+      return combine(collective.reduce, parts);
+    return Tensor::zeros(parts.front().dtype(), parts.front().shape());
+  }
+  case CollectiveKind::permute:
+    for (auto [source, target] : collective.pairs) {
+      for (int64_t end : {source, target})
+        if (Status status = checkPosition(end, parts.size()); !status.ok())
+          return status;
+      if (target == position)
+        return parts[static_cast<size_t>(source)];
+    }
+    return Tensor::zeros(parts.front().dtype(), parts.front().shape());
   }
   return Status::error("unknown collective");
 }

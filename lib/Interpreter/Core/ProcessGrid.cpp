@@ -264,7 +264,7 @@ Result<std::vector<Tensor>> Process::wait(const Flight &flight) {
     meeting.taken[static_cast<size_t>(flight.position)] = 1;
     own.inFlight.erase(std::find(own.inFlight.begin(), own.inFlight.end(), flight.meeting));
   }
-  if (meeting.collective.kind == CollectiveKind::reduceScatter)
+  if (!meeting.collective.isUniform())
     return resultsAt(meeting, flight.position);
   std::lock_guard<std::mutex> lock(meeting.sharedMutex);
   if (!meeting.shared)

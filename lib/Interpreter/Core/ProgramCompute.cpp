@@ -152,6 +152,18 @@ Collective collectiveOf(const ProgramCommand &command) {
   case fb::CollectiveKind::all_gather:
     collective.kind = CollectiveKind::allGather;
     break;
+  case fb::CollectiveKind::all_to_all:
+    collective.kind = CollectiveKind::allToAll;
+    break;
+  case fb::CollectiveKind::reduce:
+    collective.kind = CollectiveKind::reduce;
+    break;
+  case fb::CollectiveKind::broadcast:
+    collective.kind = CollectiveKind::broadcast;
+    break;
+  case fb::CollectiveKind::permute:
+    collective.kind = CollectiveKind::permute;
+    break;
   }
   switch (op.reduce) {
   case fb::ReduceKind::sum:
@@ -165,6 +177,10 @@ Collective collectiveOf(const ProgramCommand &command) {
     break;
   }
   collective.dim = op.dim;
+  collective.concatDim = op.concat_dim;
+  collective.root = op.root;
+  for (size_t i = 0; i + 1 < op.pairs.size(); i += 2)
+    collective.pairs.push_back({op.pairs[i], op.pairs[i + 1]});
   collective.axes = axesOf(op.axes);
   collective.name = command.name;
   return collective;

@@ -274,6 +274,18 @@ private:
     case rt::CollectiveKind::AllGather:
       start.kind = fb::CollectiveKind::all_gather;
       break;
+    case rt::CollectiveKind::AllToAll:
+      start.kind = fb::CollectiveKind::all_to_all;
+      break;
+    case rt::CollectiveKind::Reduce:
+      start.kind = fb::CollectiveKind::reduce;
+      break;
+    case rt::CollectiveKind::Broadcast:
+      start.kind = fb::CollectiveKind::broadcast;
+      break;
+    case rt::CollectiveKind::Permute:
+      start.kind = fb::CollectiveKind::permute;
+      break;
     }
     switch (op.getReduce().value_or(comm::ReduceKind::Sum)) {
     case comm::ReduceKind::Sum:
@@ -290,6 +302,10 @@ private:
     start.inputs = views(op.getInputs());
     start.outputs = views(op.getOutputs());
     start.dim = static_cast<uint32_t>(op.getDim().value_or(0));
+    start.concat_dim = static_cast<uint32_t>(op.getConcat().value_or(0));
+    start.root = static_cast<uint32_t>(op.getRoot().value_or(0));
+    for (int64_t position : op.getPairs().value_or(ArrayRef<int64_t>()))
+      start.pairs.push_back(static_cast<uint32_t>(position));
     start.done = *event;
     start.role = op.getRole().value_or("").str();
     emit(op, rt::Queue::Communication, std::move(start));

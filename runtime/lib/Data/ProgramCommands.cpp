@@ -322,18 +322,66 @@ Status verifyLocalSlice(const program::LocalSlice &op, const Mesh &mesh, Views &
                   expectType("dest", dest, source.dtype)});
 }
 
+/// `out` is `in` with dimension `dim` divided and dimension `concat` multiplied by `shards`.
+Status expectExchanged(const CheckedView &in, const CheckedView &out, const std::string &outRole,
+                       uint32_t dim, uint32_t concat, int64_t shards) {
+  for (uint32_t d : {dim, concat})
+    if (d >= in.rank())
+      return Status::error("expects a dimension below " + std::to_string(in.rank()) + ", got " +
+                           std::to_string(d));
+  std::vector<int64_t> shape = in.shape;
+  if (shape[dim] % shards != 0)
+    return Status::error("expects dimension " + std::to_string(dim) + " of shape " +
+                         shapeString(in.shape) + " to divide by " + std::to_string(shards));
+  shape[dim] /= shards;
+  std::optional<int64_t> joined = checkedMul(shape[concat], shards);
+  shape[concat] = joined.value_or(-1);
+  return expectShape(outRole.c_str(), out, shape);
+}
+
+/// The positions that a collective names are of its group.
+Status verifyPositions(const program::CollectiveStart &op, int64_t ranks) {
+  auto expect = [&](const char *what, uint32_t position) -> Status {
+    if (static_cast<int64_t>(position) < ranks)
+      return {};
+    return Status::error(std::string("expects ") + what + " at a position below " +
+                         std::to_string(ranks) + ", got " + std::to_string(position));
+  };
+  if (op.kind() == program::CollectiveKind::reduce ||
+      op.kind() == program::CollectiveKind::broadcast)
+    return expect("a root", op.root());
+  if (op.kind() != program::CollectiveKind::permute || !op.pairs())
+    return {};
+  if (op.pairs()->size() % 2 != 0)
+    return Status::error("expects pairs of positions, got " + std::to_string(op.pairs()->size()) +
+                         " positions");
+  std::set<uint32_t> seen[2];
+  for (unsigned i = 0; i < op.pairs()->size(); ++i) {
+    const char *what = i % 2 == 0 ? "a source" : "a target";
+    uint32_t position = op.pairs()->Get(i);
+    if (Status status = expect(what, position); !status.ok())
+      return status;
+    if (!seen[i % 2].insert(position).second)
+      return Status::error(std::string("expects position ") + std::to_string(position) + " as " +
+                           what + " once");
+  }
+  return {};
+}
+
 Status verifyCollective(const program::CollectiveStart &op, const program::Procedure &procedure,
                         Queue queue, const Mesh &mesh, Views &views) {
   if (queue != Queue::communication)
     return Status::error("expects a collective on the communication queue");
   if (op.kind() < program::CollectiveKind::all_reduce ||
-      op.kind() > program::CollectiveKind::all_gather)
+      op.kind() > program::CollectiveKind::permute)
     return Status::error("unknown collective " + std::to_string(int(op.kind())));
   if (op.reduce() < program::ReduceKind::sum || op.reduce() > program::ReduceKind::min)
     return Status::error("unknown reduction " + std::to_string(int(op.reduce())));
   Result<int64_t> ranks = groupSize(*op.axes(), mesh);
   if (!ranks.ok())
     return ranks.status();
+  if (Status status = verifyPositions(op, *ranks); !status.ok())
+    return status;
   size_t count = op.inputs()->size();
   if (count == 0 || op.outputs()->size() != count)
     return Status::error("expects as many outputs as inputs and at least one, got " +
@@ -345,12 +393,25 @@ Status verifyCollective(const program::CollectiveStart &op, const program::Proce
     if (!views.ok())
       return views.status;
     Status status = expectType(outRole.c_str(), out, in.dtype);
-    if (status.ok() && op.kind() == program::CollectiveKind::all_reduce)
+    if (!status.ok())
+      return status;
+    switch (op.kind()) {
+    case program::CollectiveKind::all_reduce:
+    case program::CollectiveKind::reduce:
+    case program::CollectiveKind::broadcast:
+    case program::CollectiveKind::permute:
       status = expectShape(outRole.c_str(), out, in.shape);
-    else if (status.ok() && op.kind() == program::CollectiveKind::reduce_scatter)
+      break;
+    case program::CollectiveKind::reduce_scatter:
       status = expectCut(in, inRole, out, outRole, op.dim(), *ranks);
-    else if (status.ok())
+      break;
+    case program::CollectiveKind::all_gather:
       status = expectCut(out, outRole, in, inRole, op.dim(), *ranks);
+      break;
+    case program::CollectiveKind::all_to_all:
+      status = expectExchanged(in, out, outRole, op.dim(), op.concat_dim(), *ranks);
+      break;
+    }
     if (!status.ok())
       return status;
   }

@@ -14,8 +14,21 @@ const char *name(CollectiveKind kind) {
     return "reduce_scatter";
   case CollectiveKind::allGather:
     return "all_gather";
+  case CollectiveKind::allToAll:
+    return "all_to_all";
+  case CollectiveKind::reduce:
+    return "reduce";
+  case CollectiveKind::broadcast:
+    return "broadcast";
+  case CollectiveKind::permute:
+    return "permute";
   }
   return "unknown";
+}
+
+bool hasReduction(CollectiveKind kind) {
+  return kind == CollectiveKind::allReduce || kind == CollectiveKind::reduceScatter ||
+         kind == CollectiveKind::reduce;
 }
 
 const char *name(ReduceKind kind) {
@@ -49,14 +62,21 @@ Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ra
   return Algorithm::direct;
 }
 
-int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64_t ranks) {
+int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64_t ranks,
+                  bool isSource) {
   switch (kind) {
   case CollectiveKind::allReduce:
     return 2 * bytes * (ranks - 1) / ranks;
   case CollectiveKind::reduceScatter:
+  case CollectiveKind::allToAll:
     return bytes * (ranks - 1) / ranks;
   case CollectiveKind::allGather:
     return bytes * (ranks - 1);
+  case CollectiveKind::broadcast:
+    return isSource ? bytes * (ranks - 1) : 0;
+  case CollectiveKind::reduce:
+  case CollectiveKind::permute:
+    return isSource ? bytes : 0;
   }
   return 0;
 }

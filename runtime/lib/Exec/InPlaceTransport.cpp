@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 
 namespace braid::runtime {
 namespace {
@@ -67,23 +68,36 @@ bool meet(InPlaceGroup &group, size_t position, RunControl &control, QueueState 
 
 std::string signature(const Collective &c) {
   std::string text = std::string(name(c.kind)) + " '" + c.name + "' (";
-  if (c.kind != CollectiveKind::allGather)
+  if (hasReduction(c.kind))
     text += std::string(name(c.reduce)) + ", ";
   for (size_t i = 0; i < c.values.size(); ++i)
-    text += (i ? " and " : "") + std::to_string(c.values[i].outer * c.values[i].inner) + " " +
+    text += (i ? " and " : "") + std::to_string(c.values[i].numElements()) + " " +
             name(c.values[i].dtype);
-  text += std::string(", dim ") + std::to_string(c.dim) + ", role '" + c.role + "')";
+  text += std::string(", dim ") + std::to_string(c.dim);
+  if (c.kind == CollectiveKind::allToAll)
+    text += ", concat " + std::to_string(c.concatDim);
+  if (c.kind == CollectiveKind::reduce || c.kind == CollectiveKind::broadcast)
+    text += ", root " + std::to_string(c.root);
+  if (c.kind == CollectiveKind::permute) {
+    text += ", pairs [";
+    for (size_t i = 0; i < c.pairs.size(); ++i)
+      text += (i ? ", " : "") + std::to_string(c.pairs[i].first) + " -> " +
+              std::to_string(c.pairs[i].second);
+    text += "]";
+  }
+  text += ", role '" + c.role + "')";
   return text;
 }
 
 bool agree(const Collective &a, const Collective &b) {
   if (a.kind != b.kind || a.algorithm != b.algorithm || a.role != b.role || a.dim != b.dim ||
-      a.values.size() != b.values.size() ||
-      (a.kind != CollectiveKind::allGather && a.reduce != b.reduce))
+      a.concatDim != b.concatDim || a.root != b.root || a.pairs != b.pairs ||
+      a.values.size() != b.values.size() || (hasReduction(a.kind) && a.reduce != b.reduce))
     return false;
   for (size_t i = 0; i < a.values.size(); ++i)
     if (a.values[i].dtype != b.values[i].dtype || a.values[i].outer != b.values[i].outer ||
-        a.values[i].inner != b.values[i].inner)
+        a.values[i].inner != b.values[i].inner || a.values[i].first != b.values[i].first ||
+        a.values[i].between != b.values[i].between || a.values[i].second != b.values[i].second)
       return false;
   return true;
 }
@@ -156,23 +170,13 @@ public:
                                  Code::rankFailed));
       return false;
     }
-    switch (c.kind) {
-    case CollectiveKind::allReduce:
-      for (size_t v = 0; v < c.values.size(); ++v)
-        reduceMine(c, v, group, heap);
+    for (size_t v = 0; v < c.values.size(); ++v)
+      exchange(c, v, group, heap);
+    if (c.kind == CollectiveKind::allReduce) {
       if (!meet(group, position, control, self))
         return false;
       for (size_t v = 0; v < c.values.size(); ++v)
         copyOthers(c, v, group, heap);
-      break;
-    case CollectiveKind::reduceScatter:
-      for (size_t v = 0; v < c.values.size(); ++v)
-        reduceScatter(c, v, group, heap);
-      break;
-    case CollectiveKind::allGather:
-      for (size_t v = 0; v < c.values.size(); ++v)
-        allGather(c, v, group, heap);
-      break;
     }
     // A rank that left now could overwrite what a slower peer still reads.
     return meet(group, position, control, self);
@@ -183,6 +187,36 @@ private:
     return Status::error("cannot allocate " + std::to_string(bytes) +
                          " bytes of symmetric memory for each of " + std::to_string(numRanks) +
                          " ranks");
+  }
+
+  /// What a rank does for one value between the ranks' meeting and their parting; of an all_reduce
+  /// the first of two steps.
+  void exchange(const Collective &c, size_t v, const InPlaceGroup &group,
+                const SymmetricHeap &heap) const {
+    switch (c.kind) {
+    case CollectiveKind::allReduce:
+      return reduceMine(c, v, group, heap);
+    case CollectiveKind::reduceScatter:
+      return reduceScatter(c, v, group, heap);
+    case CollectiveKind::allGather:
+      return allGather(c, v, group, heap);
+    case CollectiveKind::allToAll:
+      return allToAll(c, v, group, heap);
+    case CollectiveKind::reduce:
+      if (c.position == c.root)
+        return reduce(c, v, group, heap, 0, heap.peer(heap.rank, c.values[v].outputOffset),
+                      c.values[v].numElements());
+      return take(c, v, group, heap, std::nullopt);
+    case CollectiveKind::broadcast:
+      return take(c, v, group, heap, c.root);
+    case CollectiveKind::permute: {
+      std::optional<int64_t> source;
+      for (auto [from, to] : c.pairs)
+        if (to == c.position)
+          source = from;
+      return take(c, v, group, heap, source);
+    }
+    }
   }
 
   /// Elements [begin, end) of an all_reduce that the rank at `position` reduces; whole cache lines
@@ -254,6 +288,59 @@ private:
         if (out + (o * ranks + i) * chunk != in + o * chunk) // already in place
           std::memcpy(out + (o * ranks + i) * chunk, in + o * chunk, chunk);
     }
+  }
+
+  void allToAll(const Collective &c, size_t v, const InPlaceGroup &group,
+                const SymmetricHeap &heap) const {
+    const CollectiveValue &value = c.values[v];
+    const int64_t ranks = static_cast<int64_t>(group.ranks.size());
+    const int64_t size = byteSize(value.dtype);
+    // Both dimensions in one: chunks lie side by side as in all_gather and reduce_scatter.
+    const bool same = c.dim == c.concatDim;
+    /// Where row (o, f, b) of the chunk `index` begins when the chunks are side by side along the
+    /// first or the second dimension.
+    auto row = [&](bool alongFirst, int64_t index, int64_t o, int64_t f, int64_t b) {
+      int64_t firsts = alongFirst ? ranks * value.first : value.first;
+      int64_t seconds = alongFirst ? value.second : ranks * value.second;
+      int64_t atFirst = alongFirst ? index * value.first + f : f;
+      int64_t atSecond = alongFirst ? 0 : index * value.second;
+      return (((o * firsts + atFirst) * value.between + b) * seconds + atSecond) * value.inner *
+             size;
+    };
+    const bool cutFirst = same || c.dim < c.concatDim, joinFirst = same || !cutFirst;
+    const size_t bytes = static_cast<size_t>(value.second * value.inner * size);
+    std::byte *out = heap.peer(heap.rank, value.outputOffset);
+    for (int64_t i = 0; i < ranks; ++i) {
+      const Seat &seat = group.seats[static_cast<size_t>(i)];
+      const std::byte *in =
+          heap.peer(group.ranks[static_cast<size_t>(i)], seat.collective->values[v].inputOffset);
+      for (int64_t o = 0; o < value.outer; ++o)
+        for (int64_t f = 0; f < value.first; ++f)
+          for (int64_t b = 0; b < value.between; ++b)
+            copyApart(out + row(joinFirst, i, o, f, b), in + row(cutFirst, c.position, o, f, b),
+                      bytes);
+    }
+  }
+
+  /// The whole value of the rank at a position, zeros if there is none.
+  void take(const Collective &c, size_t v, const InPlaceGroup &group, const SymmetricHeap &heap,
+            std::optional<int64_t> source) const {
+    const CollectiveValue &value = c.values[v];
+    size_t bytes = static_cast<size_t>(value.numElements() * byteSize(value.dtype));
+    std::byte *out = heap.peer(heap.rank, value.outputOffset);
+    if (!source) {
+      std::memset(out, 0, bytes);
+      return;
+    }
+    auto i = static_cast<size_t>(*source);
+    copyApart(out, heap.peer(group.ranks[i], group.seats[i].collective->values[v].inputOffset),
+              bytes);
+  }
+
+  /// In a group of one rank, output and input may be the same memory.
+  static void copyApart(std::byte *out, const std::byte *in, size_t bytes) {
+    if (out != in)
+      std::memcpy(out, in, bytes);
   }
 
   int64_t numRanks;

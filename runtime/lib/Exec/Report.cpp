@@ -77,7 +77,9 @@ std::string Session::State::report() const {
   const std::vector<RoleInfo> &roles = workers->ranks[0]->program.roles;
   for (size_t i = 0; i < roles.size(); ++i) {
     double e = 0, c = 0, h = 0;
+    int64_t sent = 0; // of the rank that sends most
     for (size_t r = 0; r < workers->ranks.size(); ++r) {
+      sent = std::max(sent, workers->ranks[r]->program.roles[i].bytesSent);
       e = std::max(e, median(r, [&](const RankTimes &t) { return t.roleExposedNs[i]; }));
       c = std::max(c, median(r, [&](const RankTimes &t) { return t.roleCommunicationNs[i]; }));
       h = std::max(h, median(r, [&](const RankTimes &t) {
@@ -87,7 +89,7 @@ std::string Session::State::report() const {
     collectives.push_back({{"role", roles[i].role},
                            {"kind", roles[i].kind},
                            {"count_per_run", roles[i].count},
-                           {"bytes_sent_per_rank", roles[i].bytesSent},
+                           {"bytes_sent_per_rank", sent},
                            {"comm_s", c},
                            {"exposed_comm_s", e},
                            {"hidden_comm_s", h}});

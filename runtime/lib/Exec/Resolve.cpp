@@ -287,6 +287,10 @@ private:
     c.name = command.name;
     c.role = start.role;
     c.dim = start.dim;
+    c.concatDim = start.concat_dim;
+    c.root = start.root;
+    for (size_t i = 0; i + 1 < start.pairs.size(); i += 2)
+      c.pairs.push_back({start.pairs[i], start.pairs[i + 1]});
     std::vector<AxisRef> axes = axisRefs(start.axes);
     Result<std::vector<int64_t>> ranks = in.mesh->group(in.rank, axes);
     Result<int64_t> position = in.mesh->groupPosition(in.rank, axes);
@@ -313,13 +317,29 @@ private:
     if (!algorithm.ok())
       return algorithm.status();
     c.algorithm = *algorithm;
-    c.bytesSent = bytesSent(c.algorithm, c.kind, bytes, groupSize);
+    c.bytesSent = bytesSent(c.algorithm, c.kind, bytes, groupSize, isSource(c));
     result.event = newEvent(frame, frame.eventBase + start.done);
     result.roleIndex = role(c);
     eventRole[result.event] = result.roleIndex;
     eventName[result.event] = command.name;
     command.op = std::move(result);
     return {};
+  }
+
+  /// This rank gives its value to another rank.
+  static bool isSource(const Collective &c) {
+    switch (c.kind) {
+    case CollectiveKind::reduce:
+      return c.position != c.root;
+    case CollectiveKind::broadcast:
+      return c.position == c.root;
+    case CollectiveKind::permute:
+      return std::any_of(c.pairs.begin(), c.pairs.end(), [&](auto pair) {
+        return pair.first == c.position && pair.second != c.position;
+      });
+    default:
+      return true;
+    }
   }
 
   Status addValue(Collective &c, const Tensor &input, const Tensor &output,
@@ -335,21 +355,62 @@ private:
     value.outputOffset = *outputOffset;
     std::vector<int64_t> expected = input.shape;
     size_t dim = static_cast<size_t>(c.dim);
-    if (c.kind == CollectiveKind::allReduce) {
-      value.inner = input.numElements();
-    } else {
-      if (dim >= input.shape.size())
-        return Status::error("expects a dimension of " + shapeString(input.shape) + ", got " +
-                             std::to_string(dim));
-      bool scatter = c.kind == CollectiveKind::reduceScatter;
-      if (scatter && input.shape[dim] % groupSize != 0)
-        return Status::error("expects dimension " + std::to_string(dim) + " of " +
+    auto isDim = [&](size_t d) -> Status {
+      if (d < input.shape.size())
+        return {};
+      return Status::error("expects a dimension of " + shapeString(input.shape) + ", got " +
+                           std::to_string(d));
+    };
+    auto divide = [&](size_t d) -> Status {
+      if (expected[d] % groupSize != 0)
+        return Status::error("expects dimension " + std::to_string(d) + " of " +
                              shapeString(input.shape) + " to divide by " +
                              std::to_string(groupSize));
-      expected[dim] = scatter ? expected[dim] / groupSize : expected[dim] * groupSize;
+      expected[d] /= groupSize;
+      return {};
+    };
+    switch (c.kind) {
+    case CollectiveKind::allReduce:
+    case CollectiveKind::reduce:
+    case CollectiveKind::broadcast:
+    case CollectiveKind::permute:
+      value.inner = input.numElements();
+      break;
+    case CollectiveKind::reduceScatter:
+    case CollectiveKind::allGather: {
+      if (Status status = isDim(dim); !status.ok())
+        return status;
+      bool scatter = c.kind == CollectiveKind::reduceScatter;
+      if (scatter)
+        if (Status status = divide(dim); !status.ok())
+          return status;
       value.inner = 1;
       for (size_t d = 0; d < input.shape.size(); ++d)
-        (d < dim ? value.outer : value.inner) *= scatter ? expected[d] : input.shape[d];
+        (d < dim ? value.outer : value.inner) *= expected[d];
+      if (!scatter)
+        expected[dim] *= groupSize;
+      break;
+    }
+    case CollectiveKind::allToAll: {
+      size_t concat = static_cast<size_t>(c.concatDim);
+      for (size_t d : {dim, concat})
+        if (Status status = isDim(d); !status.ok())
+          return status;
+      if (Status status = divide(dim); !status.ok())
+        return status;
+      size_t first = std::min(dim, concat), second = std::max(dim, concat);
+      value.inner = 1;
+      for (size_t d = 0; d < input.shape.size(); ++d) {
+        int64_t &extent = d < first                       ? value.outer
+                          : d > second || first == second ? value.inner
+                          : d == first                    ? value.first
+                          : d == second                   ? value.second
+                                                          : value.between;
+        extent *= expected[d];
+      }
+      expected[concat] *= groupSize;
+      break;
+    }
     }
     if (output.dtype != input.dtype || output.shape != expected)
       return Status::error(std::string("expects output ") + name(input.dtype) + " " +

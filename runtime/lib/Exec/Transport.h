@@ -32,11 +32,17 @@ struct SymmetricHeap {
 };
 
 /// One value of a collective. The data is `outer` blocks; a reduce_scatter's or all_gather's chunk
-/// has `inner` elements in each block, an all_reduce has one block.
+/// has `inner` elements in each block. An all_to_all's chunk is [outer, first, between, second,
+/// inner], where `first` and `second` are the extents of the dimensions that are cut and joined, in
+/// the order in which they lie in memory; if both are one dimension, that is part of `inner`.
+/// Others have one block.
 struct CollectiveValue {
   DType dtype = DType::f32;
   int64_t outer = 1, inner = 0;
   uint64_t inputOffset = 0, outputOffset = 0; ///< in symmetric memory
+  int64_t first = 1, between = 1, second = 1;
+  /// Of a chunk, or of the whole where there are no chunks.
+  int64_t numElements() const { return outer * first * between * second * inner; }
 };
 
 /// The ranks that take part, by position, and their meeting place.
@@ -53,11 +59,14 @@ struct Collective {
   ReduceKind reduce = ReduceKind::sum;
   Algorithm algorithm = Algorithm::direct;
   std::vector<CollectiveValue> values;
-  int64_t dim = 0;
+  int64_t dim = 0;       ///< that is cut; of all_gather: that is joined
+  int64_t concatDim = 0; ///< of all_to_all: that is joined
+  int64_t root = 0;      ///< of reduce and broadcast: a position in the group
+  std::vector<std::pair<int64_t, int64_t>> pairs; ///< of permute: source and target positions
   Group *group = nullptr;
   int64_t position = 0; ///< of this rank in the group
   std::string name, role;
-  int64_t bytesSent = 0; ///< by this rank, and as many received
+  int64_t bytesSent = 0; ///< by this rank
   /// The ranks that this one has got ahead of.
   std::vector<int64_t> absent() const {
     return group ? group->absent(position) : std::vector<int64_t>();

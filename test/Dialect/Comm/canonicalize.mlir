@@ -71,3 +71,51 @@ func.func @started(%x: tensor<8x4xf32>) {
   %y = comm.wait %h keeping %x : !comm.handle<tensor<8x4xf32>>, tensor<8x4xf32> -> tensor<8x4xf32>
   return
 }
+
+// CHECK-LABEL: func.func @single_rank_exchanges
+// CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>)
+// CHECK-NEXT: return %[[X]], %[[X]], %[[X]], %[[X]]
+func.func @single_rank_exchanges(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) {
+  %0 = comm.all_to_all(%x) split 0 concat 1 over <@mesh, {dp}> : tensor<8x4xf32> -> tensor<8x4xf32>
+  %1 = comm.reduce sum(%x) to 0 over <@mesh, {dp}> : tensor<8x4xf32>
+  %2 = comm.broadcast(%x) from 0 over <@mesh, {dp}> : tensor<8x4xf32>
+  %3 = comm.permute(%x) pairs [0 -> 0] over <@mesh, {dp}> : tensor<8x4xf32>
+  return %0, %1, %2, %3 : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// There and back again; and everyone keeps what it has.
+// CHECK-LABEL: func.func @exchange_back
+// CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>)
+// CHECK-NEXT: return %[[X]], %[[X]]
+func.func @exchange_back(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+  %0 = comm.all_to_all(%x) split 1 concat 0 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<16x2xf32>
+  %1 = comm.all_to_all(%0) split 0 concat 1 over <@mesh, {tp}> : tensor<16x2xf32> -> tensor<8x4xf32>
+  %2 = comm.permute(%x) pairs [1 -> 1, 0 -> 0] over <@mesh, {tp}> : tensor<8x4xf32>
+  return %1, %2 : tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// A position that nobody sends to gets zeros, in a group of one too; the other exchanges move something.
+// CHECK-LABEL: func.func @exchanges_stay
+// CHECK: comm.permute(%{{.*}}) pairs [] over <@mesh, {dp}>
+// CHECK: comm.permute(%{{.*}}) pairs [0 -> 0] over <@mesh, {tp}>
+// CHECK: comm.permute(%{{.*}}) pairs [0 -> 1, 1 -> 0] over <@mesh, {tp}>
+// CHECK: comm.all_to_all
+// CHECK: comm.all_to_all
+func.func @exchanges_stay(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<32x1xf32>) {
+  %0 = comm.permute(%x) pairs [] over <@mesh, {dp}> : tensor<8x4xf32>
+  %1 = comm.permute(%x) pairs [0 -> 0] over <@mesh, {tp}> : tensor<8x4xf32>
+  %2 = comm.permute(%x) pairs [0 -> 1, 1 -> 0] over <@mesh, {tp}> : tensor<8x4xf32>
+  %3 = comm.all_to_all(%x) split 1 concat 0 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<16x2xf32>
+  %4 = comm.all_to_all(%3) split 1 concat 0 over <@mesh, {tp}> : tensor<16x2xf32> -> tensor<32x1xf32>
+  return %0, %1, %2, %4 : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<32x1xf32>
+}
+
+// CHECK-LABEL: func.func @unused_exchanges
+// CHECK-NEXT: return
+func.func @unused_exchanges(%x: tensor<8x4xf32>) {
+  %0 = comm.all_to_all(%x) split 0 concat 1 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<4x8xf32>
+  %1 = comm.reduce sum(%x) to 0 over <@mesh, {tp}> : tensor<8x4xf32>
+  %2 = comm.broadcast(%x) from 0 over <@mesh, {tp}> : tensor<8x4xf32>
+  %3 = comm.permute(%x) pairs [0 -> 1] over <@mesh, {tp}> : tensor<8x4xf32>
+  return
+}

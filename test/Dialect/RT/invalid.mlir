@@ -462,3 +462,146 @@ rt.procedure @e1() {
   rt.await %e on compute
   rt.return
 }
+
+// -----
+// R3
+comm.mesh @mesh <tp = 2>
+rt.procedure @r3_concat() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects outputs of all_to_all over 2 ranks to fit its inputs}}
+  %d = rt.start all_to_all ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) dim 0 concat 1
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+// R4
+comm.mesh @mesh <tp = 2>
+rt.procedure @r4_broadcast() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects no reduction for broadcast}}
+  %d = rt.start broadcast with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) root 0
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_concat() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'concat' for all_to_all}}
+  %d = rt.start all_to_all ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) dim 0
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_no_concat() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects no 'concat' for all_reduce}}
+  %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) concat 0
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_root() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'root' for reduce}}
+  %d = rt.start reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_pairs() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'pairs' for permute}}
+  %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+// R7
+comm.mesh @mesh <tp = 2>
+rt.procedure @r7_root() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'root' to be a position below 2, got 2}}
+  %d = rt.start broadcast ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) root 2
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+// R7
+comm.mesh @mesh <tp = 2>
+rt.procedure @r7_pairs() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'pairs' to hold positions below 2, got 2}}
+  %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) pairs [0, 2]
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+// R7
+comm.mesh @mesh <tp = 2>
+rt.procedure @r7_odd() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'pairs' to hold sources and targets in turn, got 1 positions}}
+  %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) pairs [0]
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+// R7
+comm.mesh @mesh <tp = 2>
+rt.procedure @r7_source() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects position 0 to be the source of one pair}}
+  %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) pairs [0, 1, 0, 0]
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+// R7
+comm.mesh @mesh <tp = 2>
+rt.procedure @r7_target() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects position 1 to be the target of one pair}}
+  %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) pairs [0, 1, 1, 1]
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}

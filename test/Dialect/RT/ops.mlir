@@ -106,3 +106,25 @@ rt.procedure @placed(%x: memref<16x4xf32>, %out: memref<16x4xf32> {rt.result}) f
   rt.call @inner(%x, %out) at <local 64, symmetric 0, events 1> : memref<16x4xf32>, memref<16x4xf32>
   rt.return
 }
+
+// CHECK-LABEL: rt.procedure @exchanges
+rt.procedure @exchanges() {
+  %a = rt.alloc : memref<16x4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<32x2xf32, #rt.space<symmetric>>
+  %c = rt.alloc : memref<16x4xf32, #rt.space<symmetric>>
+  %d = rt.alloc : memref<16x4xf32, #rt.space<symmetric>>
+  %e = rt.alloc : memref<16x4xf32, #rt.space<symmetric>>
+  // CHECK: rt.start all_to_all ins(%{{.*}} : memref<16x4xf32, #rt.space<symmetric>>) outs(%{{.*}} : memref<32x2xf32, #rt.space<symmetric>>) dim 1 concat 0 over <@mesh, {tp}>
+  %d0 = rt.start all_to_all ins(%a : memref<16x4xf32, #rt.space<symmetric>>) outs(%b : memref<32x2xf32, #rt.space<symmetric>>) dim 1 concat 0 over <@mesh, {tp}>
+  rt.wait %d0
+  // CHECK: rt.start reduce with max ins(%{{.*}} : memref<16x4xf32, #rt.space<symmetric>>) outs(%{{.*}} : memref<16x4xf32, #rt.space<symmetric>>) root 1 over <@mesh, {tp}>
+  %d1 = rt.start reduce with max ins(%a : memref<16x4xf32, #rt.space<symmetric>>) outs(%c : memref<16x4xf32, #rt.space<symmetric>>) root 1 over <@mesh, {tp}>
+  rt.wait %d1
+  // CHECK: rt.start broadcast ins(%{{.*}} : memref<16x4xf32, #rt.space<symmetric>>) outs(%{{.*}} : memref<16x4xf32, #rt.space<symmetric>>) root 0 over <@mesh, {tp}>
+  %d2 = rt.start broadcast ins(%a : memref<16x4xf32, #rt.space<symmetric>>) outs(%d : memref<16x4xf32, #rt.space<symmetric>>) root 0 over <@mesh, {tp}>
+  rt.wait %d2
+  // CHECK: rt.start permute ins(%{{.*}} : memref<16x4xf32, #rt.space<symmetric>>) outs(%{{.*}} : memref<16x4xf32, #rt.space<symmetric>>) pairs [0, 1] over <@mesh, {tp}>
+  %d3 = rt.start permute ins(%a : memref<16x4xf32, #rt.space<symmetric>>) outs(%e : memref<16x4xf32, #rt.space<symmetric>>) pairs [0, 1] over <@mesh, {tp}>
+  rt.wait %d3
+  rt.return
+}

@@ -59,6 +59,50 @@ TEST(Collectives, ReduceScatterIsAllReduceThenSlice) {
   }
 }
 
+TEST(Collectives, AllToAllIsGatherThenSlice) {
+  std::vector<Tensor> parts = {sines(1, {2, 6, 3}), sines(50, {2, 6, 3}), sines(90, {2, 6, 3})};
+  Collective op;
+  op.kind = CollectiveKind::allToAll;
+  for (op.concatDim = 0; op.concatDim < 3; ++op.concatDim)
+    for (op.dim = 1; op.dim < 3; ++op.dim)
+      for (int64_t position : {0, 1, 2}) {
+        Result<Tensor> got = apply(op, parts, position);
+        ASSERT_TRUE(got.ok()) << got.status().message();
+        std::vector<Tensor> slices;
+        for (const Tensor &part : parts)
+          slices.push_back(*slicePart(part, op.dim, position, 3));
+        EXPECT_EQ(firstDifference(*got, *concatenate(slices, op.concatDim)), -1);
+        // Cut along another dimension than joined, the order of the two steps does not matter.
+        if (op.dim != op.concatDim)
+          EXPECT_EQ(firstDifference(
+                        *got, *slicePart(*concatenate(parts, op.concatDim), op.dim, position, 3)),
+                    -1);
+      }
+  op.dim = 0;
+  expectError(apply(op, parts, 0).status(),
+              "expects dimension 0 of f32[2, 6, 3] to divide into 3 parts");
+}
+
+TEST(Collectives, RootsAndPairs) {
+  std::vector<Tensor> parts = {floats({2}, {1, 2}), floats({2}, {10, 20}), floats({2}, {5, 50})};
+  Collective op;
+  op.kind = CollectiveKind::reduce;
+  op.reduce = ReduceKind::max;
+  op.root = 2;
+  expectEqual(apply(op, parts, 2), {2}, {10, 50});
+  expectEqual(apply(op, parts, 0), {2}, {0, 0});
+  op.kind = CollectiveKind::broadcast;
+  for (int64_t position : {0, 1, 2})
+    expectEqual(apply(op, parts, position), {2}, {5, 50});
+  op.root = 3;
+  expectError(apply(op, parts, 0).status(), "expects a position in a group of 3 ranks, got 3");
+  op.kind = CollectiveKind::permute;
+  op.pairs = {{2, 0}, {0, 1}};
+  expectEqual(apply(op, parts, 0), {2}, {5, 50});
+  expectEqual(apply(op, parts, 1), {2}, {1, 2});
+  expectEqual(apply(op, parts, 2), {2}, {0, 0});
+}
+
 TEST(Collectives, Errors) {
   expectError(slicePart(sines(1, {2, 3}), 1, 0, 2).status(),
               "expects dimension 1 of f32[2, 3] to divide into 2 parts");
@@ -75,4 +119,14 @@ TEST(Collectives, Describe) {
   op.kind = CollectiveKind::allGather;
   op.dim = 1;
   EXPECT_EQ(op.describe(), "all_gather dim 1 over {dp, tp:(2)2}");
+  op.axes = {{"tp"}};
+  op.kind = CollectiveKind::allToAll;
+  EXPECT_EQ(op.describe(), "all_to_all split 1 concat 0 over {tp}");
+  op.kind = CollectiveKind::reduce;
+  EXPECT_EQ(op.describe(), "reduce sum to 0 over {tp}");
+  op.kind = CollectiveKind::broadcast;
+  EXPECT_EQ(op.describe(), "broadcast from 0 over {tp}");
+  op.kind = CollectiveKind::permute;
+  op.pairs = {{0, 1}, {1, 0}};
+  EXPECT_EQ(op.describe(), "permute pairs [0 -> 1, 1 -> 0] over {tp}");
 }

@@ -68,6 +68,53 @@ TEST(ProcessGrid, GroupsOfAxesAndSubAxes) {
             (Lists{{1}, {1}, {5}, {5}}));
 }
 
+TEST(ProcessGrid, ExchangesOverAxesAndSubAxes) {
+  // Two to six ranks; every rank brings its own number.
+  for (int64_t n = 2; n <= 6; ++n) {
+    Mesh line = mesh({{"tp", n}});
+    Collective ring = collective(CollectiveKind::permute, {{"tp"}});
+    Lists shifted(static_cast<size_t>(n)), rooted = shifted, same = shifted;
+    for (int64_t r = 0; r < n; ++r) {
+      ring.pairs.push_back({r, (r + 1) % n});
+      shifted[static_cast<size_t>((r + 1) % n)] = {static_cast<double>(r)};
+      rooted[static_cast<size_t>(r)] = {r == n - 1 ? static_cast<double>(n * (n - 1) / 2) : 0.0};
+      same[static_cast<size_t>(r)] = {static_cast<double>(n - 1)};
+    }
+    EXPECT_EQ(runOnRanks(line, ring), shifted);
+    Collective toLast = collective(CollectiveKind::reduce, {{"tp"}});
+    toLast.root = n - 1;
+    EXPECT_EQ(runOnRanks(line, toLast), rooted);
+    toLast.kind = CollectiveKind::broadcast;
+    EXPECT_EQ(runOnRanks(line, toLast), same);
+  }
+  // tp = 4 as [2, 2]: the major sub-axis joins 0 with 2, the minor one 0 with 1.
+  Mesh four = mesh({{"tp", 4}});
+  Collective swap = collective(CollectiveKind::permute, {{"tp", 1, 2}});
+  swap.pairs = {{0, 1}, {1, 0}};
+  EXPECT_EQ(runOnRanks(four, swap), (Lists{{2}, {3}, {0}, {1}}));
+  swap.axes = {{"tp", 2, 2}};
+  EXPECT_EQ(runOnRanks(four, swap), (Lists{{1}, {0}, {3}, {2}}));
+}
+
+TEST(ProcessGrid, AllToAllGivesEveryRankItsOwnPart) {
+  ProcessGrid grid(mesh({{"dp", 2}, {"tp", 3}}));
+  Status status = grid.run([&](Process &process) -> Status {
+    double r = static_cast<double>(process.rank());
+    Collective op = collective(CollectiveKind::allToAll, {{"tp"}});
+    Result<std::vector<Tensor>> got =
+        process.run(op, {floats({3}, {10 * r, 10 * r + 1, 10 * r + 2})});
+    if (!got.ok())
+      return got.status();
+    for (int64_t i = 0; i < 3; ++i) {
+      int64_t sender = process.rank() / 3 * 3 + i;
+      if (got->front().floats()[i] != static_cast<double>(10 * sender + process.rank() % 3))
+        return Status::error("wrong value " + std::to_string(i));
+    }
+    return {};
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
 TEST(ProcessGrid, MeshOrder) {
   // Coordinates (0,0) (0,1) (1,0) (1,1) are ranks 0 2 1 3: tp joins 0 with 2 and 1 with 3.
   Mesh ordered = mesh({{"dp", 2}, {"tp", 2}}, {0, 2, 1, 3});

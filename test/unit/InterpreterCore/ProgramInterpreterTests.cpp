@@ -77,6 +77,50 @@ TEST(ProgramInterpreter, NoticesRanksThatDisagree) {
             "ranks 0 and 1 hold different values of result 'y'");
 }
 
+/// Collectives in which ranks send different things.
+TEST(ProgramInterpreter, ComputesExchanges) {
+  ProgramBuilder builder({{"tp", 2}});
+  builder.operand("x", DType::f32, {2, 2}, {{"tp"}, {}});
+  builder.result("moved", DType::f32, {2, 2}, {{}, {"tp"}});
+  for (const char *name : {"reduced", "broadcast", "permuted"})
+    builder.result(name, DType::f32, {2, 2}, {{"tp"}, {}});
+  auto main = builder.procedure("main", 5, 64, 320, 8);
+  const auto x = symmetric(0, DType::f32, {1, 2});
+  main.copy("in", argument(0, DType::f32, {1, 2}), x);
+  const fb::CollectiveKind kinds[] = {fb::CollectiveKind::all_to_all, fb::CollectiveKind::reduce,
+                                      fb::CollectiveKind::broadcast, fb::CollectiveKind::permute};
+  for (uint32_t i = 0; i < 4; ++i) {
+    const Shape shape = i == 0 ? Shape{2, 1} : Shape{1, 2};
+    const auto out = symmetric(64 * (i + 1), DType::f32, shape);
+    main.start("exchange", kinds[i], {"tp"}, {x}, {out}, i == 0 ? 1 : 0, 2 * i, 2 * i + 1);
+    main.last().reduce = fb::ReduceKind::max;
+    main.last().root = 1;
+    if (i == 3)
+      main.last().pairs = {0, 1};
+    main.wait("exchange", 2 * i + 1);
+    main.copy("out", out, argument(i + 1, DType::f32, shape));
+  }
+  auto bundle = builder.bundle();
+  auto created = ProgramInterpreter::create(bundle->members.at(bundle->manifest.programMember),
+                                            bundle->manifest, bundle->manifest.entries[0],
+                                            [](const std::string &) { return add; });
+  ASSERT_TRUE(created.ok()) << created.status().message();
+  runtime::HostTensor input = runtime::HostTensor::zeros(DType::f32, {2, 2});
+  const float values[] = {1, 7, 3, 4};
+  std::copy_n(values, 4, input.as<float>());
+  ASSERT_TRUE((*created)->setInput("x", input).ok());
+  Result<ProgramResults> results = (*created)->runSchedules(3, 20);
+  ASSERT_TRUE(results.ok()) << results.status().message();
+  auto elements = [&](const char *name) {
+    const float *data = results->at(name).as<float>();
+    return std::vector<float>(data, data + 4);
+  };
+  EXPECT_EQ(elements("moved"), (std::vector<float>{1, 7, 3, 4}));
+  EXPECT_EQ(elements("reduced"), (std::vector<float>{0, 0, 3, 7}));
+  EXPECT_EQ(elements("broadcast"), (std::vector<float>{3, 4, 3, 4}));
+  EXPECT_EQ(elements("permuted"), (std::vector<float>{0, 0, 1, 7}));
+}
+
 /// Everything that is not a kernel, against the same by hand.
 TEST(ProgramInterpreter, ComputesEveryCommand) {
   ProgramBuilder builder({{"tp", 2}});

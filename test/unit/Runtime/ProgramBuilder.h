@@ -140,6 +140,8 @@ public:
     op.role = role;
     communication(name, std::move(op));
   }
+  /// The collective started last.
+  fb::CollectiveStartT &last() { return *procedure.communication.back()->op.AsCollectiveStart(); }
   void wait(const std::string &name, uint32_t done) {
     fb::CollectiveWaitT op;
     op.event = done;

@@ -583,6 +583,52 @@ TEST(Program, RefusesBadCollectives) {
   }));
 }
 
+TEST(Program, RefusesBadExchanges) {
+  auto asAllToAll = [](program::CollectiveStartT &c, uint32_t dim, uint32_t concat,
+                       const std::vector<int64_t> &out) {
+    c.kind = CollectiveKind::all_to_all;
+    c.dim = dim;
+    c.concat_dim = concat;
+    c.outputs[0] = symmetric(0, out);
+  };
+  EXPECT_OK(verifyAfter([&](ProgramT &p) { asAllToAll(collective(p), 1, 0, {4, 4}); }));
+  EXPECT_OK(verifyAfter([&](ProgramT &p) { asAllToAll(collective(p), 1, 1, {2, 8}); }));
+  EXPECT_ERROR(verifyAfter([&](ProgramT &p) { asAllToAll(collective(p), 1, 0, {2, 8}); }),
+               collectivePlace() + "output 0: expects shape [4, 4], got [2, 8]");
+  EXPECT_ERROR(verifyAfter([&](ProgramT &p) { asAllToAll(collective(p), 1, 2, {4, 4}); }),
+               collectivePlace() + "expects a dimension below 2, got 2");
+  EXPECT_ERROR(verifyAfter([&](ProgramT &p) {
+                 asAllToAll(collective(p), 0, 1, {1, 16});
+                 collective(p).inputs[0] = symmetric(0, {3, 4});
+               }),
+               collectivePlace() + "expects dimension 0 of shape [3, 4] to divide by 2");
+  for (CollectiveKind kind : {CollectiveKind::reduce, CollectiveKind::broadcast}) {
+    EXPECT_OK(verifyAfter([&](ProgramT &p) {
+      collective(p).kind = kind;
+      collective(p).root = 1;
+    }));
+    EXPECT_ERROR(verifyAfter([&](ProgramT &p) {
+                   collective(p).kind = kind;
+                   collective(p).root = 2;
+                 }),
+                 collectivePlace() + "expects a root at a position below 2, got 2");
+  }
+  auto permute = [](const std::vector<uint32_t> &pairs) {
+    return verifyAfter([&](ProgramT &p) {
+      collective(p).kind = CollectiveKind::permute;
+      collective(p).pairs = pairs;
+    });
+  };
+  EXPECT_OK(permute({}));
+  EXPECT_OK(permute({0, 1, 1, 0}));
+  EXPECT_ERROR(permute({0, 1, 1}),
+               collectivePlace() + "expects pairs of positions, got 3 positions");
+  EXPECT_ERROR(permute({0, 2}),
+               collectivePlace() + "expects a target at a position below 2, got 2");
+  EXPECT_ERROR(permute({0, 1, 0, 0}), collectivePlace() + "expects position 0 as a source once");
+  EXPECT_ERROR(permute({0, 1, 1, 1}), collectivePlace() + "expects position 1 as a target once");
+}
+
 TEST(Program, RefusesBadCalls) {
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).communication.pop_back(); }),
                "procedure 'main', compute command 1 ('layer.1'): expects the same call in the "

@@ -248,6 +248,63 @@ TEST(Session, CollectivesInFlightOverSeveralGroups) {
   EXPECT_THAT(report, HasSubstr("\"role\": \"b\""));
 }
 
+/// all_to_all, reduce, broadcast and permute of a program, all in flight at once; three ranks.
+TEST(Session, ExchangesInFlight) {
+  ProgramBuilder b({{"tp", 3}});
+  b.operand("x", f32, {3, 2, 6}, {{"tp"}, {}, {}});
+  for (const char *name : {"swapped", "sum", "same", "shifted"})
+    b.result(name, f32, {3, 12}, {{"tp"}, {}});
+  auto p = b.procedure("main", 5, 0, 2048, 8);
+  V in = symmetric(0, f32, {2, 6});
+  V swapped = symmetric(256, f32, {6, 2}), sum = symmetric(512, f32, {2, 6}),
+    same = symmetric(768, f32, {2, 6}), shifted = symmetric(1024, f32, {2, 6});
+  p.copy("in", argument(0, f32, {2, 6}), in);
+  p.start("a", fb::CollectiveKind::all_to_all, {"tp"}, {in}, {swapped}, 1, 0, 1, "a");
+  p.last().concat_dim = 0;
+  p.start("b", fb::CollectiveKind::reduce, {"tp"}, {in}, {sum}, 0, 2, 3, "b");
+  p.last().root = 2;
+  p.start("c", fb::CollectiveKind::broadcast, {"tp"}, {in}, {same}, 0, 4, 5, "c");
+  p.last().root = 1;
+  p.start("d", fb::CollectiveKind::permute, {"tp"}, {in}, {shifted}, 0, 6, 7, "d");
+  p.last().pairs = {0, 1, 1, 2};
+  p.wait("d", 7);
+  p.wait("a", 1);
+  p.wait("c", 5);
+  p.wait("b", 3);
+  p.copy("swapped", symmetric(256, f32, {1, 12}), argument(1, f32, {1, 12}));
+  p.copy("sum", symmetric(512, f32, {1, 12}), argument(2, f32, {1, 12}));
+  p.copy("same", symmetric(768, f32, {1, 12}), argument(3, f32, {1, 12}));
+  p.copy("shifted", symmetric(1024, f32, {1, 12}), argument(4, f32, {1, 12}));
+  auto session = b.session();
+  ASSERT_OK(session);
+  for (int run = 0; run < 30; ++run) {
+    std::vector<float> x(36);
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] = static_cast<float>(static_cast<int>(i) * 5 + run + 1);
+    auto at = [&](int64_t rank, int64_t i) { return x[static_cast<size_t>(rank * 12 + i)]; };
+    ASSERT_OK((*session)->setInput("x", f32, {3, 2, 6}, x.data()));
+    ASSERT_OK((*session)->run());
+    auto swappedOut = (*session)->output("swapped"), sumOut = (*session)->output("sum"),
+         sameOut = (*session)->output("same"), shiftedOut = (*session)->output("shifted");
+    for (int64_t rank = 0; rank < 3; ++rank)
+      for (int64_t i = 0; i < 12; ++i) {
+        int64_t row = i / 2, column = i % 2; // of [6, 2]: two rows from each sender
+        ASSERT_EQ(swappedOut->as<float>()[rank * 12 + i],
+                  at(row / 2, row % 2 * 6 + rank * 2 + column));
+        ASSERT_EQ(sumOut->as<float>()[rank * 12 + i],
+                  rank == 2 ? at(0, i) + at(1, i) + at(2, i) : 0);
+        ASSERT_EQ(sameOut->as<float>()[rank * 12 + i], at(1, i));
+        ASSERT_EQ(shiftedOut->as<float>()[rank * 12 + i], rank == 0 ? 0 : at(rank - 1, i));
+      }
+  }
+  // Of 48 bytes a rank: two thirds, all where it is not the root, nothing, all.
+  auto report = (*session)->report();
+  EXPECT_THAT(report, HasSubstr("\"kind\": \"all_to_all\""));
+  EXPECT_THAT(report, HasSubstr("\"bytes_sent\": 128")); // rank 0: 32 + 48 + 0 + 48
+  EXPECT_THAT(report, HasSubstr("\"bytes_sent\": 224")); // rank 1: 32 + 48 + 96 + 48
+  EXPECT_THAT(report, HasSubstr("\"bytes_sent\": 32"));  // rank 2: 32 + 0 + 0 + 0
+}
+
 TEST(Session, RefusesCollectivesOnOtherMemory) {
   ProgramBuilder b({{"tp", 2}});
   b.operand("x", f32, {2, 8}, {{"tp"}, {}});

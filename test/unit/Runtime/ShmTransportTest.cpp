@@ -19,6 +19,7 @@
 #include <cstring>
 #include <gmock/gmock.h>
 #include <random>
+#include <set>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
@@ -47,6 +48,16 @@ struct Step {
   int64_t outer, inner; ///< of a chunk
 };
 
+/// A rank's value is cut into, or joined of, as many chunks as there are ranks.
+bool isOfChunks(CollectiveKind kind) {
+  return kind == CollectiveKind::reduceScatter || kind == CollectiveKind::allGather ||
+         kind == CollectiveKind::allToAll;
+}
+const CollectiveKind kAllKinds[] = {CollectiveKind::allReduce, CollectiveKind::reduceScatter,
+                                    CollectiveKind::allGather, CollectiveKind::allToAll,
+                                    CollectiveKind::reduce,    CollectiveKind::broadcast,
+                                    CollectiveKind::permute};
+
 /// Ranks of one transport, the collectives of all of them made in advance.
 class World {
 public:
@@ -61,7 +72,9 @@ public:
       for (const auto &group : step.groups) {
         int64_t size = static_cast<int64_t>(group.size());
         CollectiveValue value{step.dtype, step.outer, step.inner, 0, 0};
-        if (step.kind == CollectiveKind::allReduce)
+        if (step.kind == CollectiveKind::allToAll && index % 2) // from one dimension to another
+          value = {step.dtype, 1, 1, 0, 0, step.outer, 1, step.inner};
+        else if (!isOfChunks(step.kind))
           value = {step.dtype, 1, step.outer * step.inner, 0, 0};
         bytes = static_cast<uint64_t>(step.outer * step.inner * size * byteSize(step.dtype));
         bytes = (bytes + 63) / 64 * 64;
@@ -71,6 +84,11 @@ public:
           CollectiveCommand op{};
           op.collective.kind = step.kind;
           op.collective.reduce = step.reduce;
+          op.collective.concatDim = step.kind == CollectiveKind::allToAll ? index % 2 : 0;
+          if (step.kind == CollectiveKind::reduce || step.kind == CollectiveKind::broadcast)
+            op.collective.root = static_cast<int64_t>(index) % size;
+          for (int64_t s = 0; step.kind == CollectiveKind::permute && s + 1 < size; ++s)
+            op.collective.pairs.push_back({s, (s + static_cast<int64_t>(index)) % size});
           op.collective.values = {value};
           op.collective.group = transport->group(group);
           op.collective.position = std::find(group.begin(), group.end(), rank) - group.begin();
@@ -192,8 +210,7 @@ TEST_P(Ranks, ProcessesGiveTheBitsOfThreads) {
   for (const Groups &groups : groupsOf(ranks))
     for (DType dtype :
          {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64, DType::i8})
-      for (auto kind :
-           {CollectiveKind::allReduce, CollectiveKind::reduceScatter, CollectiveKind::allGather})
+      for (CollectiveKind kind : kAllKinds)
         for (auto reduce : {ReduceKind::sum, ReduceKind::max, ReduceKind::min})
           for (auto [outer, inner] : {std::pair{1, 1}, std::pair{3, 37}, std::pair{1, 1021}})
             // Groups of different sizes in one step would have buffers of different sizes.
@@ -225,9 +242,16 @@ TEST_P(Ranks, ProcessesGiveTheBitsOfThreads) {
           << name(steps[s].kind) << " " << name(steps[s].dtype) << " on rank " << r;
     }
   // The comparison means something only if the collectives wrote something.
-  const std::byte *out = forks.transport->heap(0).peer(0, forks.value(0, 0).outputOffset);
-  EXPECT_TRUE(std::any_of(out, out + byteSize(steps[0].dtype) * steps[0].inner,
-                          [](std::byte b) { return b != std::byte(0); }));
+  std::set<CollectiveKind> wrote;
+  for (int64_t r = 0; r < ranks; ++r)
+    for (size_t s = 0; s < steps.size(); ++s) {
+      const std::byte *out = forks.transport->heap(r).peer(r, forks.value(r, s).outputOffset);
+      if (std::any_of(out, out + byteSize(steps[s].dtype) * steps[s].inner,
+                      [](std::byte b) { return b != std::byte(0); }))
+        wrote.insert(steps[s].kind);
+    }
+  // Nobody sends to the one rank of a group, so a permute gives zeros there.
+  EXPECT_EQ(wrote.size(), std::size(kAllKinds) - (ranks == 1 ? 1 : 0));
 }
 INSTANTIATE_TEST_SUITE_P(Of, Ranks, ::testing::Values(1, 2, 3, 4, 5, 6));
 
@@ -288,9 +312,7 @@ TEST_P(Lost, EndsTheOthersWithinTheLimit) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(In, Lost,
-                         ::testing::Combine(::testing::Values(CollectiveKind::allReduce,
-                                                              CollectiveKind::reduceScatter,
-                                                              CollectiveKind::allGather),
+                         ::testing::Combine(::testing::ValuesIn(kAllKinds),
                                             ::testing::Values(SIGKILL, SIGSTOP)));
 
 TEST(Lost, AllThatHaveNotArrivedAreNamed) {

@@ -15,7 +15,15 @@
 
 namespace braid::interp {
 
-enum class CollectiveKind { allReduce, reduceScatter, allGather };
+enum class CollectiveKind {
+  allReduce,
+  reduceScatter,
+  allGather,
+  allToAll,
+  reduce,
+  broadcast,
+  permute
+};
 enum class ReduceKind { sum, max, min };
 
 const char *name(CollectiveKind kind); // "all_reduce", ...
@@ -24,11 +32,19 @@ const char *name(ReduceKind kind);     // "sum", ...
 /// A collective as every rank of its group must state it.
 struct Collective {
   CollectiveKind kind = CollectiveKind::allReduce;
-  ReduceKind reduce = ReduceKind::sum; ///< not for allGather
-  int64_t dim = 0;                     ///< the dimension that is cut or joined; not for allReduce
-  std::vector<runtime::AxisRef> axes;  ///< the group
-  std::string name; ///< for messages: where it stands in the program, or its role
+  ReduceKind reduce = ReduceKind::sum; ///< of allReduce, reduceScatter and reduce
+  /// The dimension that is cut (reduceScatter, allToAll) or joined (allGather).
+  int64_t dim = 0;
+  int64_t concatDim = 0; ///< of allToAll: the dimension that is joined
+  int64_t root = 0;      ///< of reduce and broadcast: a position of the group
+  /// Of permute: from which position to which.
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  std::vector<runtime::AxisRef> axes; ///< the group
+  std::string name;                   ///< for messages: where it stands in the program, or its role
 
+  bool hasReduction() const;
+  /// All ranks of the group get the same.
+  bool isUniform() const;
   /// "all_reduce sum over {tp}": what ranks must agree on.
   std::string describe() const;
 };

@@ -17,19 +17,26 @@
 
 namespace braid::runtime {
 
+/// Values equal program.fbs.
 enum class CollectiveKind : int8_t {
   allReduce = 0,
   reduceScatter,
-  allGather
-}; // values equal program.fbs
+  allGather,
+  allToAll,
+  reduce,
+  broadcast,
+  permute
+};
 enum class ReduceKind : int8_t { sum = 0, max, min };
 
 const char *name(CollectiveKind kind); // "all_reduce", ...
 const char *name(ReduceKind kind);     // "sum", ...
+/// Combines values, so that a ReduceKind belongs to it.
+bool hasReduction(CollectiveKind kind);
 
-/// direct: every rank reads its peers' memory in place. all_gather and reduce_scatter take one
-/// step; all_reduce takes two, each rank first reducing 1/n of the elements, then reading the other
-/// parts. Sums are in rank order, so every rank gets the same bits on every run.
+/// direct: every rank reads its peers' memory in place. All take one step, but for all_reduce,
+/// which takes two, each rank first reducing 1/n of the elements, then reading the other parts.
+/// Sums are in rank order, so every rank gets the same bits on every run.
 enum class Algorithm : int8_t { direct = 0 };
 
 const char *name(Algorithm algorithm);
@@ -39,9 +46,11 @@ const char *name(Algorithm algorithm);
 Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ranks,
                                   const std::string &transport, const std::string &asked = "auto");
 
-/// Bytes that one rank sends (and as many it receives) in a collective over `ranks` ranks whose
-/// input is `bytes` long.
-int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64_t ranks);
+/// Bytes that one rank sends in a collective over `ranks` ranks whose input is `bytes` long. In a
+/// reduce, broadcast or permute not all ranks do: `isSource` says whether this one gives its value
+/// to another. In the other collectives every rank does.
+int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64_t ranks,
+                  bool isSource = true);
 
 } // namespace braid::runtime
 #endif // BRAID_RUNTIME_ALGORITHM_H

@@ -1,0 +1,196 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Collectives of the threads transport in which ranks send different things: all_to_all, reduce,
+// broadcast and permute, in all types, on groups of all sizes, with ranks that come at random
+// times.
+//
+//===----------------------------------------------------------------------===//
+#include "TransportTesting.h"
+
+#include <functional>
+#include <numeric>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+using ::testing::AnyOf;
+
+namespace {
+
+template <typename E> class Exchanges : public ::testing::Test {};
+TYPED_TEST_SUITE(Exchanges, Types);
+
+using Extents = std::vector<int64_t>;
+
+int64_t product(const Extents &extents) {
+  return std::accumulate(extents.begin(), extents.end(), int64_t(1), std::multiplies<>());
+}
+
+/// What an all_to_all gives at a coordinate of the output, by its definition.
+double exchanged(const Extents &input, size_t split, size_t concat, int64_t n, int64_t position,
+                 const std::vector<int64_t> &group, int64_t element, int round) {
+  Extents output = input;
+  output[split] /= n;
+  output[concat] *= n;
+  Extents at(output.size());
+  for (size_t d = output.size(); d-- > 0; element /= output[d])
+    at[d] = element % output[d];
+  int64_t joined = output[concat] / n;
+  int64_t sender = at[concat] / joined;
+  at[concat] %= joined;
+  at[split] += position * (input[split] / n);
+  int64_t flat = 0;
+  for (size_t d = 0; d < input.size(); ++d)
+    flat = flat * input[d] + at[d];
+  return contribution(group[static_cast<size_t>(sender)], flat, round);
+}
+
+/// The geometry that the resolver derives, once more and by hand.
+CollectiveValue geometry(const Extents &input, size_t split, size_t concat, int64_t n, DType type,
+                         uint64_t outputOffset) {
+  Extents chunk = input;
+  chunk[split] /= n;
+  auto range = [&](size_t begin, size_t end) {
+    return product(Extents(chunk.begin() + static_cast<std::ptrdiff_t>(begin),
+                           chunk.begin() + static_cast<std::ptrdiff_t>(end)));
+  };
+  size_t lo = std::min(split, concat), hi = std::max(split, concat);
+  if (lo == hi)
+    return {type, range(0, lo), range(lo, chunk.size()), 0, outputOffset};
+  return {type,         range(0, lo), range(hi + 1, chunk.size()), 0,
+          outputOffset, chunk[lo],    range(lo + 1, hi),           chunk[hi]};
+}
+
+TYPED_TEST(Exchanges, AllKindsAndGroupsUnderUnevenArrival) {
+  using T = typename TypeParam::Storage;
+  const uint32_t seed = testSeed();
+  SCOPED_TRACE("BRAID_TEST_SEED=" + std::to_string(seed));
+  using Groups = std::vector<std::vector<int64_t>>;
+  for (const Groups &groups :
+       {Groups{{0}}, Groups{{0, 1}}, Groups{{2, 0, 1}}, Groups{{0, 2}, {1, 3}},
+        Groups{{0, 1, 2, 3, 4}}, Groups{{0, 2, 4}, {5, 3, 1}}}) {
+    const auto n = static_cast<int64_t>(groups[0].size());
+    const auto ranks = n * static_cast<int64_t>(groups.size());
+    const uint64_t outputOffset = 65536;
+    World w(ranks, 2 * outputOffset);
+    std::atomic<int> wrong{0};
+    for (const auto &group : groups)
+      w.transport->group(group);
+    w.run([&](int64_t rank) {
+      std::mt19937 random(seed + static_cast<uint32_t>(rank));
+      const auto &group = *std::find_if(groups.begin(), groups.end(), [&](const auto &g) {
+        return std::find(g.begin(), g.end(), rank) != g.end();
+      });
+      int64_t position = std::find(group.begin(), group.end(), rank) - group.begin();
+      T *in = w.memory<T>(rank, 0), *out = w.memory<T>(rank, outputOffset);
+      for (int round = 0; round < 36; ++round) {
+        const CollectiveKind kinds[] = {CollectiveKind::allToAll, CollectiveKind::reduce,
+                                        CollectiveKind::broadcast, CollectiveKind::permute};
+        CollectiveKind kind = kinds[round % 4];
+        auto reduce = kind == CollectiveKind::reduce ? static_cast<ReduceKind>(round / 4 % 3)
+                                                     : ReduceKind::sum;
+        // Every pair of dimensions in turn; all extents but the one that is cut are odd.
+        const size_t split = static_cast<size_t>(round / 4 % 3),
+                     concat = static_cast<size_t>(round / 12);
+        Extents input = {3, 5, 7};
+        input[split] *= n;
+        const int64_t count = product(input);
+        const int64_t root = round % n;
+        std::vector<std::pair<int64_t, int64_t>> pairs; // a shift; the last position sends nothing
+        for (int64_t s = 0; s + 1 < n; ++s)
+          pairs.push_back({s, (s + round) % n});
+        for (int64_t i = 0; i < count; ++i) {
+          fromDouble(contribution(rank, i, round), in[i]);
+          fromDouble(55, out[i]);
+        }
+        CollectiveValue value{TypeParam::type, 1, count, 0, outputOffset};
+        if (kind == CollectiveKind::allToAll)
+          value = geometry(input, split, concat, n, TypeParam::type, outputOffset);
+        Command c = command(w, kind, group, rank, {value}, reduce);
+        Collective &collective = std::get<CollectiveCommand>(c.op).collective;
+        if (kind == CollectiveKind::allToAll) {
+          collective.dim = static_cast<int64_t>(split);
+          collective.concatDim = static_cast<int64_t>(concat);
+        } else if (kind == CollectiveKind::permute) {
+          collective.pairs = pairs;
+        } else {
+          collective.root = root;
+        }
+        if (random() % 4 == 0)
+          std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+        if (!w.collective(rank, c))
+          return;
+        for (int64_t i = 0; i < count; ++i) {
+          double expected = 0;
+          if (kind == CollectiveKind::allToAll)
+            expected = exchanged(input, split, concat, n, position, group, i, round);
+          else if (kind == CollectiveKind::broadcast)
+            expected = contribution(group[static_cast<size_t>(root)], i, round);
+          else if (kind == CollectiveKind::reduce)
+            expected = position == root ? expectedReduce(reduce, group, i, round) : 0;
+          else
+            for (auto [source, target] : pairs)
+              if (target == position)
+                expected = contribution(group[static_cast<size_t>(source)], i, round);
+          if (toDouble(out[i]) != expected)
+            wrong.fetch_add(1);
+        }
+        for (int64_t i = 0; i < count; ++i) // a peer that still reads would notice
+          fromDouble(99, in[i]);
+      }
+    });
+    EXPECT_EQ(wrong.load(), 0) << ranks << " ranks in groups of " << n;
+    EXPECT_FALSE(w.control.failed()) << w.control.failure().message();
+  }
+}
+
+struct Disagreement {
+  const char *what;
+  CollectiveKind kind;
+  void (*change)(Collective &);
+  const char *mine, *theirs;
+};
+class ExchangeMismatch : public ::testing::TestWithParam<Disagreement> {};
+
+TEST_P(ExchangeMismatch, NamesBothSides) {
+  const Disagreement &d = GetParam();
+  World w(2, 4096);
+  w.transport->group({0, 1});
+  std::atomic<int> succeeded{0};
+  // They outlive the ranks: one may still compare with the command of another that has left.
+  std::vector<Command> commands;
+  for (int64_t rank : {0, 1})
+    commands.push_back(
+        command(w, d.kind, {0, 1}, rank, {{DType::f32, 1, 8, 0, 1024}}, ReduceKind::sum, "c", "r"));
+  d.change(std::get<CollectiveCommand>(commands[1].op).collective);
+  w.run(
+      [&](int64_t rank) { succeeded += w.collective(rank, commands[static_cast<size_t>(rank)]); });
+  EXPECT_EQ(succeeded.load(), 0);
+  EXPECT_EQ(w.control.failure().code(), Code::rankFailed);
+  std::string mine = d.mine, theirs = d.theirs;
+  EXPECT_THAT(w.control.failure().message(),
+              AnyOf("rank 0: " + mine + " meets " + theirs + " of rank 1",
+                    "rank 1: " + theirs + " meets " + mine + " of rank 0"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, ExchangeMismatch,
+    ::testing::Values(
+        Disagreement{"root", CollectiveKind::broadcast, [](Collective &c) { c.root = 1; },
+                     "broadcast 'c' (8 f32, dim 0, root 0, role 'r')",
+                     "broadcast 'c' (8 f32, dim 0, root 1, role 'r')"},
+        Disagreement{"reduction", CollectiveKind::reduce,
+                     [](Collective &c) { c.reduce = ReduceKind::min; },
+                     "reduce 'c' (sum, 8 f32, dim 0, root 0, role 'r')",
+                     "reduce 'c' (min, 8 f32, dim 0, root 0, role 'r')"},
+        Disagreement{"pairs", CollectiveKind::permute, [](Collective &c) { c.pairs = {{0, 1}}; },
+                     "permute 'c' (8 f32, dim 0, pairs [], role 'r')",
+                     "permute 'c' (8 f32, dim 0, pairs [0 -> 1], role 'r')"},
+        Disagreement{"concat", CollectiveKind::allToAll, [](Collective &c) { c.concatDim = 1; },
+                     "all_to_all 'c' (8 f32, dim 0, concat 0, role 'r')",
+                     "all_to_all 'c' (8 f32, dim 0, concat 1, role 'r')"}),
+    [](const auto &info) { return info.param.what; });
+
+} // namespace
