@@ -32,6 +32,13 @@ ReduceKind toCore(comm::ReduceKind kind) {
   return ReduceKind::sum;
 }
 
+std::vector<std::pair<int64_t, int64_t>> pairsOf(ArrayRef<int64_t> positions) {
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  for (size_t i = 0; i < positions.size(); i += 2)
+    pairs.push_back({positions[i], positions[i + 1]});
+  return pairs;
+}
+
 Result<Collective> toCore(comm::CollectiveOpInterface op) {
   Collective collective;
   collective.axes = axesOf(op.getGroup());
@@ -73,9 +80,30 @@ Result<Collective> toCore(comm::CollectiveOpInterface op) {
       })
       .Case([&](comm::PermuteOp permute) {
         collective.kind = CollectiveKind::permute;
-        ArrayRef<int64_t> pairs = permute.getPairs();
-        for (size_t i = 0; i < pairs.size(); i += 2)
-          collective.pairs.push_back({pairs[i], pairs[i + 1]});
+        collective.pairs = pairsOf(permute.getPairs());
+        return collective;
+      })
+      .Case([&](comm::AllToAllVOp) {
+        collective.kind = CollectiveKind::allToAllV;
+        return collective;
+      })
+      .Case([&](comm::SendOp send) {
+        collective.kind = CollectiveKind::send;
+        collective.pairs = pairsOf(send.getPairs());
+        collective.channel = send.getChannel();
+        return collective;
+      })
+      .Case([&](comm::RecvOp recv) -> Result<Collective> {
+        collective.kind = CollectiveKind::recv;
+        collective.pairs = pairsOf(recv.getPairs());
+        collective.channel = recv.getChannel();
+        for (Type type : recv.getOutputs().getTypes()) {
+          auto tensor = cast<RankedTensorType>(type);
+          Result<DType> dtype = dtypeOf(tensor.getElementType());
+          if (!dtype.ok())
+            return dtype.status();
+          collective.received.push_back({*dtype, tensor.getShape().vec()});
+        }
         return collective;
       })
       .Default([](Operation *other) {
@@ -130,6 +158,9 @@ void populateCommEvaluators(EvaluatorTable &table) {
   table.add<comm::ReduceOp>(evaluateCollective);
   table.add<comm::BroadcastOp>(evaluateCollective);
   table.add<comm::PermuteOp>(evaluateCollective);
+  table.add<comm::AllToAllVOp>(evaluateCollective);
+  table.add<comm::SendOp>(evaluateCollective);
+  table.add<comm::RecvOp>(evaluateCollective);
   table.add<comm::StartOp>(evaluateStart);
   table.add<comm::WaitOp>(evaluateWait);
   table.add<comm::LocalSliceOp>([](OpContext &context) {

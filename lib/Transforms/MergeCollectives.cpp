@@ -108,6 +108,8 @@ struct MergeCollectives : impl::MergeCollectivesBase<MergeCollectives> {
         Operation *place = nullptr;
         if (next && !sameExchange(op, next)) {
           why = "the next collective is of another kind, group, reduction or dimension";
+        } else if (next && !cast<CollectiveOpInterface>(op).hasIndependentValues()) {
+          why = "its values are not independent of each other";
         } else if (next) {
           place = placeFor(op, next);
           if (!place)

@@ -20,7 +20,7 @@ struct UnmergeCollectives : impl::UnmergeCollectivesBase<UnmergeCollectives> {
     for (CollectiveOpInterface collective : collectivesIn<CollectiveOpInterface>(getOperation())) {
       Operation *op = collective;
       size_t count = op->getNumOperands();
-      if (count == 1)
+      if (count == 1 || !collective.hasIndependentValues())
         continue;
       // Merging joins different roles, one per value.
       auto role = op->getAttrOfType<StringAttr>("role");

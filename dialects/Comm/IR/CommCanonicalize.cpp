@@ -185,6 +185,7 @@ void braid::comm::populateRemoveDeadCollectivesPatterns(RewritePatternSet &patte
   addDead<ReduceOp>(patterns, context);
   addDead<BroadcastOp>(patterns, context);
   addDead<PermuteOp>(patterns, context);
+  patterns.add<EraseUnused<AllToAllVOp>>(context);
 }
 
 void AllReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
@@ -201,6 +202,10 @@ void AllGatherOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRC
 void AllToAllOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   addCommon<AllToAllOp>(patterns, context);
   patterns.add<ExchangeBack>(context);
+}
+void AllToAllVOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  // In a group of one rank, rows beyond the counts become zeros all the same.
+  patterns.add<EraseUnused<AllToAllVOp>, MergeDuplicates<AllToAllVOp>>(context);
 }
 void ReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   addCommon<ReduceOp>(patterns, context);

@@ -14,11 +14,12 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 
 def Comm_Tensor : AnyTypeOf<[AnyStaticShapeTensor], "statically shaped tensor">;
 
-/// What every collective has in common.
-class Comm_CollectiveOp<string mnemonic, list<Trait> traits = []>
+/// What every collective has in common. `declared` lists the methods of the interface that an operation defines though
+/// they have a default.
+class Comm_CollectiveOp<string mnemonic, list<Trait> traits = [], list<string> declared = []>
     : Comm_Op<mnemonic, !listconcat(traits, [MemoryEffects<[MemRead<Comm_Channel>, MemWrite<Comm_Channel>]>,
         DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-        DeclareOpInterfaceMethods<Comm_CollectiveOpInterface>])> {
+        DeclareOpInterfaceMethods<Comm_CollectiveOpInterface, declared>])> {
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
 }

@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Collectives in which what a rank sends or gets depends on its position in the group: all_to_all, and those with a root
-// or with pairs of positions.
+// or with pairs of positions. Send and receive are the halves of the latter.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +38,42 @@ def Comm_AllToAllOp : Comm_CollectiveOp<"all_to_all"> {
   let assemblyFormat = [{
     `(` $inputs `)` `split` $split_dim `concat` $concat_dim `over` $group (`role` $role^)? attr-dict
     `:` type($inputs) `->` type($outputs)
+  }];
+}
+
+def Comm_Counts : ConfinedType<StaticShapeTensorOf<[I32, I64]>,
+    [CPred<"::llvm::cast<::mlir::ShapedType>($_self).getRank() == 1">],
+    "statically shaped tensor of rank 1 of i32 or i64">;
+
+def Comm_AllToAllVOp : Comm_CollectiveOp<"all_to_all_v", [DeclareOpInterfaceMethods<InferTypeOpInterface>],
+                                         ["hasIndependentValues"]> {
+  let summary = "Every rank of a group sends each rank as many rows as counts say";
+  let description = [{
+    `values[i]` is [blocks, capacity, ...] and `counts` [blocks]: the first `counts[b]` of the `capacity` rows of block b
+    are there, the rest is room. In a group of n, the rank at position p gets the p-th of n equal ranges of every rank's
+    blocks, by the positions of the senders, and the counts that belong to them. Rows beyond a block's count are not
+    sent; the receiver has zeros there. With experts as blocks, this is how tokens travel to their experts and back:
+    shapes stay static, and what is sent follows the counts.
+
+    ```mlir
+    %r, %n = comm.all_to_all_v(%x) counts %c : tensor<8xi32> over <@mesh, {ep}> : tensor<8x64x384xf32>
+    ```
+
+    A count outside of [0, capacity] is an error of whoever runs it.
+
+    Constraints:
+    - (C1) there is at least one value;
+    - (C2) every value has the dimensions blocks and capacity, the same in all, and there is one count for each block;
+    - (C3) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
+    - (C4) the group's size divides the number of blocks;
+    - (C5) each result has its operand's type;
+    - (C6) element types are integers or floats.
+  }];
+  let arguments = (ins Variadic<Comm_Tensor>:$values, Comm_Counts:$counts, Comm_GroupAttr:$group,
+                       OptionalAttr<StrAttr>:$role);
+  let results = (outs Variadic<Comm_Tensor>:$received, Comm_Counts:$received_counts);
+  let assemblyFormat = [{
+    `(` $values `)` `counts` $counts `:` type($counts) `over` $group (`role` $role^)? attr-dict `:` type($values)
   }];
 }
 
@@ -115,6 +151,64 @@ def Comm_PermuteOp : Comm_CollectiveOp<"permute", [DeclareOpInterfaceMethods<Inf
   let assemblyFormat = [{
     `(` $inputs `)` `pairs` custom<Pairs>($pairs) `over` $group (`role` $role^)? attr-dict `:` type($inputs)
   }];
+}
+
+def Comm_Channel_Number : ConfinedAttr<I32Attr, [IntNonNegative]>;
+
+def Comm_SendOp : Comm_CollectiveOp<"send", [], ["hasIndependentValues"]> {
+  let summary = "The first half of a permute: ranks of a group give their values to others";
+  let description = [{
+    For every pair `s -> t`, the rank at position s of the group sends what it has to the rank at position t; others do
+    nothing. The values arrive as results of the `comm.recv` of rank t that comes at the same place in the order of all
+    receives from that rank on that channel. Unlike in a permute, the other half may stand elsewhere in the program, or
+    in another function that other ranks run.
+
+    A send does not wait for its receive: its operands may change once it has been waited for, and a ring in which all
+    ranks first send and then receive comes to an end.
+
+    ```mlir
+    comm.send(%x) pairs [0 -> 1, 1 -> 2] over <@mesh, {pp}> channel 1 role "activation" : tensor<8x384xf32>
+    ```
+
+    Constraints:
+    - (C1) there is at least one value;
+    - (C2) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
+    - (C3) element types are integers or floats;
+    - (C4) `pairs` holds positions of the group, two for each pair;
+    - (C5) no position is the source of two pairs, and none the target of two;
+    - (C6) no position sends to itself;
+    - (C7) `channel` is at least 0.
+  }];
+  let arguments = (ins Variadic<Comm_Tensor>:$inputs, DenseI64ArrayAttr:$pairs, Comm_GroupAttr:$group,
+                       DefaultValuedAttr<Comm_Channel_Number, "0">:$channel, OptionalAttr<StrAttr>:$role);
+  let assemblyFormat = [{
+    `(` $inputs `)` `pairs` custom<Pairs>($pairs) `over` $group (`channel` $channel^)? (`role` $role^)? attr-dict
+    `:` type($inputs)
+  }];
+  // What is left out here would be missed elsewhere.
+  let hasCanonicalizer = 0;
+}
+
+def Comm_RecvOp : Comm_CollectiveOp<"recv", [], ["hasIndependentValues"]> {
+  let summary = "The second half of a permute: ranks of a group take what others sent";
+  let description = [{
+    For every pair `s -> t`, the rank at position t of the group gets what the rank at position s sent in the
+    `comm.send` that comes at the same place in the order of all sends to it on that channel, which must have sent values
+    of the same types. A position that is nobody's target gets zeros.
+
+    ```mlir
+    %r = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {pp}> channel 1 role "activation" : tensor<8x384xf32>
+    ```
+
+    Constraints: C1 to C7 of `comm.send`.
+  }];
+  let arguments = (ins DenseI64ArrayAttr:$pairs, Comm_GroupAttr:$group,
+                       DefaultValuedAttr<Comm_Channel_Number, "0">:$channel, OptionalAttr<StrAttr>:$role);
+  let results = (outs Variadic<Comm_Tensor>:$outputs);
+  let assemblyFormat = [{
+    `pairs` custom<Pairs>($pairs) `over` $group (`channel` $channel^)? (`role` $role^)? attr-dict `:` type($outputs)
+  }];
+  let hasCanonicalizer = 0;
 }
 
 #endif

@@ -38,6 +38,11 @@ def Comm_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
     InterfaceMethod<"Values it gives.", "::mlir::ResultRange", "getOutputs">,
     InterfaceMethod<"What the values mean in the model, empty when unknown.", "::llvm::StringRef", "getRoleName",
                     (ins), "", "return $_op.getRole().value_or(\"\");">,
+    InterfaceMethod<[{
+      True when every value is exchanged as if it were alone, so that collectives may be merged and taken apart and
+      values left out. It is not true where one value says how others travel, or where what one operation sends
+      another one takes.
+    }], "bool", "hasIndependentValues", (ins), "", "return true;">,
     InterfaceMethod<"Bytes that a rank sends to others with the direct algorithm in a group of `n` ranks.", "int64_t",
                     "getBytesSent", (ins "int64_t":$n)>
   ];

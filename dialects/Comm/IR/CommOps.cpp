@@ -99,12 +99,31 @@ LogicalResult BroadcastOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
   llvm::append_range(types, operands.getTypes());
   return success();
 }
+LogicalResult AllToAllVOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                            ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                            RegionRange, SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, operands.getTypes());
+  return success();
+}
 LogicalResult PermuteOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                           ValueRange operands, DictionaryAttr, OpaqueProperties,
                                           RegionRange, SmallVectorImpl<Type> &types) {
   llvm::append_range(types, operands.getTypes());
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// The values of collectives that do not take and give a list alike.
+//===----------------------------------------------------------------------===//
+
+/// Counts travel as a value does, after the others.
+OperandRange AllToAllVOp::getInputs() { return getOperation()->getOperands(); }
+ResultRange AllToAllVOp::getOutputs() { return getOperation()->getResults(); }
+ResultRange SendOp::getOutputs() { return getOperation()->getResults(); }
+OperandRange RecvOp::getInputs() { return getOperation()->getOperands(); }
+bool AllToAllVOp::hasIndependentValues() { return false; }
+bool SendOp::hasIndependentValues() { return false; }
+bool RecvOp::hasIndependentValues() { return false; }
 
 //===----------------------------------------------------------------------===//
 // Bytes that a rank sends when every rank exchanges directly with every other; where ranks differ,
@@ -133,12 +152,20 @@ int64_t AllGatherOp::getBytesSent(int64_t n) {
 int64_t AllToAllOp::getBytesSent(int64_t n) {
   return totalBytes(getInputs().getTypes()) / n * (n - 1);
 }
+/// At most: what the counts leave out is known only when it runs.
+int64_t AllToAllVOp::getBytesSent(int64_t n) {
+  return totalBytes(getInputs().getTypes()) / n * (n - 1);
+}
 int64_t ReduceOp::getBytesSent(int64_t n) {
   return n == 1 ? 0 : totalBytes(getInputs().getTypes());
 }
 int64_t BroadcastOp::getBytesSent(int64_t n) {
   return totalBytes(getInputs().getTypes()) * (n - 1);
 }
+int64_t SendOp::getBytesSent(int64_t) {
+  return getPairs().empty() ? 0 : totalBytes(getInputs().getTypes());
+}
+int64_t RecvOp::getBytesSent(int64_t) { return 0; }
 int64_t PermuteOp::getBytesSent(int64_t) {
   ArrayRef<int64_t> pairs = getPairs();
   for (size_t i = 0; i < pairs.size(); i += 2)
@@ -166,8 +193,9 @@ ParseResult StartOp::parse(OpAsmParser &parser, OperationState &result) {
                    parser.parseOperand(operands.emplace_back()));
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, binding) ||
-      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonTypeList(inputTypes) ||
-      parser.parseArrow() || parser.parseType(handle) ||
+      parser.parseOptionalAttrDict(result.attributes) ||
+      parser.parseOptionalColonTypeList(inputTypes) || parser.parseArrow() ||
+      parser.parseType(handle) ||
       parser.resolveOperands(operands, inputTypes, loc, result.operands))
     return failure();
   for (auto [argument, type] : llvm::zip_equal(arguments, inputTypes))
@@ -183,8 +211,10 @@ void StartOp::print(OpAsmPrinter &printer) {
       [&](auto pair) { printer << std::get<0>(pair) << " = " << std::get<1>(pair); });
   printer << ")";
   printer.printOptionalAttrDict((*this)->getAttrs());
-  printer << " : ";
-  llvm::interleaveComma(getInputs().getTypes(), printer);
+  if (!getInputs().empty()) {
+    printer << " : ";
+    llvm::interleaveComma(getInputs().getTypes(), printer);
+  }
   printer << " -> " << getHandle().getType() << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }

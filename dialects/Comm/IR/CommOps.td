@@ -142,6 +142,20 @@ def Comm_StartOp : Comm_Op<"start", [SingleBlock, IsolatedFromAbove,
     %y = comm.wait %h keeping %x : !comm.handle<tensor<8x384xf32>>, tensor<8x384xf32> -> tensor<8x384xf32>
     ```
 
+    A send gives no values, a receive takes none:
+    ```mlir
+    %s = comm.start (%a = %x) : tensor<8xf32> -> !comm.handle {
+      comm.send(%a) pairs [0 -> 1] over <@mesh, {pp}> : tensor<8xf32>
+      comm.yield
+    }
+    %r = comm.start () -> !comm.handle<tensor<8xf32>> {
+      %b = comm.recv pairs [0 -> 1] over <@mesh, {pp}> : tensor<8xf32>
+      comm.yield %b : tensor<8xf32>
+    }
+    comm.wait %s keeping %x : !comm.handle, tensor<8xf32>
+    %y = comm.wait %r : !comm.handle<tensor<8xf32>> -> tensor<8xf32>
+    ```
+
     Constraints:
     - (C1) the body is one collective and `comm.yield`;
     - (C2) the body's arguments have the operands' types;
@@ -165,7 +179,7 @@ def Comm_YieldOp : Comm_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"::
   let summary = "Ends the body of a start";
   let description = [{ Names the collective's results as the values of the handle; see `comm.start`. }];
   let arguments = (ins Variadic<Comm_Tensor>:$values);
-  let assemblyFormat = "$values attr-dict `:` type($values)";
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
 def Comm_WaitOp : Comm_Op<"wait", [MemoryEffects<[MemRead<Comm_Channel>, MemWrite<Comm_Channel>]>]> {
@@ -186,7 +200,7 @@ def Comm_WaitOp : Comm_Op<"wait", [MemoryEffects<[MemRead<Comm_Channel>, MemWrit
   let arguments = (ins Comm_HandleType:$handle, Variadic<Comm_Tensor>:$kept);
   let results = (outs Variadic<Comm_Tensor>:$outputs);
   let assemblyFormat = [{
-    $handle `keeping` $kept attr-dict `:` qualified(type($handle)) `,` type($kept) `->` type($outputs)
+    $handle (`keeping` $kept^)? attr-dict `:` qualified(type($handle)) (`,` type($kept)^)? (`->` type($outputs)^)?
   }];
   let hasVerifier = 1;
 }

@@ -14,8 +14,8 @@ def Comm_HandleType : Comm_Type<"Handle", "handle"> {
     The values of the collective exist only as results of the `comm.wait` that takes the handle; the parameters are
     their types. A handle is waited for exactly once.
   }];
-  let parameters = (ins ArrayRefParameter<"::mlir::Type">:$valueTypes);
-  let assemblyFormat = "`<` $valueTypes `>`";
+  let parameters = (ins OptionalArrayRefParameter<"::mlir::Type">:$valueTypes);
+  let assemblyFormat = "(`<` $valueTypes^ `>`)?";
 }
 
 #endif

@@ -116,12 +116,31 @@ LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return failure(failed(verifyGroup(*this, getGroup(), symbols)) ||
                  failed(verifyPosition(*this, "'root' to be a position", getRoot())));
 }
+template <typename OpT>
+static LogicalResult verifyPairPositions(OpT op, SymbolTableCollection &symbols) {
+  if (failed(verifyGroup(op, op.getGroup(), symbols)))
+    return failure();
+  for (int64_t position : op.getPairs())
+    if (failed(verifyPosition(op, "every position of 'pairs' to be", position)))
+      return failure();
+  return success();
+}
 LogicalResult PermuteOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyPairPositions(*this, symbols);
+}
+LogicalResult SendOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyPairPositions(*this, symbols);
+}
+LogicalResult RecvOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyPairPositions(*this, symbols);
+}
+
+LogicalResult AllToAllVOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(verifyGroup(*this, getGroup(), symbols)))
     return failure();
-  for (int64_t position : getPairs())
-    if (failed(verifyPosition(*this, "every position of 'pairs' to be", position)))
-      return failure();
+  int64_t n = groupSize(*this, getGroup());
+  if (int64_t blocks = getCounts().getType().getDimSize(0); blocks % n != 0)
+    return emitOpError("expects ") << blocks << " blocks to divide over " << n << " ranks";
   return success();
 }
 
@@ -135,40 +154,75 @@ static LogicalResult verifyCount(Operation *op) {
 }
 
 /// Values that can be summed and compared.
-static LogicalResult verifyReducible(Operation *op) {
-  for (Type type : op->getOperandTypes())
+static LogicalResult verifyReducible(Operation *op, TypeRange types) {
+  for (Type type : types)
     if (Type element = cast<RankedTensorType>(type).getElementType(); !element.isIntOrFloat())
       return op->emitOpError("expects elements of integer or float type, got ") << element;
   return success();
 }
 
 LogicalResult AllReduceOp::verify() {
-  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this)));
+  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this, getOperandTypes())));
 }
 LogicalResult ReduceScatterOp::verify() {
-  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this)));
+  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this, getOperandTypes())));
 }
 LogicalResult AllGatherOp::verify() { return verifyCount(*this); }
 LogicalResult AllToAllOp::verify() { return verifyCount(*this); }
 LogicalResult ReduceOp::verify() {
-  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this)));
+  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this, getOperandTypes())));
 }
 LogicalResult BroadcastOp::verify() { return verifyCount(*this); }
-LogicalResult PermuteOp::verify() {
-  if (failed(verifyCount(*this)) || failed(verifyReducible(*this)))
-    return failure();
-  ArrayRef<int64_t> pairs = getPairs();
+/// `pairs` is source and target in turn, and a position at most once either.
+static LogicalResult verifyPairs(Operation *op, ArrayRef<int64_t> pairs) {
   if (pairs.size() % 2 != 0)
-    return emitOpError("expects 'pairs' to hold two positions for each pair, got ")
+    return op->emitOpError("expects 'pairs' to hold two positions for each pair, got ")
            << pairs.size() << " positions";
   llvm::SmallDenseSet<int64_t> sources, targets;
   for (size_t i = 0; i < pairs.size(); i += 2) {
     if (!sources.insert(pairs[i]).second)
-      return emitOpError("expects position ") << pairs[i] << " to be the source of one pair";
+      return op->emitOpError("expects position ") << pairs[i] << " to be the source of one pair";
     if (!targets.insert(pairs[i + 1]).second)
-      return emitOpError("expects position ") << pairs[i + 1] << " to be the target of one pair";
+      return op->emitOpError("expects position ")
+             << pairs[i + 1] << " to be the target of one pair";
   }
   return success();
+}
+LogicalResult PermuteOp::verify() {
+  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this, getOperandTypes())) ||
+                 failed(verifyPairs(*this, getPairs())));
+}
+
+/// What the halves of a permute have in common; `values` are what is sent or received.
+static LogicalResult verifyHalf(Operation *op, TypeRange values, ArrayRef<int64_t> pairs) {
+  if (values.empty())
+    return op->emitOpError("expects at least one value");
+  if (failed(verifyReducible(op, values)) || failed(verifyPairs(op, pairs)))
+    return failure();
+  for (size_t i = 0; i < pairs.size(); i += 2)
+    if (pairs[i] == pairs[i + 1])
+      return op->emitOpError("expects no position to send to itself, got ")
+             << pairs[i] << " -> " << pairs[i];
+  return success();
+}
+LogicalResult SendOp::verify() { return verifyHalf(*this, getOperandTypes(), getPairs()); }
+LogicalResult RecvOp::verify() { return verifyHalf(*this, getResultTypes(), getPairs()); }
+
+LogicalResult AllToAllVOp::verify() {
+  if (getValues().empty())
+    return emitOpError("expects at least one value");
+  int64_t blocks = getCounts().getType().getDimSize(0);
+  std::optional<int64_t> capacity;
+  for (Type type : getValues().getTypes()) {
+    auto tensor = cast<RankedTensorType>(type);
+    if (tensor.getRank() < 2 || tensor.getDimSize(0) != blocks)
+      return emitOpError("expects values of ")
+             << blocks << " blocks by capacity, as many blocks as counts, got " << type;
+    if (int64_t got = tensor.getDimSize(1); capacity.value_or(got) != got)
+      return emitOpError("expects values of one capacity, got ") << *capacity << " and " << got;
+    capacity = tensor.getDimSize(1);
+  }
+  return verifyReducible(*this, getOperandTypes());
 }
 
 /// Exactly one operation takes a handle: its wait, or what carries it to another function.

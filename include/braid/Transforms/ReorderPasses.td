@@ -170,7 +170,8 @@ def MergeCollectives : ReorderPass<"braid-merge-collectives"> {
     reduction and dimension are the same and the second takes nothing that depends on the first: the values then share
     one start-up of the exchange. It stands where the second stood if nothing before reads the first's results, or else
     where the first stood if the second's operands exist there. Roles that differ are joined by `+`, one per value;
-    `braid-unmerge-collectives`, the inverse, takes them apart.
+    `braid-unmerge-collectives`, the inverse, takes them apart. Collectives whose values depend on each other or on another
+    operation (all_to_all_v, send, recv) stay as they are.
 
     Before:
     ```mlir

@@ -19,12 +19,18 @@ const char *name(CollectiveKind kind) {
     return "all_gather";
   case CollectiveKind::allToAll:
     return "all_to_all";
+  case CollectiveKind::allToAllV:
+    return "all_to_all_v";
   case CollectiveKind::reduce:
     return "reduce";
   case CollectiveKind::broadcast:
     return "broadcast";
   case CollectiveKind::permute:
     return "permute";
+  case CollectiveKind::send:
+    return "send";
+  case CollectiveKind::recv:
+    return "recv";
   }
   return "";
 }
@@ -57,6 +63,7 @@ std::string Collective::describe() const {
     text += std::string(" ") + interp::name(reduce);
   switch (kind) {
   case CollectiveKind::allReduce:
+  case CollectiveKind::allToAllV:
     break;
   case CollectiveKind::reduceScatter:
   case CollectiveKind::allGather:
@@ -72,6 +79,8 @@ std::string Collective::describe() const {
     text += " from " + std::to_string(root);
     break;
   case CollectiveKind::permute:
+  case CollectiveKind::send:
+  case CollectiveKind::recv:
     text += " pairs [";
     for (size_t i = 0; i < pairs.size(); ++i)
       text += (i ? ", " : "") + std::to_string(pairs[i].first) + " -> " +
@@ -85,7 +94,8 @@ std::string Collective::describe() const {
     if (axes[i].size != 0)
       text += ":(" + std::to_string(axes[i].pre) + ")" + std::to_string(axes[i].size);
   }
-  return text + "}";
+  text += "}";
+  return channel == 0 ? text : text + " channel " + std::to_string(channel);
 }
 
 namespace {
@@ -219,8 +229,64 @@ Result<Tensor> apply(const Collective &collective, const std::vector<Tensor> &pa
         return parts[static_cast<size_t>(source)];
     }
     return Tensor::zeros(parts.front().dtype(), parts.front().shape());
+  case CollectiveKind::allToAllV:
+  case CollectiveKind::send:
+  case CollectiveKind::recv:
+    break;
   }
-  return Status::error("unknown collective");
+  return Status::error("expects a collective of independent values, got " + collective.describe());
+}
+
+namespace {
+/// The rows of each block that its count says are there; zeros beyond.
+Result<Tensor> countedRows(const Tensor &value, const Tensor &counts) {
+  if (counts.isFloat() || counts.rank() != 1 || value.rank() < 2 || value.dim(0) != counts.dim(0))
+    return Status::error("expects blocks by capacity with a count for each block, got " +
+                         value.typeString() + " and " + counts.typeString());
+  int64_t blocks = value.dim(0), capacity = value.dim(1);
+  std::vector<PlacedTensor> placed;
+  for (int64_t b = 0; b < blocks; ++b) {
+    int64_t count = counts.ints()[b];
+    if (count < 0 || count > capacity)
+      return Status::error("expects counts in [0, " + std::to_string(capacity) + "], got " +
+                           std::to_string(count) + " at block " + std::to_string(b));
+    runtime::Box box{Shape(value.rank(), 0), value.shape()};
+    box.offsets[0] = b;
+    box.sizes[0] = 1;
+    box.sizes[1] = count;
+    placed.push_back({box, extractBox(value, box)});
+  }
+  return assemble(value.dtype(), value.shape(), placed);
+}
+} // namespace
+
+Result<std::vector<Tensor>> applyAll(const Collective &collective,
+                                     const std::vector<std::vector<Tensor>> &contributions,
+                                     int64_t position) {
+  Collective single = collective;
+  bool counted = collective.kind == CollectiveKind::allToAllV;
+  if (counted) // Equal parts of the blocks, whatever is in them.
+    single.kind = CollectiveKind::allToAll;
+  std::vector<Tensor> results;
+  size_t count = contributions.front().size();
+  for (size_t v = 0; v < count; ++v) {
+    std::vector<Tensor> parts;
+    for (const std::vector<Tensor> &contribution : contributions) {
+      if (!counted || v + 1 == count) {
+        parts.push_back(contribution[v]);
+        continue;
+      }
+      Result<Tensor> rows = countedRows(contribution[v], contribution.back());
+      if (!rows.ok())
+        return rows.status();
+      parts.push_back(std::move(*rows));
+    }
+    Result<Tensor> result = apply(single, parts, position);
+    if (!result.ok())
+      return result.status();
+    results.push_back(std::move(*result));
+  }
+  return results;
 }
 
 } // namespace braid::interp

@@ -14,13 +14,13 @@
 
 namespace braid::interp {
 
-/// Where the ranks of a group meet for one collective. Guarded by the grid's mutex until it is
-/// complete; after that `contributions` is read-only.
+/// Where the ranks of a group, or a sender and its receiver, meet once. Guarded by the grid's mutex
+/// until it is complete; after that `contributions` is read-only.
 struct Rendezvous {
   Collective collective; ///< as the first rank to arrive stated it
   std::vector<std::string> types;
   int64_t firstRank = 0, sequence = 0;
-  std::vector<int64_t> members; ///< by group position
+  std::vector<int64_t> members; ///< by group position; source and target
   std::vector<std::optional<std::vector<Tensor>>> contributions;
   size_t arrived = 0;
   std::vector<char> taken;
@@ -29,7 +29,21 @@ struct Rendezvous {
   std::mutex sharedMutex;
   std::optional<Result<std::vector<Tensor>>> shared;
 
+  Rendezvous(Collective stated, std::vector<std::string> types, int64_t rank, int64_t sequence,
+             std::vector<int64_t> members)
+      : collective(std::move(stated)), types(std::move(types)), firstRank(rank), sequence(sequence),
+        members(std::move(members)), contributions(this->members.size()),
+        taken(this->members.size()) {}
+
+  void arrive(size_t position, std::vector<Tensor> values) {
+    contributions[position] = std::move(values);
+    ++arrived;
+  }
   bool complete() const { return arrived == members.size(); }
+  /// Nothing keeps the rank at `position` waiting: a sender never waits for its receiver.
+  bool readyFor(int64_t position) const {
+    return complete() || (collective.isPointToPoint() && position == kSource);
+  }
   std::string describe() const {
     std::string text = collective.describe();
     if (!collective.name.empty())
@@ -44,6 +58,8 @@ struct Rendezvous {
     std::sort(result.begin(), result.end());
     return result;
   }
+
+  static constexpr int64_t kSource = 0, kTarget = 1; ///< positions of a send and its receive
 };
 
 namespace {
@@ -51,7 +67,8 @@ struct RankState {
   bool ended = false;
   const Rendezvous *waitingFor = nullptr;
   uint64_t ticks = 0;
-  /// Collectives started so far, by the sorted ranks of the group.
+  /// Collectives started so far, by the sorted ranks of the group; sends and receives by
+  /// pointToPointKey.
   std::map<std::vector<int64_t>, int64_t> started;
   std::vector<std::shared_ptr<Rendezvous>> inFlight;
 };
@@ -78,6 +95,11 @@ std::string withTypes(const Collective &collective, const std::vector<std::strin
   if (!collective.name.empty())
     text += " at '" + collective.name + "'";
   return text;
+}
+
+/// Where the values of a channel meet. No group has a negative rank.
+std::vector<int64_t> pointToPointKey(int64_t channel, int64_t source, int64_t target) {
+  return {-1 - channel, source, target};
 }
 
 Status stopped() {
@@ -121,6 +143,42 @@ struct ProcessGrid::State {
     return Status::error(text, runtime::Code::rankFailed);
   }
 
+  using MeetingKey = std::pair<std::vector<int64_t>, int64_t>;
+
+  /// The rank's flight over a meeting at which it has arrived.
+  Flight takeOff(RankState &own, const std::shared_ptr<Rendezvous> &meeting, size_t position) {
+    ++own.ticks;
+    own.inFlight.push_back(meeting);
+    Flight flight;
+    flight.meeting = meeting;
+    flight.position = static_cast<int64_t>(position);
+    return flight;
+  }
+
+  /// Brings a rank's values to a meeting of the table.
+  Flight join(RankState &own, const MeetingKey &key, size_t position, std::vector<Tensor> values) {
+    std::shared_ptr<Rendezvous> meeting = meetings.at(key);
+    meeting->arrive(position, std::move(values));
+    if (meeting->complete()) {
+      // Whoever waits holds it; the table only serves those who are still to come.
+      meetings.erase(key);
+      changed.notify_all();
+    }
+    return takeOff(own, meeting, position);
+  }
+
+  /// The first value that was sent and never received.
+  Status unreceived() const {
+    for (const auto &[key, meeting] : meetings)
+      if (meeting->collective.kind == CollectiveKind::send)
+        return Status::error("rank " + std::to_string(meeting->members[Rendezvous::kSource]) +
+                                 " sends in " + meeting->describe() + " what rank " +
+                                 std::to_string(meeting->members[Rendezvous::kTarget]) +
+                                 " never receives",
+                             runtime::Code::rankFailed);
+    return {};
+  }
+
   void end(int64_t rank, Status status) {
     std::lock_guard<std::mutex> lock(mutex);
     RankState &own = ranks[static_cast<size_t>(rank)];
@@ -157,6 +215,8 @@ Result<Flight> Process::start(const Collective &collective, std::vector<Tensor> 
   if (!members.ok())
     return members.status();
   auto position = static_cast<size_t>(*mesh().groupPosition(ownRank, collective.axes));
+  if (collective.isPointToPoint())
+    return startHalf(collective, std::move(inputs), *members, static_cast<int64_t>(position));
   std::vector<int64_t> sorted = *members;
   std::sort(sorted.begin(), sorted.end());
   std::vector<std::string> types = typesOf(inputs);
@@ -166,53 +226,88 @@ Result<Flight> Process::start(const Collective &collective, std::vector<Tensor> 
   if (state.firstError)
     return stopped();
   RankState &own = state.ranks[static_cast<size_t>(ownRank)];
-  ++own.ticks;
   int64_t sequence = own.started[sorted]++;
   std::shared_ptr<Rendezvous> &meeting = state.meetings[{sorted, sequence}];
-  if (!meeting) {
-    meeting = std::make_shared<Rendezvous>();
-    meeting->collective = collective;
-    meeting->types = types;
-    meeting->firstRank = ownRank;
-    meeting->sequence = sequence;
-    meeting->members = *members;
-    meeting->contributions.resize(members->size());
-    meeting->taken.resize(members->size());
-  } else if (meeting->collective.describe() != collective.describe() || meeting->types != types) {
+  if (!meeting)
+    meeting = std::make_shared<Rendezvous>(collective, types, ownRank, sequence, *members);
+  else if (meeting->collective.describe() != collective.describe() || meeting->types != types)
     return Status::error("ranks disagree about collective number " + std::to_string(sequence) +
                              " of " + rankList(sorted) + ": rank " + std::to_string(ownRank) +
                              " brings " + withTypes(collective, types) + ", rank " +
                              std::to_string(meeting->firstRank) + " brought " +
                              withTypes(meeting->collective, meeting->types),
                          runtime::Code::rankFailed);
+  return state.join(own, {sorted, sequence}, position, std::move(inputs));
+}
+
+Result<Flight> Process::startHalf(const Collective &half, std::vector<Tensor> inputs,
+                                  const std::vector<int64_t> &members, int64_t position) {
+  bool sends = half.kind == CollectiveKind::send;
+  auto at = sends ? Rendezvous::kSource : Rendezvous::kTarget;
+  std::optional<std::pair<int64_t, int64_t>> ends; // ranks
+  for (auto [source, target] : half.pairs) {
+    for (int64_t end : {source, target})
+      if (end < 0 || end >= static_cast<int64_t>(members.size()))
+        return Status::error("expects a position in a group of " + std::to_string(members.size()) +
+                             " ranks, got " + std::to_string(end));
+    if (source == target)
+      return Status::error("expects no position to send to itself, got " + std::to_string(source));
+    if ((sends ? source : target) == position)
+      ends = {members[static_cast<size_t>(source)], members[static_cast<size_t>(target)]};
   }
-  meeting->contributions[position] = std::move(inputs);
-  ++meeting->arrived;
-  own.inFlight.push_back(meeting);
-  Flight flight;
-  flight.meeting = meeting;
-  flight.position = static_cast<int64_t>(position);
-  if (meeting->complete()) {
-    // Whoever waits holds it; the table only serves those who are still to come.
-    state.meetings.erase({sorted, sequence});
-    state.changed.notify_all();
+  std::vector<std::string> types = typesOf(inputs);
+  if (!sends)
+    for (const ValueType &type : half.received)
+      types.push_back(Tensor::zeros(type.dtype, type.shape).typeString());
+
+  ProcessGrid::State &state = *grid.state;
+  std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.firstError)
+    return stopped();
+  RankState &own = state.ranks[static_cast<size_t>(ownRank)];
+  if (!ends) {
+    // Nobody to meet: what it gives is there already.
+    std::vector<Tensor> nothing;
+    for (const ValueType &type : half.received)
+      nothing.push_back(Tensor::zeros(type.dtype, type.shape));
+    auto alone = std::make_shared<Rendezvous>(half, types, ownRank, 0,
+                                              std::vector<int64_t>{ownRank, ownRank});
+    alone->arrive(Rendezvous::kSource, std::move(nothing));
+    alone->arrive(Rendezvous::kTarget, {});
+    return state.takeOff(own, alone, static_cast<size_t>(at));
   }
-  return flight;
+  auto [source, target] = *ends;
+  std::vector<int64_t> key = pointToPointKey(half.channel, source, target);
+  int64_t sequence = own.started[key]++;
+  std::shared_ptr<Rendezvous> &meeting = state.meetings[{key, sequence}];
+  if (!meeting) {
+    meeting = std::make_shared<Rendezvous>(half, types, ownRank, sequence,
+                                           std::vector<int64_t>{source, target});
+  } else if (meeting->types != types) {
+    bool sentFirst = meeting->collective.kind == CollectiveKind::send;
+    std::string here = withTypes(half, types),
+                there = withTypes(meeting->collective, meeting->types);
+    return Status::error("ranks disagree about value number " + std::to_string(sequence) +
+                             " from rank " + std::to_string(source) + " to rank " +
+                             std::to_string(target) + ": rank " + std::to_string(source) +
+                             " sends with " + (sentFirst ? there : here) + ", rank " +
+                             std::to_string(target) + " expects with " + (sentFirst ? here : there),
+                         runtime::Code::rankFailed);
+  }
+  return state.join(own, {key, sequence}, static_cast<size_t>(at), std::move(inputs));
 }
 
 namespace {
 Result<std::vector<Tensor>> resultsAt(const Rendezvous &meeting, int64_t position) {
-  std::vector<Tensor> results;
-  size_t count = meeting.contributions.front()->size();
-  for (size_t v = 0; v < count; ++v) {
-    std::vector<Tensor> parts;
-    for (const auto &contribution : meeting.contributions)
-      parts.push_back((*contribution)[v]);
-    Result<Tensor> result = apply(meeting.collective, parts, position);
-    if (!result.ok())
-      return Status::error(meeting.describe() + " " + result.status().message());
-    results.push_back(std::move(*result));
-  }
+  if (meeting.collective.isPointToPoint())
+    return position == Rendezvous::kTarget ? *meeting.contributions[Rendezvous::kSource]
+                                           : std::vector<Tensor>();
+  std::vector<std::vector<Tensor>> contributions;
+  for (const auto &contribution : meeting.contributions)
+    contributions.push_back(*contribution);
+  Result<std::vector<Tensor>> results = applyAll(meeting.collective, contributions, position);
+  if (!results.ok())
+    return Status::error(meeting.describe() + " " + results.status().message());
   return results;
 }
 } // namespace
@@ -227,8 +322,9 @@ Result<std::vector<Tensor>> Process::wait(const Flight &flight) {
     if (meeting.taken[static_cast<size_t>(flight.position)])
       return Status::error("waits twice for " + meeting.describe());
     RankState &own = state.ranks[static_cast<size_t>(ownRank)];
-    own.waitingFor = &meeting;
-    if (!state.firstError && state.deadlocked()) {
+    if (!meeting.readyFor(flight.position))
+      own.waitingFor = &meeting;
+    if (own.waitingFor && !state.firstError && state.deadlocked()) {
       Status error = state.deadlockError();
       own.waitingFor = nullptr;
       return error;
@@ -236,13 +332,13 @@ Result<std::vector<Tensor>> Process::wait(const Flight &flight) {
     uint64_t ticks = state.totalTicks();
     auto deadline = std::chrono::steady_clock::now() + state.options.timeLimit;
     Status outcome;
-    while (!meeting.complete()) {
+    while (!meeting.readyFor(flight.position)) {
       if (state.firstError) {
         outcome = stopped();
         break;
       }
       if (state.changed.wait_until(lock, deadline) != std::cv_status::timeout ||
-          meeting.complete() || state.firstError)
+          meeting.readyFor(flight.position) || state.firstError)
         continue;
       if (uint64_t now = state.totalTicks(); now != ticks) {
         ticks = now;
@@ -327,7 +423,7 @@ Status ProcessGrid::run(const std::function<Status(Process &)> &body) {
   }
   for (std::thread &thread : threads)
     thread.join();
-  return state->firstError.value_or(Status());
+  return state->firstError ? *state->firstError : state->unreceived();
 }
 
 } // namespace braid::interp

@@ -20,14 +20,22 @@ enum class CollectiveKind {
   reduceScatter,
   allGather,
   allToAll,
+  allToAllV,
   reduce,
   broadcast,
-  permute
+  permute,
+  send,
+  recv
 };
 enum class ReduceKind { sum, max, min };
 
 const char *name(CollectiveKind kind); // "all_reduce", ...
 const char *name(ReduceKind kind);     // "sum", ...
+
+struct ValueType {
+  DType dtype = DType::f32;
+  Shape shape;
+};
 
 /// A collective as every rank of its group must state it.
 struct Collective {
@@ -37,12 +45,18 @@ struct Collective {
   int64_t dim = 0;
   int64_t concatDim = 0; ///< of allToAll: the dimension that is joined
   int64_t root = 0;      ///< of reduce and broadcast: a position of the group
-  /// Of permute: from which position to which.
+  /// Of permute, send and recv: from which position to which.
   std::vector<std::pair<int64_t, int64_t>> pairs;
+  int64_t channel = 0;                ///< of send and recv: they meet others of the same one only
+  std::vector<ValueType> received;    ///< of recv: what is expected
   std::vector<runtime::AxisRef> axes; ///< the group
   std::string name;                   ///< for messages: where it stands in the program, or its role
 
   bool hasReduction() const;
+  /// Two ranks meet, not a group.
+  bool isPointToPoint() const {
+    return kind == CollectiveKind::send || kind == CollectiveKind::recv;
+  }
   /// All ranks of the group get the same.
   bool isUniform() const;
   /// "all_reduce sum over {tp}": what ranks must agree on.
@@ -58,9 +72,14 @@ Result<Tensor> concatenate(const std::vector<Tensor> &parts, int64_t dim);
 Result<Tensor> slicePart(const Tensor &tensor, int64_t dim, int64_t index, int64_t count);
 
 /// What the rank at `position` of the group gets when the ranks bring `parts`, in the order of
-/// group positions.
+/// group positions. For collectives in which a value concerns no other: not allToAllV, send, recv.
 Result<Tensor> apply(const Collective &collective, const std::vector<Tensor> &parts,
                      int64_t position);
+
+/// The same for all values, which rank r brings as `contributions[r]`. Not for send and recv.
+Result<std::vector<Tensor>> applyAll(const Collective &collective,
+                                     const std::vector<std::vector<Tensor>> &contributions,
+                                     int64_t position);
 
 } // namespace braid::interp
 #endif // BRAID_INTERPRETER_CORE_COLLECTIVES_H

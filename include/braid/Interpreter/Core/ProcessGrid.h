@@ -4,9 +4,10 @@
 //===----------------------------------------------------------------------===//
 //
 // One thread per rank of a mesh, and the places where ranks meet. A collective is identified by its
-// group and by how many collectives the rank has started on that group before, as in MPI and NCCL.
-// Whatever can go wrong ends the run with one error: ranks that disagree about a collective, ranks
-// that wait for each other, a rank that stalls.
+// group and by how many collectives the rank has started on that group before, as in MPI and NCCL;
+// a send and its receive by the two ranks, their channel and how many went before. Whatever can go
+// wrong ends the run with one error: ranks that disagree about a collective, ranks that wait for
+// each other, a rank that stalls, a value that nobody receives.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_CORE_PROCESSGRID_H
@@ -32,8 +33,9 @@ public:
 
 private:
   friend class Process;
+  friend class ProcessGrid;
   std::shared_ptr<Rendezvous> meeting;
-  int64_t position = 0; ///< of the rank in the group
+  int64_t position = 0; ///< of the rank in the meeting
 };
 
 /// What one rank sees of the grid. Used by that rank's thread only.
@@ -44,8 +46,8 @@ public:
 
   /// Brings this rank's values and returns at once.
   Result<Flight> start(const Collective &collective, std::vector<Tensor> inputs);
-  /// Blocks until every rank of the group has brought its values. A flight is waited for exactly
-  /// once.
+  /// Blocks until every rank of the group has brought its values; of a receive, until the value has
+  /// been sent; of a send, not at all. A flight is waited for exactly once.
   Result<std::vector<Tensor>> wait(const Flight &flight);
   Result<std::vector<Tensor>> run(const Collective &collective, std::vector<Tensor> inputs);
   /// This rank's part of a value along a dimension.
@@ -59,6 +61,9 @@ public:
 private:
   friend class ProcessGrid;
   Process(ProcessGrid &grid, int64_t rank);
+  /// A send or a receive of the rank at `position` of a group.
+  Result<Flight> startHalf(const Collective &half, std::vector<Tensor> inputs,
+                           const std::vector<int64_t> &members, int64_t position);
   ProcessGrid &grid;
   int64_t ownRank;
 };

@@ -1,0 +1,320 @@
+// RUN: braid-opt %s --split-input-file --verify-diagnostics
+
+// comm.all_to_all_v C1
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8x16x4xf32>, %c: tensor<8xi32>) {
+  // expected-error @+1 {{'comm.all_to_all_v' op expects at least one value}}
+  %n = "comm.all_to_all_v"(%c) <{group = #comm.group<@mesh, {ep}>}> : (tensor<8xi32>) -> tensor<8xi32>
+  return
+}
+
+// -----
+
+// comm.all_to_all_v C2: blocks
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8x16x4xf32>, %c: tensor<4xi32>) {
+  // expected-error @+1 {{'comm.all_to_all_v' op expects values of 4 blocks by capacity, as many blocks as counts, got 'tensor<8x16x4xf32>'}}
+  %r, %n = comm.all_to_all_v(%x) counts %c : tensor<4xi32> over <@mesh, {ep}> : tensor<8x16x4xf32>
+  return
+}
+
+// -----
+
+// comm.all_to_all_v C2: dimensions
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>, %c: tensor<8xi32>) {
+  // expected-error @+1 {{'comm.all_to_all_v' op expects values of 8 blocks by capacity, as many blocks as counts, got 'tensor<8xf32>'}}
+  %r, %n = comm.all_to_all_v(%x) counts %c : tensor<8xi32> over <@mesh, {ep}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.all_to_all_v C2: capacity
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8x16xf32>, %y: tensor<8x12xf32>, %c: tensor<8xi32>) {
+  // expected-error @+1 {{'comm.all_to_all_v' op expects values of one capacity, got 16 and 12}}
+  %r:2, %n = comm.all_to_all_v(%x, %y) counts %c : tensor<8xi32> over <@mesh, {ep}> : tensor<8x16xf32>, tensor<8x12xf32>
+  return
+}
+
+// -----
+
+// comm.all_to_all_v: what counts are
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8x16x4xf32>, %c: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.all_to_all_v' op operand #1 must be statically shaped tensor of rank 1 of i32 or i64, but got 'tensor<8xf32>'}}
+  %r, %n = comm.all_to_all_v(%x) counts %c : tensor<8xf32> over <@mesh, {ep}> : tensor<8x16x4xf32>
+  return
+}
+
+// -----
+
+// comm.all_to_all_v C3
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8x16x4xf32>, %c: tensor<8xi32>) {
+  // expected-error @+1 {{'comm.all_to_all_v' op unknown axis 'tp' in mesh 'mesh'}}
+  %r, %n = comm.all_to_all_v(%x) counts %c : tensor<8xi32> over <@mesh, {tp}> : tensor<8x16x4xf32>
+  return
+}
+
+// -----
+
+// comm.all_to_all_v C3: mesh
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8x16x4xf32>, %c: tensor<8xi32>) {
+  // expected-error @+1 {{'comm.all_to_all_v' op references unknown mesh @other}}
+  %r, %n = comm.all_to_all_v(%x) counts %c : tensor<8xi32> over <@other, {tp}> : tensor<8x16x4xf32>
+  return
+}
+
+// -----
+
+// comm.all_to_all_v C4
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<6x16xf32>, %c: tensor<6xi32>) {
+  // expected-error @+1 {{'comm.all_to_all_v' op expects 6 blocks to divide over 4 ranks}}
+  %r, %n = comm.all_to_all_v(%x) counts %c : tensor<6xi32> over <@mesh, {ep}> : tensor<6x16xf32>
+  return
+}
+
+// -----
+
+// comm.all_to_all_v C5
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8x16x4xf32>, %c: tensor<8xi32>) {
+  // expected-error @+2 {{'comm.all_to_all_v' op inferred type(s) 'tensor<8x16x4xf32>', 'tensor<8xi32>' are incompatible with return type(s) of operation 'tensor<8x16x4xf64>', 'tensor<8xi32>'}}
+  // expected-error @+1 {{'comm.all_to_all_v' op failed to infer returned types}}
+  %r, %n = "comm.all_to_all_v"(%x, %c) <{group = #comm.group<@mesh, {ep}>}> : (tensor<8x16x4xf32>, tensor<8xi32>) -> (tensor<8x16x4xf64>, tensor<8xi32>)
+  return
+}
+
+// -----
+
+// comm.all_to_all_v C6
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8x16xcomplex<f32>>, %c: tensor<8xi32>) {
+  // expected-error @+1 {{'comm.all_to_all_v' op expects elements of integer or float type, got 'complex<f32>'}}
+  %r, %n = comm.all_to_all_v(%x) counts %c : tensor<8xi32> over <@mesh, {ep}> : tensor<8x16xcomplex<f32>>
+  return
+}
+
+// -----
+
+// comm.send C1
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.send' op expects at least one value}}
+  "comm.send"() <{pairs = array<i64: 0, 1>, group = #comm.group<@mesh, {ep}>}> : () -> ()
+  return
+}
+
+// -----
+
+// comm.send C2
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.send' op unknown axis 'tp' in mesh 'mesh'}}
+  comm.send(%x) pairs [0 -> 1] over <@mesh, {tp}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.send C2: mesh
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.send' op references unknown mesh @other}}
+  comm.send(%x) pairs [0 -> 1] over <@other, {ep}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.send C2: sub-axis
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.send' op sub-axis (1)3 does not divide axis 'ep' of size 4}}
+  comm.send(%x) pairs [0 -> 1] over <@mesh, {ep:(1)3}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.send C3
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xcomplex<f32>>) {
+  // expected-error @+1 {{'comm.send' op expects elements of integer or float type, got 'complex<f32>'}}
+  comm.send(%x) pairs [0 -> 1] over <@mesh, {ep}> : tensor<8xcomplex<f32>>
+  return
+}
+
+// -----
+
+// comm.send C4: a position of the group
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.send' op expects every position of 'pairs' to be in [0, 4), got 4}}
+  comm.send(%x) pairs [0 -> 4] over <@mesh, {ep}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.send C4: two for each pair
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.send' op expects 'pairs' to hold two positions for each pair, got 3 positions}}
+  "comm.send"(%x) <{pairs = array<i64: 0, 1, 2>, group = #comm.group<@mesh, {ep}>}> : (tensor<8xf32>) -> ()
+  return
+}
+
+// -----
+
+// comm.send C5: source
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.send' op expects position 0 to be the source of one pair}}
+  comm.send(%x) pairs [0 -> 1, 0 -> 2] over <@mesh, {ep}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.send C5: target
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.send' op expects position 2 to be the target of one pair}}
+  comm.send(%x) pairs [0 -> 2, 1 -> 2] over <@mesh, {ep}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.send C6
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.send' op expects no position to send to itself, got 1 -> 1}}
+  comm.send(%x) pairs [0 -> 2, 1 -> 1] over <@mesh, {ep}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.send C7
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.send' op attribute 'channel' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+  comm.send(%x) pairs [0 -> 1] over <@mesh, {ep}> channel -1 : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.recv C1
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.recv' op expects at least one value}}
+  "comm.recv"() <{pairs = array<i64: 0, 1>, group = #comm.group<@mesh, {ep}>}> : () -> ()
+  return
+}
+
+// -----
+
+// comm.recv C2
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.recv' op unknown axis 'tp' in mesh 'mesh'}}
+  %0 = comm.recv pairs [0 -> 1] over <@mesh, {tp}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.recv C2: mesh
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.recv' op references unknown mesh @other}}
+  %0 = comm.recv pairs [0 -> 1] over <@other, {ep}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.recv C2: sub-axis
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.recv' op sub-axis (1)3 does not divide axis 'ep' of size 4}}
+  %0 = comm.recv pairs [0 -> 1] over <@mesh, {ep:(1)3}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.recv C3
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xcomplex<f32>>) {
+  // expected-error @+1 {{'comm.recv' op expects elements of integer or float type, got 'complex<f32>'}}
+  %0 = comm.recv pairs [0 -> 1] over <@mesh, {ep}> : tensor<8xcomplex<f32>>
+  return
+}
+
+// -----
+
+// comm.recv C4: a position of the group
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.recv' op expects every position of 'pairs' to be in [0, 4), got 4}}
+  %0 = comm.recv pairs [0 -> 4] over <@mesh, {ep}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.recv C4: two for each pair
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.recv' op expects 'pairs' to hold two positions for each pair, got 3 positions}}
+  %0 = "comm.recv"() <{pairs = array<i64: 0, 1, 2>, group = #comm.group<@mesh, {ep}>}> : () -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.recv C5: source
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.recv' op expects position 0 to be the source of one pair}}
+  %0 = comm.recv pairs [0 -> 1, 0 -> 2] over <@mesh, {ep}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.recv C5: target
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.recv' op expects position 2 to be the target of one pair}}
+  %0 = comm.recv pairs [0 -> 2, 1 -> 2] over <@mesh, {ep}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.recv C6
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.recv' op expects no position to send to itself, got 1 -> 1}}
+  %0 = comm.recv pairs [0 -> 2, 1 -> 1] over <@mesh, {ep}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// comm.recv C7
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.recv' op attribute 'channel' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+  %0 = comm.recv pairs [0 -> 1] over <@mesh, {ep}> channel -1 : tensor<8xf32>
+  return
+}
