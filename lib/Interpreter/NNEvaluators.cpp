@@ -2,10 +2,13 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "braid/Interpreter/Core/Experts.h"
 #include "braid/Interpreter/Core/Kernels.h"
 #include "braid/Interpreter/EvaluatorTable.h"
 
 #include "dialects/NN/IR/NN.h"
+
+#include <numeric>
 
 using namespace mlir;
 
@@ -106,9 +109,74 @@ Status evaluateRotaryTable(OpContext &context) {
   context.set(op.getSin(), std::move(tables->sin));
   return {};
 }
+
+Status evaluateIota(OpContext &context) {
+  auto type = cast<nn::IotaOp>(context.op).getResult().getType();
+  Result<DType> dtype = dtypeOf(type.getElementType());
+  if (!dtype.ok())
+    return dtype.status();
+  std::vector<int64_t> positions(static_cast<size_t>(type.getNumElements()));
+  std::iota(positions.begin(), positions.end(), 0);
+  context.set(context.op->getResult(0),
+              Tensor::ofInts(*dtype, toVector(type.getShape()), std::move(positions)));
+  return {};
+}
+
+Status evaluateDropout(OpContext &context) {
+  auto op = cast<nn::DropoutOp>(context.op);
+  std::vector<const Tensor *> positions;
+  for (mlir::Value value : op.getPositions())
+    positions.push_back(&context.tensor(value));
+  return context.set(op.getResult(), dropout(context.tensor(op.getInput()), positions,
+                                             context.tensor(op.getSeed()).ints()[0], op.getSite(),
+                                             op.getRate().convertToDouble()));
+}
+
+Status evaluateCrossEntropy(OpContext &context) {
+  auto op = cast<nn::CrossEntropyOp>(context.op);
+  std::optional<int64_t> ignore;
+  if (std::optional<uint64_t> label = op.getIgnore())
+    ignore = static_cast<int64_t>(*label);
+  return context.set(op.getResult(), crossEntropy(context.tensor(op.getLogits()),
+                                                  context.tensor(op.getLabels()), ignore));
+}
+
+Status evaluateRouter(OpContext &context) {
+  auto op = cast<nn::RouterOp>(context.op);
+  Result<Routing> routing =
+      router(context.tensor(op.getLogits()), static_cast<int64_t>(op.getTop()),
+             static_cast<int64_t>(op.getCapacity()), op.getNormalized());
+  if (!routing.ok())
+    return routing.status();
+  context.set(op.getWeights(), std::move(routing->weights));
+  context.set(op.getExperts(), std::move(routing->experts));
+  context.set(op.getSlots(), std::move(routing->slots));
+  context.set(op.getCounts(), std::move(routing->counts));
+  return {};
+}
+
+Status evaluateDispatch(OpContext &context) {
+  auto op = cast<nn::DispatchOp>(context.op);
+  ArrayRef<int64_t> blocks = op.getResult().getType().getShape();
+  return context.set(op.getResult(),
+                     dispatch(context.tensor(op.getInput()), context.tensor(op.getExperts()),
+                              context.tensor(op.getSlots()), blocks[1], blocks[2]));
+}
 } // namespace
 
 void populateNNEvaluators(EvaluatorTable &table) {
+  table.add<nn::IotaOp>(evaluateIota);
+  table.add<nn::DropoutOp>(evaluateDropout);
+  table.add<nn::CrossEntropyOp>(evaluateCrossEntropy);
+  table.add<nn::RouterOp>(evaluateRouter);
+  table.add<nn::DispatchOp>(evaluateDispatch);
+  table.add<nn::CombineOp>([](OpContext &context) {
+    auto op = cast<nn::CombineOp>(context.op);
+    return context.set(op.getResult(), combineExperts(context.tensor(op.getBlocks()),
+                                                      context.tensor(op.getWeights()),
+                                                      context.tensor(op.getExperts()),
+                                                      context.tensor(op.getSlots())));
+  });
   table.add<nn::ParameterOp>(evaluateParameter);
   table.add<nn::SplitHeadsOp>(evaluateReshape);
   table.add<nn::MergeHeadsOp>(evaluateReshape);

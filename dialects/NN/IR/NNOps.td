@@ -26,6 +26,11 @@ class NN_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> local 
 /// Operations that act on rows, which kernels are formed of.
 class NN_RowOp<string mnemonic, list<Trait> traits = []> : NN_ComputeOp<mnemonic, traits, [], []>;
 
+/// Operations that only the interpreter runs as yet: cut and costed by interface.
+class NN_ReferenceOp<string mnemonic, list<string> local = [], list<Trait> traits = []>
+    : NN_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Comm_ShardingRuleOpInterface, local>,
+                                   DeclareOpInterfaceMethods<NN_CostOpInterface>], traits)>;
+
 def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A weight of the model";
   let description = [{
@@ -348,5 +353,7 @@ def NN_MulOp : NN_RowOp<"mul"> {
 }
 
 include "dialects/NN/IR/NNRotaryOps.td"
+include "dialects/NN/IR/NNExpertOps.td"
+include "dialects/NN/IR/NNTrainingOps.td"
 
 #endif

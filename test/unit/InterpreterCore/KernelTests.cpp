@@ -115,6 +115,28 @@ TEST_F(Heads, CausalWithLengthAndOffset) {
               0.682720796214859, 0.09230178259983923, -0.13155783846045643, -0.4391460464680652});
 }
 
+TEST(Kernels, CrossAttentionAgainstPyTorch) {
+  // Three queries attend to five keys of another sequence: scaled_dot_product_attention with
+  // enable_gqa.
+  Tensor query = sines(1, {2, 3, 4, 4}), key = sines(2, {2, 5, 2, 4}),
+         value = sines(3, {2, 5, 2, 4});
+  Tensor mask = ints({2, 5}, {1, 1, 1, 1, 0, 1, 0, 1, 1, 1});
+  AttentionOperands op;
+  op.query = &query;
+  op.key = &key;
+  op.value = &value;
+  op.mask = &mask;
+  op.scale = 0.5;
+  Result<Tensor> result = attention(op);
+  expectNear(result, 0,
+             {0.4451816611715617, -0.0883943024549057, -0.5407009520555444, -0.49588963990651247,
+              -0.11760095740276806});
+  expectNear(result, 48,
+             {-0.5591996952968635, 0.15848703433956818, 0.730461515504607, 0.6308530480105818,
+              -0.3393067111939243});
+  EXPECT_EQ(result->shape(), query.shape());
+}
+
 TEST_F(Heads, LargeScoresDoNotOverflow) {
   AttentionOperands op = operands();
   op.scale = 1e6;

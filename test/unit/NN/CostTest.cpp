@@ -130,4 +130,34 @@ TEST(Cost, ViewsAreFree) {
              "%0 = nn.merge_heads %x : tensor<2x3x2x4xf32> -> tensor<2x3x8xf32>", {});
 }
 
+TEST(Cost, Experts) {
+  // 24 logits with 5 + 2 operations, 12 weights with 2; results of 12 floats, 12 and 12 and 8 i32.
+  expectCost("%l: tensor<2x3x4xf32>",
+             "%w, %e, %s, %c = nn.router %l top 2 capacity 5 normalized : tensor<2x3x4xf32>",
+             {0, 24 * 7 + 24, 96, 48 + 48 + 48 + 32, 96 + 48});
+  // 48 floats and twice 12 i32 read, 320 floats written.
+  expectCost("%x: tensor<2x3x8xf32>, %e: tensor<2x3x2xi32>",
+             "%0 = nn.dispatch %x, %e, %e : tensor<2x3x8xf32>, tensor<2x3x2xi32> -> "
+             "tensor<2x4x5x8xf32>",
+             {0, 0, 192 + 96, 1280, 96});
+  // 48 results of two choices each, whose rows are read.
+  expectCost("%b: tensor<2x4x5x8xf32>, %w: tensor<2x3x2xf32>, %e: tensor<2x3x2xi32>",
+             "%0 = nn.combine %b, %w, %e, %e : tensor<2x4x5x8xf32>, tensor<2x3x2xf32>, "
+             "tensor<2x3x2xi32> -> tensor<2x3x8xf32>",
+             {0, 192, 384 + 48 + 96, 192, 1280 + 48 + 96});
+}
+
+TEST(Cost, Training) {
+  expectCost("", "%0 = nn.iota : tensor<8xi64>", {0, 0, 0, 64, 0});
+  // 6 elements, 2 + 3 positions and a seed of 8 bytes each.
+  expectCost("%x: tensor<2x3xf32>, %i: tensor<2xi64>, %j: tensor<3xi64>, %s: tensor<i64>",
+             "%0 = nn.dropout %x at (%i, %j : tensor<2xi64>, tensor<3xi64>) seed %s : tensor<i64> "
+             "rate 0.5 : tensor<2x3xf32>",
+             {0, 12, 24 + 40 + 8, 24, 8});
+  // 48 logits with 4 operations, 6 labels with 3; a logarithm (f32) saved for each label.
+  expectCost("%x: tensor<2x3x8xf32>, %l: tensor<2x3xi64>",
+             "%0 = nn.cross_entropy %x, %l : tensor<2x3x8xf32>, tensor<2x3xi64> -> tensor<2x3xf32>",
+             {0, 210, 192 + 48, 24, 240 + 24});
+}
+
 } // namespace

@@ -185,4 +185,36 @@ TEST(ShardingRule, LinearBuildsLocal) {
   }
 }
 
+TEST(ShardingRule, Experts) {
+  const std::string chosen = "tensor<2x3x2xi32>";
+  EXPECT_EQ(ruleOf("%l: tensor<2x3x4xf32>",
+                   "%w, %e, %s, %c = nn.router %l top 2 capacity 5 : tensor<2x3x4xf32>"),
+            "[group][token][expert] -> [group][token][choice], [group][token][choice], "
+            "[group][token][choice], [group][expert]; token whole; expert whole; choice whole");
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x8xf32>, %e: " + chosen,
+                   "%0 = nn.dispatch %x, %e, %e : tensor<2x3x8xf32>, " + chosen +
+                       " -> tensor<2x4x5x8xf32>"),
+            "[group][token][hidden], [group][token][choice], [group][token][choice] -> "
+            "[group][expert][slot][hidden]; token whole; choice whole; expert whole; slot whole; "
+            "linear");
+  EXPECT_EQ(ruleOf("%b: tensor<2x4x5x8xf32>, %w: tensor<2x3x2xf32>, %e: " + chosen,
+                   "%0 = nn.combine %b, %w, %e, %e : tensor<2x4x5x8xf32>, tensor<2x3x2xf32>, " +
+                       chosen + " -> tensor<2x3x8xf32>"),
+            "[group][expert][slot][hidden], [group][token][choice], [group][token][choice], "
+            "[group][token][choice] -> [group][token][hidden]; choice whole; expert whole; slot "
+            "whole; linear");
+}
+
+TEST(ShardingRule, Training) {
+  EXPECT_EQ(ruleOf("", "%0 = nn.iota : tensor<8xi64>"), " -> [position]; position whole");
+  EXPECT_EQ(ruleOf("%x: tensor<2x3xf32>, %i: tensor<2xi64>, %j: tensor<3xi64>, %s: tensor<i64>",
+                   "%0 = nn.dropout %x at (%i, %j : tensor<2xi64>, tensor<3xi64>) seed %s : "
+                   "tensor<i64> rate 0.5 : tensor<2x3xf32>"),
+            "[dim0][dim1], [dim0], [dim1],  -> [dim0][dim1]; linear");
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x8xf32>, %l: tensor<2x3xi64>",
+                   "%0 = nn.cross_entropy %x, %l : tensor<2x3x8xf32>, tensor<2x3xi64> -> "
+                   "tensor<2x3xf32>"),
+            "[batch][dim1][class], [batch][dim1] -> [batch][dim1]; class whole");
+}
+
 } // namespace

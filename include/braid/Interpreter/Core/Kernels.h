@@ -12,6 +12,8 @@
 
 #include "braid/Interpreter/Core/Tensor.h"
 
+#include <optional>
+
 namespace braid::interp {
 
 /// result[..., :] = table[ids[...], :]. Error when an id is outside of the table.
@@ -74,6 +76,16 @@ Result<Tensor> add(const Tensor &lhs, const Tensor &rhs);
 
 /// Elementwise product; `rhs` may lack leading dimensions of `lhs`.
 Result<Tensor> mul(const Tensor &lhs, const Tensor &rhs);
+
+/// Zeros where Philox4x32-10 gives a word below rate * 2^32 for the positions of an element, one
+/// tensor [n] for each of 1 to 3 dimensions, and `site`; elsewhere input / (1 - rate).
+Result<Tensor> dropout(const Tensor &input, const std::vector<const Tensor *> &positions,
+                       int64_t seed, uint32_t site, double rate);
+
+/// log(sum of exp(logits[i..., :])) - logits[i..., labels[i...]]; 0 where the label is `ignore`.
+/// Error when another label is outside of the classes.
+Result<Tensor> crossEntropy(const Tensor &logits, const Tensor &labels,
+                            std::optional<int64_t> ignore);
 
 Result<Tensor> reshape(const Tensor &input, const Shape &shape);
 

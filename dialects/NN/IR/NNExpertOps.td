@@ -1,0 +1,94 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Mixtures of experts: which tokens go to which expert, and the way there and back. Included by NNOps.td, which has the
+// base classes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_NN_NNEXPERTOPS_TD
+#define BRAID_DIALECTS_NN_NNEXPERTOPS_TD
+
+def NN_RouterOp : NN_ReferenceOp<"router", [], [InferTypeOpAdaptor]> {
+  let summary = "Chooses experts for tokens, and places for tokens in the experts' blocks";
+  let description = [{
+    Logits are [groups, tokens, experts]. For every token, `experts[g, t, :]` are the `top` experts of the largest
+    logits, largest first, the lower number first among equals, and `weights[g, t, :]` what softmax over all experts
+    gives them; `normalized` divides these by their sum.
+
+    An expert has room for `capacity` tokens of a group. Places are given away choice by choice, within a choice token by
+    token: `slots[g, t, k]` is how many got a place with that expert before, or -1 when it is full, so that the token
+    goes without its k-th expert. `counts[g, e]` is how many places are taken. Choices of one group do not depend on
+    another: a group is what may be cut.
+
+    ```mlir
+    %weights, %experts, %slots, %counts = nn.router %logits top 2 capacity 40 normalized : tensor<8x128x8xf32>
+    ```
+    The results are tensor<8x128x2xf32>, twice tensor<8x128x2xi32>, and tensor<8x8xi32>.
+
+    Constraints:
+    - (C1) `top` is at least 1 and at most the number of experts;
+    - (C2) `capacity` is at least 1.
+  }];
+  let arguments = (ins NN_TensorOfRank<3>:$logits, I64Attr:$top, I64Attr:$capacity, UnitAttr:$normalized);
+  let results = (outs NN_TensorOfRank<3>:$weights, NN_IdsOfRank<3>:$experts, NN_IdsOfRank<3>:$slots,
+                      NN_IdsOfRank<2>:$counts);
+  let assemblyFormat = [{
+    $logits `top` $top `capacity` $capacity (`normalized` $normalized^)? attr-dict `:` type($logits)
+  }];
+}
+
+def NN_DispatchOp : NN_ReferenceOp<"dispatch", [], [AllTypesMatch<["experts", "slots"]>]> {
+  let summary = "Tokens to their places in the experts' blocks";
+  let description = [{
+    `result[g, e, c, :]` is the sum of `input[g, t, :]` over all t and k with `experts[g, t, k] = e` and
+    `slots[g, t, k] = c`: one token where a router has given the place away, zeros where it has not. A slot of -1 is no
+    place. An expert or slot outside of the result is an error of whoever runs it.
+
+    Cut over experts instead of groups, the result is exchanged by a `comm.all_to_all`.
+
+    ```mlir
+    %blocks = nn.dispatch %x, %experts, %slots
+        : tensor<8x128x384xf32>, tensor<8x128x2xi32> -> tensor<8x8x40x384xf32>
+    ```
+
+    Constraints:
+    - (C1) experts and slots are [groups, tokens, choices] with the input's groups and tokens;
+    - (C2) the result is [groups, experts, capacity, hidden] with the input's groups and hidden size;
+    - (C3) input and result have the same element type.
+  }];
+  let arguments = (ins NN_TensorOfRank<3>:$input, NN_IdsOfRank<3>:$experts, NN_IdsOfRank<3>:$slots);
+  let results = (outs NN_TensorOfRank<4>:$result);
+  let assemblyFormat = [{
+    $input `,` $experts `,` $slots attr-dict `:` type($input) `,` type($experts) `->` type($result)
+  }];
+}
+
+def NN_CombineOp : NN_ReferenceOp<"combine", [], [AllTypesMatch<["experts", "slots"]>]> {
+  let summary = "The weighted sum of what experts gave for each token";
+  let description = [{
+    `result[g, t, :] = sum over k of weights[g, t, k] * blocks[g, experts[g, t, k], slots[g, t, k], :]`, over the choices
+    whose slot is not -1; in f32 or wider. An expert or slot outside of the blocks is an error of whoever runs it.
+
+    ```mlir
+    %y = nn.combine %blocks, %weights, %experts, %slots
+        : tensor<8x8x40x384xf32>, tensor<8x128x2xf32>, tensor<8x128x2xi32> -> tensor<8x128x384xf32>
+    ```
+
+    Constraints:
+    - (C1) weights, experts and slots have one shape [groups, tokens, choices], with the blocks' groups;
+    - (C2) the result is [groups, tokens, hidden] with the blocks' hidden size;
+    - (C3) blocks, weights and result have the same element type.
+  }];
+  let arguments = (ins NN_TensorOfRank<4>:$blocks, NN_TensorOfRank<3>:$weights, NN_IdsOfRank<3>:$experts,
+                       NN_IdsOfRank<3>:$slots);
+  let results = (outs NN_TensorOfRank<3>:$result);
+  let assemblyFormat = [{
+    $blocks `,` $weights `,` $experts `,` $slots attr-dict
+    `:` type($blocks) `,` type($weights) `,` type($experts) `->` type($result)
+  }];
+}
+
+#endif

@@ -1,0 +1,121 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What training adds: constraints (numbered as in NNTrainingOps.td), sharding rules and costs.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/NN/IR/OpUtils.h"
+
+using namespace mlir;
+using namespace braid::nn;
+using braid::comm::FactorKind;
+using braid::comm::ShardingRule;
+using braid::comm::TensorFactors;
+
+//===----------------------------------------------------------------------===//
+// nn.iota
+//===----------------------------------------------------------------------===//
+
+ShardingRule IotaOp::getShardingRule() {
+  ShardingRule rule;
+  // Made whole and then cut: a rank's part does not begin at 0.
+  rule.results = {{{rule.addFactor("position", elements(getResult()), FactorKind::Whole)}}};
+  return rule;
+}
+
+OpCost IotaOp::getCost() {
+  OpCost cost;
+  cost.bytesWritten = bytes(getResult());
+  return cost;
+}
+
+//===----------------------------------------------------------------------===//
+// nn.dropout
+//===----------------------------------------------------------------------===//
+
+LogicalResult DropoutOp::verify() {
+  ArrayRef<int64_t> shape = shapeOf(getInput());
+  if (shape.empty() || shape.size() > 3 || getPositions().size() != shape.size()) // C1
+    return emitOpError("expects 1 to 3 dimensions with positions for each, got ")
+           << shape.size() << " and " << getPositions().size();
+  for (auto [d, positions] : llvm::enumerate(getPositions()))
+    if (elements(positions) != shape[d]) // C2
+      return emitOpError("expects ")
+             << shape[d] << " positions for dimension " << d << ", got " << elements(positions);
+  if (double rate = getRate().convertToDouble(); !(rate >= 0 && rate < 1)) { // C3
+    SmallString<16> got;
+    getRate().toString(got);
+    return emitOpError("expects 'rate' in [0, 1), got ") << got;
+  }
+  return success();
+}
+
+ShardingRule DropoutOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors input;
+  rule.operands = {{}};
+  for (auto [d, size] : llvm::enumerate(shapeOf(getInput()))) {
+    input.push_back({rule.addFactor("dim" + std::to_string(d), size)});
+    rule.operands.push_back({input.back()});
+  }
+  rule.operands.front() = input;
+  rule.operands.push_back({}); // the seed
+  rule.results = {input};
+  // The same places are zero in every addend.
+  rule.linear = true;
+  rule.partialOperands = {0};
+  return rule;
+}
+
+OpCost DropoutOp::getCost() {
+  OpCost cost;
+  // A comparison and a product per element; the generator's integer operations are not counted.
+  cost.vectorFlops = 2 * elements(getInput());
+  cost.bytesRead = bytes(getInput()) + bytes(getSeed());
+  for (Value positions : getPositions())
+    cost.bytesRead += bytes(positions);
+  cost.bytesWritten = bytes(getResult());
+  // Which elements went is computed anew.
+  cost.bytesSaved = bytes(getSeed());
+  return cost;
+}
+
+//===----------------------------------------------------------------------===//
+// nn.cross_entropy
+//===----------------------------------------------------------------------===//
+
+LogicalResult CrossEntropyOp::verify() {
+  ArrayRef<int64_t> logits = shapeOf(getLogits());
+  if (logits.empty())
+    return emitOpError("expects logits with a dimension of classes, got ") << getLogits().getType();
+  if (failed(verifyShape(*this, "labels", logits.drop_back(), shapeOf(getLabels()))) || // C1
+      failed(verifyShape(*this, "a result", shapeOf(getLabels()), shapeOf(getResult()))))
+    return failure();
+  return verifySameElementType(*this, {getLogits(), getResult()}); // C2
+}
+
+ShardingRule CrossEntropyOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors labels;
+  for (auto [d, size] : llvm::enumerate(shapeOf(getLabels())))
+    labels.push_back({rule.addFactor(d == 0 ? "batch" : "dim" + std::to_string(d), size)});
+  TensorFactors logits = labels;
+  logits.push_back({rule.addFactor("class", shapeOf(getLogits()).back(), FactorKind::Whole)});
+  rule.operands = {logits, labels};
+  rule.results = {labels};
+  return rule;
+}
+
+OpCost CrossEntropyOp::getCost() {
+  OpCost cost;
+  // Per logit: maximum, difference, exp, sum; per label: logarithm, the maximum added, the label's
+  // logit subtracted.
+  cost.vectorFlops = 4 * elements(getLogits()) + 3 * elements(getLabels());
+  cost.bytesRead = bytes(getLogits()) + bytes(getLabels());
+  cost.bytesWritten = bytes(getResult());
+  // The probabilities are computed anew from the logits and the logarithm of the sum (f32).
+  cost.bytesSaved = cost.bytesRead + 4 * elements(getLabels());
+  return cost;
+}

@@ -1,0 +1,87 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What training adds to a model's forward part. Included by NNOps.td, which has the base classes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_NN_NNTRAININGOPS_TD
+#define BRAID_DIALECTS_NN_NNTRAININGOPS_TD
+
+def NN_IotaOp : NN_ReferenceOp<"iota"> {
+  let summary = "The positions along a dimension: 0, 1, 2, ...";
+  let description = [{
+    Says where a rank's part of a value lies to operations whose meaning depends on it: cut like the dimension, the
+    positions stay those of the whole.
+
+    ```mlir
+    %p = nn.iota : tensor<128xi64>
+    ```
+  }];
+  let results = (outs NN_IdsOfRank<1>:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  // The type says it all.
+  let hasVerifier = 0;
+}
+
+def NN_DropoutOp : NN_ReferenceOp<"dropout", [], [AllTypesMatch<["input", "result"]>]> {
+  let summary = "Zeros at random places, the rest scaled up";
+  let description = [{
+    `result[i...]` is 0 when `u < rate * 2^32`, else `input[i...] / (1 - rate)`, where u is the first word of
+    Philox4x32-10 for the counter (`positions[0][i0]`, `positions[1][i1]`, `positions[2][i2]`, `site`), 0 for dimensions
+    that there are not, and the key (lower, upper half of `seed`); each word the lower 32 bits of its integer.
+
+    An element's fate thus depends on its place in the whole value, and not on how that is cut or in which order it is
+    computed: the positions come as operands, which are cut as the input is. `site` tells the dropouts of a function
+    apart; what differs between its calls, layers and steps, is the seed.
+
+    ```mlir
+    %b = nn.iota : tensor<8xi64>
+    %s = nn.iota : tensor<128xi64>
+    %h = nn.iota : tensor<384xi64>
+    %y = nn.dropout %x at (%b, %s, %h : tensor<8xi64>, tensor<128xi64>, tensor<384xi64>) seed %seed : tensor<i64>
+        rate 0.1 site 1 : tensor<8x128x384xf32>
+    ```
+
+    Constraints:
+    - (C1) the input has 1 to 3 dimensions, and there are as many positions operands;
+    - (C2) there is one position for each element of a dimension;
+    - (C3) `rate` is at least 0 and below 1;
+    - (C4) `site` is at least 0.
+  }];
+  let arguments = (ins NN_Tensor:$input, Variadic<NN_IdsOfRank<1>>:$positions, NN_IdsOfRank<0>:$seed, F64Attr:$rate,
+                       DefaultValuedAttr<ConfinedAttr<I32Attr, [IntNonNegative]>, "0">:$site);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = [{
+    $input `at` `(` $positions `:` type($positions) `)` `seed` $seed `:` type($seed) `rate` $rate (`site` $site^)?
+    attr-dict `:` type($input)
+  }];
+}
+
+def NN_CrossEntropyOp : NN_ReferenceOp<"cross_entropy"> {
+  let summary = "How little probability logits give to the labels";
+  let description = [{
+    `result[i...] = log(sum over c of exp(logits[i..., c])) - logits[i..., labels[i...]]`, taken about the row's maximum,
+    in f32 or wider. Where the label is `ignore`, the result is 0. Any other label outside of [0, classes) is an error of
+    whoever runs it. There is one loss for each label, so that it is cut as they are; averaging is for who knows over
+    what.
+
+    ```mlir
+    %loss = nn.cross_entropy %logits, %labels ignore -100
+        : tensor<8x128x32000xf32>, tensor<8x128xi64> -> tensor<8x128xf32>
+    ```
+
+    Constraints:
+    - (C1) the labels' shape is that of the logits without the last dimension, which there is;
+    - (C2) the result has the labels' shape and the logits' element type.
+  }];
+  let arguments = (ins NN_Tensor:$logits, NN_Ids:$labels, OptionalAttr<I64Attr>:$ignore);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = [{
+    $logits `,` $labels (`ignore` $ignore^)? attr-dict `:` type($logits) `,` type($labels) `->` type($result)
+  }];
+}
+
+#endif

@@ -1,0 +1,47 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What the definitions of operations share.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_DIALECTS_NN_OPUTILS_H
+#define BRAID_DIALECTS_NN_OPUTILS_H
+
+#include "dialects/NN/IR/NN.h"
+
+namespace braid::nn {
+
+inline mlir::RankedTensorType typeOf(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) { return typeOf(value).getShape(); }
+inline int64_t elements(mlir::Value value) { return typeOf(value).getNumElements(); }
+inline int64_t bytes(mlir::Value value) {
+  return elements(value) * (typeOf(value).getElementTypeBitWidth() / 8);
+}
+
+/// "expects WHAT of shape [2, 3], got [3, 2]" when they differ.
+inline mlir::LogicalResult verifyShape(mlir::Operation *op, llvm::StringRef what,
+                                       llvm::ArrayRef<int64_t> expected,
+                                       llvm::ArrayRef<int64_t> got) {
+  if (expected == got)
+    return mlir::success();
+  mlir::InFlightDiagnostic diag = op->emitOpError("expects ") << what << " of shape [";
+  llvm::interleaveComma(expected, diag);
+  diag << "], got [";
+  llvm::interleaveComma(got, diag);
+  return diag << "]";
+}
+
+inline mlir::LogicalResult verifySameElementType(mlir::Operation *op, mlir::ValueRange values) {
+  mlir::Type expected = typeOf(values.front()).getElementType();
+  for (mlir::Value value : values)
+    if (mlir::Type got = typeOf(value).getElementType(); got != expected)
+      return op->emitOpError("expects one element type, got ") << expected << " and " << got;
+  return mlir::success();
+}
+
+} // namespace braid::nn
+#endif // BRAID_DIALECTS_NN_OPUTILS_H
