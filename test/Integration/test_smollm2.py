@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """SmolLM2's real weights, written from GGUF by the example, give what PyTorch answers when transformers reads the GGUF file."""
+import shutil
 import sys
 
 import numpy as np
@@ -33,7 +34,8 @@ def smollm2(tmp_path_factory):
               "attention_mask": np.array([[1] * len(ids) + [0] * (seq - len(ids)) for ids in encoded], np.int64)}
     with torch.no_grad():
         golden = complete.pytorch_model()(**{k: torch.from_numpy(v) for k, v in inputs.items()}).logits.numpy()
-    return Case(directory, directory / "checkpoint", inputs, golden, "logits")
+    yield Case(directory, directory / "checkpoint", inputs, golden, "logits")
+    shutil.rmtree(directory)  # half a gigabyte, which pytest would keep
 
 
 @pytest.mark.parametrize("mesh", ["tp=3", pytest.param("tp=1", marks=pytest.mark.long),
