@@ -58,6 +58,7 @@ def test_report_adds_up(outcome):
         assert 0 < rank["comm_s"] <= max(report["run_s"]) + 1e-9
         assert 0 <= rank["exposed_comm_s"] <= max(report["run_s"]) + 1e-9
         assert 0 <= rank["hidden_comm_s"] <= rank["comm_s"] + 1e-9
+        assert 0 <= rank["comm_wait_s"] <= max(report["run_s"]) + 1e-9
         assert rank["parameter_bytes"] > 0
     assert report["peak_memory_bytes"] > sum(rank["parameter_bytes"] for rank in report["per_rank"])
 

@@ -34,6 +34,8 @@ void Workers::runQueue(Rank &rank, QueueKind kind, QueueState &self) {
   const uint32_t now = generation.value();
   const bool stallHere = stall && stall->rank == self.rank;
   const bool timed = trace;
+  if (kind == QueueKind::compute)
+    rank.computing.beginNs = nowNs();
 
   for (const Command &command : commands) {
     if (control.failed())
@@ -64,26 +66,32 @@ void Workers::runQueue(Rank &rank, QueueKind kind, QueueState &self) {
       int64_t start = nowNs();
       if (transport->run(op->collective, rank.heap, control, self))
         rank.events[op->event].set(now);
-      int64_t time = nowNs() - start;
-      rank.times.communicationNs += time;
-      rank.times.roleCommunicationNs[op->roleIndex] += time;
+      rank.collectives.push_back({{start, nowNs()}, op->roleIndex});
     } else if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op)) {
       if (!rank.events[op->event].reached(now)) {
         int64_t start = nowNs();
         control.wait(rank.events[op->event], now, self, Waiting::event);
-        int64_t time = nowNs() - start;
-        rank.times.exposedNs += time;
-        rank.times.roleExposedNs[op->roleIndex] += time;
+        const int64_t end = nowNs();
+        rank.waits.push_back({start, end});
+        rank.times.total.waitingNs += end - start;
+        rank.times.roles[op->roleIndex].waitingNs += end - start;
       }
     } else if (auto *op = std::get_if<RecordCommand>(&command.op)) {
       rank.events[op->event].set(now);
     } else if (auto *op = std::get_if<AwaitCommand>(&command.op)) {
-      control.wait(rank.events[op->event], now, self, Waiting::event);
+      if (!rank.events[op->event].reached(now)) {
+        int64_t start = nowNs();
+        control.wait(rank.events[op->event], now, self, Waiting::event);
+        if (kind == QueueKind::compute)
+          rank.waits.push_back({start, nowNs()});
+      }
     }
     self.progress.fetch_add(1, std::memory_order_relaxed);
     if (timed)
       events.push_back({&command, begin, nowNs()});
   }
+  if (kind == QueueKind::compute)
+    rank.computing.endNs = nowNs();
   if (!control.failed())
     self.at.store(nullptr, std::memory_order_release);
 }
@@ -127,9 +135,10 @@ void Workers::runServed() {
   for (int64_t r : served) {
     Rank *rank = ranks[static_cast<size_t>(r)].get();
     size_t roles = rank->program.roles.size();
-    rank->times = RankTimes();
-    rank->times.roleExposedNs.assign(roles, 0);
-    rank->times.roleCommunicationNs.assign(roles, 0);
+    rank->times.total = {};
+    rank->times.roles.assign(roles, {});
+    rank->collectives.clear();
+    rank->waits.clear();
     rank->team.trace = trace;
     for (auto &spans : rank->team.spans)
       spans.clear();
@@ -148,6 +157,13 @@ void Workers::runServed() {
   for (int i = 0; !complete && i < 100; ++i)
     complete = finished.waitOnce(target, 0, 20000000);
   lost = !complete;
+  if (lost || control.failed())
+    return;
+  for (int64_t r : served) {
+    Rank &rank = *ranks[static_cast<size_t>(r)];
+    addCollectives(rank.collectives, rank.computing, rank.waits, rank.times.total,
+                   rank.times.roles);
+  }
 }
 
 Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,

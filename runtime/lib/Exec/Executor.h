@@ -10,6 +10,7 @@
 #define BRAID_EXEC_EXECUTOR_H
 
 #include "Operations.h"
+#include "Overlap.h"
 
 #include <thread>
 
@@ -17,9 +18,8 @@ namespace braid::runtime {
 
 /// What one rank measured in one run.
 struct RankTimes {
-  int64_t exposedNs = 0;       ///< compute queue inside of CollectiveWait
-  int64_t communicationNs = 0; ///< communication queue inside of collectives
-  std::vector<int64_t> roleExposedNs, roleCommunicationNs;
+  CommunicationTimes total;
+  std::vector<CommunicationTimes> roles;
 };
 
 struct Rank {
@@ -30,6 +30,11 @@ struct Rank {
   std::vector<std::vector<std::byte>> scratch;
   SymmetricHeap heap;
   RankTimes times;
+  /// What the times are made from. The first is the communication queue's, the others are the
+  /// compute queue's: when it was at work, and when it waited meanwhile.
+  std::vector<CollectiveSpan> collectives;
+  Interval computing;
+  std::vector<Interval> waits;
   std::vector<TraceSpan> trace[2]; ///< by QueueKind
 };
 

@@ -25,8 +25,8 @@ struct RankProcesses::Mailbox {
   char text[4096];
   bool lost = false; ///< a thread of the rank did not come back
   int64_t peakMemory = 0;
-  int64_t exposedNs = 0, communicationNs = 0;
-  int64_t *roleExposedNs = nullptr, *roleCommunicationNs = nullptr;
+  CommunicationTimes total;
+  CommunicationTimes *roles = nullptr;
   /// Of the compute queue, of the communication queue, and of the team's members but the first.
   struct Lane {
     TraceSpan *spans;
@@ -57,8 +57,7 @@ RankProcesses::RankProcesses(Workers &workers)
     Rank &rank = *workers.ranks[r];
     Mailbox &box = boxes[r];
     const RankProgram &program = rank.program;
-    box.roleExposedNs = pool.create<int64_t>(program.roles.size());
-    box.roleCommunicationNs = pool.create<int64_t>(program.roles.size());
+    box.roles = pool.create<CommunicationTimes>(program.roles.size());
     if (!workers.trace)
       continue;
     size_t lanes = lanesOf(rank).size();
@@ -104,13 +103,9 @@ int RankProcesses::serve(int64_t r, const Prepare &prepare) {
 void RankProcesses::send(int64_t r) {
   Mailbox &box = boxes[r];
   Rank &rank = *workers.ranks[static_cast<size_t>(r)];
-  const RankTimes &times = rank.times;
   box.lost = workers.lost;
-  box.exposedNs = times.exposedNs;
-  box.communicationNs = times.communicationNs;
-  std::copy(times.roleExposedNs.begin(), times.roleExposedNs.end(), box.roleExposedNs);
-  std::copy(times.roleCommunicationNs.begin(), times.roleCommunicationNs.end(),
-            box.roleCommunicationNs);
+  box.total = rank.times.total;
+  std::copy(rank.times.roles.begin(), rank.times.roles.end(), box.roles);
   if (!workers.trace || workers.lost)
     return;
   auto lanes = lanesOf(rank);
@@ -125,10 +120,7 @@ void RankProcesses::collect() {
     Rank &rank = *workers.ranks[r];
     const Mailbox &box = boxes[r];
     size_t roles = rank.program.roles.size();
-    rank.times = {box.exposedNs,
-                  box.communicationNs,
-                  {box.roleExposedNs, box.roleExposedNs + roles},
-                  {box.roleCommunicationNs, box.roleCommunicationNs + roles}};
+    rank.times = {box.total, {box.roles, box.roles + roles}};
     if (!workers.trace)
       continue;
     auto lanes = lanesOf(rank);

@@ -27,6 +27,24 @@ static double medianSeconds(std::vector<int64_t> ns) {
   return median * 1e-9;
 }
 
+/// Of a rank, or the largest of several ranks, each for itself.
+struct CommunicationSeconds {
+  double communication = 0, exposed = 0, hidden = 0, waiting = 0;
+
+  void include(const CommunicationSeconds &other) {
+    communication = std::max(communication, other.communication);
+    exposed = std::max(exposed, other.exposed);
+    hidden = std::max(hidden, other.hidden);
+    waiting = std::max(waiting, other.waiting);
+  }
+  void addTo(Json &json) const {
+    json["comm_s"] = communication;
+    json["exposed_comm_s"] = exposed;
+    json["hidden_comm_s"] = hidden;
+    json["comm_wait_s"] = waiting;
+  }
+};
+
 static bool isWhole(const Parameter &p) {
   return std::all_of(p.sharding.dims.begin(), p.sharding.dims.end(),
                      [](const auto &axes) { return axes.empty(); });
@@ -34,65 +52,59 @@ static bool isWhole(const Parameter &p) {
 
 std::string Session::State::report() const {
   const Manifest &manifest = bundle->manifest;
-  // Median over runs of a quantity of one rank.
-  auto median = [&](size_t rank, auto get) {
-    std::vector<int64_t> samples;
-    for (const RunRecord &run : runs)
-      samples.push_back(get(run.ranks[rank]));
-    return medianSeconds(samples);
-  };
-  auto hidden = [](int64_t communication, int64_t exposed) {
-    return std::max<int64_t>(0, communication - exposed);
+  // Medians over runs of what collectives took of one rank.
+  auto medians = [&](size_t rank, auto times) {
+    CommunicationSeconds seconds;
+    auto median = [&](auto get) {
+      std::vector<int64_t> samples;
+      for (const RunRecord &run : runs)
+        samples.push_back(get(times(run.ranks[rank])));
+      return medianSeconds(samples);
+    };
+    seconds.communication = median([](const CommunicationTimes &t) { return t.communicationNs; });
+    seconds.exposed = median([](const CommunicationTimes &t) { return t.exposedNs(); });
+    seconds.hidden = median([](const CommunicationTimes &t) { return t.hiddenNs; });
+    seconds.waiting = median([](const CommunicationTimes &t) { return t.waitingNs; });
+    return seconds;
   };
 
   Json perRank = Json::array();
-  double exposed = 0, hiddenMax = 0, communication = 0;
+  CommunicationSeconds largest;
   int64_t bytesSent = 0;
   for (size_t r = 0; r < workers->ranks.size(); ++r) {
     const Rank &rank = *workers->ranks[r];
-    double e = median(r, [](const RankTimes &t) { return t.exposedNs; });
-    double c = median(r, [](const RankTimes &t) { return t.communicationNs; });
-    double h =
-        median(r, [&](const RankTimes &t) { return hidden(t.communicationNs, t.exposedNs); });
-    exposed = std::max(exposed, e);
-    communication = std::max(communication, c);
-    hiddenMax = std::max(hiddenMax, h);
+    CommunicationSeconds own = medians(r, [](const RankTimes &t) { return t.total; });
+    largest.include(own);
     bytesSent = std::max(bytesSent, rank.program.bytesSent);
     int64_t parameterBytes = 0, valueBytes = 0;
     for (size_t i = 0; i < values[r].size(); ++i)
       (i < entry->parameters.size() ? parameterBytes : valueBytes) +=
           static_cast<int64_t>(values[r][i].bytes);
-    perRank.push_back({{"rank", r},
-                       {"comm_s", c},
-                       {"exposed_comm_s", e},
-                       {"hidden_comm_s", h},
-                       {"bytes_sent", rank.program.bytesSent},
-                       {"parameter_bytes", parameterBytes},
-                       {"input_output_bytes", valueBytes},
-                       {"local_arena_bytes", localBytes},
-                       {"symmetric_arena_bytes", symmetricBytes}});
+    Json json = {{"rank", r}};
+    own.addTo(json);
+    json.update({{"bytes_sent", rank.program.bytesSent},
+                 {"parameter_bytes", parameterBytes},
+                 {"input_output_bytes", valueBytes},
+                 {"local_arena_bytes", localBytes},
+                 {"symmetric_arena_bytes", symmetricBytes}});
+    perRank.push_back(std::move(json));
   }
 
   Json collectives = Json::array();
   const std::vector<RoleInfo> &roles = workers->ranks[0]->program.roles;
   for (size_t i = 0; i < roles.size(); ++i) {
-    double e = 0, c = 0, h = 0;
+    CommunicationSeconds ofRanks;
     int64_t sent = 0; // of the rank that sends most
     for (size_t r = 0; r < workers->ranks.size(); ++r) {
       sent = std::max(sent, workers->ranks[r]->program.roles[i].bytesSent);
-      e = std::max(e, median(r, [&](const RankTimes &t) { return t.roleExposedNs[i]; }));
-      c = std::max(c, median(r, [&](const RankTimes &t) { return t.roleCommunicationNs[i]; }));
-      h = std::max(h, median(r, [&](const RankTimes &t) {
-                     return hidden(t.roleCommunicationNs[i], t.roleExposedNs[i]);
-                   }));
+      ofRanks.include(medians(r, [&](const RankTimes &t) { return t.roles[i]; }));
     }
-    collectives.push_back({{"role", roles[i].role},
-                           {"kind", roles[i].kind},
-                           {"count_per_run", roles[i].count},
-                           {"bytes_sent_per_rank", sent},
-                           {"comm_s", c},
-                           {"exposed_comm_s", e},
-                           {"hidden_comm_s", h}});
+    Json json = {{"role", roles[i].role},
+                 {"kind", roles[i].kind},
+                 {"count_per_run", roles[i].count},
+                 {"bytes_sent_per_rank", sent}};
+    ofRanks.addTo(json);
+    collectives.push_back(std::move(json));
   }
 
   int64_t memory = 0;
@@ -133,17 +145,15 @@ std::string Session::State::report() const {
                       ? 0.0
                       : static_cast<double>(*std::min_element(times.begin(), times.end())) * 1e-9},
                  {"run_s", runTimes},
-                 {"bytes_sent_per_rank", bytesSent},
-                 {"comm_s", communication},
-                 {"exposed_comm_s", exposed},
-                 {"hidden_comm_s", hiddenMax},
-                 {"peak_memory_bytes", memory},
+                 {"bytes_sent_per_rank", bytesSent}};
+  largest.addTo(report);
+  report.update({{"peak_memory_bytes", memory},
                  {"process_peak_memory_bytes",
                   processPeakMemory() + (processes ? processes->peakMemory() : 0)},
                  {"parameters", entry->parameters.size()},
                  {"replicated_parameters", wholeParameters},
                  {"collectives", collectives},
-                 {"per_rank", perRank}};
+                 {"per_rank", perRank}});
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -156,6 +166,13 @@ std::string Session::State::traceJson() const {
                       {"tid", thread},
                       {"args", {{"name", text}}}});
   };
+  // When each rank's compute queue computed.
+  std::vector<std::vector<Interval>> busy(workers->ranks.size());
+  for (size_t r = 0; r < workers->ranks.size(); ++r)
+    for (const TraceSpan &span : workers->ranks[r]->trace[0])
+      if (!std::holds_alternative<CollectiveWaitCommand>(span.command->op) &&
+          !std::holds_alternative<AwaitCommand>(span.command->op))
+        busy[r].push_back({span.beginNs, span.endNs});
   auto add = [&](size_t process, int64_t thread, const TraceSpan &span) {
     const Command &command = *span.command;
     Json args = {{"in", *command.path}};
@@ -166,6 +183,9 @@ std::string Session::State::traceJson() const {
       args["bytes_sent"] = op->collective.bytesSent;
       args["role"] = op->collective.role;
       args["algorithm"] = runtime::name(op->collective.algorithm);
+      const int64_t hidden = coveredNs({span.beginNs, span.endNs}, busy[process]);
+      args["exposed_s"] = static_cast<double>(span.endNs - span.beginNs - hidden) * 1e-9;
+      args["hidden_s"] = static_cast<double>(hidden) * 1e-9;
     } else if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op)) {
       category = "wait";
       name = "wait " + name;

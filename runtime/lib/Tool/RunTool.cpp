@@ -282,6 +282,11 @@ private:
     std::printf("communication: %" PRId64 " bytes sent per rank, %.3f ms exposed, %.3f ms hidden\n",
                 report["bytes_sent_per_rank"].get<int64_t>(), ms("exposed_comm_s"),
                 ms("hidden_comm_s"));
+    for (const auto &c : report["collectives"])
+      std::printf("  %" PRId64 " x %s '%s': %" PRId64 " bytes, %.3f ms exposed, %.3f ms hidden\n",
+                  c["count_per_run"].get<int64_t>(), c["kind"].get<std::string>().c_str(),
+                  c["role"].get<std::string>().c_str(), c["bytes_sent_per_rank"].get<int64_t>(),
+                  c["exposed_comm_s"].get<double>() * 1e3, c["hidden_comm_s"].get<double>() * 1e3);
   }
 
   Status writeReport() {
