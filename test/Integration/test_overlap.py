@@ -14,7 +14,7 @@ PAYLOAD = 512 * 256 * 4  # of each of the two all_reduces
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
     out = tmp_path_factory.mktemp("overlap") / "two-branches.braid"
-    braid("compile", ROOT / "test/Integration/two_branches.mlir", "-o", out)
+    braid("compile", ROOT / "test/Integration/Inputs/two_branches.mlir", "-o", out)
     np.save(out.with_name("x.npy"), np.random.default_rng(1).standard_normal((512, 256), np.float32))
     return out
 
