@@ -226,16 +226,16 @@ private:
     if (meeting.results.empty()) {
       meeting.results.resize(meeting.ranks.size());
       const Collective collective = collectiveOf(command);
-      for (size_t v = 0; v < command.reads.size(); ++v) {
-        std::vector<Tensor> parts;
-        for (size_t i = 0; i < meeting.ranks.size(); ++i)
-          parts.push_back(memory(meeting.ranks[i]).load(meeting.commands[i]->reads[v].view));
-        for (size_t i = 0; i < meeting.ranks.size(); ++i) {
-          Result<Tensor> result = apply(collective, parts, static_cast<int64_t>(i));
-          if (!result.ok())
-            return Status::error(command.describe() + ": " + result.status().message());
-          meeting.results[i].push_back(std::move(*result));
-        }
+      std::vector<std::vector<Tensor>> contributions(meeting.ranks.size());
+      for (size_t i = 0; i < meeting.ranks.size(); ++i)
+        for (const Operand &read : meeting.commands[i]->reads)
+          contributions[i].push_back(memory(meeting.ranks[i]).load(read.view));
+      for (size_t i = 0; i < meeting.ranks.size(); ++i) {
+        Result<std::vector<Tensor>> results =
+            applyAll(collective, contributions, static_cast<int64_t>(i));
+        if (!results.ok())
+          return Status::error(command.describe() + ": " + results.status().message());
+        meeting.results[i] = std::move(*results);
       }
     }
     for (size_t v = 0; v < command.writes.size(); ++v)
