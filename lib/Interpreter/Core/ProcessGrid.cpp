@@ -44,8 +44,12 @@ struct Rendezvous {
   bool readyFor(int64_t position) const {
     return complete() || (collective.isPointToPoint() && position == kSource);
   }
-  std::string describe() const {
-    std::string text = collective.describe();
+  /// As a rank stated it: of a send and its receive, the half that is the rank's.
+  std::string describe(int64_t rank) const {
+    Collective stated = collective;
+    if (collective.isPointToPoint() && members[kSource] != members[kTarget])
+      stated.kind = members[kSource] == rank ? CollectiveKind::send : CollectiveKind::recv;
+    std::string text = stated.describe();
     if (!collective.name.empty())
       text += " ('" + collective.name + "')";
     return text;
@@ -137,7 +141,7 @@ struct ProcessGrid::State {
       if (ranks[r].ended)
         text += " has ended";
       else
-        text += " waits in " + ranks[r].waitingFor->describe() + " for " +
+        text += " waits in " + ranks[r].waitingFor->describe(static_cast<int64_t>(r)) + " for " +
                 rankList(ranks[r].waitingFor->missing());
     }
     return Status::error(text, runtime::Code::rankFailed);
@@ -171,11 +175,11 @@ struct ProcessGrid::State {
   Status unreceived() const {
     for (const auto &[key, meeting] : meetings)
       if (meeting->collective.kind == CollectiveKind::send)
-        return Status::error("rank " + std::to_string(meeting->members[Rendezvous::kSource]) +
-                                 " sends in " + meeting->describe() + " what rank " +
-                                 std::to_string(meeting->members[Rendezvous::kTarget]) +
-                                 " never receives",
-                             runtime::Code::rankFailed);
+        return Status::error(
+            "rank " + std::to_string(meeting->members[Rendezvous::kSource]) + " sends in " +
+                meeting->describe(meeting->members[Rendezvous::kSource]) + " what rank " +
+                std::to_string(meeting->members[Rendezvous::kTarget]) + " never receives",
+            runtime::Code::rankFailed);
     return {};
   }
 
@@ -185,7 +189,7 @@ struct ProcessGrid::State {
     own.ended = true;
     ++own.ticks;
     if (status.ok() && !own.inFlight.empty() && !firstError)
-      status = Status::error("ended without waiting for " + own.inFlight.front()->describe(),
+      status = Status::error("ended without waiting for " + own.inFlight.front()->describe(rank),
                              runtime::Code::rankFailed);
     if (!status.ok() && !firstError)
       firstError =
@@ -307,7 +311,8 @@ Result<std::vector<Tensor>> resultsAt(const Rendezvous &meeting, int64_t positio
     contributions.push_back(*contribution);
   Result<std::vector<Tensor>> results = applyAll(meeting.collective, contributions, position);
   if (!results.ok())
-    return Status::error(meeting.describe() + " " + results.status().message());
+    return Status::error(meeting.describe(meeting.members[static_cast<size_t>(position)]) + " " +
+                         results.status().message());
   return results;
 }
 } // namespace
@@ -320,7 +325,7 @@ Result<std::vector<Tensor>> Process::wait(const Flight &flight) {
   {
     std::unique_lock<std::mutex> lock(state.mutex);
     if (meeting.taken[static_cast<size_t>(flight.position)])
-      return Status::error("waits twice for " + meeting.describe());
+      return Status::error("waits twice for " + meeting.describe(ownRank));
     RankState &own = state.ranks[static_cast<size_t>(ownRank)];
     if (!meeting.readyFor(flight.position))
       own.waitingFor = &meeting;
@@ -346,7 +351,7 @@ Result<std::vector<Tensor>> Process::wait(const Flight &flight) {
         continue;
       }
       std::vector<int64_t> missing = meeting.missing();
-      outcome = Status::error(meeting.describe() + " waited " +
+      outcome = Status::error(meeting.describe(ownRank) + " waited " +
                                   std::to_string(state.options.timeLimit.count()) +
                                   " ms without progress of any rank: " + rankList(missing) +
                                   (missing.size() == 1 ? " has" : " have") + " not arrived",
