@@ -248,7 +248,7 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
       })
       .Case([&](nn::EmbeddingOp embedding) {
         rt::GatherOp::create(builder, loc, memory(embedding.getTable()), memory(embedding.getIds()),
-                             define(embedding.getResult()), compute);
+                             define(embedding.getResult()), embedding.getGroupAttr(), compute);
         return success();
       })
       .Case([&](nn::PositionIdsOp positions) {

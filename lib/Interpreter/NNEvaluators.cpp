@@ -6,6 +6,7 @@
 #include "braid/Interpreter/Core/Kernels.h"
 #include "braid/Interpreter/EvaluatorTable.h"
 
+#include "braid/Runtime/Mesh.h"
 #include "dialects/NN/IR/NN.h"
 
 #include <numeric>
@@ -183,8 +184,17 @@ void populateNNEvaluators(EvaluatorTable &table) {
   table.add<nn::AttentionOp>(evaluateAttention);
   table.add<nn::EmbeddingOp>([](OpContext &context) {
     auto op = cast<nn::EmbeddingOp>(context.op);
+    TablePart part;
+    if (std::optional<comm::GroupAttr> group = op.getGroup()) {
+      std::vector<runtime::AxisRef> axes;
+      for (comm::AxisAttr axis : group->getAxes())
+        axes.push_back(comm::toRuntime(axis));
+      const runtime::Mesh &mesh = context.rank.process.mesh();
+      part.index = *mesh.groupPosition(context.rank.process.rank(), axes);
+      part.count = *mesh.numShards(axes);
+    }
     return context.set(op.getResult(),
-                       embedding(context.tensor(op.getIds()), context.tensor(op.getTable())));
+                       embedding(context.tensor(op.getIds()), context.tensor(op.getTable()), part));
   });
   table.add<nn::PositionIdsOp>([](OpContext &context) {
     auto op = cast<nn::PositionIdsOp>(context.op);

@@ -25,7 +25,7 @@ struct LocalForm {
   ShardingRule rule;
   FactorAxes axes;
   SmallVector<ShardingAttr> operands, results; ///< null for what is no tensor
-  bool partial = false;                        ///< reduction factors are cut
+  GroupAttr partial; ///< over which reduction factors are cut; null when none is
 };
 
 /// Shardings of a function's arguments and results; null for what is no tensor.
@@ -50,7 +50,9 @@ private:
   FailureOr<LocalForm> localForm(Operation *op);
   LogicalResult reductionAxes(Operation *op, LocalForm &form);
   LogicalResult readWants(Operation *op);
-  void define(Value value, Value local, ShardingAttr sharding, const LocalForm *form = nullptr);
+  /// `finished` says that a term is added after the reduction of `form`.
+  void define(Value value, Value local, ShardingAttr sharding, const LocalForm *form = nullptr,
+              bool finished = false);
   FailureOr<RankedTensorType> toLocal(Operation *op, Type type, ShardingAttr sharding);
   /// The type itself when there is no sharding.
   FailureOr<Type> localOr(Operation *op, Type type, ShardingAttr sharding) {
@@ -153,13 +155,20 @@ LogicalResult Partitioner::reductionAxes(Operation *op, LocalForm &form) {
           if (!found && form.rule.factors[f].kind == FactorKind::Reduction &&
               llvm::is_contained(axes[f], partial.getAxis())) {
             form.axes[f].push_back(partial.getAxis());
-            found = form.partial = true;
+            found = true;
           }
       }
     }
     if (!found)
       passed.push_back(partial);
   }
+  AxisList reduced;
+  for (auto [factor, axes] : llvm::zip_equal(form.rule.factors, form.axes))
+    if (factor.kind == FactorKind::Reduction)
+      llvm::append_range(reduced, axes);
+  if (!reduced.empty())
+    form.partial =
+        GroupAttr::get(op->getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()), reduced);
   if (passed.empty())
     return success();
   // Linear operations take addends and give addends.
@@ -266,7 +275,8 @@ LogicalResult Partitioner::readWants(Operation *op) {
   return failure(inside.wasInterrupted());
 }
 
-void Partitioner::define(Value value, Value local, ShardingAttr sharding, const LocalForm *form) {
+void Partitioner::define(Value value, Value local, ShardingAttr sharding, const LocalForm *form,
+                         bool finished) {
   if (!sharding) {
     values[value] = std::make_unique<LocalValue>(local);
     return;
@@ -286,7 +296,7 @@ void Partitioner::define(Value value, Value local, ShardingAttr sharding, const 
       wanted.push_back(want);
   // What is added after the reduction must not need cutting with it (FinishFn).
   auto mayScatter = [&](int64_t dim) {
-    if (!form)
+    if (!finished)
       return true;
     const DimFactors &factors = form->rule.results[cast<OpResult>(value).getResultNumber()][dim];
     return llvm::all_of(form->rule.operands, [&](const TensorFactors &tensor) {
@@ -296,7 +306,7 @@ void Partitioner::define(Value value, Value local, ShardingAttr sharding, const 
           reduced |= form->rule.factors[f].kind == FactorKind::Reduction && !form->axes[f].empty();
           shared |= llvm::is_contained(factors, f);
         }
-      return !form->partial || reduced || !shared;
+      return reduced || !shared;
     });
   };
   result->planReduction(wanted, mayScatter);
@@ -355,7 +365,7 @@ LogicalResult Partitioner::emitLocal(Operation *op, const LocalForm &form, OpBui
     return emitNamedError(op) << "expects one result to finish after a reduction, got "
                               << op->getNumResults();
   for (auto [result, local, sharding] : llvm::zip_equal(op->getResults(), *locals, form.results)) {
-    define(result, local, sharding, &form);
+    define(result, local, sharding, &form, static_cast<bool>(finish));
     if (!finish)
       continue;
     values[result]->setFinish(finish);

@@ -109,6 +109,8 @@ void Replication::visit(Operation *op) {
     add(slice.getGroup().getAxes());
   else if (auto scatter = dyn_cast<ReduceScatterOp>(op))
     add(scatter.getGroup().getAxes());
+  else if (auto embedding = dyn_cast<nn::EmbeddingOp>(op); embedding && embedding.getGroup())
+    add(embedding.getGroup()->getAxes());
   else if (isa<CollectiveOpInterface, StartOp, WaitOp>(op) || !isMemoryEffectFree(op))
     add(everything);
   // Within regions: what an operation's operands and captures differ along, its blocks do.

@@ -86,7 +86,7 @@ FailureOr<SmallVector<Value>> rebuild(Operation *op, OpBuilder &builder, ValueRa
                                       TypeRange types) {
   FinishFn finish;
   FailureOr<SmallVector<Value>> values = cast<ShardingRuleOpInterface>(op).buildLocal(
-      builder, operands, types, /*partial=*/false, finish);
+      builder, operands, types, /*partial=*/GroupAttr(), finish);
   if (succeeded(values) && finish)
     values = finish(builder, *values);
   return values;

@@ -82,7 +82,7 @@ template <typename OpT>
 struct LinalgModel : ShardingRuleOpInterface::ExternalModel<LinalgModel<OpT>, OpT> {
   ShardingRule getShardingRule(Operation *op) const { return loopRule(cast<linalg::LinalgOp>(op)); }
   FailureOr<SmallVector<Value>> buildLocal(Operation *op, OpBuilder &builder, ValueRange operands,
-                                           TypeRange types, bool, FinishFn &) const {
+                                           TypeRange types, GroupAttr, FinishFn &) const {
     IRMapping mapping;
     for (auto [global, local] : llvm::zip_equal(op->getOperands(), operands))
       mapping.map(global, local);
@@ -125,7 +125,7 @@ struct ConstantModel : ShardingRuleOpInterface::ExternalModel<ConstantModel, ari
     return fillRule(op, !isa<SplatElementsAttr>(constant.getValue()));
   }
   FailureOr<SmallVector<Value>> buildLocal(Operation *op, OpBuilder &builder, ValueRange,
-                                           TypeRange types, bool, FinishFn &) const {
+                                           TypeRange types, GroupAttr, FinishFn &) const {
     TypedAttr value = cast<arith::ConstantOp>(op).getValue();
     if (auto splat = dyn_cast<SplatElementsAttr>(value))
       value = splat.resizeSplat(cast<ShapedType>(types[0]));

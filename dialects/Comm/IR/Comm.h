@@ -52,6 +52,9 @@ runtime::Sharding toRuntime(ShardingAttr sharding);
 bool overlap(AxisAttr a, AxisAttr b);
 /// Number of ranks of a group. The group must have been verified.
 int64_t groupSize(mlir::Operation *from, GroupAttr group);
+/// That the group names a mesh and axes of it, reported on `op`.
+mlir::LogicalResult verifyGroup(mlir::Operation *op, GroupAttr group,
+                                mlir::SymbolTableCollection &symbols);
 /// The mesh that a symbol names; null when there is none.
 MeshOp lookupMesh(mlir::Operation *from, mlir::FlatSymbolRefAttr mesh);
 

@@ -42,6 +42,9 @@ LogicalResult verifyOnSignature(Operation *op, NamedAttribute attribute, Diction
                          << CommDialect::kGlobalTypeAttrName << "'";
     if (failed(verifySharding(op, tensor, sharding, emitError)))
       return failure();
+    if (sharding.isOpen())
+      return emitError() << "expects a sharding without open dimensions beside '"
+                         << CommDialect::kGlobalTypeAttrName << "', got " << sharding;
     FailureOr<RankedTensorType> local = localType(op, tensor, sharding);
     if (succeeded(local) && *local != type)
       return emitError() << "expects type " << *local << ", which is " << tensor << " cut as "

@@ -51,9 +51,17 @@ void printAxis(AsmPrinter &printer, AxisAttr axis) {
     printer << ":(" << axis.getPre() << ")" << axis.getSize();
 }
 
-FailureOr<SmallVector<AxisAttr>> parseAxes(AsmParser &parser) {
+/// `open`, where given, is set when the list ends with `?`.
+FailureOr<SmallVector<AxisAttr>> parseAxes(AsmParser &parser, bool *open = nullptr) {
   SmallVector<AxisAttr> axes;
   auto one = [&]() -> ParseResult {
+    SMLoc loc = parser.getCurrentLocation();
+    if (open && *open)
+      return parser.emitError(loc, "expects '?' to be last");
+    if (open && succeeded(parser.parseOptionalQuestion())) {
+      *open = true;
+      return success();
+    }
     FailureOr<AxisAttr> axis = parseAxis(parser);
     if (failed(axis))
       return failure();
@@ -68,6 +76,22 @@ FailureOr<SmallVector<AxisAttr>> parseAxes(AsmParser &parser) {
 void printAxes(AsmPrinter &printer, ArrayRef<AxisAttr> axes) {
   printer << "{";
   llvm::interleaveComma(axes, printer, [&](AxisAttr axis) { printAxis(printer, axis); });
+  printer << "}";
+}
+
+FailureOr<DimAttr> parseDim(AsmParser &parser) {
+  bool open = false;
+  FailureOr<SmallVector<AxisAttr>> axes = parseAxes(parser, &open);
+  if (failed(axes))
+    return failure();
+  return DimAttr::get(parser.getContext(), *axes, open);
+}
+
+void printDim(AsmPrinter &printer, DimAttr dim) {
+  printer << "{";
+  llvm::interleaveComma(dim.getAxes(), printer, [&](AxisAttr axis) { printAxis(printer, axis); });
+  if (dim.getOpen())
+    printer << (dim.getAxes().empty() ? "?" : ", ?");
   printer << "}";
 }
 
@@ -123,14 +147,14 @@ void AxisAttr::print(AsmPrinter &printer) const {
 Attribute DimAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess())
     return {};
-  FailureOr<SmallVector<AxisAttr>> axes = parseAxes(parser);
-  if (failed(axes) || parser.parseGreater())
+  FailureOr<DimAttr> dim = parseDim(parser);
+  if (failed(dim) || parser.parseGreater())
     return {};
-  return DimAttr::get(parser.getContext(), *axes);
+  return *dim;
 }
 void DimAttr::print(AsmPrinter &printer) const {
   printer << "<";
-  printAxes(printer, getAxes());
+  printDim(printer, *this);
   printer << ">";
 }
 
@@ -194,10 +218,10 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   SmallVector<DimAttr> dims;
   SmallVector<PartialAttr> partials;
   auto dim = [&]() -> ParseResult {
-    FailureOr<SmallVector<AxisAttr>> axes = parseAxes(parser);
-    if (failed(axes))
+    FailureOr<DimAttr> one = parseDim(parser);
+    if (failed(one))
       return failure();
-    dims.push_back(DimAttr::get(parser.getContext(), *axes));
+    dims.push_back(*one);
     return success();
   };
   auto partial = [&]() -> ParseResult {
@@ -224,8 +248,7 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
 
 void ShardingAttr::print(AsmPrinter &printer) const {
   printer << "<" << getMesh() << ", [";
-  llvm::interleaveComma(getDims(), printer,
-                        [&](DimAttr dim) { printAxes(printer, dim.getAxes()); });
+  llvm::interleaveComma(getDims(), printer, [&](DimAttr dim) { printDim(printer, dim); });
   printer << "]";
   if (!getPartials().empty()) {
     printer << ", partial = [";
@@ -243,6 +266,9 @@ ShardingAttr ShardingAttr::replicated(FlatSymbolRefAttr mesh, int64_t rank) {
 bool ShardingAttr::isReplicated() const {
   return getPartials().empty() &&
          llvm::all_of(getDims(), [](DimAttr dim) { return dim.getAxes().empty(); });
+}
+bool ShardingAttr::isOpen() const {
+  return llvm::any_of(getDims(), [](DimAttr dim) { return dim.getOpen(); });
 }
 ShardingAttr ShardingAttr::withoutPartials() const {
   return get(getContext(), getMesh(), getDims(), {});

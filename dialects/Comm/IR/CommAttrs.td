@@ -34,7 +34,12 @@ def Comm_AxisAttr : Comm_Attr<"Axis", "axis"> {
 
 def Comm_DimAttr : Comm_Attr<"Dim", "dim"> {
   let summary = "the axes that a dimension is sharded over, major first";
-  let parameters = (ins OptionalArrayRefParameter<"::braid::comm::AxisAttr">:$axes);
+  let description = [{
+    `{dp, tp}`; an open dimension, `{dp, ?}` or `{?}`, is one to which propagation may add further axes.
+  }];
+  let parameters = (ins OptionalArrayRefParameter<"::braid::comm::AxisAttr">:$axes, "bool":$open);
+  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<::braid::comm::AxisAttr>":$axes),
+                              [{ return $_get($_ctxt, axes, /*open=*/false); }]>];
   let hasCustomAssemblyFormat = 1;
 }
 
@@ -48,7 +53,8 @@ def Comm_ShardingAttr : Comm_Attr<"Sharding", "sharding"> {
   let summary = "which part of a value a rank holds";
   let description = [{
     `#comm.sharding<@mesh, [{tp}, {} ], partial = [dp = sum]>`: one brace per dimension names the axes that cut it, major
-    first; axes in `partial` hold unreduced addends; over all other axes the value is replicated.
+    first; axes in `partial` hold unreduced addends; over all other axes the value is replicated. Where a sharding is
+    stated before propagation, a dimension may be open: `[{tp, ?}, {?} ]`.
 
     Constraints:
     - (S1) an axis occurs at most once (sub-axes of one axis must not overlap);
@@ -65,6 +71,8 @@ def Comm_ShardingAttr : Comm_Attr<"Sharding", "sharding"> {
     static ShardingAttr replicated(::mlir::FlatSymbolRefAttr mesh, int64_t rank);
     bool isReplicated() const;
     bool isPartial() const { return !getPartials().empty(); }
+    /// Propagation may still add axes to a dimension.
+    bool isOpen() const;
     /// The same dimensions without partial axes.
     ShardingAttr withoutPartials() const;
     ShardingAttr withDim(int64_t dim, ::llvm::ArrayRef<AxisAttr> axes) const;

@@ -19,8 +19,8 @@ LogicalResult MeshOp::verify() {
   return status.ok() ? success() : LogicalResult(emitOpError(status.message()));
 }
 
-/// The group names a mesh and axes of it.
-static LogicalResult verifyGroup(Operation *op, GroupAttr group, SymbolTableCollection &symbols) {
+LogicalResult braid::comm::verifyGroup(Operation *op, GroupAttr group,
+                                       SymbolTableCollection &symbols) {
   auto mesh = symbols.lookupNearestSymbolFrom<MeshOp>(op, group.getMesh());
   if (!mesh)
     return op->emitOpError("references unknown mesh ") << group.getMesh();

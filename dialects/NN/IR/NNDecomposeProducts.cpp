@@ -28,6 +28,8 @@ static RankedTensorType typeWith(Value like, ArrayRef<int64_t> shape) {
 }
 
 FailureOr<SmallVector<Value>> EmbeddingOp::decompose(OpBuilder &builder, ValueRange operands) {
+  if (getGroup()) // which rows a rank has, linalg cannot say
+    return failure();
   int64_t rank = typeOf(operands[0]).getRank();
   Type elementType = typeOf(operands[1]).getElementType();
   Value table = operands[1];

@@ -59,7 +59,8 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
     - (C3) no two slices overlap in the parameter;
     - (C4) `global_type` and `sharding` come together;
     - (C5) `global_type` is a statically shaped tensor with the result's element type;
-    - (C6) `sharding` suits the global type (S2, S3), divides every dimension, has no partial axis, and gives the result type.
+    - (C6) `sharding` suits the global type (S2, S3), divides every dimension, has no partial axis and no open
+      dimension, and gives the result type.
   }];
   let arguments = (ins StrAttr:$name, NN_SliceArrayAttr:$slices,
                        DefaultValuedAttr<NN_InitAttr, "::braid::nn::InitKind::Normal">:$init,
@@ -77,23 +78,38 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
   }];
 }
 
-def NN_EmbeddingOp : NN_ComputeOp<"embedding"> {
+def NN_EmbeddingOp
+    : NN_ComputeOp<"embedding", [DeclareOpInterfaceMethods<SymbolUserOpInterface>], ["buildLocal"]> {
   let summary = "Rows of a table, picked by ids";
   let description = [{
     `result[i..., h] = table[ids[i...], h]`. An id outside of [0, rows of the table) is an error of whoever runs it.
 
+    With `over`, which partitioning sets, the rows are those of this rank's part of a table that is cut over the group, in
+    equal parts by position: an id in the part of another rank gives zeros, so that the results of the group's ranks add
+    up to what the table has. An id outside of the whole table is an error on every rank.
+
     ```mlir
     %e = nn.embedding %ids, %table role "embedding.word"
         : tensor<8x128xi64>, tensor<30522x384xf32> -> tensor<8x128x384xf32>
+    %p = nn.embedding %ids, %part over <@mesh, {tp}> role "embedding.word"
+        : tensor<8x128xi64>, tensor<15261x384xf32> -> tensor<8x128x384xf32>
     ```
 
     Constraints:
     - (C1) the result's shape is the ids' shape followed by the table's second dimension;
-    - (C2) result and table have the same element type.
+    - (C2) result and table have the same element type;
+    - (C3) the group, if any, names a mesh of the module, and axes of it.
   }];
-  let arguments = (ins NN_Ids:$ids, NN_TensorOfRank<2>:$table, OptionalAttr<StrAttr>:$role);
+  let arguments = (ins NN_Ids:$ids, NN_TensorOfRank<2>:$table, OptionalAttr<Comm_GroupAttr>:$group,
+                       OptionalAttr<StrAttr>:$role);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$ids `,` $table (`role` $role^)? attr-dict `:` type($ids) `,` type($table) `->` type($result)";
+  let assemblyFormat = [{
+    $ids `,` $table (`over` $group^)? (`role` $role^)? attr-dict `:` type($ids) `,` type($table) `->` type($result)
+  }];
+  let builders = [
+    /// Of a whole table.
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$ids, "::mlir::Value":$table, "::mlir::StringAttr":$role),
+              [{ build($_builder, $_state, result, ids, table, ::braid::comm::GroupAttr(), role); }]>];
 }
 
 def NN_PositionIdsOp : NN_ComputeOp<"position_ids", [SameOperandsAndResultType]> {

@@ -14,6 +14,7 @@ using namespace mlir;
 using namespace braid::nn;
 using braid::comm::FactorKind;
 using braid::comm::FinishFn;
+using braid::comm::GroupAttr;
 using braid::comm::ShardingRule;
 using braid::comm::TensorFactors;
 
@@ -44,8 +45,9 @@ static TensorFactors operator+(TensorFactors factors, int64_t last) {
 ShardingRule EmbeddingOp::getShardingRule() {
   ShardingRule rule;
   TensorFactors ids = addLeading(rule, shapeOf(getIds()));
-  // Cutting the table by rows would need a masked look-up; that is a decomposition, not a rule.
-  int64_t vocabulary = rule.addFactor("vocab", shapeOf(getTable())[0], FactorKind::Whole);
+  // Of all ranks that have a part of the rows one finds an id; the others add zeros.
+  int64_t vocabulary = rule.addFactor("vocab", shapeOf(getTable())[0],
+                                      getGroup() ? FactorKind::Whole : FactorKind::Reduction);
   int64_t hidden = rule.addFactor("hidden", shapeOf(getTable())[1]);
   rule.operands = {ids, {{vocabulary}, {hidden}}};
   rule.results = {ids + hidden};
@@ -61,6 +63,14 @@ ShardingRule PositionIdsOp::getShardingRule() {
   return rule;
 }
 
+FailureOr<SmallVector<Value>> EmbeddingOp::buildLocal(OpBuilder &builder, ValueRange operands,
+                                                      TypeRange resultTypes, GroupAttr partial,
+                                                      FinishFn &) {
+  return SmallVector<Value>{EmbeddingOp::create(builder, getLoc(), resultTypes[0], operands[0],
+                                                operands[1], partial ? partial : getGroupAttr(),
+                                                getRoleAttr())};
+}
+
 ShardingRule LinearOp::getShardingRule() {
   ShardingRule rule;
   TensorFactors rows = addLeading(rule, shapeOf(getInput()).drop_back());
@@ -74,7 +84,7 @@ ShardingRule LinearOp::getShardingRule() {
 }
 
 FailureOr<SmallVector<Value>> LinearOp::buildLocal(OpBuilder &builder, ValueRange operands,
-                                                   TypeRange resultTypes, bool partial,
+                                                   TypeRange resultTypes, GroupAttr partial,
                                                    FinishFn &finish) {
   Value bias = getBias() ? operands[2] : Value();
   Value product = LinearOp::create(builder, getLoc(), resultTypes[0], operands[0], operands[1],

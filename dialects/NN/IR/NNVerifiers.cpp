@@ -103,6 +103,8 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &) {
     return success();
   if (sharding.isPartial())
     return emitOpError("expects a sharding without partial axes");
+  if (sharding.isOpen())
+    return emitOpError("expects a sharding without open dimensions, got ") << sharding;
   RankedTensorType global = getParameterType();
   if (failed(comm::verifySharding(*this, global, sharding, [&] { return emitOpError(); })))
     return failure();
@@ -125,6 +127,10 @@ LogicalResult EmbeddingOp::verify() {
   if (failed(verifyShape(*this, "a result", shape, typeOf(getResult()).getShape()))) // C1
     return failure();
   return verifySameElementType(*this, {getTable(), getResult()}); // C2
+}
+
+LogicalResult EmbeddingOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return getGroup() ? comm::verifyGroup(*this, *getGroup(), symbols) : success(); // C3
 }
 
 LogicalResult LinearOp::verify() {

@@ -150,20 +150,24 @@ def RT_RotaryOp : RT_CommandOp<"rotary"> {
   }];
 }
 
-def RT_GatherOp : RT_CommandOp<"gather"> {
+def RT_GatherOp : RT_CommandOp<"gather", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "out[..., :] = source[ids[...], :]";
   let description = [{
+    With a group, source is this rank's part of a table that is cut by rows: an id in another rank's part gives zeros.
+
     ```mlir
     rt.gather ins(%table, %ids : memref<30522x384xf32>, memref<8x128xi64>) outs(%o : memref<8x128x384xf32>)
+    rt.gather ins(%part, %ids : memref<15261x384xf32>, memref<8x128xi64>) outs(%o : memref<8x128x384xf32>) over <@mesh, {tp}>
     ```
     Constraints:
-    - (G1) source [n, h] and out [i..., h] have one element type, ids [i...] is i32 or i64.
+    - (G1) source [n, h] and out [i..., h] have one element type, ids [i...] is i32 or i64;
+    - (G2) the group, if any, is of a known mesh.
   }];
   let arguments = (ins RT_Reads<RT_Memory>:$source, RT_Reads<RT_Memory>:$ids, RT_Writes<RT_Memory>:$out,
-                       RT_OnCompute:$queue);
+                       OptionalAttr<Comm_GroupAttr>:$group, RT_OnCompute:$queue);
   let assemblyFormat = [{
     `ins` `(` $source `,` $ids `:` type($source) `,` type($ids) `)` `outs` `(` $out `:` type($out) `)`
-    (`on` $queue^)? attr-dict
+    (`over` $group^)? (`on` $queue^)? attr-dict
   }];
 }
 

@@ -375,6 +375,10 @@ static bool isScaled(MemRefType in, MemRefType out, std::optional<int64_t> dim, 
   return out.getShape() == ArrayRef(shape) && in.getElementType() == out.getElementType();
 }
 
+LogicalResult GatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return success(!getGroup() || succeeded(groupRanks(*this, *getGroup(), symbols)));
+}
+
 LogicalResult LocalSliceOp::verifySymbolUses(SymbolTableCollection &symbols) {
   FailureOr<int64_t> ranks = groupRanks(*this, getGroup(), symbols);
   if (failed(ranks))

@@ -22,7 +22,7 @@ Status expects(const char *kernel, const std::string &what, const Tensor &got) {
 }
 } // namespace
 
-Result<Tensor> embedding(const Tensor &ids, const Tensor &table) {
+Result<Tensor> embedding(const Tensor &ids, const Tensor &table, TablePart part) {
   if (ids.isFloat())
     return expects("embedding", "integer ids", ids);
   if (table.rank() != 2 || !table.isFloat())
@@ -31,11 +31,12 @@ Result<Tensor> embedding(const Tensor &ids, const Tensor &table) {
   std::vector<double> values(static_cast<size_t>(count * width));
   for (int64_t i = 0; i < count; ++i) {
     int64_t id = ids.ints()[i];
-    if (id < 0 || id >= rows)
-      return Status::error("embedding expects ids from 0 to " + std::to_string(rows - 1) +
-                           ", got " + std::to_string(id) + " at position " +
-                           shapeText(unflatten(i, ids.shape())));
-    std::copy_n(table.floats() + id * width, width, values.begin() + i * width);
+    if (id < 0 || id >= rows * part.count)
+      return Status::error("embedding expects ids from 0 to " +
+                           std::to_string(rows * part.count - 1) + ", got " + std::to_string(id) +
+                           " at position " + shapeText(unflatten(i, ids.shape())));
+    if (id / rows == part.index)
+      std::copy_n(table.floats() + (id % rows) * width, width, values.begin() + i * width);
   }
   Shape shape = ids.shape();
   shape.push_back(width);

@@ -228,6 +228,8 @@ private:
     gather.source = view(op.getSource());
     gather.ids = view(op.getIds());
     gather.out = view(op.getOut());
+    if (op.getGroup())
+      gather.axes = axesOf(*op.getGroup());
     emit(op, op.getQueue(), std::move(gather));
     return success();
   }

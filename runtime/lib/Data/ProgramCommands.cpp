@@ -247,7 +247,20 @@ Status verifyRotary(const program::Rotary &op, Views &views) {
                   expectType("out", out, input.dtype)});
 }
 
-Status verifyGather(const program::Gather &op, Views &views) {
+/// Number of ranks in a group over these axes.
+Result<int64_t> groupSize(const flatbuffers::Vector<flatbuffers::Offset<program::AxisRef>> &axes,
+                          const Mesh &mesh) {
+  std::vector<AxisRef> refs;
+  for (const program::AxisRef *axis : axes)
+    refs.push_back({axis->name()->str(), axis->pre(), axis->size()});
+  if (refs.empty())
+    return Status::error("expects at least one mesh axis");
+  if (Status status = mesh.verify(refs); !status.ok())
+    return status;
+  return mesh.numShards(refs);
+}
+
+Status verifyGather(const program::Gather &op, const Mesh &mesh, Views &views) {
   CheckedView source = views.take(*op.source(), "source", Access::read);
   CheckedView ids = views.take(*op.ids(), "ids", Access::read);
   CheckedView out = views.take(*op.out(), "out", Access::write);
@@ -255,6 +268,9 @@ Status verifyGather(const program::Gather &op, Views &views) {
     return views.status;
   if (Status status = expectRank("source", source, 2); !status.ok())
     return status;
+  if (op.axes())
+    if (Result<int64_t> parts = groupSize(*op.axes(), mesh); !parts.ok())
+      return parts.status();
   if (ids.dtype != DType::i32 && ids.dtype != DType::i64)
     return Status::error(std::string("ids: expects i32 or i64, got ") + name(ids.dtype));
   std::vector<int64_t> outShape = ids.shape;
@@ -279,19 +295,6 @@ Status verifyCopy(const program::Copy &op, Views &views) {
   if (!views.ok())
     return views.status;
   return firstOf({expectShape("dest", dest, source.shape), expectType("dest", dest, source.dtype)});
-}
-
-/// Number of ranks in a group over these axes.
-Result<int64_t> groupSize(const flatbuffers::Vector<flatbuffers::Offset<program::AxisRef>> &axes,
-                          const Mesh &mesh) {
-  std::vector<AxisRef> refs;
-  for (const program::AxisRef *axis : axes)
-    refs.push_back({axis->name()->str(), axis->pre(), axis->size()});
-  if (refs.empty())
-    return Status::error("expects at least one mesh axis");
-  if (Status status = mesh.verify(refs); !status.ok())
-    return status;
-  return mesh.numShards(refs);
 }
 
 /// `whole` is `part` times `shards` along `dim`.
@@ -502,7 +505,7 @@ Status CommandVerifier::verify(const program::Command &command, const program::P
   case program::Operation::Rotary:
     return verifyRotary(*command.op_as_Rotary(), views);
   case program::Operation::Gather:
-    return verifyGather(*command.op_as_Gather(), views);
+    return verifyGather(*command.op_as_Gather(), mesh, views);
   case program::Operation::PositionIds:
     return verifyPositionIds(*command.op_as_PositionIds(), views);
   case program::Operation::Copy:

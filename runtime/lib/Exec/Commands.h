@@ -74,6 +74,7 @@ struct RotaryCommand {
 struct GatherCommand {
   const std::byte *source;
   int64_t tableRows, rowBytes, sourceStrideBytes;
+  int64_t part, parts; ///< of the table that `source` is
   const std::byte *ids;
   bool wideIds; ///< i64, else i32
   std::byte *out;

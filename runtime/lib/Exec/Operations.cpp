@@ -179,7 +179,7 @@ void execute(const ProductCommand &command, const Command &, ExecutionContext &c
 //===----------------------------------------------------------------------===//
 
 Result<GatherCommand> resolveGather(const Tensor &source, const Tensor &ids, const Tensor &out,
-                                    int64_t threads) {
+                                    int64_t part, int64_t parts, int64_t threads) {
   if (ids.dtype != DType::i64 && ids.dtype != DType::i32)
     return Status::error(std::string("expects ids of i64 or i32, got ") + name(ids.dtype));
   if (source.dtype != out.dtype || source.rank() != 2 || out.shape.empty() ||
@@ -197,6 +197,8 @@ Result<GatherCommand> resolveGather(const Tensor &source, const Tensor &ids, con
   GatherCommand command{};
   command.source = source.data;
   command.tableRows = source.shape[0];
+  command.part = part;
+  command.parts = parts;
   command.rowBytes = source.shape[1] * size;
   command.sourceStrideBytes = *sourceStride * size;
   command.ids = ids.data;
@@ -220,17 +222,21 @@ void execute(const GatherCommand &command, const Command &source, ExecutionConte
         Range range = partOf(command.count, member, command.members);
         for (int64_t i = range.begin; i < range.end; ++i) {
           int64_t row = id(i);
-          if (row < 0 || row >= command.tableRows) {
+          if (row < 0 || row >= command.tableRows * command.parts) {
             context.control.fail(Status::error(
                 "rank " + std::to_string(context.self.rank) + ": " + describe(source) + ": id " +
                     std::to_string(row) + " at position " + std::to_string(i) +
-                    " is outside of [0, " + std::to_string(command.tableRows) + ")",
+                    " is outside of [0, " + std::to_string(command.tableRows * command.parts) + ")",
                 Code::invalid)); // the ids came in from outside
             return;
           }
-          std::memcpy(command.out + i * command.outStrideBytes,
-                      command.source + row * command.sourceStrideBytes,
-                      static_cast<size_t>(command.rowBytes));
+          std::byte *out = command.out + i * command.outStrideBytes;
+          row -= command.part * command.tableRows;
+          if (row >= 0 && row < command.tableRows)
+            std::memcpy(out, command.source + row * command.sourceStrideBytes,
+                        static_cast<size_t>(command.rowBytes));
+          else // zero has this form in every type
+            std::memset(out, 0, static_cast<size_t>(command.rowBytes));
         }
       },
       context.control, context.self);

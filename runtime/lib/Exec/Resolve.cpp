@@ -206,8 +206,15 @@ private:
     case fb::Operation::Gather: {
       const fb::GatherT &gather = *op.AsGather();
       command.operation = "embedding";
+      std::vector<AxisRef> axes = axisRefs(gather.axes);
+      Result<int64_t> parts = in.mesh->numShards(axes);
+      Result<int64_t> part = in.mesh->groupPosition(in.rank, axes);
+      if (!parts.ok())
+        return parts.status();
+      if (!part.ok())
+        return part.status();
       return finish(resolveGather(tensor(frame, *gather.source), tensor(frame, *gather.ids),
-                                  tensor(frame, *gather.out), in.threads),
+                                  tensor(frame, *gather.out), *part, *parts, in.threads),
                     command);
     }
     case fb::Operation::PositionIds: {

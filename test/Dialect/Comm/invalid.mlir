@@ -62,6 +62,19 @@ func.func private @f() attributes {test = #comm.sharding<@mesh, [{}], partial = 
 
 // -----
 
+// #comm.sharding: open dimensions
+// expected-error @+1 {{expects '?' to be last}}
+func.func private @f() attributes {test = #comm.sharding<@mesh, [{?, tp}]>}
+
+// -----
+
+// What is cut already has no open dimensions.
+comm.mesh @mesh <tp = 2>
+// expected-error @+1 {{'func.func' op argument 0: expects a sharding without open dimensions beside 'comm.global_type', got #comm.sharding<@mesh, [{tp, ?}]>}}
+func.func @f(%x: tensor<4xf32> {comm.global_type = tensor<8xf32>, comm.sharding = #comm.sharding<@mesh, [{tp, ?}]>}) { return }
+
+// -----
+
 // #comm.group
 // expected-error @+1 {{expects every axis at most once, got 'tp' twice}}
 func.func private @f() attributes {test = #comm.group<@mesh, {tp, tp}>}

@@ -58,3 +58,9 @@ func.func @attributes(%x: tensor<4x4xf32> {comm.global_type = tensor<8x4xf32>, c
   %0 = arith.negf %y {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [dp = max, tp = min]>]} : tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
 }
+
+// CHECK-LABEL: func.func @open
+// CHECK-SAME: tensor<8x4xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, ?}, {?}]>}
+func.func @open(%x: tensor<8x4xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, ?}, {?}]>}) {
+  return
+}

@@ -268,6 +268,26 @@ func.func @parameter() {
 
 // -----
 
+// nn.embedding C3
+comm.mesh @mesh <tp = 2>
+func.func @embedding(%ids: tensor<2x3xi64>, %table: tensor<10x4xf32>) {
+  // expected-error @+1 {{'nn.embedding' op unknown axis 'pp' in mesh 'mesh'}}
+  %0 = nn.embedding %ids, %table over <@mesh, {pp}> : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+// nn.parameter C6
+comm.mesh @mesh <tp = 2>
+func.func @open() {
+  // expected-error @+1 {{'nn.parameter' op expects a sharding without open dimensions, got #comm.sharding<@mesh, [{tp, ?}]>}}
+  %0 = nn.parameter "w" of tensor<8xf32> sharded <@mesh, [{tp, ?}]> : tensor<4xf32>
+  return
+}
+
+// -----
+
 //===----------------------------------------------------------------------===//
 // nn.embedding
 //===----------------------------------------------------------------------===//

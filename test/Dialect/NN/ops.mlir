@@ -105,6 +105,14 @@ func.func @main(%x: tensor<4xf32> {nn.name = "hidden"}) -> (tensor<4xf32> {nn.na
 
 comm.mesh @mesh <dp = 2, tp = 2>
 
+// CHECK-LABEL: func.func @part
+func.func @part(%ids: tensor<2x8xi64>, %table: tensor<50x16xf32>) -> tensor<2x8x16xf32> {
+  // CHECK: nn.embedding %{{.*}}, %{{.*}} over <@mesh, {tp}> role "embedding.word" : tensor<2x8xi64>, tensor<50x16xf32> -> tensor<2x8x16xf32>
+  %0 = nn.embedding %ids, %table over <@mesh, {tp}> role "embedding.word" : tensor<2x8xi64>, tensor<50x16xf32> -> tensor<2x8x16xf32>
+  return %0 : tensor<2x8x16xf32>
+}
+
+
 // CHECK-LABEL: func.func @partitioned
 func.func @partitioned() {
   // CHECK: nn.parameter "w" of tensor<384x384xf32> sharded <@mesh, [{tp}, {}]> : tensor<192x384xf32>

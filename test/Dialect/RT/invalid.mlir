@@ -349,6 +349,15 @@ rt.procedure @g1(%t: memref<9x4xf32>, %i: memref<3xi64>, %o: memref<2x4xf32> {rt
 }
 
 // -----
+// G2
+comm.mesh @mesh <tp = 2>
+rt.procedure @g2(%t: memref<9x4xf32>, %i: memref<2xi64>, %o: memref<2x4xf32> {rt.result}) {
+  // expected-error @below {{'rt.gather' op unknown axis 'pp' in mesh 'mesh'}}
+  rt.gather ins(%t, %i : memref<9x4xf32>, memref<2xi64>) outs(%o : memref<2x4xf32>) over <@mesh, {pp}>
+  rt.return
+}
+
+// -----
 // Y1
 rt.procedure @y1(%x: memref<4xf32>, %y: memref<5xf32> {rt.result}) {
   // expected-error @below {{'rt.copy' op expects one shape and element type, got 'memref<4xf32>' and 'memref<5xf32>'}}

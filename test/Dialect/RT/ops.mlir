@@ -61,8 +61,8 @@ rt.procedure entry @main(
   %1 = rt.alloc : memref<16x4xf32, #rt.space<local>>
   %2 = rt.alloc : memref<2x8x2x2xf32, #rt.space<local>>
   %3 = rt.alloc : memref<8x4xf32, #rt.space<local>>
-  // CHECK: rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>)
-  rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%0 : memref<16x4xf32, #rt.space<local>>)
+  // CHECK: rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>) over <@mesh, {tp}>
+  rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%0 : memref<16x4xf32, #rt.space<local>>) over <@mesh, {tp}>
   // CHECK: rt.product ins(%{{.*}}, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>)
   rt.product ins(%0, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%1 : memref<16x4xf32, #rt.space<local>>)
   // CHECK: rt.view %{{.*}} : memref<16x4xf32, #rt.space<local>> to memref<2x8x2x2xf32, #rt.space<local>>

@@ -26,6 +26,13 @@ TEST(Kernels, EmbeddingNamesTheBadId) {
               "embedding expects ids from 0 to 2, got -1 at position [0]");
 }
 
+TEST(Kernels, EmbeddingOfAPart) {
+  Tensor table = floats({2, 1}, {20, 30}); // rows 2 and 3 of 6
+  expectEqual(embedding(ints({4}, {3, 0, 2, 5}), table, {1, 3}), {4, 1}, {30, 0, 20, 0});
+  expectError(embedding(ints({1}, {6}), table, {1, 3}).status(),
+              "embedding expects ids from 0 to 5, got 6 at position [0]");
+}
+
 TEST(Kernels, LinearSmall) {
   // [1 2; 3 4] . [1 0; 0 1; 1 1]^T + [10 20 30], by hand
   Tensor bias = floats({3}, {10, 20, 30});

@@ -70,7 +70,7 @@ TEST(ShardingRule, Embedding) {
   EXPECT_EQ(
       ruleOf("%i: tensor<2x3xi64>, %t: tensor<10x4xf32>",
              "%0 = nn.embedding %i, %t : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<2x3x4xf32>"),
-      "[batch][seq], [vocab][hidden] -> [batch][seq][hidden]; vocab whole");
+      "[batch][seq], [vocab][hidden] -> [batch][seq][hidden]; vocab reduced");
 }
 
 TEST(ShardingRule, Linear) {
@@ -166,9 +166,13 @@ TEST(ShardingRule, LinearBuildsLocal) {
     Block &body = first<func::FuncOp>(*module).getBody().front();
     OpBuilder builder(op);
     FinishFn finish;
+    MLIRContext *mlir = op.getContext();
+    auto group = partial ? GroupAttr::get(mlir, FlatSymbolRefAttr::get(mlir, "mesh"),
+                                          AxisAttr::get(mlir, "tp"))
+                         : GroupAttr();
     FailureOr<SmallVector<Value>> results =
         op.buildLocal(builder, {body.getArgument(3), body.getArgument(4), body.getArgument(2)},
-                      op->getResultTypes(), partial, finish);
+                      op->getResultTypes(), group, finish);
     ASSERT_TRUE(succeeded(results));
     auto local = results->front().getDefiningOp<LinearOp>();
     EXPECT_EQ(static_cast<bool>(local.getBias()), !partial);

@@ -479,6 +479,11 @@ TEST(Program, RefusesBadGathersCopiesAndSlices) {
                newPlace() + "ids: expects i32 or i64, got f32");
   EXPECT_ERROR(gather([](program::GatherT &op) { op.out = argument(2, {2, 4}); }),
                newPlace() + "out: expects shape [2, 1, 4], got [2, 4]");
+  EXPECT_ERROR(gather([](program::GatherT &op) {
+                 op.axes.push_back(std::make_unique<program::AxisRefT>());
+                 op.axes.back()->name = "pp";
+               }),
+               newPlace() + "unknown axis 'pp' in mesh 'mesh'");
   auto positions = [](const std::function<void(program::PositionIdsT &)> &change) {
     return verifyAfter([&](ProgramT &p) {
       program::PositionIdsT op;
