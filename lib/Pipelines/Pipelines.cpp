@@ -42,6 +42,10 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
     break;
   case Level::Comm: {
     addVerifyLevel(pm, Level::NN);
+    PadForStrategyOptions padding;
+    padding.mesh = options.mesh;
+    padding.strategy = options.strategy;
+    pm.addPass(createPadForStrategy(padding));
     ApplyStrategyOptions strategy;
     strategy.mesh = options.mesh;
     strategy.strategy = options.strategy;

@@ -2,14 +2,17 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "LinearRoles.h"
+#include "StrategyOptions.h"
+
 #include "braid/Transforms/Passes.h"
 #include "braid/Transforms/ShardingUtils.h"
 
 #include "braid/Runtime/Mesh.h"
 #include "dialects/NN/IR/NN.h"
 
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace braid::comm;
@@ -21,20 +24,7 @@ namespace braid {
 namespace {
 
 constexpr StringLiteral kMeshName = "mesh";
-constexpr StringLiteral kDataAxis = "dp", kTensorAxis = "tp";
-
-struct MeshAxis {
-  StringRef name;
-  int64_t size;
-};
-
-/// Which dimension of a linear layer's weight tensor parallelism cuts; -1 for none.
-int64_t weightDim(StringRef role) {
-  return llvm::StringSwitch<int64_t>(role)
-      .Cases({"attention.query", "attention.key", "attention.value", "mlp.up"}, 0)
-      .Cases({"attention.output", "mlp.down"}, 1)
-      .Default(-1);
-}
+constexpr StringLiteral kWordRole = "embedding.word", kHeadRole = "lm_head";
 
 struct ApplyStrategy : impl::ApplyStrategyBase<ApplyStrategy> {
   using Base::Base;
@@ -46,42 +36,23 @@ struct ApplyStrategy : impl::ApplyStrategyBase<ApplyStrategy> {
   }
 
 private:
-  FailureOr<SmallVector<MeshAxis>> parseMesh();
   FailureOr<MeshOp> findOrMakeMesh();
   LogicalResult seed(MeshOp mesh);
-  LogicalResult seedTensorParallel(MeshOp mesh);
+  LogicalResult seedParts(ArrayRef<const StrategyPart *> parts, MeshOp mesh);
+  LogicalResult seedVocabulary(MeshOp mesh, bool sequence);
+  bool hasCutVocabulary(MeshOp mesh);
+  LogicalResult seedTensorParallel(MeshOp mesh, bool sequence);
   LogicalResult seedDataParallel(MeshOp mesh);
+  LogicalResult seedSequence(Operation *sum, StringRef role, MeshOp mesh);
   LogicalResult seedDim(Operation *op, Value value, int64_t dim, StringRef what, MeshOp mesh,
-                        StringRef axis);
+                        StringRef axis, bool othersOpen = false);
 };
-
-FailureOr<SmallVector<MeshAxis>> ApplyStrategy::parseMesh() {
-  auto error = [&] { return getOperation().emitError("mesh '") << mesh << "' "; };
-  SmallVector<MeshAxis> axes;
-  SmallVector<StringRef> items;
-  StringRef(mesh.getValue()).split(items, ',');
-  for (StringRef item : items) {
-    auto [name, size] = item.split('=');
-    MeshAxis axis{name.trim(), 0};
-    if (item.count('=') != 1 || axis.name.empty() || size.trim().getAsInteger(10, axis.size))
-      return error() << "expects AXIS=SIZE separated by commas, got '" << item << "'";
-    if (axis.name != kDataAxis && axis.name != kTensorAxis)
-      return error() << "has unknown axis '" << axis.name << "', expects dp or tp";
-    if (axis.size < 1)
-      return error() << "expects a size of at least 1 for axis '" << axis.name << "', got "
-                     << axis.size;
-    if (llvm::any_of(axes, [&](const MeshAxis &other) { return other.name == axis.name; }))
-      return error() << "names axis '" << axis.name << "' twice";
-    axes.push_back(axis);
-  }
-  return axes;
-}
 
 FailureOr<MeshOp> ApplyStrategy::findOrMakeMesh() {
   auto existing = llvm::to_vector(getOperation().getOps<MeshOp>());
   if (mesh.empty())
     return getModuleMesh(getOperation());
-  FailureOr<SmallVector<MeshAxis>> axes = parseMesh();
+  FailureOr<SmallVector<MeshAxis>> axes = parseMesh(getOperation(), mesh);
   if (failed(axes))
     return failure();
   Builder attrs(&getContext());
@@ -108,7 +79,7 @@ FailureOr<MeshOp> ApplyStrategy::findOrMakeMesh() {
 }
 
 LogicalResult ApplyStrategy::seedDim(Operation *op, Value value, int64_t dim, StringRef what,
-                                     MeshOp mesh, StringRef axis) {
+                                     MeshOp mesh, StringRef axis, bool othersOpen) {
   auto type = cast<RankedTensorType>(value.getType());
   AxisAttr attr = AxisAttr::get(&getContext(), axis);
   int64_t size = axisSize(mesh, attr);
@@ -117,30 +88,109 @@ LogicalResult ApplyStrategy::seedDim(Operation *op, Value value, int64_t dim, St
   if (type.getDimSize(dim) % size != 0)
     return emitNamedError(op) << what << " of size " << type.getDimSize(dim)
                               << " does not divide over axis '" << axis << "' of size " << size;
-  FlatSymbolRefAttr symbol = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
-  setSharding(value, ShardingAttr::replicated(symbol, type.getRank()).withDim(dim, attr));
+  SmallVector<DimAttr> dims(type.getRank(), DimAttr::get(&getContext(), {}, othersOpen));
+  dims[dim] = DimAttr::get(&getContext(), attr);
+  setSharding(value, ShardingAttr::get(&getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+                                       dims, {}));
   ++numSeeds;
   return success();
 }
 
-LogicalResult ApplyStrategy::seedTensorParallel(MeshOp mesh) {
+/// A role at the head of a message.
+std::string describe(StringRef role) { return role.empty() ? "" : ("role '" + role + "': ").str(); }
+
+/// A sum over parts is scattered over the sequence; what follows, up to the next product, is then
+/// computed on parts of it.
+LogicalResult ApplyStrategy::seedSequence(Operation *sum, StringRef role, MeshOp mesh) {
+  auto type = cast<RankedTensorType>(sum->getResult(0).getType());
+  if (type.getRank() < 3)
+    return emitNamedError(sum)
+           << describe(role) << "strategy 'tp-sp' expects a result [batch, sequence, hidden], got "
+           << type;
+  return seedDim(sum, sum->getResult(0), type.getRank() - 2, describe(role) + "sequence dimension",
+                 mesh, kTensorAxis, /*othersOpen=*/true);
+}
+
+LogicalResult ApplyStrategy::seedTensorParallel(MeshOp mesh, bool sequence) {
   bool any = false;
-  WalkResult result = getOperation().walk([&](nn::LinearOp linear) {
-    int64_t dim = weightDim(linear.getRole().value_or(""));
-    if (dim < 0)
-      return WalkResult::advance();
-    any = true;
-    std::string what =
-        ("role '" + *linear.getRole() + "': dimension '" + (dim == 0 ? "out" : "in") + "'").str();
-    return WalkResult(seedDim(linear, linear.getWeight(), dim, what, mesh, kTensorAxis));
+  for (auto func : getOperation().getOps<func::FuncOp>())
+    for (auto [linear, cut] : findLinearCuts(func)) {
+      nn::LinearOp op = linear; // accessors are not const
+      any = true;
+      StringRef role = op.getRole().value_or("");
+      std::string what =
+          describe(role) + "dimension '" + (cut == LinearCut::Column ? "out" : "in") + "'";
+      if (failed(seedDim(op, op.getWeight(), static_cast<int64_t>(cut), what, mesh, kTensorAxis)))
+        return failure();
+      if (sequence && cut == LinearCut::Row && failed(seedSequence(op, role, mesh)))
+        return failure();
+    }
+  if (!any)
+    return getOperation().emitError("strategy '")
+           << strategy
+           << "' finds no nn.linear to cut over 'tp': expects one of a known role "
+              "(attention.query, attention.key, attention.value, attention.output, mlp.gate, "
+              "mlp.up, "
+              "mlp.down), or two of which the second takes what comes of the first by elements or "
+              "by heads";
+  return success();
+}
+
+/// The table of words by rows, the head by outputs: logits are then parts too.
+LogicalResult ApplyStrategy::seedVocabulary(MeshOp mesh, bool sequence) {
+  bool any = false;
+  WalkResult result = getOperation().walk([&](Operation *op) {
+    auto embedding = dyn_cast<nn::EmbeddingOp>(op);
+    auto linear = dyn_cast<nn::LinearOp>(op);
+    if (embedding && embedding.getRole() == kWordRole) {
+      any = true;
+      if (failed(seedDim(op, embedding.getTable(), 0, describe(kWordRole) + "dimension 'vocab'",
+                         mesh, kTensorAxis)) ||
+          (sequence && failed(seedSequence(op, kWordRole, mesh))))
+        return WalkResult::interrupt();
+    } else if (linear && linear.getRole() == kHeadRole) {
+      any = true;
+      if (failed(seedDim(op, linear.getWeight(), 0, describe(kHeadRole) + "dimension 'out'", mesh,
+                         kTensorAxis)))
+        return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
   });
   if (result.wasInterrupted())
     return failure();
   if (!any)
-    return getOperation().emitError(
-        "strategy 'tp' finds no nn.linear with one of the roles attention.query, "
-        "attention.key, attention.value, attention.output, mlp.up, mlp.down");
+    return getOperation().emitError("strategy '")
+           << strategy
+           << "' finds no vocabulary to cut over 'tp': expects an nn.embedding of role '"
+           << kWordRole << "' or an nn.linear of role '" << kHeadRole << "'";
   return success();
+}
+
+/// Whether the model gives logits, and every vocabulary divides. Without logits a whole table costs
+/// memory only, and a cut one a reduction.
+bool ApplyStrategy::hasCutVocabulary(MeshOp mesh) {
+  int64_t size = axisSize(mesh, AxisAttr::get(&getContext(), kTensorAxis));
+  bool head = false, divides = true;
+  auto see = [&](Operation *op, Value table) {
+    int64_t rows = cast<RankedTensorType>(table.getType()).getDimSize(0);
+    if (rows % size == 0)
+      return;
+    divides = false;
+    remark::missed(op->getLoc(), remark::RemarkOpts::name("Vocabulary").category("sharding"))
+        << ("a vocabulary of " + Twine(rows) + " does not divide over 'tp' of size " + Twine(size) +
+            " and stays whole")
+               .str();
+  };
+  getOperation().walk([&](Operation *op) {
+    if (auto linear = dyn_cast<nn::LinearOp>(op); linear && linear.getRole() == kHeadRole) {
+      head = true;
+      see(op, linear.getWeight());
+    } else if (auto embedding = dyn_cast<nn::EmbeddingOp>(op);
+               embedding && embedding.getRole() == kWordRole) {
+      see(op, embedding.getTable());
+    }
+  });
+  return head && divides;
 }
 
 LogicalResult ApplyStrategy::seedDataParallel(MeshOp mesh) {
@@ -156,7 +206,7 @@ LogicalResult ApplyStrategy::seedDataParallel(MeshOp mesh) {
       std::string what = "operand " +
                          (name ? "'" + name.str() + "'" : std::to_string(argument.getArgNumber())) +
                          ": dimension 0";
-      if (failed(seedDim(func, argument, 0, what, mesh, kDataAxis)))
+      if (failed(seedDim(func, argument, 0, what, mesh, kDataAxis, /*othersOpen=*/true)))
         return failure();
     }
   }
@@ -172,26 +222,34 @@ LogicalResult ApplyStrategy::seed(MeshOp mesh) {
   auto has = [&](StringRef axis) {
     return llvm::is_contained(mesh.getAxisNames().getAsValueRange<StringAttr>(), axis);
   };
-  SmallVector<StringRef> parts;
-  bool automatic = strategy == "auto";
-  if (automatic)
-    parts = {kTensorAxis, kDataAxis};
-  else
-    StringRef(strategy.getValue()).split(parts, ',');
-  for (StringRef part : parts) {
-    part = part.trim();
-    if (part != kTensorAxis && part != kDataAxis)
-      return getOperation().emitError("strategy '")
-             << strategy << "' expects tp, dp or auto, got '" << part << "'";
-    if (!has(part)) {
-      if (automatic)
-        continue;
-      return mesh.emitOpError("has no axis '") << part << "' for strategy '" << strategy << "'";
-    }
-    if (failed(part == kTensorAxis ? seedTensorParallel(mesh) : seedDataParallel(mesh)))
-      return failure();
+  if (strategy == "auto") {
+    SmallVector<const StrategyPart *> parts;
+    for (const StrategyPart &part : strategyParts())
+      if (has(part.axis) && part.name != "tp-sp" &&
+          (part.name != "vocab" || hasCutVocabulary(mesh)))
+        parts.push_back(&part);
+    return seedParts(parts, mesh);
   }
-  return success();
+  FailureOr<SmallVector<const StrategyPart *>> parts = parseStrategy(getOperation(), strategy);
+  if (failed(parts))
+    return failure();
+  for (const StrategyPart *part : *parts)
+    if (!has(part->axis))
+      return mesh.emitOpError("has no axis '")
+             << part->axis << "' for strategy '" << strategy << "'";
+  return seedParts(*parts, mesh);
+}
+
+LogicalResult ApplyStrategy::seedParts(ArrayRef<const StrategyPart *> parts, MeshOp mesh) {
+  auto named = [&](StringRef name) {
+    return llvm::any_of(parts, [&](const StrategyPart *part) { return part->name == name; });
+  };
+  bool sequence = named("tp-sp");
+  if ((sequence || named("tp")) && failed(seedTensorParallel(mesh, sequence)))
+    return failure();
+  if (named("vocab") && failed(seedVocabulary(mesh, sequence)))
+    return failure();
+  return success(!named("dp") || succeeded(seedDataParallel(mesh)));
 }
 
 } // namespace

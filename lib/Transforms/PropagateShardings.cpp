@@ -28,9 +28,11 @@ struct Cut {
 struct Node {
   RankedTensorType type;
   SmallVector<SmallVector<Cut, 2>, 4> dims;
-  bool fixed = false; ///< stated in the IR, or cannot be cut
+  SmallVector<bool, 4> closed; ///< takes no further axes: so stated in the IR, or cannot be cut
+  ShardingAttr stated;         ///< in the IR; null if it is not
 
-  explicit Node(RankedTensorType type) : type(type), dims(type.getRank()) {}
+  explicit Node(RankedTensorType type)
+      : type(type), dims(type.getRank()), closed(type.getRank(), false) {}
   bool uses(AxisAttr axis) const {
     return llvm::any_of(dims, [&](const auto &dim) {
       return llvm::any_of(dim, [&](const Cut &cut) { return overlap(cut.axis, axis); });
@@ -56,6 +58,8 @@ struct Candidate {
   int64_t factor;
   AxisList axes;
   unsigned stamp;
+  /// Among what is stated: results decide, which say how the operation is cut; see preferSums.
+  enum Kind { Sum, Result, Operand } kind;
   size_t order; ///< among equals
 };
 
@@ -81,9 +85,14 @@ private:
   LogicalResult buildOp(Operation *op);
   void addEquality(Operation *op, int a, int b);
   LogicalResult resolve(Equation &equation, bool report);
+  LogicalResult collect(const Equation &equation, const TensorFactors &tensor, int id, bool result,
+                        SmallVectorImpl<Candidate> &candidates) const;
+  LogicalResult verifyStatedCall(func::CallOp call);
   SmallVector<PartialAttr> passedPartials(const Equation &equation) const;
   bool writeBack(const Equation &equation);
   bool writeBack(const Equation &equation, const TensorFactors &tensor, int node);
+  /// Closed, as partitioning takes it.
+  ShardingAttr sharding(const Node &node, ArrayRef<PartialAttr> partial = {}) const;
 
   ModuleOp module;
   MeshOp mesh;
@@ -99,11 +108,14 @@ private:
 
 int Propagation::addNode(RankedTensorType type, ShardingAttr stated, bool fixed) {
   Node node(type);
-  node.fixed = fixed || stated;
+  node.stated = stated;
+  node.closed.assign(type.getRank(), fixed);
   if (stated)
-    for (auto [dim, attr] : llvm::zip_equal(node.dims, stated.getDims()))
+    for (auto [d, attr] : llvm::enumerate(stated.getDims())) {
+      node.closed[d] = fixed || !attr.getOpen();
       for (AxisAttr axis : attr.getAxes())
-        dim.push_back({axis, 0});
+        node.dims[d].push_back({axis, 0});
+    }
   nodes.push_back(std::move(node));
   return static_cast<int>(nodes.size()) - 1;
 }
@@ -190,9 +202,19 @@ LogicalResult Propagation::build() {
   // Signatures first: a call may stand above its callee.
   for (auto func : module.getOps<func::FuncOp>()) {
     auto partial = [&](ShardingAttr sharding) { return sharding && sharding.isPartial(); };
+    // Whoever defines it knows nothing of ranks.
+    auto external = [&](ShardingAttr sharding, StringRef what, unsigned i) -> LogicalResult {
+      if (!func.isExternal() || !sharding || sharding.isReplicated())
+        return success();
+      return func.emitOpError("is external and works on whole values, got ")
+             << what << " " << i << " stated as " << sharding;
+    };
     for (unsigned i = 0; i < func.getNumArguments(); ++i) {
-      if (partial(func.getArgAttrOfType<ShardingAttr>(i, CommDialect::kShardingAttrName)))
+      auto stated = func.getArgAttrOfType<ShardingAttr>(i, CommDialect::kShardingAttrName);
+      if (partial(stated))
         return func.emitOpError("argument ") << i << " expects a sharding without partial axes";
+      if (failed(external(stated, "argument", i)))
+        return failure();
       if (func.getArgAttr(i, CommDialect::kGlobalTypeAttrName))
         return func.emitOpError("is partitioned already");
       if (!func.isExternal())
@@ -201,6 +223,8 @@ LogicalResult Propagation::build() {
     for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {
       if (partial(getResultSharding(func, i)))
         return func.emitOpError("result ") << i << " expects a sharding without partial axes";
+      if (failed(external(getResultSharding(func, i), "result", i)))
+        return failure();
       auto tensor = dyn_cast<RankedTensorType>(type);
       functionResults[{func, i}] =
           tensor ? addNode(tensor, getResultSharding(func, i), func.isExternal()) : kNoNode;
@@ -212,54 +236,99 @@ LogicalResult Propagation::build() {
   return success();
 }
 
+/// What the dimensions of a tensor say of the factors.
+LogicalResult Propagation::collect(const Equation &equation, const TensorFactors &tensor, int id,
+                                   bool result, SmallVectorImpl<Candidate> &candidates) const {
+  if (id == kNoNode)
+    return success();
+  const ShardingRule &rule = equation.rule;
+  const Node &node = nodes[id];
+  for (auto [d, factors] : llvm::enumerate(tensor)) {
+    if (node.dims[d].empty())
+      continue;
+    FactorAxes axes(rule.factors.size());
+    if (failed(projectDim(equation.op, mesh, rule, factors, node.axes(d), axes)))
+      return failure();
+    unsigned stamp = node.dims[d].back().stamp;
+    for (int64_t factor : factors) {
+      if (!axes[factor].empty())
+        candidates.push_back({factor, axes[factor], stamp,
+                              result ? Candidate::Result : Candidate::Operand, candidates.size()});
+    }
+  }
+  return success();
+}
+
+/// A sum whose terms are stated to be cut over an axis, and its result too, is cut as its terms
+/// are; the result is once the sum is complete. Unless an operand is cut as the result is: then the
+/// others are brought together for it.
+void preferSums(const ShardingRule &rule, MutableArrayRef<Candidate> candidates) {
+  auto share = [](const Candidate &a, const Candidate &b) {
+    return a.stamp == 0 && b.stamp == 0 && llvm::any_of(a.axes, [&](AxisAttr x) {
+             return llvm::any_of(b.axes, [&](AxisAttr y) { return overlap(x, y); });
+           });
+  };
+  for (Candidate &term : candidates) {
+    if (term.kind != Candidate::Operand || rule.factors[term.factor].kind != FactorKind::Reduction)
+      continue;
+    for (const Candidate &result : candidates)
+      if (result.kind == Candidate::Result && share(term, result) &&
+          llvm::none_of(candidates, [&](const Candidate &other) {
+            return other.kind == Candidate::Operand && other.factor == result.factor &&
+                   share(other, result);
+          }))
+        term.kind = Candidate::Sum;
+  }
+}
+
 /// Decides over which axes each factor of an equation is cut: those stated or derived first, as far
 /// as they agree.
 LogicalResult Propagation::resolve(Equation &equation, bool report) {
   const ShardingRule &rule = equation.rule;
   SmallVector<Candidate> candidates;
-  auto collect = [&](const TensorFactors &tensor, int id) -> LogicalResult {
-    if (id == kNoNode)
-      return success();
-    const Node &node = nodes[id];
-    for (auto [d, factors] : llvm::enumerate(tensor)) {
-      if (node.dims[d].empty())
-        continue;
-      FactorAxes axes(rule.factors.size());
-      if (failed(projectDim(equation.op, mesh, rule, factors, node.axes(d), axes)))
-        return failure();
-      unsigned stamp = node.dims[d].back().stamp;
-      for (int64_t factor : factors)
-        if (!axes[factor].empty())
-          candidates.push_back({factor, axes[factor], stamp, candidates.size()});
-    }
-    return success();
-  };
   for (auto [tensor, id] : llvm::zip_equal(rule.operands, equation.operands))
-    if (failed(collect(tensor, id)))
+    if (failed(collect(equation, tensor, id, /*result=*/false, candidates)))
       return failure();
   for (auto [tensor, id] : llvm::zip_equal(rule.results, equation.results))
-    if (failed(collect(tensor, id)))
+    if (failed(collect(equation, tensor, id, /*result=*/true, candidates)))
       return failure();
+  preferSums(rule, candidates);
   llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
-    return std::tie(a.stamp, a.order) < std::tie(b.stamp, b.order);
+    auto key = [](const Candidate &c) {
+      return std::make_tuple(c.stamp, c.stamp == 0 ? c.kind : Candidate::Sum, c.order);
+    };
+    return key(a) < key(b);
   });
+  // A closed dimension of a result takes no other axes, so neither does the operation.
+  SmallVector<bool> decided(rule.factors.size(), false);
+  for (auto [tensor, id] : llvm::zip_equal(rule.results, equation.results))
+    if (id != kNoNode)
+      for (auto [d, factors] : llvm::enumerate(tensor))
+        for (int64_t factor : factors)
+          decided[factor] |= nodes[id].closed[d];
 
   FactorAxes axes(rule.factors.size());
   llvm::SmallDenseSet<int64_t> conflicted;
   for (const Candidate &candidate : candidates) {
     AxisList &current = axes[candidate.factor];
+    bool mayAdd = candidate.kind == Candidate::Result || !decided[candidate.factor];
     for (size_t i = 0; i < candidate.axes.size(); ++i) {
       AxisAttr axis = candidate.axes[i];
       if (i < current.size() && current[i] == axis)
         continue;
-      bool taken = llvm::any_of(axes, [&](const AxisList &list) {
-        return llvm::any_of(list, [&](AxisAttr other) { return overlap(other, axis); });
-      });
-      if (i == current.size() && !taken) {
+      bool taken = false, summed = false;
+      for (auto [list, factor] : llvm::zip_equal(axes, rule.factors))
+        if (llvm::any_of(list, [&](AxisAttr other) { return overlap(other, axis); })) {
+          taken = true;
+          summed |= factor.kind == FactorKind::Reduction;
+        }
+      if (i == current.size() && !taken && mayAdd) {
         current.push_back(axis);
         continue;
       }
-      if (report && conflicted.insert(candidate.factor).second) {
+      // The result of a sum is cut once the sum is complete.
+      bool afterwards = summed && candidate.kind == Candidate::Result;
+      if (report && !afterwards && conflicted.insert(candidate.factor).second) {
         ++conflicts;
         std::string text = (equation.op->getName().getStringRef() + ": dimension '" +
                             rule.factors[candidate.factor].name + "' is not cut over axis '" +
@@ -277,12 +346,31 @@ LogicalResult Propagation::resolve(Equation &equation, bool report) {
   return success();
 }
 
+/// A call gives what its callee gives.
+LogicalResult Propagation::verifyStatedCall(func::CallOp call) {
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+  for (auto [i, result] : llvm::enumerate(call.getResults())) {
+    int own = nodeOf(result), given = functionResults.lookup({callee, i});
+    if (own == kNoNode || !nodes[own].stated)
+      continue;
+    for (size_t d = 0; d < nodes[own].dims.size(); ++d)
+      if (nodes[own].axes(d) != nodes[given].axes(d)) {
+        ShardingAttr gives = sharding(nodes[given]);
+        return emitNamedError(call) << "states result " << i << " as " << nodes[own].stated
+                                    << ", but '" << call.getCallee() << "' gives it as " << gives;
+      }
+  }
+  return success();
+}
+
 bool Propagation::writeBack(const Equation &equation, const TensorFactors &tensor, int id) {
-  if (id == kNoNode || nodes[id].fixed)
+  if (id == kNoNode)
     return false;
   Node &node = nodes[id];
   bool changed = false;
   for (auto [d, wanted] : llvm::enumerate(dimsOf(tensor, equation.axes))) {
+    if (node.closed[d])
+      continue;
     AxisList current = node.axes(d);
     if (wanted.size() <= current.size() ||
         ArrayRef(wanted).take_front(current.size()) != ArrayRef(current))
@@ -320,7 +408,9 @@ LogicalResult Propagation::run() {
   for (Equation &equation : equations)
     if (failed(resolve(equation, /*report=*/true)))
       return failure();
-  return success();
+  WalkResult calls =
+      module.walk([&](func::CallOp call) { return WalkResult(verifyStatedCall(call)); });
+  return failure(calls.wasInterrupted());
 }
 
 /// The partial axes that flow from the operands of an operation into its results.
@@ -383,7 +473,10 @@ void Propagation::derivePartials() {
             });
           });
       for (auto [i, result] : llvm::enumerate(op.getResults())) {
-        if (equation.results[i] == kNoNode || getSharding(result))
+        if (equation.results[i] == kNoNode)
+          continue;
+        // Stated once by an earlier run, perhaps.
+        if (ShardingAttr stated = getSharding(result); stated && stated.isPartial())
           continue;
         partials[result] = own;
         if (!finishes)
@@ -393,29 +486,31 @@ void Propagation::derivePartials() {
   }
 }
 
-void Propagation::write() {
-  auto sharding = [&](const Node &node, ArrayRef<PartialAttr> partial) {
-    DimAxes dims;
-    for (size_t d = 0; d < node.dims.size(); ++d) {
-      // Users may want an axis on a dimension over which the operation reduces: it gives addends
-      // of the whole dimension, and the cut follows the reduction.
-      dims.emplace_back();
-      for (AxisAttr axis : node.axes(d)) {
-        if (llvm::any_of(partial, [&](PartialAttr p) { return overlap(p.getAxis(), axis); }))
-          break;
-        dims.back().push_back(axis);
-      }
+ShardingAttr Propagation::sharding(const Node &node, ArrayRef<PartialAttr> partial) const {
+  DimAxes dims;
+  for (size_t d = 0; d < node.dims.size(); ++d) {
+    // Users may want an axis on a dimension of a sum over that axis: the operation gives addends of
+    // the whole dimension, and the cut follows the reduction.
+    dims.emplace_back();
+    for (AxisAttr axis : node.axes(d)) {
+      if (llvm::any_of(partial, [&](PartialAttr p) { return overlap(p.getAxis(), axis); }))
+        break;
+      dims.back().push_back(axis);
     }
-    return makeSharding(mesh, dims, partial);
-  };
-  for (auto [value, id] : nodeIds)
-    if (!getSharding(value))
-      setSharding(value, sharding(nodes[id], partials.lookup(value)));
-  for (auto [key, id] : functionResults) {
-    auto func = cast<func::FuncOp>(key.first);
-    if (id != kNoNode && !getResultSharding(func, key.second))
-      func.setResultAttr(key.second, CommDialect::kShardingAttrName, sharding(nodes[id], {}));
   }
+  return makeSharding(mesh, dims, partial);
+}
+
+void Propagation::write() {
+  for (auto [value, id] : nodeIds) {
+    ShardingAttr stated = nodes[id].stated;
+    setSharding(value, stated && stated.isPartial() ? sharding(nodes[id], stated.getPartials())
+                                                    : sharding(nodes[id], partials.lookup(value)));
+  }
+  for (auto [key, id] : functionResults)
+    if (id != kNoNode)
+      cast<func::FuncOp>(key.first).setResultAttr(key.second, CommDialect::kShardingAttrName,
+                                                  sharding(nodes[id]));
 }
 
 struct PropagateShardings : impl::PropagateShardingsBase<PropagateShardings> {

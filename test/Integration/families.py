@@ -22,7 +22,6 @@ class Small:
     lengths: tuple = (9, 1, 5)
     old_rope: dict = dataclasses.field(default=None, hash=False)
     ask: tuple = ()  # options of the import
-    tp: tuple = (1, 2)
 
 
 def llama(name, fields=(), **kwargs):
@@ -33,14 +32,14 @@ def llama(name, fields=(), **kwargs):
 
 def gpt2(name, fields=(), **kwargs):
     sizes = dict(n_embd=32, n_head=4, n_layer=2, vocab_size=61, n_positions=24)
-    return Small(name, "GPT2Config", kwargs.pop("model", "GPT2LMHeadModel"), {**sizes, **dict(fields)}, tp=(1, 2, 4), **kwargs)
+    return Small(name, "GPT2Config", kwargs.pop("model", "GPT2LMHeadModel"), {**sizes, **dict(fields)}, **kwargs)
 
 
 def roberta(name, fields=(), **kwargs):
     sizes = dict(hidden_size=32, num_attention_heads=4, num_hidden_layers=2, intermediate_size=72, vocab_size=61,
                  max_position_embeddings=24, type_vocab_size=1, pad_token_id=1, layer_norm_eps=1e-5)
     return Small(name, kwargs.pop("config", "RobertaConfig"), kwargs.pop("model", "RobertaModel"), {**sizes, **dict(fields)},
-                 output=kwargs.pop("output", models.OUTPUT), tp=(1, 2, 4), **kwargs)
+                 output=kwargs.pop("output", models.OUTPUT), **kwargs)
 
 
 LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
@@ -48,9 +47,9 @@ LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "origi
 LLAMAS = [
     llama("llama", seed=31),
     llama("llama-biases-tied", {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True, "head_dim": 12,
-                                "num_key_value_heads": 4}, seed=32, tp=(1, 2, 4)),
+                                "num_key_value_heads": 4}, seed=32),
     llama("llama-one-kv-head", {"num_key_value_heads": 1, "rope_parameters": {"rope_type": "default", "rope_theta": 500.0}},
-          seed=33, old_rope={"rope_theta": 500.0}, tp=(1,)),
+          seed=33, old_rope={"rope_theta": 500.0}),
     llama("llama-3", {"rope_parameters": {"rope_type": "llama3", "rope_theta": 100.0, **LLAMA3}}, seed=34,
           old_rope={"rope_theta": 100.0, "rope_scaling": {"rope_type": "llama3", **LLAMA3}}),
     llama("llama-linear", {"rope_parameters": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}}, seed=35,

@@ -58,8 +58,8 @@ def small_matrix():
         for shape, (batch, _, _) in SHAPES.items():
             for mesh in MESHES:
                 sizes = dict(axis.split("=") for axis in mesh.split(","))
-                if batch % int(sizes.get("dp", 1)) or bert.heads % int(sizes.get("tp", 1)):
-                    continue  # test_bad_input.py: what does not divide is refused
+                if batch % int(sizes.get("dp", 1)):
+                    continue  # test_bad_input.py: a batch that does not divide is refused; heads are padded
                 for target in TARGETS:
                     # One token has a softmax over a single key: worth a look on one mesh only.
                     if shape == "one-token" and mesh != "tp=2":

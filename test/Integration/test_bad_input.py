@@ -261,8 +261,6 @@ def test_mesh_does_not_match_ranks(tiny, tmp_path):
 
 
 @pytest.mark.parametrize("mesh,names", [
-    ("tp=3", ["error", "nn\\.", r"\b3\b", "tp"]),       # 4 heads
-    ("tp=8", ["error", "nn\\.", r"\b8\b", "tp"]),
     ("dp=3", ["error", r"\b3\b", "dp"]),               # a batch of 2
     ("dp=4,tp=2", ["error", r"\b4\b", "dp"]),
 ], ids=str)
@@ -494,6 +492,6 @@ def test_what_was_there_survives_a_failure(tiny, tmp_path):
     """A failed command does not destroy the file it was to replace."""
     out = tmp_path / "x.braid"
     out.write_text("an older result")
-    refused("braid", "compile", tiny.model, "--mesh", "tp=3", "--target", "cpu", "-o", out)
+    refused("braid", "compile", tiny.model, "--mesh", "dp=3", "--target", "cpu", "-o", out)
     assert out.read_text() == "an older result"
     assert [p.name for p in tmp_path.iterdir()] == ["x.braid"]

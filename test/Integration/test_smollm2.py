@@ -38,7 +38,8 @@ def smollm2(tmp_path_factory):
     shutil.rmtree(directory)  # half a gigabyte, which pytest would keep
 
 
-@pytest.mark.parametrize("mesh", ["tp=3", pytest.param("tp=1", marks=pytest.mark.long),
+@pytest.mark.parametrize("mesh", ["tp=3", "tp=2", pytest.param("tp=1", marks=pytest.mark.long),
+                                  pytest.param("tp=4", marks=pytest.mark.long), pytest.param("tp=8", marks=pytest.mark.long),
                                   pytest.param("dp=2,tp=3", marks=pytest.mark.long)])
 def test_smollm2_cpu(smollm2, tmp_path, mesh):
     check_case(smollm2, mesh, "cpu", tmp_path / "out")

@@ -8,6 +8,11 @@
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=99999999999999999999" 2>&1 | FileCheck %s --check-prefix=HUGE
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=dp" 2>&1 | FileCheck %s --check-prefix=LACKS
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=fsdp" 2>&1 | FileCheck %s --check-prefix=STRATEGY
+// RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp,tp-sp" 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=vocab" 2>&1 | FileCheck %s --check-prefix=VOCABULARY
+// RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not braid-opt %t/sequence.mlir --braid-apply-strategy="mesh=tp=4 strategy=tp-sp" 2>&1 | FileCheck %s --check-prefix=SEQUENCE
+// RUN: not braid-opt %t/rank.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp-sp" 2>&1 | FileCheck %s --check-prefix=RANK
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy 2>&1 | FileCheck %s --check-prefix=NOMESH
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=5" 2>&1 | FileCheck %s --check-prefix=WEIGHT
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=dp=3" 2>&1 | FileCheck %s --check-prefix=BATCH
@@ -24,11 +29,16 @@
 // TWICE: error: mesh 'tp=2,tp=2' names axis 'tp' twice
 // HUGE: error: mesh 'tp=99999999999999999999' expects AXIS=SIZE separated by commas, got 'tp=99999999999999999999'
 // LACKS: error: 'comm.mesh' op has no axis 'dp' for strategy 'dp'
-// STRATEGY: error: strategy 'fsdp' expects tp, dp or auto, got 'fsdp'
+// STRATEGY: error: strategy 'fsdp' expects auto or a list of tp, tp-sp, vocab, dp, got 'fsdp'
+// BOTH: error: strategy 'tp,tp-sp' expects one way to cut the layers, got 'tp' and 'tp-sp'
+// VOCABULARY: error: strategy 'vocab' finds no vocabulary to cut over 'tp': expects an nn.embedding of role 'embedding.word' or an nn.linear of role 'lm_head'
+// NONE: error: strategy '' expects auto or a list of tp, tp-sp, vocab, dp, got ''
+// SEQUENCE: error: {{.*}}'nn.linear' op 'encoder.down': role 'mlp.down': sequence dimension of size 6 does not divide over axis 'tp' of size 4
+// RANK: error: {{.*}}'nn.linear' op role 'mlp.down': strategy 'tp-sp' expects a result [batch, sequence, hidden], got 'tensor<8x16xf32>'
 // NOMESH: error: expects a comm.mesh in the module (braid-apply-strategy makes one)
 // WEIGHT: error: {{.*}}'nn.linear' op 'encoder.up': role 'mlp.up': dimension 'out' of size 16 does not divide over axis 'tp' of size 5
 // BATCH: error: 'func.func' op operand 'hidden': dimension 0 of size 4 does not divide over axis 'dp' of size 3
-// NOROLE: error: strategy 'tp' finds no nn.linear with one of the roles attention.query, attention.key, attention.value, attention.output, mlp.up, mlp.down
+// NOROLE: error: strategy 'auto' finds no nn.linear to cut over 'tp': expects one of a known role (attention.query, attention.key, attention.value, attention.output, mlp.gate, mlp.up, mlp.down), or two of which the second takes what comes of the first by elements or by heads
 // OTHERMESH: error: 'comm.mesh' op of the module is not the mesh 'tp=2' that was asked for
 // PARTITIONED: error: 'func.func' op is partitioned already
 // TAKEN: error: 'func.func' op has the name 'mesh' that the mesh is to get
@@ -38,6 +48,18 @@ func.func @main(%x: tensor<4x8x16xf32> {nn.name = "hidden"}) -> (tensor<4x8x16xf
   %w = nn.parameter "up" : tensor<16x16xf32>
   %0 = nn.linear %x, %w role "mlp.up" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32> loc("encoder.up")
   return %0 : tensor<4x8x16xf32>
+}
+//--- sequence.mlir
+func.func @main(%x: tensor<4x6x16xf32>) -> tensor<4x6x16xf32> {
+  %w = nn.parameter "down" : tensor<16x16xf32>
+  %0 = nn.linear %x, %w role "mlp.down" : tensor<4x6x16xf32>, tensor<16x16xf32> -> tensor<4x6x16xf32> loc("encoder.down")
+  return %0 : tensor<4x6x16xf32>
+}
+//--- rank.mlir
+func.func @main(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %w = nn.parameter "down" : tensor<16x16xf32>
+  %0 = nn.linear %x, %w role "mlp.down" : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
 }
 //--- no-role.mlir
 func.func @main(%x: tensor<4x8x16xf32>) -> tensor<4x8x16xf32> {

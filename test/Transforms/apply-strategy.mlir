@@ -12,8 +12,8 @@
 
 // CHECK-LABEL: func.func @main
 // TP-SAME: (%{{.*}}: tensor<4x8x16xf32>, %{{.*}}: tensor<4x8xi64>, %{{.*}}: tensor<f32>)
-// DP-SAME: (%{{.*}}: tensor<4x8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}, {}]>}, %{{.*}}: tensor<4x8xi64> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>}, %{{.*}}: tensor<f32>)
-// BOTH-SAME: (%{{.*}}: tensor<4x8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}, {}]>}, %{{.*}}: tensor<4x8xi64> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>}, %{{.*}}: tensor<f32>)
+// DP-SAME: (%{{.*}}: tensor<4x8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {?}, {?}]>}, %{{.*}}: tensor<4x8xi64> {comm.sharding = #comm.sharding<@mesh, [{dp}, {?}]>}, %{{.*}}: tensor<f32>)
+// BOTH-SAME: (%{{.*}}: tensor<4x8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {?}, {?}]>}, %{{.*}}: tensor<4x8xi64> {comm.sharding = #comm.sharding<@mesh, [{dp}, {?}]>}, %{{.*}}: tensor<f32>)
 func.func @main(%x: tensor<4x8x16xf32>, %mask: tensor<4x8xi64>, %s: tensor<f32>) -> tensor<4x8x16xf32> {
   // A weight of the entry itself carries its sharding on the operation.
   // TP: nn.parameter "here"{{.*}} {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]}
@@ -21,7 +21,8 @@ func.func @main(%x: tensor<4x8x16xf32>, %mask: tensor<4x8xi64>, %s: tensor<f32>)
   %w = nn.parameter "here" : tensor<16x16xf32>
   %0 = nn.linear %x, %w role "attention.query" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
   %other = nn.parameter "other" : tensor<16x16xf32>
-  // TP: nn.parameter "other" : tensor<16x16xf32>
+  // Without a known role, by its place: it takes what a column-parallel product gives.
+  // TP: nn.parameter "other"{{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}]>]}
   %1 = nn.linear %0, %other role "pooler" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
   %2 = call @layer(%1, %w, %w, %w) : (tensor<4x8x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<4x8x16xf32>
   return %2 : tensor<4x8x16xf32>

@@ -54,3 +54,33 @@ func.func @f() {
 ^bb1:
   return
 }
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'func.call' op states result 0 as #comm.sharding<@mesh, [{}, {tp}]>, but 'g' gives it as #comm.sharding<@mesh, [{tp}, {}]>}}
+  %0 = func.call @g(%x) {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}]>]} : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  return
+}
+func.func private @g(%x: tensor<8x16xf32>) -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) {
+  return %x : tensor<8x16xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+// expected-error @+1 {{'func.func' op is external and works on whole values, got argument 0 stated as #comm.sharding<@mesh, [{tp}]>}}
+func.func private @f(tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}]>})
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+// expected-error @+1 {{'func.func' op is external and works on whole values, got result 0 stated as #comm.sharding<@mesh, [{tp}]>}}
+func.func private @f() -> (tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}]>})
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+// expected-error @+1 {{'func.func' op argument 0: unknown axis 'ep' in mesh 'mesh'}}
+func.func @f(%x: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{ep, ?}]>}) { return }

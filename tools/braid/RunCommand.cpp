@@ -224,7 +224,8 @@ int runRun(int argc, const char *const *argv) {
        "grid of ranks for a module: axes and sizes such as dp=2,tp=2 (default: the module's own, "
        "else tp=RANKS)",
        &runner.mesh},
-      {"--strategy", "how the axes are used: auto, tp, dp or tp,dp (default: auto)",
+      {"--strategy",
+       "how the axes are used: auto, or a list of tp or tp-sp, vocab and dp (default: auto)",
        &runner.strategy},
       {"--passes",
        "passes to run on the partitioned module, before its collectives are started "

@@ -43,9 +43,11 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
   cmd->add_option("--mesh", args.mesh,
                   "grid of ranks: axes and sizes, major first, such as dp=2,tp=2 (default: the "
                   "module's own mesh, or one rank)");
-  cmd->add_option("--strategy", args.strategy,
-                  "how the axes are used: auto (dp: batch, tp: attention heads and feed-forward), "
-                  "tp, dp, or tp,dp")
+  cmd->add_option(
+         "--strategy", args.strategy,
+         "how the axes are used: a list of tp (attention heads and feed-forward over tp) or "
+         "tp-sp (and the sequence between them), vocab (embedding and head over tp) and dp "
+         "(batch over dp); or auto, which takes tp, dp and for a decoder vocab")
       ->capture_default_str();
   cmd->add_option("--passes", args.passes,
                   "passes to run on the partitioned module, before its collectives are started, "

@@ -32,9 +32,10 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc(
           "axes and sizes, major first, such as dp=2,tp=4; empty: the module's own mesh, "
           "or one rank")};
-  Option<std::string> strategy{*this, "strategy",
-                               llvm::cl::desc("how axes are used: auto, or a list of tp and dp"),
-                               llvm::cl::init("auto")};
+  Option<std::string> strategy{
+      *this, "strategy",
+      llvm::cl::desc("how axes are used: auto, or a list of tp or tp-sp, vocab and dp"),
+      llvm::cl::init("auto")};
   Option<std::string> passes{
       *this, "passes",
       llvm::cl::desc("passes to run on the partitioned module, before collectives are started: a "

@@ -8,17 +8,62 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PadForStrategy : Pass<"braid-pad-for-strategy", "::mlir::ModuleOp"> {
+  let summary = "Pad heads and feed-forward dimensions that an axis does not divide";
+  let description = [{
+    Between the products that `tp` cuts by columns and the one that it cuts by rows, a dimension may have any size: rows and
+    columns of zeros in the weights are neutral. So that every rank has as much of it,
+
+    - a feed-forward dimension gets zeros at its end;
+    - attention gets groups of query heads, with a key and value head each, of zeros. Where that makes fewer heads in all, a
+      group of the model becomes several with the same key and value head, which share its query heads.
+
+    Only the slices of parameters change, which the loader executes, and types on the way; results are the same.
+
+    Before, with `mesh=tp=4 strategy=tp`:
+    ```mlir
+    %up = nn.parameter "up" : tensor<6x16xf32>
+    %down = nn.parameter "down" : tensor<16x6xf32>
+    %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<6x16xf32> -> tensor<2x8x6xf32>
+    %1 = nn.gelu erf %0 : tensor<2x8x6xf32>
+    %2 = nn.linear %1, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
+    ```
+    After:
+    ```mlir
+    %up = nn.parameter "up" slices ["up"[6, 16]] : tensor<8x16xf32>
+    %down = nn.parameter "down" slices ["down"[16, 6]] : tensor<16x8xf32>
+    %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<8x16xf32> -> tensor<2x8x8xf32>
+    %1 = nn.gelu erf %0 : tensor<2x8x8xf32>
+    %2 = nn.linear %1, %down role "mlp.down" : tensor<2x8x8xf32>, tensor<16x8xf32> -> tensor<2x8x16xf32>
+    ```
+    A remark (category `sharding`) says by how much weights grow. Weights that are no parameters, and operations without a
+    sharding rule on the way, are errors. A vocabulary is not padded.
+  }];
+  let options = [
+    Option<"mesh", "mesh", "std::string", /*default=*/"\"\"", "As of braid-apply-strategy">,
+    Option<"strategy", "strategy", "std::string", /*default=*/"\"auto\"", "As of braid-apply-strategy">,
+  ];
+  let statistics = [Statistic<"numPadded", "num-padded", "Pairs of products padded">];
+}
+
 def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
   let summary = "Make the mesh and seed the shardings of a parallelization strategy";
   let description = [{
     Inserts `comm.mesh @mesh` (or takes the module's own) and states shardings where a strategy begins; propagation does
     the rest. Values that have a sharding keep it.
 
-    - `tp`: the weight of every `nn.linear` is cut over `tp` by the role of the operation, column then row: dimension 0
-      (out) for `attention.query`, `attention.key`, `attention.value` and `mlp.up`, dimension 1 (in) for
-      `attention.output` and `mlp.down`.
-    - `dp`: dimension 0 of every tensor operand of the entry is cut over `dp`.
-    - `auto`: each of the two whose axis the mesh has.
+    - `tp` (tensor parallelism): weights of `nn.linear` are cut over `tp`, column then row: dimension 0 (out) for the
+      roles `attention.query`, `attention.key`, `attention.value`, `mlp.gate` and `mlp.up`, dimension 1 (in) for
+      `attention.output` and `mlp.down`. An operation without a known role is cut by rows, and those that it takes from by
+      columns, when every element or head that it takes comes of the same element or head of theirs.
+    - `tp-sp` (with sequence parallelism): as `tp`, and the result of every product that is cut by rows is cut over `tp` along
+      the sequence, its last dimension but one. What follows, up to the next product, is then computed on parts: in a
+      pre-norm layer two gathers and two scatters take the place of two reductions.
+    - `dp` (data parallelism): dimension 0 of every tensor operand of the entry is cut over `dp`.
+    - `vocab` (vocabulary parallelism): the table of an `nn.embedding` of role `embedding.word` is cut over `tp` by rows, the
+      weight of an `nn.linear` of role `lm_head` by outputs. The embedding is then a sum over parts, and logits are parts.
+    - `auto`: `tp` and `dp`, each if the mesh has its axis; and `vocab` if the model has a head over a vocabulary that `tp`
+      divides. Otherwise a list: `tp-sp,vocab,dp`.
 
     Before, with `mesh=tp=2 strategy=tp`:
     ```mlir
@@ -36,13 +81,13 @@ def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
       return %0 : tensor<2x8x64xf32>
     }
     ```
-    An axis of size 1 seeds nothing. A weight or operand that does not divide is an error, and so is a strategy whose
-    axis the mesh lacks, or `tp` on a module without a `nn.linear` of a known role.
+    An axis of size 1 seeds nothing. A weight, operand or sequence that does not divide is an error, and so is a strategy
+    whose axis the mesh lacks, or `tp` on a module without a `nn.linear` to cut.
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", /*default=*/"\"\"",
            "Axes and sizes, major first, as 'dp=2,tp=4' (axes: dp, tp); empty takes the module's mesh">,
-    Option<"strategy", "strategy", "std::string", /*default=*/"\"auto\"", "'tp', 'dp', 'tp,dp' or 'auto'">,
+    Option<"strategy", "strategy", "std::string", /*default=*/"\"auto\"", "'auto', or a list of 'tp' or 'tp-sp', 'vocab' and 'dp'">,
   ];
   let statistics = [Statistic<"numSeeds", "num-seeds", "Number of values given a sharding">];
   let dependentDialects = ["::braid::comm::CommDialect"];
@@ -77,9 +122,13 @@ def PropagateShardings : Pass<"braid-propagate-shardings", "::mlir::ModuleOp"> {
       return %0 : tensor<8x4xf32>
     }
     ```
-    A sharding that the IR already has is kept as it is. Where two meet in one operation, the one stated or derived
-    earlier wins and a remark (category `sharding`) says so; partitioning then reshards the operand. A factor that an
-    axis does not divide is an error that names the operation, the factor and the axis.
+    A sharding that the IR already has is kept; only its open dimensions (`{tp, ?}`, `{?}`) take further axes, and none is
+    open afterwards. What is stated of a result says how the operation is cut; of the result of a sum over parts, how it
+    is cut once it is reduced. Where two shardings meet in one operation, the one stated or derived earlier wins and a
+    remark (category `sharding`) says so; partitioning then reshards the operand.
+
+    Errors, which name the operation: a factor that an axis does not divide; a call's result stated otherwise than its
+    callee's; anything but whole values stated of an external function.
   }];
   let statistics = [
     Statistic<"numSweeps", "num-sweeps", "Sweeps over all equations until nothing changed">,

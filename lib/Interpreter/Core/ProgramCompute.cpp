@@ -75,6 +75,18 @@ Result<Tensor> slice(const ProgramCommand &command, const ProgramMemory &memory,
   return slicePart(memory.load(command.reads[0].view), op.dim, *position, *count);
 }
 
+Result<Tensor> gather(const ProgramCommand &command, const ProgramMemory &memory,
+                      const runtime::Mesh &mesh, int64_t rank) {
+  std::vector<runtime::AxisRef> axes = axesOf(command.op->AsGather()->axes);
+  Result<int64_t> count = mesh.numShards(axes), position = mesh.groupPosition(rank, axes);
+  if (!count.ok())
+    return count.status();
+  if (!position.ok())
+    return position.status();
+  return embedding(memory.load(command.reads[1].view), memory.load(command.reads[0].view),
+                   {*position, *count});
+}
+
 } // namespace
 
 Status compute(const ProgramCommand &command, ProgramMemory &memory, const runtime::Mesh &mesh,
@@ -94,7 +106,7 @@ Status compute(const ProgramCommand &command, ProgramMemory &memory, const runti
     result = attend(command, memory);
     break;
   case fb::Operation::Gather:
-    result = embedding(load(1), load(0));
+    result = gather(command, memory, mesh, rank);
     break;
   case fb::Operation::Rotary:
     result = rotary(load(0), load(1), load(2));

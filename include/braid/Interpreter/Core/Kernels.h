@@ -20,8 +20,8 @@ namespace braid::interp {
 struct TablePart {
   int64_t index = 0, count = 1;
 };
-/// result[..., :] = table[ids[...], :], zeros for an id in another part. Error when an id is outside
-/// of the whole table.
+/// result[..., :] = table[ids[...], :], zeros for an id in another part. Error when an id is
+/// outside of the whole table.
 Result<Tensor> embedding(const Tensor &ids, const Tensor &table, TablePart part = {});
 
 /// result[b, s] = padding where ids[b, s] is, else padding plus the number of ids up to and with s

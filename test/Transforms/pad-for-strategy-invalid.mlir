@@ -1,0 +1,58 @@
+// RUN: braid-opt %s --braid-pad-for-strategy --split-input-file --verify-diagnostics -o /dev/null
+
+comm.mesh @mesh <tp = 4>
+func.func @operand(%x: tensor<2x8x16xf32>, %up: tensor<6x16xf32>, %down: tensor<16x6xf32>) -> tensor<2x8x16xf32> {
+  // expected-error @+1 {{'nn.linear' op cannot be padded for axis 'tp': its weight is an operand of the entry}}
+  %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<6x16xf32> -> tensor<2x8x6xf32>
+  %1 = nn.linear %0, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
+  return %1 : tensor<2x8x16xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 4>
+func.func @computed(%x: tensor<2x8x16xf32>, %w: tensor<6x16xf32>) -> tensor<2x8x16xf32> {
+  %up = nn.add %w, %w : tensor<6x16xf32>, tensor<6x16xf32> -> tensor<6x16xf32>
+  %down = nn.parameter "down" : tensor<16x6xf32>
+  // expected-error @+1 {{'nn.linear' op cannot be padded for axis 'tp': expects its weights to be parameters}}
+  %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<6x16xf32> -> tensor<2x8x6xf32>
+  %1 = nn.linear %0, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
+  return %1 : tensor<2x8x16xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 4>
+func.func @stated(%x: tensor<2x8x16xf32>) -> tensor<2x8x16xf32> {
+  // expected-error @+1 {{'nn.parameter' op cannot be padded for axis 'tp' beside a stated sharding}}
+  %up = nn.parameter "up" {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}]>]} : tensor<6x16xf32>
+  %down = nn.parameter "down" : tensor<16x6xf32>
+  %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<6x16xf32> -> tensor<2x8x6xf32>
+  %1 = nn.linear %0, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
+  return %1 : tensor<2x8x16xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 4>
+func.func @returned(%x: tensor<2x8x16xf32>) -> (tensor<2x8x16xf32>, tensor<2x8x6xf32>) {
+  %up = nn.parameter "up" : tensor<6x16xf32>
+  %down = nn.parameter "down" : tensor<16x6xf32>
+  %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<6x16xf32> -> tensor<2x8x6xf32>
+  %1 = nn.linear %0, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
+  // expected-error @+1 {{'func.return' op cannot be padded for axis 'tp': expects only operations with a sharding rule between the products}}
+  return %1, %0 : tensor<2x8x16xf32>, tensor<2x8x6xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 4>
+func.func @other_operand(%x: tensor<2x8x16xf32>, %y: tensor<2x8x6xf32>) -> tensor<2x8x16xf32> {
+  %up = nn.parameter "up" : tensor<6x16xf32>
+  %down = nn.parameter "down" : tensor<16x6xf32>
+  %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<6x16xf32> -> tensor<2x8x6xf32>
+  // expected-error @+1 {{'nn.mul' op cannot be padded for axis 'tp': dimension 2 of operand 1 would be 8, got 6}}
+  %1 = nn.mul %0, %y : tensor<2x8x6xf32>, tensor<2x8x6xf32> -> tensor<2x8x6xf32>
+  %2 = nn.linear %1, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
+  return %2 : tensor<2x8x16xf32>
+}

@@ -1,0 +1,120 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Random decoders under random strategies, padded where they do not divide: the same answers, and
+// of collectives those that the strategy needs and no others. BRAID_DIFFERENTIAL_SEED and
+// BRAID_DIFFERENTIAL_CASES choose what is run.
+//
+//===----------------------------------------------------------------------===//
+#include "RandomDecoder.h"
+
+#include "braid/Transforms/Passes.h"
+#include "dialects/Comm/IR/Comm.h"
+#include "dialects/NN/IR/NN.h"
+#include "test/lib/Interpreter/Equivalence.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <iostream>
+
+using namespace mlir;
+using namespace braid;
+using namespace braid::test;
+
+namespace {
+constexpr double kTolerance = 1e-12;
+
+uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
+  const char *text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 0) : otherwise;
+}
+
+bool has(const std::string &strategy, const char *part) {
+  return strategy.find(part) != std::string::npos;
+}
+
+/// What a strategy needs on the way through a decoder, by rank 0.
+std::map<std::string, int64_t> neededCollectives(const RandomDecoder &d) {
+  std::map<std::string, int64_t> needed;
+  if (d.tp == 1)
+    return needed;
+  bool sequence = has(d.strategy, "tp-sp"),
+       vocabulary = has(d.strategy, "vocab") || d.strategy == "auto";
+  int64_t sums = 2 * d.layers + vocabulary, gathers = 2 * d.layers + vocabulary;
+  if (sequence) {
+    needed["comm.reduce_scatter"] = sums;
+    needed["comm.all_gather"] = gathers;
+  } else {
+    needed["comm.all_reduce"] = sums;
+  }
+  return needed;
+}
+} // namespace
+
+TEST(Strategy, Decoders) {
+  registerBraidPasses();
+  registerTransformsPasses();
+  DialectRegistry registry;
+  registry.insert<func::FuncDialect, comm::CommDialect, nn::NNDialect>();
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  uint64_t seed = fromEnvironment("BRAID_DIFFERENTIAL_SEED", 20240917);
+  uint64_t cases = fromEnvironment("BRAID_DIFFERENTIAL_CASES", 200);
+  std::cout << "BRAID_DIFFERENTIAL_SEED=" << seed << " BRAID_DIFFERENTIAL_CASES=" << cases << "\n";
+  std::map<std::string, int64_t> strategies, sizes;
+  int64_t padded = 0;
+  double worst = 0;
+  for (uint64_t i = 0; i < cases; ++i) {
+    std::seed_seq sequence{uint32_t(seed), uint32_t(seed >> 32), uint32_t(i), uint32_t(7)};
+    Random random(sequence);
+    RandomDecoder decoder = drawDecoder(random);
+    SCOPED_TRACE("case " + std::to_string(i) + ": " + decoder.describe());
+    std::string text = buildModule(decoder);
+    OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(model) << text;
+    OwningOpRef<ModuleOp> cut = model->clone();
+    std::string options = "{mesh=" + decoder.mesh() + " strategy=" + decoder.strategy + "}";
+    PassManager manager(&context);
+    ASSERT_TRUE(succeeded(
+        parsePassPipeline("braid-pad-for-strategy" + options + ",braid-apply-strategy" + options +
+                              ",braid-propagate-shardings,braid-partition,canonicalize,cse",
+                          manager)));
+    ASSERT_TRUE(succeeded(manager.run(*cut))) << text;
+    runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*model, seed + i);
+    ASSERT_TRUE(inputs.ok()) << inputs.status().message();
+    std::unique_ptr<runtime::WeightSource> weights = runtime::WeightSource::random(seed + i);
+    runtime::Result<Equivalence> result = compareForms(*model, *cut, *inputs, *weights);
+    ASSERT_TRUE(result.ok()) << result.status().message() << "\n" << text;
+    EXPECT_LE(result->relativeL2, kTolerance) << text;
+    worst = std::max(worst, result->relativeL2);
+    std::map<std::string, int64_t> collectives;
+    for (const auto &[name, times] : result->after.executed)
+      if (name.rfind("comm.", 0) == 0 && name != "comm.local_slice")
+        collectives[name] = times;
+    EXPECT_EQ(collectives, neededCollectives(decoder)) << text;
+    ++strategies[decoder.strategy];
+    ++sizes["tp=" + std::to_string(decoder.tp)];
+    padded += decoder.isPadded();
+  }
+  for (const auto *tally : {&strategies, &sizes}) {
+    for (const auto &[name, count] : *tally)
+      std::cout << name << " " << count << "  ";
+    std::cout << "\n";
+  }
+  std::cout << "padded " << padded << "; largest relative L2: " << worst << " (allowed "
+            << kTolerance << ")\n";
+  if (std::getenv("BRAID_DIFFERENTIAL_SEED") || std::getenv("BRAID_DIFFERENTIAL_CASES"))
+    return; // a chosen run may be too small to reach everything
+  EXPECT_EQ(strategies.size(), 9u);
+  for (const auto *tally : {&strategies, &sizes})
+    for (const auto &[name, count] : *tally)
+      EXPECT_GE(count, 10) << name;
+  EXPECT_GE(padded, 50);
+}
