@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "LocalValue.h"
 
+#include "AxisPieces.h"
+
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/Sequence.h"
 
@@ -12,7 +14,8 @@ using namespace braid;
 using namespace braid::comm;
 
 GroupAttr LocalValue::group(ArrayRef<AxisAttr> axes) {
-  return GroupAttr::get(mesh.getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()), axes);
+  return GroupAttr::get(mesh.getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+                        joinPieces(mesh, axes));
 }
 
 int64_t LocalValue::shards(ArrayRef<AxisAttr> axes) {
@@ -147,12 +150,15 @@ Value LocalValue::get(ShardingAttr wanted) {
       base = sharding;
   }
 
-  DimAxes want = dimsOf(wanted), have = dimsOf(closestForm(want));
-  Value current = forms[makeSharding(mesh, have)];
+  ShardingAttr closest = closestForm(wanted);
+  DimAxes want = dimsOf(wanted), have = dimsOf(closest);
+  Value current = forms[closest];
+  // What the two have in common may be part of an axis.
+  refine(mesh, have, want);
   // Every step leaves a form that other users may want too.
   auto step = [&](DimAxes next, llvm::function_ref<Value()> build) {
     have = std::move(next);
-    Value &form = forms[makeSharding(mesh, have)];
+    Value &form = forms[makeSharding(mesh, joinPieces(mesh, have))];
     if (!form)
       form = build();
     current = form;
@@ -245,19 +251,20 @@ Value LocalValue::get(ShardingAttr wanted) {
   return current;
 }
 
-ShardingAttr LocalValue::closestForm(const DimAxes &want) const {
+ShardingAttr LocalValue::closestForm(ShardingAttr wanted) {
   ShardingAttr closest = base;
   int64_t most = -1;
   for (const auto &[form, ignored] : forms) {
     if (form.isPartial())
       continue;
-    DimAxes dims = dimsOf(form);
-    int64_t cuts = 0;
+    DimAxes dims = dimsOf(form), want = dimsOf(wanted);
+    refine(mesh, dims, want);
+    int64_t cuts = 1;
     bool onlyCut = true;
-    for (auto [axes, wanted] : llvm::zip_equal(dims, want)) {
-      cuts += axes.size();
-      onlyCut &= axes.size() <= wanted.size() &&
-                 ArrayRef(wanted).take_front(axes.size()) == ArrayRef(axes);
+    for (auto [axes, goal] : llvm::zip_equal(dims, want)) {
+      cuts *= shards(axes);
+      onlyCut &=
+          axes.size() <= goal.size() && ArrayRef(goal).take_front(axes.size()) == ArrayRef(axes);
     }
     if (onlyCut && cuts > most) {
       closest = form;

@@ -82,7 +82,7 @@ private:
                        llvm::ArrayRef<comm::AxisAttr> axes);
   /// The form to start from: one that only has to be cut, which sends nothing, the most cut of
   /// these; else `base`.
-  comm::ShardingAttr closestForm(const DimAxes &want) const;
+  comm::ShardingAttr closestForm(comm::ShardingAttr wanted);
   /// Says of a collective what it is for and what it costs.
   void report(comm::CollectiveOpInterface collective);
   comm::GroupAttr group(llvm::ArrayRef<comm::AxisAttr> axes);
