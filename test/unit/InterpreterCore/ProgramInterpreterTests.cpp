@@ -27,6 +27,25 @@ TEST(ProgramInterpreter, SameSeedSameOrder) {
   EXPECT_GE(outcomes.size(), 4U) << ::testing::PrintToString(outcomes);
 }
 
+/// A kernel that remembers gives each run another result: as a program would that depends on the
+/// order in a way that nothing else notices.
+TEST(ProgramInterpreter, NoticesResultsThatDiffer) {
+  OverlapProgram program;
+  program.builder.kernels["add"] = [](void *const *operands) {
+    static float calls = 0;
+    const auto &out = *static_cast<Vector *>(operands[2]);
+    for (int64_t i = 0; i < out.size; ++i)
+      out[i] = calls;
+    // Two kernels on each of two ranks: the ranks of a run agree, the runs do not.
+    static int numCalls = 0;
+    calls = static_cast<float>(++numCalls / 4);
+  };
+  Result<ProgramResults> results = program.run(2);
+  ASSERT_FALSE(results.ok());
+  EXPECT_EQ(results.status().code(), runtime::Code::checkFailed);
+  EXPECT_EQ(results.status().message(), "result 'y' depends on the order: seeds 1 and 2 differ");
+}
+
 TEST(ProgramInterpreter, NamesWhatIsMissing) {
   OverlapProgram program;
   auto bundle = program.builder.bundle();
