@@ -174,8 +174,10 @@ Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
       workers.threadsGone.fetch_add(1, std::memory_order_release);
     });
   };
+  int64_t starting = 0;
   try {
     for (int64_t r : workers.served) {
+      starting = r;
       size_t i = static_cast<size_t>(r);
       start([&workers, r] { workers.serveQueue(r, QueueKind::compute); });
       start([&workers, r] { workers.serveQueue(r, QueueKind::communication); });
@@ -186,7 +188,8 @@ Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
         });
     }
   } catch (const std::system_error &e) {
-    return Status::error(std::string("cannot start the threads of the ranks: ") + e.what());
+    return Status::error("cannot start the threads of rank " + std::to_string(starting) + " of " +
+                         std::to_string(workers.ranks.size()) + ": " + e.what());
   }
   return {};
 }

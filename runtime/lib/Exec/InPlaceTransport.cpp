@@ -86,7 +86,13 @@ std::string signature(const Collective &c) {
     text += "]";
   }
   text += ", role '" + c.role + "')";
-  return text;
+  return c.path ? text + " in " + *c.path : text;
+}
+
+/// Whether it is the same operation of the same program. Others may look alike: a rank that comes
+/// to them in another order would get values that belong elsewhere.
+bool samePlace(const Collective &a, const Collective &b) {
+  return a.name == b.name && (a.path && b.path ? *a.path == *b.path : a.path == b.path);
 }
 
 bool agree(const Collective &a, const Collective &b) {
@@ -162,12 +168,14 @@ public:
       return false;
     for (size_t i = 0; i < group.seats.size(); ++i) {
       const Collective &other = *group.seats[i].collective;
-      if (agree(c, other))
+      const bool alike = agree(c, other);
+      if (alike && samePlace(c, other))
         continue;
-      control.fail(Status::error("rank " + std::to_string(heap.rank) + ": " + signature(c) +
-                                     " meets " + signature(other) + " of rank " +
-                                     std::to_string(group.ranks[i]),
-                                 Code::rankFailed));
+      control.fail(
+          Status::error("rank " + std::to_string(heap.rank) + ": " + signature(c) + " meets " +
+                            signature(other) + " of rank " + std::to_string(group.ranks[i]) +
+                            (alike ? ", as these ranks come to them in different orders" : ""),
+                        Code::rankFailed));
       return false;
     }
     for (size_t v = 0; v < c.values.size(); ++v)

@@ -8,14 +8,37 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <poll.h>
+#include <sstream>
+#include <string>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace braid::runtime {
+
+int64_t taskLimit() {
+  int64_t limit = INT64_MAX;
+  auto lower = [&](const std::string &path) { // "max" is no number
+    if (int64_t value; std::ifstream(path) >> value)
+      limit = std::min(limit, value);
+  };
+  lower("/proc/sys/kernel/pid_max");
+  lower("/proc/sys/kernel/threads-max");
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);)
+    if (line.rfind("0::", 0) == 0)
+      lower("/sys/fs/cgroup" + line.substr(3) + "/pids.max");
+  // The system does not hold root to it.
+  if (rlimit given{}; getuid() != 0 && getrlimit(RLIMIT_NPROC, &given) == 0 &&
+                      given.rlim_cur < static_cast<rlim_t>(limit))
+    limit = static_cast<int64_t>(given.rlim_cur);
+  return limit;
+}
 
 Status Processes::start(int64_t count, const std::function<int(int64_t)> &work) {
   kill();
@@ -100,6 +123,23 @@ std::vector<Processes::End> Processes::wait(int64_t timeoutNs) {
 int64_t Processes::numRunning() const {
   return std::count_if(children.begin(), children.end(),
                        [](const Child &child) { return child.pid >= 0; });
+}
+
+uint64_t Processes::activity(int64_t rank) const {
+  if (!running(rank))
+    return 0;
+  std::ifstream file("/proc/" + std::to_string(children[static_cast<size_t>(rank)].pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  // The name is in parentheses and may hold anything. Behind it are the state and, from the tenth
+  // on, page faults and times.
+  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  std::string field;
+  uint64_t sum = 0;
+  for (int i = 0; i < 13 && fields >> field; ++i)
+    if (i == 7 || i == 9 || i == 11 || i == 12) // minflt, majflt, utime, stime
+      sum += std::strtoull(field.c_str(), nullptr, 10);
+  return sum;
 }
 
 void Processes::kill() {

@@ -18,6 +18,9 @@
 
 namespace braid::runtime {
 
+/// How many threads and processes this process may start, as far as that is known in advance.
+int64_t taskLimit();
+
 /// One process per rank. None outlives this object, nor the thread that started them: the kernel
 /// kills them when that ends, however it ends.
 class Processes {
@@ -43,6 +46,8 @@ public:
   std::vector<End> wait(int64_t timeoutNs);
   int64_t numRunning() const;
   bool running(int64_t rank) const { return children[static_cast<size_t>(rank)].pid >= 0; }
+  /// A number that grows while the process computes or reads pages; 0 when it has ended.
+  uint64_t activity(int64_t rank) const;
   /// Ends those that still run, and waits until they are gone.
   void kill();
 

@@ -153,6 +153,8 @@ Status RankProcesses::start(const Prepare &prepare, const std::function<void(uin
   if (!status.ok())
     return status;
   constexpr int64_t kSlice = 20000000;
+  std::vector<uint64_t> activity(count);
+  std::vector<int64_t> activeAt(count, nowNs());
   for (bool done = false; status.ok() && !done;) {
     done = allDone(); // before the sum is taken, so that the last one told is the whole
     std::string text;
@@ -164,6 +166,19 @@ Status RankProcesses::start(const Prepare &prepare, const std::function<void(uin
     uint64_t sum = 0;
     for (size_t r = 0; r < count; ++r)
       sum += boxes[r].prepared.load(std::memory_order_relaxed);
+    // One large parameter may take longer than the limit, so that work of any kind is progress.
+    for (size_t r = 0; r < count && status.ok(); ++r) {
+      const uint64_t now = processes.activity(static_cast<int64_t>(r));
+      if (boxes[r].done.reached(jobs) || now != activity[r])
+        activeAt[r] = nowNs();
+      activity[r] = now;
+      if (workers.control.limit() > 0 && nowNs() - activeAt[r] >= workers.control.limit())
+        status = Status::error("rank " + std::to_string(r) + " has done nothing for " +
+                                   seconds(nowNs() - activeAt[r]) +
+                                   " while it prepared its first run, after " +
+                                   std::to_string(boxes[r].prepared.load()) + " parameters",
+                               Code::rankFailed);
+    }
     if (watch && status.ok())
       watch(sum);
   }

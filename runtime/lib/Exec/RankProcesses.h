@@ -25,7 +25,8 @@ public:
   ~RankProcesses() { stop(); }
 
   /// Starts the processes. Each prepares itself by prepare(rank, done), which counts in `done` how
-  /// far it is; `watch` is told the sum.
+  /// far it is; `watch` is told the sum. Fails when a rank ends, or when one that is not ready does
+  /// nothing for the time limit.
   using Prepare = std::function<Status(int64_t rank, std::atomic<uint64_t> &done)>;
   Status start(const Prepare &prepare, const std::function<void(uint64_t)> &watch);
   /// Whether they have been started, even if they are lost since.

@@ -293,6 +293,7 @@ private:
     command.operation = name(c.kind);
     c.name = command.name;
     c.role = start.role;
+    c.path = frame.path;
     c.dim = start.dim;
     c.concatDim = start.concat_dim;
     c.root = start.root;

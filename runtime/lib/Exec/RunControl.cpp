@@ -121,7 +121,7 @@ void RunControl::stall(QueueState &self) {
     never.waitOnce(1, 0, sliceNs);
 }
 
-static std::string seconds(int64_t ns) {
+std::string seconds(int64_t ns) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(ns) * 1e-9);
   return text;
@@ -162,6 +162,36 @@ const QueueState *RunControl::waiterFor(int64_t rank) const {
   return nullptr;
 }
 
+std::vector<int64_t> RunControl::circle() const {
+  const size_t ranks = numQueues / 2;
+  std::vector<std::vector<int64_t>> waitsFor(ranks); // read once, as queues may still move
+  for (size_t r = 0; r < ranks; ++r)
+    waitsFor[r] = absentOf(queues[r * 2 + 1]);
+  enum : char { fresh, onPath, done };
+  std::vector<char> state(ranks, fresh);
+  std::vector<int64_t> path;
+  std::function<bool(int64_t)> visit = [&](int64_t rank) {
+    char &mine = state[static_cast<size_t>(rank)];
+    if (mine != fresh) {
+      if (mine == onPath)
+        path.erase(path.begin(), std::find(path.begin(), path.end(), rank));
+      return mine == onPath;
+    }
+    mine = onPath;
+    path.push_back(rank);
+    for (int64_t next : waitsFor[static_cast<size_t>(rank)])
+      if (visit(next))
+        return true;
+    path.pop_back();
+    mine = done;
+    return false;
+  };
+  for (size_t r = 0; r < ranks; ++r)
+    if (visit(static_cast<int64_t>(r)))
+      return path;
+  return {};
+}
+
 std::string RunControl::whereabouts(int64_t rank) const { return position(nearest(rank)); }
 
 std::string RunControl::waiter(int64_t rank) const {
@@ -176,6 +206,15 @@ std::string RunControl::waiter(int64_t rank) const {
 // someone is nearest to the cause.
 std::string RunControl::diagnose(const std::function<std::string()> &idle) const {
   int64_t now = nowNs();
+  std::string around;
+  for (int64_t rank : circle()) {
+    const Command *command = queues[rank * 2 + 1].at.load(std::memory_order_acquire);
+    if (command)
+      around += (around.empty() ? "rank " : ", rank ") + std::to_string(rank) + " at " +
+                describe(*command);
+  }
+  if (!around.empty())
+    return "ranks wait for each other, as they come to collectives in different orders: " + around;
   // Queues may still move while they are looked at, so each is read once.
   const QueueState *best = nullptr;
   const Command *bestCommand = nullptr;

@@ -25,6 +25,8 @@ struct Command; // Commands.h
 enum class Waiting : int32_t { nothing = 0, event, peer, team };
 enum class QueueKind : int32_t { compute = 0, communication };
 const char *name(QueueKind kind);
+/// "1.5 s"
+std::string seconds(int64_t ns);
 
 /// Where a queue is. Written by its thread, read by whoever has to say why nothing moves.
 struct alignas(64) QueueState {
@@ -46,6 +48,8 @@ public:
     return queues[rank * 2 + static_cast<int>(kind)];
   }
   int spins() const { return spinCount; }
+  /// Nanoseconds without progress that end a run; 0: none do.
+  int64_t limit() const { return limitNs; }
 
   /// Forgets the failure of an earlier run. No queue may be running.
   void begin();
@@ -89,6 +93,9 @@ private:
   std::string diagnose(const std::function<std::string()> &idle) const;
   /// The rank's queue that says more about where it is.
   const QueueState &nearest(int64_t rank) const;
+  /// Ranks that wait for each other in collectives, each for the next and the last for the first;
+  /// mostly none.
+  std::vector<int64_t> circle() const;
   /// The queue that waits for this rank in a collective, or null.
   const QueueState *waiterFor(int64_t rank) const;
 

@@ -73,6 +73,12 @@ static Status checkOptions(const Manifest &manifest, const SessionOptions &optio
   if (options.threadsPerRank < 1 || options.threadsPerRank > 1024)
     return Status::error("expects 1 to 1024 threads per rank, got " +
                          std::to_string(options.threadsPerRank));
+  const bool forks = options.transport == "shm";
+  const int64_t tasks = ranks * (options.threadsPerRank + (forks ? 2 : 1)); // two queues, the team
+  if (int64_t limit = taskLimit(); tasks > limit)
+    return Status::error("mesh " + meshString(manifest.mesh) + " expects " + std::to_string(tasks) +
+                         (forks ? " processes and threads" : " threads") + " for its " +
+                         ranksString(ranks) + ", the system allows " + std::to_string(limit));
   if (!(options.timeLimitSeconds >= 0) || options.timeLimitSeconds > 1e9)
     return Status::error("expects a time limit of 0 to 1e9 seconds, got " +
                          std::to_string(options.timeLimitSeconds));
@@ -112,12 +118,17 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Bundle> b
   state->options = options;
   // From here on the destructor ends what has been started.
   std::unique_ptr<Session> session(new Session(state));
-  if (Status status = state->load(); !status.ok())
-    return status;
-  if (state->usesProcesses()) // they start when the weights are known
-    return session;
-  if (Status status = startThreads(*state->workers, state, state->threads); !status.ok())
-    return status;
+  try {
+    if (Status status = state->load(); !status.ok())
+      return status;
+    // Processes start when the weights are known.
+    if (!state->usesProcesses())
+      if (Status status = startThreads(*state->workers, state, state->threads); !status.ok())
+        return status;
+  } catch (const std::exception &e) { // no memory or no thread
+    return Status::error("cannot prepare the program for " + ranksString(state->numRanks()) + ": " +
+                         e.what());
+  }
   return session;
 }
 
@@ -235,41 +246,45 @@ Status Session::State::allocateValues() {
 
 Status Session::State::resolveAll() {
   Status status;
-  auto resolveRanks = [&] {
-    useOneThread();
-    for (int64_t r = 0; r < numRanks() && status.ok(); ++r) {
-      size_t i = static_cast<size_t>(r);
-      ResolveInput input;
-      input.program = program.get();
-      input.mesh = &bundle->manifest.mesh;
-      input.kernels = &kernels;
-      input.entry = entry->name;
-      input.rank = r;
-      input.threads = options.threadsPerRank;
-      for (const LocalValue &value : values[i])
-        input.arguments.push_back(value.data());
-      input.local = localArenas[i].data();
-      input.symmetric = transport->heap(r);
-      input.localBytes = localBytes;
-      input.symmetricBytes = symmetricBytes;
-      input.transport = transport.get();
-      input.products = &products;
-      input.queryBlock = workers->kernels.queryBlock;
-      Result<RankProgram> resolved = resolve(input);
-      if (!resolved.ok()) {
-        status = resolved.status();
-        break;
-      }
-      Rank &rank = *workers->ranks[i];
-      rank.heap = input.symmetric;
-      if (!rank.events)
-        rank.events = std::make_unique<Counter[]>(resolved->numEvents);
-      rank.program = std::move(*resolved);
-    }
+  auto resolveRank = [&](int64_t r) -> Status {
+    size_t i = static_cast<size_t>(r);
+    ResolveInput input;
+    input.program = program.get();
+    input.mesh = &bundle->manifest.mesh;
+    input.kernels = &kernels;
+    input.entry = entry->name;
+    input.rank = r;
+    input.threads = options.threadsPerRank;
+    for (const LocalValue &value : values[i])
+      input.arguments.push_back(value.data());
+    input.local = localArenas[i].data();
+    input.symmetric = transport->heap(r);
+    input.localBytes = localBytes;
+    input.symmetricBytes = symmetricBytes;
+    input.transport = transport.get();
+    input.products = &products;
+    input.queryBlock = workers->kernels.queryBlock;
+    Result<RankProgram> resolved = resolve(input);
+    if (!resolved.ok())
+      return resolved.status();
+    Rank &rank = *workers->ranks[i];
+    rank.heap = input.symmetric;
+    if (!rank.events)
+      rank.events = std::make_unique<Counter[]>(resolved->numEvents);
+    rank.program = std::move(*resolved);
+    return {};
   };
   // A thread of its own, as the number of threads that oneDNN plans with is a property of the
   // thread.
-  std::thread(resolveRanks).join();
+  std::thread([&] {
+    try {
+      useOneThread();
+      for (int64_t r = 0; r < numRanks() && status.ok(); ++r)
+        status = resolveRank(r);
+    } catch (const std::exception &e) {
+      status = Status::error(e.what());
+    }
+  }).join();
   if (!status.ok())
     return status;
   if (options.stall && !options.stall->command.empty()) {

@@ -66,7 +66,8 @@ struct Collective {
   Group *group = nullptr;
   int64_t position = 0; ///< of this rank in the group
   std::string name, role;
-  int64_t bytesSent = 0; ///< by this rank
+  const std::string *path = nullptr; ///< of the calls that lead to it
+  int64_t bytesSent = 0;             ///< by this rank
   /// The ranks that this one has got ahead of.
   std::vector<int64_t> absent() const {
     return group ? group->absent(position) : std::vector<int64_t>();

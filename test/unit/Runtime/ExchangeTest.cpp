@@ -15,7 +15,6 @@
 
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
-using ::testing::AnyOf;
 
 namespace {
 
@@ -145,52 +144,5 @@ TYPED_TEST(Exchanges, AllKindsAndGroupsUnderUnevenArrival) {
     EXPECT_FALSE(w.control.failed()) << w.control.failure().message();
   }
 }
-
-struct Disagreement {
-  const char *what;
-  CollectiveKind kind;
-  void (*change)(Collective &);
-  const char *mine, *theirs;
-};
-class ExchangeMismatch : public ::testing::TestWithParam<Disagreement> {};
-
-TEST_P(ExchangeMismatch, NamesBothSides) {
-  const Disagreement &d = GetParam();
-  World w(2, 4096);
-  w.transport->group({0, 1});
-  std::atomic<int> succeeded{0};
-  // They outlive the ranks: one may still compare with the command of another that has left.
-  std::vector<Command> commands;
-  for (int64_t rank : {0, 1})
-    commands.push_back(
-        command(w, d.kind, {0, 1}, rank, {{DType::f32, 1, 8, 0, 1024}}, ReduceKind::sum, "c", "r"));
-  d.change(std::get<CollectiveCommand>(commands[1].op).collective);
-  w.run(
-      [&](int64_t rank) { succeeded += w.collective(rank, commands[static_cast<size_t>(rank)]); });
-  EXPECT_EQ(succeeded.load(), 0);
-  EXPECT_EQ(w.control.failure().code(), Code::rankFailed);
-  std::string mine = d.mine, theirs = d.theirs;
-  EXPECT_THAT(w.control.failure().message(),
-              AnyOf("rank 0: " + mine + " meets " + theirs + " of rank 1",
-                    "rank 1: " + theirs + " meets " + mine + " of rank 0"));
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Of, ExchangeMismatch,
-    ::testing::Values(
-        Disagreement{"root", CollectiveKind::broadcast, [](Collective &c) { c.root = 1; },
-                     "broadcast 'c' (8 f32, dim 0, root 0, role 'r')",
-                     "broadcast 'c' (8 f32, dim 0, root 1, role 'r')"},
-        Disagreement{"reduction", CollectiveKind::reduce,
-                     [](Collective &c) { c.reduce = ReduceKind::min; },
-                     "reduce 'c' (sum, 8 f32, dim 0, root 0, role 'r')",
-                     "reduce 'c' (min, 8 f32, dim 0, root 0, role 'r')"},
-        Disagreement{"pairs", CollectiveKind::permute, [](Collective &c) { c.pairs = {{0, 1}}; },
-                     "permute 'c' (8 f32, dim 0, pairs [], role 'r')",
-                     "permute 'c' (8 f32, dim 0, pairs [0 -> 1], role 'r')"},
-        Disagreement{"concat", CollectiveKind::allToAll, [](Collective &c) { c.concatDim = 1; },
-                     "all_to_all 'c' (8 f32, dim 0, concat 0, role 'r')",
-                     "all_to_all 'c' (8 f32, dim 0, concat 1, role 'r')"}),
-    [](const auto &info) { return info.param.what; });
 
 } // namespace

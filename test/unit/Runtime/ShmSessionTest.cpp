@@ -244,6 +244,43 @@ TEST_F(ShmSession, AStalledRankEndsTheRunAndTheSessionSurvives) {
   }
 }
 
+/// Random weights that rank 1's process never gets all of.
+class HaltingWeights : public WeightSource {
+public:
+  HaltingWeights(int signal) : signal(signal) {}
+  std::string describe() const override { return "halting weights"; }
+  std::vector<TensorInfo> tensors() const override { return {}; }
+  Status read(const Parameter &parameter, const Box &box, void *dest) override {
+    if (box.offsets[0] == 8) // of rank 1
+      raise(signal);
+    return source->read(parameter, box, dest);
+  }
+
+private:
+  int signal;
+  std::unique_ptr<WeightSource> source = WeightSource::random(5);
+};
+
+TEST_F(ShmSession, ARankThatIsLostWhileItLoadsIsNamed) {
+  ProgramBuilder b = chain(3, 1, shrink);
+  for (int signal : {SIGSTOP, SIGKILL}) {
+    SessionOptions options = shm();
+    options.timeLimitSeconds = signal == SIGSTOP ? 2 : 60;
+    auto session = b.session(options);
+    ASSERT_OK(session);
+    HaltingWeights weights(signal);
+    Status status = (*session)->loadWeights(weights);
+    EXPECT_EQ(status.code(), Code::rankFailed);
+    EXPECT_THAT(
+        status.message(),
+        MatchesRegex(signal == SIGSTOP
+                         ? "rank 1 has done nothing for [0-9.]+ s while it prepared its "
+                           "first run, after 0 parameters"
+                         : "rank 1 was ended by signal 9 \\(Killed\\) before its first run"));
+    EXPECT_TRUE(children().empty());
+  }
+}
+
 /// The processes of a launcher that is killed are gone as well.
 TEST_F(ShmSession, AKilledLauncherLeavesNobody) {
   ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); // its orphans become ours

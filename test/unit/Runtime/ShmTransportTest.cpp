@@ -20,7 +20,6 @@
 #include <gmock/gmock.h>
 #include <random>
 #include <set>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -332,17 +331,6 @@ TEST(Lost, AllThatHaveNotArrivedAreNamed) {
                            "rank 3 is .*\\)"));
 }
 
-TEST(Mismatch, BetweenProcessesNamesBothSides) {
-  World world(true, 2, {{CollectiveKind::allReduce, ReduceKind::sum, DType::f32, {{0, 1}}, 1, 8}});
-  std::get<CollectiveCommand>(world.commands[1][0].op).collective.values[0].inner = 9;
-  Processes processes;
-  ASSERT_OK(processes.start(2, [&](int64_t rank) { return world.work(rank, 1, 0) ? 0 : 1; }));
-  join(processes, 2, 10);
-  EXPECT_THAT(world.control.failure().message(),
-              MatchesRegex("rank [01]: all_reduce 'step\\.0' \\(sum, [89] f32, .* meets "
-                           "all_reduce 'step\\.0' \\(sum, [89] f32, .* of rank [01]"));
-}
-
 TEST(HostMemory, WhatDoesNotFitIsRefusedWithItsSize) {
   HostMemory memory;
   Status status = memory.allocate(size_t(1) << 50);
@@ -353,27 +341,6 @@ TEST(HostMemory, WhatDoesNotFitIsRefusedWithItsSize) {
   EXPECT_ERROR(memory.allocate(4096, "/nowhere"),
                "cannot allocate 4096 bytes of shared memory, /nowhere has an unknown number "
                "available: No such file or directory");
-}
-
-TEST(Processes, OneThatCannotStartIsNamedAndNoneIsLeft) {
-  // In a process of its own, as limits do not come back.
-  pid_t pid = fork();
-  ASSERT_GE(pid, 0);
-  if (pid == 0) {
-    if (getuid() == 0 && setuid(65534) != 0)
-      _exit(10);
-    rlimit limit{0, 0};
-    if (setrlimit(RLIMIT_NPROC, &limit) != 0)
-      _exit(11);
-    Processes processes;
-    Status status = processes.start(3, [](int64_t) { return 0; });
-    bool right = status.message() == "cannot start a process for rank 0 of 3: Resource temporarily "
-                                     "unavailable";
-    _exit(right && processes.numRunning() == 0 ? 0 : 12);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(pid, &status, 0), pid);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 } // namespace

@@ -11,7 +11,6 @@
 
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 namespace {
@@ -171,71 +170,6 @@ TEST(ThreadsTransport, NanOfAnyRankReachesAll) {
     }
   }
 }
-
-struct Disagreement {
-  const char *what;
-  CollectiveKind kind;
-  ReduceKind reduce;
-  CollectiveValue value;
-  const char *role, *text;
-};
-void PrintTo(const Disagreement &d, std::ostream *os) { *os << d.what; }
-class Mismatch : public ::testing::TestWithParam<Disagreement> {};
-
-TEST_P(Mismatch, NamesBothSides) {
-  const Disagreement &other = GetParam();
-  World w(2, 4096);
-  w.transport->group({0, 1});
-  std::atomic<int> succeeded{0};
-  // A rank may read the other's command after that one has left; a program's commands outlive the
-  // run too.
-  Command commands[] = {
-      command(w, CollectiveKind::allReduce, {0, 1}, 0, {{DType::f32, 1, 8, 0, 1024}},
-              ReduceKind::sum, "a", "attention.out"),
-      command(w, other.kind, {0, 1}, 1, {other.value}, other.reduce, "b", other.role)};
-  w.run([&](int64_t rank) { succeeded += w.collective(rank, commands[rank]); });
-  EXPECT_EQ(succeeded.load(), 0);
-  EXPECT_EQ(w.control.failure().code(), Code::rankFailed);
-  std::string mine = "all_reduce 'a' (sum, 8 f32, dim 0, role 'attention.out')",
-              theirs = other.text;
-  EXPECT_THAT(w.control.failure().message(),
-              AnyOf("rank 0: " + mine + " meets " + theirs + " of rank 1",
-                    "rank 1: " + theirs + " meets " + mine + " of rank 0"));
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Of, Mismatch,
-    ::testing::Values(Disagreement{"kind",
-                                   CollectiveKind::allGather,
-                                   ReduceKind::sum,
-                                   {DType::f32, 1, 8, 0, 1024},
-                                   "attention.out",
-                                   "all_gather 'b' (8 f32, dim 0, role 'attention.out')"},
-                      Disagreement{"size",
-                                   CollectiveKind::allReduce,
-                                   ReduceKind::sum,
-                                   {DType::f32, 1, 9, 0, 1024},
-                                   "attention.out",
-                                   "all_reduce 'b' (sum, 9 f32, dim 0, role 'attention.out')"},
-                      Disagreement{"type",
-                                   CollectiveKind::allReduce,
-                                   ReduceKind::sum,
-                                   {DType::i32, 1, 8, 0, 1024},
-                                   "attention.out",
-                                   "all_reduce 'b' (sum, 8 i32, dim 0, role 'attention.out')"},
-                      Disagreement{"reduction",
-                                   CollectiveKind::allReduce,
-                                   ReduceKind::max,
-                                   {DType::f32, 1, 8, 0, 1024},
-                                   "attention.out",
-                                   "all_reduce 'b' (max, 8 f32, dim 0, role 'attention.out')"},
-                      Disagreement{"role",
-                                   CollectiveKind::allReduce,
-                                   ReduceKind::sum,
-                                   {DType::f32, 1, 8, 0, 1024},
-                                   "mlp.out",
-                                   "all_reduce 'b' (sum, 8 f32, dim 0, role 'mlp.out')"}),
-    [](const auto &info) { return info.param.what; });
 
 TEST(ThreadsTransport, AMissingRankIsNamedWithinTheLimit) {
   World w(4, 4096, 0.2);

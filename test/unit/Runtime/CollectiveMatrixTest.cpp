@@ -1,0 +1,237 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Every collective, with every option, over groups of all kinds, in every type, on both transports:
+// many in flight at once, started and waited for in random orders.
+//
+//===----------------------------------------------------------------------===//
+#include "CollectiveTable.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+using braid::interp::Tensor;
+
+namespace {
+
+using AxisList = std::vector<AxisRef>;
+
+struct Grid {
+  const char *name;
+  std::vector<Mesh::Axis> axes;
+  std::vector<AxisList> groups;
+};
+const Grid kGrids[] = {
+    {"OneAxis", {{"x", 5}}, {{{"x"}}}},
+    {"SubAxes", {{"x", 6}}, {{{"x"}}, {{"x", 1, 2}}, {{"x", 2, 3}}, {{"x", 1, 3}}, {{"x", 3, 2}}}},
+    {"SeveralAxes",
+     {{"dp", 2}, {"one", 1}, {"tp", 2}},
+     {{{"tp"}}, {{"dp"}}, {{"dp"}, {"tp"}}, {{"tp"}, {"dp"}}, {{"one"}}}},
+};
+
+/// Small whole numbers, so that every type and every order of sums is exact.
+Tensor contribution(DType dtype, const Shape &shape, int64_t rank, int64_t run) {
+  std::vector<double> floats;
+  std::vector<int64_t> ints;
+  for (int64_t i = 0; i < braid::interp::numElements(shape); ++i) {
+    ints.push_back((rank * 7 + i * 3 + run * 5) % 11 - 5);
+    floats.push_back(static_cast<double>(ints.back()));
+  }
+  return braid::interp::isFloat(dtype) ? Tensor::ofFloats(dtype, shape, floats)
+                                       : Tensor::ofInts(dtype, shape, ints);
+}
+
+/// One collective of the program, and where its values are among the entry's.
+struct Step {
+  Use use;
+  AxisList axes;
+  std::string name;
+  std::vector<V> inputs, outputs;
+  size_t firstOperand, firstResult;
+};
+
+class Matrix : public ::testing::TestWithParam<std::tuple<const char *, int, DType>> {
+protected:
+  Matrix() : grid(kGrids[std::get<1>(GetParam())]), dtype(std::get<2>(GetParam())) {
+    mesh.axes = grid.axes;
+    ranks = mesh.numRanks();
+  }
+
+  void addStep(const Use &use, const AxisList &axes) {
+    Step step;
+    step.use = use;
+    step.axes = axes;
+    step.name =
+        braid::interp::name(use.collective.kind) + std::string(".") + std::to_string(steps.size());
+    for (const Shape &shape : use.inputs)
+      step.inputs.push_back(layout.place(dtype, shape));
+    for (const Shape &shape : outputShapes(use, dtype, *mesh.numShards(axes)))
+      step.outputs.push_back(layout.place(dtype, shape));
+    step.firstOperand = numOperands;
+    step.firstResult = numResults;
+    numOperands += step.inputs.size();
+    numResults += step.outputs.size();
+    steps.push_back(std::move(step));
+  }
+
+  /// A rank's values, one behind the other.
+  Shape global(const Shape &shape) const {
+    Shape result{ranks};
+    result.insert(result.end(), shape.begin(), shape.end());
+    return result;
+  }
+  static std::string operand(size_t i) { return "in." + std::to_string(i); }
+  static std::string result(size_t i) { return "out." + std::to_string(i); }
+
+  /// All steps, in a random order, each waited for at a random time after its start.
+  ProgramBuilder program(std::mt19937 &random) {
+    ProgramBuilder b(grid.axes);
+    Axes all;
+    for (const Mesh::Axis &axis : grid.axes)
+      all.push_back(axis.name);
+    auto sharded = [&](const V &v) {
+      std::vector<Axes> dims(v.shape.size() + 1);
+      dims[0] = all;
+      return dims;
+    };
+    for (const Step &step : steps) {
+      for (size_t i = 0; i < step.inputs.size(); ++i)
+        b.operand(operand(step.firstOperand + i), dtype, global(step.inputs[i].shape),
+                  sharded(step.inputs[i]));
+      for (size_t i = 0; i < step.outputs.size(); ++i)
+        b.result(result(step.firstResult + i), dtype, global(step.outputs[i].shape),
+                 sharded(step.outputs[i]));
+    }
+    auto p = b.procedure("main", static_cast<uint32_t>(numOperands + numResults), 0, layout.bytes(),
+                         static_cast<uint32_t>(2 * steps.size()));
+    std::vector<size_t> order(steps.size()), inFlight;
+    for (size_t i = 0; i < order.size(); ++i)
+      order[i] = i;
+    std::shuffle(order.begin(), order.end(), random);
+    auto wait = [&] {
+      std::swap(inFlight[random() % inFlight.size()], inFlight.back());
+      size_t i = inFlight.back();
+      inFlight.pop_back();
+      const Step &step = steps[i];
+      p.wait(step.name, static_cast<uint32_t>(2 * i + 1));
+      for (size_t k = 0; k < step.outputs.size(); ++k)
+        p.copy("out", step.outputs[k],
+               argument(static_cast<uint32_t>(numOperands + step.firstResult + k), dtype,
+                        step.outputs[k].shape));
+    };
+    for (size_t i : order) {
+      const Step &step = steps[i];
+      for (size_t k = 0; k < step.inputs.size(); ++k)
+        p.copy("in",
+               argument(static_cast<uint32_t>(step.firstOperand + k), dtype, step.inputs[k].shape),
+               step.inputs[k]);
+      start(p, step.name, step.use, step.axes, step.inputs, step.outputs,
+            static_cast<uint32_t>(2 * i), static_cast<uint32_t>(2 * i + 1));
+      inFlight.push_back(i);
+      while (!inFlight.empty() && random() % 8 < inFlight.size())
+        wait();
+    }
+    while (!inFlight.empty())
+      wait();
+    return b;
+  }
+
+  Status setInputs(Session &session, int64_t run) const {
+    for (const Step &step : steps)
+      for (size_t k = 0; k < step.inputs.size(); ++k) {
+        const Shape &shape = step.inputs[k].shape;
+        HostTensor value = HostTensor::zeros(dtype, global(shape));
+        for (int64_t rank = 0; rank < ranks; ++rank) {
+          HostTensor part = contribution(dtype, shape, rank, run).toHost();
+          std::copy(part.data.begin(), part.data.end(),
+                    value.data.begin() + static_cast<std::ptrdiff_t>(part.data.size()) * rank);
+        }
+        if (Status s = session.setInput(operand(step.firstOperand + k), value); !s.ok())
+          return s;
+      }
+    return {};
+  }
+
+  void check(const Session &session, const Step &step, int64_t run) const {
+    std::vector<Tensor> outputs;
+    for (size_t k = 0; k < step.outputs.size(); ++k) {
+      auto output = session.output(result(step.firstResult + k));
+      ASSERT_OK(output);
+      outputs.push_back(Tensor::fromHost(*output));
+    }
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      std::vector<std::vector<Tensor>> contributions;
+      const std::vector<int64_t> group = *mesh.group(rank, step.axes);
+      for (int64_t member : group) {
+        contributions.emplace_back();
+        for (const V &input : step.inputs)
+          contributions.back().push_back(contribution(dtype, input.shape, member, run));
+      }
+      std::vector<Tensor> want =
+          expected(step.use, contributions, *mesh.groupPosition(rank, step.axes));
+      for (size_t k = 0; k < want.size(); ++k) {
+        Tensor got =
+            braid::interp::slicePart(outputs[k], 0, rank, ranks)->reshaped(want[k].shape());
+        ASSERT_EQ(braid::interp::firstDifference(got, want[k]), -1)
+            << step.name << " over a group of " << group.size() << ", value " << k << " of rank "
+            << rank << " in run " << run;
+      }
+    }
+  }
+
+  const Grid &grid;
+  DType dtype;
+  Mesh mesh;
+  int64_t ranks;
+  Layout layout;
+  std::vector<Step> steps;
+  size_t numOperands = 0, numResults = 0;
+};
+
+TEST_P(Matrix, GivesWhatTheInterpreterSays) {
+  const char *given = std::getenv("BRAID_TEST_SEED");
+  const uint32_t seed =
+      given ? static_cast<uint32_t>(std::strtoul(given, nullptr, 10)) : std::random_device()();
+  SCOPED_TRACE("BRAID_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (const AxisList &axes : grid.groups)
+    for (const Row &row : kRows)
+      for (const Use &use : row.uses(*mesh.numShards(axes)))
+        addStep(use, axes);
+  ProgramBuilder b = program(random);
+  SessionOptions options;
+  options.transport = std::get<0>(GetParam());
+  auto session = b.session(options);
+  ASSERT_OK(session);
+  for (int64_t run = 0; run < 3; ++run) {
+    ASSERT_OK(setInputs(**session, run));
+    ASSERT_OK((*session)->run());
+    for (const Step &step : steps)
+      check(**session, step, run);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, Matrix,
+    ::testing::Combine(::testing::Values("threads", "shm"), ::testing::Values(0, 1, 2),
+                       ::testing::Values(DType::f32, DType::f16, DType::bf16, DType::f64,
+                                         DType::i32, DType::i64, DType::i8)),
+    [](const auto &info) {
+      return std::get<0>(info.param) + std::string("_") + kGrids[std::get<1>(info.param)].name +
+             "_" + name(std::get<2>(info.param));
+    });
+
+/// The table is whole: a collective that the runtime learns must join it.
+TEST(CollectiveTable, HasEveryKindOfTheProgram) {
+  for (fb::CollectiveKind kind : fb::EnumValuesCollectiveKind())
+    EXPECT_TRUE(std::any_of(std::begin(kRows), std::end(kRows), [&](const Row &row) {
+      return std::string(fb::EnumNameCollectiveKind(kind)) == braid::interp::name(row.kind);
+    })) << fb::EnumNameCollectiveKind(kind);
+}
+
+} // namespace

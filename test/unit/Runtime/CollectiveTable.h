@@ -1,0 +1,193 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Every collective of the runtime, once. What is tested of all of them goes over this table, so
+// that a new one joins by a row. The interpreter says what a collective gives.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_UNIT_RUNTIME_COLLECTIVETABLE_H
+#define BRAID_TEST_UNIT_RUNTIME_COLLECTIVETABLE_H
+
+#include "ProgramBuilder.h"
+#include "braid/Interpreter/Core/Collectives.h"
+
+#include <ostream>
+
+namespace braid::runtime::testing {
+
+/// A collective with its options, over a group of a certain size.
+struct Use {
+  interp::Collective collective;
+  std::vector<Shape> inputs; ///< that each rank brings
+};
+
+struct Row {
+  interp::CollectiveKind kind;
+  /// Every option that the kind has, on extents that are odd but for what the group must divide.
+  std::vector<Use> (*uses)(int64_t groupSize);
+};
+inline void PrintTo(const Row &row, std::ostream *os) { *os << interp::name(row.kind); }
+
+namespace detail {
+using interp::CollectiveKind;
+using interp::ReduceKind;
+
+inline Use use(CollectiveKind kind, std::vector<Shape> inputs) {
+  Use u;
+  u.collective.kind = kind;
+  u.inputs = std::move(inputs);
+  return u;
+}
+inline std::vector<Use> reductions(const Use &u) {
+  std::vector<Use> uses;
+  for (ReduceKind reduce : {ReduceKind::sum, ReduceKind::max, ReduceKind::min}) {
+    uses.push_back(u);
+    uses.back().collective.reduce = reduce;
+  }
+  return uses;
+}
+inline std::vector<Use> allReduces(int64_t) {
+  std::vector<Use> uses = reductions(use(CollectiveKind::allReduce, {{5, 7}}));
+  uses.push_back(use(CollectiveKind::allReduce, {{1}, {37, 29}})); // fewer elements than ranks
+  return uses;
+}
+inline std::vector<Use> reduceScatters(int64_t n) {
+  Use middle = use(CollectiveKind::reduceScatter, {{3, 5 * n, 7}});
+  middle.collective.dim = 1;
+  std::vector<Use> uses = reductions(middle);
+  uses.push_back(use(CollectiveKind::reduceScatter, {{n}, {3 * n, 11}}));
+  return uses;
+}
+inline std::vector<Use> allGathers(int64_t) {
+  std::vector<Use> uses{use(CollectiveKind::allGather, {{1}, {5, 3}})};
+  for (int64_t dim : {0, 1, 2}) {
+    uses.push_back(use(CollectiveKind::allGather, {{3, 5, 7}}));
+    uses.back().collective.dim = dim;
+  }
+  return uses;
+}
+inline std::vector<Use> allToAlls(int64_t n) {
+  std::vector<Use> uses;
+  for (size_t split : {0, 1, 2})
+    for (size_t concat : {0, 1, 2}) {
+      Shape shape{3, 5, 7};
+      shape[split] *= n;
+      uses.push_back(use(CollectiveKind::allToAll, {shape}));
+      uses.back().collective.dim = static_cast<int64_t>(split);
+      uses.back().collective.concatDim = static_cast<int64_t>(concat);
+    }
+  uses.push_back(use(CollectiveKind::allToAll, {{n}, {n, 5}}));
+  return uses;
+}
+inline std::vector<Use> reduces(int64_t n) {
+  std::vector<Use> uses = reductions(use(CollectiveKind::reduce, {{5, 7}}));
+  for (Use &u : uses)
+    u.collective.root = n / 2;
+  uses.push_back(use(CollectiveKind::reduce, {{1}, {37, 29}}));
+  return uses;
+}
+inline std::vector<Use> broadcasts(int64_t n) {
+  std::vector<Use> uses{use(CollectiveKind::broadcast, {{5, 7}}),
+                        use(CollectiveKind::broadcast, {{1}, {37, 29}})};
+  uses[0].collective.root = n - 1;
+  return uses;
+}
+/// To the next one around, to the next one but for the last, nobody, and to oneself.
+inline std::vector<Use> permutes(int64_t n) {
+  std::vector<Use> uses(4, use(CollectiveKind::permute, {{5, 7}}));
+  uses[1].inputs = {{1}, {37, 29}};
+  for (int64_t i = 0; i < n; ++i) {
+    uses[0].collective.pairs.push_back({i, (i + 1) % n});
+    if (i + 1 < n)
+      uses[1].collective.pairs.push_back({i, i + 1});
+  }
+  uses[3].collective.pairs = {{0, 0}};
+  return uses;
+}
+} // namespace detail
+
+inline const Row kRows[] = {
+    {interp::CollectiveKind::allReduce, detail::allReduces},
+    {interp::CollectiveKind::reduceScatter, detail::reduceScatters},
+    {interp::CollectiveKind::allGather, detail::allGathers},
+    {interp::CollectiveKind::allToAll, detail::allToAlls},
+    {interp::CollectiveKind::reduce, detail::reduces},
+    {interp::CollectiveKind::broadcast, detail::broadcasts},
+    {interp::CollectiveKind::permute, detail::permutes},
+};
+
+/// A use with buffers of many pages each.
+inline Use large(const Row &row, int64_t groupSize) {
+  Use use = row.uses(groupSize).front();
+  for (Shape &shape : use.inputs)
+    shape.back() *= 4096;
+  return use;
+}
+
+/// What the ranks of a group get when each brings its inputs.
+inline std::vector<interp::Tensor>
+expected(const Use &use, const std::vector<std::vector<interp::Tensor>> &inputs, int64_t position) {
+  auto result = interp::applyAll(use.collective, inputs, position);
+  EXPECT_OK(result);
+  return result.ok() ? *result : std::vector<interp::Tensor>();
+}
+
+inline std::vector<Shape> outputShapes(const Use &use, DType dtype, int64_t groupSize) {
+  std::vector<interp::Tensor> zeros;
+  for (const Shape &shape : use.inputs)
+    zeros.push_back(interp::Tensor::zeros(dtype, shape));
+  std::vector<Shape> shapes;
+  for (const interp::Tensor &tensor : expected(
+           use, std::vector<std::vector<interp::Tensor>>(static_cast<size_t>(groupSize), zeros), 0))
+    shapes.push_back(tensor.shape());
+  return shapes;
+}
+
+/// Starts the collective; its inputs are ready when the compute queue has got here.
+inline void start(ProcedureBuilder &p, const std::string &name, const Use &use,
+                  const std::vector<AxisRef> &axes, const std::vector<V> &inputs,
+                  const std::vector<V> &outputs, uint32_t ready, uint32_t done) {
+  const interp::Collective &c = use.collective;
+  auto kind = fb::CollectiveKind::all_reduce;
+  bool known = false;
+  for (fb::CollectiveKind candidate : fb::EnumValuesCollectiveKind())
+    if (std::string(fb::EnumNameCollectiveKind(candidate)) == interp::name(c.kind)) {
+      kind = candidate;
+      known = true;
+    }
+  EXPECT_TRUE(known) << interp::name(c.kind);
+  p.start(name, kind, {}, inputs, outputs, static_cast<uint32_t>(c.dim), ready, done);
+  fb::CollectiveStartT &op = p.last();
+  for (const AxisRef &axis : axes) {
+    auto ref = std::make_unique<fb::AxisRefT>();
+    ref->name = axis.name;
+    ref->pre = axis.pre;
+    ref->size = axis.size;
+    op.axes.push_back(std::move(ref));
+  }
+  op.reduce = static_cast<fb::ReduceKind>(c.reduce);
+  op.concat_dim = static_cast<uint32_t>(c.concatDim);
+  op.root = static_cast<uint32_t>(c.root);
+  for (auto [source, target] : c.pairs)
+    op.pairs.insert(op.pairs.end(), {static_cast<uint32_t>(source), static_cast<uint32_t>(target)});
+}
+
+/// The places of values in symmetric memory, one behind the other.
+class Layout {
+public:
+  V place(DType dtype, const Shape &shape) {
+    V view = symmetric(end, dtype, shape);
+    uint64_t bytes = static_cast<uint64_t>(interp::numElements(shape) * byteSize(dtype));
+    end += (bytes + 63) / 64 * 64;
+    return view;
+  }
+  uint64_t bytes() const { return end; }
+
+private:
+  uint64_t end = 0;
+};
+
+} // namespace braid::runtime::testing
+#endif // BRAID_TEST_UNIT_RUNTIME_COLLECTIVETABLE_H

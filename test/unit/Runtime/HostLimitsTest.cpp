@@ -1,0 +1,249 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What the host cannot give: shared memory, processes, threads. Each is one error that names the
+// rank or the amount, and nothing is left behind.
+//
+//===----------------------------------------------------------------------===//
+#include "ProgramBuilder.h"
+#include "runtime/lib/Exec/HostMemory.h"
+#include "runtime/lib/Exec/Processes.h"
+
+#include <cerrno>
+#include <csignal>
+#include <functional>
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+namespace {
+
+constexpr DType f32 = DType::f32;
+
+/// Runs in a process of its own, as limits and mounts do not come back; returns what it says,
+/// "skip:
+/// ..." where this process lacks the right.
+std::string apart(const std::function<std::string()> &work) {
+  int pipes[2];
+  EXPECT_EQ(pipe(pipes), 0);
+  pid_t pid = fork();
+  EXPECT_GE(pid, 0);
+  if (pid == 0) {
+    std::string text = work();
+    _exit(write(pipes[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  close(pipes[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n; (n = read(pipes[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(n));
+  close(pipes[0]);
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+  return text;
+}
+
+#define SKIP_IF_NOT_PERMITTED(text)                                                                \
+  if ((text).rfind("skip: ", 0) == 0)                                                              \
+  GTEST_SKIP() << (text)
+
+/// y = all_reduce(x), of `elements` each.
+ProgramBuilder sum(int64_t ranks, int64_t elements = 16) {
+  ProgramBuilder b({{"tp", ranks}});
+  b.operand("x", f32, {ranks, elements}, {{"tp"}, {}});
+  b.result("y", f32, {ranks, elements}, {{"tp"}, {}});
+  uint64_t bytes = static_cast<uint64_t>((elements * 4 + 63) / 64 * 64);
+  auto p = b.procedure("main", 2, 0, 2 * bytes, 2);
+  V in = symmetric(0, f32, {1, elements}), out = symmetric(bytes, f32, {1, elements});
+  p.copy("in", argument(0, f32, {1, elements}), in);
+  p.start("sum", fb::CollectiveKind::all_reduce, {"tp"}, {in}, {out}, 0, 0, 1);
+  p.wait("sum", 1);
+  p.copy("out", out, argument(1, f32, {1, elements}));
+  return b;
+}
+
+/// The first error of a session: of creating, setting, running.
+std::string firstError(ProgramBuilder &b, const std::string &transport, int64_t ranks,
+                       int64_t elements = 16) {
+  SessionOptions options;
+  options.transport = transport;
+  auto session = b.session(options);
+  if (!session.ok())
+    return session.status().message();
+  std::vector<float> x(static_cast<size_t>(ranks * elements), 1.0f);
+  Status status = (*session)->setInput("x", f32, {ranks, elements}, x.data());
+  if (status.ok())
+    status = (*session)->run();
+  return status.ok() ? "it ran" : status.message();
+}
+
+/// Another user than root, to whom limits of processes apply, with at most so many.
+std::string limitProcesses(rlim_t count) {
+  if (getuid() == 0 && setuid(64321) != 0)
+    return std::string("skip: cannot become another user: ") + std::strerror(errno);
+  rlimit limit{count, count};
+  if (setrlimit(RLIMIT_NPROC, &limit) != 0)
+    return std::string("skip: cannot limit processes: ") + std::strerror(errno);
+  return "";
+}
+
+/// A shared memory of 256 KiB.
+std::string smallSharedMemory() {
+  if (unshare(CLONE_NEWNS) != 0)
+    return std::string("skip: cannot have mounts of its own: ") + std::strerror(errno);
+  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=256k") != 0)
+    return std::string("skip: cannot mount: ") + std::strerror(errno);
+  return "";
+}
+
+TEST(HostLimits, AFullSharedMemoryIsRefusedBeforeAnythingRuns) {
+  std::string text = apart([] {
+    std::string refused = smallSharedMemory();
+    if (!refused.empty())
+      return refused;
+    ProgramBuilder fits = sum(2, 10000), large = sum(4, 10000);
+    return firstError(fits, "shm", 2, 10000) + "; " + firstError(large, "shm", 4, 10000) + "; " +
+           firstError(large, "threads", 4, 10000);
+  });
+  SKIP_IF_NOT_PERMITTED(text);
+  EXPECT_EQ(
+      text,
+      "it ran; symmetric memory of 80000 bytes for each of 4 ranks: cannot allocate 327680 "
+      "bytes of shared memory, /dev/shm has 262144 available: No space left on device; it ran");
+}
+
+/// What another program has taken is gone, and what a refused request took comes back.
+TEST(HostLimits, ARefusedRequestGivesBackWhatItTook) {
+  std::string text = apart([] {
+    std::string refused = smallSharedMemory();
+    if (!refused.empty())
+      return refused;
+    HostMemory first, second, third;
+    std::string result = first.allocate(200 << 10).message();
+    result += "; " + second.allocate(100 << 10).message();
+    result += "; " + third.allocate(56 << 10).message();
+    return result;
+  });
+  SKIP_IF_NOT_PERMITTED(text);
+  EXPECT_EQ(text, "; cannot allocate 102400 bytes of shared memory, /dev/shm has 57344 available: "
+                  "No space left on device; ");
+}
+
+TEST(HostLimits, AFileSizeLimitIsAnError) {
+  std::string text = apart([] {
+    std::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{1 << 20, 1 << 20};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+      return std::string("skip: cannot limit the size of files");
+    HostMemory memory;
+    return memory.allocate(4 << 20).message();
+  });
+  SKIP_IF_NOT_PERMITTED(text);
+  EXPECT_THAT(text, MatchesRegex("cannot allocate 4194304 bytes of shared memory, /dev/shm has "
+                                 "[0-9]+ available: File too large"));
+}
+
+TEST(HostLimits, MoreRanksThanTheSystemHasProcesses) {
+  ProgramBuilder b = sum(int64_t(1) << 23);
+  EXPECT_THAT(firstError(b, "shm", 1 << 23),
+              MatchesRegex("mesh <tp = 8388608> expects 25165824 processes and threads for its "
+                           "8388608 ranks, the system allows [0-9]+"));
+  EXPECT_THAT(firstError(b, "threads", 1 << 23),
+              MatchesRegex("mesh <tp = 8388608> expects 16777216 threads for its 8388608 ranks, "
+                           "the system allows [0-9]+"));
+}
+
+TEST(HostLimits, MoreRanksThanTheUserMayStart) {
+  for (const char *transport : {"shm", "threads"}) {
+    std::string text = apart([&] {
+      std::string refused = limitProcesses(5);
+      if (!refused.empty())
+        return refused;
+      ProgramBuilder b = sum(4);
+      return firstError(b, transport, 4);
+    });
+    SKIP_IF_NOT_PERMITTED(text);
+    EXPECT_EQ(text, transport == std::string("shm")
+                        ? "mesh <tp = 4> expects 12 processes and threads for its 4 ranks, the "
+                          "system allows 5"
+                        : "mesh <tp = 4> expects 8 threads for its 4 ranks, the system allows 5");
+  }
+}
+
+TEST(Processes, OneThatCannotStartIsNamedAndNoneIsLeft) {
+  std::string text = apart([] {
+    std::string refused = limitProcesses(0);
+    if (!refused.empty())
+      return refused;
+    Processes processes;
+    Status status = processes.start(3, [](int64_t) { return 0; });
+    return status.message() + "; " + std::to_string(processes.numRunning());
+  });
+  SKIP_IF_NOT_PERMITTED(text);
+  EXPECT_EQ(text, "cannot start a process for rank 0 of 3: Resource temporarily unavailable; 0");
+}
+
+/// Others of the same user leave too little: found out on the way, and those that were started end.
+TEST(HostLimits, TheRankThatCannotStartIsNamed) {
+  std::string text = apart([] {
+    std::string refused = limitProcesses(12);
+    if (!refused.empty())
+      return refused;
+    std::vector<pid_t> others;
+    for (int i = 0; i < 9; ++i) {
+      pid_t pid = fork();
+      if (pid == 0) {
+        pause();
+        _exit(0);
+      }
+      others.push_back(pid);
+    }
+    // Of the user's 12, this process and 9 others are there.
+    ProgramBuilder b = sum(4);
+    std::string result = firstError(b, "shm", 4);
+    for (pid_t pid : others) {
+      kill(pid, SIGKILL);
+      waitpid(pid, nullptr, 0);
+    }
+    return result + (waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD ? "; nobody is left"
+                                                                            : "; one is left");
+  });
+  SKIP_IF_NOT_PERMITTED(text);
+  // Which one depends on whether a rank's threads come first.
+  EXPECT_THAT(text, MatchesRegex("cannot start (a process for|the threads of) rank [0-2] of 4: "
+                                 "Resource temporarily unavailable; nobody is left"));
+}
+
+TEST(HostLimits, TheThreadsOfARankThatCannotStart) {
+  std::string text = apart([] {
+    std::string refused = limitProcesses(8);
+    if (!refused.empty())
+      return refused;
+    pid_t other = fork();
+    if (other == 0) {
+      pause();
+      _exit(0);
+    }
+    ProgramBuilder b = sum(4); // 8 threads, but this process and the other one are there already
+    std::string result = firstError(b, "threads", 4);
+    kill(other, SIGKILL);
+    waitpid(other, nullptr, 0);
+    return result;
+  });
+  SKIP_IF_NOT_PERMITTED(text);
+  EXPECT_EQ(text, "cannot start the threads of rank 3 of 4: Resource temporarily unavailable");
+}
+
+} // namespace
