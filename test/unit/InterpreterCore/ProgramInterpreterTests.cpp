@@ -32,13 +32,14 @@ TEST(ProgramInterpreter, SameSeedSameOrder) {
 TEST(ProgramInterpreter, NoticesResultsThatDiffer) {
   OverlapProgram program;
   program.builder.kernels["add"] = [](void *const *operands) {
-    static float calls = 0;
+    static float runsBefore = 0;
     const auto &out = *static_cast<Vector *>(operands[2]);
     for (int64_t i = 0; i < out.size; ++i)
-      out[i] = calls;
+      out[i] = runsBefore;
     // Two kernels on each of two ranks: the ranks of a run agree, the runs do not.
     static int numCalls = 0;
-    calls = static_cast<float>(++numCalls / 4);
+    const int runs = ++numCalls / 4;
+    runsBefore = static_cast<float>(runs);
   };
   Result<ProgramResults> results = program.run(2);
   ASSERT_FALSE(results.ok());
