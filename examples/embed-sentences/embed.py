@@ -109,7 +109,8 @@ def print_report(report, shape):
         return f"{seconds * 1e3:.2f} ms"
 
     total = report["comm_s"]
-    print(f"\nRun on {report['ranks']} ranks (mesh {', '.join(f'{k}={v}' for k, v in report['mesh'].items())}), "
+    kind = "processes" if report["transport"] == "shm" else "threads"
+    print(f"\nRun on {report['ranks']} ranks, which are {kind} (mesh {', '.join(f'{k}={v}' for k, v in report['mesh'].items())}), "
           f"batch {shape[0]} x {shape[1]} tokens")
     print(f"  median time of {report['runs']} runs       {ms(report['median_run_s'])}")
     print(f"  sent per rank and run      {report['bytes_sent_per_rank'] / 1e6:.3f} MB in "
@@ -125,6 +126,7 @@ def main():
     parser.add_argument("--ranks", type=int)
     parser.add_argument("--mesh")
     parser.add_argument("--sentences", type=pathlib.Path, default=HERE / "sentences.txt")
+    parser.add_argument("--transport", choices=["threads", "shm"], default="threads")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--write-golden", action="store_true", help="writes golden-embeddings.npy with PyTorch and stops")
     args = parser.parse_args()
@@ -161,7 +163,7 @@ def main():
     braid("compile", model, "--mesh", mesh, "--target", "cpu", "-o", bundle)
     braid("run", bundle, "--ranks", ranks, "--weights", CHECKPOINT,
           *[arg for name in inputs for arg in ("--input", f"{name}={WORK / name}.npy")],
-          "--output", WORK / "output", *checks, "--repeat", args.repeat,
+          "--transport", args.transport, "--output", WORK / "output", *checks, "--repeat", args.repeat,
           "--report", WORK / "report.json", "--trace", WORK / "trace.json")
 
     embeddings = pool(np.load(WORK / "output" / f"{OUTPUT}.npy"), inputs["attention_mask"])[:len(sentences)]

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 usage() {
   cat <<'END'
-usage: examples/embed-sentences/run.sh [--ranks N | --mesh AXES] [--sentences FILE] [--repeat K] [--help]
+usage: examples/embed-sentences/run.sh [--ranks N | --mesh AXES] [--transport T] [--sentences FILE] [--repeat K] [--help]
 
 Installs what is missing, builds, and then: imports the MiniLM-L6 sentence encoder, partitions and compiles it for
 several ranks, runs it on a few sentences, checks the answer against the unpartitioned model and against PyTorch,
@@ -14,6 +14,7 @@ and prints how similar the sentences are, how long it took and what was communic
 
   --ranks N         split every layer over N ranks (tensor parallel); 2 unless given
   --mesh AXES       a mesh instead, as dp=2,tp=2: batch over dp, layers over tp
+  --transport T     threads: ranks are threads; shm: each is a process; threads unless given
   --sentences FILE  one sentence a line instead of examples/embed-sentences/sentences.txt
   --repeat K        how often the model is run to take the median time; 5 unless given
 END
@@ -27,7 +28,7 @@ done
 args=()
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --ranks | --mesh | --sentences | --repeat)
+    --ranks | --mesh | --transport | --sentences | --repeat)
       [[ $# -gt 1 ]] || { echo "embed-sentences: error: $1 expects a value" >&2; exit 1; }
       # A relative path is relative to where the caller stands.
       value=$2

@@ -15,6 +15,7 @@ import pytest
 import braidtest
 import models
 from braidtest import BAD_INPUT, BIN, RANK_FAILED, braid_run
+from test_against_pytorch import check_case
 
 LIMIT = 2
 
@@ -66,6 +67,12 @@ def test_same_answer_as_threads(tiny, tmp_path, mesh):
     spans = [{(event["name"], event["pid"], event["tid"]) for event in json.loads(
         (tmp_path / f"{transport}.trace").read_text())["traceEvents"]} for transport in ("threads", "shm")]
     assert spans[0] == spans[1]
+
+
+@pytest.mark.parametrize("mesh", ["tp=2", "tp=4", "dp=2,tp=2"])
+def test_minilm(minilm_case, tmp_path, mesh):
+    check_case(minilm_case, mesh, "cpu", tmp_path / "out", extra=["--transport", "shm"])
+    braidtest.braid("run", minilm_case.bundle(mesh), *minilm_case.run_args(), "--transport", "shm", "--check", "reference")
 
 
 def test_module_compiled_and_run_in_one_go(tiny):
@@ -121,6 +128,22 @@ def test_the_launcher_is_lost(tiny):
     launcher.kill()
     launcher.communicate(timeout=60)
     assert none_left(pids)
+
+
+def test_full_shared_memory(tiny, tmp_path):
+    """In a mount namespace of its own, where /dev/shm has one page."""
+    def within(*command):
+        return subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=4k tmpfs /dev/shm && exec "$@"', "sh",
+                               *map(str, command)], capture_output=True, text=True, timeout=120, check=False)
+    if (refused := within("true")).returncode != 0:
+        pytest.skip(f"no mount namespace here: {refused.stderr.strip()}")
+    command = [BIN / "braid-run", tiny.bundle("tp=4"), *tiny.run_args(), "--output", tmp_path / "out"]
+    done = within(*command, "--transport", "shm")
+    assert done.returncode == BAD_INPUT, done
+    assert re.search(r"symmetric memory of \d+ bytes for each of 4 ranks: cannot allocate \d+ bytes of shared memory, "
+                     r"/dev/shm has 4096 available: No space left on device", done.stderr), done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1 and not (tmp_path / "out").exists()
+    assert within(*command, "--transport", "threads").returncode == 0
 
 
 def test_unknown_transport(tiny):
