@@ -3,6 +3,8 @@
 import re
 import subprocess
 
+import pytest
+
 from braidtest import ROOT
 
 
@@ -19,3 +21,17 @@ def test_write_your_own():
         assert "check y against reference" in part and ": passed" in part
         assert f"{sent} bytes sent per rank" in part
     assert re.search(r"Passed *: 1 ", rewritten), rewritten
+
+
+@pytest.mark.long
+def test_llama_layer():
+    done = subprocess.run([ROOT / "examples/llama-layer/run.sh", "--tokens", "8", "--repeat", "1"], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(": passed") == 3
+    for plan, collectives in (("tensor parallel", "2 all_reduce"), ("sequence parallel", "all_gather")):
+        assert re.search(rf"^{plan} +[\d.]+ ms +[\d.]+ MB.*{collectives}", done.stdout, re.MULTILINE), done.stdout
+    levels = ROOT / "build/examples/llama-layer"
+    for level, word in (("nn", "nn.rotary"), ("comm", "comm.all_reduce"), ("scheduled", "comm.start"), ("kernels", "linalg.generic"),
+                        ("rt", "rt.procedure"), ("llvm", "define ")):
+        assert word in (levels / f"layer-{level}.mlir").read_text(), level
