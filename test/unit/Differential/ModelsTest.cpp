@@ -9,6 +9,7 @@
 // is run.
 //
 //===----------------------------------------------------------------------===//
+#include "RandomDecoder.h"
 #include "RandomTransformer.h"
 #include "Testing.h"
 
@@ -37,6 +38,9 @@ constexpr uint64_t kLeast = 20;
 struct Case {
   std::string text, about;
   std::string strategy; ///< empty: the shardings in the text
+  std::string mesh;     ///< empty: the one in the text
+  /// Whether weights are as a model's at the start of training; otherwise 25 times as large.
+  bool smallWeights = false;
 };
 
 struct Models : DifferentialTest {
@@ -69,8 +73,9 @@ struct Models : DifferentialTest {
   void runCase(const Case &one, Random &random, uint64_t seed, bool compile) {
     OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(one.text, &context);
     ASSERT_TRUE(model);
-    std::string strategy =
-        one.strategy.empty() ? "" : "braid-apply-strategy{strategy=" + one.strategy + "},";
+    std::string options = "{mesh=" + one.mesh + " strategy=" + one.strategy + "},", strategy;
+    if (!one.strategy.empty())
+      strategy = "braid-pad-for-strategy" + options + "braid-apply-strategy" + options;
     OwningOpRef<ModuleOp> rewritten = transformed(
         *model, strategy + "braid-propagate-shardings,braid-partition,canonicalize,cse");
     ASSERT_TRUE(rewritten);
@@ -90,12 +95,14 @@ struct Models : DifferentialTest {
 
     runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*model, seed);
     ASSERT_TRUE(inputs.ok()) << inputs.status().message();
-    LargeWeights weights(seed);
+    std::unique_ptr<runtime::WeightSource> weights = runtime::WeightSource::random(seed);
+    if (!one.smallWeights)
+      weights = std::make_unique<LargeWeights>(seed);
     OwningOpRef<ModuleOp> scheduled = transformed(*rewritten, "braid-start-collectives");
     ASSERT_TRUE(scheduled);
     interp::Evaluation whole;
     for (ModuleOp form : {*rewritten, *scheduled}) {
-      runtime::Result<Equivalence> result = compareForms(*model, form, *inputs, weights);
+      runtime::Result<Equivalence> result = compareForms(*model, form, *inputs, *weights);
       ASSERT_TRUE(result.ok()) << result.status().message() << text;
       ASSERT_LE(result->relativeL2, kInterpreterTolerance) << text;
       worstInterpreted = std::max(worstInterpreted, result->relativeL2);
@@ -104,16 +111,16 @@ struct Models : DifferentialTest {
       whole = std::move(result->before);
     }
     if (compile && !one.strategy.empty())
-      runCompiled(*model, one.strategy, passes, *inputs, weights, whole);
+      runCompiled(*model, one, passes, *inputs, *weights, whole);
   }
 
-  void runCompiled(ModuleOp model, const std::string &strategy, const std::string &passes,
-                   const std::vector<interp::NamedTensor> &inputs, LargeWeights &weights,
+  void runCompiled(ModuleOp model, const Case &one, const std::string &passes,
+                   const std::vector<interp::NamedTensor> &inputs, runtime::WeightSource &weights,
                    const interp::Evaluation &whole) {
     OwningOpRef<ModuleOp> module = model.clone();
     CompileOptions options;
-    // "none" leaves the module's own shardings alone.
-    options.strategy = strategy.empty() ? "none" : strategy;
+    options.strategy = one.strategy;
+    options.mesh = one.mesh;
     options.passes = passes;
     options.isas = {"host"};
     FailureOr<runtime::Bundle> bundle = compileToBundle(*module, options);
@@ -155,7 +162,7 @@ struct Models : DifferentialTest {
 TEST_F(Models, Encoders) {
   runCases(/*kind=*/4, /*defaultCases=*/200, /*compileEvery=*/2, [](Random &random) {
     RandomBert bert = drawBert(random, /*randomShardings=*/random() % 3 == 0);
-    return Case{buildModule(bert, random), bert.describe(), bert.randomShardings ? "" : "auto"};
+    return Case{buildModule(bert, random), bert.describe(), bert.randomShardings ? "" : "auto", ""};
   });
   expectTookPart(executed, {"nn.embedding", "nn.linear", "nn.split_heads", "nn.merge_heads",
                             "nn.attention", "nn.layer_norm", "nn.gelu", "nn.add", "comm.all_reduce",
@@ -166,7 +173,7 @@ TEST_F(Models, Decoders) {
   runCases(/*kind=*/5, /*defaultCases=*/400, /*compileEvery=*/2, [](Random &random) {
     RandomTransformer decoder = drawTransformer(random, /*randomShardings=*/random() % 3 == 0);
     return Case{buildModule(decoder, random), decoder.describe(),
-                decoder.randomShardings ? "" : "auto"};
+                decoder.randomShardings ? "" : "auto", ""};
   });
   expectTookPart(executed,
                  {"nn.embedding", "nn.linear", "nn.attention", "nn.layer_norm", "nn.rms_norm",
@@ -176,4 +183,22 @@ TEST_F(Models, Decoders) {
   expectTookPart(changed,
                  {"braid-split-all-reduce", "braid-join-all-reduce", "braid-sink-all-gathers",
                   "braid-hoist-all-gathers", "braid-unfuse-reduce-scatter"});
+}
+
+// Heads and feed-forward dimensions that do not divide, sequence and vocabulary parallelism.
+TEST_F(Models, Strategies) {
+  Tally strategies;
+  uint64_t padded = 0;
+  runCases(/*kind=*/6, /*defaultCases=*/400, /*compileEvery=*/4, [&](Random &random) {
+    RandomDecoder decoder = drawDecoder(random);
+    ++strategies[decoder.strategy];
+    padded += decoder.isPadded();
+    return Case{buildModule(decoder), decoder.describe(), decoder.strategy, decoder.mesh(),
+                /*smallWeights=*/true};
+  });
+  print("strategies:", strategies);
+  std::cout << "padded: " << padded << "\n";
+  expectTookPart(strategies, {"tp", "tp-sp", "tp,vocab", "tp-sp,vocab", "tp-sp,vocab,dp"});
+  if (isDefaultSize())
+    EXPECT_GE(padded, kLeast);
 }
