@@ -335,6 +335,7 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
   comm::ReduceKindAttr reduce;
   IntegerAttr dim, concat, root;
   DenseI64ArrayAttr pairs;
+  IntegerAttr channel;
   if (auto allReduce = dyn_cast<comm::AllReduceOp>(*collective)) {
     kind = rt::CollectiveKind::AllReduce;
     reduce = allReduce.getKindAttr();
@@ -359,15 +360,25 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
   } else if (auto permute = dyn_cast<comm::PermuteOp>(*collective)) {
     kind = rt::CollectiveKind::Permute;
     pairs = permute.getPairsAttr();
+  } else if (isa<comm::AllToAllVOp>(*collective)) {
+    kind = rt::CollectiveKind::AllToAllV;
+  } else if (auto send = dyn_cast<comm::SendOp>(*collective)) {
+    kind = rt::CollectiveKind::Send;
+    pairs = send.getPairsAttr();
+    channel = send.getChannelAttr();
+  } else if (auto recv = dyn_cast<comm::RecvOp>(*collective)) {
+    kind = rt::CollectiveKind::Recv;
+    pairs = recv.getPairsAttr();
+    channel = recv.getChannelAttr();
   } else {
     return collective.emitOpError("has no counterpart in a procedure");
   }
   Value ready = rt::RecordOp::create(builder, loc, rt::Queue::Compute, IntegerAttr());
   rt::AwaitOp::create(builder, loc, ready, rt::Queue::Communication);
-  events[op.getHandle()] =
-      rt::StartOp::create(builder, loc, rt::CollectiveKindAttr::get(builder.getContext(), kind),
-                          reduce, inputs, outputs, dim, concat, root, pairs, collective.getGroup(),
-                          collective->getAttrOfType<StringAttr>("role"), IntegerAttr());
+  events[op.getHandle()] = rt::StartOp::create(
+      builder, loc, rt::CollectiveKindAttr::get(builder.getContext(), kind), reduce, inputs,
+      outputs, dim, concat, root, pairs, channel, collective.getGroup(),
+      collective->getAttrOfType<StringAttr>("role"), IntegerAttr());
   return success();
 }
 

@@ -124,6 +124,37 @@ func.func @exchanges(%x: tensor<8x4xf32>) -> (tensor<16x2xf32>, tensor<8x4xf32>,
   return %0, %1, %2, %3 : tensor<16x2xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
 }
 
+// Counts travel as the last value; a send gives nothing and a receive takes nothing.
+// CHECK-LABEL: rt.procedure @halves
+// CHECK-SAME: %[[X:[^:]*]]: memref<4x2xf32>, %[[C:[^:]*]]: memref<4xi32>
+// CHECK: %[[A:.*]] = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+// CHECK-NEXT: rt.copy ins(%[[X]] : {{.*}}) outs(%[[A]] :
+// CHECK-NEXT: %[[N:.*]] = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+// CHECK-NEXT: rt.copy ins(%[[C]] : {{.*}}) outs(%[[N]] :
+// CHECK: rt.start all_to_all_v ins(%[[A]], %[[N]] : {{.*}}) outs(%[[R:.*]], %[[M:.*]] : memref<4x2xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) over <@mesh, {tp}> role "moe"
+// CHECK: %[[S:.*]] = rt.start send ins(%[[R]] : {{.*}}) pairs [0, 1] channel 2 over <@mesh, {tp}>
+// CHECK: %[[T:.*]] = rt.start recv outs(%{{.*}} : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel 2 over <@mesh, {tp}>
+// CHECK: rt.wait %[[S]]
+// CHECK: rt.wait %[[T]]
+func.func @halves(%x: tensor<4x2xf32>, %c: tensor<4xi32>) -> (tensor<4x2xf32>, tensor<4xi32>) {
+  %h = comm.start (%a = %x, %b = %c) : tensor<4x2xf32>, tensor<4xi32> -> !comm.handle<tensor<4x2xf32>, tensor<4xi32>> {
+    %r, %n = comm.all_to_all_v(%a) counts %b : tensor<4xi32> over <@mesh, {tp}> role "moe" : tensor<4x2xf32>
+    comm.yield %r, %n : tensor<4x2xf32>, tensor<4xi32>
+  }
+  %0:2 = comm.wait %h keeping %x, %c : !comm.handle<tensor<4x2xf32>, tensor<4xi32>>, tensor<4x2xf32>, tensor<4xi32> -> tensor<4x2xf32>, tensor<4xi32>
+  %s = comm.start (%a = %0#0) : tensor<4x2xf32> -> !comm.handle {
+    comm.send(%a) pairs [0 -> 1] over <@mesh, {tp}> channel 2 : tensor<4x2xf32>
+    comm.yield
+  }
+  %r = comm.start () -> !comm.handle<tensor<4x2xf32>> {
+    %b = comm.recv pairs [0 -> 1] over <@mesh, {tp}> channel 2 : tensor<4x2xf32>
+    comm.yield %b : tensor<4x2xf32>
+  }
+  comm.wait %s keeping %0#0 : !comm.handle, tensor<4x2xf32>
+  %1 = comm.wait %r : !comm.handle<tensor<4x2xf32>> -> tensor<4x2xf32>
+  return %1, %0#1 : tensor<4x2xf32>, tensor<4xi32>
+}
+
 // -----
 
 // Tables are made once and turned by in place of the result.

@@ -36,7 +36,8 @@ def RT_CollectiveKind : I32EnumAttr<"CollectiveKind", "what a collective does", 
     I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"ReduceScatter", 1, "reduce_scatter">,
     I32EnumAttrCase<"AllGather", 2, "all_gather">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">,
     I32EnumAttrCase<"Reduce", 4, "reduce">, I32EnumAttrCase<"Broadcast", 5, "broadcast">,
-    I32EnumAttrCase<"Permute", 6, "permute">]> {
+    I32EnumAttrCase<"Permute", 6, "permute">, I32EnumAttrCase<"AllToAllV", 7, "all_to_all_v">,
+    I32EnumAttrCase<"Send", 8, "send">, I32EnumAttrCase<"Recv", 9, "recv">]> {
   let cppNamespace = "::braid::rt";
   let genSpecializedAttr = 0;
 }

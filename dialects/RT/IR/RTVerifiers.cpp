@@ -414,6 +414,12 @@ LogicalResult StartOp::verifySymbolUses(SymbolTableCollection &symbols) {
     }
     return isScaled(in, out, getDim(), numerator, denominator);
   };
+  if (getKind() == CollectiveKind::Send || getKind() == CollectiveKind::Recv)
+    return success();
+  if (getKind() == CollectiveKind::AllToAllV)
+    if (int64_t blocks = cast<MemRefType>(getInputs().back().getType()).getDimSize(0);
+        blocks % *ranks != 0)
+      return emitOpError("expects ") << blocks << " blocks to divide over " << *ranks << " ranks";
   for (auto [in, out] : llvm::zip_equal(getInputs(), getOutputs()))
     if (!fits(cast<MemRefType>(in.getType()), cast<MemRefType>(out.getType())))
       return emitOpError("expects outputs of ")
@@ -422,28 +428,57 @@ LogicalResult StartOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+/// (R8)
+static LogicalResult verifyCounted(StartOp op) {
+  auto counts = cast<MemRefType>(op.getInputs().back().getType());
+  if (counts.getRank() != 1 || !isId(counts.getElementType()))
+    return op.emitOpError("expects counts of rank 1 of i32 or i64 as last value, got ") << counts;
+  auto first = cast<MemRefType>(op.getInputs().front().getType());
+  for (Value value : op.getInputs().drop_back()) {
+    auto type = cast<MemRefType>(value.getType());
+    if (type.getRank() < 2 || type.getDimSize(0) != counts.getDimSize(0) ||
+        type.getDimSize(1) != first.getDimSize(1))
+      return op.emitOpError("expects values of ")
+             << counts.getDimSize(0) << " blocks by one capacity, got " << type;
+  }
+  return success();
+}
+
 LogicalResult StartOp::verify() {
-  if (getInputs().empty() || getInputs().size() != getOutputs().size())
+  bool sends = getKind() == CollectiveKind::Send, receives = getKind() == CollectiveKind::Recv;
+  size_t ins = getInputs().size(), outs = getOutputs().size();
+  if (sends || receives) {
+    if ((sends ? ins : outs) == 0 || (sends ? outs : ins) != 0)
+      return emitOpError("expects ") << (sends ? "inputs and no outputs" : "outputs and no inputs")
+                                     << ", got " << ins << " and " << outs << " values";
+  } else if (ins == 0 || ins != outs) {
     return emitOpError("expects at least one input and as many outputs, got ")
-           << getInputs().size() << " and " << getOutputs().size();
+           << ins << " and " << outs;
+  } else if (getKind() == CollectiveKind::AllToAllV && ins < 2) {
+    return emitOpError("expects at least one value beside the counts");
+  }
   for (Value value : llvm::concat<Value>(getInputs(), getOutputs())) {
     auto type = cast<MemRefType>(value.getType());
     auto space = dyn_cast_or_null<SpaceAttr>(type.getMemorySpace());
     if (!space || space.getValue() != Space::Symmetric || !isContiguous(type))
       return emitOpError("expects contiguous symmetric memory, got ") << type;
   }
+  if (getKind() == CollectiveKind::AllToAllV && failed(verifyCounted(*this)))
+    return failure();
   using Kind = CollectiveKind;
   auto isOneOf = [&](ArrayRef<Kind> kinds) { return llvm::is_contained(kinds, getKind()); };
   struct {
     StringRef what;
     bool given, expected;
-  } rules[] = {{"'dim'", getDim().has_value(),
-                isOneOf({Kind::ReduceScatter, Kind::AllGather, Kind::AllToAll})},
-               {"reduction", getReduce().has_value(),
-                isOneOf({Kind::AllReduce, Kind::ReduceScatter, Kind::Reduce})},
-               {"'concat'", getConcat().has_value(), isOneOf({Kind::AllToAll})},
-               {"'root'", getRoot().has_value(), isOneOf({Kind::Reduce, Kind::Broadcast})},
-               {"'pairs'", getPairs().has_value(), isOneOf({Kind::Permute})}};
+  } rules[] = {
+      {"'dim'", getDim().has_value(),
+       isOneOf({Kind::ReduceScatter, Kind::AllGather, Kind::AllToAll})},
+      {"reduction", getReduce().has_value(),
+       isOneOf({Kind::AllReduce, Kind::ReduceScatter, Kind::Reduce})},
+      {"'concat'", getConcat().has_value(), isOneOf({Kind::AllToAll})},
+      {"'root'", getRoot().has_value(), isOneOf({Kind::Reduce, Kind::Broadcast})},
+      {"'pairs'", getPairs().has_value(), isOneOf({Kind::Permute, Kind::Send, Kind::Recv})},
+      {"'channel'", getChannel().has_value(), isOneOf({Kind::Send, Kind::Recv})}};
   for (const auto &rule : rules)
     if (rule.given != rule.expected)
       return emitOpError("expects ") << (!rule.expected             ? "no "
@@ -459,6 +494,9 @@ LogicalResult StartOp::verify() {
       if (pairs[i] == pairs[j])
         return emitOpError("expects position ")
                << pairs[i] << " to be the " << (i % 2 ? "target" : "source") << " of one pair";
+  for (size_t i = 0; (sends || receives) && i < pairs.size(); i += 2)
+    if (pairs[i] == pairs[i + 1])
+      return emitOpError("expects no position to send to itself, got ") << pairs[i];
   auto isWait = [](Operation *user) { return isa<WaitOp>(user); };
   if (llvm::count_if(getDone().getUsers(), isWait) != 1)
     return emitOpError("expects its event to be waited for by exactly one rt.wait");

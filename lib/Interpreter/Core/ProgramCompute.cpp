@@ -176,6 +176,15 @@ Collective collectiveOf(const ProgramCommand &command) {
   case fb::CollectiveKind::permute:
     collective.kind = CollectiveKind::permute;
     break;
+  case fb::CollectiveKind::all_to_all_v:
+    collective.kind = CollectiveKind::allToAllV;
+    break;
+  case fb::CollectiveKind::send:
+    collective.kind = CollectiveKind::send;
+    break;
+  case fb::CollectiveKind::recv:
+    collective.kind = CollectiveKind::recv;
+    break;
   }
   switch (op.reduce) {
   case fb::ReduceKind::sum:
@@ -191,6 +200,7 @@ Collective collectiveOf(const ProgramCommand &command) {
   collective.dim = op.dim;
   collective.concatDim = op.concat_dim;
   collective.root = op.root;
+  collective.channel = op.channel;
   for (size_t i = 0; i + 1 < op.pairs.size(); i += 2)
     collective.pairs.push_back({op.pairs[i], op.pairs[i + 1]});
   collective.axes = axesOf(op.axes);

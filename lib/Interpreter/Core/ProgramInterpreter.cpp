@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/ProgramInterpreter.h"
 #include "ProgramCompute.h"
+#include "ProgramMail.h"
 #include "braid/Runtime/Weights.h"
 #include "braid/Runtime/program_generated.h"
 
@@ -48,6 +49,7 @@ struct QueueState {
   bool running = false; ///< it has begun and not ended
   std::shared_ptr<Meeting> meeting;
   size_t position = 0;
+  std::optional<ProgramHalf> half; ///< of a send or receive that has begun
   /// How likely its next step is: 2 to this power, beginning and ending a command.
   int beginPace = 0, endPace = 0;
 };
@@ -75,7 +77,7 @@ public:
         }
       }
       if (done)
-        return {};
+        return mail.unreceived();
       if (able.empty())
         return deadlock();
       // Some queue changes its pace now and then: what lags behind must not always lag.
@@ -154,6 +156,8 @@ private:
     if (isDone(queue))
       return false;
     const ProgramCommand &command = commandOf(queue);
+    if (queue.half)
+      return mail.ready(*queue.half);
     if (queue.meeting)
       return queue.meeting->arrived == queue.meeting->ranks.size();
     return !command.waits || events[static_cast<size_t>(queue.rank)][*command.event];
@@ -168,7 +172,7 @@ private:
     if (Status status = memory(queue.rank).begin(command); !status.ok())
       return atFault(queue.rank, status.message());
     if (command.isCollective) {
-      if (Status status = arrive(queue, command); !status.ok())
+      if (Status status = meet(queue, command); !status.ok())
         return status;
     } else if (command.writes.empty()) { // about events only
       return end(queue);
@@ -180,7 +184,8 @@ private:
   Status end(QueueState &queue) {
     const ProgramCommand &command = commandOf(queue);
     if (command.isCollective) {
-      if (Status status = finish(queue, command); !status.ok())
+      if (Status status = queue.half ? passOn(queue, command) : finish(queue, command);
+          !status.ok())
         return status;
     } else if (Status status =
                    compute(command, memory(queue.rank), state.mesh, queue.rank, state.kernels);
@@ -196,6 +201,41 @@ private:
   }
 
   ProgramMemory &memory(int64_t rank) { return memories[static_cast<size_t>(rank)]; }
+
+  Status meet(QueueState &queue, const ProgramCommand &command) {
+    const Collective collective = collectiveOf(command);
+    if (!collective.isPointToPoint())
+      return arrive(queue, command);
+    Result<ProgramHalf> half = halfOf(collective, state.mesh, queue.rank);
+    if (half.ok())
+      queue.half = *half;
+    return half.status();
+  }
+
+  /// A send takes its values over; a receive puts what was sent into its own place.
+  Status passOn(QueueState &queue, const ProgramCommand &command) {
+    ProgramMemory &own = memory(queue.rank);
+    const ProgramHalf half = *queue.half;
+    queue.half.reset();
+    std::vector<Tensor> values;
+    for (const Operand &operand : command.reads)
+      values.push_back(own.load(operand.view));
+    if (half.sends) {
+      mail.send(half, std::move(values));
+      return {};
+    }
+    std::vector<ValueType> expected;
+    for (const Operand &operand : command.writes)
+      expected.push_back({operand.view.dtype, operand.view.shape});
+    Result<std::vector<Tensor>> received = mail.receive(half, expected);
+    if (!received.ok())
+      return Status::error("rank " + std::to_string(queue.rank) + ": " + command.describe() + ": " +
+                               received.status().message(),
+                           received.status().code());
+    for (size_t v = 0; v < command.writes.size(); ++v)
+      own.store(command.writes[v].view, received->at(v));
+    return {};
+  }
 
   /// The n-th collective that a rank starts on a group meets the n-th ones of the others.
   Status arrive(QueueState &queue, const ProgramCommand &command) {
@@ -258,6 +298,7 @@ private:
   std::vector<ProgramMemory> memories;
   std::vector<std::vector<bool>> events;
   std::vector<QueueState> queues;
+  ProgramMail mail;
   std::map<std::pair<std::vector<int64_t>, int64_t>, size_t> started;
   std::map<std::pair<std::vector<int64_t>, size_t>, std::shared_ptr<Meeting>> meetings;
 };

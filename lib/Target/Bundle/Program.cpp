@@ -288,6 +288,15 @@ private:
     case rt::CollectiveKind::Permute:
       start.kind = fb::CollectiveKind::permute;
       break;
+    case rt::CollectiveKind::AllToAllV:
+      start.kind = fb::CollectiveKind::all_to_all_v;
+      break;
+    case rt::CollectiveKind::Send:
+      start.kind = fb::CollectiveKind::send;
+      break;
+    case rt::CollectiveKind::Recv:
+      start.kind = fb::CollectiveKind::recv;
+      break;
     }
     switch (op.getReduce().value_or(comm::ReduceKind::Sum)) {
     case comm::ReduceKind::Sum:
@@ -308,6 +317,7 @@ private:
     start.root = static_cast<uint32_t>(op.getRoot().value_or(0));
     for (int64_t position : op.getPairs().value_or(ArrayRef<int64_t>()))
       start.pairs.push_back(static_cast<uint32_t>(position));
+    start.channel = op.getChannel().value_or(0);
     start.done = *event;
     start.role = op.getRole().value_or("").str();
     emit(op, rt::Queue::Communication, std::move(start));

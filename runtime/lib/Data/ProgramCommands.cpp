@@ -353,7 +353,9 @@ Status verifyPositions(const program::CollectiveStart &op, int64_t ranks) {
   if (op.kind() == program::CollectiveKind::reduce ||
       op.kind() == program::CollectiveKind::broadcast)
     return expect("a root", op.root());
-  if (op.kind() != program::CollectiveKind::permute || !op.pairs())
+  const bool half =
+      op.kind() == program::CollectiveKind::send || op.kind() == program::CollectiveKind::recv;
+  if ((!half && op.kind() != program::CollectiveKind::permute) || !op.pairs())
     return {};
   if (op.pairs()->size() % 2 != 0)
     return Status::error("expects pairs of positions, got " + std::to_string(op.pairs()->size()) +
@@ -367,28 +369,58 @@ Status verifyPositions(const program::CollectiveStart &op, int64_t ranks) {
     if (!seen[i % 2].insert(position).second)
       return Status::error(std::string("expects position ") + std::to_string(position) + " as " +
                            what + " once");
+    if (half && i % 2 == 1 && op.pairs()->Get(i - 1) == position)
+      return Status::error("expects no position to send to itself, got " +
+                           std::to_string(position));
   }
   return {};
 }
 
-Status verifyCollective(const program::CollectiveStart &op, const program::Procedure &procedure,
-                        Queue queue, const Mesh &mesh, Views &views) {
-  if (queue != Queue::communication)
-    return Status::error("expects a collective on the communication queue");
-  if (op.kind() < program::CollectiveKind::all_reduce ||
-      op.kind() > program::CollectiveKind::permute)
-    return Status::error("unknown collective " + std::to_string(int(op.kind())));
-  if (op.reduce() < program::ReduceKind::sum || op.reduce() > program::ReduceKind::min)
-    return Status::error("unknown reduction " + std::to_string(int(op.reduce())));
-  Result<int64_t> ranks = groupSize(*op.axes(), mesh);
-  if (!ranks.ok())
-    return ranks.status();
-  if (Status status = verifyPositions(op, *ranks); !status.ok())
+/// The values of an all_to_all_v are blocks with one capacity, as many as the counts, which come
+/// last.
+Status verifyCounted(const std::vector<CheckedView> &inputs, int64_t ranks) {
+  if (inputs.size() < 2)
+    return Status::error("expects at least one value beside the counts");
+  const CheckedView &counts = inputs.back();
+  const std::string last = "input " + std::to_string(inputs.size() - 1);
+  if (Status status = expectRank(last.c_str(), counts, 1); !status.ok())
     return status;
+  if (counts.dtype != DType::i32 && counts.dtype != DType::i64)
+    return Status::error(last + ": expects counts of i32 or i64, got " + name(counts.dtype));
+  if (counts.shape[0] % ranks != 0)
+    return Status::error("expects " + std::to_string(counts.shape[0]) + " blocks to divide by " +
+                         std::to_string(ranks));
+  for (size_t i = 0; i + 1 < inputs.size(); ++i)
+    if (inputs[i].rank() < 2 || inputs[i].shape[0] != counts.shape[0] ||
+        inputs[i].shape[1] != inputs[0].shape[1])
+      return Status::error("input " + std::to_string(i) + ": expects " +
+                           std::to_string(counts.shape[0]) + " blocks by one capacity, got " +
+                           shapeString(inputs[i].shape));
+  return {};
+}
+
+/// A send has inputs only, a recv outputs only.
+Status verifyHalf(const program::CollectiveStart &op, Views &views) {
+  const bool sends = op.kind() == program::CollectiveKind::send;
+  const auto &values = sends ? *op.inputs() : *op.outputs();
+  if (values.size() == 0 || (sends ? op.outputs() : op.inputs())->size() != 0)
+    return Status::error(std::string("expects ") +
+                         (sends ? "inputs and no outputs" : "outputs and no inputs") + ", got " +
+                         std::to_string(op.inputs()->size()) + " and " +
+                         std::to_string(op.outputs()->size()) + " values");
+  for (unsigned i = 0; i < values.size(); ++i)
+    views.take(*values.Get(i), (sends ? "input " : "output ") + std::to_string(i),
+               sends ? Access::read : Access::write, true);
+  return views.status;
+}
+
+/// What a collective takes and gives, over a group of `ranks`.
+Status verifyValues(const program::CollectiveStart &op, int64_t ranks, Views &views) {
   size_t count = op.inputs()->size();
   if (count == 0 || op.outputs()->size() != count)
     return Status::error("expects as many outputs as inputs and at least one, got " +
                          std::to_string(op.outputs()->size()) + " and " + std::to_string(count));
+  std::vector<CheckedView> inputs;
   for (unsigned i = 0; i < count; ++i) {
     std::string inRole = "input " + std::to_string(i), outRole = "output " + std::to_string(i);
     CheckedView in = views.take(*op.inputs()->Get(i), inRole, Access::read, true);
@@ -403,21 +435,48 @@ Status verifyCollective(const program::CollectiveStart &op, const program::Proce
     case program::CollectiveKind::reduce:
     case program::CollectiveKind::broadcast:
     case program::CollectiveKind::permute:
+    case program::CollectiveKind::all_to_all_v:
       status = expectShape(outRole.c_str(), out, in.shape);
       break;
     case program::CollectiveKind::reduce_scatter:
-      status = expectCut(in, inRole, out, outRole, op.dim(), *ranks);
+      status = expectCut(in, inRole, out, outRole, op.dim(), ranks);
       break;
     case program::CollectiveKind::all_gather:
-      status = expectCut(out, outRole, in, inRole, op.dim(), *ranks);
+      status = expectCut(out, outRole, in, inRole, op.dim(), ranks);
       break;
     case program::CollectiveKind::all_to_all:
-      status = expectExchanged(in, out, outRole, op.dim(), op.concat_dim(), *ranks);
+      status = expectExchanged(in, out, outRole, op.dim(), op.concat_dim(), ranks);
+      break;
+    case program::CollectiveKind::send:
+    case program::CollectiveKind::recv:
       break;
     }
     if (!status.ok())
       return status;
+    inputs.push_back(std::move(in));
   }
+  if (op.kind() == program::CollectiveKind::all_to_all_v)
+    return verifyCounted(inputs, ranks);
+  return {};
+}
+
+Status verifyCollective(const program::CollectiveStart &op, const program::Procedure &procedure,
+                        Queue queue, const Mesh &mesh, Views &views) {
+  if (queue != Queue::communication)
+    return Status::error("expects a collective on the communication queue");
+  if (op.kind() < program::CollectiveKind::all_reduce || op.kind() > program::CollectiveKind::recv)
+    return Status::error("unknown collective " + std::to_string(int(op.kind())));
+  if (op.reduce() < program::ReduceKind::sum || op.reduce() > program::ReduceKind::min)
+    return Status::error("unknown reduction " + std::to_string(int(op.reduce())));
+  Result<int64_t> ranks = groupSize(*op.axes(), mesh);
+  if (!ranks.ok())
+    return ranks.status();
+  if (Status status = verifyPositions(op, *ranks); !status.ok())
+    return status;
+  const bool half =
+      op.kind() == program::CollectiveKind::send || op.kind() == program::CollectiveKind::recv;
+  if (Status status = half ? verifyHalf(op, views) : verifyValues(op, *ranks, views); !status.ok())
+    return status;
   if (op.done() >= procedure.num_events())
     return Status::error("expects an event below " + std::to_string(procedure.num_events()) +
                          ", got " + std::to_string(op.done()));

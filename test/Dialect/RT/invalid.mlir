@@ -614,3 +614,165 @@ rt.procedure @r7_target() {
   rt.wait %d
   rt.return
 }
+
+// -----
+
+// R1
+comm.mesh @mesh <tp = 2>
+rt.procedure @r1_counts() {
+  %c = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+  %e = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+  // expected-error @below {{expects at least one value beside the counts}}
+  %d = rt.start all_to_all_v ins(%c : memref<4xi32, #rt.space<symmetric>>) outs(%e : memref<4xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R1
+comm.mesh @mesh <tp = 2>
+rt.procedure @r1_send() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects inputs and no outputs, got 1 and 1 values}}
+  %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel 0 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R1
+comm.mesh @mesh <tp = 2>
+rt.procedure @r1_recv() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects outputs and no inputs, got 1 and 1 values}}
+  %d = rt.start recv ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel 0 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_channel() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'channel' for send}}
+  %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_no_channel() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects no 'channel' for permute}}
+  %d = rt.start permute ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel 1 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_recv_pairs() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'pairs' for recv}}
+  %d = rt.start recv outs(%a : memref<4x2xf32, #rt.space<symmetric>>) channel 1 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R7
+comm.mesh @mesh <tp = 2>
+rt.procedure @r7_itself() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects no position to send to itself, got 1}}
+  %d = rt.start recv outs(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [1, 1] channel 1 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R8
+comm.mesh @mesh <tp = 2>
+rt.procedure @r8_counts_type() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %c = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %e = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects counts of rank 1 of i32 or i64 as last value, got 'memref<4xf32, #rt.space<symmetric>>'}}
+  %d = rt.start all_to_all_v ins(%a, %c : memref<4x2xf32, #rt.space<symmetric>>, memref<4xf32, #rt.space<symmetric>>) outs(%b, %e : memref<4x2xf32, #rt.space<symmetric>>, memref<4xf32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R8
+comm.mesh @mesh <tp = 2>
+rt.procedure @r8_blocks() {
+  %a = rt.alloc : memref<6x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<6x2xf32, #rt.space<symmetric>>
+  %c = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+  %e = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+  // expected-error @below {{expects values of 4 blocks by one capacity, got 'memref<6x2xf32, #rt.space<symmetric>>'}}
+  %d = rt.start all_to_all_v ins(%a, %c : memref<6x2xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) outs(%b, %e : memref<6x2xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R8
+comm.mesh @mesh <tp = 2>
+rt.procedure @r8_capacity() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %c = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+  %e = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+  %f = rt.alloc : memref<4x3xf32, #rt.space<symmetric>>
+  %g = rt.alloc : memref<4x3xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects values of 4 blocks by one capacity, got 'memref<4x3xf32, #rt.space<symmetric>>'}}
+  %d = rt.start all_to_all_v ins(%a, %f, %c : memref<4x2xf32, #rt.space<symmetric>>, memref<4x3xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) outs(%b, %g, %e : memref<4x2xf32, #rt.space<symmetric>>, memref<4x3xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R8
+comm.mesh @mesh <tp = 2>
+rt.procedure @r8_divides() {
+  %a = rt.alloc : memref<3x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<3x2xf32, #rt.space<symmetric>>
+  %c = rt.alloc : memref<3xi32, #rt.space<symmetric>>
+  %e = rt.alloc : memref<3xi32, #rt.space<symmetric>>
+  // expected-error @below {{expects 3 blocks to divide over 2 ranks}}
+  %d = rt.start all_to_all_v ins(%a, %c : memref<3x2xf32, #rt.space<symmetric>>, memref<3xi32, #rt.space<symmetric>>) outs(%b, %e : memref<3x2xf32, #rt.space<symmetric>>, memref<3xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R9
+comm.mesh @mesh <tp = 2>
+rt.procedure @r9_channel() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{attribute 'channel' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+  %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel -1 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}

@@ -141,6 +141,74 @@ TEST(ProgramInterpreter, ComputesExchanges) {
   EXPECT_EQ(elements("permuted"), (std::vector<float>{0, 0, 1, 7}));
 }
 
+namespace {
+/// Ranks 0, 1 and 2 pass their number on in a ring, all of them sending first; then rank 0
+/// exchanges one row with rank 2 by counts.
+struct Passing {
+  explicit Passing(const Shape &expected = {1}) : builder({{"tp", 3}}) {
+    builder.operand("x", DType::f32, {3}, {{"tp"}});
+    builder.result("passed", DType::f32, {3}, {{"tp"}});
+    builder.operand("counts", DType::i32, {9}, {{"tp"}});
+    builder.result("rows", DType::f32, {9, 1}, {{"tp"}, {}});
+    auto main = builder.procedure("main", 4, 64, 384, 6);
+    const auto sent = symmetric(0, DType::f32, {1}), got = symmetric(64, DType::f32, expected);
+    main.copy("in", argument(0, DType::f32, {1}), sent);
+    main.start("pass on", fb::CollectiveKind::send, {"tp"}, {sent}, {}, 0, 0, 1);
+    main.last().pairs = {0, 1, 1, 2, 2, 0};
+    main.last().channel = 4;
+    main.start("take", fb::CollectiveKind::recv, {"tp"}, {}, {got}, 0, 2, 3);
+    main.last().pairs = {0, 1, 1, 2, 2, 0};
+    main.last().channel = 4;
+    main.wait("pass on", 1);
+    main.wait("take", 3);
+    main.copy("out", symmetric(64, DType::f32, {1}), argument(2, DType::f32, {1}));
+    const auto counts = symmetric(128, DType::i32, {3}), numbers = symmetric(192, DType::i32, {3}),
+               rows = symmetric(256, DType::f32, {3, 1}),
+               there = symmetric(320, DType::f32, {3, 1});
+    main.copy("counts", argument(1, DType::i32, {3}), counts);
+    for (uint64_t i = 0; i < 3; ++i)
+      main.copy("row", sent, symmetric(256 + 4 * i, DType::f32, {1}));
+    main.start("rows", fb::CollectiveKind::all_to_all_v, {"tp"}, {rows, counts}, {there, numbers},
+               0, 4, 5);
+    main.wait("rows", 5);
+    main.copy("out", there, argument(3, DType::f32, {3, 1}));
+    bundle = builder.bundle();
+  }
+  Result<ProgramResults> run(const std::vector<int32_t> &counts) {
+    auto created = ProgramInterpreter::create(bundle->members.at(bundle->manifest.programMember),
+                                              bundle->manifest, bundle->manifest.entries[0],
+                                              [](const std::string &) { return add; });
+    if (!created.ok())
+      return created.status();
+    runtime::HostTensor x = runtime::HostTensor::zeros(DType::f32, {3});
+    for (int i = 0; i < 3; ++i)
+      x.as<float>()[i] = static_cast<float>(10 + i);
+    runtime::HostTensor n = runtime::HostTensor::zeros(DType::i32, {9});
+    std::copy(counts.begin(), counts.end(), n.as<int32_t>());
+    for (const Status &status : {(*created)->setInput("x", x), (*created)->setInput("counts", n)})
+      if (!status.ok())
+        return status;
+    return (*created)->runSchedules(3, 20);
+  }
+  ProgramBuilder builder;
+  decltype(builder.bundle()) bundle;
+};
+} // namespace
+
+TEST(ProgramInterpreter, PassesValuesOn) {
+  Result<ProgramResults> results = Passing().run({0, 0, 1, 0, 0, 0, 1, 0, 0});
+  ASSERT_TRUE(results.ok()) << results.status().message();
+  const float *passed = results->at("passed").as<float>(), *rows = results->at("rows").as<float>();
+  EXPECT_EQ(std::vector<float>(passed, passed + 3), (std::vector<float>{12, 10, 11}));
+  EXPECT_EQ(std::vector<float>(rows, rows + 9), (std::vector<float>{0, 0, 12, 0, 0, 0, 10, 0, 0}));
+  EXPECT_THAT(Passing().run({0, 0, 2, 0, 0, 0, 1, 0, 0}).status().message(),
+              ::testing::HasSubstr("expects counts in [0, 1], got 2 at block 2"));
+  EXPECT_THAT(Passing({2}).run({0, 0, 0, 0, 0, 0, 0, 0, 0}).status().message(),
+              ::testing::ContainsRegex(
+                  "rank [0-2]: recv 'take' .*: expects \\(f32\\[2\\]\\) from rank [0-2] to "
+                  "rank [0-2] on channel 4, which were sent \\(f32\\[1\\]\\)"));
+}
+
 /// Everything that is not a kernel, against the same by hand.
 TEST(ProgramInterpreter, ComputesEveryCommand) {
   ProgramBuilder builder({{"tp", 2}});

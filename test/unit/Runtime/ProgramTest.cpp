@@ -543,8 +543,8 @@ TEST(Program, RefusesBadCollectives) {
                "communication queue");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).inputs[0] = local(0, {2, 8}); }),
                collectivePlace() + "input 0: expects symmetric memory, got local");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).kind = unknown<CollectiveKind>(9); }),
-               collectivePlace() + "unknown collective 9");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).kind = unknown<CollectiveKind>(10); }),
+               collectivePlace() + "unknown collective 10");
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) { collective(p).reduce = unknown<program::ReduceKind>(-1); }),
       collectivePlace() + "unknown reduction -1");
@@ -632,6 +632,72 @@ TEST(Program, RefusesBadExchanges) {
                collectivePlace() + "expects a target at a position below 2, got 2");
   EXPECT_ERROR(permute({0, 1, 0, 0}), collectivePlace() + "expects position 0 as a source once");
   EXPECT_ERROR(permute({0, 1, 1, 1}), collectivePlace() + "expects position 1 as a target once");
+}
+
+TEST(Program, RefusesBadCounts) {
+  // Four blocks of at most two rows and their counts.
+  auto counted = [](const std::function<void(program::CollectiveStartT &)> &change) {
+    return verifyAfter([&](ProgramT &p) {
+      program::CollectiveStartT &c = collective(p);
+      c.kind = CollectiveKind::all_to_all_v;
+      c.inputs.clear();
+      c.outputs.clear();
+      for (auto *views : {&c.inputs, &c.outputs}) {
+        views->push_back(symmetric(0, {4, 2}));
+        views->push_back(symmetric(0, {4}));
+        views->back()->dtype = Type::i32;
+      }
+      change(c);
+    });
+  };
+  EXPECT_OK(counted([](program::CollectiveStartT &) {}));
+  EXPECT_ERROR(counted([](program::CollectiveStartT &c) {
+                 c.inputs.erase(c.inputs.begin());
+                 c.outputs.erase(c.outputs.begin());
+               }),
+               collectivePlace() + "expects at least one value beside the counts");
+  EXPECT_ERROR(counted([](program::CollectiveStartT &c) {
+                 c.inputs[1]->dtype = c.outputs[1]->dtype = Type::f32;
+               }),
+               collectivePlace() + "input 1: expects counts of i32 or i64, got f32");
+  EXPECT_ERROR(counted([](program::CollectiveStartT &c) {
+                 c.inputs[0] = symmetric(0, {4});
+                 c.outputs[0] = symmetric(0, {4});
+               }),
+               collectivePlace() + "input 0: expects 4 blocks by one capacity, got [4]");
+  EXPECT_ERROR(counted([](program::CollectiveStartT &c) {
+                 for (auto *views : {&c.inputs, &c.outputs})
+                   views->insert(views->begin() + 1, symmetric(0, {4, 1}));
+               }),
+               collectivePlace() + "input 1: expects 4 blocks by one capacity, got [4, 1]");
+  EXPECT_ERROR(counted([](program::CollectiveStartT &c) {
+                 for (auto *views : {&c.inputs, &c.outputs}) {
+                   (*views)[0] = symmetric(0, {3, 2});
+                   (*views)[1]->shape = {3};
+                 }
+               }),
+               collectivePlace() + "expects 3 blocks to divide by 2");
+}
+
+TEST(Program, RefusesBadHalves) {
+  for (CollectiveKind kind : {CollectiveKind::send, CollectiveKind::recv}) {
+    const bool sends = kind == CollectiveKind::send;
+    auto half = [&](const std::vector<uint32_t> &pairs, bool both = false) {
+      return verifyAfter([&](ProgramT &p) {
+        collective(p).kind = kind;
+        collective(p).pairs = pairs;
+        if (!both)
+          (sends ? collective(p).outputs : collective(p).inputs).clear();
+      });
+    };
+    EXPECT_OK(half({0, 1}));
+    EXPECT_OK(half({}));
+    EXPECT_ERROR(half({0, 1}, true),
+                 collectivePlace() + (sends ? "expects inputs and no outputs, got 1 and 1 values"
+                                            : "expects outputs and no inputs, got 1 and 1 values"));
+    EXPECT_ERROR(half({1, 1}), collectivePlace() + "expects no position to send to itself, got 1");
+    EXPECT_ERROR(half({0, 2}), collectivePlace() + "expects a target at a position below 2, got 2");
+  }
 }
 
 TEST(Program, RefusesBadCalls) {
