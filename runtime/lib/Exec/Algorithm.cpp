@@ -22,8 +22,18 @@ const char *name(CollectiveKind kind) {
     return "broadcast";
   case CollectiveKind::permute:
     return "permute";
+  case CollectiveKind::allToAllV:
+    return "all_to_all_v";
+  case CollectiveKind::send:
+    return "send";
+  case CollectiveKind::recv:
+    return "recv";
   }
   return "unknown";
+}
+
+bool isPointToPoint(CollectiveKind kind) {
+  return kind == CollectiveKind::send || kind == CollectiveKind::recv;
 }
 
 bool hasReduction(CollectiveKind kind) {
@@ -69,6 +79,7 @@ int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64
     return 2 * bytes * (ranks - 1) / ranks;
   case CollectiveKind::reduceScatter:
   case CollectiveKind::allToAll:
+  case CollectiveKind::allToAllV:
     return bytes * (ranks - 1) / ranks;
   case CollectiveKind::allGather:
     return bytes * (ranks - 1);
@@ -76,7 +87,10 @@ int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64
     return isSource ? bytes * (ranks - 1) : 0;
   case CollectiveKind::reduce:
   case CollectiveKind::permute:
+  case CollectiveKind::send:
     return isSource ? bytes : 0;
+  case CollectiveKind::recv:
+    return 0;
   }
   return 0;
 }

@@ -7,6 +7,8 @@
 // absolute addresses.
 //
 //===----------------------------------------------------------------------===//
+#include "CollectiveExtents.h"
+#include "Letters.h"
 #include "Operations.h"
 
 #include <algorithm>
@@ -297,6 +299,7 @@ private:
     c.dim = start.dim;
     c.concatDim = start.concat_dim;
     c.root = start.root;
+    c.channel = start.channel;
     for (size_t i = 0; i + 1 < start.pairs.size(); i += 2)
       c.pairs.push_back({start.pairs[i], start.pairs[i + 1]});
     std::vector<AxisRef> axes = axisRefs(start.axes);
@@ -308,15 +311,12 @@ private:
       return position.status();
     c.position = *position;
     c.group = in.transport->group(*ranks);
-    if (start.inputs.size() != start.outputs.size())
-      return Status::error("expects as many outputs as inputs");
     int64_t bytes = 0;
-    for (size_t v = 0; v < start.inputs.size(); ++v) {
-      Tensor input = tensor(frame, *start.inputs[v]), output = tensor(frame, *start.outputs[v]);
-      Status status = addValue(c, input, output, static_cast<int64_t>(ranks->size()));
-      if (!status.ok())
-        return status;
-      bytes += input.numElements() * byteSize(input.dtype);
+    if (Status status = addValues(c, start, frame, bytes); !status.ok())
+      return status;
+    if (isPointToPoint(c.kind)) {
+      size_t &index = halves[{c.kind, Letters::peer(c), c.channel}];
+      c.letter = in.transport->letter(c, index++);
     }
     if (Status status = checkOverlap(c, start, frame); !status.ok())
       return status;
@@ -334,97 +334,48 @@ private:
     return {};
   }
 
-  /// This rank gives its value to another rank.
-  static bool isSource(const Collective &c) {
-    switch (c.kind) {
-    case CollectiveKind::reduce:
-      return c.position != c.root;
-    case CollectiveKind::broadcast:
-      return c.position == c.root;
-    case CollectiveKind::permute:
-      return std::any_of(c.pairs.begin(), c.pairs.end(), [&](auto pair) {
-        return pair.first == c.position && pair.second != c.position;
-      });
-    default:
-      return true;
-    }
+  /// A value's offsets; of a send the input's, of a recv the output's.
+  Status place(const Tensor &tensor, uint64_t &offset) const {
+    Result<uint64_t> found = symmetricOffset(tensor);
+    if (!found.ok())
+      return found.status();
+    offset = *found;
+    return {};
   }
 
-  Status addValue(Collective &c, const Tensor &input, const Tensor &output,
-                  int64_t groupSize) const {
-    Result<uint64_t> inputOffset = symmetricOffset(input), outputOffset = symmetricOffset(output);
-    if (!inputOffset.ok())
-      return inputOffset.status();
-    if (!outputOffset.ok())
-      return outputOffset.status();
-    CollectiveValue value;
-    value.dtype = input.dtype;
-    value.inputOffset = *inputOffset;
-    value.outputOffset = *outputOffset;
-    std::vector<int64_t> expected = input.shape;
-    size_t dim = static_cast<size_t>(c.dim);
-    auto isDim = [&](size_t d) -> Status {
-      if (d < input.shape.size())
-        return {};
-      return Status::error("expects a dimension of " + shapeString(input.shape) + ", got " +
-                           std::to_string(d));
-    };
-    auto divide = [&](size_t d) -> Status {
-      if (expected[d] % groupSize != 0)
-        return Status::error("expects dimension " + std::to_string(d) + " of " +
-                             shapeString(input.shape) + " to divide by " +
-                             std::to_string(groupSize));
-      expected[d] /= groupSize;
-      return {};
-    };
-    switch (c.kind) {
-    case CollectiveKind::allReduce:
-    case CollectiveKind::reduce:
-    case CollectiveKind::broadcast:
-    case CollectiveKind::permute:
-      value.inner = input.numElements();
-      break;
-    case CollectiveKind::reduceScatter:
-    case CollectiveKind::allGather: {
-      if (Status status = isDim(dim); !status.ok())
-        return status;
-      bool scatter = c.kind == CollectiveKind::reduceScatter;
-      if (scatter)
-        if (Status status = divide(dim); !status.ok())
-          return status;
-      value.inner = 1;
-      for (size_t d = 0; d < input.shape.size(); ++d)
-        (d < dim ? value.outer : value.inner) *= expected[d];
-      if (!scatter)
-        expected[dim] *= groupSize;
-      break;
-    }
-    case CollectiveKind::allToAll: {
-      size_t concat = static_cast<size_t>(c.concatDim);
-      for (size_t d : {dim, concat})
-        if (Status status = isDim(d); !status.ok())
-          return status;
-      if (Status status = divide(dim); !status.ok())
-        return status;
-      size_t first = std::min(dim, concat), second = std::max(dim, concat);
-      value.inner = 1;
-      for (size_t d = 0; d < input.shape.size(); ++d) {
-        int64_t &extent = d < first                       ? value.outer
-                          : d > second || first == second ? value.inner
-                          : d == first                    ? value.first
-                          : d == second                   ? value.second
-                                                          : value.between;
-        extent *= expected[d];
+  Status addValues(Collective &c, const fb::CollectiveStartT &start, const Frame &frame,
+                   int64_t &bytes) const {
+    const size_t count = std::max(start.inputs.size(), start.outputs.size());
+    const bool sends = c.kind == CollectiveKind::send, receives = c.kind == CollectiveKind::recv;
+    if (start.inputs.size() != (receives ? 0 : count) ||
+        start.outputs.size() != (sends ? 0 : count))
+      return Status::error(sends      ? "expects no outputs"
+                           : receives ? "expects no inputs"
+                                      : "expects as many outputs as inputs");
+    for (size_t v = 0; v < count; ++v) {
+      Tensor input, output;
+      CollectiveValue value;
+      if (!receives) {
+        input = tensor(frame, *start.inputs[v]);
+        if (Status s = place(input, value.inputOffset); !s.ok())
+          return s;
+        bytes += input.numElements() * byteSize(input.dtype);
       }
-      expected[concat] *= groupSize;
-      break;
+      if (!sends) {
+        output = tensor(frame, *start.outputs[v]);
+        if (Status s = place(output, value.outputOffset); !s.ok())
+          return s;
+      }
+      Status status =
+          setExtents(c, receives ? output : input, sends ? input : output, v + 1 == count, value);
+      if (!status.ok())
+        return status;
+      c.values.push_back(value);
     }
-    }
-    if (output.dtype != input.dtype || output.shape != expected)
-      return Status::error(std::string("expects output ") + name(input.dtype) + " " +
-                           shapeString(expected) + ", got " + name(output.dtype) + " " +
-                           shapeString(output.shape));
-    c.values.push_back(value);
+    if (c.kind == CollectiveKind::allToAllV)
+      for (const CollectiveValue &value : c.values)
+        if (count < 2 || value.outer != c.values.back().outer)
+          return Status::error("expects values, and a count for each of their blocks");
     return {};
   }
 
@@ -438,16 +389,18 @@ private:
     };
     for (size_t o = 0; o < start.outputs.size(); ++o) {
       auto out = extent(*start.outputs[o]);
+      for (size_t i = 0; i < start.outputs.size(); ++i) {
+        auto other = extent(*start.outputs[i]);
+        if (i != o && out.first < other.second && other.first < out.second)
+          return Status::error("expects output " + std::to_string(o) + " apart from output " +
+                               std::to_string(i));
+      }
       for (size_t i = 0; i < start.inputs.size(); ++i) {
         auto input = extent(*start.inputs[i]);
         bool same = i == o && c.values[i].inputOffset == c.values[i].outputOffset &&
                     (c.kind == CollectiveKind::allReduce || c.group->ranks.size() == 1);
         if (!same && out.first < input.second && input.first < out.second)
           return Status::error("expects output " + std::to_string(o) + " apart from input " +
-                               std::to_string(i));
-        auto other = extent(*start.outputs[i]);
-        if (i != o && out.first < other.second && other.first < out.second)
-          return Status::error("expects output " + std::to_string(o) + " apart from output " +
                                std::to_string(i));
       }
     }
@@ -524,6 +477,8 @@ private:
   std::map<uint32_t, uint32_t> eventRole;
   std::map<uint32_t, std::string> eventName;
   std::map<std::string, uint32_t> roleIndex;
+  /// Sends and receives so far, by peer and channel.
+  std::map<std::tuple<CollectiveKind, int64_t, int64_t>, size_t> halves;
 };
 
 } // namespace

@@ -285,6 +285,8 @@ Status Session::State::resolveAll() {
       status = Status::error(e.what());
     }
   }).join();
+  if (status.ok())
+    status = transport->prepare();
   if (!status.ok())
     return status;
   if (options.stall && !options.stall->command.empty()) {

@@ -53,7 +53,9 @@ struct Group {
   std::vector<int64_t> ranks;
 };
 
-/// A collective as one rank sees it.
+struct Letter; // Letters.h
+
+/// A collective as one rank sees it. A send has inputs only, a recv outputs only.
 struct Collective {
   CollectiveKind kind = CollectiveKind::allReduce;
   ReduceKind reduce = ReduceKind::sum;
@@ -62,17 +64,26 @@ struct Collective {
   int64_t dim = 0;       ///< that is cut; of all_gather: that is joined
   int64_t concatDim = 0; ///< of all_to_all: that is joined
   int64_t root = 0;      ///< of reduce and broadcast: a position in the group
-  std::vector<std::pair<int64_t, int64_t>> pairs; ///< of permute: source and target positions
+  std::vector<std::pair<int64_t, int64_t>> pairs; ///< of permute, send, recv: source and target
+                                                  ///< positions
+  int64_t channel = 0;                            ///< of send and recv
+  Letter *letter = nullptr; ///< of send and recv: what this rank leaves or takes
   Group *group = nullptr;
   int64_t position = 0; ///< of this rank in the group
   std::string name, role;
   const std::string *path = nullptr; ///< of the calls that lead to it
   int64_t bytesSent = 0;             ///< by this rank
   /// The ranks that this one has got ahead of.
-  std::vector<int64_t> absent() const {
-    return group ? group->absent(position) : std::vector<int64_t>();
-  }
+  std::vector<int64_t> absent() const;
 };
+
+/// "all_reduce 'a' (sum, 8 f32, dim 0, role 'r') in @main"
+std::string signature(const Collective &collective);
+/// Whether two ranks that meet with these mean the same, by what they do.
+bool agree(const Collective &a, const Collective &b);
+/// Whether it is the same operation of the same program. Others may look alike: a rank that comes
+/// to them in another order would get values that belong elsewhere.
+bool samePlace(const Collective &a, const Collective &b);
 
 class Transport {
 public:
@@ -83,6 +94,11 @@ public:
   virtual SymmetricHeap heap(int64_t rank) const = 0;
   /// The meeting place of these ranks; the same object for the same list. Not called during a run.
   virtual Group *group(const std::vector<int64_t> &ranks) = 0;
+  /// What a send or recv of a rank leaves or takes, null for none. `index` counts those of the same
+  /// kind, peer and channel that come before it in the rank's program. Not called during a run.
+  virtual Letter *letter(const Collective &half, size_t index) = 0;
+  /// The programs of all ranks are known: every send has its receive, and memory on the way.
+  virtual Status prepare() = 0;
   /// Runs a collective to its end on the calling communication queue. On return the outputs are
   /// complete and no peer reads this rank's inputs any more. False when the run failed; the failure
   /// is in `control`.

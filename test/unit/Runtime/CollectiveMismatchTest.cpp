@@ -124,31 +124,30 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values(
             Difference{"kind", CollectiveKind::allReduce,
                        [](Collective &c) { c.kind = CollectiveKind::allGather; },
-                       "all_reduce 'c' (sum, 8 f32, dim 0, role 'r')",
+                       "all_reduce 'c' (sum, 8 f32, role 'r')",
                        "all_gather 'c' (8 f32, dim 0, role 'r')"},
-            Difference{"size", CollectiveKind::allReduce,
-                       [](Collective &c) { c.values[0].inner = 9; },
-                       "all_reduce 'c' (sum, 8 f32, dim 0, role 'r')",
-                       "all_reduce 'c' (sum, 9 f32, dim 0, role 'r')"},
+            Difference{
+                "size", CollectiveKind::allReduce, [](Collective &c) { c.values[0].inner = 9; },
+                "all_reduce 'c' (sum, 8 f32, role 'r')", "all_reduce 'c' (sum, 9 f32, role 'r')"},
             Difference{"type", CollectiveKind::allReduce,
                        [](Collective &c) { c.values[0].dtype = DType::i32; },
-                       "all_reduce 'c' (sum, 8 f32, dim 0, role 'r')",
-                       "all_reduce 'c' (sum, 8 i32, dim 0, role 'r')"},
+                       "all_reduce 'c' (sum, 8 f32, role 'r')",
+                       "all_reduce 'c' (sum, 8 i32, role 'r')"},
             Difference{"values", CollectiveKind::broadcast,
                        [](Collective &c) { c.values.push_back({DType::i64, 1, 2, 64, 2048}); },
-                       "broadcast 'c' (8 f32, dim 0, root 0, role 'r')",
-                       "broadcast 'c' (8 f32 and 2 i64, dim 0, root 0, role 'r')"},
+                       "broadcast 'c' (8 f32, root 0, role 'r')",
+                       "broadcast 'c' (8 f32 and 2 i64, root 0, role 'r')"},
             Difference{"reduction", CollectiveKind::reduceScatter,
                        [](Collective &c) { c.reduce = ReduceKind::max; },
                        "reduce_scatter 'c' (sum, 8 f32, dim 0, role 'r')",
                        "reduce_scatter 'c' (max, 8 f32, dim 0, role 'r')"},
             Difference{"reductionToRoot", CollectiveKind::reduce,
                        [](Collective &c) { c.reduce = ReduceKind::min; },
-                       "reduce 'c' (sum, 8 f32, dim 0, root 0, role 'r')",
-                       "reduce 'c' (min, 8 f32, dim 0, root 0, role 'r')"},
+                       "reduce 'c' (sum, 8 f32, root 0, role 'r')",
+                       "reduce 'c' (min, 8 f32, root 0, role 'r')"},
             Difference{"role", CollectiveKind::allReduce, [](Collective &c) { c.role = "mlp.out"; },
-                       "all_reduce 'c' (sum, 8 f32, dim 0, role 'r')",
-                       "all_reduce 'c' (sum, 8 f32, dim 0, role 'mlp.out')"},
+                       "all_reduce 'c' (sum, 8 f32, role 'r')",
+                       "all_reduce 'c' (sum, 8 f32, role 'mlp.out')"},
             Difference{"dim", CollectiveKind::allGather, [](Collective &c) { c.dim = 1; },
                        "all_gather 'c' (8 f32, dim 0, role 'r')",
                        "all_gather 'c' (8 f32, dim 1, role 'r')"},
@@ -156,14 +155,14 @@ INSTANTIATE_TEST_SUITE_P(
                        "all_to_all 'c' (8 f32, dim 0, concat 0, role 'r')",
                        "all_to_all 'c' (8 f32, dim 0, concat 1, role 'r')"},
             Difference{"root", CollectiveKind::broadcast, [](Collective &c) { c.root = 1; },
-                       "broadcast 'c' (8 f32, dim 0, root 0, role 'r')",
-                       "broadcast 'c' (8 f32, dim 0, root 1, role 'r')"},
+                       "broadcast 'c' (8 f32, root 0, role 'r')",
+                       "broadcast 'c' (8 f32, root 1, role 'r')"},
             Difference{"pairs", CollectiveKind::permute, [](Collective &c) { c.pairs = {{0, 1}}; },
-                       "permute 'c' (8 f32, dim 0, pairs [], role 'r')",
-                       "permute 'c' (8 f32, dim 0, pairs [0 -> 1], role 'r')"},
+                       "permute 'c' (8 f32, pairs [], role 'r')",
+                       "permute 'c' (8 f32, pairs [0 -> 1], role 'r')"},
             Difference{"name", CollectiveKind::allReduce, [](Collective &c) { c.name = "d"; },
-                       "all_reduce 'c' (sum, 8 f32, dim 0, role 'r')",
-                       "all_reduce 'd' (sum, 8 f32, dim 0, role 'r')", kOrder},
+                       "all_reduce 'c' (sum, 8 f32, role 'r')",
+                       "all_reduce 'd' (sum, 8 f32, role 'r')", kOrder},
             Difference{"call", CollectiveKind::allGather, [](Collective &c) { c.path = &kPath; },
                        "all_gather 'c' (8 f32, dim 0, role 'r')",
                        "all_gather 'c' (8 f32, dim 0, role 'r') in @layer (layer.3)", kOrder})),
@@ -182,11 +181,11 @@ TEST_P(Order, OfTwoThatLookAlike) {
                            std::string(name) == "first" ? "second" : "first"));
   }
   EXPECT_THAT(pair.run().message(),
-              AnyOf("rank 0: broadcast 'first' (8 f32, dim 0, root 0, role 'r') meets broadcast "
-                    "'second' (8 f32, dim 0, root 0, role 'r') of rank 1" +
+              AnyOf("rank 0: broadcast 'first' (8 f32, root 0, role 'r') meets broadcast "
+                    "'second' (8 f32, root 0, role 'r') of rank 1" +
                         std::string(kOrder),
-                    "rank 1: broadcast 'second' (8 f32, dim 0, root 0, role 'r') meets broadcast "
-                    "'first' (8 f32, dim 0, root 0, role 'r') of rank 0" +
+                    "rank 1: broadcast 'second' (8 f32, root 0, role 'r') meets broadcast "
+                    "'first' (8 f32, root 0, role 'r') of rank 0" +
                         std::string(kOrder)));
 }
 
@@ -198,8 +197,8 @@ TEST_P(Order, OneIsMissing) {
     pair.add(rank, collective(CollectiveKind::allReduce, "second"));
   EXPECT_THAT(pair.run().message(),
               AnyOf("rank 0: all_gather 'first' (8 f32, dim 0, role 'r') meets all_reduce 'second' "
-                    "(sum, 8 f32, dim 0, role 'r') of rank 1",
-                    "rank 1: all_reduce 'second' (sum, 8 f32, dim 0, role 'r') meets all_gather "
+                    "(sum, 8 f32, role 'r') of rank 1",
+                    "rank 1: all_reduce 'second' (sum, 8 f32, role 'r') meets all_gather "
                     "'first' (8 f32, dim 0, role 'r') of rank 0"));
 }
 

@@ -21,6 +21,16 @@ namespace braid::runtime::testing {
 struct Use {
   interp::Collective collective;
   std::vector<Shape> inputs; ///< that each rank brings
+  /// Above 0: the last input holds counts of up to so many.
+  int64_t capacity = 0;
+  bool inHalves = false; ///< the permute of `collective` as a send and a recv
+
+  interp::CollectiveKind kind() const {
+    return inHalves ? interp::CollectiveKind::recv : collective.kind;
+  }
+  DType inputType(size_t input, DType dtype) const {
+    return capacity > 0 && input + 1 == inputs.size() ? DType::i64 : dtype;
+  }
 };
 
 struct Row {
@@ -106,6 +116,25 @@ inline std::vector<Use> permutes(int64_t n) {
   uses[3].collective.pairs = {{0, 0}};
   return uses;
 }
+inline std::vector<Use> countedAllToAlls(int64_t n) {
+  std::vector<Use> uses{use(CollectiveKind::allToAllV, {{3 * n, 5, 7}, {3 * n}}),
+                        use(CollectiveKind::allToAllV, {{n, 3}, {n, 3, 11}, {n}})};
+  uses[0].capacity = 5;
+  uses[1].capacity = 3;
+  return uses;
+}
+/// As permutes, but that nobody sends to itself.
+inline std::vector<Use> halves(int64_t n) {
+  std::vector<Use> uses = permutes(n);
+  uses.pop_back();
+  if (n == 1)
+    uses[0].collective.pairs.clear();
+  for (size_t i = 0; i < uses.size(); ++i) {
+    uses[i].inHalves = true;
+    uses[i].collective.channel = static_cast<int64_t>(i % 2);
+  }
+  return uses;
+}
 } // namespace detail
 
 inline const Row kRows[] = {
@@ -116,13 +145,16 @@ inline const Row kRows[] = {
     {interp::CollectiveKind::reduce, detail::reduces},
     {interp::CollectiveKind::broadcast, detail::broadcasts},
     {interp::CollectiveKind::permute, detail::permutes},
+    {interp::CollectiveKind::allToAllV, detail::countedAllToAlls},
+    {interp::CollectiveKind::recv, detail::halves}, // and the sends
 };
 
 /// A use with buffers of many pages each.
 inline Use large(const Row &row, int64_t groupSize) {
   Use use = row.uses(groupSize).front();
-  for (Shape &shape : use.inputs)
-    shape.back() *= 4096;
+  for (size_t i = 0; i < use.inputs.size(); ++i)
+    if (use.inputType(i, DType::f32) == DType::f32)
+      use.inputs[i].back() *= 4096;
   return use;
 }
 
@@ -136,8 +168,8 @@ expected(const Use &use, const std::vector<std::vector<interp::Tensor>> &inputs,
 
 inline std::vector<Shape> outputShapes(const Use &use, DType dtype, int64_t groupSize) {
   std::vector<interp::Tensor> zeros;
-  for (const Shape &shape : use.inputs)
-    zeros.push_back(interp::Tensor::zeros(dtype, shape));
+  for (size_t i = 0; i < use.inputs.size(); ++i)
+    zeros.push_back(interp::Tensor::zeros(use.inputType(i, dtype), use.inputs[i]));
   std::vector<Shape> shapes;
   for (const interp::Tensor &tensor : expected(
            use, std::vector<std::vector<interp::Tensor>>(static_cast<size_t>(groupSize), zeros), 0))
@@ -145,33 +177,71 @@ inline std::vector<Shape> outputShapes(const Use &use, DType dtype, int64_t grou
   return shapes;
 }
 
-/// Starts the collective; its inputs are ready when the compute queue has got here.
+/// The events of one use: its inputs are ready, its outputs are there, and of a send its inputs are
+/// free again.
+struct Events {
+  uint32_t ready = 0, done = 0, sent = 0;
+  Events() = default;
+  /// The next ones after `count` that are in use already.
+  Events(const Use &use, uint32_t &count) {
+    ready = count++;
+    done = count++;
+    sent = use.inHalves ? count++ : done;
+  }
+};
+
+inline fb::CollectiveKind programKind(interp::CollectiveKind kind) {
+  for (fb::CollectiveKind candidate : fb::EnumValuesCollectiveKind())
+    if (std::string(fb::EnumNameCollectiveKind(candidate)) == interp::name(kind))
+      return candidate;
+  ADD_FAILURE() << "programs have no " << interp::name(kind);
+  return fb::CollectiveKind::all_reduce;
+}
+
+/// Starts the collective when the compute queue has got here.
 inline void start(ProcedureBuilder &p, const std::string &name, const Use &use,
                   const std::vector<AxisRef> &axes, const std::vector<V> &inputs,
-                  const std::vector<V> &outputs, uint32_t ready, uint32_t done) {
+                  const std::vector<V> &outputs, const Events &events) {
   const interp::Collective &c = use.collective;
-  auto kind = fb::CollectiveKind::all_reduce;
-  bool known = false;
-  for (fb::CollectiveKind candidate : fb::EnumValuesCollectiveKind())
-    if (std::string(fb::EnumNameCollectiveKind(candidate)) == interp::name(c.kind)) {
-      kind = candidate;
-      known = true;
+  auto complete = [&] {
+    fb::CollectiveStartT &op = p.last();
+    for (const AxisRef &axis : axes) {
+      auto ref = std::make_unique<fb::AxisRefT>();
+      ref->name = axis.name;
+      ref->pre = axis.pre;
+      ref->size = axis.size;
+      op.axes.push_back(std::move(ref));
     }
-  EXPECT_TRUE(known) << interp::name(c.kind);
-  p.start(name, kind, {}, inputs, outputs, static_cast<uint32_t>(c.dim), ready, done);
-  fb::CollectiveStartT &op = p.last();
-  for (const AxisRef &axis : axes) {
-    auto ref = std::make_unique<fb::AxisRefT>();
-    ref->name = axis.name;
-    ref->pre = axis.pre;
-    ref->size = axis.size;
-    op.axes.push_back(std::move(ref));
+    op.reduce = static_cast<fb::ReduceKind>(c.reduce);
+    op.concat_dim = static_cast<uint32_t>(c.concatDim);
+    op.root = static_cast<uint32_t>(c.root);
+    op.channel = static_cast<uint32_t>(c.channel);
+    for (auto [source, target] : c.pairs)
+      op.pairs.insert(op.pairs.end(),
+                      {static_cast<uint32_t>(source), static_cast<uint32_t>(target)});
+  };
+  if (!use.inHalves) {
+    p.start(name, programKind(c.kind), {}, inputs, outputs, static_cast<uint32_t>(c.dim),
+            events.ready, events.done);
+    complete();
+    return;
   }
-  op.reduce = static_cast<fb::ReduceKind>(c.reduce);
-  op.concat_dim = static_cast<uint32_t>(c.concatDim);
-  op.root = static_cast<uint32_t>(c.root);
-  for (auto [source, target] : c.pairs)
-    op.pairs.insert(op.pairs.end(), {static_cast<uint32_t>(source), static_cast<uint32_t>(target)});
+  p.start(name, fb::CollectiveKind::send, {}, inputs, {}, 0, events.ready, events.sent);
+  complete();
+  fb::CollectiveStartT receive;
+  receive.kind = fb::CollectiveKind::recv;
+  for (const V &v : outputs)
+    receive.outputs.push_back(v.build());
+  receive.done = events.done;
+  receive.role = "test";
+  p.communication(name, std::move(receive));
+  complete();
+}
+inline void wait(ProcedureBuilder &p, const std::string &name, const Use &use,
+                 const Events &events) {
+  if (use.inHalves)
+    p.wait(name, events.sent);
+  p.wait(name, events.done);
 }
 
 /// The places of values in symmetric memory, one behind the other.

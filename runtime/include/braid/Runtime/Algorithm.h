@@ -25,18 +25,24 @@ enum class CollectiveKind : int8_t {
   allToAll,
   reduce,
   broadcast,
-  permute
+  permute,
+  allToAllV,
+  send,
+  recv
 };
 enum class ReduceKind : int8_t { sum = 0, max, min };
 
 const char *name(CollectiveKind kind); // "all_reduce", ...
 const char *name(ReduceKind kind);     // "sum", ...
+/// Of two ranks, not of a group.
+bool isPointToPoint(CollectiveKind kind);
 /// Combines values, so that a ReduceKind belongs to it.
 bool hasReduction(CollectiveKind kind);
 
 /// direct: every rank reads its peers' memory in place. All take one step, but for all_reduce,
-/// which takes two, each rank first reducing 1/n of the elements, then reading the other parts.
-/// Sums are in rank order, so every rank gets the same bits on every run.
+/// which takes two, each rank first reducing 1/n of the elements, then reading the other parts. A
+/// send leaves a copy for its receive. Sums are in rank order, so every rank gets the same bits on
+/// every run.
 enum class Algorithm : int8_t { direct = 0 };
 
 const char *name(Algorithm algorithm);
@@ -46,9 +52,10 @@ const char *name(Algorithm algorithm);
 Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ranks,
                                   const std::string &transport, const std::string &asked = "auto");
 
-/// Bytes that one rank sends in a collective over `ranks` ranks whose input is `bytes` long. In a
-/// reduce, broadcast or permute not all ranks do: `isSource` says whether this one gives its value
-/// to another. In the other collectives every rank does.
+/// Bytes that one rank sends in a collective over `ranks` ranks whose input is `bytes` long, of an
+/// all_to_all_v when all counts are the capacity. In a reduce, broadcast, permute or send not all
+/// ranks do: `isSource` says whether this one gives its value to another. In the other collectives
+/// every rank does.
 int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64_t ranks,
                   bool isSource = true);
 

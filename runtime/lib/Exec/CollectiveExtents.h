@@ -1,0 +1,24 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// How collectives of each kind see the shapes of their values.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_EXEC_COLLECTIVEEXTENTS_H
+#define BRAID_EXEC_COLLECTIVEEXTENTS_H
+
+#include "Operations.h"
+
+namespace braid::runtime {
+
+/// Sets the type and extents of a value of `c`, whose group is known, from its memory before and
+/// after; `isLast` among the values. Error when the two do not fit together.
+Status setExtents(const Collective &c, const Tensor &input, const Tensor &output, bool isLast,
+                  CollectiveValue &value);
+/// This rank gives its value to another rank.
+bool isSource(const Collective &c);
+
+} // namespace braid::runtime
+#endif // BRAID_EXEC_COLLECTIVEEXTENTS_H

@@ -1,0 +1,263 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// send and recv beyond what the table of collectives says: their order, channels, halves that do
+// not fit, on both transports; and counts of an all_to_all_v that have no room.
+//
+//===----------------------------------------------------------------------===//
+#include "CollectiveTable.h"
+
+#include <chrono>
+#include <functional>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+
+namespace {
+
+constexpr DType f32 = DType::f32, i32 = DType::i32;
+
+/// A program of sends and receives of f32 [4] on a mesh of `ranks`.
+class Builder {
+public:
+  explicit Builder(int64_t ranks) : b({{"tp", ranks}}), ranks(ranks) {
+    b.operand("x", f32, {ranks, 4}, {{"tp"}, {}});
+    b.procedure("main", 1, 0, 4096, 0);
+  }
+  ProcedureBuilder main() { return ProcedureBuilder(*b.program.procedures[0]); }
+
+  void result(const std::string &name, uint64_t offset) {
+    b.result(name, f32, {ranks, 4}, {{"tp"}, {}});
+    results.push_back(offset);
+    ++b.program.procedures[0]->num_arguments;
+  }
+  void half(const std::string &name, fb::CollectiveKind kind, uint64_t offset,
+            const std::vector<uint32_t> &pairs, uint32_t channel = 0, DType dtype = f32,
+            int64_t elements = 4) {
+    fb::CollectiveStartT op;
+    op.kind = kind;
+    op.axes = ProcedureBuilder::axisRefs({"tp"});
+    (kind == fb::CollectiveKind::send ? op.inputs : op.outputs)
+        .push_back(symmetric(offset, dtype, {elements}).build());
+    op.pairs = pairs;
+    op.channel = channel;
+    op.done = events++;
+    op.role = "test";
+    ProcedureBuilder p = main();
+    p.communication(name, std::move(op));
+  }
+  void send(const std::string &name, uint64_t offset, const std::vector<uint32_t> &pairs,
+            uint32_t channel = 0) {
+    half(name, fb::CollectiveKind::send, offset, pairs, channel);
+  }
+  void recv(const std::string &name, uint64_t offset, const std::vector<uint32_t> &pairs,
+            uint32_t channel = 0) {
+    half(name, fb::CollectiveKind::recv, offset, pairs, channel);
+  }
+  /// Inputs are at 0 when the first half begins; all halves are over when the results are copied.
+  Result<std::unique_ptr<Session>> session(const char *transport, double timeLimit = 20) {
+    fb::ProcedureT &procedure = *b.program.procedures[0];
+    procedure.num_events = events + 1;
+    auto halves = std::move(procedure.communication);
+    procedure.communication.clear();
+    ProcedureBuilder p = main();
+    p.copy("in", argument(0, f32, {4}), symmetric(0, f32, {4}));
+    fb::RecordT record;
+    record.event = events;
+    p.compute("ready", std::move(record));
+    fb::AwaitT await;
+    await.event = events;
+    p.communication("ready", std::move(await));
+    for (auto &half : halves)
+      procedure.communication.push_back(std::move(half));
+    for (uint32_t event = 0; event < events; ++event)
+      p.wait("half", event);
+    for (size_t i = 0; i < results.size(); ++i)
+      p.copy("out", symmetric(results[i], f32, {4}),
+             argument(static_cast<uint32_t>(1 + i), f32, {4}));
+    SessionOptions options;
+    options.transport = transport;
+    options.timeLimitSeconds = timeLimit;
+    return b.session(options);
+  }
+
+private:
+  ProgramBuilder b;
+  int64_t ranks;
+  uint32_t events = 0;
+  std::vector<uint64_t> results;
+};
+
+std::vector<float> input(int64_t ranks, int run) {
+  std::vector<float> x;
+  for (int64_t i = 0; i < ranks * 4; ++i)
+    x.push_back(static_cast<float>(100 * run + i + 1));
+  return x;
+}
+
+class PointToPoint : public ::testing::TestWithParam<const char *> {};
+
+/// Every rank sends before it receives: nobody would ever receive if a send waited for it.
+TEST_P(PointToPoint, ARingThatSendsFirst) {
+  constexpr int64_t kRanks = 4;
+  Builder b(kRanks);
+  const std::vector<uint32_t> ring{0, 1, 1, 2, 2, 3, 3, 0};
+  b.send("s", 0, ring);
+  b.recv("r", 1024, ring);
+  b.result("y", 1024);
+  auto session = b.session(GetParam());
+  ASSERT_OK(session);
+  for (int run = 0; run < 20; ++run) {
+    std::vector<float> x = input(kRanks, run);
+    ASSERT_OK((*session)->setInput("x", f32, {kRanks, 4}, x.data()));
+    ASSERT_OK((*session)->run());
+    auto y = (*session)->output("y");
+    ASSERT_OK(y);
+    for (int64_t rank = 0; rank < kRanks; ++rank)
+      for (int64_t i = 0; i < 4; ++i)
+        ASSERT_EQ(y->as<float>()[rank * 4 + i],
+                  x[static_cast<size_t>((rank + kRanks - 1) % kRanks * 4 + i)]);
+  }
+}
+
+/// What is sent first is received first, by each channel; a rank may take another channel's first.
+/// What was sent is taken over: it goes on to be overwritten.
+TEST_P(PointToPoint, InOrderPerChannel) {
+  Builder b(2);
+  const std::vector<uint32_t> there{0, 1}, back{1, 0};
+  b.send("a", 0, there);      // rank 0's x
+  b.recv("a", 512, there);    // on rank 1: x of 0
+  b.send("b", 512, back);     // rank 1 sends that on: x of 0
+  b.send("c", 0, back, 7);    // rank 1's own x, by another channel
+  b.recv("c", 1024, back, 7); // which rank 0 takes first
+  b.send("d", 0, back);       // a second one by the first channel
+  b.recv("b", 1536, back);
+  b.recv("d", 2048, back);
+  b.result("c", 1024);
+  b.result("b", 1536);
+  b.result("d", 2048);
+  auto session = b.session(GetParam());
+  ASSERT_OK(session);
+  for (int run = 0; run < 5; ++run) {
+    std::vector<float> x = input(2, run);
+    ASSERT_OK((*session)->setInput("x", f32, {2, 4}, x.data()));
+    ASSERT_OK((*session)->run());
+    auto c = (*session)->output("c"), first = (*session)->output("b"),
+         second = (*session)->output("d");
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(c->as<float>()[i], x[4 + i]);
+      EXPECT_EQ(first->as<float>()[i], x[i]);
+      EXPECT_EQ(second->as<float>()[i], x[4 + i]);
+      EXPECT_EQ(c->as<float>()[4 + i], 0) << "rank 1 is nobody's target";
+    }
+  }
+}
+
+TEST_P(PointToPoint, HalvesThatDoNotFitAreRefused) {
+  const std::vector<uint32_t> there{0, 1}, back{1, 0};
+  auto error = [&](const std::function<void(Builder &)> &fill) {
+    Builder b(2);
+    fill(b);
+    return b.session(GetParam()).status().message();
+  };
+  using Kind = fb::CollectiveKind;
+  const std::string s = "send 's' (4 f32, pairs [0 -> 1], channel 0, role 'test') in @main";
+  EXPECT_EQ(error([&](Builder &b) { b.send("s", 0, there); }),
+            "rank 0: " + s + " is received by nobody on rank 1");
+  EXPECT_EQ(error([&](Builder &b) {
+              b.send("s", 0, there);
+              b.recv("r", 512, there, 1);
+            }),
+            "rank 0: " + s + " is received by nobody on rank 1");
+  EXPECT_EQ(error([&](Builder &b) { b.recv("r", 512, there); }),
+            "rank 1: recv 'r' (4 f32, pairs [0 -> 1], channel 0, role 'test') in @main is sent by "
+            "nobody on rank 0");
+  EXPECT_EQ(error([&](Builder &b) {
+              b.send("s", 0, there);
+              b.half("r", Kind::recv, 512, there, 0, f32, 5);
+            }),
+            "rank 1: recv 'r' (5 f32, pairs [0 -> 1], channel 0, role 'test') in @main meets " + s +
+                " of rank 0");
+  EXPECT_EQ(error([&](Builder &b) {
+              b.send("s", 0, there);
+              b.half("r", Kind::recv, 512, there, 0, i32);
+            }),
+            "rank 1: recv 'r' (4 i32, pairs [0 -> 1], channel 0, role 'test') in @main meets " + s +
+                " of rank 0");
+  EXPECT_EQ(error([&](Builder &b) {
+              b.send("s", 0, there);
+              b.recv("r", 512, {0, 1, 1, 0});
+              b.send("t", 0, back);
+            }),
+            "rank 1: recv 'r' (4 f32, pairs [0 -> 1, 1 -> 0], channel 0, role 'test') in @main "
+            "meets " +
+                s + " of rank 0");
+}
+
+/// Both receive before they send: they wait for each other, which is named as such.
+TEST_P(PointToPoint, ReceivingBeforeSendingEndsWithinTheLimit) {
+  Builder b(2);
+  b.recv("r", 512, {0, 1, 1, 0});
+  b.send("s", 0, {0, 1, 1, 0});
+  auto session = b.session(GetParam(), 0.3);
+  ASSERT_OK(session);
+  std::vector<float> x = input(2, 0);
+  ASSERT_OK((*session)->setInput("x", f32, {2, 4}, x.data()));
+  for (int run = 0; run < 2; ++run) {
+    Status status = (*session)->run();
+    EXPECT_EQ(status.code(), Code::rankFailed);
+    EXPECT_EQ(status.message(),
+              "ranks wait for each other, as they come to collectives in different "
+              "orders: rank 0 at recv 'r' in @main, rank 1 at recv 'r' in @main");
+  }
+}
+
+/// all_to_all_v: the rank, the block and the bound are named.
+TEST_P(PointToPoint, ACountWithoutRoom) {
+  for (auto [bad, where] : {std::pair{6, 1}, std::pair{-1, 3}}) {
+    ProgramBuilder b({{"tp", 2}});
+    b.operand("counts", i32, {8}, {{"tp"}});
+    b.result("got", i32, {8}, {{"tp"}});
+    auto p = b.procedure("main", 2, 0, 4096, 2);
+    V counts = symmetric(0, i32, {4}), gotCounts = symmetric(64, i32, {4});
+    V x = symmetric(128, f32, {4, 5, 3}), y = symmetric(1024, f32, {4, 5, 3});
+    p.copy("in", argument(0, i32, {4}), counts);
+    p.start("experts", fb::CollectiveKind::all_to_all_v, {"tp"}, {x, counts}, {y, gotCounts}, 0, 0,
+            1);
+    p.wait("experts", 1);
+    p.copy("out", gotCounts, argument(1, i32, {4}));
+    SessionOptions options;
+    options.transport = GetParam();
+    options.timeLimitSeconds = 60;
+    auto session = b.session(options);
+    ASSERT_OK(session);
+    std::vector<int32_t> values{0, 5, 2, 1, 3, 0, 4, 5};
+    ASSERT_OK((*session)->setInput("counts", i32, {8}, values.data()));
+    ASSERT_OK((*session)->run());
+    auto got = (*session)->output("got");
+    ASSERT_OK(got);
+    EXPECT_EQ(std::vector<int32_t>(got->as<int32_t>(), got->as<int32_t>() + 8),
+              (std::vector<int32_t>{0, 5, 3, 0, 2, 1, 4, 5}));
+    values[static_cast<size_t>(4 + where)] = bad; // of rank 1
+    ASSERT_OK((*session)->setInput("counts", i32, {8}, values.data()));
+    auto begin = std::chrono::steady_clock::now();
+    Status status = (*session)->run();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+    EXPECT_EQ(status.code(), Code::rankFailed);
+    EXPECT_EQ(status.message(),
+              "rank 1: all_to_all_v 'experts' (30 f32 and 2 i32, role 'test') in @main expects "
+              "counts in [0, 5], got " +
+                  std::to_string(bad) + " at block " + std::to_string(where));
+    // The session is as good as new.
+    values[static_cast<size_t>(4 + where)] = 0;
+    ASSERT_OK((*session)->setInput("counts", i32, {8}, values.data()));
+    EXPECT_OK((*session)->run());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(On, PointToPoint, ::testing::Values("threads", "shm"),
+                         [](const auto &info) { return std::string(info.param); });
+
+} // namespace
