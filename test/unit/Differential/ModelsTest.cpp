@@ -48,7 +48,7 @@ struct Models : DifferentialTest {
   double worstInterpreted = 0, worstCompiled = 0;
   uint64_t compiled = 0;
 
-  /// Cases of one kind; `compileEvery`: one in so many is compiled and run as well.
+  /// Cases of one kind; `compileEvery`: one in so many is compiled and run as well; 0: none.
   void runCases(uint32_t kind, uint64_t defaultCases, uint64_t compileEvery,
                 llvm::function_ref<Case(Random &)> draw) {
     uint64_t seed = fromEnvironment("BRAID_DIFFERENTIAL_SEED", 20240917);
@@ -60,7 +60,7 @@ struct Models : DifferentialTest {
       Random random(sequence);
       Case one = draw(random);
       SCOPED_TRACE("case " + std::to_string(i) + ": " + one.about + "\n" + one.text);
-      runCase(one, random, seed + i, i % compileEvery == 0);
+      runCase(one, random, seed + i, compileEvery && i % compileEvery == 0);
     }
     print("executed by rank 0:", executed);
     print("modules changed:", changed);
@@ -183,6 +183,18 @@ TEST_F(Models, Decoders) {
   expectTookPart(changed,
                  {"braid-split-all-reduce", "braid-join-all-reduce", "braid-sink-all-gathers",
                   "braid-hoist-all-gathers", "braid-unfuse-reduce-scatter"});
+}
+
+// What the compiled program cannot run yet.
+TEST_F(Models, ReferenceOperations) {
+  runCases(/*kind=*/7, /*defaultCases=*/120, /*compileEvery=*/0, [](Random &random) {
+    RandomTransformer model =
+        drawTransformer(random, /*randomShardings=*/random() % 2 == 0, /*reference=*/true);
+    return Case{buildModule(model, random), model.describe(), model.randomShardings ? "" : "auto",
+                ""};
+  });
+  expectTookPart(executed, {"nn.iota", "nn.dropout", "nn.router", "nn.dispatch", "nn.combine",
+                            "nn.cross_entropy"});
 }
 
 // Heads and feed-forward dimensions that do not divide, sequence and vocabulary parallelism.

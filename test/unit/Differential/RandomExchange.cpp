@@ -42,6 +42,10 @@ private:
   void gather(std::optional<Value> of = std::nullopt);
   void slice();
   void compute();
+  void turn();
+  void root();
+  void ring();
+  void counted();
 
   static constexpr const char *kAxes[] = {"dp", "tp"};
   Random &random;
@@ -149,8 +153,82 @@ void Exchange::compute() {
   values.push_back(to);
 }
 
+void Exchange::turn() {
+  int axis = static_cast<int>(below(2));
+  Value from = any(), to = from;
+  size_t split = below(from.shape.size()), concat = below(from.shape.size());
+  if (from.shape[split] % sizes[axis] != 0 || from.shape[concat] > 8)
+    return;
+  to.shape[split] /= sizes[axis];
+  to.shape[concat] *= sizes[axis];
+  to.differs[axis] = true;
+  to.name = fresh();
+  os << "  " << to.name << " = comm.all_to_all(" << from.name << ") split " << split << " concat "
+     << concat << over(axis) << " : " << from.type() << " -> " << to.type() << "\n";
+  values.push_back(to);
+}
+
+void Exchange::root() {
+  int axis = static_cast<int>(below(2));
+  size_t at = below(static_cast<size_t>(sizes[axis]));
+  Value value = any();
+  if (below(2)) {
+    Value reduced = value;
+    reduced.differs[axis] = true;
+    reduced.name = fresh();
+    os << "  " << reduced.name << " = comm.reduce sum(" << value.name << ") to " << at << over(axis)
+       << " : " << value.type() << "\n";
+    values.push_back(value = reduced);
+  }
+  Value everywhere = value;
+  everywhere.differs[axis] = false;
+  everywhere.name = fresh();
+  os << "  " << everywhere.name << " = comm.broadcast(" << value.name << ") from " << at
+     << over(axis) << " : " << value.type() << "\n";
+  values.push_back(everywhere);
+}
+
+/// Around the ring of an axis, all of it or but one step, at once or by its two halves.
+void Exchange::ring() {
+  int axis = static_cast<int>(below(2));
+  Value from = any(), to = from;
+  to.differs[axis] = true;
+  std::string pairs;
+  for (int64_t i = static_cast<int64_t>(below(2)); i < sizes[axis]; ++i)
+    pairs += (pairs.empty() ? "" : ", ") + std::to_string(i) + " -> " +
+             std::to_string((i + 1) % sizes[axis]);
+  to.name = fresh();
+  if (sizes[axis] == 1 || below(2)) { // a send to oneself is none
+    os << "  " << to.name << " = comm.permute(" << from.name << ") pairs [" << pairs << "]"
+       << over(axis) << " : " << from.type() << "\n";
+  } else {
+    // A channel of its own for each, as a program that overlaps several would have.
+    std::string where = " pairs [" + pairs + "] over <@mesh, {" + kAxes[axis] + "}> channel " +
+                        std::to_string(count) + " : " + from.type() + "\n";
+    os << "  comm.send(" << from.name << ")" << where << "  " << to.name << " = comm.recv" << where;
+  }
+  values.push_back(to);
+}
+
+void Exchange::counted() {
+  int axis = static_cast<int>(below(2));
+  Value from = any(), to = from;
+  if (from.shape[0] % sizes[axis] != 0)
+    return;
+  std::string counts = fresh(), type = "tensor<" + std::to_string(from.shape[0]) + "xi32>";
+  os << "  " << counts << " = arith.constant dense<[";
+  for (int64_t block = 0; block < from.shape[0]; ++block)
+    os << (block ? ", " : "") << below(static_cast<size_t>(from.shape[1]) + 1);
+  os << "]> : " << type << "\n";
+  to.differs[axis] = true;
+  to.name = fresh();
+  os << "  " << to.name << ", " << fresh() << " = comm.all_to_all_v(" << from.name << ") counts "
+     << counts << " : " << type << over(axis) << " : " << from.type() << "\n";
+  values.push_back(to);
+}
+
 void Exchange::step() {
-  switch (below(10)) {
+  switch (below(14)) {
   case 0:
   case 1:
     return reduce(/*several=*/false);
@@ -163,6 +241,14 @@ void Exchange::step() {
     return gather();
   case 6:
     return slice();
+  case 7:
+    return turn();
+  case 8:
+    return root();
+  case 9:
+    return ring();
+  case 10:
+    return counted();
   default:
     return compute();
   }

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "RandomTransformer.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace braid::test {
@@ -38,6 +39,8 @@ private:
   void linear(const std::string &result, const std::string &input, const std::string &weight,
               const std::string &role, const Shape &in, int64_t width);
   void norm(const std::string &result, const std::string &input, const std::string &weight);
+  void experts();
+  void feedForward();
   void layer(int64_t index);
   void parameter(const std::string &value, const std::string &name, const Shape &shape);
 
@@ -59,6 +62,8 @@ std::vector<Weight> Printer::layerWeights() const {
                                  {"wu", {d.ffn, h}}, {"wd", {h, d.ffn}}};
   if (d.gated)
     weights.push_back({"wg", {d.ffn, h}});
+  if (d.experts)
+    weights.push_back({"wr", {d.experts, h}});
   if (!d.rmsNorm)
     weights.insert(weights.end(), {{"n1wb", {h}}, {"n2wb", {h}}});
   if (d.biases) {
@@ -146,6 +151,32 @@ void Printer::layer(int64_t index) {
   os << "  %r1 = nn.add " << (flip(random) ? "%o, %x" : "%x, %o") << " : " << type(x) << ", "
      << type(x) << " -> " << type(x) << "\n";
   norm("n2", "r1", "n2w");
+  if (d.experts)
+    experts();
+  else
+    feedForward();
+  os << "  %r2 = nn.add %r1, %w : " << type(x) << ", " << type(x) << " -> " << type(x) << "\n"
+     << "  return %r2 : " << type(x) << "\n}\n";
+}
+
+/// Every expert applies the same function: what is of interest is how tokens come to it and back.
+void Printer::experts() {
+  Shape x = rows(d.hidden()), chosen = rows(d.top);
+  int64_t capacity = 1 + d.seq / 2;
+  std::string buffers = type({d.batch, d.experts, capacity, d.hidden()});
+  std::string weights = type(chosen), numbers = type(chosen, "i32");
+  os << "  %route = nn.linear %n2, %wr : " << type(x) << ", " << type({d.experts, d.hidden()})
+     << " -> " << type(rows(d.experts)) << "\n  %ew, %ee, %es, %ec = nn.router %route top " << d.top
+     << " capacity " << capacity << (flip(random) ? " normalized" : "") << " : "
+     << type(rows(d.experts)) << "\n  %eb = nn.dispatch %n2, %ee, %es : " << type(x) << ", "
+     << numbers << " -> " << buffers << "\n  %eg = nn.gelu erf %eb : " << buffers
+     << "\n  %w = nn.combine %eg, %ew, %ee, %es : " << buffers << ", " << weights << ", " << numbers
+     << " -> " << type(x) << "\n";
+}
+
+void Printer::feedForward() {
+  int64_t h = d.hidden();
+  Shape x = rows(h);
   std::string f = type(rows(d.ffn));
   linear("u", "n2", "wu", "mlp.up", x, d.ffn);
   if (d.gated) {
@@ -156,8 +187,6 @@ void Printer::layer(int64_t index) {
     os << "  %m = nn.gelu tanh %u : " << f << "\n";
   }
   linear("w", "m", "wd", "mlp.down", rows(d.ffn), h);
-  os << "  %r2 = nn.add %r1, %w : " << type(x) << ", " << type(x) << " -> " << type(x) << "\n"
-     << "  return %r2 : " << type(x) << "\n}\n";
 }
 
 void Printer::parameter(const std::string &value, const std::string &name, const Shape &shape) {
@@ -166,7 +195,7 @@ void Printer::parameter(const std::string &value, const std::string &name, const
 
 std::string Printer::print() {
   std::string x = type(rows(d.hidden())), ids = type({d.batch, d.seq}, "i64");
-  std::string result = d.head ? type(rows(d.vocab)) : x;
+  std::string result = d.loss ? type({d.batch, d.seq}) : d.head ? type(rows(d.vocab)) : x;
   // Equal layers are one function, so a call tree with one callee called often and one with several
   // both occur.
   bool shared = flip(random);
@@ -177,11 +206,27 @@ std::string Printer::print() {
   if (d.positionOffset)
     os << ", %offset: " << type({d.batch}, "i64")
        << " {nn.name = \"position_offset\", test.range = array<i64: 0, 9>}";
-  os << ") -> (" << result << " {nn.name = \"" << (d.head ? "logits" : "last_hidden_state")
+  // Labels of -1 do not count.
+  if (d.loss)
+    os << ", %labels: " << ids << " {nn.name = \"labels\", test.range = array<i64: -1, " << d.vocab
+       << ">}";
+  if (d.dropout)
+    os << ", %seed: tensor<i64> {nn.name = \"seed\", test.range = array<i64: 0, 1000>}";
+  os << ") -> (" << result << " {nn.name = \""
+     << (d.loss   ? "loss"
+         : d.head ? "logits"
+                  : "last_hidden_state")
      << "\"}) attributes {nn.entry} {\n";
   parameter("words", "words", {d.vocab, d.hidden()});
-  os << "  %h0 = nn.embedding %ids, %words : " << ids << ", " << type({d.vocab, d.hidden()})
-     << " -> " << x << "\n";
+  os << "  %" << (d.dropout ? "e" : "h0") << " = nn.embedding %ids, %words : " << ids << ", "
+     << type({d.vocab, d.hidden()}) << " -> " << x << "\n";
+  if (d.dropout) {
+    std::string at[] = {type({d.batch}, "i64"), type({d.seq}, "i64"), type({d.hidden()}, "i64")};
+    for (int i = 0; i < 3; ++i)
+      os << "  %at" << i << " = nn.iota : " << at[i] << "\n";
+    os << "  %h0 = nn.dropout %e at (%at0, %at1, %at2 : " << at[0] << ", " << at[1] << ", " << at[2]
+       << ") seed %seed : tensor<i64> rate 0.25 site 3 : " << x << "\n";
+  }
   std::string extra, extraTypes;
   if (d.rotary) {
     os << "  %cos, %sin = nn.rotary_table [";
@@ -217,7 +262,10 @@ std::string Printer::print() {
     parameter("head", "head", {d.vocab, d.hidden()});
     linear("logits", "y", "head", "lm_head", rows(d.hidden()), d.vocab);
   }
-  os << "  return %" << (d.head ? "logits" : "y") << " : " << result << "\n}\n";
+  if (d.loss)
+    os << "  %loss = nn.cross_entropy %logits, %labels ignore -1 : " << type(rows(d.vocab)) << ", "
+       << ids << " -> " << result << "\n";
+  os << "  return %" << (d.loss ? "loss" : d.head ? "logits" : "y") << " : " << result << "\n}\n";
   for (int64_t index = 0; index < (shared ? 1 : d.layers); ++index)
     layer(index);
   return os.str();
@@ -231,11 +279,13 @@ std::string RandomTransformer::describe() const {
      << tp << (rmsNorm ? " rms_norm" : " layer_norm") << (gated ? " gated" : " gelu")
      << (rotary ? " rotary" : "") << (biases ? " biases" : "") << (head ? " head" : "")
      << (mask ? " mask" : "") << (positionOffset ? " position_offset" : "")
+     << (experts ? " experts " + std::to_string(experts) + " top " + std::to_string(top) : "")
+     << (dropout ? " dropout" : "") << (loss ? " loss" : "")
      << (randomShardings ? " random shardings" : "");
   return os.str();
 }
 
-RandomTransformer drawTransformer(Random &random, bool randomShardings) {
+RandomTransformer drawTransformer(Random &random, bool randomShardings, bool reference) {
   static constexpr int64_t kMeshes[][2] = {{1, 1}, {1, 2}, {2, 1}, {1, 3}, {3, 1}, {2, 2}, {1, 4},
                                            {4, 1}, {1, 5}, {5, 1}, {2, 3}, {3, 2}, {1, 6}, {6, 1}};
   RandomTransformer d;
@@ -259,6 +309,12 @@ RandomTransformer drawTransformer(Random &random, bool randomShardings) {
   d.head = flip(random);
   d.mask = flip(random);
   d.positionOffset = d.rotary && flip(random);
+  if (reference) {
+    d.experts = flip(random) ? unit * pick(random, {1, 2, 3}) : 0;
+    d.top = std::min<int64_t>(pick(random, {1, 2}), std::max<int64_t>(d.experts, 1));
+    d.dropout = flip(random);
+    d.loss = d.head && flip(random);
+  }
   return d;
 }
 

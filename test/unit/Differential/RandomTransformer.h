@@ -16,6 +16,10 @@ struct RandomTransformer {
   int64_t dp = 1, tp = 1;
   bool rmsNorm = true, gated = true, rotary = true, biases = false, head = true;
   bool mask = false, positionOffset = false;
+  /// What runs in the interpreter only: experts in place of the feed-forward (0: none), of which
+  /// each token takes `top`; dropout after the embedding; the loss against labels as the result.
+  int64_t experts = 0, top = 1;
+  bool dropout = false, loss = false;
   /// Shardings are drawn at random for the weights, instead of those of a strategy; some cut over a
   /// part of an axis, where that has parts.
   bool randomShardings = false;
@@ -24,7 +28,8 @@ struct RandomTransformer {
   std::string describe() const;
 };
 
-RandomTransformer drawTransformer(Random &random, bool randomShardings);
+/// `reference`: with operations that only the interpreter runs.
+RandomTransformer drawTransformer(Random &random, bool randomShardings, bool reference = false);
 std::string buildModule(const RandomTransformer &decoder, Random &random);
 
 } // namespace braid::test

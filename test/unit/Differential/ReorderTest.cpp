@@ -48,6 +48,8 @@ struct Reorder : DifferentialTest {
                                << printed(*before) << text;
       ASSERT_LE(result->relativeL2, kTolerance) << ran << "\n" << printed(*before) << text;
       worst = std::max(worst, result->relativeL2);
+      for (const auto &[name, times] : result->after.executed)
+        executed[name] += static_cast<uint64_t>(times);
     }
   }
 
@@ -69,6 +71,7 @@ struct Reorder : DifferentialTest {
         ASSERT_TRUE(apply(*module, first)) << text;
       ASSERT_NO_FATAL_FAILURE(runPasses(*module, random, seed + i, among));
     }
+    print("executed by rank 0:", executed);
     std::cout << "modules changed:";
     for (const char *pass : among)
       std::cout << "  " << pass << " " << changed[pass];
@@ -79,7 +82,7 @@ struct Reorder : DifferentialTest {
       EXPECT_GE(changed[pass], 20u) << pass;
   }
 
-  Tally changed;
+  Tally changed, executed;
   double worst = 0;
 };
 } // namespace
@@ -87,6 +90,12 @@ struct Reorder : DifferentialTest {
 TEST_F(Reorder, Exchanges) {
   runCases(/*kind=*/2, /*defaultCases=*/300, kCollectivePasses,
            [](Random &random) { return std::pair(buildExchange(random), std::string()); });
+  if (isDefaultSize())
+    for (const char *name :
+         {"comm.all_reduce", "comm.reduce_scatter", "comm.all_gather", "comm.local_slice",
+          "comm.all_to_all", "comm.all_to_all_v", "comm.reduce", "comm.broadcast", "comm.permute",
+          "comm.send", "comm.recv"})
+      EXPECT_GE(executed[name], 20u) << name;
 }
 
 // With calls between layers; what merges and removes finds nothing there.
