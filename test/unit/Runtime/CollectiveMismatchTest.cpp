@@ -114,7 +114,11 @@ TEST_P(Mismatch, NamesBothSides) {
                     "rank 1: " + theirs + " meets " + mine + " of rank 0" + d.rest));
 }
 
-const std::string kPath = "@layer (layer.3)";
+/// A call that leads to a collective.
+const std::string *path() {
+  static const std::string text = "@layer (layer.3)";
+  return &text;
+}
 constexpr const char *kOrder = ", as these ranks come to them in different orders";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -163,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
             Difference{"name", CollectiveKind::allReduce, [](Collective &c) { c.name = "d"; },
                        "all_reduce 'c' (sum, 8 f32, role 'r')",
                        "all_reduce 'd' (sum, 8 f32, role 'r')", kOrder},
-            Difference{"call", CollectiveKind::allGather, [](Collective &c) { c.path = &kPath; },
+            Difference{"call", CollectiveKind::allGather, [](Collective &c) { c.path = path(); },
                        "all_gather 'c' (8 f32, dim 0, role 'r')",
                        "all_gather 'c' (8 f32, dim 0, role 'r') in @layer (layer.3)", kOrder})),
     [](const auto &info) {

@@ -23,7 +23,6 @@
 
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
-using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
 namespace {

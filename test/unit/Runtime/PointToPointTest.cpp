@@ -240,7 +240,7 @@ TEST_P(PointToPoint, ACountWithoutRoom) {
     ASSERT_OK(got);
     EXPECT_EQ(std::vector<int32_t>(got->as<int32_t>(), got->as<int32_t>() + 8),
               (std::vector<int32_t>{0, 5, 3, 0, 2, 1, 4, 5}));
-    values[static_cast<size_t>(4 + where)] = bad; // of rank 1
+    values[4 + static_cast<size_t>(where)] = bad; // of rank 1
     ASSERT_OK((*session)->setInput("counts", i32, {8}, values.data()));
     auto begin = std::chrono::steady_clock::now();
     Status status = (*session)->run();
@@ -251,7 +251,7 @@ TEST_P(PointToPoint, ACountWithoutRoom) {
               "counts in [0, 5], got " +
                   std::to_string(bad) + " at block " + std::to_string(where));
     // The session is as good as new.
-    values[static_cast<size_t>(4 + where)] = 0;
+    values[4 + static_cast<size_t>(where)] = 0;
     ASSERT_OK((*session)->setInput("counts", i32, {8}, values.data()));
     EXPECT_OK((*session)->run());
   }
