@@ -73,11 +73,12 @@ TEST(ProcessGrid, ExchangesOverAxesAndSubAxes) {
   for (int64_t n = 2; n <= 6; ++n) {
     Mesh line = mesh({{"tp", n}});
     Collective ring = collective(CollectiveKind::permute, {{"tp"}});
+    int64_t sum = n * (n - 1) / 2;
     Lists shifted(static_cast<size_t>(n)), rooted = shifted, same = shifted;
     for (int64_t r = 0; r < n; ++r) {
       ring.pairs.push_back({r, (r + 1) % n});
       shifted[static_cast<size_t>((r + 1) % n)] = {static_cast<double>(r)};
-      rooted[static_cast<size_t>(r)] = {r == n - 1 ? static_cast<double>(n * (n - 1) / 2) : 0.0};
+      rooted[static_cast<size_t>(r)] = {r == n - 1 ? static_cast<double>(sum) : 0.0};
       same[static_cast<size_t>(r)] = {static_cast<double>(n - 1)};
     }
     EXPECT_EQ(runOnRanks(line, ring), shifted);
