@@ -62,7 +62,8 @@ A bundle contains machine code: running one is trusting who made it.
 
 std::optional<int> parseCommandLine(int argc, const char *const *argv, const RunHooks &hooks,
                                     RunOptions &options) {
-  CLI::App app("Runs a compiled model on all ranks of its mesh, in this process.", hooks.program);
+  CLI::App app("Runs a compiled model on all ranks of its mesh, as threads or as processes.",
+               hooks.program);
   app.footer(hooks.examples.empty() ? kBraidRunExamples : hooks.examples);
   app.set_version_flag("--version", std::string(version()));
   app.get_formatter()->column_width(38);

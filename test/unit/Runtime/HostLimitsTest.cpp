@@ -197,31 +197,34 @@ TEST(Processes, OneThatCannotStartIsNamedAndNoneIsLeft) {
 /// Others of the same user leave too little: found out on the way, and those that were started end.
 TEST(HostLimits, TheRankThatCannotStartIsNamed) {
   std::string text = apart([] {
-    std::string refused = limitProcesses(12);
+    std::string refused = limitProcesses(20);
     if (!refused.empty())
       return refused;
+    // Fills the user's 20, in which a sanitizer's threads count too, and leaves room for two.
     std::vector<pid_t> others;
-    for (int i = 0; i < 9; ++i) {
-      pid_t pid = fork();
+    for (pid_t pid; (pid = fork()) >= 0; others.push_back(pid))
       if (pid == 0) {
+        alarm(60); // should the test end without ending this
         pause();
         _exit(0);
       }
-      others.push_back(pid);
-    }
-    // Of the user's 12, this process and 9 others are there.
+    auto end = [&] {
+      kill(others.back(), SIGKILL);
+      waitpid(others.back(), nullptr, 0);
+      others.pop_back();
+    };
+    end();
+    end();
     ProgramBuilder b = sum(4);
     std::string result = firstError(b, "shm", 4);
-    for (pid_t pid : others) {
-      kill(pid, SIGKILL);
-      waitpid(pid, nullptr, 0);
-    }
+    while (!others.empty())
+      end();
     return result + (waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD ? "; nobody is left"
                                                                             : "; one is left");
   });
   SKIP_IF_NOT_PERMITTED(text);
   // Which one depends on whether a rank's threads come first.
-  EXPECT_THAT(text, MatchesRegex("cannot start (a process for|the threads of) rank [0-2] of 4: "
+  EXPECT_THAT(text, MatchesRegex("cannot start (a process for|the threads of) rank [0-3] of 4: "
                                  "Resource temporarily unavailable; nobody is left"));
 }
 
@@ -242,7 +245,9 @@ TEST(HostLimits, TheThreadsOfARankThatCannotStart) {
     return result;
   });
   SKIP_IF_NOT_PERMITTED(text);
-  EXPECT_EQ(text, "cannot start the threads of rank 3 of 4: Resource temporarily unavailable");
+  EXPECT_THAT(text,
+              MatchesRegex("cannot start the threads of rank [1-3] of 4: Resource temporarily "
+                           "unavailable"));
 }
 
 } // namespace
