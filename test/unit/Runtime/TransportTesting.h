@@ -16,6 +16,8 @@
 #include <chrono>
 #include <cmath>
 #include <gmock/gmock.h>
+#include <list>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -45,11 +47,17 @@ public:
     for (std::thread &t : threads)
       t.join();
   }
-  /// As an executor's queue would: publishes the command for messages.
-  bool collective(int64_t rank, const Command &command) {
+  /// As an executor's queue would: publishes the command for messages. It is kept as long as the
+  /// world, as a program keeps its commands: another rank may read it after this one has given up.
+  bool collective(int64_t rank, const Command &given) {
+    const Command *command = nullptr;
+    {
+      std::lock_guard<std::mutex> lock(keeping);
+      command = &kept.emplace_back(given);
+    }
     QueueState &self = control.queue(rank, QueueKind::communication);
-    self.at.store(&command);
-    bool ok = transport->run(std::get<CollectiveCommand>(command.op).collective,
+    self.at.store(command);
+    bool ok = transport->run(std::get<CollectiveCommand>(command->op).collective,
                              transport->heap(rank), control, self);
     self.progress.fetch_add(1);
     if (ok)
@@ -63,6 +71,10 @@ public:
   std::unique_ptr<Transport> transport;
   RunControl control;
   int64_t ranks;
+
+private:
+  std::mutex keeping;
+  std::list<Command> kept;
 };
 
 inline Command command(World &world, CollectiveKind kind, const std::vector<int64_t> &group,
