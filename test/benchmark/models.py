@@ -27,14 +27,12 @@ class Model:
     ids: tuple  # of tokens: from, up to
     inputs: tuple
     output: str
-    ranks: tuple  # meshes tp=N
 
 
 MODELS = {
     "minilm": Model("MiniLM-L6", (8, 128), (1000, 30000), ("input_ids", "attention_mask", "token_type_ids"),
-                    "last_hidden_state", (1, 2)),
-    # 9 heads and 3 key/value heads.
-    "smollm2": Model("SmolLM2-135M", (1, 512), (20, 49000), ("input_ids", "attention_mask"), "logits", (1, 3)),
+                    "last_hidden_state"),
+    "smollm2": Model("SmolLM2-135M", (1, 512), (20, 49000), ("input_ids", "attention_mask"), "logits"),
 }
 
 
@@ -96,10 +94,14 @@ def machine():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", choices=MODELS, default="minilm")
-    for option, default in (("--batch", None), ("--seq", None), ("--rounds", 3), ("--repeat", 10)):
+    for option, default in (("--batch", None), ("--seq", None), ("--rounds", 3), ("--repeat", 10), ("--ranks", 2)):
         parser.add_argument(option, type=int, default=default)
+    parser.add_argument("--strategy", default="auto")
     args = parser.parse_args()
+    if args.ranks < 2:
+        sys.exit("benchmark: error: --ranks expects at least 2: they are compared with one")
     model = MODELS[args.model]
+    split = args.ranks
     args.batch, args.seq = args.batch or model.shape[0], args.seq or model.shape[1]
     WORK.mkdir(parents=True, exist_ok=True)
     weights = checkpoint(args.model)
@@ -111,8 +113,8 @@ def main():
         np.save(WORK / f"{name}.npy", value.astype(np.int64))
 
     checked([BIN / "braid", "import", weights, "--batch", args.batch, "--seq", args.seq, "-o", WORK / "model.mlir"], "braid import")
-    for ranks in model.ranks:
-        checked([BIN / "braid", "compile", WORK / "model.mlir", "--mesh", f"tp={ranks}", "--target", "cpu",
+    for ranks in (1, split):
+        checked([BIN / "braid", "compile", WORK / "model.mlir", "--mesh", f"tp={ranks}", "--strategy", args.strategy, "--target", "cpu",
                  "-o", WORK / f"tp{ranks}.braid"], "braid compile")
 
     def command(ranks, report, extra=()):
@@ -153,13 +155,12 @@ def main():
     if version:
         pytorch(1, WORK / "golden.npy")
         golden = ["--check", WORK / "golden.npy"]
-    for ranks in model.ranks:
+    for ranks in (1, split):
         braid(ranks, golden)
 
     cores = len(os.sched_getaffinity(0))
     rows = {("Braid, 1 rank, 1 thread" if ranks == 1 else f"Braid, {ranks} ranks (tp={ranks}), 1 thread each"): []
-            for ranks in model.ranks}
-    split = model.ranks[-1]
+            for ranks in (1, split)}
     rows[f"Braid, {split} copies of 1 rank at once"] = []
     if version:
         rows["PyTorch, 1 thread"] = []

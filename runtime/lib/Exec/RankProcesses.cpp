@@ -192,13 +192,14 @@ Status RankProcesses::start(const Prepare &prepare, const std::function<void(uin
 
 Status RankProcesses::lostRanks(std::vector<Processes::End> ended) {
   // The others may be on their way to where they would wait for it; who waits where is worth a
-  // moment.
+  // moment. Where none will, the moment is lost.
+  constexpr int64_t kMoment = 1000000000;
   auto everyoneIsWaitedFor = [&] {
     return std::all_of(ended.begin(), ended.end(), [&](const Processes::End &end) {
       return !workers.control.waiter(end.rank).empty();
     });
   };
-  for (int64_t begin = nowNs(); !everyoneIsWaitedFor() && nowNs() - begin < 100000000;)
+  for (int64_t begin = nowNs(); !everyoneIsWaitedFor() && nowNs() - begin < kMoment;)
     for (Processes::End &end : processes.wait(1000000))
       ended.push_back(std::move(end));
   std::string text;

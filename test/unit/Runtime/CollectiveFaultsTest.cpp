@@ -124,7 +124,7 @@ TEST_P(EachCollective, ARankThatDiesInTheMiddle) {
                           " was ended by signal 9 \\(Killed\\) while it was at " +
                           here(GetParam()) + " on its communication queue";
     if (meets(GetParam()))
-      message += ", rank [0-2] waits for it at " + here(GetParam());
+      message += "(, rank [0-2] waits for it at " + here(GetParam()) + ")?"; // may be late
     EXPECT_THAT(status.message(), MatchesRegex(message));
     EXPECT_FALSE(hasChildren());
   }
