@@ -11,6 +11,8 @@ import sysconfig
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+if not sys.stderr.isatty():  # progress is for terminals
+    os.environ.setdefault("TQDM_DISABLE", "1")
 
 import numpy as np
 from tokenizers import Tokenizer

@@ -27,23 +27,13 @@ static double medianSeconds(std::vector<int64_t> ns) {
   return median * 1e-9;
 }
 
-/// Of a rank, or the largest of several ranks, each for itself.
-struct CommunicationSeconds {
-  double communication = 0, exposed = 0, hidden = 0, waiting = 0;
-
-  void include(const CommunicationSeconds &other) {
-    communication = std::max(communication, other.communication);
-    exposed = std::max(exposed, other.exposed);
-    hidden = std::max(hidden, other.hidden);
-    waiting = std::max(waiting, other.waiting);
-  }
-  void addTo(Json &json) const {
-    json["comm_s"] = communication;
-    json["exposed_comm_s"] = exposed;
-    json["hidden_comm_s"] = hidden;
-    json["comm_wait_s"] = waiting;
-  }
-};
+static void addTo(Json &json, const CommunicationTimes &times) {
+  auto seconds = [](int64_t ns) { return static_cast<double>(ns) * 1e-9; };
+  json["comm_s"] = seconds(times.communicationNs);
+  json["exposed_comm_s"] = seconds(times.exposedNs());
+  json["hidden_comm_s"] = seconds(times.hiddenNs);
+  json["comm_wait_s"] = seconds(times.waitingNs);
+}
 
 static bool isWhole(const Parameter &p) {
   return std::all_of(p.sharding.dims.begin(), p.sharding.dims.end(),
@@ -52,36 +42,39 @@ static bool isWhole(const Parameter &p) {
 
 std::string Session::State::report() const {
   const Manifest &manifest = bundle->manifest;
-  // Medians over runs of what collectives took of one rank.
-  auto medians = [&](size_t rank, auto times) {
-    CommunicationSeconds seconds;
-    auto median = [&](auto get) {
-      std::vector<int64_t> samples;
-      for (const RunRecord &run : runs)
-        samples.push_back(get(times(run.ranks[rank])));
-      return medianSeconds(samples);
-    };
-    seconds.communication = median([](const CommunicationTimes &t) { return t.communicationNs; });
-    seconds.exposed = median([](const CommunicationTimes &t) { return t.exposedNs(); });
-    seconds.hidden = median([](const CommunicationTimes &t) { return t.hiddenNs; });
-    seconds.waiting = median([](const CommunicationTimes &t) { return t.waitingNs; });
-    return seconds;
-  };
+  // What collectives took is told of one run, the one of median time, and above the ranks of one
+  // rank, the one most exposed: medians and maxima of each number for itself would not add up.
+  const size_t count = workers->ranks.size();
+  RunRecord typical{0, std::vector<RankTimes>(count)};
+  for (RankTimes &times : typical.ranks)
+    times.roles.resize(workers->ranks[0]->program.roles.size());
+  if (!runs.empty()) {
+    std::vector<const RunRecord *> order;
+    for (const RunRecord &run : runs)
+      order.push_back(&run);
+    auto middle = order.begin() + static_cast<std::ptrdiff_t>((order.size() - 1) / 2);
+    std::nth_element(order.begin(), middle, order.end(),
+                     [](const RunRecord *a, const RunRecord *b) { return a->ns < b->ns; });
+    typical = **middle;
+  }
+  const size_t mostExposed =
+      static_cast<size_t>(std::max_element(typical.ranks.begin(), typical.ranks.end(),
+                                           [](const RankTimes &a, const RankTimes &b) {
+                                             return a.total.exposedNs() < b.total.exposedNs();
+                                           }) -
+                          typical.ranks.begin());
 
   Json perRank = Json::array();
-  CommunicationSeconds largest;
   int64_t bytesSent = 0;
-  for (size_t r = 0; r < workers->ranks.size(); ++r) {
+  for (size_t r = 0; r < count; ++r) {
     const Rank &rank = *workers->ranks[r];
-    CommunicationSeconds own = medians(r, [](const RankTimes &t) { return t.total; });
-    largest.include(own);
     bytesSent = std::max(bytesSent, rank.program.bytesSent);
     int64_t parameterBytes = 0, valueBytes = 0;
     for (size_t i = 0; i < values[r].size(); ++i)
       (i < entry->parameters.size() ? parameterBytes : valueBytes) +=
           static_cast<int64_t>(values[r][i].bytes);
     Json json = {{"rank", r}};
-    own.addTo(json);
+    addTo(json, typical.ranks[r].total);
     json.update({{"bytes_sent", rank.program.bytesSent},
                  {"parameter_bytes", parameterBytes},
                  {"input_output_bytes", valueBytes},
@@ -93,17 +86,14 @@ std::string Session::State::report() const {
   Json collectives = Json::array();
   const std::vector<RoleInfo> &roles = workers->ranks[0]->program.roles;
   for (size_t i = 0; i < roles.size(); ++i) {
-    CommunicationSeconds ofRanks;
     int64_t sent = 0; // of the rank that sends most
-    for (size_t r = 0; r < workers->ranks.size(); ++r) {
-      sent = std::max(sent, workers->ranks[r]->program.roles[i].bytesSent);
-      ofRanks.include(medians(r, [&](const RankTimes &t) { return t.roles[i]; }));
-    }
+    for (const auto &rank : workers->ranks)
+      sent = std::max(sent, rank->program.roles[i].bytesSent);
     Json json = {{"role", roles[i].role},
                  {"kind", roles[i].kind},
                  {"count_per_run", roles[i].count},
                  {"bytes_sent_per_rank", sent}};
-    ofRanks.addTo(json);
+    addTo(json, typical.ranks[mostExposed].roles[i]);
     collectives.push_back(std::move(json));
   }
 
@@ -146,7 +136,8 @@ std::string Session::State::report() const {
                       : static_cast<double>(*std::min_element(times.begin(), times.end())) * 1e-9},
                  {"run_s", runTimes},
                  {"bytes_sent_per_rank", bytesSent}};
-  largest.addTo(report);
+  report["comm_of_rank"] = mostExposed;
+  addTo(report, typical.ranks[mostExposed].total);
   report.update({{"peak_memory_bytes", memory},
                  {"process_peak_memory_bytes",
                   processPeakMemory() + (processes ? processes->peakMemory() : 0)},
