@@ -6,6 +6,7 @@
 
 #include "ManifestJson.h"
 #include "Support.h"
+#include "braid/Runtime/CudaKernels.h"
 #include "braid/Runtime/Program.h"
 
 #include <openssl/evp.h>
@@ -61,7 +62,10 @@ std::set<std::string> expectedMembers(const Manifest &manifest) {
   if (!manifest.moduleMember.empty())
     members.insert(manifest.moduleMember);
   for (const KernelLibrary &library : manifest.kernels)
-    members.insert(library.member);
+    for (const std::string *member :
+         {&library.member, &library.launchesMember, &library.sourceMember})
+      if (!member->empty())
+        members.insert(*member);
   return members;
 }
 
@@ -79,6 +83,18 @@ Status verifyMembers(const Manifest &manifest, const Map &present, const char *w
   return {};
 }
 
+Status verifyLaunches(const Bundle &bundle, const KernelLibrary &library) {
+  const Bytes &bytes = *bundle.find(library.launchesMember);
+  Result<CudaLaunchTable> table = CudaLaunchTable::fromJson(
+      std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
+  if (!table.ok())
+    return table.status();
+  if (table->architecture != library.isa)
+    return Status::error("expects architecture " + inQuotes(library.isa) + ", got " +
+                         inQuotes(table->architecture));
+  return {};
+}
+
 Status verifyContents(const Bundle &bundle) {
   if (Status status = verifyMembers(bundle.manifest, bundle.members, "data"); !status.ok())
     return status;
@@ -86,6 +102,11 @@ Status verifyContents(const Bundle &bundle) {
   if (!status.ok())
     return Status::error("member " + inQuotes(bundle.manifest.programMember) + ": " +
                          status.message());
+  for (const KernelLibrary &library : bundle.manifest.kernels)
+    if (!library.launchesMember.empty())
+      if (Status launches = verifyLaunches(bundle, library); !launches.ok())
+        return Status::error("member " + inQuotes(library.launchesMember) + ": " +
+                             launches.message());
   return {};
 }
 

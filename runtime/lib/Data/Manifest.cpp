@@ -137,6 +137,18 @@ Status Manifest::verify() const {
         return Status::error(inQuotes(at("kernels", i) + "." + what) + " expects a name");
     if (Status status = claim(at("kernels", i) + ".member", library.member); !status.ok())
       return status;
+    const bool isCuda = library.target == "cuda";
+    for (const auto &[what, member] : {std::pair(".launches", &library.launchesMember),
+                                       std::pair(".source", &library.sourceMember)}) {
+      const std::string field = at("kernels", i) + what;
+      if (member->empty() == isCuda)
+        return Status::error(inQuotes(field) +
+                             (isCuda ? " expects the name of a member"
+                                     : " expects target cuda, got " + inQuotes(library.target)));
+      if (isCuda)
+        if (Status status = claim(field, *member); !status.ok())
+          return status;
+    }
     if (!targets.insert(library.target + '\n' + library.triple + '\n' + library.isa).second)
       return Status::error("'kernels' has two libraries for " + library.target + " " +
                            library.triple + " " + library.isa);

@@ -80,12 +80,17 @@ OrderedJson toJson(const Manifest &manifest, const Digests *digests) {
                        {"operands", toJson(entry.operands)},
                        {"results", toJson(entry.results)}});
   }
-  for (const KernelLibrary &library : manifest.kernels)
-    kernels.push_back({{"target", library.target},
-                       {"triple", library.triple},
-                       {"isa", library.isa},
-                       {"features", library.features},
-                       {"member", library.member}});
+  for (const KernelLibrary &library : manifest.kernels) {
+    OrderedJson &json = kernels.emplace_back(OrderedJson{{"target", library.target},
+                                                         {"triple", library.triple},
+                                                         {"isa", library.isa},
+                                                         {"features", library.features},
+                                                         {"member", library.member}});
+    if (!library.launchesMember.empty())
+      json["launches"] = library.launchesMember;
+    if (!library.sourceMember.empty())
+      json["source"] = library.sourceMember;
+  }
   OrderedJson json = {{"format_version", manifest.formatVersion},
                       {"producer", manifest.producer},
                       {"model", manifest.modelName},
@@ -213,6 +218,10 @@ KernelLibrary readLibrary(FieldReader &reader) {
   library.isa = reader.string("isa");
   library.features = reader.strings("features");
   library.member = reader.string("member");
+  if (reader.has("launches"))
+    library.launchesMember = reader.string("launches");
+  if (reader.has("source"))
+    library.sourceMember = reader.string("source");
   return library;
 }
 

@@ -8,6 +8,7 @@
 //   program.brpg      FlatBuffers, runtime/program.fbs
 //   module.mlirbc     the nn module (optional)
 //   kernels/<target>-<triple>-<isa>/kernels.so
+//   cuda-<architecture>/kernels.{cubin,json,cu}   CudaKernels.h
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_BUNDLE_H

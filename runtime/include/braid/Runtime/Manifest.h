@@ -70,6 +70,8 @@ struct KernelLibrary {
   std::vector<std::string>
       features;       ///< LLVM feature names without "+", all of which the host must have
   std::string member; ///< "kernels/cpu-x86_64-unknown-linux-gnu-x86-64-v3/kernels.so"
+  /// Of target cuda only (CudaKernels.h): how the kernels are launched, and their source.
+  std::string launchesMember = {}, sourceMember = {};
 };
 
 struct Manifest {

@@ -1,0 +1,189 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/CudaKernels.h"
+
+#include "Json.h"
+#include "braid/Runtime/Program.h"
+
+#include <set>
+
+namespace braid::runtime {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr int64_t kMaxThreads = 1024;
+/// What a block of any architecture can be given at most.
+constexpr int64_t kMaxSharedBytes = 232448;
+constexpr int64_t kMaxAlignment = 128;
+
+OrderedJson toJson(const CudaKernel &kernel) {
+  OrderedJson operands = OrderedJson::array();
+  for (const CudaOperand &operand : kernel.operands)
+    operands.push_back({{"name", operand.name},
+                        {"dtype", name(operand.dtype)},
+                        {"shape", operand.shape},
+                        {"alignment", operand.alignment}});
+  return {{"symbol", kernel.symbol},
+          {"function", kernel.function},
+          {"threads", kernel.threads},
+          {"shared_bytes", kernel.sharedBytes},
+          {"items_per_row", kernel.itemsPerRow},
+          {"items_per_block", kernel.itemsPerBlock},
+          {"operands", operands}};
+}
+
+CudaOperand readOperand(FieldReader &reader) {
+  CudaOperand operand;
+  operand.name = reader.string("name");
+  std::string type = reader.string("dtype");
+  if (Result<DType> parsed = parseDType(type); parsed.ok())
+    operand.dtype = *parsed;
+  else
+    reader.fail(parsed.status().message());
+  operand.shape = reader.integers("shape");
+  operand.alignment = reader.integer("alignment");
+  return operand;
+}
+
+CudaKernel readKernel(FieldReader &reader) {
+  CudaKernel kernel;
+  kernel.symbol = reader.string("symbol");
+  kernel.function = reader.string("function");
+  kernel.threads = reader.integer("threads");
+  kernel.sharedBytes = reader.integer("shared_bytes");
+  kernel.itemsPerRow = reader.integer("items_per_row");
+  kernel.itemsPerBlock = reader.integer("items_per_block");
+  for (const Json &json : reader.array("operands")) {
+    FieldReader operand(json, reader.path("operands", kernel.operands.size()));
+    kernel.operands.push_back(readOperand(operand));
+    if (Status status = operand.finish(); !status.ok()) {
+      reader.adopt(status);
+      break;
+    }
+  }
+  return kernel;
+}
+
+Status inRange(const char *what, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most)
+    return {};
+  return Status::error(inQuotes(what) + " expects " + std::to_string(least) + " to " +
+                       std::to_string(most) + ", got " + std::to_string(value));
+}
+
+Status verifyOperand(const CudaOperand &operand) {
+  if (operand.shape.size() > kMaxViewRank)
+    return Status::error("expects at most " + std::to_string(kMaxViewRank) + " dimensions, got " +
+                         std::to_string(operand.shape.size()));
+  for (size_t d = 0; d < operand.shape.size(); ++d)
+    if (operand.shape[d] < 0 && !(d == 0 && operand.shape[d] == kLaunchRows))
+      return Status::error("'shape' expects extents of 0 or more, of which the first may be " +
+                           std::to_string(kLaunchRows) + ", got " +
+                           std::to_string(operand.shape[d]));
+  const int64_t alignment = operand.alignment;
+  if (alignment < 1 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0)
+    return Status::error("'alignment' expects a power of two of at most " +
+                         std::to_string(kMaxAlignment) + ", got " + std::to_string(alignment));
+  return {};
+}
+
+Status verifyKernel(const CudaKernel &kernel) {
+  if (kernel.symbol.empty() || kernel.function.empty())
+    return Status::error("expects a symbol and a function");
+  for (const Status &status : {inRange("threads", kernel.threads, 1, kMaxThreads),
+                               inRange("shared_bytes", kernel.sharedBytes, 0, kMaxSharedBytes),
+                               inRange("items_per_row", kernel.itemsPerRow, 1, INT32_MAX),
+                               inRange("items_per_block", kernel.itemsPerBlock, 1, INT32_MAX)})
+    if (!status.ok())
+      return status;
+  for (size_t i = 0; i < kernel.operands.size(); ++i)
+    if (Status status = verifyOperand(kernel.operands[i]); !status.ok())
+      return Status::error("operand " + std::to_string(i) + " " +
+                           inQuotes(kernel.operands[i].name) + ": " + status.message());
+  return {};
+}
+
+} // namespace
+
+std::vector<size_t> CudaKernel::parameterBytes() const {
+  std::vector<size_t> bytes;
+  for (const CudaOperand &operand : operands)
+    bytes.insert(bytes.end(), 1 + operand.numStrides(), 8);
+  bytes.push_back(4);
+  return bytes;
+}
+
+const CudaKernel *CudaLaunchTable::find(const std::string &symbol) const {
+  for (const CudaKernel &kernel : kernels)
+    if (kernel.symbol == symbol)
+      return &kernel;
+  return nullptr;
+}
+
+Status CudaLaunchTable::verify() const {
+  if (architecture.empty())
+    return Status::error("'architecture' expects a name");
+  std::set<std::string> symbols, functions;
+  for (const CudaKernel &kernel : kernels) {
+    if (Status status = verifyKernel(kernel); !status.ok())
+      return Status::error("kernel " + inQuotes(kernel.symbol) + ": " + status.message());
+    if (!symbols.insert(kernel.symbol).second)
+      return Status::error("kernel " + inQuotes(kernel.symbol) + " stands there twice");
+    if (!functions.insert(kernel.function).second)
+      return Status::error("function " + inQuotes(kernel.function) + " stands there twice");
+  }
+  return {};
+}
+
+std::string CudaLaunchTable::toJson() const {
+  OrderedJson list = OrderedJson::array();
+  for (const CudaKernel &kernel : kernels)
+    list.push_back(runtime::toJson(kernel));
+  OrderedJson json = {
+      {"format_version", kFormatVersion}, {"architecture", architecture}, {"kernels", list}};
+  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+Result<CudaLaunchTable> CudaLaunchTable::fromJson(const std::string &text) {
+  Result<Json> json = parseJson(text.data(), text.data() + text.size());
+  if (!json.ok())
+    return json.status();
+  FieldReader reader(*json, "");
+  if (int64_t version = reader.integer("format_version"); version != kFormatVersion)
+    reader.fail("expects format version " + std::to_string(kFormatVersion) + ", got " +
+                std::to_string(version));
+  CudaLaunchTable table;
+  table.architecture = reader.string("architecture");
+  for (const Json &element : reader.array("kernels")) {
+    FieldReader kernel(element, reader.path("kernels", table.kernels.size()));
+    table.kernels.push_back(readKernel(kernel));
+    if (Status status = kernel.finish(); !status.ok()) {
+      reader.adopt(status);
+      break;
+    }
+  }
+  Status status = reader.finish();
+  if (status.ok())
+    status = table.verify();
+  if (!status.ok())
+    return status;
+  return table;
+}
+
+KernelLibrary cudaKernelLibrary(const std::string &architecture) {
+  const std::string folder = "cuda-" + architecture + "/";
+  KernelLibrary library;
+  library.target = "cuda";
+  library.triple = "nvptx64-nvidia-cuda";
+  library.isa = architecture;
+  library.member = folder + "kernels.cubin";
+  library.launchesMember = folder + "kernels.json";
+  library.sourceMember = folder + "kernels.cu";
+  return library;
+}
+
+} // namespace braid::runtime
