@@ -266,7 +266,7 @@ def RT_StartOp : RT_Op<"start", [AttrSizedOperandSegments, DeclareOpInterfaceMet
                        Comm_GroupAttr:$group, OptionalAttr<StrAttr>:$role, OptionalAttr<I64Attr>:$event);
   let results = (outs RT_EventType:$done);
   let assemblyFormat = [{
-    $kind (`with` $reduce^)? (`ins` `(` $inputs^ `:` type($inputs) `)`)? (`outs` `(` $outputs^ `:` type($outputs) `)`)?
+    $kind (`with` `` $reduce^)? (`ins` `(` $inputs^ `:` type($inputs) `)`)? (`outs` `(` $outputs^ `:` type($outputs) `)`)?
     (`dim` $dim^)? (`concat` $concat^)? (`root` $root^)? (`pairs` $pairs^)? (`channel` $channel^)? `over` $group
     (`role` $role^)? (`event` $event^)? attr-dict
   }];

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""docs/one-collective.md shows what the tools print."""
+
+import re
+
+import numpy as np
+import pytest
+
+from braidtest import ROOT, braid
+
+PAGE = (ROOT / "docs" / "one-collective.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", PAGE, re.M | re.S)
+LISTINGS = [(name, body) for language, name, body in BLOCKS if language in ("mlir", "text")]
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """What the page's commands print, by level; the program's run as 'run'."""
+    directory = tmp_path_factory.mktemp("walk")
+    (config,) = [body for _, name, body in BLOCKS if name == "config.json"]
+    (directory / "config.json").write_text(config)
+    np.save(directory / "ids.npy", np.arange(8, dtype=np.int64).reshape(1, 8))
+    np.save(directory / "mask.npy", np.ones((1, 8), np.int64))
+    outputs = {}
+    commands = [line.split() for language, _, body in BLOCKS if language == "sh" for line in body.splitlines()]
+    assert [c[:2] for c in commands] == [["braid", "import"]] + 2 * [["braid", "compile"]] + [["braid", "run"]]
+    for command in commands:
+        done = braid(*command[1:], cwd=directory)
+        assert done.code == 0, done
+        outputs[command[1]] = done.out
+    for level in {name for name, _ in LISTINGS} - {"run"}:
+        done = braid("compile", "model.mlir", "--mesh", "tp=2", "--strategy", "tp", f"--emit={level}", cwd=directory)
+        assert done.code == 0, done
+        outputs[level] = done.out
+    return outputs
+
+
+def test_every_level_has_a_listing():
+    assert [name for name, _ in LISTINGS] == ["nn", "comm", "scheduled", "kernels", "rt", "run"]
+
+
+@pytest.mark.parametrize("name,body", LISTINGS, ids=[name for name, _ in LISTINGS])
+def test_listing_is_what_is_printed(printed, name, body):
+    lines = [line.strip() for line in printed[name].splitlines()]
+    at = 0
+    for wanted in body.splitlines():
+        pattern = re.compile(".*".join(re.escape(part) for part in wanted.strip().split("…")))
+        found = next((i for i in range(at, len(lines)) if pattern.fullmatch(lines[i])), None)
+        assert found is not None, f"not printed, or not in this order: {wanted}"
+        at = found + 1
