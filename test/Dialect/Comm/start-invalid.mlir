@@ -1,0 +1,158 @@
+// RUN: braid-opt %s --split-input-file --verify-diagnostics -o /dev/null
+
+// Titles name the constraint of the operation's or the dialect's documentation.
+
+// comm.start C1
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.start' op expects a body of one collective and comm.yield}}
+  %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    comm.yield %a : tensor<8x16xf32>
+  }
+  %y = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// comm.start C2
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.start' op expects body arguments of the operands' types}}
+  %h = "comm.start"(%x) ({
+  ^bb0(%a: tensor<4xf32>):
+    %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<4xf32>
+    comm.yield %r : tensor<4xf32>
+  }) : (tensor<8x16xf32>) -> !comm.handle<tensor<4xf32>>
+  %y = comm.wait %h keeping %x : !comm.handle<tensor<4xf32>>, tensor<8x16xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// comm.start C3
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.start' op expects the collective to take the body's arguments in order}}
+  %h = comm.start (%a = %x, %b = %x) : tensor<8x16xf32>, tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>, tensor<8x16xf32>> {
+    %r:2 = comm.all_reduce sum(%b, %a) over <@mesh, {tp}> : tensor<8x16xf32>, tensor<8x16xf32>
+    comm.yield %r#0, %r#1 : tensor<8x16xf32>, tensor<8x16xf32>
+  }
+  %y:2 = comm.wait %h keeping %x, %x : !comm.handle<tensor<8x16xf32>, tensor<8x16xf32>>, tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>, tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// comm.start C4
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.start' op expects comm.yield to give the collective's results in order}}
+  %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %a : tensor<8x16xf32>
+  }
+  %y = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// comm.start C5
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.start' op expects a handle of the collective's result types, got '!comm.handle<tensor<4xf32>>'}}
+  %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<4xf32>> {
+    %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %r : tensor<8x16xf32>
+  }
+  %y = comm.wait %h keeping %x : !comm.handle<tensor<4xf32>>, tensor<8x16xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// comm.start C6: none
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.start' op expects its handle to be waited for exactly once, got 0 uses}}
+  %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %r : tensor<8x16xf32>
+  }
+
+  return
+}
+
+// -----
+
+// comm.start C6: two
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) -> (!comm.handle<tensor<8x16xf32>>, !comm.handle<tensor<8x16xf32>>) {
+  // expected-error @+1 {{'comm.start' op expects its handle to be waited for exactly once, got 2 uses}}
+  %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %r : tensor<8x16xf32>
+  }
+  return %h, %h : !comm.handle<tensor<8x16xf32>>, !comm.handle<tensor<8x16xf32>>
+}
+
+// -----
+
+// comm.start C6: user
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.start' op expects its handle to be taken by comm.wait, a call or a return, got 'builtin.unrealized_conversion_cast'}}
+  %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %r : tensor<8x16xf32>
+  }
+  // expected-note @+1 {{used here}}
+  %c = builtin.unrealized_conversion_cast %h : !comm.handle<tensor<8x16xf32>> to index
+  return
+}
+
+// -----
+
+// comm.wait C1
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%h: !comm.handle<tensor<8x16xf32>>, %x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.wait' op expects result types of the handle '!comm.handle<tensor<8x16xf32>>'}}
+  %y = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// comm.wait C2
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>, %z: tensor<8x16xf32>) {
+  // expected-note @+1 {{started here}}
+  %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %r : tensor<8x16xf32>
+  }
+  // expected-error @+1 {{'comm.wait' op expects to keep the operands of its start}}
+  %y = comm.wait %h keeping %z : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// comm.wait C3
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%h: !comm.handle<tensor<8x16xf32>>, %x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.wait' op expects its handle to be waited for exactly once, got 2 uses}}
+  %y = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %z = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// comm.yield
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.yield' op expects parent op 'comm.start'}}
+  comm.yield %x : tensor<8x16xf32>
+}

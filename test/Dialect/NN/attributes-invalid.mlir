@@ -1,0 +1,131 @@
+// RUN: braid-opt %s --split-input-file --verify-diagnostics
+
+//===----------------------------------------------------------------------===//
+// Discardable attributes
+//===----------------------------------------------------------------------===//
+
+// D1
+// expected-error @+1 {{'func.func' op expects 'nn.entry' to be a unit attribute of a function with a body}}
+func.func @entry() attributes {nn.entry = 1 : i64} { return }
+
+// -----
+
+// D1
+// expected-error @+1 {{'func.func' op expects 'nn.entry' to be a unit attribute of a function with a body}}
+func.func private @entry() attributes {nn.entry}
+
+// -----
+
+// D1
+// expected-error @+1 {{'builtin.module' op expects 'nn.entry' to be a unit attribute of a function with a body}}
+module attributes {nn.entry} {}
+
+// -----
+
+// D2
+// expected-error @+1 {{'func.func' op expects 'nn.name' to be a string that is not empty, got 3 : i64}}
+func.func @name(%x: tensor<f32> {nn.name = 3 : i64}) attributes {nn.entry} { return }
+
+// -----
+
+// D2
+// expected-error @+1 {{'func.func' op expects 'nn.name' to be a string that is not empty, got ""}}
+func.func @name(%x: tensor<f32> {nn.name = "x"}) -> (tensor<f32> {nn.name = ""}) attributes {nn.entry} { return %x : tensor<f32> }
+
+// -----
+
+// D2
+// expected-error @+1 {{'func.func' op expects 'nn.name' on arguments and results of an entry only}}
+func.func @name(%x: tensor<f32> {nn.name = "x"}) { return }
+
+// -----
+
+// D3
+// expected-error @+1 {{'func.func' op expects 'nn.name' on every argument of an entry, argument 1 has none}}
+func.func @name(%x: tensor<f32> {nn.name = "x"}, %y: tensor<f32>) attributes {nn.entry} { return }
+
+// -----
+
+// D3
+// expected-error @+1 {{'func.func' op expects 'nn.name' on every result of an entry, result 0 has none}}
+func.func @name(%x: tensor<f32> {nn.name = "x"}) -> tensor<f32> attributes {nn.entry} { return %x : tensor<f32> }
+
+// -----
+
+// D3
+// expected-error @+1 {{'func.func' op expects different names for its arguments, got 'x' twice}}
+func.func @name(%x: tensor<f32> {nn.name = "x"}, %y: tensor<f32> {nn.name = "x"}) attributes {nn.entry} { return }
+
+// -----
+
+// expected-error @+1 {{'func.func' op has unknown attribute 'nn.nmae' of the nn dialect}}
+func.func @name(%x: tensor<f32> {nn.nmae = "x"}) { return }
+
+// -----
+
+// expected-error @+1 {{'func.func' op has unknown attribute 'nn.etnry' of the nn dialect}}
+func.func @name() attributes {nn.etnry} { return }
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// #nn.slice
+//===----------------------------------------------------------------------===//
+
+// L1
+// expected-error @+1 {{expects the name of a checkpoint's tensor}}
+func.func private @slice() attributes {s = #nn.slice<""[4]>}
+
+// -----
+
+// L2
+// expected-error @+1 {{expects lists of the rank of tensor 'w', which is 2}}
+func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] from [1]>}
+
+// -----
+
+// L2
+// expected-error @+1 {{expects lists of the rank of tensor 'w', which is 2}}
+func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [1, 0, 2]>}
+
+// -----
+
+// L3
+// expected-error @+1 {{expects a permutation of 2 dimensions, got [1, 1]}}
+func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [1, 1]>}
+
+// -----
+
+// L3
+// expected-error @+1 {{expects a permutation of 2 dimensions, got [0, 2]}}
+func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [0, 2]>}
+
+// -----
+
+// L4
+// expected-error @+1 {{expects a static shape for tensor 'w'}}
+func.func private @slice() attributes {s = #nn.slice<"w"[-4] size [1]>}
+
+// -----
+
+// L4
+// expected-error @+1 {{expects a part of tensor 'w', got offset 0 and size 0 in dimension 0 of size 4}}
+func.func private @slice() attributes {s = #nn.slice<"w"[4] size [0]>}
+
+// -----
+
+// L4: dimension 1 of the permuted tensor is the tensor's first.
+// expected-error @+1 {{expects a part of tensor 'w', got offset 2 and size 3 in dimension 1 of size 4}}
+func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [1, 0] from [0, 2] size [8, 3]>}
+
+// -----
+
+// L4: the end must not wrap around.
+// expected-error @+1 {{got offset 9223372036854775807 and size 4 in dimension 0 of size 4}}
+func.func private @slice() attributes {s = #nn.slice<"w"[4] from [9223372036854775807]>}
+
+// -----
+
+// L5
+// expected-error @+1 {{expects destination offsets of at least 0, got -1}}
+func.func private @slice() attributes {s = #nn.slice<"w"[4] to [-1]>}

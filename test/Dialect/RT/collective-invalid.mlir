@@ -1,0 +1,414 @@
+// RUN: braid-opt %s -split-input-file -verify-diagnostics
+
+// R1
+comm.mesh @mesh <tp = 2>
+rt.procedure @r1() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{'rt.start' op expects at least one input and as many outputs, got 2 and 1}}
+  %d = rt.start all_reduce with sum ins(%a, %a : memref<4xf32, #rt.space<symmetric>>, memref<4xf32, #rt.space<symmetric>>)
+      outs(%a : memref<4xf32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R2
+comm.mesh @mesh <tp = 2>
+rt.procedure @r2() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<local>>
+  // expected-error @below {{expects contiguous symmetric memory, got 'memref<4xf32, #rt.space<local>>'}}
+  %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<local>>)
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R3
+comm.mesh @mesh <tp = 2>
+rt.procedure @r3() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects outputs of all_gather over 2 ranks to fit its inputs}}
+  %d = rt.start all_gather ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
+      dim 0 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+rt.procedure @r3_dim() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects no 'dim' for all_reduce}}
+  %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%a : memref<4xf32, #rt.space<symmetric>>)
+      dim 0 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R4
+comm.mesh @mesh <tp = 2>
+rt.procedure @r4() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects a reduction for all_reduce}}
+  %d = rt.start all_reduce ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%a : memref<4xf32, #rt.space<symmetric>>)
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R5
+comm.mesh @mesh <tp = 2>
+rt.procedure @r5() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects its event to be waited for by exactly one rt.wait}}
+  %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
+      over <@mesh, {tp}>
+  rt.return
+}
+
+// -----
+
+// N1
+rt.procedure @n1() {
+  %e = rt.record on communication
+  // expected-error @below {{'rt.wait' op expects the event of an rt.start}}
+  rt.wait %e
+  rt.return
+}
+
+// -----
+
+// E1
+rt.procedure @e1() {
+  %e = rt.record on compute
+  // expected-error @below {{'rt.await' op expects the event of an rt.record on another queue}}
+  rt.await %e on compute
+  rt.return
+}
+
+// -----
+
+// R3
+comm.mesh @mesh <tp = 2>
+rt.procedure @r3_concat() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects outputs of all_to_all over 2 ranks to fit its inputs}}
+  %d = rt.start all_to_all ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) dim 0 concat 1
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R4
+comm.mesh @mesh <tp = 2>
+rt.procedure @r4_broadcast() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects no reduction for broadcast}}
+  %d = rt.start broadcast with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) root 0
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_concat() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'concat' for all_to_all}}
+  %d = rt.start all_to_all ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) dim 0
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_no_concat() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects no 'concat' for all_reduce}}
+  %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) concat 0
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_root() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'root' for reduce}}
+  %d = rt.start reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_pairs() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'pairs' for permute}}
+  %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R7
+comm.mesh @mesh <tp = 2>
+rt.procedure @r7_root() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'root' to be a position below 2, got 2}}
+  %d = rt.start broadcast ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) root 2
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R7
+comm.mesh @mesh <tp = 2>
+rt.procedure @r7_pairs() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'pairs' to hold positions below 2, got 2}}
+  %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) pairs [0, 2]
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R7
+comm.mesh @mesh <tp = 2>
+rt.procedure @r7_odd() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'pairs' to hold sources and targets in turn, got 1 positions}}
+  %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) pairs [0]
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R7
+comm.mesh @mesh <tp = 2>
+rt.procedure @r7_source() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects position 0 to be the source of one pair}}
+  %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) pairs [0, 1, 0, 0]
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R7
+comm.mesh @mesh <tp = 2>
+rt.procedure @r7_target() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects position 1 to be the target of one pair}}
+  %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) pairs [0, 1, 1, 1]
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R1
+comm.mesh @mesh <tp = 2>
+rt.procedure @r1_counts() {
+  %c = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+  %e = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+  // expected-error @below {{expects at least one value beside the counts}}
+  %d = rt.start all_to_all_v ins(%c : memref<4xi32, #rt.space<symmetric>>) outs(%e : memref<4xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R1
+comm.mesh @mesh <tp = 2>
+rt.procedure @r1_send() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects inputs and no outputs, got 1 and 1 values}}
+  %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel 0 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R1
+comm.mesh @mesh <tp = 2>
+rt.procedure @r1_recv() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects outputs and no inputs, got 1 and 1 values}}
+  %d = rt.start recv ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel 0 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_channel() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'channel' for send}}
+  %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_no_channel() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects no 'channel' for permute}}
+  %d = rt.start permute ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel 1 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R6
+comm.mesh @mesh <tp = 2>
+rt.procedure @r6_recv_pairs() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects 'pairs' for recv}}
+  %d = rt.start recv outs(%a : memref<4x2xf32, #rt.space<symmetric>>) channel 1 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R7
+comm.mesh @mesh <tp = 2>
+rt.procedure @r7_itself() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects no position to send to itself, got 1}}
+  %d = rt.start recv outs(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [1, 1] channel 1 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R8
+comm.mesh @mesh <tp = 2>
+rt.procedure @r8_counts_type() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %c = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %e = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects counts of rank 1 of i32 or i64 as last value, got 'memref<4xf32, #rt.space<symmetric>>'}}
+  %d = rt.start all_to_all_v ins(%a, %c : memref<4x2xf32, #rt.space<symmetric>>, memref<4xf32, #rt.space<symmetric>>) outs(%b, %e : memref<4x2xf32, #rt.space<symmetric>>, memref<4xf32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R8
+comm.mesh @mesh <tp = 2>
+rt.procedure @r8_blocks() {
+  %a = rt.alloc : memref<6x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<6x2xf32, #rt.space<symmetric>>
+  %c = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+  %e = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+  // expected-error @below {{expects values of 4 blocks by one capacity, got 'memref<6x2xf32, #rt.space<symmetric>>'}}
+  %d = rt.start all_to_all_v ins(%a, %c : memref<6x2xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) outs(%b, %e : memref<6x2xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R8
+comm.mesh @mesh <tp = 2>
+rt.procedure @r8_capacity() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  %c = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+  %e = rt.alloc : memref<4xi32, #rt.space<symmetric>>
+  %f = rt.alloc : memref<4x3xf32, #rt.space<symmetric>>
+  %g = rt.alloc : memref<4x3xf32, #rt.space<symmetric>>
+  // expected-error @below {{expects values of 4 blocks by one capacity, got 'memref<4x3xf32, #rt.space<symmetric>>'}}
+  %d = rt.start all_to_all_v ins(%a, %f, %c : memref<4x2xf32, #rt.space<symmetric>>, memref<4x3xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) outs(%b, %g, %e : memref<4x2xf32, #rt.space<symmetric>>, memref<4x3xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R8
+comm.mesh @mesh <tp = 2>
+rt.procedure @r8_divides() {
+  %a = rt.alloc : memref<3x2xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<3x2xf32, #rt.space<symmetric>>
+  %c = rt.alloc : memref<3xi32, #rt.space<symmetric>>
+  %e = rt.alloc : memref<3xi32, #rt.space<symmetric>>
+  // expected-error @below {{expects 3 blocks to divide over 2 ranks}}
+  %d = rt.start all_to_all_v ins(%a, %c : memref<3x2xf32, #rt.space<symmetric>>, memref<3xi32, #rt.space<symmetric>>) outs(%b, %e : memref<3x2xf32, #rt.space<symmetric>>, memref<3xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// R9
+comm.mesh @mesh <tp = 2>
+rt.procedure @r9_channel() {
+  %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
+  // expected-error @below {{attribute 'channel' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+  %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel -1 over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}

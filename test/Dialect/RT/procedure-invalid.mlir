@@ -1,0 +1,218 @@
+// RUN: braid-opt %s -split-input-file -verify-diagnostics
+
+// P1
+// expected-error @below {{'rt.procedure' op expects argument 0 to be statically shaped, contiguous memory without a space, got 'memref<?x4xf32>'}}
+rt.procedure @p1(%x: memref<?x4xf32>) {
+  rt.return
+}
+
+// -----
+
+// expected-error @below {{expects argument 0 to be statically shaped, contiguous memory without a space, got 'memref<4xf32, #rt.space<local>>'}}
+rt.procedure @p1_space(%x: memref<4xf32, #rt.space<local>>) {
+  rt.return
+}
+
+// -----
+
+// expected-error @below {{expects no function results: what a procedure gives is an rt.result argument}}
+rt.procedure @p1_results(%x: memref<4xf32>) -> memref<4xf32> {
+  rt.return
+}
+
+// -----
+
+// P2
+rt.procedure @p2(%x: memref<4xf32>) {
+  // expected-error @below {{'memref.alloc' op is not a command: rt.procedure holds rt operations on memory only}}
+  %0 = memref.alloc() : memref<4xf32>
+  rt.return
+}
+
+// -----
+
+// P3
+rt.procedure @p3(%x: memref<4xf32>, %y: memref<4xf32>) {
+  // expected-error @below {{'rt.copy' op expects to write rt.result arguments and buffers only, got argument 1}}
+  rt.copy ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+  rt.return
+}
+
+// -----
+
+// P4
+// expected-error @below {{expects argument 0 of an entry to have one of rt.parameter, rt.operand and rt.result, got 0}}
+rt.procedure entry @p4(%x: memref<4xf32>) {
+  rt.return
+}
+
+// -----
+
+// expected-error @below {{expects parameters, then operands, then results; argument 1 is out of order}}
+rt.procedure entry @p4_order(%y: memref<4xf32> {rt.result = #rt.value<"y" of tensor<4xf32>>},
+                             %x: memref<4xf32> {rt.operand = #rt.value<"x" of tensor<4xf32>>}) {
+  rt.return
+}
+
+// -----
+
+// expected-error @below {{expects argument 0 to be a part of 'tensor<4xi32>', got 'memref<4xf32>'}}
+rt.procedure entry @p4_type(%x: memref<4xf32> {rt.operand = #rt.value<"x" of tensor<4xi32>>}) {
+  rt.return
+}
+
+// -----
+
+// expected-error @below {{expects 'rt.result' of argument 0 to be #rt.value, got unit}}
+rt.procedure entry @p4_value(%x: memref<4xf32> {rt.result}) {
+  rt.return
+}
+
+// -----
+
+// P5
+rt.procedure @p5() frame <local 64, symmetric 0, events 0> {
+  // expected-error @below {{'rt.alloc' op expects an offset in a procedure with a frame}}
+  %0 = rt.alloc : memref<4xf32, #rt.space<local>>
+  rt.return
+}
+
+// -----
+
+rt.procedure @p5_none() {
+  // expected-error @below {{expects no offset in a procedure without a frame}}
+  %0 = rt.alloc at 0 : memref<4xf32, #rt.space<local>>
+  rt.return
+}
+
+// -----
+
+rt.procedure @p5_end() frame <local 64, symmetric 0, events 0> {
+  // expected-error @below {{expects to end within the frame's 64 bytes of local memory, got 80}}
+  %0 = rt.alloc at 64 : memref<4xf32, #rt.space<local>>
+  rt.return
+}
+
+// -----
+
+rt.procedure @p5_event() frame <local 0, symmetric 0, events 1> {
+  // expected-error @below {{expects an event below 1, got 1}}
+  %0 = rt.record on compute event 1
+  rt.return
+}
+
+// -----
+
+rt.procedure @callee() {
+  rt.return
+}
+rt.procedure @p5_call() frame <local 0, symmetric 0, events 1> {
+  // expected-error @below {{expects a place for the callee's frame in a procedure with a frame}}
+  rt.call @callee()
+  rt.return
+}
+
+// -----
+
+// F1
+// expected-error @below {{expects no negative extent, got <local -1, symmetric 0, events 0>}}
+rt.procedure @f1() frame <local -1, symmetric 0, events 0> {
+  rt.return
+}
+
+// -----
+
+// V1
+// expected-error @below {{expects a name}}
+rt.procedure entry @v1(%x: memref<4xf32> {rt.operand = #rt.value<"" of tensor<4xf32>>}) {
+  rt.return
+}
+
+// -----
+
+// V2
+// expected-error @below {{expects slices to be #nn.slice, got 1 : i64}}
+rt.procedure entry @v2(%x: memref<4xf32> {rt.parameter = #rt.parameter<"w" of tensor<4xf32> init ones slices [1]>}) {
+  rt.return
+}
+
+// -----
+
+// A1
+rt.procedure @a1() {
+  // expected-error @below {{'rt.alloc' op expects contiguous memory with a #rt.space, got 'memref<4xf32>'}}
+  %0 = rt.alloc : memref<4xf32>
+  rt.return
+}
+
+// -----
+
+// A2
+rt.procedure @a2() frame <local 128, symmetric 0, events 0> {
+  // expected-error @below {{expects an offset that is a multiple of 64, got 32}}
+  %0 = rt.alloc at 32 : memref<4xf32, #rt.space<local>>
+  rt.return
+}
+
+// -----
+
+// W1
+rt.procedure @w1(%x: memref<4xf32>) {
+  // expected-error @below {{'rt.view' op expects contiguous memory of one size, element type and space, got 'memref<4xf32>' and 'memref<5xf32>'}}
+  %0 = rt.view %x : memref<4xf32> to memref<5xf32>
+  rt.return
+}
+
+// -----
+
+// C1
+rt.procedure @c1() {
+  // expected-error @below {{'rt.call' op references unknown procedure @nobody}}
+  rt.call @nobody()
+  rt.return
+}
+
+// -----
+
+rt.procedure entry @callee() {
+  rt.return
+}
+rt.procedure @c1_entry() {
+  // expected-error @below {{expects a procedure that is not an entry, got @callee}}
+  rt.call @callee()
+  rt.return
+}
+
+// -----
+
+rt.procedure @callee(%x: memref<4xf32>) {
+  rt.return
+}
+rt.procedure @c1_count() {
+  // expected-error @below {{expects 1 arguments for @callee, got 0}}
+  rt.call @callee()
+  rt.return
+}
+
+// -----
+
+rt.procedure @callee(%x: memref<4xf32>) {
+  rt.return
+}
+rt.procedure @c1_type(%x: memref<5xf32>) {
+  // expected-error @below {{expects argument 0 to be contiguous memory like 'memref<4xf32>', got 'memref<5xf32>'}}
+  rt.call @callee(%x) : memref<5xf32>
+  rt.return
+}
+
+// -----
+
+// C2
+rt.procedure @callee(%x: memref<4xf32>) {
+  rt.return
+}
+// expected-error @below {{contiguous memory without a space, got 'memref<4xf32, strided<[2]>>'}}
+rt.procedure @c2(%x: memref<4xf32, strided<[2]>>) {
+  rt.call @callee(%x) : memref<4xf32, strided<[2]>>
+  rt.return
+}
