@@ -1,0 +1,85 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Ways to spoil the sample program, and what its commands are called in complaints.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_UNIT_RUNTIME_PROGRAMCHANGES_H
+#define BRAID_TEST_UNIT_RUNTIME_PROGRAMCHANGES_H
+
+#include "SampleProgram.h"
+#include "braid/Runtime/Program.h"
+
+#include <cstring>
+#include <functional>
+
+namespace braid::runtime::testing {
+
+using Change = std::function<void(program::ProgramT &)>;
+
+inline Status verifyAfter(const Change &change, const Manifest &manifest = sampleManifest()) {
+  program::ProgramT program = sampleProgram();
+  change(program);
+  return verifyProgram(serialized(program), manifest);
+}
+
+// The commands of the sample by what they are.
+inline program::LocalSliceT &slice(program::ProgramT &p) {
+  return *p.procedures[0]->compute[0]->op.AsLocalSlice();
+}
+inline program::ProductT &product(program::ProgramT &p) {
+  return *p.procedures[0]->compute[1]->op.AsProduct();
+}
+inline program::RecordT &record(program::ProgramT &p) {
+  return *p.procedures[0]->compute[2]->op.AsRecord();
+}
+inline program::CollectiveWaitT &wait(program::ProgramT &p) {
+  return *p.procedures[0]->compute[3]->op.AsCollectiveWait();
+}
+inline program::LaunchT &launch(program::ProgramT &p) {
+  return *p.procedures[0]->compute[4]->op.AsLaunch();
+}
+inline program::AwaitT &await(program::ProgramT &p) {
+  return *p.procedures[0]->communication[0]->op.AsAwait();
+}
+inline program::CollectiveStartT &collective(program::ProgramT &p) {
+  return *p.procedures[0]->communication[1]->op.AsCollectiveStart();
+}
+inline program::ProcedureT &layer(program::ProgramT &p) { return *p.procedures[0]; }
+inline program::ProcedureT &mainOf(program::ProgramT &p) { return *p.procedures[1]; }
+/// Both copies of a call.
+inline void eachCall(program::ProgramT &p, size_t index,
+                     const std::function<void(program::CallT &)> &change) {
+  change(*mainOf(p).compute[index]->op.AsCall());
+  change(*mainOf(p).communication[index]->op.AsCall());
+}
+/// Puts an operation in the place of the launch, the last command of the layer's compute queue.
+template <typename Op> void replaceLaunch(program::ProgramT &p, Op op) {
+  layer(p).compute[4] = command(std::move(op), "new");
+}
+
+/// A value that no enumerator has, as a damaged file may hold; a byte is what the file has room
+/// for.
+template <typename Enum> Enum unknown(int8_t value) {
+  static_assert(sizeof(Enum) == sizeof(value));
+  Enum result;
+  std::memcpy(&result, &value, sizeof(result));
+  return result;
+}
+
+// Functions, since a constant string could throw before main.
+inline std::string slicePlace() { return "procedure 'layer', compute command 0 ('slice'): "; }
+inline std::string productPlace() { return "procedure 'layer', compute command 1 ('linear'): "; }
+inline std::string launchPlace() { return "procedure 'layer', compute command 4 ('gelu'): "; }
+inline std::string collectivePlace() {
+  return "procedure 'layer', communication command 1 ('all_reduce'): ";
+}
+inline std::string call0Place() { return "procedure 'main', compute command 0 ('layer.0'): "; }
+inline std::string call1Place() { return "procedure 'main', compute command 1 ('layer.1'): "; }
+inline std::string newPlace() { return "procedure 'layer', compute command 4 ('new'): "; }
+
+} // namespace braid::runtime::testing
+
+#endif // BRAID_TEST_UNIT_RUNTIME_PROGRAMCHANGES_H
