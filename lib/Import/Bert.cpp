@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "Bert.h"
 
+#include "FamilyConfig.h"
 #include "ModelBuilder.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -40,22 +41,6 @@ struct BertConfig {
 // Configuration
 //===----------------------------------------------------------------------===//
 
-llvm::Error readActivation(const Config &config, nn::GeluKind &kind) {
-  Expected<std::string> name = config.string("hidden_act");
-  if (!name)
-    return name.takeError();
-  // Hugging Face's names; `gelu_fast` is the tanh form with its terms in another order.
-  if (llvm::is_contained({"gelu", "gelu_python"}, *name))
-    kind = nn::GeluKind::Erf;
-  else if (llvm::is_contained({"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}, *name))
-    kind = nn::GeluKind::Tanh;
-  else
-    return importError(
-        "'", config.path(), "': hidden_act '", *name,
-        "' is not supported, expects gelu, gelu_python, gelu_new, gelu_pytorch_tanh or gelu_fast");
-  return llvm::Error::success();
-}
-
 /// What BERT's configuration can say and this importer would otherwise ignore.
 llvm::Error refuseVariants(const Config &config, const BertFamily &family) {
   Expected<std::string> positions = config.string("position_embedding_type", "absolute");
@@ -72,10 +57,8 @@ llvm::Error refuseVariants(const Config &config, const BertFamily &family) {
       return importError("'", config.path(), "': field '", field,
                          "' is true; only encoders are supported");
   }
-  for (StringRef field : {"pruned_heads", "quantization_config"})
-    if (config.isSet(field))
-      return importError("'", config.path(), "': field '", field,
-                         "' is not supported, expects it absent or empty");
+  if (llvm::Error error = config.refuse({"pruned_heads", "quantization_config"}))
+    return error;
 
   Expected<std::vector<std::string>> architectures = config.strings("architectures");
   if (!architectures)
@@ -97,49 +80,33 @@ llvm::Error refuseVariants(const Config &config, const BertFamily &family) {
 
 Expected<BertConfig> readConfig(const Config &config, const ImportOptions &options,
                                 const BertFamily &family) {
-  constexpr int64_t kMaxLayers = 4096;
   if (llvm::Error error = refuseVariants(config, family))
     return error;
   BertConfig bert;
   bert.family = family;
-  struct {
-    StringRef field;
-    int64_t &value;
-    int64_t max;
-  } sizes[] = {{"vocab_size", bert.vocab, Config::kMaxSize},
-               {"hidden_size", bert.hidden, Config::kMaxSize},
-               {"num_hidden_layers", bert.layers, kMaxLayers},
-               {"num_attention_heads", bert.heads, Config::kMaxSize},
-               {"intermediate_size", bert.intermediate, Config::kMaxSize},
-               {"max_position_embeddings", bert.positions, Config::kMaxSize},
-               {"type_vocab_size", bert.tokenTypes, Config::kMaxSize}};
-  for (auto &size : sizes) {
-    Expected<int64_t> value = config.size(size.field, size.max);
-    if (!value)
-      return value.takeError();
-    size.value = *value;
-  }
-  Expected<double> epsilon = config.positive("layer_norm_eps");
-  if (!epsilon)
-    return epsilon.takeError();
-  bert.epsilon = *epsilon;
-  if (llvm::Error error = readActivation(config, bert.activation))
+  if (llvm::Error error = config.readSizes({{"vocab_size", bert.vocab},
+                                            {"hidden_size", bert.hidden},
+                                            {"num_hidden_layers", bert.layers, kMaxLayers},
+                                            {"num_attention_heads", bert.heads},
+                                            {"intermediate_size", bert.intermediate},
+                                            {"max_position_embeddings", bert.positions},
+                                            {"type_vocab_size", bert.tokenTypes}}))
+    return error;
+  if (llvm::Error error = readInto(bert.epsilon, config.positive("layer_norm_eps")))
+    return error;
+  if (llvm::Error error = readInto(bert.activation, geluKind(config, "hidden_act")))
     return error;
 
   Expected<std::vector<std::string>> architectures = config.strings("architectures");
   if (!architectures)
     return architectures.takeError();
   std::string headed = (family.classes + "ForMaskedLM").str();
-  Expected<bool> logits =
-      givesLogits(config, options, architectures->empty() || architectures->front() == headed,
-                  /*unasked=*/false, headed);
-  if (!logits)
-    return logits.takeError();
-  bert.logits = *logits;
-  Expected<bool> tied = config.flag("tie_word_embeddings", true);
-  if (!tied)
-    return tied.takeError();
-  bert.tied = *tied;
+  bool head = architectures->empty() || architectures->front() == headed;
+  if (llvm::Error error =
+          readInto(bert.logits, givesLogits(config, options, head, /*unasked=*/false, headed)))
+    return error;
+  if (llvm::Error error = readInto(bert.tied, config.flag("tie_word_embeddings", true)))
+    return error;
 
   if (bert.hidden % bert.heads != 0)
     return importError("'", config.path(),
@@ -147,11 +114,10 @@ Expected<BertConfig> readConfig(const Config &config, const ImportOptions &optio
                        bert.hidden, " and ", bert.heads);
   int64_t positions = bert.positions;
   if (family.countsTokens) {
-    Expected<int64_t> padding = config.index("pad_token_id", bert.vocab, /*otherwise=*/1);
-    if (!padding)
-      return padding.takeError();
-    bert.padding = *padding;
-    positions -= *padding + 1;
+    if (llvm::Error error =
+            readInto(bert.padding, config.index("pad_token_id", bert.vocab, /*otherwise=*/1)))
+      return error;
+    positions -= *bert.padding + 1;
   }
   if (options.seq > positions)
     return importError("'", config.path(), "': expects seq of at most 'max_position_embeddings'",
@@ -171,26 +137,16 @@ Expected<BertConfig> readConfig(const Config &config, const ImportOptions &optio
 // Weights
 //===----------------------------------------------------------------------===//
 
-/// The weights of layer 0 in the order of the layer function's arguments, named from
-/// "encoder.layer.N." on.
-SmallVector<Weight> layerWeights(const BertConfig &bert) {
-  SmallVector<Weight> weights;
-  auto linear = [&](StringRef name, int64_t out, int64_t in) {
-    weights.push_back({(name + ".weight").str(), {out, in}});
-    weights.push_back({(name + ".bias").str(), {out}, nn::InitKind::Zeros});
-  };
-  auto norm = [&](StringRef name) {
-    weights.push_back({(name + ".weight").str(), {bert.hidden}, nn::InitKind::Ones});
-    weights.push_back({(name + ".bias").str(), {bert.hidden}, nn::InitKind::Zeros});
-  };
-  linear("attention.self.query", bert.hidden, bert.hidden);
-  linear("attention.self.key", bert.hidden, bert.hidden);
-  linear("attention.self.value", bert.hidden, bert.hidden);
-  linear("attention.output.dense", bert.hidden, bert.hidden);
-  norm("attention.output.LayerNorm");
-  linear("intermediate.dense", bert.intermediate, bert.hidden);
-  linear("output.dense", bert.hidden, bert.intermediate);
-  norm("output.LayerNorm");
+LayerWeights layerWeights(const BertConfig &bert) {
+  LayerWeights weights;
+  weights.linear("attention.self.query", bert.hidden, bert.hidden);
+  weights.linear("attention.self.key", bert.hidden, bert.hidden);
+  weights.linear("attention.self.value", bert.hidden, bert.hidden);
+  weights.linear("attention.output.dense", bert.hidden, bert.hidden);
+  weights.norm("attention.output.LayerNorm", bert.hidden);
+  weights.linear("intermediate.dense", bert.intermediate, bert.hidden);
+  weights.linear("output.dense", bert.hidden, bert.intermediate);
+  weights.norm("output.LayerNorm", bert.hidden);
   return weights;
 }
 
@@ -206,20 +162,19 @@ public:
     // A model with a head keeps its encoder under a name of its own.
     StringRef inner = bert.family.prefix;
     bool headed = !architectures->empty() && !StringRef(architectures->front()).ends_with("Model");
-    WeightNames names(checkpoint, headed ? inner : "", bert.family.head);
-    if (!checkpoint)
-      return names;
     const StringRef first = "embeddings.word_embeddings.weight";
-    if (!checkpoint->has(names.prefix + first.str()))
-      names.prefix = headed ? "" : inner;
-    if (!checkpoint->has(names.prefix + first.str()))
+    std::string prefix = weightPrefix(checkpoint, inner, headed, first);
+    if (checkpoint && !checkpoint->has(prefix + first.str()))
       return importError(
           "'", checkpoint->path(), "': tensor '", first, "' is missing, expects F32 of shape ",
           shapeText({bert.vocab, bert.hidden}), " under this name or with '", inner, "' before it");
-    std::string beyond = names.prefix + "encoder.layer." + std::to_string(bert.layers) + ".";
-    if (StringRef extra = checkpoint->firstWith(beyond); !extra.empty())
-      return importError("'", config.path(), "': 'num_hidden_layers' is ", bert.layers, ", but '",
-                         checkpoint->path(), "' has tensor '", extra, "'");
+    if (llvm::Error error = checkLayers(config, checkpoint, prefix + "encoder.layer.", bert.layers,
+                                        "num_hidden_layers"))
+      return error;
+    WeightNames names;
+    names.checkpoint = checkpoint;
+    names.prefix = std::move(prefix);
+    names.head = bert.family.head;
     return names;
   }
 
@@ -245,9 +200,8 @@ public:
   }
 
 private:
-  WeightNames(const Checkpoint *checkpoint, StringRef prefix, StringRef head)
-      : checkpoint(checkpoint), prefix(prefix), head(head) {}
-  const Checkpoint *checkpoint;
+  WeightNames() = default;
+  const Checkpoint *checkpoint = nullptr;
   std::string prefix;
   StringRef head;
 };
@@ -261,111 +215,76 @@ public:
   BertBuilder(MLIRContext *context, const ImportOptions &options, const BertConfig &bert,
               const WeightNames &names, int64_t layers)
       : ModelBuilder(context, options, /*checkpoint=*/nullptr), bert(bert), names(names),
-        layers(layers), hiddenType(type({batch, seq, bert.hidden})) {}
+        layers(layers) {}
 
   Expected<OwningOpRef<ModuleOp>> build(StringRef modelName) {
-    OwningOpRef<ModuleOp> module = ModuleOp::create(builder, at(modelName), modelName);
-    builder.setInsertionPointToEnd(module->getBody());
-    if (llvm::Error error = buildModel())
-      return error;
-    return module;
+    return buildModule(
+        modelName, {"input_ids", "attention_mask", "token_type_ids"},
+        bert.logits ? "logits" : "last_hidden_state", bert.logits ? bert.vocab : bert.hidden,
+        [&](ValueRange operands) { return buildModel(operands[0], operands[1], operands[2]); });
   }
 
 private:
-  /// Of `weight` the first `rows` rows (all when absent).
-  Expected<Value> parameter(const Weight &weight, std::optional<int64_t> rows = std::nullopt) {
-    Expected<std::string> tensor = names.resolve(weight);
-    if (!tensor)
-      return tensor.takeError();
-    SmallVector<int64_t> sizes(ArrayRef<int64_t>(weight.shape)), zeros(weight.shape.size(), 0);
-    if (rows)
-      sizes.front() = *rows;
-    auto slice =
-        nn::SliceAttr::get(builder.getContext(), *tensor, weight.shape, {}, zeros, zeros, sizes);
-    return nn::ParameterOp::create(builder, at(weight.name), type(sizes),
-                                   names.parameterName(weight), builder.getArrayAttr(slice),
-                                   weight.init, TypeAttr(), comm::ShardingAttr())
-        .getResult();
+  /// Looked for under the names that checkpoints have for it; operations are called as if there
+  /// were no prefix.
+  Expected<Value> parameter(const Weight &weight) override {
+    Weight named = weight;
+    named.parameter = names.parameterName(weight);
+    if (llvm::Error error = readInto(named.name, names.resolve(weight)))
+      return error;
+    Expected<Value> value = ModelBuilder::parameter(named);
+    if (value)
+      value->setLoc(at(weight.name));
+    return value;
   }
 
-  func::FuncOp buildLayer(ArrayRef<Value> operands);
+  Value buildLayer(LayerBody &layer);
   Expected<Value> buildHead(Value hidden, Value words);
-  llvm::Error buildModel();
+  Expected<Value> buildModel(Value ids, Value mask, Value tokenTypes);
 
   const BertConfig &bert;
   const WeightNames &names;
   int64_t layers;
-  RankedTensorType hiddenType;
 };
 
-/// All layers of a BERT encoder are equal, so there is one function.
-func::FuncOp BertBuilder::buildLayer(ArrayRef<Value> operands) {
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointAfter(Value(operands[0]).getParentBlock()->getParentOp());
-  func::FuncOp layer = buildFunction("encoder_layer", {"hidden", "attention_mask"}, operands,
-                                     "encoder.layer.0.", hiddenType);
-  Block *body = &layer.getBody().front();
-  Value hidden = body->getArgument(0), mask = body->getArgument(1);
-  auto *next = body->args_begin() + 2;
-  auto projected = [&](StringRef role, Value input) {
-    Value weight = *next++, bias = *next++;
-    return linear(role, input, weight, bias);
-  };
-  auto normalized = [&](StringRef name, Value input) {
-    Value weight = *next++, bias = *next++;
-    return layerNorm(name, input, weight, bias, bert.epsilon);
-  };
+Value BertBuilder::buildLayer(LayerBody &layer) {
+  Value hidden = layer.operand(0), mask = layer.operand(1);
   auto heads = [&](StringRef role) {
-    return splitHeads(role + ".heads", projected(role, hidden), bert.heads);
+    return splitHeads(role + ".heads", layer.linear(role, hidden), bert.heads);
   };
-
   Value query = heads("attention.query"), key = heads("attention.key"),
         value = heads("attention.value");
   Value context = attention(query, key, value, mask, /*causal=*/false);
   Value merged = mergeHeads("attention.merged", context);
-  Value attended = add("attention.residual", projected("attention.output", merged), hidden);
-  Value normed = normalized("attention.norm", attended);
-  Value up = projected("mlp.up", normed);
+  Value attended = add("attention.residual", layer.linear("attention.output", merged), hidden);
+  Value normed = layer.layerNorm("attention.norm", attended, bert.epsilon);
+  Value up = layer.linear("mlp.up", normed);
   Value activated = nn::GeluOp::create(builder, at("mlp.activation"), up, bert.activation);
-  Value output = add("mlp.residual", projected("mlp.down", activated), normed);
-  func::ReturnOp::create(builder, at("encoder_layer"), normalized("mlp.norm", output));
-  return layer;
+  Value output = add("mlp.residual", layer.linear("mlp.down", activated), normed);
+  return layer.layerNorm("mlp.norm", output, bert.epsilon);
 }
 
 /// Logits over the vocabulary; `words` is the table of the embedding.
 Expected<Value> BertBuilder::buildHead(Value hidden, Value words) {
   const BertFamily &family = bert.family;
-  struct Both {
-    Value weight, bias;
-  };
-  auto both = [&](StringRef part, ArrayRef<int64_t> shape, nn::InitKind init) -> Expected<Both> {
-    std::string name = (family.head + part).str();
-    Expected<Value> weight = parameter({name + ".weight", SmallVector<int64_t, 2>(shape), init});
-    if (!weight)
-      return weight.takeError();
-    Expected<Value> bias = parameter({name + ".bias", {shape[0]}, nn::InitKind::Zeros});
-    if (!bias)
-      return bias.takeError();
-    return Both{*weight, *bias};
-  };
-  Expected<Both> dense = both(family.headDense, {bert.hidden, bert.hidden}, nn::InitKind::Normal);
+  const std::string head = family.head.str();
+  Expected<WeightAndBias> dense = weightAndBias(head + family.headDense.str(),
+                                                {bert.hidden, bert.hidden}, nn::InitKind::Normal);
   if (!dense)
     return dense.takeError();
-  Expected<Both> norm = both(family.headNorm, {bert.hidden}, nn::InitKind::Ones);
+  Expected<WeightAndBias> norm =
+      weightAndBias(head + family.headNorm.str(), {bert.hidden}, nn::InitKind::Ones);
   if (!norm)
     return norm.takeError();
-  Both decoder{words, {}};
+  WeightAndBias decoder{words, {}};
   if (bert.tied) {
-    Expected<Value> bias =
-        parameter({family.head.str() + "bias", {bert.vocab}, nn::InitKind::Zeros});
-    if (!bias)
-      return bias.takeError();
-    decoder.bias = *bias;
-  } else {
-    Expected<Both> own = both("decoder", {bert.vocab, bert.hidden}, nn::InitKind::Normal);
-    if (!own)
-      return own.takeError();
-    decoder = *own;
+    if (llvm::Error error =
+            readInto(decoder.bias, parameter({head + "bias", {bert.vocab}, nn::InitKind::Zeros})))
+      return error;
+  } else if (llvm::Error error =
+                 readInto(decoder, weightAndBias(head + "decoder", {bert.vocab, bert.hidden},
+                                                 nn::InitKind::Normal))) {
+    return error;
   }
   Value inner = linear("head.dense", hidden, dense->weight, dense->bias);
   // RoBERTa's head has this activation whatever its layers have.
@@ -375,12 +294,7 @@ Expected<Value> BertBuilder::buildHead(Value hidden, Value words) {
   return linear("lm_head", normed, decoder.weight, decoder.bias);
 }
 
-llvm::Error BertBuilder::buildModel() {
-  RankedTensorType result = bert.logits ? type({batch, seq, bert.vocab}) : hiddenType;
-  func::FuncOp entry = buildEntry({"input_ids", "attention_mask", "token_type_ids"},
-                                  bert.logits ? "logits" : "last_hidden_state", result);
-  Value ids = entry.getArgument(0), mask = entry.getArgument(1), tokenTypes = entry.getArgument(2);
-
+Expected<Value> BertBuilder::buildModel(Value ids, Value mask, Value tokenTypes) {
   Expected<Value> words =
       parameter({"embeddings.word_embeddings.weight", {bert.vocab, bert.hidden}});
   if (!words)
@@ -389,23 +303,18 @@ llvm::Error BertBuilder::buildModel() {
       parameter({"embeddings.token_type_embeddings.weight", {bert.tokenTypes, bert.hidden}});
   if (!types)
     return types.takeError();
+  Weight table{"embeddings.position_embeddings.weight", {bert.positions, bert.hidden}};
   // Positions that are 0, 1, ..., seq - 1 in every sequence are the first rows of the table, with
   // nothing to look up.
-  std::optional<int64_t> rows;
   if (!bert.padding)
-    rows = seq;
-  Expected<Value> positions =
-      parameter({"embeddings.position_embeddings.weight", {bert.positions, bert.hidden}}, rows);
+    table.part = WeightPart{{}, {0, 0}, {seq, bert.hidden}};
+  Expected<Value> positions = parameter(table);
   if (!positions)
     return positions.takeError();
-  Expected<Value> scale =
-      parameter({"embeddings.LayerNorm.weight", {bert.hidden}, nn::InitKind::Ones});
-  if (!scale)
-    return scale.takeError();
-  Expected<Value> shift =
-      parameter({"embeddings.LayerNorm.bias", {bert.hidden}, nn::InitKind::Zeros});
-  if (!shift)
-    return shift.takeError();
+  Expected<WeightAndBias> norm =
+      weightAndBias("embeddings.LayerNorm", {bert.hidden}, nn::InitKind::Ones);
+  if (!norm)
+    return norm.takeError();
 
   Value word = embedding("embeddings.word", "embedding.word", ids, *words);
   Value tokenType = embedding("embeddings.token_type", "embedding.token_type", tokenTypes, *types);
@@ -416,31 +325,13 @@ llvm::Error BertBuilder::buildModel() {
     position = embedding("embeddings.position", "embedding.position", counted, position);
   }
   Value sum = add("embeddings.sum", add("embeddings.typed", word, tokenType), position);
-  Value hidden = layerNorm("embeddings.norm", sum, *scale, *shift, bert.epsilon);
-
-  func::FuncOp layer;
-  for (int64_t i = 0; i < layers; ++i) {
-    std::string name = "encoder.layer." + std::to_string(i);
-    SmallVector<Value> operands{hidden, mask};
-    for (Weight weight : layerWeights(bert)) {
-      weight.name = name + "." + weight.name;
-      Expected<Value> value = parameter(weight);
-      if (!value)
-        return value.takeError();
-      operands.push_back(*value);
-    }
-    if (!layer)
-      layer = buildLayer(operands);
-    hidden = func::CallOp::create(builder, at(name), layer, operands).getResult(0);
-  }
-  if (bert.logits) {
-    Expected<Value> logits = buildHead(hidden, *words);
-    if (!logits)
-      return logits.takeError();
-    hidden = *logits;
-  }
-  func::ReturnOp::create(builder, at("main"), hidden);
-  return llvm::Error::success();
+  Value embedded = layerNorm("embeddings.norm", sum, norm->weight, norm->bias, bert.epsilon);
+  Expected<Value> hidden = buildLayers(
+      {"encoder_layer", {"hidden", "attention_mask"}, "encoder.layer.", layerWeights(bert)}, layers,
+      {embedded, mask}, [&](LayerBody &layer) { return buildLayer(layer); });
+  if (!hidden || !bert.logits)
+    return hidden;
+  return buildHead(*hidden, *words);
 }
 
 } // namespace

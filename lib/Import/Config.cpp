@@ -178,6 +178,28 @@ Expected<std::vector<std::string>> Config::strings(StringRef field) const {
   return result;
 }
 
+llvm::Error Config::readSizes(llvm::ArrayRef<SizeField> fields) const {
+  for (const SizeField &field : fields)
+    if (llvm::Error error = readInto(field.place, size(field.field, field.max)))
+      return error;
+  return llvm::Error::success();
+}
+
+llvm::Error Config::readFlags(llvm::ArrayRef<FlagField> fields) const {
+  for (const FlagField &field : fields)
+    if (llvm::Error error = readInto(field.place, flag(field.field, false)))
+      return error;
+  return llvm::Error::success();
+}
+
+llvm::Error Config::refuse(llvm::ArrayRef<StringRef> fields) const {
+  for (StringRef field : fields)
+    if (isSet(field))
+      return importError("'", file, "': field '", outer, field,
+                         "' is not supported, expects it absent or empty");
+  return llvm::Error::success();
+}
+
 bool Config::isSet(StringRef field) const {
   const llvm::json::Value *value = find(field);
   if (!value)

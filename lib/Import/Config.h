@@ -28,6 +28,14 @@ template <typename... Parts> llvm::Error importError(Parts &&...parts) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), llvm::Twine(message));
 }
 
+/// Puts what was read into its place, or gives the error.
+template <typename T, typename Read> llvm::Error readInto(T &place, llvm::Expected<Read> read) {
+  if (!read)
+    return read.takeError();
+  place = std::move(*read);
+  return llvm::Error::success();
+}
+
 /// "[2, 3]"
 std::string shapeText(llvm::ArrayRef<int64_t> shape);
 
@@ -58,6 +66,21 @@ public:
   /// The object that the field holds, as a configuration of its own whose complaints name the field
   /// too; one without fields when it is missing or null.
   llvm::Expected<Config> object(llvm::StringRef field) const;
+  /// A size that must be there, and where it goes.
+  struct SizeField {
+    llvm::StringRef field;
+    int64_t &place;
+    int64_t max = kMaxSize;
+  };
+  llvm::Error readSizes(llvm::ArrayRef<SizeField> fields) const;
+  /// A flag, `false` when it is missing or null, and where it goes.
+  struct FlagField {
+    llvm::StringRef field;
+    bool &place;
+  };
+  llvm::Error readFlags(llvm::ArrayRef<FlagField> fields) const;
+  /// An error when one of the fields is set: nothing here knows what it means.
+  llvm::Error refuse(llvm::ArrayRef<llvm::StringRef> fields) const;
   /// True when the field is there and not null.
   bool has(llvm::StringRef field) const { return find(field) != nullptr; }
   /// True when the field holds something other than null, false, 0, or an empty list, object or

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "Llama.h"
 
+#include "FamilyConfig.h"
 #include "ModelBuilder.h"
 #include "Rope.h"
 
@@ -27,39 +28,24 @@ llvm::Error refuseVariants(const Config &config) {
   if (*activation != "silu" && *activation != "swish")
     return importError("'", config.path(), "': hidden_act '", *activation,
                        "' is not supported, expects silu");
-  for (StringRef field : {"quantization_config", "sliding_window", "layer_types"})
-    if (config.isSet(field))
-      return importError("'", config.path(), "': field '", field,
-                         "' is not supported, expects it absent or empty");
-  return llvm::Error::success();
+  return config.refuse({"quantization_config", "sliding_window", "layer_types"});
 }
 
 Expected<LlamaConfig> readConfig(const Config &config, const ImportOptions &options) {
-  constexpr int64_t kMaxLayers = 4096;
   if (llvm::Error error = refuseVariants(config))
     return error;
   LlamaConfig llama;
-  struct {
-    StringRef field;
-    int64_t &value;
-    int64_t max;
-  } sizes[] = {{"vocab_size", llama.vocab, Config::kMaxSize},
-               {"hidden_size", llama.hidden, Config::kMaxSize},
-               {"num_hidden_layers", llama.layers, kMaxLayers},
-               {"num_attention_heads", llama.heads, Config::kMaxSize},
-               {"intermediate_size", llama.intermediate, Config::kMaxSize},
-               {"max_position_embeddings", llama.positions, Config::kMaxSize}};
-  for (auto &size : sizes) {
-    Expected<int64_t> value = config.size(size.field, size.max);
-    if (!value)
-      return value.takeError();
-    size.value = *value;
-  }
-  Expected<int64_t> kvHeads =
-      config.size("num_key_value_heads", Config::kMaxSize, /*otherwise=*/llama.heads);
-  if (!kvHeads)
-    return kvHeads.takeError();
-  llama.kvHeads = *kvHeads;
+  if (llvm::Error error = config.readSizes({{"vocab_size", llama.vocab},
+                                            {"hidden_size", llama.hidden},
+                                            {"num_hidden_layers", llama.layers, kMaxLayers},
+                                            {"num_attention_heads", llama.heads},
+                                            {"intermediate_size", llama.intermediate},
+                                            {"max_position_embeddings", llama.positions}}))
+    return error;
+  if (llvm::Error error =
+          readInto(llama.kvHeads, config.size("num_key_value_heads", Config::kMaxSize,
+                                              /*otherwise=*/llama.heads)))
+    return error;
   if (llama.heads % llama.kvHeads != 0)
     return importError(
         "'", config.path(),
@@ -70,41 +56,28 @@ Expected<LlamaConfig> readConfig(const Config &config, const ImportOptions &opti
                        "': expects 'hidden_size' to be a multiple of 'num_attention_heads', or a "
                        "'head_dim', got ",
                        llama.hidden, " and ", llama.heads);
-  Expected<int64_t> headDim =
-      config.size("head_dim", Config::kMaxSize, /*otherwise=*/llama.hidden / llama.heads);
-  if (!headDim)
-    return headDim.takeError();
-  llama.headDim = *headDim;
+  if (llvm::Error error =
+          readInto(llama.headDim, config.size("head_dim", Config::kMaxSize,
+                                              /*otherwise=*/llama.hidden / llama.heads)))
+    return error;
   if (llama.headDim % 2 != 0)
     return importError("'", config.path(),
                        "': expects heads of an even number of elements, which rotary embedding "
                        "pairs, got ",
                        llama.headDim);
-  Expected<double> epsilon = config.positive("rms_norm_eps");
-  if (!epsilon)
-    return epsilon.takeError();
-  llama.epsilon = *epsilon;
-  struct {
-    StringRef field;
-    bool &value;
-  } flags[] = {{"attention_bias", llama.attentionBias},
-               {"mlp_bias", llama.mlpBias},
-               {"tie_word_embeddings", llama.tied}};
-  for (auto &flag : flags) {
-    Expected<bool> value = config.flag(flag.field, false);
-    if (!value)
-      return value.takeError();
-    flag.value = *value;
-  }
-  Expected<bool> head = hasHead(config, "LlamaForCausalLM", "LlamaModel");
-  if (!head)
-    return head.takeError();
-  llama.causalLM = *head;
-  Expected<bool> logits =
-      givesLogits(config, options, *head, /*unasked=*/*head, "LlamaForCausalLM");
-  if (!logits)
-    return logits.takeError();
-  llama.logits = *logits;
+  if (llvm::Error error = readInto(llama.epsilon, config.positive("rms_norm_eps")))
+    return error;
+  if (llvm::Error error = config.readFlags({{"attention_bias", llama.attentionBias},
+                                            {"mlp_bias", llama.mlpBias},
+                                            {"tie_word_embeddings", llama.tied}}))
+    return error;
+  if (llvm::Error error =
+          readInto(llama.causalLM, hasHead(config, "LlamaForCausalLM", "LlamaModel")))
+    return error;
+  if (llvm::Error error =
+          readInto(llama.logits, givesLogits(config, options, llama.causalLM,
+                                             /*unasked=*/llama.causalLM, "LlamaForCausalLM")))
+    return error;
 
   Expected<std::string> ropeType = rotaryType(config);
   if (!ropeType)
@@ -122,173 +95,110 @@ Expected<LlamaConfig> readConfig(const Config &config, const ImportOptions &opti
           2 * hidden * llama.vocab + llama.layers * hidden * (2 * queries + 2 * keys + 3 * inner),
           std::max({hidden, inner, queries, static_cast<double>(llama.vocab)})))
     return error;
-  Expected<std::vector<double>> frequencies = rotaryFrequencies(config, llama.headDim, options.seq);
-  if (!frequencies)
-    return frequencies.takeError();
-  llama.frequencies = std::move(*frequencies);
+  if (llvm::Error error =
+          readInto(llama.frequencies, rotaryFrequencies(config, llama.headDim, options.seq)))
+    return error;
   return llama;
 }
 
-/// The weights of a layer in the order of the layer function's arguments, named from
-/// "layers.N." on.
-SmallVector<Weight> layerWeights(const LlamaConfig &llama) {
-  SmallVector<Weight> weights;
-  auto linear = [&](StringRef name, int64_t out, int64_t in, bool bias) {
-    weights.push_back({(name + ".weight").str(), {out, in}});
-    if (bias)
-      weights.push_back({(name + ".bias").str(), {out}, nn::InitKind::Zeros});
-  };
-  auto norm = [&](StringRef name) {
-    weights.push_back({(name + ".weight").str(), {llama.hidden}, nn::InitKind::Ones});
-  };
+LayerWeights layerWeights(const LlamaConfig &llama) {
+  LayerWeights weights;
   int64_t queries = llama.heads * llama.headDim, keys = llama.kvHeads * llama.headDim;
-  norm("input_layernorm");
-  linear("self_attn.q_proj", queries, llama.hidden, llama.attentionBias);
-  linear("self_attn.k_proj", keys, llama.hidden, llama.attentionBias);
-  linear("self_attn.v_proj", keys, llama.hidden, llama.attentionBias);
-  linear("self_attn.o_proj", llama.hidden, queries, llama.attentionBias);
-  norm("post_attention_layernorm");
-  linear("mlp.gate_proj", llama.intermediate, llama.hidden, llama.mlpBias);
-  linear("mlp.up_proj", llama.intermediate, llama.hidden, llama.mlpBias);
-  linear("mlp.down_proj", llama.hidden, llama.intermediate, llama.mlpBias);
+  weights.norm("input_layernorm", llama.hidden, /*biased=*/false);
+  weights.linear("self_attn.q_proj", queries, llama.hidden, llama.attentionBias);
+  weights.linear("self_attn.k_proj", keys, llama.hidden, llama.attentionBias);
+  weights.linear("self_attn.v_proj", keys, llama.hidden, llama.attentionBias);
+  weights.linear("self_attn.o_proj", llama.hidden, queries, llama.attentionBias);
+  weights.norm("post_attention_layernorm", llama.hidden, /*biased=*/false);
+  weights.linear("mlp.gate_proj", llama.intermediate, llama.hidden, llama.mlpBias);
+  weights.linear("mlp.up_proj", llama.intermediate, llama.hidden, llama.mlpBias);
+  weights.linear("mlp.down_proj", llama.hidden, llama.intermediate, llama.mlpBias);
   return weights;
+}
+
+/// What the configuration does not speak of must not be left out silently.
+llvm::Error checkBiases(const Config &config, const Checkpoint *checkpoint,
+                        const LlamaConfig &llama, const std::string &prefix) {
+  for (const auto &[field, said, tensor] :
+       {std::tuple("attention_bias", llama.attentionBias, "self_attn.q_proj.bias"),
+        std::tuple("mlp_bias", llama.mlpBias, "mlp.gate_proj.bias")})
+    if (std::string name = prefix + "layers.0." + tensor;
+        !said && checkpoint && checkpoint->has(name))
+      return importError("'", config.path(), "': '", field, "' is false, but '", checkpoint->path(),
+                         "' has tensor '", name, "'");
+  return llvm::Error::success();
 }
 
 class LlamaBuilder : ModelBuilder {
 public:
-  LlamaBuilder(MLIRContext *context, const ImportOptions &options, const Config &config,
-               const Checkpoint *checkpoint, const LlamaConfig &llama, int64_t layers)
-      : ModelBuilder(context, options, checkpoint), config(config), llama(llama), layers(layers) {
-    // A model with a head keeps its decoder under "model.".
-    prefix = llama.causalLM ? "model." : "";
-  }
+  LlamaBuilder(MLIRContext *context, const ImportOptions &options, const Checkpoint *checkpoint,
+               const LlamaConfig &llama, int64_t layers, std::string prefix)
+      : ModelBuilder(context, options, checkpoint), llama(llama), layers(layers),
+        prefix(std::move(prefix)) {}
 
   Expected<OwningOpRef<ModuleOp>> build(StringRef modelName) {
-    if (llvm::Error error = checkNames())
-      return error;
-    OwningOpRef<ModuleOp> module = ModuleOp::create(builder, at(modelName), modelName);
-    builder.setInsertionPointToEnd(module->getBody());
-    if (llvm::Error error = buildModel())
-      return error;
-    return module;
+    return buildModule(modelName, {"input_ids", "attention_mask"},
+                       llama.logits ? "logits" : "last_hidden_state",
+                       llama.logits ? llama.vocab : llama.hidden,
+                       [&](ValueRange operands) { return buildModel(operands[0], operands[1]); });
   }
 
 private:
-  llvm::Error checkNames() {
-    if (!checkpoint)
-      return llvm::Error::success();
-    if (!checkpoint->has(prefix + "embed_tokens.weight"))
-      prefix = prefix.empty() ? "model." : "";
-    std::string beyond = prefix + "layers." + std::to_string(llama.layers) + ".";
-    if (StringRef extra = checkpoint->firstWith(beyond); !extra.empty())
-      return importError("'", config.path(), "': 'num_hidden_layers' is ", llama.layers, ", but '",
-                         checkpoint->path(), "' has tensor '", extra, "'");
-    // What the configuration does not speak of must not be left out silently.
-    for (const auto &[field, said, tensor] :
-         {std::tuple("attention_bias", llama.attentionBias, "self_attn.q_proj.bias"),
-          std::tuple("mlp_bias", llama.mlpBias, "mlp.gate_proj.bias")})
-      if (std::string name = prefix + "layers.0." + tensor; !said && checkpoint->has(name))
-        return importError("'", config.path(), "': '", field, "' is false, but '",
-                           checkpoint->path(), "' has tensor '", name, "'");
-    return llvm::Error::success();
-  }
+  Value buildLayer(LayerBody &layer);
+  Expected<Value> buildModel(Value ids, Value mask);
 
-  llvm::Error buildModel();
-  func::FuncOp buildLayer(ArrayRef<Value> operands);
-
-  const Config &config;
   const LlamaConfig &llama;
   int64_t layers;
   std::string prefix;
 };
 
-/// All layers are equal, so there is one function.
-func::FuncOp LlamaBuilder::buildLayer(ArrayRef<Value> operands) {
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointAfter(Value(operands[0]).getParentBlock()->getParentOp());
-  func::FuncOp layer =
-      buildFunction("decoder_layer", {"hidden", "attention_mask", "rotary.cos", "rotary.sin"},
-                    operands, prefix + "layers.0.", operands[0].getType());
-  Block *body = &layer.getBody().front();
-  Value hidden = body->getArgument(0), mask = body->getArgument(1), cos = body->getArgument(2),
-        sin = body->getArgument(3);
-  auto *next = body->args_begin() + 4;
-  auto projected = [&](StringRef role, Value input, bool biased) {
-    Value weight = *next++;
-    Value bias = biased ? Value(*next++) : Value();
-    return linear(role, input, weight, bias);
+Value LlamaBuilder::buildLayer(LayerBody &layer) {
+  Value hidden = layer.operand(0), mask = layer.operand(1), cos = layer.operand(2),
+        sin = layer.operand(3);
+  Value normed = layer.rmsNorm("attention.norm", hidden, llama.epsilon);
+  auto heads = [&](StringRef role, int64_t count) {
+    return splitHeads(role + ".heads", layer.linear(role, normed, llama.attentionBias), count);
   };
   auto rotated = [&](StringRef name, Value input) -> Value {
     return nn::RotaryOp::create(builder, at(name), input.getType(), input, cos, sin);
   };
-  Value normed = rmsNorm("attention.norm", hidden, *next++, llama.epsilon);
-  Value query = splitHeads("attention.query.heads",
-                           projected("attention.query", normed, llama.attentionBias), llama.heads);
-  Value key = splitHeads("attention.key.heads",
-                         projected("attention.key", normed, llama.attentionBias), llama.kvHeads);
-  Value value =
-      splitHeads("attention.value.heads", projected("attention.value", normed, llama.attentionBias),
-                 llama.kvHeads);
-  Value context = attention(rotated("attention.query.rotary", query),
-                            rotated("attention.key.rotary", key), value, mask, /*causal=*/true);
-  Value output =
-      projected("attention.output", mergeHeads("attention.merged", context), llama.attentionBias);
+  Value query = heads("attention.query", llama.heads), key = heads("attention.key", llama.kvHeads),
+        value = heads("attention.value", llama.kvHeads);
+  query = rotated("attention.query.rotary", query);
+  key = rotated("attention.key.rotary", key);
+  Value context = attention(query, key, value, mask, /*causal=*/true);
+  Value output = layer.linear("attention.output", mergeHeads("attention.merged", context),
+                              llama.attentionBias);
   Value attended = add("attention.residual", output, hidden);
-  Value inner = rmsNorm("mlp.norm", attended, *next++, llama.epsilon);
-  Value gate = projected("mlp.gate", inner, llama.mlpBias);
-  Value up = projected("mlp.up", inner, llama.mlpBias);
+  Value inner = layer.rmsNorm("mlp.norm", attended, llama.epsilon);
+  Value gate = layer.linear("mlp.gate", inner, llama.mlpBias);
+  Value up = layer.linear("mlp.up", inner, llama.mlpBias);
   Value activated = nn::SiluOp::create(builder, at("mlp.activation"), gate.getType(), gate);
   Value gated = nn::MulOp::create(builder, at("mlp.gated"), gate.getType(), activated, up);
-  Value down = projected("mlp.down", gated, llama.mlpBias);
-  func::ReturnOp::create(builder, at("decoder_layer"), add("mlp.residual", down, attended));
-  return layer;
+  return add("mlp.residual", layer.linear("mlp.down", gated, llama.mlpBias), attended);
 }
 
-llvm::Error LlamaBuilder::buildModel() {
-  RankedTensorType hiddenType = type({batch, seq, llama.hidden});
-  RankedTensorType result = llama.logits ? type({batch, seq, llama.vocab}) : hiddenType;
-  func::FuncOp entry = buildEntry({"input_ids", "attention_mask"},
-                                  llama.logits ? "logits" : "last_hidden_state", result);
-  Value ids = entry.getArgument(0), mask = entry.getArgument(1);
+Expected<Value> LlamaBuilder::buildModel(Value ids, Value mask) {
   Expected<Value> table = parameter({prefix + "embed_tokens.weight", {llama.vocab, llama.hidden}});
   if (!table)
     return table.takeError();
-  Value hidden = embedding("embedding.word", "embedding.word", ids, *table);
+  Value embedded = embedding("embedding.word", "embedding.word", ids, *table);
   auto rotary = nn::RotaryTableOp::create(
       builder, at("rotary"), type({seq, static_cast<int64_t>(llama.frequencies.size())}),
       /*positionOffset=*/Value(), llama.frequencies, /*scale=*/1.0);
-
-  func::FuncOp layer;
-  for (int64_t i = 0; i < layers; ++i) {
-    std::string name = prefix + "layers." + std::to_string(i);
-    SmallVector<Value> operands{hidden, mask, rotary.getCos(), rotary.getSin()};
-    for (Weight weight : layerWeights(llama)) {
-      weight.name = name + "." + weight.name;
-      Expected<Value> value = parameter(weight);
-      if (!value)
-        return value.takeError();
-      operands.push_back(*value);
-    }
-    if (!layer)
-      layer = buildLayer(operands);
-    hidden = func::CallOp::create(builder, at(name), layer, operands).getResult(0);
-  }
+  Expected<Value> hidden = buildLayers({"decoder_layer",
+                                        {"hidden", "attention_mask", "rotary.cos", "rotary.sin"},
+                                        prefix + "layers.",
+                                        layerWeights(llama)},
+                                       layers, {embedded, mask, rotary.getCos(), rotary.getSin()},
+                                       [&](LayerBody &layer) { return buildLayer(layer); });
+  if (!hidden)
+    return hidden.takeError();
   Expected<Value> scale = parameter({prefix + "norm.weight", {llama.hidden}, nn::InitKind::Ones});
   if (!scale)
     return scale.takeError();
-  hidden = rmsNorm("norm", hidden, *scale, llama.epsilon);
-  if (llama.logits) {
-    Value head = *table;
-    if (!llama.tied) {
-      Expected<Value> own = parameter({"lm_head.weight", {llama.vocab, llama.hidden}});
-      if (!own)
-        return own.takeError();
-      head = *own;
-    }
-    hidden = linear("lm_head", hidden, head);
-  }
-  func::ReturnOp::create(builder, at("main"), hidden);
-  return llvm::Error::success();
+  Value normed = rmsNorm("norm", *hidden, *scale, llama.epsilon);
+  return llama.logits ? buildHead(normed, *table, llama.tied) : Expected<Value>(normed);
 }
 
 } // namespace
@@ -302,5 +212,11 @@ braid::importLlama(MLIRContext *context, const ImportOptions &options, const Con
   Expected<int64_t> layers = importedLayers(config, options, llama->layers, "num_hidden_layers");
   if (!layers)
     return layers.takeError();
-  return LlamaBuilder(context, options, config, checkpoint, *llama, *layers).build(modelName);
+  std::string prefix = weightPrefix(checkpoint, "model.", llama->causalLM, "embed_tokens.weight");
+  if (llvm::Error error =
+          checkLayers(config, checkpoint, prefix + "layers.", llama->layers, "num_hidden_layers"))
+    return error;
+  if (llvm::Error error = checkBiases(config, checkpoint, *llama, prefix))
+    return error;
+  return LlamaBuilder(context, options, checkpoint, *llama, *layers, prefix).build(modelName);
 }

@@ -4,13 +4,37 @@
 //===----------------------------------------------------------------------===//
 #include "ModelBuilder.h"
 
-#include "llvm/Support/Format.h"
-
 #include <cmath>
 
 using namespace mlir;
 using namespace braid;
 using llvm::Expected;
+
+void LayerWeights::linear(StringRef name, int64_t out, int64_t in, bool biased) {
+  push_back({(name + ".weight").str(), {out, in}});
+  if (biased)
+    push_back({(name + ".bias").str(), {out}, nn::InitKind::Zeros});
+}
+
+void LayerWeights::norm(StringRef name, int64_t size, bool biased) {
+  push_back({(name + ".weight").str(), {size}, nn::InitKind::Ones});
+  if (biased)
+    push_back({(name + ".bias").str(), {size}, nn::InitKind::Zeros});
+}
+
+Value LayerBody::linear(StringRef role, Value input, bool biased) {
+  Value matrix = weight(), bias = biased ? weight() : Value();
+  return model.linear(role, input, matrix, bias);
+}
+
+Value LayerBody::layerNorm(const Twine &name, Value input, double epsilon) {
+  Value scale = weight(), shift = weight();
+  return model.layerNorm(name, input, scale, shift, epsilon);
+}
+
+Value LayerBody::rmsNorm(const Twine &name, Value input, double epsilon) {
+  return model.rmsNorm(name, input, weight(), epsilon);
+}
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -31,7 +55,7 @@ func::FuncOp ModelBuilder::buildEntry(ArrayRef<StringRef> operands, StringRef re
 }
 
 func::FuncOp ModelBuilder::buildFunction(StringRef name, ArrayRef<StringRef> names,
-                                         ArrayRef<Value> operands, StringRef before, Type result) {
+                                         ArrayRef<Value> operands, StringRef before) {
   SmallVector<Type> types;
   SmallVector<Location> locations;
   for (auto [i, operand] : llvm::enumerate(operands)) {
@@ -45,10 +69,64 @@ func::FuncOp ModelBuilder::buildFunction(StringRef name, ArrayRef<StringRef> nam
     locations.push_back(at(part));
   }
   auto function =
-      func::FuncOp::create(builder, at(name), name, builder.getFunctionType(types, result));
+      func::FuncOp::create(builder, at(name), name, builder.getFunctionType(types, types[0]));
   function.setPrivate();
   builder.createBlock(&function.getBody(), {}, types, locations);
   return function;
+}
+
+Expected<OwningOpRef<ModuleOp>>
+ModelBuilder::buildModule(StringRef name, ArrayRef<StringRef> operands, StringRef result,
+                          int64_t width, llvm::function_ref<Expected<Value>(ValueRange)> body) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder, at(name), name);
+  builder.setInsertionPointToEnd(module->getBody());
+  func::FuncOp entry = buildEntry(operands, result, type({batch, seq, width}));
+  Expected<Value> value = body(entry.getArguments());
+  if (!value)
+    return value.takeError();
+  func::ReturnOp::create(builder, at("main"), *value);
+  return module;
+}
+
+Expected<Value> ModelBuilder::buildLayers(const Layers &layers, int64_t count,
+                                          ArrayRef<Value> operands,
+                                          llvm::function_ref<Value(LayerBody &)> body) {
+  func::FuncOp function;
+  Value hidden = operands.front();
+  for (int64_t i = 0; i < count; ++i) {
+    std::string name = layers.path + std::to_string(i), inside = name + ".";
+    SmallVector<Value> all(operands);
+    all.front() = hidden;
+    for (Weight weight : layers.weights) {
+      weight.name = inside + weight.name;
+      if (!weight.parameter.empty())
+        weight.parameter = inside + weight.parameter;
+      Expected<Value> value = parameter(weight);
+      if (!value)
+        return value.takeError();
+      all.push_back(*value);
+    }
+    if (!function) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointAfter(builder.getBlock()->getParentOp());
+      function = buildFunction(layers.function, layers.operands, all, inside);
+      LayerBody layer(*this, function.front(), layers.operands.size());
+      func::ReturnOp::create(builder, at(layers.function), body(layer));
+    }
+    hidden = func::CallOp::create(builder, at(name), function, all).getResult(0);
+  }
+  return hidden;
+}
+
+Expected<Value> ModelBuilder::buildHead(Value hidden, Value table, bool tied) {
+  if (!tied) {
+    ArrayRef<int64_t> shape = typeOf(table).getShape();
+    Expected<Value> own = parameter({"lm_head.weight", {shape[0], shape[1]}});
+    if (!own)
+      return own.takeError();
+    table = *own;
+  }
+  return linear("lm_head", hidden, table);
 }
 
 Value ModelBuilder::linear(StringRef role, Value input, Value weight, Value bias) {
@@ -102,69 +180,32 @@ Value ModelBuilder::attention(Value query, Value key, Value value, Value mask, b
                                  causal ? builder.getUnitAttr() : UnitAttr());
 }
 
-Expected<Value> ModelBuilder::parameter(const Weight &weight, const WeightPart *part,
-                                        StringRef name) {
+Expected<Value> ModelBuilder::parameter(const Weight &weight) {
   if (checkpoint)
     if (llvm::Error error = checkpoint->expect(weight.name, weight.shape))
       return error;
   SmallVector<int64_t> zeros(weight.shape.size(), 0);
   SmallVector<int64_t> offsets(zeros), sizes(ArrayRef<int64_t>(weight.shape)), permutation;
-  if (part) {
-    permutation.assign(part->permutation.begin(), part->permutation.end());
-    offsets.assign(part->offsets.begin(), part->offsets.end());
-    sizes.assign(part->sizes.begin(), part->sizes.end());
+  if (weight.part) {
+    permutation.assign(weight.part->permutation.begin(), weight.part->permutation.end());
+    offsets.assign(weight.part->offsets.begin(), weight.part->offsets.end());
+    sizes.assign(weight.part->sizes.begin(), weight.part->sizes.end());
   }
   auto slice = nn::SliceAttr::get(builder.getContext(), weight.name, weight.shape, permutation,
                                   offsets, zeros, sizes);
-  StringRef called = name.empty() ? StringRef(weight.name) : name;
-  return nn::ParameterOp::create(builder, at(called), type(sizes), called,
-                                 builder.getArrayAttr(slice), weight.init, TypeAttr(),
-                                 comm::ShardingAttr())
+  StringRef name = weight.parameter.empty() ? weight.name : weight.parameter;
+  return nn::ParameterOp::create(builder, at(name), type(sizes), name, builder.getArrayAttr(slice),
+                                 weight.init, TypeAttr(), comm::ShardingAttr())
       .getResult();
 }
 
-Expected<int64_t> braid::importedLayers(const Config &config, const ImportOptions &options,
-                                        int64_t layers, StringRef field) {
-  if (!options.layers)
-    return layers;
-  if (*options.layers < 1 || *options.layers > layers)
-    return importError("'", config.path(), "': expects layers in [1, ", layers, "] ('", field,
-                       "'), got ", *options.layers);
-  return *options.layers;
-}
-
-llvm::Error braid::checkElements(const Config &config, const ImportOptions &options, double weights,
-                                 double widest) {
-  constexpr double kMaxElements = 1LL << 50;
-  if (weights > kMaxElements)
-    return importError("'", config.path(),
-                       "': expects a model of at most 2^50 weights, its sizes give ",
-                       llvm::format("%.3g", weights));
-  if (static_cast<double>(options.batch) * static_cast<double>(options.seq) * widest > kMaxElements)
-    return importError("'", config.path(),
-                       "': expects activations of at most 2^50 elements, batch ", options.batch,
-                       " and seq ", options.seq, " give ",
-                       llvm::format("%.3g", static_cast<double>(options.batch) *
-                                                static_cast<double>(options.seq) * widest));
-  return llvm::Error::success();
-}
-
-Expected<bool> braid::hasHead(const Config &config, StringRef headed, StringRef bare) {
-  Expected<std::vector<std::string>> architectures = config.strings("architectures");
-  if (!architectures)
-    return architectures.takeError();
-  for (StringRef name : *architectures)
-    if (name != headed && name != bare)
-      return importError("'", config.path(), "': architecture '", name,
-                         "' is not supported, expects ", headed, " or ", bare);
-  return architectures->empty() || architectures->front() == headed;
-}
-
-Expected<bool> braid::givesLogits(const Config &config, const ImportOptions &options, bool hasHead,
-                                  bool unasked, StringRef headed) {
-  bool logits = options.result.empty() ? unasked : options.result == "logits";
-  if (logits && !hasHead)
-    return importError("'", config.path(), "': expects architecture ", headed,
-                       " for result 'logits'");
-  return logits;
+Expected<ModelBuilder::WeightAndBias>
+ModelBuilder::weightAndBias(const std::string &name, ArrayRef<int64_t> shape, nn::InitKind init) {
+  Expected<Value> weight = parameter({name + ".weight", llvm::to_vector<2>(shape), init});
+  if (!weight)
+    return weight.takeError();
+  Expected<Value> bias = parameter({name + ".bias", {shape[0]}, nn::InitKind::Zeros});
+  if (!bias)
+    return bias.takeError();
+  return WeightAndBias{*weight, *bias};
 }

@@ -1,0 +1,90 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "FamilyConfig.h"
+
+#include "llvm/Support/Format.h"
+
+using namespace braid;
+using llvm::Expected;
+using llvm::StringRef;
+
+Expected<nn::GeluKind> braid::geluKind(const Config &config, StringRef field, StringRef otherwise) {
+  Expected<std::string> name =
+      otherwise.empty() ? config.string(field) : config.string(field, otherwise);
+  if (!name)
+    return name.takeError();
+  // Hugging Face's names; `gelu_fast` is the tanh form with its terms in another order.
+  if (llvm::is_contained({"gelu", "gelu_python"}, *name))
+    return nn::GeluKind::Erf;
+  if (llvm::is_contained({"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}, *name))
+    return nn::GeluKind::Tanh;
+  return importError(
+      "'", config.path(), "': ", field, " '", *name,
+      "' is not supported, expects gelu, gelu_python, gelu_new, gelu_pytorch_tanh or gelu_fast");
+}
+
+Expected<int64_t> braid::importedLayers(const Config &config, const ImportOptions &options,
+                                        int64_t layers, StringRef field) {
+  if (!options.layers)
+    return layers;
+  if (*options.layers < 1 || *options.layers > layers)
+    return importError("'", config.path(), "': expects layers in [1, ", layers, "] ('", field,
+                       "'), got ", *options.layers);
+  return *options.layers;
+}
+
+llvm::Error braid::checkElements(const Config &config, const ImportOptions &options, double weights,
+                                 double widest) {
+  constexpr double kMaxElements = 1LL << 50;
+  if (weights > kMaxElements)
+    return importError("'", config.path(),
+                       "': expects a model of at most 2^50 weights, its sizes give ",
+                       llvm::format("%.3g", weights));
+  if (static_cast<double>(options.batch) * static_cast<double>(options.seq) * widest > kMaxElements)
+    return importError("'", config.path(),
+                       "': expects activations of at most 2^50 elements, batch ", options.batch,
+                       " and seq ", options.seq, " give ",
+                       llvm::format("%.3g", static_cast<double>(options.batch) *
+                                                static_cast<double>(options.seq) * widest));
+  return llvm::Error::success();
+}
+
+Expected<bool> braid::hasHead(const Config &config, StringRef headed, StringRef bare) {
+  Expected<std::vector<std::string>> architectures = config.strings("architectures");
+  if (!architectures)
+    return architectures.takeError();
+  for (StringRef name : *architectures)
+    if (name != headed && name != bare)
+      return importError("'", config.path(), "': architecture '", name,
+                         "' is not supported, expects ", headed, " or ", bare);
+  return architectures->empty() || architectures->front() == headed;
+}
+
+Expected<bool> braid::givesLogits(const Config &config, const ImportOptions &options, bool hasHead,
+                                  bool unasked, StringRef headed) {
+  bool logits = options.result.empty() ? unasked : options.result == "logits";
+  if (logits && !hasHead)
+    return importError("'", config.path(), "': expects architecture ", headed,
+                       " for result 'logits'");
+  return logits;
+}
+
+std::string braid::weightPrefix(const Checkpoint *checkpoint, StringRef inner, bool headed,
+                                StringRef first) {
+  StringRef expected = headed ? inner : "", other = headed ? "" : inner;
+  bool asExpected = !checkpoint || checkpoint->has((expected + first).str());
+  return (asExpected ? expected : other).str();
+}
+
+llvm::Error braid::checkLayers(const Config &config, const Checkpoint *checkpoint, StringRef path,
+                               int64_t layers, StringRef field) {
+  if (!checkpoint)
+    return llvm::Error::success();
+  StringRef extra = checkpoint->firstWith((path + llvm::Twine(layers) + ".").str());
+  if (extra.empty())
+    return llvm::Error::success();
+  return importError("'", config.path(), "': '", field, "' is ", layers, ", but '",
+                     checkpoint->path(), "' has tensor '", extra, "'");
+}

@@ -1,0 +1,50 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What the configurations of several families say alike.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_IMPORT_FAMILYCONFIG_H
+#define BRAID_LIB_IMPORT_FAMILYCONFIG_H
+
+#include "Checkpoint.h"
+#include "Config.h"
+#include "braid/Import/HuggingFace.h"
+#include "dialects/NN/IR/NN.h"
+
+namespace braid {
+
+/// Layers that a model may have.
+inline constexpr int64_t kMaxLayers = 4096;
+
+/// The activation that the field names; when it is missing, the one called `otherwise`, or an error
+/// when that is empty.
+llvm::Expected<nn::GeluKind> geluKind(const Config &config, llvm::StringRef field,
+                                      llvm::StringRef otherwise = {});
+/// The number of layers to import: all of them when the options ask for none.
+llvm::Expected<int64_t> importedLayers(const Config &config, const ImportOptions &options,
+                                       int64_t layers, llvm::StringRef field);
+/// Whether `architectures` means a model with a head over the vocabulary, which it does when it
+/// says nothing; an error when it names neither.
+llvm::Expected<bool> hasHead(const Config &config, llvm::StringRef headed, llvm::StringRef bare);
+/// Whether the result is logits, which a model with a head over the vocabulary gives: whether this
+/// is one, and whether it gives them unasked, its caller knows.
+llvm::Expected<bool> givesLogits(const Config &config, const ImportOptions &options, bool hasHead,
+                                 bool unasked, llvm::StringRef headed);
+/// Sizes in bytes, and sums of them, must stay far inside of 64 bits.
+llvm::Error checkElements(const Config &config, const ImportOptions &options, double weights,
+                          double widest);
+
+/// What stands before the names of a model's weights: in one with a head `inner`, else nothing,
+/// unless the checkpoint has its tensor `first` the other way.
+std::string weightPrefix(const Checkpoint *checkpoint, llvm::StringRef inner, bool headed,
+                         llvm::StringRef first);
+/// An error when the checkpoint, if there is one, has more layers than `field` says; their names
+/// begin with `path` and the number.
+llvm::Error checkLayers(const Config &config, const Checkpoint *checkpoint, llvm::StringRef path,
+                        int64_t layers, llvm::StringRef field);
+
+} // namespace braid
+#endif // BRAID_LIB_IMPORT_FAMILYCONFIG_H
