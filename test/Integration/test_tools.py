@@ -9,7 +9,9 @@ from braidtest import BAD_INPUT, run
 
 
 @pytest.mark.parametrize("args,words", [
-    (["braid", "--help"], ["import", "compile", "run"]),
+    (["braid", "--help"], ["import", "compile", "run", "explain", "doctor"]),
+    (["braid", "explain", "--help"], ["--procedure", "--rank", "--json"]),
+    (["braid", "doctor", "--help"], ["--json", "missing"]),
     (["braid", "import", "--help"], ["--batch", "--seq", "--layers", "--dtype", "-o"]),
     (["braid", "compile", "--help"], ["--mesh", "--target", "--emit", "-o"]),
     (["braid", "run", "--help"], ["--ranks", "--target", "--weights", "--input", "--output", "--check", "--trace", "--report"]),
@@ -23,7 +25,7 @@ def test_help(args, words):
         assert word in done.out, f"help does not mention {word}{done}"
 
 
-@pytest.mark.parametrize("args", [["braid"], ["braid", "knit"], ["braid", "import"], ["braid", "compile"], ["braid", "run"], ["braid-run"]],
+@pytest.mark.parametrize("args", [["braid"], ["braid", "knit"], ["braid", "import"], ["braid", "compile"], ["braid", "run"], ["braid", "explain"], ["braid-run"]],
                          ids=" ".join)
 def test_missing_arguments(args):
     run(*args, expect=BAD_INPUT, timeout=20)

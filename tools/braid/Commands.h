@@ -46,6 +46,17 @@ struct CompileArgs {
 };
 int runCompile(const CompileArgs &args);
 
+/// What a bundle's program does.
+struct ExplainArgs {
+  std::string bundle, procedure;
+  std::optional<int64_t> rank;
+  bool json = false;
+};
+int runExplain(const ExplainArgs &args);
+
+/// What this host has of all that Braid can use. kInvalid when the CPU target lacks something.
+int runDoctor(bool json);
+
 /// `braid run`: parses its own arguments (argv[0] is "run"), which are those of `braid-run` and a
 /// few of the compiler's.
 int runRun(int argc, const char *const *argv);

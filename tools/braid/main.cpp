@@ -87,6 +87,33 @@ void addCompile(CLI::App &app, CompileArgs &args, int &status) {
   cmd->callback([&] { status = runCompile(args); });
 }
 
+void addExplain(CLI::App &app, ExplainArgs &args, int &status) {
+  CLI::App *cmd =
+      app.add_subcommand("explain", "print what a bundle's program does, and who waits for whom");
+  cmd->add_option("bundle", args.bundle, "bundle, as `braid compile -o` writes it (.braid)")
+      ->required();
+  cmd->add_option("--procedure", args.procedure, "only this procedure (default: all of them)");
+  cmd->add_option("--rank", args.rank,
+                  "name the ranks that this one exchanges values with, and its parts of inputs and "
+                  "results (default: all groups)");
+  cmd->add_flag("--json", args.json, "as JSON, for programs");
+  cmd->footer("Examples:\n"
+              "  braid explain minilm.braid\n"
+              "  braid explain minilm.braid --procedure main --rank 1 --json");
+  cmd->callback([&] { status = runExplain(args); });
+}
+
+void addDoctor(CLI::App &app, bool &json, int &status) {
+  CLI::App *cmd = app.add_subcommand(
+      "doctor", "say what this host has of all that Braid can use, and what will be used");
+  cmd->add_flag("--json", json, "as JSON, for programs");
+  cmd->footer("used     there, and of use\n"
+              "unused   there, but nothing is made of it\n"
+              "absent   not there, and not needed on the CPU\n"
+              "missing  not there, and the CPU target needs it; the exit status is then 1");
+  cmd->callback([&] { status = runDoctor(json); });
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -102,22 +129,26 @@ int main(int argc, char **argv) {
   int status = kDone;
   ImportArgs importArgs;
   CompileArgs compileArgs;
+  ExplainArgs explainArgs;
+  bool doctorJson = false;
   addImport(app, importArgs, status);
   addCompile(app, compileArgs, status);
   // `run` has the command line of braid-run, which lives with the runtime; it is listed here for
   // --help only.
   app.add_subcommand("run", "run a module or a bundle on several ranks, and check what comes out");
+  addExplain(app, explainArgs, status);
+  addDoctor(app, doctorJson, status);
   if (argc > 1 && std::string(argv[1]) == "run")
     return runRun(argc - 1, argv + 1);
   // CLI11 would only say that a subcommand is missing.
   auto isNamed = [&](CLI::App *cmd) { return cmd->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(isNamed).empty()) {
     std::cerr << "braid: error: unknown command '" << argv[1]
-              << "'; expects import, compile or run\n";
+              << "'; expects import, compile, run, explain or doctor\n";
     return kInvalid;
   }
   if (argc == 1) {
-    std::cerr << "braid: error: expects a command: import, compile or run\n"
+    std::cerr << "braid: error: expects a command: import, compile, run, explain or doctor\n"
               << "run with --help for what they do\n";
     return kInvalid;
   }

@@ -1,0 +1,346 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Explain.h"
+#include "ProgramOutline.h"
+#include "braid/Runtime/HostTensor.h"
+#include "braid/Runtime/Session.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace braid::runtime {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+/// "512 B", "48.0 KiB", "1.5 GiB"
+std::string sizeText(uint64_t bytes) {
+  if (bytes < 1024)
+    return std::to_string(bytes) + " B";
+  auto size = static_cast<double>(bytes);
+  const char *unit = "";
+  for (const char *larger : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (size < 1024)
+      break;
+    size /= 1024;
+    unit = larger;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %s", size, unit);
+  return text;
+}
+
+std::string counted(int64_t count, const std::string &what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string join(const std::vector<std::string> &parts, const char *between = ", ") {
+  std::string all;
+  for (const std::string &part : parts)
+    all += (all.empty() ? "" : between) + part;
+  return all;
+}
+
+/// What a rank holds of a value: the same for all ranks of a mesh but for its place.
+template <typename Value> int64_t localBytes(const Mesh &mesh, const Value &value) {
+  Result<Box> box = localBox(mesh, 0, value.globalShape, value.sharding);
+  int64_t bytes = box.ok() ? byteSize(value.dtype) : 0;
+  if (box.ok())
+    for (int64_t size : box->sizes)
+      bytes *= size;
+  return bytes;
+}
+template <typename Value> int64_t localBytes(const Mesh &mesh, const std::vector<Value> &values) {
+  int64_t bytes = 0;
+  for (const Value &value : values)
+    bytes += localBytes(mesh, value);
+  return bytes;
+}
+
+const OutlineProcedure *procedureOf(const ProgramOutline &outline, const Entry &entry) {
+  auto found = std::find_if(outline.procedures.begin(), outline.procedures.end(),
+                            [&](const auto &p) { return p.entry == entry.name; });
+  return found == outline.procedures.end() ? nullptr : &*found;
+}
+
+/// The procedures asked for.
+Result<ProgramOutline> outlineFor(const Bundle &bundle, const ExplainOptions &options) {
+  Result<ProgramOutline> outline = outlineProgram(bundle, options.rank);
+  if (!outline.ok() || options.procedure.empty())
+    return outline;
+  std::vector<std::string> names;
+  for (const OutlineProcedure &procedure : outline->procedures)
+    names.push_back(procedure.name);
+  auto &all = outline->procedures;
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [&](const auto &p) { return p.name != options.procedure; }),
+            all.end());
+  if (all.empty())
+    return Status::error("the program has no procedure '" + options.procedure + "', it has " +
+                         join(names));
+  return outline;
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+class TextWriter {
+public:
+  TextWriter(const Bundle &bundle, const ExplainOptions &options)
+      : manifest(bundle.manifest), options(options) {}
+
+  std::string write(const ProgramOutline &outline) {
+    if (options.procedure.empty())
+      writeHead(outline);
+    for (const OutlineProcedure &procedure : outline.procedures)
+      writeProcedure(procedure);
+    return std::move(out);
+  }
+
+private:
+  void writeHead(const ProgramOutline &outline) {
+    const int64_t ranks = manifest.mesh.numRanks();
+    out += "made by " + manifest.producer + "\n";
+    out += "mesh " + meshString(manifest.mesh) + ": " + counted(ranks, "rank") +
+           (ranks == 1 ? "" : ", all of which run this program on their own parts") + "\n";
+    for (const KernelLibrary &library : manifest.kernels)
+      out += "kernels for " + library.target + " " + library.isa + "\n";
+    for (const Entry &entry : manifest.entries) {
+      out += "\nentry " + entry.name + "\n";
+      for (const EntryValue &value : entry.operands)
+        out += "  takes " + valueText(value) + "\n";
+      for (const EntryValue &value : entry.results)
+        out += "  gives " + valueText(value) + "\n";
+      out += "  memory of a rank: " +
+             sizeText(static_cast<uint64_t>(localBytes(manifest.mesh, entry.parameters))) + " in " +
+             counted(static_cast<int64_t>(entry.parameters.size()), "parameter");
+      if (const OutlineProcedure *procedure = procedureOf(outline, entry))
+        out += ", " + sizeText(procedure->localBytes) + " of local buffers, " +
+               sizeText(procedure->symmetricBytes) +
+               " of symmetric ones, which collectives read and write";
+      out += "\n";
+    }
+    out += "\nA rank has two queues that run at the same time, each from top to bottom. Nothing "
+           "orders one queue\nagainst the other but the lines that wait.\n";
+  }
+
+  std::string valueText(const EntryValue &value) const {
+    std::string text = "'" + value.name + "' " + name(value.dtype) + shapeString(value.globalShape);
+    Result<Box> box =
+        localBox(manifest.mesh, options.rank.value_or(0), value.globalShape, value.sharding);
+    if (!box.ok() || box->sizes == value.globalShape)
+      return text;
+    if (!options.rank)
+      return text + ", a rank has " + shapeString(box->sizes) + " of it";
+    return text + ", rank " + std::to_string(*options.rank) + " has " + shapeString(box->sizes) +
+           " from " + shapeString(box->offsets);
+  }
+
+  void writeProcedure(const OutlineProcedure &procedure) {
+    out += "\n@" + procedure.name + ": ";
+    if (!procedure.entry.empty())
+      out += "entry " + procedure.entry;
+    else
+      out += "runs " +
+             (procedure.executions == 1 ? "once" : std::to_string(procedure.executions) + " times");
+    out += "; buffers " + sizeText(procedure.localBytes) + " local, " +
+           sizeText(procedure.symmetricBytes) + " symmetric (its callees' included)\n";
+    for (OutlineQueue queue : {OutlineQueue::compute, OutlineQueue::communication}) {
+      const auto &commands = procedure.queues[static_cast<size_t>(queue)];
+      out +=
+          std::string("  ") + name(queue) + " queue" + (commands.empty() ? ": nothing" : "") + "\n";
+      for (size_t i = 0; i < commands.size(); ++i)
+        writeCommand(i, commands[i]);
+    }
+  }
+
+  void writeCommand(size_t index, const OutlineCommand &command) {
+    char start[64];
+    std::snprintf(start, sizeof start, "  %5zu  %-14s ", index, command.kind.c_str());
+    std::string line = start;
+    if (!command.callee.empty())
+      line +=
+          "@" + command.callee + (command.name == command.callee ? "" : " '" + command.name + "'");
+    else if (!command.name.empty())
+      line += "'" + command.name + "'";
+    std::vector<std::string> details;
+    for (const auto &[what, value] : command.details)
+      details.push_back(what + " " + value);
+    if (command.group)
+      details.push_back(groupText(*command.group));
+    if (command.bytesSent)
+      details.push_back("sends " + sizeText(static_cast<uint64_t>(*command.bytesSent)));
+    if (!details.empty())
+      line += " " + join(details);
+    out += line + "\n";
+
+    constexpr const char *kIndent = "                         ";
+    for (bool written : {false, true}) {
+      std::vector<std::string> operands;
+      for (const OutlineOperand &operand : command.operands)
+        if (operand.written == written)
+          operands.push_back(operandText(operand));
+      if (!operands.empty())
+        out += std::string(kIndent) +
+               (command.callee.empty() ? (written ? "writes " : "reads ") : "with ") +
+               join(operands) + "\n";
+    }
+    for (const OutlinePlace &place : command.waitsFor)
+      out += std::string(kIndent) + "waits for " + placeText(place) + "\n";
+    for (const OutlinePlace &place : command.awaitedBy)
+      out += std::string(kIndent) + "awaited by " + placeText(place) + "\n";
+  }
+
+  static std::string operandText(const OutlineOperand &operand) {
+    return (operand.role.empty() ? "" : operand.role + ": ") + operand.memory + " " +
+           name(operand.dtype) + shapeString(operand.shape) + " " +
+           sizeText(static_cast<uint64_t>(operand.bytes()));
+  }
+
+  std::string groupText(const OutlineGroup &group) const {
+    std::vector<std::string> groups;
+    for (const std::vector<int64_t> &ranks : group.groups) {
+      std::vector<std::string> names;
+      for (int64_t rank : ranks)
+        names.push_back(std::to_string(rank));
+      groups.push_back("{" + join(names) + "}");
+    }
+    std::string text = "over " + group.axes + " among " + counted(group.size, "rank");
+    return groups.empty() ? text : text + " " + join(groups, " ");
+  }
+
+  /// "communication 3, all_reduce 'attention.output'"
+  static std::string placeText(const OutlinePlace &place) {
+    std::string where = std::string(name(place.queue)) + " " + std::to_string(place.index);
+    if (!place.within.empty())
+      where = "the call at compute " + std::to_string(place.index) + ", in @" +
+              join(place.within, " and @") + " on the " + name(place.queue) + " queue";
+    return where + ", " + place.kind + (place.name.empty() ? "" : " '" + place.name + "'");
+  }
+
+  const Manifest &manifest;
+  const ExplainOptions &options;
+  std::string out;
+};
+
+//===----------------------------------------------------------------------===//
+// JSON
+//===----------------------------------------------------------------------===//
+
+template <typename Value> OrderedJson toJson(const Mesh &mesh, const Value &value) {
+  OrderedJson json{
+      {"name", value.name}, {"dtype", name(value.dtype)}, {"shape", value.globalShape}};
+  Result<Box> box = localBox(mesh, 0, value.globalShape, value.sharding);
+  json["shape_per_rank"] = box.ok() ? box->sizes : value.globalShape;
+  json["bytes_per_rank"] = localBytes(mesh, value);
+  return json;
+}
+
+OrderedJson toJson(const std::vector<OutlinePlace> &places) {
+  OrderedJson json = OrderedJson::array();
+  for (const OutlinePlace &place : places) {
+    OrderedJson one{{"queue", name(place.queue)},
+                    {"index", place.index},
+                    {"kind", place.kind},
+                    {"name", place.name}};
+    if (!place.within.empty())
+      one["within"] = place.within;
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
+OrderedJson toJson(const OutlineCommand &command) {
+  OrderedJson json{{"kind", command.kind}, {"name", command.name}};
+  if (!command.callee.empty())
+    json["callee"] = command.callee;
+  for (const auto &[what, value] : command.details)
+    json["details"][what] = value;
+  if (command.group)
+    json["group"] = {{"axes", command.group->axes},
+                     {"ranks_in_group", command.group->size},
+                     {"ranks", command.group->groups}};
+  if (command.bytesSent)
+    json["bytes_sent_per_rank"] = *command.bytesSent;
+  for (const OutlineOperand &operand : command.operands) {
+    OrderedJson one{{"memory", operand.memory},
+                    {"dtype", name(operand.dtype)},
+                    {"shape", operand.shape},
+                    {"bytes", operand.bytes()}};
+    if (!operand.role.empty())
+      one["role"] = operand.role;
+    json[!command.callee.empty() ? "arguments"
+         : operand.written       ? "writes"
+                                 : "reads"]
+        .push_back(std::move(one));
+  }
+  if (!command.waitsFor.empty())
+    json["waits_for"] = toJson(command.waitsFor);
+  if (!command.awaitedBy.empty())
+    json["awaited_by"] = toJson(command.awaitedBy);
+  return json;
+}
+
+OrderedJson toJson(const OutlineProcedure &procedure) {
+  OrderedJson json{{"name", procedure.name},
+                   {"entry", procedure.entry},
+                   {"executions", procedure.executions},
+                   {"local_bytes", procedure.localBytes},
+                   {"symmetric_bytes", procedure.symmetricBytes}};
+  for (OutlineQueue queue : {OutlineQueue::compute, OutlineQueue::communication}) {
+    OrderedJson &commands = json["queues"][name(queue)] = OrderedJson::array();
+    for (const OutlineCommand &command : procedure.queues[static_cast<size_t>(queue)])
+      commands.push_back(toJson(command));
+  }
+  return json;
+}
+
+} // namespace
+
+Result<std::string> explain(const Bundle &bundle, const ExplainOptions &options) {
+  Result<ProgramOutline> outline = outlineFor(bundle, options);
+  if (!outline.ok())
+    return outline.status();
+  return TextWriter(bundle, options).write(*outline);
+}
+
+Result<std::string> explainAsJson(const Bundle &bundle, const ExplainOptions &options) {
+  Result<ProgramOutline> outline = outlineFor(bundle, options);
+  if (!outline.ok())
+    return outline.status();
+  const Manifest &manifest = bundle.manifest;
+  OrderedJson json{{"producer", manifest.producer}, {"ranks", manifest.mesh.numRanks()}};
+  json["mesh"] = OrderedJson::array();
+  for (const Mesh::Axis &axis : manifest.mesh.axes)
+    json["mesh"].push_back({{"axis", axis.name}, {"size", axis.size}});
+  json["kernels"] = OrderedJson::array();
+  for (const KernelLibrary &library : manifest.kernels)
+    json["kernels"].push_back(
+        {{"target", library.target}, {"triple", library.triple}, {"isa", library.isa}});
+  json["entries"] = OrderedJson::array();
+  for (const Entry &entry : manifest.entries) {
+    OrderedJson one{{"name", entry.name}};
+    auto add = [&](const char *field, const auto &values) {
+      one[field] = OrderedJson::array();
+      for (const auto &value : values)
+        one[field].push_back(toJson(manifest.mesh, value));
+    };
+    add("parameters", entry.parameters);
+    add("operands", entry.operands);
+    add("results", entry.results);
+    json["entries"].push_back(std::move(one));
+  }
+  json["procedures"] = OrderedJson::array();
+  for (const OutlineProcedure &procedure : outline->procedures)
+    json["procedures"].push_back(toJson(procedure));
+  // Names come from the model, and need not be UTF-8.
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+} // namespace braid::runtime

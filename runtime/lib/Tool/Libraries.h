@@ -1,0 +1,20 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Looks for shared libraries that may be there, and asks them for their versions.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TOOL_LIBRARIES_H
+#define BRAID_TOOL_LIBRARIES_H
+
+#include "braid/Runtime/Doctor.h"
+
+namespace braid::runtime {
+
+/// One finding for each library that only some targets and transports use.
+std::vector<Finding> findLibraries(const DoctorOptions &options);
+
+} // namespace braid::runtime
+#endif // BRAID_TOOL_LIBRARIES_H

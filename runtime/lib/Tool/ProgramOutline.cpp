@@ -1,0 +1,439 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "ProgramOutline.h"
+#include "braid/Runtime/Algorithm.h"
+
+// flatc writes a default label into switches over all enumerators.
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wcovered-switch-default"
+#include "braid/Runtime/program_generated.h"
+#pragma clang diagnostic pop
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+namespace braid::runtime {
+
+namespace fb = braid::program;
+
+const char *name(OutlineQueue queue) {
+  return queue == OutlineQueue::compute ? "compute" : "communication";
+}
+
+int64_t OutlineOperand::bytes() const {
+  int64_t count = byteSize(dtype);
+  for (int64_t size : shape)
+    count *= size;
+  return count;
+}
+
+namespace {
+
+constexpr int64_t kMaxRanksListed = 64;
+
+std::string text(const std::vector<double> &values) {
+  return std::to_string(values.size()) + (values.size() == 1 ? " frequency" : " frequencies");
+}
+
+class Outliner {
+public:
+  Outliner(const fb::ProgramT &program, const Manifest &manifest, std::optional<int64_t> rank)
+      : program(program), manifest(manifest), rank(rank) {}
+
+  Result<ProgramOutline> run() {
+    for (const auto &procedure : program.procedures) {
+      OutlineProcedure outline;
+      outline.name = procedure->name;
+      outline.localBytes = procedure->local_bytes;
+      outline.symmetricBytes = procedure->symmetric_bytes;
+      current = procedure.get();
+      entry = entryOf(*procedure);
+      outline.entry = entry ? entry->name : "";
+      for (OutlineQueue queue : kQueues)
+        for (const auto &source : streamOf(*procedure, queue)) {
+          OutlineCommand command;
+          command.name = source->name;
+          fill(command, source->op);
+          outline.queues[static_cast<size_t>(queue)].push_back(std::move(command));
+        }
+      procedures.push_back(std::move(outline));
+    }
+    if (!status.ok())
+      return status;
+    for (size_t p = 0; p < procedures.size(); ++p)
+      connect(p);
+    ProgramOutline result;
+    for (size_t p : callersFirst())
+      result.procedures.push_back(std::move(procedures[p]));
+    return result;
+  }
+
+private:
+  static constexpr OutlineQueue kQueues[] = {OutlineQueue::compute, OutlineQueue::communication};
+
+  static const std::vector<std::unique_ptr<fb::CommandT>> &streamOf(const fb::ProcedureT &procedure,
+                                                                    OutlineQueue queue) {
+    return queue == OutlineQueue::compute ? procedure.compute : procedure.communication;
+  }
+
+  const Entry *entryOf(const fb::ProcedureT &procedure) const {
+    for (const auto &e : program.entries)
+      if (program.procedures[e->procedure].get() == &procedure)
+        for (const Entry &candidate : manifest.entries)
+          if (candidate.name == e->name)
+            return &candidate;
+    return nullptr;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Operands
+  //===--------------------------------------------------------------------===//
+
+  std::string argumentName(size_t index) const {
+    if (entry) {
+      auto among = [&](const auto &values, const char *kind) {
+        std::string found;
+        if (index < values.size())
+          found = std::string(kind) + " '" + values[index].name + "'";
+        else
+          index -= values.size();
+        return found;
+      };
+      for (const std::string &found :
+           {among(entry->parameters, "parameter"), among(entry->operands, "input"),
+            among(entry->results, "result")})
+        if (!found.empty())
+          return found;
+    }
+    return "argument " + std::to_string(index);
+  }
+
+  std::string memoryOf(const fb::ViewT &view) const {
+    if (view.space == fb::Space::argument)
+      return argumentName(view.index);
+    std::string space = view.space == fb::Space::symmetric ? "symmetric " : "";
+    if (view.buffer < 0)
+      return space + "bytes from " + std::to_string(view.offset_bytes);
+    return space + "buffer '" + current->buffers[static_cast<size_t>(view.buffer)]->name + "'";
+  }
+
+  void operand(OutlineCommand &command, const char *role, const std::unique_ptr<fb::ViewT> &view,
+               bool written = false) {
+    if (view)
+      command.operands.push_back(
+          {role, memoryOf(*view), static_cast<DType>(view->dtype), view->shape, written});
+  }
+  void result(OutlineCommand &command, const std::unique_ptr<fb::ViewT> &view,
+              const char *role = "") {
+    operand(command, role, view, /*written=*/true);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Groups
+  //===--------------------------------------------------------------------===//
+
+  OutlineGroup groupOf(const std::vector<std::unique_ptr<fb::AxisRefT>> &axes) {
+    OutlineGroup group;
+    std::vector<AxisRef> refs;
+    for (const auto &axis : axes) {
+      group.axes += (group.axes.empty() ? "" : ", ") + axis->name;
+      if (axis->size != 0)
+        group.axes += ":(" + std::to_string(axis->pre) + ")" + std::to_string(axis->size);
+      refs.push_back({axis->name, axis->pre, axis->size});
+    }
+    auto membersOf = [&](int64_t r) {
+      Result<std::vector<int64_t>> members = manifest.mesh.group(r, refs);
+      if (!members.ok())
+        status = members.status();
+      return members.ok() ? *members : std::vector<int64_t>{r};
+    };
+    const int64_t ranks = manifest.mesh.numRanks();
+    std::vector<int64_t> first = membersOf(rank.value_or(0));
+    group.size = static_cast<int64_t>(first.size());
+    if (rank) {
+      group.groups.push_back(std::move(first));
+    } else if (ranks <= kMaxRanksListed) {
+      std::set<int64_t> seen;
+      for (int64_t r = 0; r < ranks; ++r)
+        if (!seen.count(r)) {
+          group.groups.push_back(membersOf(r));
+          seen.insert(group.groups.back().begin(), group.groups.back().end());
+        }
+    }
+    return group;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Commands
+  //===--------------------------------------------------------------------===//
+
+  void fill(OutlineCommand &command, const fb::OperationUnion &op) {
+    switch (op.type) {
+    case fb::Operation::Launch:
+      return fillLaunch(command, *op.AsLaunch());
+    case fb::Operation::Product: {
+      const fb::ProductT &product = *op.AsProduct();
+      command.kind = "linear";
+      operand(command, "input", product.lhs);
+      operand(command, "weight", product.rhs);
+      operand(command, "bias", product.bias);
+      return result(command, product.out);
+    }
+    case fb::Operation::Attention: {
+      const fb::AttentionT &attention = *op.AsAttention();
+      command.kind = "attention";
+      operand(command, "query", attention.query);
+      operand(command, "key", attention.key);
+      operand(command, "value", attention.value);
+      operand(command, "mask", attention.mask);
+      operand(command, "valid_length", attention.valid_length);
+      operand(command, "position_offset", attention.position_offset);
+      if (attention.causal)
+        command.details.emplace_back("mask", "causal");
+      return result(command, attention.out);
+    }
+    case fb::Operation::Gather: {
+      const fb::GatherT &gather = *op.AsGather();
+      command.kind = "embedding";
+      operand(command, "table", gather.source);
+      operand(command, "ids", gather.ids);
+      if (!gather.axes.empty())
+        command.group = groupOf(gather.axes);
+      return result(command, gather.out);
+    }
+    case fb::Operation::Copy:
+      command.kind = "copy";
+      operand(command, "", op.AsCopy()->source);
+      return result(command, op.AsCopy()->dest);
+    case fb::Operation::LocalSlice:
+      command.kind = "local_slice";
+      operand(command, "", op.AsLocalSlice()->source);
+      command.details.emplace_back("dimension", std::to_string(op.AsLocalSlice()->dim));
+      command.group = groupOf(op.AsLocalSlice()->axes);
+      return result(command, op.AsLocalSlice()->dest);
+    case fb::Operation::RotaryTable:
+      command.kind = "rotary_table";
+      operand(command, "position_offset", op.AsRotaryTable()->position_offset);
+      command.details.emplace_back("angles", text(op.AsRotaryTable()->frequencies));
+      result(command, op.AsRotaryTable()->cos, "cos");
+      return result(command, op.AsRotaryTable()->sin, "sin");
+    case fb::Operation::Rotary:
+      command.kind = "rotary";
+      operand(command, "input", op.AsRotary()->input);
+      operand(command, "cos", op.AsRotary()->cos);
+      operand(command, "sin", op.AsRotary()->sin);
+      return result(command, op.AsRotary()->out);
+    case fb::Operation::PositionIds:
+      command.kind = "position_ids";
+      operand(command, "ids", op.AsPositionIds()->ids);
+      return result(command, op.AsPositionIds()->out);
+    case fb::Operation::CollectiveStart:
+      return fillCollective(command, *op.AsCollectiveStart());
+    case fb::Operation::CollectiveWait:
+    case fb::Operation::Await:
+      command.kind = "wait";
+      return;
+    case fb::Operation::Record:
+      command.kind = "signal";
+      return;
+    case fb::Operation::Call:
+      command.kind = "call";
+      command.callee = program.procedures[op.AsCall()->procedure]->name;
+      for (const auto &argument : op.AsCall()->arguments)
+        operand(command, "", argument);
+      return;
+    case fb::Operation::NONE:
+      break;
+    }
+    command.kind = "unknown";
+  }
+
+  void fillLaunch(OutlineCommand &command, const fb::LaunchT &launch) {
+    const fb::KernelT &kernel = *program.kernels[launch.kernel];
+    command.kind = "kernel";
+    command.details.emplace_back("kernel", "@" + kernel.symbol);
+    command.details.emplace_back("rows", std::to_string(launch.rows));
+    const size_t numInputs = launch.operands.size() - kernel.num_outputs;
+    for (size_t i = 0; i < launch.operands.size(); ++i)
+      operand(command, "", launch.operands[i], i >= numInputs);
+  }
+
+  void fillCollective(OutlineCommand &command, const fb::CollectiveStartT &start) {
+    const auto kind = static_cast<CollectiveKind>(start.kind);
+    command.kind = runtime::name(kind);
+    if (!start.role.empty() && start.role != command.name)
+      command.details.emplace_back("role", start.role);
+    if (hasReduction(kind))
+      command.details.emplace_back("reduction",
+                                   runtime::name(static_cast<ReduceKind>(start.reduce)));
+    if (kind == CollectiveKind::allToAll) {
+      command.details.emplace_back("cuts dimension", std::to_string(start.dim));
+      command.details.emplace_back("joins dimension", std::to_string(start.concat_dim));
+    } else if (kind == CollectiveKind::reduceScatter || kind == CollectiveKind::allGather) {
+      command.details.emplace_back(kind == CollectiveKind::allGather ? "joins dimension"
+                                                                     : "cuts dimension",
+                                   std::to_string(start.dim));
+    }
+    command.group = groupOf(start.axes);
+    const auto at = [&](uint32_t position) {
+      const std::vector<std::vector<int64_t>> &groups = command.group->groups;
+      return groups.size() == 1 && position < groups.front().size()
+                 ? "rank " + std::to_string(groups.front()[position])
+                 : "position " + std::to_string(position);
+    };
+    if (kind == CollectiveKind::reduce || kind == CollectiveKind::broadcast)
+      command.details.emplace_back(kind == CollectiveKind::reduce ? "to" : "from", at(start.root));
+    for (size_t i = 0; i + 1 < start.pairs.size(); i += 2)
+      command.details.emplace_back(at(start.pairs[i]), "to " + at(start.pairs[i + 1]));
+    int64_t sent = 0;
+    for (size_t i = 0; i < start.inputs.size(); ++i) {
+      operand(command, "", start.inputs[i]);
+      // The counts of an all_to_all_v travel too, but belong to no block.
+      Result<Algorithm> algorithm =
+          chooseAlgorithm(kind, command.operands.back().bytes(), command.group->size, "threads");
+      if (algorithm.ok())
+        sent += bytesSent(*algorithm, kind, command.operands.back().bytes(), command.group->size);
+    }
+    if (kind != CollectiveKind::recv)
+      command.bytesSent = sent;
+    for (const auto &output : start.outputs)
+      result(command, output);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Events
+  //===--------------------------------------------------------------------===//
+
+  static std::optional<uint32_t> eventSet(const fb::OperationUnion &op) {
+    if (const auto *start = op.AsCollectiveStart())
+      return start->done;
+    if (const auto *record = op.AsRecord())
+      return record->event;
+    return std::nullopt;
+  }
+  static std::optional<uint32_t> eventAwaited(const fb::OperationUnion &op) {
+    if (const auto *wait = op.AsCollectiveWait())
+      return wait->event;
+    if (const auto *await = op.AsAwait())
+      return await->event;
+    return std::nullopt;
+  }
+
+  struct Ends {
+    std::optional<OutlinePlace> set;
+    std::vector<OutlinePlace> awaited;
+  };
+
+  /// Who sets and awaits the events of a procedure's frame, callees' commands included: these are
+  /// named by the call on the compute queue and the procedures that lead to them.
+  const std::map<uint32_t, Ends> &endsOf(size_t p) {
+    auto [it, isNew] = ends.try_emplace(p);
+    if (!isNew)
+      return it->second;
+    std::map<uint32_t, Ends> found;
+    const fb::ProcedureT &procedure = *program.procedures[p];
+    for (OutlineQueue queue : kQueues) {
+      const auto &stream = streamOf(procedure, queue);
+      for (size_t i = 0; i < stream.size(); ++i) {
+        const OutlineCommand &command = procedures[p].queues[static_cast<size_t>(queue)][i];
+        OutlinePlace place{queue, i, command.kind, command.name, {}};
+        if (std::optional<uint32_t> event = eventSet(stream[i]->op))
+          found[*event].set = place;
+        if (std::optional<uint32_t> event = eventAwaited(stream[i]->op))
+          found[*event].awaited.push_back(place);
+        const fb::CallT *call = stream[i]->op.AsCall();
+        if (!call || queue != OutlineQueue::compute)
+          continue;
+        for (const auto &[event, inner] : endsOf(call->procedure)) {
+          auto outside = [&](OutlinePlace callee) {
+            callee.within.insert(callee.within.begin(), command.callee);
+            callee.index = i;
+            return callee;
+          };
+          Ends &mine = found[call->event_base + event];
+          if (inner.set)
+            mine.set = outside(*inner.set);
+          for (const OutlinePlace &waiter : inner.awaited)
+            mine.awaited.push_back(outside(waiter));
+        }
+      }
+    }
+    return ends[p] = std::move(found);
+  }
+
+  void connect(size_t p) {
+    const std::map<uint32_t, Ends> &mine = endsOf(p);
+    for (OutlineQueue queue : kQueues) {
+      const auto &stream = streamOf(*program.procedures[p], queue);
+      for (size_t i = 0; i < stream.size(); ++i) {
+        OutlineCommand &command = procedures[p].queues[static_cast<size_t>(queue)][i];
+        if (std::optional<uint32_t> event = eventSet(stream[i]->op))
+          command.awaitedBy = mine.at(*event).awaited;
+        if (std::optional<uint32_t> event = eventAwaited(stream[i]->op))
+          if (const std::optional<OutlinePlace> &set = mine.at(*event).set)
+            command.waitsFor.push_back(*set);
+      }
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Order of procedures
+  //===--------------------------------------------------------------------===//
+
+  std::vector<size_t> callersFirst() {
+    std::vector<size_t> finished;
+    std::set<size_t> seen;
+    std::function<void(size_t)> visit = [&](size_t p) {
+      if (!seen.insert(p).second)
+        return;
+      // Callees in the opposite order, as the list is turned round.
+      const auto &stream = program.procedures[p]->compute;
+      for (auto it = stream.rbegin(); it != stream.rend(); ++it)
+        if (const fb::CallT *call = (*it)->op.AsCall())
+          visit(call->procedure);
+      finished.push_back(p);
+    };
+    for (auto it = program.entries.rbegin(); it != program.entries.rend(); ++it)
+      visit((*it)->procedure);
+    std::reverse(finished.begin(), finished.end());
+    for (const auto &e : program.entries)
+      ++procedures[e->procedure].executions;
+    for (size_t p : finished)
+      for (const auto &command : program.procedures[p]->compute)
+        if (const fb::CallT *call = command->op.AsCall())
+          procedures[call->procedure].executions += procedures[p].executions;
+    for (size_t p = 0; p < procedures.size(); ++p)
+      if (!seen.count(p))
+        finished.push_back(p);
+    return finished;
+  }
+
+  const fb::ProgramT &program;
+  const Manifest &manifest;
+  std::optional<int64_t> rank;
+  Status status;
+  const fb::ProcedureT *current = nullptr;
+  const Entry *entry = nullptr; ///< of the current procedure
+  std::vector<OutlineProcedure> procedures;
+  std::map<size_t, std::map<uint32_t, Ends>> ends;
+};
+
+} // namespace
+
+Result<ProgramOutline> outlineProgram(const Bundle &bundle, std::optional<int64_t> rank) {
+  const int64_t ranks = bundle.manifest.mesh.numRanks();
+  if (rank && (*rank < 0 || *rank >= ranks))
+    return Status::error("there is no rank " + std::to_string(*rank) + ": the mesh has " +
+                         std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"));
+  const Bytes *bytes = bundle.find(bundle.manifest.programMember);
+  if (!bytes)
+    return Status::error("the bundle lacks its member '" + bundle.manifest.programMember + "'");
+  std::unique_ptr<fb::ProgramT> program(fb::GetProgram(bytes->data())->UnPack());
+  return Outliner(*program, bundle.manifest, rank).run();
+}
+
+} // namespace braid::runtime

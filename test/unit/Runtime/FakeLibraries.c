@@ -1,0 +1,20 @@
+/*===----------------------------------------------------------------------===*
+ * Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *===----------------------------------------------------------------------===*
+ *
+ * What `braid doctor` asks of libraries, for a library of any of their names.
+ *
+ *===----------------------------------------------------------------------===*/
+#include <string.h>
+
+int MPI_Get_library_version(char *text, int *length) {
+  strcpy(text, "Some MPI v9.8.7, package: anything");
+  *length = (int)strlen(text);
+  return 0;
+}
+int cuDriverGetVersion(int *version) { return *version = 13020, 0; }
+int cuInit(unsigned flags) { return (int)flags; }
+int cuDeviceGetCount(int *count) { return *count = 2, 0; }
+int nvrtcVersion(int *major, int *minor) { return *major = 13, *minor = 1, 0; }
+int ncclGetVersion(int *version) { return *version = 22703, 0; }
