@@ -53,15 +53,23 @@ function(braid_add_library name)
   if(TARGET obj.${name})
     braid_compile_settings(obj.${name})
   endif()
+  set_property(GLOBAL APPEND PROPERTY BRAID_COMPILER_LIBRARIES ${name})
 endfunction()
 
-# braid_add_tool(<name> sources... LINK_LIBS libs...)
+# braid_add_tool(<name> sources... LINK_LIBS libs...): of static libraries, such as only tests use.
 function(braid_add_tool name)
   cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
   add_llvm_executable(${name} PARTIAL_SOURCES_INTENDED ${ARG_UNPARSED_ARGUMENTS})
   llvm_update_compile_flags(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR)
   braid_compile_settings(${name})
+endfunction()
+
+# braid_add_product_tool(<name> sources...): a tool that is installed. It links the shared libraries, so that plugins and
+# it have one copy of everything.
+function(braid_add_product_tool name)
+  braid_add_tool(${name} ${ARGN} LINK_LIBS BraidCompilerShared)
+  braid_install_tool(${name})
 endfunction()
 
 # braid_add_unittest(<name> sources... LINK_LIBS libs...): a GoogleTest binary over MLIR code.

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from braidtest import ROOT
+from braidtest import BUILD, ROOT
 
 
 def test_write_your_own():
@@ -21,6 +21,28 @@ def test_write_your_own():
         assert "check y against reference" in part and ": passed" in part
         assert f"{sent} bytes sent per rank" in part
     assert re.search(r"Passed *: 1 ", rewritten), rewritten
+
+
+def test_out_of_tree():
+    """A plugin and two programs, built against what `cmake --install` puts elsewhere."""
+    done = subprocess.run([ROOT / "examples/out-of-tree/run.sh"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    # The plugin knows the operations of the tool that loads it.
+    assert re.search(r"remark: among 2 ranks, each sends 131072 bytes", done.stderr), done.stderr
+    assert "2 ranks, largest difference from plain loops" in done.stdout
+    # The compiling program and the runtime alone give the same number.
+    numbers = re.findall(r"^y begins with (\S+)$", done.stdout, re.MULTILINE)
+    assert len(numbers) == 2 and numbers[0] == numbers[1] and float(numbers[0]) != 0, done.stdout
+    # Nothing that is installed leads back to the build.
+    prefix = BUILD / "install"
+    for package in (prefix / "lib/cmake/Braid").glob("*.cmake"):
+        assert str(BUILD / "lib") not in package.read_text() and str(ROOT / "include") not in package.read_text(), package
+    for binary in [*(prefix / "bin").iterdir(), *(prefix / "lib").glob("*.so")]:
+        headers = subprocess.run(["readelf", "-d", binary], capture_output=True, text=True, check=True).stdout
+        runpath = re.search(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", headers).group(1)
+        assert str(BUILD) not in runpath, binary
+    libraries = subprocess.run(["ldd", BUILD / "examples/out-of-tree/run-bundle"], capture_output=True, text=True, check=True).stdout
+    assert str(prefix) in libraries and "libMLIR" not in libraries and "libLLVM" not in libraries
 
 
 @pytest.mark.long

@@ -40,7 +40,8 @@ def test_braid_run_links_no_compiler():
 
 def test_scripts_explain_themselves():
     for script in ("scripts/setup.sh", "scripts/build.sh", "scripts/lint.sh", "test/run.sh", "test/benchmark/run.sh",
-                   "examples/embed-sentences/run.sh", "examples/write-your-own/run.sh", "examples/llama-layer/run.sh"):
+                   "examples/embed-sentences/run.sh", "examples/write-your-own/run.sh", "examples/llama-layer/run.sh",
+                   "examples/out-of-tree/run.sh"):
         for args, code in ((["--help"], 0), (["--no-such-argument"], 1)):
             done = subprocess.run([braidtest.ROOT / script, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=20)
             assert done.returncode == code, script

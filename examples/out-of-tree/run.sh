@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Installs Braid into build/install and builds this folder's project against what was installed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+usage() {
+  cat <<'END'
+usage: examples/out-of-tree/run.sh [--help]
+
+Installs what is missing, builds, puts Braid into build/install with `cmake --install`, and builds the project in
+examples/out-of-tree against it: a plugin with a pass, which braid-opt and braid load; a program that compiles a model,
+runs it and checks the numbers; and a C program that runs the bundle with the runtime alone.
+END
+}
+
+case ${1:-} in
+  "") ;;
+  -h | --help) usage; exit 0 ;;
+  *) echo "out-of-tree: error: unknown argument '$1' (see --help)" >&2; exit 1 ;;
+esac
+
+scripts/setup.sh
+scripts/build.sh
+prefix=$PWD/build/install work=$PWD/build/examples/out-of-tree source=examples/out-of-tree
+# What an earlier version installed must not be found.
+rm -rf "$prefix"
+cmake --install build --prefix "$prefix" --strip >/dev/null
+compiler=(-DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22)
+if command -v ccache >/dev/null; then compiler+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+cmake -S "$source" -B "$work" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" "${compiler[@]}" >/dev/null
+ninja -C "$work" --quiet
+export PATH=$prefix/bin:$PATH
+
+echo "== a pass of one's own, in braid-opt"
+braid compile examples/write-your-own/model.mlir --emit=comm -o "$work/comm.mlir"
+braid-opt "$work/comm.mlir" --load-pass-plugin="$work/count-collectives.so" \
+  --pass-pipeline='builtin.module(count-collectives)' -o "$work/same.mlir"
+
+echo
+echo "== compiler and runtime in a program of one's own"
+"$work/embed" "$work/product.braid"
+
+echo
+echo "== the runtime alone, from C"
+"$work/run-bundle" "$work/product.braid"
