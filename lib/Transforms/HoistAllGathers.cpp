@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "CollectiveUtils.h"
+#include "GatherMoves.h"
 #include "SliceWise.h"
 
 #include "braid/Transforms/Passes.h"
@@ -18,6 +18,22 @@ namespace braid {
 
 namespace {
 
+/// Whether `user` gathers that one value along `dim` over `group`.
+bool isSameGather(Operation *user, int64_t dim, GroupAttr group) {
+  auto gather = dyn_cast<AllGatherOp>(user);
+  return gather && !isStarted(gather) && gather.getInputs().size() == 1 &&
+         gathers(gather, dim, group);
+}
+
+/// The users of `part` that gather it take `whole` instead.
+void useWhole(Value part, Value whole, int64_t dim, GroupAttr group) {
+  for (Operation *user : llvm::make_early_inc_range(part.getUsers()))
+    if (isSameGather(user, dim, group)) {
+      user->getResult(0).replaceAllUsesWith(whole);
+      user->erase();
+    }
+}
+
 /// The whole that `part` is this rank's part of, where the block of `before` has it; null when it
 /// would have to be gathered.
 Value knownWhole(Value part, int64_t dim, GroupAttr group, Operation *before) {
@@ -25,13 +41,11 @@ Value knownWhole(Value part, int64_t dim, GroupAttr group, Operation *before) {
       slice && static_cast<int64_t>(slice.getDim()) == dim && slice.getGroup() == group)
     return slice.getInput();
   for (Operation *user : part.getUsers())
-    if (auto gather = dyn_cast<AllGatherOp>(user);
-        gather && !isStarted(gather) && gather.getInputs().size() == 1 &&
-        gathers(gather, dim, group) && gather->getBlock() == before->getBlock()) {
+    if (isSameGather(user, dim, group) && user->getBlock() == before->getBlock()) {
       // Its operand exists there, as `before` takes it.
-      if (!gather->isBeforeInBlock(before))
-        gather->moveBefore(before);
-      return gather.getOutputs()[0];
+      if (!user->isBeforeInBlock(before))
+        user->moveBefore(before);
+      return user->getResult(0);
     }
   return {};
 }
@@ -43,7 +57,7 @@ public:
   /// Makes one gather stand above what gives its operand; false when none can.
   bool run();
   void explain();
-  int64_t numHoisted = 0, numIntoCalls = 0, numOutOfCalls = 0;
+  GatherMoves moves;
 
 private:
   bool hoistPast(AllGatherOp gather, std::string &why);
@@ -60,12 +74,7 @@ private:
 void replaceByWhole(OpBuilder &builder, Value part, Value whole, AllGatherOp gather) {
   int64_t dim = gather.getDim();
   GroupAttr group = gather.getGroup();
-  for (Operation *user : llvm::make_early_inc_range(part.getUsers()))
-    if (auto other = dyn_cast<AllGatherOp>(user);
-        other && other.getInputs().size() == 1 && gathers(other, dim, group) && !isStarted(other)) {
-      other.getOutputs()[0].replaceAllUsesWith(whole);
-      other.erase();
-    }
+  useWhole(part, whole, dim, group);
   if (part.use_empty())
     return;
   auto slice = LocalSliceOp::create(builder, part.getLoc(), part.getType(), whole, dim, group);
@@ -128,7 +137,7 @@ bool Hoister::hoistPast(AllGatherOp gather, std::string &why) {
     return false;
   }
   remarkDone(gather, "HoistAllGathers", "moved above " + name);
-  ++numHoisted;
+  ++moves.past;
   builder.setInsertionPoint(op);
   Value own = (*results)[part.getResultNumber()];
   replaceByWhole(builder, part, own, gather);
@@ -152,11 +161,8 @@ bool Hoister::hoistIntoCallee(AllGatherOp gather, std::string &why) {
   if (!calls)
     return false;
   auto gathersResult = [&](func::CallOp other) {
-    return llvm::any_of(other.getResult(index).getUsers(), [&](Operation *user) {
-      auto found = dyn_cast<AllGatherOp>(user);
-      return found && !isStarted(found) && gathers(found, dim, group) &&
-             found.getInputs().size() == 1;
-    });
+    return llvm::any_of(other.getResult(index).getUsers(),
+                        [&](Operation *user) { return isSameGather(user, dim, group); });
   };
   if (!llvm::all_of(*calls, gathersResult)) {
     why = "not all callers of '@" + func.getSymName().str() + "' gather its result";
@@ -181,17 +187,12 @@ bool Hoister::hoistIntoCallee(AllGatherOp gather, std::string &why) {
         LocalSliceOp::create(builder, other.getLoc(), result.getType(), result, dim, group);
     result.replaceAllUsesExcept(slice.getOutput(), slice);
     result.setType(whole);
-    for (Operation *user : llvm::make_early_inc_range(slice->getUsers()))
-      if (auto found = dyn_cast<AllGatherOp>(user);
-          found && found.getInputs().size() == 1 && gathers(found, dim, group)) {
-        found.getOutputs()[0].replaceAllUsesWith(result);
-        found.erase();
-      }
+    useWhole(slice.getOutput(), result, dim, group);
     if (slice->use_empty())
       slice.erase();
   }
   updateType(func);
-  ++numIntoCalls;
+  ++moves.intoCalls;
   return true;
 }
 
@@ -226,16 +227,11 @@ bool Hoister::hoistIntoCallers(AllGatherOp gather, std::string &why) {
       LocalSliceOp::create(builder, argument.getLoc(), argument.getType(), argument, dim, group);
   argument.replaceAllUsesExcept(slice.getOutput(), slice);
   argument.setType(whole);
-  for (Operation *user : llvm::make_early_inc_range(slice->getUsers()))
-    if (auto found = dyn_cast<AllGatherOp>(user);
-        found && found.getInputs().size() == 1 && gathers(found, dim, group) && !isStarted(found)) {
-      found.getOutputs()[0].replaceAllUsesWith(argument);
-      found.erase();
-    }
+  useWhole(slice.getOutput(), argument, dim, group);
   if (slice->use_empty())
     slice.erase();
   updateType(func);
-  ++numOutOfCalls;
+  ++moves.outOfCalls;
   return true;
 }
 
@@ -281,21 +277,13 @@ struct HoistAllGathers : impl::HoistAllGathersBase<HoistAllGathers> {
   using HoistAllGathersBase::HoistAllGathersBase;
 
   void runOnOperation() override {
-    if (collectivesIn<AllGatherOp>(getOperation()).empty())
-      return;
-    FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
-    if (failed(mesh))
+    // Every step moves a gather away from the results.
+    FailureOr<GatherMoves> moves = moveGathers<Hoister>(getOperation(), acrossCalls);
+    if (failed(moves))
       return signalPassFailure();
-    // Every step moves a gather away from the results, and no function is recursive: this ends.
-    for (bool changed = true; changed;) {
-      Hoister hoister(getOperation(), *mesh, acrossCalls);
-      changed = hoister.run();
-      numHoisted += hoister.numHoisted;
-      numIntoCalls += hoister.numIntoCalls;
-      numOutOfCalls += hoister.numOutOfCalls;
-      if (!changed)
-        hoister.explain();
-    }
+    numHoisted += moves->past;
+    numIntoCalls += moves->intoCalls;
+    numOutOfCalls += moves->outOfCalls;
     // What was taken of a whole that is now used itself.
     getOperation().walk([](LocalSliceOp slice) {
       if (slice->use_empty())

@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "CollectiveUtils.h"
+#include "GatherMoves.h"
 #include "SliceWise.h"
 
 #include "braid/Transforms/Passes.h"
@@ -32,7 +32,7 @@ public:
   bool run();
   /// Says of every gather why it stays.
   void explain();
-  int64_t numSunk = 0, numIntoCalls = 0, numOutOfCalls = 0;
+  GatherMoves moves;
 
 private:
   /// Slices of a gathered value that take a rank's own part again; true when there were any.
@@ -122,7 +122,7 @@ bool Sinker::sinkPast(AllGatherOp gather, OpOperand &use, std::string &why) {
     return false;
   }
   remarkDone(gather, "SinkAllGathers", "moved past " + name);
-  ++numSunk;
+  ++moves.past;
   for (auto [result, local, cut] : llvm::zip_equal(op->getResults(), *locals, dims->results)) {
     if (!result.use_empty()) {
       auto moved = AllGatherOp::create(builder, gather.getLoc(), TypeRange{result.getType()},
@@ -205,7 +205,7 @@ bool Sinker::sinkIntoCallers(func::FuncOp func, unsigned index, std::string &why
   ret->setOperand(index, gather.getInputs()[0]);
   eraseIfUnused(gather);
   updateType(func);
-  ++numOutOfCalls;
+  ++moves.outOfCalls;
   return true;
 }
 
@@ -263,7 +263,7 @@ bool Sinker::sinkIntoCallee(func::FuncOp func, unsigned index, std::string &why)
     if (gather)
       eraseIfUnused(gather);
   }
-  ++numIntoCalls;
+  ++moves.intoCalls;
   return true;
 }
 
@@ -323,21 +323,13 @@ struct SinkAllGathers : impl::SinkAllGathersBase<SinkAllGathers> {
   using SinkAllGathersBase::SinkAllGathersBase;
 
   void runOnOperation() override {
-    if (collectivesIn<AllGatherOp>(getOperation()).empty())
-      return;
-    FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
-    if (failed(mesh))
+    // Every step moves a gather towards the results.
+    FailureOr<GatherMoves> moves = moveGathers<Sinker>(getOperation(), acrossCalls);
+    if (failed(moves))
       return signalPassFailure();
-    // Every step moves a gather towards the results, and no function is recursive: this ends.
-    for (bool changed = true; changed;) {
-      Sinker sinker(getOperation(), *mesh, acrossCalls);
-      changed = sinker.run();
-      numSunk += sinker.numSunk;
-      numIntoCalls += sinker.numIntoCalls;
-      numOutOfCalls += sinker.numOutOfCalls;
-      if (!changed)
-        sinker.explain();
-    }
+    numSunk += moves->past;
+    numIntoCalls += moves->intoCalls;
+    numOutOfCalls += moves->outOfCalls;
   }
 };
 

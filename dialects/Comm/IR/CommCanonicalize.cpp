@@ -17,12 +17,44 @@ using namespace braid::comm;
 
 namespace {
 
-/// In a group of one rank everything is there already.
-template <typename OpT> struct FoldSingleRank : OpRewritePattern<OpT> {
+/// The body of a comm.start is one collective that takes what the start does, so there nothing can
+/// be replaced by its operands and no operand left out.
+template <typename OpT> struct RewriteUnstarted : OpRewritePattern<OpT> {
   using OpRewritePattern<OpT>::OpRewritePattern;
-  LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const final {
     if (isa<StartOp>(op->getParentOp()))
       return rewriter.notifyMatchFailure(op, "a started collective stays");
+    return simplify(op, rewriter);
+  }
+  virtual LogicalResult simplify(OpT op, PatternRewriter &rewriter) const = 0;
+};
+
+/// The same collective on other values.
+template <typename OpT>
+Operation *createLike(OpT op, ValueRange inputs, TypeRange types, PatternRewriter &rewriter) {
+  OperationState state(op.getLoc(), op->getName(), inputs, types,
+                       llvm::to_vector(op->getDiscardableAttrs()));
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  return rewriter.create(state);
+}
+
+/// Replaces a collective that undoes what gave its operands by what those were made of.
+template <typename OpT>
+LogicalResult replaceByOrigins(OpT op, PatternRewriter &rewriter,
+                               llvm::function_ref<Value(Value)> originOf) {
+  SmallVector<Value> origins;
+  for (Value input : op.getInputs())
+    origins.push_back(originOf(input));
+  if (!llvm::all_of(origins, [](Value origin) { return static_cast<bool>(origin); }))
+    return rewriter.notifyMatchFailure(op, "an operand is not the result of its inverse");
+  rewriter.replaceOp(op, origins);
+  return success();
+}
+
+/// In a group of one rank everything is there already.
+template <typename OpT> struct FoldSingleRank : RewriteUnstarted<OpT> {
+  using RewriteUnstarted<OpT>::RewriteUnstarted;
+  LogicalResult simplify(OpT op, PatternRewriter &rewriter) const override {
     if (groupSize(op, op.getGroup()) != 1)
       return rewriter.notifyMatchFailure(op, "several ranks");
     rewriter.replaceOp(op, op->getOperands());
@@ -42,11 +74,9 @@ template <typename OpT> struct EraseUnused : OpRewritePattern<OpT> {
 };
 
 /// Values that no rank reads are not sent with those that some rank does.
-template <typename OpT> struct DropUnusedValues : OpRewritePattern<OpT> {
-  using OpRewritePattern<OpT>::OpRewritePattern;
-  LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
-    if (isa<StartOp>(op->getParentOp()))
-      return rewriter.notifyMatchFailure(op, "a started collective takes what its start does");
+template <typename OpT> struct DropUnusedValues : RewriteUnstarted<OpT> {
+  using RewriteUnstarted<OpT>::RewriteUnstarted;
+  LogicalResult simplify(OpT op, PatternRewriter &rewriter) const override {
     SmallVector<Value> inputs;
     SmallVector<Type> types;
     for (auto [input, output] : llvm::zip_equal(op.getInputs(), op.getOutputs()))
@@ -56,10 +86,7 @@ template <typename OpT> struct DropUnusedValues : OpRewritePattern<OpT> {
       }
     if (inputs.empty() || inputs.size() == op.getInputs().size())
       return rewriter.notifyMatchFailure(op, "all or no results are used");
-    OperationState state(op.getLoc(), op->getName(), inputs, types,
-                         llvm::to_vector(op->getDiscardableAttrs()));
-    state.propertiesAttr = op->getPropertiesAsAttribute();
-    Operation *narrow = rewriter.create(state);
+    Operation *narrow = createLike(op, inputs, types, rewriter);
     SmallVector<Value> replacements;
     unsigned next = 0;
     for (auto [input, output] : llvm::zip_equal(op.getInputs(), op.getOutputs()))
@@ -70,11 +97,9 @@ template <typename OpT> struct DropUnusedValues : OpRewritePattern<OpT> {
 };
 
 /// A value that one collective takes twice is sent once.
-template <typename OpT> struct MergeDuplicates : OpRewritePattern<OpT> {
-  using OpRewritePattern<OpT>::OpRewritePattern;
-  LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
-    if (isa<StartOp>(op->getParentOp()))
-      return rewriter.notifyMatchFailure(op, "a started collective takes what its start does");
+template <typename OpT> struct MergeDuplicates : RewriteUnstarted<OpT> {
+  using RewriteUnstarted<OpT>::RewriteUnstarted;
+  LogicalResult simplify(OpT op, PatternRewriter &rewriter) const override {
     SmallVector<Value> unique;
     SmallVector<Type> types;
     SmallVector<size_t> position;
@@ -88,10 +113,7 @@ template <typename OpT> struct MergeDuplicates : OpRewritePattern<OpT> {
     }
     if (unique.size() == op.getInputs().size())
       return rewriter.notifyMatchFailure(op, "no value twice");
-    OperationState state(op.getLoc(), op->getName(), unique, types,
-                         llvm::to_vector(op->getDiscardableAttrs()));
-    state.propertiesAttr = op->getPropertiesAsAttribute();
-    Operation *merged = rewriter.create(state);
+    Operation *merged = createLike(op, unique, types, rewriter);
     rewriter.replaceOp(
         op, llvm::map_to_vector(position, [&](size_t p) -> Value { return merged->getResult(p); }));
     return success();
@@ -99,20 +121,15 @@ template <typename OpT> struct MergeDuplicates : OpRewritePattern<OpT> {
 };
 
 /// The parts of a replicated value, joined as they were cut, are the value.
-struct GatherOfSlice : OpRewritePattern<AllGatherOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AllGatherOp op, PatternRewriter &rewriter) const override {
-    if (isa<StartOp>(op->getParentOp()))
-      return rewriter.notifyMatchFailure(op, "a started collective stays");
-    SmallVector<Value> wholes;
-    for (Value input : op.getInputs()) {
+struct GatherOfSlice : RewriteUnstarted<AllGatherOp> {
+  using RewriteUnstarted::RewriteUnstarted;
+  LogicalResult simplify(AllGatherOp op, PatternRewriter &rewriter) const override {
+    return replaceByOrigins(op, rewriter, [&](Value input) -> Value {
       auto slice = input.getDefiningOp<LocalSliceOp>();
       if (!slice || slice.getDim() != op.getDim() || slice.getGroup() != op.getGroup())
-        return rewriter.notifyMatchFailure(op, "an operand is no slice over the same group");
-      wholes.push_back(slice.getInput());
-    }
-    rewriter.replaceOp(op, wholes);
-    return success();
+        return {};
+      return slice.getInput();
+    });
   }
 };
 
@@ -130,30 +147,23 @@ struct SliceOfGather : OpRewritePattern<LocalSliceOp> {
 };
 
 /// Parts that went out and come back the same way are where they were.
-struct ExchangeBack : OpRewritePattern<AllToAllOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AllToAllOp op, PatternRewriter &rewriter) const override {
-    if (isa<StartOp>(op->getParentOp()))
-      return rewriter.notifyMatchFailure(op, "a started collective stays");
-    SmallVector<Value> originals;
-    for (Value input : op.getInputs()) {
+struct ExchangeBack : RewriteUnstarted<AllToAllOp> {
+  using RewriteUnstarted::RewriteUnstarted;
+  LogicalResult simplify(AllToAllOp op, PatternRewriter &rewriter) const override {
+    return replaceByOrigins(op, rewriter, [&](Value input) -> Value {
       auto there = input.getDefiningOp<AllToAllOp>();
       if (!there || there.getGroup() != op.getGroup() || there.getSplitDim() != op.getConcatDim() ||
           there.getConcatDim() != op.getSplitDim())
-        return rewriter.notifyMatchFailure(op, "an operand is no inverse exchange");
-      originals.push_back(there.getInputs()[cast<OpResult>(input).getResultNumber()]);
-    }
-    rewriter.replaceOp(op, originals);
-    return success();
+        return {};
+      return there.getInputs()[cast<OpResult>(input).getResultNumber()];
+    });
   }
 };
 
 /// Every position keeps its own value.
-struct IdentityPermute : OpRewritePattern<PermuteOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(PermuteOp op, PatternRewriter &rewriter) const override {
-    if (isa<StartOp>(op->getParentOp()))
-      return rewriter.notifyMatchFailure(op, "a started collective stays");
+struct IdentityPermute : RewriteUnstarted<PermuteOp> {
+  using RewriteUnstarted::RewriteUnstarted;
+  LogicalResult simplify(PermuteOp op, PatternRewriter &rewriter) const override {
     ArrayRef<int64_t> pairs = op.getPairs();
     if (static_cast<int64_t>(pairs.size()) != 2 * groupSize(op, op.getGroup()))
       return rewriter.notifyMatchFailure(op, "a position gets zeros");
