@@ -11,7 +11,8 @@ usage: examples/write-your-own/run.sh [--help]
 Installs what is missing, builds, and then takes examples/write-your-own/model.mlir, whose shardings are written by
 hand: partitions it over two ranks, runs it and checks it against the unpartitioned model; does the same with the
 passes of examples/write-your-own/passes.txt, which turn its reductions into the sequence-parallel form; and runs the
-FileCheck test of those passes.
+FileCheck test of those passes. Then it runs examples/write-your-own/pipeline.mlir, what every rank of a pipeline does,
+with ranks as threads and as processes, and once more from the level below.
 END
 }
 
@@ -26,10 +27,12 @@ scripts/build.sh
 example=examples/write-your-own
 export WORK=$PWD/build/$example PATH=$PWD/build/bin:/usr/lib/llvm-22/bin:$PATH
 mkdir -p "$WORK"
-build/venv/bin/python - "$WORK/x.npy" <<'END'
+build/venv/bin/python - "$WORK/x.npy" "$WORK/%s.npy" <<'END'
 import sys
 import numpy as np
 np.save(sys.argv[1], np.random.default_rng(0).standard_normal((2, 64, 256), np.float32))
+for name, seed in (("first", 1), ("second", 2)):
+    np.save(sys.argv[2] % name, np.random.default_rng(seed).standard_normal((32, 64), np.float32))
 END
 
 collectives() {
@@ -57,3 +60,14 @@ run --passes "$passes"
 echo
 echo "== test of the passes"
 lit -v "$example/test"
+
+program() { # module, further arguments
+  braid run "$@" --random-weights 1 --input first="$WORK/first.npy" --input second="$WORK/second.npy" --check reference
+}
+
+echo
+echo "== a program of ranks"
+program "$example/pipeline.mlir"
+program "$example/pipeline.mlir" --transport shm
+braid compile "$example/pipeline.mlir" --emit=scheduled -o "$WORK/scheduled.mlir"
+program "$WORK/scheduled.mlir"

@@ -5,6 +5,7 @@
 #include "braid/Pipelines/Pipelines.h"
 
 #include "braid/Conversion/Passes.h"
+#include "braid/Transforms/ShardingUtils.h"
 #include "dialects/Comm/IR/Comm.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -35,31 +36,41 @@ std::optional<Level> symbolizeLevel(StringRef name) {
       .Default(std::nullopt);
 }
 
+/// From nn to comm.
+static void addPartitioning(OpPassManager &pm, const PipelineOptions &options) {
+  std::string strategy = options.strategy;
+  if (strategy.empty())
+    strategy = "auto";
+  PadForStrategyOptions padding;
+  padding.mesh = options.mesh;
+  padding.strategy = strategy;
+  pm.addPass(createPadForStrategy(padding));
+  ApplyStrategyOptions seeds;
+  seeds.mesh = options.mesh;
+  seeds.strategy = strategy;
+  pm.addPass(createApplyStrategy(seeds));
+  pm.addPass(createPropagateShardings());
+  pm.addPass(createPartition());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
 LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &options,
-                         llvm::raw_ostream &errors) {
+                         Level first, llvm::raw_ostream &errors) {
   switch (level) {
   case Level::NN:
     break;
-  case Level::Comm: {
-    addVerifyLevel(pm, Level::NN);
-    PadForStrategyOptions padding;
-    padding.mesh = options.mesh;
-    padding.strategy = options.strategy;
-    pm.addPass(createPadForStrategy(padding));
-    ApplyStrategyOptions strategy;
-    strategy.mesh = options.mesh;
-    strategy.strategy = options.strategy;
-    pm.addPass(createApplyStrategy(strategy));
-    pm.addPass(createPropagateShardings());
-    pm.addPass(createPartition());
-    pm.addPass(createCanonicalizerPass());
-    pm.addPass(createCSEPass());
+  case Level::Comm:
+    addVerifyLevel(pm, first);
+    // What was written as the program of a rank stays as it is written.
+    if (first == Level::NN)
+      addPartitioning(pm, options);
     if (!options.passes.empty() && failed(parsePassPipeline(options.passes, pm, errors)))
       return failure();
     break;
-  }
   case Level::Scheduled:
-    pm.addPass(createStartCollectives());
+    if (first < Level::Scheduled)
+      pm.addPass(createStartCollectives());
     break;
   case Level::Kernels:
     pm.addPass(createFormKernels());
@@ -103,8 +114,36 @@ static LogicalResult checkPasses(ModuleOp module, const PipelineOptions &options
          << "expects a pass pipeline, got '" << options.passes << "': " << message;
 }
 
+/// What cannot be asked of a module of level `first`.
+static LogicalResult checkStart(ModuleOp module, Level first, Level last,
+                                const PipelineOptions &options) {
+  StringRef level = stringifyLevel(first);
+  if (first > Level::Scheduled)
+    return module.emitError("expects a module of level nn, comm or scheduled, got one of level ")
+           << level;
+  if (first > last)
+    return module.emitError("the module is at level ")
+           << level << ", past level " << stringifyLevel(last) << " that was asked for";
+  if (first == Level::NN)
+    return success();
+  if (!options.strategy.empty())
+    return module.emitError("--strategy '")
+           << options.strategy << "' says how to partition a module of level nn, got one of level "
+           << level << ", which is partitioned";
+  if (first == Level::Scheduled && !options.passes.empty())
+    return module.emitError("--passes '")
+           << options.passes << "' run before collectives are started, got a module of level "
+           << level << ", where they are";
+  if (options.mesh.empty())
+    return failure(failed(getModuleMesh(module)));
+  return expectMesh(module, options.mesh);
+}
+
 LogicalResult runPhases(ModuleOp module, Level last, const PipelineOptions &asked,
                         const PhaseObserver &observer) {
+  FailureOr<Level> first = detectLevel(module);
+  if (failed(first) || failed(checkStart(module, *first, last, asked)))
+    return failure();
   PipelineOptions options;
   options.copyOptionValuesFrom(asked);
   // A model that nobody has cut runs on one rank.
@@ -112,20 +151,14 @@ LogicalResult runPhases(ModuleOp module, Level last, const PipelineOptions &aske
     options.mesh = "tp=1";
   if (failed(checkPasses(module, options)))
     return failure();
-  int count = llvm::count_if(kLevels, [&](Level level) { return level <= last; });
-  if (count == 0) {
-    PassManager pm(module.getContext());
-    return failure(failed(buildPhase(pm, Level::NN, options)) || failed(pm.run(module)));
-  }
+  auto isAhead = [&](Level level) { return level >= *first && level <= last; };
   int number = 0;
-  for (Level level : kLevels) {
-    if (level > last)
-      break;
+  for (Level level : llvm::make_filter_range(kLevels, isAhead)) {
     ++number;
     if (observer.begin)
-      observer.begin(level, number, count);
+      observer.begin(level, number, llvm::count_if(kLevels, isAhead));
     PassManager pm(module.getContext());
-    if (failed(buildPhase(pm, level, options)) || failed(pm.run(module)))
+    if (failed(buildPhase(pm, level, options, *first)) || failed(pm.run(module)))
       return failure();
     if (observer.end && failed(observer.end(level, number, module)))
       return failure();

@@ -49,26 +49,22 @@ private:
 };
 
 FailureOr<MeshOp> ApplyStrategy::findOrMakeMesh() {
-  auto existing = llvm::to_vector(getOperation().getOps<MeshOp>());
   if (mesh.empty())
     return getModuleMesh(getOperation());
   FailureOr<SmallVector<MeshAxis>> axes = parseMesh(getOperation(), mesh);
   if (failed(axes))
     return failure();
+  if (!getOperation().getOps<MeshOp>().empty()) {
+    if (failed(expectMesh(getOperation(), mesh)))
+      return failure();
+    return getModuleMesh(getOperation());
+  }
   Builder attrs(&getContext());
   SmallVector<Attribute> names;
   SmallVector<int64_t> sizes;
   for (const MeshAxis &axis : *axes) {
     names.push_back(attrs.getStringAttr(axis.name));
     sizes.push_back(axis.size);
-  }
-  if (!existing.empty()) {
-    FailureOr<MeshOp> op = getModuleMesh(getOperation());
-    if (failed(op))
-      return failure();
-    if (op->getAxisNames() != attrs.getArrayAttr(names) || op->getAxisSizes() != ArrayRef(sizes))
-      return op->emitOpError("of the module is not the mesh '") << mesh << "' that was asked for";
-    return op;
   }
   if (Operation *other = SymbolTable::lookupSymbolIn(getOperation(), kMeshName))
     return other->emitOpError("has the name '") << kMeshName << "' that the mesh is to get";

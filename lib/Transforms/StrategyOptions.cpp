@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "StrategyOptions.h"
 
+#include "braid/Transforms/ShardingUtils.h"
+
 using namespace mlir;
 
 namespace braid {
@@ -15,7 +17,7 @@ static constexpr StrategyPart kParts[] = {{"tp", kTensorAxis, "layers"},
 
 ArrayRef<StrategyPart> strategyParts() { return kParts; }
 
-FailureOr<SmallVector<MeshAxis>> parseMesh(ModuleOp module, StringRef mesh) {
+FailureOr<SmallVector<MeshAxis>> parseMesh(ModuleOp module, StringRef mesh, bool anyAxis) {
   auto error = [&] { return module.emitError("mesh '") << mesh << "' "; };
   SmallVector<MeshAxis> axes;
   SmallVector<StringRef> items;
@@ -25,7 +27,7 @@ FailureOr<SmallVector<MeshAxis>> parseMesh(ModuleOp module, StringRef mesh) {
     MeshAxis axis{name.trim(), 0};
     if (item.count('=') != 1 || axis.name.empty() || size.trim().getAsInteger(10, axis.size))
       return error() << "expects AXIS=SIZE separated by commas, got '" << item << "'";
-    if (axis.name != kDataAxis && axis.name != kTensorAxis)
+    if (!anyAxis && axis.name != kDataAxis && axis.name != kTensorAxis)
       return error() << "has unknown axis '" << axis.name << "', expects dp or tp";
     if (axis.size < 1)
       return error() << "expects a size of at least 1 for axis '" << axis.name << "', got "
@@ -35,6 +37,24 @@ FailureOr<SmallVector<MeshAxis>> parseMesh(ModuleOp module, StringRef mesh) {
     axes.push_back(axis);
   }
   return axes;
+}
+
+LogicalResult expectMesh(ModuleOp module, StringRef text) {
+  FailureOr<comm::MeshOp> mesh = getModuleMesh(module);
+  if (failed(mesh))
+    return failure();
+  FailureOr<SmallVector<MeshAxis>> axes = parseMesh(module, text, /*anyAxis=*/true);
+  if (failed(axes))
+    return failure();
+  auto names = mesh->getAxisNames().getAsValueRange<StringAttr>();
+  auto isSame = [](auto pair) {
+    auto [name, size, axis] = pair;
+    return name == axis.name && size == axis.size;
+  };
+  if (mesh->getAxisSizes().size() == axes->size() &&
+      llvm::all_of(llvm::zip_equal(names, mesh->getAxisSizes(), *axes), isSame))
+    return success();
+  return mesh->emitOpError("of the module is not the mesh '") << text << "' that was asked for";
 }
 
 FailureOr<SmallVector<const StrategyPart *>> parseStrategy(ModuleOp module, StringRef strategy) {

@@ -19,8 +19,10 @@ struct MeshAxis {
   llvm::StringRef name;
   int64_t size;
 };
-/// Reads 'dp=2,tp=4'; what is wrong is an error on the module.
-mlir::FailureOr<llvm::SmallVector<MeshAxis>> parseMesh(mlir::ModuleOp module, llvm::StringRef mesh);
+/// Reads 'dp=2,tp=4'; what is wrong is an error on the module, and so is an axis that no strategy
+/// uses, unless `anyAxis`.
+mlir::FailureOr<llvm::SmallVector<MeshAxis>> parseMesh(mlir::ModuleOp module, llvm::StringRef mesh,
+                                                       bool anyAxis = false);
 
 /// What a strategy consists of, and the axis that it uses. Of one kind there is one at most.
 struct StrategyPart {

@@ -71,49 +71,105 @@ bool isAllowed(Operation *op, Level level) {
   llvm_unreachable("unknown level");
 }
 
-struct VerifyLevel : impl::VerifyLevelBase<VerifyLevel> {
-  using Base::Base;
+/// Walks a module from the outside in; bodies of kernels are ordinary code and left out.
+WalkResult walkLevel(ModuleOp module, llvm::function_ref<WalkResult(Operation *)> visit) {
+  return module->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    WalkResult result = visit(op);
+    return result.wasInterrupted() || op->getName().getStringRef() != "rt.kernel"
+               ? result
+               : WalkResult::skip();
+  });
+}
 
-  void runOnOperation() override {
-    markAllAnalysesPreserved();
-    WalkResult result = getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (!isAllowed(op, level)) {
-        op->emitError("'") << op->getName() << "' op is not allowed at level "
-                           << stringifyLevel(level);
-        return WalkResult::interrupt();
-      }
-      if (failed(checkAttributes(op)) || failed(checkHandles(op)))
-        return WalkResult::interrupt();
-      // Bodies of kernels are ordinary code.
-      return op->getName().getStringRef() == "rt.kernel" ? WalkResult::skip()
-                                                         : WalkResult::advance();
-    });
-    if (result.wasInterrupted())
-      signalPassFailure();
+/// Whether an argument or result of a function has a per-rank type.
+bool hasLocalSignature(func::FuncOp func) {
+  auto isLocal = [](DictionaryAttr attributes) {
+    return attributes && attributes.contains(CommDialect::kGlobalTypeAttrName);
+  };
+  for (unsigned i = 0; i < func.getNumArguments(); ++i)
+    if (isLocal(func.getArgAttrDict(i)))
+      return true;
+  for (unsigned i = 0; i < func.getNumResults(); ++i)
+    if (isLocal(func.getResultAttrDict(i)))
+      return true;
+  return false;
+}
+
+/// The first level that has such operations.
+Level firstLevelOf(Operation *op) {
+  StringRef dialect = op->getName().getDialectNamespace();
+  if (dialect == "rt")
+    return op->getName().getStringRef() == "rt.procedure" ? Level::RT : Level::Kernels;
+  if (isa<StartOp, WaitOp, YieldOp>(op))
+    return Level::Scheduled;
+  if (dialect == "comm" && !isa<MeshOp>(op))
+    return Level::Comm;
+  if (auto parameter = dyn_cast<nn::ParameterOp>(op); parameter && parameter.getGlobalType())
+    return Level::Comm;
+  if (auto func = dyn_cast<func::FuncOp>(op); func && hasLocalSignature(func))
+    return Level::Comm;
+  return Level::NN;
+}
+
+/// What may stand in a module at one level.
+class LevelVerifier {
+public:
+  /// `reason` is what shows that the module is at this level, where nobody has said so; may be
+  /// null.
+  LevelVerifier(Level level, Operation *reason = nullptr) : level(level), reason(reason) {}
+
+  LogicalResult verify(ModuleOp module) {
+    return failure(walkLevel(module, [&](Operation *op) -> WalkResult {
+                     if (!isAllowed(op, level))
+                       return explain(op->emitError("'")
+                                      << op->getName() << "' op is not allowed at level "
+                                      << stringifyLevel(level));
+                     if (failed(checkAttributes(op)))
+                       return failure();
+                     return checkHandles(op);
+                   }).wasInterrupted());
   }
 
 private:
+  LogicalResult explain(InFlightDiagnostic &&diag) const {
+    if (reason)
+      diag.attachNote(reason->getLoc())
+          << "the module is taken for one of level " << stringifyLevel(level)
+          << " because of this '" << reason->getName() << "' op";
+    return failure();
+  }
+
   /// Shardings of operations describe unpartitioned values, local entry types partitioned ones.
   LogicalResult checkAttributes(Operation *op) {
     if (level != Level::NN && op->hasAttr(CommDialect::kShardingsAttrName))
-      return op->emitOpError("with attribute '")
-             << CommDialect::kShardingsAttrName << "' is not allowed at level "
-             << stringifyLevel(level) << ", where types are per-rank";
+      return explain(op->emitOpError("with attribute '")
+                     << CommDialect::kShardingsAttrName << "' is not allowed at level "
+                     << stringifyLevel(level) << ", where types are per-rank");
     auto func = dyn_cast<func::FuncOp>(op);
     if (!func)
       return success();
-    for (unsigned i = 0; i < func.getNumArguments(); ++i) {
-      bool local = static_cast<bool>(func.getArgAttr(i, CommDialect::kGlobalTypeAttrName));
-      bool sharded = static_cast<bool>(func.getArgAttr(i, CommDialect::kShardingAttrName));
-      if (level == Level::NN && local)
-        return op->emitOpError("argument ")
-               << i << " has a per-rank type, which is not allowed at level "
-               << stringifyLevel(level);
-      if (level != Level::NN && sharded && !local)
-        return op->emitOpError("argument ")
-               << i << " has a sharding but no '" << CommDialect::kGlobalTypeAttrName
-               << "', which is not allowed at level " << stringifyLevel(level);
-    }
+    for (unsigned i = 0; i < func.getNumArguments(); ++i)
+      if (failed(checkSignature(func, "argument", i, func.getArgAttrDict(i))))
+        return failure();
+    for (unsigned i = 0; i < func.getNumResults(); ++i)
+      if (failed(checkSignature(func, "result", i, func.getResultAttrDict(i))))
+        return failure();
+    return success();
+  }
+
+  LogicalResult checkSignature(func::FuncOp func, StringRef what, unsigned index,
+                               DictionaryAttr attributes) {
+    bool local = attributes && attributes.contains(CommDialect::kGlobalTypeAttrName);
+    bool sharded = attributes && attributes.contains(CommDialect::kShardingAttrName);
+    if (level == Level::NN && local)
+      return explain(func.emitOpError(what)
+                     << " " << index << " has a per-rank type, which is not allowed at level "
+                     << stringifyLevel(level));
+    if (level != Level::NN && sharded && !local)
+      return explain(func.emitOpError(what)
+                     << " " << index << " has a sharding but no '"
+                     << CommDialect::kGlobalTypeAttrName << "', which is not allowed at level "
+                     << stringifyLevel(level));
     return success();
   }
 
@@ -129,7 +185,36 @@ private:
                    << std::distance(argument.use_begin(), argument.use_end());
     return success();
   }
+
+  Level level;
+  Operation *reason;
+};
+
+struct VerifyLevel : impl::VerifyLevelBase<VerifyLevel> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(LevelVerifier(level).verify(getOperation())))
+      signalPassFailure();
+  }
 };
 
 } // namespace
+
+FailureOr<Level> detectLevel(ModuleOp module) {
+  Level level = Level::NN;
+  Operation *reason = nullptr;
+  walkLevel(module, [&](Operation *op) {
+    if (Level least = firstLevelOf(op); least > level) {
+      level = least;
+      reason = op;
+    }
+    return WalkResult::advance();
+  });
+  if (failed(LevelVerifier(level, reason).verify(module)))
+    return failure();
+  return level;
+}
+
 } // namespace braid

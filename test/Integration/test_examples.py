@@ -12,6 +12,7 @@ def test_write_your_own():
     done = subprocess.run([ROOT / "examples/write-your-own/run.sh"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     plain, rewritten = done.stdout.split("== with --passes")
+    rewritten, program = rewritten.split("== a program of ranks")
     collectives = re.compile(r"^ *(\d+) (comm\.\w+)$", re.MULTILINE)
     assert collectives.findall(plain) == [("1", "comm.all_reduce")]
     assert collectives.findall(rewritten) == [("1", "comm.all_gather"), ("1", "comm.reduce_scatter")]
@@ -21,6 +22,8 @@ def test_write_your_own():
         assert "check y against reference" in part and ": passed" in part
         assert f"{sent} bytes sent per rank" in part
     assert re.search(r"Passed *: 1 ", rewritten), rewritten
+    assert program.count("check first_result against reference") == program.count("check second_result against reference") == 3
+    assert program.count(": passed") == 6 and program.count("4 x send and recv 'hand-off'") == 3
 
 
 def test_out_of_tree():

@@ -31,15 +31,15 @@ int runImport(const ImportArgs &args);
 
 /// How a module becomes a bundle; shared by compile and run.
 struct CompileArgs {
-  std::string model; ///< .mlir text or bytecode at the nn level
+  std::string model; ///< .mlir text or bytecode of level nn, comm or scheduled
   std::string output;
-  std::string mesh, strategy = "auto";
-  std::string passes; ///< to run on the partitioned module
+  std::string mesh, strategy; ///< empty: the module's own or one rank; auto
+  std::string passes;         ///< to run on the partitioned module
   std::string target = "cpu";
   std::string emit;                 ///< level to print instead of writing a bundle
   std::vector<std::string> isas;    ///< empty: x86-64-v3 and the host's own
   std::string dumpDirectory;        ///< IR after each phase, numbered
-  bool stripModule = false;         ///< leave the nn module out of the bundle
+  bool stripModule = false;         ///< leave the module out of the bundle
   bool debugInfo = false;           ///< print locations
   std::vector<std::string> remarks; ///< categories of remarks to print
   std::string report;

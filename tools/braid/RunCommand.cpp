@@ -14,6 +14,7 @@
 #include "braid/Pipelines/Compile.h"
 #include "braid/Runtime/KernelLibrary.h"
 #include "braid/Runtime/RunOptions.h"
+#include "dialects/Comm/IR/Comm.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/Magic.h"
@@ -36,7 +37,7 @@ public:
     if (isBundle(options.model)) {
       if (!mesh.empty() && options.target != "reference")
         return runtime::Status::error("'" + options.model +
-                                      "' is compiled already: --mesh goes with an nn module");
+                                      "' is compiled already: --mesh goes with a module");
       // --target reference partitions the module that the bundle carries.
       const char *compiling = !isas.empty()                   ? "--isa"
                               : options.target == "reference" ? nullptr
@@ -45,7 +46,7 @@ public:
                                                               : nullptr;
       if (compiling)
         return runtime::Status::error("'" + options.model + "' is compiled already: " + compiling +
-                                      " goes with an nn module");
+                                      " goes with a module");
       return share(runtime::Bundle::read(options.model));
     }
     OwningOpRef<ModuleOp> module = session.readModule(options.model);
@@ -53,9 +54,9 @@ public:
       return runtime::Status::error("cannot compile '" + options.model + "'");
     CompileOptions compile;
     compile.mesh = mesh;
-    if (mesh.empty() && options.session.ranks > 1)
+    if (mesh.empty() && options.session.ranks > 1 && module->getOps<comm::MeshOp>().empty())
       compile.mesh = "tp=" + std::to_string(options.session.ranks);
-    compile.strategy = chosenStrategy();
+    compile.strategy = strategy;
     compile.passes = passes;
     compile.compileKernels = options.target != "reference";
     SmallVector<StringRef> names;
@@ -88,19 +89,17 @@ public:
   runtime::Result<Tensors> evaluate(const runtime::ReferenceRequest &request) {
     OwningOpRef<ModuleOp> module = readBundledModule(request.bundle, &session.context());
     if (!module)
-      return runtime::Status::error(
-          "the reference interpreter expects a bundle with its nn module");
+      return runtime::Status::error("the reference interpreter expects a bundle with its module");
     if (request.partitioned) {
       PipelineOptions pipeline;
       pipeline.mesh = mesh.empty() ? meshOption(request.bundle.manifest.mesh) : mesh;
-      pipeline.strategy = chosenStrategy();
+      pipeline.strategy = strategy;
       pipeline.passes = passes;
       if (failed(runPhases(*module, Level::Scheduled, pipeline)))
         return runtime::Status::error("cannot partition the module");
     }
     Progress progress;
-    progress.step(request.partitioned ? "interpreting every rank"
-                                      : "interpreting the unpartitioned model");
+    progress.step(request.partitioned ? "interpreting every rank" : "interpreting the module");
     interp::EvaluateOptions options;
     options.entry = request.entry.name;
     options.weights = request.weights;
@@ -177,8 +176,6 @@ private:
     return {};
   }
 
-  std::string chosenStrategy() const { return strategy.empty() ? "auto" : strategy; }
-
   static bool isBundle(const std::string &path) {
     if (StringRef(path).ends_with(".braid"))
       return true;
@@ -210,7 +207,8 @@ int runRun(int argc, const char *const *argv) {
   Runner runner;
   runtime::RunHooks hooks;
   hooks.program = "braid run";
-  hooks.modelHelp = "nn module (compiled in memory first) or bundle (.braid)";
+  hooks.modelHelp = "module of level nn, comm or scheduled (compiled in memory first) or bundle "
+                    "(.braid)";
   hooks.examples =
       "Examples:\n"
       "  braid run minilm.mlir --ranks 2 --weights path/to/all-MiniLM-L6-v2 \\\n"
@@ -225,7 +223,9 @@ int runRun(int argc, const char *const *argv) {
        "else tp=RANKS)",
        &runner.mesh},
       {"--strategy",
-       "how the axes are used: auto, or a list of tp or tp-sp, vocab and dp (default: auto)",
+       "how the axes of a module of level nn are used: auto, or a list of tp or tp-sp, vocab and "
+       "dp "
+       "(default: auto)",
        &runner.strategy},
       {"--passes",
        "passes to run on the partitioned module, before its collectives are started "

@@ -44,11 +44,10 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
                   "grid of ranks: axes and sizes, major first, such as dp=2,tp=2 (default: the "
                   "module's own mesh, or one rank)");
   cmd->add_option(
-         "--strategy", args.strategy,
-         "how the axes are used: a list of tp (attention heads and feed-forward over tp) or "
-         "tp-sp (and the sequence between them), vocab (embedding and head over tp) and dp "
-         "(batch over dp); or auto, which takes tp, dp and for a decoder vocab")
-      ->capture_default_str();
+      "--strategy", args.strategy,
+      "how the axes are used: a list of tp (attention heads and feed-forward over tp) or "
+      "tp-sp (and the sequence between them), vocab (embedding and head over tp) and dp "
+      "(batch over dp); or auto, which takes tp, dp and for a decoder vocab (default: auto)");
   cmd->add_option("--passes", args.passes,
                   "passes to run on the partitioned module, before its collectives are started, "
                   "such as braid-split-all-reduce,braid-sink-all-gathers (`braid-opt --help` lists "
@@ -60,15 +59,16 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
   cmd->add_option("--dump-ir", args.dumpDirectory,
                   "write the IR after each phase into this directory, numbered");
   cmd->add_option("--remarks", args.remarks,
-                  "print what was done and why not, by category: sharding, kernels, buffers, cpu, "
-                  "or all")
+                  "print what was done and why not, by category: sharding, communication, "
+                  "kernels, buffers, cpu, or all")
       ->delimiter(',');
 }
 
 void addCompile(CLI::App &app, CompileArgs &args, int &status) {
-  CLI::App *cmd = app.add_subcommand("compile", "compile an nn module into a bundle");
+  CLI::App *cmd = app.add_subcommand("compile", "compile a module into a bundle");
   cmd->add_option("model", args.model,
-                  "nn module, as `braid import` writes it; - for standard input")
+                  "module of level nn, as `braid import` writes it, or of level comm or scheduled: "
+                  "the program of every rank; - for standard input")
       ->required();
   cmd->add_option("-o,--output", args.output,
                   "the bundle (.braid); with --emit the text, default standard output");
@@ -77,13 +77,19 @@ void addCompile(CLI::App &app, CompileArgs &args, int &status) {
                   "print the IR of a level instead: nn, comm, scheduled, kernels, rt or llvm");
   addCompileOptions(cmd, args);
   cmd->add_flag("--strip", args.stripModule,
-                "leave the nn module out of the bundle (no --check reference later)");
+                "leave the module out of the bundle (no --check reference later)");
   cmd->add_flag("--print-locations", args.debugInfo,
                 "with --emit or --dump-ir: print where each operation comes from");
   cmd->add_option("--report", args.report, "write times and sizes of the compilation as JSON");
-  cmd->footer("Examples:\n"
-              "  braid compile minilm.mlir --mesh tp=2 -o minilm.braid\n"
-              "  braid compile minilm.mlir --mesh dp=2,tp=2 --emit=scheduled");
+  cmd->footer(
+      "A module of level comm or scheduled, which may be written by hand, is partitioned: its "
+      "mesh is its own, and --strategy is refused; --passes expects level comm or nn. What "
+      "the entry takes and gives is whole where it has no comm.sharding, and cut as that "
+      "says where it has one, beside comm.global_type.\n\n"
+      "Examples:\n"
+      "  braid compile minilm.mlir --mesh tp=2 -o minilm.braid\n"
+      "  braid compile minilm.mlir --mesh dp=2,tp=2 --emit=scheduled\n"
+      "  braid compile examples/write-your-own/pipeline.mlir -o pipeline.braid");
   cmd->callback([&] { status = runCompile(args); });
 }
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// From an nn module to a bundle in memory: the phases, the kernels for each instruction set, the
+// From a module to a bundle in memory: the phases, the kernels for each instruction set, the
 // program. `braid compile` writes it, `braid run` hands it to the loader, embedders do either.
 //
 //===----------------------------------------------------------------------===//
@@ -19,11 +19,11 @@
 namespace braid {
 
 struct CompileOptions {
-  std::string mesh; ///< "dp=2,tp=2"; empty: the module's own, or one rank
-  std::string strategy = "auto";
+  std::string mesh;              ///< "dp=2,tp=2"; empty: the module's own, or one rank
+  std::string strategy;          ///< empty: auto
   std::string passes;            ///< run on the partitioned module; see PipelineOptions
   std::vector<std::string> isas; ///< empty: x86-64-v3 and the host's own
-  bool stripModule = false;      ///< leave the nn module out
+  bool stripModule = false;      ///< leave the module out
   bool compileKernels = true;    ///< false: only the interpreter will run it
 };
 
@@ -32,13 +32,13 @@ struct CompileTimes {
   std::vector<std::pair<std::string, double>> phases;
 };
 
-/// Compiles `module` (nn level), which is left at the rt level. Errors are emitted as diagnostics
-/// on its context.
+/// Compiles `module` (of level nn, comm or scheduled), which is left at the rt level. Errors are
+/// emitted as diagnostics on its context.
 mlir::FailureOr<runtime::Bundle> compileToBundle(
     mlir::ModuleOp module, const CompileOptions &options, const PhaseObserver &observer = {},
     llvm::function_ref<void(llvm::StringRef)> progress = nullptr, CompileTimes *times = nullptr);
 
-/// The nn module that a bundle carries; null, with a diagnostic, when it has none.
+/// The module that a bundle was compiled from; null, with a diagnostic, when it has none.
 mlir::OwningOpRef<mlir::ModuleOp> readBundledModule(const runtime::Bundle &bundle,
                                                     mlir::MLIRContext *context);
 

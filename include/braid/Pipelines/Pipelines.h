@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The road from an nn module to a bundle, in named phases. Each phase ends at a level whose
-// contract `braid-verify-level` checks, can be the last one to run, and can be dumped.
+// The road from a module to a bundle, in named phases. Each phase ends at a level whose contract
+// `braid-verify-level` checks, can be the last one to run, and can be dumped. A module may come at
+// a level before kernels: phases behind it are left out.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_PIPELINES_PIPELINES_H
@@ -34,8 +35,8 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
           "or one rank")};
   Option<std::string> strategy{
       *this, "strategy",
-      llvm::cl::desc("how axes are used: auto, or a list of tp or tp-sp, vocab and dp"),
-      llvm::cl::init("auto")};
+      llvm::cl::desc("how axes are used: auto (also when empty), or a list of tp or tp-sp, vocab "
+                     "and dp")};
   Option<std::string> passes{
       *this, "passes",
       llvm::cl::desc("passes to run on the partitioned module, before collectives are started: a "
@@ -45,10 +46,11 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                                 llvm::cl::init("rt")};
 };
 
-/// Appends the passes that lead to `level` from the one before it. Fails, with a message on
-/// `errors`, if `options.passes` is no pipeline of registered passes.
+/// Appends the passes that lead to `level` from the one before it, for a module that began at level
+/// `first`. Fails, with a message on `errors`, if `options.passes` is no pipeline of registered
+/// passes.
 mlir::LogicalResult buildPhase(mlir::OpPassManager &pm, Level level, const PipelineOptions &options,
-                               llvm::raw_ostream &errors = llvm::errs());
+                               Level first = Level::NN, llvm::raw_ostream &errors = llvm::errs());
 
 /// Registers `braid-pipeline` for braid-opt: every phase up to `stop-after`.
 void registerPipelines();
@@ -61,7 +63,9 @@ struct PhaseObserver {
   llvm::function_ref<mlir::LogicalResult(Level, int, mlir::ModuleOp)> end = nullptr;
 };
 
-/// Runs every phase up to `last` on an nn module, in place. Errors are emitted as diagnostics.
+/// Runs every phase from the module's level up to `last`, in place. A module of level comm or
+/// scheduled is partitioned: its mesh is its own, and it takes no strategy. Errors are emitted as
+/// diagnostics.
 mlir::LogicalResult runPhases(mlir::ModuleOp module, Level last, const PipelineOptions &options,
                               const PhaseObserver &observer = {});
 

@@ -22,6 +22,10 @@ enum class Level {
 /// "nn", "comm", "scheduled", "kernels", "rt".
 llvm::StringRef stringifyLevel(Level level);
 
+/// The level that a module is at: the first that admits all that is in it. Fails, with a
+/// diagnostic, where none does.
+mlir::FailureOr<Level> detectLevel(mlir::ModuleOp module);
+
 #define GEN_PASS_DECL
 #include "braid/Transforms/Passes.h.inc"
 

@@ -218,7 +218,7 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
     | level       | beside builtin, func, arith, math, tensor, linalg and scf |
     |-------------|-----------------------------------------------------------|
     | `nn`        | nn, `comm.mesh`; no per-rank argument types               |
-    | `comm`      | nn, comm without start, wait and yield; no `comm.shardings`, and a sharded argument has its `comm.global_type` |
+    | `comm`      | nn, comm without start, wait and yield; no `comm.shardings`, and a sharded argument or result has its `comm.global_type` |
     | `scheduled` | nn, comm with every collective inside a start             |
     | `kernels`   | nn without row operations (they are in kernels), comm as before, rt |
     | `rt`        | builtin, rt and `comm.mesh` only                          |

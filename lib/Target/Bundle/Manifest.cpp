@@ -97,7 +97,7 @@ FailureOr<runtime::Manifest> braid::buildManifest(ModuleOp module) {
     manifest.entries.push_back(std::move(entry));
   }
   if (manifest.entries.empty())
-    return module.emitError("expects an entry procedure");
+    return module.emitError("expects a function with '") << nn::NNDialect::kEntryAttrName << "'";
   manifest.transports = {"threads", "shm"};
   return manifest;
 }

@@ -54,6 +54,17 @@ bool isFloat(DType type) {
   return type == DType::f32 || type == DType::f16 || type == DType::bf16 || type == DType::f64;
 }
 
+int64_t integer(const HostTensor &tensor, size_t i) {
+  switch (tensor.dtype) {
+  case DType::i64:
+    return tensor.as<int64_t>()[i];
+  case DType::i32:
+    return tensor.as<int32_t>()[i];
+  default:
+    return tensor.as<int8_t>()[i];
+  }
+}
+
 double element(const HostTensor &tensor, size_t i) {
   switch (tensor.dtype) {
   case DType::f64:
@@ -62,8 +73,10 @@ double element(const HostTensor &tensor, size_t i) {
     return tensor.as<float>()[i];
   case DType::f16:
     return f16ToFloat(tensor.as<uint16_t>()[i]);
-  default:
+  case DType::bf16:
     return bf16ToFloat(tensor.as<uint16_t>()[i]);
+  default:
+    return static_cast<double>(integer(tensor, i));
   }
 }
 
@@ -87,10 +100,11 @@ void insertBox(HostTensor &tensor, const Box &box, const HostTensor &part) {
 }
 
 Result<Difference> compare(const HostTensor &got, const HostTensor &expected) {
-  for (const HostTensor *tensor : {&got, &expected})
-    if (!isFloat(tensor->dtype))
-      return Status::error(std::string("expects floating-point tensors to compare, got ") +
-                           name(tensor->dtype));
+  const bool floats = isFloat(got.dtype);
+  if (floats != isFloat(expected.dtype))
+    return Status::error(std::string("expects ") + (floats ? "floating-point" : "integer") +
+                         " values to compare with " + name(got.dtype) + ", got " +
+                         name(expected.dtype));
   if (got.shape != expected.shape)
     return Status::error("expects a tensor of shape " + shapeString(expected.shape) + ", got " +
                          shapeString(got.shape));
@@ -101,6 +115,9 @@ Result<Difference> compare(const HostTensor &got, const HostTensor &expected) {
     if (std::isinf(a) && a == b)
       continue; // agrees, and would make the norm infinite
     double difference = std::abs(a - b);
+    // Large integers that differ may be the same number as f64.
+    if (!floats && difference == 0 && integer(got, i) != integer(expected, i))
+      difference = 1;
     if (!std::isfinite(difference))
       return Difference{kInfinity, kInfinity};
     squaredDifference += difference * difference;

@@ -145,14 +145,16 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
          "--check", options.checks,
          std::string("compare with the result that FILE is named after, or with the only result") +
              (hooks.reference
-                  ? "; 'reference': compare all with the unpartitioned model in the interpreter"
+                  ? "; 'reference': compare all with what the interpreter makes of the module that "
+                    "was compiled: as one device, or on all ranks when it was the program of a rank"
                   : ""))
       ->type_name(hooks.reference ? "FILE.npy|reference" : "FILE.npy")
       ->take_all()
       ->allow_extra_args(false)
       ->group(check);
   app.add_option("--tolerance", options.tolerance,
-                 "largest relative L2 distance that passes (default: 2e-5 for f32, 2e-3 for f16)")
+                 "largest relative L2 distance that passes (default: 2e-5 for f32, 2e-3 for f16); "
+                 "integers must be equal")
       ->type_name("X")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->group(check);

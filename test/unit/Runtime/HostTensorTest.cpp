@@ -111,7 +111,25 @@ TEST(HostTensor, CompareTypes) {
   EXPECT_EQ(compare(brain, half)->maxAbs, 0);
   EXPECT_ERROR(compare(floats({1, 2}), floats({1})), "expects a tensor of shape [1], got [2]");
   EXPECT_ERROR(compare(HostTensor::zeros(DType::i64, {1}), floats({1})),
-               "expects floating-point tensors to compare, got i64");
+               "expects integer values to compare with i64, got f32");
+  EXPECT_ERROR(compare(floats({1}), HostTensor::zeros(DType::i32, {1})),
+               "expects floating-point values to compare with f32, got i32");
+}
+
+TEST(HostTensor, CompareIntegersExactly) {
+  HostTensor a = HostTensor::zeros(DType::i64, {2}), b = HostTensor::zeros(DType::i32, {2});
+  EXPECT_EQ(compare(a, b)->relativeL2, 0);
+  b.as<int32_t>()[1] = -4;
+  EXPECT_EQ(compare(a, b)->relativeL2, 1);
+  EXPECT_EQ(compare(a, b)->maxAbs, 4);
+  HostTensor c = a;
+  a.as<int64_t>()[0] = int64_t(1) << 60;
+  c.as<int64_t>()[0] = (int64_t(1) << 60) + 1;
+  EXPECT_GT(compare(a, c)->relativeL2, 0);
+  EXPECT_EQ(compare(a, a)->relativeL2, 0);
+  HostTensor small = HostTensor::zeros(DType::i8, {1}), other = small;
+  small.as<int8_t>()[0] = -3;
+  EXPECT_EQ(compare(small, other)->relativeL2, INFINITY);
 }
 
 TEST(Float16, HalfRoundTripsEveryValue) {

@@ -6,7 +6,7 @@
 // The .braid file: a ZIP archive whose members are stored uncompressed and 64-byte aligned.
 //   manifest.json     Manifest.h, with the SHA-256 of every other member
 //   program.brpg      FlatBuffers, runtime/program.fbs
-//   module.mlirbc     the nn module (optional)
+//   module.mlirbc     the module that was compiled (optional)
 //   kernels/<target>-<triple>-<isa>/kernels.so
 //   cuda-<architecture>/kernels.{cubin,json,cu}   CudaKernels.h
 //

@@ -44,9 +44,9 @@ Status writeNpy(const std::string &path, const HostTensor &tensor);
 HostTensor extractBox(const HostTensor &tensor, const Box &box);
 void insertBox(HostTensor &tensor, const Box &box, const HostTensor &part);
 
-/// Relative L2 distance |a - b| / |b| over floating-point tensors of equal shape (f64
-/// accumulation), and the largest absolute difference. NaN anywhere, or unequal infinities, gives
-/// infinity. Error for integers and for unequal shapes.
+/// Relative L2 distance |a - b| / |b| over tensors of equal shape (f64 accumulation), and the
+/// largest absolute difference. NaN anywhere, or unequal infinities, gives infinity; equal
+/// integers, and no others, give 0. Error for integers beside floats and for unequal shapes.
 struct Difference {
   double relativeL2 = 0, maxAbs = 0;
 };

@@ -84,8 +84,7 @@ struct Manifest {
   std::vector<KernelLibrary> kernels;
   std::vector<std::string> transports; ///< which transports can run it
   std::string programMember = "program.brpg";
-  std::string
-      moduleMember; ///< nn module as MLIR bytecode for --check reference; empty when stripped
+  std::string moduleMember; ///< module as MLIR bytecode for --check reference; empty when stripped
 
   /// Everything that can be checked without the members: names, shapes against shardings and
   /// slices, members that stay inside of the archive. Reading and writing do this themselves.
