@@ -8,7 +8,7 @@
 // choose what is run.
 //
 //===----------------------------------------------------------------------===//
-#include "RandomBert.h"
+#include "RandomModel.h"
 #include "Testing.h"
 
 #include "dialects/Comm/IR/Comm.h"
@@ -46,15 +46,19 @@ struct Differential : DifferentialTest {
       std::seed_seq sequence{uint32_t(seed), uint32_t(seed >> 32), uint32_t(i),
                              uint32_t(randomShardings)};
       Random random(sequence);
-      RandomBert bert = drawBert(random, randomShardings);
-      ++meshes["dp=" + std::to_string(bert.dp) + ",tp=" + std::to_string(bert.tp)];
-      std::string text = buildModule(bert, random);
-      SCOPED_TRACE("case " + std::to_string(i) + ": " + bert.describe());
+      RandomModel drawn = drawModel(
+          random, {/*encoder=*/true, randomShardings ? ModelKind::Shardings : ModelKind::Auto});
+      ++meshes[drawn.mesh()];
+      std::string text = buildModule(drawn, random);
+      SCOPED_TRACE("case " + std::to_string(i) + ": " + drawn.describe());
       OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(text, &context);
       EXPECT_TRUE(model) << text;
       if (!model)
         break;
-      std::string passes = randomShardings ? kPropagate : std::string(kStrategy) + "," + kPropagate;
+      std::string options = "{strategy=auto mesh=" + drawn.mesh() + "},";
+      std::string passes = randomShardings ? kPropagate
+                                           : "braid-pad-for-strategy" + options +
+                                                 "braid-apply-strategy" + options + kPropagate;
       OwningOpRef<ModuleOp> partitioned = transformed(*model, passes);
       OwningOpRef<ModuleOp> scheduled = transformed(*model, passes + ",braid-start-collectives");
       EXPECT_TRUE(partitioned && scheduled) << text;
@@ -73,7 +77,7 @@ struct Differential : DifferentialTest {
         // A mesh of several ranks whose axes cut nothing is one rank to the interpreter; strategies
         // always cut.
         if (!randomShardings)
-          EXPECT_EQ(result->after.numRanks, bert.dp * bert.tp);
+          EXPECT_EQ(result->after.numRanks, drawn.dp * drawn.tp);
         count(tally, result->after);
       }
     }
@@ -83,6 +87,16 @@ struct Differential : DifferentialTest {
     return tally;
   }
 };
+
+RandomModel smallEncoder() {
+  RandomModel model;
+  model.postNorm = model.positions = model.biases = true;
+  model.kvHeads = 2;
+  model.hidden = 4;
+  model.batch = 2;
+  model.seq = 3;
+  return model;
+}
 
 void expectTookPart(const Tally &tally, std::initializer_list<const char *> names) {
   if (!isDefaultSize())
@@ -108,13 +122,10 @@ TEST_F(Differential, RandomShardings) {
 // The comparison is worth something only if it notices a wrong program.
 TEST_F(Differential, ADroppedReductionIsNoticed) {
   Random random(7);
-  RandomBert bert;
-  bert.tp = 2;
-  bert.heads = bert.kvHeads = 2;
-  bert.batch = 2;
-  bert.seq = 3;
-  bert.ffn = 8;
-  OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(buildModule(bert, random), &context);
+  RandomModel drawn = smallEncoder();
+  drawn.tp = 2;
+  drawn.ffn = 8;
+  OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(buildModule(drawn, random), &context);
   ASSERT_TRUE(model);
   runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*model, 1);
   ASSERT_TRUE(inputs.ok());
@@ -150,11 +161,7 @@ TEST_F(Differential, ADroppedReductionIsNoticed) {
 
 TEST_F(Differential, ASlightlyDifferentEpsilonIsNoticed) {
   Random random(8);
-  RandomBert bert;
-  bert.heads = bert.kvHeads = 2;
-  bert.batch = 2;
-  bert.seq = 3;
-  std::string text = buildModule(bert, random);
+  std::string text = buildModule(smallEncoder(), random);
   OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(text, &context);
   ASSERT_TRUE(model);
   // epsilon 1e-6 against 1.000001e-6 in every normalization: the least that could plausibly go

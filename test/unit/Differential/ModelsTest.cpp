@@ -9,18 +9,14 @@
 // is run.
 //
 //===----------------------------------------------------------------------===//
-#include "RandomDecoder.h"
-#include "RandomTransformer.h"
+#include "Compiled.h"
+#include "RandomModel.h"
 #include "Testing.h"
 
-#include "braid/Interpreter/Core/Tensor.h"
-#include "braid/Pipelines/Compile.h"
-#include "braid/Runtime/Session.h"
 #include "test/lib/Interpreter/Equivalence.h"
 
 #include "mlir/Parser/Parser.h"
 
-#include <cmath>
 #include <iostream>
 
 using namespace mlir;
@@ -30,18 +26,22 @@ using namespace braid::test;
 namespace {
 /// Between two runs of the interpreter, in f64: sums in another order.
 constexpr double kInterpreterTolerance = 1e-12;
-/// Of the compiled program, in f32: what --check allows.
-constexpr double kCompiledTolerance = 2e-5;
 /// Least times that each name takes part in a run of the default size.
 constexpr uint64_t kLeast = 20;
 
 struct Case {
+  explicit Case(const RandomModel &model, Random &random)
+      : text(buildModule(model, random)), about(model.describe()), strategy(model.strategy),
+        mesh(model.mesh()) {}
   std::string text, about;
   std::string strategy; ///< empty: the shardings in the text
-  std::string mesh;     ///< empty: the one in the text
-  /// Whether weights are as a model's at the start of training; otherwise 25 times as large.
-  bool smallWeights = false;
+  std::string mesh;
 };
+
+/// Mostly a strategy, sometimes random shardings.
+ModelKind drawKind(Random &random, bool encoder) {
+  return {encoder, random() % 3 == 0 ? ModelKind::Shardings : ModelKind::Auto};
+}
 
 struct Models : DifferentialTest {
   Tally executed, changed, meshes;
@@ -95,14 +95,12 @@ struct Models : DifferentialTest {
 
     runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*model, seed);
     ASSERT_TRUE(inputs.ok()) << inputs.status().message();
-    std::unique_ptr<runtime::WeightSource> weights = runtime::WeightSource::random(seed);
-    if (!one.smallWeights)
-      weights = std::make_unique<LargeWeights>(seed);
+    LargeWeights weights(seed);
     OwningOpRef<ModuleOp> scheduled = transformed(*rewritten, "braid-start-collectives");
     ASSERT_TRUE(scheduled);
     interp::Evaluation whole;
     for (ModuleOp form : {*rewritten, *scheduled}) {
-      runtime::Result<Equivalence> result = compareForms(*model, form, *inputs, *weights);
+      runtime::Result<Equivalence> result = compareForms(*model, form, *inputs, weights);
       ASSERT_TRUE(result.ok()) << result.status().message() << text;
       ASSERT_LE(result->relativeL2, kInterpreterTolerance) << text;
       worstInterpreted = std::max(worstInterpreted, result->relativeL2);
@@ -111,42 +109,22 @@ struct Models : DifferentialTest {
       whole = std::move(result->before);
     }
     if (compile && !one.strategy.empty())
-      runCompiled(*model, one, passes, *inputs, *weights, whole);
+      runCompiled(*model, one, passes, *inputs, weights, whole);
   }
 
   void runCompiled(ModuleOp model, const Case &one, const std::string &passes,
                    const std::vector<interp::NamedTensor> &inputs, runtime::WeightSource &weights,
                    const interp::Evaluation &whole) {
-    OwningOpRef<ModuleOp> module = model.clone();
     CompileOptions options;
     options.strategy = one.strategy;
     options.mesh = one.mesh;
     options.passes = passes;
-    options.isas = {"host"};
-    FailureOr<runtime::Bundle> bundle = compileToBundle(*module, options);
-    ASSERT_TRUE(succeeded(bundle));
-    runtime::Result<runtime::Bytes> archive = bundle->serialize();
-    ASSERT_TRUE(archive.ok()) << archive.status().message();
-    runtime::Result<runtime::Bundle> read = runtime::Bundle::parse(*archive, "case");
-    ASSERT_TRUE(read.ok()) << read.status().message();
-    ++meshes[runtime::meshString(read->manifest.mesh)];
-    runtime::Result<std::unique_ptr<runtime::Session>> session =
-        runtime::Session::create(std::make_shared<const runtime::Bundle>(std::move(*read)), {});
-    ASSERT_TRUE(session.ok()) << session.status().message();
-    runtime::Status status = (*session)->loadWeights(weights);
-    for (const interp::NamedTensor &input : inputs)
-      if (status.ok())
-        status = (*session)->setInput(input.name, input.value.toHost());
-    if (status.ok())
-      status = (*session)->run();
-    ASSERT_TRUE(status.ok()) << status.message();
-    for (const interp::NamedTensor &expected : whole.results) {
-      runtime::Result<runtime::HostTensor> output = (*session)->output(expected.name);
-      ASSERT_TRUE(output.ok()) << output.status().message();
-      double distance = interp::relativeL2(interp::Tensor::fromHost(*output), expected.value);
-      ASSERT_LE(distance, kCompiledTolerance) << expected.name;
-      worstCompiled = std::max(worstCompiled, distance);
-    }
+    runtime::Result<CompiledRun> run = compileAndRun(model, options, inputs, weights);
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    ++meshes[run->mesh];
+    double found = distance(run->results, whole.results);
+    ASSERT_LE(found, kCompiledTolerance);
+    worstCompiled = std::max(worstCompiled, found);
     ++compiled;
   }
 
@@ -161,8 +139,7 @@ struct Models : DifferentialTest {
 
 TEST_F(Models, Encoders) {
   runCases(/*kind=*/4, /*defaultCases=*/200, /*compileEvery=*/2, [](Random &random) {
-    RandomBert bert = drawBert(random, /*randomShardings=*/random() % 3 == 0);
-    return Case{buildModule(bert, random), bert.describe(), bert.randomShardings ? "" : "auto", ""};
+    return Case(drawModel(random, drawKind(random, /*encoder=*/true)), random);
   });
   expectTookPart(executed, {"nn.embedding", "nn.linear", "nn.split_heads", "nn.merge_heads",
                             "nn.attention", "nn.layer_norm", "nn.gelu", "nn.add", "comm.all_reduce",
@@ -171,9 +148,7 @@ TEST_F(Models, Encoders) {
 
 TEST_F(Models, Decoders) {
   runCases(/*kind=*/5, /*defaultCases=*/400, /*compileEvery=*/2, [](Random &random) {
-    RandomTransformer decoder = drawTransformer(random, /*randomShardings=*/random() % 3 == 0);
-    return Case{buildModule(decoder, random), decoder.describe(),
-                decoder.randomShardings ? "" : "auto", ""};
+    return Case(drawModel(random, drawKind(random, /*encoder=*/false)), random);
   });
   expectTookPart(executed,
                  {"nn.embedding", "nn.linear", "nn.attention", "nn.layer_norm", "nn.rms_norm",
@@ -188,10 +163,9 @@ TEST_F(Models, Decoders) {
 // What the compiled program cannot run yet.
 TEST_F(Models, ReferenceOperations) {
   runCases(/*kind=*/7, /*defaultCases=*/120, /*compileEvery=*/0, [](Random &random) {
-    RandomTransformer model =
-        drawTransformer(random, /*randomShardings=*/random() % 2 == 0, /*reference=*/true);
-    return Case{buildModule(model, random), model.describe(), model.randomShardings ? "" : "auto",
-                ""};
+    ModelKind kind{/*encoder=*/random() % 4 == 0,
+                   random() % 2 ? ModelKind::Shardings : ModelKind::Auto, /*reference=*/true};
+    return Case(drawModel(random, kind), random);
   });
   expectTookPart(executed, {"nn.iota", "nn.dropout", "nn.router", "nn.dispatch", "nn.combine",
                             "nn.cross_entropy"});
@@ -202,11 +176,10 @@ TEST_F(Models, Strategies) {
   Tally strategies;
   uint64_t padded = 0;
   runCases(/*kind=*/6, /*defaultCases=*/400, /*compileEvery=*/4, [&](Random &random) {
-    RandomDecoder decoder = drawDecoder(random);
-    ++strategies[decoder.strategy];
-    padded += decoder.isPadded();
-    return Case{buildModule(decoder), decoder.describe(), decoder.strategy, decoder.mesh(),
-                /*smallWeights=*/true};
+    RandomModel model = drawModel(random, {/*encoder=*/random() % 4 == 0, ModelKind::Strategy});
+    ++strategies[model.strategy];
+    padded += model.isPadded();
+    return Case(model, random);
   });
   print("strategies:", strategies);
   std::cout << "padded: " << padded << "\n";

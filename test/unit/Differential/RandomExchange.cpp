@@ -52,7 +52,7 @@ private:
   std::vector<Value> values;
   int64_t sizes[2] = {2, 2};
   int64_t count = 0;
-  std::ostringstream os;
+  std::ostringstream os, operands;
 };
 
 void Exchange::reduce(bool several) {
@@ -215,11 +215,16 @@ void Exchange::counted() {
   Value from = any(), to = from;
   if (from.shape[0] % sizes[axis] != 0)
     return;
-  std::string counts = fresh(), type = "tensor<" + std::to_string(from.shape[0]) + "xi32>";
-  os << "  " << counts << " = arith.constant dense<[";
-  for (int64_t block = 0; block < from.shape[0]; ++block)
-    os << (block ? ", " : "") << below(static_cast<size_t>(from.shape[1]) + 1);
-  os << "]> : " << type << "\n";
+  // Every rank has counts of its own.
+  std::string counts = fresh();
+  auto countsType = [&](int64_t ranks) {
+    return "tensor<" + std::to_string(from.shape[0] * ranks) + "xi32>";
+  };
+  std::string type = countsType(1);
+  operands << ", " << counts << ": " << type << " {nn.name = \"" << counts.substr(1)
+           << "\", test.range = array<i64: 0, " << from.shape[1] + 1
+           << ">, comm.sharding = #comm.sharding<@mesh, [{dp, tp}]>, comm.global_type = "
+           << countsType(sizes[0] * sizes[1]) << "}";
   to.differs[axis] = true;
   to.name = fresh();
   os << "  " << to.name << ", " << fresh() << " = comm.all_to_all_v(" << from.name << ") counts "
@@ -277,8 +282,8 @@ std::string Exchange::build() {
   }
   std::ostringstream module;
   module << "comm.mesh @mesh <dp = " << sizes[0] << ", tp = " << sizes[1]
-         << ">\nfunc.func @main(%x: " << values[0].type() << " {nn.name = \"x\"}) -> ("
-         << attributes << ") attributes {nn.entry} {\n"
+         << ">\nfunc.func @main(%x: " << values[0].type() << " {nn.name = \"x\"}" << operands.str()
+         << ") -> (" << attributes << ") attributes {nn.entry} {\n"
          << os.str() << "  return " << results << " : " << types << "\n}\n";
   return module.str();
 }

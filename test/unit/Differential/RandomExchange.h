@@ -5,7 +5,7 @@
 #ifndef BRAID_TEST_UNIT_DIFFERENTIAL_RANDOMEXCHANGE_H
 #define BRAID_TEST_UNIT_DIFFERENTIAL_RANDOMEXCHANGE_H
 
-#include "RandomBert.h"
+#include "RandomModel.h"
 
 namespace braid::test {
 

@@ -8,7 +8,9 @@
 // BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES choose what is run.
 //
 //===----------------------------------------------------------------------===//
+#include "Compiled.h"
 #include "RandomExchange.h"
+#include "RandomModel.h"
 #include "Testing.h"
 
 #include "dialects/Comm/IR/Comm.h"
@@ -27,8 +29,10 @@ namespace {
 constexpr double kTolerance = 1e-12;
 
 struct Reorder : DifferentialTest {
-  /// Passes drawn at random, one after the other; every form is compared with the first.
-  void runPasses(ModuleOp module, Random &random, uint64_t seed, ArrayRef<const char *> passes) {
+  /// Passes drawn at random, one after the other; every form is compared with the first, and the
+  /// compiled program of the last one, if asked for.
+  void runPasses(ModuleOp module, Random &random, uint64_t seed, ArrayRef<const char *> passes,
+                 bool compile) {
     OwningOpRef<ModuleOp> before = module.clone();
     runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*before, seed);
     ASSERT_TRUE(inputs.ok()) << inputs.status().message();
@@ -51,10 +55,32 @@ struct Reorder : DifferentialTest {
       for (const auto &[name, times] : result->after.executed)
         executed[name] += static_cast<uint64_t>(times);
     }
+    if (compile)
+      runCompiled(*before, module, ran, *inputs, *weights);
   }
 
-  /// `draw` gives the text of a module and the passes that bring it to per-rank shapes.
-  void runCases(uint64_t kind, uint64_t defaultCases, ArrayRef<const char *> among,
+  void runCompiled(ModuleOp before, ModuleOp after, const std::string &passes,
+                   const std::vector<interp::NamedTensor> &inputs, runtime::WeightSource &weights) {
+    SCOPED_TRACE(passes + "\n" + printed(before));
+    runtime::Result<Equivalence> both = compareForms(before, after, inputs, weights);
+    ASSERT_TRUE(both.ok()) << both.status().message();
+    CompileOptions options;
+    options.passes = passes;
+    runtime::Result<CompiledRun> run = compileAndRun(before, options, inputs, weights);
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    double found = distance(run->results, both->before.results);
+    ASSERT_LE(found, kCompiledTolerance);
+    worstCompiled = std::max(worstCompiled, found);
+    for (const auto &[name, times] : both->after.executed)
+      executedCompiled[name] += static_cast<uint64_t>(times);
+    ++meshes[run->mesh];
+    ++compiled;
+  }
+
+  /// `draw` gives the text of a module and the passes that bring it to per-rank shapes;
+  /// `compileEvery`: one in so many is compiled and run as well; 0: none.
+  void runCases(uint64_t kind, uint64_t defaultCases, uint64_t compileEvery,
+                ArrayRef<const char *> among,
                 llvm::function_ref<std::pair<std::string, std::string>(Random &)> draw) {
     uint64_t seed = fromEnvironment("BRAID_DIFFERENTIAL_SEED", 20240917);
     uint64_t cases = fromEnvironment("BRAID_DIFFERENTIAL_CASES", defaultCases);
@@ -69,9 +95,16 @@ struct Reorder : DifferentialTest {
       ASSERT_TRUE(module) << text;
       if (!first.empty())
         ASSERT_TRUE(apply(*module, first)) << text;
-      ASSERT_NO_FATAL_FAILURE(runPasses(*module, random, seed + i, among));
+      ASSERT_NO_FATAL_FAILURE(
+          runPasses(*module, random, seed + i, among, compileEvery && i % compileEvery == 0));
     }
     print("executed by rank 0:", executed);
+    if (compileEvery) {
+      print("executed by rank 0 of compiled programs:", executedCompiled);
+      print("meshes:", meshes);
+      std::cout << "compiled and run: " << compiled << "; largest relative L2: " << worstCompiled
+                << " (allowed " << kCompiledTolerance << ")\n";
+    }
     std::cout << "modules changed:";
     for (const char *pass : among)
       std::cout << "  " << pass << " " << changed[pass];
@@ -82,36 +115,42 @@ struct Reorder : DifferentialTest {
       EXPECT_GE(changed[pass], 20u) << pass;
   }
 
-  Tally changed, executed;
-  double worst = 0;
+  Tally changed, executed, executedCompiled, meshes;
+  double worst = 0, worstCompiled = 0;
+  uint64_t compiled = 0;
 };
 } // namespace
 
 TEST_F(Reorder, Exchanges) {
-  runCases(/*kind=*/2, /*defaultCases=*/300, kCollectivePasses,
+  runCases(/*kind=*/2, /*defaultCases=*/300, /*compileEvery=*/3, kCollectivePasses,
            [](Random &random) { return std::pair(buildExchange(random), std::string()); });
-  if (isDefaultSize())
+  if (!isDefaultSize())
+    return;
+  for (const Tally *tally : {&executed, &executedCompiled})
     for (const char *name :
          {"comm.all_reduce", "comm.reduce_scatter", "comm.all_gather", "comm.local_slice",
           "comm.all_to_all", "comm.all_to_all_v", "comm.reduce", "comm.broadcast", "comm.permute",
           "comm.send", "comm.recv"})
-      EXPECT_GE(executed[name], 20u) << name;
+      EXPECT_GE(tally->count(name) ? tally->at(name) : 0, 20u)
+          << name << (tally == &executed ? "" : " in compiled programs");
 }
 
 // With calls between layers; what merges and removes finds nothing there.
 TEST_F(Reorder, Encoders) {
-  runCases(/*kind=*/3, /*defaultCases=*/90,
+  runCases(/*kind=*/3, /*defaultCases=*/90, /*compileEvery=*/0,
            {"braid-split-all-reduce", "braid-join-all-reduce", "braid-sink-all-gathers",
             "braid-hoist-all-gathers"},
            [](Random &random) {
-             RandomBert bert;
+             RandomModel model;
              do
-               bert = drawBert(random, /*randomShardings=*/false);
-             while (bert.tp == 1);
-             return std::pair(buildModule(bert, random),
-                              std::string("braid-apply-strategy{strategy=auto},"
-                                          "braid-propagate-shardings,braid-partition,"
-                                          "braid-split-all-reduce"));
+               model = drawModel(random, {/*encoder=*/true});
+             while (model.tp == 1);
+             std::string options = "{strategy=auto mesh=" + model.mesh() + "},";
+             return std::pair(buildModule(model, random),
+                              "braid-pad-for-strategy" + options + "braid-apply-strategy" +
+                                  options +
+                                  "braid-propagate-shardings,braid-partition,"
+                                  "braid-split-all-reduce");
            });
 }
 

@@ -8,7 +8,7 @@
 // BRAID_DIFFERENTIAL_CASES choose what is run.
 //
 //===----------------------------------------------------------------------===//
-#include "RandomDecoder.h"
+#include "RandomModel.h"
 
 #include "braid/Transforms/Passes.h"
 #include "dialects/Comm/IR/Comm.h"
@@ -41,7 +41,7 @@ bool has(const std::string &strategy, const char *part) {
 }
 
 /// What a strategy needs on the way through a decoder, by rank 0.
-std::map<std::string, int64_t> neededCollectives(const RandomDecoder &d) {
+std::map<std::string, int64_t> neededCollectives(const RandomModel &d) {
   std::map<std::string, int64_t> needed;
   if (d.tp == 1)
     return needed;
@@ -74,9 +74,9 @@ TEST(Strategy, Decoders) {
   for (uint64_t i = 0; i < cases; ++i) {
     std::seed_seq sequence{uint32_t(seed), uint32_t(seed >> 32), uint32_t(i), uint32_t(7)};
     Random random(sequence);
-    RandomDecoder decoder = drawDecoder(random);
+    RandomModel decoder = drawModel(random, {/*encoder=*/false, ModelKind::Strategy});
     SCOPED_TRACE("case " + std::to_string(i) + ": " + decoder.describe());
-    std::string text = buildModule(decoder);
+    std::string text = buildModule(decoder, random);
     OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(text, &context);
     ASSERT_TRUE(model) << text;
     OwningOpRef<ModuleOp> cut = model->clone();

@@ -28,7 +28,7 @@ mlir::FailureOr<runtime::Bytes> buildProgram(mlir::ModuleOp module);
 /// buildBundle.
 mlir::FailureOr<runtime::Manifest> buildManifest(mlir::ModuleOp module);
 
-/// Program, manifest, kernel libraries and, unless it is empty, the nn module's bytecode. What
+/// Program, manifest, kernel libraries and, unless it is empty, the module's bytecode. What
 /// comes out has passed runtime::verifyProgram.
 mlir::FailureOr<runtime::Bundle> buildBundle(mlir::ModuleOp module,
                                              llvm::ArrayRef<CPUKernelLibrary> libraries,

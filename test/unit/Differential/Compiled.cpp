@@ -1,0 +1,73 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Compiled.h"
+
+#include "braid/Interpreter/Core/Tensor.h"
+#include "braid/Runtime/Session.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+
+namespace braid::test {
+
+using interp::NamedTensor;
+using runtime::Result;
+using runtime::Status;
+
+Result<CompiledRun> compileAndRun(ModuleOp module, CompileOptions options,
+                                  const std::vector<NamedTensor> &inputs,
+                                  runtime::WeightSource &weights) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  options.isas = {"host"};
+  FailureOr<runtime::Bundle> bundle = compileToBundle(*copy, options);
+  if (failed(bundle))
+    return Status::error("the module does not compile");
+  Result<runtime::Bytes> archive = bundle->serialize();
+  if (!archive.ok())
+    return archive.status();
+  Result<runtime::Bundle> read = runtime::Bundle::parse(*archive, "case");
+  if (!read.ok())
+    return read.status();
+  CompiledRun run{runtime::meshString(read->manifest.mesh), {}};
+  std::vector<runtime::EntryValue> results = read->manifest.entries.front().results;
+  Result<std::unique_ptr<runtime::Session>> session =
+      runtime::Session::create(std::make_shared<const runtime::Bundle>(std::move(*read)), {});
+  if (!session.ok())
+    return session.status();
+  Status status = (*session)->loadWeights(weights);
+  for (const NamedTensor &input : inputs)
+    if (status.ok())
+      status = (*session)->setInput(input.name, input.value.toHost());
+  if (status.ok())
+    status = (*session)->run();
+  if (!status.ok())
+    return status;
+  for (const runtime::EntryValue &result : results) {
+    Result<runtime::HostTensor> output = (*session)->output(result.name);
+    if (!output.ok())
+      return output.status();
+    run.results.push_back({result.name, interp::Tensor::fromHost(*output)});
+  }
+  return run;
+}
+
+double distance(const std::vector<NamedTensor> &results, const std::vector<NamedTensor> &expected) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (results.size() != expected.size())
+    return kInfinity;
+  double largest = 0;
+  for (size_t i = 0; i < results.size(); ++i) {
+    double one = results[i].name == expected[i].name
+                     ? interp::relativeL2(results[i].value, expected[i].value)
+                     : kInfinity;
+    // Not a number is no distance that passes.
+    largest = one <= largest ? largest : std::isnan(one) ? kInfinity : one;
+  }
+  return largest;
+}
+
+} // namespace braid::test

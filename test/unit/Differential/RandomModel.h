@@ -1,0 +1,76 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Small models with everything that may vary drawn at random, and the mesh and the plan to cut
+// them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_UNIT_DIFFERENTIAL_RANDOMMODEL_H
+#define BRAID_TEST_UNIT_DIFFERENTIAL_RANDOMMODEL_H
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace braid::test {
+
+using Random = std::mt19937_64;
+
+/// A transformer of the BERT, GPT-2 or LLaMA kind, or of one that nobody has made.
+struct RandomModel {
+  int64_t layers = 1, kvHeads = 1, groupSize = 1, headDim = 2, hidden = 2, ffn = 4, vocab = 3;
+  int64_t batch = 1, seq = 1;
+  /// Each half of a layer is normalized after its addition; otherwise before, and the last one
+  /// after all layers.
+  bool postNorm = false;
+  bool rmsNorm = false, gated = false, rotary = false, positions = false, biases = false;
+  bool causal = false, mask = false, validLength = false, positionOffset = false;
+  /// Logits over the vocabulary, by a weight of their own or that of the embedding.
+  bool head = false, tied = false;
+  /// Products have roles, or are cut by their place; the embedding has one.
+  bool roles = true, wordRole = false;
+  /// What runs in the interpreter only: experts in place of the feed-forward (0: none), of which
+  /// each token takes `top`; dropout after the embedding; the loss against labels as the result.
+  int64_t experts = 0, top = 1;
+  bool dropout = false, loss = false;
+
+  int64_t dp = 1, tp = 1;
+  /// The mesh stands in the module, with this order of ranks (empty: none); otherwise it is asked
+  /// for.
+  bool meshInModule = true;
+  std::vector<int64_t> order;
+  /// How it is cut; empty: shardings are drawn for the weights, some over a part of an axis.
+  std::string strategy = "auto";
+
+  int64_t heads() const { return kvHeads * groupSize; }
+  std::string mesh() const { return "dp=" + std::to_string(dp) + ",tp=" + std::to_string(tp); }
+  /// Whether a strategy cuts heads or a feed-forward that do not divide.
+  bool isPadded() const {
+    return !strategy.empty() && strategy != "dp" && (kvHeads % tp != 0 || ffn % tp != 0);
+  }
+  /// One line that tells the case.
+  std::string describe() const;
+};
+
+/// What is drawn.
+struct ModelKind {
+  /// BERT's order of things; otherwise that of causal decoders.
+  bool encoder = false;
+  enum Plan {
+    Auto,      ///< strategy auto; heads and feed-forward may not divide
+    Strategy,  ///< one of all strategies, of a decoder with a head
+    Shardings, ///< random shardings
+  } plan = Auto;
+  /// With operations that only the interpreter runs; all divides.
+  bool reference = false;
+};
+
+RandomModel drawModel(Random &random, const ModelKind &kind);
+/// The module at the nn level.
+std::string buildModule(const RandomModel &model, Random &random);
+
+} // namespace braid::test
+#endif // BRAID_TEST_UNIT_DIFFERENTIAL_RANDOMMODEL_H
