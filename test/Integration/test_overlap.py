@@ -24,7 +24,7 @@ def outcome(request, bundle, tmp_path_factory):
     """One run, so that report and trace speak of the same. Where other programs use the cores too, a communication queue
     may get none in time; then another run is looked at."""
     directory = tmp_path_factory.mktemp(request.param)
-    for _ in range(10):
+    for _ in range(50):
         result = braid_run(bundle, "--ranks", 2, "--transport", request.param, "--random-weights", 1, "--input",
                            f"x={bundle.with_name('x.npy')}", "--warmup", 2, "--repeat", 1, "--report",
                            directory / "r.json", "--trace", directory / "t.json")

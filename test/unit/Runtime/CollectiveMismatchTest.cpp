@@ -7,6 +7,7 @@
 // transports: the run ends with a message that names both sides.
 //
 //===----------------------------------------------------------------------===//
+#include "LimitTesting.h"
 #include "Testing.h"
 #include "runtime/lib/Exec/Commands.h"
 #include "runtime/lib/Exec/Processes.h"
@@ -208,26 +209,32 @@ TEST_P(Order, OneIsMissing) {
 
 /// Rank 1 ends before the last one.
 TEST_P(Order, TheLastIsMissing) {
-  Pair pair(GetParam(), 0.3);
-  for (int64_t rank : {0, 1})
-    pair.add(rank, collective(CollectiveKind::allReduce, "first"));
-  pair.add(0, collective(CollectiveKind::permute, "second"));
-  EXPECT_THAT(pair.run().message(),
-              MatchesRegex("rank 0: permute 'second' on the communication queue waited [0-9.]+ s "
-                           "for rank 1, which has not arrived \\(rank 1 is not at any command .*"));
+  expectRankFailed(
+      MatchesRegex("rank 0: permute 'second' on the communication queue waited [0-9.]+ s for rank "
+                   "1, which has not arrived \\(rank 1 is not at any command .*"),
+      [](double limit) {
+        Pair pair(GetParam(), limit);
+        for (int64_t rank : {0, 1})
+          pair.add(rank, collective(CollectiveKind::allReduce, "first"));
+        pair.add(0, collective(CollectiveKind::permute, "second"));
+        return pair.run();
+      });
 }
 
 /// Of different groups nobody meets the wrong one, but all wait for each other.
 TEST_P(Order, OfTwoGroups) {
-  Pair pair(GetParam(), 0.3);
-  const std::vector<int64_t> one{0, 1}, other{1, 0};
-  pair.add(0, collective(CollectiveKind::allReduce, "first"), one);
-  pair.add(0, collective(CollectiveKind::allGather, "second"), other);
-  pair.add(1, collective(CollectiveKind::allGather, "second"), other);
-  pair.add(1, collective(CollectiveKind::allReduce, "first"), one);
-  EXPECT_EQ(pair.run().message(),
-            "ranks wait for each other, as they come to collectives in different orders: rank 0 at "
-            "all_reduce 'first', rank 1 at all_gather 'second'");
+  expectRankFailed(
+      "ranks wait for each other, as they come to collectives in different orders: rank 0 at "
+      "all_reduce 'first', rank 1 at all_gather 'second'",
+      [](double limit) {
+        Pair pair(GetParam(), limit);
+        const std::vector<int64_t> one{0, 1}, other{1, 0};
+        pair.add(0, collective(CollectiveKind::allReduce, "first"), one);
+        pair.add(0, collective(CollectiveKind::allGather, "second"), other);
+        pair.add(1, collective(CollectiveKind::allGather, "second"), other);
+        pair.add(1, collective(CollectiveKind::allReduce, "first"), one);
+        return pair.run();
+      });
 }
 
 INSTANTIATE_TEST_SUITE_P(On, Order, ::testing::Values("threads", "shm"),

@@ -7,6 +7,7 @@
 // message.
 //
 //===----------------------------------------------------------------------===//
+#include "LimitTesting.h"
 #include "ProgramBuilder.h"
 #include "braid/Runtime/Files.h"
 
@@ -59,7 +60,7 @@ TEST(Faults, AnIdOutsideOfTheTableStopsAllRanks) {
   for (int64_t bad : {int64_t(10), int64_t(-1), INT64_MIN}) {
     ProgramBuilder b = lookup(2, 2);
     SessionOptions options;
-    options.timeLimitSeconds = 30;
+    options.timeLimitSeconds = 120;
     auto session = b.session(options);
     ASSERT_OK(session);
     ASSERT_OK((*session)->loadWeights(*WeightSource::random(1)));
@@ -69,7 +70,7 @@ TEST(Faults, AnIdOutsideOfTheTableStopsAllRanks) {
     EXPECT_EQ(status.code(), Code::invalid); // the ids came in from outside
     EXPECT_EQ(status.message(), "rank 2: embedding 'embeddings.0' in @main: id " +
                                     std::to_string(bad) + " at position 1 is outside of [0, 10)");
-    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 10)
+    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 60)
         << "the others waited for the limit";
     EXPECT_ERROR((*session)->output("y"), "output 'y' expects a run that has succeeded");
     // The session is as good as new.
@@ -99,27 +100,21 @@ TEST(Faults, AStalledRankEndsTheRunWithinTheLimit) {
        "arrived \\(rank 3 is at copy 'result\\.0' in @main on its compute queue\\)"},
       // Nobody waits for it but the caller.
       {1, 1, 0, "result.1",
-       "rank 0: copy 'result\\.1' in @main on the compute queue has made no progress in 0\\.3 s"},
+       "rank 0: copy 'result\\.1' in @main on the compute queue has made no progress in [0-9.]+ s"},
   };
   for (const Case &c : cases) {
     ProgramBuilder b = lookup(c.dp, c.tp);
-    SessionOptions options;
-    options.timeLimitSeconds = 0.3;
-    options.stall = StallInjection{c.stalled, c.command};
-    auto session = b.session(options);
-    ASSERT_OK(session);
-    ASSERT_OK((*session)->loadWeights(*WeightSource::random(1)));
-    ASSERT_OK(setIds(**session, c.dp * c.tp));
-    for (int i = 0; i < 2; ++i) { // and again: the session survives
-      auto begin = std::chrono::steady_clock::now();
-      Status status = (*session)->run();
-      double waited =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      EXPECT_EQ(status.code(), Code::rankFailed);
-      EXPECT_THAT(status.message(), MatchesRegex(c.expected));
-      EXPECT_GE(waited, 0.3);
-      EXPECT_LT(waited, 10);
-    }
+    expectRunsFail(MatchesRegex(c.expected), 2, [&](double limit) { // again: the session survives
+      SessionOptions options;
+      options.timeLimitSeconds = limit;
+      options.stall = StallInjection{c.stalled, c.command};
+      auto session = b.session(options);
+      if (session.ok()) {
+        EXPECT_OK((*session)->loadWeights(*WeightSource::random(1)));
+        EXPECT_OK(setIds(**session, c.dp * c.tp));
+      }
+      return session;
+    });
   }
 }
 

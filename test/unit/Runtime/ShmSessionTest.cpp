@@ -7,6 +7,7 @@
 // happens when a rank, or the launcher, is killed.
 //
 //===----------------------------------------------------------------------===//
+#include "LimitTesting.h"
 #include "ProgramBuilder.h"
 
 #include <cerrno>
@@ -202,7 +203,7 @@ TEST_F(ShmSession, ARankKilledOrStoppedAtAnyMoment) {
     const int signal = round % 4 == 0 ? SIGSTOP : SIGKILL;
     ProgramBuilder b = chain(4, 20, sleepy);
     SessionOptions options = shm();
-    options.timeLimitSeconds = 0.5;
+    options.timeLimitSeconds = signal == SIGSTOP ? 0.5 : 60;
     auto session = b.session(options);
     ASSERT_OK(session);
     ASSERT_OK((*session)->loadWeights(*WeightSource::random(5)));
@@ -215,11 +216,16 @@ TEST_F(ShmSession, ARankKilledOrStoppedAtAnyMoment) {
       std::this_thread::sleep_for(delay);
       kill(victim, signal);
     });
-    Status status;
+    // Until the rank is lost: on a busy machine a short limit may also run out without a signal.
+    Status status, next;
     auto begin = std::chrono::steady_clock::now();
-    while (status.ok() && std::chrono::steady_clock::now() - begin < std::chrono::seconds(30))
-      status = (*session)->run();
+    auto lost = [&] { return next.message().rfind("the session cannot run again", 0) == 0; };
+    for (; !lost() && std::chrono::steady_clock::now() - begin < std::chrono::seconds(60);
+         next = (*session)->run())
+      if (!next.ok())
+        status = next;
     killer.join();
+    EXPECT_TRUE(lost());
     EXPECT_EQ(status.code(), Code::rankFailed);
     if (signal == SIGKILL)
       EXPECT_THAT(status.message(),
@@ -234,21 +240,20 @@ TEST_F(ShmSession, ARankKilledOrStoppedAtAnyMoment) {
 /// A stall on purpose is survived: the process comes back.
 TEST_F(ShmSession, AStalledRankEndsTheRunAndTheSessionSurvives) {
   ProgramBuilder b = chain(2, 2, shrink);
-  SessionOptions options = shm();
-  options.timeLimitSeconds = 0.3;
-  options.stall = StallInjection{1, "linear.1"};
-  auto session = b.session(options);
-  ASSERT_OK(session);
-  ASSERT_OK((*session)->loadWeights(*WeightSource::random(5)));
-  ASSERT_OK(setX(**session, 2));
-  for (int i = 0; i < 2; ++i) {
-    Status status = (*session)->run();
-    EXPECT_EQ(status.code(), Code::rankFailed);
-    EXPECT_THAT(status.message(),
-                MatchesRegex("rank 0: all_reduce 'sum\\.1' in @main on the communication queue "
-                             "waited [0-9.]+ s for rank 1, which has not arrived \\(rank 1 is at "
-                             "linear 'linear\\.1' in @main on its compute queue\\)"));
-  }
+  expectRunsFail(MatchesRegex("rank 0: all_reduce 'sum\\.1' in @main on the communication queue "
+                              "waited [0-9.]+ s for rank 1, which has not arrived \\(rank 1 is at "
+                              "linear 'linear\\.1' in @main on its compute queue\\)"),
+                 2, [&](double limit) {
+                   SessionOptions options = shm();
+                   options.timeLimitSeconds = limit;
+                   options.stall = StallInjection{1, "linear.1"};
+                   auto session = b.session(options);
+                   if (session.ok()) {
+                     EXPECT_OK((*session)->loadWeights(*WeightSource::random(5)));
+                     EXPECT_OK(setX(**session, 2));
+                   }
+                   return session;
+                 });
 }
 
 /// Random weights that rank 1's process never gets all of.
@@ -270,22 +275,23 @@ private:
 
 TEST_F(ShmSession, ARankThatIsLostWhileItLoadsIsNamed) {
   ProgramBuilder b = chain(3, 1, shrink);
-  for (int signal : {SIGSTOP, SIGKILL}) {
+  auto load = [&](int signal, double limit) {
     SessionOptions options = shm();
-    options.timeLimitSeconds = signal == SIGSTOP ? 2 : 60;
+    options.timeLimitSeconds = limit;
     auto session = b.session(options);
-    ASSERT_OK(session);
+    if (!session.ok())
+      return session.status();
     HaltingWeights weights(signal);
     Status status = (*session)->loadWeights(weights);
-    EXPECT_EQ(status.code(), Code::rankFailed);
-    EXPECT_THAT(
-        status.message(),
-        MatchesRegex(signal == SIGSTOP
-                         ? "rank 1 has done nothing for [0-9.]+ s while it prepared its "
-                           "first run, after 0 parameters"
-                         : "rank 1 was ended by signal 9 \\(Killed\\) before its first run"));
     EXPECT_TRUE(children().empty());
-  }
+    return status;
+  };
+  expectRankFailed(MatchesRegex("rank 1 has done nothing for [0-9.]+ s while it prepared its first "
+                                "run, after 0 parameters"),
+                   [&](double limit) { return load(SIGSTOP, limit); });
+  Status status = load(SIGKILL, 60);
+  EXPECT_EQ(status.code(), Code::rankFailed);
+  EXPECT_EQ(status.message(), "rank 1 was ended by signal 9 (Killed) before its first run");
 }
 
 /// The processes of a launcher that is killed are gone as well.
@@ -314,7 +320,7 @@ TEST_F(ShmSession, AKilledLauncherLeavesNobody) {
     ASSERT_EQ(kill(launcher, SIGKILL), 0);
     int ended = 0;
     auto begin = std::chrono::steady_clock::now();
-    while (ended < 4 && std::chrono::steady_clock::now() - begin < std::chrono::seconds(10)) {
+    while (ended < 4 && std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
       if (waitpid(-1, nullptr, WNOHANG) > 0)
         ++ended;
       else

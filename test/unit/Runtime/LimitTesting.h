@@ -1,0 +1,69 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Runs that end by their time limit, on machines that are busy with other things, too.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_UNIT_RUNTIME_LIMITTESTING_H
+#define BRAID_TEST_UNIT_RUNTIME_LIMITTESTING_H
+
+#include "braid/Runtime/Session.h"
+
+#include <chrono>
+#include <gmock/gmock.h>
+#include <string>
+
+namespace braid::runtime::testing {
+
+inline constexpr double kFirstLimit = 0.3, kLastLimit = 15; ///< in seconds
+
+/// Expects that `attempt(limit)`, a run that waits in vain, fails with a message that matches. On a
+/// busy machine more than the culprit may be late for as long as a short limit, and then the
+/// message rightly speaks of them; so the limit grows until it cannot be the machine any more.
+template <typename Attempt>
+void expectRankFailed(const ::testing::Matcher<const std::string &> &message, Attempt attempt) {
+  for (double limit = kFirstLimit;; limit *= 4) {
+    Status failure = attempt(limit);
+    const bool asExpected =
+        failure.code() == Code::rankFailed && message.Matches(failure.message());
+    if (!asExpected && limit < kLastLimit)
+      continue;
+    EXPECT_EQ(failure.code(), Code::rankFailed);
+    EXPECT_THAT(failure.message(), message);
+    return;
+  }
+}
+
+/// Expects that `attempt(limit)`, in which nobody is late on purpose, succeeds, if not with a short
+/// limit.
+template <typename Attempt> void expectOk(Attempt attempt) {
+  Status status;
+  for (double limit = kFirstLimit; limit < 4 * kLastLimit; limit *= 4)
+    if ((status = attempt(limit)).ok())
+      return;
+  ADD_FAILURE() << status.message();
+}
+
+/// As expectRankFailed, of each of so many runs of one session, which `make(limit)` gives.
+template <typename Make>
+void expectRunsFail(const ::testing::Matcher<const std::string &> &message, int runs, Make make) {
+  expectRankFailed(message, [&](double limit) {
+    Result<std::unique_ptr<Session>> session = make(limit);
+    Status failure = session.status();
+    for (int i = 0; i < runs && session.ok(); ++i) {
+      auto begin = std::chrono::steady_clock::now();
+      failure = (*session)->run();
+      std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+      if (!message.Matches(failure.message()))
+        break;
+      EXPECT_GE(waited.count(), limit);
+      EXPECT_LT(waited.count(), limit + 30);
+    }
+    return failure;
+  });
+}
+
+} // namespace braid::runtime::testing
+#endif // BRAID_TEST_UNIT_RUNTIME_LIMITTESTING_H
