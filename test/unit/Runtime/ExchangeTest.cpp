@@ -145,4 +145,35 @@ TYPED_TEST(Exchanges, AllKindsAndGroupsUnderUnevenArrival) {
   }
 }
 
+/// Counts that change after their sender has checked them: rows of a block at most are copied.
+TEST(CountedExchange, CountsThatChangeInFlightStayInTheirBlocks) {
+  constexpr int64_t kCapacity = 4, kBlocks = 2;
+  World w(2, 4096);
+  // [2 blocks, 4 rows] and their counts; then the same as outputs.
+  CollectiveValue rows{DType::f32, 1, 1, 0, 256}, counts{DType::i64, 1, 1, 128, 384};
+  rows.first = kCapacity;
+  for (int64_t rank : {0, 1}) {
+    std::fill_n(w.memory<float>(rank, 0), kBlocks * kCapacity, static_cast<float>(rank + 1));
+    std::fill_n(w.memory<int64_t>(rank, 128), kBlocks, 2);
+    std::fill_n(w.memory<float>(rank, 256), 32, -1.0F);
+  }
+  auto run = [&](int64_t rank) {
+    return w.collective(rank, command(w, CollectiveKind::allToAllV, {0, 1}, rank, {rows, counts}));
+  };
+  w.transport->group({0, 1});
+  std::thread first([&] { EXPECT_TRUE(run(0)); });
+  while (w.control.queue(0, QueueKind::communication).waiting.load() != Waiting::peer)
+    std::this_thread::yield();
+  w.memory<int64_t>(0, 128)[0] = int64_t(1) << 40;
+  w.memory<int64_t>(0, 128)[1] = -(int64_t(1) << 40);
+  EXPECT_TRUE(run(1));
+  first.join();
+  for (int64_t i = 0; i < kCapacity; ++i) {
+    EXPECT_EQ(w.memory<float>(0, 256)[i], 1);                 // the whole block
+    EXPECT_EQ(w.memory<float>(1, 256)[i], 0);                 // nothing
+    EXPECT_EQ(w.memory<float>(1, 256)[i + 4], i < 2 ? 2 : 0); // as said
+  }
+  EXPECT_EQ(w.memory<float>(0, 256)[8], -1);
+}
+
 } // namespace
