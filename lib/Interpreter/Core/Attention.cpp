@@ -49,9 +49,13 @@ Result<Tensor> attention(const AttentionOperands &op) {
   std::vector<double> scores(static_cast<size_t>(seqK));
   std::vector<char> allowed(static_cast<size_t>(seqK));
 
-  for (int64_t b = 0; b < batch; ++b)
+  for (int64_t b = 0; b < batch; ++b) {
+    // Beyond all keys, or before all of them, is as far as it matters; a sum with the given number
+    // could overflow.
+    const int64_t offset =
+        op.positionOffset ? std::clamp<int64_t>(op.positionOffset->ints()[b], -seqQ, seqK) : 0;
     for (int64_t s = 0; s < seqQ; ++s) {
-      int64_t last = op.causal ? s + (op.positionOffset ? op.positionOffset->ints()[b] : 0) : seqK;
+      int64_t last = op.causal ? s + offset : seqK;
       bool any = false;
       for (int64_t t = 0; t < seqK; ++t) {
         bool takes = (!op.mask || op.mask->ints()[b * seqK + t] != 0) &&
@@ -90,6 +94,7 @@ Result<Tensor> attention(const AttentionOperands &op) {
           result[d] /= total;
       }
     }
+  }
   return Tensor::ofFloats(q.dtype(), {batch, seqQ, heads, valueDim}, std::move(out));
 }
 

@@ -124,11 +124,17 @@ void execute(const AttentionCommand &c, const Command &, ExecutionContext &conte
           block.out += batch * c.outBatch + head * c.outGroup;
           if (block.mask)
             block.mask += batch * c.maskBatch;
-          if (c.validLength)
-            block.keys =
-                std::clamp<int64_t>(c.validLength[batch * c.validLengthStride], 0, block.keys);
-          if (c.positionOffset)
-            block.positionOffset = c.positionOffset[batch * c.positionOffsetStride];
+          if (c.validLength) {
+            const int64_t length = c.validLength[batch * c.validLengthStride]; // read once
+            block.keys = std::clamp<int64_t>(length, 0, block.keys);
+          }
+          if (c.positionOffset) {
+            // Beyond all keys, or before all of them, is as far as it matters; a sum with the
+            // given number could overflow.
+            const int64_t offset = c.positionOffset[batch * c.positionOffsetStride];
+            block.positionOffset =
+                std::clamp<int64_t>(offset, -c.rowsPerHead / block.group, c.block.keys);
+          }
           block.firstRow = blockIndex * queryBlock;
           block.rows = std::min(queryBlock, c.rowsPerHead - block.firstRow);
           context.kernels.attention(block, aligned);

@@ -10,6 +10,8 @@
 
 #include "braid/Interpreter/Core/Kernels.h"
 
+#include <cmath>
+
 using namespace braid::interp;
 using namespace braid::interp::testing;
 
@@ -122,6 +124,22 @@ TEST_F(Heads, CausalWithLengthAndOffset) {
               0.682720796214859, 0.09230178259983923, -0.13155783846045643, -0.4391460464680652});
 }
 
+/// An offset is data: whatever it is, a query sees all keys or none.
+TEST_F(Heads, OffsetsAtTheEndsOfTheirType) {
+  Tensor offset = ints({2}, {INT64_MIN, INT64_MAX});
+  AttentionOperands op = operands();
+  Result<Tensor> whole = attention(op);
+  op.causal = true;
+  op.positionOffset = &offset;
+  Result<Tensor> result = attention(op);
+  ASSERT_TRUE(whole.ok() && result.ok());
+  const int64_t half = result->numElements() / 2;
+  for (int64_t i = 0; i < half; ++i) {
+    EXPECT_EQ(result->floats()[i], 0);
+    EXPECT_EQ(result->floats()[half + i], whole->floats()[half + i]);
+  }
+}
+
 TEST(Kernels, CrossAttentionAgainstPyTorch) {
   // Three queries attend to five keys of another sequence: scaled_dot_product_attention with
   // enable_gqa.
@@ -226,6 +244,12 @@ TEST(Kernels, RotaryTables) {
   expectNear(Result<Tensor>(tables->sin), 0, {2.5244129544236893, 0, 2.9924849598121632, 0});
   EXPECT_EQ(tables->cos.shape(), (Shape{1, 2, 2}));
   EXPECT_EQ(rotaryTables(DType::f32, 2, {0.5, 0}, 3, nullptr)->cos.shape(), (Shape{2, 2}));
+  // An offset is data: its angle is large, not wrapped around.
+  Tensor largest = Tensor::ofInts(DType::i64, {1}, {INT64_MAX});
+  tables = rotaryTables(DType::f64, 2, {0x1p-63}, 1, &largest);
+  ASSERT_TRUE(tables.ok());
+  for (int64_t s = 0; s < 2; ++s)
+    EXPECT_DOUBLE_EQ(tables->cos.floats()[s], std::cos(1.0));
 }
 
 TEST(Kernels, RotaryTurnsHalvesOfAHead) {

@@ -214,6 +214,31 @@ TEST(Attention, EqualsPlainLoopsOnRandomShapes) {
   }
 }
 
+/// An offset is data: whatever it is, a query sees all keys or none.
+TEST(Attention, OffsetsAtTheEndsOfTheirType) {
+  std::mt19937 random(4);
+  for (const VectorKernels *kernels : allKernels()) {
+    Strided q({3, 8, 1, 16}, 0, random), k({3, 8, 1, 16}, 0, random), v({3, 8, 1, 16}, 0, random),
+        out({3, 8, 1, 16}, 0, random), all({3, 8, 1, 16}, 0, random);
+    std::vector<int64_t> offsets{INT64_MAX, INT64_MIN, INT64_MAX - 3};
+    Tensor offset = integers(offsets, {3});
+    AttentionOperands operands{q.tensor, k.tensor, v.tensor, out.tensor};
+    operands.causal = true;
+    operands.positionOffset = &offset;
+    Result<AttentionCommand> causal = resolveAttention(operands, 1, kernels->queryBlock);
+    Result<AttentionCommand> whole =
+        resolveAttention({q.tensor, k.tensor, v.tensor, all.tensor}, 1, kernels->queryBlock);
+    ASSERT_TRUE(causal.ok() && whole.ok());
+    Bench bench(1, *kernels);
+    bench.run(*causal);
+    bench.run(*whole);
+    for (int64_t b = 0; b < 3; ++b)
+      for (int64_t s = 0; s < 8; ++s)
+        for (int64_t e = 0; e < 16; ++e)
+          EXPECT_EQ(out.at({b, s, 0, e}), b == 1 ? 0 : all.at({b, s, 0, e})) << kernels->isa;
+  }
+}
+
 TEST(Attention, NanInAQueryStaysInItsRow) {
   std::mt19937 random(2);
   for (const VectorKernels *kernels : allKernels()) {
