@@ -268,11 +268,20 @@ Status verifyGather(const program::Gather &op, const Mesh &mesh, Views &views) {
     return views.status;
   if (Status status = expectRank("source", source, 2); !status.ok())
     return status;
-  if (op.axes())
-    if (Result<int64_t> parts = groupSize(*op.axes(), mesh); !parts.ok())
-      return parts.status();
+  int64_t parts = 1;
+  if (op.axes()) {
+    Result<int64_t> size = groupSize(*op.axes(), mesh);
+    if (!size.ok())
+      return size.status();
+    parts = *size;
+  }
   if (ids.dtype != DType::i32 && ids.dtype != DType::i64)
     return Status::error(std::string("ids: expects i32 or i64, got ") + name(ids.dtype));
+  // Strides of zero make large tables of little memory; the ids of all parts together must be
+  // numbers.
+  if (!checkedMul(source.shape[0], parts))
+    return Status::error("source: " + std::to_string(parts) + " times the rows of shape " +
+                         shapeString(source.shape) + " are too many");
   std::vector<int64_t> outShape = ids.shape;
   outShape.push_back(source.shape[1]);
   return firstOf({expectShape("out", out, outShape), expectType("out", out, source.dtype)});
@@ -285,8 +294,18 @@ Status verifyPositionIds(const program::PositionIds &op, Views &views) {
     return views.status;
   if (ids.dtype != DType::i32 && ids.dtype != DType::i64)
     return Status::error(std::string("ids: expects i32 or i64, got ") + name(ids.dtype));
-  return firstOf({expectRank("ids", ids, 2), expectShape("out", out, ids.shape),
-                  expectType("out", out, ids.dtype)});
+  if (Status status = firstOf({expectRank("ids", ids, 2), expectShape("out", out, ids.shape),
+                               expectType("out", out, ids.dtype)});
+      !status.ok())
+    return status;
+  // The last position is padding plus the number of ids in a row.
+  const bool wide = ids.dtype == DType::i64;
+  const int64_t most = wide ? INT64_MAX : INT32_MAX, least = wide ? INT64_MIN : INT32_MIN;
+  if (op.padding() < least || op.padding() > most - std::min(most, ids.shape[1]))
+    return Status::error("expects padding from which " + std::to_string(ids.shape[1]) +
+                         " positions can be counted in " + name(ids.dtype) + ", got " +
+                         std::to_string(op.padding()));
+  return {};
 }
 
 Status verifyCopy(const program::Copy &op, Views &views) {

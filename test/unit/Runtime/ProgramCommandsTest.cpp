@@ -224,6 +224,14 @@ TEST(Program, RefusesBadGathersCopiesAndSlices) {
                  op.axes.back()->name = "pp";
                }),
                newPlace() + "unknown axis 'pp' in mesh 'mesh'");
+  EXPECT_ERROR(gather([](program::GatherT &op) {
+                 op.source = local(0, {1, 1});
+                 op.source->shape[0] = int64_t(1) << 62; // of one element
+                 op.source->strides[0] = 0;
+                 op.axes = tensorParallel();
+               }),
+               newPlace() + "source: 2 times the rows of shape [4611686018427387904, 1] are too "
+                            "many");
   auto positions = [](const std::function<void(program::PositionIdsT &)> &change) {
     return verifyAfter([&](ProgramT &p) {
       program::PositionIdsT op;
@@ -242,6 +250,16 @@ TEST(Program, RefusesBadGathersCopiesAndSlices) {
                newPlace() + "ids: expects 2 dimensions, got shape [8]");
   EXPECT_ERROR(positions([](program::PositionIdsT &op) { op.out = local(0, {4, 2}, Type::i32); }),
                newPlace() + "out: expects shape [2, 4], got [4, 2]");
+  EXPECT_ERROR(positions([](program::PositionIdsT &op) { op.padding = INT32_MAX - 3; }),
+               newPlace() + "expects padding from which 4 positions can be counted in i32, got "
+                            "2147483644");
+  EXPECT_ERROR(positions([](program::PositionIdsT &op) {
+                 op.ids = local(0, {1, 4}, Type::i64);
+                 op.out = local(0, {1, 4}, Type::i64);
+                 op.padding = INT64_MAX;
+               }),
+               newPlace() + "expects padding from which 4 positions can be counted in i64, got "
+                            "9223372036854775807");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  program::CopyT op;
                  op.source = local(0, {2, 4});
