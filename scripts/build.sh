@@ -12,7 +12,7 @@ Configures and builds a preset of CMakePresets.json (default: default, into buil
 output is a terminal; otherwise only what goes wrong is.
 
   presets: default (release, everything) | dev (quick to build, with assertions) | runtime (no LLVM needed)
-           asan, tsan (runtime and interpreter core under sanitizers)
+           asan, tsan (runtime and interpreter core under sanitizers) | fuzz, fuzz-compiler (fuzzers)
 END
 }
 

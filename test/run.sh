@@ -4,7 +4,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-stages=(setup build lint unit lit asan tsan integration)
+stages=(setup build lint unit lit asan tsan fuzz integration)
 
 usage() {
   cat <<END
@@ -20,6 +20,7 @@ failed and were skipped; the exit status is 0 only if none failed.
   lit          FileCheck tests of the IR         asan, tsan   unit tests of the runtime and of the interpreter's
   integration  the tools against PyTorch,                     core under address + undefined, and thread sanitizers
                bad input, stalled ranks, reports
+  fuzz         every fuzzer for some seconds; for longer: test/fuzz/run.sh
 END
 }
 
@@ -75,6 +76,8 @@ stage_lit() {
 
 stage_asan() { scripts/build.sh --preset asan && run_ctest build-asan; }
 stage_tsan() { scripts/build.sh --preset tsan && run_ctest build-tsan; }
+
+stage_fuzz() { test/fuzz/run.sh --minutes 0.2; }
 
 stage_integration() {
   local args=()

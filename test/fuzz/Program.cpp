@@ -1,0 +1,195 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// A program and its manifest. What the verifier accepts is executed: that must be safe, whatever it
+// computes. Kernels are not part of it: they are machine code, which a bundle's user has to trust.
+//
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Program.h"
+#include "Fuzz.h"
+#include "ProgramMutator.h"
+#include "braid/Interpreter/Core/ProgramInterpreter.h"
+#include "braid/Runtime/Session.h"
+#include "braid/Runtime/program_generated.h"
+
+#include <algorithm>
+#include <map>
+
+using namespace braid::runtime;
+using namespace braid::fuzz;
+namespace fb = braid::program;
+
+namespace {
+
+void doNothing(void *const *) {}
+
+/// Whether a program is small enough to be run thousands of times. A product of sizes counts as far
+/// as the limit.
+class Budget {
+public:
+  bool fits(const Bytes &bytes, const Manifest &manifest) {
+    constexpr int64_t kMaxRanks = 8;
+    if (manifest.mesh.numRanks() > kMaxRanks)
+      return false;
+    const fb::Program *program = fb::GetProgram(bytes.data());
+    for (const fb::Procedure *procedure : *program->procedures()) {
+      take(procedure->local_bytes());
+      take(procedure->symmetric_bytes());
+      take(uint64_t(procedure->num_events()));
+      for (const auto *queue : {procedure->compute(), procedure->communication()})
+        for (const fb::Command *command : *queue)
+          take(*command);
+    }
+    for (const Entry &entry : manifest.entries) {
+      for (const Parameter &p : entry.parameters)
+        take(p.globalShape);
+      for (const auto *values : {&entry.operands, &entry.results})
+        for (const EntryValue &value : *values)
+          take(value.globalShape);
+    }
+    return left > 0;
+  }
+
+private:
+  void take(uint64_t amount) {
+    left -= static_cast<int64_t>(std::min<uint64_t>(amount, uint64_t(1) << 40));
+    left = std::max<int64_t>(left, -1);
+  }
+  template <typename Shape> uint64_t product(const Shape &shape) {
+    uint64_t result = 1;
+    for (int64_t size : shape)
+      if (__builtin_mul_overflow(result, static_cast<uint64_t>(size), &result))
+        return UINT64_MAX;
+    return result;
+  }
+  template <typename Shape> void take(const Shape &shape) { take(product(shape)); }
+  void take(const fb::View *view) {
+    if (view)
+      take(product(*view->shape()));
+  }
+  void takeTimes(const fb::View *view, int64_t times) {
+    uint64_t amount = product(*view->shape());
+    if (__builtin_mul_overflow(amount, static_cast<uint64_t>(times), &amount))
+      amount = UINT64_MAX;
+    take(amount);
+  }
+  /// Of the work, where it is more than the memory that the views name.
+  void take(const fb::Command &command) {
+    take(uint64_t(64));
+    if (const fb::Product *p = command.op_as_Product()) {
+      take(p->lhs());
+      take(p->rhs());
+      const auto &rhs = *p->rhs()->shape();
+      if (rhs.size() == 2)
+        takeTimes(p->lhs(), rhs.Get(0));
+    } else if (const fb::Attention *a = command.op_as_Attention()) {
+      const auto &key = *a->key()->shape();
+      if (key.size() == 4)
+        takeTimes(a->query(), key.Get(1));
+    } else if (const fb::Copy *copy = command.op_as_Copy()) {
+      take(copy->source());
+    } else if (const fb::Gather *gather = command.op_as_Gather()) {
+      take(gather->out());
+    } else if (command.op_as_Call()) {
+      take(uint64_t(4096)); // the procedure is expanded at each
+    }
+  }
+  int64_t left = 1 << 21;
+};
+
+HostTensor inputFor(const EntryValue &operand, Random &random) {
+  HostTensor tensor = HostTensor::zeros(operand.dtype, operand.globalShape);
+  const size_t bytes = static_cast<size_t>(byteSize(operand.dtype));
+  // Small integers, now and then anything: ids in and out of a table, lengths, counts.
+  for (size_t i = 0; i < tensor.data.size(); ++i)
+    if (i % bytes == 0)
+      tensor.data[i] = static_cast<std::byte>(random.below(4));
+  if (!tensor.data.empty() && random.oneIn(2))
+    random.of(tensor.data) = static_cast<std::byte>(random.next());
+  return tensor;
+}
+
+void execute(const ProgramInput &input, const Manifest &manifest,
+             const std::map<std::string, KernelFunction> &kernels) {
+  auto bundle = std::make_shared<Bundle>();
+  bundle->manifest = manifest;
+  bundle->members[manifest.programMember] = input.program;
+  SessionOptions options;
+  options.threadsPerRank = input.choices & 1 ? 2 : 1;
+  options.trace = input.choices & 2;
+  options.kernels = &kernels;
+  options.timeLimitSeconds = 0.2; // a send without its recv stalls, which is an answer
+  options.entry = manifest.entries.empty() ? "" : manifest.entries[0].name;
+  auto session = Session::create(bundle, options);
+  if (!session.ok())
+    return;
+  const Entry &entry = (*session)->entry();
+  Random random(input.choices);
+  if (!entry.parameters.empty() && !(*session)->loadWeights(*WeightSource::random(7)).ok())
+    return;
+  for (const EntryValue &operand : entry.operands)
+    if (!(*session)->setInput(operand.name, inputFor(operand, random)).ok())
+      return;
+  if (!(*session)->run().ok())
+    return;
+  for (const EntryValue &result : entry.results)
+    require((*session)->output(result.name).ok(), "a run that succeeded has its outputs");
+  (void)(*session)->report();
+  if (options.trace)
+    (void)(*session)->writeTrace("/dev/null");
+}
+
+void interpret(const ProgramInput &input, const Manifest &manifest) {
+  auto lookup = [](const std::string &) -> Result<KernelFunction> { return doNothing; };
+  const Entry &entry = manifest.entries[0];
+  auto interpreter =
+      braid::interp::ProgramInterpreter::create(input.program, manifest, entry, lookup);
+  if (!interpreter.ok() || !(*interpreter)->loadWeights(*WeightSource::random(7)).ok())
+    return;
+  Random random(input.choices);
+  for (const EntryValue &operand : entry.operands)
+    if (!(*interpreter)->setInput(operand.name, inputFor(operand, random)).ok())
+      return;
+  (void)(*interpreter)->run(1);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  ProgramInput input;
+  if (!ProgramInput::parse(data, size, input))
+    return 0;
+  Result<Manifest> manifest = Manifest::fromJson(input.manifest);
+  if (!manifest.ok() || !verifyProgram(input.program, *manifest).ok())
+    return 0;
+  if (!Budget().fits(input.program, *manifest) || manifest->entries.empty())
+    return 0;
+  std::map<std::string, KernelFunction> kernels;
+  for (const fb::Kernel *kernel : *fb::GetProgram(input.program.data())->kernels())
+    kernels[kernel->symbol()->str()] = doNothing;
+  if (input.choices & 4)
+    interpret(input, *manifest);
+  else
+    execute(input, *manifest, kernels);
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize,
+                                          unsigned seed) {
+  Random random(seed);
+  ProgramInput input;
+  if (!ProgramInput::parse(data, size, input))
+    return LLVMFuzzerMutate(data, size, maxSize);
+  if (random.oneIn(8))
+    input.choices = static_cast<uint8_t>(random.next());
+  else if (random.oneIn(8))
+    input.manifest = mutateJson(input.manifest, random);
+  else if (random.oneIn(5))
+    mutateExtent(input, random);
+  else
+    input.program = mutateProgram(input.program, random);
+  std::string bytes = input.bytes();
+  return put(bytes.data(), bytes.size(), data, size, maxSize);
+}

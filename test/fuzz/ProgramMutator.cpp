@@ -1,0 +1,467 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "ProgramMutator.h"
+
+#include "braid/Runtime/Manifest.h"
+#include "braid/Runtime/program_generated.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace braid::fuzz {
+
+namespace fb = braid::program;
+using runtime::Bytes;
+using Views = std::vector<std::unique_ptr<fb::ViewT>>;
+using Axes = std::vector<std::unique_ptr<fb::AxisRefT>>;
+using Commands = std::vector<std::unique_ptr<fb::CommandT>>;
+
+namespace {
+
+/// Whether numbers of 8 bytes stand at multiples of 8, which FlatBuffers' verifier does not look at
+/// but unpacking relies on.
+template <typename T> bool isAligned(const flatbuffers::Vector<T> *numbers) {
+  return !numbers || reinterpret_cast<uintptr_t>(numbers->Data()) % sizeof(T) == 0;
+}
+bool isAligned(const fb::View *view) {
+  return !view || (isAligned(view->shape()) && isAligned(view->strides()));
+}
+bool isAligned(const flatbuffers::Vector<flatbuffers::Offset<fb::View>> *views) {
+  for (const fb::View *view : *views)
+    if (!isAligned(view))
+      return false;
+  return true;
+}
+template <typename... Parts> bool areAligned(Parts... parts) { return (isAligned(parts) && ...); }
+
+bool isAligned(const fb::Command &command) {
+  if (const auto *launch = command.op_as_Launch())
+    return isAligned(launch->operands());
+  if (const auto *product = command.op_as_Product())
+    return areAligned(product->lhs(), product->rhs(), product->bias(), product->out());
+  if (const auto *a = command.op_as_Attention())
+    return areAligned(a->query(), a->key(), a->value(), a->mask(), a->valid_length(),
+                      a->position_offset(), a->out());
+  if (const auto *gather = command.op_as_Gather())
+    return areAligned(gather->source(), gather->ids(), gather->out());
+  if (const auto *copy = command.op_as_Copy())
+    return areAligned(copy->source(), copy->dest());
+  if (const auto *slice = command.op_as_LocalSlice())
+    return areAligned(slice->source(), slice->dest());
+  if (const auto *collective = command.op_as_CollectiveStart())
+    return areAligned(collective->inputs(), collective->outputs());
+  if (const auto *call = command.op_as_Call())
+    return isAligned(call->arguments());
+  if (const auto *table = command.op_as_RotaryTable())
+    return areAligned(table->frequencies(), table->position_offset(), table->cos(), table->sin());
+  if (const auto *rotary = command.op_as_Rotary())
+    return areAligned(rotary->input(), rotary->cos(), rotary->sin(), rotary->out());
+  if (const auto *ids = command.op_as_PositionIds())
+    return areAligned(ids->ids(), ids->out());
+  // Those without views; of an unknown kind there is nothing to unpack.
+  return command.op_as_CollectiveWait() || command.op_as_Record() || command.op_as_Await();
+}
+
+std::unique_ptr<fb::ProgramT> unpack(const Bytes &bytes) {
+  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
+  if (!fb::VerifyProgramBuffer(verifier))
+    return nullptr;
+  const fb::Program *program = fb::GetProgram(bytes.data());
+  if (!isAligned(program->mesh()->order()))
+    return nullptr;
+  for (const fb::Procedure *procedure : *program->procedures())
+    for (const auto *queue : {procedure->compute(), procedure->communication()})
+      for (const fb::Command *command : *queue)
+        if (!isAligned(*command))
+          return nullptr;
+  return fb::UnPackProgram(bytes.data());
+}
+
+Bytes pack(const fb::ProgramT &program) {
+  flatbuffers::FlatBufferBuilder builder;
+  fb::FinishProgramBuffer(builder, fb::Program::Pack(builder, &program));
+  const auto *begin = reinterpret_cast<const std::byte *>(builder.GetBufferPointer());
+  return Bytes(begin, begin + builder.GetSize());
+}
+
+/// Everything in a program that can be changed, by kind.
+class Places {
+public:
+  explicit Places(fb::ProgramT &program) {
+    for (auto &axis : program.mesh->axes)
+      add(axis->size);
+    add(program.mesh->order);
+    for (auto &kernel : program.kernels) {
+      add(kernel->num_operands);
+      add(kernel->num_outputs);
+      add(kernel->in_place);
+    }
+    for (auto &entry : program.entries)
+      add(entry->procedure);
+    for (auto &procedure : program.procedures) {
+      add(procedure->num_arguments);
+      add(procedure->num_events);
+      add(procedure->local_bytes);
+      add(procedure->symmetric_bytes);
+      for (auto &buffer : procedure->buffers) {
+        addEnum(buffer->space);
+        add(buffer->offset_bytes);
+        add(buffer->size_bytes);
+      }
+      for (Commands *queue : {&procedure->compute, &procedure->communication}) {
+        queues.push_back(queue);
+        for (auto &command : *queue)
+          add(*command);
+      }
+    }
+  }
+
+  std::vector<uint32_t *> indices;
+  std::vector<uint64_t *> sizes;
+  std::vector<int64_t *> extents;
+  std::vector<int32_t *> buffers;
+  std::vector<unsigned char *> enums;
+  std::vector<bool *> flags;
+  std::vector<float *> floats;
+  std::vector<double *> doubles;
+  std::vector<std::vector<uint32_t> *> indexLists;
+  std::vector<std::vector<int64_t> *> extentLists;
+  std::vector<std::unique_ptr<fb::ViewT> *> views;
+  std::vector<Views *> viewLists;
+  std::vector<Axes *> axisLists;
+  std::vector<Commands *> queues;
+
+private:
+  void add(uint32_t &value) { indices.push_back(&value); }
+  void add(uint64_t &value) { sizes.push_back(&value); }
+  void add(int64_t &value) { extents.push_back(&value); }
+  template <typename Enum> void addEnum(Enum &value) {
+    enums.push_back(reinterpret_cast<unsigned char *>(&value));
+  }
+  void add(std::vector<uint32_t> &list) {
+    indexLists.push_back(&list);
+    for (uint32_t &value : list)
+      add(value);
+  }
+  void add(std::vector<int64_t> &list) {
+    extentLists.push_back(&list);
+    for (int64_t &value : list)
+      add(value);
+  }
+  void add(std::unique_ptr<fb::ViewT> &view) {
+    views.push_back(&view);
+    if (!view)
+      return;
+    addEnum(view->space);
+    add(view->index);
+    add(view->offset_bytes);
+    addEnum(view->dtype);
+    add(view->shape);
+    add(view->strides);
+    buffers.push_back(&view->buffer);
+  }
+  void add(Views &list) {
+    viewLists.push_back(&list);
+    for (auto &view : list)
+      add(view);
+  }
+  void add(Axes &list) {
+    axisLists.push_back(&list);
+    for (auto &axis : list) {
+      add(axis->pre);
+      add(axis->size);
+    }
+  }
+  template <typename... Parts> void addAll(Parts &...parts) { (add(parts), ...); }
+
+  void add(fb::CommandT &command) {
+    if (auto *launch = command.op.AsLaunch()) {
+      addAll(launch->kernel, launch->operands, launch->rows);
+    } else if (auto *product = command.op.AsProduct()) {
+      addAll(product->lhs, product->rhs, product->bias, product->out);
+    } else if (auto *a = command.op.AsAttention()) {
+      addAll(a->query, a->key, a->value, a->mask, a->valid_length, a->position_offset, a->out);
+      floats.push_back(&a->scale);
+      flags.push_back(&a->causal);
+    } else if (auto *gather = command.op.AsGather()) {
+      addAll(gather->source, gather->ids, gather->out, gather->axes);
+    } else if (auto *copy = command.op.AsCopy()) {
+      addAll(copy->source, copy->dest);
+    } else if (auto *slice = command.op.AsLocalSlice()) {
+      addAll(slice->source, slice->dest, slice->dim, slice->axes);
+    } else if (auto *c = command.op.AsCollectiveStart()) {
+      addEnum(c->kind);
+      addEnum(c->reduce);
+      addAll(c->axes, c->inputs, c->outputs, c->dim, c->done, c->concat_dim, c->root, c->pairs,
+             c->channel);
+    } else if (auto *wait = command.op.AsCollectiveWait()) {
+      add(wait->event);
+    } else if (auto *record = command.op.AsRecord()) {
+      add(record->event);
+    } else if (auto *await = command.op.AsAwait()) {
+      add(await->event);
+    } else if (auto *call = command.op.AsCall()) {
+      addAll(call->procedure, call->arguments, call->local_base_bytes, call->symmetric_base_bytes,
+             call->event_base);
+    } else if (auto *table = command.op.AsRotaryTable()) {
+      for (double &frequency : table->frequencies)
+        doubles.push_back(&frequency);
+      doubles.push_back(&table->scale);
+      addAll(table->position_offset, table->cos, table->sin);
+    } else if (auto *rotary = command.op.AsRotary()) {
+      addAll(rotary->input, rotary->cos, rotary->sin, rotary->out);
+    } else if (auto *ids = command.op.AsPositionIds()) {
+      addAll(ids->ids, ids->padding, ids->out);
+    }
+  }
+};
+
+std::vector<int64_t> rowMajor(const std::vector<int64_t> &shape) {
+  std::vector<int64_t> strides(shape.size());
+  uint64_t next = 1;
+  for (size_t d = shape.size(); d-- > 0; next *= static_cast<uint64_t>(shape[d]))
+    strides[d] = static_cast<int64_t>(next);
+  return strides;
+}
+
+/// Changes of a view that may well leave it inside of its memory.
+void reshape(fb::ViewT &view, Random &random) {
+  auto &shape = view.shape;
+  auto &strides = view.strides;
+  if (shape.size() != strides.size())
+    return;
+  const auto at = [](size_t d) { return static_cast<std::ptrdiff_t>(d); };
+  switch (random.below(6)) {
+  case 0: // a transposition
+    if (shape.size() > 1) {
+      size_t d = random.below(shape.size() - 1);
+      std::swap(shape[d], shape[d + 1]);
+      if (random.oneIn(2))
+        std::swap(strides[d], strides[d + 1]);
+    }
+    return;
+  case 1: { // a dimension of one element
+    size_t d = random.below(shape.size() + 1);
+    shape.insert(shape.begin() + at(d), 1);
+    strides.insert(strides.begin() + at(d), random.oneIn(2) ? 1 : otherInteger(1, random));
+    return;
+  }
+  case 2: // a dimension less
+    if (!shape.empty()) {
+      size_t d = random.below(shape.size());
+      shape.erase(shape.begin() + at(d));
+      strides.erase(strides.begin() + at(d));
+    }
+    return;
+  case 3: // two dimensions as one
+    if (shape.size() > 1) {
+      size_t d = random.below(shape.size() - 1);
+      shape[d] = static_cast<int64_t>(static_cast<uint64_t>(shape[d]) *
+                                      static_cast<uint64_t>(shape[d + 1]));
+      strides[d] = strides[d + 1];
+      shape.erase(shape.begin() + at(d) + 1);
+      strides.erase(strides.begin() + at(d) + 1);
+    }
+    return;
+  case 4: // the same element again and again
+    if (!shape.empty())
+      random.of(strides) = 0;
+    return;
+  default: // part of a dimension
+    if (!shape.empty()) {
+      int64_t &extent = random.of(shape);
+      extent = extent > 0 ? static_cast<int64_t>(random.below(static_cast<size_t>(extent) + 1)) : 0;
+    }
+  }
+}
+
+void changeQueue(Places &places, Random &random) {
+  Commands &queue = *random.of(places.queues), &other = *random.of(places.queues);
+  const auto iteratorAt = [](Commands &commands, size_t i) {
+    return commands.begin() + static_cast<std::ptrdiff_t>(i);
+  };
+  switch (random.below(5)) {
+  case 0:
+    if (!queue.empty())
+      queue.erase(iteratorAt(queue, random.below(queue.size())));
+    return;
+  case 1:
+    if (queue.size() > 1)
+      std::swap(random.of(queue), random.of(queue));
+    return;
+  case 2:
+    if (!other.empty()) {
+      auto copy = std::make_unique<fb::CommandT>(*random.of(other));
+      queue.insert(iteratorAt(queue, random.below(queue.size() + 1)), std::move(copy));
+    }
+    return;
+  default: { // a copy between memory that others name
+    if (places.views.size() < 2)
+      return;
+    const auto &from = *random.of(places.views), &to = *random.of(places.views);
+    if (!from || !to)
+      return;
+    fb::CopyT op;
+    op.source = std::make_unique<fb::ViewT>(*from);
+    op.dest = std::make_unique<fb::ViewT>(*to);
+    if (random.oneIn(2)) {
+      op.dest->shape = op.source->shape;
+      op.dest->dtype = op.source->dtype;
+      op.dest->strides = rowMajor(op.dest->shape);
+    }
+    auto command = std::make_unique<fb::CommandT>();
+    command->op.Set(std::move(op));
+    queue.insert(iteratorAt(queue, random.below(queue.size() + 1)), std::move(command));
+  }
+  }
+}
+
+template <typename T> void changeInteger(std::vector<T *> &places, Random &random) {
+  if (places.empty())
+    return;
+  T &place = *random.of(places);
+  place = random.oneIn(3) ? *random.of(places)
+                          : static_cast<T>(otherInteger(static_cast<int64_t>(place), random));
+}
+template <typename T> void changeList(std::vector<T> &list, Random &random) {
+  if (random.oneIn(2) && !list.empty())
+    list.pop_back();
+  else
+    list.push_back(list.empty() ? T(random.below(4)) : random.of(list));
+}
+
+template <typename T> void changeTables(std::vector<std::unique_ptr<T>> &list, Random &random) {
+  if (list.empty())
+    return;
+  if (random.oneIn(2))
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(random.below(list.size())));
+  else
+    list.push_back(std::make_unique<T>(*random.of(list)));
+}
+
+void change(fb::ProgramT &program, Random &random) {
+  Places places(program);
+  switch (random.below(16)) {
+  case 0:
+    return changeInteger(places.indices, random);
+  case 1:
+    return changeInteger(places.sizes, random);
+  case 2:
+  case 3:
+    return changeInteger(places.extents, random);
+  case 4:
+    return changeInteger(places.buffers, random);
+  case 5:
+    if (!places.enums.empty()) // those that have so many values, and one that has not
+      *random.of(places.enums) = static_cast<unsigned char>(random.below(11));
+    return;
+  case 6:
+    if (!places.indexLists.empty())
+      changeList(*random.of(places.indexLists), random);
+    return;
+  case 7:
+    if (!places.extentLists.empty())
+      changeList(*random.of(places.extentLists), random);
+    return;
+  case 8:
+    if (!places.viewLists.empty())
+      changeTables(*random.of(places.viewLists), random);
+    return;
+  case 9:
+    if (!places.axisLists.empty())
+      changeTables(*random.of(places.axisLists), random);
+    return;
+  case 10:
+  case 11:
+    if (!places.queues.empty())
+      changeQueue(places, random);
+    return;
+  case 12: { // other memory
+    if (places.views.empty())
+      return;
+    auto &view = *random.of(places.views);
+    const auto &other = *random.of(places.views);
+    if (other && &other != &view)
+      view = std::make_unique<fb::ViewT>(*other);
+    return;
+  }
+  case 13: {
+    static const float values[] = {0, -1, 1e38f, -1e-38f, INFINITY, NAN};
+    if (!places.floats.empty())
+      *random.of(places.floats) = random.of(values);
+    if (!places.flags.empty())
+      *random.of(places.flags) = random.oneIn(2);
+    if (!places.doubles.empty())
+      *random.of(places.doubles) = static_cast<double>(random.of(values));
+    return;
+  }
+  default:
+    if (!places.views.empty())
+      if (auto &view = *random.of(places.views))
+        reshape(*view, random);
+  }
+}
+
+} // namespace
+
+Bytes mutateProgram(const Bytes &bytes, Random &random) {
+  std::unique_ptr<fb::ProgramT> program = random.oneIn(16) ? nullptr : unpack(bytes);
+  if (!program) {
+    std::string text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    text = mutateText(text, bytes.size() + 64);
+    const auto *begin = reinterpret_cast<const std::byte *>(text.data());
+    return Bytes(begin, begin + text.size());
+  }
+  for (size_t changes = 1 + random.below(3); changes-- > 0;)
+    change(*program, random);
+  return pack(*program);
+}
+
+void mutateExtent(ProgramInput &input, Random &random) {
+  std::unique_ptr<fb::ProgramT> program = unpack(input.program);
+  auto manifest = runtime::Manifest::fromJson(input.manifest);
+  if (!program || !manifest.ok())
+    return;
+  Places places(*program);
+  std::vector<fb::ViewT *> views;
+  for (auto *view : places.views)
+    if (*view && !(*view)->shape.empty())
+      views.push_back(view->get());
+  if (views.empty())
+    return;
+  const int64_t from = random.of(random.of(views)->shape);
+  static const int64_t extents[] = {0, 1, 2, 3, 5, 6, 16, 17, 33, 64};
+  const int64_t to = random.of(extents);
+  auto replace = [&](std::vector<int64_t> &shape) {
+    std::replace(shape.begin(), shape.end(), from, to);
+  };
+  for (fb::ViewT *view : views) {
+    const bool contiguous = view->strides == rowMajor(view->shape);
+    replace(view->shape);
+    if (contiguous)
+      view->strides = rowMajor(view->shape);
+  }
+  for (runtime::Entry &entry : manifest->entries) {
+    for (runtime::Parameter &p : entry.parameters) {
+      replace(p.globalShape);
+      for (runtime::Slice &slice : p.slices) {
+        replace(slice.tensorShape);
+        replace(slice.sizes);
+      }
+    }
+    for (auto *values : {&entry.operands, &entry.results})
+      for (runtime::EntryValue &value : *values)
+        replace(value.globalShape);
+  }
+  for (auto &procedure : program->procedures)
+    for (auto *queue : {&procedure->compute, &procedure->communication})
+      for (auto &command : *queue)
+        if (auto *launch = command->op.AsLaunch(); launch && launch->rows == from)
+          launch->rows = to;
+  input.program = pack(*program);
+  input.manifest = manifest->toJson();
+}
+
+} // namespace braid::fuzz

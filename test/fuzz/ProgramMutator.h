@@ -1,0 +1,25 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Changes of a program that leave it a program of the schema: what bytes changed at random hardly
+// ever do.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_FUZZ_PROGRAMMUTATOR_H
+#define BRAID_TEST_FUZZ_PROGRAMMUTATOR_H
+
+#include "Fuzz.h"
+#include "ProgramInput.h"
+
+namespace braid::fuzz {
+
+/// Changes a few fields, views or commands. What is no program is changed as bytes.
+runtime::Bytes mutateProgram(const runtime::Bytes &program, Random &random);
+
+/// Replaces one extent by another everywhere, in manifest and program, so that they still fit.
+void mutateExtent(ProgramInput &input, Random &random);
+
+} // namespace braid::fuzz
+#endif // BRAID_TEST_FUZZ_PROGRAMMUTATOR_H

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Builds the fuzzers and runs each for a while.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+# Every program that a CMakeLists.txt adds.
+targets_of() { sed -nE 's/^braid_add(_mlir)?_fuzzer\((\w+) .*/\2/p' "$1"; }
+mapfile -t runtime < <(targets_of test/fuzz/CMakeLists.txt)
+mapfile -t compiler < <(targets_of test/fuzz/Compiler/CMakeLists.txt)
+
+usage() {
+  cat <<END
+usage: test/fuzz/run.sh [--minutes M] [--target NAME]... [--all] [--seed N] [--help]
+
+Builds the fuzzers and runs each for M minutes (default 1; 60 is the long form), one after the other. Inputs that reach
+something new are kept in build-fuzz/corpus and are where the next run begins. An input that ends a fuzzer is kept in
+build-fuzz/findings; the command that repeats it is shown, and the exit status is 1. Once mended, it belongs into
+test/fuzz/inputs/NAME, which ordinary test runs go through.
+
+  --minutes M    for each target; may be a fraction
+  --target NAME  only this one (may be repeated). Of the runtime: ${runtime[*]}.
+                 Of the compiler, which is then built once more (preset fuzz-compiler): ${compiler[*]}
+  --all          those of the compiler too; otherwise only the runtime's
+  --seed N       of libFuzzer's choices (default 1); it is shown
+END
+}
+
+minutes=1
+seed=1
+chosen=()
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --minutes)
+      [[ ${2:-} =~ ^[0-9]+(\.[0-9]+)?$ ]] || { echo "fuzz: --minutes expects a number" >&2; exit 1; }
+      minutes=$2; shift 2 ;;
+    --seed)
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "fuzz: --seed expects a number above 0" >&2; exit 1; }
+      seed=$2; shift 2 ;;
+    --target)
+      [[ $# -gt 1 && " ${runtime[*]} ${compiler[*]} " == *" $2 "* ]] ||
+        { echo "fuzz: --target expects one of: ${runtime[*]} ${compiler[*]}" >&2; exit 1; }
+      chosen+=("$2"); shift 2 ;;
+    --all) chosen=("${runtime[@]}" "${compiler[@]}"); shift ;;
+    -h | --help) usage; exit 0 ;;
+    *) echo "fuzz: unknown argument '$1' (see --help)" >&2; exit 1 ;;
+  esac
+done
+[[ ${#chosen[@]} -gt 0 ]] || chosen=("${runtime[@]}")
+seconds=$(awk "BEGIN { s = int($minutes * 60); print s > 0 ? s : 1 }")
+
+is_compiler() { [[ " ${compiler[*]} " == *" $1 "* ]]; }
+of_runtime=() of_compiler=()
+for target in "${chosen[@]}"; do
+  if is_compiler "$target"; then of_compiler+=("BraidFuzz$target"); else of_runtime+=("BraidFuzz$target"); fi
+done
+scripts/build.sh --preset fuzz BraidFuzzSeeds "${of_runtime[@]}" || exit 1
+[[ ${#of_compiler[@]} -eq 0 ]] || scripts/build.sh --preset fuzz-compiler "${of_compiler[@]}" || exit 1
+
+dir=build-fuzz
+rm -rf "$dir/seeds"
+"$dir/bin/BraidFuzzSeeds" "$dir/seeds" test || { echo "fuzz: error: the seeds could not be made" >&2; exit 1; }
+mkdir -p "$dir/findings" "$dir/logs"
+# Without the second option, memory that libMLIR hands out would look poisoned: its allocators are not instrumented.
+export ASAN_OPTIONS=detect_leaks=1:allow_user_poisoning=0
+export UBSAN_OPTIONS=print_stacktrace=1
+
+found=()
+total=0
+for target in "${chosen[@]}"; do
+  program=$dir/bin/BraidFuzz$target
+  ! is_compiler "$target" || program=build-fuzz-compiler/bin/BraidFuzz$target
+  corpus=$dir/corpus/$target log=$dir/logs/$target.log
+  mkdir -p "$corpus"
+  folders=("$corpus" "$dir/seeds/$target")
+  [[ ! -d test/fuzz/inputs/$target ]] || folders+=("test/fuzz/inputs/$target")
+  options=(-max_total_time="$seconds" -seed="$seed" -timeout=30 -rss_limit_mb=2560 -max_len=65536 -len_control=0
+    -print_final_stats=1 -artifact_prefix="$dir/findings/$target-")
+  [[ ! -f test/fuzz/$target.dict ]] || options+=(-dict="test/fuzz/$target.dict")
+  echo "fuzz: $target for $seconds s, seed $seed (log: $log)"
+  touch "$dir/started"
+  "$program" "${options[@]}" "${folders[@]}" >"$log" 2>&1
+  status=$?
+  executions=$(sed -nE 's/^stat::number_of_executed_units: *([0-9]+)/\1/p' "$log")
+  rate=$(sed -nE 's/^stat::average_exec_per_sec: *([0-9]+)/\1/p' "$log")
+  total=$((total + ${executions:-0}))
+  echo "fuzz: $target: ${executions:-?} executions, ${rate:-?} a second, $(find "$corpus" -type f | wc -l) inputs kept"
+  [[ $status -ne 0 ]] || continue
+  found+=("$target")
+  grep -m1 -E "^(==[0-9]+==ERROR|==[0-9]+== ERROR|property violated|.*: runtime error:)" "$log" || tail -n 5 "$log"
+  mapfile -t inputs < <(find "$dir/findings" -name "$target-*" -newer "$dir/started")
+  for input in "${inputs[@]}"; do
+    echo "fuzz: $target ended (exit status $status); again: $program $input"
+  done
+  [[ ${#inputs[@]} -gt 0 ]] || echo "fuzz: $target ended (exit status $status) without an input; see $log"
+done
+if [[ ${#found[@]} -gt 0 ]]; then
+  echo "fuzz: FAILED: ${#found[@]} of ${#chosen[@]} targets ended early (${found[*]}); $total executions"
+  exit 1
+fi
+echo "fuzz: ${#chosen[@]} targets clean, $total executions"
