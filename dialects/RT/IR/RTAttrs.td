@@ -28,7 +28,7 @@ def RT_Queue : I32EnumAttr<"Queue", "which of a rank's workers runs a command", 
   let genSpecializedAttr = 0;
 }
 def RT_QueueAttr : EnumAttr<RT_Dialect, RT_Queue, "queue"> {
-  let assemblyFormat = "`` $value";
+  let assemblyFormat = "$value";
 }
 def RT_OnCompute : DefaultValuedAttr<RT_QueueAttr, "::braid::rt::Queue::Compute">;
 
@@ -42,7 +42,7 @@ def RT_CollectiveKind : I32EnumAttr<"CollectiveKind", "what a collective does", 
   let genSpecializedAttr = 0;
 }
 def RT_CollectiveKindAttr : EnumAttr<RT_Dialect, RT_CollectiveKind, "collective"> {
-  let assemblyFormat = "`` $value";
+  let assemblyFormat = "$value";
 }
 
 def RT_FrameAttr : RT_Attr<"Frame", "frame"> {

@@ -45,7 +45,7 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     $kernel `rows` $rows `ins` `(` $inputs `:` type($inputs) `)` (`outs` `(` $outputs^ `:` type($outputs) `)`)?
-    (`->` type($results)^)? (`on` $queue^)? attr-dict
+    (`->` type($results)^)? (`on` `` $queue^)? attr-dict
   }];
   let builders = [
     OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$kernel, "int64_t":$rows,
@@ -74,7 +74,7 @@ def RT_ProductOp : RT_CommandOp<"product"> {
                        RT_Writes<RT_Memory>:$out, RT_OnCompute:$queue);
   let assemblyFormat = [{
     `ins` `(` $lhs `,` $rhs `:` type($lhs) `,` type($rhs) `)` (`bias` `(` $bias^ `:` type($bias) `)`)?
-    `outs` `(` $out `:` type($out) `)` (`on` $queue^)? attr-dict
+    `outs` `(` $out `:` type($out) `)` (`on` `` $queue^)? attr-dict
   }];
 }
 
@@ -100,7 +100,7 @@ def RT_AttentionOp : RT_CommandOp<"attention", [AttrSizedOperandSegments]> {
     (`causal` $causal^)? `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     (`mask` `(` $mask^ `:` type($mask) `)`)? (`valid_length` `(` $valid_length^ `:` type($valid_length) `)`)?
     (`position_offset` `(` $position_offset^ `:` type($position_offset) `)`)?
-    `outs` `(` $out `:` type($out) `)` `scale` $scale (`on` $queue^)? attr-dict
+    `outs` `(` $out `:` type($out) `)` `scale` $scale (`on` `` $queue^)? attr-dict
   }];
 }
 
@@ -124,7 +124,7 @@ def RT_RotaryTableOp : RT_CommandOp<"rotary_table"> {
                        RT_Writes<RT_Memory>:$cos, RT_Writes<RT_Memory>:$sin, RT_OnCompute:$queue);
   let assemblyFormat = [{
     $frequencies (`position_offset` `(` $position_offset^ `:` type($position_offset) `)`)? (`scale` $scale^)?
-    `outs` `(` $cos `,` $sin `:` type($cos) `,` type($sin) `)` (`on` $queue^)? attr-dict
+    `outs` `(` $cos `,` $sin `:` type($cos) `,` type($sin) `)` (`on` `` $queue^)? attr-dict
   }];
 }
 
@@ -146,7 +146,7 @@ def RT_RotaryOp : RT_CommandOp<"rotary"> {
                        RT_Writes<RT_Memory>:$out, RT_OnCompute:$queue);
   let assemblyFormat = [{
     `ins` `(` $input `,` $cos `,` $sin `:` type($input) `,` type($cos) `,` type($sin) `)`
-    `outs` `(` $out `:` type($out) `)` (`on` $queue^)? attr-dict
+    `outs` `(` $out `:` type($out) `)` (`on` `` $queue^)? attr-dict
   }];
 }
 
@@ -167,7 +167,7 @@ def RT_GatherOp : RT_CommandOp<"gather", [DeclareOpInterfaceMethods<SymbolUserOp
                        OptionalAttr<Comm_GroupAttr>:$group, RT_OnCompute:$queue);
   let assemblyFormat = [{
     `ins` `(` $source `,` $ids `:` type($source) `,` type($ids) `)` `outs` `(` $out `:` type($out) `)`
-    (`over` $group^)? (`on` $queue^)? attr-dict
+    (`over` $group^)? (`on` `` $queue^)? attr-dict
   }];
 }
 
@@ -184,7 +184,7 @@ def RT_PositionIdsOp : RT_CommandOp<"position_ids"> {
   }];
   let arguments = (ins RT_Reads<RT_Memory>:$ids, I64Attr:$padding, RT_Writes<RT_Memory>:$out, RT_OnCompute:$queue);
   let assemblyFormat = [{
-    `ins` `(` $ids `:` type($ids) `)` `padding` $padding `outs` `(` $out `:` type($out) `)` (`on` $queue^)? attr-dict
+    `ins` `(` $ids `:` type($ids) `)` `padding` $padding `outs` `(` $out `:` type($out) `)` (`on` `` $queue^)? attr-dict
   }];
 }
 
@@ -199,7 +199,7 @@ def RT_CopyOp : RT_CommandOp<"copy"> {
   }];
   let arguments = (ins RT_Reads<RT_Memory>:$source, RT_Writes<RT_Memory>:$dest, RT_OnCompute:$queue);
   let assemblyFormat = [{
-    `ins` `(` $source `:` type($source) `)` `outs` `(` $dest `:` type($dest) `)` (`on` $queue^)? attr-dict
+    `ins` `(` $source `:` type($source) `)` `outs` `(` $dest `:` type($dest) `)` (`on` `` $queue^)? attr-dict
   }];
 }
 
@@ -216,7 +216,7 @@ def RT_LocalSliceOp : RT_Op<"local_slice", [DeclareOpInterfaceMethods<SymbolUser
                        RT_OnCompute:$queue);
   let assemblyFormat = [{
     `ins` `(` $source `:` type($source) `)` `outs` `(` $dest `:` type($dest) `)` `dim` $dim `over` $group
-    (`on` $queue^)? attr-dict
+    (`on` `` $queue^)? attr-dict
   }];
 }
 
@@ -266,7 +266,7 @@ def RT_StartOp : RT_Op<"start", [AttrSizedOperandSegments, DeclareOpInterfaceMet
                        Comm_GroupAttr:$group, OptionalAttr<StrAttr>:$role, OptionalAttr<I64Attr>:$event);
   let results = (outs RT_EventType:$done);
   let assemblyFormat = [{
-    $kind (`with` `` $reduce^)? (`ins` `(` $inputs^ `:` type($inputs) `)`)? (`outs` `(` $outputs^ `:` type($outputs) `)`)?
+    `` $kind (`with` `` $reduce^)? (`ins` `(` $inputs^ `:` type($inputs) `)`)? (`outs` `(` $outputs^ `:` type($outputs) `)`)?
     (`dim` $dim^)? (`concat` $concat^)? (`root` $root^)? (`pairs` $pairs^)? (`channel` $channel^)? `over` $group
     (`role` $role^)? (`event` $event^)? attr-dict
   }];
@@ -285,7 +285,7 @@ def RT_WaitOp : RT_Op<"wait", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite<R
     - (N1) the event is that of an rt.start.
   }];
   let arguments = (ins RT_EventType:$event, RT_OnCompute:$queue);
-  let assemblyFormat = "$event (`on` $queue^)? attr-dict";
+  let assemblyFormat = "$event (`on` `` $queue^)? attr-dict";
   let hasVerifier = 1;
 }
 
@@ -299,7 +299,7 @@ def RT_RecordOp : RT_Op<"record", [MemoryEffects<[MemRead<RT_QueueState>, MemWri
   }];
   let arguments = (ins RT_QueueAttr:$queue, OptionalAttr<I64Attr>:$event);
   let results = (outs RT_EventType:$recorded);
-  let assemblyFormat = "`on` $queue (`event` $event^)? attr-dict";
+  let assemblyFormat = "`on` `` $queue (`event` $event^)? attr-dict";
 }
 
 def RT_AwaitOp : RT_Op<"await", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite<RT_QueueState>]>]> {
@@ -309,7 +309,7 @@ def RT_AwaitOp : RT_Op<"await", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite
     - (E1) the event is that of an rt.record on another queue.
   }];
   let arguments = (ins RT_EventType:$event, RT_QueueAttr:$queue);
-  let assemblyFormat = "$event `on` $queue attr-dict";
+  let assemblyFormat = "$event `on` `` $queue attr-dict";
   let hasVerifier = 1;
 }
 
