@@ -72,6 +72,22 @@ function(braid_add_product_tool name)
   braid_install_tool(${name})
 endfunction()
 
+add_custom_target(docs)
+# braid_add_page(<name> <file.td> mlir-tblgen's options...): docs/<name>.md in the build folder, made by the target `docs`.
+function(braid_add_page name source)
+  set(page ${PROJECT_BINARY_DIR}/docs/${name}.md)
+  set(includes -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/include)
+  foreach(directory ${MLIR_INCLUDE_DIRS})
+    list(APPEND includes -I${directory})
+  endforeach()
+  add_custom_command(OUTPUT ${page}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/docs
+    COMMAND ${MLIR_TABLEGEN_EXE} ${ARGN} ${includes} ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${page} -d ${page}.d
+    DEPENDS ${source} DEPFILE ${page}.d COMMENT "Writing docs/${name}.md" VERBATIM)
+  add_custom_target(docs-${name} DEPENDS ${page})
+  add_dependencies(docs docs-${name})
+endfunction()
+
 # braid_add_unittest(<name> sources... LINK_LIBS libs...): a GoogleTest binary over MLIR code.
 function(braid_add_unittest name)
   cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})

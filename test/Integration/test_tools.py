@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tools as a newcomer meets them."""
+import re
 import subprocess
 
 import pytest
@@ -29,6 +30,25 @@ def test_help(args, words):
                          ids=" ".join)
 def test_missing_arguments(args):
     run(*args, expect=BAD_INPUT, timeout=120)
+
+
+def test_reference_pages():
+    """Every operation and every pass that the tools know is on a page, with what it is for."""
+    done = subprocess.run(["ninja", "-C", braidtest.BUILD, "docs"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {page.stem: page.read_text() for page in (braidtest.BUILD / "docs").glob("*.md")}
+    for dialect in ("NN", "Comm", "RT"):
+        sources = "".join(f.read_text() for f in (braidtest.ROOT / "dialects" / dialect / "IR").glob("*.td"))
+        operations = re.findall(rf'^def {dialect}_\w+Op\s*: {dialect}_\w*Op<"(\w+)"', sources, re.MULTILINE)
+        assert len(operations) > 5, operations
+        for operation in operations:
+            name = f"{dialect.lower()}.{operation}"
+            assert re.search(rf"^### `{name}` .*\n\n_.+_$", pages[f"{dialect.lower()}-dialect"], re.MULTILINE), name
+    assert "ShardingRuleOpInterface" in pages["comm-interfaces"] and "CostOpInterface" in pages["nn-interfaces"]
+    passes = re.findall(r"^ {6}--(braid-\S+)", run("braid-opt", "--help").out.split("Pass Pipelines:")[0], re.MULTILINE)
+    assert len(passes) > 20, passes
+    for name in passes:
+        assert any(re.search(rf"^### `-{name}`\n\n_.+_\n\n\S", page, re.MULTILINE) for page in pages.values()), name
 
 
 def test_braid_run_links_no_compiler():
