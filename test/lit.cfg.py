@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import glob
 import os
+import shutil
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -16,3 +18,7 @@ llvm_config.with_environment("PATH", tools_dir, append_path=True)
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 config.substitutions.append(("%src_root", config.braid_src_root))
 config.substitutions.append(("%python", os.environ.get("BRAID_VENV_PYTHON", "python3")))
+# What --target cuda looks for, in the places that scripts/setup.sh and a toolkit put it.
+nvrtc = glob.glob(os.path.join(config.braid_obj_root, "venv/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13"))
+if nvrtc or shutil.which("nvcc") or os.path.exists("/usr/local/cuda/bin/nvcc"):
+    config.available_features.add("cuda-compiler")

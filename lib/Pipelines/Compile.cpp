@@ -6,6 +6,7 @@
 
 #include "braid/Target/Bundle/Bundle.h"
 #include "braid/Target/CPU/CPUTarget.h"
+#include "braid/Target/CUDA/CUDATarget.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Parser/Parser.h"
@@ -22,16 +23,16 @@ namespace {
 /// Adds up the seconds between marks under the phase that ends.
 class Stopwatch {
 public:
-  explicit Stopwatch(CompileTimes *times) : times(times) {}
+  explicit Stopwatch(CompileRecord *record) : record(record) {}
   void mark(llvm::Twine phase) {
     auto now = std::chrono::steady_clock::now();
-    if (times)
-      times->phases.emplace_back(phase.str(), std::chrono::duration<double>(now - last).count());
+    if (record)
+      record->phases.emplace_back(phase.str(), std::chrono::duration<double>(now - last).count());
     last = now;
   }
 
 private:
-  CompileTimes *times;
+  CompileRecord *record;
   std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
 };
 
@@ -40,13 +41,37 @@ runtime::Bytes toBytes(StringRef text) {
   return runtime::Bytes(begin, begin + text.size());
 }
 
+/// Adds the kernels for each architecture: code, launch table and source.
+LogicalResult addCUDAKernels(runtime::Bundle &bundle, ModuleOp module,
+                             const CompileOptions &options, CompileRecord *record) {
+  FailureOr<CUDASource> source = emitCUDA(module);
+  if (failed(source))
+    return failure();
+  for (const std::string &architecture : options.cudaArchitectures) {
+    FailureOr<CUDABinary> binary =
+        compileCUDA(source->text, architecture, module.getLoc(), options.cuda);
+    if (failed(binary))
+      return failure();
+    runtime::KernelLibrary library = runtime::cudaKernelLibrary(architecture);
+    runtime::CudaLaunchTable table{architecture, source->kernels};
+    bundle.members[library.member] = std::move(binary->cubin);
+    bundle.members[library.launchesMember] = toBytes(table.toJson());
+    bundle.members[library.sourceMember] = toBytes(source->text);
+    bundle.manifest.kernels.push_back(std::move(library));
+    if (record)
+      record->cuda.emplace_back(architecture, std::move(*binary));
+  }
+  bundle.manifest.transports.emplace_back("nccl");
+  return success();
+}
+
 } // namespace
 
 FailureOr<runtime::Bundle> compileToBundle(ModuleOp module, const CompileOptions &options,
                                            const PhaseObserver &observer,
                                            llvm::function_ref<void(StringRef)> progress,
-                                           CompileTimes *times) {
-  Stopwatch watch(times);
+                                           CompileRecord *record) {
+  Stopwatch watch(record);
   runtime::Bytes bytecode;
   if (!options.stripModule) {
     std::string text;
@@ -73,7 +98,8 @@ FailureOr<runtime::Bundle> compileToBundle(ModuleOp module, const CompileOptions
   if (progress)
     progress("compiling kernels");
   FailureOr<std::vector<CPUKernelLibrary>> libraries = std::vector<CPUKernelLibrary>();
-  if (options.compileKernels) {
+  bool forCUDA = !options.cudaArchitectures.empty();
+  if (options.compileKernels && !forCUDA) {
     CPUTargetOptions target;
     if (!options.isas.empty())
       target.isas = options.isas;
@@ -81,12 +107,20 @@ FailureOr<runtime::Bundle> compileToBundle(ModuleOp module, const CompileOptions
     if (failed(libraries))
       return failure();
   }
-  watch.mark("kernels_cpu");
+  if (!forCUDA)
+    watch.mark("kernels_cpu");
 
   if (progress)
     progress("building the bundle");
   FailureOr<runtime::Bundle> bundle = buildBundle(module, *libraries, std::move(bytecode));
   watch.mark("bundle");
+  if (failed(bundle) || !forCUDA)
+    return bundle;
+  if (progress)
+    progress("compiling kernels for CUDA");
+  if (failed(addCUDAKernels(*bundle, module, options, record)))
+    return failure();
+  watch.mark("kernels_cuda");
   return bundle;
 }
 

@@ -7,6 +7,7 @@
 #include "braid/Pipelines/Compile.h"
 #include "braid/Runtime/Files.h"
 #include "braid/Target/CPU/CPUTarget.h"
+#include "braid/Target/CUDA/CUDATarget.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Remarks.h"
@@ -52,6 +53,29 @@ std::string enableRemarks(MLIRContext &context, const std::vector<std::string> &
   return {};
 }
 
+/// The GPU architectures of "cuda:sm_80,sm_90a"; none of "cpu". Sets `error` where the name means
+/// nothing.
+std::vector<std::string> readTarget(llvm::StringRef target, std::string &error) {
+  std::string known = llvm::join(getCUDAArchitectures(), ", ");
+  llvm::SmallVector<llvm::StringRef> names;
+  std::vector<std::string> architectures;
+  if (target == "cpu")
+    return architectures;
+  if (target == "cuda")
+    error = "target 'cuda' expects an architecture, as cuda:sm_90a: one of " + known;
+  else if (!target.consume_front("cuda:"))
+    error = "unknown target '" + target.str() + "'; expects cpu or cuda:ARCHITECTURE";
+  else
+    target.split(names, ',');
+  for (llvm::StringRef name : names) {
+    if (!llvm::is_contained(getCUDAArchitectures(), name))
+      error = "unknown architecture '" + name.str() + "' in --target; expects one of " + known;
+    else if (!llvm::is_contained(architectures, name))
+      architectures.push_back(name.str());
+  }
+  return architectures;
+}
+
 /// Dumps the module after each phase into numbered files.
 class Dumper {
 public:
@@ -74,11 +98,25 @@ private:
   bool locations;
 };
 
-bool writeCompileReport(const std::string &path, const CompileTimes &times,
+/// What the compiler of an architecture's kernels says of them.
+llvm::json::Value describeCUDA(const CUDABinary &binary) {
+  llvm::json::Array kernels;
+  for (const CUDAUsage &usage : binary.usage)
+    kernels.push_back(llvm::json::Object{{"function", usage.function},
+                                         {"registers_per_thread", usage.registers},
+                                         {"stack_bytes_per_thread", usage.stackBytes},
+                                         {"spill_store_bytes_per_thread", usage.spillStoreBytes},
+                                         {"spill_load_bytes_per_thread", usage.spillLoadBytes},
+                                         {"shared_bytes_per_block", usage.sharedBytes}});
+  return llvm::json::Object{
+      {"compiler", binary.compiler}, {"cached", binary.cached}, {"kernels", std::move(kernels)}};
+}
+
+bool writeCompileReport(const std::string &path, const CompileRecord &record,
                         const runtime::Bundle &bundle) {
   llvm::json::Object phases;
   double total = 0;
-  for (const auto &[name, seconds] : times.phases) {
+  for (const auto &[name, seconds] : record.phases) {
     phases[name + "_s"] = seconds;
     total += seconds;
   }
@@ -87,6 +125,11 @@ bool writeCompileReport(const std::string &path, const CompileTimes &times,
     members[name] = static_cast<int64_t>(bytes.size());
   llvm::json::Object report{
       {"compile_s", total}, {"phases", std::move(phases)}, {"member_bytes", std::move(members)}};
+  llvm::json::Object cuda;
+  for (const auto &[architecture, binary] : record.cuda)
+    cuda[architecture] = describeCUDA(binary);
+  if (!cuda.empty())
+    report["cuda"] = std::move(cuda);
   return writeText(path, [&](llvm::raw_ostream &os) {
     os << llvm::formatv("{0:2}", llvm::json::Value(std::move(report))) << "\n";
   });
@@ -95,13 +138,21 @@ bool writeCompileReport(const std::string &path, const CompileTimes &times,
 } // namespace
 
 int runCompile(const CompileArgs &args) {
-  if (args.target != "cpu")
-    return fail("unknown target '" + args.target + "'; expects cpu");
-  bool emitsLLVM = args.emit == "llvm";
-  std::optional<Level> last = emitsLLVM ? Level::RT : symbolizeLevel(args.emit);
+  std::string error;
+  std::vector<std::string> architectures = readTarget(args.target, error);
+  if (!error.empty())
+    return fail(error);
+  bool forCUDA = !architectures.empty(), emitsLLVM = args.emit == "llvm",
+       emitsCUDA = args.emit == "cuda";
+  std::optional<Level> last = emitsLLVM || emitsCUDA ? Level::RT : symbolizeLevel(args.emit);
   if (!args.emit.empty() && !last)
     return fail("unknown level '" + args.emit +
-                "' in --emit; expects nn, comm, scheduled, kernels, rt or llvm");
+                "' in --emit; expects nn, comm, scheduled, kernels, rt, llvm or cuda");
+  if (forCUDA ? emitsLLVM : emitsCUDA)
+    return fail("--emit=" + args.emit + " expects --target " +
+                (emitsCUDA ? "cuda:ARCHITECTURE" : "cpu") + ", got " + args.target);
+  if (forCUDA && !args.isas.empty())
+    return fail("--isa expects --target cpu, got " + args.target);
   if (args.emit.empty() && args.output.empty())
     return fail("expects -o FILE.braid, or --emit=LEVEL to print IR");
   if (!args.emit.empty() && (!args.report.empty() || args.stripModule))
@@ -147,6 +198,11 @@ int runCompile(const CompileArgs &args) {
       llvm::raw_string_ostream os(text);
       if (failed(emitLLVMForCPU(*module, target, os)))
         return kInvalid;
+    } else if (emitsCUDA) {
+      FailureOr<CUDASource> source = emitCUDA(*module);
+      if (failed(source))
+        return kInvalid;
+      text = std::move(source->text);
     } else {
       llvm::raw_string_ostream os(text);
       printModule(*module, args.debugInfo, os);
@@ -162,15 +218,16 @@ int runCompile(const CompileArgs &args) {
   options.strategy = args.strategy;
   options.passes = args.passes;
   options.isas = args.isas;
+  options.cudaArchitectures = std::move(architectures);
   options.stripModule = args.stripModule;
-  CompileTimes times;
+  CompileRecord record;
   FailureOr<runtime::Bundle> bundle = compileToBundle(
-      *module, options, observer, [&](StringRef what) { progress.step(what); }, &times);
+      *module, options, observer, [&](StringRef what) { progress.step(what); }, &record);
   if (failed(bundle))
     return kInvalid;
   if (runtime::Status status = bundle->write(args.output); !status.ok())
     return fail(status.message());
-  if (!args.report.empty() && !writeCompileReport(args.report, times, *bundle))
+  if (!args.report.empty() && !writeCompileReport(args.report, record, *bundle))
     return kInvalid;
   return kDone;
 }

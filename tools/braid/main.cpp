@@ -72,9 +72,12 @@ void addCompile(CLI::App &app, CompileArgs &args, int &status) {
       ->required();
   cmd->add_option("-o,--output", args.output,
                   "the bundle (.braid); with --emit the text, default standard output");
-  cmd->add_option("--target", args.target, "cpu")->capture_default_str();
-  cmd->add_option("--emit", args.emit,
-                  "print the IR of a level instead: nn, comm, scheduled, kernels, rt or llvm");
+  cmd->add_option("--target", args.target, "cpu, or cuda: and a list of sm_80, sm_90a and sm_100")
+      ->capture_default_str();
+  cmd->add_option(
+      "--emit", args.emit,
+      "print the IR of a level instead: nn, comm, scheduled, kernels, rt or llvm; or cuda, "
+      "the kernels' source");
   addCompileOptions(cmd, args);
   cmd->add_flag("--strip", args.stripModule,
                 "leave the module out of the bundle (no --check reference later)");

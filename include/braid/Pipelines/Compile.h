@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// From a module to a bundle in memory: the phases, the kernels for each instruction set, the
-// program. `braid compile` writes it, `braid run` hands it to the loader, embedders do either.
+// From a module to a bundle in memory: the phases, the kernels for each instruction set or GPU
+// architecture, the program. `braid compile` writes it, `braid run` hands it to the loader,
+// embedders do either.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_PIPELINES_COMPILE_H
@@ -12,6 +13,7 @@
 
 #include "braid/Pipelines/Pipelines.h"
 #include "braid/Runtime/Bundle.h"
+#include "braid/Target/CUDA/CUDACompiler.h"
 
 #include <string>
 #include <vector>
@@ -23,20 +25,25 @@ struct CompileOptions {
   std::string strategy;          ///< empty: auto
   std::string passes;            ///< run on the partitioned module; see PipelineOptions
   std::vector<std::string> isas; ///< empty: x86-64-v3 and the host's own
-  bool stripModule = false;      ///< leave the module out
-  bool compileKernels = true;    ///< false: only the interpreter will run it
+  /// Not empty: the kernels are compiled for these GPUs, and for no CPU.
+  std::vector<std::string> cudaArchitectures;
+  CUDACompileOptions cuda;
+  bool stripModule = false;   ///< leave the module out
+  bool compileKernels = true; ///< false: only the interpreter will run it
 };
 
-/// Seconds spent, by phase in order.
-struct CompileTimes {
-  std::vector<std::pair<std::string, double>> phases;
+/// What a compilation took, and what came of it beside the bundle.
+struct CompileRecord {
+  std::vector<std::pair<std::string, double>> phases; ///< Seconds, in order.
+  /// By architecture; without the code, which is in the bundle.
+  std::vector<std::pair<std::string, CUDABinary>> cuda;
 };
 
 /// Compiles `module` (of level nn, comm or scheduled), which is left at the rt level. Errors are
 /// emitted as diagnostics on its context.
 mlir::FailureOr<runtime::Bundle> compileToBundle(
     mlir::ModuleOp module, const CompileOptions &options, const PhaseObserver &observer = {},
-    llvm::function_ref<void(llvm::StringRef)> progress = nullptr, CompileTimes *times = nullptr);
+    llvm::function_ref<void(llvm::StringRef)> progress = nullptr, CompileRecord *record = nullptr);
 
 /// The module that a bundle was compiled from; null, with a diagnostic, when it has none.
 mlir::OwningOpRef<mlir::ModuleOp> readBundledModule(const runtime::Bundle &bundle,

@@ -67,7 +67,7 @@ private:
     }
     Block &body = kernel.getBody().front();
     FailureOr<cpu::RowSchedule> schedule = cpu::RowSchedule::build(
-        body, body.getTerminator()->getOperands(), kernel.getRowDims(), maxKeptBytes);
+        body, body.getTerminator()->getOperands(), kernel.getRowDims(), rows::Keep{maxKeptBytes});
     if (failed(schedule))
       return failure();
     if (schedule->scalarReason.empty()) {

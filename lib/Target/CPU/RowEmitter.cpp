@@ -12,6 +12,7 @@
 
 using namespace mlir;
 using namespace braid::cpu;
+using braid::rows::kColumn;
 
 /// Row buffers start on a cache line, so that no vector of theirs crosses one.
 static constexpr int64_t kBufferAlignment = 64;

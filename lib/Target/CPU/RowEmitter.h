@@ -9,12 +9,18 @@
 #ifndef BRAID_LIB_TARGET_CPU_ROWEMITTER_H
 #define BRAID_LIB_TARGET_CPU_ROWEMITTER_H
 
-#include "RowSchedule.h"
+#include "lib/Target/Rows/RowSchedule.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace braid::cpu {
+
+using rows::Node;
+using rows::NodeValue;
+using rows::Position;
+using rows::RowSchedule;
+using rows::Sweep;
 
 class RowEmitter {
 public:

@@ -3,12 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Compiles the kernels of a module for the CPU, for tests and measurements: to LLVM IR or to a
-// shared library.
+// Compiles the kernels of a module, for tests and measurements: for the CPU to LLVM IR or to a
+// shared library, for a GPU to CUDA C++.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/InitAll.h"
 #include "braid/Target/CPU/CPUTarget.h"
+#include "braid/Target/CUDA/CUDATarget.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
@@ -27,12 +28,13 @@ static cl::opt<std::string> input(cl::Positional, cl::init("-"), cl::desc("<kern
 static cl::opt<std::string> output("o", cl::init("-"), cl::desc("Output file"));
 static cl::opt<std::string> isa("isa", cl::init("host"), cl::desc("Instruction set"));
 static cl::opt<bool> llvmIR("emit-llvm", cl::desc("Write LLVM IR instead of a shared library"));
+static cl::opt<bool> cudaSource("emit-cuda", cl::desc("Write CUDA C++ instead"));
 static cl::opt<bool> times("time",
                            cl::desc("Print the seconds that compiling took, the second time"));
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  cl::ParseCommandLineOptions(argc, argv, "Compiles rt.kernel operations for the CPU\n");
+  cl::ParseCommandLineOptions(argc, argv, "Compiles rt.kernel operations\n");
   const bool timed = times; // Linking sets every command line option of the process back.
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
@@ -48,7 +50,12 @@ int main(int argc, char **argv) {
     llvm::errs() << "cannot write '" << output << "': " << error.message() << "\n";
     return 1;
   }
-  if (llvmIR) {
+  if (cudaSource) {
+    auto source = emitCUDA(*module);
+    if (failed(source))
+      return 1;
+    file.os() << source->text;
+  } else if (llvmIR) {
     if (failed(emitLLVMForCPU(*module, options, file.os())))
       return 1;
   } else {

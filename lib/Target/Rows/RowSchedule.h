@@ -7,11 +7,11 @@
 //
 // A kernel is a graph of linalg ops over (rows..., column). Values that vary along the column are
 // computed in sweeps over it; a reduction of values known in sweep s is known from sweep s + 1 on.
-// How a sweep is executed (vectors, threads) is no concern of this analysis.
+// How a sweep is executed (vectors, threads) is no concern of this analysis: all targets share it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_LIB_TARGET_CPU_ROWSCHEDULE_H
-#define BRAID_LIB_TARGET_CPU_ROWSCHEDULE_H
+#ifndef BRAID_LIB_TARGET_ROWS_ROWSCHEDULE_H
+#define BRAID_LIB_TARGET_ROWS_ROWSCHEDULE_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -21,7 +21,7 @@
 #include <memory>
 #include <string>
 
-namespace braid::cpu {
+namespace braid::rows {
 
 /// Where along one dimension of a tensor a row kernel stands: at a row (a number) or at the column.
 using Position = int;
@@ -64,13 +64,21 @@ struct Sweep {
   llvm::SmallVector<unsigned> outputs; ///< Results of the kernel that this sweep stores.
 };
 
+/// What a target holds from the sweep that has a value to later ones that want it.
+struct Keep {
+  uint64_t maxBytes; ///< Of one row, in all.
+  /// Kept values cost nothing to hold or to read, so that whatever is wanted again is kept,
+  /// operands too. Otherwise they lie in memory: only what is costly to compute again and in no
+  /// result.
+  bool inRegisters = false;
+};
+
 class RowSchedule {
 public:
   /// Analyses `body`, whose results are `results`. Reports on the offending op and fails when the
-  /// body is not of the form above. Values of at most `maxKeptBytes` per row may be kept between
-  /// sweeps.
+  /// body is not of the form above.
   static mlir::FailureOr<RowSchedule> build(mlir::Block &body, mlir::ValueRange results,
-                                            unsigned numRowDims, uint64_t maxKeptBytes);
+                                            unsigned numRowDims, Keep keep);
 
   struct Result {
     NodeValue value;
@@ -81,7 +89,7 @@ public:
   int64_t numColumns = 0; ///< 0 when nothing varies along a column.
   llvm::SmallVector<Sweep, 4> sweeps;
   llvm::SmallVector<Result> results;
-  /// Values held in a row buffer from the sweep that computes them to those that read them again.
+  /// Values held from the first sweep that has them to those that want them again.
   llvm::SmallVector<NodeValue> kept;
   /// Values read again from the kernel's result (number) that they were stored to.
   llvm::SmallVector<std::pair<NodeValue, unsigned>> reread;
@@ -99,8 +107,12 @@ private:
   mlir::LogicalResult setColumns(int64_t extent, mlir::Operation *user);
   mlir::LogicalResult checkRegion(Node &node);
   void noteScalar(mlir::Location loc, const llvm::Twine &reason);
-  void plan(uint64_t maxKeptBytes);
-  void visit(NodeValue value, unsigned sweep, uint64_t &budget);
+  void plan();
+  void visit(NodeValue value, unsigned sweep);
+  /// Whether a value that a former sweep has had is kept, or reread, rather than got anew.
+  bool isHeld(NodeValue value, unsigned sweep);
+
+  Keep keep = {};
 
   llvm::SmallVector<std::unique_ptr<Node>> nodes;
   llvm::DenseMap<Node *, unsigned> firstSweep;
@@ -108,5 +120,5 @@ private:
   llvm::DenseMap<std::pair<Node *, unsigned>, unsigned> lastSweep;
 };
 
-} // namespace braid::cpu
-#endif // BRAID_LIB_TARGET_CPU_ROWSCHEDULE_H
+} // namespace braid::rows
+#endif // BRAID_LIB_TARGET_ROWS_ROWSCHEDULE_H

@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "RowSchedule.h"
+#include "lib/Target/Rows/RowSchedule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -10,7 +10,7 @@
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
-using namespace braid::cpu;
+using namespace braid::rows;
 
 namespace {
 /// A value that costs less than this is computed again in a later sweep rather than stored and
@@ -44,10 +44,10 @@ LogicalResult RowSchedule::setColumns(int64_t extent, Operation *user) {
 }
 
 FailureOr<RowSchedule> RowSchedule::build(Block &body, ValueRange values, unsigned numRowDims,
-                                          uint64_t maxKeptBytes) {
+                                          Keep keep) {
   Operation *parent = body.getParentOp();
   RowSchedule schedule(parent->getLoc());
-
+  schedule.keep = keep;
   schedule.numRowDims = numRowDims;
   for (auto [number, value] : llvm::enumerate(values)) {
     auto type = cast<RankedTensorType>(value.getType());
@@ -59,7 +59,7 @@ FailureOr<RowSchedule> RowSchedule::build(Block &body, ValueRange values, unsign
       return failure();
     schedule.results.push_back({*node, position});
   }
-  schedule.plan(maxKeptBytes);
+  schedule.plan();
   return schedule;
 }
 
@@ -166,7 +166,8 @@ LogicalResult RowSchedule::checkRegion(Node &node) {
   for (Operation &inner : *body) {
     // A launch may be any range of the outermost rows and does not tell the kernel where it begins.
     if (auto index = dyn_cast<linalg::IndexOp>(inner); index && node.position[index.getDim()] == 0)
-      return index.emitOpError("of the outermost row dimension is not supported by the CPU target");
+      return index.emitOpError(
+          "of the outermost row dimension is not known: a launch may be any range of rows");
     for (Value operand : inner.getOperands())
       if (operand.getParentBlock() != body && !matchPattern(operand, m_Constant()))
         return node.op.emitOpError("expects its region to use nothing from outside but constants");
@@ -177,7 +178,7 @@ LogicalResult RowSchedule::checkRegion(Node &node) {
   return success();
 }
 
-void RowSchedule::plan(uint64_t maxKeptBytes) {
+void RowSchedule::plan() {
   unsigned numSweeps = 0;
   for (std::unique_ptr<Node> &node : nodes)
     if (node->kind == Node::Kind::Reduce)
@@ -194,47 +195,58 @@ void RowSchedule::plan(uint64_t maxKeptBytes) {
     if (result.value.node->varies)
       sweeps[result.value.node->level].outputs.push_back(number);
 
-  uint64_t budget = maxKeptBytes;
   for (auto [number, sweep] : llvm::enumerate(sweeps)) {
     for (Node *reduction : sweep.reductions)
       for (NodeValue argument : reduction->arguments)
         if (argument.node)
-          visit(argument, number, budget);
+          visit(argument, number);
     for (unsigned output : sweep.outputs)
-      visit(results[output].value, number, budget);
+      visit(results[output].value, number);
   }
   if (numColumns == 0)
     noteScalar(scalarLoc, "nothing varies along a column");
 }
 
-void RowSchedule::visit(NodeValue value, unsigned sweep, uint64_t &budget) {
+bool RowSchedule::isHeld(NodeValue value, unsigned sweep) {
   Node *node = value.node;
-  if (!node->varies)
-    return;
-  auto reloads = [&] {
-    // A value that a former sweep computed: reload it if that is cheaper than computing it anew.
-    if (node->kind != Node::Kind::Map || !firstSweep.count(node) || firstSweep[node] == sweep)
+  auto first = firstSweep.find(node);
+  bool operand = node->kind == Node::Kind::Operand;
+  if (first == firstSweep.end() || first->second == sweep ||
+      (node->kind != Node::Kind::Map && !(operand && keep.inRegisters)))
+    return false;
+  if (isKept(value))
+    return true;
+  Type element = getElementTypeOrSelf(operand ? node->value.getType()
+                                              : node->op->getResult(value.result).getType());
+  uint64_t bytes = numColumns * llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  auto hold = [&] {
+    if (element.isInteger(1) || bytes > keep.maxBytes)
       return false;
-    if (isKept(value))
-      return true;
-    for (auto [number, result] : llvm::enumerate(results))
-      if (result.value == value && node->level < sweep) {
-        if (!llvm::is_contained(reread, std::pair<NodeValue, unsigned>(value, number)))
-          reread.push_back({value, number});
-        return true;
-      }
-    Type element = getElementTypeOrSelf(node->op->getResult(value.result).getType());
-    uint64_t bytes = numColumns * llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-    if (node->cost < kCheapCost || element.isInteger(1) || bytes > budget)
-      return false;
-    budget -= bytes;
+    keep.maxBytes -= bytes;
     kept.push_back(value);
     return true;
   };
+  if (keep.inRegisters && hold())
+    return true;
+  if (operand)
+    return false;
+  for (auto [number, result] : llvm::enumerate(results))
+    if (result.value == value && node->level < sweep) {
+      if (!llvm::is_contained(reread, std::pair<NodeValue, unsigned>(value, number)))
+        reread.push_back({value, number});
+      return true;
+    }
+  return !keep.inRegisters && node->cost >= kCheapCost && hold();
+}
+
+void RowSchedule::visit(NodeValue value, unsigned sweep) {
+  Node *node = value.node;
+  if (!node->varies)
+    return;
   if (auto seen = lastSweep.find({node, value.result});
       seen != lastSweep.end() && seen->second == sweep)
     return;
-  if (reloads()) {
+  if (isHeld(value, sweep)) {
     lastSweep[{node, value.result}] = sweep;
     sweeps[sweep].steps.push_back({value, Sweep::Action::Reload});
     return;
@@ -242,7 +254,7 @@ void RowSchedule::visit(NodeValue value, unsigned sweep, uint64_t &budget) {
   firstSweep.try_emplace(node, sweep);
   for (NodeValue argument : node->arguments)
     if (argument.node)
-      visit(argument, sweep, budget);
+      visit(argument, sweep);
   for (unsigned result = 0, end = node->op ? node->op->getNumResults() : 1; result != end; ++result)
     lastSweep[{node, result}] = sweep;
   bool load = !node->op;

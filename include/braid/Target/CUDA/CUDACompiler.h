@@ -1,0 +1,59 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// CUDA C++ to machine code, by NVRTC in process, or by nvcc where there is no NVRTC. Neither needs
+// a GPU.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TARGET_CUDA_CUDACOMPILER_H
+#define BRAID_TARGET_CUDA_CUDACOMPILER_H
+
+#include "braid/Runtime/Files.h"
+
+#include "mlir/IR/Location.h"
+#include "mlir/Support/LogicalResult.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace braid {
+
+enum class CUDACompilerKind { NVRTC, NVCC };
+
+struct CUDACompileOptions {
+  /// Only this one; otherwise NVRTC, and where there is none nvcc.
+  std::optional<CUDACompilerKind> compiler;
+  /// Where machine code is kept under a hash of all that it depends on. Processes may share it.
+  /// Empty: nothing is kept.
+  std::string cacheDirectory = defaultCacheDirectory();
+
+  /// $BRAID_CACHE_DIR (set to nothing: no cache), else $XDG_CACHE_HOME/braid, else ~/.cache/braid.
+  static std::string defaultCacheDirectory();
+};
+
+/// What a function takes of the machine, as the assembler says.
+struct CUDAUsage {
+  std::string function;
+  int64_t registers = 0;                                           ///< Of a thread.
+  int64_t stackBytes = 0, spillStoreBytes = 0, spillLoadBytes = 0; ///< Of a thread.
+  int64_t sharedBytes = 0;                                         ///< Of a block, static.
+};
+
+struct CUDABinary {
+  runtime::Bytes cubin;
+  std::vector<CUDAUsage> usage; ///< In the order of the functions' names.
+  std::string compiler;         ///< "NVRTC 13.0", "nvcc 13.0"
+  bool cached = false;          ///< It was kept from another time.
+};
+
+/// Compiles `source`, which may include the headers of runtime/kernels/cuda as <braid/...>. Reports
+/// at `loc` what the compiler says, or where one was looked for.
+mlir::FailureOr<CUDABinary> compileCUDA(llvm::StringRef source, llvm::StringRef architecture,
+                                        mlir::Location loc, const CUDACompileOptions &options = {});
+
+} // namespace braid
+#endif // BRAID_TARGET_CUDA_CUDACOMPILER_H

@@ -1,0 +1,94 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Writes a row schedule into a skeleton of runtime/kernels/cuda.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_TARGET_CUDA_ROWPRINTER_H
+#define BRAID_LIB_TARGET_CUDA_ROWPRINTER_H
+
+#include "ScalarPrinter.h"
+
+#include "braid/Target/CUDA/CUDATarget.h"
+#include "dialects/RT/IR/RT.h"
+#include "lib/Target/Rows/RowSchedule.h"
+
+namespace braid::cuda {
+
+/// Which threads compute what of a row.
+struct RowShape {
+  enum class Skeleton { Map, WarpRow, BlockRow };
+  Skeleton skeleton;
+  int64_t columns;      ///< 1 where nothing varies along a column.
+  int64_t vector;       ///< Columns that a thread moves at once.
+  int64_t threads;      ///< Of a block.
+  int64_t steps;        ///< Vectors of a thread.
+  int64_t rowsPerOuter; ///< Of the inner row dimensions, which are static.
+
+  /// `maxVector` bounds the vector beyond what columns and element types do.
+  static RowShape choose(rt::KernelOp kernel, int64_t maxVector);
+  mlir::StringRef skeletonName() const;
+  int64_t itemsPerRow() const;
+  int64_t itemsPerBlock() const;
+  /// Whether a thread's last vector may lie behind the row.
+  bool isRagged() const;
+};
+
+class RowPrinter {
+public:
+  RowPrinter(rt::KernelOp kernel, RowShape shape, const rows::RowSchedule &schedule,
+             llvm::raw_ostream &os);
+  /// Writes the function `name`.
+  mlir::FailureOr<runtime::CudaKernel> print(const std::string &name);
+
+private:
+  using Key = std::pair<rows::Node *, unsigned>;
+  static Key key(rows::NodeValue value) { return {value.node, value.result}; }
+
+  void printSignature(const runtime::CudaKernel &made);
+  void printRowNumbers();
+  mlir::LogicalResult printSweep(const rows::Sweep &sweep);
+  /// The code of one element of a sweep, and the loads and stores around it.
+  mlir::LogicalResult printElement(const rows::Sweep &sweep, std::string &loads, std::string &body,
+                                   std::string &stores);
+  mlir::LogicalResult printReductions(const rows::Sweep &sweep, llvm::raw_ostream &body);
+  mlir::LogicalResult printScalarResults();
+
+  /// What a node computes, but for the operation `skipped`, of values that are `known`.
+  mlir::LogicalResult printNode(rows::Node &node, ScalarPrinter &printer,
+                                const llvm::DenseMap<Key, Expression> &known,
+                                mlir::Operation *skipped = nullptr);
+  /// Of a value that does not vary along the column; what it needs is written where it is wanted
+  /// first.
+  mlir::FailureOr<Expression> scalar(rows::NodeValue value);
+  mlir::LogicalResult hoistScalars(rows::Node &node);
+  mlir::FailureOr<Expression> splat(rows::Node &node);
+
+  /// Operand `number` (results come after arguments) from its row on, as C++.
+  std::string pointer(unsigned number, llvm::ArrayRef<rows::Position> position);
+  Expression index(rows::Position place) const;
+  mlir::Type elementType(rows::NodeValue value) const;
+  /// How often the sweep's code reads the value.
+  unsigned countUses(const rows::Sweep &sweep, rows::NodeValue value) const;
+  std::string vectorType(mlir::Type element) const;
+
+  rt::KernelOp kernel;
+  RowShape shape;
+  const rows::RowSchedule &schedule;
+  llvm::raw_ostream &os;
+  Names names;
+  llvm::SmallVector<std::string> operandNames;
+  llvm::SmallVector<llvm::SmallVector<std::string>> strideNames;
+  /// Names of pointers to the row, by operand and position.
+  llvm::SmallVector<std::pair<std::pair<unsigned, llvm::SmallVector<rows::Position>>, std::string>>
+      rowPointers;
+  llvm::DenseMap<Key, Expression> scalars;
+  llvm::DenseMap<Key, Expression> values;     ///< Of the element at hand.
+  llvm::DenseMap<Key, std::string> registers; ///< Of kept values, with "[s]" where there are steps.
+  llvm::DenseMap<rows::Node *, std::string> accumulators;
+};
+
+} // namespace braid::cuda
+#endif // BRAID_LIB_TARGET_CUDA_ROWPRINTER_H

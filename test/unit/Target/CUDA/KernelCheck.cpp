@@ -1,0 +1,309 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "KernelCheck.h"
+
+#include "braid/InitAll.h"
+#include "braid/Interpreter/Evaluate.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Parser/Parser.h"
+
+#include <cstring>
+#include <random>
+
+using namespace mlir;
+using namespace braid;
+using namespace braid::test;
+using interp::DType;
+using interp::Shape;
+using interp::Tensor;
+
+//===----------------------------------------------------------------------===//
+// Buffer
+//===----------------------------------------------------------------------===//
+
+static constexpr std::byte kGuard{0xff};
+static constexpr size_t kGuardBytes = 64;
+
+Buffer::Buffer(DType type, Shape shape, int64_t padding) : type(type), shape(std::move(shape)) {
+  place(padding);
+}
+
+Buffer::Buffer(const Tensor &elements, int64_t padding)
+    : type(elements.dtype()), shape(elements.shape()) {
+  place(padding);
+  runtime::HostTensor host = elements.toHost();
+  size_t size = runtime::byteSize(type);
+  for (int64_t i = 0, end = elements.numElements(); i < end; ++i)
+    std::memcpy(&bytes[positionOf(interp::unflatten(i, shape))], &host.data[i * size], size);
+}
+
+void Buffer::place(int64_t padding) {
+  elementStrides.assign(shape.size(), 1);
+  for (size_t dim = shape.size(); dim-- > 1;)
+    elementStrides[dim - 1] =
+        elementStrides[dim] * shape[dim] + (dim == shape.size() - 1 ? padding : 0);
+  size_t size = runtime::byteSize(type),
+         count = shape.empty() ? 1 : shape[0] * std::max<long long>(elementStrides[0], 1);
+  bytes.assign(count * size + 3 * kGuardBytes, kGuard);
+  // A vector's memory begins at no particular address.
+  auto address = reinterpret_cast<uintptr_t>(bytes.data()) + kGuardBytes;
+  offset = kGuardBytes + (kGuardBytes - address % kGuardBytes) % kGuardBytes;
+}
+
+size_t Buffer::positionOf(const Shape &index) const {
+  int64_t at = 0;
+  for (size_t dim = 0; dim < index.size(); ++dim)
+    at += index[dim] * elementStrides[dim];
+  return offset + at * runtime::byteSize(type);
+}
+
+Tensor Buffer::read() const {
+  runtime::HostTensor host = runtime::HostTensor::zeros(type, shape);
+  size_t size = runtime::byteSize(type);
+  for (int64_t i = 0, end = host.numElements(); i < end; ++i)
+    std::memcpy(&host.data[i * size], &bytes[positionOf(interp::unflatten(i, shape))], size);
+  return Tensor::fromHost(host);
+}
+
+bool Buffer::guardsHold() const {
+  std::vector<std::byte> rest = bytes;
+  size_t size = runtime::byteSize(type);
+  for (int64_t i = 0, end = interp::numElements(shape); i < end; ++i)
+    std::memset(&rest[positionOf(interp::unflatten(i, shape))], 0xff, size);
+  return llvm::all_of(rest, [](std::byte one) { return one == kGuard; });
+}
+
+//===----------------------------------------------------------------------===//
+// KernelModule
+//===----------------------------------------------------------------------===//
+
+static DialectRegistry &dialects() {
+  static DialectRegistry registry = [] {
+    DialectRegistry all;
+    registerAllDialects(all);
+    return all;
+  }();
+  return registry;
+}
+
+KernelModule::KernelModule(const std::string &source)
+    : context(dialects(), MLIRContext::Threading::DISABLED),
+      module(parseSourceString<ModuleOp>(source, &context)) {
+  context.loadDialect<func::FuncDialect>(); // For the interpreter, which runs functions.
+  if (module)
+    compile();
+  else
+    ADD_FAILURE() << "not a module:\n" << source;
+}
+
+KernelModule::KernelModule(ModuleOp given)
+    : KernelModule([&] {
+        std::string text;
+        llvm::raw_string_ostream os(text);
+        given.print(os, OpPrintingFlags().enableDebugInfo());
+        return text;
+      }()) {}
+
+void KernelModule::compile() {
+  FailureOr<CUDASource> source = emitCUDA(*module);
+  if (failed(source)) {
+    ADD_FAILURE() << "no CUDA source";
+    return;
+  }
+  emitted = std::move(*source);
+  std::vector<std::string> names;
+  for (const runtime::CudaKernel &kernel : emitted.kernels)
+    names.push_back(kernel.function);
+  kernels = HostKernels::compile(emitted.text, names);
+}
+
+std::vector<std::string> KernelModule::symbols() const {
+  std::vector<std::string> all;
+  for (const runtime::CudaKernel &kernel : emitted.kernels)
+    all.push_back(kernel.symbol);
+  return all;
+}
+
+static DType elementType(Type type) {
+  interp::Result<DType> known = interp::dtypeOf(getElementTypeOrSelf(type));
+  EXPECT_TRUE(known.ok());
+  return *known;
+}
+
+static Shape shapeOf(Type type, int64_t rows) {
+  Shape shape(cast<RankedTensorType>(type).getShape());
+  for (int64_t &extent : shape)
+    extent = ShapedType::isDynamic(extent) ? rows : extent;
+  return shape;
+}
+
+/// A relative L2 that sums in another order stay below, and one unit in the last place of the
+/// narrowest type that anything is rounded to: a rounding may fall to the other side.
+static double allowed(rt::KernelOp kernel) {
+  double most = 2e-6;
+  auto see = [&](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    most = std::max(most, element.isBF16() ? 8e-3 : element.isF16() ? 1e-3 : 0.0);
+  };
+  llvm::for_each(kernel.getResultTypes(), see);
+  kernel.walk([&](Operation *op) { llvm::for_each(op->getResultTypes(), see); });
+  return most;
+}
+
+/// What the interpreter makes of a kernel: its body as a function on tensors of so many rows.
+static std::vector<Tensor> interpret(rt::KernelOp kernel, const std::vector<Tensor> &inputs) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  SmallVector<Type> inputTypes, resultTypes;
+  int64_t rows = 0;
+  for (auto [type, input] : llvm::zip_equal(kernel.getArgumentTypes(), inputs)) {
+    inputTypes.push_back(
+        RankedTensorType::get(input.shape(), cast<RankedTensorType>(type).getElementType()));
+    if (rt::KernelOp::isRowOperand(type))
+      rows = input.shape()[0];
+  }
+  for (Type type : kernel.getResultTypes())
+    resultTypes.push_back(RankedTensorType::get(shapeOf(type, rows), getElementTypeOrSelf(type)));
+  auto func = func::FuncOp::create(builder, kernel.getLoc(), "main",
+                                   builder.getFunctionType(inputTypes, resultTypes));
+  IRMapping mapping;
+  kernel.getBody().cloneInto(&func.getBody(), mapping);
+  Block &body = func.getBody().front();
+  for (auto [argument, type] : llvm::zip_equal(body.getArguments(), inputTypes))
+    argument.setType(type);
+  Operation *yield = body.getTerminator();
+  builder.setInsertionPoint(yield);
+  func::ReturnOp::create(builder, yield->getLoc(), yield->getOperands());
+  yield->erase();
+
+  interp::EvaluateOptions options;
+  options.roundToStorage = true;
+  for (auto [number, input] : llvm::enumerate(inputs))
+    options.inputs.push_back({"arg" + std::to_string(number), input});
+  interp::Result<interp::Evaluation> run = interp::evaluate(*module, options);
+  std::vector<Tensor> results;
+  if (!run.ok()) {
+    ADD_FAILURE() << run.status().message();
+    return results;
+  }
+  for (interp::NamedTensor &result : run->results)
+    results.push_back(std::move(result.value));
+  return results;
+}
+
+void KernelModule::check(const std::string &symbol, const CheckOptions &options) {
+  auto kernel = module->lookupSymbol<rt::KernelOp>(symbol);
+  ASSERT_TRUE(kernel);
+  std::mt19937_64 random(options.seed);
+  std::vector<Tensor> inputs;
+  for (Type type : kernel.getArgumentTypes()) {
+    Shape shape = shapeOf(type, options.rows);
+    DType element = elementType(type);
+    int64_t count = interp::numElements(shape);
+    if (interp::isFloat(element)) {
+      std::vector<double> values(count);
+      for (double &value : values)
+        value = interp::roundTo(element, std::uniform_real_distribution<double>(-2, 2)(random));
+      inputs.push_back(Tensor::ofFloats(element, shape, std::move(values)));
+    } else {
+      std::vector<int64_t> values(count);
+      for (int64_t &value : values)
+        value = static_cast<int64_t>(random() % 5) - 2;
+      inputs.push_back(Tensor::ofInts(element, shape, std::move(values)));
+    }
+  }
+  check(symbol, inputs, options);
+}
+
+void KernelModule::check(const std::string &symbol, const std::vector<Tensor> &inputs,
+                         const CheckOptions &options) {
+  auto kernel = module->lookupSymbol<rt::KernelOp>(symbol);
+  auto found = llvm::find_if(emitted.kernels,
+                             [&](const runtime::CudaKernel &one) { return one.symbol == symbol; });
+  ASSERT_TRUE(kernel && found != emitted.kernels.end()) << symbol;
+  SCOPED_TRACE(symbol + ": " + std::to_string(options.rows) + " rows, padding " +
+               std::to_string(options.padding) + ", seed " + std::to_string(options.seed));
+
+  StringRef text = emitted.text;
+  SCOPED_TRACE(text.substr(text.find("\n" + found->function + "(")).split("\n}\n").first.str());
+
+  std::vector<Buffer> buffers;
+  unsigned numArguments = kernel.getArgumentTypes().size(),
+           numResults = kernel.getResultTypes().size();
+  std::vector<unsigned> places; // Which buffer each operand is in.
+  for (const Tensor &input : inputs) {
+    places.push_back(buffers.size());
+    buffers.emplace_back(input, options.padding);
+  }
+  for (unsigned result = 0; result < numResults; ++result) {
+    std::optional<unsigned> shared;
+    for (unsigned argument = 0; options.inPlace && !shared && argument < numArguments; ++argument)
+      if (kernel.canShare(argument, result) &&
+          !llvm::is_contained(ArrayRef(places).drop_front(numArguments), argument))
+        shared = argument;
+    places.push_back(shared ? *shared : buffers.size());
+    if (shared)
+      continue;
+    Type type = kernel.getResultTypes()[result];
+    buffers.emplace_back(elementType(type), shapeOf(type, options.rows), options.padding);
+  }
+
+  // Each value in memory of its own, as cuLaunchKernel takes it.
+  std::vector<void *> addresses;
+  std::vector<long long> strides;
+  for (auto [operand, place] : llvm::zip_equal(found->operands, places)) {
+    addresses.push_back(buffers[place].address());
+    ArrayRef<long long> all = buffers[place].strides();
+    strides.insert(strides.end(), all.begin(), all.begin() + operand.numStrides());
+  }
+  auto rows = static_cast<unsigned>(options.rows);
+  std::vector<void *> arguments;
+  size_t stride = 0;
+  for (auto [number, operand] : llvm::enumerate(found->operands)) {
+    arguments.push_back(static_cast<void *>(&addresses[number]));
+    for (unsigned i = 0; i < operand.numStrides(); ++i)
+      arguments.push_back(&strides[stride++]);
+  }
+  arguments.push_back(&rows);
+
+  std::string error = kernels->launch(found->function, found->blocks(options.rows), found->threads,
+                                      arguments, options.seed);
+  ASSERT_EQ(error, "");
+  std::vector<Tensor> expected = interpret(kernel, inputs);
+  ASSERT_EQ(expected.size(), numResults);
+  for (const Buffer &buffer : buffers)
+    EXPECT_TRUE(buffer.guardsHold()) << "memory outside of an operand was written";
+  for (unsigned result = 0; result < numResults; ++result) {
+    Tensor got = buffers[places[numArguments + result]].read();
+    if (!got.isFloat()) {
+      EXPECT_EQ(interp::firstDifference(got, expected[result]), -1) << "result " << result;
+      continue;
+    }
+    double error = interp::relativeL2(got, expected[result]);
+    EXPECT_LE(error, allowed(kernel)) << "result " << result;
+    double &most = worst[got.typeString().substr(0, got.typeString().find('['))];
+    most = std::max(most, error);
+  }
+  // Arguments are read only.
+  for (unsigned argument = 0; argument < numArguments; ++argument)
+    if (!llvm::is_contained(ArrayRef(places).drop_front(numArguments), argument))
+      EXPECT_EQ(interp::firstDifference(buffers[argument].read(), inputs[argument]), -1)
+          << "argument " << argument << " was written";
+}
+
+std::string braid::test::emissionError(const std::string &source) {
+  MLIRContext context(dialects(), MLIRContext::Threading::DISABLED);
+  std::string messages;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    messages += diagnostic.str() + "\n";
+    return success();
+  });
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(source, &context);
+  if (module && succeeded(emitCUDA(*module)))
+    return "";
+  return messages;
+}

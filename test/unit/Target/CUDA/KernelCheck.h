@@ -1,0 +1,94 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What the emitted kernels of a module compute, against what the interpreter does.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_UNIT_TARGET_CUDA_KERNELCHECK_H
+#define BRAID_TEST_UNIT_TARGET_CUDA_KERNELCHECK_H
+
+#include "HostKernels.h"
+
+#include "braid/Interpreter/Core/Tensor.h"
+#include "braid/Target/CUDA/CUDATarget.h"
+#include "dialects/RT/IR/RT.h"
+
+#include "mlir/IR/OwningOpRef.h"
+
+#include "gtest/gtest.h"
+
+#include <map>
+
+namespace braid::test {
+
+/// Elements in memory with strides and with guards around each row: what is no element holds a
+/// pattern that floats read as NaN and that must stay.
+class Buffer {
+public:
+  /// Rows of the innermost dimension are `padding` elements apart.
+  Buffer(const interp::Tensor &elements, int64_t padding);
+  /// Memory for results.
+  Buffer(interp::DType type, interp::Shape shape, int64_t padding);
+
+  void *address() { return bytes.data() + offset; }
+  const std::vector<long long> &strides() const { return elementStrides; }
+  interp::Tensor read() const;
+  /// Whether everything but the elements is as it was.
+  bool guardsHold() const;
+
+private:
+  void place(int64_t padding);
+  size_t positionOf(const interp::Shape &index) const;
+
+  interp::DType type;
+  interp::Shape shape;
+  std::vector<long long> elementStrides;
+  std::vector<std::byte> bytes;
+  size_t offset = 0;
+};
+
+struct CheckOptions {
+  int64_t rows = 5;
+  int64_t padding = 0;
+  uint64_t seed = 1;
+  /// Result i lies where argument j does, for a pair that the kernel allows.
+  bool inPlace = false;
+};
+
+/// A module's kernels as CUDA, compiled for the host.
+class KernelModule {
+public:
+  /// `source` is text at any level that has rt.kernel operations.
+  explicit KernelModule(const std::string &source);
+  explicit KernelModule(mlir::ModuleOp module);
+
+  /// False after a failure that has been reported.
+  bool ok() const { return kernels != nullptr; }
+  const CUDASource &cuda() const { return emitted; }
+  std::vector<std::string> symbols() const;
+
+  /// Runs a kernel on random operands and compares each result with the interpreter's.
+  void check(const std::string &symbol, const CheckOptions &options = {});
+  /// The same of given operands.
+  void check(const std::string &symbol, const std::vector<interp::Tensor> &inputs,
+             const CheckOptions &options);
+
+  /// The largest relative L2 by storage type so far.
+  std::map<std::string, double> worst;
+
+private:
+  void compile();
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  CUDASource emitted;
+  std::unique_ptr<HostKernels> kernels;
+};
+
+/// What emitCUDA says of a module that it does not accept, empty when it does.
+std::string emissionError(const std::string &source);
+
+} // namespace braid::test
+#endif // BRAID_TEST_UNIT_TARGET_CUDA_KERNELCHECK_H
