@@ -44,5 +44,5 @@ function(braid_install_package)
     INSTALL_DESTINATION ${BRAID_INSTALL_PACKAGE_DIR} PATH_VARS BRAID_INSTALL_HEADER_DIR)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/BraidConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/BraidConfig.cmake ${PROJECT_BINARY_DIR}/BraidConfigVersion.cmake
-          DESTINATION ${BRAID_INSTALL_PACKAGE_DIR})
+          ${PROJECT_SOURCE_DIR}/cmake/BraidKernels.cmake DESTINATION ${BRAID_INSTALL_PACKAGE_DIR})
 endfunction()

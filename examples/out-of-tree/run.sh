@@ -9,8 +9,9 @@ usage() {
 usage: examples/out-of-tree/run.sh [--help]
 
 Installs what is missing, builds, puts Braid into build/install with `cmake --install`, and builds the project in
-examples/out-of-tree against it: a plugin with a pass, which braid-opt and braid load; a program that compiles a model,
-runs it and checks the numbers; and a C program that runs the bundle with the runtime alone.
+examples/out-of-tree against it: a plugin with a pass; a plugin with an operation of its own, which is partitioned and
+run; a program that compiles a model, runs it and checks the numbers; and a C program that runs the bundle with the
+runtime alone.
 END
 }
 
@@ -32,10 +33,34 @@ cmake -S "$source" -B "$work" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX
 ninja -C "$work" --quiet
 export PATH=$prefix/bin:$PATH
 
-echo "== a pass of one's own, in braid-opt"
+echo "== a pass of one's own"
 braid compile examples/write-your-own/model.mlir --emit=comm -o "$work/comm.mlir"
-braid-opt "$work/comm.mlir" --load-pass-plugin="$work/count-collectives.so" \
-  --pass-pipeline='builtin.module(count-collectives)' -o "$work/same.mlir"
+braid-opt "$work/comm.mlir" --load-pass-plugin="$work/report-costs.so" --pass-pipeline='builtin.module(report-costs)' \
+  --mlir-print-op-on-diagnostic=false -o "$work/same.mlir" 2>&1 | grep remark
+
+echo
+echo "== an operation of one's own: partitioned, and what it costs"
+model=$source/own-operation/model.mlir
+plugin=(--load-dialect-plugin "$work/own-operation/group-norm.so")
+braid compile "$model" "${plugin[@]}" --load-pass-plugin "$work/report-costs.so" --passes report-costs --emit=comm \
+  -o "$work/own-operation/comm.mlir" 2>&1 | grep remark
+grep -E 'group\.|comm\.[a-z_]+ ' "$work/own-operation/comm.mlir"
+
+echo
+echo "== ... run on two ranks, against the unpartitioned model"
+build/venv/bin/python - "$work/x.npy" <<'END'
+import sys
+import numpy as np
+np.save(sys.argv[1], np.random.default_rng(0).standard_normal((2, 16, 64), np.float32))
+END
+braid compile "$model" "${plugin[@]}" -o "$work/own-operation/model.braid"
+braid run "$work/own-operation/model.braid" "${plugin[@]}" --threads 2 --random-weights 1 --input x="$work/x.npy" \
+  --check reference --output "$work/own-operation/out"
+
+echo
+echo "== ... and by the runtime alone, without the plugin"
+braid-run "$work/own-operation/model.braid" --random-weights 1 --input x="$work/x.npy" \
+  --check "$work/own-operation/out/y.npy"
 
 echo
 echo "== compiler and runtime in a program of one's own"

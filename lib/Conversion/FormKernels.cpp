@@ -110,9 +110,13 @@ struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
 
   LogicalResult runOnBlock(func::FuncOp function, Block &block, SymbolTable &symbols,
                            SmallVectorImpl<rt::KernelOp> &kernels) {
-    for (Operation &op : block)
+    for (Operation &op : llvm::make_early_inc_range(block)) {
       if (isRowOperation(&op) && failed(verifyRowOperation(&op)))
         return failure();
+      if (auto library = dyn_cast<nn::LibraryKernelOpInterface>(op))
+        if (failed(launchLibraryKernel(function, library, symbols, kernels)))
+          return failure();
+    }
     Grouping grouping(block, fuse);
     numJoined += grouping.numJoined;
     for (ArrayRef<Operation *> members : llvm::reverse(grouping.groups)) {
@@ -130,6 +134,28 @@ struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isRowOperation(&op) && op.use_empty())
         op.erase();
+    return success();
+  }
+
+  LogicalResult launchLibraryKernel(func::FuncOp function, nn::LibraryKernelOpInterface op,
+                                    SymbolTable &symbols, SmallVectorImpl<rt::KernelOp> &kernels) {
+    OpBuilder builder(function);
+    int64_t rows = 1;
+    FailureOr<rt::KernelOp> declared = declareKernel(builder, op, rows);
+    if (failed(declared))
+      return failure();
+    rt::KernelOp kernel = unique(*declared, symbols, kernels);
+    builder.setInsertionPoint(op);
+    auto launch = rt::LaunchOp::create(builder, op->getLoc(), op->getResultTypes(),
+                                       FlatSymbolRefAttr::get(kernel.getSymNameAttr()), rows,
+                                       op->getOperands());
+    ++numLaunches;
+    remark::passed(launch.getLoc(), remark::RemarkOpts::name("library").category("kernels"))
+        << ("@" + kernel.getSymName() + " calls " + *kernel.getLibrarySymbol() + " over " +
+            Twine(rows) + " rows")
+               .str();
+    op->replaceAllUsesWith(launch.getResults());
+    op->erase();
     return success();
   }
 

@@ -160,6 +160,68 @@ FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup
 
 bool braid::areEquivalent(rt::KernelOp a, rt::KernelOp b) {
   return a.getFunctionType() == b.getFunctionType() && a.getRowDims() == b.getRowDims() &&
+         a.getLibrarySymbolAttr() == b.getLibrarySymbolAttr() &&
+         a.getScalarsAttr() == b.getScalarsAttr() &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
                                                     OperationEquivalence::IgnoreLocations);
+}
+
+FailureOr<rt::KernelOp> braid::declareKernel(OpBuilder &builder, nn::LibraryKernelOpInterface op,
+                                             int64_t &rows) {
+  const int64_t rowDims = op.getKernelRowDims();
+  std::optional<ArrayRef<int64_t>> rowShape;
+  unsigned number = 0; // of the operand, then of the result
+  auto kernelTypes = [&](TypeRange types, StringRef what) -> FailureOr<SmallVector<Type>> {
+    SmallVector<Type> result;
+    for (auto [i, type] : llvm::enumerate(types)) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || !tensor.hasStaticShape())
+        return op->emitOpError("expects ") << what << " " << i
+                                           << " to be a tensor of static shape for a kernel of a "
+                                              "library, got "
+                                           << type,
+               failure();
+      if (!op.isKernelRowOperand(number++)) {
+        result.push_back(tensor);
+        continue;
+      }
+      if (rowDims < 1 || tensor.getRank() < rowDims)
+        return op->emitOpError("expects ")
+                   << what << " " << i << " to have rows in its first " << rowDims
+                   << " dimensions for a kernel of a library, got " << type,
+               failure();
+      ArrayRef<int64_t> shape = tensor.getShape();
+      if (rowShape.value_or(shape.take_front(rowDims)) != shape.take_front(rowDims))
+        return op->emitOpError("expects ")
+                   << what << " " << i << " to have the rows [" << *rowShape
+                   << "] of the row operands before it for a kernel of a library, got " << type,
+               failure();
+      rowShape = shape.take_front(rowDims);
+      SmallVector<int64_t> seen = {ShapedType::kDynamic};
+      llvm::append_range(seen, shape.drop_front(rowDims));
+      result.push_back(tensor.clone(seen));
+    }
+    return result;
+  };
+  FailureOr<SmallVector<Type>> inputs = kernelTypes(op->getOperandTypes(), "operand");
+  if (failed(inputs))
+    return failure();
+  FailureOr<SmallVector<Type>> results = kernelTypes(op->getResultTypes(), "result");
+  if (failed(results))
+    return failure();
+  rows = rowShape ? ShapedType::getNumElements(*rowShape) : 1;
+
+  std::string symbol = op.getKernelSymbol();
+  std::string name = op->getName().getStringRef().str();
+  llvm::replace(name, '.', '_');
+  // Both are functions of one shared library.
+  if (name == symbol)
+    name += "_kernel";
+  auto kernel = rt::KernelOp::create(builder, op->getLoc(), name,
+                                     builder.getFunctionType(*inputs, *results), /*rowDims=*/1);
+  kernel.getBody().getBlocks().clear();
+  kernel.setLibrarySymbol(symbol);
+  if (SmallVector<Attribute> scalars = op.getKernelScalars(); !scalars.empty())
+    kernel.setScalarsAttr(builder.getArrayAttr(scalars));
+  return kernel;
 }

@@ -41,6 +41,11 @@ mlir::LogicalResult verifyRowOperation(mlir::Operation *op);
 /// unique.
 mlir::FailureOr<rt::KernelOp> buildKernel(mlir::OpBuilder &builder, const KernelGroup &group);
 
+/// The operation as a kernel without a body, at the builder's place; `rows` is what a launch gives
+/// it. The symbol's name is not yet unique.
+mlir::FailureOr<rt::KernelOp> declareKernel(mlir::OpBuilder &builder,
+                                            nn::LibraryKernelOpInterface op, int64_t &rows);
+
 /// The same function of the same types, whatever the names.
 bool areEquivalent(rt::KernelOp a, rt::KernelOp b);
 

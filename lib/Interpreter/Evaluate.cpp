@@ -239,7 +239,9 @@ Result<Evaluation> evaluate(ModuleOp module, const EvaluateOptions &options) {
   Result<func::FuncOp> entry = findEntry(module, options.entry);
   if (!entry.ok())
     return entry.status();
-  RankEvaluator::Shared shared{options.evaluators ? *options.evaluators : defaultEvaluators(),
+  const EvaluatorTable evaluators =
+      options.evaluators ? EvaluatorTable() : collectEvaluators(module.getContext());
+  RankEvaluator::Shared shared{options.evaluators ? *options.evaluators : evaluators,
                                {},
                                options.weights,
                                {},

@@ -146,4 +146,12 @@ const EvaluatorTable &defaultEvaluators() {
   return table;
 }
 
+EvaluatorTable collectEvaluators(MLIRContext *context) {
+  EvaluatorTable table = defaultEvaluators();
+  for (Dialect *dialect : context->getLoadedDialects())
+    if (const auto *provider = dialect->getRegisteredInterface<EvaluatorProvider>())
+      provider->populate(table);
+  return table;
+}
+
 } // namespace braid::interp

@@ -43,24 +43,32 @@ bool isPlain(StringRef dialect) {
   return kPlain.contains(dialect);
 }
 
+/// An operation of whatever dialect that says how it may be cut, which is what partitioning asks of
+/// a model's operations.
+bool isModelOp(Operation *op, StringRef dialect) {
+  return dialect == "nn" || (isa<ShardingRuleOpInterface>(op) && dialect != "comm");
+}
+
 bool isAllowed(Operation *op, Level level) {
   StringRef dialect = op->getName().getDialectNamespace();
   bool collective = isa<CollectiveOpInterface>(op);
   bool asynchronous = isa<StartOp, WaitOp, YieldOp>(op);
   switch (level) {
   case Level::NN:
-    return isPlain(dialect) || dialect == "nn" || isa<MeshOp>(op);
+    return isPlain(dialect) || isModelOp(op, dialect) || isa<MeshOp>(op);
   case Level::Comm:
-    return isPlain(dialect) || dialect == "nn" || (dialect == "comm" && !asynchronous);
+    return isPlain(dialect) || isModelOp(op, dialect) || (dialect == "comm" && !asynchronous);
   case Level::Scheduled:
     // A collective stands in a start.
-    return isPlain(dialect) || dialect == "nn" ||
+    return isPlain(dialect) || isModelOp(op, dialect) ||
            (dialect == "comm" && (!collective || isa_and_nonnull<StartOp>(op->getParentOp())));
   case Level::Kernels:
     // Row operations are in kernels by now, whose bodies are theirs to verify; what stays are
     // library calls, views and parameters.
     if (auto decomposable = dyn_cast<nn::DecomposeOpInterface>(op))
       return !decomposable.isRowOperation();
+    if (isa<nn::LibraryKernelOpInterface>(op))
+      return false;
     if (dialect == "nn")
       return true;
     return isPlain(dialect) || dialect == "rt" ||

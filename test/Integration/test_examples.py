@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from braidtest import BUILD, ROOT
+from braidtest import BAD_INPUT, BUILD, ROOT, braid
 
 
 def test_write_your_own():
@@ -30,9 +30,23 @@ def test_out_of_tree():
     """A plugin and two programs, built against what `cmake --install` puts elsewhere."""
     done = subprocess.run([ROOT / "examples/out-of-tree/run.sh"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
+    own_pass, partitioned, run, alone, rest = re.split(r"^== .*$", done.stdout, flags=re.MULTILINE)[1:6]
     # The plugin knows the operations of the tool that loads it.
-    assert re.search(r"remark: among 2 ranks, each sends 131072 bytes", done.stderr), done.stderr
+    assert "remark: sends 131072 bytes among 2 ranks" in own_pass
+    # The operation of one's own says how it is cut, so that nothing is exchanged around it, and what a rank's part costs:
+    # 2 x 16 rows of 128 columns in groups of 32.
+    assert re.search(r"group\.rms_norm .* size 32 .*: tensor<2x16x128xf32>, tensor<128xf32>", partitioned), partitioned
+    assert re.findall(r"= (comm\.\w+) ", partitioned) == ["comm.all_reduce"], partitioned
+    assert f"takes 0 FLOPs of products and {4 * 4096 + 3 * 128} others, reads {4 * (4096 + 128)} bytes and writes {4 * 4096}" in partitioned
+    # Its kernel gives what the interpreter gives, and is in the bundle.
+    assert re.search(r"check y against reference.*: passed", run), run
+    assert re.search(r"check y against .*y\.npy.*: passed", alone), alone
     assert "2 ranks, largest difference from plain loops" in done.stdout
+    # Who has not loaded the plugin is told what is missing.
+    model = ROOT / "examples/out-of-tree/own-operation/model.mlir"
+    assert "group.rms_norm" in braid("compile", model, "--emit=nn", expect=BAD_INPUT).err
+    lost = braid("compile", model, "--emit=nn", "--load-dialect-plugin", "lost.so", expect=BAD_INPUT).err
+    assert lost.startswith("braid: error: cannot load plugin 'lost.so': "), lost
     # The compiling program and the runtime alone give the same number.
     numbers = re.findall(r"^y begins with (\S+)$", done.stdout, re.MULTILINE)
     assert len(numbers) == 2 and numbers[0] == numbers[1] and float(numbers[0]) != 0, done.stdout

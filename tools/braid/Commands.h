@@ -29,8 +29,14 @@ struct ImportArgs {
 };
 int runImport(const ImportArgs &args);
 
+/// Libraries that bring dialects and passes.
+struct PluginArgs {
+  std::vector<std::string> dialects, passes;
+};
+
 /// How a module becomes a bundle; shared by compile and run.
 struct CompileArgs {
+  PluginArgs plugins;
   std::string model; ///< .mlir text or bytecode of level nn, comm or scheduled
   std::string output;
   std::string mesh, strategy; ///< empty: the module's own or one rank; auto

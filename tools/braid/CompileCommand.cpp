@@ -166,6 +166,8 @@ int runCompile(const CompileArgs &args) {
       return fail(status.message());
 
   CompilerSession session;
+  if (!session.load(args.plugins))
+    return kInvalid;
   if (std::string error = enableRemarks(session.context(), args.remarks); !error.empty())
     return fail(error);
   OwningOpRef<ModuleOp> module = session.readModule(args.model);

@@ -32,8 +32,12 @@ using Tensors = std::map<std::string, runtime::HostTensor>;
 class Runner {
 public:
   std::string mesh, strategy, passes, isas; ///< empty: not given
+  std::string dialectPlugins, passPlugins;  ///< paths with commas between them
 
   runtime::Result<std::shared_ptr<const runtime::Bundle>> open(const runtime::RunOptions &options) {
+    // Bundles, too, carry a module, which --check reference reads.
+    if (!session.load({split(dialectPlugins), split(passPlugins)}))
+      return runtime::Status::error("cannot do without the plugins");
     if (isBundle(options.model)) {
       if (!mesh.empty() && options.target != "reference")
         return runtime::Status::error("'" + options.model +
@@ -59,11 +63,7 @@ public:
     compile.strategy = strategy;
     compile.passes = passes;
     compile.compileKernels = options.target != "reference";
-    SmallVector<StringRef> names;
-    llvm::SplitString(isas, names, ",");
-    compile.isas.assign(names.begin(), names.end());
-    if (isas.empty())
-      compile.isas = {"host"};
+    compile.isas = isas.empty() ? std::vector<std::string>{"host"} : split(isas);
     Progress progress;
     PhaseObserver observer;
     auto begin = [&](Level level, int number, int count) {
@@ -176,6 +176,12 @@ private:
     return {};
   }
 
+  static std::vector<std::string> split(const std::string &list) {
+    SmallVector<StringRef> names;
+    llvm::SplitString(list, names, ",");
+    return {names.begin(), names.end()};
+  }
+
   static bool isBundle(const std::string &path) {
     if (StringRef(path).ends_with(".braid"))
       return true;
@@ -231,6 +237,12 @@ int runRun(int argc, const char *const *argv) {
        "passes to run on the partitioned module, before its collectives are started "
        "(`braid-opt --help` lists them)",
        &runner.passes},
+      {"--load-dialect-plugin",
+       "shared libraries with dialects whose operations the module, or the one that a bundle "
+       "carries, may have",
+       &runner.dialectPlugins},
+      {"--load-pass-plugin", "shared libraries with passes that --passes may name",
+       &runner.passPlugins},
       {"--isa", "instruction sets to compile kernels for (default: host)", &runner.isas}};
   hooks.open = [&](const runtime::RunOptions &options) { return runner.open(options); };
   hooks.reference = [&](const runtime::ReferenceRequest &request) {

@@ -11,6 +11,8 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Tools/Plugins/DialectPlugin.h"
+#include "mlir/Tools/Plugins/PassPlugin.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
@@ -73,6 +75,29 @@ void CompilerSession::print(Diagnostic &diag) {
   }
   llvm::errs() << "braid: " << severity << ": " << (name.empty() ? "" : name + ": ") << diag.str()
                << "\n";
+}
+
+bool CompilerSession::load(const PluginArgs &plugins) {
+  auto failed = [](const std::string &path, llvm::Error error) {
+    // The loader's message may have several lines, and says the path again.
+    fail("cannot load plugin '" + path + "': " + llvm::toString(std::move(error)));
+    return false;
+  };
+  for (const std::string &path : plugins.dialects) {
+    llvm::Expected<DialectPlugin> plugin = DialectPlugin::load(path);
+    if (!plugin)
+      return failed(path, plugin.takeError());
+    DialectRegistry registry;
+    plugin->registerDialectRegistryCallbacks(registry);
+    mlirContext->appendDialectRegistry(registry);
+  }
+  for (const std::string &path : plugins.passes) {
+    llvm::Expected<PassPlugin> plugin = PassPlugin::load(path);
+    if (!plugin)
+      return failed(path, plugin.takeError());
+    plugin->registerPassRegistryCallbacks();
+  }
+  return true;
 }
 
 OwningOpRef<ModuleOp> CompilerSession::readModule(const std::string &path) {

@@ -28,11 +28,16 @@ class SourceMgrDiagnosticHandler;
 
 namespace braid::tool {
 
+struct PluginArgs;
+
 class CompilerSession {
 public:
   CompilerSession();
   ~CompilerSession();
   mlir::MLIRContext &context() { return *mlirContext; }
+  /// Loads plugins, whose dialects and passes are then known; errors are printed. False when that
+  /// fails.
+  bool load(const PluginArgs &plugins);
   /// Reads MLIR text or bytecode; errors are printed. Null when that fails.
   mlir::OwningOpRef<mlir::ModuleOp> readModule(const std::string &path);
 

@@ -52,6 +52,12 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
                   "passes to run on the partitioned module, before its collectives are started, "
                   "such as braid-split-all-reduce,braid-sink-all-gathers (`braid-opt --help` lists "
                   "them)");
+  cmd->add_option("--load-dialect-plugin", args.plugins.dialects,
+                  "shared libraries with dialects whose operations the module may have")
+      ->delimiter(',');
+  cmd->add_option("--load-pass-plugin", args.plugins.passes,
+                  "shared libraries with passes that --passes may name")
+      ->delimiter(',');
   cmd->add_option("--isa", args.isas,
                   "instruction sets to compile kernels for, by LLVM's processor names or 'host' "
                   "(default: x86-64-v3 and host)")

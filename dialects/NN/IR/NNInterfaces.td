@@ -34,4 +34,27 @@ def NN_DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
   ];
 }
 
+def NN_LibraryKernelOpInterface : OpInterface<"LibraryKernelOpInterface"> {
+  let cppNamespace = "::braid::nn";
+  let description = [{
+    An operation that is computed by a function of a library, which a target puts into the bundle: for operations that
+    are no chain of row operations, or that somebody has a better kernel for. The kernel becomes an rt.kernel without a
+    body. Operands and results are tensors of static shape.
+
+    Row operands are those that a launch may cut into ranges of rows, for several threads to work on. They agree in their
+    first `getKernelRowDims` dimensions, which the function sees as one.
+  }];
+  let methods = [
+    InterfaceMethod<"The name of the function for the types that the operation stands on.", "::std::string",
+      "getKernelSymbol">,
+    InterfaceMethod<"How many leading dimensions of row operands are rows.", "int64_t", "getKernelRowDims", (ins), "", [{
+      return ::llvm::cast<::mlir::RankedTensorType>($_op->getResult(0).getType()).getRank() - 1;
+    }]>,
+    InterfaceMethod<"Whether this operand, or this result, numbered after the operands, is cut with the rows.", "bool",
+      "isKernelRowOperand", (ins "unsigned":$index), "", "return false;">,
+    InterfaceMethod<"What the function takes besides: integers (passed as int64_t) and floats (as double).",
+      "::llvm::SmallVector<::mlir::Attribute>", "getKernelScalars", (ins), "", "return {};">
+  ];
+}
+
 #endif

@@ -40,6 +40,8 @@ void KernelOp::print(OpAsmPrinter &printer) {
   if (getRowDims() == 1)
     elided.push_back(getRowDimsAttrName());
   function_interface_impl::printFunctionAttributes(printer, *this, elided);
+  if (isExternal())
+    return;
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -56,6 +58,8 @@ bool KernelOp::isRowOperand(Type type) {
 }
 
 bool KernelOp::canShare(unsigned argument, unsigned result) {
+  if (isExternal())
+    return false;
   Block &body = getBody().front();
   auto generics = body.getOps<linalg::GenericOp>();
   if (!llvm::hasSingleElement(generics))
@@ -84,7 +88,31 @@ std::string KernelOp::getArgumentName(unsigned index) {
 // Verification; the numbers are those of the operation's documentation.
 //===----------------------------------------------------------------------===//
 
+/// (K9)
+static LogicalResult verifyLibraryKernel(KernelOp op) {
+  for (Type type : llvm::concat<const Type>(op.getArgumentTypes(), op.getResultTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || llvm::any_of(tensor.getShape().drop_front(KernelOp::isRowOperand(type) ? 1 : 0),
+                                ShapedType::isDynamic))
+      return op.emitOpError(
+                 "expects ranked tensors, static but for the outermost row dimension, got ")
+             << type;
+  }
+  if (op.getResultTypes().empty())
+    return op.emitOpError("expects at least one result");
+  for (Attribute scalar : op.getScalars().value_or(ArrayAttr::get(op.getContext(), {})))
+    if (!isa<IntegerAttr, FloatAttr>(scalar))
+      return op.emitOpError("expects scalars that are integers or floats, got ") << scalar;
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
+  if (isExternal() != getLibrarySymbol().has_value())
+    return emitOpError("expects either a body or 'library_symbol'");
+  if (isExternal())
+    return verifyLibraryKernel(*this);
+  if (getScalars())
+    return emitOpError("expects no 'scalars' beside a body");
   int64_t rowDims = getRowDims();
   auto check = [&](Type type, const Twine &what, bool mustBeRow) -> LogicalResult {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -191,6 +219,8 @@ static LogicalResult verifyGeneric(linalg::GenericOp generic, unsigned rowDims) 
 }
 
 LogicalResult KernelOp::verifyRegions() {
+  if (isExternal())
+    return success();
   Block &block = getBody().front();
   for (Operation &op : block.without_terminator()) {
     if (isa<tensor::EmptyOp, tensor::DimOp, linalg::FillOp, arith::ConstantOp>(op))

@@ -32,6 +32,11 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
       rt.yield %r : tensor<?x384xf32>
     }
     ```
+    Without a body, `library_symbol` names the function that computes it, and `scalars` what it takes besides the operands:
+    ```mlir
+    rt.kernel @group_norm(tensor<?x256xf32>, tensor<256xf32>) -> tensor<?x256xf32>
+        attributes {library_symbol = "group_norm_f32", scalars = [32 : i64, 1.0e-5 : f64]}
+    ```
     The body says what is computed, for a whole number of rows; threads, vectors and what stays in registers are the
     target's. There are `row_dims` row dimensions (1 unless said), of which the outermost is dynamic: a launch may hand
     any range of it to any thread. An argument whose outermost dimension is dynamic is a *row operand* and is cut with
@@ -49,12 +54,16 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
       one of addf, mulf, maximumf, minimumf, maxnumf, minnumf;
     - (K7) a reduction starts from a linalg.fill with the combiner's identity; any other linalg.generic does not read
       its output;
-    - (K8) bodies of linalg.generic hold arith and math operations and linalg.index only.
+    - (K8) bodies of linalg.generic hold arith and math operations and linalg.index only;
+    - (K9) a kernel has either a body or a `library_symbol`, and only the latter has `scalars`, which are integers and
+      floats. Of its types only this is asked: ranked tensors, static but for the outermost dimension of row operands,
+      and at least one result.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$row_dims);
-  let regions = (region SizedRegion<1>:$body);
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$row_dims,
+                       OptionalAttr<StrAttr>:$library_symbol, OptionalAttr<ArrayAttr>:$scalars);
+  let regions = (region AnyRegion:$body);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type, CArg<"int64_t", "1">:$rowDims)>];
   let skipDefaultBuilders = 1;
   let hasCustomAssemblyFormat = 1;
@@ -63,7 +72,7 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
-    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    ::mlir::Region *getCallableRegion() { return isExternal() ? nullptr : &getBody(); }
 
     /// Arguments whose outermost dimension is the launch's row count; all results are.
     static bool isRowOperand(::mlir::Type type);

@@ -30,6 +30,9 @@ def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
     [seq, hidden] added to [batch, seq, hidden]); then the outermost one is the launch's rows. Equal kernels are one
     symbol.
 
+    An operation that a library's function computes (`LibraryKernelOpInterface`) becomes a kernel without a body, launched
+    in its place.
+
     Nothing moves out of the flight of a collective: an operation that stands between a start and its wait is not joined
     with one after the wait, and a value that a start takes is computed no later than before. Remarks (category
     `kernels`) say what each kernel joins, and which producer was left apart and why.

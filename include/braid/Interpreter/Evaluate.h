@@ -42,7 +42,7 @@ struct EvaluateOptions {
   GridOptions grid;
   /// Round every operation's results to their element type, instead of keeping f64.
   bool roundToStorage = false;
-  /// Which operations are known; null: those of defaultEvaluators().
+  /// Which operations are known; null: those of collectEvaluators().
   const EvaluatorTable *evaluators = nullptr;
 };
 

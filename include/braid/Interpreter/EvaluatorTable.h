@@ -12,6 +12,7 @@
 
 #include "braid/Interpreter/Evaluate.h"
 
+#include "mlir/IR/DialectInterface.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -52,6 +53,16 @@ void populateTensorEvaluators(EvaluatorTable &table);
 void populateLinalgEvaluators(EvaluatorTable &table);
 /// All of the above.
 const EvaluatorTable &defaultEvaluators();
+
+/// What a dialect that is defined elsewhere says of its operations: addInterfaces<...>() in
+/// Dialect::initialize.
+class EvaluatorProvider : public mlir::DialectInterface::Base<EvaluatorProvider> {
+public:
+  explicit EvaluatorProvider(mlir::Dialect *dialect) : Base(dialect) {}
+  virtual void populate(EvaluatorTable &table) const = 0;
+};
+/// The default ones, and those of all dialects of the context that provide some.
+EvaluatorTable collectEvaluators(mlir::MLIRContext *context);
 
 /// One rank's run through the call tree.
 class RankEvaluator {

@@ -223,6 +223,9 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
     | `kernels`   | nn without row operations (they are in kernels), comm as before, rt |
     | `rt`        | builtin, rt and `comm.mesh` only                          |
 
+    Up to `scheduled`, operations of other dialects stand beside those of nn if they say how they are cut
+    (`comm::ShardingRuleOpInterface`); at `kernels` they are in kernels, too.
+
     Before and after are the same. With `level=nn`, a `comm.start` is refused as
     `'comm.start' op is not allowed at level nn`. A handle that is an argument is used exactly once at any level.
   }];

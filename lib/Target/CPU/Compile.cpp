@@ -146,6 +146,21 @@ forEachInstructionSet(ModuleOp module, const CPUTargetOptions &options,
 
 FailureOr<std::vector<CPUKernelLibrary>>
 braid::compileKernelsForCPU(ModuleOp module, const CPUTargetOptions &options) {
+  llvm::StringSet<> library;
+  for (auto kernel : module.getOps<rt::KernelOp>())
+    if (std::optional<StringRef> symbol = kernel.getLibrarySymbol())
+      library.insert(*symbol);
+  // Without a kernel that calls them, bundles are the same whatever dialects there are.
+  SmallVector<CPUKernelArchive> archives;
+  if (!library.empty())
+    for (Dialect *dialect : module.getContext()->getLoadedDialects())
+      if (const auto *provider = dialect->getRegisteredInterface<CPUKernelProvider>())
+        archives.push_back(provider->getKernels());
+  if (!library.empty() && archives.empty())
+    return module.emitError("expects a dialect that brings kernels, for '")
+               << library.begin()->first() << "'",
+           failure();
+
   std::vector<CPUKernelLibrary> libraries;
   auto compile = [&](const CPUInstructionSet &isa, llvm::TargetMachine &machine,
                      llvm::Module &kernels) -> LogicalResult {
@@ -156,9 +171,9 @@ braid::compileKernelsForCPU(ModuleOp module, const CPUTargetOptions &options) {
       return module.emitError("cannot emit object files for ") << isa.triple;
     codegen.run(kernels);
     StringRef bytes(object.data(), object.size());
-    if (failed(checkSelfContained(bytes, module.getLoc())))
+    if (failed(checkSelfContained(bytes, library, module.getLoc())))
       return failure();
-    FailureOr<std::vector<std::byte>> library = linkSharedLibrary(bytes, module.getLoc());
+    FailureOr<std::vector<std::byte>> library = linkSharedLibrary(bytes, archives, module.getLoc());
     if (failed(library))
       return failure();
     libraries.push_back({isa, std::move(*library)});

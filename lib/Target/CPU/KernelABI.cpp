@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "braid/Target/CPU/Passes.h"
+#include "dialects/RT/IR/RT.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -32,6 +33,47 @@ class KernelABI : public braid::cpu::impl::CPUKernelABIBase<KernelABI> {
         continue;
       rewrite(func);
     }
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<braid::rt::KernelOp>()))
+      if (kernel.isExternal() && failed(callLibrary(kernel)))
+        return signalPassFailure();
+  }
+
+  LogicalResult callLibrary(braid::rt::KernelOp kernel) {
+    Location loc = kernel.getLoc();
+    OpBuilder builder(kernel);
+    Type pointer = LLVM::LLVMPointerType::get(&getContext());
+    SmallVector<Type> types = {pointer};
+    SmallVector<TypedAttr> scalars;
+    for (Attribute scalar : kernel.getScalars().value_or(builder.getArrayAttr({}))) {
+      // As C passes them to a function that declares int64_t and double.
+      if (auto number = dyn_cast<FloatAttr>(scalar))
+        scalars.push_back(builder.getF64FloatAttr(number.getValue().convertToDouble()));
+      else
+        scalars.push_back(
+            builder.getI64IntegerAttr(cast<IntegerAttr>(scalar).getValue().getSExtValue()));
+      types.push_back(scalars.back().getType());
+    }
+    auto nothing = LLVM::LLVMVoidType::get(&getContext());
+    auto type = LLVM::LLVMFunctionType::get(nothing, types);
+
+    auto library = getOperation().lookupSymbol<LLVM::LLVMFuncOp>(*kernel.getLibrarySymbol());
+    if (!library)
+      library = LLVM::LLVMFuncOp::create(builder, loc, *kernel.getLibrarySymbol(), type);
+    else if (library.getFunctionType() != type)
+      return kernel.emitOpError("calls '")
+             << *kernel.getLibrarySymbol() << "' with other scalars than another kernel does";
+
+    auto function = LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(),
+                                             LLVM::LLVMFunctionType::get(nothing, pointer));
+    Block *entry = function.addEntryBlock(builder);
+    builder.setInsertionPointToStart(entry);
+    SmallVector<Value> arguments = {entry->getArgument(0)};
+    for (TypedAttr scalar : scalars)
+      arguments.push_back(LLVM::ConstantOp::create(builder, loc, scalar.getType(), scalar));
+    LLVM::CallOp::create(builder, loc, library, arguments);
+    LLVM::ReturnOp::create(builder, loc, ValueRange());
+    kernel.erase();
+    return success();
   }
 
   void rewrite(func::FuncOp func) {

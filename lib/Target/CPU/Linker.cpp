@@ -7,11 +7,15 @@
 #include "mlir/IR/Diagnostics.h"
 
 #include "lld/Common/Driver.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Signals.h"
 
+#include <cmath>
+#include <cstdlib>
+#include <dlfcn.h>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -46,9 +50,46 @@ bool isAllowed(StringRef symbol) {
   return symbol == "memcpy" || symbol == "memset" || symbol == "memmove" ||
          symbol == "_GLOBAL_OFFSET_TABLE_";
 }
+
+LogicalResult write(StringRef bytes, StringRef path, Location loc) {
+  std::error_code error;
+  llvm::raw_fd_ostream stream(path, error);
+  if (!error) {
+    stream << bytes;
+    stream.close();
+    error = stream.error();
+    stream.clear_error();
+  }
+  if (error)
+    return emitError(loc) << "cannot write '" << path << "': " << error.message();
+  return success();
+}
+
+/// The file that the library with this function was loaded from.
+std::string libraryOf(const void *function) {
+  Dl_info info{};
+  return dladdr(function, &info) != 0 && info.dli_fname ? info.dli_fname : "";
+}
+
+/// What the linker has to say, in one message.
+void reportLinking(StringRef log, ArrayRef<braid::CPUKernelArchive> archives, Location loc) {
+  constexpr StringLiteral kUndefined = "error: undefined symbol: ";
+  size_t begin = log.find(kUndefined);
+  if (begin == StringRef::npos) {
+    emitError(loc) << "cannot link kernels: " << log.rtrim();
+    return;
+  }
+  StringRef symbol = log.drop_front(begin + kUndefined.size()).split('\n').first;
+  InFlightDiagnostic diag = emitError(loc)
+                            << "cannot link kernels: '" << symbol
+                            << "' is neither of the C library nor of libm nor of the "
+                               "libraries of kernels that dialects bring: ";
+  llvm::interleaveComma(archives, diag, [&](const auto &archive) { diag << archive.name; });
+}
 } // namespace
 
-LogicalResult braid::cpu::checkSelfContained(StringRef bytes, Location loc) {
+LogicalResult braid::cpu::checkSelfContained(StringRef bytes, const llvm::StringSet<> &library,
+                                             Location loc) {
   auto object =
       llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(bytes, "kernels.o"));
   if (!object)
@@ -68,7 +109,7 @@ LogicalResult braid::cpu::checkSelfContained(StringRef bytes, Location loc) {
           !(llvm::cantFail(symbol->getFlags()) & llvm::object::SymbolRef::SF_Undefined))
         continue;
       std::string name = llvm::cantFail(symbol->getName()).str();
-      if (!name.empty() && !isAllowed(name))
+      if (!name.empty() && !isAllowed(name) && !library.contains(name))
         found.insert({kernel.substr(StringRef(".text.").size()), name});
     }
   }
@@ -78,39 +119,39 @@ LogicalResult braid::cpu::checkSelfContained(StringRef bytes, Location loc) {
   return success(found.empty());
 }
 
-FailureOr<std::vector<std::byte>> braid::cpu::linkSharedLibrary(StringRef object, Location loc) {
-  auto input = TemporaryFile::create("o", loc);
-  if (failed(input))
-    return failure();
+FailureOr<std::vector<std::byte>>
+braid::cpu::linkSharedLibrary(StringRef object, ArrayRef<CPUKernelArchive> archives, Location loc) {
+  SmallVector<std::unique_ptr<TemporaryFile>> inputs;
+  SmallVector<StringRef> contents = {object};
+  for (const CPUKernelArchive &archive : archives)
+    contents.push_back(archive.bytes);
+  for (StringRef bytes : contents) {
+    auto input = TemporaryFile::create("o", loc);
+    if (failed(input) || failed(write(bytes, (*input)->name, loc)))
+      return failure();
+    inputs.push_back(std::move(*input));
+  }
   auto output = TemporaryFile::create("so", loc);
   if (failed(output))
     return failure();
-  std::error_code error;
-  {
-    llvm::raw_fd_ostream stream((*input)->name, error);
-    if (!error) {
-      stream << object;
-      stream.close();
-      error = stream.error();
-      stream.clear_error();
-    }
-  }
-  if (error)
-    return emitError(loc) << "cannot write '" << (*input)->name << "': " << error.message(),
-           failure();
 
   std::string messages;
   llvm::raw_string_ostream log(messages);
-  const char *arguments[] = {"ld.lld",
-                             "-shared",
-                             "--threads=1",
-                             "--build-id=none",
-                             "-z",
-                             "noexecstack",
-                             "--hash-style=gnu",
-                             (*input)->name.c_str(),
-                             "-o",
-                             (*output)->name.c_str()};
+  SmallVector<std::string> arguments = {"ld.lld",           "-shared", "--threads=1",
+                                        "--build-id=none",  "-z",      "noexecstack",
+                                        "--hash-style=gnu", "-o",      (*output)->name};
+  for (const auto &input : inputs)
+    arguments.push_back(input->name);
+  if (!archives.empty())
+    // Only kernels are called by the runtime. The loader is told of libraries that are needed, so
+    // that a process without them has them loaded.
+    llvm::append_values(
+        arguments, "--exclude-libs=ALL", "--no-undefined", "--as-needed",
+        libraryOf(reinterpret_cast<const void *>(&std::malloc)),
+        libraryOf(reinterpret_cast<const void *>(static_cast<double (*)(double)>(&std::exp))));
+  SmallVector<const char *> argv;
+  for (const std::string &argument : arguments)
+    argv.push_back(argument.c_str());
   {
     // lld keeps its state in globals; one that has failed badly may not be called again.
     static std::mutex mutex;
@@ -118,10 +159,12 @@ FailureOr<std::vector<std::byte>> braid::cpu::linkSharedLibrary(StringRef object
     std::lock_guard<std::mutex> lock(mutex);
     if (!usable)
       return emitError(loc, "cannot link kernels: the linker failed before"), failure();
-    lld::Result result = lld::lldMain(arguments, log, log, {{lld::Gnu, &lld::elf::link}});
+    lld::Result result = lld::lldMain(argv, log, log, {{lld::Gnu, &lld::elf::link}});
     usable = result.canRunAgain;
-    if (result.retCode != 0)
-      return emitError(loc) << "cannot link kernels: " << log.str(), failure();
+    if (result.retCode != 0) {
+      reportLinking(log.str(), archives, loc);
+      return failure();
+    }
   }
   auto library = llvm::MemoryBuffer::getFile((*output)->name, /*IsText=*/false,
                                              /*RequiresNullTerminator=*/false);

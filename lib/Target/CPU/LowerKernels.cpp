@@ -50,7 +50,7 @@ public:
       return signalPassFailure();
     }
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<rt::KernelOp>()))
-      if (failed(lower(kernel)))
+      if (!kernel.isExternal() && failed(lower(kernel)))
         return signalPassFailure();
   }
 

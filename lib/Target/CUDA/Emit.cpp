@@ -107,6 +107,11 @@ FailureOr<CUDASource> braid::emitCUDA(ModuleOp module) {
   os << "#include <braid/rows.cuh>\n#include <braid/scalar.cuh>\n";
   Names functions;
   for (auto kernel : module.getOps<rt::KernelOp>()) {
+    if (kernel.isExternal())
+      return kernel.emitOpError() << "'" << kernel.getSymName() << "' is '"
+                                  << *kernel.getLibrarySymbol()
+                                  << "' of a library for the CPU, which the CUDA target cannot run",
+             failure();
     for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes()))
       if (!isSupported(getElementTypeOrSelf(type)))
         return kernel.emitOpError() << "'" << kernel.getSymName()

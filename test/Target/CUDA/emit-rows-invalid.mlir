@@ -4,6 +4,11 @@
 // RUN: not braid-test-compile-kernels %t/call.mlir -emit-cuda 2>&1 | FileCheck %s --check-prefix=CALL
 // RUN: not braid-test-compile-kernels %t/total.mlir -emit-cuda 2>&1 | FileCheck %s --check-prefix=TOTAL
 // RUN: not braid-test-compile-kernels %t/many.mlir -emit-cuda 2>&1 | FileCheck %s --check-prefix=MANY
+// RUN: not braid-test-compile-kernels %t/library.mlir -emit-cuda 2>&1 | FileCheck %s --check-prefix=LIBRARY
+
+//--- library.mlir
+// LIBRARY: error: 'rt.kernel' op 'norm' is 'my_norm' of a library for the CPU, which the CUDA target cannot run
+rt.kernel @norm(tensor<?x8xf32>) -> tensor<?x8xf32> attributes {library_symbol = "my_norm"}
 
 //--- many.mlir
 rt.kernel @unchanged(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {

@@ -84,6 +84,15 @@ def CPUKernelABI : Pass<"braid-cpu-kernel-abi", "::mlir::ModuleOp"> {
     // becomes void add(void *const *descriptors)
     func.func @add(%descriptors: !llvm.ptr)
     ```
+
+    A kernel without a body becomes one that calls the library's function with the same pointer and the scalars:
+
+    ```mlir
+    rt.kernel @norm(tensor<?x64xf32>) -> tensor<?x64xf32> attributes {library_symbol = "my_norm", scalars = [32 : i64]}
+    // becomes
+    llvm.func @my_norm(!llvm.ptr, i64)
+    llvm.func @norm(%descriptors: !llvm.ptr)
+    ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
