@@ -36,16 +36,16 @@ private:
 };
 } // namespace
 
-void braid::refine(MeshOp mesh, DimAxes &a, DimAxes &b) {
+void braid::refine(MeshOp mesh, ArrayRef<DimAxes *> values) {
   Spans spans(mesh);
   std::map<std::string, std::set<int64_t>> points;
-  for (const DimAxes *dims : {&a, &b})
+  for (const DimAxes *dims : values)
     for (const AxisList &axes : *dims)
       for (AxisAttr axis : axes) {
         Span span = spans.of(axis);
         points[axis.getName().str()].insert({span.begin, span.end});
       }
-  for (DimAxes *dims : {&a, &b})
+  for (DimAxes *dims : values)
     for (AxisList &axes : *dims) {
       AxisList pieces;
       for (AxisAttr axis : axes) {

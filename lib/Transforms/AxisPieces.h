@@ -14,9 +14,9 @@
 
 namespace braid {
 
-/// Cuts the axes of either where one of the other begins or ends, so that parts that the two have
-/// in common are equal attributes. Nothing changes where all axes are whole.
-void refine(comm::MeshOp mesh, DimAxes &a, DimAxes &b);
+/// Cuts axes where one of another value begins or ends, so that parts that they have in common are
+/// equal attributes. Nothing changes where all axes are whole.
+void refine(comm::MeshOp mesh, llvm::ArrayRef<DimAxes *> values);
 
 /// Joins parts of an axis that follow each other.
 AxisList joinPieces(comm::MeshOp mesh, llvm::ArrayRef<comm::AxisAttr> axes);

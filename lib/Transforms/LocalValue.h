@@ -9,7 +9,7 @@
 #ifndef BRAID_LIB_TRANSFORMS_LOCALVALUE_H
 #define BRAID_LIB_TRANSFORMS_LOCALVALUE_H
 
-#include "braid/Transforms/ShardingUtils.h"
+#include "ReductionPlan.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -40,7 +40,8 @@ private:
 };
 
 struct CollectiveCounts {
-  int64_t allReduce = 0, reduceScatter = 0, allGather = 0, allToAll = 0, localSlice = 0;
+  int64_t allReduce = 0, reduceScatter = 0, allGather = 0, allToAll = 0, permute = 0,
+          localSlice = 0;
 };
 
 /// One value of the program before partitioning.
@@ -58,20 +59,23 @@ public:
   comm::ShardingAttr getSharding() const { return sharding; }
   mlir::StringAttr getRole() const { return role; }
   void setFinish(comm::FinishFn fn) { finish = std::move(fn); }
-  bool hasFinish() const { return static_cast<bool>(finish); }
+  const comm::FinishFn &getFinish() const { return finish; }
 
   /// States how the value will be wanted where it is not taken as the partial value that it is, so
-  /// that one reduction serves all. `mayScatter` says of a dimension whether the reduction may
+  /// that one reduction serves all. `mayScatter` says of each dimension whether the reduction may
   /// leave it cut.
-  void planReduction(llvm::ArrayRef<comm::ShardingAttr> wanted,
-                     llvm::function_ref<bool(int64_t)> mayScatter);
+  void planReduction(llvm::ArrayRef<comm::ShardingAttr> wanted, llvm::ArrayRef<bool> mayScatter);
+  bool mayScatter(int64_t dim) const { return scatterable[dim]; }
 
-  /// The value in the form `wanted`; inserts what is missing after the definition.
+  /// The value in the form `wanted`; inserts what is missing after the definition. Null for a
+  /// partial form that is not its own.
   mlir::Value get(comm::ShardingAttr wanted);
   /// The value as it is, for what is no tensor.
   mlir::Value get() const { return value; }
 
 private:
+  /// The value before it was cut.
+  mlir::RankedTensorType wholeType() const;
   void reduce(mlir::OpBuilder &builder);
   mlir::Value allGather(mlir::OpBuilder &builder, mlir::Value from, int64_t dim,
                         llvm::ArrayRef<comm::AxisAttr> axes);
@@ -80,14 +84,13 @@ private:
   /// Cuts along `split` and joins along `concat`.
   mlir::Value allToAll(mlir::OpBuilder &builder, mlir::Value from, int64_t split, int64_t concat,
                        llvm::ArrayRef<comm::AxisAttr> axes);
-  /// The form to start from: one that only has to be cut, which sends nothing, the most cut of
-  /// these; else `base`.
-  comm::ShardingAttr closestForm(comm::ShardingAttr wanted);
+  mlir::Value permute(mlir::OpBuilder &builder, mlir::Value from, llvm::ArrayRef<int64_t> pairs,
+                      llvm::ArrayRef<comm::AxisAttr> axes);
   /// Says of a collective what it is for and what it costs.
   void report(comm::CollectiveOpInterface collective);
   comm::GroupAttr group(llvm::ArrayRef<comm::AxisAttr> axes);
   /// Number of ranks of a group over `axes`; nothing is exchanged in a group of one.
-  int64_t shards(llvm::ArrayRef<comm::AxisAttr> axes);
+  int64_t shards(llvm::ArrayRef<comm::AxisAttr> axes) const;
 
   mlir::Value value;
   comm::ShardingAttr sharding; ///< of `value`; once reduced, of `base`
@@ -96,9 +99,9 @@ private:
   std::shared_ptr<InsertionTail> tail;
   CollectiveCounts *counts = nullptr;
   comm::FinishFn finish;
-  /// Which dimension each partial axis is scattered over by the reduction.
-  llvm::SmallVector<std::pair<comm::AxisAttr, int64_t>> scatters;
-  comm::ShardingAttr base; ///< the sharding after the reduction; null before
+  llvm::SmallVector<bool> scatterable;
+  llvm::SmallVector<Reduction> reductions; ///< in order
+  comm::ShardingAttr base;                 ///< the sharding after the reduction; null before
   llvm::MapVector<comm::ShardingAttr, mlir::Value> forms; ///< in the order of requests
 };
 

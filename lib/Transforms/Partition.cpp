@@ -50,9 +50,11 @@ private:
   FailureOr<LocalForm> localForm(Operation *op);
   LogicalResult reductionAxes(Operation *op, LocalForm &form);
   LogicalResult readWants(Operation *op);
-  /// `finished` says that a term is added after the reduction of `form`.
+  /// `mayScatter` says of each dimension whether a reduction may leave it cut; empty: of all.
   void define(Value value, Value local, ShardingAttr sharding, const LocalForm *form = nullptr,
-              bool finished = false);
+              ArrayRef<bool> mayScatter = {});
+  SmallVector<bool> scatterableDims(const LocalForm &form, OpResult result) const;
+  FinishFn finishOfTerms(Operation *op, const LocalForm &form, SmallVectorImpl<bool> &mayScatter);
   FailureOr<RankedTensorType> toLocal(Operation *op, Type type, ShardingAttr sharding);
   /// The type itself when there is no sharding.
   FailureOr<Type> localOr(Operation *op, Type type, ShardingAttr sharding) {
@@ -67,11 +69,17 @@ private:
                                            type.getRank())
                 : ShardingAttr();
   }
-  /// The local value of `operand` as its user wants it.
+  /// The local value of `operand` as its user wants it; null, with an error, when there is no way
+  /// to that form.
   Value take(OpOperand &operand) {
     LocalValue &local = *values.at(operand.get());
     ShardingAttr want = wants.lookup(&operand);
-    return want ? local.get(want) : local.get();
+    Value value = want ? local.get(want) : local.get();
+    if (!value)
+      emitNamedError(operand.getOwner())
+          << "takes operand " << operand.getOperandNumber() << " as " << want << ", which is "
+          << local.getSharding() << " and does not become that";
+    return value;
   }
 
   ModuleOp module;
@@ -276,7 +284,7 @@ LogicalResult Partitioner::readWants(Operation *op) {
 }
 
 void Partitioner::define(Value value, Value local, ShardingAttr sharding, const LocalForm *form,
-                         bool finished) {
+                         ArrayRef<bool> mayScatter) {
   if (!sharding) {
     values[value] = std::make_unique<LocalValue>(local);
     return;
@@ -294,23 +302,51 @@ void Partitioner::define(Value value, Value local, ShardingAttr sharding, const 
   for (OpOperand &use : value.getUses())
     if (ShardingAttr want = wants.lookup(&use); want && want != sharding)
       wanted.push_back(want);
-  // What is added after the reduction must not need cutting with it (FinishFn).
-  auto mayScatter = [&](int64_t dim) {
-    if (!finished)
-      return true;
-    const DimFactors &factors = form->rule.results[cast<OpResult>(value).getResultNumber()][dim];
-    return llvm::all_of(form->rule.operands, [&](const TensorFactors &tensor) {
+  SmallVector<bool> all(sharding.getDims().size(), true);
+  result->planReduction(wanted, mayScatter.empty() ? ArrayRef<bool>(all) : mayScatter);
+  values[value] = std::move(result);
+}
+
+/// What is added after the reduction of `form` must not need cutting with it (FinishFn).
+SmallVector<bool> Partitioner::scatterableDims(const LocalForm &form, OpResult result) const {
+  SmallVector<bool> dims;
+  for (const DimFactors &factors : form.rule.results[result.getResultNumber()])
+    dims.push_back(llvm::all_of(form.rule.operands, [&](const TensorFactors &tensor) {
       bool reduced = false, shared = false;
       for (const DimFactors &operand : tensor)
         for (int64_t f : operand) {
-          reduced |= form->rule.factors[f].kind == FactorKind::Reduction && !form->axes[f].empty();
+          reduced |= form.rule.factors[f].kind == FactorKind::Reduction && !form.axes[f].empty();
           shared |= llvm::is_contained(factors, f);
         }
       return reduced || !shared;
-    });
+    }));
+  return dims;
+}
+
+/// What the terms of a sum, which are still partial, would add after their reduction, is added
+/// after that of the sum. Nothing when there is no such thing.
+FinishFn Partitioner::finishOfTerms(Operation *op, const LocalForm &form,
+                                    SmallVectorImpl<bool> &mayScatter) {
+  std::vector<FinishFn> terms;
+  for (int64_t i : form.rule.partialOperands) {
+    if (!form.rule.sum || !form.operands[i].isPartial())
+      continue;
+    const LocalValue &term = *values.at(op->getOperand(i));
+    if (!term.getFinish())
+      continue;
+    terms.push_back(term.getFinish());
+    mayScatter.resize(form.operands[i].getDims().size(), true);
+    for (auto [d, may] : llvm::enumerate(mayScatter))
+      may &= term.mayScatter(d);
+  }
+  if (terms.empty())
+    return {};
+  return [terms](OpBuilder &builder, ValueRange reduced) {
+    SmallVector<Value> values(reduced);
+    for (const FinishFn &term : terms)
+      values = term(builder, values);
+    return values;
   };
-  result->planReduction(wanted, mayScatter);
-  values[value] = std::move(result);
 }
 
 void Partitioner::emitParameter(nn::ParameterOp op, OpBuilder &builder) {
@@ -325,11 +361,18 @@ void Partitioner::emitParameter(nn::ParameterOp op, OpBuilder &builder) {
 
 LogicalResult Partitioner::emitWhole(Operation *op, OpBuilder &builder) {
   IRMapping mapping;
-  op->walk([&](Operation *nested) {
+  WalkResult taken = op->walk([&](Operation *nested) {
     for (OpOperand &operand : nested->getOpOperands())
-      if (values.contains(operand.get()))
-        mapping.map(operand.get(), take(operand));
+      if (values.contains(operand.get())) {
+        Value value = take(operand);
+        if (!value)
+          return WalkResult::interrupt();
+        mapping.map(operand.get(), value);
+      }
+    return WalkResult::advance();
   });
+  if (taken.wasInterrupted())
+    return failure();
   Operation *local = builder.clone(*op, mapping);
   local->removeAttr(CommDialect::kShardingsAttrName);
   for (auto [result, value] : llvm::zip_equal(op->getResults(), local->getResults()))
@@ -339,8 +382,11 @@ LogicalResult Partitioner::emitWhole(Operation *op, OpBuilder &builder) {
 
 LogicalResult Partitioner::emitLocal(Operation *op, const LocalForm &form, OpBuilder &builder) {
   SmallVector<Value> operands;
-  for (OpOperand &operand : op->getOpOperands())
+  for (OpOperand &operand : op->getOpOperands()) {
     operands.push_back(take(operand));
+    if (!operands.back())
+      return failure();
+  }
   SmallVector<Type> types;
   for (auto [result, sharding] : llvm::zip_equal(op->getResults(), form.results)) {
     if (!sharding) {
@@ -364,13 +410,19 @@ LogicalResult Partitioner::emitLocal(Operation *op, const LocalForm &form, OpBui
   if (finish && op->getNumResults() != 1)
     return emitNamedError(op) << "expects one result to finish after a reduction, got "
                               << op->getNumResults();
+  SmallVector<bool> mayScatter;
+  if (finish)
+    mayScatter = scatterableDims(form, op->getResult(0));
+  else if (op->getNumResults() == 1)
+    finish = finishOfTerms(op, form, mayScatter);
   for (auto [result, local, sharding] : llvm::zip_equal(op->getResults(), *locals, form.results)) {
-    define(result, local, sharding, &form, static_cast<bool>(finish));
+    define(result, local, sharding, &form, mayScatter);
     if (!finish)
       continue;
     values[result]->setFinish(finish);
     for (OpOperand &use : result.getUses())
-      if (ShardingAttr want = wants.lookup(&use); want && want.isPartial())
+      if (ShardingAttr want = wants.lookup(&use);
+          want && want.isPartial() && !forms.at(use.getOwner()).rule.sum)
         return emitNamedError(use.getOwner()) << "takes a partial value of '" << op->getName()
                                               << "', which must be reduced at once";
   }
@@ -389,8 +441,11 @@ LogicalResult Partitioner::emit(Operation *op, OpBuilder &builder) {
   if (!isa<func::CallOp, func::ReturnOp>(op))
     return emitWhole(op, builder);
   SmallVector<Value> operands;
-  for (OpOperand &operand : op->getOpOperands())
+  for (OpOperand &operand : op->getOpOperands()) {
     operands.push_back(take(operand));
+    if (!operands.back())
+      return failure();
+  }
   builder.setInsertionPointToEnd(builder.getBlock());
   auto call = dyn_cast<func::CallOp>(op);
   if (!call) {
@@ -515,6 +570,7 @@ struct Partition : impl::PartitionBase<Partition> {
     numReduceScatter += partitioner.counts.reduceScatter;
     numAllGather += partitioner.counts.allGather;
     numAllToAll += partitioner.counts.allToAll;
+    numPermute += partitioner.counts.permute;
     numLocalSlice += partitioner.counts.localSlice;
   }
 };

@@ -102,7 +102,8 @@ private:
   std::vector<Equation> equations;
   DenseMap<Operation *, size_t> equationOf;
   DenseMap<Value, SmallVector<PartialAttr>> partials;
-  DenseSet<Value> mayFlow; ///< partial values that a linear user may take as they are
+  DenseSet<Value> mayFlow;        ///< partial values that a linear user may take as they are
+  DenseSet<Value> mayFlowIntoSum; ///< those that get something added once they are reduced
   unsigned clock = 0;
 };
 
@@ -422,8 +423,8 @@ SmallVector<PartialAttr> Propagation::passedPartials(const Equation &equation) c
   for (auto [n, i] : llvm::enumerate(equation.rule.partialOperands)) {
     Value value = equation.op->getOperand(i);
     // With another user the value is reduced anyway, and would then be reduced twice.
-    if (!mayFlow.contains(value) ||
-        !llvm::all_of(value.getUsers(), [&](Operation *u) { return u == equation.op; }))
+    bool flows = mayFlow.contains(value) || (equation.rule.sum && mayFlowIntoSum.contains(value));
+    if (!flows || !llvm::all_of(value.getUsers(), [&](Operation *u) { return u == equation.op; }))
       return {};
     SmallVector<PartialAttr> own = partials.lookup(value);
     if (n != 0 && own != common)
@@ -434,10 +435,26 @@ SmallVector<PartialAttr> Propagation::passedPartials(const Equation &equation) c
   for (Type type : equation.op->getResultTypes())
     if (cast<RankedTensorType>(type).getNumElements() > elements)
       return {};
+  FactorAxes axes = equation.axes;
   for (PartialAttr partial : common)
-    for (const AxisList &axes : equation.axes)
-      if (llvm::any_of(axes, [&](AxisAttr axis) { return overlap(axis, partial.getAxis()); }))
+    for (AxisList &list : axes) {
+      auto *taken =
+          llvm::find_if(list, [&](AxisAttr axis) { return overlap(axis, partial.getAxis()); });
+      // One reduction of a sum is less to send than one of every term, cut or not.
+      if (taken != list.end() && !equation.rule.sum)
         return {};
+      list.erase(taken, list.end());
+    }
+  // An addend of one part says nothing about another part.
+  auto isCutSo = [&](const TensorFactors &tensor, int id) {
+    return dimsOf(sharding(nodes[id], common)) == dimsOf(tensor, axes);
+  };
+  for (int64_t i : equation.rule.partialOperands)
+    if (!isCutSo(equation.rule.operands[i], equation.operands[i]))
+      return {};
+  for (auto [tensor, id] : llvm::zip_equal(equation.rule.results, equation.results))
+    if (id != kNoNode && !isCutSo(tensor, id))
+      return {};
   return common;
 }
 
@@ -460,7 +477,8 @@ void Propagation::derivePartials() {
         for (AxisAttr axis : equation.axes[f])
           own.push_back(PartialAttr::get(op.getContext(), axis, ReduceKind::Sum));
       }
-      llvm::append_range(own, passedPartials(equation));
+      SmallVector<PartialAttr> passed = passedPartials(equation);
+      llvm::append_range(own, passed);
       if (own.empty())
         continue;
       // An operand without a reduced factor may be a term that is added after the reduction
@@ -472,6 +490,9 @@ void Propagation::derivePartials() {
                                   [&](int64_t f) { return llvm::is_contained(reduced, f); });
             });
           });
+      if (!passed.empty())
+        finishes |= llvm::any_of(rule.partialOperands,
+                                 [&](int64_t i) { return !mayFlow.contains(op.getOperand(i)); });
       for (auto [i, result] : llvm::enumerate(op.getResults())) {
         if (equation.results[i] == kNoNode)
           continue;
@@ -479,8 +500,7 @@ void Propagation::derivePartials() {
         if (ShardingAttr stated = getSharding(result); stated && stated.isPartial())
           continue;
         partials[result] = own;
-        if (!finishes)
-          mayFlow.insert(result);
+        (finishes ? mayFlowIntoSum : mayFlow).insert(result);
       }
     }
   }

@@ -96,3 +96,15 @@ func.func @f() {
 comm.mesh @mesh <tp = 2>
 // expected-error @+1 {{'func.func' op result 0 expects a sharding without partial axes}}
 func.func private @f() -> (tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{}], partial = [tp = sum]>})
+
+// -----
+
+// Addends of one part are no addends of the whole.
+comm.mesh @mesh <dp = 2, tp = 2>
+func.func @other_part(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {tp}]>}, %w: tensor<16x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>})
+    -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}) {
+  %0 = nn.linear %x, %w {comm.shardings = [#comm.sharding<@mesh, [{dp}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  // expected-error @+1 {{'nn.add' op takes operand 0 as #comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>, which is #comm.sharding<@mesh, [{dp}, {}], partial = [tp = sum]> and does not become that}}
+  %1 = nn.add %0, %0 {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return %1 : tensor<8x16xf32>
+}

@@ -58,25 +58,47 @@ func.func @move_two(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, 
   return %x, %x : tensor<8x16xf32>, tensor<8x16xf32>
 }
 
-// The minor axis is in the way of the one that moves.
+// The minor axis is in the way of the one that moves: it goes along, and is gathered there.
 // CHECK-LABEL: func.func @make_way
 // CHECK-SAME: (%[[X:.*]]: tensor<1x16xf32>
 func.func @make_way(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, tp}, {}]>})
     -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {dp}]>}) {
-  // CHECK-NEXT: %[[G:.*]] = comm.all_gather(%[[X]]) dim 0 over <@mesh, {tp}> : tensor<1x16xf32> -> tensor<4x16xf32>
-  // CHECK-NEXT: %[[R:.*]] = comm.all_to_all(%[[G]]) split 1 concat 0 over <@mesh, {dp}> : tensor<4x16xf32> -> tensor<8x8xf32>
+  // CHECK-NEXT: %[[M:.*]] = comm.all_to_all(%[[X]]) split 1 concat 0 over <@mesh, {dp, tp}> : tensor<1x16xf32> -> tensor<8x2xf32>
+  // CHECK-NEXT: %[[R:.*]] = comm.all_gather(%[[M]]) dim 1 over <@mesh, {tp}> : tensor<8x2xf32> -> tensor<8x8xf32>
   // CHECK-NEXT: return %[[R]]
   return %x : tensor<8x16xf32>
 }
 
-// Two axes change places: one is gathered, the other moves, the first is cut again.
+// Two axes of different sizes change places in three exchanges, which send less than a gather of either would.
 // CHECK-LABEL: func.func @swap
 // CHECK-SAME: (%[[X:.*]]: tensor<4x4xf32>
 func.func @swap(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {tp}]>})
     -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {dp}]>}) {
-  // CHECK-NEXT: %[[G:.*]] = comm.all_gather(%[[X]]) dim 0 over <@mesh, {dp}> : tensor<4x4xf32> -> tensor<8x4xf32>
-  // CHECK-NEXT: %[[M:.*]] = comm.all_to_all(%[[G]]) split 0 concat 1 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<2x16xf32>
-  // CHECK-NEXT: %[[R:.*]] = comm.local_slice %[[M]] dim 1 over <@mesh, {dp}> : tensor<2x16xf32> -> tensor<2x8xf32>
+  // CHECK-NEXT: %[[A:.*]] = comm.all_to_all(%[[X]]) split 1 concat 0 over <@mesh, {dp}> : tensor<4x4xf32> -> tensor<8x2xf32>
+  // CHECK-NEXT: %[[B:.*]] = comm.all_to_all(%[[A]]) split 0 concat 1 over <@mesh, {tp, dp}> : tensor<8x2xf32> -> tensor<1x16xf32>
+  // CHECK-NEXT: %[[R:.*]] = comm.all_to_all(%[[B]]) split 1 concat 0 over <@mesh, {dp}> : tensor<1x16xf32> -> tensor<2x8xf32>
+  // CHECK-NEXT: return %[[R]]
+  return %x : tensor<8x16xf32>
+}
+
+// The same axes in another order: every rank's part is another one's.
+// CHECK-LABEL: func.func @reorder
+// CHECK-SAME: (%[[X:.*]]: tensor<1x16xf32>
+func.func @reorder(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, tp}, {}]>})
+    -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp, dp}, {}]>}) {
+  // CHECK-NEXT: %[[R:.*]] = comm.permute(%[[X]]) pairs [0 -> 0, 2 -> 1, 4 -> 2, 6 -> 3, 1 -> 4, 3 -> 5, 5 -> 6, 7 -> 7] over <@mesh, {dp, tp}> : tensor<1x16xf32>
+  // CHECK-NEXT: return %[[R]]
+  return %x : tensor<8x16xf32>
+}
+
+// Replicated over the axis that is to cut it: every rank's part is cut, so that less is sent.
+// CHECK-LABEL: func.func @other_axis
+// CHECK-SAME: (%[[X:.*]]: tensor<4x16xf32>
+func.func @other_axis(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
+    -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) {
+  // CHECK-NEXT: %[[S:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<1x16xf32>
+  // CHECK-NEXT: %[[P:.*]] = comm.permute(%[[S]]) pairs {{.*}} over <@mesh, {dp, tp}> : tensor<1x16xf32>
+  // CHECK-NEXT: %[[R:.*]] = comm.all_gather(%[[P]]) dim 0 over <@mesh, {dp}> : tensor<1x16xf32> -> tensor<2x16xf32>
   // CHECK-NEXT: return %[[R]]
   return %x : tensor<8x16xf32>
 }
@@ -116,13 +138,13 @@ func.func @scatter(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}
   return %1 : tensor<8x16xf32>
 }
 
-// Along the dimension that the bias has, the part would need a part of the bias: reduced whole, then cut.
-// CHECK-LABEL: func.func @no_scatter
-func.func @no_scatter(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}]>}, %x: tensor<8x16xf32> {comm.sharding = #w}, %w: tensor<16x16xf32> {comm.sharding = #w})
+// Along the dimension that the bias has, the part would need a part of the bias: cut along the other, and moved after that.
+// CHECK-LABEL: func.func @scatter_otherwise
+func.func @scatter_otherwise(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}]>}, %x: tensor<8x16xf32> {comm.sharding = #w}, %w: tensor<16x16xf32> {comm.sharding = #w})
     -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) {
-  // CHECK: comm.all_reduce
-  // CHECK-NEXT: %[[S:.*]] = nn.add
-  // CHECK-NEXT: comm.local_slice %[[S]] dim 1
+  // CHECK: comm.reduce_scatter {{.*}} dim 0 {{.*}} -> tensor<4x16xf32>
+  // CHECK-NEXT: %[[S:.*]] = nn.add {{.*}} : tensor<4x16xf32>, tensor<16xf32>
+  // CHECK-NEXT: comm.all_to_all(%[[S]]) split 1 concat 0 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<8x8xf32>
   %0 = nn.linear %x, %w bias %b : tensor<16xf32> {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
   return %0 : tensor<8x16xf32>
 }

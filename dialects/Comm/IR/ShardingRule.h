@@ -46,6 +46,10 @@ struct ShardingRule {
   /// Operands that carry the partial sum when `linear`; the others must be whole sums. A partial
   /// value flows through only where this operation is its one user.
   llvm::SmallVector<int64_t, 2> partialOperands;
+  /// The result is the sum of the operands that `partialOperands` names, which have its shape. It
+  /// is then partial rather than cut where all of these are, so that they are reduced together; and
+  /// what each of them would get added after its reduction (FinishFn) the result gets.
+  bool sum = false;
 
   int64_t addFactor(llvm::StringRef name, int64_t size, FactorKind kind = FactorKind::Parallel) {
     factors.push_back({name.str(), size, kind});
@@ -56,9 +60,10 @@ struct ShardingRule {
 /// What an operation does after its partial result has been reduced (adding a bias, say). It may
 /// use those per-rank operands only that carry none of the reduced factors, and acts elementwise
 /// over every dimension whose factors these operands lack: over such dimensions the reduction may
-/// scatter. A partial result of an operation with an operand that carries no reduced factor is
-/// therefore reduced at once, it never flows on. Called with a builder set after the reduction and
-/// the reduced values; returns the operation's final results.
+/// scatter. What it does is to add something, so that it may be done to a sum of such values
+/// instead; into other operations a partial result of an operation with an operand that carries no
+/// reduced factor does not flow, it is reduced at once. Called with a builder set after the
+/// reduction and the reduced values; returns the operation's final results.
 using FinishFn = std::function<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::ValueRange)>;
 
 /// The default of ShardingRuleOpInterface::buildLocal.

@@ -215,6 +215,7 @@ ShardingRule AddOp::getShardingRule() {
   rule.results = {all};
   rule.linear = true;
   rule.partialOperands = {0, 1};
+  rule.sum = shapeOf(getLhs()) == shapeOf(getRhs());
   return rule;
 }
 

@@ -100,7 +100,8 @@ def PropagateShardings : Pass<"braid-propagate-shardings", "::mlir::ModuleOp"> {
     all. The equations of all functions, with calls and returns as equalities between values, are iterated to a fixed
     point, forwards and backwards. An operation whose reduction factor is cut has a *partial* result: addends over these
     axes. A partial value flows on through an operation that is linear in it and its one user; elsewhere it ends, and
-    partitioning reduces it.
+    partitioning reduces it. A sum of values that are all partial is partial too, also where its users want it cut over
+    these axes: it is then reduced and cut in one go, once instead of once for each term.
 
     linalg operations have a rule by their indexing maps: a sum that starts at zero reduces, other reductions and loops
     whose index the body reads stay whole. Operations without a rule take and give whole values. The result: `comm.sharding` on all tensor arguments
@@ -147,13 +148,16 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
     | has               | wanted        | becomes |
     |-------------------|---------------|---------|
     | partial           | whole         | `comm.all_reduce` |
-    | partial           | cut the same way by all users | `comm.reduce_scatter` |
+    | partial           | cut           | `comm.reduce_scatter` |
     | cut               | whole         | `comm.all_gather` |
     | whole             | cut           | `comm.local_slice` |
     | cut               | cut over the same axes along another dimension | `comm.all_to_all` |
-    | cut               | cut otherwise | slices over axes not in use, exchanges where axes move, gathers over the rest |
+    | cut               | cut over the same axes in another order | `comm.permute` |
 
-    Where a form is there already that only has to be cut, that one is cut. A value is brought into each form once, right after its definition, for all its users. Collectives carry the role of
+    or a sequence of these, the one with which a rank sends the fewest bytes, and of equals the shortest. It begins at
+    whatever form of the value is there already. One reduction serves all users, in the form from which the others
+    are reached with the fewest bytes. A value is brought into each form once, right after its definition, for all its
+    users. Collectives carry the role of
     the operation that gave the value. Results of the entry stay cut but are never partial. Entry arguments and results
     keep their `comm.sharding` and get `comm.global_type`; every `nn.parameter` gets both as its own attributes.
 
@@ -189,6 +193,7 @@ def StartCollectives : Pass<"braid-start-collectives", "::mlir::ModuleOp"> {
     result, each within its block. The order of starts is what it was, the same on all ranks; the executor runs them on
     the communication queue in that order, and whatever computation stands between start and wait hides them.
 
+    Statistic<"numPermute", "num-permute", "comm.permute inserted">,
     Before:
     ```mlir
     %a = nn.gelu erf %x : tensor<8x4xf32>

@@ -1,0 +1,268 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Every form of a value, partial ones included, to every other on small meshes: partitioning sends
+// no byte more than the best sequence of collectives, found by comparing all pairs of forms, and
+// the value stays the same.
+//
+//===----------------------------------------------------------------------===//
+#include "Testing.h"
+
+#include "dialects/Comm/IR/Comm.h"
+#include "test/lib/Interpreter/Equivalence.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+
+using namespace mlir;
+using namespace braid;
+using namespace braid::test;
+
+namespace {
+
+struct Axis {
+  std::string name;
+  int64_t size;
+};
+/// Names of axes, major first, of each dimension.
+using Dims = std::vector<std::vector<std::string>>;
+struct Form {
+  Dims dims;
+  std::vector<std::string> partial;
+};
+
+constexpr int64_t kRows = 24, kColumns = 48;
+
+struct Table {
+  explicit Table(std::vector<Axis> axes) : axes(std::move(axes)) {
+    for (const Axis &axis : this->axes)
+      names.push_back(axis.name);
+    extend({{{}, {}}, {}}, names);
+    for (size_t i = 0; i < forms.size(); ++i)
+      for (size_t j = 0; j < forms.size(); ++j)
+        bytes.push_back(i == j ? 0 : direct(forms[i], forms[j]));
+    const size_t n = forms.size();
+    for (size_t k = 0; k < n; ++k)
+      for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j < n; ++j)
+          if (bytes[i * n + k] != kNoWay && bytes[k * n + j] != kNoWay)
+            bytes[i * n + j] = std::min(bytes[i * n + j], bytes[i * n + k] + bytes[k * n + j]);
+  }
+  /// Addends may be cut first, over axes that the goal is cut over. (They could also be shared out
+  /// over axes that all hold the same, and gathered afterwards; that is no reduction any more.)
+  int64_t least(size_t from, size_t to) const {
+    int64_t best = kNoWay;
+    for (size_t first = 0; first < forms.size(); ++first)
+      if (isSliceFor(forms[from], forms[first], forms[to]))
+        best = std::min(best, bytes[first * forms.size() + to]);
+    return best;
+  }
+
+  int64_t count(const std::vector<std::string> &of) const {
+    int64_t n = 1;
+    for (const std::string &name : of)
+      for (const Axis &axis : axes)
+        if (axis.name == name)
+          n *= axis.size;
+    return n;
+  }
+
+  std::vector<Axis> axes;
+  std::vector<std::string> names;
+  std::vector<Form> forms;
+  static constexpr int64_t kNoWay = std::numeric_limits<int64_t>::max();
+
+private:
+  /// All forms in which the axes are used in any way.
+  void extend(const Form &form, const std::vector<std::string> &unused) {
+    forms.push_back(form);
+    // Every order within a dimension, but one of partial axes: a form is made once.
+    for (size_t place = 0; place < 3; ++place)
+      for (const std::string &name : unused) {
+        Form next = form;
+        std::vector<std::string> &list = place < 2 ? next.dims[place] : next.partial;
+        bool laterIsUsed = place == 0 ? !form.dims[1].empty() || !form.partial.empty()
+                                      : place == 1 && !form.partial.empty();
+        if (laterIsUsed || (place == 2 && !list.empty() && name < list.back()))
+          continue;
+        list.push_back(name);
+        std::vector<std::string> rest;
+        for (const std::string &other : unused)
+          if (other != name)
+            rest.push_back(other);
+        extend(next, rest);
+      }
+  }
+
+  static bool isSliceFor(const Form &from, const Form &slice, const Form &to) {
+    if (from.partial != slice.partial)
+      return false;
+    for (size_t d = 0; d < 2; ++d) {
+      std::vector<std::string> added = tail(from.dims[d], slice.dims[d]);
+      if (added.empty() && from.dims[d] != slice.dims[d])
+        return false;
+      for (const std::string &axis : added)
+        if (std::find(to.dims[0].begin(), to.dims[0].end(), axis) == to.dims[0].end() &&
+            std::find(to.dims[1].begin(), to.dims[1].end(), axis) == to.dims[1].end())
+          return false;
+    }
+    return from.dims == slice.dims || !from.partial.empty();
+  }
+
+  int64_t localBytes(const Form &form) const {
+    return 4 * kRows * kColumns / count(form.dims[0]) / count(form.dims[1]);
+  }
+
+  /// What `longer` has beyond `list`, which it begins with; nothing when it does not.
+  static std::vector<std::string> tail(const std::vector<std::string> &list,
+                                       const std::vector<std::string> &longer) {
+    if (longer.size() <= list.size() || !std::equal(list.begin(), list.end(), longer.begin()))
+      return {};
+    return {longer.begin() + static_cast<std::ptrdiff_t>(list.size()), longer.end()};
+  }
+
+  /// Bytes that one operation sends that makes `to` of `from`.
+  int64_t direct(const Form &from, const Form &to) const {
+    const int64_t local = localBytes(from);
+    if (!from.partial.empty()) {
+      std::vector<std::string> reduced;
+      for (const std::string &axis : from.partial)
+        if (std::find(to.partial.begin(), to.partial.end(), axis) == to.partial.end())
+          reduced.push_back(axis);
+      if (reduced.size() + to.partial.size() != from.partial.size() || reduced.empty())
+        return kNoWay;
+      const int64_t n = count(reduced);
+      if (from.dims == to.dims)
+        return 2 * local / n * (n - 1); // all_reduce
+      for (size_t d = 0; d < 2; ++d) {
+        std::vector<std::string> cut = tail(from.dims[d], to.dims[d]);
+        std::sort(cut.begin(), cut.end());
+        if (from.dims[1 - d] == to.dims[1 - d] && cut == reduced)
+          return local / n * (n - 1); // reduce_scatter
+      }
+      return kNoWay;
+    }
+    if (!to.partial.empty())
+      return kNoWay;
+    for (size_t d = 0; d < 2; ++d) {
+      const auto &other = from.dims[1 - d], &otherTo = to.dims[1 - d];
+      std::vector<std::string> cut = tail(from.dims[d], to.dims[d]),
+                               joined = tail(to.dims[d], from.dims[d]);
+      if (!cut.empty() && other == otherTo)
+        return 0; // local_slice
+      if (!joined.empty() && other == otherTo)
+        return local * (count(joined) - 1); // all_gather
+      if (!joined.empty() && tail(other, otherTo) == joined)
+        return local / count(joined) * (count(joined) - 1); // all_to_all
+    }
+    auto all = [](const Form &form) {
+      std::vector<std::string> used = form.dims[0];
+      used.insert(used.end(), form.dims[1].begin(), form.dims[1].end());
+      std::sort(used.begin(), used.end());
+      return used;
+    };
+    if (all(from) == all(to) && count(from.dims[0]) == count(to.dims[0]))
+      return local; // permute
+    return kNoWay;
+  }
+
+  std::vector<int64_t> bytes;
+};
+
+std::string list(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return "{" + text + "}";
+}
+
+std::string text(const Form &form) {
+  std::string text =
+      "#comm.sharding<@mesh, [" + list(form.dims[0]) + ", " + list(form.dims[1]) + "]";
+  for (size_t i = 0; i < form.partial.size(); ++i)
+    text += (i ? ", " : ", partial = [") + form.partial[i] + " = sum";
+  return text + (form.partial.empty() ? ">" : "]>");
+}
+
+/// A value of the form `from` that is returned in the form `to`.
+std::string module(const Table &table, const Form &from, const Form &to) {
+  std::string mesh, x = "tensor<24x48xf32>",
+                    result = "(" + x + " {nn.name = \"y\", comm.sharding = " + text(to) + "})";
+  for (const Axis &axis : table.axes)
+    mesh += (mesh.empty() ? "" : ", ") + axis.name + " = " + std::to_string(axis.size);
+  std::string head = "comm.mesh @mesh <" + mesh + ">\nfunc.func @main(%x: ";
+  if (from.partial.empty())
+    return head + x + " {nn.name = \"x\", comm.sharding = " + text(from) + "}) -> " + result +
+           " attributes {nn.entry} {\n  return %x : " + x + "\n}\n";
+  // A sum over the dimension that the partial axes cut.
+  Form input{{from.dims[0], from.partial}, {}}, weight{{from.dims[1], from.partial}, {}};
+  return head + "tensor<24x24xf32> {nn.name = \"x\", comm.sharding = " + text(input) +
+         "}, %w: tensor<48x24xf32> {nn.name = \"w\", comm.sharding = " + text(weight) + "}) -> " +
+         result + " attributes {nn.entry} {\n  %0 = nn.linear %x, %w {comm.shardings = [" +
+         text(from) + "]} : tensor<24x24xf32>, tensor<48x24xf32> -> " + x + "\n  return %0 : " + x +
+         "\n}\n";
+}
+
+struct Reshard : DifferentialTest {
+  Tally used;
+  int64_t pairs = 0;
+
+  void check(const Table &table, size_t from, size_t to) {
+    std::string source = module(table, table.forms[from], table.forms[to]);
+    SCOPED_TRACE(source);
+    OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(source, &context);
+    ASSERT_TRUE(model);
+    OwningOpRef<ModuleOp> cut = transformed(*model, "braid-partition");
+    ASSERT_TRUE(cut);
+    int64_t sent = 0;
+    std::string sequence;
+    cut->walk([&](Operation *op) {
+      if (auto collective = dyn_cast<comm::CollectiveOpInterface>(op)) {
+        std::vector<std::string> axes;
+        for (comm::AxisAttr axis : collective.getGroup().getAxes())
+          axes.push_back(axis.getName().str());
+        sent += collective.getBytesSent(table.count(axes));
+      }
+      if (op->getName().getDialectNamespace() == "comm" && !isa<comm::MeshOp>(op)) {
+        ++used[op->getName().getStringRef().str()];
+        sequence += " " + op->getName().getStringRef().str();
+      }
+    });
+    EXPECT_EQ(sent, table.least(from, to)) << sequence;
+    runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*model, 1 + from);
+    ASSERT_TRUE(inputs.ok()) << inputs.status().message();
+    std::unique_ptr<runtime::WeightSource> weights = runtime::WeightSource::random(1);
+    runtime::Result<Equivalence> result = compareForms(*model, *cut, *inputs, *weights);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_LE(result->relativeL2, 1e-12);
+    ++pairs;
+  }
+
+  void checkAll(std::vector<Axis> axes) {
+    Table table(std::move(axes));
+    for (size_t from = 0; from < table.forms.size(); ++from)
+      for (size_t to = 0; to < table.forms.size(); ++to)
+        if (table.forms[to].partial.empty() && !HasFailure())
+          check(table, from, to);
+  }
+};
+} // namespace
+
+TEST_F(Reshard, NoPairOfFormsSendsMoreThanItMust) {
+  checkAll({{"tp", 2}});
+  checkAll({{"tp", 3}});
+  EXPECT_EQ(pairs, 2 * 4 * 3);
+  checkAll({{"dp", 2}, {"tp", 2}});
+  checkAll({{"dp", 2}, {"tp", 4}});
+  checkAll({{"dp", 3}, {"tp", 2}});
+  EXPECT_EQ(pairs, 2 * 4 * 3 + 3 * 18 * 11);
+  print("used:", used);
+  for (const char *name : {"comm.all_reduce", "comm.reduce_scatter", "comm.all_gather",
+                           "comm.all_to_all", "comm.permute", "comm.local_slice"})
+    EXPECT_GE(used[name], 20u) << name;
+}
