@@ -34,6 +34,12 @@ CASES = {
         [("q", HEADS), ("k", "tensor<3x7x2x12xf32>"), ("v", "tensor<3x7x2x12xf32>"), ("mask", "tensor<3x7xi64>")],
         "%r = nn.attention causal %q, %k, %v mask %mask : tensor<3x7xi64> scale 0.29"
         f" : {HEADS}, tensor<3x7x2x12xf32>, tensor<3x7x2x12xf32> -> {HEADS}", HEADS),
+    "attention_with_i32": (
+        [("q", HEADS), ("mask", "tensor<3x7xi32>"), ("length", "tensor<3xi32>"), ("offset", "tensor<3xi32>")],
+        "%c, %s = nn.rotary_table [1.0, 0.5, 0.1, 0.01, 0.001, 0.0] position_offset %offset : tensor<3xi32>"
+        f" : tensor<3x7x6xf32>\n%t = nn.rotary %q, %c, %s : {HEADS}, tensor<3x7x6xf32>\n"
+        "%r = nn.attention causal %t, %t, %q mask %mask : tensor<3x7xi32> valid_length %length : tensor<3xi32>"
+        f" position_offset %offset : tensor<3xi32> scale 0.29 : {HEADS}, {HEADS}, {HEADS} -> {HEADS}", HEADS),
 }
 
 
@@ -54,12 +60,18 @@ def test_operation(tmp_path, name):
         shape = shape_of(type)
         if operand == "mask":
             values[operand] = (np.arange(shape[1])[None, :] < np.array([7, 1, 4])[:, None]).astype(np.int64)
+        elif operand == "length":
+            values[operand] = np.array([7, 4, 3])
         elif operand == "ids":
             values[operand] = rng.integers(0, 5, shape)
         elif type.endswith("i64>"):
             values[operand] = rng.integers(0, 8192, shape)
+        elif type.endswith("i32>"):
+            values[operand] = rng.integers(-1, 4, shape)
         else:
             values[operand] = (2 * rng.standard_normal(shape)).astype(np.float32)
+        if type.endswith("i32>"):
+            values[operand] = values[operand].astype(np.int32)
     inputs = [arg for operand, path in models.write_inputs(values, tmp_path / "inputs").items()
               for arg in ("--input", f"{operand}={path}")]
     out = tmp_path / "out"

@@ -89,7 +89,7 @@ def RT_AttentionOp : RT_CommandOp<"attention", [AttrSizedOperandSegments]> {
     Constraints:
     - (T1) query [b, s, h, d], key [b, t, g, d], value [b, t, g, e] and out [b, s, h, e] agree, and g divides h;
     - (T2) they have one element type;
-    - (T3) mask [b, t], valid_length [b] and position_offset [b] are i64.
+    - (T3) mask [b, t], valid_length [b] and position_offset [b] are i32 or i64.
   }];
   let arguments = (ins RT_Reads<RT_Memory>:$query, RT_Reads<RT_Memory>:$key, RT_Reads<RT_Memory>:$value,
                        Arg<Optional<RT_Memory>, "", [MemRead]>:$mask,
@@ -115,8 +115,8 @@ def RT_RotaryTableOp : RT_CommandOp<"rotary_table"> {
     Means what nn.rotary_table means, on memory.
 
     Constraints:
-    - (A1) cos and sin have one type, of shape [s, n] without and [b, s, n] with position_offset [b] of i64, n the number
-      of frequencies, which is at least 1;
+    - (A1) cos and sin have one type, of shape [s, n] without and [b, s, n] with position_offset [b] of i32 or i64, n the
+      number of frequencies, which is at least 1;
     - (A2) frequencies and scale are finite.
   }];
   let arguments = (ins DenseF64ArrayAttr:$frequencies, DefaultValuedAttr<F64Attr, "1.0">:$scale,

@@ -260,8 +260,9 @@ LogicalResult AttentionOp::verify() {
     if (!value)
       return success();
     auto type = cast<MemRefType>(value.getType());
-    if (type.getShape() != shape || !type.getElementType().isInteger(64))
-      return emitOpError("expects ") << name << " of shape [" << shape << "] and i64, got " << type;
+    if (type.getShape() != shape || !isId(type.getElementType()))
+      return emitOpError("expects ")
+             << name << " of shape [" << shape << "] and i32 or i64, got " << type;
     return success();
   };
   if (failed(ids(getMask(), {k.getDimSize(0), k.getDimSize(1)}, "a mask")) ||
@@ -280,12 +281,11 @@ LogicalResult RotaryTableOp::verify() {
                isa<FloatType>(cos.getElementType()) && cos.getRank() == rank && count > 0 &&
                cos.getDimSize(rank - 1) == count;
   if (agree && offset)
-    agree =
-        offset.getElementType().isInteger(64) && offset.getShape() == cos.getShape().take_front();
+    agree = isId(offset.getElementType()) && offset.getShape() == cos.getShape().take_front();
   if (!agree) { // A1
     InFlightDiagnostic diag = emitOpError("expects ");
-    diag << (offset ? "position_offset [b] of i64 and tables [b, s, " : "tables [s, ") << count
-         << "] of one type, with at least one frequency, got ";
+    diag << (offset ? "position_offset [b] of i32 or i64 and tables [b, s, " : "tables [s, ")
+         << count << "] of one type, with at least one frequency, got ";
     if (offset)
       diag << offset << ", ";
     return diag << cos << " and " << sin;

@@ -100,6 +100,12 @@ Status expectFloat(const char *role, const CheckedView &view) {
                        name(view.dtype));
 }
 
+Status expectIntegers(const char *role, const CheckedView &view) {
+  if (view.dtype == DType::i32 || view.dtype == DType::i64)
+    return {};
+  return Status::error(std::string(role) + ": expects i32 or i64, got " + name(view.dtype));
+}
+
 /// The first failure of several checks, all of which are cheap and safe to make.
 Status firstOf(std::initializer_list<Status> checks) {
   for (const Status &check : checks)
@@ -182,12 +188,12 @@ Status verifyAttention(const program::Attention &op, Views &views) {
                expectFloat("query", query), expectType("key", key, query.dtype),
                expectType("value", value, query.dtype), expectFloat("out", out)});
   if (status.ok() && mask)
-    status = firstOf(
-        {expectShape("mask", *mask, {batch, key.shape[1]}), expectType("mask", *mask, DType::i64)});
+    status =
+        firstOf({expectShape("mask", *mask, {batch, key.shape[1]}), expectIntegers("mask", *mask)});
   for (const auto &[role, view] :
        {std::pair("valid_length", &length), std::pair("position_offset", &offset)})
     if (status.ok() && *view)
-      status = firstOf({expectShape(role, **view, {batch}), expectType(role, **view, DType::i64)});
+      status = firstOf({expectShape(role, **view, {batch}), expectIntegers(role, **view)});
   if (!status.ok())
     return status;
   if (heads % kvHeads != 0)
@@ -216,7 +222,7 @@ Status verifyRotaryTable(const program::RotaryTable &op, Views &views) {
                            expectFloat("cos", cos), expectType("sin", sin, cos.dtype)});
   if (status.ok() && offset)
     status = firstOf({expectShape("position_offset", *offset, {shape[0]}),
-                      expectType("position_offset", *offset, DType::i64)});
+                      expectIntegers("position_offset", *offset)});
   if (!status.ok())
     return status;
   if (!std::isfinite(op.scale()) ||
@@ -275,8 +281,8 @@ Status verifyGather(const program::Gather &op, const Mesh &mesh, Views &views) {
       return size.status();
     parts = *size;
   }
-  if (ids.dtype != DType::i32 && ids.dtype != DType::i64)
-    return Status::error(std::string("ids: expects i32 or i64, got ") + name(ids.dtype));
+  if (Status status = expectIntegers("ids", ids); !status.ok())
+    return status;
   // Strides of zero make large tables of little memory; the ids of all parts together must be
   // numbers.
   if (!checkedMul(source.shape[0], parts))
@@ -292,8 +298,8 @@ Status verifyPositionIds(const program::PositionIds &op, Views &views) {
   CheckedView out = views.take(*op.out(), "out", Access::write);
   if (!views.ok())
     return views.status;
-  if (ids.dtype != DType::i32 && ids.dtype != DType::i64)
-    return Status::error(std::string("ids: expects i32 or i64, got ") + name(ids.dtype));
+  if (Status status = expectIntegers("ids", ids); !status.ok())
+    return status;
   if (Status status = firstOf({expectRank("ids", ids, 2), expectShape("out", out, ids.shape),
                                expectType("out", out, ids.dtype)});
       !status.ok())

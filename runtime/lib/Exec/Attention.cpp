@@ -34,8 +34,8 @@ static Status checkAttention(const AttentionOperands &o) {
   if (k[1] > INT32_MAX)
     return Status::error("expects fewer than 2^31 keys, got " + std::to_string(k[1]));
   auto expect = [](const char *what, const Tensor *t, const std::vector<int64_t> &shape) {
-    if (t && (t->dtype != DType::i64 || t->shape != shape))
-      return Status::error(std::string("expects ") + what + " of i64 " + shapeString(shape) +
+    if (t && ((t->dtype != DType::i64 && t->dtype != DType::i32) || t->shape != shape))
+      return Status::error(std::string("expects ") + what + " of i32 or i64 " + shapeString(shape) +
                            ", got " + name(t->dtype) + " " + shapeString(t->shape));
     return Status();
   };
@@ -79,18 +79,15 @@ Result<AttentionCommand> resolveAttention(const AttentionOperands &o, int64_t th
   c.keyHead = o.key.strides[2];
   c.valueHead = o.value.strides[2];
   if (o.mask) {
-    b.mask = o.mask->as<int64_t>();
+    b.mask = o.mask->data;
+    b.wideMask = o.mask->dtype == DType::i64;
     b.maskStride = o.mask->strides[1];
-    c.maskBatch = o.mask->strides[0];
+    c.maskBatchBytes = o.mask->strides[0] * byteSize(o.mask->dtype);
   }
-  if (o.validLength) {
-    c.validLength = o.validLength->as<int64_t>();
-    c.validLengthStride = o.validLength->strides[0];
-  }
-  if (o.positionOffset) {
-    c.positionOffset = o.positionOffset->as<int64_t>();
-    c.positionOffsetStride = o.positionOffset->strides[0];
-  }
+  if (o.validLength)
+    c.validLength = integersOf(*o.validLength);
+  if (o.positionOffset)
+    c.positionOffset = integersOf(*o.positionOffset);
   b.scale = o.scale;
   b.causal = o.causal;
   int64_t work = o.query.numElements() * b.keys * 2;
@@ -123,15 +120,15 @@ void execute(const AttentionCommand &c, const Command &, ExecutionContext &conte
           block.value += batch * c.valueBatch + head * c.valueHead;
           block.out += batch * c.outBatch + head * c.outGroup;
           if (block.mask)
-            block.mask += batch * c.maskBatch;
+            block.mask = static_cast<const std::byte *>(block.mask) + batch * c.maskBatchBytes;
           if (c.validLength) {
-            const int64_t length = c.validLength[batch * c.validLengthStride]; // read once
+            const int64_t length = c.validLength[batch]; // read once
             block.keys = std::clamp<int64_t>(length, 0, block.keys);
           }
           if (c.positionOffset) {
             // Beyond all keys, or before all of them, is as far as it matters; a sum with the
             // given number could overflow.
-            const int64_t offset = c.positionOffset[batch * c.positionOffsetStride];
+            const int64_t offset = c.positionOffset[batch];
             block.positionOffset =
                 std::clamp<int64_t>(offset, -c.rowsPerHead / block.group, c.block.keys);
           }

@@ -40,14 +40,25 @@ struct ProductCommand {
   std::vector<Part> parts;
 };
 
+/// A vector of i32 or i64, read as the latter.
+struct Integers {
+  const std::byte *data; ///< or null
+  bool wide;             ///< i64, else i32
+  int64_t stride;        ///< in elements
+  explicit operator bool() const { return data != nullptr; }
+  int64_t operator[](int64_t i) const {
+    return wide ? reinterpret_cast<const int64_t *>(data)[i * stride]
+                : static_cast<int64_t>(reinterpret_cast<const int32_t *>(data)[i * stride]);
+  }
+};
+
 struct AttentionCommand {
   AttentionBlock block; ///< strides and sizes; the addresses are of batch 0, head 0
   int64_t batch, kvHeads, rowsPerHead, blocksPerHead;
   int64_t queryBatch, keyBatch, valueBatch, outBatch; ///< strides in elements
   int64_t queryGroup, keyHead, valueHead, outGroup;   ///< from one key/value head to the next
-  int64_t maskBatch;
-  const int64_t *validLength, *positionOffset; ///< or null
-  int64_t validLengthStride, positionOffsetStride;
+  int64_t maskBatchBytes;
+  Integers validLength, positionOffset;
   int64_t members;
   int64_t units() const { return batch * kvHeads * blocksPerHead; }
 };
@@ -55,8 +66,7 @@ struct AttentionCommand {
 struct RotaryTableCommand {
   std::vector<double> frequencies;
   double scale;
-  const int64_t *positionOffset; ///< or null
-  int64_t positionOffsetStride;
+  Integers positionOffset;
   float *cos, *sin;
   int64_t batch, seq;
   int64_t cosBatch, sinBatch, cosRow, sinRow; ///< strides in elements

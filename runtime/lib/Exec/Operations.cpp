@@ -30,6 +30,10 @@ int64_t Tensor::rows() const {
   return shape.empty() || shape.back() == 0 ? 0 : numElements() / shape.back();
 }
 
+Integers integersOf(const Tensor &tensor) {
+  return {tensor.data, tensor.dtype == DType::i64, tensor.strides[0]};
+}
+
 Result<int64_t> Tensor::rowStride() const {
   if (shape.empty())
     return Status::error("expects at least one dimension");

@@ -39,6 +39,8 @@ Result<LaunchCommand> resolveLaunch(KernelFunction function, const std::vector<T
                                     int64_t threads);
 Result<ProductCommand> resolveProduct(const Tensor &lhs, const Tensor &rhs, const Tensor *bias,
                                       const Tensor &out, int64_t threads, ProductCache &products);
+/// One dimension of i32 or i64.
+Integers integersOf(const Tensor &tensor);
 struct AttentionOperands {
   Tensor query, key, value, out;
   const Tensor *mask = nullptr, *validLength = nullptr, *positionOffset = nullptr;

@@ -38,11 +38,12 @@ Result<RotaryTableCommand> resolveRotaryTable(const std::vector<double> &frequen
       return status;
   RotaryTableCommand c{};
   if (positionOffset) {
-    if (positionOffset->dtype != DType::i64 || positionOffset->shape != std::vector{shape[0]})
-      return Status::error("expects position_offset of i64 " + shapeString({shape[0]}) + ", got " +
-                           name(positionOffset->dtype) + " " + shapeString(positionOffset->shape));
-    c.positionOffset = positionOffset->as<int64_t>();
-    c.positionOffsetStride = positionOffset->strides[0];
+    if ((positionOffset->dtype != DType::i64 && positionOffset->dtype != DType::i32) ||
+        positionOffset->shape != std::vector{shape[0]})
+      return Status::error("expects position_offset of i32 or i64 " + shapeString({shape[0]}) +
+                           ", got " + name(positionOffset->dtype) + " " +
+                           shapeString(positionOffset->shape));
+    c.positionOffset = integersOf(*positionOffset);
   }
   c.frequencies = frequencies;
   c.scale = scale;
@@ -65,7 +66,7 @@ void execute(const RotaryTableCommand &c, const Command &, ExecutionContext &con
         Range range = partOf(c.batch * c.seq, member, c.members);
         for (int64_t row = range.begin; row < range.end; ++row) {
           int64_t b = row / c.seq, s = row % c.seq;
-          int64_t offset = c.positionOffset ? c.positionOffset[b * c.positionOffsetStride] : 0;
+          int64_t offset = c.positionOffset ? c.positionOffset[b] : 0;
           // In f32 an angle of some thousands has few digits left after the point.
           double position = static_cast<double>(s) + static_cast<double>(offset);
           float *cos = c.cos + b * c.cosBatch + s * c.cosRow;

@@ -27,7 +27,8 @@ struct AttentionBlock {
   int64_t firstRow, rows;         ///< row = s * group + g; rows <= queryBlock
   int64_t keys;                   ///< after valid_length
   int64_t headDim;
-  const int64_t *mask; ///< of this batch, or null
+  const void *mask; ///< of this batch, or null
+  bool wideMask;    ///< i64, else i32
   int64_t maskStride;
   int64_t positionOffset;
   bool causal;

@@ -101,9 +101,9 @@ rt.procedure @t2(%q: memref<1x2x2x4xf32>, %k: memref<1x5x2x4xf16>, %o: memref<1x
 // -----
 
 // T3
-rt.procedure @t3(%q: memref<1x2x2x4xf32>, %m: memref<1x2xi32>, %o: memref<1x2x2x4xf32> {rt.result}) {
-  // expected-error @below {{expects a mask of shape [1, 2] and i64, got 'memref<1x2xi32>'}}
-  rt.attention ins(%q, %q, %q : memref<1x2x2x4xf32>, memref<1x2x2x4xf32>, memref<1x2x2x4xf32>) mask(%m : memref<1x2xi32>)
+rt.procedure @t3(%q: memref<1x2x2x4xf32>, %m: memref<1x2xf32>, %o: memref<1x2x2x4xf32> {rt.result}) {
+  // expected-error @below {{expects a mask of shape [1, 2] and i32 or i64, got 'memref<1x2xf32>'}}
+  rt.attention ins(%q, %q, %q : memref<1x2x2x4xf32>, memref<1x2x2x4xf32>, memref<1x2x2x4xf32>) mask(%m : memref<1x2xf32>)
       outs(%o : memref<1x2x2x4xf32>) scale 1.0
   rt.return
 }
@@ -121,7 +121,7 @@ rt.procedure @a1(%c: memref<4x2xf32> {rt.result}, %s: memref<4x2xf32> {rt.result
 
 // A1
 rt.procedure @a1_offset(%p: memref<3xi64>, %c: memref<2x4x1xf32> {rt.result}, %s: memref<2x4x1xf32> {rt.result}) {
-  // expected-error @below {{expects position_offset [b] of i64 and tables [b, s, 1] of one type, with at least one frequency, got 'memref<3xi64>', 'memref<2x4x1xf32>' and 'memref<2x4x1xf32>'}}
+  // expected-error @below {{expects position_offset [b] of i32 or i64 and tables [b, s, 1] of one type, with at least one frequency, got 'memref<3xi64>', 'memref<2x4x1xf32>' and 'memref<2x4x1xf32>'}}
   rt.rotary_table [1.0] position_offset(%p : memref<3xi64>) outs(%c, %s : memref<2x4x1xf32>, memref<2x4x1xf32>)
   rt.return
 }

@@ -72,6 +72,11 @@ rt.procedure entry @main(
       mask(%mask : memref<2x8xi64>) outs(%2 : memref<2x8x2x2xf32, #rt.space<local>>) scale 0.5
   %cos = rt.alloc : memref<8x1xf32, #rt.space<local>>
   %sin = rt.alloc : memref<8x1xf32, #rt.space<local>>
+  %narrow = rt.alloc : memref<2xi32, #rt.space<local>>
+  // CHECK: rt.attention {{.*}} valid_length(%[[N:.*]] : memref<2xi32, #rt.space<local>>) position_offset(%[[N]] : memref<2xi32, #rt.space<local>>) outs
+  rt.attention causal ins(%q, %q, %q : memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>)
+      valid_length(%narrow : memref<2xi32, #rt.space<local>>) position_offset(%narrow : memref<2xi32, #rt.space<local>>)
+      outs(%2 : memref<2x8x2x2xf32, #rt.space<local>>) scale 0.5
   // CHECK: rt.rotary_table [1.000000e+00] outs(%[[COS:.*]], %[[SIN:.*]] : memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>)
   rt.rotary_table [1.0] outs(%cos, %sin : memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>)
   // CHECK: rt.rotary ins(%[[Q]], %[[COS]], %[[SIN]] : memref<2x8x2x2xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>) outs(%{{.*}} : memref<2x8x2x2xf32, #rt.space<local>>)

@@ -97,10 +97,23 @@ Tensor integers(std::vector<int64_t> &data, std::vector<int64_t> shape) {
   return t;
 }
 
+/// The same numbers as i32.
+struct Narrow {
+  explicit Narrow(const Tensor &wide) : tensor(wide) {
+    for (int64_t i = 0; i < wide.numElements(); ++i)
+      data.push_back(static_cast<int32_t>(wide.as<int64_t>()[i]));
+    tensor.dtype = DType::i32;
+    tensor.data = reinterpret_cast<std::byte *>(data.data());
+  }
+  std::vector<int32_t> data;
+  Tensor tensor;
+};
+
 struct AttentionCase {
   int64_t batch, queries, keys, heads, kvHeads, dim;
   bool mask, lengths, offsets, causal;
   int64_t gap;
+  bool narrow = false; ///< mask, lengths and offsets of i32
 };
 
 void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels &kernels,
@@ -110,7 +123,7 @@ void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels
                << c.queries << ", keys " << c.keys << ", heads " << c.heads << "/" << c.kvHeads
                << ", dim " << c.dim << (c.mask ? ", mask" : "") << (c.lengths ? ", lengths" : "")
                << (c.offsets ? ", offsets" : "") << (c.causal ? ", causal" : "") << ", gap "
-               << c.gap);
+               << c.gap << (c.narrow ? ", i32" : ""));
   Strided q({c.batch, c.queries, c.heads, c.dim}, c.gap, random),
       k({c.batch, c.keys, c.kvHeads, c.dim}, c.gap, random),
       v({c.batch, c.keys, c.kvHeads, c.dim}, c.gap, random),
@@ -128,6 +141,12 @@ void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels
     o = static_cast<int64_t>(random() % static_cast<uint32_t>(c.keys)) - 2;
   Tensor maskTensor = integers(mask, {c.batch, c.keys}),
          lengthTensor = integers(lengths, {c.batch}), offsetTensor = integers(offsets, {c.batch});
+  Narrow narrowMask(maskTensor), narrowLengths(lengthTensor), narrowOffsets(offsetTensor);
+  if (c.narrow) {
+    maskTensor = narrowMask.tensor;
+    lengthTensor = narrowLengths.tensor;
+    offsetTensor = narrowOffsets.tensor;
+  }
   AttentionOperands operands{q.tensor, k.tensor, v.tensor, out.tensor};
   operands.mask = c.mask ? &maskTensor : nullptr;
   operands.validLength = c.lengths ? &lengthTensor : nullptr;
@@ -189,7 +208,8 @@ TEST(Attention, EqualsPlainLoopsOnChosenShapes) {
       {2, 70, 70, 6, 2, 64, false, false, false, true, 0},   // grouped heads, causal
       {2, 1, 200, 8, 2, 16, false, true, true, true, 0},     // one query against a cache
       {1, 65, 130, 9, 3, 40, true, true, true, true, 8},     // everything at once
-      {3, 5, 7, 2, 1, 3, true, false, false, false, 1},      // smaller than any block
+      {3, 65, 130, 9, 3, 40, true, true, true, true, 8, true},
+      {3, 5, 7, 2, 1, 3, true, false, false, false, 1}, // smaller than any block
       {1, 17, 1, 1, 1, 1, false, false, false, false, 0},
       {2, 4, 300, 1, 1, 128, false, true, false, false, 0},
   };
@@ -208,7 +228,7 @@ TEST(Attention, EqualsPlainLoopsOnRandomShapes) {
     int64_t kvHeads = upTo(3), heads = kvHeads * upTo(4);
     AttentionCase c{upTo(3),           upTo(90),          upTo(150),         heads,
                     kvHeads,           upTo(80),          random() % 2 == 0, random() % 2 == 0,
-                    random() % 2 == 0, random() % 2 == 0, upTo(4) - 1};
+                    random() % 2 == 0, random() % 2 == 0, upTo(4) - 1,       random() % 2 == 0};
     const auto kernels = allKernels();
     checkAttention(c, upTo(3), *kernels[random() % kernels.size()], random);
   }
@@ -263,10 +283,16 @@ TEST(Attention, RefusesWhatDoesNotFit) {
             "expects query and out [b, s, h, d] and key and value [b, t, g, d] with h a multiple "
             "of g, got [1, 8, 3, 16], "
             "[1, 8, 2, 16], [1, 8, 2, 16] and [1, 8, 3, 16]");
+  Tensor mask{q.tensor.data, DType::f32, {1, 8}, {8, 1}};
+  AttentionOperands masked{q.tensor, q.tensor, q.tensor, q.tensor};
+  masked.mask = &mask;
+  EXPECT_EQ(resolveAttention(masked, 1, 16).status().message(),
+            "expects mask of i32 or i64 [1, 8], got f32 [1, 8]");
 }
 
 void checkRotary(int64_t batch, int64_t seq, int64_t heads, int64_t pairs, bool offsets,
-                 int64_t gap, int64_t threads, const VectorKernels &kernels, std::mt19937 &random) {
+                 int64_t gap, int64_t threads, const VectorKernels &kernels, std::mt19937 &random,
+                 bool narrow = false) {
   SCOPED_TRACE(::testing::Message() << kernels.isa << ", " << threads << " threads: batch " << batch
                                     << ", seq " << seq << ", heads " << heads << ", pairs " << pairs
                                     << (offsets ? ", offsets" : "") << ", gap " << gap);
@@ -282,6 +308,9 @@ void checkRotary(int64_t batch, int64_t seq, int64_t heads, int64_t pairs, bool 
     frequencies.push_back(std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(pairs)));
   const double scale = 1.25;
   Tensor offsetTensor = integers(offset, {batch});
+  Narrow narrowOffset(offsetTensor);
+  if (narrow)
+    offsetTensor = narrowOffset.tensor;
   Bench bench(threads, kernels);
   Result<RotaryTableCommand> table = resolveRotaryTable(
       frequencies, scale, offsets ? &offsetTensor : nullptr, cos.tensor, sin.tensor, threads);
@@ -321,6 +350,7 @@ TEST(Rotary, EqualsPlainLoops) {
         for (int64_t threads : {1, 3}) {
           checkRotary(1, 40, 9, 32, offsets, gap, threads, *kernels, random);
           checkRotary(3, 7, 2, 21, offsets, gap, threads, *kernels, random);
+          checkRotary(3, 7, 2, 21, offsets, gap, threads, *kernels, random, /*narrow=*/true);
           checkRotary(2, 200, 3, 64, offsets, gap, threads, *kernels, random); // shared out
           checkRotary(2, 1, 1, 1, offsets, gap, threads, *kernels, random);
         }

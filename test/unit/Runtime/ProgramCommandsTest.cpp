@@ -117,6 +117,11 @@ TEST(Program, RefusesBadAttention) {
     op.valid_length = local(0, {1}, Type::i64);
     op.position_offset = local(0, {1}, Type::i64);
   }));
+  EXPECT_OK(with([](program::AttentionT &op) {
+    op.mask = local(0, {1, 3}, Type::i32);
+    op.valid_length = local(0, {1}, Type::i32);
+    op.position_offset = local(0, {1}, Type::i32);
+  }));
   EXPECT_ERROR(with([](program::AttentionT &op) { op.query = local(0, {2, 4, 2}); }),
                newPlace() + "query: expects 4 dimensions, got shape [2, 4, 2]");
   EXPECT_ERROR(with([](program::AttentionT &op) { op.key = local(0, {1, 3, 2, 1}); }),
@@ -133,11 +138,11 @@ TEST(Program, RefusesBadAttention) {
   EXPECT_ERROR(with([](program::AttentionT &op) { op.mask = local(0, {1, 2}, Type::i64); }),
                newPlace() + "mask: expects shape [1, 3], got [1, 2]");
   EXPECT_ERROR(with([](program::AttentionT &op) { op.mask = local(0, {1, 3}); }),
-               newPlace() + "mask: expects i64, got f32");
+               newPlace() + "mask: expects i32 or i64, got f32");
   EXPECT_ERROR(with([](program::AttentionT &op) { op.valid_length = local(0, {2}, Type::i64); }),
                newPlace() + "valid_length: expects shape [1], got [2]");
   EXPECT_ERROR(with([](program::AttentionT &op) { op.position_offset = local(0, {1}); }),
-               newPlace() + "position_offset: expects i64, got f32");
+               newPlace() + "position_offset: expects i32 or i64, got f32");
   EXPECT_ERROR(
       with([](program::AttentionT &op) { op.scale = std::numeric_limits<float>::infinity(); }),
       newPlace() + "expects a finite scale");
@@ -166,7 +171,7 @@ TEST(Program, RefusesBadRotaryEmbeddings) {
       table([](program::RotaryTableT &op) { op.position_offset = local(0, {2}, Type::i64); }),
       newPlace() + "position_offset: expects shape [1], got [2]");
   EXPECT_ERROR(table([](program::RotaryTableT &op) { op.position_offset = local(0, {1}); }),
-               newPlace() + "position_offset: expects i64, got f32");
+               newPlace() + "position_offset: expects i32 or i64, got f32");
   for (double bad : {std::numeric_limits<double>::infinity(), std::nan("")})
     EXPECT_ERROR(table([&](program::RotaryTableT &op) { op.frequencies[1] = bad; }),
                  newPlace() + "expects finite frequencies and a finite scale");
