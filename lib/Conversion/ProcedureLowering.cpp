@@ -147,9 +147,13 @@ LogicalResult ProcedureLowering::describeEntry(ArrayRef<nn::ParameterOp> paramet
                                        parameter.getInitAttr(), parameter.getSlices());
     procedure.setArgAttr(i, rt::RTDialect::kParameterAttrName, attr);
   }
-  auto value = [&](StringAttr name, TypeAttr global, comm::ShardingAttr sharding, Type local) {
-    auto type = cast<RankedTensorType>(global ? global.getValue() : local);
-    return rt::ValueAttr::get(builder.getContext(), name.getValue(), type, sharding);
+  auto value = [&](StringAttr name, TypeAttr global, comm::ShardingAttr sharding, Type local,
+                   TypeAttr unpadded = {}) {
+    auto type = cast<RankedTensorType>(global ? global.getValue() : local),
+         padded = RankedTensorType();
+    if (unpadded && unpadded.getValue() != type)
+      padded = std::exchange(type, cast<RankedTensorType>(unpadded.getValue()));
+    return rt::ValueAttr::get(builder.getContext(), name.getValue(), type, padded, sharding);
   };
   unsigned base = parameters.size();
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -178,7 +182,8 @@ LogicalResult ProcedureLowering::describeEntry(ArrayRef<nn::ParameterOp> paramet
         resultArguments[i].getArgNumber(), rt::RTDialect::kResultAttrName,
         value(name,
               function.getResultAttrOfType<TypeAttr>(i, comm::CommDialect::kGlobalTypeAttrName),
-              sharding, function.getResultTypes()[i]));
+              sharding, function.getResultTypes()[i],
+              function.getResultAttrOfType<TypeAttr>(i, nn::NNDialect::kUnpaddedAttrName)));
   }
   return success();
 }
@@ -248,7 +253,8 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
       })
       .Case([&](nn::EmbeddingOp embedding) {
         rt::GatherOp::create(builder, loc, memory(embedding.getTable()), memory(embedding.getIds()),
-                             define(embedding.getResult()), embedding.getGroupAttr(), compute);
+                             define(embedding.getResult()), embedding.getRowsAttr(),
+                             embedding.getGroupAttr(), compute);
         return success();
       })
       .Case([&](nn::PositionIdsOp positions) {

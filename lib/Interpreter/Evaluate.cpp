@@ -30,6 +30,7 @@ struct EntryValue {
   DType dtype = DType::f32;
   Shape globalShape;
   runtime::Sharding sharding;
+  Shape unpadded = {}; ///< of a result: what the outside gets to see of it; empty: all
 };
 
 Result<EntryValue> describe(std::string name, Type local, Type global, DictionaryAttr attrs) {
@@ -41,7 +42,7 @@ Result<EntryValue> describe(std::string name, Type local, Type global, Dictionar
   if (!dtype.ok())
     return dtype.status();
   EntryValue value{
-      std::move(name), *dtype, {tensor.getShape().begin(), tensor.getShape().end()}, {}};
+      std::move(name), *dtype, {tensor.getShape().begin(), tensor.getShape().end()}, {}, {}};
   // Without a global type the value is whole: an annotation of propagation has not cut anything
   // yet.
   auto sharding =
@@ -138,6 +139,11 @@ Result<std::vector<EntryValue>> describeResults(func::FuncOp entry) {
           sharding && sharding.isPartial())
         return Status::error("result " + quoted(value->name) +
                              " expects whole sums, got a partial sharding");
+    if (auto unpadded =
+            attrs ? attrs.getAs<TypeAttr>(nn::NNDialect::kUnpaddedAttrName) : TypeAttr()) {
+      ArrayRef<int64_t> shape = cast<RankedTensorType>(unpadded.getValue()).getShape();
+      value->unpadded.assign(shape.begin(), shape.end());
+    }
     values.push_back(std::move(*value));
   }
   return values;
@@ -189,7 +195,10 @@ Result<Tensor> gatherResult(const runtime::Mesh &mesh, const EntryValue &result,
                            runtime::Code::rankFailed);
     }
   }
-  return assemble(result.dtype, result.globalShape, placed);
+  Result<Tensor> whole = assemble(result.dtype, result.globalShape, placed);
+  if (!whole.ok() || result.unpadded.empty())
+    return whole;
+  return extractBox(*whole, {Shape(result.unpadded.size(), 0), result.unpadded});
 }
 } // namespace
 

@@ -193,6 +193,7 @@ void populateNNEvaluators(EvaluatorTable &table) {
       part.index = *mesh.groupPosition(context.rank.process.rank(), axes);
       part.count = *mesh.numShards(axes);
     }
+    part.wholeRows = static_cast<int64_t>(op.getRows().value_or(0));
     return context.set(op.getResult(),
                        embedding(context.tensor(op.getIds()), context.tensor(op.getTable()), part));
   });

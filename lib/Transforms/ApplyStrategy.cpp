@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "LinearRoles.h"
 #include "StrategyOptions.h"
+#include "VocabularyPadding.h"
 
 #include "braid/Transforms/Passes.h"
 #include "braid/Transforms/ShardingUtils.h"
@@ -24,7 +25,6 @@ namespace braid {
 namespace {
 
 constexpr StringLiteral kMeshName = "mesh";
-constexpr StringLiteral kWordRole = "embedding.word", kHeadRole = "lm_head";
 
 struct ApplyStrategy : impl::ApplyStrategyBase<ApplyStrategy> {
   using Base::Base;

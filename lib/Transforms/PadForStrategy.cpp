@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "LinearRoles.h"
-#include "Padding.h"
+#include "PadParameter.h"
 #include "StrategyOptions.h"
+#include "VocabularyPadding.h"
 
 #include "braid/Transforms/Passes.h"
 #include "braid/Transforms/ShardingUtils.h"
@@ -25,35 +26,6 @@ namespace braid {
 namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-RankedTensorType withDim(RankedTensorType type, int64_t dim, int64_t size) {
-  SmallVector<int64_t> shape(type.getShape());
-  shape[dim] = size;
-  return RankedTensorType::get(shape, type.getElementType());
-}
-
-/// The slices of a parameter when its elements along `dim` go where `padding` says.
-ArrayAttr padSlices(ArrayAttr slices, int64_t dim, const DimPadding &padding) {
-  SmallVector<Attribute> padded;
-  for (auto slice : slices.getAsRange<nn::SliceAttr>()) {
-    int64_t begin = slice.getDestOffsets()[dim], end = begin + slice.getSizes()[dim];
-    for (const Segment &segment : padding.segments) {
-      int64_t from = std::max(begin, segment.source),
-              to = std::min(end, segment.source + segment.size);
-      if (from >= to)
-        continue;
-      SmallVector<int64_t> source(slice.getSourceOffsets()), dest(slice.getDestOffsets()),
-          sizes(slice.getSizes());
-      source[dim] += from - begin;
-      dest[dim] = segment.dest + (from - segment.source);
-      sizes[dim] = to - from;
-      padded.push_back(nn::SliceAttr::get(slices.getContext(), slice.getTensor(),
-                                          slice.getTensorShape(), slice.getPermutation(), source,
-                                          dest, sizes));
-    }
-  }
-  return ArrayAttr::get(slices.getContext(), padded);
-}
 
 /// Pads the products of one function, and the parameters that its callers pass.
 class FunctionPadder {
@@ -93,12 +65,7 @@ LogicalResult FunctionPadder::padOperand(Operation *user, OpOperand &operand, in
   if (getSharding(parameter.getResult()))
     return emitNamedError(parameter)
            << "cannot be padded for axis '" << kTensorAxis << "' beside a stated sharding";
-  OpBuilder builder(parameter);
-  auto padded = nn::ParameterOp::create(
-      builder, parameter.getLoc(), withDim(typeOf(parameter.getResult()), dim, padding.size),
-      parameter.getNameAttr(), padSlices(parameter.getSlices(), dim, padding),
-      parameter.getInitAttr(), TypeAttr(), ShardingAttr());
-  operand.set(padded.getResult());
+  operand.set(padParameter(parameter, dim, padding).getResult());
   if (parameter.use_empty())
     parameter.erase();
   return success();
@@ -297,31 +264,49 @@ struct PadForStrategy : impl::PadForStrategyBase<PadForStrategy> {
   using Base::Base;
 
   void runOnOperation() override {
+    FailureOr<bool> layers = cuts("layers"), vocabulary = cuts("vocabulary");
+    if (failed(layers) || failed(vocabulary))
+      return signalPassFailure();
     FailureOr<int64_t> parts = tensorParallelSize();
     if (failed(parts))
       return signalPassFailure();
     if (*parts == 1)
       return;
-    for (auto func : getOperation().getOps<func::FuncOp>()) {
-      if (!func.getBody().hasOneBlock())
-        continue;
-      FunctionPadder padder(getOperation(), func, *parts);
-      if (failed(padder.run()))
-        return signalPassFailure();
-      numPadded += padder.numPadded;
-    }
+    if (*layers && failed(padLayers(*parts)))
+      return signalPassFailure();
+    if (!*vocabulary)
+      return;
+    FailureOr<int64_t> padded =
+        padVocabulary(getOperation(), *parts, /*wherePossible=*/strategy == "auto");
+    if (failed(padded))
+      return signalPassFailure();
+    numVocabularies += *padded;
   }
 
 private:
-  /// 1 where the strategy does not cut layers.
-  FailureOr<int64_t> tensorParallelSize() {
-    if (strategy != "auto") {
-      FailureOr<SmallVector<const StrategyPart *>> parts = parseStrategy(getOperation(), strategy);
-      if (failed(parts))
+  LogicalResult padLayers(int64_t parts) {
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      if (!func.getBody().hasOneBlock())
+        continue;
+      FunctionPadder padder(getOperation(), func, parts);
+      if (failed(padder.run()))
         return failure();
-      if (llvm::none_of(*parts, [](const StrategyPart *part) { return part->kind == "layers"; }))
-        return 1;
+      numPadded += padder.numPadded;
     }
+    return success();
+  }
+
+  /// Whether the strategy cuts this kind of dimension over the tensor axis, or may.
+  FailureOr<bool> cuts(StringRef kind) {
+    if (strategy == "auto")
+      return true;
+    FailureOr<SmallVector<const StrategyPart *>> parts = parseStrategy(getOperation(), strategy);
+    if (failed(parts))
+      return failure();
+    return llvm::any_of(*parts, [&](const StrategyPart *part) { return part->kind == kind; });
+  }
+
+  FailureOr<int64_t> tensorParallelSize() {
     int64_t size = 1;
     if (!mesh.empty()) {
       FailureOr<SmallVector<MeshAxis>> axes = parseMesh(getOperation(), mesh);

@@ -126,9 +126,9 @@ braid_code braid_session_set_input(braid_session *session, const char *name, bra
                                    const int64_t *shape, size_t rank, const void *data,
                                    braid_error **error);
 /* Makes memory of the caller the home of one rank's part of an input or output, to save the copy:
-   `bytes` must be the size of that part and `data` aligned to 64 bytes. It stays the caller's, and
-   must live until the session is freed or other memory is bound. An input counts as set when it is
-   bound on all ranks. */
+   `bytes` must be the size of that part, padding included, and `data` aligned to 64 bytes. It stays
+   the caller's, and must live until the session is freed or other memory is bound. An input counts
+   as set when it is bound on all ranks. */
 braid_code braid_session_bind_input(braid_session *session, int64_t rank, const char *name,
                                     void *data, size_t bytes, braid_error **error);
 braid_code braid_session_bind_output(braid_session *session, int64_t rank, const char *name,

@@ -178,3 +178,26 @@ func.func @positions(%ids: tensor<2x4xi64>) -> tensor<2x4xi64> {
   %0 = nn.position_ids %ids padding 1 : tensor<2x4xi64>
   return %0 : tensor<2x4xi64>
 }
+
+// -----
+
+// What is padded: a table of 13 words on two ranks, of which only so many may be looked up, and a result that goes on
+// beyond what the outside is to see. Integers of 32 bits are taken as they are.
+comm.mesh @mesh <tp = 2>
+// CHECK-LABEL: rt.procedure entry @padded(
+// CHECK-SAME: %out: memref<2x4x7xf32> {rt.result = #rt.value<"out" of tensor<2x4x13xf32> padded tensor<2x4x14xf32> sharded <@mesh, [{}, {}, {tp}]>>}) {
+// CHECK: rt.gather ins(%table, %ids : memref<7x8xf32>, memref<2x4xi32>) outs({{.*}}) rows 13 over <@mesh, {tp}>
+// CHECK: rt.attention causal ins({{.*}}) mask(%ids : memref<2x4xi32>) valid_length(%n : memref<2xi32>) position_offset(%n : memref<2xi32>)
+// CHECK: rt.product ins({{.*}}, %table : {{.*}}) outs(%out : memref<2x4x7xf32>)
+func.func @padded(%ids: tensor<2x4xi32> {nn.name = "ids"}, %n: tensor<2xi32> {nn.name = "n"})
+    -> (tensor<2x4x7xf32> {nn.name = "out", nn.unpadded = tensor<2x4x13xf32>, comm.global_type = tensor<2x4x14xf32>, comm.sharding = #comm.sharding<@mesh, [{}, {}, {tp}]>})
+    attributes {nn.entry} {
+  %t = nn.parameter "table" slices ["table"[13, 8]] of tensor<14x8xf32> sharded <@mesh, [{tp}, {}]> : tensor<7x8xf32>
+  %0 = nn.embedding %ids, %t rows 13 over <@mesh, {tp}> : tensor<2x4xi32>, tensor<7x8xf32> -> tensor<2x4x8xf32>
+  %1 = nn.split_heads %0 : tensor<2x4x8xf32> -> tensor<2x4x2x4xf32>
+  %2 = nn.attention causal %1, %1, %1 mask %ids : tensor<2x4xi32> valid_length %n : tensor<2xi32> position_offset %n : tensor<2xi32>
+      scale 0.5 : tensor<2x4x2x4xf32>, tensor<2x4x2x4xf32>, tensor<2x4x2x4xf32> -> tensor<2x4x2x4xf32>
+  %3 = nn.merge_heads %2 : tensor<2x4x2x4xf32> -> tensor<2x4x8xf32>
+  %4 = nn.linear %3, %t : tensor<2x4x8xf32>, tensor<7x8xf32> -> tensor<2x4x7xf32>
+  return %4 : tensor<2x4x7xf32>
+}

@@ -55,6 +55,40 @@ def test_sequence_parallel(cases, tmp_path, small, mesh, strategy):
           *case.run_args(), "--output", tmp_path / "out", "--check", case.golden)
 
 
+# Tied and untied, without a bias and with one: 61 words over 3 and 4 ranks.
+@pytest.mark.parametrize("mesh,strategy,transport", [("tp=3", "tp-sp,vocab", "threads"), ("tp=4", "tp,vocab", "shm")])
+@pytest.mark.parametrize("small", [families.LLAMAS[0], families.LLAMAS[1], families.GPT2S[0], families.GPT2S[1],
+                                   families.ROBERTAS[2], families.BERTS[1]], ids=lambda s: s.name)
+def test_vocabulary_that_does_not_divide(cases, tmp_path, small, mesh, strategy, transport):
+    case, parts, out = cases(small), braidtest.ranks_of(mesh), tmp_path / "out"
+    bundle = tmp_path / "model.braid"
+    done = braid("compile", case.model, "--mesh", mesh, "--strategy", strategy, "--remarks", "sharding", "-o", bundle)
+    padded = -(-61 // parts) * parts
+    for role in ("embedding.word", "lm_head"):
+        assert f"a vocabulary of 61 of '{role}' is padded to {padded} for axis 'tp' of size {parts}" in done.err, done
+    done = braid("run", bundle, "--ranks", parts, "--transport", transport, *case.run_args(), "--output", out,
+                 "--check", case.golden, "--check", "reference")
+    assert done.out.count(": passed") == 2
+    assert np.load(out / "logits.npy").shape == (small.batch, small.seq, 61)
+    braid("run", bundle, "--target", "program-interpreter", "--schedules", 3, *case.run_args(), "--check", case.golden)
+    # The reference interpreter on the cut program.
+    braid("run", case.model, "--mesh", mesh, "--strategy", strategy, "--target", "reference", *case.run_args(),
+          "--check", case.golden)
+
+
+@pytest.mark.parametrize("target", ["cpu", "reference", "program-interpreter"])
+def test_nobody_looks_up_padding(cases, tmp_path, target):
+    """Row 61 is there, on the last of two ranks, and no word."""
+    case = cases(families.GPT2S[0])
+    values = {name: value.copy() for name, value in case.values.items()}
+    values["input_ids"][0, 2] = 61
+    inputs = models.write_inputs(values, tmp_path / "inputs")
+    done = braid("run", case.model, "--mesh", "tp=2", "--target", target, "--weights", case.checkpoint,
+                 *braidtest.input_args(inputs), "--output", tmp_path / "out", expect=braidtest.BAD_INPUT)
+    assert "id 61 at position 2 is outside of [0, 61)" in done.err or "ids from 0 to 60, got 61 at position [0, 2]" in done.err, done
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
 @pytest.mark.parametrize("small", [s for s in families.LLAMAS if s.old_rope], ids=lambda s: s.name)
 def test_old_spelling_of_rope(tmp_path, small):
     model = families.build(small)

@@ -47,7 +47,7 @@ public:
         take(p.globalShape);
       for (const auto *values : {&entry.operands, &entry.results})
         for (const EntryValue &value : *values)
-          take(value.globalShape);
+          take(value.cutShape());
     }
     return left > 0;
   }

@@ -29,7 +29,10 @@ def NN_Dialect : Dialect {
     Constraints on the discardable attributes:
     - (D1) `nn.entry` is a unit attribute and stands on a function with a body;
     - (D2) `nn.name` is a string that is not empty, on arguments and results of an entry;
-    - (D3) every argument and every result of an entry has `nn.name`, and no two arguments (no two results) share one.
+    - (D3) every argument and every result of an entry has `nn.name`, and no two arguments (no two results) share one;
+    - (D4) `nn.unpadded` is a statically shaped tensor type and stands on results of an entry: the result as the outside
+      knows it. It has the rank and element type of the whole result, which is as large in every dimension, and of which
+      it is the beginning; the rest is padding.
   }];
   let dependentDialects = ["::braid::comm::CommDialect"];
   let useDefaultAttributePrinterParser = 1;
@@ -41,6 +44,8 @@ def NN_Dialect : Dialect {
 
     /// Discardable attribute on entry arguments and results: the name that --input and --output use.
     static constexpr ::llvm::StringLiteral kNameAttrName = "nn.name";
+    /// Discardable attribute on entry results: their type without padding.
+    static constexpr ::llvm::StringLiteral kUnpaddedAttrName = "nn.unpadded";
     /// Discardable unit attribute on a function: it is an entry of the model.
     static constexpr ::llvm::StringLiteral kEntryAttrName = "nn.entry";
   }];

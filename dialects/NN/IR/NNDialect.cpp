@@ -23,7 +23,7 @@ void NNDialect::initialize() {
 }
 
 //===----------------------------------------------------------------------===//
-// Discardable attributes: nn.entry and nn.name.
+// Discardable attributes: nn.entry, nn.name and nn.unpadded.
 //===----------------------------------------------------------------------===//
 
 /// D3 for one side of an entry's signature.
@@ -79,7 +79,36 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
                                                   NamedAttribute attribute) {
   return verifyName(op, attribute);
 }
-LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned,
+
+/// D4.
+static LogicalResult verifyUnpadded(Operation *op, unsigned index, Attribute attribute) {
+  auto type = dyn_cast<TypeAttr>(attribute);
+  auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+  if (!tensor || !tensor.hasStaticShape())
+    return op->emitOpError("expects '")
+           << NNDialect::kUnpaddedAttrName << "' to be a statically shaped tensor type, got "
+           << attribute;
+  if (!op->hasAttr(NNDialect::kEntryAttrName))
+    return op->emitOpError("expects '")
+           << NNDialect::kUnpaddedAttrName << "' on results of an entry only";
+  auto function = cast<FunctionOpInterface>(op);
+  auto global = dyn_cast_or_null<TypeAttr>(
+      function.getResultAttr(index, braid::comm::CommDialect::kGlobalTypeAttrName));
+  Type result = global ? global.getValue() : function.getResultTypes()[index];
+  auto whole = dyn_cast<RankedTensorType>(result);
+  if (!whole || whole.getElementType() != tensor.getElementType() ||
+      whole.getRank() != tensor.getRank() ||
+      llvm::any_of(llvm::zip_equal(whole.getShape(), tensor.getShape()),
+                   [](auto sizes) { return std::get<0>(sizes) < std::get<1>(sizes); }))
+    return op->emitOpError("expects '")
+           << NNDialect::kUnpaddedAttrName << "' of result " << index << " to be the beginning of "
+           << result << ", got " << tensor;
+  return success();
+}
+
+LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,
                                                      NamedAttribute attribute) {
+  if (attribute.getName() == kUnpaddedAttrName)
+    return verifyUnpadded(op, index, attribute.getValue());
   return verifyName(op, attribute);
 }

@@ -88,28 +88,33 @@ def NN_EmbeddingOp
     equal parts by position: an id in the part of another rank gives zeros, so that the results of the group's ranks add
     up to what the table has. An id outside of the whole table is an error on every rank.
 
+    With `rows` the whole table has no more of them than that: what follows is padding, and an id there is outside.
+
     ```mlir
     %e = nn.embedding %ids, %table role "embedding.word"
         : tensor<8x128xi64>, tensor<30522x384xf32> -> tensor<8x128x384xf32>
     %p = nn.embedding %ids, %part over <@mesh, {tp}> role "embedding.word"
         : tensor<8x128xi64>, tensor<15261x384xf32> -> tensor<8x128x384xf32>
+    %q = nn.embedding %ids, %third rows 30521 over <@mesh, {tp}> : tensor<8x128xi64>, tensor<10174x384xf32>
+        -> tensor<8x128x384xf32>
     ```
 
     Constraints:
     - (C1) the result's shape is the ids' shape followed by the table's second dimension;
     - (C2) result and table have the same element type;
-    - (C3) the group, if any, names a mesh of the module, and axes of it.
+    - (C3) the group, if any, names a mesh of the module, and axes of it;
+    - (C4) `rows` is at least 1, and the whole table has as many.
   }];
-  let arguments = (ins NN_Ids:$ids, NN_TensorOfRank<2>:$table, OptionalAttr<Comm_GroupAttr>:$group,
-                       OptionalAttr<StrAttr>:$role);
+  let arguments = (ins NN_Ids:$ids, NN_TensorOfRank<2>:$table, OptionalAttr<I64Attr>:$rows,
+                       OptionalAttr<Comm_GroupAttr>:$group, OptionalAttr<StrAttr>:$role);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = [{
-    $ids `,` $table (`over` $group^)? (`role` $role^)? attr-dict `:` type($ids) `,` type($table) `->` type($result)
+    $ids `,` $table (`rows` $rows^)? (`over` $group^)? (`role` $role^)? attr-dict `:` type($ids) `,` type($table) `->` type($result)
   }];
   let builders = [
     /// Of a whole table.
     OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$ids, "::mlir::Value":$table, "::mlir::StringAttr":$role),
-              [{ build($_builder, $_state, result, ids, table, ::braid::comm::GroupAttr(), role); }]>];
+              [{ build($_builder, $_state, result, ids, table, ::mlir::IntegerAttr(), ::braid::comm::GroupAttr(), role); }]>];
 }
 
 def NN_PositionIdsOp : NN_ComputeOp<"position_ids", [SameOperandsAndResultType]> {

@@ -67,8 +67,8 @@ FailureOr<SmallVector<Value>> EmbeddingOp::buildLocal(OpBuilder &builder, ValueR
                                                       TypeRange resultTypes, GroupAttr partial,
                                                       FinishFn &) {
   return SmallVector<Value>{EmbeddingOp::create(builder, getLoc(), resultTypes[0], operands[0],
-                                                operands[1], partial ? partial : getGroupAttr(),
-                                                getRoleAttr())};
+                                                operands[1], getRowsAttr(),
+                                                partial ? partial : getGroupAttr(), getRoleAttr())};
 }
 
 ShardingRule LinearOp::getShardingRule() {

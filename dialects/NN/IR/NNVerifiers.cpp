@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/NN.h"
 
+#include "braid/Runtime/Mesh.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -130,7 +132,19 @@ LogicalResult EmbeddingOp::verify() {
 }
 
 LogicalResult EmbeddingOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return getGroup() ? comm::verifyGroup(*this, *getGroup(), symbols) : success(); // C3
+  if (getGroup() && failed(comm::verifyGroup(*this, *getGroup(), symbols))) // C3
+    return failure();
+  if (!getRows())
+    return success();
+  int64_t rows = typeOf(getTable()).getDimSize(0);
+  if (getGroup()) {
+    auto mesh = symbols.lookupNearestSymbolFrom<comm::MeshOp>(*this, getGroup()->getMesh());
+    for (comm::AxisAttr axis : getGroup()->getAxes())
+      rows *= *comm::toRuntime(mesh).axisSize(comm::toRuntime(axis));
+  }
+  if (auto has = static_cast<int64_t>(*getRows()); has < 1 || has > rows) // C4
+    return emitOpError("expects 'rows' of 1 to ") << rows << ", got " << has;
+  return success();
 }
 
 LogicalResult LinearOp::verify() {

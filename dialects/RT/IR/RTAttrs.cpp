@@ -40,8 +40,18 @@ LogicalResult FrameAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
 }
 
 LogicalResult ValueAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
-                                RankedTensorType, braid::comm::ShardingAttr) {
-  return name.empty() ? LogicalResult(emitError() << "expects a name") : success();
+                                RankedTensorType global, RankedTensorType padded,
+                                braid::comm::ShardingAttr) {
+  if (name.empty())
+    return emitError() << "expects a name";
+  if (!padded)
+    return success();
+  if (padded.getElementType() != global.getElementType() || padded.getRank() != global.getRank() ||
+      llvm::any_of(llvm::zip_equal(padded.getShape(), global.getShape()),
+                   [](auto sizes) { return std::get<0>(sizes) < std::get<1>(sizes); }))
+    return emitError() << "expects a padded type of which " << global << " is the beginning, got "
+                       << padded;
+  return success();
 }
 
 LogicalResult ParameterAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,

@@ -60,12 +60,19 @@ def RT_ValueAttr : RT_Attr<"Value", "value"> {
   let summary = "an entry's operand or result as the outside knows it";
   let description = [{
     Stands on arguments of an entry procedure, as `rt.operand` or `rt.result`: the name that input and output files go
-    by, the type of the whole value, and which part of it a rank holds (all, without a sharding).
-    Constraint: (V1) the name is not empty.
+    by, the type of the whole value, and which part of it a rank holds (all, without a sharding). A result may be the
+    beginning of a larger value, of which ranks hold parts:
+    `#rt.value<"logits" of tensor<8x61xf32> padded tensor<8x62xf32> sharded <@mesh, [{}, {tp} ]>>`.
+
+    Constraints:
+    - (V1) the name is not empty;
+    - (V3) the padded type has the rank and element type of the value's, and is as large in every dimension; only results
+      have one.
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "::mlir::RankedTensorType":$globalType,
+                        OptionalParameter<"::mlir::RankedTensorType">:$paddedType,
                         OptionalParameter<"::braid::comm::ShardingAttr">:$sharding);
-  let assemblyFormat = "`<` $name `of` $globalType (`sharded` $sharding^)? `>`";
+  let assemblyFormat = "`<` $name `of` $globalType (`padded` $paddedType^)? (`sharded` $sharding^)? `>`";
   let genVerifyDecl = 1;
 }
 

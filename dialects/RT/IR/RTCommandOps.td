@@ -154,6 +154,7 @@ def RT_GatherOp : RT_CommandOp<"gather", [DeclareOpInterfaceMethods<SymbolUserOp
   let summary = "out[..., :] = source[ids[...], :]";
   let description = [{
     With a group, source is this rank's part of a table that is cut by rows: an id in another rank's part gives zeros.
+    With `rows`, the whole table has no more of them: what follows is padding, and an id there is an error.
 
     ```mlir
     rt.gather ins(%table, %ids : memref<30522x384xf32>, memref<8x128xi64>) outs(%o : memref<8x128x384xf32>)
@@ -161,13 +162,14 @@ def RT_GatherOp : RT_CommandOp<"gather", [DeclareOpInterfaceMethods<SymbolUserOp
     ```
     Constraints:
     - (G1) source [n, h] and out [i..., h] have one element type, ids [i...] is i32 or i64;
-    - (G2) the group, if any, is of a known mesh.
+    - (G2) the group, if any, is of a known mesh;
+    - (G3) `rows` is at least 1, and the whole table has as many.
   }];
   let arguments = (ins RT_Reads<RT_Memory>:$source, RT_Reads<RT_Memory>:$ids, RT_Writes<RT_Memory>:$out,
-                       OptionalAttr<Comm_GroupAttr>:$group, RT_OnCompute:$queue);
+                       OptionalAttr<I64Attr>:$rows, OptionalAttr<Comm_GroupAttr>:$group, RT_OnCompute:$queue);
   let assemblyFormat = [{
     `ins` `(` $source `,` $ids `:` type($source) `,` type($ids) `)` `outs` `(` $out `:` type($out) `)`
-    (`over` $group^)? (`on` `` $queue^)? attr-dict
+    (`rows` $rows^)? (`over` $group^)? (`on` `` $queue^)? attr-dict
   }];
 }
 

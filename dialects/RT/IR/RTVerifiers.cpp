@@ -46,6 +46,9 @@ static LogicalResult verifyEntry(ProcedureOp op) {
       return op.emitOpError("expects parameters, then operands, then results; argument ")
              << i << " is out of order";
     last = kind;
+    if (auto operand = op.getArgAttrOfType<ValueAttr>(i, RTDialect::kOperandAttrName);
+        operand && operand.getPaddedType())
+      return op.emitOpError("expects no padded type of operand ") << i;
     if (global.getElementType() != cast<MemRefType>(type).getElementType() ||
         global.getRank() != cast<MemRefType>(type).getRank())
       return op.emitOpError("expects argument ")
@@ -325,6 +328,10 @@ LogicalResult GatherOp::verify() {
       out.getElementType() != source.getElementType() || !isId(ids.getElementType()))
     return emitOpError("expects source [n, h], ids [i...] of i32 or i64 and out [i..., h], got ")
            << source << ", " << ids << ", " << out;
+  // Of a part of a table the mesh says how many rows the whole has.
+  int64_t rows = static_cast<int64_t>(getRows().value_or(1));
+  if (rows < 1 || (!getGroup() && rows > source.getDimSize(0))) // G3
+    return emitOpError("expects 'rows' of 1 to ") << source.getDimSize(0) << ", got " << rows;
   return success();
 }
 
@@ -376,7 +383,15 @@ static bool isScaled(MemRefType in, MemRefType out, std::optional<int64_t> dim, 
 }
 
 LogicalResult GatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return success(!getGroup() || succeeded(groupRanks(*this, *getGroup(), symbols)));
+  if (!getGroup())
+    return success();
+  FailureOr<int64_t> ranks = groupRanks(*this, *getGroup(), symbols);
+  if (failed(ranks))
+    return failure();
+  int64_t rows = getSource().getType().getDimSize(0) * *ranks;
+  if (getRows() && static_cast<int64_t>(*getRows()) > rows) // G3
+    return emitOpError("expects 'rows' of 1 to ") << rows << ", got " << *getRows();
+  return success();
 }
 
 LogicalResult LocalSliceOp::verifySymbolUses(SymbolTableCollection &symbols) {

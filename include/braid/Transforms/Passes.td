@@ -9,7 +9,7 @@
 include "mlir/Pass/PassBase.td"
 
 def PadForStrategy : Pass<"braid-pad-for-strategy", "::mlir::ModuleOp"> {
-  let summary = "Pad heads and feed-forward dimensions that an axis does not divide";
+  let summary = "Pad heads, feed-forward dimensions and a vocabulary that an axis does not divide";
   let description = [{
     Between the products that `tp` cuts by columns and the one that it cuts by rows, a dimension may have any size: rows and
     columns of zeros in the weights are neutral. So that every rank has as much of it,
@@ -36,14 +36,27 @@ def PadForStrategy : Pass<"braid-pad-for-strategy", "::mlir::ModuleOp"> {
     %1 = nn.gelu erf %0 : tensor<2x8x8xf32>
     %2 = nn.linear %1, %down role "mlp.down" : tensor<2x8x8xf32>, tensor<16x8xf32> -> tensor<2x8x16xf32>
     ```
+    `vocab` pads the table of words (`embedding.word`) and the head (`lm_head`) by rows of zeros at the end, and logits with
+    them. The embedding keeps the number of `rows` that may be looked up. The entry's result keeps its own type as
+    `nn.unpadded`: whoever hands it out cuts the padding. In between logits may go through operations that act on each
+    element by itself; one that sees a row of them, as a softmax does, is in the way:
+
+    ```mlir
+    %words = nn.parameter "words" slices ["words"[61, 16]] : tensor<64x16xf32>
+    %0 = nn.embedding %ids, %words rows 61 role "embedding.word" : tensor<2x8xi64>, tensor<64x16xf32> -> tensor<2x8x16xf32>
+    %1 = nn.linear %0, %words role "lm_head" : tensor<2x8x16xf32>, tensor<64x16xf32> -> tensor<2x8x64xf32>
+    ```
+
     A remark (category `sharding`) says by how much weights grow. Weights that are no parameters, and operations without a
-    sharding rule on the way, are errors. A vocabulary is not padded.
+    sharding rule on the way, are errors. With `auto`, a vocabulary is padded if the model has a head and nothing is in the
+    way, else a remark says what is.
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", /*default=*/"\"\"", "As of braid-apply-strategy">,
     Option<"strategy", "strategy", "std::string", /*default=*/"\"auto\"", "As of braid-apply-strategy">,
   ];
-  let statistics = [Statistic<"numPadded", "num-padded", "Pairs of products padded">];
+  let statistics = [Statistic<"numPadded", "num-padded", "Pairs of products padded">,
+                    Statistic<"numVocabularies", "num-vocabularies", "Tables of words and heads padded">];
 }
 
 def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
@@ -63,7 +76,7 @@ def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
     - `vocab` (vocabulary parallelism): the table of an `nn.embedding` of role `embedding.word` is cut over `tp` by rows, the
       weight of an `nn.linear` of role `lm_head` by outputs. The embedding is then a sum over parts, and logits are parts.
     - `auto`: `tp` and `dp`, each if the mesh has its axis; and `vocab` if the model has a head over a vocabulary that `tp`
-      divides. Otherwise a list: `tp-sp,vocab,dp`.
+      divides, after padding where that is possible. Otherwise a list: `tp-sp,vocab,dp`.
 
     Before, with `mesh=tp=2 strategy=tp`:
     ```mlir
@@ -180,6 +193,7 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
     Statistic<"numReduceScatter", "num-reduce-scatter", "comm.reduce_scatter inserted">,
     Statistic<"numAllGather", "num-all-gather", "comm.all_gather inserted">,
     Statistic<"numAllToAll", "num-all-to-all", "comm.all_to_all inserted">,
+    Statistic<"numPermute", "num-permute", "comm.permute inserted">,
     Statistic<"numLocalSlice", "num-local-slice", "comm.local_slice inserted">,
   ];
   let dependentDialects = ["::braid::comm::CommDialect"];
@@ -193,7 +207,6 @@ def StartCollectives : Pass<"braid-start-collectives", "::mlir::ModuleOp"> {
     result, each within its block. The order of starts is what it was, the same on all ranks; the executor runs them on
     the communication queue in that order, and whatever computation stands between start and wait hides them.
 
-    Statistic<"numPermute", "num-permute", "comm.permute inserted">,
     Before:
     ```mlir
     %a = nn.gelu erf %x : tensor<8x4xf32>

@@ -28,13 +28,14 @@ Result<Tensor> embedding(const Tensor &ids, const Tensor &table, TablePart part)
   if (table.rank() != 2 || !table.isFloat())
     return expects("embedding", "a floating-point table of rank 2", table);
   int64_t rows = table.dim(0), width = table.dim(1), count = ids.numElements();
+  int64_t limit = part.wholeRows ? part.wholeRows : rows * part.count;
   std::vector<double> values(static_cast<size_t>(count * width));
   for (int64_t i = 0; i < count; ++i) {
     int64_t id = ids.ints()[i];
-    if (id < 0 || id >= rows * part.count)
-      return Status::error("embedding expects ids from 0 to " +
-                           std::to_string(rows * part.count - 1) + ", got " + std::to_string(id) +
-                           " at position " + shapeText(unflatten(i, ids.shape())));
+    if (id < 0 || id >= limit)
+      return Status::error("embedding expects ids from 0 to " + std::to_string(limit - 1) +
+                           ", got " + std::to_string(id) + " at position " +
+                           shapeText(unflatten(i, ids.shape())));
     if (id / rows == part.index)
       std::copy_n(table.floats() + (id % rows) * width, width, values.begin() + i * width);
   }

@@ -84,7 +84,7 @@ Result<Tensor> gather(const ProgramCommand &command, const ProgramMemory &memory
   if (!position.ok())
     return position.status();
   return embedding(memory.load(command.reads[1].view), memory.load(command.reads[0].view),
-                   {*position, *count});
+                   {*position, *count, command.op->AsGather()->rows});
 }
 
 } // namespace

@@ -305,10 +305,10 @@ private:
 
 Result<HostTensor> gather(const runtime::Mesh &mesh, const runtime::EntryValue &value,
                           const std::function<const std::byte *(int64_t)> &part) {
-  HostTensor whole = HostTensor::zeros(value.dtype, value.globalShape);
+  HostTensor whole = HostTensor::zeros(value.dtype, value.cutShape());
   std::map<Shape, std::pair<int64_t, HostTensor>> held; // by the box's offsets
   for (int64_t rank = 0; rank < mesh.numRanks(); ++rank) {
-    Result<runtime::Box> box = runtime::localBox(mesh, rank, value.globalShape, value.sharding);
+    Result<runtime::Box> box = runtime::localBox(mesh, rank, value.cutShape(), value.sharding);
     if (!box.ok())
       return Status::error("result '" + value.name + "': " + box.status().message());
     HostTensor own = HostTensor::zeros(value.dtype, box->sizes);
@@ -321,7 +321,9 @@ Result<HostTensor> gather(const runtime::Mesh &mesh, const runtime::EntryValue &
                            Code::checkFailed);
     runtime::insertBox(whole, *box, own);
   }
-  return whole;
+  if (value.paddedShape.empty())
+    return whole;
+  return runtime::extractBox(whole, {Shape(value.globalShape.size(), 0), value.globalShape});
 }
 
 } // namespace

@@ -75,6 +75,8 @@ LogicalResult describeEntry(rt::ProcedureOp procedure, runtime::Entry &entry) {
     runtime::EntryValue value;
     if (failed(describe(procedure, operand ? operand : result, value)))
       return failure();
+    if (RankedTensorType padded = (operand ? operand : result).getPaddedType())
+      value.paddedShape.assign(padded.getShape().begin(), padded.getShape().end());
     (operand ? entry.operands : entry.results).push_back(std::move(value));
   }
   return success();

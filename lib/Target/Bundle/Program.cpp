@@ -230,6 +230,7 @@ private:
     gather.out = view(op.getOut());
     if (op.getGroup())
       gather.axes = axesOf(*op.getGroup());
+    gather.rows = static_cast<int64_t>(op.getRows().value_or(0));
     emit(op, op.getQueue(), std::move(gather));
     return success();
   }

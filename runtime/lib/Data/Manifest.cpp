@@ -7,6 +7,7 @@
 #include "ManifestJson.h"
 #include "Slices.h"
 #include "Support.h"
+#include "braid/Runtime/HostTensor.h"
 
 #include <set>
 
@@ -60,8 +61,23 @@ Status verifyParameter(const Mesh &mesh, const Parameter &parameter) {
   return {};
 }
 
+/// What the outside sees of a value lies within what is cut.
+Status verifyPadding(const EntryValue &value, bool isResult) {
+  if (value.paddedShape.empty())
+    return {};
+  if (!isResult)
+    return Status::error("expects a padded shape of a result only");
+  bool larger = value.paddedShape.size() == value.globalShape.size();
+  for (size_t d = 0; larger && d < value.globalShape.size(); ++d)
+    larger = value.paddedShape[d] >= value.globalShape[d];
+  if (!larger)
+    return Status::error("expects a padded shape of at least " + shapeString(value.globalShape) +
+                         " in every dimension, got " + shapeString(value.paddedShape));
+  return {};
+}
+
 Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
-                    const std::string &field) {
+                    const std::string &field, bool isResult) {
   std::set<std::string> names;
   for (size_t i = 0; i < values.size(); ++i) {
     const EntryValue &value = values[i];
@@ -70,7 +86,11 @@ Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
                            inQuotes(value.name));
     if (!names.insert(value.name).second)
       return Status::error(inQuotes(field) + " has " + inQuotes(value.name) + " twice");
-    Status status = verifySharded(mesh, value.globalShape, value.dtype, value.sharding);
+    Status status = verifyShape(value.globalShape, value.dtype);
+    if (status.ok())
+      status = verifyPadding(value, isResult);
+    if (status.ok())
+      status = verifySharded(mesh, value.cutShape(), value.dtype, value.sharding);
     if (!status.ok())
       return Status::error(inQuotes(at(field, i)) + ": " + inQuotes(value.name) + ": " +
                            status.message());
@@ -87,9 +107,9 @@ Status verifyEntry(const Mesh &mesh, const Entry &entry, const std::string &fiel
       return Status::error(inQuotes(field + ".parameters") + " has " +
                            inQuotes(entry.parameters[i].name) + " twice");
   }
-  if (Status status = verifyValues(mesh, entry.operands, field + ".operands"); !status.ok())
+  if (Status status = verifyValues(mesh, entry.operands, field + ".operands", false); !status.ok())
     return status;
-  return verifyValues(mesh, entry.results, field + ".results");
+  return verifyValues(mesh, entry.results, field + ".results", true);
 }
 
 } // namespace

@@ -61,11 +61,15 @@ OrderedJson toJson(const Parameter &parameter) {
 
 OrderedJson toJson(const std::vector<EntryValue> &values) {
   OrderedJson result = OrderedJson::array();
-  for (const EntryValue &value : values)
-    result.push_back({{"name", value.name},
-                      {"dtype", name(value.dtype)},
-                      {"shape", value.globalShape},
-                      {"sharding", toJson(value.sharding)}});
+  for (const EntryValue &value : values) {
+    OrderedJson json = {{"name", value.name},
+                        {"dtype", name(value.dtype)},
+                        {"shape", value.globalShape},
+                        {"sharding", toJson(value.sharding)}};
+    if (!value.paddedShape.empty())
+      json["padded_shape"] = value.paddedShape;
+    result.push_back(std::move(json));
+  }
   return result;
 }
 
@@ -199,6 +203,8 @@ EntryValue readValue(FieldReader &reader) {
   value.dtype = readDType(reader);
   value.globalShape = reader.integers("shape");
   value.sharding = readSharding(reader);
+  if (reader.has("padded_shape"))
+    value.paddedShape = reader.integers("padded_shape");
   return value;
 }
 

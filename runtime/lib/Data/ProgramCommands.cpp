@@ -285,9 +285,13 @@ Status verifyGather(const program::Gather &op, const Mesh &mesh, Views &views) {
     return status;
   // Strides of zero make large tables of little memory; the ids of all parts together must be
   // numbers.
-  if (!checkedMul(source.shape[0], parts))
+  std::optional<int64_t> whole = checkedMul(source.shape[0], parts);
+  if (!whole)
     return Status::error("source: " + std::to_string(parts) + " times the rows of shape " +
                          shapeString(source.shape) + " are too many");
+  if (op.rows() < 0 || op.rows() > *whole)
+    return Status::error("expects rows of 0 to " + std::to_string(*whole) + ", got " +
+                         std::to_string(op.rows()));
   std::vector<int64_t> outShape = ids.shape;
   outShape.push_back(source.shape[1]);
   return firstOf({expectShape("out", out, outShape), expectType("out", out, source.dtype)});

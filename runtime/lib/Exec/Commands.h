@@ -85,6 +85,7 @@ struct GatherCommand {
   const std::byte *source;
   int64_t tableRows, rowBytes, sourceStrideBytes;
   int64_t part, parts; ///< of the table that `source` is
+  int64_t limit;       ///< ids are below it
   const std::byte *ids;
   bool wideIds; ///< i64, else i32
   std::byte *out;

@@ -183,7 +183,7 @@ void execute(const ProductCommand &command, const Command &, ExecutionContext &c
 //===----------------------------------------------------------------------===//
 
 Result<GatherCommand> resolveGather(const Tensor &source, const Tensor &ids, const Tensor &out,
-                                    int64_t part, int64_t parts, int64_t threads) {
+                                    int64_t part, int64_t parts, int64_t rows, int64_t threads) {
   if (ids.dtype != DType::i64 && ids.dtype != DType::i32)
     return Status::error(std::string("expects ids of i64 or i32, got ") + name(ids.dtype));
   if (source.dtype != out.dtype || source.rank() != 2 || out.shape.empty() ||
@@ -203,6 +203,7 @@ Result<GatherCommand> resolveGather(const Tensor &source, const Tensor &ids, con
   command.tableRows = source.shape[0];
   command.part = part;
   command.parts = parts;
+  command.limit = rows ? rows : source.shape[0] * parts;
   command.rowBytes = source.shape[1] * size;
   command.sourceStrideBytes = *sourceStride * size;
   command.ids = ids.data;
@@ -226,11 +227,11 @@ void execute(const GatherCommand &command, const Command &source, ExecutionConte
         Range range = partOf(command.count, member, command.members);
         for (int64_t i = range.begin; i < range.end; ++i) {
           int64_t row = id(i);
-          if (row < 0 || row >= command.tableRows * command.parts) {
+          if (row < 0 || row >= command.limit) {
             context.control.fail(Status::error(
                 "rank " + std::to_string(context.self.rank) + ": " + describe(source) + ": id " +
                     std::to_string(row) + " at position " + std::to_string(i) +
-                    " is outside of [0, " + std::to_string(command.tableRows * command.parts) + ")",
+                    " is outside of [0, " + std::to_string(command.limit) + ")",
                 Code::invalid)); // the ids came in from outside
             return;
           }

@@ -54,9 +54,10 @@ Result<RotaryTableCommand> resolveRotaryTable(const std::vector<double> &frequen
                                               const Tensor &sin, int64_t threads);
 Result<RotaryCommand> resolveRotary(const Tensor &input, const Tensor &cos, const Tensor &sin,
                                     const Tensor &out, int64_t threads);
-/// `source` is the `part`-th of `parts` equal parts of a table.
+/// `source` is the `part`-th of `parts` equal parts of a table, which ends with padding after
+/// `rows` rows where that is not 0.
 Result<GatherCommand> resolveGather(const Tensor &source, const Tensor &ids, const Tensor &out,
-                                    int64_t part, int64_t parts, int64_t threads);
+                                    int64_t part, int64_t parts, int64_t rows, int64_t threads);
 Result<PositionIdsCommand> resolvePositionIds(const Tensor &ids, int64_t padding,
                                               const Tensor &out);
 Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest);

@@ -216,7 +216,8 @@ private:
       if (!part.ok())
         return part.status();
       return finish(resolveGather(tensor(frame, *gather.source), tensor(frame, *gather.ids),
-                                  tensor(frame, *gather.out), *part, *parts, in.threads),
+                                  tensor(frame, *gather.out), *part, *parts, gather.rows,
+                                  in.threads),
                     command);
     }
     case fb::Operation::PositionIds: {

@@ -237,7 +237,7 @@ Status Session::State::allocateValues() {
           !s.ok())
         return s;
     for (const EntryValue &v : entry->results)
-      if (Status s = add("output '" + v.name + "'", v.dtype, v.globalShape, v.sharding, true);
+      if (Status s = add("output '" + v.name + "'", v.dtype, v.cutShape(), v.sharding, true);
           !s.ok())
         return s;
   }
@@ -367,12 +367,19 @@ static Result<size_t> findValue(const char *what, const std::vector<EntryValue> 
                        listOf(values));
 }
 
-/// Copies a rank's part between a row-major global value and the rank's own memory.
+/// Copies a rank's part between a row-major global value and the rank's own memory; padding stays
+/// where it is.
 static void copyPart(const EntryValue &value, const Box &box, std::byte *global, std::byte *local,
                      bool toLocal) {
   size_t n = value.globalShape.size();
-  Tensor part{global, value.dtype, box.sizes, std::vector<int64_t>(n)};
-  Tensor own{local, value.dtype, box.sizes, std::vector<int64_t>(n)};
+  std::vector<int64_t> sizes = box.sizes;
+  for (size_t d = 0; d < n; ++d) {
+    sizes[d] = std::min(sizes[d], value.globalShape[d] - box.offsets[d]);
+    if (sizes[d] <= 0)
+      return; // all of it is padding
+  }
+  Tensor part{global, value.dtype, sizes, std::vector<int64_t>(n)};
+  Tensor own{local, value.dtype, sizes, std::vector<int64_t>(n)};
   int64_t globalStride = 1, localStride = 1;
   for (size_t d = n; d-- > 0;) {
     part.strides[d] = globalStride;

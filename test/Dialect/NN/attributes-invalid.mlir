@@ -129,3 +129,27 @@ func.func private @slice() attributes {s = #nn.slice<"w"[4] from [92233720368547
 // L5
 // expected-error @+1 {{expects destination offsets of at least 0, got -1}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4] to [-1]>}
+
+// -----
+
+// D4
+// expected-error @+1 {{'func.func' op expects 'nn.unpadded' to be a statically shaped tensor type, got 3 : i64}}
+func.func @unpadded(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.name = "y", nn.unpadded = 3}) attributes {nn.entry} {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// D4
+// expected-error @+1 {{'func.func' op expects 'nn.unpadded' on results of an entry only}}
+func.func @unpadded(%x: tensor<4xf32>) -> (tensor<4xf32> {nn.unpadded = tensor<3xf32>}) {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// D4
+// expected-error @+1 {{'func.func' op expects 'nn.unpadded' of result 0 to be the beginning of 'tensor<4xf32>', got 'tensor<5xf32>'}}
+func.func @unpadded(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.name = "y", nn.unpadded = tensor<5xf32>}) attributes {nn.entry} {
+  return %x : tensor<4xf32>
+}

@@ -23,6 +23,25 @@ func.func @embedding(%ids: tensor<2x3xi64>, %table: tensor<10x4xf32>) {
 
 // -----
 
+// nn.embedding C4
+func.func @embedding(%ids: tensor<2x3xi64>, %table: tensor<10x4xf32>) {
+  // expected-error @+1 {{'nn.embedding' op expects 'rows' of 1 to 10, got 11}}
+  %0 = nn.embedding %ids, %table rows 11 : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+// nn.embedding C4
+comm.mesh @mesh <tp = 2>
+func.func @embedding(%ids: tensor<2x3xi64>, %table: tensor<10x4xf32>) {
+  // expected-error @+1 {{'nn.embedding' op expects 'rows' of 1 to 20, got 21}}
+  %0 = nn.embedding %ids, %table rows 21 over <@mesh, {tp}> : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
 func.func @embedding(%ids: tensor<2x3xi64>, %table: tensor<10x4xf32>) {
   // C2
   // expected-error @+1 {{'nn.embedding' op expects one element type, got 'f32' and 'bf16'}}

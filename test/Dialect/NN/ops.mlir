@@ -32,6 +32,8 @@ func.func @encoder(%ids: tensor<2x8xi64>, %mask: tensor<2x8xi32>, %table: tensor
                    %w: tensor<16x16xf32>, %b: tensor<16xf32>) -> tensor<2x8x16xf32> {
   // CHECK: nn.embedding %{{.*}}, %{{.*}} role "embedding.word" : tensor<2x8xi64>, tensor<100x16xf32> -> tensor<2x8x16xf32>
   %0 = nn.embedding %ids, %table role "embedding.word" : tensor<2x8xi64>, tensor<100x16xf32> -> tensor<2x8x16xf32>
+  // CHECK: nn.embedding %{{.*}}, %{{.*}} rows 99 role "embedding.word" : tensor<2x8xi64>, tensor<100x16xf32> -> tensor<2x8x16xf32>
+  %padded = nn.embedding %ids, %table rows 99 role "embedding.word" : tensor<2x8xi64>, tensor<100x16xf32> -> tensor<2x8x16xf32>
   // CHECK: nn.add %{{.*}}, %{{.*}} : tensor<2x8x16xf32>, tensor<8x16xf32> -> tensor<2x8x16xf32>
   %1 = nn.add %0, %positions : tensor<2x8x16xf32>, tensor<8x16xf32> -> tensor<2x8x16xf32>
   // CHECK: nn.layer_norm %{{.*}}, %{{.*}}, %{{.*}} epsilon 9.9999999999999998E-13 : tensor<2x8x16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>

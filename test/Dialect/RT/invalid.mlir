@@ -173,6 +173,25 @@ rt.procedure @g1(%t: memref<9x4xf32>, %i: memref<3xi64>, %o: memref<2x4xf32> {rt
 
 // -----
 
+// G3
+rt.procedure @g3(%t: memref<9x4xf32>, %i: memref<2xi64>, %o: memref<2x4xf32> {rt.result}) {
+  // expected-error @below {{'rt.gather' op expects 'rows' of 1 to 9, got 10}}
+  rt.gather ins(%t, %i : memref<9x4xf32>, memref<2xi64>) outs(%o : memref<2x4xf32>) rows 10
+  rt.return
+}
+
+// -----
+
+// G3: of the whole table
+comm.mesh @mesh <tp = 2>
+rt.procedure @g3_part(%t: memref<9x4xf32>, %i: memref<2xi64>, %o: memref<2x4xf32> {rt.result}) {
+  // expected-error @below {{'rt.gather' op expects 'rows' of 1 to 18, got 19}}
+  rt.gather ins(%t, %i : memref<9x4xf32>, memref<2xi64>) outs(%o : memref<2x4xf32>) rows 19 over <@mesh, {tp}>
+  rt.return
+}
+
+// -----
+
 // G2
 comm.mesh @mesh <tp = 2>
 rt.procedure @g2(%t: memref<9x4xf32>, %i: memref<2xi64>, %o: memref<2x4xf32> {rt.result}) {

@@ -63,6 +63,8 @@ rt.procedure entry @main(
   %3 = rt.alloc : memref<8x4xf32, #rt.space<local>>
   // CHECK: rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>) over <@mesh, {tp}>
   rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%0 : memref<16x4xf32, #rt.space<local>>) over <@mesh, {tp}>
+  // CHECK: rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>) rows 7 over <@mesh, {tp}>
+  rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%0 : memref<16x4xf32, #rt.space<local>>) rows 7 over <@mesh, {tp}>
   // CHECK: rt.product ins(%{{.*}}, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>)
   rt.product ins(%0, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%1 : memref<16x4xf32, #rt.space<local>>)
   // CHECK: rt.view %{{.*}} : memref<16x4xf32, #rt.space<local>> to memref<2x8x2x2xf32, #rt.space<local>>
@@ -70,13 +72,13 @@ rt.procedure entry @main(
   // CHECK: rt.attention causal ins(%[[Q:.*]], %[[Q]], %[[Q]] : {{.*}}) mask(%mask : memref<2x8xi64>) outs(%{{.*}} : memref<2x8x2x2xf32, #rt.space<local>>) scale 5.000000e-01
   rt.attention causal ins(%q, %q, %q : memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>)
       mask(%mask : memref<2x8xi64>) outs(%2 : memref<2x8x2x2xf32, #rt.space<local>>) scale 0.5
-  %cos = rt.alloc : memref<8x1xf32, #rt.space<local>>
-  %sin = rt.alloc : memref<8x1xf32, #rt.space<local>>
   %narrow = rt.alloc : memref<2xi32, #rt.space<local>>
   // CHECK: rt.attention {{.*}} valid_length(%[[N:.*]] : memref<2xi32, #rt.space<local>>) position_offset(%[[N]] : memref<2xi32, #rt.space<local>>) outs
   rt.attention causal ins(%q, %q, %q : memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>)
       valid_length(%narrow : memref<2xi32, #rt.space<local>>) position_offset(%narrow : memref<2xi32, #rt.space<local>>)
       outs(%2 : memref<2x8x2x2xf32, #rt.space<local>>) scale 0.5
+  %cos = rt.alloc : memref<8x1xf32, #rt.space<local>>
+  %sin = rt.alloc : memref<8x1xf32, #rt.space<local>>
   // CHECK: rt.rotary_table [1.000000e+00] outs(%[[COS:.*]], %[[SIN:.*]] : memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>)
   rt.rotary_table [1.0] outs(%cos, %sin : memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>)
   // CHECK: rt.rotary ins(%[[Q]], %[[COS]], %[[SIN]] : memref<2x8x2x2xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>) outs(%{{.*}} : memref<2x8x2x2xf32, #rt.space<local>>)

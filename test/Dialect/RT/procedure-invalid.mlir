@@ -130,6 +130,22 @@ rt.procedure entry @v1(%x: memref<4xf32> {rt.operand = #rt.value<"" of tensor<4x
 
 // -----
 
+// V3
+// expected-error @below {{expects a padded type of which 'tensor<4xf32>' is the beginning, got 'tensor<3xf32>'}}
+rt.procedure entry @v3(%x: memref<4xf32> {rt.result = #rt.value<"x" of tensor<4xf32> padded tensor<3xf32>>}) {
+  rt.return
+}
+
+// -----
+
+// V3
+// expected-error @below {{expects no padded type of operand 0}}
+rt.procedure entry @v3_operand(%x: memref<6xf32> {rt.operand = #rt.value<"x" of tensor<5xf32> padded tensor<6xf32>>}) {
+  rt.return
+}
+
+// -----
+
 // V2
 // expected-error @below {{expects slices to be #nn.slice, got 1 : i64}}
 rt.procedure entry @v2(%x: memref<4xf32> {rt.parameter = #rt.parameter<"w" of tensor<4xf32> init ones slices [1]>}) {

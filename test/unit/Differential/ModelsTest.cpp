@@ -171,19 +171,26 @@ TEST_F(Models, ReferenceOperations) {
                             "nn.cross_entropy"});
 }
 
-// Heads and feed-forward dimensions that do not divide, sequence and vocabulary parallelism.
+// Heads, feed-forward dimensions and vocabularies that do not divide, sequence parallelism, layers
+// that run attention and feed-forward side by side.
 TEST_F(Models, Strategies) {
   Tally strategies;
-  uint64_t padded = 0;
+  uint64_t padded = 0, vocabularies = 0, parallel = 0;
   runCases(/*kind=*/6, /*defaultCases=*/400, /*compileEvery=*/4, [&](Random &random) {
     RandomModel model = drawModel(random, {/*encoder=*/random() % 4 == 0, ModelKind::Strategy});
     ++strategies[model.strategy];
     padded += model.isPadded();
+    vocabularies += model.hasPaddedVocabulary();
+    parallel += model.parallel && model.tp > 1;
     return Case(model, random);
   });
   print("strategies:", strategies);
-  std::cout << "padded: " << padded << "\n";
+  std::cout << "padded: " << padded << ", vocabularies: " << vocabularies
+            << ", parallel blocks: " << parallel << "\n";
   expectTookPart(strategies, {"tp", "tp-sp", "tp,vocab", "tp-sp,vocab", "tp-sp,vocab,dp"});
-  if (isDefaultSize())
+  if (isDefaultSize()) {
     EXPECT_GE(padded, kLeast);
+    EXPECT_GE(vocabularies, kLeast);
+    EXPECT_GE(parallel, kLeast);
+  }
 }

@@ -59,6 +59,7 @@ private:
   std::string callLayers(std::string last, bool shared);
   void parameter(const std::string &value, const std::string &name, const Shape &shape);
 
+  const char *integer() const { return m.narrow ? "i32" : "i64"; }
   Shape rows(int64_t width) const { return {m.batch, m.seq, width}; }
   int64_t queries() const { return m.heads() * m.headDim; }
   int64_t keys() const { return m.kvHeads * m.headDim; }
@@ -227,6 +228,12 @@ void Printer::layer(int64_t index) {
     feedForward("n1");
     add("r2", "w", "n1");
     norm("y", "r2", "n2w");
+  } else if (m.parallel) {
+    norm("n1", "x", "n1w");
+    attention("n1");
+    feedForward("n1");
+    add("r1", "o", "w");
+    add("y", "r1", "x");
   } else {
     norm("n1", "x", "n1w");
     attention("n1");
@@ -264,11 +271,11 @@ void Printer::signature() {
   };
   operand("input_ids", ids, 0, m.vocab);
   if (m.mask)
-    passOn("mask", ids, 0, 2);
+    passOn("mask", type({m.batch, m.seq}, integer()), 0, 2);
   if (m.validLength)
-    passOn("valid_length", type({m.batch}, "i64"), 0, m.seq + 1);
+    passOn("valid_length", type({m.batch}, integer()), 0, m.seq + 1);
   if (m.positionOffset)
-    passOn("position_offset", type({m.batch}, "i64"), -1, 4);
+    passOn("position_offset", type({m.batch}, integer()), -1, 4);
   if (m.loss)
     operand("labels", ids, -1, m.vocab); // -1 does not count
   if (m.dropout)
@@ -314,7 +321,7 @@ std::string Printer::embed() {
       os << (i ? ", 0." : "0.") << 9 - 3 * i;
     os << "]";
     if (m.positionOffset)
-      os << " position_offset %position_offset : " << type({m.batch}, "i64");
+      os << " position_offset %position_offset : " << type({m.batch}, integer());
     os << " : " << type(table()) << "\n";
     passed.insert(passed.begin(), {{"cos", type(table())}, {"sin", type(table())}});
   }
@@ -407,7 +414,8 @@ std::string RandomModel::describe() const {
        << (rmsNorm ? " rms_norm" : " layer_norm") << (gated ? " gated" : " gelu")
        << (rotary ? " rotary" : "") << (positions ? " positions" : "") << (biases ? " biases" : "")
        << (causal ? " causal" : "") << (mask ? " mask" : "") << (validLength ? " valid_length" : "")
-       << (positionOffset ? " position_offset" : "") << (head ? tied ? " tied head" : " head" : "")
+       << (positionOffset ? " position_offset" : "") << (narrow ? " i32" : "")
+       << (parallel ? " parallel" : "") << (head ? tied ? " tied head" : " head" : "")
        << (roles ? "" : " no roles") << (wordRole ? " word role" : "");
   if (experts)
     text << " experts " << experts << " top " << top;
@@ -432,7 +440,7 @@ RandomModel drawModel(Random &random, const ModelKind &kind) {
   m.headDim = m.rotary ? pick(random, {2, 4, 6}) : draw(random, 1, 4);
   m.hidden = uneven ? draw(random, 2, 9) : m.heads() * m.headDim;
   m.ffn = uneven ? draw(random, 2, 13) : unit * pick(random, {1, 3, 4, 5});
-  m.vocab = (kind.plan == ModelKind::Strategy ? m.tp : unit) * pick(random, {2, 5, 9});
+  m.vocab = uneven ? draw(random, 2, 24) : unit * pick(random, {2, 5, 9});
   m.batch = m.dp * pick(random, {1, 2, 3});
   m.seq = m.strategy.find("sp") != std::string::npos ? m.tp * draw(random, 1, 3)
                                                      : pick(random, {1, 2, 5, 7, 12});
@@ -450,6 +458,8 @@ RandomModel drawModel(Random &random, const ModelKind &kind) {
   m.tied = m.head && flip(random);
   m.wordRole = kind.plan == ModelKind::Strategy || flip(random);
   m.roles = draw(random, 0, 3) != 0;
+  m.narrow = flip(random);
+  m.parallel = !m.postNorm && draw(random, 0, 3) == 0;
   if (kind.reference) {
     m.experts = flip(random) ? unit * pick(random, {1, 2, 3}) : 0;
     m.top = std::min<int64_t>(pick(random, {1, 2}), std::max<int64_t>(m.experts, 1));

@@ -28,6 +28,8 @@ struct RandomModel {
   bool postNorm = false;
   bool rmsNorm = false, gated = false, rotary = false, positions = false, biases = false;
   bool causal = false, mask = false, validLength = false, positionOffset = false;
+  bool narrow = false;   ///< these operands are of i32
+  bool parallel = false; ///< attention and feed-forward side by side, what they give added up
   /// Logits over the vocabulary, by a weight of their own or that of the embedding.
   bool head = false, tied = false;
   /// Products have roles, or are cut by their place; the embedding has one.
@@ -50,6 +52,10 @@ struct RandomModel {
   /// Whether a strategy cuts heads or a feed-forward that do not divide.
   bool isPadded() const {
     return !strategy.empty() && strategy != "dp" && (kvHeads % tp != 0 || ffn % tp != 0);
+  }
+  bool hasPaddedVocabulary() const {
+    return head && vocab % tp != 0 &&
+           (strategy == "auto" || strategy.find("vocab") != std::string::npos);
   }
   /// One line that tells the case.
   std::string describe() const;

@@ -47,7 +47,8 @@ std::map<std::string, int64_t> neededCollectives(const RandomModel &d) {
     return needed;
   bool sequence = has(d.strategy, "tp-sp"),
        vocabulary = has(d.strategy, "vocab") || d.strategy == "auto";
-  int64_t sums = 2 * d.layers + vocabulary, gathers = 2 * d.layers + vocabulary;
+  // Attention and feed-forward of a layer that runs them side by side are one sum.
+  int64_t sums = (d.parallel ? 1 : 2) * d.layers + vocabulary, gathers = sums;
   if (sequence) {
     needed["comm.reduce_scatter"] = sums;
     needed["comm.all_gather"] = gathers;
@@ -69,7 +70,7 @@ TEST(Strategy, Decoders) {
   uint64_t cases = fromEnvironment("BRAID_DIFFERENTIAL_CASES", 200);
   std::cout << "BRAID_DIFFERENTIAL_SEED=" << seed << " BRAID_DIFFERENTIAL_CASES=" << cases << "\n";
   std::map<std::string, int64_t> strategies, sizes;
-  int64_t padded = 0;
+  int64_t padded = 0, vocabularies = 0, parallel = 0;
   double worst = 0;
   for (uint64_t i = 0; i < cases; ++i) {
     std::seed_seq sequence{uint32_t(seed), uint32_t(seed >> 32), uint32_t(i), uint32_t(7)};
@@ -102,14 +103,17 @@ TEST(Strategy, Decoders) {
     ++strategies[decoder.strategy];
     ++sizes["tp=" + std::to_string(decoder.tp)];
     padded += decoder.isPadded();
+    vocabularies += decoder.hasPaddedVocabulary();
+    parallel += decoder.parallel && decoder.tp > 1;
   }
   for (const auto *tally : {&strategies, &sizes}) {
     for (const auto &[name, count] : *tally)
       std::cout << name << " " << count << "  ";
     std::cout << "\n";
   }
-  std::cout << "padded " << padded << "; largest relative L2: " << worst << " (allowed "
-            << kTolerance << ")\n";
+  std::cout << "padded " << padded << ", vocabularies " << vocabularies << "; parallel blocks "
+            << parallel << "; largest relative L2: " << worst << " (allowed " << kTolerance
+            << ")\n";
   if (std::getenv("BRAID_DIFFERENTIAL_SEED") || std::getenv("BRAID_DIFFERENTIAL_CASES"))
     return; // a chosen run may be too small to reach everything
   EXPECT_EQ(strategies.size(), 9u);
@@ -117,4 +121,6 @@ TEST(Strategy, Decoders) {
     for (const auto &[name, count] : *tally)
       EXPECT_GE(count, 10) << name;
   EXPECT_GE(padded, 50);
+  EXPECT_GE(vocabularies, 20);
+  EXPECT_GE(parallel, 20);
 }

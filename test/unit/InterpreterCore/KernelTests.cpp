@@ -33,6 +33,10 @@ TEST(Kernels, EmbeddingOfAPart) {
   expectEqual(embedding(ints({4}, {3, 0, 2, 5}), table, {1, 3}), {4, 1}, {30, 0, 20, 0});
   expectError(embedding(ints({1}, {6}), table, {1, 3}).status(),
               "embedding expects ids from 0 to 5, got 6 at position [0]");
+  // The last row of the last part is padding.
+  expectEqual(embedding(ints({2}, {4, 2}), table, {1, 3, 5}), {2, 1}, {0, 20});
+  expectError(embedding(ints({1}, {5}), table, {1, 3, 5}).status(),
+              "embedding expects ids from 0 to 4, got 5 at position [0]");
 }
 
 TEST(Kernels, LinearSmall) {

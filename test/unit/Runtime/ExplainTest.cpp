@@ -71,6 +71,16 @@ TEST(Explain, WhatEachQueueDoes) {
 )"));
 }
 
+TEST(Explain, PaddingOfAResult) {
+  Bundle bundle = *twoLayers();
+  EntryValue &y = bundle.manifest.entries[0].results[0];
+  y.paddedShape = y.globalShape;
+  y.globalShape[0] = 7;
+  Result<std::string> text = explain(bundle, {});
+  ASSERT_OK(text);
+  EXPECT_THAT(*text, HasSubstr("'y' f32[7, 16] padded to [8, 16], a rank has [4, 16] of it\n"));
+}
+
 TEST(Explain, OneRank) {
   ExplainOptions options;
   options.rank = 3;

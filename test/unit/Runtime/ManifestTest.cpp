@@ -228,6 +228,44 @@ TEST(Manifest, RefusesContradictions) {
                "'transports[1]' stands there twice");
 }
 
+TEST(Manifest, PaddingOfAResult) {
+  // y is [4, 8] to whoever asks for it, and [4, 9] in three parts.
+  auto padded = [](std::vector<int64_t> shape) {
+    return [shape](Manifest &m) {
+      m.mesh.axes[1] = {"dp", 3};
+      m.mesh.order.clear();
+      m.entries[0].parameters[0].sharding.dims.clear();
+      m.entries[0].operands[0].sharding.dims.clear();
+      m.entries[0].results[0].globalShape = {4, 8};
+      m.entries[0].results[0].paddedShape = shape;
+      m.entries[0].results[0].sharding.dims = {{}, {{"dp"}}};
+    };
+  };
+  EXPECT_OK(verifyAfter(padded({4, 9})));
+  Manifest manifest = full();
+  padded({4, 9})(manifest);
+  Result<Manifest> back = Manifest::fromJson(manifest.toJson());
+  ASSERT_OK(back);
+  EXPECT_EQ(back->entries[0].results[0].cutShape(), (std::vector<int64_t>{4, 9}));
+  EXPECT_EQ(back->entries[0].operands[0].cutShape(), back->entries[0].operands[0].globalShape);
+  const std::string y = "'entries[0].results[0]': 'y': ";
+  EXPECT_ERROR(verifyAfter(padded({})), y + "dimension 1 of size 8 does not divide into 3 shards");
+  for (const char *bad : {"[3, 9]", "[4, 6]"}) {
+    std::vector<int64_t> shape =
+        bad[1] == '3' ? std::vector<int64_t>{3, 9} : std::vector<int64_t>{4, 6};
+    EXPECT_ERROR(verifyAfter(padded(shape)),
+                 y + "expects a padded shape of at least [4, 8] in every dimension, got " + bad);
+  }
+  EXPECT_ERROR(verifyAfter(padded({4, 8, 9})),
+               y + "expects a padded shape of at least [4, 8] in every dimension, got [4, 8, 9]");
+  EXPECT_ERROR(verifyAfter([](Manifest &m) {
+                 m.entries[0].operands[0].paddedShape = m.entries[0].operands[0].globalShape;
+               }),
+               "'entries[0].operands[0]': 'x': expects a padded shape of a result only");
+  EXPECT_ERROR(parseAfter([](Json &j) { j["entries"][0]["results"][0]["padded_shape"] = "x"; }),
+               "field 'entries[0].results[0].padded_shape' expects an array, got string");
+}
+
 TEST(Manifest, RefusesNamesThatEscape) {
   for (const char *member : {"", "/etc/passwd", "../kernels.so", "a/../../b", "a//b", "a/", "./a",
                              "a\\..\\b", "c:kernels.so", "a\nb", "\xc3\xa9"}) {

@@ -218,6 +218,10 @@ TEST(Program, RefusesBadGathersCopiesAndSlices) {
     });
   };
   EXPECT_OK(gather([](program::GatherT &) {}));
+  EXPECT_OK(gather([](program::GatherT &op) { op.rows = 3; }));
+  for (int64_t bad : {-1, 5})
+    EXPECT_ERROR(gather([&](program::GatherT &op) { op.rows = bad; }),
+                 newPlace() + "expects rows of 0 to 4, got " + std::to_string(bad));
   EXPECT_ERROR(gather([](program::GatherT &op) { op.source = local(0, {4}); }),
                newPlace() + "source: expects 2 dimensions, got shape [4]");
   EXPECT_ERROR(gather([](program::GatherT &op) { op.ids = local(0, {2, 1}); }),

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <gmock/gmock.h>
+#include <numeric>
 #include <random>
 #include <thread>
 
@@ -189,6 +190,34 @@ TEST(CApi, LifeCycle) {
         expected[i * 8 + j] +=
             (static_cast<double>((i * 16 + k) % 7) - 3) * static_cast<double>(weight[j * 16 + k]);
   EXPECT_LT(relativeL2(y, expected), 1e-6);
+}
+
+/// Of [2, 8] in four parts nobody gets to see more than [2, 5]; the last part is padding only.
+TEST(Session, PaddingOfAResult) {
+  ProgramBuilder b({{"tp", 4}});
+  b.operand("x", f32, {2, 8}, {{}, {"tp"}});
+  b.result("y", f32, {2, 8}, {{}, {"tp"}});
+  auto p = b.procedure("main", 2, 0, 0, 0);
+  p.copy("y", argument(0, f32, {2, 2}), argument(1, f32, {2, 2}));
+  auto bundle = std::make_shared<Bundle>(*b.bundle());
+  EntryValue &y = bundle->manifest.entries[0].results[0];
+  y.paddedShape = y.globalShape;
+  y.globalShape = {2, 5};
+  auto session = Session::create(bundle, {});
+  ASSERT_OK(session);
+  std::vector<float> x(16);
+  std::iota(x.begin(), x.end(), 1.0f);
+  ASSERT_OK((*session)->setInput("x", f32, {2, 8}, x.data()));
+  ASSERT_OK((*session)->run());
+  Result<HostTensor> got = (*session)->output("y");
+  ASSERT_OK(got);
+  EXPECT_EQ(got->shape, (std::vector<int64_t>{2, 5}));
+  const float *values = got->as<float>();
+  EXPECT_EQ(std::vector<float>(values, values + 10),
+            (std::vector<float>{1, 2, 3, 4, 5, 9, 10, 11, 12, 13}));
+  std::vector<float> padded(16);
+  EXPECT_ERROR((*session)->readOutput("y", padded.data(), 64),
+               "output 'y' expects memory of 40 bytes, got 64");
 }
 
 /// Several collectives in flight, over both axes of the mesh, waited for in another order than they

@@ -19,6 +19,7 @@ namespace braid::interp {
 /// Which of `count` equal parts, cut by rows, a table is.
 struct TablePart {
   int64_t index = 0, count = 1;
+  int64_t wholeRows = 0; ///< of the whole table; what follows them is padding. 0: all rows are
 };
 /// result[..., :] = table[ids[...], :], zeros for an id in another part. Error when an id is
 /// outside of the whole table.

@@ -47,6 +47,8 @@ struct Parameter {
   std::vector<int64_t> globalShape;
   Sharding sharding; ///< which part each rank has; empty dims: all of it
   std::vector<Slice> slices;
+
+  const std::vector<int64_t> &cutShape() const { return globalShape; }
 };
 
 /// An operand or a result of an entry, under the name that --input and --output use.
@@ -55,6 +57,13 @@ struct EntryValue {
   DType dtype = DType::f32;
   std::vector<int64_t> globalShape;
   Sharding sharding;
+  /// Of a result: the shape that is cut, at least as large in every dimension; what is beyond
+  /// `globalShape` is padding that nobody gets to see. Empty: there is none.
+  std::vector<int64_t> paddedShape = {};
+
+  const std::vector<int64_t> &cutShape() const {
+    return paddedShape.empty() ? globalShape : paddedShape;
+  }
 };
 
 struct Entry {

@@ -1,0 +1,24 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Parameters with padding: what Padding.h says of a dimension, done to types and slices.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_TRANSFORMS_PADPARAMETER_H
+#define BRAID_LIB_TRANSFORMS_PADPARAMETER_H
+
+#include "Padding.h"
+
+#include "dialects/NN/IR/NN.h"
+
+namespace braid {
+
+mlir::RankedTensorType withDim(mlir::RankedTensorType type, int64_t dim, int64_t size);
+
+/// A parameter, made beside `parameter`, whose elements along `dim` lie where `padding` says.
+nn::ParameterOp padParameter(nn::ParameterOp parameter, int64_t dim, const DimPadding &padding);
+
+} // namespace braid
+#endif // BRAID_LIB_TRANSFORMS_PADPARAMETER_H
