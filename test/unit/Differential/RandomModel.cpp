@@ -177,7 +177,10 @@ void Printer::attention(const std::string &input) {
     if (operand.name == "mask" || operand.name == "valid_length" ||
         (operand.name == "position_offset" && m.causal))
       os << " " << operand.name << " %" << operand.name << " : " << operand.type;
-  os << " scale 0.6 : " << type(qh) << ", " << type(kh) << ", " << type(kh) << " -> " << type(qh)
+  // Scores of about one at any size: attention tells positions apart, and f32 rounds them by
+  // little.
+  os << " scale " << std::scientific << 6.0 / static_cast<double>(m.hidden * m.headDim) << " : "
+     << type(qh) << ", " << type(kh) << ", " << type(kh) << " -> " << type(qh)
      << "\n  %a = nn.merge_heads %ah : " << type(qh) << " -> " << type(rows(queries())) << "\n";
   linear("o", "a", "wo", "attention.output", rows(queries()), m.hidden);
 }
