@@ -128,14 +128,17 @@ Finding look(const Probe &probe, const DoctorOptions &options) {
 } // namespace
 
 std::vector<Finding> findLibraries(const DoctorOptions &options) {
-  const char *noCuda = "not used: this version runs on the CPU only";
+  const char *noCuda = "not used: this version compiles for GPUs, and runs on the CPU only";
+  const char *nvrtc =
+      "not used by runs; compiling for --target cuda:ARCH does, and looks also where "
+      "BRAID_NVRTC, CUDA_HOME and Python's packages have it";
   const Probe probes[] = {
       {"MPI",
        {"libmpi.so.40", "libmpi.so.12", "libmpi.so"},
        mpiVersion,
        "not used: ranks are threads or processes of one host"},
       {"CUDA driver", {"libcuda.so.1"}, driverVersion, noCuda},
-      {"NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, nvrtcVersion, noCuda},
+      {"NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, nvrtcVersion, nvrtc},
       {"NCCL", {"libnccl.so.2"}, ncclVersion, noCuda}};
   std::vector<Finding> findings;
   for (const Probe &probe : probes)
