@@ -47,7 +47,7 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 [[ ${#chosen[@]} -gt 0 ]] || chosen=("${runtime[@]}")
-seconds=$(awk "BEGIN { s = int($minutes * 60); print s > 0 ? s : 1 }")
+seconds=$(awk "BEGIN { s = int($minutes * 60); print (s > 0 ? s : 1) }")
 
 is_compiler() { [[ " ${compiler[*]} " == *" $1 "* ]]; }
 of_runtime=() of_compiler=()
