@@ -140,12 +140,15 @@ void Printer::linear(const std::string &result, const std::string &input, const 
 
 void Printer::norm(const std::string &result, const std::string &input, const std::string &weight) {
   std::string x = type(rows(m.hidden)), w = type({m.hidden});
+  // Of a few numbers that happen to be close a norm gives their differences' signs: a small
+  // epsilon would make f32 and f64 disagree without a fault.
+  const char *epsilon = m.hidden < 8 ? "1.0e-3" : "1.0e-6";
   if (m.rmsNorm)
-    os << "  %" << result << " = nn.rms_norm %" << input << ", %" << weight
-       << " epsilon 1.0e-6 : " << x << ", " << w << " -> " << x << "\n";
+    os << "  %" << result << " = nn.rms_norm %" << input << ", %" << weight << " epsilon "
+       << epsilon << " : " << x << ", " << w << " -> " << x << "\n";
   else
     os << "  %" << result << " = nn.layer_norm %" << input << ", %" << weight << ", %" << weight
-       << "b epsilon 1.0e-6 : " << x << ", " << w << ", " << w << " -> " << x << "\n";
+       << "b epsilon " << epsilon << " : " << x << ", " << w << ", " << w << " -> " << x << "\n";
 }
 
 void Printer::add(const std::string &result, const std::string &branch,
