@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -39,6 +40,12 @@ struct Atan2Model : nn::LibraryKernelOpInterface::ExternalModel<Atan2Model, math
   std::string getKernelSymbol(Operation *) const { return "math_atan2"; }
   bool isKernelRowOperand(Operation *, unsigned index) const { return index != 1; }
 };
+/// tensor.extract_slice: rows that do not agree.
+struct SliceModel
+    : nn::LibraryKernelOpInterface::ExternalModel<SliceModel, tensor::ExtractSliceOp> {
+  std::string getKernelSymbol(Operation *) const { return "slice"; }
+  bool isKernelRowOperand(Operation *, unsigned) const { return true; }
+};
 /// math.powf: nothing is cut.
 struct PowModel : nn::LibraryKernelOpInterface::ExternalModel<PowModel, math::PowFOp> {
   std::string getKernelSymbol(Operation *) const { return "whole_pow"; }
@@ -47,10 +54,12 @@ struct PowModel : nn::LibraryKernelOpInterface::ExternalModel<PowModel, math::Po
 class LibraryKernel : public ::testing::Test {
 protected:
   LibraryKernel() {
-    context.loadDialect<func::FuncDialect, math::MathDialect, nn::NNDialect, rt::RTDialect>();
+    context.loadDialect<func::FuncDialect, math::MathDialect, nn::NNDialect, rt::RTDialect,
+                        tensor::TensorDialect>();
     math::ExpOp::attachInterface<ExpModel>(context);
     math::Atan2Op::attachInterface<Atan2Model>(context);
     math::PowFOp::attachInterface<PowModel>(context);
+    tensor::ExtractSliceOp::attachInterface<SliceModel>(context);
   }
 
   /// Forms kernels of a function's body; the module as text, or the errors.
@@ -125,6 +134,11 @@ TEST_F(LibraryKernel, WhatDoesNotFit) {
                  "%0 = math.exp %x : tensor<?x8xf32> return %0 : tensor<?x8xf32> }"),
             "'math.exp' op expects operand 0 to be a tensor of static shape for a kernel of a "
             "library, got 'tensor<?x8xf32>'\n");
+  EXPECT_EQ(form("func.func @f(%x: tensor<8x8xf32>) -> tensor<4x8xf32> {"
+                 "%0 = tensor.extract_slice %x[0, 0] [4, 8] [1, 1] : tensor<8x8xf32> to "
+                 "tensor<4x8xf32> return %0 : tensor<4x8xf32> }"),
+            "'tensor.extract_slice' op expects result 0 to have the rows [8] of the row operands "
+            "before it for a kernel of a library, got 'tensor<4x8xf32>'\n");
   EXPECT_EQ(form("func.func @f(%x: f32) -> f32 { %0 = math.exp %x : f32 return %0 : f32 }"),
             "'math.exp' op expects operand 0 to be a tensor of static shape for a kernel of a "
             "library, got 'f32'\n");
