@@ -19,6 +19,7 @@ from braidtest import BAD_INPUT, run
     (["braid-run", "--help"], ["--ranks", "--weights", "--input", "--output", "--check", "--trace", "--report", "--time-limit"]),
     (["braid-opt", "--help"], ["--canonicalize"]),
     (["braid-lsp-server", "--help"], ["LSP"]),
+    (["braid-reduce", "--help"], ["--reduction-tree"]),
 ], ids=lambda v: " ".join(v) if v[0].startswith("braid") else "")
 def test_help(args, words):
     done = run(*args)
