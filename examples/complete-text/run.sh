@@ -19,16 +19,9 @@ token at a time; and checks the answer's logits against the unpartitioned model 
 END
 }
 
-args=()
-while [[ $# -gt 0 ]]; do
-  case $1 in
-    -h | --help) usage; exit 0 ;;
-    --ranks | --mesh | --prompt | --tokens)
-      [[ $# -gt 1 ]] || { echo "complete-text: error: $1 expects a value" >&2; exit 1; }
-      args+=("$1" "$2"); shift 2 ;;
-    *) echo "complete-text: error: unknown argument '$1' (see --help)" >&2; exit 1 ;;
-  esac
-done
+source scripts/options.sh
+declare -A expects=([--ranks]=value [--mesh]=value [--prompt]=value [--tokens]=value)
+read_options complete-text "$@"
 
 scripts/setup.sh
 scripts/build.sh

@@ -20,22 +20,12 @@ and prints how similar the sentences are, how long it took and what was communic
 END
 }
 
-for arg in "$@"; do
-  case $arg in
-    -h | --help) usage; exit 0 ;;
-  esac
-done
-args=()
-while [[ $# -gt 0 ]]; do
-  case $1 in
-    --ranks | --mesh | --transport | --sentences | --repeat)
-      [[ $# -gt 1 ]] || { echo "embed-sentences: error: $1 expects a value" >&2; exit 1; }
-      # A relative path is relative to where the caller stands.
-      value=$2
-      [[ $1 != --sentences || $value == /* ]] || value=$OLDPWD/$value
-      args+=("$1" "$value"); shift 2 ;;
-    *) echo "embed-sentences: error: unknown argument '$1' (see --help)" >&2; exit 1 ;;
-  esac
+source scripts/options.sh
+declare -A expects=([--ranks]=value [--mesh]=value [--transport]=value [--sentences]=value [--repeat]=value)
+read_options embed-sentences "$@"
+# A relative path is relative to where the caller stands.
+for i in "${!args[@]}"; do
+  [[ $i == 0 || ${args[i - 1]} != --sentences || ${args[i]} == /* ]] || args[i]=$OLDPWD/${args[i]}
 done
 
 scripts/setup.sh

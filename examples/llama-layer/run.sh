@@ -20,21 +20,9 @@ takes. Needs some 5 GB of memory.
 END
 }
 
-for arg in "$@"; do
-  case $arg in
-    -h | --help) usage; exit 0 ;;
-  esac
-done
-args=()
-while [[ $# -gt 0 ]]; do
-  case $1 in
-    --ranks | --tokens | --repeat)
-      [[ $# -gt 1 && $2 =~ ^[1-9][0-9]*$ ]] || { echo "llama-layer: error: $1 expects a positive number" >&2; exit 1; }
-      args+=("$1" "$2"); shift 2 ;;
-    --no-check) args+=("$1"); shift ;;
-    *) echo "llama-layer: error: unknown argument '$1' (see --help)" >&2; exit 1 ;;
-  esac
-done
+source scripts/options.sh
+declare -A expects=([--ranks]=number [--tokens]=number [--repeat]=number [--no-check]=nothing)
+read_options llama-layer "$@"
 
 scripts/setup.sh
 scripts/build.sh

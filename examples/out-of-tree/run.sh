@@ -15,11 +15,9 @@ runtime alone.
 END
 }
 
-case ${1:-} in
-  "") ;;
-  -h | --help) usage; exit 0 ;;
-  *) echo "out-of-tree: error: unknown argument '$1' (see --help)" >&2; exit 1 ;;
-esac
+source scripts/options.sh
+declare -A expects=()
+read_options out-of-tree "$@"
 
 scripts/setup.sh
 scripts/build.sh

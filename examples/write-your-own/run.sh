@@ -16,11 +16,9 @@ with ranks as threads and as processes, and once more from the level below.
 END
 }
 
-case ${1:-} in
-  "") ;;
-  -h | --help) usage; exit 0 ;;
-  *) echo "write-your-own: error: unknown argument '$1' (see --help)" >&2; exit 1 ;;
-esac
+source scripts/options.sh
+declare -A expects=()
+read_options write-your-own "$@"
 
 scripts/setup.sh
 scripts/build.sh
