@@ -8,18 +8,10 @@
 // comparisons.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/NN/IR/NN.h"
+#include "dialects/NN/IR/OpUtils.h"
 
 using namespace mlir;
 using namespace braid::nn;
-
-static int64_t elements(Value value) {
-  return cast<RankedTensorType>(value.getType()).getNumElements();
-}
-static int64_t bytes(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * (type.getElementTypeBitWidth() / 8);
-}
 
 /// Operands read once, results written once; nothing saved.
 static OpCost traffic(Operation *op) {

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/DecomposeBuilder.h"
-#include "dialects/NN/IR/NN.h"
+#include "dialects/NN/IR/OpUtils.h"
 
 #include <limits>
 
@@ -22,7 +22,6 @@ bool SplitHeadsOp::isRowOperation() { return false; }
 bool MergeHeadsOp::isRowOperation() { return false; }
 bool AttentionOp::isRowOperation() { return false; }
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 static RankedTensorType typeWith(Value like, ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape, typeOf(like).getElementType());
 }

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/DecomposeBuilder.h"
-#include "dialects/NN/IR/NN.h"
+#include "dialects/NN/IR/OpUtils.h"
 
 #include <limits>
 
@@ -104,8 +104,6 @@ Value GenericBuilder::reduce(StringRef name, int64_t rank, ArrayRef<Input> input
 // Operations on rows.
 //===----------------------------------------------------------------------===//
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// Elementwise over two operands, of which the second may lack leading dimensions.
 static SmallVector<Value> broadcast(OpBuilder &builder, Location loc, StringRef name,
                                     ValueRange operands, GenericBuilder::Body body) {
@@ -160,79 +158,96 @@ FailureOr<SmallVector<Value>> GeluOp::decompose(OpBuilder &builder, ValueRange o
   return SmallVector<Value>{result};
 }
 
-FailureOr<SmallVector<Value>> LayerNormOp::decompose(OpBuilder &builder, ValueRange operands) {
-  RankedTensorType type = typeOf(operands[0]);
-  int64_t rank = type.getRank(), rows = rank - 1;
-  double hidden = type.getShape().back();
-  GenericBuilder generic(builder, getLoc());
-  GenericBuilder::Dims all = firstDims(rank), kept = firstDims(rows);
-  GenericBuilder::Input input{operands[0], all};
+namespace {
 
-  Value sum = generic.reduce("sum", rank, input, kept, 0.0,
-                             [](Scalars &s, Value acc, ValueRange x) { return s.add(acc, x[0]); });
-  Value mean =
-      generic.map("mean", rows, {{sum, kept}}, builder.getF32Type(),
-                  [&](Scalars &s, ValueRange x) { return s.div(x[0], s.constant(hidden)); });
+/// What normalizations over the last dimension of a value are built of. What a row gives has no
+/// last dimension.
+class RowBuilder : GenericBuilder {
+public:
+  RowBuilder(OpBuilder &builder, Location loc, Value value)
+      : GenericBuilder(builder, loc), type(typeOf(value)), f32(builder.getF32Type()),
+        rank(type.getRank()), all(firstDims(rank)), kept(firstDims(rank - 1)), value(value) {}
+
+  Value reduce(StringRef name, ArrayRef<Input> inputs, double init, Combine combine) {
+    return GenericBuilder::reduce(name, rank, inputs, kept, init, combine);
+  }
+  Value perRow(StringRef name, Value row, Body body) {
+    return map(name, rank - 1, {{row, kept}}, f32, body);
+  }
+  Value perElement(StringRef name, ArrayRef<Input> inputs, Body body) {
+    return map(name, rank, inputs, f32, body);
+  }
+  SmallVector<Value> result(StringRef name, ArrayRef<Input> inputs, Body body) {
+    return {map(name, rank, inputs, type.getElementType(), body)};
+  }
+  /// 1 / sqrt(sum / hidden + epsilon)
+  Value reciprocalRoot(StringRef name, Value sum, const APFloat &epsilon) {
+    return perRow(name, sum, [&](Scalars &s, ValueRange x) {
+      Value mean = s.div(x[0], s.constant(hidden()));
+      return s.unary<math::RsqrtOp>(s.add(mean, s.constant(epsilon.convertToDouble())));
+    });
+  }
+  double hidden() { return static_cast<double>(type.getShape().back()); }
+
+  Input input() { return element(value); }
+  Input element(Value tensor) { return {tensor, all}; }
+  Input row(Value tensor) { return {tensor, kept}; }
+  Input column(Value tensor) { return {tensor, {rank - 1}}; }
+
+private:
+  RankedTensorType type;
+  Type f32;
+  int64_t rank;
+  Dims all, kept;
+  Value value;
+};
+
+} // namespace
+
+FailureOr<SmallVector<Value>> LayerNormOp::decompose(OpBuilder &builder, ValueRange operands) {
+  RowBuilder rows(builder, getLoc(), operands[0]);
+  Value sum = rows.reduce("sum", rows.input(), 0.0,
+                          [](Scalars &s, Value acc, ValueRange x) { return s.add(acc, x[0]); });
+  Value mean = rows.perRow("mean", sum, [&](Scalars &s, ValueRange x) {
+    return s.div(x[0], s.constant(rows.hidden()));
+  });
   // About the mean rather than as E[x^2] - E[x]^2, which cancels when the mean is large.
-  Value squares = generic.reduce("squares", rank, {input, {mean, kept}}, kept, 0.0,
-                                 [](Scalars &s, Value acc, ValueRange x) {
-                                   Value centered = s.sub(x[0], x[1]);
-                                   return s.add(acc, s.mul(centered, centered));
-                                 });
-  Value rstd = generic.map(
-      "rstd", rows, {{squares, kept}}, builder.getF32Type(), [&](Scalars &s, ValueRange x) {
-        Value variance = s.div(x[0], s.constant(hidden));
-        return s.unary<math::RsqrtOp>(s.add(variance, s.constant(getEpsilon().convertToDouble())));
-      });
-  Value result =
-      generic.map("normalized", rank,
-                  {input, {mean, kept}, {rstd, kept}, {operands[1], {rows}}, {operands[2], {rows}}},
-                  type.getElementType(), [](Scalars &s, ValueRange x) {
-                    Value normalized = s.mul(s.sub(x[0], x[1]), x[2]);
-                    return s.add(s.mul(normalized, x[3]), x[4]);
-                  });
-  return SmallVector<Value>{result};
+  Value squares = rows.reduce("squares", {rows.input(), rows.row(mean)}, 0.0,
+                              [](Scalars &s, Value acc, ValueRange x) {
+                                Value centered = s.sub(x[0], x[1]);
+                                return s.add(acc, s.mul(centered, centered));
+                              });
+  Value rstd = rows.reciprocalRoot("rstd", squares, getEpsilon());
+  return rows.result("normalized",
+                     {rows.input(), rows.row(mean), rows.row(rstd), rows.column(operands[1]),
+                      rows.column(operands[2])},
+                     [](Scalars &s, ValueRange x) {
+                       Value normalized = s.mul(s.sub(x[0], x[1]), x[2]);
+                       return s.add(s.mul(normalized, x[3]), x[4]);
+                     });
 }
 
 FailureOr<SmallVector<Value>> RmsNormOp::decompose(OpBuilder &builder, ValueRange operands) {
-  RankedTensorType type = typeOf(operands[0]);
-  int64_t rank = type.getRank(), rows = rank - 1;
-  double hidden = type.getShape().back();
-  GenericBuilder generic(builder, getLoc());
-  GenericBuilder::Dims all = firstDims(rank), kept = firstDims(rows);
-  GenericBuilder::Input input{operands[0], all};
-
+  RowBuilder rows(builder, getLoc(), operands[0]);
   Value squares =
-      generic.reduce("squares", rank, input, kept, 0.0, [](Scalars &s, Value acc, ValueRange x) {
+      rows.reduce("squares", rows.input(), 0.0, [](Scalars &s, Value acc, ValueRange x) {
         return s.add(acc, s.mul(x[0], x[0]));
       });
-  Value rrms = generic.map(
-      "rrms", rows, {{squares, kept}}, builder.getF32Type(), [&](Scalars &s, ValueRange x) {
-        Value mean = s.div(x[0], s.constant(hidden));
-        return s.unary<math::RsqrtOp>(s.add(mean, s.constant(getEpsilon().convertToDouble())));
-      });
-  return SmallVector<Value>{generic.map(
-      "normalized", rank, {input, {rrms, kept}, {operands[1], {rows}}}, type.getElementType(),
-      [](Scalars &s, ValueRange x) { return s.mul(s.mul(x[0], x[1]), x[2]); })};
+  Value rrms = rows.reciprocalRoot("rrms", squares, getEpsilon());
+  return rows.result("normalized", {rows.input(), rows.row(rrms), rows.column(operands[1])},
+                     [](Scalars &s, ValueRange x) { return s.mul(s.mul(x[0], x[1]), x[2]); });
 }
 
 FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &builder, ValueRange operands) {
-  RankedTensorType type = typeOf(operands[0]);
-  int64_t rank = type.getRank(), rows = rank - 1;
-  GenericBuilder generic(builder, getLoc());
-  GenericBuilder::Dims all = firstDims(rank), kept = firstDims(rows);
-  GenericBuilder::Input input{operands[0], all};
-
-  Value maximum =
-      generic.reduce("row_max", rank, input, kept, -std::numeric_limits<double>::infinity(),
-                     [](Scalars &s, Value acc, ValueRange x) { return s.max(acc, x[0]); });
+  RowBuilder rows(builder, getLoc(), operands[0]);
+  Value maximum = rows.reduce("row_max", rows.input(), -std::numeric_limits<double>::infinity(),
+                              [](Scalars &s, Value acc, ValueRange x) { return s.max(acc, x[0]); });
   Value weights =
-      generic.map("weights", rank, {input, {maximum, kept}}, builder.getF32Type(),
-                  [](Scalars &s, ValueRange x) { return s.unary<math::ExpOp>(s.sub(x[0], x[1])); });
-  Value total =
-      generic.reduce("total", rank, {{weights, all}}, kept, 0.0,
-                     [](Scalars &s, Value acc, ValueRange x) { return s.add(acc, x[0]); });
-  return SmallVector<Value>{
-      generic.map("softmax", rank, {{weights, all}, {total, kept}}, type.getElementType(),
-                  [](Scalars &s, ValueRange x) { return s.div(x[0], x[1]); })};
+      rows.perElement("weights", {rows.input(), rows.row(maximum)}, [](Scalars &s, ValueRange x) {
+        return s.unary<math::ExpOp>(s.sub(x[0], x[1]));
+      });
+  Value total = rows.reduce("total", rows.element(weights), 0.0,
+                            [](Scalars &s, Value acc, ValueRange x) { return s.add(acc, x[0]); });
+  return rows.result("softmax", {rows.element(weights), rows.row(total)},
+                     [](Scalars &s, ValueRange x) { return s.div(x[0], x[1]); });
 }

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/DecomposeBuilder.h"
-#include "dialects/NN/IR/NN.h"
+#include "dialects/NN/IR/OpUtils.h"
 
 #include <cmath>
 
@@ -16,19 +16,6 @@ using namespace braid::nn;
 using braid::comm::FactorKind;
 using braid::comm::ShardingRule;
 using braid::comm::TensorFactors;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-static int64_t bytes(Value value) {
-  return typeOf(value).getNumElements() * (typeOf(value).getElementTypeBitWidth() / 8);
-}
-static std::string text(ArrayRef<int64_t> shape) {
-  std::string result;
-  llvm::raw_string_ostream os(result);
-  os << "[";
-  llvm::interleaveComma(shape, os);
-  os << "]";
-  return result;
-}
 
 //===----------------------------------------------------------------------===//
 // nn.rotary_table

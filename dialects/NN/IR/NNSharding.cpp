@@ -6,7 +6,7 @@
 // How every operation may be cut: its dimensions as factors (ShardingRule.h).
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/NN/IR/NN.h"
+#include "dialects/NN/IR/OpUtils.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -17,10 +17,6 @@ using braid::comm::FinishFn;
 using braid::comm::GroupAttr;
 using braid::comm::ShardingRule;
 using braid::comm::TensorFactors;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 /// Names for the leading dimensions of an activation whose last one is named by the operation.
 static std::string leadingName(size_t d, size_t count) {

@@ -6,7 +6,7 @@
 // The numbered constraints of NNOps.td, in their order.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/NN/IR/NN.h"
+#include "dialects/NN/IR/OpUtils.h"
 
 #include "braid/Runtime/Mesh.h"
 
@@ -15,33 +15,6 @@
 using namespace mlir;
 using namespace braid;
 using namespace braid::nn;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-static std::string text(ArrayRef<int64_t> shape) {
-  std::string result;
-  llvm::raw_string_ostream os(result);
-  os << "[";
-  llvm::interleaveComma(shape, os);
-  os << "]";
-  return result;
-}
-
-/// The operation's own types may differ in their element types from `values` nowhere.
-static LogicalResult verifySameElementType(Operation *op, ValueRange values) {
-  Type expected = typeOf(values.front()).getElementType();
-  for (Value value : values)
-    if (Type got = typeOf(value).getElementType(); got != expected)
-      return op->emitOpError("expects one element type, got ") << expected << " and " << got;
-  return success();
-}
-
-static LogicalResult verifyShape(Operation *op, StringRef what, ArrayRef<int64_t> expected,
-                                 ArrayRef<int64_t> got) {
-  if (expected == got)
-    return success();
-  return op->emitOpError("expects ")
-         << what << " of shape " << text(expected) << ", got " << text(got);
-}
 
 static LogicalResult verifyPositive(Operation *op, StringRef what, const APFloat &value) {
   if (value.isFinite() && !value.isNegative() && !value.isZero())
@@ -209,33 +182,28 @@ LogicalResult AttentionOp::verify() {
   return verifyPositive(*this, "scale", getScale()); // C10
 }
 
-LogicalResult LayerNormOp::verify() {
-  RankedTensorType input = typeOf(getInput());
+/// The constraints of normalizations over the last dimension, which have the same numbers.
+template <typename Op>
+static LogicalResult verifyNormalization(Op op, ArrayRef<std::pair<StringRef, Value>> vectors) {
+  RankedTensorType input = typeOf(op.getInput());
   if (input.getRank() == 0) // C1
-    return emitOpError("expects an input of at least one dimension");
-  if (failed(verifyShape(*this, "a weight", input.getShape().back(),
-                         typeOf(getWeight()).getShape())) ||
-      failed(verifyShape(*this, "a bias", input.getShape().back(), typeOf(getBias()).getShape())))
+    return op.emitOpError("expects an input of at least one dimension");
+  for (auto [what, vector] : vectors)
+    if (failed(verifyShape(op, what, input.getShape().back(), shapeOf(vector))))
+      return failure();
+  if (op.getResult().getType() != input) // C2
+    return op.emitOpError("expects result type ") << input << ", got " << op.getResult().getType();
+  if (failed(verifySameElementType(op, op->getOperands()))) // C3
     return failure();
-  if (getResult().getType() != input) // C2
-    return emitOpError("expects result type ") << input << ", got " << getResult().getType();
-  if (failed(verifySameElementType(*this, getOperands()))) // C3
-    return failure();
-  return verifyPositive(*this, "epsilon", getEpsilon()); // C4
+  return verifyPositive(op, "epsilon", op.getEpsilon()); // C4
+}
+
+LogicalResult LayerNormOp::verify() {
+  return verifyNormalization(*this, {{"a weight", getWeight()}, {"a bias", getBias()}});
 }
 
 LogicalResult RmsNormOp::verify() {
-  RankedTensorType input = typeOf(getInput());
-  if (input.getRank() == 0) // C1
-    return emitOpError("expects an input of at least one dimension");
-  if (failed(
-          verifyShape(*this, "a weight", input.getShape().back(), typeOf(getWeight()).getShape())))
-    return failure();
-  if (getResult().getType() != input) // C2
-    return emitOpError("expects result type ") << input << ", got " << getResult().getType();
-  if (failed(verifySameElementType(*this, getOperands()))) // C3
-    return failure();
-  return verifyPositive(*this, "epsilon", getEpsilon()); // C4
+  return verifyNormalization(*this, {{"a weight", getWeight()}});
 }
 
 LogicalResult SoftmaxOp::verify() {

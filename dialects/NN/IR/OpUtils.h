@@ -22,17 +22,24 @@ inline int64_t bytes(mlir::Value value) {
   return elements(value) * (typeOf(value).getElementTypeBitWidth() / 8);
 }
 
+/// "[2, 3]"
+inline std::string text(llvm::ArrayRef<int64_t> shape) {
+  std::string result;
+  llvm::raw_string_ostream os(result);
+  os << "[";
+  llvm::interleaveComma(shape, os);
+  os << "]";
+  return result;
+}
+
 /// "expects WHAT of shape [2, 3], got [3, 2]" when they differ.
 inline mlir::LogicalResult verifyShape(mlir::Operation *op, llvm::StringRef what,
                                        llvm::ArrayRef<int64_t> expected,
                                        llvm::ArrayRef<int64_t> got) {
   if (expected == got)
     return mlir::success();
-  mlir::InFlightDiagnostic diag = op->emitOpError("expects ") << what << " of shape [";
-  llvm::interleaveComma(expected, diag);
-  diag << "], got [";
-  llvm::interleaveComma(got, diag);
-  return diag << "]";
+  return op->emitOpError("expects ")
+         << what << " of shape " << text(expected) << ", got " << text(got);
 }
 
 inline mlir::LogicalResult verifySameElementType(mlir::Operation *op, mlir::ValueRange values) {
