@@ -22,8 +22,29 @@ static Status checkRows(const char *what, const Tensor &tensor, const std::vecto
   return {};
 }
 
-/// From one batch to the next; 0 where all share one.
-static int64_t batchStride(const Tensor &table) { return table.rank() == 3 ? table.strides[0] : 0; }
+/// Where a command's tables are, from batch to batch and from position to position.
+template <typename Op> static void setTableStrides(Op &c, const Tensor &cos, const Tensor &sin) {
+  // All batches may share one.
+  auto batchStride = [](const Tensor &table) { return table.rank() == 3 ? table.strides[0] : 0; };
+  auto rowStride = [](const Tensor &table) { return table.strides[table.strides.size() - 2]; };
+  c.cosBatch = batchStride(cos);
+  c.sinBatch = batchStride(sin);
+  c.cosRow = rowStride(cos);
+  c.sinRow = rowStride(sin);
+}
+
+/// body(batch, position) on the team, each member for some of them.
+template <typename Op, typename Body>
+static void forEachPosition(const Op &c, ExecutionContext &context, Body body) {
+  context.team.run(
+      c.members,
+      [&](int64_t member) {
+        Range range = partOf(c.batch * c.seq, member, c.members);
+        for (int64_t i = range.begin; i < range.end; ++i)
+          body(i / c.seq, i % c.seq);
+      },
+      context.control, context.self);
+}
 
 Result<RotaryTableCommand> resolveRotaryTable(const std::vector<double> &frequencies, double scale,
                                               const Tensor *positionOffset, const Tensor &cos,
@@ -51,34 +72,24 @@ Result<RotaryTableCommand> resolveRotaryTable(const std::vector<double> &frequen
   c.sin = sin.as<float>();
   c.batch = positionOffset ? shape[0] : 1;
   c.seq = shape[shape.size() - 2];
-  c.cosBatch = batchStride(cos);
-  c.sinBatch = batchStride(sin);
-  c.cosRow = cos.strides[cos.strides.size() - 2];
-  c.sinRow = sin.strides[sin.strides.size() - 2];
+  setTableStrides(c, cos, sin);
   c.members = shareOut(cos.numElements(), 1024, threads);
   return c;
 }
 
 void execute(const RotaryTableCommand &c, const Command &, ExecutionContext &context) {
-  context.team.run(
-      c.members,
-      [&](int64_t member) {
-        Range range = partOf(c.batch * c.seq, member, c.members);
-        for (int64_t row = range.begin; row < range.end; ++row) {
-          int64_t b = row / c.seq, s = row % c.seq;
-          int64_t offset = c.positionOffset ? c.positionOffset[b] : 0;
-          // In f32 an angle of some thousands has few digits left after the point.
-          double position = static_cast<double>(s) + static_cast<double>(offset);
-          float *cos = c.cos + b * c.cosBatch + s * c.cosRow;
-          float *sin = c.sin + b * c.sinBatch + s * c.sinRow;
-          for (size_t i = 0; i < c.frequencies.size(); ++i) {
-            double angle = position * c.frequencies[i];
-            cos[i] = static_cast<float>(c.scale * std::cos(angle));
-            sin[i] = static_cast<float>(c.scale * std::sin(angle));
-          }
-        }
-      },
-      context.control, context.self);
+  forEachPosition(c, context, [&](int64_t b, int64_t s) {
+    int64_t offset = c.positionOffset ? c.positionOffset[b] : 0;
+    // In f32 an angle of some thousands has few digits left after the point.
+    double position = static_cast<double>(s) + static_cast<double>(offset);
+    float *cos = c.cos + b * c.cosBatch + s * c.cosRow;
+    float *sin = c.sin + b * c.sinBatch + s * c.sinRow;
+    for (size_t i = 0; i < c.frequencies.size(); ++i) {
+      double angle = position * c.frequencies[i];
+      cos[i] = static_cast<float>(c.scale * std::cos(angle));
+      sin[i] = static_cast<float>(c.scale * std::sin(angle));
+    }
+  });
 }
 
 Result<RotaryCommand> resolveRotary(const Tensor &input, const Tensor &cos, const Tensor &sin,
@@ -111,30 +122,20 @@ Result<RotaryCommand> resolveRotary(const Tensor &input, const Tensor &cos, cons
   c.inRow = input.strides[1];
   c.outBatch = out.strides[0];
   c.outRow = out.strides[1];
-  c.cosBatch = batchStride(cos);
-  c.sinBatch = batchStride(sin);
-  c.cosRow = cos.strides[cos.strides.size() - 2];
-  c.sinRow = sin.strides[sin.strides.size() - 2];
+  setTableStrides(c, cos, sin);
   c.members = shareOut(input.numElements(), 16384, threads);
   return c;
 }
 
 void execute(const RotaryCommand &c, const Command &, ExecutionContext &context) {
-  context.team.run(
-      c.members,
-      [&](int64_t member) {
-        Range range = partOf(c.batch * c.seq, member, c.members);
-        for (int64_t i = range.begin; i < range.end; ++i) {
-          int64_t b = i / c.seq, s = i % c.seq;
-          RotaryRow row = c.row;
-          row.in += b * c.inBatch + s * c.inRow;
-          row.cos += b * c.cosBatch + s * c.cosRow;
-          row.sin += b * c.sinBatch + s * c.sinRow;
-          row.out += b * c.outBatch + s * c.outRow;
-          context.kernels.rotary(row);
-        }
-      },
-      context.control, context.self);
+  forEachPosition(c, context, [&](int64_t b, int64_t s) {
+    RotaryRow row = c.row;
+    row.in += b * c.inBatch + s * c.inRow;
+    row.cos += b * c.cosBatch + s * c.cosRow;
+    row.sin += b * c.sinBatch + s * c.sinRow;
+    row.out += b * c.outBatch + s * c.outRow;
+    context.kernels.rotary(row);
+  });
 }
 
 } // namespace braid::runtime
