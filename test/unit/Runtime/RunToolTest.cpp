@@ -28,21 +28,6 @@ namespace {
 
 constexpr DType f32 = DType::f32;
 
-/// y = all_reduce over tp of x W^T, W cut along its columns.
-ProgramBuilder projection() {
-  ProgramBuilder b({{"tp", 2}});
-  b.parameter("proj.weight", {8, 16}, {{}, {"tp"}});
-  b.operand("x", f32, {4, 16}, {{}, {"tp"}});
-  b.result("y", f32, {4, 8});
-  auto p = b.procedure("main", 3, 0, 256, 2);
-  V part = symmetric(0, f32, {4, 8}), sum = symmetric(128, f32, {4, 8});
-  p.product("proj", argument(1, f32, {4, 8}), argument(0, f32, {8, 8}), nullptr, part);
-  p.start("proj.sum", fb::CollectiveKind::all_reduce, {"tp"}, {part}, {sum}, 0, 0, 1, "proj");
-  p.wait("proj.sum", 1);
-  p.copy("result", sum, argument(2, f32, {4, 8}));
-  return b;
-}
-
 class RunTool : public ::testing::Test {
 protected:
   void SetUp() override {

@@ -165,17 +165,7 @@ constexpr DType f32 = DType::f32;
 extern "C" int braidTestCApi(const void *data, size_t bytes, float *result);
 
 TEST(CApi, LifeCycle) {
-  ProgramBuilder b({{"tp", 2}});
-  b.parameter("proj.weight", {8, 16}, {{}, {"tp"}});
-  b.operand("x", f32, {4, 16}, {{}, {"tp"}});
-  b.result("y", f32, {4, 8});
-  auto p = b.procedure("main", 3, 0, 256, 2);
-  V part = symmetric(0, f32, {4, 8}), sum = symmetric(128, f32, {4, 8});
-  p.product("proj", argument(1, f32, {4, 8}), argument(0, f32, {8, 8}), nullptr, part);
-  p.start("proj.sum", fb::CollectiveKind::all_reduce, {"tp"}, {part}, {sum}, 0, 0, 1);
-  p.wait("proj.sum", 1);
-  p.copy("result", sum, argument(2, f32, {4, 8}));
-  std::shared_ptr<const Bundle> bundle = b.bundle();
+  std::shared_ptr<const Bundle> bundle = projection().bundle();
   Result<Bytes> bytes = bundle->serialize();
   ASSERT_OK(bytes);
   float y[32];
