@@ -20,6 +20,16 @@ std::string ProgramCommand::describe() const {
          interp::name(queue) + " queue";
 }
 
+std::vector<int64_t> ExpandedProgram::inputsOfSegments() const {
+  std::vector<int64_t> ofRegion(regionBytes.size(), -1), result;
+  for (size_t b = 0; b < buffers.size(); ++b)
+    if (buffers[b].isInput)
+      ofRegion[buffers[b].region] = static_cast<int64_t>(b);
+  for (const Segment &segment : segments)
+    result.push_back(ofRegion[segment.region]);
+  return result;
+}
+
 std::string ExpandedProgram::describeBytes(uint32_t segment) const {
   const Segment &s = segments[segment];
   const char *region = s.region == kLocal       ? "local"

@@ -61,12 +61,9 @@ AlignedBytes allocateAligned(uint64_t bytes) {
 ProgramMemory::ProgramMemory(const ExpandedProgram &program, std::vector<std::byte *> regions)
     : program(program), regions(std::move(regions)), segments(program.segments.size()),
       usesLeft(program.buffers.size(), 0) {
-  std::vector<int64_t> inputOf(program.regionBytes.size(), -1);
-  for (size_t b = 0; b < program.buffers.size(); ++b)
-    if (program.buffers[b].isInput)
-      inputOf[program.buffers[b].region] = static_cast<int64_t>(b);
+  const std::vector<int64_t> inputs = program.inputsOfSegments();
   for (size_t s = 0; s < segments.size(); ++s)
-    segments[s].buffer = inputOf[program.segments[s].region];
+    segments[s].buffer = inputs[s];
   for (const auto &queue : program.queues)
     for (const ProgramCommand &command : queue)
       for (uint32_t buffer : buffersOf(command))

@@ -24,12 +24,9 @@ public:
         events(program.numEvents), isSet(program.numEvents) {}
 
   std::vector<std::string> run() {
-    std::vector<int64_t> inputOf(program.regionBytes.size(), -1);
-    for (size_t b = 0; b < program.buffers.size(); ++b)
-      if (program.buffers[b].isInput)
-        inputOf[program.buffers[b].region] = static_cast<int64_t>(b);
+    const std::vector<int64_t> inputs = program.inputsOfSegments();
     for (size_t s = 0; s < segments.size(); ++s)
-      segments[s].buffer = inputOf[program.segments[s].region];
+      segments[s].buffer = inputs[s];
     bool progress = true;
     while (progress) {
       progress = false;

@@ -101,6 +101,8 @@ public:
     uint64_t begin, end; ///< bytes
   };
   std::vector<Segment> segments;
+  /// The input that each segment holds when the program begins, or -1.
+  std::vector<int64_t> inputsOfSegments() const;
   /// "symmetric bytes [0, 64)"
   std::string describeBytes(uint32_t segment) const;
 
