@@ -64,32 +64,36 @@ static std::vector<CUDAUsage> readUsage(StringRef log) {
   return all;
 }
 
-static FailureOr<std::unique_ptr<Compiler>> findCompiler(const CUDACompileOptions &options,
-                                                         Location loc) {
-  std::string searched;
+/// Null when there is none.
+static std::unique_ptr<Compiler> findCompiler(std::optional<CUDACompilerKind> kind,
+                                              std::string &searched) {
   std::unique_ptr<Compiler> compiler;
-  if (options.compiler != CUDACompilerKind::NVCC)
+  if (kind != CUDACompilerKind::NVCC)
     compiler = findNVRTC(searched);
-  if (!compiler && options.compiler != CUDACompilerKind::NVRTC)
+  if (!compiler && kind != CUDACompilerKind::NVRTC)
     compiler = findNVCC(searched);
-  if (compiler)
-    return compiler;
-  return emitError(loc) << "found no compiler for CUDA; scripts/setup.sh installs PyPI's "
-                           "nvidia-cuda-nvrtc, and CUDA_HOME or BRAID_NVRTC say where another "
-                           "one is:"
-                        << searched,
-         failure();
+  return compiler;
+}
+
+std::string braid::describeCUDACompiler(std::string &searched) {
+  std::unique_ptr<Compiler> compiler = findCompiler(std::nullopt, searched);
+  return compiler ? compiler->name() + ", " + compiler->path() : "";
 }
 
 FailureOr<CUDABinary> braid::compileCUDA(StringRef source, StringRef architecture, Location loc,
                                          const CUDACompileOptions &options) {
-  FailureOr<std::unique_ptr<Compiler>> compiler = findCompiler(options, loc);
-  if (failed(compiler))
-    return failure();
+  std::string searched;
+  std::unique_ptr<Compiler> compiler = findCompiler(options.compiler, searched);
+  if (!compiler)
+    return emitError(loc) << "found no compiler for CUDA; scripts/setup.sh installs PyPI's "
+                             "nvidia-cuda-nvrtc, and CUDA_HOME or BRAID_NVRTC say where another "
+                             "one is:"
+                          << searched,
+           failure();
   CUDABinary binary;
-  binary.compiler = (*compiler)->name();
+  binary.compiler = compiler->name();
 
-  std::string identity = (*compiler)->identity();
+  std::string identity = compiler->identity();
   SmallVector<StringRef> parts{identity, architecture, source};
   for (const Header &header : kernelHeaders())
     parts.append({header.name, header.text});
@@ -99,7 +103,7 @@ FailureOr<CUDABinary> braid::compileCUDA(StringRef source, StringRef architectur
   Compiled compiled;
   binary.cached = keeps && cache.read(key, compiled);
   if (!binary.cached) {
-    runtime::Result<Compiled> made = (*compiler)->compile(source, architecture);
+    runtime::Result<Compiled> made = compiler->compile(source, architecture);
     if (!made.ok())
       return emitError(loc) << binary.compiler << " does not compile the kernels for "
                             << architecture << ": " << made.status().message(),

@@ -36,6 +36,8 @@ class Compiler {
 public:
   virtual ~Compiler() = default;
   virtual std::string name() const = 0;
+  /// Of the library or the program; its name alone where the loader found it.
+  virtual std::string path() const = 0;
   /// Whatever decides what code comes of a source, but for headers and architecture.
   virtual std::string identity() const = 0;
   virtual runtime::Result<Compiled> compile(llvm::StringRef source,

@@ -54,8 +54,9 @@ bool run(llvm::ArrayRef<llvm::StringRef> command, const std::string &log, std::s
 class NVCC : public Compiler {
 public:
   NVCC(std::string path, std::string release)
-      : path(std::move(path)), release(std::move(release)) {}
+      : program(std::move(path)), release(std::move(release)) {}
   std::string name() const override { return "nvcc " + release; }
+  std::string path() const override { return program; }
   std::string identity() const override { return name() + " -std=c++17"; }
 
   Result<Compiled> compile(llvm::StringRef source, llvm::StringRef architecture) override {
@@ -77,7 +78,7 @@ public:
     }
     Compiled compiled;
     std::string arch = "-arch=" + architecture.str(), include = "-I" + folder.file("");
-    if (!run({path, "-cubin", arch, "-std=c++17", "-Xptxas", "-v", include, text, "-o", cubin},
+    if (!run({program, "-cubin", arch, "-std=c++17", "-Xptxas", "-v", include, text, "-o", cubin},
              folder.file("log.txt"), compiled.log))
       return Status::error(compiled.log);
     Result<runtime::Bytes> bytes = runtime::readFile(cubin);
@@ -88,7 +89,7 @@ public:
   }
 
 private:
-  std::string path, release;
+  std::string program, release;
 };
 } // namespace
 

@@ -58,10 +58,11 @@ constexpr const char *kOptions[] = {"--std=c++17", "--ptxas-options=-v"};
 
 class NVRTC : public Compiler {
 public:
-  NVRTC(const Functions &functions, std::string version)
-      : functions(functions), version(std::move(version)) {}
+  NVRTC(const Functions &functions, std::string version, std::string path)
+      : functions(functions), version(std::move(version)), library(std::move(path)) {}
 
   std::string name() const override { return "NVRTC " + version; }
+  std::string path() const override { return library; }
   std::string identity() const override {
     return name() + " " + llvm::join(llvm::ArrayRef(kOptions), " ");
   }
@@ -115,7 +116,7 @@ private:
   }
 
   Functions functions;
-  std::string version;
+  std::string version, library;
 };
 
 /// Folders that PyPI's wheel puts the library in: of the active environment, and of the one that
@@ -174,8 +175,8 @@ std::unique_ptr<Compiler> braid::cuda::findNVRTC(std::string &searched) {
     if (why.empty()) {
       int major = 0, minor = 0;
       functions.nvrtcVersion(&major, &minor);
-      return std::make_unique<NVRTC>(functions,
-                                     std::to_string(major) + "." + std::to_string(minor));
+      return std::make_unique<NVRTC>(functions, std::to_string(major) + "." + std::to_string(minor),
+                                     path);
     }
     searched += "\n  " + why;
   }

@@ -136,7 +136,8 @@ std::string Names::fresh(StringRef base) {
   std::string name;
   for (char letter : base)
     name += llvm::isAlnum(letter) ? letter : '_';
-  if (name.empty() || !llvm::isAlpha(name.front()))
+  // Names that begin with braid_ are the library's.
+  if (name.empty() || !llvm::isAlpha(name.front()) || StringRef(name).starts_with("braid_"))
     name = "v" + name;
   // Two underscores are the implementation's.
   for (size_t at; (at = name.find("__")) != std::string::npos;)
@@ -336,6 +337,12 @@ FailureOr<Expression> ScalarPrinter::printArithmetic(Operation &op, ArrayRef<Exp
   if (isa<arith::NegFOp>(op))
     return Expression{"-" + operands[0].in(Binding::Primary), Binding::Unary};
 
+  if (type.isInteger(1) && isa<arith::AndIOp>(op))
+    return infix(operands, "&&", Binding::LogicalAnd);
+  if (type.isInteger(1) && isa<arith::OrIOp>(op))
+    return infix(operands, "||", Binding::LogicalOr);
+  if (type.isInteger(1) && isa<arith::XOrIOp>(op))
+    return infix(operands, "!=", Binding::Equality);
   if (isa<arith::AndIOp>(op))
     return infix(operands, "&", Binding::And);
   if (isa<arith::OrIOp>(op))

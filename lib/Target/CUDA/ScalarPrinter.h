@@ -30,6 +30,8 @@ enum class Binding {
   And = 11,
   Xor = 12,
   Or = 13,
+  LogicalAnd = 14,
+  LogicalOr = 15,
   Conditional = 16
 };
 

@@ -55,5 +55,10 @@ struct CUDABinary {
 mlir::FailureOr<CUDABinary> compileCUDA(llvm::StringRef source, llvm::StringRef architecture,
                                         mlir::Location loc, const CUDACompileOptions &options = {});
 
+/// The compiler that compileCUDA would take, and where it is: "NVRTC 13.0,
+/// /usr/lib/libnvrtc.so.13". Empty when there is none; `searched` then says where it was looked
+/// for, a place a line.
+std::string describeCUDACompiler(std::string &searched);
+
 } // namespace braid
 #endif // BRAID_TARGET_CUDA_CUDACOMPILER_H

@@ -6,12 +6,15 @@
 
 #include "braid/InitAll.h"
 #include "braid/Interpreter/Evaluate.h"
+#include "braid/Target/CUDA/CUDACompiler.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Parser/Parser.h"
 
+#include <cmath>
 #include <cstring>
+#include <iostream>
 #include <random>
 
 using namespace mlir;
@@ -139,6 +142,18 @@ static Shape shapeOf(Type type, int64_t rows) {
   for (int64_t &extent : shape)
     extent = ShapedType::isDynamic(extent) ? rows : extent;
   return shape;
+}
+
+/// The relative L2; a NaN is as far from a NaN as 0 from 0.
+static double distance(const Tensor &got, const Tensor &expected) {
+  int64_t count = got.numElements();
+  std::vector<double> values(got.floats(), got.floats() + count),
+      meant(expected.floats(), expected.floats() + count);
+  for (int64_t i = 0; i < count; ++i)
+    if (std::isnan(values[i]) && std::isnan(meant[i]))
+      values[i] = meant[i] = 0;
+  return interp::relativeL2(Tensor::ofFloats(got.dtype(), got.shape(), values),
+                            Tensor::ofFloats(got.dtype(), got.shape(), meant));
 }
 
 /// A relative L2 that sums in another order stay below, and one unit in the last place of the
@@ -283,7 +298,7 @@ void KernelModule::check(const std::string &symbol, const std::vector<Tensor> &i
       EXPECT_EQ(interp::firstDifference(got, expected[result]), -1) << "result " << result;
       continue;
     }
-    double error = interp::relativeL2(got, expected[result]);
+    double error = distance(got, expected[result]);
     EXPECT_LE(error, allowed(kernel)) << "result " << result;
     double &most = worst[got.typeString().substr(0, got.typeString().find('['))];
     most = std::max(most, error);
@@ -295,15 +310,37 @@ void KernelModule::check(const std::string &symbol, const std::vector<Tensor> &i
           << "argument " << argument << " was written";
 }
 
-std::string braid::test::emissionError(const std::string &source) {
-  MLIRContext context(dialects(), MLIRContext::Threading::DISABLED);
+void KernelModule::compileForGPUs(ArrayRef<StringRef> architectures, bool tightly) {
   std::string messages;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    messages += diagnostic.str() + "\n";
+    messages += diagnostic.str();
     return success();
   });
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(source, &context);
-  if (module && succeeded(emitCUDA(*module)))
-    return "";
-  return messages;
+  CUDACompileOptions options;
+  options.cacheDirectory = "";
+  options.compiler = CUDACompilerKind::NVRTC;
+  for (StringRef architecture : architectures) {
+    SCOPED_TRACE(architecture.str());
+    FailureOr<CUDABinary> binary =
+        compileCUDA(emitted.text, architecture, module->getLoc(), options);
+    if (failed(binary) && StringRef(messages).starts_with("found no compiler")) {
+      std::cout << "not compiled for GPUs: this machine has no NVRTC\n";
+      return;
+    }
+    ASSERT_TRUE(succeeded(binary)) << messages << "\n" << emitted.text;
+    size_t found = 0;
+    for (const CUDAUsage &usage : binary->usage) {
+      if (llvm::none_of(emitted.kernels, [&](const runtime::CudaKernel &kernel) {
+            return kernel.function == usage.function;
+          }))
+        continue; // Of library.cuh.
+      ++found;
+      if (!tightly)
+        continue;
+      EXPECT_EQ(usage.spillStoreBytes + usage.spillLoadBytes + usage.stackBytes, 0)
+          << usage.function;
+      EXPECT_LE(usage.registers, 64) << usage.function;
+    }
+    EXPECT_EQ(found, emitted.kernels.size());
+  }
 }

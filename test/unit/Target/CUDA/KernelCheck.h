@@ -75,6 +75,10 @@ public:
   void check(const std::string &symbol, const std::vector<interp::Tensor> &inputs,
              const CheckOptions &options);
 
+  /// Compiles all kernels by NVRTC, where this machine has it. `tightly`: into at most 64
+  /// registers, and none spills.
+  void compileForGPUs(llvm::ArrayRef<llvm::StringRef> architectures, bool tightly = false);
+
   /// The largest relative L2 by storage type so far.
   std::map<std::string, double> worst;
 
@@ -86,9 +90,6 @@ private:
   CUDASource emitted;
   std::unique_ptr<HostKernels> kernels;
 };
-
-/// What emitCUDA says of a module that it does not accept, empty when it does.
-std::string emissionError(const std::string &source);
 
 } // namespace braid::test
 #endif // BRAID_TEST_UNIT_TARGET_CUDA_KERNELCHECK_H

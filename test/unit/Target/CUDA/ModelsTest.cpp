@@ -11,7 +11,6 @@
 #include "braid/Import/HuggingFace.h"
 #include "braid/InitAll.h"
 #include "braid/Pipelines/Pipelines.h"
-#include "braid/Target/CUDA/CUDACompiler.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FileSystem.h"
@@ -81,35 +80,7 @@ std::string kernelsOf(const Model &model, const std::string &element, const std:
   return print(*module);
 }
 
-/// Compiles them for every GPU, where this machine can: nothing may spill.
-void checkUsage(const CUDASource &source) {
-  MLIRContext context;
-  std::string messages;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    messages += diagnostic.str();
-    return success();
-  });
-  CUDACompileOptions options;
-  options.cacheDirectory = "";
-  options.compiler = CUDACompilerKind::NVRTC;
-  for (StringRef architecture : getCUDAArchitectures()) {
-    FailureOr<CUDABinary> binary =
-        compileCUDA(source.text, architecture, UnknownLoc::get(&context), options);
-    if (failed(binary) && StringRef(messages).starts_with("found no compiler")) {
-      std::cout << "not compiled for GPUs: this machine has no NVRTC\n";
-      return;
-    }
-    ASSERT_TRUE(succeeded(binary)) << messages;
-    EXPECT_EQ(binary->usage.size(), source.kernels.size());
-    for (const CUDAUsage &usage : binary->usage) {
-      EXPECT_EQ(usage.spillStoreBytes + usage.spillLoadBytes + usage.stackBytes, 0)
-          << usage.function << " for " << architecture.str();
-      EXPECT_LE(usage.registers, 64) << usage.function << " for " << architecture.str();
-    }
-  }
-}
-
-class CUDAModels : public ::testing::TestWithParam<std::tuple<int, const char *>> {};
+class CUDAModels : public ::testing::TestWithParam<std::tuple<int, std::string>> {};
 
 std::string nameOf(const ::testing::TestParamInfo<CUDAModels::ParamType> &info) {
   static const char *const names[] = {"MiniLM", "SmolLM2", "LLaMALayer"};
@@ -131,7 +102,7 @@ TEST_P(CUDAModels, Kernels) {
       module.check(kernel, {2, 0, 2, /*inPlace=*/true});
     }
     if (mesh == kMeshes[0])
-      checkUsage(module.cuda());
+      module.compileForGPUs(getCUDAArchitectures(), /*tightly=*/true);
     std::cout << model.name << " at " << mesh << ":";
     for (const std::string &kernel : module.symbols())
       std::cout << " " << kernel;
@@ -141,5 +112,7 @@ TEST_P(CUDAModels, Kernels) {
 
 INSTANTIATE_TEST_SUITE_P(All, CUDAModels,
                          ::testing::Combine(::testing::Range(0, 3),
-                                            ::testing::Values("f32", "f16", "bf16")),
+                                            ::testing::Values(std::string("f32"),
+                                                              std::string("f16"),
+                                                              std::string("bf16"))),
                          nameOf);

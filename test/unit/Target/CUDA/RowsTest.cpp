@@ -9,7 +9,9 @@
 #include "KernelCheck.h"
 #include "RandomRows.h"
 
+#include <cstring>
 #include <iostream>
+#include <limits>
 
 using namespace braid;
 using namespace braid::test;
@@ -118,6 +120,158 @@ TEST(CUDARows, IntegersAndIndices) {
   module.check("mask");
 }
 
+// One kernel for each operation that the random ones and the models do not reach.
+TEST(CUDARows, EveryFloatOperation) {
+  const char *const bodies[] = {
+      "%y = arith.subf %a, %b : f32",
+      "%y = arith.subf %a, %b fastmath<contract> : f32",
+      "%y = arith.minimumf %a, %b : f32",
+      "%y = arith.maxnumf %a, %b : f32",
+      "%y = math.copysign %a, %b : f32",
+      "%y = math.fma %a, %b, %a : f32",
+      "%y = math.ceil %a : f32",
+      "%y = math.floor %a : f32",
+      "%y = math.roundeven %a : f32",
+      "%y = math.cos %a : f32",
+      "%y = math.sin %a fastmath<afn> : f32",
+      "%y = math.exp2 %a : f32",
+      "%y = math.expm1 %a : f32",
+      "%0 = math.absf %a : f32\n %y = math.log %0 : f32",
+      "%0 = math.absf %a : f32\n %y = math.log2 %0 : f32",
+      "%0 = math.absf %a : f32\n %y = math.sqrt %0 : f32",
+      "%y = arith.divf %a, %b fastmath<arcp> : f32",
+      "%k = arith.constant 3.0e38 : f32\n %y = arith.divf %a, %k : f32",
+      "%k = arith.constant 0.001 : f32\n %y = arith.divf %a, %k : f32",
+      "%k = arith.constant 0x7F800000 : f32\n %y = arith.minimumf %a, %k : f32",
+      "%k = arith.constant -2.5 : f32\n %y = arith.addf %k, %a : f32",
+      "%0 = arith.negf %a : f32\n %1 = arith.negf %0 : f32\n %y = arith.subf %1, %0 : f32",
+      "%0 = arith.fptosi %a : f32 to i32\n %y = arith.sitofp %0 : i32 to f32",
+      R"(%0 = arith.fptosi %a : f32 to i64
+         %1 = arith.trunci %0 : i64 to i1
+         %y = arith.uitofp %1 : i1 to f32)",
+      "%0 = arith.cmpf ogt, %a, %b : f32\n %y = arith.sitofp %0 : i1 to f32",
+      R"(%i = linalg.index 1 : index
+         %0 = arith.index_cast %i : index to i32
+         %y = arith.uitofp %0 : i32 to f32)",
+      // On a storage type: done in f32, and rounded.
+      R"(%0 = arith.truncf %a : f32 to bf16
+         %1 = arith.truncf %b : f32 to bf16
+         %2 = arith.mulf %0, %1 : bf16
+         %k = arith.constant 1.5 : bf16
+         %3 = arith.addf %2, %k : bf16
+         %y = arith.extf %3 : bf16 to f32)",
+      R"(%0 = arith.truncf %a : f32 to f16
+         %1 = math.exp %0 : f16
+         %2 = arith.cmpf olt, %0, %1 : f16
+         %3 = arith.select %2, %0, %1 : f16
+         %y = arith.extf %3 : f16 to f32)",
+  };
+  std::string source;
+  for (size_t i = 0; i < std::size(bodies); ++i)
+    source += mapSource("k" + std::to_string(i), 16, bodies[i]);
+  KernelModule module(source);
+  ASSERT_TRUE(module.ok());
+  for (size_t i = 0; i < std::size(bodies); ++i) {
+    SCOPED_TRACE(bodies[i]);
+    module.check("k" + std::to_string(i));
+  }
+  module.compileForGPUs({"sm_90a"});
+}
+
+TEST(CUDARows, EveryComparisonAndCombinerOfNaNs) {
+  std::string source;
+  std::vector<std::string> names;
+  for (const char *predicate : {"false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq",
+                                "ugt", "uge", "ult", "ule", "une", "uno", "true"}) {
+    names.push_back(std::string("compare_") + predicate);
+    source += mapSource(names.back(), 4,
+                        std::string("%0 = arith.cmpf ") + predicate +
+                            ", %a, %b : f32\n %y = arith.uitofp %0 : i1 to f32");
+  }
+  for (auto [combiner, identity] : {std::pair("addf", "0.0"),
+                                    {"mulf", "1.0"},
+                                    {"maximumf", "0xFF800000"},
+                                    {"minimumf", "0x7F800000"},
+                                    {"maxnumf", "0xFF800000"},
+                                    {"minnumf", "0x7F800000"}}) {
+    names.push_back(std::string("reduce_") + combiner);
+    source += substitute(R"(
+      rt.kernel @$NAME(%x: tensor<?x4xf32>, %w: tensor<4xf32>) -> tensor<?xf32> {
+        %c0 = arith.constant 0 : index
+        %k = arith.constant $ID : f32
+        %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+        %e = tensor.empty(%n) : tensor<?xf32>
+        %z = linalg.fill ins(%k : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+        %0 = linalg.generic {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r)>],
+                             iterator_types = ["parallel", "reduction"]}
+            ins(%x : tensor<?x4xf32>) outs(%z : tensor<?xf32>) {
+          ^bb0(%a: f32, %acc: f32):
+            %1 = arith.$OP %acc, %a : f32
+            linalg.yield %1 : f32
+        } -> tensor<?xf32>
+        rt.yield %0 : tensor<?xf32>
+      })",
+                         {{"NAME", names.back()}, {"OP", combiner}, {"ID", identity}});
+  }
+  KernelModule module(source);
+  ASSERT_TRUE(module.ok());
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  auto x = interp::Tensor::ofFloats(interp::DType::f32, {4, 4},
+                                    {1, 1, 1, 1, 0, 1, 2, nan, nan, nan, nan, nan, 3, -1, 2, 0.5});
+  auto w = interp::Tensor::ofFloats(interp::DType::f32, {4}, {1, nan, 0, 2});
+  for (const std::string &name : names)
+    module.check(name, {x, w}, {4});
+  module.compileForGPUs({"sm_90a"});
+}
+
+TEST(CUDARows, EveryIntegerOperation) {
+  const char *const bodies[] = {
+      "%y = arith.subi %a, %b : i32",
+      R"(%k = arith.constant 2147483647 : i32
+         %0 = arith.muli %a, %k : i32
+         %y = arith.muli %0, %b : i32)",
+      "%k = arith.constant -2147483648 : i32\n %y = arith.addi %a, %k : i32",
+      "%y = arith.andi %a, %b : i32",
+      "%y = arith.ori %a, %b : i32",
+      "%y = arith.maxsi %a, %b : i32",
+      "%y = arith.minsi %a, %b : i32",
+      R"(%0 = arith.extsi %a : i32 to i64
+         %1 = arith.extui %b : i32 to i64
+         %2 = arith.subi %0, %1 : i64
+         %3 = arith.trunci %2 : i64 to i8
+         %y = arith.extsi %3 : i8 to i32)",
+      R"(%0 = arith.cmpi eq, %a, %b : i32
+         %1 = arith.cmpi uge, %a, %b : i32
+         %2 = arith.ori %0, %1 : i1
+         %y = arith.extsi %2 : i1 to i32)",
+      R"(%0 = arith.cmpi ne, %a, %b : i32
+         %1 = arith.cmpi sle, %a, %b : i32
+         %2 = arith.andi %0, %1 : i1
+         %3 = arith.xori %2, %1 : i1
+         %y = arith.extui %3 : i1 to i32)",
+      R"(%0 = arith.index_castui %a : i32 to index
+         %i = linalg.index 1 : index
+         %1 = arith.addi %0, %i : index
+         %y = arith.index_cast %1 : index to i32)",
+  };
+  std::string source;
+  for (size_t i = 0; i < std::size(bodies); ++i) {
+    std::string text = mapSource("k" + std::to_string(i), 16, bodies[i]);
+    for (size_t at; (at = text.find("xf32>")) != std::string::npos;)
+      text.replace(at, 5, "xi32>");
+    for (const char *name : {"%a: f32", "%b: f32", "%o: f32", "yield %y : f32"})
+      text.replace(text.find(name) + std::strlen(name) - 3, 3, "i32");
+    source += text;
+  }
+  KernelModule module(source);
+  ASSERT_TRUE(module.ok());
+  for (size_t i = 0; i < std::size(bodies); ++i) {
+    SCOPED_TRACE(bodies[i]);
+    module.check("k" + std::to_string(i));
+  }
+  module.compileForGPUs({"sm_90a"});
+}
+
 TEST(CUDARows, NothingAlongAColumn) {
   KernelModule module(R"(
     rt.kernel @column_free(%x: tensor<?xf32>) -> tensor<?xf32> {
@@ -140,12 +294,12 @@ TEST(CUDARows, NothingAlongAColumn) {
   module.check("unchanged", {3, 8});
 }
 
-class CUDARandomRows : public ::testing::TestWithParam<const char *> {};
+class CUDARandomRows : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(CUDARandomRows, AgainstTheInterpreter) {
   uint64_t seed = seedFromEnvironment();
   std::cout << "BRAID_DIFFERENTIAL_SEED=" << seed << "\n";
-  std::string element = GetParam();
+  const std::string &element = GetParam();
   std::mt19937_64 random(seed);
   std::vector<std::string> texts;
   std::string source;
@@ -160,6 +314,7 @@ TEST_P(CUDARandomRows, AgainstTheInterpreter) {
     SCOPED_TRACE(texts[i]);
     module.check("k" + std::to_string(i), {3, 0, random()});
   }
+  module.compileForGPUs({"sm_90a"});
   for (const auto &[type, error] : module.worst)
     std::cout << element << " kernels, " << type << " results: largest relative L2 " << error
               << "\n";
@@ -168,5 +323,7 @@ TEST_P(CUDARandomRows, AgainstTheInterpreter) {
       EXPECT_GE(count(module.cuda().text, std::string("braid::") + skeleton + "<"), 1) << skeleton;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CUDARandomRows, ::testing::Values("f32", "f16", "bf16"),
-                         [](const auto &info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(All, CUDARandomRows,
+                         ::testing::Values(std::string("f32"), std::string("f16"),
+                                           std::string("bf16")),
+                         [](const auto &info) { return info.param; });
