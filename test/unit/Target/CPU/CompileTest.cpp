@@ -124,24 +124,11 @@ TEST(Compile, RefusesUnknownInstructionSets) {
 }
 
 TEST(Compile, TellsOfKernelsThatAreNotVectorized) {
-  const char *source = R"(
-    rt.kernel @column_free(%x: tensor<?xf32>) -> tensor<?xf32> {
-      %c0 = arith.constant 0 : index
-      %n = tensor.dim %x, %c0 : tensor<?xf32>
-      %e = tensor.empty(%n) : tensor<?xf32>
-      %0 = linalg.generic {indexing_maps = [affine_map<(r) -> (r)>, affine_map<(r) -> (r)>],
-                           iterator_types = ["parallel"]} ins(%x : tensor<?xf32>) outs(%e : tensor<?xf32>) {
-        ^bb0(%a: f32, %o: f32):
-          %y = arith.addf %a, %a : f32
-          linalg.yield %y : f32
-      } -> tensor<?xf32>
-      rt.yield %0 : tensor<?xf32>
-    })";
-  CompileResult result = compileKernels(source);
+  CompileResult result = compileKernels(kColumnFreeKernel);
   ASSERT_TRUE(result.ok) << result.messages;
   EXPECT_NE(result.messages.find("nothing varies along a column"), std::string::npos)
       << result.messages;
-  forEachISA(source, [&](const LoadedKernels &kernels) {
+  forEachISA(kColumnFreeKernel, [&](const LoadedKernels &kernels) {
     auto x = Tensor<float>::random({9}, 1);
     Tensor<float> out({9});
     kernels.call("column_free", {x.descriptor(), out.descriptor()});

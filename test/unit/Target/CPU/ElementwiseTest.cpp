@@ -22,23 +22,8 @@ const int64_t kColumns[] = {1, 2, 7, 16, 31, 383, 384, 385, 4097};
 constexpr float kInf = std::numeric_limits<float>::infinity();
 const float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-/// x and an operand per column to one result by `body`, from %a and %b to %y.
 std::string mapSource(int64_t columns, const std::string &body) {
-  return substitute(R"(
-    rt.kernel @map(%x: tensor<?x$Cxf32>, %w: tensor<$Cxf32>) -> tensor<?x$Cxf32> {
-      %c0 = arith.constant 0 : index
-      %n = tensor.dim %x, %c0 : tensor<?x$Cxf32>
-      %e = tensor.empty(%n) : tensor<?x$Cxf32>
-      %0 = linalg.generic {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (c)>,
-                                            affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]}
-          ins(%x, %w : tensor<?x$Cxf32>, tensor<$Cxf32>) outs(%e : tensor<?x$Cxf32>) {
-        ^bb0(%a: f32, %b: f32, %o: f32):
-          $BODY
-          linalg.yield %y : f32
-      } -> tensor<?x$Cxf32>
-      rt.yield %0 : tensor<?x$Cxf32>
-    })",
-                    {{"BODY", body}, {"C", std::to_string(columns)}});
+  return mapKernel("map", columns, body);
 }
 
 /// What `body` gives for each of `inputs` as x, each in several lanes of main and masked vectors.

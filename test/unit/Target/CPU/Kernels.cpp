@@ -22,15 +22,6 @@ using namespace mlir;
 using namespace braid;
 using namespace braid::test;
 
-std::string
-braid::test::substitute(std::string source,
-                        const std::vector<std::pair<std::string, std::string>> &values) {
-  for (const auto &[name, value] : values)
-    for (size_t at; (at = source.find("$" + name)) != std::string::npos;)
-      source.replace(at, name.size() + 1, value);
-  return source;
-}
-
 LoadedKernels::LoadedKernels(const CPUKernelLibrary &library) : isa(library.isa.name) {
   int file = memfd_create("kernels", 0);
   EXPECT_EQ(write(file, library.bytes.data(), library.bytes.size()),

@@ -10,6 +10,7 @@
 #define BRAID_TEST_UNIT_TARGET_CPU_KERNELS_H
 
 #include "braid/Target/CPU/CPUTarget.h"
+#include "test/unit/Target/KernelText.h"
 
 #include <cstdint>
 #include <functional>
@@ -17,10 +18,6 @@
 #include <vector>
 
 namespace braid::test {
-
-/// `source` with every $name replaced by its value.
-std::string substitute(std::string source,
-                       const std::vector<std::pair<std::string, std::string>> &values);
 
 /// A strided tensor, passed as the memref descriptor that kernels take.
 template <typename T> struct Tensor {

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "KernelCheck.h"
 #include "RandomRows.h"
+#include "test/unit/Target/KernelText.h"
 
 #include <cstring>
 #include <iostream>
@@ -17,33 +18,6 @@ using namespace braid;
 using namespace braid::test;
 
 namespace {
-std::string substitute(std::string source,
-                       const std::vector<std::pair<std::string, std::string>> &values) {
-  for (const auto &[name, value] : values)
-    for (size_t at; (at = source.find("$" + name)) != std::string::npos;)
-      source.replace(at, name.size() + 1, value);
-  return source;
-}
-
-/// One map of (rows, column) with an operand for each column; `body` goes from %a and %b to %y.
-std::string mapSource(const std::string &name, int64_t columns, const std::string &body) {
-  return substitute(R"(
-    rt.kernel @$NAME(%x: tensor<?x$Cxf32> {rt.name = "x"}, %w: tensor<$Cxf32>) -> tensor<?x$Cxf32> {
-      %c0 = arith.constant 0 : index
-      %n = tensor.dim %x, %c0 : tensor<?x$Cxf32>
-      %e = tensor.empty(%n) : tensor<?x$Cxf32>
-      %0 = linalg.generic {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (c)>,
-                                            affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]}
-          ins(%x, %w : tensor<?x$Cxf32>, tensor<$Cxf32>) outs(%e : tensor<?x$Cxf32>) {
-        ^bb0(%a: f32, %b: f32, %o: f32):
-          $BODY
-          linalg.yield %y : f32
-      } -> tensor<?x$Cxf32>
-      rt.yield %0 : tensor<?x$Cxf32>
-    })",
-                    {{"NAME", name}, {"BODY", body}, {"C", std::to_string(columns)}});
-}
-
 int count(const std::string &text, const std::string &part) {
   int times = 0;
   for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at)
@@ -62,7 +36,7 @@ uint64_t seedFromEnvironment() {
 TEST(CUDARows, EveryWidthOfAMap) {
   std::string source;
   for (int64_t columns : {1, 2, 6, 7, 16, 383, 384, 4097})
-    source += mapSource("map" + std::to_string(columns), columns,
+    source += mapKernel("map" + std::to_string(columns), columns,
                         "%0 = arith.mulf %a, %b : f32\n %y = arith.subf %0, %a : f32");
   KernelModule module(source);
   ASSERT_TRUE(module.ok());
@@ -72,8 +46,8 @@ TEST(CUDARows, EveryWidthOfAMap) {
 }
 
 TEST(CUDARows, StridedAndInPlace) {
-  KernelModule module(mapSource("wide", 64, "%y = arith.addf %a, %b : f32") +
-                      mapSource("odd", 33, "%y = arith.addf %a, %b : f32"));
+  KernelModule module(mapKernel("wide", 64, "%y = arith.addf %a, %b : f32") +
+                      mapKernel("odd", 33, "%y = arith.addf %a, %b : f32"));
   ASSERT_TRUE(module.ok());
   for (bool inPlace : {false, true}) {
     module.check("wide", {4, 4, 1, inPlace});
@@ -168,7 +142,7 @@ TEST(CUDARows, EveryFloatOperation) {
   };
   std::string source;
   for (size_t i = 0; i < std::size(bodies); ++i)
-    source += mapSource("k" + std::to_string(i), 16, bodies[i]);
+    source += mapKernel("k" + std::to_string(i), 16, bodies[i]);
   KernelModule module(source);
   ASSERT_TRUE(module.ok());
   for (size_t i = 0; i < std::size(bodies); ++i) {
@@ -184,7 +158,7 @@ TEST(CUDARows, EveryComparisonAndCombinerOfNaNs) {
   for (const char *predicate : {"false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq",
                                 "ugt", "uge", "ult", "ule", "une", "uno", "true"}) {
     names.push_back(std::string("compare_") + predicate);
-    source += mapSource(names.back(), 4,
+    source += mapKernel(names.back(), 4,
                         std::string("%0 = arith.cmpf ") + predicate +
                             ", %a, %b : f32\n %y = arith.uitofp %0 : i1 to f32");
   }
@@ -256,7 +230,7 @@ TEST(CUDARows, EveryIntegerOperation) {
   };
   std::string source;
   for (size_t i = 0; i < std::size(bodies); ++i) {
-    std::string text = mapSource("k" + std::to_string(i), 16, bodies[i]);
+    std::string text = mapKernel("k" + std::to_string(i), 16, bodies[i]);
     for (size_t at; (at = text.find("xf32>")) != std::string::npos;)
       text.replace(at, 5, "xi32>");
     for (const char *name : {"%a: f32", "%b: f32", "%o: f32", "yield %y : f32"})
@@ -273,19 +247,7 @@ TEST(CUDARows, EveryIntegerOperation) {
 }
 
 TEST(CUDARows, NothingAlongAColumn) {
-  KernelModule module(R"(
-    rt.kernel @column_free(%x: tensor<?xf32>) -> tensor<?xf32> {
-      %c0 = arith.constant 0 : index
-      %n = tensor.dim %x, %c0 : tensor<?xf32>
-      %e = tensor.empty(%n) : tensor<?xf32>
-      %0 = linalg.generic {indexing_maps = [affine_map<(r) -> (r)>, affine_map<(r) -> (r)>],
-                           iterator_types = ["parallel"]} ins(%x : tensor<?xf32>) outs(%e : tensor<?xf32>) {
-        ^bb0(%a: f32, %o: f32):
-          %y = arith.addf %a, %a : f32
-          linalg.yield %y : f32
-      } -> tensor<?xf32>
-      rt.yield %0 : tensor<?xf32>
-    }
+  KernelModule module(std::string(kColumnFreeKernel) + R"(
     rt.kernel @unchanged(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
       rt.yield %x : tensor<?x8xf32>
     })");
