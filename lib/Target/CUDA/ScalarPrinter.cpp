@@ -24,6 +24,9 @@ static constexpr size_t kLongExpression = 72;
 std::string Expression::in(Binding outer) const {
   return binding <= outer ? text : "(" + text + ")";
 }
+std::string Expression::inTighterThan(Binding outer) const {
+  return binding >= outer ? "(" + text + ")" : text;
+}
 
 bool Expression::isTrivial() const {
   return binding == Binding::Primary && StringRef(text).find('(') == StringRef::npos;
@@ -217,8 +220,8 @@ bool isPlainDivisor(Value divisor) {
 
 Expression infix(ArrayRef<Expression> operands, StringRef sign, Binding binding) {
   // The right operand of an operator that groups to the left must bind tighter.
-  auto tighter = static_cast<Binding>(static_cast<int>(binding) - 1);
-  return {operands[0].in(binding) + " " + sign.str() + " " + operands[1].in(tighter), binding};
+  return {operands[0].in(binding) + " " + sign.str() + " " + operands[1].inTighterThan(binding),
+          binding};
 }
 
 Expression cast(StringRef type, const Expression &operand) {

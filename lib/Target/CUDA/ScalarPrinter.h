@@ -40,6 +40,8 @@ struct Expression {
   Binding binding = Binding::Primary;
   /// The text as an operand of something that binds as `outer`: in parentheses where it must be.
   std::string in(Binding outer) const;
+  /// The same, in parentheses unless it binds tighter than `outer`.
+  std::string inTighterThan(Binding outer) const;
   /// A name, an element or a constant: may be written more than once.
   bool isTrivial() const;
 };
