@@ -5,6 +5,7 @@
 #include "braid/InitAll.h"
 
 #include "braid/Conversion/Passes.h"
+#include "braid/Pipelines/Pipelines.h"
 #include "braid/Target/CPU/Passes.h"
 #include "braid/Transforms/Passes.h"
 #include "braid/Transforms/UpstreamShardingModels.h"
@@ -33,4 +34,5 @@ void braid::registerAllPasses() {
   cpu::registerPipeline();
   registerBraidPasses();
   registerBraidConversionPasses();
+  registerPipelines();
 }

@@ -10,7 +10,6 @@
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
@@ -27,13 +26,10 @@ void addVerifyLevel(OpPassManager &pm, Level level) {
 } // namespace
 
 std::optional<Level> symbolizeLevel(StringRef name) {
-  return llvm::StringSwitch<std::optional<Level>>(name)
-      .Case("nn", Level::NN)
-      .Case("comm", Level::Comm)
-      .Case("scheduled", Level::Scheduled)
-      .Case("kernels", Level::Kernels)
-      .Case("rt", Level::RT)
-      .Default(std::nullopt);
+  for (Level level : {Level::NN, Level::Comm, Level::Scheduled, Level::Kernels, Level::RT})
+    if (stringifyLevel(level) == name)
+      return level;
+  return std::nullopt;
 }
 
 /// From nn to comm.
@@ -84,21 +80,50 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
   return success();
 }
 
+namespace {
+llvm::cl::OptionEnumValue choice(Level level, StringRef what) {
+  return {stringifyLevel(level), static_cast<int>(level), what};
+}
+
+/// With what `braid compile` sees of the module or of its own options.
+struct RegisteredOptions : PipelineOptions {
+  Option<Level> from{*this, "from", llvm::cl::desc("level of the module"),
+                     llvm::cl::init(Level::NN),
+                     llvm::cl::values(choice(Level::NN, "a model that nobody has cut"),
+                                      choice(Level::Comm, "a program of a rank"),
+                                      choice(Level::Scheduled, "one that starts collectives"))};
+  Option<Level> stopAfter{
+      *this, "stop-after", llvm::cl::desc("last level"), llvm::cl::init(Level::RT),
+      llvm::cl::values(choice(Level::Comm, "partitioned"),
+                       choice(Level::Scheduled, "collectives started"),
+                       choice(Level::Kernels, "kernels and commands on tensors"),
+                       choice(Level::RT, "the executor's commands"))};
+};
+} // namespace
+
+/// Appends to `pm` what `text`, the options of braid-pipeline, asks for.
+static LogicalResult buildRegistered(OpPassManager &pm, StringRef text,
+                                     function_ref<LogicalResult(const Twine &)> error) {
+  RegisteredOptions options;
+  if (failed(options.parseFromString(text)))
+    return failure();
+  Level first = options.from, last = options.stopAfter;
+  if (first > last)
+    return error("braid-pipeline: expects stop-after at level " + stringifyLevel(first) +
+                 ", that of from, or past it, got " + stringifyLevel(last));
+  for (Level level : kLevels)
+    if (level >= first && level <= last && failed(buildPhase(pm, level, options, first)))
+      return failure();
+  return success();
+}
+
 void registerPipelines() {
-  PassPipelineRegistration<PipelineOptions>(
-      "braid-pipeline", "every phase from nn to the level that stop-after names",
-      [](OpPassManager &pm, const PipelineOptions &options) {
-        std::optional<Level> last = symbolizeLevel(options.stopAfter);
-        if (!last)
-          llvm::report_fatal_error(llvm::Twine("braid-pipeline: unknown level '") +
-                                       options.stopAfter +
-                                       "' in stop-after; expects comm, scheduled, kernels or rt",
-                                   /*gen_crash_diag=*/false);
-        for (Level level : kLevels)
-          if (level <= *last && failed(buildPhase(pm, level, options)))
-            llvm::report_fatal_error("braid-pipeline: expects passes to be a pass pipeline",
-                                     /*gen_crash_diag=*/false);
-      });
+  registerPassPipeline("braid-pipeline",
+                       "Every phase of braid compile: from nn to rt, or as from and stop-after say",
+                       buildRegistered,
+                       [](function_ref<void(const mlir::detail::PassOptions &)> visit) {
+                         visit(RegisteredOptions());
+                       });
 }
 
 /// One message, before any work is done.
@@ -139,16 +164,11 @@ static LogicalResult checkStart(ModuleOp module, Level first, Level last,
   return expectMesh(module, options.mesh);
 }
 
-LogicalResult runPhases(ModuleOp module, Level last, const PipelineOptions &asked,
+LogicalResult runPhases(ModuleOp module, Level last, const PipelineOptions &options,
                         const PhaseObserver &observer) {
   FailureOr<Level> first = detectLevel(module);
-  if (failed(first) || failed(checkStart(module, *first, last, asked)))
+  if (failed(first) || failed(checkStart(module, *first, last, options)))
     return failure();
-  PipelineOptions options;
-  options.copyOptionValuesFrom(asked);
-  // A model that nobody has cut runs on one rank.
-  if (options.mesh.empty() && module.getOps<comm::MeshOp>().empty())
-    options.mesh = "tp=1";
   if (failed(checkPasses(module, options)))
     return failure();
   auto isAhead = [&](Level level) { return level >= *first && level <= last; };

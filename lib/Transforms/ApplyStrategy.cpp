@@ -25,6 +25,8 @@ namespace braid {
 namespace {
 
 constexpr StringLiteral kMeshName = "mesh";
+/// The mesh of a model for which nobody has asked for one.
+constexpr StringLiteral kOneRank = "tp=1";
 
 struct ApplyStrategy : impl::ApplyStrategyBase<ApplyStrategy> {
   using Base::Base;
@@ -49,16 +51,15 @@ private:
 };
 
 FailureOr<MeshOp> ApplyStrategy::findOrMakeMesh() {
-  if (mesh.empty())
-    return getModuleMesh(getOperation());
-  FailureOr<SmallVector<MeshAxis>> axes = parseMesh(getOperation(), mesh);
-  if (failed(axes))
-    return failure();
   if (!getOperation().getOps<MeshOp>().empty()) {
-    if (failed(expectMesh(getOperation(), mesh)))
+    if (!mesh.empty() && failed(expectMesh(getOperation(), mesh)))
       return failure();
     return getModuleMesh(getOperation());
   }
+  FailureOr<SmallVector<MeshAxis>> axes =
+      parseMesh(getOperation(), mesh.empty() ? StringRef(kOneRank) : StringRef(mesh));
+  if (failed(axes))
+    return failure();
   Builder attrs(&getContext());
   SmallVector<Attribute> names;
   SmallVector<int64_t> sizes;

@@ -13,7 +13,6 @@
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not braid-opt %t/sequence.mlir --braid-apply-strategy="mesh=tp=4 strategy=tp-sp" 2>&1 | FileCheck %s --check-prefix=SEQUENCE
 // RUN: not braid-opt %t/rank.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp-sp" 2>&1 | FileCheck %s --check-prefix=RANK
-// RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy 2>&1 | FileCheck %s --check-prefix=NOMESH
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=5" 2>&1 | FileCheck %s --check-prefix=WEIGHT
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=dp=3" 2>&1 | FileCheck %s --check-prefix=BATCH
 // RUN: not braid-opt %t/no-role.mlir --braid-apply-strategy="mesh=tp=2" 2>&1 | FileCheck %s --check-prefix=NOROLE
@@ -35,7 +34,6 @@
 // NONE: error: strategy '' expects auto or a list of tp, tp-sp, vocab, dp, got ''
 // SEQUENCE: error: {{.*}}'nn.linear' op 'encoder.down': role 'mlp.down': sequence dimension of size 6 does not divide over axis 'tp' of size 4
 // RANK: error: {{.*}}'nn.linear' op role 'mlp.down': strategy 'tp-sp' expects a result [batch, sequence, hidden], got 'tensor<8x16xf32>'
-// NOMESH: error: expects a comm.mesh in the module (braid-apply-strategy makes one)
 // WEIGHT: error: {{.*}}'nn.linear' op 'encoder.up': role 'mlp.up': dimension 'out' of size 16 does not divide over axis 'tp' of size 5
 // BATCH: error: 'func.func' op operand 'hidden': dimension 0 of size 4 does not divide over axis 'dp' of size 3
 // NOROLE: error: strategy 'auto' finds no nn.linear to cut over 'tp': expects one of a known role (attention.query, attention.key, attention.value, attention.output, mlp.gate, mlp.up, mlp.down), or two of which the second takes what comes of the first by elements or by heads

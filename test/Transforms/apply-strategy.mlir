@@ -4,11 +4,15 @@
 // RUN: braid-opt %s --braid-apply-strategy="mesh=dp=2,tp=4" | FileCheck %s --check-prefixes=CHECK,BOTH
 // RUN: braid-opt %s --braid-apply-strategy="mesh=dp=2,tp=4" --braid-apply-strategy | FileCheck %s --check-prefixes=CHECK,BOTH
 // RUN: braid-opt %s --braid-apply-strategy="mesh=dp=1,tp=1" | FileCheck %s --check-prefix=ONE
+// RUN: braid-opt %s --braid-apply-strategy | FileCheck %s --check-prefix=NOMESH
 
 // CHECK: comm.mesh @mesh <dp = 2, tp = 4>
 // An axis of size 1 cuts nothing.
 // ONE: comm.mesh @mesh <dp = 1, tp = 1>
 // ONE-NOT: {{\[\{(dp|tp)}}
+// What nobody has cut is for one rank.
+// NOMESH: comm.mesh @mesh <tp = 1>
+// NOMESH-NOT: {{\[\{(dp|tp)}}
 
 // CHECK-LABEL: func.func @main
 // TP-SAME: (%{{.*}}: tensor<4x8x16xf32>, %{{.*}}: tensor<4x8xi64>, %{{.*}}: tensor<f32>)

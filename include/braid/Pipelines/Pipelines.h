@@ -41,9 +41,6 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       *this, "passes",
       llvm::cl::desc("passes to run on the partitioned module, before collectives are started: a "
                      "pass pipeline on the module")};
-  Option<std::string> stopAfter{*this, "stop-after",
-                                llvm::cl::desc("last level: comm, scheduled, kernels or rt"),
-                                llvm::cl::init("rt")};
 };
 
 /// Appends the passes that lead to `level` from the one before it, for a module that began at level
@@ -52,7 +49,8 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
 mlir::LogicalResult buildPhase(mlir::OpPassManager &pm, Level level, const PipelineOptions &options,
                                Level first = Level::NN, llvm::raw_ostream &errors = llvm::errs());
 
-/// Registers `braid-pipeline` for braid-opt: every phase up to `stop-after`.
+/// Registers `braid-pipeline` for braid-opt: what runPhases runs, as one pipeline. It does not see
+/// the module: `from` names the module's level.
 void registerPipelines();
 
 /// Hooks of a run over phases.

@@ -99,7 +99,7 @@ def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", /*default=*/"\"\"",
-           "Axes and sizes, major first, as 'dp=2,tp=4' (axes: dp, tp); empty takes the module's mesh">,
+           "Axes and sizes, major first, as 'dp=2,tp=4' (axes: dp, tp); empty: the module's own mesh, or one rank">,
     Option<"strategy", "strategy", "std::string", /*default=*/"\"auto\"", "'auto', or a list of 'tp' or 'tp-sp', 'vocab' and 'dp'">,
   ];
   let statistics = [Statistic<"numSeeds", "num-seeds", "Number of values given a sharding">];
