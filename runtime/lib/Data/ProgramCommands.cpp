@@ -2,117 +2,18 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "ProgramVerifier.h"
-
+#include "CommandViews.h"
 #include "Support.h"
+
 #include "braid/Runtime/HostTensor.h"
 #include "braid/Runtime/Program.h"
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 namespace braid::runtime {
 
 namespace {
-
-enum class Access { read, write };
-
-/// The views of one command, with the first error that any of them has; checks of shapes come after
-/// `ok`.
-class Views {
-public:
-  Views(const program::Procedure &procedure, ArgumentUses &uses)
-      : procedure(procedure), uses(uses) {}
-
-  /// A view after an error is an empty one; nothing is concluded from it.
-  CheckedView take(const program::View &view, const std::string &role, Access access,
-                   bool collective = false) {
-    CheckedView result{};
-    if (!status.ok())
-      return result;
-    Result<CheckedView> checked = checkView(view, procedure);
-    if (!checked.ok()) {
-      status = Status::error(role + ": " + checked.status().message());
-      return result;
-    }
-    result = std::move(*checked);
-    if (access == Access::write && !result.isInjective())
-      status = Status::error(role + ": writes through strides " + shapeString(result.strides) +
-                             " that overlap for shape " + shapeString(result.shape));
-    else if (collective && result.space == program::Space::local)
-      status = Status::error(role + ": expects symmetric memory, got local");
-    else if (result.space == program::Space::argument)
-      use(result, role, access, collective);
-    return result;
-  }
-  std::optional<CheckedView> takeOptional(const program::View *view, const std::string &role) {
-    if (!view)
-      return std::nullopt;
-    return take(*view, role, Access::read);
-  }
-  bool ok() const { return status.ok(); }
-
-  Status status;
-
-private:
-  void use(const CheckedView &view, const std::string &role, Access access, bool collective) {
-    auto [entry, isFirst] = uses.try_emplace(view.argument);
-    ArgumentUse &use = entry->second;
-    if (isFirst)
-      use.dtype = view.dtype;
-    if (use.dtype != view.dtype)
-      status = Status::error(role + ": argument " + std::to_string(view.argument) + " is used as " +
-                             name(view.dtype) + " here and as " + name(use.dtype) + " elsewhere");
-    use.bytes = std::max(use.bytes, view.end);
-    use.written |= access == Access::write;
-    use.symmetric |= collective;
-  }
-
-  const program::Procedure &procedure;
-  ArgumentUses &uses;
-};
-
-Status expectShape(const char *role, const CheckedView &view, const std::vector<int64_t> &shape) {
-  if (view.shape == shape)
-    return {};
-  return Status::error(std::string(role) + ": expects shape " + shapeString(shape) + ", got " +
-                       shapeString(view.shape));
-}
-
-Status expectRank(const char *role, const CheckedView &view, size_t rank) {
-  if (view.rank() == rank)
-    return {};
-  return Status::error(std::string(role) + ": expects " + std::to_string(rank) +
-                       " dimensions, got shape " + shapeString(view.shape));
-}
-
-Status expectType(const char *role, const CheckedView &view, DType type) {
-  if (view.dtype == type)
-    return {};
-  return Status::error(std::string(role) + ": expects " + name(type) + ", got " + name(view.dtype));
-}
-
-Status expectFloat(const char *role, const CheckedView &view) {
-  if (view.isFloat())
-    return {};
-  return Status::error(std::string(role) + ": expects a floating-point type, got " +
-                       name(view.dtype));
-}
-
-Status expectIntegers(const char *role, const CheckedView &view) {
-  if (view.dtype == DType::i32 || view.dtype == DType::i64)
-    return {};
-  return Status::error(std::string(role) + ": expects i32 or i64, got " + name(view.dtype));
-}
-
-/// The first failure of several checks, all of which are cheap and safe to make.
-Status firstOf(std::initializer_list<Status> checks) {
-  for (const Status &check : checks)
-    if (!check.ok())
-      return check;
-  return {};
-}
 
 Status verifyLaunch(const program::Launch &op, const program::Program &program, Views &views) {
   if (op.kernel() >= program.kernels()->size())
@@ -253,19 +154,6 @@ Status verifyRotary(const program::Rotary &op, Views &views) {
                   expectType("out", out, input.dtype)});
 }
 
-/// Number of ranks in a group over these axes.
-Result<int64_t> groupSize(const flatbuffers::Vector<flatbuffers::Offset<program::AxisRef>> &axes,
-                          const Mesh &mesh) {
-  std::vector<AxisRef> refs;
-  for (const program::AxisRef *axis : axes)
-    refs.push_back({axis->name()->str(), axis->pre(), axis->size()});
-  if (refs.empty())
-    return Status::error("expects at least one mesh axis");
-  if (Status status = mesh.verify(refs); !status.ok())
-    return status;
-  return mesh.numShards(refs);
-}
-
 Status verifyGather(const program::Gather &op, const Mesh &mesh, Views &views) {
   CheckedView source = views.take(*op.source(), "source", Access::read);
   CheckedView ids = views.take(*op.ids(), "ids", Access::read);
@@ -326,22 +214,6 @@ Status verifyCopy(const program::Copy &op, Views &views) {
   return firstOf({expectShape("dest", dest, source.shape), expectType("dest", dest, source.dtype)});
 }
 
-/// `whole` is `part` times `shards` along `dim`.
-Status expectCut(const CheckedView &whole, const std::string &wholeRole, const CheckedView &part,
-                 const std::string &partRole, uint32_t dim, int64_t shards) {
-  if (dim >= part.rank())
-    return Status::error("expects a dimension below " + std::to_string(part.rank()) + ", got " +
-                         std::to_string(dim));
-  std::vector<int64_t> shape = part.shape;
-  std::optional<int64_t> joined = checkedMul(shape[dim], shards);
-  shape[dim] = joined.value_or(0);
-  if (!joined || whole.shape != shape)
-    return Status::error(wholeRole + ": expects " + std::to_string(shards) + " times " + partRole +
-                         " of shape " + shapeString(part.shape) + " along dimension " +
-                         std::to_string(dim) + ", got " + shapeString(whole.shape));
-  return {};
-}
-
 Status verifyLocalSlice(const program::LocalSlice &op, const Mesh &mesh, Views &views) {
   CheckedView source = views.take(*op.source(), "source", Access::read);
   CheckedView dest = views.take(*op.dest(), "dest", Access::write);
@@ -352,171 +224,6 @@ Status verifyLocalSlice(const program::LocalSlice &op, const Mesh &mesh, Views &
     return shards.status();
   return firstOf({expectCut(source, "source", dest, "dest", op.dim(), *shards),
                   expectType("dest", dest, source.dtype)});
-}
-
-/// `out` is `in` with dimension `dim` divided and dimension `concat` multiplied by `shards`.
-Status expectExchanged(const CheckedView &in, const CheckedView &out, const std::string &outRole,
-                       uint32_t dim, uint32_t concat, int64_t shards) {
-  for (uint32_t d : {dim, concat})
-    if (d >= in.rank())
-      return Status::error("expects a dimension below " + std::to_string(in.rank()) + ", got " +
-                           std::to_string(d));
-  std::vector<int64_t> shape = in.shape;
-  if (shape[dim] % shards != 0)
-    return Status::error("expects dimension " + std::to_string(dim) + " of shape " +
-                         shapeString(in.shape) + " to divide by " + std::to_string(shards));
-  shape[dim] /= shards;
-  std::optional<int64_t> joined = checkedMul(shape[concat], shards);
-  shape[concat] = joined.value_or(-1);
-  return expectShape(outRole.c_str(), out, shape);
-}
-
-/// The positions that a collective names are of its group.
-Status verifyPositions(const program::CollectiveStart &op, int64_t ranks) {
-  auto expect = [&](const char *what, uint32_t position) -> Status {
-    if (static_cast<int64_t>(position) < ranks)
-      return {};
-    return Status::error(std::string("expects ") + what + " at a position below " +
-                         std::to_string(ranks) + ", got " + std::to_string(position));
-  };
-  if (op.kind() == program::CollectiveKind::reduce ||
-      op.kind() == program::CollectiveKind::broadcast)
-    return expect("a root", op.root());
-  const bool half =
-      op.kind() == program::CollectiveKind::send || op.kind() == program::CollectiveKind::recv;
-  if ((!half && op.kind() != program::CollectiveKind::permute) || !op.pairs())
-    return {};
-  if (op.pairs()->size() % 2 != 0)
-    return Status::error("expects pairs of positions, got " + std::to_string(op.pairs()->size()) +
-                         " positions");
-  std::set<uint32_t> seen[2];
-  for (unsigned i = 0; i < op.pairs()->size(); ++i) {
-    const char *what = i % 2 == 0 ? "a source" : "a target";
-    uint32_t position = op.pairs()->Get(i);
-    if (Status status = expect(what, position); !status.ok())
-      return status;
-    if (!seen[i % 2].insert(position).second)
-      return Status::error(std::string("expects position ") + std::to_string(position) + " as " +
-                           what + " once");
-    if (half && i % 2 == 1 && op.pairs()->Get(i - 1) == position)
-      return Status::error("expects no position to send to itself, got " +
-                           std::to_string(position));
-  }
-  return {};
-}
-
-/// The values of an all_to_all_v are blocks with one capacity, as many as the counts, which come
-/// last.
-Status verifyCounted(const std::vector<CheckedView> &inputs, int64_t ranks) {
-  if (inputs.size() < 2)
-    return Status::error("expects at least one value beside the counts");
-  const CheckedView &counts = inputs.back();
-  const std::string last = "input " + std::to_string(inputs.size() - 1);
-  if (Status status = expectRank(last.c_str(), counts, 1); !status.ok())
-    return status;
-  if (counts.dtype != DType::i32 && counts.dtype != DType::i64)
-    return Status::error(last + ": expects counts of i32 or i64, got " + name(counts.dtype));
-  if (counts.shape[0] % ranks != 0)
-    return Status::error("expects " + std::to_string(counts.shape[0]) + " blocks to divide by " +
-                         std::to_string(ranks));
-  for (size_t i = 0; i + 1 < inputs.size(); ++i)
-    if (inputs[i].rank() < 2 || inputs[i].shape[0] != counts.shape[0] ||
-        inputs[i].shape[1] != inputs[0].shape[1])
-      return Status::error("input " + std::to_string(i) + ": expects " +
-                           std::to_string(counts.shape[0]) + " blocks by one capacity, got " +
-                           shapeString(inputs[i].shape));
-  return {};
-}
-
-/// A send has inputs only, a recv outputs only.
-Status verifyHalf(const program::CollectiveStart &op, Views &views) {
-  const bool sends = op.kind() == program::CollectiveKind::send;
-  const auto &values = sends ? *op.inputs() : *op.outputs();
-  if (values.size() == 0 || (sends ? op.outputs() : op.inputs())->size() != 0)
-    return Status::error(std::string("expects ") +
-                         (sends ? "inputs and no outputs" : "outputs and no inputs") + ", got " +
-                         std::to_string(op.inputs()->size()) + " and " +
-                         std::to_string(op.outputs()->size()) + " values");
-  for (unsigned i = 0; i < values.size(); ++i)
-    views.take(*values.Get(i), (sends ? "input " : "output ") + std::to_string(i),
-               sends ? Access::read : Access::write, true);
-  return views.status;
-}
-
-/// What a collective takes and gives, over a group of `ranks`.
-Status verifyValues(const program::CollectiveStart &op, int64_t ranks, Views &views) {
-  size_t count = op.inputs()->size();
-  if (count == 0 || op.outputs()->size() != count)
-    return Status::error("expects as many outputs as inputs and at least one, got " +
-                         std::to_string(op.outputs()->size()) + " and " + std::to_string(count));
-  std::vector<CheckedView> inputs;
-  for (unsigned i = 0; i < count; ++i) {
-    std::string inRole = "input " + std::to_string(i), outRole = "output " + std::to_string(i);
-    CheckedView in = views.take(*op.inputs()->Get(i), inRole, Access::read, true);
-    CheckedView out = views.take(*op.outputs()->Get(i), outRole, Access::write, true);
-    if (!views.ok())
-      return views.status;
-    Status status = expectType(outRole.c_str(), out, in.dtype);
-    if (!status.ok())
-      return status;
-    switch (op.kind()) {
-    case program::CollectiveKind::all_reduce:
-    case program::CollectiveKind::reduce:
-    case program::CollectiveKind::broadcast:
-    case program::CollectiveKind::permute:
-    case program::CollectiveKind::all_to_all_v:
-      status = expectShape(outRole.c_str(), out, in.shape);
-      break;
-    case program::CollectiveKind::reduce_scatter:
-      status = expectCut(in, inRole, out, outRole, op.dim(), ranks);
-      break;
-    case program::CollectiveKind::all_gather:
-      status = expectCut(out, outRole, in, inRole, op.dim(), ranks);
-      break;
-    case program::CollectiveKind::all_to_all:
-      status = expectExchanged(in, out, outRole, op.dim(), op.concat_dim(), ranks);
-      break;
-    case program::CollectiveKind::send:
-    case program::CollectiveKind::recv:
-      break;
-    }
-    if (!status.ok())
-      return status;
-    inputs.push_back(std::move(in));
-  }
-  if (op.kind() == program::CollectiveKind::all_to_all_v)
-    return verifyCounted(inputs, ranks);
-  return {};
-}
-
-Status verifyCollective(const program::CollectiveStart &op, const program::Procedure &procedure,
-                        Queue queue, const Mesh &mesh, Views &views) {
-  if (queue != Queue::communication)
-    return Status::error("expects a collective on the communication queue");
-  if (op.kind() < program::CollectiveKind::all_reduce || op.kind() > program::CollectiveKind::recv)
-    return Status::error("unknown collective " + std::to_string(int(op.kind())));
-  if (op.reduce() < program::ReduceKind::sum || op.reduce() > program::ReduceKind::min)
-    return Status::error("unknown reduction " + std::to_string(int(op.reduce())));
-  Result<int64_t> ranks = groupSize(*op.axes(), mesh);
-  if (!ranks.ok())
-    return ranks.status();
-  if (Status status = verifyPositions(op, *ranks); !status.ok())
-    return status;
-  const bool half =
-      op.kind() == program::CollectiveKind::send || op.kind() == program::CollectiveKind::recv;
-  if (Status status = half ? verifyHalf(op, views) : verifyValues(op, *ranks, views); !status.ok())
-    return status;
-  if (op.done() >= procedure.num_events())
-    return Status::error("expects an event below " + std::to_string(procedure.num_events()) +
-                         ", got " + std::to_string(op.done()));
-  return {};
-}
-
-Status verifyEvent(uint32_t event, const program::Procedure &procedure) {
-  if (event < procedure.num_events())
-    return {};
-  return Status::error("expects an event below " + std::to_string(procedure.num_events()) +
-                       ", got " + std::to_string(event));
 }
 
 /// A callee's frame, or its events, inside of the caller's.
