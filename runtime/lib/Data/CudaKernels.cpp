@@ -39,11 +39,7 @@ OrderedJson toJson(const CudaKernel &kernel) {
 CudaOperand readOperand(FieldReader &reader) {
   CudaOperand operand;
   operand.name = reader.string("name");
-  std::string type = reader.string("dtype");
-  if (Result<DType> parsed = parseDType(type); parsed.ok())
-    operand.dtype = *parsed;
-  else
-    reader.fail(parsed.status().message());
+  operand.dtype = reader.dtype("dtype");
   operand.shape = reader.integers("shape");
   operand.alignment = reader.integer("alignment");
   return operand;

@@ -138,6 +138,14 @@ std::vector<int64_t> FieldReader::integers(const char *field) {
   return result;
 }
 
+DType FieldReader::dtype(const char *field) {
+  Result<DType> type = parseDType(string(field));
+  if (type.ok())
+    return *type;
+  fail(type.status().message());
+  return DType::f32;
+}
+
 std::vector<std::string> FieldReader::strings(const char *field) {
   std::vector<std::string> result;
   for (const Json &value : array(field)) {

@@ -11,7 +11,7 @@
 #define BRAID_RUNTIME_LIB_DATA_JSON_H
 
 #include "Support.h"
-#include "braid/Runtime/Status.h"
+#include "braid/Runtime/Manifest.h"
 
 #include <nlohmann/json.hpp>
 
@@ -38,9 +38,24 @@ public:
   int64_t integer(const char *field);
   std::vector<int64_t> integers(const char *field);
   std::vector<std::string> strings(const char *field);
+  /// The name of a type, as name(DType) writes it.
+  DType dtype(const char *field);
   /// The field as an array or object; an empty one after an error.
   const Json &array(const char *field);
   const Json &child(const char *field);
+  /// The field as an array of objects, each read by `read` with a reader of its own.
+  template <typename T, typename Read> std::vector<T> objects(const char *field, Read read) {
+    std::vector<T> result;
+    for (const Json &json : array(field)) {
+      FieldReader reader(json, path(field, result.size()));
+      result.push_back(read(reader));
+      if (Status part = reader.finish(); !part.ok()) {
+        adopt(part);
+        break;
+      }
+    }
+    return result;
+  }
 
   std::string path(const char *field) const;
   std::string path(const char *field, size_t index) const {

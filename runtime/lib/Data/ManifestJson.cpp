@@ -110,31 +110,6 @@ OrderedJson toJson(const Manifest &manifest, const Digests *digests) {
   return json;
 }
 
-DType readDType(FieldReader &reader) {
-  std::string text = reader.string("dtype");
-  Result<DType> type = parseDType(text);
-  if (!type.ok()) {
-    reader.fail(type.status().message());
-    return DType::f32;
-  }
-  return *type;
-}
-
-/// Reads one element of an array with its own reader and passes its first error on.
-template <typename T, typename Read>
-std::vector<T> readArray(FieldReader &parent, const char *field, Read read) {
-  std::vector<T> result;
-  for (const Json &json : parent.array(field)) {
-    FieldReader reader(json, parent.path(field, result.size()));
-    result.push_back(read(reader));
-    if (Status status = reader.finish(); !status.ok()) {
-      parent.adopt(status);
-      break;
-    }
-  }
-  return result;
-}
-
 AxisRef readAxis(const Json &json, const std::string &path, FieldReader &parent) {
   if (json.is_string())
     return {json.get<std::string>(), 1, 0};
@@ -163,7 +138,7 @@ Sharding readSharding(FieldReader &reader) {
 Mesh readMesh(FieldReader &reader) {
   Mesh mesh;
   mesh.name = reader.string("name");
-  mesh.axes = readArray<Mesh::Axis>(reader, "axes", [](FieldReader &axis) {
+  mesh.axes = reader.objects<Mesh::Axis>("axes", [](FieldReader &axis) {
     return Mesh::Axis{axis.string("name"), axis.integer("size")};
   });
   mesh.order = reader.integers("order");
@@ -184,7 +159,7 @@ Slice readSlice(FieldReader &reader) {
 Parameter readParameter(FieldReader &reader) {
   Parameter parameter;
   parameter.name = reader.string("name");
-  parameter.dtype = readDType(reader);
+  parameter.dtype = reader.dtype("dtype");
   std::string init = reader.string("init");
   auto found = std::find(std::begin(kInitNames), std::end(kInitNames), init);
   if (found == std::end(kInitNames))
@@ -193,14 +168,14 @@ Parameter readParameter(FieldReader &reader) {
     parameter.init = static_cast<Init>(found - std::begin(kInitNames));
   parameter.globalShape = reader.integers("shape");
   parameter.sharding = readSharding(reader);
-  parameter.slices = readArray<Slice>(reader, "slices", readSlice);
+  parameter.slices = reader.objects<Slice>("slices", readSlice);
   return parameter;
 }
 
 EntryValue readValue(FieldReader &reader) {
   EntryValue value;
   value.name = reader.string("name");
-  value.dtype = readDType(reader);
+  value.dtype = reader.dtype("dtype");
   value.globalShape = reader.integers("shape");
   value.sharding = readSharding(reader);
   if (reader.has("padded_shape"))
@@ -211,9 +186,9 @@ EntryValue readValue(FieldReader &reader) {
 Entry readEntry(FieldReader &reader) {
   Entry entry;
   entry.name = reader.string("name");
-  entry.parameters = readArray<Parameter>(reader, "parameters", readParameter);
-  entry.operands = readArray<EntryValue>(reader, "operands", readValue);
-  entry.results = readArray<EntryValue>(reader, "results", readValue);
+  entry.parameters = reader.objects<Parameter>("parameters", readParameter);
+  entry.operands = reader.objects<EntryValue>("operands", readValue);
+  entry.results = reader.objects<EntryValue>("results", readValue);
   return entry;
 }
 
@@ -269,8 +244,8 @@ Result<Manifest> manifestFromJson(const std::string &text, Digests *digests) {
   FieldReader mesh(reader.child("mesh"), "mesh");
   manifest.mesh = readMesh(mesh);
   reader.adopt(mesh.finish());
-  manifest.entries = readArray<Entry>(reader, "entries", readEntry);
-  manifest.kernels = readArray<KernelLibrary>(reader, "kernels", readLibrary);
+  manifest.entries = reader.objects<Entry>("entries", readEntry);
+  manifest.kernels = reader.objects<KernelLibrary>("kernels", readLibrary);
   manifest.transports = reader.strings("transports");
   manifest.programMember = reader.string("program");
   if (reader.has("module"))

@@ -7,8 +7,9 @@
 //   key     = { low half, high half of the seed }
 //   counter = { low half, high half of index / 4, low half, high half of FNV-1a-64(name) }
 //   w       = Philox4x32-10(counter, key), four words of 32 bits
-//   pair p of a block, p = 0 or 1: radius r = sqrt(-2 ln((w[2p] + 1) / 2^32)), angle t = 2 pi w[2p
-//   + 1] / 2^32 elements 4i + 2p and 4i + 2p + 1 are 0.02 r cos t and 0.02 r sin t
+//   pair p of a block, p = 0 or 1:
+//     radius r = sqrt(-2 ln((w[2p] + 1) / 2^32)), angle t = 2 pi w[2p + 1] / 2^32 (Box and Muller)
+//     elements 4i + 2p and 4i + 2p + 1 are 0.02 r cos t and 0.02 r sin t
 // in f64, rounded once to the type of the parameter. Neither sharding, slicing nor the parameter
 // that a tensor ends up in changes a value. The logarithm, sine and cosine are the host's: another
 // libm may round a rare element differently.

@@ -99,6 +99,24 @@ Status verifySlices(const Parameter &parameter) {
   return {};
 }
 
+Status verifyRead(const Parameter &parameter, const Box &box) {
+  Status status = verifyShape(parameter.globalShape, parameter.dtype);
+  if (status.ok())
+    status = verifySlices(parameter);
+  if (!status.ok())
+    return Status::error("parameter " + inQuotes(parameter.name) + ": " + status.message());
+  size_t rank = parameter.globalShape.size();
+  bool inside = box.offsets.size() == rank && box.sizes.size() == rank;
+  for (size_t d = 0; d < rank && inside; ++d)
+    inside = box.sizes[d] >= 0 && box.sizes[d] <= parameter.globalShape[d] && box.offsets[d] >= 0 &&
+             box.offsets[d] <= parameter.globalShape[d] - box.sizes[d];
+  if (!inside)
+    return Status::error("parameter " + inQuotes(parameter.name) + ": expects a box inside of " +
+                         shapeString(parameter.globalShape) + ", got sizes " +
+                         shapeString(box.sizes) + " at " + shapeString(box.offsets));
+  return {};
+}
+
 std::optional<SlicePart> intersect(const Slice &slice, const Box &box) {
   SlicePart part;
   std::vector<int64_t> tensorStrides = rowMajorStrides(slice.tensorShape);

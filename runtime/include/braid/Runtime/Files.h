@@ -31,8 +31,8 @@ struct ByteSpan {
 
 /// Writes the pieces one after another to a temporary file beside `path` and renames it to `path`,
 /// so that a failure leaves neither a partial file nor a damaged older one. A symbolic link is
-/// followed; what is not a regular file
-/// (/dev/null, a pipe) is written in place.
+/// followed; what is not a regular file (/dev/null, a pipe) is written in
+/// place.
 Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces);
 
 /// Whether a file can be created at `path` (or replaced there); an empty path is no file. Leaves

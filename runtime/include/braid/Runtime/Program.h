@@ -22,20 +22,20 @@ constexpr uint64_t kFrameAlignment = 64;
 constexpr uint64_t kMaxExpandedCommands = uint64_t(1) << 24;
 
 /// Checks, in this order:
+///
 ///  - the FlatBuffers structure, the version, and that mesh and entries are the manifest's;
 ///  - calls: the same ones in both queues, no recursion, frames and events of callees inside of
-///  their callers', events of
-///    siblings apart, arguments outside of the callee's frame and as large and of the type as the
-///    callee uses them;
+///    their callers', events of siblings apart, arguments outside of the callee's frame, as large
+///    and of the type as the callee uses them;
 ///  - every command: enumerators and indices in range, views inside of their frame or argument and
-///  of the buffer that they
-///    name, shapes and types that fit the operation, outputs whose elements are distinct,
-///    collectives on symmetric memory, on the communication queue and over groups of the mesh;
+///    of the buffer that they name, shapes and types that fit the operation, outputs whose elements
+///    are distinct, collectives on symmetric memory, on the communication queue and over groups of
+///    the mesh;
 ///  - entries: parameters, operands and results in number, type and size, parameters not written,
-///  results written;
+///    results written;
 ///  - events, with all calls expanded: each set exactly once, CollectiveWait for events of
-///  collectives and Await for
-///    recorded ones, and both queues coming to their end.
+///    collectives and Await for recorded ones, and both queues coming to their end.
+///
 /// The message names procedure, queue and command. Nothing is said about data races: no order of
 /// memory accesses is checked.
 Status verifyProgram(const Bytes &program, const Manifest &manifest);
