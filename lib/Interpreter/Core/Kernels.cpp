@@ -10,13 +10,6 @@
 namespace braid::interp {
 
 namespace {
-std::string shapeText(const Shape &shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 Status expects(const char *kernel, const std::string &what, const Tensor &got) {
   return Status::error(std::string(kernel) + " expects " + what + ", got " + got.typeString());
 }
@@ -35,7 +28,7 @@ Result<Tensor> embedding(const Tensor &ids, const Tensor &table, TablePart part)
     if (id < 0 || id >= limit)
       return Status::error("embedding expects ids from 0 to " + std::to_string(limit - 1) +
                            ", got " + std::to_string(id) + " at position " +
-                           shapeText(unflatten(i, ids.shape())));
+                           runtime::shapeString(unflatten(i, ids.shape())));
     if (id / rows == part.index)
       std::copy_n(table.floats() + (id % rows) * width, width, values.begin() + i * width);
   }
@@ -215,7 +208,7 @@ Result<Tensor> mul(const Tensor &lhs, const Tensor &rhs) {
 
 Result<Tensor> reshape(const Tensor &input, const Shape &shape) {
   if (numElements(shape) != input.numElements())
-    return expects("reshape", "as many elements as " + shapeText(shape) + " has", input);
+    return expects("reshape", "as many elements as " + runtime::shapeString(shape) + " has", input);
   return input.reshaped(shape);
 }
 

@@ -15,12 +15,6 @@ namespace {
 /// All bits set: NaN in every floating-point type, -1 in every integer type.
 constexpr int kPoison = 0xff;
 
-template <typename Fn> void forEachSegment(const Operand &operand, Fn body) {
-  for (auto [begin, end] : operand.segments)
-    for (uint32_t s = begin; s < end; ++s)
-      body(s);
-}
-
 std::set<uint32_t> buffersOf(const ProgramCommand &command) {
   std::set<uint32_t> buffers;
   for (const auto *operands : {&command.reads, &command.writes})
@@ -73,12 +67,12 @@ ProgramMemory::ProgramMemory(const ExpandedProgram &program, std::vector<std::by
 Status ProgramMemory::begin(const ProgramCommand &command) {
   Status status;
   for (const Operand &read : command.reads)
-    forEachSegment(read, [&](uint32_t s) {
+    read.forEachSegment([&](uint32_t s) {
       if (status.ok())
         status = beginRead(command, read, s);
     });
   for (const Operand &write : command.writes)
-    forEachSegment(write, [&](uint32_t s) {
+    write.forEachSegment([&](uint32_t s) {
       if (status.ok())
         status = beginWrite(command, write, s);
     });
@@ -88,14 +82,15 @@ Status ProgramMemory::begin(const ProgramCommand &command) {
 Status ProgramMemory::beginRead(const ProgramCommand &command, const Operand &read, uint32_t s) {
   SegmentState &state = segments[s];
   if (state.writing)
-    return Status::error(command.describe() + " reads " + bufferOf(read, s) + " while " +
+    return Status::error(command.describe() + " reads " + program.describe(read, s) + " while " +
                          state.writing->describe() + " writes it");
   if (state.buffer < 0)
     return Status::error(
-        command.describe() + " reads " + bufferOf(read, s) + ", which holds no value" +
+        command.describe() + " reads " + program.describe(read, s) + ", which holds no value" +
         (state.writer ? "; it was written last by " + state.writer->describe() : std::string()));
   if (state.buffer != read.view.buffer)
-    return Status::error(command.describe() + " reads " + bufferOf(read, s) + ", which holds " +
+    return Status::error(command.describe() + " reads " + program.describe(read, s) +
+                         ", which holds " +
                          program.buffers[static_cast<size_t>(state.buffer)].name +
                          " there, written by " + state.writer->describe());
   const auto queue = static_cast<size_t>(command.queue);
@@ -107,18 +102,18 @@ Status ProgramMemory::beginRead(const ProgramCommand &command, const Operand &re
 Status ProgramMemory::beginWrite(const ProgramCommand &command, const Operand &write, uint32_t s) {
   SegmentState &state = segments[s];
   if (state.writing)
-    return Status::error(command.describe() + " writes " + bufferOf(write, s) +
+    return Status::error(command.describe() + " writes " + program.describe(write, s) +
                          (state.writing == &command
                               ? std::string(" twice")
                               : " while " + state.writing->describe() + " writes it, too"));
   const auto queue = static_cast<size_t>(command.queue);
   if (const ProgramCommand *other = state.reading[1 - queue])
-    return Status::error(command.describe() + " writes " + bufferOf(write, s) + " while " +
+    return Status::error(command.describe() + " writes " + program.describe(write, s) + " while " +
                          other->describe() + " reads it");
   // Of its own operands only the one that it works on in place may be there.
   const bool inPlace = write.inPlaceOf >= 0;
   if (state.numReads[queue] > (inPlace ? 1U : 0U))
-    return Status::error(command.describe() + " writes " + bufferOf(write, s) +
+    return Status::error(command.describe() + " writes " + program.describe(write, s) +
                          " over its own input, which it cannot do in place");
   state.writing = &command;
   if (!inPlace)
@@ -128,12 +123,12 @@ Status ProgramMemory::beginWrite(const ProgramCommand &command, const Operand &w
 
 void ProgramMemory::end(const ProgramCommand &command) {
   for (const Operand &read : command.reads)
-    forEachSegment(read, [&](uint32_t s) {
+    read.forEachSegment([&](uint32_t s) {
       segments[s].reading[static_cast<size_t>(command.queue)] = nullptr;
       segments[s].numReads[static_cast<size_t>(command.queue)] = 0;
     });
   for (const Operand &write : command.writes)
-    forEachSegment(write, [&](uint32_t s) {
+    write.forEachSegment([&](uint32_t s) {
       segments[s].writing = nullptr;
       segments[s].writer = &command;
       segments[s].buffer = write.view.buffer;
@@ -151,10 +146,6 @@ void ProgramMemory::poison(uint32_t s) {
   const ExpandedProgram::Segment &segment = program.segments[s];
   std::memset(regions[segment.region] + segment.begin, kPoison, segment.end - segment.begin);
   segments[s].buffer = -1;
-}
-
-std::string ProgramMemory::bufferOf(const Operand &operand, uint32_t s) const {
-  return program.buffers[operand.view.buffer].name + " (" + program.describeBytes(s) + ")";
 }
 
 Tensor ProgramMemory::load(const MemoryView &view) const {

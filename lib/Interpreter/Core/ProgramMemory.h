@@ -52,7 +52,6 @@ private:
 
   Status beginRead(const ProgramCommand &command, const Operand &read, uint32_t s);
   Status beginWrite(const ProgramCommand &command, const Operand &write, uint32_t s);
-  std::string bufferOf(const Operand &operand, uint32_t s) const;
   void poison(uint32_t s);
 
   const ExpandedProgram &program;

@@ -66,21 +66,15 @@ private:
         }
     }
     for (const Operand &read : command.reads)
-      forEachSegment(read, [&](uint32_t s) { checkRead(command, read, s); });
+      read.forEachSegment([&](uint32_t s) { checkRead(command, read, s); });
     for (const Operand &write : command.writes)
-      forEachSegment(write, [&](uint32_t s) { checkWrite(command, write, s); });
+      write.forEachSegment([&](uint32_t s) { checkWrite(command, write, s); });
     now[q][q] = ++next[q];
     if (command.event && !command.waits) {
       events[*command.event] = now[q];
       isSet[*command.event] = true;
     }
     return true;
-  }
-
-  template <typename Fn> static void forEachSegment(const Operand &operand, Fn body) {
-    for (auto [begin, end] : operand.segments)
-      for (uint32_t s = begin; s < end; ++s)
-        body(s);
   }
 
   bool isBefore(const ProgramCommand &a, const ProgramCommand &b) const {
@@ -93,7 +87,7 @@ private:
       race(*state.writer, "writes", command, "reads", read, s);
     else if (state.buffer != read.view.buffer)
       fault(faults, command, state.writer, [&] {
-        return command.describe() + " reads " + bufferOf(read, s) + ", which " +
+        return command.describe() + " reads " + program.describe(read, s) + ", which " +
                (state.writer ? "holds " + program.buffers[static_cast<size_t>(state.buffer)].name +
                                    " there, written by " + state.writer->describe()
                              : "nothing has written");
@@ -104,8 +98,9 @@ private:
   void checkWrite(const ProgramCommand &command, const Operand &write, uint32_t s) {
     SegmentState &state = segments[s];
     if (state.writer == &command)
-      fault(faults, command, &command,
-            [&] { return command.describe() + " writes " + bufferOf(write, s) + " twice"; });
+      fault(faults, command, &command, [&] {
+        return command.describe() + " writes " + program.describe(write, s) + " twice";
+      });
     else if (state.writer && !isBefore(*state.writer, command))
       race(*state.writer, "writes", command, "writes", write, s);
     for (const ProgramCommand *reader : state.readers)
@@ -114,8 +109,8 @@ private:
     for (size_t r = 0; r < command.reads.size(); ++r)
       if (static_cast<int>(r) != write.inPlaceOf && covers(command.reads[r], s))
         fault(faults, command, &command, [&] {
-          return command.describe() + " writes " + bufferOf(write, s) + " over its own input " +
-                 program.buffers[command.reads[r].view.buffer].name +
+          return command.describe() + " writes " + program.describe(write, s) +
+                 " over its own input " + program.buffers[command.reads[r].view.buffer].name +
                  ", which it cannot do in place";
         });
     state.buffer = write.view.buffer;
@@ -128,16 +123,12 @@ private:
                        [&](auto range) { return range.first <= s && s < range.second; });
   }
 
-  std::string bufferOf(const Operand &operand, uint32_t s) const {
-    return program.buffers[operand.view.buffer].name + " (" + program.describeBytes(s) + ")";
-  }
-
   void race(const ProgramCommand &first, const char *does, const ProgramCommand &second,
             const char *doesToo, const Operand &operand, uint32_t s) {
     fault(races, first, &second, [&] {
       return "race between " + first.describe() + " and " + second.describe() + " on " +
-             bufferOf(operand, s) + ": no event orders what the one " + does + " and the other " +
-             doesToo;
+             program.describe(operand, s) + ": no event orders what the one " + does +
+             " and the other " + doesToo;
     });
   }
 

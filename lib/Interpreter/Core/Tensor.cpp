@@ -211,14 +211,7 @@ Tensor Tensor::roundedToStorage() const {
   return ofFloats(type, dims, std::move(values));
 }
 
-std::string Tensor::typeString() const {
-  static const char *const names[] = {"f32", "f16", "bf16", "f64", "i32", "i64", "i8"};
-  std::string text = names[static_cast<int>(type)];
-  text += '[';
-  for (size_t i = 0; i < dims.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(dims[i]);
-  return text + ']';
-}
+std::string Tensor::typeString() const { return runtime::name(type) + runtime::shapeString(dims); }
 
 Shape unflatten(int64_t linear, const Shape &shape) {
   Shape result(shape.size());

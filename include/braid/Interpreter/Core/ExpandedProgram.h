@@ -58,6 +58,13 @@ struct Operand {
   std::vector<std::pair<uint32_t, uint32_t>> segments;
   /// Of a written one: which read operand may be the same memory; -1: none.
   int inPlaceOf = -1;
+
+  /// Calls body(number) for every segment.
+  template <typename Fn> void forEachSegment(Fn body) const {
+    for (auto [begin, end] : segments)
+      for (uint32_t s = begin; s < end; ++s)
+        body(s);
+  }
 };
 
 struct ProgramCommand {
@@ -105,6 +112,10 @@ public:
   std::vector<int64_t> inputsOfSegments() const;
   /// "symmetric bytes [0, 64)"
   std::string describeBytes(uint32_t segment) const;
+  /// "result 'logits' (symmetric bytes [0, 64))": the operand's value, and a segment of it.
+  std::string describe(const Operand &operand, uint32_t segment) const {
+    return buffers[operand.view.buffer].name + " (" + describeBytes(segment) + ")";
+  }
 
 private:
   std::shared_ptr<const program::ProgramT> source;
