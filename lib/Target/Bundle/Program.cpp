@@ -10,7 +10,6 @@
 #include "braid/Target/Bundle/Bundle.h"
 #include "dialects/RT/IR/RT.h"
 
-#include "flatbuffers/minireflect.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -442,10 +441,4 @@ FailureOr<runtime::Bytes> braid::buildProgram(ModuleOp module) {
   fb::FinishProgramBuffer(builder, fb::Program::Pack(builder, &program));
   const auto *begin = reinterpret_cast<const std::byte *>(builder.GetBufferPointer());
   return runtime::Bytes(begin, begin + builder.GetSize());
-}
-
-std::string braid::printProgram(const runtime::Bytes &program) {
-  return flatbuffers::FlatBufferToString(reinterpret_cast<const uint8_t *>(program.data()),
-                                         fb::ProgramTypeTable(),
-                                         /*multi_line=*/true, /*vector_delimited=*/false);
 }

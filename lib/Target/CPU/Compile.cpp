@@ -173,10 +173,10 @@ braid::compileKernelsForCPU(ModuleOp module, const CPUTargetOptions &options) {
     StringRef bytes(object.data(), object.size());
     if (failed(checkSelfContained(bytes, library, module.getLoc())))
       return failure();
-    FailureOr<std::vector<std::byte>> library = linkSharedLibrary(bytes, archives, module.getLoc());
-    if (failed(library))
+    FailureOr<std::vector<std::byte>> linked = linkSharedLibrary(bytes, archives, module.getLoc());
+    if (failed(linked))
       return failure();
-    libraries.push_back({isa, std::move(*library)});
+    libraries.push_back({isa, std::move(*linked)});
     return success();
   };
   if (failed(forEachInstructionSet(module, options, compile)))

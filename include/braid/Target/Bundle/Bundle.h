@@ -15,8 +15,6 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
-#include <string>
-
 namespace braid {
 
 /// Serializes a module at the rt level: every procedure with its two command streams. Views are
@@ -33,9 +31,6 @@ mlir::FailureOr<runtime::Manifest> buildManifest(mlir::ModuleOp module);
 mlir::FailureOr<runtime::Bundle> buildBundle(mlir::ModuleOp module,
                                              llvm::ArrayRef<CPUKernelLibrary> libraries,
                                              runtime::Bytes moduleBytecode);
-
-/// A serialized program as text, one field a line.
-std::string printProgram(const runtime::Bytes &program);
 
 } // namespace braid
 #endif // BRAID_TARGET_BUNDLE_BUNDLE_H
