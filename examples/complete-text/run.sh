@@ -24,5 +24,5 @@ declare -A expects=([--ranks]=value [--mesh]=value [--prompt]=value [--tokens]=v
 read_options complete-text "$@"
 
 scripts/setup.sh
-scripts/build.sh
+scripts/build.sh braid braid-run
 exec build/venv/bin/python examples/complete-text/complete.py "${args[@]}"

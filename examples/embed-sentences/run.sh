@@ -29,5 +29,5 @@ for i in "${!args[@]}"; do
 done
 
 scripts/setup.sh
-scripts/build.sh
+scripts/build.sh braid
 exec build/venv/bin/python examples/embed-sentences/embed.py "${args[@]}"

@@ -25,5 +25,5 @@ declare -A expects=([--ranks]=number [--tokens]=number [--repeat]=number [--no-c
 read_options llama-layer "$@"
 
 scripts/setup.sh
-scripts/build.sh
+scripts/build.sh braid
 exec build/venv/bin/python examples/llama-layer/layer.py "${args[@]}"

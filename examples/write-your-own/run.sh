@@ -21,7 +21,7 @@ declare -A expects=()
 read_options write-your-own "$@"
 
 scripts/setup.sh
-scripts/build.sh
+scripts/build.sh braid braid-opt
 example=examples/write-your-own
 export WORK=$PWD/build/$example PATH=$PWD/build/bin:/usr/lib/llvm-22/bin:$PATH
 mkdir -p "$WORK"
