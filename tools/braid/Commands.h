@@ -34,7 +34,7 @@ struct PluginArgs {
   std::vector<std::string> dialects, passes;
 };
 
-/// How a module becomes a bundle; shared by compile and run.
+/// How a module becomes a bundle, or the text of a level.
 struct CompileArgs {
   PluginArgs plugins;
   std::string model; ///< .mlir text or bytecode of level nn, comm or scheduled
@@ -46,7 +46,7 @@ struct CompileArgs {
   std::vector<std::string> isas;    ///< empty: x86-64-v3 and the host's own
   std::string dumpDirectory;        ///< IR after each phase, numbered
   bool stripModule = false;         ///< leave the module out of the bundle
-  bool debugInfo = false;           ///< print locations
+  bool printLocations = false;      ///< in the text of a level
   std::vector<std::string> remarks; ///< categories of remarks to print
   std::string report;
 };

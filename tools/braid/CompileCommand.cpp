@@ -158,7 +158,7 @@ int runCompile(const CompileArgs &args) {
   if (!args.emit.empty() && (!args.report.empty() || args.stripModule))
     return fail(std::string(args.stripModule ? "--strip" : "--report") +
                 " is about a bundle, which --emit does not make");
-  if (args.debugInfo && args.emit.empty() && args.dumpDirectory.empty())
+  if (args.printLocations && args.emit.empty() && args.dumpDirectory.empty())
     return fail("--print-locations expects --emit or --dump-ir");
   // Found out before the work, so that a bundle is not left behind by a command that fails.
   for (const std::string &path : {args.output, args.report})
@@ -175,7 +175,7 @@ int runCompile(const CompileArgs &args) {
     return kInvalid;
 
   Progress progress;
-  Dumper dumper(args.dumpDirectory, args.debugInfo);
+  Dumper dumper(args.dumpDirectory, args.printLocations);
   PhaseObserver observer;
   auto begin = [&](Level level, int number, int count) {
     progress.step(llvm::Twine("[") + llvm::Twine(number) + "/" + llvm::Twine(count) +
@@ -207,7 +207,7 @@ int runCompile(const CompileArgs &args) {
       text = std::move(source->text);
     } else {
       llvm::raw_string_ostream os(text);
-      printModule(*module, args.debugInfo, os);
+      printModule(*module, args.printLocations, os);
     }
     return writeText(args.output.empty() ? "-" : args.output,
                      [&](llvm::raw_ostream &out) { out << text; })

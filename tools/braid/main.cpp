@@ -12,6 +12,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <iostream>
+
 using namespace braid::tool;
 
 namespace {
@@ -87,7 +89,7 @@ void addCompile(CLI::App &app, CompileArgs &args, int &status) {
   addCompileOptions(cmd, args);
   cmd->add_flag("--strip", args.stripModule,
                 "leave the module out of the bundle (no --check reference later)");
-  cmd->add_flag("--print-locations", args.debugInfo,
+  cmd->add_flag("--print-locations", args.printLocations,
                 "with --emit or --dump-ir: print where each operation comes from");
   cmd->add_option("--report", args.report, "write times and sizes of the compilation as JSON");
   cmd->footer(

@@ -159,7 +159,7 @@ void DimAttr::print(AsmPrinter &printer) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Partial: `tp : sum`.
+// Partial: `tp = sum`.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -167,7 +167,7 @@ FailureOr<PartialAttr> parsePartial(AsmParser &parser) {
   FailureOr<AxisAttr> axis = parseAxis(parser);
   if (failed(axis))
     return failure();
-  // `tp : sum`; a sub-axis keeps its own colon, which parseAxis has taken.
+  // A colon after the axis is a sub-axis's, which parseAxis has taken.
   StringRef keyword;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseEqual() || parser.parseKeyword(&keyword))
