@@ -85,15 +85,19 @@ typedef struct braid_session_options {
   size_t size;               /* of this struct; set by braid_session_options_init */
   const char *transport;     /* "threads": every rank is a thread of this process; "shm": a process,
                                 forked from the thread that loads the weights, which must live
-                                as long as the session, while no other thread holds a lock */
+                                as long as the session, while no other thread holds a lock; on
+                                target "cuda" "threads": all ranks on the first GPU; "nccl": on a
+                                GPU each */
   int64_t ranks;             /* must equal the mesh's; 0: as many as the mesh has */
   int64_t threads_per_rank;  /* threads that share a rank's computation */
   double time_limit_seconds; /* a run ends after so long without any progress; 0: never */
   int trace;                 /* record the last run for braid_session_write_trace */
   const char *entry;         /* NULL: the only entry, or "main" */
+  const char *target;        /* "cpu", or "cuda": ranks on GPUs */
+  int cuda_graph;            /* on target "cuda", a run is one graph, captured in the second run */
 } braid_session_options;
 
-/* Sets the defaults: threads, 0 ranks, 1 thread, 60 s, no trace, NULL. `size` is
+/* Sets the defaults: threads, 0 ranks, 1 thread, 60 s, no trace, NULL, cpu, no graph. `size` is
  * sizeof(braid_session_options). */
 void braid_session_options_init(braid_session_options *options, size_t size);
 

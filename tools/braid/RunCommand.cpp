@@ -53,6 +53,10 @@ public:
                                       " goes with a module");
       return share(runtime::Bundle::read(options.model));
     }
+    if (options.target == "cuda")
+      return runtime::Status::error("--target cuda expects a bundle with kernels for GPUs, as "
+                                    "`braid compile --target cuda:sm_90a -o` writes it, got '" +
+                                    options.model + "'");
     OwningOpRef<ModuleOp> module = session.readModule(options.model);
     if (!module)
       return runtime::Status::error("cannot compile '" + options.model + "'");

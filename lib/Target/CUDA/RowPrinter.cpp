@@ -148,6 +148,7 @@ FailureOr<runtime::CudaKernel> RowPrinter::print(const std::string &name) {
   made.itemsPerBlock = shape.itemsPerBlock();
   unsigned numArguments = kernel.getArgumentTypes().size(),
            numOperands = numArguments + kernel.getResultTypes().size();
+  made.outputs = numOperands - numArguments;
   for (unsigned number = 0; number < numOperands; ++number) {
     auto type = cast<RankedTensorType>(operandType(kernel, number));
     runtime::CudaOperand operand;

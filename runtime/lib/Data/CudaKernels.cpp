@@ -33,6 +33,7 @@ OrderedJson toJson(const CudaKernel &kernel) {
           {"shared_bytes", kernel.sharedBytes},
           {"items_per_row", kernel.itemsPerRow},
           {"items_per_block", kernel.itemsPerBlock},
+          {"outputs", kernel.outputs},
           {"operands", operands}};
 }
 
@@ -53,6 +54,7 @@ CudaKernel readKernel(FieldReader &reader) {
   kernel.sharedBytes = reader.integer("shared_bytes");
   kernel.itemsPerRow = reader.integer("items_per_row");
   kernel.itemsPerBlock = reader.integer("items_per_block");
+  kernel.outputs = reader.integer("outputs");
   for (const Json &json : reader.array("operands")) {
     FieldReader operand(json, reader.path("operands", kernel.operands.size()));
     kernel.operands.push_back(readOperand(operand));
@@ -90,10 +92,12 @@ Status verifyOperand(const CudaOperand &operand) {
 Status verifyKernel(const CudaKernel &kernel) {
   if (kernel.symbol.empty() || kernel.function.empty())
     return Status::error("expects a symbol and a function");
-  for (const Status &status : {inRange("threads", kernel.threads, 1, kMaxThreads),
-                               inRange("shared_bytes", kernel.sharedBytes, 0, kMaxSharedBytes),
-                               inRange("items_per_row", kernel.itemsPerRow, 1, INT32_MAX),
-                               inRange("items_per_block", kernel.itemsPerBlock, 1, INT32_MAX)})
+  for (const Status &status :
+       {inRange("threads", kernel.threads, 1, kMaxThreads),
+        inRange("shared_bytes", kernel.sharedBytes, 0, kMaxSharedBytes),
+        inRange("items_per_row", kernel.itemsPerRow, 1, INT32_MAX),
+        inRange("items_per_block", kernel.itemsPerBlock, 1, INT32_MAX),
+        inRange("outputs", kernel.outputs, 0, static_cast<int64_t>(kernel.operands.size()))})
     if (!status.ok())
       return status;
   for (size_t i = 0; i < kernel.operands.size(); ++i)

@@ -57,15 +57,21 @@ const char *name(Algorithm algorithm) {
   switch (algorithm) {
   case Algorithm::direct:
     return "direct";
+  case Algorithm::nccl:
+    return "nccl";
   }
   return "unknown";
 }
 
 Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ranks,
                                   const std::string &transport, const std::string &asked) {
-  if (!asked.empty() && asked != "auto" && asked != "direct")
-    return Status::error(std::string(name(kind)) + " expects algorithm 'auto' or 'direct', got '" +
-                         asked + "'");
+  const bool nccl = transport == "nccl";
+  const std::string only = name(nccl ? Algorithm::nccl : Algorithm::direct);
+  if (!asked.empty() && asked != "auto" && asked != only)
+    return Status::error(std::string(name(kind)) + " expects algorithm 'auto' or '" + only +
+                         "', got '" + asked + "'");
+  if (nccl && kind != CollectiveKind::allToAllV && !isPointToPoint(kind))
+    return Algorithm::nccl;
   if (transport != "threads" && transport != "shm")
     return Status::error("no algorithm for " + std::string(name(kind)) + " on transport '" +
                          transport + "'");
@@ -84,7 +90,7 @@ int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64
   case CollectiveKind::allGather:
     return bytes * (ranks - 1);
   case CollectiveKind::broadcast:
-    return isSource ? bytes * (ranks - 1) : 0;
+    return !isSource ? 0 : algorithm == Algorithm::nccl ? bytes : bytes * (ranks - 1);
   case CollectiveKind::reduce:
   case CollectiveKind::permute:
   case CollectiveKind::send:

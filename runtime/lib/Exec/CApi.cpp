@@ -106,6 +106,7 @@ void braid_session_options_init(braid_session_options *options, size_t size) {
   braid_session_options values = {};
   values.size = std::min(size, sizeof values);
   values.transport = "threads";
+  values.target = "cpu";
   values.ranks = defaults.ranks;
   values.threads_per_rank = defaults.threadsPerRank;
   values.time_limit_seconds = defaults.timeLimitSeconds;
@@ -132,6 +133,8 @@ braid_code braid_session_create(const braid_bundle *bundle, const braid_session_
     o.timeLimitSeconds = given.time_limit_seconds;
     o.trace = given.trace != 0;
     o.entry = given.entry ? given.entry : "";
+    o.target = given.target ? given.target : "cpu";
+    o.cudaGraph = given.cuda_graph != 0;
     Result<std::unique_ptr<Session>> created = Session::create(bundle->bundle, o);
     if (!created.ok())
       return created.status();

@@ -11,12 +11,14 @@
 
 #include "Products.h"
 #include "Team.h"
+#include "Tensor.h"
 #include "Transport.h"
 #include "VectorKernels.h"
 #include "braid/Runtime/Session.h"
 #include "braid/Runtime/program_generated.h"
 
 #include <deque>
+#include <optional>
 #include <variant>
 
 namespace braid::runtime {
@@ -109,6 +111,17 @@ struct CopyCommand {
   std::vector<int64_t> counts, sourceStrides, destStrides; ///< outermost first, strides in bytes
 };
 
+/// A launch and a product that a device makes of its own.
+struct DeviceLaunchCommand {
+  uint32_t kernel; ///< of the program
+  std::vector<Tensor> operands;
+  int64_t rows;
+};
+struct DeviceProductCommand {
+  Tensor lhs, rhs, out;
+  std::optional<Tensor> bias;
+};
+
 struct CollectiveCommand {
   Collective collective;
   uint32_t event;
@@ -131,7 +144,8 @@ struct Command {
   const std::string *path = nullptr; ///< calls from the entry down
   std::variant<LaunchCommand, ProductCommand, AttentionCommand, RotaryTableCommand, RotaryCommand,
                GatherCommand, PositionIdsCommand, CopyCommand, CollectiveCommand,
-               CollectiveWaitCommand, RecordCommand, AwaitCommand>
+               CollectiveWaitCommand, RecordCommand, AwaitCommand, DeviceLaunchCommand,
+               DeviceProductCommand>
       op;
 };
 
@@ -157,7 +171,7 @@ struct RankProgram {
 struct ResolveInput {
   const program::ProgramT *program = nullptr;
   const Mesh *mesh = nullptr;
-  const std::vector<KernelFunction> *kernels = nullptr; ///< by Program.kernels
+  const std::vector<KernelFunction> *kernels = nullptr; ///< by Program.kernels; null for a device
   std::string entry;
   int64_t rank = 0, threads = 1;
   std::vector<std::byte *> arguments; ///< of the entry's procedure
@@ -165,8 +179,8 @@ struct ResolveInput {
   SymmetricHeap symmetric;
   uint64_t localBytes = 0, symmetricBytes = 0;
   Transport *transport = nullptr;
-  ProductCache *products = nullptr;
-  int64_t queryBlock = 1; ///< of the VectorKernels in use
+  ProductCache *products = nullptr; ///< null for a device
+  int64_t queryBlock = 1;           ///< of the VectorKernels in use
 };
 
 /// Must run on a thread for which useOneThread() was called.

@@ -14,22 +14,6 @@
 
 namespace braid::runtime {
 
-/// A view with its address.
-struct Tensor {
-  std::byte *data = nullptr;
-  DType dtype = DType::f32;
-  std::vector<int64_t> shape, strides;
-
-  int64_t rank() const { return static_cast<int64_t>(shape.size()); }
-  int64_t numElements() const;
-  bool contiguous() const;
-  /// Whether all dimensions before the last can be walked with one stride, which is then returned;
-  /// the last dimension must be contiguous.
-  Result<int64_t> rowStride() const;
-  int64_t rows() const;
-  template <typename T> T *as() const { return reinterpret_cast<T *>(data); }
-};
-
 /// How many members of a team share `work` (elements, or multiply-adds) so that each has at least
 /// `grain`.
 int64_t shareOut(int64_t work, int64_t grain, int64_t members);

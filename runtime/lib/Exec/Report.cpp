@@ -103,7 +103,10 @@ std::string Session::State::report() const {
       memory += static_cast<int64_t>(value.bound ? value.bytes : value.owned.bytes());
   for (const AlignedBuffer &arena : localArenas)
     memory += static_cast<int64_t>(arena.bytes());
-  memory += static_cast<int64_t>(transport->heap(0).stride) * numRanks();
+  if (device)
+    memory = device->memoryBytes();
+  else
+    memory += static_cast<int64_t>(transport->heap(0).stride) * numRanks();
 
   int64_t wholeParameters =
       std::count_if(entry->parameters.begin(), entry->parameters.end(), isWhole);
@@ -122,7 +125,7 @@ std::string Session::State::report() const {
                  {"mesh", mesh},
                  {"ranks", numRanks()},
                  {"threads_per_rank", options.threadsPerRank},
-                 {"transport", transport->name()},
+                 {"transport", meeting().name()},
                  {"machine",
                   {{"cpu_model", hostCpuModel()},
                    {"cores", std::thread::hardware_concurrency()},
@@ -136,6 +139,8 @@ std::string Session::State::report() const {
                       : static_cast<double>(*std::min_element(times.begin(), times.end())) * 1e-9},
                  {"run_s", runTimes},
                  {"bytes_sent_per_rank", bytesSent}};
+  if (device)
+    report["machine"]["gpus"] = device->deviceNames();
   report["comm_of_rank"] = mostExposed;
   addTo(report, typical.ranks[mostExposed].total);
   report.update({{"peak_memory_bytes", memory},

@@ -152,6 +152,10 @@ private:
       std::vector<Tensor> operands;
       for (const auto &view : launch.operands)
         operands.push_back(tensor(frame, *view));
+      if (!in.kernels) {
+        command.op = DeviceLaunchCommand{launch.kernel, std::move(operands), launch.rows};
+        return {};
+      }
       return finish(resolveLaunch((*in.kernels)[launch.kernel], operands, launch.row_operand,
                                   launch.rows, in.threads),
                     command);
@@ -162,6 +166,14 @@ private:
       Tensor bias;
       if (product.bias)
         bias = tensor(frame, *product.bias);
+      if (!in.products) {
+        DeviceProductCommand op{tensor(frame, *product.lhs), tensor(frame, *product.rhs),
+                                tensor(frame, *product.out), std::nullopt};
+        if (product.bias)
+          op.bias = bias;
+        command.op = std::move(op);
+        return {};
+      }
       return finish(resolveProduct(tensor(frame, *product.lhs), tensor(frame, *product.rhs),
                                    product.bias ? &bias : nullptr, tensor(frame, *product.out),
                                    in.threads, *in.products),

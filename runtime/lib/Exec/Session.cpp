@@ -4,11 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "SessionState.h"
 #include "braid/Runtime/Files.h"
-#include "braid/Runtime/Program.h"
 
 #include <algorithm>
-#include <cstring>
-#include <sys/mman.h>
 
 namespace braid::runtime {
 
@@ -23,45 +20,27 @@ std::string typeString(DType dtype, const std::vector<int64_t> &shape) {
   return std::string(name(dtype)) + " " + shapeString(shape);
 }
 
-Result<AlignedBuffer> AlignedBuffer::allocate(size_t bytes) {
-  AlignedBuffer buffer;
-  size_t rounded = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
-  buffer.memory = static_cast<std::byte *>(std::aligned_alloc(64, rounded));
-  if (!buffer.memory)
-    return Status::error("cannot allocate " + std::to_string(rounded) + " bytes");
-  std::memset(buffer.memory, 0, rounded);
-  buffer.length = rounded;
-  return buffer;
-}
-
-Result<AlignedBuffer> AlignedBuffer::map(size_t bytes, Sharing sharing) {
-  AlignedBuffer buffer;
-  size_t rounded = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
-  void *memory =
-      mmap(nullptr, rounded, PROT_READ | PROT_WRITE,
-           MAP_ANONYMOUS | (sharing == Sharing::forks ? MAP_SHARED : MAP_PRIVATE), -1, 0);
-  if (memory == MAP_FAILED)
-    return Status::error("cannot allocate " + std::to_string(rounded) + " bytes");
-  buffer.memory = static_cast<std::byte *>(memory);
-  buffer.length = rounded;
-  buffer.mapped = true;
-  return buffer;
-}
-
-AlignedBuffer::~AlignedBuffer() {
-  if (mapped)
-    munmap(memory, length);
-  else
-    std::free(memory);
-}
-
 static std::string ranksString(int64_t ranks) {
   return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
 }
 
 static Status checkOptions(const Manifest &manifest, const SessionOptions &options) {
-  if (options.transport != "threads" && options.transport != "shm")
-    return Status::error("expects transport 'threads' or 'shm', got '" + options.transport + "'");
+  if (options.target != "cpu" && options.target != "cuda")
+    return Status::error("expects target 'cpu' or 'cuda', got '" + options.target + "'");
+  const bool onDevice = options.target == "cuda";
+  if (options.transport != "threads" && options.transport != (onDevice ? "nccl" : "shm"))
+    return Status::error(std::string("expects transport 'threads' or ") +
+                         (onDevice ? "'nccl' on target 'cuda'" : "'shm'") + ", got '" +
+                         options.transport + "'");
+  if (onDevice && (options.stall || options.kernels || options.threadsPerRank != 1))
+    return Status::error(std::string(options.stall     ? "a stalled rank"
+                                     : options.kernels ? "a table of kernels"
+                                                       : "more than one thread per rank") +
+                         " expects target 'cpu'");
+  if (!onDevice && (options.cudaGraph || !options.cudaLibrary.empty()))
+    return Status::error(std::string(options.cudaGraph ? "a run as one graph"
+                                                       : "a library in place of the CUDA driver") +
+                         " expects target 'cuda', got '" + options.target + "'");
   const auto &allowed = manifest.transports;
   if (!allowed.empty() &&
       std::find(allowed.begin(), allowed.end(), options.transport) == allowed.end())
@@ -122,7 +101,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Bundle> b
     if (Status status = state->load(); !status.ok())
       return status;
     // Processes start when the weights are known.
-    if (!state->usesProcesses())
+    if (!state->usesProcesses() && !state->usesDevice())
       if (Status status = startThreads(*state->workers, state, state->threads); !status.ok())
         return status;
   } catch (const std::exception &e) { // no memory or no thread
@@ -132,175 +111,6 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Bundle> b
   return session;
 }
 
-Status Session::State::load() {
-  const Manifest &manifest = bundle->manifest;
-  Result<const Entry *> selected = selectEntry(manifest, options.entry);
-  if (!selected.ok())
-    return selected.status();
-  entry = *selected;
-  const Bytes *bytes = bundle->find(manifest.programMember);
-  if (!bytes)
-    return Status::error("the bundle lacks its member '" + manifest.programMember + "'");
-  if (Status status = verifyProgram(*bytes, manifest); !status.ok())
-    return status;
-  program.reset(program::GetProgram(bytes->data())->UnPack());
-
-  if (options.kernels)
-    kernelIsa = "supplied by the caller";
-  else if (!program->kernels.empty()) {
-    Result<std::unique_ptr<KernelLibraryHandle>> loaded = KernelLibraryHandle::load(*bundle);
-    if (!loaded.ok())
-      return loaded.status();
-    library = std::move(*loaded);
-    kernelIsa = library->isa();
-  }
-  for (const auto &kernel : program->kernels) {
-    if (options.kernels) {
-      auto found = options.kernels->find(kernel->symbol);
-      if (found == options.kernels->end())
-        return Status::error("the table of kernels lacks '" + kernel->symbol + "'");
-      kernels.push_back(found->second);
-      continue;
-    }
-    Result<KernelFunction> function = library->find(kernel->symbol);
-    if (!function.ok())
-      return function.status();
-    kernels.push_back(*function);
-  }
-  options.kernels = nullptr; // the caller's table need not outlive this call
-
-  auto programEntry = std::find_if(program->entries.begin(), program->entries.end(),
-                                   [&](const auto &e) { return e->name == entry->name; });
-  if (programEntry == program->entries.end())
-    return Status::error("the program has no entry '" + entry->name + "'");
-  const program::ProcedureT &root = *program->procedures[(*programEntry)->procedure];
-  localBytes = root.local_bytes;
-  symmetricBytes = root.symmetric_bytes;
-  transport = usesProcesses() ? createShmTransport(numRanks()) : createThreadsTransport(numRanks());
-  if (Status status = transport->allocate(symmetricBytes); !status.ok())
-    return status;
-  for (int64_t rank = 0; rank < numRanks(); ++rank) {
-    Result<AlignedBuffer> arena = usesProcesses() ? AlignedBuffer::map(localBytes, Sharing::process)
-                                                  : AlignedBuffer::allocate(localBytes);
-    if (!arena.ok())
-      return arena.status();
-    localArenas.push_back(std::move(*arena));
-  }
-  if (Status status = allocateValues(); !status.ok())
-    return status;
-  inputSet.assign(entry->operands.size(), false);
-  weightsLoaded = entry->parameters.empty();
-
-  workers = std::make_unique<Workers>(numRanks(), options.threadsPerRank, options.timeLimitSeconds,
-                                      transport.get(),
-                                      usesProcesses() ? Sharing::forks : Sharing::process);
-  workers->trace = options.trace;
-  workers->stall = options.stall;
-  if (Status status = resolveAll(); !status.ok())
-    return status;
-  if (usesProcesses())
-    processes = std::make_unique<RankProcesses>(*workers);
-  return {};
-}
-
-Status Session::State::allocateValues() {
-  const Mesh &mesh = bundle->manifest.mesh;
-  values.resize(static_cast<size_t>(numRanks()));
-  for (int64_t rank = 0; rank < numRanks(); ++rank) {
-    auto add = [&](const std::string &what, DType dtype, const std::vector<int64_t> &shape,
-                   const Sharding &sharding, bool exchanged) -> Status {
-      Result<Box> box = localBox(mesh, rank, shape, sharding);
-      if (!box.ok())
-        return Status::error(what + ": " + box.status().message());
-      LocalValue value;
-      value.bytes = static_cast<size_t>(byteSize(dtype));
-      for (int64_t size : box->sizes)
-        value.bytes *= static_cast<size_t>(size);
-      value.box = std::move(*box);
-      // What the session gives and takes is seen by both sides, a weight by its rank only.
-      Sharing sharing = exchanged ? Sharing::forks : Sharing::process;
-      Result<AlignedBuffer> memory = usesProcesses() ? AlignedBuffer::map(value.bytes, sharing)
-                                                     : AlignedBuffer::allocate(value.bytes);
-      if (!memory.ok())
-        return Status::error(what + " on rank " + std::to_string(rank) + ": " +
-                             memory.status().message());
-      value.owned = std::move(*memory);
-      values[static_cast<size_t>(rank)].push_back(std::move(value));
-      return {};
-    };
-    for (const Parameter &p : entry->parameters)
-      if (Status s = add("parameter '" + p.name + "'", p.dtype, p.globalShape, p.sharding, false);
-          !s.ok())
-        return s;
-    for (const EntryValue &v : entry->operands)
-      if (Status s = add("input '" + v.name + "'", v.dtype, v.globalShape, v.sharding, true);
-          !s.ok())
-        return s;
-    for (const EntryValue &v : entry->results)
-      if (Status s = add("output '" + v.name + "'", v.dtype, v.cutShape(), v.sharding, true);
-          !s.ok())
-        return s;
-  }
-  return {};
-}
-
-Status Session::State::resolveAll() {
-  Status status;
-  auto resolveRank = [&](int64_t r) -> Status {
-    size_t i = static_cast<size_t>(r);
-    ResolveInput input;
-    input.program = program.get();
-    input.mesh = &bundle->manifest.mesh;
-    input.kernels = &kernels;
-    input.entry = entry->name;
-    input.rank = r;
-    input.threads = options.threadsPerRank;
-    for (const LocalValue &value : values[i])
-      input.arguments.push_back(value.data());
-    input.local = localArenas[i].data();
-    input.symmetric = transport->heap(r);
-    input.localBytes = localBytes;
-    input.symmetricBytes = symmetricBytes;
-    input.transport = transport.get();
-    input.products = &products;
-    input.queryBlock = workers->kernels.queryBlock;
-    Result<RankProgram> resolved = resolve(input);
-    if (!resolved.ok())
-      return resolved.status();
-    Rank &rank = *workers->ranks[i];
-    rank.heap = input.symmetric;
-    if (!rank.events)
-      rank.events = std::make_unique<Counter[]>(resolved->numEvents);
-    rank.program = std::move(*resolved);
-    return {};
-  };
-  // A thread of its own, as the number of threads that oneDNN plans with is a property of the
-  // thread.
-  std::thread([&] {
-    try {
-      useOneThread();
-      for (int64_t r = 0; r < numRanks() && status.ok(); ++r)
-        status = resolveRank(r);
-    } catch (const std::exception &e) {
-      status = Status::error(e.what());
-    }
-  }).join();
-  if (status.ok())
-    status = transport->prepare();
-  if (!status.ok())
-    return status;
-  if (options.stall && !options.stall->command.empty()) {
-    const RankProgram &stalled = workers->ranks[static_cast<size_t>(options.stall->rank)]->program;
-    auto named = [&](const Command &c) { return c.name == options.stall->command; };
-    if (std::none_of(stalled.queues[0].begin(), stalled.queues[0].end(), named) &&
-        std::none_of(stalled.queues[1].begin(), stalled.queues[1].end(), named))
-      return Status::error("the program has no command named '" + options.stall->command +
-                           "' to stall at");
-  }
-  addressesChanged = false;
-  return {};
-}
-
 const Manifest &Session::manifest() const { return state->bundle->manifest; }
 const Entry &Session::entry() const { return *state->entry; }
 
@@ -308,6 +118,11 @@ Status Session::loadWeights(WeightSource &source,
                             const std::function<void(size_t, size_t)> &progress) {
   if (state->usesProcesses()) {
     Status status = state->startProcesses(&source, progress);
+    state->weightsLoaded = status.ok();
+    return status;
+  }
+  if (state->usesDevice()) {
+    Status status = state->uploadWeights(source, progress);
     state->weightsLoaded = status.ok();
     return status;
   }
@@ -328,26 +143,6 @@ Status Session::loadWeights(WeightSource &source,
   }
   state->weightsLoaded = true;
   return {};
-}
-
-Status Session::State::startProcesses(WeightSource *source,
-                                      const std::function<void(size_t, size_t)> &progress) {
-  const size_t total = entry->parameters.size() * values.size();
-  auto prepare = [&](int64_t rank, std::atomic<uint64_t> &done) -> Status {
-    size_t i = static_cast<size_t>(rank);
-    std::memset(localArenas[i].data(), 0,
-                localArenas[i].bytes()); // now rather than in the first run
-    auto place = [&](size_t p) -> void * { return values[i][p].data(); };
-    auto report = [&](size_t parameters, size_t) { done.store(parameters); };
-    return source ? loadParameters(*source, bundle->manifest.mesh, rank, entry->parameters, place,
-                                   report)
-                  : Status();
-  };
-  auto watch = [&](uint64_t done) {
-    if (progress && source)
-      progress(static_cast<size_t>(done), total);
-  };
-  return processes->start(prepare, watch);
 }
 
 static std::string listOf(const std::vector<EntryValue> &values) {
@@ -404,9 +199,15 @@ Status Session::setInput(const std::string &name, DType dtype, const std::vector
                          typeString(dtype, shape));
   // Only read: the copy goes to the ranks.
   auto *global = const_cast<std::byte *>(static_cast<const std::byte *>(data));
-  for (auto &rank : state->values) {
-    LocalValue &local = rank[state->operandIndex(*index)];
+  const size_t at = state->operandIndex(*index);
+  for (size_t r = 0; r < state->values.size(); ++r) {
+    LocalValue &local = state->values[r][at];
     copyPart(value, local.box, global, local.data(), true);
+    if (state->device)
+      if (Status status =
+              state->device->upload(static_cast<int64_t>(r), at, local.data(), local.bytes);
+          !status.ok())
+        return status;
   }
   state->inputSet[*index] = true;
   return {};
@@ -428,6 +229,9 @@ static Status bindMemory(LocalValue &local, const std::string &what, void *data,
 
 static Status checkBinding(const Session::State &state, int64_t rank) {
   const int64_t ranks = state.numRanks();
+  if (state.usesDevice())
+    return Status::error("memory of the caller expects target 'cpu', got '" + state.options.target +
+                         "'");
   if (state.usesProcesses())
     return Status::error("memory of the caller expects transport 'threads', got '" +
                          state.options.transport + "', whose ranks do not see it");
@@ -498,7 +302,9 @@ Status Session::run() {
   if (state->usesProcesses() && !state->processes->started())
     if (Status status = state->startProcesses(nullptr, {}); !status.ok())
       return status;
-  if (Status status = state->usesProcesses() ? state->processes->run() : workers.run();
+  if (Status status = state->usesProcesses() ? state->processes->run()
+                      : state->device        ? state->device->run(workers)
+                                             : workers.run();
       !status.ok())
     return status;
   state->hasRun = true;
@@ -534,8 +340,14 @@ Status Session::readOutput(const std::string &name, void *data, size_t bytes) co
     return Status::error("output '" + name + "' expects memory of " + std::to_string(expected) +
                          " bytes, got " + std::to_string(bytes));
   // Ranks with equal parts hold equal values; of them the last one is kept.
-  for (const auto &rank : state->values) {
-    const LocalValue &local = rank[state->resultIndex(*index)];
+  const size_t at = state->resultIndex(*index);
+  for (size_t r = 0; r < state->values.size(); ++r) {
+    const LocalValue &local = state->values[r][at];
+    if (state->device)
+      if (Status status =
+              state->device->download(static_cast<int64_t>(r), at, local.data(), local.bytes);
+          !status.ok())
+        return status;
     copyPart(value, local.box, static_cast<std::byte *>(data), local.data(), false);
   }
   return {};

@@ -9,6 +9,7 @@
 #ifndef BRAID_EXEC_SESSIONSTATE_H
 #define BRAID_EXEC_SESSIONSTATE_H
 
+#include "DeviceExecutor.h"
 #include "Executor.h"
 #include "RankProcesses.h"
 #include "braid/Runtime/KernelLibrary.h"
@@ -75,9 +76,12 @@ struct Session::State {
   std::unique_ptr<Workers> workers;
   std::vector<std::thread> threads;
   std::unique_ptr<RankProcesses> processes; ///< of the transport shm, in place of the threads
+  std::unique_ptr<DeviceExecutor> device;   ///< of a target other than cpu, in place of the threads
   std::vector<RunRecord> runs;
 
   bool usesProcesses() const { return options.transport == "shm"; }
+  bool usesDevice() const { return options.target != "cpu"; }
+  Transport &meeting() const { return device ? device->transport() : *transport; }
   int64_t numRanks() const { return bundle->manifest.mesh.numRanks(); }
   size_t operandIndex(size_t operand) const { return entry->parameters.size() + operand; }
   size_t resultIndex(size_t result) const {
@@ -85,6 +89,9 @@ struct Session::State {
   }
 
   Status load();
+  Status loadKernels();
+  Status allocateArenas();
+  Status uploadWeights(WeightSource &source, const std::function<void(size_t, size_t)> &progress);
   Status allocateValues();
   Status resolveAll();
   Status checkReady() const;

@@ -109,27 +109,33 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->check(CLI::Range(1, 1024).description(""))
       ->capture_default_str()
       ->group(how);
-  app.add_option("--transport", session.transport,
-                 "how ranks exchange data; threads: every rank is a thread; shm: every rank is a "
-                 "process of this host")
+  app.add_option(
+         "--transport", session.transport,
+         "how ranks exchange data; threads: every rank is a thread, or on target cuda all "
+         "ranks share a GPU; shm: every rank is a process of this host; nccl: every rank has "
+         "a GPU")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(how);
+  std::vector<std::string> targets{"cpu", "cuda"};
+  std::string help = "cpu: the compiled program; cuda: the same on GPUs of NVIDIA";
   if (hooks.reference) {
-    std::vector<std::string> targets{"cpu", "reference"};
-    std::string help = "cpu: the compiled program; reference: the partitioned model in the "
-                       "interpreter, with a thread for every rank";
+    targets.emplace_back("reference");
+    help += "; reference: the partitioned model in the interpreter, with a thread for every rank";
     if (hooks.interpretProgram) {
       targets.emplace_back("program-interpreter");
       help += "; program-interpreter: the compiled program on memory, in orders that its queues "
               "and events allow, to find commands that they fail to order and buffers that share "
               "bytes";
     }
-    app.add_option("--target", options.target, help)
-        ->check(CLI::IsMember(targets))
-        ->capture_default_str()
-        ->group(how);
   }
+  app.add_option("--target", options.target, help)
+      ->check(CLI::IsMember(targets))
+      ->capture_default_str()
+      ->group(how);
+  app.add_flag("--cuda-graph", session.cudaGraph,
+               "on target cuda, give the devices a run as one graph, captured in the second run")
+      ->group(how);
   app.add_option("--entry", session.entry, "entry of the bundle (default: the only one, or main)")
       ->type_name("NAME")
       ->group(how);
@@ -178,6 +184,13 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->type_name("RANK[:COMMAND]")
       ->group(check);
 
+  app.add_option(
+         "--cuda-library", session.cudaLibrary,
+         "on target cuda, for tests: a library that stands in for the CUDA driver, cuBLASLt "
+         "and NCCL")
+      ->type_name("FILE")
+      ->group(check);
+
   const char *measure = "Measuring";
   app.add_option("--repeat", options.repeat, "runs that are measured")
       ->type_name("K")
@@ -222,11 +235,17 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       (options.schedules || options.scheduleSeed))
     status = Status::error(std::string(options.schedules ? "--schedules" : "--schedule-seed") +
                            " expects --target program-interpreter");
+  if (status.ok() && options.target != "cuda" &&
+      (session.cudaGraph || !session.cudaLibrary.empty()))
+    status = Status::error(std::string(session.cudaGraph ? "--cuda-graph" : "--cuda-library") +
+                           " expects --target cuda");
   if (!status.ok()) {
     std::cerr << hooks.program << ": error: " << status.message() << "\n";
     return 1;
   }
   session.trace = !options.trace.empty();
+  if (options.target == "cuda")
+    session.target = options.target;
   return std::nullopt;
 }
 

@@ -128,7 +128,7 @@ Finding look(const Probe &probe, const DoctorOptions &options) {
 } // namespace
 
 std::vector<Finding> findLibraries(const DoctorOptions &options) {
-  const char *noCuda = "not used: this version compiles for GPUs, and runs on the CPU only";
+  const char *noCuda = "not used by runs on the CPU; those with --target cuda do";
   const char *nvrtc =
       "not used by runs; compiling for --target cuda:ARCH does, and looks also where "
       "BRAID_NVRTC, CUDA_HOME and Python's packages have it";

@@ -55,7 +55,7 @@ public:
     for (const std::string &path : {options.trace, options.report})
       if (Status s = checkWritable(path); !s.ok())
         return s;
-    Status status = options.target == "cpu" ? execute() : interpret();
+    Status status = options.target == "cpu" || options.target == "cuda" ? execute() : interpret();
     if (!status.ok())
       return status;
     Status checked = check();
@@ -232,7 +232,7 @@ private:
 
   Status interpret() {
     if (!options.trace.empty() || !options.report.empty())
-      return Status::error("--trace and --report expect --target cpu");
+      return Status::error("--trace and --report expect --target cpu or cuda");
     const auto &compute = options.target == "reference" ? hooks.reference : hooks.interpretProgram;
     Result<Tensors> computed =
         compute({options, *bundle, *entry, weights.get(), inputs, /*partitioned=*/true});

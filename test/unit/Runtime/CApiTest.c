@@ -49,6 +49,17 @@ int braidTestCApi(const void *data, size_t bytes, float *result) {
   braid_error_free(error);
   options.ranks = 2;
   options.time_limit_seconds = 30;
+  options.target = "tpu";
+  CHECK(braid_session_create(bundle, &options, &session, &error) == BRAID_INVALID);
+  CHECK(strcmp(braid_error_message(error), "expects target 'cpu' or 'cuda', got 'tpu'") == 0);
+  braid_error_free(error);
+  options.target = "cpu";
+  options.cuda_graph = 1;
+  CHECK(braid_session_create(bundle, &options, &session, &error) == BRAID_INVALID);
+  CHECK(strcmp(braid_error_message(error), "a run as one graph expects target 'cuda', got 'cpu'") ==
+        0);
+  braid_error_free(error);
+  options.cuda_graph = 0;
   CHECK(braid_session_create(bundle, &options, &session, &error) == BRAID_OK);
   braid_bundle_free(bundle); /* the session keeps what it needs */
 

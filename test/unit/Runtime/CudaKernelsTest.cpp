@@ -66,6 +66,8 @@ TEST(CudaLaunchTable, SaysWhatIsWrong) {
                "kernel 'gelu': 'shared_bytes' expects 0 to 232448, got -1");
   EXPECT_ERROR(spoiled([](auto &, auto &kernel) { kernel.itemsPerBlock = 0; }),
                "kernel 'gelu': 'items_per_block' expects 1 to 2147483647, got 0");
+  EXPECT_ERROR(spoiled([](auto &, auto &kernel) { kernel.outputs = 4; }),
+               "kernel 'gelu': 'outputs' expects 0 to 3, got 4");
   EXPECT_ERROR(spoiled([](auto &, auto &kernel) { kernel.operands[0].alignment = 24; }),
                "kernel 'gelu': operand 0 'x': 'alignment' expects a power of two of at most 128, "
                "got 24");

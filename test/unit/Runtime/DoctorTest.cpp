@@ -79,6 +79,8 @@ TEST_F(DoctorTest, LibrariesSayTheirVersions) {
   EXPECT_EQ(find(diagnosis, "NVRTC").found, "13.1, " + place + "/libnvrtc.so.13");
   EXPECT_EQ(find(diagnosis, "NCCL").found, "2.27.3, " + place + "/libnccl.so.2");
   EXPECT_EQ(find(diagnosis, "NCCL").state, State::unused);
+  EXPECT_EQ(find(diagnosis, "NCCL").use,
+            "not used by runs on the CPU; those with --target cuda do");
 }
 
 TEST_F(DoctorTest, DamagedLibrary) {

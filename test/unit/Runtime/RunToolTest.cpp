@@ -164,7 +164,15 @@ TEST_F(RunTool, RefusesWrongRequests) {
   EXPECT_THAT(err, HasSubstr("nothing.braid"));
   EXPECT_EQ(run({"--help"}), 0);
   EXPECT_THAT(out, HasSubstr("Exit status:"));
-  EXPECT_THAT(out, Not(HasSubstr("--target"))); // only with the compiler's hooks
+  EXPECT_THAT(out, Not(HasSubstr("reference"))); // only with the compiler's hooks
+  EXPECT_EQ(run(good({"--cuda-graph"})), 1);
+  EXPECT_EQ(err, "braid-run: error: --cuda-graph expects --target cuda\n");
+  EXPECT_EQ(run(good({"--cuda-library", "/nowhere/libcuda.so"})), 1);
+  EXPECT_EQ(err, "braid-run: error: --cuda-library expects --target cuda\n");
+  EXPECT_EQ(run(good({"--target", "cuda", "--cuda-library", "/nowhere/libcuda.so"})), 1);
+  EXPECT_THAT(err,
+              HasSubstr("braid-run: error: target 'cuda' expects an NVIDIA GPU and its driver "
+                        "on this machine: cannot load the CUDA driver: /nowhere/libcuda.so: "));
 }
 
 TEST_F(RunTool, HooksAddTheReference) {

@@ -241,6 +241,8 @@ TEST(Algorithm, CountsBytes) {
   EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::reduceScatter, 1200, 4), 900);
   EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::allGather, 300, 4), 900);
   EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::allReduce, 1200, 1), 0);
+  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::broadcast, 300, 4), 900);
+  EXPECT_EQ(bytesSent(Algorithm::nccl, CollectiveKind::broadcast, 300, 4), 300);
   EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::allToAll, 1200, 4), 900);
   EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::broadcast, 300, 4, true), 900);
   EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::broadcast, 300, 4, false), 0);

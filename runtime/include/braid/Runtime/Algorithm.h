@@ -43,7 +43,8 @@ bool hasReduction(CollectiveKind kind);
 /// which takes two, each rank first reducing 1/n of the elements, then reading the other parts. A
 /// send leaves a copy for its receive. Sums are in rank order, so every rank gets the same bits on
 /// every run.
-enum class Algorithm : int8_t { direct = 0 };
+/// nccl: NCCL does it, by an algorithm of its own choice.
+enum class Algorithm : int8_t { direct = 0, nccl };
 
 const char *name(Algorithm algorithm);
 
@@ -52,7 +53,8 @@ const char *name(Algorithm algorithm);
 Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ranks,
                                   const std::string &transport, const std::string &asked = "auto");
 
-/// Bytes that one rank sends in a collective over `ranks` ranks whose input is `bytes` long, of an
+/// Bytes that one rank sends in a collective over `ranks` ranks whose input is `bytes` long (with
+/// NCCL at least, as it may send more where that is faster), of an
 /// all_to_all_v when all counts are the capacity. In a reduce, broadcast, permute or send not all
 /// ranks do: `isSource` says whether this one gives its value to another. In the other collectives
 /// every rank does.

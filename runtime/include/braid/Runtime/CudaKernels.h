@@ -46,7 +46,8 @@ struct CudaOperand {
 struct CudaKernel {
   std::string symbol;                ///< of the program's kernel (program.fbs)
   std::string function;              ///< in the code, not mangled
-  std::vector<CudaOperand> operands; ///< inputs, then outputs
+  std::vector<CudaOperand> operands; ///< inputs, which are only read, then outputs
+  int64_t outputs = 1;               ///< the number of outputs
   int64_t threads = 0;               ///< of a block
   int64_t sharedBytes = 0;           ///< of dynamic shared memory
   int64_t itemsPerRow = 1, itemsPerBlock = 1;

@@ -37,6 +37,14 @@ struct SessionOptions {
   /// when there are no weights) from the calling thread, which must live as long as the session;
   /// other threads must hold no lock at that time.
   std::string transport = "threads";
+  /// "cpu", or "cuda": ranks are on GPUs, each on one of its own (transport "nccl"), or all of them
+  /// on the first one (transport "threads").
+  std::string target = "cpu";
+  /// On target cuda: gives a run to the devices as one graph, captured in the second run.
+  bool cudaGraph = false;
+  /// For tests: a library that stands in for the CUDA driver, cuBLASLt and NCCL. Empty: the
+  /// system's.
+  std::string cudaLibrary;
   int64_t ranks = 0; ///< 0: as many as the bundle's mesh has; any other number must equal that
   int64_t threadsPerRank = 1; ///< threads of a rank's compute queue
   /// A run ends when a rank waits and no rank has finished a command, or a part of one, for so
@@ -71,9 +79,9 @@ public:
                   const void *data);
   Status setInput(const std::string &name, const HostTensor &value);
 
-  /// On transport threads: from now on the operand or result of this rank lives in the caller's
-  /// memory: `bytes` for the rank's part (row-major), 64-byte aligned, kept by the caller until the
-  /// session ends or another buffer is bound.
+  /// On target cpu and transport threads: from now on the operand or result of this rank lives in
+  /// the caller's memory: `bytes` for the rank's part (row-major), 64-byte aligned, kept by the
+  /// caller until the session ends or another buffer is bound.
   Status bindInput(int64_t rank, const std::string &name, void *data, size_t bytes);
   Status bindOutput(int64_t rank, const std::string &name, void *data, size_t bytes);
 

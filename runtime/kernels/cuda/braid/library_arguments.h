@@ -1,0 +1,118 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What the kernels of library.cuh take: one of these structures each, by value. Read by the
+// compiler of the kernels and by the runtime that launches them, so there is nothing in it but
+// built-in types. Strides are in elements unless they say bytes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_CUDA_LIBRARY_ARGUMENTS_H
+#define BRAID_CUDA_LIBRARY_ARGUMENTS_H
+
+namespace braid {
+namespace library {
+
+/// Threads of a block, for all of them.
+constexpr int kThreads = 256;
+constexpr int kMaxDims = 8;
+constexpr int kMaxSources = 64;
+/// Elements of a head that a lane of attention has at most; a warp has a query.
+constexpr int kMaxHeadPerLane = 8;
+
+/// The first id that is outside of its table; zeros before.
+struct Fault {
+  unsigned long long command; ///< as the launch said it
+  long long value, position;
+};
+
+/// A vector, or one dimension of a tensor, of i32 or i64.
+struct Integers {
+  const void *data; ///< or null
+  long long stride;
+  int wide; ///< i64, else i32
+};
+
+/// Contiguous runs of bytes under a loop nest, moved in units of 1, 2, 4, 8 or 16 bytes, of which
+/// addresses, strides and runs are multiples. A thread has a unit.
+struct Copy {
+  const void *source;
+  void *dest;
+  long long units;    ///< in all
+  long long runUnits; ///< of a run
+  int unit, rank;
+  long long counts[kMaxDims], sourceStrides[kMaxDims], destStrides[kMaxDims]; ///< strides in bytes
+};
+
+/// Rows of a table, or zeros where an id is of another part of it. A block has a row.
+struct Gather {
+  const void *source, *ids;
+  void *out;
+  long long count;
+  long long rows, firstRow; ///< of this part of the table, and before it
+  long long limit;          ///< ids are below it; what the table has beyond is padding
+  long long rowBytes, sourceStrideBytes, outStrideBytes;
+  int wideIds; ///< i64, else i32
+  int unit;    ///< bytes, as of a Copy
+  Fault *fault;
+  unsigned long long command;
+};
+
+/// A thread has an angle.
+struct RotaryTable {
+  const double *frequencies;
+  double scale;
+  Integers positionOffset;
+  float *cos, *sin;
+  long long batch, seq, pairs;
+  long long cosBatch, sinBatch, cosRow, sinRow;
+};
+
+/// A thread has a pair of elements. `out` is `in` or apart from it.
+struct Rotary {
+  const float *in, *cos, *sin;
+  float *out;
+  long long batch, seq, heads, pairs;
+  long long inBatch, inRow, inHead, outBatch, outRow, outHead;
+  long long cosBatch, cosRow, sinBatch, sinRow;
+};
+
+/// A warp has a row of ids.
+struct PositionIds {
+  const void *ids;
+  void *out;
+  int wide; ///< i64, else i32
+  long long padding, batch, seq;
+  long long idsBatch, idsStride, outBatch, outStride;
+};
+
+/// A warp has a query of one head.
+struct Attention {
+  const float *query, *key, *value;
+  float *out;
+  long long batch, queries, heads, keys, headDim;
+  long long group; ///< heads that share a head of keys and values
+  long long queryBatch, queryRow, queryHead, outBatch, outRow, outHead;
+  long long keyBatch, keyRow, keyHead, valueBatch, valueRow, valueHead;
+  Integers mask; ///< of the first batch
+  long long maskBatch;
+  Integers validLength, positionOffset;
+  float scale;
+  int causal;
+};
+
+/// out[i] = sources[0][i] op sources[1][i] op ..., in that order; f16 and bf16 in f32, rounded
+/// once. A thread has an element. `out` may be one of the sources.
+struct Reduce {
+  const void *sources[kMaxSources];
+  void *out;
+  long long count;
+  int numSources;
+  int kind;  ///< 0 sum, 1 max, 2 min; a NaN in any source gives NaN
+  int dtype; ///< f32, f16, bf16, f64, i32, i64, i8, as program.fbs numbers them
+};
+
+} // namespace library
+} // namespace braid
+#endif // BRAID_CUDA_LIBRARY_ARGUMENTS_H

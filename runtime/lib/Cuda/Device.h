@@ -1,0 +1,105 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// GPUs, and what lives on one: memory, streams, events. All free what they hold, unless the device
+// does not answer any more.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_CUDA_DEVICE_H
+#define BRAID_CUDA_DEVICE_H
+
+#include "Driver.h"
+
+#include <utility>
+#include <vector>
+
+namespace braid::runtime::cuda {
+
+/// A GPU and its context.
+class Device {
+public:
+  /// `limitNs`: how long work may take that is waited for; 0 for as long as it likes.
+  static Result<std::shared_ptr<Device>> open(std::shared_ptr<const Driver> driver, int ordinal,
+                                              int64_t limitNs);
+  ~Device();
+  Device(const Device &) = delete;
+  Device &operator=(const Device &) = delete;
+
+  /// Calls of this thread are for this device from now on. Error when it is lost.
+  Status use() const;
+  /// Waits for all that the stream has been given. Beyond the limit the device is lost.
+  Status finish(CUstream stream);
+  const Driver &api() const { return *driver; }
+
+  int ordinal = 0;
+  std::string name;
+  int major = 0, minor = 0; ///< compute capability
+  /// Work on it did not end: freeing anything would wait for that.
+  bool lost = false;
+
+private:
+  Device() = default;
+  std::shared_ptr<const Driver> driver;
+  int64_t limitNs = 0;
+  CUcontext context = nullptr;
+  bool retained = false;
+};
+using DevicePtr = std::shared_ptr<Device>;
+
+/// Something of a device that is freed with one call; what a moved-from or empty one holds is not.
+template <typename Handle> class Owned {
+public:
+  Owned() = default;
+  Owned(DevicePtr device, Handle handle, CUresult (*destroy)(Handle))
+      : device(std::move(device)), handle(handle), destroy(destroy) {}
+  Owned(Owned &&other) noexcept { *this = std::move(other); }
+  Owned &operator=(Owned &&other) noexcept {
+    std::swap(device, other.device);
+    std::swap(handle, other.handle);
+    std::swap(destroy, other.destroy);
+    return *this;
+  }
+  ~Owned() {
+    if (destroy && device->use().ok())
+      destroy(handle);
+  }
+  Handle get() const { return handle; }
+  explicit operator bool() const { return destroy != nullptr; }
+
+private:
+  DevicePtr device;
+  Handle handle{};
+  CUresult (*destroy)(Handle) = nullptr;
+};
+
+using Stream = Owned<CUstream>;
+using Event = Owned<CUevent>;
+using Memory = Owned<CUdeviceptr>;
+using HostPages = Owned<void *>;
+using Module = Owned<CUmodule>;
+using Graph = Owned<CUgraph>;
+using GraphExec = Owned<CUgraphExec>;
+
+Result<Stream> createStream(const DevicePtr &device);
+Result<Event> createEvent(const DevicePtr &device, bool timed);
+/// Zeroed by work on `stream`; `what` is for messages: "the local arena of rank 0".
+Result<Memory> allocate(const DevicePtr &device, size_t bytes, CUstream stream,
+                        const std::string &what);
+/// Copies, from or to any memory, and returns when it is done. A plain cuMemcpy may return before.
+Status copyNow(Device &device, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
+/// Memory of the host that the device reads and writes on its own.
+Result<HostPages> allocatePinned(const DevicePtr &device, size_t bytes);
+
+/// Between two looks at what a device does, of which `looks` have seen nothing new: what takes
+/// microseconds should not sleep, and what takes long not keep a core busy.
+void pause(int64_t looks);
+
+inline CUdeviceptr address(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+inline std::byte *pointer(CUdeviceptr address) {
+  return reinterpret_cast<std::byte *>(static_cast<uintptr_t>(address));
+}
+
+} // namespace braid::runtime::cuda
+#endif // BRAID_CUDA_DEVICE_H

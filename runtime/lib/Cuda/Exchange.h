@@ -1,0 +1,53 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Collectives on streams: a step of all ranks of a group at once. NCCL does them where each rank
+// has a GPU of its own; where ranks share one, which NCCL refuses, they copy from each other's
+// memory.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_CUDA_EXCHANGE_H
+#define BRAID_CUDA_EXCHANGE_H
+
+#include "Nccl.h"
+#include "Work.h"
+
+namespace braid::runtime::cuda {
+
+/// One rank's side of a collective. The heap is a rank's own with NCCL, that of all ranks else.
+struct Member {
+  const Collective *collective;
+  SymmetricHeap heap;
+  RankDevice *device;
+  CUstream stream; ///< of its communication queue
+};
+
+/// What a collective does on the streams of its members. On each of them the outputs are complete,
+/// and nobody reads that member's inputs any more, when what was given to its stream is done.
+class ExchangeWork {
+public:
+  virtual ~ExchangeWork() = default;
+  virtual Status enqueue() const = 0;
+};
+using ExchangePtr = std::unique_ptr<const ExchangeWork>;
+
+Result<ExchangePtr> makeCopyExchange(const std::vector<Member> &members);
+
+/// A group's communicators, by position.
+struct Communicators {
+  std::shared_ptr<const Nccl> nccl;
+  std::vector<ncclComm_t> members;
+  static Result<std::shared_ptr<Communicators>> create(std::shared_ptr<const Nccl> nccl,
+                                                       const std::vector<int> &devices);
+  ~Communicators();
+  /// What went wrong since, while collectives were under way.
+  Status check() const;
+  bool lost = false; ///< what they do did not end
+};
+Result<ExchangePtr> makeNcclExchange(const std::vector<Member> &members,
+                                     const std::shared_ptr<Communicators> &communicators);
+
+} // namespace braid::runtime::cuda
+#endif // BRAID_CUDA_EXCHANGE_H

@@ -1,0 +1,423 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Executor.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace braid::runtime {
+
+Result<std::unique_ptr<DeviceExecutor>> createCudaExecutor(const DeviceSetup &setup) {
+  auto executor = std::make_unique<cuda::CudaExecutor>(setup);
+  if (Status status = executor->open(); !status.ok())
+    return status;
+  return std::unique_ptr<DeviceExecutor>(std::move(executor));
+}
+
+namespace cuda {
+
+Group *DeviceTransport::group(const std::vector<int64_t> &members) {
+  std::unique_ptr<DeviceGroup> &slot = groups[members];
+  if (!slot) {
+    slot = std::make_unique<DeviceGroup>();
+    slot->ranks = members;
+  }
+  return slot.get();
+}
+
+Status ofRank(size_t rank, const Status &status) {
+  return status.ok() ? status
+                     : Status::error("rank " + std::to_string(rank) + ": " + status.message(),
+                                     status.code());
+}
+
+static int64_t limitNs(const SessionOptions &options) {
+  return static_cast<int64_t>(options.timeLimitSeconds * 1e9);
+}
+
+CudaExecutor::CudaExecutor(const DeviceSetup &given)
+    : setup(given), useNccl(given.options->transport == "nccl"), useGraph(given.options->cudaGraph),
+      trace(given.options->trace), libraryPath(given.options->cudaLibrary),
+      deviceTransport(useNccl), ranks(given.valueBytes.size()) {}
+
+CudaExecutor::~CudaExecutor() {
+  // Nothing is freed under work that still runs, of this run or of one that was given up.
+  for (RankState &rank : ranks)
+    for (Stream &stream : rank.streams)
+      if (stream &&
+          (!rank.device.device->use().ok() || !rank.device.device->finish(stream.get()).ok()))
+        giveUp();
+}
+
+Status CudaExecutor::open() {
+  Result<std::shared_ptr<const Driver>> loaded = Driver::load(libraryPath);
+  if (!loaded.ok())
+    return loaded.status();
+  driver = *loaded;
+  if (Status status = openDevices(); !status.ok())
+    return status;
+  if (Status status = loadKernels(); !status.ok())
+    return status;
+  Result<Stream> stream = createStream(devices[0]);
+  if (!stream.ok())
+    return stream.status();
+  control = std::move(*stream);
+  for (size_t r = 0; r < ranks.size(); ++r)
+    if (Status status = allocateRank(static_cast<int64_t>(r)); !status.ok())
+      return status;
+  // Memory is zeroed by then.
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    Device &device = *ranks[r].device.device;
+    Status status = device.use();
+    if (status.ok())
+      status = device.finish(ranks[r].streams[0].get());
+    if (!status.ok())
+      return ofRank(r, status);
+  }
+  return {};
+}
+
+Status CudaExecutor::openDevices() {
+  int count = 0;
+  BRAID_CUDA_TRY(*driver, cuDeviceGetCount, &count);
+  const int needed = useNccl ? static_cast<int>(ranks.size()) : 1;
+  if (count < needed)
+    return Status::error(
+        useNccl ? "transport 'nccl' expects a GPU for each of " + std::to_string(needed) +
+                      " ranks, this machine has " + std::to_string(count) +
+                      " (transport 'threads' puts all ranks on one)"
+                : std::string("target 'cuda' expects a GPU, this machine has none"));
+  for (int i = 0; i < needed; ++i) {
+    Result<DevicePtr> device = Device::open(driver, i, limitNs(*setup.options));
+    if (!device.ok())
+      return device.status();
+    devices.push_back(*device);
+  }
+  for (size_t r = 0; r < ranks.size(); ++r)
+    ranks[r].device.device = devices[useNccl ? r : 0];
+  if (useNccl && ranks.size() > 1) {
+    Result<std::shared_ptr<const Nccl>> library = Nccl::load(libraryPath);
+    if (!library.ok())
+      return library.status();
+    nccl = *library;
+  }
+  return {};
+}
+
+Status CudaExecutor::loadKernels() {
+  Result<const KernelLibrary *> library = chooseLibrary(*setup.bundle, *devices[0]);
+  if (!library.ok())
+    return library.status();
+  const Bytes *launches = setup.bundle->find((*library)->launchesMember);
+  if (!launches)
+    return Status::error("the bundle lacks its member '" + (*library)->launchesMember + "'");
+  Result<CudaLaunchTable> parsed = CudaLaunchTable::fromJson(
+      std::string(reinterpret_cast<const char *>(launches->data()), launches->size()));
+  if (!parsed.ok())
+    return Status::error("the bundle's member '" + (*library)->launchesMember +
+                         "': " + parsed.status().message());
+  table = std::move(*parsed);
+  for (const DevicePtr &device : devices) {
+    if (!runsOn((*library)->isa, device->major, device->minor))
+      return Status::error("transport 'nccl' expects GPUs of one architecture, got " +
+                           devices[0]->name + " and " + device->name);
+    Result<std::unique_ptr<Kernels>> loaded =
+        Kernels::load(*setup.bundle, **library, table, device);
+    if (!loaded.ok())
+      return loaded.status();
+    kernels.push_back(std::move(*loaded));
+  }
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    ranks[r].device.kernels = kernels[useNccl ? r : 0].get();
+    ranks[r].device.table = &table;
+    ranks[r].device.program = setup.program;
+  }
+  return {};
+}
+
+Status CudaExecutor::allocateRank(int64_t number) {
+  RankState &rank = state(number);
+  const DevicePtr &device = rank.device.device;
+  const std::string suffix = " of rank " + std::to_string(number);
+  for (Stream &stream : rank.streams) {
+    Result<Stream> created = createStream(device);
+    if (!created.ok())
+      return ofRank(static_cast<size_t>(number), created.status());
+    stream = std::move(*created);
+  }
+  const CUstream stream = rank.streams[0].get();
+  auto get = [&](Memory &memory, size_t size, const std::string &what) -> Status {
+    Result<Memory> allocated = allocate(device, size, stream, what);
+    if (!allocated.ok())
+      return allocated.status();
+    memory = std::move(*allocated);
+    bytes += static_cast<int64_t>(size);
+    return {};
+  };
+  // Ranks of one device see each other's memory at a stride; others have one that is their own.
+  const size_t stride = (std::max<size_t>(setup.symmetricBytes, 1) + 511) / 512 * 512;
+  const auto count = static_cast<int64_t>(ranks.size());
+  if (useNccl) {
+    if (Status s = get(rank.symmetric, stride, "the symmetric arena" + suffix); !s.ok())
+      return s;
+    const size_t before = stride * static_cast<size_t>(number);
+    deviceTransport.heaps.push_back(
+        {pointer(rank.symmetric.get() - before), stride, number, count});
+  } else {
+    if (number == 0)
+      if (Status s =
+              get(sharedSymmetric, stride * ranks.size(), "the symmetric arenas of all ranks");
+          !s.ok())
+        return s;
+    deviceTransport.heaps.push_back({pointer(sharedSymmetric.get()), stride, number, count});
+  }
+  if (Status s = get(rank.local, setup.localBytes, "the local arena" + suffix); !s.ok())
+    return s;
+  for (size_t size : setup.valueBytes[static_cast<size_t>(number)]) {
+    if (Status s = get(rank.values.emplace_back(), size, "a parameter, input or result" + suffix);
+        !s.ok())
+      return s;
+  }
+  if (Status s = get(rank.faults, 2 * sizeof(library::Fault), "a message" + suffix); !s.ok())
+    return s;
+  rank.device.faults = reinterpret_cast<library::Fault *>(pointer(rank.faults.get()));
+  Result<HostPages> copy = allocatePinned(device, 2 * sizeof(library::Fault));
+  if (!copy.ok())
+    return ofRank(static_cast<size_t>(number), copy.status());
+  rank.faultCopies = std::move(*copy);
+  return {};
+}
+
+static Status waitFor(Staging &staging) {
+  if (!staging.stream)
+    return {};
+  Status status = staging.device->use();
+  if (status.ok())
+    status = staging.device->finish(staging.stream);
+  staging.stream = nullptr;
+  return status;
+}
+
+Result<std::byte *> CudaExecutor::stage(size_t size) {
+  staged = 1 - staged;
+  Staging &own = staging[staged];
+  if (Status status = waitFor(own); !status.ok())
+    return status;
+  if (own.bytes < size) {
+    own.pages = {};
+    Result<HostPages> pages = allocatePinned(devices[0], size);
+    if (!pages.ok())
+      return pages.status();
+    own.pages = std::move(*pages);
+    own.bytes = size;
+  }
+  return static_cast<std::byte *>(own.pages.get());
+}
+
+Status CudaExecutor::uploadStaged(int64_t number, size_t index, size_t offset, size_t size) {
+  RankState &rank = state(number);
+  Staging &own = staging[staged];
+  if (Status status = rank.device.device->use(); !status.ok())
+    return status;
+  // A stream for each, so that one can be waited for while the other's data is on its way.
+  own.stream = rank.streams[staged].get();
+  own.device = rank.device.device;
+  return ofRank(static_cast<size_t>(number),
+                driver->check(driver->cuMemcpyAsync(rank.values[index].get() + offset,
+                                                    address(own.pages.get()), size, own.stream),
+                              "cuMemcpyAsync"));
+}
+
+Status CudaExecutor::finishUploads() {
+  for (Staging &own : staging) {
+    if (Status status = waitFor(own); !status.ok())
+      return status;
+    own = {};
+  }
+  return {};
+}
+
+Status CudaExecutor::transfer(int64_t number, CUdeviceptr to, CUdeviceptr from, size_t size) {
+  if (size == 0)
+    return {};
+  Device &device = *state(number).device.device;
+  Status status = device.use();
+  if (status.ok())
+    status = copyNow(device, to, from, size, state(number).streams[0].get());
+  return ofRank(static_cast<size_t>(number), status);
+}
+
+Status CudaExecutor::upload(int64_t number, size_t index, const void *data, size_t size) {
+  return transfer(number, state(number).values[index].get(), address(data), size);
+}
+
+Status CudaExecutor::download(int64_t number, size_t index, void *data, size_t size) {
+  return transfer(number, address(data), state(number).values[index].get(), size);
+}
+
+std::vector<std::string> CudaExecutor::deviceNames() const {
+  std::vector<std::string> names;
+  for (const DevicePtr &device : devices)
+    names.push_back(device->name);
+  return names;
+}
+
+Result<WorkPtr> CudaExecutor::makeWork(RankState &rank, int queue, size_t index,
+                                       const Command &command) {
+  RankDevice &device = rank.device;
+  const CUstream stream = rank.streams[0].get();
+  if (auto *op = std::get_if<DeviceLaunchCommand>(&command.op))
+    return makeLaunch(*op, device);
+  if (auto *op = std::get_if<DeviceProductCommand>(&command.op))
+    return makeProduct(*op, queue, device, libraryPath, stream);
+  if (auto *op = std::get_if<CopyCommand>(&command.op))
+    return makeCopy(*op, device);
+  if (auto *op = std::get_if<GatherCommand>(&command.op)) {
+    rank.hasFaults[queue] = true;
+    return makeGather(*op, index + 1, queue, device);
+  }
+  if (auto *op = std::get_if<RotaryTableCommand>(&command.op))
+    return makeRotaryTable(*op, device, stream);
+  if (auto *op = std::get_if<RotaryCommand>(&command.op))
+    return makeRotary(*op, device);
+  if (auto *op = std::get_if<PositionIdsCommand>(&command.op))
+    return makePositionIds(*op, device);
+  if (auto *op = std::get_if<AttentionCommand>(&command.op))
+    return makeAttention(*op, device);
+  return WorkPtr(); // events and collectives, which are not a stream's own
+}
+
+/// Whether a command's time is in the report.
+static bool isMeasured(const Command &command, int queue) {
+  return std::holds_alternative<CollectiveCommand>(command.op) ||
+         (queue == 0 && (std::holds_alternative<CollectiveWaitCommand>(command.op) ||
+                         std::holds_alternative<AwaitCommand>(command.op)));
+}
+
+Status CudaExecutor::prepareSlots(Workers &workers) {
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    RankState &rank = ranks[r];
+    const RankProgram &program = workers.ranks[r]->program;
+    const DevicePtr &device = rank.device.device;
+    auto event = [&](Event &slot, bool timed) -> Status {
+      Result<Event> created = createEvent(device, timed);
+      if (!created.ok())
+        return ofRank(r, created.status());
+      slot = std::move(*created);
+      return {};
+    };
+    rank.events.clear();
+    rank.device.constants.clear();
+    for (uint32_t e = 0; e < program.numEvents; ++e)
+      if (Status s = event(rank.events.emplace_back(), false); !s.ok())
+        return s;
+    for (int queue = 0; queue < 2; ++queue) {
+      if (Status s = event(rank.begin[queue], true); !s.ok())
+        return s;
+      if (Status s = event(rank.end[queue], true); !s.ok())
+        return s;
+      rank.slots[queue].clear();
+      for (size_t i = 0; i < program.queues[queue].size(); ++i) {
+        const Command &command = program.queues[queue][i];
+        Slot &slot = rank.slots[queue].emplace_back();
+        Result<WorkPtr> work = makeWork(rank, queue, i, command);
+        if (!work.ok())
+          return ofRank(r, Status::error(describe(command) + ": " + work.status().message(),
+                                         work.status().code()));
+        slot.work = std::move(*work);
+        slot.timed = trace || isMeasured(command, queue);
+        if (slot.timed)
+          if (Status s = event(slot.before, true); !s.ok())
+            return s;
+        if (Status s = event(slot.after, slot.timed); !s.ok())
+          return s;
+      }
+    }
+  }
+  return {};
+}
+
+Result<std::shared_ptr<Communicators>>
+CudaExecutor::communicators(const std::vector<int64_t> &members) {
+  std::shared_ptr<Communicators> &slot = groups[members];
+  if (!slot) {
+    std::vector<int> ordinals;
+    for (int64_t member : members)
+      ordinals.push_back(state(member).device.device->ordinal);
+    Result<std::shared_ptr<Communicators>> created = Communicators::create(nccl, ordinals);
+    if (!created.ok())
+      return created.status();
+    slot = *created;
+  }
+  return slot;
+}
+
+Status CudaExecutor::prepareExchanges(const std::vector<const RankProgram *> &programs) {
+  exchanges.clear();
+  for (const Step &step : steps) {
+    ExchangePtr &exchange = exchanges.emplace_back();
+    const Place &first = step.places.front();
+    auto commandAt = [&](const Place &place) -> const Command & {
+      return programs[static_cast<size_t>(place.rank)]->queues[place.queue][place.index];
+    };
+    if (!std::holds_alternative<CollectiveCommand>(commandAt(first).op))
+      continue;
+    std::vector<Member> members;
+    std::vector<int64_t> numbers;
+    for (const Place &place : step.places) {
+      members.push_back({&std::get<CollectiveCommand>(commandAt(place).op).collective,
+                         deviceTransport.heap(place.rank), &state(place.rank).device,
+                         state(place.rank).streams[1].get()});
+      numbers.push_back(place.rank);
+    }
+    Status status;
+    if (useNccl && members.size() > 1) {
+      Result<std::shared_ptr<Communicators>> group = communicators(numbers);
+      status = group.status();
+      if (status.ok()) {
+        Result<ExchangePtr> made = makeNcclExchange(members, *group);
+        status = made.status();
+        if (status.ok())
+          exchange = std::move(*made);
+      }
+    } else {
+      Result<ExchangePtr> made = makeCopyExchange(members);
+      status = made.status();
+      if (status.ok())
+        exchange = std::move(*made);
+    }
+    if (!status.ok())
+      return ofRank(
+          static_cast<size_t>(first.rank),
+          Status::error(describe(commandAt(first)) + ": " + status.message(), status.code()));
+  }
+  return {};
+}
+
+Status CudaExecutor::prepare(Workers &workers) {
+  graph = {};
+  warm = false;
+  std::vector<const RankProgram *> programs;
+  for (const auto &rank : workers.ranks)
+    programs.push_back(&rank->program);
+  Result<std::vector<Step>> ordered = orderCommands(programs);
+  if (!ordered.ok())
+    return ordered.status();
+  steps = std::move(*ordered);
+  if (Status status = prepareSlots(workers); !status.ok())
+    return status;
+  if (Status status = prepareExchanges(programs); !status.ok())
+    return status;
+  for (Event *event : {&fork, &graphEnd}) {
+    Result<Event> created = createEvent(devices[0], false);
+    if (!created.ok())
+      return created.status();
+    *event = std::move(*created);
+  }
+  return {};
+}
+
+} // namespace cuda
+} // namespace braid::runtime

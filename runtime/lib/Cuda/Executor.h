@@ -1,0 +1,158 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Ranks on GPUs. The two queues of a rank are streams; one thread gives all ranks' commands to them
+// in an order that was found in advance, and then watches events until all is done.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_CUDA_EXECUTOR_H
+#define BRAID_CUDA_EXECUTOR_H
+
+#include "../Exec/DeviceExecutor.h"
+#include "Exchange.h"
+#include "Order.h"
+
+#include <map>
+
+namespace braid::runtime::cuda {
+
+/// The ranks of a collective. Nobody is ever absent: they are all given to their streams at once.
+struct DeviceGroup : Group {
+  std::vector<int64_t> absent(int64_t) const override { return {}; }
+};
+
+/// Memory and groups, for the resolver.
+class DeviceTransport : public Transport {
+public:
+  explicit DeviceTransport(bool nccl) : isNccl(nccl) {}
+  const char *name() const override { return isNccl ? "nccl" : "threads"; }
+  Status allocate(size_t) override { return {}; }
+  SymmetricHeap heap(int64_t rank) const override {
+    SymmetricHeap heap = heaps[static_cast<size_t>(rank)];
+    heap.rank = rank;
+    return heap;
+  }
+  Group *group(const std::vector<int64_t> &members) override;
+  Letter *letter(const Collective &, size_t) override { return nullptr; }
+  Status prepare() override { return {}; }
+  bool run(const Collective &, const SymmetricHeap &, RunControl &, QueueState &) override {
+    return false;
+  }
+  void reset() override {}
+
+  std::vector<SymmetricHeap> heaps;
+
+private:
+  bool isNccl;
+  std::map<std::vector<int64_t>, std::unique_ptr<DeviceGroup>> groups;
+};
+
+/// Memory of the host on its way to a device.
+struct Staging {
+  HostPages pages;
+  size_t bytes = 0;
+  CUstream stream = nullptr; ///< that reads it; null when nothing does
+  DevicePtr device;
+};
+
+/// A command on its stream.
+struct Slot {
+  WorkPtr work;        ///< null where there is nothing to do
+  Event before, after; ///< `before` only where the time is measured
+  bool timed = false;
+};
+
+struct RankState {
+  RankDevice device;
+  Stream streams[2]; ///< by QueueKind
+  std::vector<Event> events;
+  std::vector<Slot> slots[2];
+  Event begin[2], end[2];
+  Memory symmetric, local;
+  Memory faults; ///< of each queue, as they come to the host
+  HostPages faultCopies;
+  bool hasFaults[2] = {false, false};
+  std::vector<Memory> values;
+  size_t done[2] = {0, 0}; ///< commands that are known to have ended in this run
+};
+
+/// Puts the rank before the message of an error.
+Status ofRank(size_t rank, const Status &status);
+
+class CudaExecutor : public DeviceExecutor {
+public:
+  CudaExecutor(const DeviceSetup &setup);
+  ~CudaExecutor() override;
+  Status open();
+
+  Transport &transport() override { return deviceTransport; }
+  std::byte *local(int64_t rank) override { return pointer(state(rank).local.get()); }
+  std::byte *value(int64_t rank, size_t index) override {
+    return pointer(state(rank).values[index].get());
+  }
+  int64_t memoryBytes() const override { return bytes; }
+  Status prepare(Workers &workers) override;
+  Result<std::byte *> stage(size_t size) override;
+  Status uploadStaged(int64_t rank, size_t index, size_t offset, size_t size) override;
+  Status finishUploads() override;
+  Status upload(int64_t rank, size_t index, const void *data, size_t size) override;
+  Status download(int64_t rank, size_t index, void *data, size_t size) override;
+  Status run(Workers &workers) override;
+  const std::string &architecture() const override { return table.architecture; }
+  std::vector<std::string> deviceNames() const override;
+
+private:
+  RankState &state(int64_t rank) { return ranks[static_cast<size_t>(rank)]; }
+  Status transfer(int64_t rank, CUdeviceptr to, CUdeviceptr from, size_t size);
+  Status openDevices();
+  Status loadKernels();
+  Status allocateRank(int64_t rank);
+  Result<WorkPtr> makeWork(RankState &rank, int queue, size_t index, const Command &command);
+  Status prepareSlots(Workers &workers);
+  Status prepareExchanges(const std::vector<const RankProgram *> &programs);
+  Result<std::shared_ptr<Communicators>> communicators(const std::vector<int64_t> &members);
+
+  // A run (Run.cpp).
+  Status enqueueAll(Workers &workers, unsigned recordFlags);
+  Status enqueueBegin(RankState &rank, unsigned recordFlags) const;
+  Status enqueueStep(Workers &workers, size_t step, unsigned recordFlags);
+  Status enqueueEnd(RankState &rank, unsigned recordFlags) const;
+  Status capture(Workers &workers);
+  Status start(Workers &workers);
+  bool advance(Workers &workers, Status &failure);
+  Status checkGroups() const;
+  Status watch(Workers &workers);
+  Status watchGraph(Workers &workers);
+  Status checkFaults(const Workers &workers) const;
+  Status collectTimes(Workers &workers);
+  Status elapsed(const RankState &rank, const Event &event, int64_t beginNs, int64_t &ns) const;
+  void giveUp();
+
+  // All of it is there before the devices' memory and after its use: order matters for freeing.
+  DeviceSetup setup;
+  bool useNccl, useGraph, trace;
+  std::string libraryPath; ///< for tests; empty: the system's
+  std::shared_ptr<const Driver> driver;
+  std::shared_ptr<const Nccl> nccl;
+  std::vector<DevicePtr> devices;
+  std::vector<std::unique_ptr<Kernels>> kernels; ///< by device
+  CudaLaunchTable table;
+  DeviceTransport deviceTransport;
+  Stream control; ///< from which all others start, and where they come together
+  Memory sharedSymmetric;
+  std::vector<RankState> ranks;
+  Event fork, graphEnd;
+  Staging staging[2];
+  size_t staged = 0; ///< the one in use
+  std::vector<Step> steps;
+  std::vector<ExchangePtr> exchanges; ///< by step; null where it is none
+  std::map<std::vector<int64_t>, std::shared_ptr<Communicators>> groups;
+  GraphExec graph;
+  bool warm = false; ///< has run
+  int64_t bytes = 0;
+};
+
+} // namespace braid::runtime::cuda
+#endif // BRAID_CUDA_EXECUTOR_H

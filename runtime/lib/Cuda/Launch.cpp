@@ -1,0 +1,105 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Launches of generated kernels, as the launch table describes them.
+//
+//===----------------------------------------------------------------------===//
+#include "Work.h"
+
+namespace braid::runtime::cuda {
+
+namespace {
+
+class KernelWork : public Work {
+public:
+  KernelWork(const Driver &api, CUfunction function, const CudaKernel &kernel, int64_t rows,
+             std::vector<uint64_t> words)
+      : api(api), function(function), blocks(static_cast<unsigned>(kernel.blocks(rows))),
+        threads(static_cast<unsigned>(kernel.threads)),
+        sharedBytes(static_cast<unsigned>(kernel.sharedBytes)), rows(static_cast<unsigned>(rows)),
+        words(std::move(words)) {
+    for (uint64_t &word : this->words)
+      parameters.push_back(&word);
+    parameters.push_back(&this->rows);
+  }
+  Status enqueue(CUstream stream) const override {
+    return api.check(api.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, sharedBytes, stream,
+                                        const_cast<void **>(parameters.data()), nullptr),
+                     "cuLaunchKernel");
+  }
+
+private:
+  const Driver &api;
+  CUfunction function;
+  unsigned blocks, threads, sharedBytes, rows;
+  std::vector<uint64_t> words;
+  std::vector<void *> parameters; ///< of the words, and of the rows
+};
+
+Status checkOperand(const CudaOperand &expected, const Tensor &got, int64_t rows) {
+  std::vector<int64_t> shape = expected.shape;
+  if (expected.isRow())
+    shape[0] = rows;
+  if (got.dtype != expected.dtype || got.shape != shape)
+    return Status::error(std::string("expects ") + name(expected.dtype) + " " + shapeString(shape) +
+                         ", got " + name(got.dtype) + " " + shapeString(got.shape));
+  if (got.numElements() == 0)
+    return {};
+  if (!got.shape.empty() && got.shape.back() != 1 && got.strides.back() != 1)
+    return Status::error("expects a contiguous last dimension of " + shapeString(got.shape) +
+                         ", got strides " + shapeString(got.strides));
+  bool aligned =
+      reinterpret_cast<uintptr_t>(got.data) % static_cast<uint64_t>(expected.alignment) == 0;
+  for (size_t d = 0; d + 1 < got.shape.size(); ++d)
+    aligned &= got.shape[d] == 1 || got.strides[d] * byteSize(got.dtype) % expected.alignment == 0;
+  if (!aligned)
+    return Status::error("expects an address and strides that are multiples of " +
+                         std::to_string(expected.alignment) + " bytes, got strides " +
+                         shapeString(got.strides) + " of " + name(got.dtype) + " at " +
+                         std::to_string(reinterpret_cast<uintptr_t>(got.data) %
+                                        static_cast<uint64_t>(expected.alignment)) +
+                         " beyond such an address");
+  return {};
+}
+
+} // namespace
+
+Result<WorkPtr> makeLaunch(const DeviceLaunchCommand &command, RankDevice &rank) {
+  const std::string &symbol = rank.program->kernels[command.kernel]->symbol;
+  const CudaKernel *kernel = rank.table->find(symbol);
+  if (!kernel)
+    return Status::error("kernel '" + symbol + "' is not in the launch table for " +
+                         rank.table->architecture);
+  const auto outputs = static_cast<int64_t>(rank.program->kernels[command.kernel]->num_outputs);
+  if (command.operands.size() != kernel->operands.size() || outputs != kernel->outputs)
+    return Status::error(
+        "kernel '" + symbol + "' expects " + std::to_string(kernel->operands.size()) +
+        " operands with " + std::to_string(kernel->outputs) + " outputs, got " +
+        std::to_string(command.operands.size()) + " with " + std::to_string(outputs));
+  // Items are counted in 32 bits.
+  if (command.rows > UINT32_MAX / kernel->itemsPerRow || kernel->blocks(command.rows) > INT32_MAX)
+    return Status::error("kernel '" + symbol + "' expects fewer than 2^32 items, got " +
+                         std::to_string(command.rows) + " rows of " +
+                         std::to_string(kernel->itemsPerRow));
+  std::vector<uint64_t> words;
+  for (size_t i = 0; i < command.operands.size(); ++i) {
+    const Tensor &tensor = command.operands[i];
+    if (Status status = checkOperand(kernel->operands[i], tensor, command.rows); !status.ok())
+      return Status::error("kernel '" + symbol + "', operand " + std::to_string(i) + " '" +
+                           kernel->operands[i].name + "': " + status.message());
+    words.push_back(address(tensor.data));
+    for (size_t d = 0; d < kernel->operands[i].numStrides(); ++d)
+      words.push_back(static_cast<uint64_t>(tensor.strides[d]));
+  }
+  if (kernel->blocks(command.rows) == 0)
+    return WorkPtr();
+  Result<CUfunction> function = rank.kernels->generated(*kernel);
+  if (!function.ok())
+    return function.status();
+  return WorkPtr(
+      new KernelWork(rank.device->api(), *function, *kernel, command.rows, std::move(words)));
+}
+
+} // namespace braid::runtime::cuda

@@ -1,0 +1,229 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Commands that run kernels of library.cuh, and plain copies and fills.
+//
+//===----------------------------------------------------------------------===//
+#include "Work.h"
+
+#include <algorithm>
+
+namespace braid::runtime::cuda {
+
+namespace {
+
+class CopyWork : public Work {
+public:
+  CopyWork(const Driver &api, CUdeviceptr dest, CUdeviceptr source, size_t bytes)
+      : api(api), dest(dest), source(source), bytes(bytes) {}
+  Status enqueue(CUstream stream) const override {
+    return api.check(api.cuMemcpyAsync(dest, source, bytes, stream), "cuMemcpyAsync");
+  }
+
+private:
+  const Driver &api;
+  CUdeviceptr dest, source;
+  size_t bytes;
+};
+
+class FillWork : public Work {
+public:
+  FillWork(const Driver &api, CUdeviceptr data, size_t bytes)
+      : api(api), data(data), bytes(bytes) {}
+  Status enqueue(CUstream stream) const override {
+    return api.check(api.cuMemsetD8Async(data, 0, bytes, stream), "cuMemsetD8Async");
+  }
+
+private:
+  const Driver &api;
+  CUdeviceptr data;
+  size_t bytes;
+};
+
+/// The largest power of two up to 16 that divides all of them.
+int unitOf(std::initializer_list<uint64_t> bytes, const std::vector<int64_t> &strides = {},
+           const std::vector<int64_t> &moreStrides = {}) {
+  uint64_t bits = 16;
+  for (uint64_t b : bytes)
+    bits |= b;
+  for (const auto *list : {&strides, &moreStrides})
+    for (int64_t stride : *list)
+      bits |= static_cast<uint64_t>(stride);
+  return static_cast<int>(bits & (~bits + 1));
+}
+
+library::Integers integers(const Integers &values) {
+  return {values.data, values.stride, static_cast<int>(values.wide)};
+}
+
+} // namespace
+
+Result<WorkPtr> makeCopy(const CopyCommand &c, RankDevice &rank) {
+  if (c.runBytes == 0)
+    return WorkPtr();
+  if (c.counts.empty())
+    return WorkPtr(new CopyWork(rank.device->api(), address(c.dest), address(c.source),
+                                static_cast<size_t>(c.runBytes)));
+  if (c.counts.size() > library::kMaxDims)
+    return Status::error("expects at most " + std::to_string(library::kMaxDims) +
+                         " dimensions, got " + std::to_string(c.counts.size()));
+  library::Copy arguments{};
+  arguments.source = c.source;
+  arguments.dest = c.dest;
+  arguments.unit = unitOf({address(c.source), address(c.dest), static_cast<uint64_t>(c.runBytes)},
+                          c.sourceStrides, c.destStrides);
+  arguments.runUnits = c.runBytes / arguments.unit;
+  arguments.units = arguments.runUnits;
+  arguments.rank = static_cast<int>(c.counts.size());
+  for (size_t d = 0; d < c.counts.size(); ++d) {
+    arguments.counts[d] = c.counts[d];
+    arguments.sourceStrides[d] = c.sourceStrides[d];
+    arguments.destStrides[d] = c.destStrides[d];
+    arguments.units *= c.counts[d];
+  }
+  return libraryWork(rank, "braid_copy", arguments.units, arguments);
+}
+
+WorkPtr makeFill(std::byte *data, int64_t bytes, RankDevice &rank) {
+  if (bytes == 0)
+    return nullptr;
+  return WorkPtr(new FillWork(rank.device->api(), address(data), static_cast<size_t>(bytes)));
+}
+
+Result<WorkPtr> makeReduce(const std::vector<const std::byte *> &sources, std::byte *out,
+                           int64_t count, ReduceKind kind, DType dtype, RankDevice &rank) {
+  if (sources.size() > library::kMaxSources)
+    return Status::error("expects groups of at most " + std::to_string(library::kMaxSources) +
+                         " ranks, got " + std::to_string(sources.size()));
+  library::Reduce arguments{};
+  std::copy(sources.begin(), sources.end(), arguments.sources);
+  arguments.out = out;
+  arguments.count = count;
+  arguments.numSources = static_cast<int>(sources.size());
+  arguments.kind = static_cast<int>(kind);
+  arguments.dtype = static_cast<int>(dtype);
+  return libraryWork(rank, "braid_reduce", count, arguments);
+}
+
+Result<WorkPtr> makeGather(const GatherCommand &c, uint64_t number, int queue, RankDevice &rank) {
+  library::Gather arguments{};
+  arguments.source = c.source;
+  arguments.ids = c.ids;
+  arguments.out = c.out;
+  arguments.count = c.count;
+  arguments.rows = c.tableRows;
+  arguments.firstRow = c.part * c.tableRows;
+  arguments.limit = c.limit;
+  arguments.rowBytes = c.rowBytes;
+  arguments.sourceStrideBytes = c.sourceStrideBytes;
+  arguments.outStrideBytes = c.outStrideBytes;
+  arguments.wideIds = static_cast<int>(c.wideIds);
+  arguments.unit =
+      unitOf({address(c.source), address(c.out), static_cast<uint64_t>(c.rowBytes),
+              static_cast<uint64_t>(c.sourceStrideBytes), static_cast<uint64_t>(c.outStrideBytes)});
+  arguments.fault = rank.faults + queue;
+  arguments.command = number;
+  return libraryWork(rank, "braid_gather", c.rowBytes ? c.count * library::kThreads : 0, arguments);
+}
+
+Result<WorkPtr> makeRotaryTable(const RotaryTableCommand &c, RankDevice &rank, CUstream stream) {
+  if (c.frequencies.empty())
+    return WorkPtr();
+  const size_t bytes = c.frequencies.size() * sizeof(double);
+  Result<Memory> frequencies = allocate(rank.device, bytes, stream, "the frequencies of a table");
+  if (!frequencies.ok())
+    return frequencies.status();
+  if (Status status =
+          copyNow(*rank.device, frequencies->get(), address(c.frequencies.data()), bytes, stream);
+      !status.ok())
+    return status;
+  library::RotaryTable arguments{};
+  arguments.frequencies = reinterpret_cast<const double *>(pointer(frequencies->get()));
+  rank.constants.push_back(std::move(*frequencies));
+  arguments.scale = c.scale;
+  arguments.positionOffset = integers(c.positionOffset);
+  arguments.cos = c.cos;
+  arguments.sin = c.sin;
+  arguments.batch = c.batch;
+  arguments.seq = c.seq;
+  arguments.pairs = static_cast<long long>(c.frequencies.size());
+  arguments.cosBatch = c.cosBatch;
+  arguments.sinBatch = c.sinBatch;
+  arguments.cosRow = c.cosRow;
+  arguments.sinRow = c.sinRow;
+  return libraryWork(rank, "braid_rotary_table", c.batch * c.seq * arguments.pairs, arguments);
+}
+
+Result<WorkPtr> makeRotary(const RotaryCommand &c, RankDevice &rank) {
+  library::Rotary arguments{};
+  arguments.in = c.row.in;
+  arguments.cos = c.row.cos;
+  arguments.sin = c.row.sin;
+  arguments.out = c.row.out;
+  arguments.batch = c.batch;
+  arguments.seq = c.seq;
+  arguments.heads = c.row.heads;
+  arguments.pairs = c.row.pairs;
+  arguments.inBatch = c.inBatch;
+  arguments.inRow = c.inRow;
+  arguments.inHead = c.row.inHead;
+  arguments.outBatch = c.outBatch;
+  arguments.outRow = c.outRow;
+  arguments.outHead = c.row.outHead;
+  arguments.cosBatch = c.cosBatch;
+  arguments.cosRow = c.cosRow;
+  arguments.sinBatch = c.sinBatch;
+  arguments.sinRow = c.sinRow;
+  return libraryWork(rank, "braid_rotary", c.batch * c.seq * c.row.heads * c.row.pairs, arguments);
+}
+
+Result<WorkPtr> makePositionIds(const PositionIdsCommand &c, RankDevice &rank) {
+  const library::PositionIds arguments{c.ids,      c.out,       static_cast<int>(c.wide),
+                                       c.padding,  c.batch,     c.seq,
+                                       c.idsBatch, c.idsStride, c.outBatch,
+                                       c.outStride};
+  return libraryWork(rank, "braid_position_ids", c.batch * 32, arguments);
+}
+
+Result<WorkPtr> makeAttention(const AttentionCommand &c, RankDevice &rank) {
+  const AttentionBlock &b = c.block;
+  if (b.headDim > 32 * library::kMaxHeadPerLane)
+    return Status::error("expects heads of at most " +
+                         std::to_string(32 * library::kMaxHeadPerLane) +
+                         " elements on target 'cuda', got " + std::to_string(b.headDim));
+  library::Attention arguments{};
+  arguments.query = b.query;
+  arguments.key = b.key;
+  arguments.value = b.value;
+  arguments.out = b.out;
+  arguments.batch = c.batch;
+  arguments.queries = c.rowsPerHead / b.group;
+  arguments.heads = c.kvHeads * b.group;
+  arguments.keys = b.keys;
+  arguments.headDim = b.headDim;
+  arguments.group = b.group;
+  arguments.queryBatch = c.queryBatch;
+  arguments.queryRow = b.queryStride;
+  arguments.queryHead = b.queryHeadStride;
+  arguments.outBatch = c.outBatch;
+  arguments.outRow = b.outStride;
+  arguments.outHead = b.outHeadStride;
+  arguments.keyBatch = c.keyBatch;
+  arguments.keyRow = b.keyStride;
+  arguments.keyHead = c.keyHead;
+  arguments.valueBatch = c.valueBatch;
+  arguments.valueRow = b.valueStride;
+  arguments.valueHead = c.valueHead;
+  arguments.mask = {b.mask, b.maskStride, static_cast<int>(b.wideMask)};
+  arguments.maskBatch = c.maskBatchBytes / byteSize(b.wideMask ? DType::i64 : DType::i32);
+  arguments.validLength = integers(c.validLength);
+  arguments.positionOffset = integers(c.positionOffset);
+  arguments.scale = b.scale;
+  arguments.causal = static_cast<int>(b.causal);
+  const int64_t warps = arguments.batch * arguments.queries * arguments.heads;
+  return libraryWork(rank, "braid_attention", b.headDim ? warps * 32 : 0, arguments);
+}
+
+} // namespace braid::runtime::cuda

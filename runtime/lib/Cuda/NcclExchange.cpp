@@ -1,0 +1,213 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Collectives by NCCL. One thread gives them for all ranks, so that they stand in a group.
+//
+//===----------------------------------------------------------------------===//
+#include "Exchange.h"
+
+namespace braid::runtime::cuda {
+
+namespace {
+
+int dataType(DType dtype) {
+  switch (dtype) {
+  case DType::f32:
+    return kNcclFloat32;
+  case DType::f16:
+    return kNcclFloat16;
+  case DType::bf16:
+    return kNcclBfloat16;
+  case DType::f64:
+    return kNcclFloat64;
+  case DType::i32:
+    return kNcclInt32;
+  case DType::i64:
+    return kNcclInt64;
+  case DType::i8:
+    break;
+  }
+  return kNcclInt8;
+}
+
+int operation(ReduceKind kind) {
+  return kind == ReduceKind::sum ? kNcclSum : kind == ReduceKind::max ? kNcclMax : kNcclMin;
+}
+
+#define BRAID_NCCL_TRY(function, ...)                                                              \
+  if (Status ncclStatus = nccl().check(nccl().function(__VA_ARGS__), #function); !ncclStatus.ok()) \
+  return ncclStatus
+
+class NcclExchange : public ExchangeWork {
+public:
+  NcclExchange(const std::vector<Member> &members, std::shared_ptr<Communicators> communicators)
+      : members(members), communicators(std::move(communicators)) {}
+
+  Status enqueue() const override {
+    BRAID_NCCL_TRY(ncclGroupStart);
+    Status status;
+    for (size_t m = 0; m < members.size() && status.ok(); ++m)
+      for (size_t v = 0; v < members[m].collective->values.size() && status.ok(); ++v)
+        status = value(m, v);
+    // Also after a failure: the group must not stay open.
+    Status ended = nccl().check(nccl().ncclGroupEnd(), "ncclGroupEnd");
+    if (!status.ok() || !ended.ok())
+      return status.ok() ? ended : status;
+    return zeros();
+  }
+
+private:
+  const Nccl &nccl() const { return *communicators->nccl; }
+
+  Status value(size_t m, size_t v) const {
+    const Member &member = members[m];
+    const Collective &c = *member.collective;
+    const CollectiveValue &value = c.values[v];
+    const ncclComm_t comm = communicators->members[m];
+    const std::byte *in = member.heap.peer(member.heap.rank, value.inputOffset);
+    std::byte *out = member.heap.peer(member.heap.rank, value.outputOffset);
+    const int type = dataType(value.dtype), op = operation(c.reduce);
+    const auto count = static_cast<size_t>(value.numElements());
+    const auto inner = static_cast<size_t>(value.inner);
+    const int64_t chunk = value.inner * byteSize(value.dtype);
+    const auto ranks = static_cast<int64_t>(members.size());
+    const int root = static_cast<int>(c.root);
+    if (count == 0)
+      return {};
+    switch (c.kind) {
+    case CollectiveKind::allReduce:
+      BRAID_NCCL_TRY(ncclAllReduce, in, out, count, type, op, comm, member.stream);
+      return {};
+    case CollectiveKind::reduceScatter:
+      for (int64_t o = 0; o < value.outer; ++o)
+        BRAID_NCCL_TRY(ncclReduceScatter, in + o * ranks * chunk, out + o * chunk, inner, type, op,
+                       comm, member.stream);
+      return {};
+    case CollectiveKind::allGather:
+      for (int64_t o = 0; o < value.outer; ++o)
+        BRAID_NCCL_TRY(ncclAllGather, in + o * chunk, out + o * ranks * chunk, inner, type, comm,
+                       member.stream);
+      return {};
+    case CollectiveKind::allToAll:
+      return allToAll(m, v, in, out);
+    case CollectiveKind::reduce:
+      BRAID_NCCL_TRY(ncclReduce, in, out, count, type, op, root, comm, member.stream);
+      return {};
+    case CollectiveKind::broadcast:
+      BRAID_NCCL_TRY(ncclBroadcast, in, out, count, type, root, comm, member.stream);
+      return {};
+    case CollectiveKind::permute:
+      for (auto [from, to] : c.pairs) {
+        if (from == c.position)
+          BRAID_NCCL_TRY(ncclSend, in, count, type, static_cast<int>(to), comm, member.stream);
+        if (to == c.position)
+          BRAID_NCCL_TRY(ncclRecv, out, count, type, static_cast<int>(from), comm, member.stream);
+      }
+      return {};
+    case CollectiveKind::allToAllV:
+    case CollectiveKind::send:
+    case CollectiveKind::recv:
+      break;
+    }
+    return Status::error(std::string("expects target 'cpu' for ") + name(c.kind));
+  }
+
+  /// Both sides of a pair give their rows in the same order, and what is sent between two ranks
+  /// arrives in the order in which it was sent.
+  Status allToAll(size_t m, size_t v, const std::byte *in, std::byte *out) const {
+    const Member &member = members[m];
+    const Collective &c = *member.collective;
+    const CollectiveValue &value = c.values[v];
+    const auto ranks = static_cast<int64_t>(members.size());
+    const int64_t inner = value.inner * byteSize(value.dtype);
+    const bool same = c.dim == c.concatDim;
+    const bool cutFirst = same || c.dim < c.concatDim, joinFirst = same || !cutFirst;
+    auto row = [&](bool alongFirst, int64_t index, int64_t o, int64_t f, int64_t b) {
+      const int64_t firsts = alongFirst ? ranks * value.first : value.first;
+      const int64_t seconds = alongFirst ? value.second : ranks * value.second;
+      const int64_t atFirst = alongFirst ? index * value.first + f : f;
+      const int64_t atSecond = alongFirst ? 0 : index * value.second;
+      return (((o * firsts + atFirst) * value.between + b) * seconds + atSecond) * inner;
+    };
+    const auto count = static_cast<size_t>(value.second * value.inner);
+    const int type = dataType(value.dtype);
+    const ncclComm_t comm = communicators->members[m];
+    for (int64_t i = 0; i < ranks; ++i)
+      for (int64_t o = 0; o < value.outer; ++o)
+        for (int64_t f = 0; f < value.first; ++f)
+          for (int64_t b = 0; b < value.between; ++b) {
+            BRAID_NCCL_TRY(ncclSend, in + row(cutFirst, i, o, f, b), count, type,
+                           static_cast<int>(i), comm, member.stream);
+            BRAID_NCCL_TRY(ncclRecv, out + row(joinFirst, i, o, f, b), count, type,
+                           static_cast<int>(i), comm, member.stream);
+          }
+    return {};
+  }
+
+  /// Who is nobody's target, and not the root of a reduce, has zeros.
+  Status zeros() const {
+    for (const Member &member : members) {
+      const Collective &c = *member.collective;
+      bool empty = c.kind == CollectiveKind::reduce && c.position != c.root;
+      if (c.kind == CollectiveKind::permute) {
+        empty = true;
+        for (auto [from, to] : c.pairs)
+          empty &= to != c.position;
+      }
+      if (!empty)
+        continue;
+      if (Status status = member.device->device->use(); !status.ok())
+        return status;
+      for (const CollectiveValue &value : c.values)
+        if (WorkPtr fill = makeFill(member.heap.peer(member.heap.rank, value.outputOffset),
+                                    value.numElements() * byteSize(value.dtype), *member.device))
+          if (Status status = fill->enqueue(member.stream); !status.ok())
+            return status;
+    }
+    return {};
+  }
+
+  std::vector<Member> members;
+  std::shared_ptr<Communicators> communicators;
+};
+
+} // namespace
+
+Result<std::shared_ptr<Communicators>> Communicators::create(std::shared_ptr<const Nccl> library,
+                                                             const std::vector<int> &devices) {
+  auto result = std::make_shared<Communicators>();
+  result->nccl = std::move(library);
+  std::vector<ncclComm_t> created(devices.size());
+  if (Status status =
+          result->nccl->check(result->nccl->ncclCommInitAll(
+                                  created.data(), static_cast<int>(devices.size()), devices.data()),
+                              "ncclCommInitAll");
+      !status.ok())
+    return status;
+  result->members = std::move(created);
+  return result;
+}
+
+Status Communicators::check() const {
+  for (ncclComm_t comm : members) {
+    ncclResult_t error = 0;
+    nccl->ncclCommGetAsyncError(comm, &error);
+    if (Status status = nccl->check(error, "a collective"); !status.ok())
+      return status;
+  }
+  return {};
+}
+
+Communicators::~Communicators() {
+  for (ncclComm_t comm : members)
+    lost ? nccl->ncclCommAbort(comm) : nccl->ncclCommDestroy(comm);
+}
+
+Result<ExchangePtr> makeNcclExchange(const std::vector<Member> &members,
+                                     const std::shared_ptr<Communicators> &communicators) {
+  return ExchangePtr(new NcclExchange(members, communicators));
+}
+
+} // namespace braid::runtime::cuda

@@ -1,0 +1,219 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Products by cuBLASLt. Its matrices are column-major: out[m, n] = lhs[m, k] rhs[n, k]^T is given
+// to it as out^T[n, m] = rhs[n, k] lhs^T[k, m], where each matrix lies in memory as it does for us
+// and the bias belongs to the rows.
+//
+//===----------------------------------------------------------------------===//
+#include "Work.h"
+
+namespace braid::runtime::cuda {
+
+namespace {
+
+/// What cuBLASLt's heuristics count on for recent architectures.
+constexpr uint64_t kWorkspaceBytes = uint64_t(32) << 20;
+
+Result<int> dataType(const char *what, DType dtype) {
+  switch (dtype) {
+  case DType::f32:
+    return kReal32F;
+  case DType::f16:
+    return kReal16F;
+  case DType::bf16:
+    return kReal16BF;
+  default:
+    return Status::error(std::string("expects ") + what + " of f32, f16 or bf16, got " +
+                         name(dtype));
+  }
+}
+
+/// The largest power of two up to 256 that divides the address.
+uint32_t alignmentOf(const Tensor &tensor) {
+  const uint64_t bits = address(tensor.data) | 256;
+  return static_cast<uint32_t>(bits & (~bits + 1));
+}
+
+class ProductWork : public Work {
+public:
+  ProductWork(std::shared_ptr<const Blas> blas, cublasLtHandle_t handle, void *workspace)
+      : blas(std::move(blas)), handle(handle), workspace(workspace) {}
+  ~ProductWork() override {
+    for (cublasLtMatrixLayout_t layout : {rhsLayout, lhsLayout, outLayout})
+      if (layout)
+        blas->cublasLtMatrixLayoutDestroy(layout);
+    if (operation)
+      blas->cublasLtMatmulDescDestroy(operation);
+  }
+  ProductWork(const ProductWork &) = delete;
+  ProductWork &operator=(const ProductWork &) = delete;
+
+  Status prepare(const DeviceProductCommand &c);
+  Status enqueue(CUstream stream) const override {
+    const float one = 1, zero = 0;
+    return blas->check(blas->cublasLtMatmul(handle, operation, &one, rhs, rhsLayout, lhs, lhsLayout,
+                                            &zero, out, outLayout, out, outLayout, &algorithm,
+                                            workspace, kWorkspaceBytes, stream),
+                       "cublasLtMatmul");
+  }
+
+private:
+  /// Rows of `tensor` as columns.
+  Status makeLayout(cublasLtMatrixLayout_t &layout, const char *what, const Tensor &tensor) const;
+  Status setOperation(int attribute, const void *value, size_t bytes) const {
+    return blas->check(blas->cublasLtMatmulDescSetAttribute(operation, attribute, value, bytes),
+                       "cublasLtMatmulDescSetAttribute");
+  }
+  Status setBias(const Tensor &bias) const;
+  Status chooseAlgorithm(const DeviceProductCommand &c);
+
+  std::shared_ptr<const Blas> blas;
+  cublasLtHandle_t handle;
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t rhsLayout = nullptr, lhsLayout = nullptr, outLayout = nullptr;
+  cublasLtMatmulAlgo_t algorithm{};
+  const void *lhs = nullptr, *rhs = nullptr;
+  void *out = nullptr, *workspace;
+};
+
+Status ProductWork::makeLayout(cublasLtMatrixLayout_t &layout, const char *what,
+                               const Tensor &tensor) const {
+  Result<int> type = dataType(what, tensor.dtype);
+  Result<int64_t> stride = tensor.rowStride();
+  if (!type.ok())
+    return type.status();
+  if (!stride.ok())
+    return stride.status();
+  return blas->check(
+      blas->cublasLtMatrixLayoutCreate(&layout, *type, static_cast<uint64_t>(tensor.shape.back()),
+                                       static_cast<uint64_t>(tensor.rows()), *stride),
+      "cublasLtMatrixLayoutCreate");
+}
+
+Status ProductWork::setBias(const Tensor &bias) const {
+  Result<int> type = dataType("bias", bias.dtype);
+  if (!type.ok())
+    return type.status();
+  const void *data = bias.data;
+  const int32_t biasType = *type;
+  Status status = setOperation(kDescEpilogue, &kEpilogueBias, sizeof kEpilogueBias);
+  if (status.ok())
+    status = setOperation(kDescBiasPointer, static_cast<const void *>(&data), sizeof data);
+  return status.ok() ? setOperation(kDescBiasDataType, &biasType, sizeof biasType) : status;
+}
+
+Status ProductWork::prepare(const DeviceProductCommand &c) {
+  lhs = c.lhs.data;
+  rhs = c.rhs.data;
+  out = c.out.data;
+  Status status = blas->check(blas->cublasLtMatmulDescCreate(&operation, kCompute32F, kReal32F),
+                              "cublasLtMatmulDescCreate");
+  if (status.ok())
+    status = setOperation(kDescTransA, &kOpT, sizeof kOpT);
+  if (status.ok())
+    status = setOperation(kDescTransB, &kOpN, sizeof kOpN);
+  if (status.ok() && c.bias)
+    status = setBias(*c.bias);
+  if (status.ok())
+    status = makeLayout(rhsLayout, "rhs", c.rhs);
+  if (status.ok())
+    status = makeLayout(lhsLayout, "lhs", c.lhs);
+  if (status.ok())
+    status = makeLayout(outLayout, "out", c.out);
+  return status.ok() ? chooseAlgorithm(c) : status;
+}
+
+Status ProductWork::chooseAlgorithm(const DeviceProductCommand &c) {
+  cublasLtMatmulPreference_t preference;
+  if (Status status = blas->check(blas->cublasLtMatmulPreferenceCreate(&preference),
+                                  "cublasLtMatmulPreferenceCreate");
+      !status.ok())
+    return status;
+  Status status;
+  auto set = [&](int attribute, auto value) {
+    if (status.ok())
+      status = blas->check(
+          blas->cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
+          "cublasLtMatmulPreferenceSetAttribute");
+  };
+  set(kPreferenceMaxWorkspace, kWorkspaceBytes);
+  set(kPreferenceAlignmentA, alignmentOf(c.rhs));
+  set(kPreferenceAlignmentB, alignmentOf(c.lhs));
+  set(kPreferenceAlignmentC, alignmentOf(c.out));
+  set(kPreferenceAlignmentD, alignmentOf(c.out));
+  cublasLtMatmulHeuristicResult_t best{};
+  int found = 0;
+  if (status.ok())
+    status = blas->check(blas->cublasLtMatmulAlgoGetHeuristic(handle, operation, rhsLayout,
+                                                              lhsLayout, outLayout, outLayout,
+                                                              preference, 1, &best, &found),
+                         "cublasLtMatmulAlgoGetHeuristic");
+  blas->cublasLtMatmulPreferenceDestroy(preference);
+  if (!status.ok() || found == 0 || best.state != 0)
+    status = Status::error("cuBLASLt has no algorithm for [m, n, k] = " +
+                           shapeString({c.lhs.rows(), c.rhs.shape[0], c.rhs.shape[1]}) + " of " +
+                           name(c.lhs.dtype) + " and " + name(c.rhs.dtype) + " to " +
+                           name(c.out.dtype) + (status.ok() ? "" : ": " + status.message()));
+  algorithm = best.algo;
+  return status;
+}
+
+} // namespace
+
+static Status openBlas(RankDevice &rank, const std::string &libraryPath) {
+  Result<std::shared_ptr<const Blas>> loaded = Blas::load(libraryPath);
+  if (!loaded.ok())
+    return loaded.status();
+  if (Status status = rank.device->use(); !status.ok())
+    return status;
+  cublasLtHandle_t handle;
+  if (Status status = (*loaded)->check((*loaded)->cublasLtCreate(&handle), "cublasLtCreate");
+      !status.ok())
+    return status;
+  rank.blas = *loaded;
+  // Destroying it waits for the device.
+  rank.blasHandle = std::shared_ptr<cublasLtContext>(
+      handle, [blas = *loaded, device = rank.device](cublasLtHandle_t h) {
+        if (device->use().ok())
+          blas->cublasLtDestroy(h);
+      });
+  return {};
+}
+
+Result<WorkPtr> makeProduct(const DeviceProductCommand &c, int queue, RankDevice &rank,
+                            const std::string &libraryPath, CUstream stream) {
+  const Tensor &lhs = c.lhs, &rhs = c.rhs, &out = c.out;
+  if (lhs.shape.empty() || rhs.rank() != 2 || out.shape.empty() ||
+      lhs.shape.back() != rhs.shape[1] || out.shape.back() != rhs.shape[0] ||
+      lhs.rows() != out.rows() ||
+      (c.bias && (c.bias->numElements() != rhs.shape[0] || !c.bias->contiguous())))
+    return Status::error("expects [.., k] x [n, k] (+ [n]) -> [.., n], got " +
+                         shapeString(lhs.shape) + " x " + shapeString(rhs.shape) +
+                         (c.bias ? " + " + shapeString(c.bias->shape) : "") + " -> " +
+                         shapeString(out.shape));
+  if (out.numElements() == 0)
+    return WorkPtr();
+  if (rhs.shape[1] == 0)
+    return Status::error("expects products over at least one element on target 'cuda'");
+  if (!rank.blas)
+    if (Status status = openBlas(rank, libraryPath); !status.ok())
+      return status;
+  Memory &workspace = rank.workspaces[queue];
+  if (!workspace) {
+    Result<Memory> allocated =
+        allocate(rank.device, kWorkspaceBytes, stream, "the workspace of products");
+    if (!allocated.ok())
+      return allocated.status();
+    workspace = std::move(*allocated);
+  }
+  auto work =
+      std::make_unique<ProductWork>(rank.blas, rank.blasHandle.get(), pointer(workspace.get()));
+  if (Status status = work->prepare(c); !status.ok())
+    return status;
+  return WorkPtr(std::move(work));
+}
+
+} // namespace braid::runtime::cuda

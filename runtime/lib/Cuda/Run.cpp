@@ -1,0 +1,383 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// One run: giving everything to the streams, waiting for it, and what it took.
+//
+//===----------------------------------------------------------------------===//
+#include "Executor.h"
+
+#include <cstring>
+
+namespace braid::runtime::cuda {
+
+namespace {
+
+std::string where(const Workers &workers, const Place &place) {
+  const RankProgram &program = workers.ranks[static_cast<size_t>(place.rank)]->program;
+  return "rank " + std::to_string(place.rank) + ": " +
+         describe(program.queues[place.queue][place.index]);
+}
+
+bool isWait(const Command &command) {
+  return std::holds_alternative<AwaitCommand>(command.op) ||
+         std::holds_alternative<CollectiveWaitCommand>(command.op);
+}
+
+} // namespace
+
+Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recordFlags) {
+  const Step &step = steps[number];
+  auto mark = [&](const Place &place, bool before) -> Status {
+    RankState &rank = state(place.rank);
+    const Slot &slot = rank.slots[place.queue][place.index];
+    // A graph keeps only the marks that something is measured by.
+    if ((before || recordFlags == kEventRecordExternal) && !slot.timed)
+      return {};
+    if (Status status = rank.device.device->use(); !status.ok())
+      return status;
+    BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, (before ? slot.before : slot.after).get(),
+                   rank.streams[place.queue].get(), recordFlags);
+    return {};
+  };
+  for (const Place &place : step.places)
+    if (Status status = mark(place, true); !status.ok())
+      return status;
+  if (exchanges[number])
+    if (Status status = exchanges[number]->enqueue(); !status.ok())
+      return status;
+  for (const Place &place : step.places) {
+    RankState &rank = state(place.rank);
+    if (Status status = rank.device.device->use(); !status.ok())
+      return status;
+    const CUstream stream = rank.streams[place.queue].get();
+    const Command &command =
+        workers.ranks[static_cast<size_t>(place.rank)]->program.queues[place.queue][place.index];
+    auto record = [&](uint32_t event) {
+      return driver->check(
+          driver->cuEventRecordWithFlags(rank.events[event].get(), stream, kEventRecordDefault),
+          "cuEventRecordWithFlags");
+    };
+    auto await = [&](uint32_t event) {
+      return driver->check(driver->cuStreamWaitEvent(stream, rank.events[event].get(), 0),
+                           "cuStreamWaitEvent");
+    };
+    Status status;
+    if (auto *op = std::get_if<CollectiveCommand>(&command.op))
+      status = record(op->event);
+    else if (auto *op = std::get_if<RecordCommand>(&command.op))
+      status = record(op->event);
+    else if (auto *op = std::get_if<AwaitCommand>(&command.op))
+      status = await(op->event);
+    else if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op))
+      status = await(op->event);
+    else if (const WorkPtr &work = rank.slots[place.queue][place.index].work)
+      status = work->enqueue(stream);
+    if (status.ok())
+      status = mark(place, false);
+    if (!status.ok())
+      return status;
+  }
+  return {};
+}
+
+Status CudaExecutor::enqueueBegin(RankState &rank, unsigned recordFlags) const {
+  if (Status status = rank.device.device->use(); !status.ok())
+    return status;
+  for (int queue = 0; queue < 2; ++queue) {
+    const CUstream stream = rank.streams[queue].get();
+    BRAID_CUDA_TRY(*driver, cuStreamWaitEvent, stream, fork.get(), 0);
+    BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.begin[queue].get(), stream, recordFlags);
+    if (rank.hasFaults[queue])
+      BRAID_CUDA_TRY(*driver, cuMemsetD8Async, address(rank.device.faults + queue), 0,
+                     sizeof(library::Fault), stream);
+  }
+  return {};
+}
+
+Status CudaExecutor::enqueueEnd(RankState &rank, unsigned recordFlags) const {
+  if (Status status = rank.device.device->use(); !status.ok())
+    return status;
+  auto *copies = static_cast<library::Fault *>(rank.faultCopies.get());
+  for (int queue = 0; queue < 2; ++queue) {
+    const CUstream stream = rank.streams[queue].get();
+    if (rank.hasFaults[queue])
+      BRAID_CUDA_TRY(*driver, cuMemcpyAsync, address(copies + queue),
+                     address(rank.device.faults + queue), sizeof(library::Fault), stream);
+    BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.end[queue].get(), stream, recordFlags);
+  }
+  return {};
+}
+
+Status CudaExecutor::enqueueAll(Workers &workers, unsigned recordFlags) {
+  if (Status status = devices[0]->use(); !status.ok())
+    return status;
+  BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, fork.get(), control.get(), kEventRecordDefault);
+  for (size_t r = 0; r < ranks.size(); ++r)
+    if (Status status = ofRank(r, enqueueBegin(ranks[r], recordFlags)); !status.ok())
+      return status;
+  for (size_t step = 0; step < steps.size(); ++step)
+    if (Status status = enqueueStep(workers, step, recordFlags); !status.ok())
+      return Status::error(where(workers, steps[step].places.front()) + ": " + status.message(),
+                           status.code());
+  for (size_t r = 0; r < ranks.size(); ++r)
+    if (Status status = ofRank(r, enqueueEnd(ranks[r], recordFlags)); !status.ok())
+      return status;
+  return {};
+}
+
+Status CudaExecutor::capture(Workers &workers) {
+  const Driver &api = *driver;
+  if (Status status = devices[0]->use(); !status.ok())
+    return status;
+  BRAID_CUDA_TRY(api, cuStreamBeginCapture_v2, control.get(), kCaptureThreadLocal);
+  Status status = enqueueAll(workers, kEventRecordExternal);
+  // Streams that have left the one they started from must come back to it.
+  for (RankState &rank : ranks)
+    for (int queue = 0; queue < 2 && status.ok(); ++queue) {
+      Result<Event> join = createEvent(rank.device.device, false);
+      status = join.status();
+      if (status.ok())
+        status = api.check(
+            api.cuEventRecordWithFlags(join->get(), rank.streams[queue].get(), kEventRecordDefault),
+            "cuEventRecordWithFlags");
+      if (status.ok())
+        status = devices[0]->use();
+      if (status.ok())
+        status =
+            api.check(api.cuStreamWaitEvent(control.get(), join->get(), 0), "cuStreamWaitEvent");
+    }
+  CUgraph captured = nullptr;
+  Status ended = devices[0]->use();
+  if (ended.ok())
+    ended = api.check(api.cuStreamEndCapture(control.get(), &captured), "cuStreamEndCapture");
+  Graph owned = captured ? Graph(devices[0], captured, api.cuGraphDestroy) : Graph();
+  if (!status.ok() || !ended.ok())
+    return status.ok() ? ended : status;
+  CUgraphExec instance;
+  BRAID_CUDA_TRY(api, cuGraphInstantiateWithFlags, &instance, captured, 0);
+  graph = GraphExec(devices[0], instance, api.cuGraphExecDestroy);
+  return {};
+}
+
+Status CudaExecutor::start(Workers &workers) {
+  // Code may be loaded when it is first used, which should not be while a graph is captured.
+  if (!useGraph || !warm)
+    return enqueueAll(workers, kEventRecordDefault);
+  if (!graph)
+    if (Status status = capture(workers); !status.ok())
+      return status;
+  if (Status status = devices[0]->use(); !status.ok())
+    return status;
+  BRAID_CUDA_TRY(*driver, cuGraphLaunch, graph.get(), control.get());
+  BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, graphEnd.get(), control.get(),
+                 kEventRecordDefault);
+  return {};
+}
+
+/// Takes note of commands that have ended since the last look; whether there were any.
+bool CudaExecutor::advance(Workers &workers, Status &failure) {
+  bool moved = false;
+  for (size_t r = 0; r < ranks.size() && failure.ok(); ++r) {
+    RankState &rank = ranks[r];
+    failure = rank.device.device->use();
+    for (int queue = 0; queue < 2 && failure.ok(); ++queue) {
+      const auto &commands = workers.ranks[r]->program.queues[queue];
+      QueueState &self =
+          workers.control.queue(static_cast<int64_t>(r), static_cast<QueueKind>(queue));
+      size_t &done = rank.done[queue];
+      const size_t before = done;
+      while (done <= commands.size()) { // the one beyond is the queue's end
+        const bool last = done == commands.size();
+        const Slot *slot = last ? nullptr : &rank.slots[queue][done];
+        const CUresult result =
+            driver->cuEventQuery(slot ? slot->after.get() : rank.end[queue].get());
+        if (result == kNotReady)
+          break;
+        failure = driver->check(result, "cuEventQuery");
+        if (!failure.ok()) {
+          const std::string at = last ? "the end of its queue" : describe(commands[done]);
+          failure = ofRank(
+              r, Status::error("at or before " + at + ": " + failure.message(), failure.code()));
+          break;
+        }
+        ++done;
+      }
+      if (done == before)
+        continue;
+      moved = true;
+      self.progress.fetch_add(done - before, std::memory_order_relaxed);
+      const Command *at = done < commands.size() ? &commands[done] : nullptr;
+      self.at.store(at, std::memory_order_relaxed);
+      self.since.store(nowNs(), std::memory_order_relaxed);
+      self.waiting.store(at && isWait(*at) ? Waiting::event : Waiting::nothing,
+                         std::memory_order_relaxed);
+    }
+  }
+  return moved;
+}
+
+Status CudaExecutor::checkGroups() const {
+  for (const auto &[members, group] : groups)
+    if (Status status = group->check(); !status.ok())
+      return Status::error("ranks " + shapeString(members) + ": " + status.message(),
+                           status.code());
+  return {};
+}
+
+Status CudaExecutor::watch(Workers &workers) {
+  RunControl &control = workers.control;
+  RunControl::Watch watched;
+  for (int64_t idle = 0;;) {
+    Status failure;
+    const bool moved = advance(workers, failure);
+    if (!failure.ok())
+      return failure;
+    bool ended = true;
+    for (size_t r = 0; r < ranks.size(); ++r)
+      for (int queue = 0; queue < 2; ++queue)
+        ended &= ranks[r].done[queue] > workers.ranks[r]->program.queues[queue].size();
+    if (ended)
+      return {};
+    if (Status status = checkGroups(); !status.ok())
+      return status;
+    if (!control.look(watched))
+      return control.failure();
+    idle = moved ? 0 : idle + 1;
+    pause(idle);
+  }
+}
+
+Status CudaExecutor::checkFaults(const Workers &workers) const {
+  for (size_t r = 0; r < ranks.size(); ++r)
+    for (int queue = 0; queue < 2; ++queue) {
+      if (!ranks[r].hasFaults[queue])
+        continue;
+      library::Fault fault;
+      std::memcpy(&fault, static_cast<const library::Fault *>(ranks[r].faultCopies.get()) + queue,
+                  sizeof fault);
+      if (fault.command == 0)
+        continue;
+      const Command &command = workers.ranks[r]->program.queues[queue][fault.command - 1];
+      const auto &gather = std::get<GatherCommand>(command.op);
+      return ofRank(r, Status::error(describe(command) + ": id " + std::to_string(fault.value) +
+                                         " at position " + std::to_string(fault.position) +
+                                         " is outside of [0, " + std::to_string(gather.limit) + ")",
+                                     Code::invalid)); // the ids came in from outside
+    }
+  return {};
+}
+
+Status CudaExecutor::elapsed(const RankState &rank, const Event &event, int64_t beginNs,
+                             int64_t &ns) const {
+  float ms = 0;
+  BRAID_CUDA_TRY(*driver, cuEventElapsedTime, &ms, rank.begin[0].get(), event.get());
+  ns = beginNs + static_cast<int64_t>(static_cast<double>(ms) * 1e6);
+  return {};
+}
+
+/// Times of a device count from where its rank's compute queue began, which is taken to be when the
+/// run began.
+Status CudaExecutor::collectTimes(Workers &workers) {
+  const int64_t origin = workers.runBeginNs;
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    RankState &state = ranks[r];
+    Rank &rank = *workers.ranks[r];
+    if (Status status = state.device.device->use(); !status.ok())
+      return status;
+    rank.computing.beginNs = origin;
+    if (Status s = elapsed(state, state.end[0], origin, rank.computing.endNs); !s.ok())
+      return s;
+    for (int queue = 0; queue < 2; ++queue)
+      for (size_t i = 0; i < state.slots[queue].size(); ++i) {
+        const Slot &slot = state.slots[queue][i];
+        if (!slot.timed)
+          continue;
+        Interval span;
+        Status status = elapsed(state, slot.before, origin, span.beginNs);
+        if (status.ok())
+          status = elapsed(state, slot.after, origin, span.endNs);
+        if (!status.ok())
+          return status;
+        const Command &command = rank.program.queues[queue][i];
+        if (auto *op = std::get_if<CollectiveCommand>(&command.op))
+          rank.collectives.push_back({span, op->roleIndex});
+        if (queue == 0 && isWait(command))
+          rank.waits.push_back(span);
+        if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op)) {
+          rank.times.total.waitingNs += span.endNs - span.beginNs;
+          rank.times.roles[op->roleIndex].waitingNs += span.endNs - span.beginNs;
+        }
+        if (trace)
+          rank.trace[queue].push_back({&command, span.beginNs, span.endNs});
+      }
+    addCollectives(rank.collectives, rank.computing, rank.waits, rank.times.total,
+                   rank.times.roles);
+  }
+  return {};
+}
+
+/// Marks inside of a graph are those of the run before until they are reached, so only its end says
+/// anything.
+Status CudaExecutor::watchGraph(Workers &workers) {
+  const int64_t limit = workers.control.limit(), begin = nowNs();
+  for (int64_t idle = 0;; ++idle) {
+    const CUresult result = driver->cuEventQuery(graphEnd.get());
+    if (result != kNotReady)
+      return driver->check(result, "cuEventQuery");
+    if (Status status = checkGroups(); !status.ok())
+      return status;
+    if (limit > 0 && nowNs() - begin >= limit)
+      return Status::error("the graph of a run has not ended within " + seconds(limit) +
+                               " (without --cuda-graph it is known where it is)",
+                           Code::rankFailed);
+    pause(idle);
+  }
+}
+
+void CudaExecutor::giveUp() {
+  for (const DevicePtr &device : devices)
+    device->lost = true;
+  for (auto &group : groups)
+    group.second->lost = true;
+}
+
+Status CudaExecutor::run(Workers &workers) {
+  if (workers.lost)
+    return Status::error(
+        "the session cannot run again: a rank did not come back from an earlier run",
+        Code::rankFailed);
+  workers.control.begin();
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    Rank &rank = *workers.ranks[r];
+    rank.times.total = {};
+    rank.times.roles.assign(rank.program.roles.size(), {});
+    rank.collectives.clear();
+    rank.waits.clear();
+    for (int queue = 0; queue < 2; ++queue) {
+      rank.trace[queue].clear();
+      ranks[r].done[queue] = 0;
+      const auto &commands = rank.program.queues[queue];
+      workers.control.queue(static_cast<int64_t>(r), static_cast<QueueKind>(queue))
+          .at.store(commands.empty() ? nullptr : &commands[0], std::memory_order_relaxed);
+    }
+  }
+  workers.runBeginNs = nowNs();
+  Status status = start(workers);
+  if (status.ok())
+    status = useGraph && warm ? watchGraph(workers) : watch(workers);
+  workers.runEndNs = nowNs();
+  if (!status.ok()) {
+    // What was given to the streams may never end, and after a fault nothing of the context works.
+    workers.lost = true;
+    giveUp();
+    return status;
+  }
+  warm = true;
+  if (Status faults = checkFaults(workers); !faults.ok())
+    return faults;
+  return collectTimes(workers);
+}
+
+} // namespace braid::runtime::cuda

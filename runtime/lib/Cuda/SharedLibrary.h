@@ -1,0 +1,45 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Libraries of NVIDIA that are looked for when a program runs, so that one build runs with and
+// without them. Each has a table of the functions that are used, filled in at once: what is missing
+// is known, and named, before anything begins.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_CUDA_SHAREDLIBRARY_H
+#define BRAID_CUDA_SHAREDLIBRARY_H
+
+#include "braid/Runtime/Status.h"
+
+#include <type_traits>
+#include <vector>
+
+namespace braid::runtime::cuda {
+
+class SharedLibrary {
+public:
+  SharedLibrary() = default;
+  SharedLibrary(const SharedLibrary &) = delete;
+  SharedLibrary &operator=(const SharedLibrary &) = delete;
+  /// Not unloaded: these libraries keep threads and state of their own.
+  ~SharedLibrary() = default;
+
+  /// Opens the first of `names` that is there; `what` names it in messages ("the CUDA driver").
+  Status open(const std::string &what, const std::vector<std::string> &names);
+  /// The first missing symbol is the error of `status`, which is left alone when it is one already.
+  void *find(const char *symbol, Status &status) const;
+
+private:
+  void *handle = nullptr;
+  std::string what, name;
+};
+
+/// Members of a table: one pointer for each function of a list `X(name, type)`.
+#define BRAID_DECLARE_SYMBOL(name, ...) std::add_pointer_t<__VA_ARGS__> name{};
+#define BRAID_FIND_SYMBOL(name, ...)                                                               \
+  this->name = reinterpret_cast<decltype(this->name)>(library.find(#name, status));
+
+} // namespace braid::runtime::cuda
+#endif // BRAID_CUDA_SHAREDLIBRARY_H

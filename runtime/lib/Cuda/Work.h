@@ -1,0 +1,94 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Commands as what a stream is given for them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_CUDA_WORK_H
+#define BRAID_CUDA_WORK_H
+
+#include "../Exec/Operations.h"
+#include "Blas.h"
+#include "Kernels.h"
+#include "braid/library_arguments.h"
+
+namespace braid::runtime::cuda {
+
+/// What a command does on a stream. Everything it needs was made in advance.
+class Work {
+public:
+  virtual ~Work() = default;
+  virtual Status enqueue(CUstream stream) const = 0;
+};
+using WorkPtr = std::unique_ptr<const Work>;
+
+/// Everything that one rank's work is made with. A queue is a QueueKind.
+struct RankDevice {
+  DevicePtr device;
+  Kernels *kernels = nullptr;
+  const CudaLaunchTable *table = nullptr;
+  const program::ProgramT *program = nullptr;
+  std::shared_ptr<const Blas> blas; ///< as the next two, where there is a product
+  std::shared_ptr<cublasLtContext> blasHandle;
+  Memory workspaces[2];             ///< of each queue, as the two may run products at once
+  library::Fault *faults = nullptr; ///< likewise, in memory of the device
+  std::vector<Memory> constants;    ///< tables that commands bring along
+};
+
+/// A launch of a kernel of library.cuh.
+template <typename Arguments> class LibraryWork : public Work {
+public:
+  LibraryWork(const Driver &api, CUfunction function, int64_t blocks, const Arguments &arguments)
+      : api(api), function(function), blocks(static_cast<unsigned>(blocks)), arguments(arguments) {}
+  Status enqueue(CUstream stream) const override {
+    void *parameters[] = {const_cast<Arguments *>(&arguments)};
+    return api.check(api.cuLaunchKernel(function, blocks, 1, 1, library::kThreads, 1, 1, 0, stream,
+                                        parameters, nullptr),
+                     "cuLaunchKernel");
+  }
+
+private:
+  const Driver &api;
+  CUfunction function;
+  unsigned blocks;
+  Arguments arguments;
+};
+
+/// Null, without an error, where there is nothing to do. `threads` in all; they come in blocks.
+template <typename Arguments>
+Result<WorkPtr> libraryWork(RankDevice &rank, const std::string &name, int64_t threads,
+                            const Arguments &arguments) {
+  if (threads == 0)
+    return WorkPtr();
+  const int64_t blocks = (threads + library::kThreads - 1) / library::kThreads;
+  if (blocks > INT32_MAX)
+    return Status::error("expects at most " + std::to_string(INT32_MAX) + " blocks of '" + name +
+                         "', got " + std::to_string(blocks));
+  Result<CUfunction> function = rank.kernels->library(name, sizeof(Arguments));
+  if (!function.ok())
+    return function.status();
+  return WorkPtr(new LibraryWork<Arguments>(rank.device->api(), *function, blocks, arguments));
+}
+
+Result<WorkPtr> makeLaunch(const DeviceLaunchCommand &command, RankDevice &rank);
+Result<WorkPtr> makeProduct(const DeviceProductCommand &command, int queue, RankDevice &rank,
+                            const std::string &libraryPath, CUstream stream);
+Result<WorkPtr> makeCopy(const CopyCommand &command, RankDevice &rank);
+/// `number` is what a fault names the command with, above 0.
+Result<WorkPtr> makeGather(const GatherCommand &command, uint64_t number, int queue,
+                           RankDevice &rank);
+Result<WorkPtr> makeRotaryTable(const RotaryTableCommand &command, RankDevice &rank,
+                                CUstream stream);
+Result<WorkPtr> makeRotary(const RotaryCommand &command, RankDevice &rank);
+Result<WorkPtr> makePositionIds(const PositionIdsCommand &command, RankDevice &rank);
+Result<WorkPtr> makeAttention(const AttentionCommand &command, RankDevice &rank);
+/// Zeros.
+WorkPtr makeFill(std::byte *data, int64_t bytes, RankDevice &rank);
+/// `sources` are read in this order.
+Result<WorkPtr> makeReduce(const std::vector<const std::byte *> &sources, std::byte *out,
+                           int64_t count, ReduceKind kind, DType dtype, RankDevice &rank);
+
+} // namespace braid::runtime::cuda
+#endif // BRAID_CUDA_WORK_H
