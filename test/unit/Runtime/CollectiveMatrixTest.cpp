@@ -3,11 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Every collective, with every option, over groups of all kinds, in every type, on both transports:
-// many in flight at once, started and waited for in random orders.
+// Every collective, with every option, over groups of all kinds, in every type, on all transports
+// of the CPU and of CUDA (on the null device): many in flight at once, started and waited for in
+// random orders.
 //
 //===----------------------------------------------------------------------===//
 #include "CollectiveTable.h"
+#include "CudaTesting.h"
 
 #include <algorithm>
 #include <array>
@@ -67,10 +69,17 @@ struct Step {
   Events events;
 };
 
-class Matrix : public ::testing::TestWithParam<std::tuple<const char *, int, DType>> {
+/// Where the ranks are.
+struct Where {
+  const char *name, *target, *transport;
+  bool graph;
+};
+void PrintTo(const Where &where, std::ostream *os) { *os << where.name; }
+
+class Matrix : public ::testing::TestWithParam<std::tuple<Where, int, DType>> {
 protected:
   Matrix()
-      : grid(grids()[static_cast<size_t>(std::get<1>(GetParam()))]),
+      : where(std::get<0>(GetParam())), grid(grids()[static_cast<size_t>(std::get<1>(GetParam()))]),
         dtype(std::get<2>(GetParam())) {
     mesh.axes = grid.axes;
     ranks = mesh.numRanks();
@@ -199,6 +208,24 @@ protected:
     }
   }
 
+  /// Whether the kind runs there.
+  bool has(braid::interp::CollectiveKind kind) const {
+    return where.target == std::string("cpu") ||
+           (kind != braid::interp::CollectiveKind::allToAllV &&
+            kind != braid::interp::CollectiveKind::recv);
+  }
+  Result<std::unique_ptr<Session>> session(ProgramBuilder &b) const {
+    if (where.target == std::string("cpu")) {
+      SessionOptions options;
+      options.transport = where.transport;
+      return b.session(options);
+    }
+    SessionOptions options = onNullDevice(where.transport);
+    options.cudaGraph = where.graph;
+    return cudaSession(b, options, {"sm_90a", {}});
+  }
+
+  const Where where;
   const Grid &grid;
   DType dtype;
   Mesh mesh;
@@ -217,12 +244,11 @@ TEST_P(Matrix, GivesWhatTheInterpreterSays) {
   std::mt19937 random(seed);
   for (const AxisList &axes : grid.groups)
     for (const Row &row : kRows)
-      for (const Use &use : row.uses(*mesh.numShards(axes)))
-        addStep(use, axes);
+      if (has(row.kind))
+        for (const Use &use : row.uses(*mesh.numShards(axes)))
+          addStep(use, axes);
   ProgramBuilder b = program(random);
-  SessionOptions options;
-  options.transport = std::get<0>(GetParam());
-  auto session = b.session(options);
+  auto session = this->session(b);
   ASSERT_OK(session);
   for (int64_t run = 0; run < 3; ++run) {
     ASSERT_OK(setInputs(**session, run));
@@ -232,17 +258,22 @@ TEST_P(Matrix, GivesWhatTheInterpreterSays) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Matrix,
-                         ::testing::Combine(::testing::Values("threads", "shm"),
-                                            ::testing::Values(0, 1, 2),
-                                            ::testing::Values(DType::f32, DType::f16, DType::bf16,
-                                                              DType::f64, DType::i32, DType::i64,
-                                                              DType::i8)),
-                         [](const auto &info) {
-                           return std::get<0>(info.param) + std::string("_") +
-                                  grids()[static_cast<size_t>(std::get<1>(info.param))].name + "_" +
-                                  name(std::get<2>(info.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Of, Matrix,
+    ::testing::Combine(::testing::Values(Where{"threads", "cpu", "threads", false},
+                                         Where{"shm", "cpu", "shm", false},
+                                         Where{"cuda", "cuda", "threads", false},
+                                         Where{"cudaGraph", "cuda", "threads", true},
+                                         Where{"nccl", "cuda", "nccl", false},
+                                         Where{"ncclGraph", "cuda", "nccl", true}),
+                       ::testing::Values(0, 1, 2),
+                       ::testing::Values(DType::f32, DType::f16, DType::bf16, DType::f64,
+                                         DType::i32, DType::i64, DType::i8)),
+    [](const auto &info) {
+      return std::get<0>(info.param).name + std::string("_") +
+             grids()[static_cast<size_t>(std::get<1>(info.param))].name + "_" +
+             name(std::get<2>(info.param));
+    });
 
 /// The table is whole: a collective that the runtime learns must join it.
 TEST(CollectiveTable, HasEveryKindOfTheProgram) {

@@ -1,0 +1,236 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// cuBLASLt's products in plain loops.
+//
+//===----------------------------------------------------------------------===//
+#include "NullDevice.h"
+#include "braid/Runtime/Float16.h"
+
+#include <cstring>
+
+namespace braid::runtime::cuda {
+struct cublasLtContext {};
+struct cublasLtMatmulDescOpaque_t {
+  int compute, scale;
+  int32_t transA = kOpN, transB = kOpN;
+  uint32_t epilogue = kEpilogueDefault;
+  const void *bias = nullptr;
+  int32_t biasType = -1;
+};
+struct cublasLtMatrixLayoutOpaque_t {
+  int type;
+  uint64_t rows, columns;
+  int64_t leading;
+};
+struct cublasLtMatmulPreferenceOpaque_t {
+  uint64_t workspace = 0;
+  uint32_t alignment[4] = {256, 256, 256, 256};
+};
+} // namespace braid::runtime::cuda
+
+using namespace braid::null;
+namespace runtime = braid::runtime;
+
+namespace {
+
+constexpr uint64_t kMark = 0xB2A1D;
+constexpr cublasStatus_t kNotSupported = 15;
+
+cublasStatus_t fail(const std::string &message) {
+  return braid::null::result(message) == kSuccess ? 0 : kLibraryError;
+}
+
+int64_t sizeOf(int type) { return type == kReal32F ? 4 : 2; }
+float load(const void *data, int type, int64_t i) {
+  if (type == kReal32F)
+    return static_cast<const float *>(data)[i];
+  const uint16_t bits = static_cast<const uint16_t *>(data)[i];
+  return type == kReal16F ? runtime::f16ToFloat(bits) : runtime::bf16ToFloat(bits);
+}
+void store(void *data, int type, int64_t i, float value) {
+  if (type == kReal32F)
+    static_cast<float *>(data)[i] = value;
+  else
+    static_cast<uint16_t *>(data)[i] =
+        type == kReal16F ? runtime::floatToF16(value) : runtime::floatToBf16(value);
+}
+
+/// Columns of a column-major matrix.
+void addMatrix(std::vector<Access> &accesses, bool writes, const void *data,
+               const cublasLtMatrixLayout_t &m) {
+  const int64_t size = sizeOf(m->type);
+  addRows(accesses, writes, data, {static_cast<int64_t>(m->columns), static_cast<int64_t>(m->rows)},
+          {m->leading * size, size}, size);
+}
+
+/// Whether out = op(a) op(b) with these shapes is a product.
+std::string shapeProblem(cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                         cublasLtMatrixLayout_t out) {
+  for (auto m : {a, b, out})
+    if (m->leading < static_cast<int64_t>(m->rows) || m->rows == 0 || m->columns == 0)
+      return "a matrix of " + std::to_string(m->rows) + " rows has columns every " +
+             std::to_string(m->leading) + " elements";
+  const uint64_t m = d->transA == kOpT ? a->columns : a->rows;
+  const uint64_t k = d->transA == kOpT ? a->rows : a->columns;
+  const uint64_t n = d->transB == kOpT ? b->rows : b->columns;
+  const uint64_t k2 = d->transB == kOpT ? b->columns : b->rows;
+  if (k != k2 || out->rows != m || out->columns != n || a->type != b->type)
+    return "matrices of " + std::to_string(m) + "x" + std::to_string(k) + " and " +
+           std::to_string(k2) + "x" + std::to_string(n) + " do not give " +
+           std::to_string(out->rows) + "x" + std::to_string(out->columns);
+  return {};
+}
+
+} // namespace
+
+extern "C" {
+
+const char *cublasLtGetStatusString(cublasStatus_t status) {
+  Guard guard(world().mutex);
+  return status == kLibraryError ? world().lastError.c_str() : "CUBLAS_STATUS_NOT_SUPPORTED";
+}
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
+  Guard guard(world().mutex);
+  *handle = new runtime::cuda::cublasLtContext;
+  world().handles.insert(*handle);
+  return 0;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  Guard guard(world().mutex);
+  if (!world().handles.erase(handle))
+    return fail("a handle is destroyed that does not exist");
+  delete handle;
+  return 0;
+}
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, int compute, int scale) {
+  *desc = new runtime::cuda::cublasLtMatmulDescOpaque_t{compute, scale};
+  return 0;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
+  delete desc;
+  return 0;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, int attribute,
+                                              const void *value, size_t bytes) {
+  auto set = [&](auto &field) -> cublasStatus_t {
+    if (bytes != sizeof field)
+      return fail("an attribute of a product has " + std::to_string(bytes) + " bytes, expects " +
+                  std::to_string(sizeof field));
+    std::memcpy(static_cast<void *>(&field), value, bytes);
+    return 0;
+  };
+  switch (attribute) {
+  case kDescTransA:
+    return set(desc->transA);
+  case kDescTransB:
+    return set(desc->transB);
+  case kDescEpilogue:
+    return set(desc->epilogue);
+  case kDescBiasPointer:
+    return set(desc->bias);
+  case kDescBiasDataType:
+    return set(desc->biasType);
+  default:
+    return fail("an attribute of a product is unknown: " + std::to_string(attribute));
+  }
+}
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, int type, uint64_t rows,
+                                          uint64_t columns, int64_t leading) {
+  *layout = new runtime::cuda::cublasLtMatrixLayoutOpaque_t{type, rows, columns, leading};
+  return 0;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete layout;
+  return 0;
+}
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
+  *preference = new runtime::cuda::cublasLtMatmulPreferenceOpaque_t;
+  return 0;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete preference;
+  return 0;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    int attribute, const void *value,
+                                                    size_t bytes) {
+  if (attribute == kPreferenceMaxWorkspace && bytes == 8)
+    std::memcpy(&preference->workspace, value, bytes);
+  else if (attribute >= kPreferenceAlignmentA && attribute <= kPreferenceAlignmentD && bytes == 4)
+    std::memcpy(&preference->alignment[attribute - kPreferenceAlignmentA], value, bytes);
+  else
+    return fail("a preference is unknown or of another size: " + std::to_string(attribute));
+  return 0;
+}
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t out,
+                                              cublasLtMatmulPreference_t preference, int asked,
+                                              cublasLtMatmulHeuristicResult_t *results,
+                                              int *found) {
+  Guard guard(world().mutex);
+  *found = 0;
+  if (std::string problem = shapeProblem(desc, a, b, out); !problem.empty() || asked < 1)
+    return fail(problem);
+  if (desc->compute != kCompute32F || desc->scale != kReal32F)
+    return kNotSupported;
+  auto &best = results[0];
+  best = {};
+  // What it may be used for stands in it.
+  best.algo = {{kMark, a->rows, a->columns, b->rows, b->columns, preference->alignment[0],
+                preference->alignment[1], preference->alignment[3]}};
+  best.workspaceSize = std::min<uint64_t>(preference->workspace, 1 << 20);
+  *found = 1;
+  return 0;
+}
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void *alpha,
+                              const void *A, cublasLtMatrixLayout_t a, const void *B,
+                              cublasLtMatrixLayout_t b, const void *beta, const void *,
+                              cublasLtMatrixLayout_t, void *D, cublasLtMatrixLayout_t d,
+                              const cublasLtMatmulAlgo_t *algo, void *workspace,
+                              size_t workspaceBytes, CUstream stream) {
+  Guard guard(world().mutex);
+  if (std::string problem = shapeProblem(desc, a, b, d); !problem.empty())
+    return fail(problem);
+  const uint64_t expected[5] = {kMark, a->rows, a->columns, b->rows, b->columns};
+  if (!algo || std::memcmp(algo->data, expected, sizeof expected) != 0)
+    return fail("a product is given an algorithm that was chosen for another one");
+  const void *addresses[3] = {A, B, D};
+  for (int i = 0; i < 3; ++i)
+    if (reinterpret_cast<uintptr_t>(addresses[i]) % algo->data[5 + i] != 0)
+      return fail("a matrix is not aligned to the " + std::to_string(algo->data[5 + i]) +
+                  " bytes that its algorithm was chosen for");
+  if (*static_cast<const float *>(alpha) != 1 || *static_cast<const float *>(beta) != 0)
+    return kNotSupported;
+  const bool hasBias = desc->epilogue == kEpilogueBias;
+  std::vector<Access> accesses;
+  addMatrix(accesses, false, A, a);
+  addMatrix(accesses, false, B, b);
+  addMatrix(accesses, true, D, d);
+  if (hasBias)
+    accesses.push_back({reinterpret_cast<uint64_t>(desc->bias),
+                        d->rows * static_cast<uint64_t>(sizeOf(desc->biasType)), false});
+  accesses.push_back({reinterpret_cast<uint64_t>(workspace), workspaceBytes, true});
+  const auto la = *a, lb = *b, ld = *d;
+  const auto op = *desc;
+  auto run = [=] {
+    const auto inner = static_cast<int64_t>(op.transA == kOpT ? la.rows : la.columns);
+    for (int64_t column = 0; column < static_cast<int64_t>(ld.columns); ++column)
+      for (int64_t row = 0; row < static_cast<int64_t>(ld.rows); ++row) {
+        double sum = hasBias ? load(op.bias, op.biasType, row) : 0;
+        for (int64_t k = 0; k < inner; ++k) {
+          const int64_t i = op.transA == kOpT ? k + row * la.leading : row + k * la.leading;
+          const int64_t j = op.transB == kOpT ? column + k * lb.leading : k + column * lb.leading;
+          sum += double(load(A, la.type, i)) * double(load(B, lb.type, j));
+        }
+        store(D, ld.type, row + column * ld.leading, static_cast<float>(sum));
+      }
+  };
+  return fail(
+      submit(reinterpret_cast<Stream *>(stream), checked("a product", std::move(accesses), run)));
+}
+
+} // extern "C"

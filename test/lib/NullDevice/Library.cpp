@@ -1,0 +1,326 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The kernels of library.cuh in plain loops, and what they read and write.
+//
+//===----------------------------------------------------------------------===//
+#include "NullDevice.h"
+#include "braid/Runtime/Float16.h"
+#include "braid/Runtime/Manifest.h"
+#include "braid/library_arguments.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace braid::null {
+
+namespace {
+
+using runtime::DType;
+using Accesses = std::vector<Access>;
+using Index = std::vector<int64_t>;
+
+int64_t idAt(const void *ids, bool wide, int64_t i) {
+  return wide ? static_cast<const int64_t *>(ids)[i] : static_cast<const int32_t *>(ids)[i];
+}
+
+int64_t at(const library::Integers &values, int64_t i) {
+  return idAt(values.data, values.wide != 0, i * values.stride);
+}
+
+/// What is there of integers; strides are in elements.
+void addIntegers(Accesses &accesses, const library::Integers &values, Index shape, Index strides) {
+  const int64_t size = values.wide ? 8 : 4;
+  for (int64_t &stride : strides)
+    stride *= size;
+  if (values.data)
+    addRows(accesses, false, values.data, shape, strides, size);
+}
+
+std::string copyAccesses(const library::Copy &a, Accesses &accesses) {
+  Index shape, from, to;
+  for (int d = 0; d < a.rank; ++d) {
+    shape.push_back(a.counts[d]);
+    from.push_back(a.sourceStrides[d]);
+    to.push_back(a.destStrides[d]);
+  }
+  shape.push_back(a.runUnits * a.unit);
+  from.push_back(1);
+  to.push_back(1);
+  int64_t bytes = 1;
+  uint64_t bits = reinterpret_cast<uint64_t>(a.source) | reinterpret_cast<uint64_t>(a.dest);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    bytes *= shape[d];
+    bits |= d + 1 < shape.size() ? static_cast<uint64_t>(from[d] | to[d]) : 0;
+  }
+  if (bytes != a.units * a.unit || bits % static_cast<uint64_t>(a.unit) != 0)
+    return "'braid_copy' of units of " + std::to_string(a.unit) + " bytes does not fit its sizes";
+  addRows(accesses, false, a.source, shape, from, 1);
+  addRows(accesses, true, a.dest, shape, to, 1);
+  return {};
+}
+void runCopy(const library::Copy &a) {
+  for (int64_t unit = 0; unit < a.units; ++unit) {
+    int64_t rest = unit / a.runUnits, from = unit % a.runUnits * a.unit, to = from;
+    for (int d = a.rank; d-- > 0; rest /= a.counts[d]) {
+      from += rest % a.counts[d] * a.sourceStrides[d];
+      to += rest % a.counts[d] * a.destStrides[d];
+    }
+    std::memcpy(static_cast<char *>(a.dest) + to, static_cast<const char *>(a.source) + from,
+                static_cast<size_t>(a.unit));
+  }
+}
+
+std::string gatherAccesses(const library::Gather &a, Accesses &accesses) {
+  const int64_t idBytes = a.wideIds ? 8 : 4;
+  addRows(accesses, false, a.ids, {a.count}, {idBytes}, idBytes);
+  addRows(accesses, false, a.source, {a.rows, a.rowBytes}, {a.sourceStrideBytes, 1}, 1);
+  addRows(accesses, true, a.out, {a.count, a.rowBytes}, {a.outStrideBytes, 1}, 1);
+  addRows(accesses, true, a.fault, {1}, {sizeof(library::Fault)}, sizeof(library::Fault));
+  return {};
+}
+void runGather(const library::Gather &a) {
+  for (int64_t i = 0; i < a.count; ++i) {
+    const int64_t id = idAt(a.ids, a.wideIds != 0, i);
+    const bool inside = id >= 0 && id < a.limit;
+    const int64_t row = inside ? id - a.firstRow : -1;
+    char *out = static_cast<char *>(a.out) + i * a.outStrideBytes;
+    if (!inside && a.fault->command == 0)
+      *a.fault = {a.command, id, i};
+    if (row >= 0 && row < a.rows)
+      std::memcpy(out, static_cast<const char *>(a.source) + row * a.sourceStrideBytes,
+                  static_cast<size_t>(a.rowBytes));
+    else
+      std::memset(out, 0, static_cast<size_t>(a.rowBytes));
+  }
+}
+
+std::string tableAccesses(const library::RotaryTable &a, Accesses &accesses) {
+  addRows(accesses, false, a.frequencies, {a.pairs}, {8}, 8);
+  addIntegers(accesses, a.positionOffset, {a.batch}, {a.positionOffset.stride});
+  addRows(accesses, true, a.cos, {a.batch, a.seq, a.pairs}, {a.cosBatch * 4, a.cosRow * 4, 4}, 4);
+  addRows(accesses, true, a.sin, {a.batch, a.seq, a.pairs}, {a.sinBatch * 4, a.sinRow * 4, 4}, 4);
+  return {};
+}
+void runTable(const library::RotaryTable &a) {
+  for (int64_t b = 0; b < a.batch; ++b)
+    for (int64_t s = 0; s < a.seq; ++s)
+      for (int64_t i = 0; i < a.pairs; ++i) {
+        const int64_t offset = a.positionOffset.data ? at(a.positionOffset, b) : 0;
+        const double position = static_cast<double>(s) + static_cast<double>(offset);
+        const double angle = position * a.frequencies[i];
+        a.cos[b * a.cosBatch + s * a.cosRow + i] = static_cast<float>(a.scale * std::cos(angle));
+        a.sin[b * a.sinBatch + s * a.sinRow + i] = static_cast<float>(a.scale * std::sin(angle));
+      }
+}
+
+std::string rotaryAccesses(const library::Rotary &a, Accesses &accesses) {
+  const Index shape{a.batch, a.seq, a.heads, 2 * a.pairs}, table{a.batch, a.seq, a.pairs};
+  addRows(accesses, false, a.in, shape, {a.inBatch * 4, a.inRow * 4, a.inHead * 4, 4}, 4);
+  addRows(accesses, false, a.cos, table, {a.cosBatch * 4, a.cosRow * 4, 4}, 4);
+  addRows(accesses, false, a.sin, table, {a.sinBatch * 4, a.sinRow * 4, 4}, 4);
+  addRows(accesses, true, a.out, shape, {a.outBatch * 4, a.outRow * 4, a.outHead * 4, 4}, 4);
+  return {};
+}
+void runRotary(const library::Rotary &a) {
+  for (int64_t b = 0; b < a.batch; ++b)
+    for (int64_t s = 0; s < a.seq; ++s)
+      for (int64_t h = 0; h < a.heads; ++h)
+        for (int64_t i = 0; i < a.pairs; ++i) {
+          const float *in = a.in + b * a.inBatch + s * a.inRow + h * a.inHead;
+          float *out = a.out + b * a.outBatch + s * a.outRow + h * a.outHead;
+          const float x = in[i], y = in[a.pairs + i];
+          const float cos = a.cos[b * a.cosBatch + s * a.cosRow + i];
+          const float sin = a.sin[b * a.sinBatch + s * a.sinRow + i];
+          out[i] = x * cos - y * sin;
+          out[a.pairs + i] = y * cos + x * sin;
+        }
+}
+
+std::string positionAccesses(const library::PositionIds &a, Accesses &accesses) {
+  const int64_t size = a.wide ? 8 : 4;
+  addRows(accesses, false, a.ids, {a.batch, a.seq}, {a.idsBatch * size, a.idsStride * size}, size);
+  addRows(accesses, true, a.out, {a.batch, a.seq}, {a.outBatch * size, a.outStride * size}, size);
+  return {};
+}
+void runPosition(const library::PositionIds &a) {
+  for (int64_t b = 0; b < a.batch; ++b)
+    for (int64_t s = 0, tokens = 0; s < a.seq; ++s) {
+      const bool token = idAt(a.ids, a.wide != 0, b * a.idsBatch + s * a.idsStride) != a.padding;
+      tokens += token;
+      const int64_t position = a.padding + (token ? tokens : 0);
+      const int64_t at = b * a.outBatch + s * a.outStride;
+      if (a.wide)
+        static_cast<int64_t *>(a.out)[at] = position;
+      else
+        static_cast<int32_t *>(a.out)[at] = static_cast<int32_t>(position);
+    }
+}
+
+std::string attentionAccesses(const library::Attention &a, Accesses &accesses) {
+  const Index queries{a.batch, a.queries, a.heads, a.headDim};
+  const Index keys{a.batch, a.keys, a.heads / a.group, a.headDim};
+  addRows(accesses, false, a.query, queries, {a.queryBatch * 4, a.queryRow * 4, a.queryHead * 4, 4},
+          4);
+  addRows(accesses, false, a.key, keys, {a.keyBatch * 4, a.keyRow * 4, a.keyHead * 4, 4}, 4);
+  addRows(accesses, false, a.value, keys, {a.valueBatch * 4, a.valueRow * 4, a.valueHead * 4, 4},
+          4);
+  addIntegers(accesses, a.mask, {a.batch, a.keys}, {a.maskBatch, a.mask.stride});
+  addIntegers(accesses, a.validLength, {a.batch}, {a.validLength.stride});
+  addIntegers(accesses, a.positionOffset, {a.batch}, {a.positionOffset.stride});
+  addRows(accesses, true, a.out, queries, {a.outBatch * 4, a.outRow * 4, a.outHead * 4, 4}, 4);
+  return {};
+}
+void runAttention(const library::Attention &a) {
+  std::vector<double> weights(static_cast<size_t>(a.keys));
+  for (int64_t row = 0; row < a.batch * a.heads * a.queries; ++row) {
+    const int64_t s = row % a.queries, h = row / a.queries % a.heads, b = row / a.queries / a.heads;
+    const float *query = a.query + b * a.queryBatch + s * a.queryRow + h * a.queryHead;
+    const float *key = a.key + b * a.keyBatch + h / a.group * a.keyHead;
+    const float *value = a.value + b * a.valueBatch + h / a.group * a.valueHead;
+    float *out = a.out + b * a.outBatch + s * a.outRow + h * a.outHead;
+    const int64_t given = a.positionOffset.data ? at(a.positionOffset, b) : 0;
+    const int64_t offset = std::clamp<int64_t>(given, -a.queries, a.keys);
+    const int64_t valid = a.validLength.data ? at(a.validLength, b) : a.keys;
+    double most = -INFINITY, sum = 0;
+    for (int64_t t = 0; t < a.keys; ++t) {
+      double dot = 0;
+      for (int64_t d = 0; d < a.headDim; ++d)
+        dot += double(query[d]) * double(key[t * a.keyRow + d]);
+      const bool seen = t < valid && (!a.causal || t <= s + offset) &&
+                        (!a.mask.data || idAt(a.mask.data, a.mask.wide != 0,
+                                              b * a.maskBatch + t * a.mask.stride) != 0);
+      weights[static_cast<size_t>(t)] = seen ? dot * double(a.scale) : -INFINITY;
+      most = std::max(most, weights[static_cast<size_t>(t)]);
+    }
+    for (double &weight : weights)
+      sum += weight = std::isinf(most) ? 0 : std::exp(weight - most);
+    for (int64_t d = 0; d < a.headDim; ++d) {
+      double total = 0;
+      for (int64_t t = 0; t < a.keys; ++t)
+        total += weights[static_cast<size_t>(t)] * double(value[t * a.valueRow + d]);
+      out[d] = static_cast<float>(sum > 0 ? total / sum : 0);
+    }
+  }
+}
+
+std::string reduceAccesses(const library::Reduce &a, Accesses &accesses) {
+  const int64_t size = runtime::byteSize(static_cast<DType>(a.dtype));
+  for (int i = 0; i < a.numSources; ++i)
+    addRows(accesses, false, a.sources[i], {a.count}, {size}, size);
+  addRows(accesses, true, a.out, {a.count}, {size}, size);
+  return {};
+}
+template <typename T> T combine(int kind, T a, T b) {
+  if constexpr (std::is_integral_v<T>) { // sums wrap around
+    if (kind == 0)
+      return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  }
+  if (kind == 0)
+    return a + b;
+  if (a != a || b != b)
+    return a != a ? a : b;
+  return kind == 1 ? std::max(a, b) : std::min(a, b);
+}
+template <typename T, typename Load, typename Store>
+void reduceAs(const library::Reduce &a, Load load, Store store) {
+  for (int64_t i = 0; i < a.count; ++i) {
+    T sum = load(a.sources[0], i);
+    for (int s = 1; s < a.numSources; ++s)
+      sum = combine<T>(a.kind, sum, load(a.sources[s], i));
+    store(a.out, i, sum);
+  }
+}
+template <typename T> void reducePlain(const library::Reduce &a) {
+  reduceAs<T>(
+      a, [](const void *from, int64_t i) { return static_cast<const T *>(from)[i]; },
+      [](void *to, int64_t i, T value) { static_cast<T *>(to)[i] = value; });
+}
+template <float (*Widen)(uint16_t), uint16_t (*Narrow)(float)>
+void reduceHalf(const library::Reduce &a) {
+  reduceAs<float>(
+      a, [](const void *from, int64_t i) { return Widen(static_cast<const uint16_t *>(from)[i]); },
+      [](void *to, int64_t i, float value) { static_cast<uint16_t *>(to)[i] = Narrow(value); });
+}
+void runReduce(const library::Reduce &a) {
+  switch (static_cast<DType>(a.dtype)) {
+  case DType::f32:
+    return reducePlain<float>(a);
+  case DType::f16:
+    return reduceHalf<runtime::f16ToFloat, runtime::floatToF16>(a);
+  case DType::bf16:
+    return reduceHalf<runtime::bf16ToFloat, runtime::floatToBf16>(a);
+  case DType::f64:
+    return reducePlain<double>(a);
+  case DType::i32:
+    return reducePlain<int32_t>(a);
+  case DType::i64:
+    return reducePlain<int64_t>(a);
+  case DType::i8:
+    return reducePlain<int8_t>(a);
+  }
+}
+
+/// `threads`: how many of them have something to do.
+template <typename Arguments>
+LibraryKernel make(const std::string &name, std::string (*accesses)(const Arguments &, Accesses &),
+                   void (*run)(const Arguments &), int64_t (*threads)(const Arguments &)) {
+  auto copy = [](const void *raw) {
+    Arguments arguments;
+    std::memcpy(&arguments, raw, sizeof arguments);
+    return arguments;
+  };
+  return {sizeof(Arguments),
+          [=](const void *raw, unsigned grid, unsigned block, Accesses &out) {
+            const Arguments arguments = copy(raw);
+            const int64_t needed = (threads(arguments) + library::kThreads - 1) / library::kThreads;
+            if (grid != needed || block != library::kThreads)
+              return "'" + name + "' expects " + std::to_string(needed) + " blocks of " +
+                     std::to_string(library::kThreads) + " threads, got " + std::to_string(grid) +
+                     " of " + std::to_string(block);
+            return accesses(arguments, out);
+          },
+          [=](const void *raw) { run(copy(raw)); }};
+}
+
+} // namespace
+
+const LibraryKernel *findLibraryKernel(const std::string &name) {
+  static const std::map<std::string, LibraryKernel> kernels = {
+      {"braid_copy", make(
+                         "braid_copy", copyAccesses, runCopy,
+                         +[](const library::Copy &a) -> int64_t { return a.units; })},
+      {"braid_gather",
+       make(
+           "braid_gather", gatherAccesses, runGather,
+           +[](const library::Gather &a) -> int64_t { return a.count * library::kThreads; })},
+      {"braid_rotary_table",
+       make(
+           "braid_rotary_table", tableAccesses, runTable,
+           +[](const library::RotaryTable &a) -> int64_t { return a.batch * a.seq * a.pairs; })},
+      {"braid_rotary", make(
+                           "braid_rotary", rotaryAccesses, runRotary,
+                           +[](const library::Rotary &a) -> int64_t {
+                             return a.batch * a.seq * a.heads * a.pairs;
+                           })},
+      {"braid_position_ids",
+       make(
+           "braid_position_ids", positionAccesses, runPosition,
+           +[](const library::PositionIds &a) -> int64_t { return a.batch * 32; })},
+      {"braid_attention", make(
+                              "braid_attention", attentionAccesses, runAttention,
+                              +[](const library::Attention &a) -> int64_t {
+                                return a.batch * a.queries * a.heads * 32;
+                              })},
+      {"braid_reduce", make(
+                           "braid_reduce", reduceAccesses, runReduce,
+                           +[](const library::Reduce &a) -> int64_t { return a.count; })},
+  };
+  auto found = kernels.find(name);
+  return found == kernels.end() ? nullptr : &found->second;
+}
+
+} // namespace braid::null

@@ -1,0 +1,204 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// A stand-in for the CUDA driver, cuBLASLt and NCCL on the CPU. What is given to a stream is done
+// at once, which is one of the orders that streams and events allow; that every other order would
+// give the same is checked by vector clocks: two accesses to the same bytes, one of them a write,
+// must be ordered by streams, events or the host's waiting.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_NULLDEVICE_H
+#define BRAID_TEST_NULLDEVICE_H
+
+#include "../../../runtime/lib/Cuda/Blas.h"
+#include "../../../runtime/lib/Cuda/Nccl.h"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace braid::null {
+
+using namespace runtime::cuda;
+
+/// How far each lane (a stream, or the host, which is lane 0) has come.
+class Clock {
+public:
+  uint64_t at(size_t lane) const { return lane < times.size() ? times[lane] : 0; }
+  void set(size_t lane, uint64_t time) {
+    if (lane >= times.size())
+      times.resize(lane + 1);
+    times[lane] = time;
+  }
+  void join(const Clock &other) {
+    for (size_t i = 0; i < other.times.size(); ++i)
+      if (other.times[i] > at(i))
+        set(i, other.times[i]);
+  }
+
+private:
+  std::vector<uint64_t> times;
+};
+
+/// Where work is done, and what it knows of.
+struct Lane {
+  size_t number = 0;
+  int device = 0;
+  Clock clock;
+  std::string name;
+  bool stuck = false; ///< nothing here comes to an end any more
+  void step() { clock.set(number, clock.at(number) + 1); }
+};
+
+struct Access {
+  uint64_t begin = 0, bytes = 0;
+  bool writes = false;
+};
+
+/// Rows of bytes under strides; nothing where an extent is 0.
+void addRows(std::vector<Access> &accesses, bool writes, const void *data,
+             const std::vector<int64_t> &shape, const std::vector<int64_t> &stridesBytes,
+             int64_t elementBytes);
+
+/// Memory of devices, and of the host where they use it, with who wrote and read it last.
+class Memory {
+public:
+  static constexpr int kHost = -1;
+  /// Of a device, or the host's, which any device may use and the host writes unseen.
+  uint64_t allocate(size_t bytes, int device);
+  /// Empty or what is wrong.
+  std::string release(uint64_t address, bool ofHost, const Lane &host);
+  std::string access(const Access &access, const Lane &lane, const std::string &what);
+  bool contains(uint64_t address) const { return find(address) != nullptr; }
+  bool onDevice(uint64_t address) const {
+    const Block *block = find(address);
+    return block && block->device != kHost;
+  }
+  size_t size() const { return blocks.size(); }
+
+private:
+  struct Mark {
+    size_t lane = 0;
+    uint64_t time = 0;
+    std::string what;
+  };
+  struct Segment {
+    uint64_t end = 0;
+    bool written = false;
+    Mark write;
+    std::vector<Mark> reads;
+  };
+  struct Block {
+    uint64_t bytes = 0;
+    size_t number = 0;
+    int device = 0;
+    std::map<uint64_t, Segment> segments; ///< by where they begin
+  };
+  const Block *find(uint64_t address) const;
+  static void split(Block &block, uint64_t at);
+
+  std::map<uint64_t, Block> blocks;
+  size_t count = 0;
+};
+
+struct Graph;
+struct Stream {
+  Lane lane;
+  int device = 0;
+  Graph *capture = nullptr;
+  size_t captureLane = 0;
+};
+/// What a recording of an event knows.
+struct Snapshot {
+  Clock clock;
+  bool never = false; ///< what it comes after does not end
+  int64_t ns = 0;
+};
+struct Event {
+  bool timed = false;
+  int device = 0;
+  std::shared_ptr<Snapshot> recorded; ///< null: never
+  Graph *capture = nullptr;           ///< that it was recorded in
+  Clock captureClock;
+};
+
+/// What is done by lanes together.
+using Action = std::function<std::string(const std::vector<Lane *> &)>;
+
+/// A captured graph: its lanes begin where the launching stream is and end before it goes on.
+struct Graph {
+  std::deque<Lane> lanes; ///< the first is the origin's
+  std::vector<Stream *> streams;
+  std::vector<Clock> order; ///< of each lane, among the nodes
+  bool capturing = true;
+  struct Node {
+    std::vector<size_t> lanes;
+    Action action;
+  };
+  std::vector<Node> nodes;
+};
+
+/// Memory of the host that a device reads, with what was there when the stream was told.
+struct HostRead {
+  uint64_t address = 0;
+  std::vector<char> bytes;
+  size_t lane = 0;
+  uint64_t time = 0;
+  std::string what;
+};
+
+struct World {
+  std::recursive_mutex mutex;
+  std::string lastError;
+  Memory memory;
+  Lane host;
+  size_t lanes = 1;
+  int devices = 8, current = -1;
+  std::string stallAt; ///< name of a function that never ends
+  std::set<Stream *> streams;
+  std::set<Event *> events;
+  std::set<Graph *> graphs, executables;
+  std::vector<HostRead> hostReads;
+  std::set<cublasLtHandle_t> handles;
+  size_t contexts = 0, communicators = 0, modules = 0;
+
+  Lane newLane(const std::string &name, int device) {
+    Lane lane;
+    lane.number = lanes++;
+    lane.device = device;
+    lane.name = name;
+    return lane;
+  }
+  /// The host has waited for this. Empty, or what it did to memory that was still being read.
+  std::string wait(const Clock &clock);
+};
+World &world();
+using Guard = std::lock_guard<std::recursive_mutex>;
+
+/// Keeps the message for cuGetErrorString and the like; an empty one is success.
+CUresult result(const std::string &message);
+constexpr int kLibraryError = 1000; ///< of the stand-ins for cuBLASLt and NCCL
+
+/// Does or captures an action on a stream of the current device, or on streams of any.
+std::string submit(Stream *stream, Action action);
+std::string submit(const std::vector<Stream *> &streams, Action action);
+/// Checks the accesses, then calls `run`.
+Action checked(std::string what, std::vector<Access> accesses, std::function<void()> run);
+
+/// Kernels of library.cuh: size of the argument, accesses and meaning. Null for other names.
+struct LibraryKernel {
+  size_t bytes;
+  std::function<std::string(const void *arguments, unsigned grid, unsigned block,
+                            std::vector<Access> &)>
+      accesses;
+  std::function<void(const void *arguments)> run;
+};
+const LibraryKernel *findLibraryKernel(const std::string &name);
+
+} // namespace braid::null
+#endif // BRAID_TEST_NULLDEVICE_H

@@ -1,0 +1,175 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Programs that run on the CPU and on the null device.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_CUDAPROGRAMS_H
+#define BRAID_TEST_CUDAPROGRAMS_H
+
+#include "CudaTesting.h"
+
+#include <random>
+
+namespace braid::runtime::testing {
+
+constexpr DType f32 = DType::f32, i32 = DType::i32, i64 = DType::i64;
+constexpr int64_t kBatch = 12, kHidden = 24, kInner = 16;
+
+struct Memref {
+  float *allocated, *aligned;
+  int64_t offset, sizes[2], strides[2];
+};
+/// For the CPU, what braid_add_bias is for the null device.
+inline void addBias(void *const *descriptors) {
+  auto *in = static_cast<Memref *>(descriptors[0]);
+  auto *bias = static_cast<Memref *>(descriptors[1]);
+  auto *out = static_cast<Memref *>(descriptors[2]);
+  for (int64_t i = 0; i < in->sizes[0]; ++i)
+    for (int64_t j = 0; j < in->sizes[1]; ++j)
+      out->aligned[i * out->strides[0] + j] =
+          in->aligned[i * in->strides[0] + j] + bias->aligned[j];
+}
+
+/// y = all_reduce(x W1^T W2^T) + b twice, tensor parallel over `tp`, data parallel over `dp`.
+inline ProgramBuilder feedForward(int64_t dp, int64_t tp) {
+  ProgramBuilder b({{"dp", dp}, {"tp", tp}});
+  const int64_t rows = kBatch / dp, inner = kInner / tp;
+  b.parameter("up", {kInner, kHidden}, {{"tp"}, {}});
+  b.parameter("down", {kHidden, kInner}, {{}, {"tp"}});
+  b.parameter("bias", {kHidden});
+  b.operand("x", f32, {kBatch, kHidden}, {{"dp"}, {}});
+  b.result("y", f32, {kBatch, kHidden}, {{"dp"}, {}});
+  const uint32_t kernel = b.kernel("add_bias", 3, addBias);
+  const auto activation = static_cast<uint64_t>(rows * kHidden * 4),
+             hidden = static_cast<uint64_t>(rows * inner * 4);
+  V x = argument(3, f32, {rows, kHidden}), y = argument(4, f32, {rows, kHidden});
+  V up = argument(0, f32, {inner, kHidden}), down = argument(1, f32, {kHidden, inner}),
+    bias = argument(2, f32, {kHidden});
+  {
+    auto main = b.procedure("main", 5, activation + hidden, 2 * activation, 4);
+    V between = local(0, f32, {rows, kHidden});
+    main.call("layer.0", 1, {up, down, bias, x, between}, activation, 0, 0);
+    main.call("layer.1", 1, {up, down, bias, between, y}, activation, 0, 2);
+  }
+  auto layer = b.procedure("layer", 5, hidden, 2 * activation, 2);
+  V h = local(0, f32, {rows, inner});
+  V partial = symmetric(0, f32, {rows, kHidden}), sum = symmetric(activation, f32, {rows, kHidden});
+  layer.product("up", x, up, nullptr, h);
+  layer.product("down", h, down, nullptr, partial);
+  layer.start("down.sum", fb::CollectiveKind::all_reduce, {"tp"}, {partial}, {sum}, 0, 0, 1,
+              "mlp.out");
+  layer.wait("down.sum", 1);
+  layer.launch("add_bias", kernel, {sum, bias, y}, {true, false, true}, rows);
+  return b;
+}
+
+inline std::vector<float> randomValues(size_t count, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float &v : values)
+    v = normal(generator);
+  return values;
+}
+
+inline void expectClose(const HostTensor &got, const HostTensor &expected, double allowed = 1e-6) {
+  Result<Difference> difference = compare(got, expected);
+  ASSERT_OK(difference);
+  EXPECT_LE(difference->relativeL2, allowed);
+}
+
+/// Embedding, positions, rotary embedding and attention, with everything that they may be given, on
+/// integers of this type. Ids are below `limit`: with 10 rows in two parts, the rest is padding.
+inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0) {
+  constexpr int64_t kRows = 10, kSeq = 6, kHeads = 4, kGroups = 2, kDim = 8;
+  ProgramBuilder b({{"tp", 2}});
+  b.parameter("table", {kRows, kHeads * kDim}, {{"tp"}, {}});
+  b.operand("ids", integers, {2, kSeq});
+  b.operand("mask", integers, {2, kSeq});
+  b.operand("length", integers, {2});
+  b.operand("offset", integers, {2});
+  b.result("rows", f32, {2, kSeq, kHeads * kDim}, {});
+  b.result("positions", integers, {2, kSeq});
+  b.result("attended", f32, {2, kSeq, kHeads, kDim});
+  b.result("half", f32, {2, kSeq, kHeads * kDim / 2});
+  auto p = b.procedure("main", 9, 8192, 8192, 2);
+  const Shape rows{2, kSeq, kHeads * kDim}, heads{2, kSeq, kHeads, kDim},
+      groups{2, kSeq, kGroups, kDim};
+  V part = symmetric(0, f32, rows), whole = symmetric(2048, f32, rows);
+  fb::GatherT gather;
+  gather.source = argument(0, f32, {kRows / 2, kHeads * kDim}).build();
+  gather.ids = argument(1, integers, {2, kSeq}).build();
+  gather.out = part.build();
+  gather.axes = ProcedureBuilder::axisRefs({"tp"});
+  gather.rows = limit;
+  p.compute("embed", std::move(gather));
+  p.start("embed.sum", fb::CollectiveKind::all_reduce, {"tp"}, {part}, {whole}, 0, 0, 1);
+  fb::PositionIdsT positions;
+  positions.ids = argument(1, integers, {2, kSeq}).build();
+  positions.padding = 1;
+  positions.out = argument(6, integers, {2, kSeq}).build();
+  p.compute("positions", std::move(positions));
+  V cos = local(0, f32, {2, kSeq, kDim / 2}), sin = local(512, f32, {2, kSeq, kDim / 2});
+  fb::RotaryTableT table;
+  table.frequencies = {1, 0.5, 0.25, 0.125};
+  table.scale = 1.5;
+  table.position_offset = argument(4, integers, {2}).build();
+  table.cos = cos.build();
+  table.sin = sin.build();
+  p.compute("angles", std::move(table));
+  p.wait("embed.sum", 1);
+  p.copy("rows", whole, argument(5, f32, rows));
+  fb::RotaryT rotary;
+  V query = local(1024, f32, heads);
+  rotary.input = symmetric(2048, f32, heads).build();
+  rotary.cos = cos.build();
+  rotary.sin = sin.build();
+  rotary.out = query.build();
+  p.compute("turn", std::move(rotary));
+  fb::AttentionT attention;
+  V keys = symmetric(2048, f32, groups), values = symmetric(2048 + kGroups * kDim * 4, f32, groups);
+  keys.strides = values.strides = {kSeq * kHeads * kDim, kHeads * kDim, kDim, 1};
+  attention.query = query.build();
+  attention.key = keys.build();
+  attention.value = values.build();
+  attention.mask = argument(2, integers, {2, kSeq}).build();
+  attention.valid_length = argument(3, integers, {2}).build();
+  attention.position_offset = argument(4, integers, {2}).build();
+  attention.out = argument(7, f32, heads).build();
+  attention.scale = 0.3F;
+  attention.causal = true;
+  p.compute("attend", std::move(attention));
+  fb::LocalSliceT slice; // strided on one side
+  slice.source = whole.build();
+  slice.dest = argument(8, f32, {2, kSeq, kHeads * kDim / 2}).build();
+  slice.dim = 2;
+  slice.axes = ProcedureBuilder::axisRefs({"tp"});
+  p.compute("half", std::move(slice));
+  return b;
+}
+
+inline Status setIntegers(Session &session, DType dtype, const std::string &name,
+                          const Shape &shape, const std::vector<int64_t> &values) {
+  if (dtype == i64)
+    return session.setInput(name, i64, shape, values.data());
+  std::vector<int32_t> narrow;
+  for (int64_t value : values)
+    narrow.push_back(static_cast<int32_t>(value));
+  return session.setInput(name, i32, shape, narrow.data());
+}
+
+inline Status setLibraryInputs(Session &session, const std::vector<int64_t> &ids,
+                               DType dtype = i64) {
+  Status status = setIntegers(session, dtype, "ids", {2, 6}, ids);
+  if (status.ok())
+    status = setIntegers(session, dtype, "mask", {2, 6}, {1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 1});
+  if (status.ok())
+    status = setIntegers(session, dtype, "length", {2}, {6, 5});
+  return status.ok() ? setIntegers(session, dtype, "offset", {2}, {0, 3}) : status;
+}
+
+} // namespace braid::runtime::testing
+#endif // BRAID_TEST_CUDAPROGRAMS_H

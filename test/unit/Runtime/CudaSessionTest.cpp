@@ -1,0 +1,188 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Programs on the null device give what they give on the CPU.
+//
+//===----------------------------------------------------------------------===//
+#include "CudaPrograms.h"
+#include "NullDeviceTesting.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+
+namespace {
+
+struct Layout {
+  int64_t dp, tp;
+  const char *transport;
+  bool graph;
+};
+void PrintTo(const Layout &layout, std::ostream *os) { *os << layout.transport; }
+void compareWithTheCpu(const Layout &layout) {
+  ProgramBuilder builder = feedForward(layout.dp, layout.tp);
+  SessionOptions options = onNullDevice(layout.transport);
+  options.cudaGraph = layout.graph;
+  options.trace = true;
+  auto cuda = cudaSession(builder, options);
+  ASSERT_OK(cuda);
+  auto cpu = builder.session();
+  ASSERT_OK(cpu);
+  for (auto *session : {&cuda, &cpu})
+    ASSERT_OK((**session)->loadWeights(*WeightSource::random(7)));
+  for (uint32_t seed = 1; seed <= 3; ++seed) {
+    std::vector<float> x = randomValues(kBatch * kHidden, seed);
+    for (auto *session : {&cuda, &cpu}) {
+      ASSERT_OK((**session)->setInput("x", f32, {kBatch, kHidden}, x.data()));
+      ASSERT_OK((**session)->run());
+    }
+    expectClose(*(*cuda)->output("y"), *(*cpu)->output("y"));
+  }
+  auto got = nlohmann::json::parse((*cuda)->report());
+  auto expected = nlohmann::json::parse((*cpu)->report());
+  EXPECT_EQ(got["transport"], layout.transport);
+  EXPECT_EQ(got["machine"]["kernel_isa"], "sm_90a");
+  EXPECT_EQ(got["machine"]["gpus"].size(),
+            std::string(layout.transport) == "nccl" ? size_t(layout.dp * layout.tp) : 1);
+  for (const char *field : {"bytes_sent_per_rank", "runs"})
+    EXPECT_EQ(got[field], expected[field]) << field;
+  EXPECT_EQ(got["collectives"].size(), expected["collectives"].size());
+  for (auto &[field, value] : expected.items())
+    EXPECT_TRUE(got.contains(field)) << field;
+  TemporaryFolder folder;
+  ASSERT_OK((*cuda)->writeTrace(folder.path("trace.json")));
+  auto trace = nlohmann::json::parse(get(folder.path("trace.json")));
+  size_t launches = 0;
+  for (const auto &event : trace["traceEvents"])
+    launches += event["name"] == "add_bias";
+  EXPECT_EQ(launches, size_t(2 * layout.dp * layout.tp));
+}
+
+class FeedForward : public ::testing::TestWithParam<Layout> {};
+
+TEST_P(FeedForward, GivesWhatTheCpuGivesAndLeavesNothing) {
+  const std::string before = inUse();
+  compareWithTheCpu(GetParam());
+  EXPECT_EQ(inUse(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Meshes, FeedForward,
+                         ::testing::Values(Layout{1, 1, "threads", false},
+                                           Layout{1, 2, "threads", false},
+                                           Layout{2, 2, "threads", false},
+                                           Layout{1, 4, "threads", true},
+                                           Layout{1, 1, "nccl", false}, Layout{1, 2, "nccl", false},
+                                           Layout{2, 2, "nccl", true}, Layout{1, 4, "nccl", false}),
+                         [](const auto &info) {
+                           return "dp" + std::to_string(info.param.dp) + "tp" +
+                                  std::to_string(info.param.tp) + info.param.transport +
+                                  (info.param.graph ? "Graph" : "");
+                         });
+
+TEST(CudaSession, LibraryKernelsGiveWhatTheCpuGives) {
+  const std::string before = inUse();
+  for (const char *transport : {"threads", "nccl"})
+    for (DType integers : {i32, i64}) {
+      ProgramBuilder builder = libraryCalls(integers);
+      auto cuda = cudaSession(builder, onNullDevice(transport));
+      auto cpu = builder.session();
+      for (auto *session : {&cuda, &cpu}) {
+        ASSERT_OK(*session);
+        ASSERT_OK((**session)->loadWeights(*WeightSource::random(3)));
+        ASSERT_OK(setLibraryInputs(***session, {0, 5, 9, 1, 2, 8, 4, 1, 1, 7, 3, 6}, integers));
+        ASSERT_OK((**session)->run());
+      }
+      for (const char *name : {"rows", "attended", "half"})
+        expectClose(*(*cuda)->output(name), *(*cpu)->output(name), 2e-6);
+      EXPECT_EQ((*cuda)->output("positions")->data, (*cpu)->output("positions")->data);
+    }
+  EXPECT_EQ(inUse(), before);
+}
+
+TEST(CudaSession, NamesAnIdOutsideOfTheTable) {
+  struct Case {
+    DType integers;
+    int64_t limit, wrong;
+    const char *message;
+  };
+  for (const Case &c :
+       {Case{i64, 0, 10, "id 10 at position 7 is outside of [0, 10)"},
+        Case{i64, 9, 9, "id 9 at position 7 is outside of [0, 9)"},
+        Case{i32, 9, -1, "id -1 at position 7 is outside of [0, 9)"},
+        Case{i64, 0, INT64_MIN, "id -9223372036854775808 at position 7 is outside of [0, 10)"}})
+    for (bool graph : {false, true}) {
+      ProgramBuilder builder = libraryCalls(c.integers, c.limit);
+      SessionOptions options = onNullDevice();
+      options.cudaGraph = graph;
+      auto session = cudaSession(builder, options);
+      ASSERT_OK(session);
+      ASSERT_OK((*session)->loadWeights(*WeightSource::random(3)));
+      for (int run = 0; run < 2; ++run) { // the second one is a graph
+        ASSERT_OK(
+            setLibraryInputs(**session, {0, 5, 8, 1, 2, 8, 4, c.wrong, 1, 7, 3, 6}, c.integers));
+        Status status = (*session)->run();
+        EXPECT_ERROR(status, std::string("rank 0: embedding 'embed' in @main: ") + c.message);
+        EXPECT_EQ(status.code(), Code::invalid);
+        ASSERT_OK(setLibraryInputs(**session, {0, 5, 8, 1, 2, 8, 4, 1, 1, 7, 3, 6}, c.integers));
+        EXPECT_OK((*session)->run()); // the fault was the input's
+      }
+    }
+}
+
+/// y = x w^T and rows = table[ids] on both queues, which nothing orders.
+ProgramBuilder twoQueues() {
+  ProgramBuilder b({{"a", 1}});
+  b.parameter("w", {4, 8});
+  b.parameter("table", {10, 8});
+  b.operand("x", f32, {6, 8});
+  b.operand("ids", i64, {3});
+  for (int queue = 0; queue < 2; ++queue) {
+    b.result("y" + std::to_string(queue), f32, {6, 4});
+    b.result("rows" + std::to_string(queue), f32, {3, 8});
+  }
+  auto p = b.procedure("main", 8, 0, 0, 0);
+  for (uint32_t queue = 0; queue < 2; ++queue) {
+    fb::ProductT product;
+    product.lhs = argument(2, f32, {6, 8}).build();
+    product.rhs = argument(0, f32, {4, 8}).build();
+    product.out = argument(4 + 2 * queue, f32, {6, 4}).build();
+    fb::GatherT gather;
+    gather.source = argument(1, f32, {10, 8}).build();
+    gather.ids = argument(3, i64, {3}).build();
+    gather.out = argument(5 + 2 * queue, f32, {3, 8}).build();
+    gather.rows = queue == 0 ? 10 : 9;
+    if (queue == 0) {
+      p.compute("multiply", std::move(product));
+      p.compute("look up", std::move(gather));
+    } else {
+      p.communication("multiply there", std::move(product));
+      p.communication("look up there", std::move(gather));
+    }
+  }
+  return b;
+}
+
+TEST(CudaSession, QueuesShareNothingThatIsHidden) {
+  ProgramBuilder builder = twoQueues();
+  auto cuda = cudaSession(builder);
+  auto cpu = builder.session();
+  std::vector<float> x = randomValues(48, 1);
+  for (auto *session : {&cuda, &cpu}) {
+    ASSERT_OK(*session);
+    ASSERT_OK((**session)->loadWeights(*WeightSource::random(3)));
+    ASSERT_OK((**session)->setInput("x", f32, {6, 8}, x.data()));
+    ASSERT_OK(setIntegers(***session, i64, "ids", {3}, {8, 0, 3}));
+    ASSERT_OK((**session)->run());
+  }
+  for (const char *name : {"y0", "y1", "rows0", "rows1"})
+    expectClose(*(*cuda)->output(name), *(*cpu)->output(name));
+  ASSERT_OK(setIntegers(**cuda, i64, "ids", {3}, {8, 9, 3}));
+  EXPECT_ERROR(
+      (*cuda)->run(),
+      "rank 0: embedding 'look up there' in @main: id 9 at position 1 is outside of [0, 9)");
+}
+
+} // namespace

@@ -1,0 +1,58 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Sessions on the null device (test/lib/NullDevice).
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_CUDATESTING_H
+#define BRAID_TEST_CUDATESTING_H
+
+#include "ProgramBuilder.h"
+#include "braid/Runtime/CudaKernels.h"
+
+#include <dlfcn.h>
+
+namespace braid::runtime::testing {
+
+/// What the kernels in NullKernels.cpp say of themselves, or no kernels at all.
+inline CudaLaunchTable nullKernelTable() {
+  void *handle = dlopen(BRAID_TEST_NULL_KERNELS, RTLD_NOW | RTLD_LOCAL);
+  auto *text = static_cast<const char *>(dlsym(handle, "braid_launch_table"));
+  Result<CudaLaunchTable> table = CudaLaunchTable::fromJson(text);
+  EXPECT_OK(table);
+  dlclose(handle);
+  return *table;
+}
+
+/// The bundle with code for the null device and this launch table.
+inline std::shared_ptr<Bundle> withCudaKernels(const Bundle &bundle, const CudaLaunchTable &table) {
+  auto result = std::make_shared<Bundle>(bundle);
+  KernelLibrary library = cudaKernelLibrary(table.architecture);
+  Result<Bytes> code = readFile(BRAID_TEST_NULL_KERNELS);
+  EXPECT_OK(code);
+  result->members[library.member] = *code;
+  result->members[library.launchesMember] = toBytes(table.toJson());
+  result->members[library.sourceMember] = toBytes("");
+  result->manifest.kernels.push_back(library);
+  result->manifest.transports = {"threads", "shm", "nccl"};
+  return result;
+}
+
+inline SessionOptions onNullDevice(const std::string &transport = "threads") {
+  SessionOptions options;
+  options.target = "cuda";
+  options.transport = transport;
+  options.cudaLibrary = BRAID_TEST_NULL_DEVICE;
+  return options;
+}
+
+inline Result<std::unique_ptr<Session>>
+cudaSession(ProgramBuilder &builder, const SessionOptions &options = onNullDevice(),
+            const CudaLaunchTable &table = nullKernelTable()) {
+  return Session::create(withCudaKernels(*builder.bundle(), table), options);
+}
+
+} // namespace braid::runtime::testing
+#endif // BRAID_TEST_CUDATESTING_H
