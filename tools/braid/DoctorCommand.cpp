@@ -24,9 +24,7 @@ int runDoctor(bool json) {
   runtime::Diagnosis diagnosis = runtime::diagnose();
   diagnosis.findings.insert(diagnosis.findings.begin(), {"LLVM", runtime::Finding::State::used,
                                                          LLVM_VERSION_STRING, "generates kernels"});
-  for (runtime::Finding &finding : diagnosis.findings)
-    if (finding.name == "NVRTC")
-      finding = findCUDACompiler();
+  diagnosis.findings.push_back(findCUDACompiler());
   llvm::outs() << (json ? diagnosis.json() : diagnosis.text());
   llvm::outs().flush();
   return diagnosis.ready() ? kDone : kInvalid;

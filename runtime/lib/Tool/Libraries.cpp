@@ -5,6 +5,7 @@
 #include "Libraries.h"
 
 #include <dlfcn.h>
+#include <functional>
 #include <link.h>
 #include <unistd.h>
 
@@ -48,24 +49,25 @@ std::string mpiVersion(const Library &library) {
   return version.substr(0, version.find_first_of(",\n"));
 }
 
-std::string driverVersion(const Library &library) {
+std::string driverVersion(const Library &library, int &gpus) {
   int version = 0;
   auto *get = library.find<int(int *)>("cuDriverGetVersion");
   if (!get || get(&version) != 0)
     return "";
-  std::string text = "for CUDA " + dotted(version / 1000, version % 1000 / 10);
   auto *init = library.find<int(unsigned)>("cuInit");
   auto *count = library.find<int(int *)>("cuDeviceGetCount");
-  int devices = 0;
-  if (init && count && init(0) == 0 && count(&devices) == 0)
-    return text + ", " + std::to_string(devices) + (devices == 1 ? " GPU" : " GPUs");
-  return text + ", no GPU";
+  if (!init || !count || init(0) != 0 || count(&gpus) != 0)
+    gpus = 0;
+  return "for CUDA " + dotted(version / 1000, version % 1000 / 10) + ", " +
+         (gpus == 0 ? "no GPU" : std::to_string(gpus) + (gpus == 1 ? " GPU" : " GPUs"));
 }
 
-std::string nvrtcVersion(const Library &library) {
-  int major = 0, minor = 0;
-  auto *get = library.find<int(int *, int *)>("nvrtcVersion");
-  return get && get(&major, &minor) == 0 ? dotted(major, minor) : "";
+std::string blasVersion(const Library &library) {
+  auto *get = library.find<size_t()>("cublasLtGetVersion");
+  const int version = get ? static_cast<int>(get()) : 0;
+  return version == 0
+             ? ""
+             : dotted(version / 10000, version % 10000 / 100) + "." + std::to_string(version % 100);
 }
 
 std::string ncclVersion(const Library &library) {
@@ -82,11 +84,13 @@ std::string ncclVersion(const Library &library) {
 struct Probe {
   const char *name;
   std::vector<const char *> files; ///< best first
-  std::string (*version)(const Library &);
-  const char *unused; ///< why nothing is made of it
+  std::function<std::string(const Library &)> version;
+  const char *use;    ///< what it is for
+  const char *absent; ///< what goes without it
 };
 
-Finding look(const Probe &probe, const DoctorOptions &options) {
+/// `hindrance`: why what is there is not used all the same; null when it is.
+Finding look(const Probe &probe, const DoctorOptions &options, const char *hindrance) {
   Finding finding;
   finding.name = probe.name;
   std::vector<std::string> paths;
@@ -110,9 +114,9 @@ Finding look(const Probe &probe, const DoctorOptions &options) {
         damage = library.path() + " does not say its version";
         continue;
       }
-      finding.state = Finding::State::unused;
+      finding.state = hindrance ? Finding::State::unused : Finding::State::used;
       finding.found = version + ", " + library.path();
-      finding.use = probe.unused;
+      finding.use = hindrance ? hindrance : probe.use;
       return finding;
     }
     const std::string error = dlerror();
@@ -121,28 +125,39 @@ Finding look(const Probe &probe, const DoctorOptions &options) {
   }
   finding.state = Finding::State::absent;
   finding.found = damage.empty() ? "no " + tried : damage;
-  finding.use = probe.unused;
+  finding.use = probe.absent;
   return finding;
 }
 
 } // namespace
 
 std::vector<Finding> findLibraries(const DoctorOptions &options) {
-  const char *noCuda = "not used by runs on the CPU; those with --target cuda do";
-  const char *nvrtc =
-      "not used by runs; compiling for --target cuda:ARCH does, and looks also where "
-      "BRAID_NVRTC, CUDA_HOME and Python's packages have it";
-  const Probe probes[] = {
-      {"MPI",
-       {"libmpi.so.40", "libmpi.so.12", "libmpi.so"},
-       mpiVersion,
-       "not used: ranks are threads or processes of one host"},
-      {"CUDA driver", {"libcuda.so.1"}, driverVersion, noCuda},
-      {"NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, nvrtcVersion, nvrtc},
-      {"NCCL", {"libnccl.so.2"}, ncclVersion, noCuda}};
-  std::vector<Finding> findings;
-  for (const Probe &probe : probes)
-    findings.push_back(look(probe, options));
+  const char *noMpi = "not used: ranks are threads or processes of one host";
+  const Probe mpi{"MPI", {"libmpi.so.40", "libmpi.so.12", "libmpi.so"}, mpiVersion, "", noMpi};
+  int gpus = 0;
+  const Probe driver{"CUDA driver",
+                     {"libcuda.so.1"},
+                     [&](const Library &library) { return driverVersion(library, gpus); },
+                     "runs bundles that were compiled for GPUs (--target cuda)",
+                     "nothing runs on GPUs"};
+  const Probe blas{"cuBLASLt",
+                   {"libcublasLt.so.13", "libcublasLt.so.12"},
+                   blasVersion,
+                   "matrix products on GPUs",
+                   "no matrix products on GPUs"};
+  const Probe nccl{"NCCL",
+                   {"libnccl.so.2"},
+                   ncclVersion,
+                   "collectives of ranks on GPUs of their own (--transport nccl)",
+                   "no ranks on GPUs of their own (--transport nccl)"};
+  std::vector<Finding> findings = {look(mpi, options, noMpi), look(driver, options, nullptr)};
+  const char *hindrance = gpus == 0 ? "not used: there is no GPU" : nullptr;
+  if (hindrance && findings.back().state == Finding::State::used) {
+    findings.back().state = Finding::State::unused;
+    findings.back().use = hindrance;
+  }
+  for (const Probe &probe : {blas, nccl})
+    findings.push_back(look(probe, options, hindrance));
   return findings;
 }
 

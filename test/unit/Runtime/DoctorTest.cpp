@@ -63,7 +63,7 @@ TEST_F(DoctorTest, ThisHostRunsTheCpuTarget) {
 TEST_F(DoctorTest, WithoutLibraries) {
   Diagnosis diagnosis = diagnose(bare());
   EXPECT_TRUE(diagnosis.ready());
-  for (const char *name : {"MPI", "CUDA driver", "NVRTC", "NCCL"})
+  for (const char *name : {"MPI", "CUDA driver", "cuBLASLt", "NCCL"})
     EXPECT_EQ(find(diagnosis, name).state, State::absent) << name;
   EXPECT_EQ(find(diagnosis, "MPI").found, "no libmpi.so.40, libmpi.so.12, libmpi.so");
 }
@@ -76,11 +76,25 @@ TEST_F(DoctorTest, LibrariesSayTheirVersions) {
   EXPECT_EQ(find(diagnosis, "MPI").found, "Some MPI v9.8.7, " + place + "/libmpi.so.40");
   EXPECT_EQ(find(diagnosis, "CUDA driver").found,
             "for CUDA 13.2, 2 GPUs, " + place + "/libcuda.so.1");
-  EXPECT_EQ(find(diagnosis, "NVRTC").found, "13.1, " + place + "/libnvrtc.so.13");
+  EXPECT_EQ(find(diagnosis, "cuBLASLt").found, "13.0.2, " + place + "/libcublasLt.so.13");
   EXPECT_EQ(find(diagnosis, "NCCL").found, "2.27.3, " + place + "/libnccl.so.2");
-  EXPECT_EQ(find(diagnosis, "NCCL").state, State::unused);
-  EXPECT_EQ(find(diagnosis, "NCCL").use,
-            "not used by runs on the CPU; those with --target cuda do");
+  EXPECT_EQ(find(diagnosis, "MPI").state, State::unused);
+  for (const char *name : {"CUDA driver", "cuBLASLt", "NCCL"})
+    EXPECT_EQ(find(diagnosis, name).state, State::used) << name;
+  EXPECT_EQ(find(diagnosis, "cuBLASLt").use, "matrix products on GPUs");
+}
+
+TEST_F(DoctorTest, LibrariesWithoutGpu) {
+  // All but the driver.
+  for (const char *file : {"libcublasLt.so.13", "libnccl.so.2"})
+    std::filesystem::create_symlink(std::string(BRAID_TEST_FAKE_LIBRARIES) + "/" + file,
+                                    directory + "/" + file);
+  Diagnosis diagnosis = diagnose(bare());
+  EXPECT_EQ(find(diagnosis, "CUDA driver").state, State::absent);
+  for (const char *name : {"cuBLASLt", "NCCL"}) {
+    EXPECT_EQ(find(diagnosis, name).state, State::unused) << name;
+    EXPECT_EQ(find(diagnosis, name).use, "not used: there is no GPU");
+  }
 }
 
 TEST_F(DoctorTest, DamagedLibrary) {
