@@ -104,7 +104,7 @@ static void printComment(rt::KernelOp kernel, const RowShape &shape, llvm::raw_o
 FailureOr<CUDASource> braid::emitCUDA(ModuleOp module) {
   CUDASource source;
   llvm::raw_string_ostream os(source.text);
-  os << "#include <braid/rows.cuh>\n#include <braid/scalar.cuh>\n";
+  os << "#include <braid/library.cuh>\n#include <braid/rows.cuh>\n#include <braid/scalar.cuh>\n";
   Names functions;
   for (auto kernel : module.getOps<rt::KernelOp>()) {
     if (kernel.isExternal())

@@ -6,7 +6,8 @@
 #row = affine_map<(r) -> (r)>
 
 // Two sweeps: what the first has computed stays in registers, in its storage type, for the second.
-// CHECK:       #include <braid/rows.cuh>
+// CHECK:       #include <braid/library.cuh>
+// CHECK-NEXT:  #include <braid/rows.cuh>
 // CHECK:       // add_rms_norm: layers.0.attention.sum, layers.0.mlp_norm
 // CHECK-NEXT:  // 4096 columns, in vectors of 8; a block has a row, a thread 2
 // CHECK-NEXT:  extern "C" __global__ void __launch_bounds__(256)

@@ -15,8 +15,10 @@
 #include <cmath>
 #include <csetjmp>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <sys/mman.h>
 #include <tuple>
@@ -300,6 +302,24 @@ const char *launch(void (*kernel)(Parameters...), unsigned blocks, unsigned thre
   }
   return error.empty() ? nullptr : error.c_str();
 }
+
+/// One launch at a time: what a thread's index is read from is the library's.
+inline std::mutex launching;
+
+/// For whoever has no way to be told: says what is wrong and ends the process. The order of threads
+/// is that of $BRAID_FIBER_SEED.
+template <class... Parameters>
+void launchOrAbort(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
+                   void *const *arguments) {
+  std::lock_guard<std::mutex> lock(launching);
+  const char *chosen = std::getenv("BRAID_FIBER_SEED");
+  const uint64_t seed = chosen ? std::strtoull(chosen, nullptr, 10) : 1;
+  if (const char *error = launch(kernel, blocks, threads, arguments, seed)) {
+    std::fprintf(stderr, "error: CUDA on the host, seed %llu: %s\n",
+                 static_cast<unsigned long long>(seed), error);
+    std::abort();
+  }
+}
 } // namespace braid::on_host
 
 //===----------------------------------------------------------------------===//
@@ -335,6 +355,13 @@ template <class T> T __shfl_down_sync(unsigned lanes, T value, unsigned delta) {
 template <class T> T atomicAdd(T *at, T value) {
   T before = *at;
   *at = before + value;
+  return before;
+}
+
+template <class T> T atomicCAS(T *at, T expected, T value) {
+  T before = *at;
+  if (before == expected)
+    *at = value;
   return before;
 }
 

@@ -129,14 +129,13 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
   char *out = (char *)a.out + i * a.outStrideBytes;
   const bool own = row >= 0 && row < a.rows;
   const char *source = (const char *)a.source + (own ? row : 0) * a.sourceStrideBytes;
-  alignas(16) const unsigned char zeros[16] = {};
   for (long long at = (long long)threadIdx.x * a.unit; at < a.rowBytes;
        at += (long long)braid::library::kThreads * a.unit) {
     if (own)
       braid::library::move_unit(out + at, source + at, a.unit);
     else
       for (int b = 0; b < a.unit; ++b)
-        out[at + b] = zeros[b];
+        out[at + b] = 0;
   }
 }
 

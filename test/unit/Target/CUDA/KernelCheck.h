@@ -75,8 +75,7 @@ public:
   void check(const std::string &symbol, const std::vector<interp::Tensor> &inputs,
              const CheckOptions &options);
 
-  /// Compiles all kernels by NVRTC, where this machine has it. `tightly`: into at most 64
-  /// registers, and none spills.
+  /// Compiles all kernels (below).
   void compileForGPUs(llvm::ArrayRef<llvm::StringRef> architectures, bool tightly = false);
 
   /// The largest relative L2 by storage type so far.
@@ -84,12 +83,19 @@ public:
 
 private:
   void compile();
+  /// The kernels by what they are called in CUDA.
+  std::vector<std::string> functions() const;
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   CUDASource emitted;
   std::unique_ptr<HostKernels> kernels;
 };
+
+/// Compiles `source`, which has these kernels, by NVRTC, where this machine has it. `tightly`: into
+/// at most 64 registers, and none spills.
+void compileForGPUs(const std::string &source, const std::vector<std::string> &kernels,
+                    llvm::ArrayRef<llvm::StringRef> architectures, bool tightly = false);
 
 } // namespace braid::test
 #endif // BRAID_TEST_UNIT_TARGET_CUDA_KERNELCHECK_H

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whole programs for GPUs, on a machine without one: what `braid compile --target cuda` makes of a model is compiled for
+the host by braid-test-cuda-on-host and run by the CUDA executor on the null device, row kernels and library kernels as
+fibers in a random order, products and collectives in plain loops. The interpreter says what must come of it."""
+import json
+
+import pytest
+
+import braidtest
+import models
+
+NULL_DEVICE = braidtest.BUILD / "lib" / "libBraidNullDevice.so"
+
+# As many layers and as large a vocabulary as it takes to have every kind of command, at the models' own widths; the LLaMA
+# layer is an eighth as wide, with as many heads of queries to one of keys.
+BERT = {"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 384, "num_hidden_layers": 2,
+        "num_attention_heads": 12, "intermediate_size": 1536, "vocab_size": 101, "max_position_embeddings": 64,
+        "type_vocab_size": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-12, "position_embedding_type": "absolute"}
+LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "max_position_embeddings": 64,
+         "hidden_act": "silu", "rms_norm_eps": 1e-5}
+CONFIGS = {
+    "minilm": BERT,
+    "smollm2": {**LLAMA, "hidden_size": 576, "num_hidden_layers": 2, "num_attention_heads": 9, "num_key_value_heads": 3,
+                "intermediate_size": 1536, "vocab_size": 101, "tie_word_embeddings": True},
+    "llama-layer": {**LLAMA, "hidden_size": 512, "num_hidden_layers": 1, "num_attention_heads": 16,
+                    "num_key_value_heads": 4, "intermediate_size": 1792, "vocab_size": 96, "rope_theta": 500000.0},
+}
+BATCH, SEQ, LENGTHS = 2, 7, (7, 4)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiler():
+    findings = json.loads(braidtest.braid("doctor", "--json").out)["findings"]
+    if any(finding["name"] == "CUDA compiler" and finding["state"] == "absent" for finding in findings):
+        pytest.skip("this machine has no compiler for CUDA; scripts/setup.sh installs NVRTC")
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """Gives the module of a model and the arguments of a run, by the model's name."""
+    cases = {}
+
+    def case(name):
+        if name not in cases:
+            directory, config = tmp_path_factory.mktemp(name), CONFIGS[name]
+            (directory / "config.json").write_text(json.dumps(config))
+            module = braidtest.import_model(directory / "config.json", directory / "model.mlir", BATCH, SEQ)
+            inputs = models.make_inputs(config, BATCH, SEQ, LENGTHS)
+            if config["model_type"] != "bert":
+                del inputs["token_type_ids"]
+            paths = models.write_inputs(inputs, directory / "inputs")
+            cases[name] = module, ["--random-weights", 5, *braidtest.input_args(paths)]
+        return cases[name]
+
+    return case
+
+
+def compile_for_gpu(module, mesh, out):
+    braidtest.braid("compile", module, "--mesh", mesh, "--target", "cuda:sm_90a", "-o", out)
+    return out
+
+
+CASES = [(name, mesh, "threads") for name in CONFIGS for mesh in ("tp=1", "tp=2", "tp=4")] + [("smollm2", "tp=2", "nccl")]
+
+
+@pytest.mark.parametrize("name, mesh, transport", CASES)
+def test_program(imported, tmp_path, monkeypatch, name, mesh, transport):
+    module, arguments = imported(name)
+    bundle = compile_for_gpu(module, mesh, tmp_path / "gpu.braid")
+    on_host = tmp_path / "host.braid"
+    braidtest.run("braid-test-cuda-on-host", bundle, "-o", on_host)
+    monkeypatch.setenv("BRAID_FIBER_SEED", str(1 + CASES.index((name, mesh, transport))))
+    ranks = braidtest.ranks_of(mesh)
+    braidtest.braid("run", on_host, "--ranks", ranks, "--target", "cuda", "--transport", transport, "--cuda-library",
+                    NULL_DEVICE, *arguments, "--check", "reference", "--report", tmp_path / "report.json")
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["machine"]["kernel_isa"] == "sm_90a" and report["transport"] == transport
+    assert (len(report["collectives"]) > 0) == (ranks > 1)
+
+
+def test_code_of_a_gpu_is_refused(imported, tmp_path):
+    """The null device takes code of the host only, and says so."""
+    module, arguments = imported("llama-layer")
+    bundle = compile_for_gpu(module, "tp=1", tmp_path / "gpu.braid")
+    result = braidtest.braid("run", bundle, "--target", "cuda", "--cuda-library", NULL_DEVICE, *arguments,
+                             expect=braidtest.BAD_INPUT)
+    assert "this is code for a GPU" in result.err

@@ -1,0 +1,26 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// CUDA source to a library of the host, by cuda_on_host.h.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_LIB_CUDAONHOST_HOSTCOMPILER_H
+#define BRAID_TEST_LIB_CUDAONHOST_HOSTCOMPILER_H
+
+#include <string>
+
+namespace braid::test {
+
+/// The kernels of braid/library.cuh.
+inline constexpr const char *kLibraryKernels[] = {
+    "braid_copy",         "braid_gather",    "braid_rotary_table", "braid_rotary",
+    "braid_position_ids", "braid_attention", "braid_reduce"};
+
+/// Compiles `text`, which includes headers as <braid/...>, into the shared library `path`. Returns
+/// what the compiler says where it fails, empty when it does not.
+std::string compileForHost(const std::string &text, const std::string &path);
+
+} // namespace braid::test
+#endif // BRAID_TEST_LIB_CUDAONHOST_HOSTCOMPILER_H

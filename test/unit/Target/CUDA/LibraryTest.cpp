@@ -1,0 +1,444 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The kernels of library.cuh, run on the CPU, against what the interpreter's operations give: on
+// operands with gaps between rows and guards around them, threads in several random orders.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelCheck.h"
+
+#include "braid/Interpreter/Core/Kernels.h"
+#include "lib/Target/CUDA/Compilers.h"
+#include "runtime/kernels/cuda/braid/library_arguments.h"
+#include "test/lib/cuda-on-host/HostCompiler.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <random>
+
+using namespace braid;
+using namespace braid::test;
+using interp::DType;
+using interp::Shape;
+using interp::Tensor;
+
+namespace {
+const char *kSource = "#include <braid/library.cuh>\n";
+const std::vector<std::string> kNames{std::begin(kLibraryKernels), std::end(kLibraryKernels)};
+
+struct Library : ::testing::Test {
+  static void SetUpTestSuite() { kernels = HostKernels::compile(kSource, kNames).release(); }
+  static void TearDownTestSuite() {
+    delete kernels;
+    kernels = nullptr;
+  }
+  void SetUp() override { ASSERT_TRUE(kernels); }
+
+  /// In as many blocks as so many threads fill.
+  template <class Arguments> void launch(const char *kernel, int64_t threads, Arguments arguments) {
+    for (uint64_t seed : {1, 2, 3})
+      ASSERT_EQ(kernels->launch(kernel, (threads + library::kThreads - 1) / library::kThreads,
+                                library::kThreads, {&arguments}, seed),
+                "");
+  }
+
+  Tensor floats(const Shape &shape, DType type = DType::f32) {
+    std::vector<double> values(interp::numElements(shape));
+    for (double &value : values)
+      value = interp::roundTo(type, std::uniform_real_distribution<double>(-2, 2)(random));
+    return Tensor::ofFloats(type, shape, std::move(values));
+  }
+  Tensor integers(const Shape &shape, int64_t least, int64_t most, DType type = DType::i64) {
+    std::vector<int64_t> values(interp::numElements(shape));
+    for (int64_t &value : values)
+      value = std::uniform_int_distribution<int64_t>(least, most)(random);
+    return Tensor::ofInts(type, shape, std::move(values));
+  }
+
+  static HostKernels *kernels;
+  std::mt19937_64 random{7};
+};
+HostKernels *Library::kernels = nullptr;
+
+float *floatsOf(Buffer &buffer) { return static_cast<float *>(buffer.address()); }
+
+/// What of `buffer` a kernel takes that reads one dimension of it.
+library::Integers integersOf(Buffer &buffer, DType type, size_t dim = 0) {
+  return {buffer.address(), buffer.strides()[dim], static_cast<int>(type == DType::i64)};
+}
+
+void expectResult(const Buffer &got, const interp::Result<Tensor> &expected, double allowed) {
+  ASSERT_TRUE(expected.ok()) << expected.status().message();
+  EXPECT_TRUE(got.guardsHold()) << "memory outside of the result was written";
+  EXPECT_LE(interp::relativeL2(got.read(), expected->roundedToStorage()), allowed);
+}
+} // namespace
+
+TEST_F(Library, NoOtherKernels) {
+  for (const cuda::Header &header : cuda::kernelHeaders())
+    if (llvm::StringRef(header.name).ends_with("library.cuh"))
+      EXPECT_EQ(llvm::StringRef(header.text).count("__global__"), kNames.size());
+}
+
+TEST_F(Library, CompilesForEveryGPU) {
+  // Sines of large angles in f64 take some bytes of stack.
+  std::vector<std::string> names;
+  llvm::copy_if(kNames, std::back_inserter(names),
+                [](const std::string &name) { return name != "braid_rotary_table"; });
+  compileForGPUs(kSource, names, getCUDAArchitectures(), /*tightly=*/true);
+}
+
+TEST_F(Library, CopiesOfEveryUnitUnderLoops) {
+  for (int unit : {1, 2, 4, 8, 16})
+    for (int rank : {0, 1, 2, 5}) {
+      SCOPED_TRACE("units of " + std::to_string(unit) + ", loops " + std::to_string(rank));
+      library::Copy a{};
+      a.unit = unit;
+      a.runUnits = a.units = 3;
+      a.rank = rank;
+      // The source's loops are the result's in reverse, with a gap of a unit after each run.
+      int64_t source = 4 * unit, dest = 4 * unit;
+      for (int d = 0; d < rank; ++d)
+        a.counts[d] = static_cast<long long>(1 + random() % 4);
+      for (int d = 0; d < rank; ++d) {
+        a.sourceStrides[d] = source;
+        source *= a.counts[d];
+        a.units *= a.counts[d];
+        a.destStrides[rank - 1 - d] = dest;
+        dest *= a.counts[rank - 1 - d];
+      }
+      // Aligned to the unit, and to no more.
+      struct alignas(32) Word {
+        char bytes[32];
+      };
+      std::vector<Word> from(static_cast<size_t>(source) / 32 + 2), to(from.size());
+      std::vector<char> expected(to.size() * 32, 0);
+      char *in = from.front().bytes + unit, *out = to.front().bytes + unit;
+      for (int64_t i = 0; i < source; ++i)
+        in[i] = static_cast<char>(random());
+      for (int64_t run = 0, runs = a.units / a.runUnits; run < runs; ++run) {
+        int64_t rest = run, at = 0, there = 0;
+        for (int d = rank; d-- > 0; rest /= a.counts[d]) {
+          at += rest % a.counts[d] * a.sourceStrides[d];
+          there += rest % a.counts[d] * a.destStrides[d];
+        }
+        std::memcpy(&expected[static_cast<size_t>(unit + there)], in + at,
+                    static_cast<size_t>(unit) * 3);
+      }
+      a.source = in;
+      a.dest = out;
+      launch("braid_copy", a.units, a);
+      EXPECT_EQ(std::memcmp(to.data(), expected.data(), expected.size()), 0);
+    }
+}
+
+TEST_F(Library, GathersOfEveryTypeAndWidth) {
+  // The second of three parts of a table of 9 rows, of which the last one is padding.
+  for (DType type : {DType::f32, DType::f16, DType::bf16, DType::i8})
+    for (DType idType : {DType::i32, DType::i64})
+      for (int64_t columns : {1, 3, 70, 2056}) {
+        SCOPED_TRACE(std::string(runtime::name(type)) + " by " + runtime::name(idType) + ", " +
+                     std::to_string(columns) + " columns");
+        Tensor part = interp::isFloat(type) ? floats({3, columns}, type)
+                                            : integers({3, columns}, -128, 127, type),
+               ids = integers({7}, 0, 7, idType);
+        const int64_t size = runtime::byteSize(type);
+        for (int64_t padding : {0, 5}) {
+          Buffer source(part, padding), index(ids, 0), out(type, {7, columns}, padding);
+          library::Fault fault{};
+          library::Gather a{};
+          a.source = source.address();
+          a.ids = index.address();
+          a.out = out.address();
+          a.count = 7;
+          a.rows = 3;
+          a.firstRow = 3;
+          a.limit = 8;
+          a.rowBytes = columns * size;
+          a.sourceStrideBytes = source.strides()[0] * size;
+          a.outStrideBytes = out.strides()[0] * size;
+          a.wideIds = static_cast<int>(idType == DType::i64);
+          // As the executor chooses it.
+          uint64_t bits = 16 | reinterpret_cast<uint64_t>(a.source) |
+                          reinterpret_cast<uint64_t>(a.out) | static_cast<uint64_t>(a.rowBytes) |
+                          static_cast<uint64_t>(a.sourceStrideBytes | a.outStrideBytes);
+          a.unit = static_cast<int>(bits & (~bits + 1));
+          a.fault = &fault;
+          a.command = 12;
+          launch("braid_gather", a.count * library::kThreads, a);
+          EXPECT_EQ(fault.command, 0u);
+          EXPECT_TRUE(out.guardsHold());
+          Tensor got = out.read();
+          for (int64_t i = 0; i < a.count; ++i)
+            for (int64_t c = 0; c < columns; ++c) {
+              const int64_t row = ids.ints()[i] - 3;
+              const bool own = row >= 0 && row < 3;
+              if (interp::isFloat(type))
+                ASSERT_EQ(got.floats()[i * columns + c],
+                          own ? part.floats()[row * columns + c] : 0.0);
+              else
+                ASSERT_EQ(got.ints()[i * columns + c], own ? part.ints()[row * columns + c] : 0);
+            }
+        }
+      }
+}
+
+TEST_F(Library, GatherTellsOfIdsOutsideOfTheTable) {
+  Tensor part = floats({4, 8});
+  for (int64_t wrong : {int64_t(-1), int64_t(6), int64_t(7), std::numeric_limits<int64_t>::max(),
+                        std::numeric_limits<int64_t>::min()}) {
+    SCOPED_TRACE(wrong);
+    // The second half of a table of 8 rows, 2 of them padding: 6 and 7 are rows, and no ids.
+    Tensor ids = Tensor::ofInts(DType::i64, {3}, {5, wrong, 0});
+    Buffer source(part, 0), index(ids, 0), out(DType::f32, {3, 8}, 0);
+    library::Fault fault{};
+    library::Gather a{source.address(), index.address(), out.address(), 3, 4, 4, 6, 32, 32, 32,
+                      /*wideIds=*/1,    /*unit=*/16,     &fault,        9};
+    launch("braid_gather", a.count * library::kThreads, a);
+    EXPECT_EQ(fault.command, 9u);
+    EXPECT_EQ(fault.value, wrong);
+    EXPECT_EQ(fault.position, 1);
+    // Nothing of the padding is given.
+    Tensor got = out.read();
+    for (int64_t c = 0; c < 8; ++c) {
+      EXPECT_EQ(got.floats()[c], part.floats()[8 + c]);
+      EXPECT_EQ(got.floats()[8 + c], 0);
+    }
+  }
+}
+
+TEST_F(Library, RotaryTablesAndRotary) {
+  for (DType offsetType : {DType::i32, DType::i64})
+    for (bool offset : {false, true})
+      for (int64_t pairs : {1, 8, 33}) {
+        SCOPED_TRACE(std::string(offset ? "offsets of " : "no offsets of ") +
+                     runtime::name(offsetType) + ", pairs " + std::to_string(pairs));
+        const int64_t batch = 2, seq = 9, heads = 3;
+        std::vector<double> frequencies;
+        for (int64_t i = 0; i < pairs; ++i)
+          frequencies.push_back(std::pow(10000.0, -static_cast<double>(i) / double(pairs)));
+        Tensor offsets = integers({batch}, 0, 5000, offsetType);
+        auto tables =
+            interp::rotaryTables(DType::f32, seq, frequencies, 1.25, offset ? &offsets : nullptr);
+        ASSERT_TRUE(tables.ok());
+        const Shape shape = offset ? Shape{batch, seq, pairs} : Shape{seq, pairs};
+        Buffer cos(DType::f32, shape, 3), sin(DType::f32, shape, 1), positions(offsets, 0);
+        library::RotaryTable t{};
+        t.frequencies = frequencies.data();
+        t.scale = 1.25;
+        t.cos = floatsOf(cos);
+        t.sin = floatsOf(sin);
+        t.batch = offset ? batch : 1;
+        t.seq = seq;
+        t.pairs = pairs;
+        t.cosRow = cos.strides()[offset];
+        t.sinRow = sin.strides()[offset];
+        if (offset) {
+          t.positionOffset = integersOf(positions, offsetType);
+          t.cosBatch = cos.strides()[0];
+          t.sinBatch = sin.strides()[0];
+        }
+        launch("braid_rotary_table", t.batch * seq * pairs, t);
+        expectResult(cos, tables->cos, 1e-7);
+        expectResult(sin, tables->sin, 1e-7);
+
+        Tensor input = floats({batch, seq, heads, 2 * pairs});
+        Buffer in(input, 5), out(DType::f32, input.shape(), 2);
+        library::Rotary r{};
+        r.in = floatsOf(in);
+        r.cos = t.cos;
+        r.sin = t.sin;
+        r.out = floatsOf(out);
+        r.batch = batch;
+        r.seq = seq;
+        r.heads = heads;
+        r.pairs = pairs;
+        r.inBatch = in.strides()[0];
+        r.inRow = in.strides()[1];
+        r.inHead = in.strides()[2];
+        r.outBatch = out.strides()[0];
+        r.outRow = out.strides()[1];
+        r.outHead = out.strides()[2];
+        r.cosBatch = t.cosBatch;
+        r.cosRow = t.cosRow;
+        r.sinBatch = t.sinBatch;
+        r.sinRow = t.sinRow;
+        launch("braid_rotary", batch * seq * heads * pairs, r);
+        expectResult(out, interp::rotary(input, cos.read(), sin.read()), 1e-7);
+      }
+}
+
+TEST_F(Library, PositionIds) {
+  for (DType type : {DType::i32, DType::i64})
+    for (int64_t seq : {1, 32, 75}) {
+      SCOPED_TRACE(std::string(runtime::name(type)) + ", " + std::to_string(seq));
+      Tensor ids = integers({11, seq}, 0, 2, type);
+      interp::Result<Tensor> expected = interp::positionIds(ids, 1);
+      ASSERT_TRUE(expected.ok());
+      Buffer in(ids, 2), out(type, {11, seq}, 1);
+      library::PositionIds a{};
+      a.ids = in.address();
+      a.out = out.address();
+      a.wide = static_cast<int>(type == DType::i64);
+      a.padding = 1;
+      a.batch = 11;
+      a.seq = seq;
+      a.idsBatch = in.strides()[0];
+      a.idsStride = in.strides()[1];
+      a.outBatch = out.strides()[0];
+      a.outStride = out.strides()[1];
+      launch("braid_position_ids", 11 * 32, a);
+      EXPECT_TRUE(out.guardsHold());
+      EXPECT_EQ(interp::firstDifference(out.read(), *expected), -1);
+    }
+}
+
+namespace {
+struct AttentionCase {
+  int64_t queries, keys, heads, group, dim;
+};
+} // namespace
+
+TEST_F(Library, AttentionUnderEveryRestriction) {
+  const AttentionCase cases[] = {{5, 13, 6, 3, 20}, {1, 40, 2, 1, 64},  {7, 7, 4, 4, 1},
+                                 {3, 2, 3, 1, 200}, {2, 33, 2, 2, 256}, {3, 0, 2, 1, 16}};
+  const int64_t batch = 2;
+  for (const AttentionCase &c : cases)
+    for (int restrict = 0; restrict < 8; ++restrict) {
+      const DType type = restrict % 2 ? DType::i32 : DType::i64;
+      SCOPED_TRACE(std::to_string(c.queries) + " queries, " + std::to_string(c.keys) + " keys, " +
+                   std::to_string(c.heads) + " heads of " + std::to_string(c.dim) +
+                   ", restrictions " + std::to_string(restrict));
+      const Shape keyShape{batch, c.keys, c.heads / c.group, c.dim};
+      Tensor q = floats({batch, c.queries, c.heads, c.dim}), k = floats(keyShape),
+             v = floats(keyShape);
+      // The first sequence has no key at all; the second one's first queries come before all keys.
+      Tensor mask = integers({batch, c.keys}, 0, 1, type),
+             valid = Tensor::ofInts(type, {2}, {0, c.keys - 1}),
+             offset = Tensor::ofInts(type, {2}, {8, -2});
+      Buffer query(q, 3), key(k, 1), value(v, 2), masks(mask, 4), lengths(valid, 0),
+          offsets(offset, 0), out(DType::f32, q.shape(), 7);
+      interp::AttentionOperands operands{&q, &k, &v};
+      library::Attention a{};
+      operands.scale = a.scale = 0.3125f;
+      if (restrict & 1) {
+        operands.mask = &mask;
+        a.mask = integersOf(masks, type, 1);
+        a.maskBatch = masks.strides()[0];
+      }
+      if (restrict & 2) {
+        operands.validLength = &valid;
+        a.validLength = integersOf(lengths, type);
+      }
+      if (restrict & 4) {
+        operands.causal = true;
+        operands.positionOffset = &offset;
+        a.causal = 1;
+        a.positionOffset = integersOf(offsets, type);
+      }
+      a.query = floatsOf(query);
+      a.key = floatsOf(key);
+      a.value = floatsOf(value);
+      a.out = floatsOf(out);
+      a.batch = batch;
+      a.queries = c.queries;
+      a.heads = c.heads;
+      a.keys = c.keys;
+      a.headDim = c.dim;
+      a.group = c.group;
+      a.queryBatch = query.strides()[0];
+      a.queryRow = query.strides()[1];
+      a.queryHead = query.strides()[2];
+      a.keyBatch = key.strides()[0];
+      a.keyRow = key.strides()[1];
+      a.keyHead = key.strides()[2];
+      a.valueBatch = value.strides()[0];
+      a.valueRow = value.strides()[1];
+      a.valueHead = value.strides()[2];
+      a.outBatch = out.strides()[0];
+      a.outRow = out.strides()[1];
+      a.outHead = out.strides()[2];
+      launch("braid_attention", batch * c.queries * c.heads * 32, a);
+      expectResult(out, interp::attention(operands), 1e-6);
+    }
+}
+
+TEST_F(Library, AttentionOfOffsetsThatNoSumHolds) {
+  for (int64_t offset :
+       {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
+    SCOPED_TRACE(offset);
+    const Shape shape{1, 3, 1, 8};
+    Tensor q = floats(shape), k = floats(shape), v = floats(shape),
+           offsets = Tensor::ofInts(DType::i64, {1}, {offset});
+    Buffer query(q, 0), key(k, 0), value(v, 0), out(DType::f32, shape, 0), given(offsets, 0);
+    interp::AttentionOperands operands{&q, &k, &v};
+    operands.causal = true;
+    operands.positionOffset = &offsets;
+    library::Attention a{};
+    a.query = floatsOf(query);
+    a.key = floatsOf(key);
+    a.value = floatsOf(value);
+    a.out = floatsOf(out);
+    a.batch = a.heads = a.group = 1;
+    a.queries = a.keys = 3;
+    a.headDim = 8;
+    a.queryRow = a.keyRow = a.valueRow = a.outRow = 8;
+    a.positionOffset = integersOf(given, DType::i64);
+    a.scale = 1;
+    a.causal = 1;
+    launch("braid_attention", 3 * 32, a);
+    expectResult(out, interp::attention(operands), 1e-6);
+  }
+}
+
+TEST_F(Library, ReductionsOfEveryType) {
+  constexpr int64_t count = 300;
+  for (DType type :
+       {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64, DType::i8})
+    for (int kind : {0, 1, 2}) {
+      SCOPED_TRACE(std::string(runtime::name(type)) + ", kind " + std::to_string(kind));
+      std::vector<Buffer> sources;
+      std::vector<Tensor> values;
+      for (int i = 0; i < 4; ++i) {
+        values.push_back(interp::isFloat(type) ? floats({count}, type)
+                                               : integers({count}, -30, 30, type));
+        sources.emplace_back(values.back(), 0);
+      }
+      Buffer out(type, {count}, 0);
+      library::Reduce a{};
+      for (int i = 0; i < 4; ++i)
+        a.sources[i] = sources[i].address();
+      a.out = out.address();
+      a.count = count;
+      a.numSources = 4;
+      a.kind = kind;
+      a.dtype = static_cast<int>(type);
+      launch("braid_reduce", count, a);
+      EXPECT_TRUE(out.guardsHold());
+      Tensor got = out.read();
+      auto combined = [&](auto of) {
+        auto total = of(values[0]);
+        for (int i = 1; i < 4; ++i) {
+          auto next = of(values[i]);
+          total = kind == 0   ? total + next
+                  : kind == 1 ? std::max(total, next)
+                              : std::min(total, next);
+        }
+        return total;
+      };
+      for (int64_t i = 0; i < count; ++i) {
+        if (!interp::isFloat(type)) {
+          ASSERT_EQ(got.ints()[i], combined([&](const Tensor &one) { return one.ints()[i]; })) << i;
+          continue;
+        }
+        // In f32, or f64, and rounded once: at most to the other neighbor.
+        const double sum = combined([&](const Tensor &one) { return one.floats()[i]; });
+        const double unit = type == DType::bf16 ? 8e-3 : type == DType::f16 ? 1e-3 : 2e-7;
+        ASSERT_NEAR(got.floats()[i], sum, std::abs(sum) * unit + 1e-6) << i;
+      }
+    }
+}
