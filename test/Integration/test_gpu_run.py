@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""test/gpu without a GPU: what it prepares, how it runs that on the null device, and the form of its results."""
+import copy
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+from braidtest import BUILD, ROOT, run
+
+GPU = ROOT / "test" / "gpu"
+sys.path.insert(0, str(GPU))
+
+import plan  # noqa: E402
+import prepare  # noqa: E402
+import results  # noqa: E402
+
+
+def script(*command, expect=0):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=500, stdin=subprocess.DEVNULL, cwd=ROOT,
+                          env={**os.environ, "BRAID_BUILD_DIR": str(BUILD)})
+    assert done.returncode == expect, f"expected exit status {expect}, got {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def on_null_device(prepared, *options, expect=0):
+    return script(GPU / "run.sh", "--prepared", prepared, "--build", BUILD, "--cuda-library", BUILD / "lib/libBraidNullDevice.so",
+                  "--kernel-bytes", 4096, "--repeat", 2, *options, expect=expect)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """Two models on two ranks, with code that the null device runs in the place of a GPU's."""
+    findings = json.loads(run("braid", "doctor", "--json").out)["findings"]
+    if any(finding["name"] == "CUDA compiler" and finding["state"] == "absent" for finding in findings):
+        pytest.skip("this machine has no compiler for CUDA; scripts/setup.sh installs NVRTC")
+    folder = tmp_path_factory.mktemp("gpu") / "prepared"
+    done = script(sys.executable, GPU / "prepare.py", "--small", "--models", "minilm,smollm2", "--ranks", 2, "--no-libraries",
+                  "--output", folder)
+    assert " of 64 MB" in done.stdout
+    for bundle in folder.glob("*/*.braid"):
+        run("braid-test-cuda-on-host", bundle, "-o", bundle)
+    return folder
+
+
+def test_models_on_the_null_device(prepared, tmp_path):
+    output = tmp_path / "results.md"
+    done = on_null_device(prepared, "--output", output)
+    data = results.parse(output.read_text())
+    assert results.succeeded(data) and data["gpus"] and data["small"]
+    assert [(r["model"], r["transport"], r["graph"]) for r in data["runs"]] == [
+        (model, transport, graph) for model in ("minilm", "smollm2")
+        for transport, graph in (("threads", False), ("threads", True), ("nccl", False))]
+    for entry in data["runs"]:
+        assert entry["state"] == "measured" and 0 < entry["relative_l2"] <= 2e-5, entry
+        assert entry["runs"] == 2 and entry["bytes_sent_per_rank"] > 0
+        assert f"{results.describe(entry)}: relative L2" in done.stdout
+    assert data["copy"]["bytes_per_s"] > 0
+    kernels = {entry["model"]: [k["kernel"] for k in entry["kernels"]] for entry in data["kernels"]}
+    for model, names in kernels.items():
+        table = json.loads(launches(prepared / model / "tp2.braid"))
+        assert names == [kernel["symbol"] for kernel in table["kernels"]]
+
+
+def launches(bundle):
+    with zipfile.ZipFile(bundle) as archive:
+        return archive.read(next(name for name in archive.namelist() if name.startswith("cuda-") and name.endswith(".json")))
+
+
+def test_a_wrong_result_is_told(prepared, tmp_path):
+    folder = tmp_path / "prepared"
+    shutil.copytree(prepared, folder)
+    contents = json.loads((folder / plan.CONTENTS).read_text())
+    contents["models"] = contents["models"][:1]
+    (folder / plan.CONTENTS).write_text(json.dumps(contents))
+    for expected in (folder / "minilm" / "expected").iterdir():
+        values = np.load(expected)
+        values[..., -1] += 0.5
+        np.save(expected, values)
+    done = on_null_device(folder, expect=2)
+    assert "run: error: something failed; see above" in done.stderr
+    data = results.parse((folder / "RESULTS.md").read_text())
+    assert not results.succeeded(data)
+    assert [entry["passed"] for entry in data["runs"]] == [False] * 3
+    assert "minilm on 2 ranks, one GPU: relative L2" in done.stdout and ": FAILED;" in done.stdout
+
+
+def test_a_run_that_ends_early_is_told(prepared, tmp_path):
+    folder = tmp_path / "prepared"
+    shutil.copytree(prepared, folder)
+    bundle = folder / "smollm2" / "tp2.braid"
+    bundle.write_bytes(bundle.read_bytes()[:-100])
+    on_null_device(folder, expect=2)
+    states = {(entry["model"], entry["state"]) for entry in results.parse((folder / "RESULTS.md").read_text())["runs"]}
+    assert states == {("minilm", "measured"), ("smollm2", "failed")}
+
+
+def test_nothing_prepared(tmp_path):
+    done = script(GPU / "run.sh", "--prepared", tmp_path, expect=1)
+    assert done.stderr == f"run: error: {tmp_path}/contents.json is not there: test/gpu/prepare.sh makes it on a machine with LLVM\n"
+
+
+def write_contents(folder, **changes):
+    contents = {"format_version": plan.FORMAT_VERSION, "machine": os.uname().machine, "small": True, "models": [], **changes}
+    (folder / plan.CONTENTS).write_text(json.dumps(contents))
+
+
+def test_prepared_for_another_machine(tmp_path):
+    write_contents(tmp_path, machine="s390x")
+    done = script(GPU / "run.sh", "--prepared", tmp_path, expect=1)
+    assert done.stderr.startswith(f"run: error: {tmp_path} was made for s390x, this machine is ")
+    write_contents(tmp_path, models=None)
+    done = script(GPU / "run.sh", "--prepared", tmp_path, expect=1)
+    assert "was not made by this version of test/gpu/prepare.sh, or not to its end" in done.stderr
+
+
+def test_no_gpu(tmp_path):
+    try:
+        ctypes.CDLL("libcuda.so.1")
+        pytest.skip("this machine has a driver")
+    except OSError:
+        pass
+    write_contents(tmp_path)
+    done = script(GPU / "run.sh", "--prepared", tmp_path, expect=1)
+    assert done.stderr.startswith("run: error: expects an NVIDIA GPU and its driver on this machine: libcuda.so.1: ")
+    assert not (tmp_path / "RESULTS.md").exists()
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["prepare.py", "--models", "gpt"], "prepare: error: --models expects some of minilm,smollm2,llama-layer, got 'gpt'\n"),
+    (["prepare.py", "--ranks", "3"], "prepare: error: --ranks expects some of 1,2,4, got '3'\n"),
+    (["run.py", "--repeat", "0"], "argument --repeat: expects a positive number, got '0'\n"),
+])
+def test_wrong_options(arguments, message):
+    done = subprocess.run([sys.executable, GPU / arguments[0], *arguments[1:]], capture_output=True, text=True)
+    assert done.returncode != 0 and done.stderr.endswith(message)
+
+
+def test_a_folder_of_others_is_left_alone(tmp_path):
+    (tmp_path / "mine").write_text("")
+    done = script(sys.executable, GPU / "prepare.py", "--small", "--output", tmp_path, expect=1)
+    assert done.stderr == f"prepare: error: {tmp_path} has other things in it\n"
+    assert (tmp_path / "mine").exists()
+
+
+def test_libraries_are_all_that_the_build_looks_for(tmp_path):
+    """The build files find every library and header in what was collected, and nothing is missing from it to load them."""
+    target = tmp_path / plan.LIBRARIES
+    prepare.collect_libraries(target)
+    for library in (target / "lib").iterdir():
+        for line in subprocess.run(["ldd", library], capture_output=True, text=True, env={"LD_LIBRARY_PATH": str(target / "lib")},
+                                   check=True).stdout.splitlines():
+            name, _, path = line.strip().partition(" => ")
+            if path:
+                assert path.startswith(str(target)) or prepare.SYSTEM_LIBRARIES.match(name), line
+    code = "#include <CLI/CLI.hpp>\n#include <dnnl.hpp>\n#include <flatbuffers/flatbuffers.h>\n#include <nlohmann/json.hpp>\n" \
+           "#include <oneapi/dnnl/dnnl.h>\n#include <openssl/evp.h>\n#include <zip.h>\n"
+    done = subprocess.run([prepare.cached("CMAKE_CXX_COMPILER"), "-std=c++17", "-M", "-isystem", target / "include", "-xc++", "-"],
+                          input=code, capture_output=True, text=True, check=True)
+    for path in map(pathlib.Path, filter(lambda word: word.startswith("/usr/include/"), done.stdout.split())):
+        parts = [part for part in path.relative_to("/usr/include").parts if not part.endswith("-linux-gnu")]
+        assert not any(pathlib.Path(parts[0]).match(pattern) for pattern in prepare.HEADERS), path
+
+
+# --- the form of the results
+
+def test_kept_results():
+    data = results.parse((GPU / "RESULTS.md").read_text())
+    wanted = results.unmeasured("x")
+    assert [(r["model"], r["ranks"], r["transport"], r["graph"]) for r in data["runs"]] == [
+        (r["model"], r["ranks"], r["transport"], r["graph"]) for r in wanted["runs"]]
+    assert results.render(data) == (GPU / "RESULTS.md").read_text()
+
+
+def test_results_of_another_form():
+    good = results.unmeasured("no GPU was at hand")
+    results.check(good)
+    measured = {"state": "measured", "relative_l2": 1e-6, "allowed_relative_l2": 2e-5, "passed": True, "median_run_s": 1e-3,
+                "min_run_s": 1e-3, "runs": 20, "bytes_sent_per_rank": 0, "exposed_comm_s": 0.0, "peak_memory_bytes": 1}
+    of = "minilm on 1 rank, one GPU"
+
+    def changed(change):
+        data = copy.deepcopy(good)
+        change(data)
+        return data
+
+    def measure(**changes):
+        def change(data):
+            data.update(date="2026-01-01 00:00 UTC", gpus=["a GPU"])
+            data["runs"][0].update(measured)
+            data["runs"][0].update(changes)
+        return change
+
+    results.check(changed(measure()))
+    assert results.parse(results.render(changed(measure())))["runs"][0]["median_run_s"] == 1e-3
+    for change, message in [
+        (lambda d: d.update(format_version=9), "expects format_version 1, got 9"),
+        (lambda d: d.pop("runs"), "expects 'runs'"),
+        (lambda d: d["runs"][0].update(state="good"), f"expects a state of {of}, got 'good'"),
+        (lambda d: d["runs"][0].pop("reason"), f"expects a reason why {of} was not measured"),
+        (measure(median_run_s="1 ms"), f"expects 'median_run_s' of {of} to be a float, got '1 ms'"),
+        (measure(passed=False), f"expects 'passed' of {of} to say what it measured"),
+        (lambda d: d["runs"][0].update(measured), "expects a date and a GPU beside what was measured"),
+        (lambda d: d["kernels"][0].update(state="measured"), "expects a list of the kernels of minilm"),
+        (lambda d: d["sanitizers"][0].update(state="measured"), "expects 'errors' of memcheck to be a int, got None"),
+    ]:
+        with pytest.raises(results.Malformed) as told:
+            results.check(changed(change))
+        assert str(told.value) == message
+    with pytest.raises(results.Malformed):
+        results.parse("# On a GPU\n")
+
+
+def test_what_counts_as_success():
+    data = results.unmeasured("no GPU was at hand")
+    assert results.succeeded(data)
+    for name, change in [("runs", {"state": "failed", "reason": "x"}), ("runs", {"state": "measured", "passed": False}),
+                         ("kernels", {"state": "failed", "reason": "x"}), ("sanitizers", {"state": "measured", "errors": 2})]:
+        wrong = copy.deepcopy(data)
+        wrong[name][0].update(change)
+        assert not results.succeeded(wrong), (name, change)

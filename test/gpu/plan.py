@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is run on a GPU: shared by what prepares it, what runs it, and what says how it went."""
+
+FORMAT_VERSION = 1
+FOLDER = "build-gpu"
+CONTENTS = "contents.json"
+LIBRARIES = "libraries"
+SEED = 1
+RANKS = (1, 2, 4)
+
+MODELS = {
+    "minilm": {"family": "bert", "config": "test/gpu/models/minilm.json", "batch": 8, "seq": 128, "import": []},
+    "smollm2": {"family": "llama", "config": "test/gpu/models/smollm2.json", "batch": 1, "seq": 64, "import": []},
+    "llama-layer": {"family": "llama", "config": "examples/llama-layer/config.json", "batch": 1, "seq": 128,
+                    "import": ["--layers", "1", "--result", "last_hidden_state"]},
+}
+SMALL_MODELS = {
+    "minilm": {"family": "bert", "config": "test/Driver/Inputs/tiny-bert.json", "batch": 2, "seq": 8, "import": []},
+    "smollm2": {"family": "llama", "config": "test/Driver/Inputs/tiny-llama.json", "batch": 1, "seq": 8, "import": []},
+    "llama-layer": {"family": "llama", "config": "test/Driver/Inputs/tiny-llama.json", "batch": 1, "seq": 8,
+                    "import": ["--layers", "1", "--result", "last_hidden_state"]},
+}
+# Under compute-sanitizer, which makes everything many times slower: one model, two ranks on one GPU.
+SANITIZED = ("minilm", 2)
+SANITIZERS = ("memcheck", "racecheck", "synccheck")
+
+
+def runs(models=tuple(MODELS), ranks=RANKS):
+    """Every way of running: all ranks on one GPU, the same as one graph, and a GPU for each rank."""
+    for model in models:
+        for count in ranks:
+            yield {"model": model, "ranks": count, "transport": "threads", "graph": False}
+            yield {"model": model, "ranks": count, "transport": "threads", "graph": True}
+            if count > 1:
+                yield {"model": model, "ranks": count, "transport": "nccl", "graph": False}

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes what run.py takes to a machine with a GPU. Started by prepare.sh, which says more with --help."""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+
+import numpy as np
+
+import plan
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("BRAID_BUILD_DIR", ROOT / "build"))
+LIMIT_MB = 64
+# What every machine with a compiler has, and has to have of its own.
+SYSTEM_LIBRARIES = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so.*)$")
+# As the runtime's build finds them; folders that hold machine-dependent headers come after the plain ones.
+HEADERS = ("CLI", "dnnl*", "flatbuffers", "nlohmann", "oneapi", "openssl", "zip.h", "zipconf.h")
+CMAKE_PACKAGES = ("CLI11", "nlohmann_json")
+
+
+def fail(message):
+    sys.exit(f"prepare: error: {message}")
+
+
+def call(*command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode:
+        fail(f"'{' '.join(map(str, command))}' ended with status {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def braid(*args):
+    return call(BUILD / "bin" / "braid", *args)
+
+
+def write_inputs(directory, model):
+    directory.mkdir(parents=True)
+    random = np.random.default_rng(0)
+    shape = (model["batch"], model["seq"])
+    vocabulary = json.loads((ROOT / model["config"]).read_text())["vocab_size"]
+    values = {"input_ids": random.integers(0, vocabulary, shape)}
+    # A batch has sentences of different lengths.
+    lengths = random.integers(shape[1] // 2, shape[1] + 1, (shape[0], 1)) if shape[0] > 1 else [[shape[1]]]
+    values["attention_mask"] = (np.arange(shape[1]) < lengths).astype(np.int64)
+    if model["family"] == "bert":
+        values["token_type_ids"] = np.zeros(shape, np.int64)
+    for name, value in values.items():
+        np.save(directory / f"{name}.npy", value)
+    return sorted(values)
+
+
+def make_model(output, name, model, ranks, architectures):
+    """One model's inputs, the CPU's results and a bundle for each number of ranks."""
+    print(f"prepare: {name}", flush=True)
+    directory = output / name
+    inputs = write_inputs(directory / "inputs", model)
+    module = directory / "module.mlir"
+    braid("import", ROOT / model["config"], "--batch", model["batch"], "--seq", model["seq"], *model["import"], "-o", module)
+    given = [arg for value in inputs for arg in ("--input", f"{value}={directory / 'inputs' / value}.npy")]
+    braid("run", module, "--ranks", 1, "--random-weights", plan.SEED, *given, "--output", directory / "expected")
+    expected = sorted(path.name for path in (directory / "expected").iterdir())
+    for count in ranks:
+        braid("compile", module, "--mesh", f"tp={count}", "--target", f"cuda:{','.join(architectures)}",
+              "-o", directory / f"tp{count}.braid")
+    module.unlink()
+    return {"name": name, "ranks": ranks, "inputs": inputs, "expected": expected, "seed": plan.SEED}
+
+
+def cached(name):
+    """A path that the runtime's build found."""
+    found = re.search(rf"^{name}:\w+=(.+)$", (BUILD / "CMakeCache.txt").read_text(), re.M)
+    if not found:
+        fail(f"{BUILD}/CMakeCache.txt does not say where {name} is")
+    return pathlib.Path(found[1])
+
+
+def collect_libraries(target):
+    """A prefix with what the runtime's build looks for: headers, shared libraries with all that they need, and flatc."""
+    include, lib, programs = target / "include", target / "lib", target / "bin"
+    for directory in (include, lib, programs):
+        directory.mkdir(parents=True)
+    for root in (pathlib.Path("/usr/include"), pathlib.Path("/usr/include") / f"{platform.machine()}-linux-gnu"):
+        for pattern in HEADERS:
+            for path in root.glob(pattern):
+                if path.is_dir():
+                    shutil.copytree(path, include / path.name, dirs_exist_ok=True)
+                else:
+                    shutil.copy(path, include / path.name)
+    flatc = cached("FLATC")
+    shutil.copy(flatc, programs / "flatc")
+    for variable in ("DNNL_LIBRARY", "LIBZIP_LIBRARY", "OPENSSL_CRYPTO_LIBRARY"):
+        library = cached(variable)
+        real = soname(library)
+        shutil.copy(library.resolve(), lib / real)
+        if not (lib / library.name).exists():
+            (lib / library.name).symlink_to(real)
+        add_needed(library, lib)
+    add_needed(flatc, lib)
+    for package in CMAKE_PACKAGES:
+        found = [path for root in ("/usr/share/cmake", "/usr/lib/cmake", f"/usr/lib/{platform.machine()}-linux-gnu/cmake")
+                 for path in pathlib.Path(root).glob(package)]
+        if not found:
+            fail(f"the CMake package of {package} is not there")
+        shutil.copytree(found[0], target / "share" / "cmake" / package)
+
+
+def soname(library):
+    found = re.search(r"SONAME\s+(\S+)", call("objdump", "-p", library))
+    return found[1] if found else library.name
+
+
+def add_needed(file, lib):
+    for name, path in re.findall(r"^\s*(\S+) => (/\S+)", call("ldd", file), re.M):
+        if not SYSTEM_LIBRARIES.match(name) and not (lib / name).exists():
+            shutil.copy(pathlib.Path(path).resolve(), lib / name)
+
+
+def archive_libraries(output):
+    print("prepare: libraries and headers of the runtime", flush=True)
+    target = output / plan.LIBRARIES
+    collect_libraries(target)
+    with tarfile.open(output / (plan.LIBRARIES + ".tar.xz"), "w:xz", preset=4) as archive:
+        archive.add(target, plan.LIBRARIES)
+    shutil.rmtree(target)
+
+
+def size_of(paths):
+    return sum(path.stat().st_size for path in paths if path.is_file() and not path.is_symlink())
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="prepare.sh")
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / plan.FOLDER)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--models", default=",".join(plan.MODELS))
+    parser.add_argument("--ranks", default=",".join(map(str, plan.RANKS)))
+    parser.add_argument("--no-libraries", action="store_true")
+    args = parser.parse_args()
+    names = args.models.split(",")
+    for name in names:
+        if name not in plan.MODELS:
+            fail(f"--models expects some of {','.join(plan.MODELS)}, got '{name}'")
+    ranks = []
+    for text in args.ranks.split(","):
+        if text not in map(str, plan.RANKS):
+            fail(f"--ranks expects some of {','.join(map(str, plan.RANKS))}, got '{text}'")
+        ranks.append(int(text))
+    if args.output.exists() and not (args.output / plan.CONTENTS).exists() and any(args.output.iterdir()):
+        fail(f"{args.output} has other things in it")
+    shutil.rmtree(args.output, ignore_errors=True)
+    args.output.mkdir(parents=True)
+
+    models = plan.SMALL_MODELS if args.small else plan.MODELS
+    architectures = ["sm_90a"] if args.small else ["sm_80", "sm_90a", "sm_100"]
+    # Written first, so that an interrupted folder is known to be ours; run.py reads it when it is complete.
+    contents = {"format_version": plan.FORMAT_VERSION, "machine": platform.machine(), "small": args.small, "models": None}
+    (args.output / plan.CONTENTS).write_text(json.dumps(contents))
+    contents["models"] = [make_model(args.output, name, models[name], ranks, architectures) for name in names]
+    if not args.no_libraries:
+        archive_libraries(args.output)
+    (args.output / plan.CONTENTS).write_text(json.dumps(contents, indent=2) + "\n")
+
+    made = size_of(args.output.rglob("*"))
+    tree = size_of(ROOT / name for name in call("git", "-C", ROOT, "ls-files", "-z").split("\0") if name)
+    print(f"prepare: {args.output} has {made / 1e6:.1f} MB; with the {tree / 1e6:.1f} MB of the tree "
+          f"{(made + tree) / 1e6:.1f} of {LIMIT_MB} MB")
+    if made + tree > LIMIT_MB * 1e6:
+        fail(f"expects at most {LIMIT_MB} MB; --models and --ranks make less")
+
+
+if __name__ == "__main__":
+    main()

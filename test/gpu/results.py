@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The results file: tables for people, and behind them the same as JSON. What was not measured is listed, with the reason."""
+import json
+
+import plan
+
+MEASURED, UNMEASURED, FAILED = "measured", "unmeasured", "failed"
+OPENING, CLOSING = "```json\n", "```\n"
+RUN_FIELDS = {"relative_l2": float, "allowed_relative_l2": float, "passed": bool, "median_run_s": float, "min_run_s": float,
+              "runs": int, "bytes_sent_per_rank": int, "exposed_comm_s": float, "peak_memory_bytes": int}
+KERNEL_FIELDS = {"kernel": str, "rows": int, "bytes": int, "seconds": float, "bytes_per_s": float, "of_copy": float}
+COPY_FIELDS = {"bytes": int, "seconds": float, "bytes_per_s": float}
+COMMAND = "test/gpu/run.sh"
+
+
+def unmeasured(reason, models=tuple(plan.MODELS), ranks=plan.RANKS):
+    """The results of a machine on which nothing ran."""
+    nothing = {"state": UNMEASURED, "reason": reason}
+    return {"format_version": plan.FORMAT_VERSION, "date": None, "small": False, "gpus": [], "driver": None, "host": None,
+            "copy": dict(nothing),
+            "runs": [{**run, **nothing} for run in plan.runs(models, ranks)],
+            "kernels": [{"model": model, **nothing} for model in models],
+            "sanitizers": [{"tool": tool, "model": plan.SANITIZED[0], "ranks": plan.SANITIZED[1], **nothing}
+                           for tool in plan.SANITIZERS]}
+
+
+class Malformed(Exception):
+    pass
+
+
+def check(data):
+    """Raises Malformed, with the first thing that is not as it should be."""
+    def expect(holds, what):
+        if not holds:
+            raise Malformed(f"expects {what}")
+
+    def fields(entry, types, of):
+        for name, kind in types.items():
+            value = entry.get(name)
+            good = isinstance(value, (int, float)) and not isinstance(value, bool) if kind is float else type(value) is kind
+            expect(good, f"'{name}' of {of} to be a {kind.__name__}, got {value!r}")
+
+    def state(entry, of):
+        expect(entry.get("state") in (MEASURED, UNMEASURED, FAILED), f"a state of {of}, got {entry.get('state')!r}")
+        if entry["state"] != MEASURED:
+            expect(isinstance(entry.get("reason"), str) and entry["reason"], f"a reason why {of} was not measured")
+        return entry["state"] == MEASURED
+
+    expect(isinstance(data, dict) and data.get("format_version") == plan.FORMAT_VERSION,
+           f"format_version {plan.FORMAT_VERSION}, got {data.get('format_version')!r}")
+    for name in ("date", "small", "gpus", "driver", "host", "copy", "runs", "kernels", "sanitizers"):
+        expect(name in data, f"'{name}'")
+    entries = [data["copy"], *data["runs"], *data["kernels"], *data["sanitizers"]]
+    if state(data["copy"], "the copy"):
+        fields(data["copy"], COPY_FIELDS, "the copy")
+    for run in data["runs"]:
+        of = describe(run)
+        if state(run, of):
+            fields(run, RUN_FIELDS, of)
+            expect(run["passed"] == (run["relative_l2"] <= run["allowed_relative_l2"]), f"'passed' of {of} to say what it measured")
+    for entry in data["kernels"]:
+        of = f"the kernels of {entry.get('model')}"
+        if state(entry, of):
+            expect(isinstance(entry.get("kernels"), list) and entry["kernels"], f"a list of {of}")
+            for kernel in entry["kernels"]:
+                fields(kernel, KERNEL_FIELDS, of)
+    for entry in data["sanitizers"]:
+        if state(entry, entry.get("tool")):
+            fields(entry, {"errors": int}, entry["tool"])
+    if any(entry["state"] == MEASURED for entry in entries):
+        expect(data["date"] and data["gpus"], "a date and a GPU beside what was measured")
+
+
+def succeeded(data):
+    return all(run["state"] != FAILED and run.get("passed", True) for run in data["runs"]) and all(
+        entry["state"] != FAILED and not entry.get("errors", 0) for entry in [data["copy"], *data["kernels"], *data["sanitizers"]])
+
+
+def describe(run):
+    where = {("threads", False): "one GPU", ("threads", True): "one GPU, as a graph", ("nccl", False): "a GPU each"}
+    return f"{run['model']} on {run['ranks']} rank{'s' if run['ranks'] > 1 else ''}, {where[run['transport'], run['graph']]}"
+
+
+def table(header, rows):
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def not_measured(entry):
+    return f"{entry['state']}: {entry['reason']}".replace("|", "\\|").replace("\n", " ")
+
+
+def render(data):
+    check(data)
+    host = data["host"] or {}
+    about = [["date", data["date"] or UNMEASURED], ["GPU", ", ".join(data["gpus"]) or UNMEASURED],
+             ["driver", data["driver"] or UNMEASURED], ["host", host.get("cpu", UNMEASURED)],
+             ["models", "tiny, of the same families" if data["small"] else "of their own sizes, weights drawn from a seed"]]
+    copy = data["copy"]
+    copied = f"{copy['bytes_per_s'] / 1e12:.3f} TB/s" if copy["state"] == MEASURED else not_measured(copy)
+    runs = []
+    for run in data["runs"]:
+        if run["state"] == MEASURED:
+            runs.append([describe(run), f"{run['relative_l2']:.2e}", f"{run['allowed_relative_l2']:.0e}",
+                         "yes" if run["passed"] else "NO", f"{run['median_run_s'] * 1e3:.3f}", f"{run['exposed_comm_s'] * 1e3:.3f}",
+                         f"{run['bytes_sent_per_rank'] / 1e6:.3f}", f"{run['peak_memory_bytes'] / 1e6:.1f}"])
+        else:
+            runs.append([describe(run), not_measured(run), *[""] * 6])
+    kernels = []
+    for entry in data["kernels"]:
+        if entry["state"] != MEASURED:
+            kernels.append([entry["model"], not_measured(entry), *[""] * 4])
+            continue
+        for kernel in entry["kernels"]:
+            kernels.append([entry["model"], f"`{kernel['kernel']}`", str(kernel["rows"]), f"{kernel['seconds'] * 1e6:.2f}",
+                            f"{kernel['bytes_per_s'] / 1e9:.1f}", f"{kernel['of_copy']:.0%}"])
+    sanitizers = [[entry["tool"], f"{entry['model']} on {entry['ranks']} ranks",
+                   f"{entry['errors']} errors" if entry["state"] == MEASURED else not_measured(entry)]
+                  for entry in data["sanitizers"]]
+    return "\n".join([
+        "# On a GPU\n",
+        f"Written by `{COMMAND}`, which also measures what is unmeasured here (README.md beside it says how to run it). The block at the "
+        "end has the same for programs.\n",
+        table(["", ""], about),
+        "## Models against the CPU\n",
+        "The CPU's results come with the bundles. Times are medians over runs, by the GPU's clock.\n",
+        table(["run", "relative L2", "allowed", "passed", "median ms", "exposed communication ms", "sent per rank MB", "memory MB"], runs),
+        "## Kernels against a copy within the GPU's memory\n",
+        f"Bytes read and written in a second; the copy: {copied}.\n",
+        table(["model", "kernel", "rows", "us", "GB/s", "of the copy"], kernels),
+        "## compute-sanitizer\n",
+        table(["tool", "run", "found"], sanitizers),
+        OPENING + json.dumps(data, indent=1) + "\n" + CLOSING])
+
+
+def parse(text):
+    """What `render` wrote."""
+    if OPENING not in text:
+        raise Malformed("expects a block of JSON")
+    block = text.split(OPENING, 1)[1]
+    if CLOSING not in block:
+        raise Malformed("expects the end of the block of JSON")
+    data = json.loads(block.split(CLOSING, 1)[0])
+    check(data)
+    return data
+
+
+if __name__ == "__main__":
+    # What stands in RESULTS.md for as long as nobody has measured anything.
+    print(render(unmeasured("no GPU was at hand")), end="")
