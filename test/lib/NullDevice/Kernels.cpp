@@ -38,8 +38,15 @@ struct Code {
   std::map<std::string, Kernel> kernels;
 };
 
-std::set<Code *> loaded;
-std::set<const Kernel *> known;
+// Never destroyed, as the World.
+std::set<Code *> &loaded() {
+  static std::set<Code *> &instance = *new std::set<Code *>;
+  return instance;
+}
+std::set<const Kernel *> &known() {
+  static std::set<const Kernel *> &instance = *new std::set<const Kernel *>;
+  return instance;
+}
 
 /// The size of an ELF file, from where its section headers end.
 size_t sizeOf(const void *image) {
@@ -146,24 +153,24 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     return result(problem);
   code->device = world().current;
   *module = reinterpret_cast<CUmodule>(code.get());
-  loaded.insert(code.release());
-  world().modules = loaded.size();
+  loaded().insert(code.release());
+  world().modules = loaded().size();
   return kSuccess;
 }
 
 CUresult cuModuleUnload(CUmodule module) {
   Guard guard(world().mutex);
   auto *code = reinterpret_cast<Code *>(module);
-  if (!loaded.count(code))
+  if (!loaded().count(code))
     return result("code is unloaded that is not loaded");
   for (const auto &entry : code->kernels)
     for (auto [lane, time] : entry.second.launches)
       if (world().host.clock.at(lane) < time)
         return result("code is unloaded while '" + entry.first + "' may still run");
   for (const auto &entry : code->kernels)
-    known.erase(&entry.second);
-  loaded.erase(code);
-  world().modules = loaded.size();
+    known().erase(&entry.second);
+  loaded().erase(code);
+  world().modules = loaded().size();
   dlclose(code->handle);
   close(code->file);
   delete code;
@@ -189,7 +196,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     code->kernels.erase(name);
     return kInvalidValue;
   }
-  known.insert(&kernel);
+  known().insert(&kernel);
   *function = reinterpret_cast<CUfunction>(&kernel);
   return kSuccess;
 }
@@ -197,7 +204,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value) {
   Guard guard(world().mutex);
   auto *kernel = reinterpret_cast<Kernel *>(function);
-  if (!known.count(kernel) || attribute != kMaxDynamicSharedBytes || value < 0)
+  if (!known().count(kernel) || attribute != kMaxDynamicSharedBytes || value < 0)
     return kInvalidValue;
   kernel->maxSharedBytes = static_cast<unsigned>(value);
   return kSuccess;
@@ -206,7 +213,7 @@ CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value) {
 CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *size) {
   Guard guard(world().mutex);
   const auto *kernel = reinterpret_cast<const Kernel *>(function);
-  if (!known.count(kernel) || index >= kernel->parameterBytes.size())
+  if (!known().count(kernel) || index >= kernel->parameterBytes.size())
     return kInvalidValue;
   *offset = index * 8;
   *size = kernel->parameterBytes[index];
@@ -218,7 +225,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, uns
                         CUstream stream, void **parameters, void **) {
   Guard guard(world().mutex);
   const auto *kernel = reinterpret_cast<const Kernel *>(function);
-  if (!known.count(kernel))
+  if (!known().count(kernel))
     return result("a function is launched that is not loaded");
   if (gridX == 0 || gridY != 1 || gridZ != 1 || blockX == 0 || blockY != 1 || blockZ != 1)
     return result("'" + kernel->name + "' is launched with blocks or threads that are not a row");

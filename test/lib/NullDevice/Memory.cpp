@@ -11,7 +11,8 @@
 namespace braid::null {
 
 World &world() {
-  static World instance;
+  // Never destroyed: what work that did not end has left behind is still in it.
+  static World &instance = *new World;
   return instance;
 }
 
