@@ -12,7 +12,6 @@
 
 namespace braid {
 #define GEN_PASS_DEF_ASSIGNBUFFERS
-#define GEN_PASS_DEF_VERIFYBUFFERS
 #include "braid/Conversion/Passes.h.inc"
 } // namespace braid
 
@@ -42,10 +41,7 @@ public:
     for (Operation &op : block) {
       int64_t place = count++;
       lives[&op] = {place, place};
-      auto queue = op.getAttrOfType<rt::QueueAttr>("queue");
-      bool onCommunication =
-          isa<rt::StartOp>(op) || (queue && queue.getValue() == Queue::Communication);
-      if (onCommunication) {
+      if (rt::queueOf(&op) == Queue::Communication) {
         if (auto await = dyn_cast<rt::AwaitOp>(op))
           lastAwaited = lives[await.getEvent().getDefiningOp()].begin;
         lives[&op].begin = lastAwaited;
@@ -99,11 +95,6 @@ private:
     int64_t local = 0, symmetric = 0, events = 0;
   };
 
-  static rt::FrameAttr calleeFrame(rt::CallOp call) {
-    return SymbolTable::lookupNearestSymbolFrom<rt::ProcedureOp>(call, call.getCalleeAttr())
-        .getFrameAttr();
-  }
-
   /// Every call has its callee's events for itself: none is used twice in a run.
   void numberEvents() {
     OpBuilder builder(procedure);
@@ -114,7 +105,7 @@ private:
         start.setEventAttr(builder.getI64IntegerAttr(numEvents++));
       else if (auto call = dyn_cast<rt::CallOp>(op)) {
         bases[call].events = numEvents;
-        numEvents += calleeFrame(call).getEvents();
+        numEvents += call.getProcedure().getFrameAttr().getEvents();
       }
     }
   }
@@ -137,8 +128,7 @@ private:
   /// A kernel's result takes over the bytes of an input that dies there.
   void shareInPlace() {
     for (auto launch : procedure.getBody().front().getOps<rt::LaunchOp>()) {
-      auto kernel =
-          SymbolTable::lookupNearestSymbolFrom<rt::KernelOp>(launch, launch.getKernelAttr());
+      rt::KernelOp kernel = launch.getKernelOp();
       Life now = timeline[launch];
       llvm::SmallPtrSet<Operation *, 4> taken;
       for (auto [o, output] : llvm::enumerate(launch.getOutputs())) {
@@ -186,7 +176,7 @@ private:
     size_t numBuffers = items.size();
     for (auto &[call, base] : bases) {
       Life now = timeline[call];
-      rt::FrameAttr frame = calleeFrame(call);
+      rt::FrameAttr frame = call.getProcedure().getFrameAttr();
       int64_t size = space == rt::Space::Local ? frame.getLocal() : frame.getSymmetric();
       items.push_back({size, now.begin, now.end, 0});
     }
@@ -227,8 +217,7 @@ struct AssignBuffers : braid::impl::AssignBuffersBase<AssignBuffers> {
     if (!inProgress.insert(procedure).second)
       return procedure.emitOpError("calls itself, so that its frame has no end");
     for (auto call : procedure.getBody().front().getOps<rt::CallOp>())
-      if (failed(assign(
-              SymbolTable::lookupNearestSymbolFrom<rt::ProcedureOp>(call, call.getCalleeAttr()))))
+      if (failed(assign(call.getProcedure())))
         return failure();
     Planner planner(procedure, inPlace);
     planner.run();
@@ -253,14 +242,6 @@ struct AssignBuffers : braid::impl::AssignBuffersBase<AssignBuffers> {
   }
 
   llvm::DenseSet<Operation *> done, inProgress;
-};
-
-struct VerifyBuffers : braid::impl::VerifyBuffersBase<VerifyBuffers> {
-  void runOnOperation() override {
-    for (auto procedure : getOperation().getOps<rt::ProcedureOp>())
-      if (failed(checkBuffers(procedure)))
-        signalPassFailure();
-  }
 };
 
 } // namespace

@@ -15,15 +15,6 @@ namespace {
 /// How many commands of each queue are known to have ended.
 using Clock = std::array<int64_t, 2>;
 
-Queue queueOf(Operation *op) {
-  if (isa<rt::StartOp>(op))
-    return Queue::Communication;
-  if (auto attr = op->getAttrOfType<rt::QueueAttr>("queue"))
-    return attr.getValue();
-  return Queue::Compute; // calls: their own communication is within their begin and end (checked
-                         // below)
-}
-
 /// A command with its place in the order.
 struct Command {
   Operation *op;
@@ -65,7 +56,7 @@ private:
     for (Operation &op : procedure.getBody().front()) {
       if (isa<rt::AllocOp, rt::ViewOp>(op))
         continue;
-      Queue queue = queueOf(&op);
+      Queue queue = rt::queueOf(&op);
       Clock &clock = now[static_cast<int>(queue)];
       // A wait takes over what was known where its event was set.
       if (isa<rt::AwaitOp, rt::WaitOp>(op))
@@ -120,16 +111,12 @@ private:
       else if (auto start = dyn_cast<rt::StartOp>(command.op))
         result = take(start, start.getEvent().value_or(0), 1);
       else if (auto call = dyn_cast<rt::CallOp>(command.op))
-        result = take(call, call.getBaseAttr().getEvents(), calleeFrame(call).getEvents());
+        result = take(call, call.getBaseAttr().getEvents(),
+                      call.getProcedure().getFrameAttr().getEvents());
       if (failed(result))
         return failure();
     }
     return success();
-  }
-
-  static rt::FrameAttr calleeFrame(rt::CallOp call) {
-    return SymbolTable::lookupNearestSymbolFrom<rt::ProcedureOp>(call, call.getCalleeAttr())
-        .getFrameAttr();
   }
 
   void collect() {
@@ -146,7 +133,7 @@ private:
         if (auto it = extentOf.find(rt::getRoot(value)); it != extentOf.end())
           extents[it->second].uses.push_back(&command);
       if (auto call = dyn_cast<rt::CallOp>(command.op)) {
-        rt::FrameAttr base = call.getBaseAttr(), frame = calleeFrame(call);
+        rt::FrameAttr base = call.getBaseAttr(), frame = call.getProcedure().getFrameAttr();
         extents.push_back({call,
                            rt::Space::Local,
                            base.getLocal(),
@@ -167,8 +154,7 @@ private:
     auto launch = dyn_cast<rt::LaunchOp>(command.op);
     if (!launch || a.begin != b.begin || a.end != b.end)
       return false;
-    auto kernel =
-        SymbolTable::lookupNearestSymbolFrom<rt::KernelOp>(launch, launch.getKernelAttr());
+    rt::KernelOp kernel = launch.getKernelOp();
     bool shares = false;
     for (auto [i, input] : llvm::enumerate(launch.getInputs()))
       for (auto [o, output] : llvm::enumerate(launch.getOutputs())) {
@@ -214,8 +200,7 @@ LogicalResult braid::checkBuffers(rt::ProcedureOp procedure) {
   if (!procedure.getFrameAttr())
     return procedure.emitOpError("expects a frame: buffers are not assigned yet");
   for (auto call : procedure.getBody().front().getOps<rt::CallOp>()) {
-    auto callee = SymbolTable::lookupNearestSymbolFrom<rt::ProcedureOp>(call, call.getCalleeAttr());
-    rt::FrameAttr inner = callee.getFrameAttr(), base = call.getBaseAttr(),
+    rt::FrameAttr inner = call.getProcedure().getFrameAttr(), base = call.getBaseAttr(),
                   frame = procedure.getFrameAttr();
     if (!inner)
       return call.emitOpError("expects the callee to have a frame");

@@ -389,7 +389,7 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
 }
 
 void ProcedureLowering::lowerLaunch(rt::LaunchOp op) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<rt::KernelOp>(op, op.getKernelAttr());
+  rt::KernelOp kernel = op.getKernelOp();
   // Row operands of more dimensions than the kernel's are seen with their rows taken together.
   auto asRows = [&](Value memory, Type kernelType) {
     SmallVector<int64_t> shape(cast<RankedTensorType>(kernelType).getShape());

@@ -50,6 +50,9 @@ int64_t sizeInBytes(mlir::ShapedType type);
 bool isContiguous(mlir::MemRefType type);
 /// The buffer or argument that a chain of views looks at.
 mlir::Value getRoot(mlir::Value memory);
+/// The queue that runs a command; compute for calls, which stand in both queues' streams and order
+/// what they do on the other within their own begin and end.
+Queue queueOf(mlir::Operation *command);
 /// The memory that a command reads and writes, without the frames of callees.
 void getAccesses(mlir::Operation *op, llvm::SmallVectorImpl<mlir::Value> &reads,
                  llvm::SmallVectorImpl<mlir::Value> &writes);

@@ -54,6 +54,8 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
                    "::mlir::ValueRange":$outputs)>];
   let extraClassDeclaration = [{
     bool onValues() { return getOutputs().empty(); }
+    /// The kernel that `kernel` names; null before symbols are verified if there is none.
+    KernelOp getKernelOp();
   }];
 }
 

@@ -43,6 +43,14 @@ Value braid::rt::getRoot(Value memory) {
   return memory;
 }
 
+Queue braid::rt::queueOf(Operation *command) {
+  if (isa<StartOp>(command))
+    return Queue::Communication;
+  if (auto queue = command->getAttrOfType<QueueAttr>("queue"))
+    return queue.getValue();
+  return Queue::Compute;
+}
+
 void braid::rt::getAccesses(Operation *op, SmallVectorImpl<Value> &reads,
                             SmallVectorImpl<Value> &writes) {
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
@@ -164,6 +172,10 @@ void LaunchOp::build(OpBuilder &builder, OperationState &state, FlatSymbolRefAtt
         QueueAttr::get(builder.getContext(), Queue::Compute));
 }
 
+KernelOp LaunchOp::getKernelOp() {
+  return SymbolTable::lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+}
+
 void LaunchOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
   for (OpOperand &input : getInputsMutable())
     if (isa<MemRefType>(input.get().getType()))
@@ -172,8 +184,12 @@ void LaunchOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effect
     effects.emplace_back(MemoryEffects::Write::get(), &output);
 }
 
+ProcedureOp CallOp::getProcedure() {
+  return SymbolTable::lookupNearestSymbolFrom<ProcedureOp>(*this, getCalleeAttr());
+}
+
 void CallOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  auto callee = SymbolTable::lookupNearestSymbolFrom<ProcedureOp>(*this, getCalleeAttr());
+  ProcedureOp callee = getProcedure();
   for (OpOperand &argument : getArgumentsMutable()) {
     // A result may be used as memory between the callee's commands, so what it held before is lost.
     if (!callee || callee.isResult(argument.getOperandNumber()))

@@ -123,6 +123,10 @@ def RT_CallOp : RT_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
   let assemblyFormat = [{
     $callee `(` $arguments `)` (`at` $base^)? attr-dict (`:` type($arguments)^)?
   }];
+  let extraClassDeclaration = [{
+    /// The procedure that `callee` names; null before symbols are verified if there is none.
+    ProcedureOp getProcedure();
+  }];
 }
 
 #endif

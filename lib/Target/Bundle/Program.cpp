@@ -167,7 +167,7 @@ private:
     launch.operands = views(op.getInputs());
     for (auto &output : views(op.getOutputs()))
       launch.operands.push_back(std::move(output));
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<rt::KernelOp>(op, op.getKernelAttr());
+    rt::KernelOp kernel = op.getKernelOp();
     for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes())) {
       auto tensor = cast<RankedTensorType>(type);
       launch.row_operand.push_back(tensor.getRank() > 0 && tensor.isDynamicDim(0));

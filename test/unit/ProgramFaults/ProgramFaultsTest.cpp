@@ -297,9 +297,7 @@ TEST_P(ProgramFaults, EveryFrameInTheWrongPlaceIsNoticed) {
     for (auto call : procedure.getBody().front().getOps<rt::CallOp>())
       for (auto other : procedure.getBody().front().getOps<rt::AllocOp>()) {
         const rt::FrameAttr right = call.getBaseAttr(), frame = procedure.getFrameAttr();
-        const rt::FrameAttr inner =
-            SymbolTable::lookupNearestSymbolFrom<rt::ProcedureOp>(call, call.getCalleeAttr())
-                .getFrameAttr();
+        const rt::FrameAttr inner = call.getProcedure().getFrameAttr();
         const auto there = static_cast<int64_t>(*other.getOffset());
         const bool isLocal = other.getSpace() == rt::Space::Local;
         const int64_t local =
