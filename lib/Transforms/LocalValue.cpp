@@ -5,6 +5,7 @@
 #include "LocalValue.h"
 
 #include "AxisPieces.h"
+#include "CollectiveUtils.h"
 #include "Reshard.h"
 
 #include "mlir/IR/Remarks.h"
@@ -25,14 +26,6 @@ int64_t LocalValue::shards(ArrayRef<AxisAttr> axes) const {
   return n;
 }
 
-/// `type` with dimension `dim` multiplied by `num` / `den`.
-static RankedTensorType scaled(Type type, int64_t dim, int64_t num, int64_t den) {
-  auto tensor = cast<RankedTensorType>(type);
-  SmallVector<int64_t> shape(tensor.getShape());
-  shape[dim] = shape[dim] * num / den;
-  return RankedTensorType::get(shape, tensor.getElementType());
-}
-
 void LocalValue::report(CollectiveOpInterface collective) {
   int64_t n = shards(collective.getGroup().getAxes());
   std::string text;
@@ -51,7 +44,7 @@ Value LocalValue::allGather(OpBuilder &builder, Value from, int64_t dim, ArrayRe
   if (n == 1)
     return from;
   ++counts->allGather;
-  Type type = scaled(from.getType(), dim, n, 1);
+  Type type = braid::wholeType(from.getType(), dim, n);
   auto gather = AllGatherOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from}, dim,
                                     group(axes), role);
   report(gather);
@@ -63,7 +56,7 @@ Value LocalValue::localSlice(OpBuilder &builder, Value from, int64_t dim, ArrayR
   if (n == 1)
     return from;
   ++counts->localSlice;
-  return LocalSliceOp::create(builder, value.getLoc(), scaled(from.getType(), dim, 1, n), from, dim,
+  return LocalSliceOp::create(builder, value.getLoc(), partType(from.getType(), dim, n), from, dim,
                               group(axes));
 }
 
@@ -73,7 +66,7 @@ Value LocalValue::allToAll(OpBuilder &builder, Value from, int64_t split, int64_
   if (n == 1)
     return from;
   ++counts->allToAll;
-  Type type = scaled(scaled(from.getType(), split, 1, n), concat, n, 1);
+  Type type = braid::wholeType(partType(from.getType(), split, n), concat, n);
   auto exchange = AllToAllOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from},
                                      split, concat, group(axes), role);
   report(exchange);
@@ -119,7 +112,7 @@ void LocalValue::reduce(OpBuilder &builder) {
       continue;
     if (reduction.dim) {
       ++counts->reduceScatter;
-      Type type = scaled(current.getType(), *reduction.dim, 1, n);
+      Type type = partType(current.getType(), *reduction.dim, n);
       collective =
           ReduceScatterOp::create(builder, value.getLoc(), TypeRange{type}, *reduction.kind,
                                   ValueRange{current}, *reduction.dim, group(reduction.axes), role);

@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Transforms/ShardingUtils.h"
 
+#include "StrategyOptions.h"
+
 #include "braid/Runtime/Mesh.h"
 #include "dialects/NN/IR/NN.h"
 
@@ -25,11 +27,22 @@ FailureOr<MeshOp> getModuleMesh(ModuleOp module) {
   return mesh;
 }
 
-FailureOr<int64_t> getNumRanks(ModuleOp module) {
+LogicalResult expectMesh(ModuleOp module, StringRef text) {
   FailureOr<MeshOp> mesh = getModuleMesh(module);
   if (failed(mesh))
     return failure();
-  return toRuntime(*mesh).numRanks();
+  FailureOr<SmallVector<MeshAxis>> axes = parseMesh(module, text, /*anyAxis=*/true);
+  if (failed(axes))
+    return failure();
+  auto names = mesh->getAxisNames().getAsValueRange<StringAttr>();
+  auto isSame = [](auto pair) {
+    auto [name, size, axis] = pair;
+    return name == axis.name && size == axis.size;
+  };
+  if (mesh->getAxisSizes().size() == axes->size() &&
+      llvm::all_of(llvm::zip_equal(names, mesh->getAxisSizes(), *axes), isSame))
+    return success();
+  return mesh->emitOpError("of the module is not the mesh '") << text << "' that was asked for";
 }
 
 int64_t axisSize(MeshOp mesh, AxisAttr axis) { return *toRuntime(mesh).axisSize(toRuntime(axis)); }

@@ -4,8 +4,6 @@
 //===----------------------------------------------------------------------===//
 #include "StrategyOptions.h"
 
-#include "braid/Transforms/ShardingUtils.h"
-
 using namespace mlir;
 
 namespace braid {
@@ -37,24 +35,6 @@ FailureOr<SmallVector<MeshAxis>> parseMesh(ModuleOp module, StringRef mesh, bool
     axes.push_back(axis);
   }
   return axes;
-}
-
-LogicalResult expectMesh(ModuleOp module, StringRef text) {
-  FailureOr<comm::MeshOp> mesh = getModuleMesh(module);
-  if (failed(mesh))
-    return failure();
-  FailureOr<SmallVector<MeshAxis>> axes = parseMesh(module, text, /*anyAxis=*/true);
-  if (failed(axes))
-    return failure();
-  auto names = mesh->getAxisNames().getAsValueRange<StringAttr>();
-  auto isSame = [](auto pair) {
-    auto [name, size, axis] = pair;
-    return name == axis.name && size == axis.size;
-  };
-  if (mesh->getAxisSizes().size() == axes->size() &&
-      llvm::all_of(llvm::zip_equal(names, mesh->getAxisSizes(), *axes), isSame))
-    return success();
-  return mesh->emitOpError("of the module is not the mesh '") << text << "' that was asked for";
 }
 
 FailureOr<SmallVector<const StrategyPart *>> parseStrategy(ModuleOp module, StringRef strategy) {

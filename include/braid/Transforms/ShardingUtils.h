@@ -27,8 +27,6 @@ using FactorAxes = llvm::SmallVector<AxisList, 6>;
 mlir::FailureOr<comm::MeshOp> getModuleMesh(mlir::ModuleOp module);
 /// Fails, with an error on the module's mesh, unless that is the one of `text` ("pp=2,tp=4").
 mlir::LogicalResult expectMesh(mlir::ModuleOp module, llvm::StringRef text);
-/// Number of ranks that run the module.
-mlir::FailureOr<int64_t> getNumRanks(mlir::ModuleOp module);
 /// Size of an axis or sub-axis of a mesh that has been verified to have it.
 int64_t axisSize(comm::MeshOp mesh, comm::AxisAttr axis);
 

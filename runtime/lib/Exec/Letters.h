@@ -60,7 +60,6 @@ private:
     std::optional<Collective> send, receive;
     int64_t bytes() const;
   };
-  std::byte *reserve(size_t bytes, Status &status);
 
   MemoryPool &pool;
   std::map<Key, Post> posts;

@@ -6,8 +6,8 @@
 // Which products of a model tensor parallelism cuts, and how: column then row.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_LIB_TRANSFORMS_LINEARROLES_H
-#define BRAID_LIB_TRANSFORMS_LINEARROLES_H
+#ifndef BRAID_LIB_TRANSFORMS_LINEARCUTS_H
+#define BRAID_LIB_TRANSFORMS_LINEARCUTS_H
 
 #include "dialects/NN/IR/NN.h"
 
@@ -30,11 +30,10 @@ struct LinearSources {
 };
 LinearSources findSources(mlir::Value value, int64_t dim);
 
-/// The products of a function that are cut. A role that is known decides (attention.query,
-/// mlp.down,
-/// ...). Of the others, one is cut by rows when what it takes comes of products that can be cut by
+/// The products of a function that are cut. A role that is known decides ("attention.query" and
+/// others). Of the rest, one is cut by rows when what it takes comes of products that can be cut by
 /// columns, each element of it, or each head, from its own: a rank then has what it takes.
 llvm::MapVector<nn::LinearOp, LinearCut> findLinearCuts(mlir::func::FuncOp func);
 
 } // namespace braid
-#endif // BRAID_LIB_TRANSFORMS_LINEARROLES_H
+#endif // BRAID_LIB_TRANSFORMS_LINEARCUTS_H
