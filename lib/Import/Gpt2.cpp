@@ -100,7 +100,8 @@ LayerWeights layerWeights(const Gpt2Config &gpt2) {
   };
   int64_t hidden = gpt2.hidden, inner = gpt2.intermediate;
   weights.norm("ln_1", hidden);
-  for (auto [i, part] : llvm::enumerate(ArrayRef<StringRef>{"query", "key", "value"}))
+  const StringRef parts[] = {"query", "key", "value"};
+  for (auto [i, part] : llvm::enumerate(parts))
     linear("attn.c_attn", hidden, 3 * hidden, static_cast<int64_t>(i) * hidden, hidden, part);
   linear("attn.c_proj", hidden, hidden, 0, hidden, "");
   weights.norm("ln_2", hidden);

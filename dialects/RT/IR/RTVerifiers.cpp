@@ -293,8 +293,8 @@ LogicalResult RotaryTableOp::verify() {
       diag << offset << ", ";
     return diag << cos << " and " << sin;
   }
-  for (double value :
-       llvm::concat<const double>(getFrequencies(), ArrayRef<double>(getScale().convertToDouble())))
+  const double scale = getScale().convertToDouble();
+  for (double value : llvm::concat<const double>(getFrequencies(), ArrayRef<double>(scale)))
     if (!std::isfinite(value)) // A2
       return emitOpError("expects finite frequencies and scale, got ") << value;
   return success();
