@@ -161,6 +161,7 @@ private:
 
   ZipArchive archive{nullptr, &zip_discard};
   uint64_t archiveBytes = 0;
+  uint64_t memberBytes = 0; ///< read so far
 };
 
 Status Reader::open(const Bytes &bytes) {
@@ -187,6 +188,11 @@ Result<Bytes> Reader::read(zip_uint64_t index, const zip_stat_t &info) {
   if (!(info.valid & ZIP_STAT_SIZE) || info.size > archiveBytes)
     return Status::error("expects at most " + std::to_string(archiveBytes) + " bytes, got " +
                          std::to_string(info.size));
+  // Members may lie in each other, and together claim any size too.
+  memberBytes += info.size;
+  if (memberBytes > archiveBytes)
+    return Status::error("expects at most " + std::to_string(archiveBytes) +
+                         " bytes in all members, got " + std::to_string(memberBytes));
   ZipFile file(zip_fopen_index(archive.get(), index, 0), &zip_fclose);
   if (!file)
     return Status::error(zip_strerror(archive.get()));

@@ -46,10 +46,10 @@ public:
   }
 
   Status allocate(size_t bytes) override {
+    if (bytes > SIZE_MAX / 2 / static_cast<size_t>(numRanks))
+      return tooLarge(bytes);
     // Whole pages per rank, so that ranks never share a cache line or a page of a NUMA node.
     stride = (std::max<size_t>(bytes, 1) + 4095) / 4096 * 4096;
-    if (stride > SIZE_MAX / 2 / static_cast<size_t>(numRanks))
-      return tooLarge(bytes);
     if (pool.sharing() == Sharing::forks) {
       if (Status status = host.allocate(stride * static_cast<size_t>(numRanks)); !status.ok())
         return Status::error("symmetric memory of " + std::to_string(bytes) +

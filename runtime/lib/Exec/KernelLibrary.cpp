@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -85,7 +86,12 @@ Result<std::unique_ptr<KernelLibraryHandle>> KernelLibraryHandle::load(const Bun
 
 Result<KernelFunction> KernelLibraryHandle::find(const std::string &symbol) const {
   void *address = dlsym(handle, symbol.c_str());
-  if (!address)
+  // The search goes on through what the library is linked with, down to the C library.
+  link_map *own = nullptr, *home = nullptr;
+  Dl_info info{};
+  if (!address || dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void *>(&own)) != 0 ||
+      dladdr1(address, &info, reinterpret_cast<void **>(&home), RTLD_DL_LINKMAP) == 0 ||
+      home != own)
     return Status::error("the bundle's member '" + member + "' lacks kernel '" + symbol + "'");
   return reinterpret_cast<KernelFunction>(address);
 }

@@ -16,27 +16,34 @@
 
 namespace braid::runtime {
 
+static Status noMemory(size_t bytes) {
+  return Status::error("cannot allocate " + std::to_string(bytes) + " bytes");
+}
+/// Whole cache lines; 0 for sizes that no memory has, whose lines a number may not hold.
+static size_t inLines(size_t bytes) {
+  return bytes > SIZE_MAX / 2 ? 0 : (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
+}
+
 Result<AlignedBuffer> AlignedBuffer::allocate(size_t bytes) {
   AlignedBuffer buffer;
-  size_t rounded = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
-  buffer.memory = static_cast<std::byte *>(std::aligned_alloc(64, rounded));
+  buffer.length = inLines(bytes);
+  if (buffer.length != 0)
+    buffer.memory = static_cast<std::byte *>(std::aligned_alloc(64, buffer.length));
   if (!buffer.memory)
-    return Status::error("cannot allocate " + std::to_string(rounded) + " bytes");
-  std::memset(buffer.memory, 0, rounded);
-  buffer.length = rounded;
+    return noMemory(bytes);
+  std::memset(buffer.memory, 0, buffer.length);
   return buffer;
 }
 
 Result<AlignedBuffer> AlignedBuffer::map(size_t bytes, Sharing sharing) {
   AlignedBuffer buffer;
-  size_t rounded = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
+  buffer.length = inLines(bytes); // of 0 bytes there is no mapping
   void *memory =
-      mmap(nullptr, rounded, PROT_READ | PROT_WRITE,
+      mmap(nullptr, buffer.length, PROT_READ | PROT_WRITE,
            MAP_ANONYMOUS | (sharing == Sharing::forks ? MAP_SHARED : MAP_PRIVATE), -1, 0);
   if (memory == MAP_FAILED)
-    return Status::error("cannot allocate " + std::to_string(rounded) + " bytes");
+    return noMemory(bytes);
   buffer.memory = static_cast<std::byte *>(memory);
-  buffer.length = rounded;
   buffer.mapped = true;
   return buffer;
 }
@@ -143,7 +150,8 @@ Status Session::State::allocateArenas() {
     Result<AlignedBuffer> arena = usesProcesses() ? AlignedBuffer::map(localBytes, Sharing::process)
                                                   : AlignedBuffer::allocate(localBytes);
     if (!arena.ok())
-      return arena.status();
+      return Status::error("local memory of rank " + std::to_string(rank) + ": " +
+                           arena.status().message());
     localArenas.push_back(std::move(*arena));
   }
   return allocateValues();

@@ -225,6 +225,68 @@ TEST(Bundle, RefusesMembersOfOneName) {
   EXPECT_ERROR_HAS(Bundle::parse(bytes, "x.braid"), "bundle 'x.braid': ");
 }
 
+void append(Bytes &bytes, uint64_t value, int count) {
+  for (int i = 0; i < count; ++i)
+    bytes.push_back(static_cast<std::byte>(value >> 8 * i));
+}
+void append(Bytes &bytes, const Bytes &more) {
+  bytes.insert(bytes.end(), more.begin(), more.end());
+}
+uint32_t crc32(const Bytes &bytes) {
+  uint32_t crc = ~0U;
+  for (std::byte byte : bytes) {
+    crc ^= std::to_integer<uint32_t>(byte);
+    for (int bit = 0; bit < 8; ++bit)
+      crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320U : 0);
+  }
+  return ~crc;
+}
+/// From the version that is needed up to the lengths of a member's name and of no extra field.
+Bytes fields(const Bytes &data) {
+  Bytes bytes;
+  append(bytes, 10, 2);
+  append(bytes, 0, 8); // stored, no time
+  append(bytes, crc32(data), 4);
+  append(bytes, data.size(), 4);
+  append(bytes, data.size(), 4);
+  append(bytes, 1, 2);
+  append(bytes, 0, 2);
+  return bytes;
+}
+
+TEST(Bundle, RefusesMembersThatLieInEachOther) {
+  // 'c' has 1000 bytes; 'b' begins with the header of 'c', and 'a' with that of 'b'.
+  const std::string names = "cba";
+  Bytes data(1000), directory;
+  const size_t last = data.size() + 2 * 31;
+  for (char name : names) {
+    append(directory, 0x02014b50, 4);
+    append(directory, 10, 2);
+    append(directory, fields(data));
+    append(directory, 0, 10); // comment, disk, attributes
+    append(directory, last - data.size(), 4);
+    append(directory, static_cast<uint64_t>(name), 1);
+    Bytes member;
+    append(member, 0x04034b50, 4);
+    append(member, fields(data));
+    append(member, static_cast<uint64_t>(name), 1);
+    append(member, data);
+    data = member;
+  }
+  const size_t begin = data.size();
+  append(data, directory);
+  append(data, 0x06054b50, 4);
+  append(data, 0, 4);
+  append(data, names.size(), 2);
+  append(data, names.size(), 2);
+  append(data, directory.size(), 4);
+  append(data, begin, 4);
+  append(data, 0, 2);
+  ASSERT_EQ(data.size(), 1256U);
+  EXPECT_ERROR(Bundle::parse(data, "x.braid"),
+               "bundle 'x.braid': member 'b': expects at most 1256 bytes in all members, got 2031");
+}
+
 TEST(Bundle, RefusesBadManifestsAndPrograms) {
   auto members = sampleMembers();
   ASSERT_EQ(members[0].first, "manifest.json");

@@ -170,6 +170,23 @@ TEST(Faults, AKernelThatTheTableLacks) {
   EXPECT_ERROR(b.session(), "the table of kernels lacks 'fused_0'");
 }
 
+/// Rounded up, such a size would be 0 again.
+TEST(Faults, FramesThatNoMemoryHolds) {
+  for (const char *transport : {"threads", "shm"})
+    for (const uint64_t bytes : {UINT64_MAX, UINT64_MAX - 62, UINT64_MAX - 4094}) {
+      SessionOptions options;
+      options.transport = transport;
+      ProgramBuilder b = lookup(1, 2);
+      b.program.procedures[0]->local_bytes = bytes;
+      EXPECT_ERROR(b.session(options),
+                   "local memory of rank 0: cannot allocate " + std::to_string(bytes) + " bytes");
+      b = lookup(1, 2);
+      b.program.procedures[0]->symmetric_bytes = bytes;
+      EXPECT_ERROR(b.session(options), "cannot allocate " + std::to_string(bytes) +
+                                           " bytes of symmetric memory for each of 2 ranks");
+    }
+}
+
 TEST(Faults, KernelsForAnotherMachine) {
   ProgramBuilder b = lookup(1, 1);
   b.kernel("fused_0", 1, nullptr);
@@ -215,6 +232,13 @@ TEST(KernelLibraries, LoadFromTheBundle) {
     ASSERT_OK(session);
     EXPECT_THAT((*session)->report(), HasSubstr("\"kernel_isa\": \"better\""));
     sessions.push_back(std::move(*session));
+    // What the library is linked with has this one.
+    b.program.kernels[0]->symbol = "memcpy";
+    Bundle other = *b.bundle();
+    other.members = bundle.members;
+    other.members[b.manifest.programMember] = *b.bundle()->find(b.manifest.programMember);
+    EXPECT_ERROR(Session::create(std::make_shared<Bundle>(other), {}),
+                 "the bundle's member 'kernels/better.so' lacks kernel 'memcpy'");
     bundle.members["kernels/better.so"] = Bytes(64);
     auto damaged = Session::create(std::make_shared<Bundle>(bundle), {});
     ASSERT_FALSE(damaged.ok());
