@@ -156,6 +156,10 @@ Status CudaExecutor::allocateRank(int64_t number) {
     bytes += static_cast<int64_t>(size);
     return {};
   };
+  if (setup.symmetricBytes > SIZE_MAX / 2 / ranks.size())
+    return Status::error("the symmetric arena of " + std::to_string(setup.symmetricBytes) +
+                         " bytes for each of " + std::to_string(ranks.size()) +
+                         " ranks is too large");
   // Ranks of one device see each other's memory at a stride; others have one that is their own.
   const size_t stride = (std::max<size_t>(setup.symmetricBytes, 1) + 511) / 512 * 512;
   const auto count = static_cast<int64_t>(ranks.size());

@@ -39,6 +39,18 @@ template <typename Op, typename Commands> void eraseFirst(Commands &commands) {
   FAIL() << "there is no such command";
 }
 
+/// Rounded up, or for all ranks, such a size would be 0 again.
+TEST(CudaRefusals, FramesThatNoMemoryHolds) {
+  for (const char *transport : {"threads", "nccl"})
+    for (const uint64_t bytes : {UINT64_MAX, UINT64_MAX - 510, uint64_t(1) << 63}) {
+      ProgramBuilder builder = feedForward(1, 2);
+      builder.program.procedures[0]->symmetric_bytes = bytes;
+      EXPECT_ERROR(cudaSession(builder, onNullDevice(transport)),
+                   "the symmetric arena of " + std::to_string(bytes) +
+                       " bytes for each of 2 ranks is too large");
+    }
+}
+
 TEST(CudaRefusals, AnAwaitThatIsMissingIsARace) {
   auto change = [](fb::ProcedureT &layer) { eraseFirst<fb::AwaitT>(layer.communication); };
   for (const char *transport : {"threads", "nccl"})
