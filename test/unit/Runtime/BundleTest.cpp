@@ -226,8 +226,8 @@ TEST(Bundle, RefusesMembersOfOneName) {
 }
 
 void append(Bytes &bytes, uint64_t value, int count) {
-  for (int i = 0; i < count; ++i)
-    bytes.push_back(static_cast<std::byte>(value >> 8 * i));
+  for (int i = 0; i < count; ++i, value >>= 8)
+    bytes.push_back(static_cast<std::byte>(value));
 }
 void append(Bytes &bytes, const Bytes &more) {
   bytes.insert(bytes.end(), more.begin(), more.end());
