@@ -30,7 +30,8 @@ Workers::Workers(int64_t numRanks, int64_t threads, double timeLimitSeconds, Tra
 void Workers::runQueue(Rank &rank, QueueKind kind, QueueState &self) {
   const std::vector<Command> &commands = rank.program.queues[static_cast<size_t>(kind)];
   std::vector<TraceSpan> &events = rank.trace[static_cast<size_t>(kind)];
-  ExecutionContext context{control, self, rank.team, kernels, rank.scratch};
+  ExecutionContext context{control, self, kind == QueueKind::compute ? rank.team : rank.alone,
+                           kernels, rank.scratch[static_cast<size_t>(kind)]};
   const uint32_t now = generation.value();
   const bool stallHere = stall && stall->rank == self.rank;
   const bool timed = trace;

@@ -23,11 +23,15 @@ struct RankTimes {
 };
 
 struct Rank {
-  explicit Rank(int64_t threads) : team(threads), scratch(static_cast<size_t>(threads)) {}
+  explicit Rank(int64_t threads) : team(threads) {
+    for (auto &ofQueue : scratch)
+      ofQueue.resize(static_cast<size_t>(threads));
+  }
   RankProgram program;
   std::unique_ptr<Counter[]> events;
-  Team team;
-  std::vector<std::vector<std::byte>> scratch;
+  Team team;     ///< of the compute queue
+  Team alone{1}; ///< of the communication queue, which does all parts itself
+  std::vector<std::vector<std::byte>> scratch[2]; ///< by QueueKind and part
   SymmetricHeap heap;
   RankTimes times;
   /// What the times are made from. The first is the communication queue's, the others are the
