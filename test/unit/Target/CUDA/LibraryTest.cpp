@@ -117,7 +117,8 @@ TEST_F(Library, CopiesOfEveryUnitUnderLoops) {
       };
       std::vector<Word> from(static_cast<size_t>(source) / 32 + 2), to(from.size());
       std::vector<char> expected(to.size() * 32, 0);
-      char *in = from.front().bytes + unit, *out = to.front().bytes + unit;
+      char *in = reinterpret_cast<char *>(from.data()) + unit,
+           *out = reinterpret_cast<char *>(to.data()) + unit;
       for (int64_t i = 0; i < source; ++i)
         in[i] = static_cast<char>(random());
       for (int64_t run = 0, runs = a.units / a.runUnits; run < runs; ++run) {
