@@ -95,6 +95,17 @@ TEST(CUDARows, IntegersAndIndices) {
 }
 
 // One kernel for each operation that the random ones and the models do not reach.
+/// The kernels k0, k1, ... of `source`, which have these bodies.
+static void checkEach(const std::string &source, llvm::ArrayRef<const char *> bodies) {
+  KernelModule module(source);
+  ASSERT_TRUE(module.ok());
+  for (size_t i = 0; i < bodies.size(); ++i) {
+    SCOPED_TRACE(bodies[i]);
+    module.check("k" + std::to_string(i));
+  }
+  module.compileForGPUs({"sm_90a"});
+}
+
 TEST(CUDARows, EveryFloatOperation) {
   const char *const bodies[] = {
       "%y = arith.subf %a, %b : f32",
@@ -143,13 +154,7 @@ TEST(CUDARows, EveryFloatOperation) {
   std::string source;
   for (size_t i = 0; i < std::size(bodies); ++i)
     source += mapKernel("k" + std::to_string(i), 16, bodies[i]);
-  KernelModule module(source);
-  ASSERT_TRUE(module.ok());
-  for (size_t i = 0; i < std::size(bodies); ++i) {
-    SCOPED_TRACE(bodies[i]);
-    module.check("k" + std::to_string(i));
-  }
-  module.compileForGPUs({"sm_90a"});
+  checkEach(source, bodies);
 }
 
 TEST(CUDARows, EveryComparisonAndCombinerOfNaNs) {
@@ -237,13 +242,7 @@ TEST(CUDARows, EveryIntegerOperation) {
       text.replace(text.find(name) + std::strlen(name) - 3, 3, "i32");
     source += text;
   }
-  KernelModule module(source);
-  ASSERT_TRUE(module.ok());
-  for (size_t i = 0; i < std::size(bodies); ++i) {
-    SCOPED_TRACE(bodies[i]);
-    module.check("k" + std::to_string(i));
-  }
-  module.compileForGPUs({"sm_90a"});
+  checkEach(source, bodies);
 }
 
 TEST(CUDARows, NothingAlongAColumn) {
