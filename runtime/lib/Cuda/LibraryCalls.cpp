@@ -54,6 +54,11 @@ int unitOf(std::initializer_list<uint64_t> bytes, const std::vector<int64_t> &st
   return static_cast<int>(bits & (~bits + 1));
 }
 
+/// The kernel for elements of this type.
+std::string ofType(const char *kernel, DType dtype) {
+  return std::string(kernel) + "_" + name(dtype);
+}
+
 library::Integers integers(const Integers &values) {
   return {values.data, values.stride, static_cast<int>(values.wide)};
 }
@@ -153,7 +158,8 @@ Result<WorkPtr> makeRotaryTable(const RotaryTableCommand &c, RankDevice &rank, C
   arguments.sinBatch = c.sinBatch;
   arguments.cosRow = c.cosRow;
   arguments.sinRow = c.sinRow;
-  return libraryWork(rank, "braid_rotary_table", c.batch * c.seq * arguments.pairs, arguments);
+  return libraryWork(rank, ofType("braid_rotary_table", c.dtype), c.batch * c.seq * arguments.pairs,
+                     arguments);
 }
 
 Result<WorkPtr> makeRotary(const RotaryCommand &c, RankDevice &rank) {
@@ -176,7 +182,8 @@ Result<WorkPtr> makeRotary(const RotaryCommand &c, RankDevice &rank) {
   arguments.cosRow = c.cosRow;
   arguments.sinBatch = c.sinBatch;
   arguments.sinRow = c.sinRow;
-  return libraryWork(rank, "braid_rotary", c.batch * c.seq * c.row.heads * c.row.pairs, arguments);
+  return libraryWork(rank, ofType("braid_rotary", c.dtype),
+                     c.batch * c.seq * c.row.heads * c.row.pairs, arguments);
 }
 
 Result<WorkPtr> makePositionIds(const PositionIdsCommand &c, RankDevice &rank) {
@@ -223,7 +230,8 @@ Result<WorkPtr> makeAttention(const AttentionCommand &c, RankDevice &rank) {
   arguments.scale = b.scale;
   arguments.causal = static_cast<int>(b.causal);
   const int64_t warps = arguments.batch * arguments.queries * arguments.heads;
-  return libraryWork(rank, "braid_attention", b.headDim ? warps * 32 : 0, arguments);
+  return libraryWork(rank, ofType("braid_attention", c.dtype), b.headDim ? warps * 32 : 0,
+                     arguments);
 }
 
 } // namespace braid::runtime::cuda

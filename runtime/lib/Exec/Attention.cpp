@@ -13,11 +13,14 @@
 
 namespace braid::runtime {
 
-static Status checkAttention(const AttentionOperands &o) {
+static Status checkAttention(const AttentionOperands &o, Storage storage) {
+  Result<DType> type = storedType("query, key, value and out", o.query, storage);
+  if (!type.ok())
+    return type.status();
   for (const Tensor *t : {&o.query, &o.key, &o.value, &o.out}) {
-    if (t->dtype != DType::f32)
-      return Status::error(std::string("expects query, key, value and out of f32, got ") +
-                           name(t->dtype));
+    if (t->dtype != *type)
+      return Status::error(std::string("expects query, key, value and out of ") + name(*type) +
+                           ", got " + name(t->dtype));
     if (t->rank() != 4)
       return Status::error("expects query, key, value and out of four dimensions, got " +
                            shapeString(t->shape));
@@ -47,10 +50,11 @@ static Status checkAttention(const AttentionOperands &o) {
 }
 
 Result<AttentionCommand> resolveAttention(const AttentionOperands &o, int64_t threads,
-                                          int64_t queryBlock) {
-  if (Status status = checkAttention(o); !status.ok())
+                                          int64_t queryBlock, Storage storage) {
+  if (Status status = checkAttention(o, storage); !status.ok())
     return status;
   AttentionCommand c{};
+  c.dtype = o.query.dtype;
   c.batch = o.query.shape[0];
   c.kvHeads = o.key.shape[2];
   AttentionBlock &b = c.block;

@@ -54,8 +54,10 @@ struct Integers {
   }
 };
 
+// Addresses in the next three are of floats only where `dtype` is f32, which on the CPU it is.
 struct AttentionCommand {
   AttentionBlock block; ///< strides and sizes; the addresses are of batch 0, head 0
+  DType dtype;
   int64_t batch, kvHeads, rowsPerHead, blocksPerHead;
   int64_t queryBatch, keyBatch, valueBatch, outBatch; ///< strides in elements
   int64_t queryGroup, keyHead, valueHead, outGroup;   ///< from one key/value head to the next
@@ -70,6 +72,7 @@ struct RotaryTableCommand {
   double scale;
   Integers positionOffset;
   float *cos, *sin;
+  DType dtype;
   int64_t batch, seq;
   int64_t cosBatch, sinBatch, cosRow, sinRow; ///< strides in elements
   int64_t members;
@@ -77,6 +80,7 @@ struct RotaryTableCommand {
 
 struct RotaryCommand {
   RotaryRow row; ///< strides and sizes; the addresses are of batch 0, position 0
+  DType dtype;
   int64_t batch, seq;
   int64_t inBatch, inRow, outBatch, outRow; ///< strides in elements
   int64_t cosBatch, cosRow, sinBatch, sinRow;

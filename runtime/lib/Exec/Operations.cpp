@@ -34,6 +34,16 @@ Integers integersOf(const Tensor &tensor) {
   return {tensor.data, tensor.dtype == DType::i64, tensor.strides[0]};
 }
 
+Result<DType> storedType(const char *what, const Tensor &tensor, Storage storage) {
+  const DType type = tensor.dtype;
+  const bool half = type == DType::f16 || type == DType::bf16;
+  if (type == DType::f32 || (half && storage == Storage::halves))
+    return type;
+  return Status::error(std::string("expects ") + what + " of " +
+                       (storage == Storage::halves ? "f32, f16 or bf16" : "f32") + ", got " +
+                       name(type));
+}
+
 Result<int64_t> Tensor::rowStride() const {
   if (shape.empty())
     return Status::error("expects at least one dimension");

@@ -31,13 +31,20 @@ struct AttentionOperands {
   float scale = 1;
   bool causal = false;
 };
+/// What floating-point operands of a library's operations may be: all f32, or all of one type of
+/// f32, f16 and bf16, of which only devices have kernels.
+enum class Storage { f32, halves };
 Result<AttentionCommand> resolveAttention(const AttentionOperands &operands, int64_t threads,
-                                          int64_t queryBlock);
+                                          int64_t queryBlock, Storage storage = Storage::f32);
 Result<RotaryTableCommand> resolveRotaryTable(const std::vector<double> &frequencies, double scale,
                                               const Tensor *positionOffset, const Tensor &cos,
-                                              const Tensor &sin, int64_t threads);
+                                              const Tensor &sin, int64_t threads,
+                                              Storage storage = Storage::f32);
 Result<RotaryCommand> resolveRotary(const Tensor &input, const Tensor &cos, const Tensor &sin,
-                                    const Tensor &out, int64_t threads);
+                                    const Tensor &out, int64_t threads,
+                                    Storage storage = Storage::f32);
+/// The type of the others, by `tensor`'s.
+Result<DType> storedType(const char *what, const Tensor &tensor, Storage storage);
 /// `source` is the `part`-th of `parts` equal parts of a table, which ends with padding after
 /// `rows` rows where that is not 0.
 Result<GatherCommand> resolveGather(const Tensor &source, const Tensor &ids, const Tensor &out,

@@ -135,6 +135,8 @@ private:
     return {address(frame, view), static_cast<DType>(view.dtype), view.shape, view.strides};
   }
 
+  Storage storage() const { return in.kernels ? Storage::f32 : Storage::halves; }
+
   template <typename T> Status finish(Result<T> result, Command &command) {
     if (!result.ok())
       return result.status();
@@ -196,7 +198,7 @@ private:
       operands.positionOffset = give(attention.position_offset, optional[2]);
       operands.scale = attention.scale;
       operands.causal = attention.causal;
-      return finish(resolveAttention(operands, in.threads, in.queryBlock), command);
+      return finish(resolveAttention(operands, in.threads, in.queryBlock, storage()), command);
     }
     case fb::Operation::RotaryTable: {
       const fb::RotaryTableT &table = *op.AsRotaryTable();
@@ -204,9 +206,10 @@ private:
       Tensor offset;
       if (table.position_offset)
         offset = tensor(frame, *table.position_offset);
-      return finish(resolveRotaryTable(
-                        table.frequencies, table.scale, table.position_offset ? &offset : nullptr,
-                        tensor(frame, *table.cos), tensor(frame, *table.sin), in.threads),
+      return finish(resolveRotaryTable(table.frequencies, table.scale,
+                                       table.position_offset ? &offset : nullptr,
+                                       tensor(frame, *table.cos), tensor(frame, *table.sin),
+                                       in.threads, storage()),
                     command);
     }
     case fb::Operation::Rotary: {
@@ -214,7 +217,7 @@ private:
       command.operation = "rotary";
       return finish(resolveRotary(tensor(frame, *rotary.input), tensor(frame, *rotary.cos),
                                   tensor(frame, *rotary.sin), tensor(frame, *rotary.out),
-                                  in.threads),
+                                  in.threads, storage()),
                     command);
     }
     case fb::Operation::Gather: {

@@ -13,10 +13,12 @@
 
 namespace braid::runtime {
 
-static Status checkRows(const char *what, const Tensor &tensor, const std::vector<int64_t> &shape) {
-  if (tensor.dtype != DType::f32 || tensor.shape != shape)
-    return Status::error(std::string("expects ") + what + " of f32 " + shapeString(shape) +
-                         ", got " + name(tensor.dtype) + " " + shapeString(tensor.shape));
+static Status checkRows(const char *what, const Tensor &tensor, DType dtype,
+                        const std::vector<int64_t> &shape) {
+  if (tensor.dtype != dtype || tensor.shape != shape)
+    return Status::error(std::string("expects ") + what + " of " + name(dtype) + " " +
+                         shapeString(shape) + ", got " + name(tensor.dtype) + " " +
+                         shapeString(tensor.shape));
   if (shape.back() != 1 && tensor.strides.back() != 1)
     return Status::error(std::string("expects a contiguous last dimension of ") + what);
   return {};
@@ -48,14 +50,17 @@ static void forEachPosition(const Op &c, ExecutionContext &context, Body body) {
 
 Result<RotaryTableCommand> resolveRotaryTable(const std::vector<double> &frequencies, double scale,
                                               const Tensor *positionOffset, const Tensor &cos,
-                                              const Tensor &sin, int64_t threads) {
+                                              const Tensor &sin, int64_t threads, Storage storage) {
+  Result<DType> dtype = storedType("cos and sin", cos, storage);
+  if (!dtype.ok())
+    return dtype.status();
   if (cos.rank() != (positionOffset ? 3 : 2))
     return Status::error("expects tables of " + std::to_string(positionOffset ? 3 : 2) +
                          " dimensions, got " + shapeString(cos.shape));
   std::vector<int64_t> shape = cos.shape;
   shape.back() = static_cast<int64_t>(frequencies.size());
   for (auto [what, table] : {std::pair<const char *, const Tensor *>{"cos", &cos}, {"sin", &sin}})
-    if (Status status = checkRows(what, *table, shape); !status.ok())
+    if (Status status = checkRows(what, *table, *dtype, shape); !status.ok())
       return status;
   RotaryTableCommand c{};
   if (positionOffset) {
@@ -68,6 +73,7 @@ Result<RotaryTableCommand> resolveRotaryTable(const std::vector<double> &frequen
   }
   c.frequencies = frequencies;
   c.scale = scale;
+  c.dtype = *dtype;
   c.cos = cos.as<float>();
   c.sin = sin.as<float>();
   c.batch = positionOffset ? shape[0] : 1;
@@ -93,7 +99,10 @@ void execute(const RotaryTableCommand &c, const Command &, ExecutionContext &con
 }
 
 Result<RotaryCommand> resolveRotary(const Tensor &input, const Tensor &cos, const Tensor &sin,
-                                    const Tensor &out, int64_t threads) {
+                                    const Tensor &out, int64_t threads, Storage storage) {
+  Result<DType> dtype = storedType("input", input, storage);
+  if (!dtype.ok())
+    return dtype.status();
   if (input.rank() != 4 || input.shape[3] % 2 != 0)
     return Status::error("expects input [b, s, h, 2 * n], got " + shapeString(input.shape));
   std::vector<int64_t> table{input.shape[0], input.shape[1], input.shape[3] / 2};
@@ -105,9 +114,10 @@ Result<RotaryCommand> resolveRotary(const Tensor &input, const Tensor &cos, cons
         {"cos", &cos, &table},
         {"sin", &sin, &table},
         {"out", &out, &input.shape}})
-    if (Status status = checkRows(what, *tensor, *shape); !status.ok())
+    if (Status status = checkRows(what, *tensor, *dtype, *shape); !status.ok())
       return status;
   RotaryCommand c{};
+  c.dtype = *dtype;
   c.batch = input.shape[0];
   c.seq = input.shape[1];
   c.row.heads = input.shape[2];

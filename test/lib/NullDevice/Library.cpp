@@ -98,45 +98,71 @@ void runGather(const library::Gather &a) {
   }
 }
 
-std::string tableAccesses(const library::RotaryTable &a, Accesses &accesses) {
+template <DType type> float load(const void *from, int64_t i) {
+  if constexpr (type == DType::f32)
+    return static_cast<const float *>(from)[i];
+  const uint16_t bits = static_cast<const uint16_t *>(from)[i];
+  return type == DType::f16 ? runtime::f16ToFloat(bits) : runtime::bf16ToFloat(bits);
+}
+template <DType type> void store(void *to, int64_t i, float value) {
+  if constexpr (type == DType::f32)
+    static_cast<float *>(to)[i] = value;
+  else
+    static_cast<uint16_t *>(to)[i] =
+        type == DType::f16 ? runtime::floatToF16(value) : runtime::floatToBf16(value);
+}
+/// Rows of elements of this type, side by side; strides in elements.
+template <DType type>
+void addElements(Accesses &accesses, bool writes, const void *data, const Index &shape,
+                 Index strides) {
+  const int64_t size = runtime::byteSize(type);
+  strides.push_back(1);
+  for (int64_t &stride : strides)
+    stride *= size;
+  addRows(accesses, writes, data, shape, strides, size);
+}
+
+template <DType type> std::string tableAccesses(const library::RotaryTable &a, Accesses &accesses) {
   addRows(accesses, false, a.frequencies, {a.pairs}, {8}, 8);
   addIntegers(accesses, a.positionOffset, {a.batch}, {a.positionOffset.stride});
-  addRows(accesses, true, a.cos, {a.batch, a.seq, a.pairs}, {a.cosBatch * 4, a.cosRow * 4, 4}, 4);
-  addRows(accesses, true, a.sin, {a.batch, a.seq, a.pairs}, {a.sinBatch * 4, a.sinRow * 4, 4}, 4);
+  addElements<type>(accesses, true, a.cos, {a.batch, a.seq, a.pairs}, {a.cosBatch, a.cosRow});
+  addElements<type>(accesses, true, a.sin, {a.batch, a.seq, a.pairs}, {a.sinBatch, a.sinRow});
   return {};
 }
-void runTable(const library::RotaryTable &a) {
+template <DType type> void runTable(const library::RotaryTable &a) {
   for (int64_t b = 0; b < a.batch; ++b)
     for (int64_t s = 0; s < a.seq; ++s)
       for (int64_t i = 0; i < a.pairs; ++i) {
         const int64_t offset = a.positionOffset.data ? at(a.positionOffset, b) : 0;
         const double position = static_cast<double>(s) + static_cast<double>(offset);
         const double angle = position * a.frequencies[i];
-        a.cos[b * a.cosBatch + s * a.cosRow + i] = static_cast<float>(a.scale * std::cos(angle));
-        a.sin[b * a.sinBatch + s * a.sinRow + i] = static_cast<float>(a.scale * std::sin(angle));
+        store<type>(a.cos, b * a.cosBatch + s * a.cosRow + i,
+                    static_cast<float>(a.scale * std::cos(angle)));
+        store<type>(a.sin, b * a.sinBatch + s * a.sinRow + i,
+                    static_cast<float>(a.scale * std::sin(angle)));
       }
 }
 
-std::string rotaryAccesses(const library::Rotary &a, Accesses &accesses) {
+template <DType type> std::string rotaryAccesses(const library::Rotary &a, Accesses &accesses) {
   const Index shape{a.batch, a.seq, a.heads, 2 * a.pairs}, table{a.batch, a.seq, a.pairs};
-  addRows(accesses, false, a.in, shape, {a.inBatch * 4, a.inRow * 4, a.inHead * 4, 4}, 4);
-  addRows(accesses, false, a.cos, table, {a.cosBatch * 4, a.cosRow * 4, 4}, 4);
-  addRows(accesses, false, a.sin, table, {a.sinBatch * 4, a.sinRow * 4, 4}, 4);
-  addRows(accesses, true, a.out, shape, {a.outBatch * 4, a.outRow * 4, a.outHead * 4, 4}, 4);
+  addElements<type>(accesses, false, a.in, shape, {a.inBatch, a.inRow, a.inHead});
+  addElements<type>(accesses, false, a.cos, table, {a.cosBatch, a.cosRow});
+  addElements<type>(accesses, false, a.sin, table, {a.sinBatch, a.sinRow});
+  addElements<type>(accesses, true, a.out, shape, {a.outBatch, a.outRow, a.outHead});
   return {};
 }
-void runRotary(const library::Rotary &a) {
+template <DType type> void runRotary(const library::Rotary &a) {
   for (int64_t b = 0; b < a.batch; ++b)
     for (int64_t s = 0; s < a.seq; ++s)
       for (int64_t h = 0; h < a.heads; ++h)
         for (int64_t i = 0; i < a.pairs; ++i) {
-          const float *in = a.in + b * a.inBatch + s * a.inRow + h * a.inHead;
-          float *out = a.out + b * a.outBatch + s * a.outRow + h * a.outHead;
-          const float x = in[i], y = in[a.pairs + i];
-          const float cos = a.cos[b * a.cosBatch + s * a.cosRow + i];
-          const float sin = a.sin[b * a.sinBatch + s * a.sinRow + i];
-          out[i] = x * cos - y * sin;
-          out[a.pairs + i] = y * cos + x * sin;
+          const int64_t in = b * a.inBatch + s * a.inRow + h * a.inHead + i;
+          const int64_t out = b * a.outBatch + s * a.outRow + h * a.outHead + i;
+          const float x = load<type>(a.in, in), y = load<type>(a.in, in + a.pairs);
+          const float cos = load<type>(a.cos, b * a.cosBatch + s * a.cosRow + i);
+          const float sin = load<type>(a.sin, b * a.sinBatch + s * a.sinRow + i);
+          store<type>(a.out, out, x * cos - y * sin);
+          store<type>(a.out, out + a.pairs, y * cos + x * sin);
         }
 }
 
@@ -160,28 +186,27 @@ void runPosition(const library::PositionIds &a) {
     }
 }
 
+template <DType type>
 std::string attentionAccesses(const library::Attention &a, Accesses &accesses) {
   const Index queries{a.batch, a.queries, a.heads, a.headDim};
   const Index keys{a.batch, a.keys, a.heads / a.group, a.headDim};
-  addRows(accesses, false, a.query, queries, {a.queryBatch * 4, a.queryRow * 4, a.queryHead * 4, 4},
-          4);
-  addRows(accesses, false, a.key, keys, {a.keyBatch * 4, a.keyRow * 4, a.keyHead * 4, 4}, 4);
-  addRows(accesses, false, a.value, keys, {a.valueBatch * 4, a.valueRow * 4, a.valueHead * 4, 4},
-          4);
+  addElements<type>(accesses, false, a.query, queries, {a.queryBatch, a.queryRow, a.queryHead});
+  addElements<type>(accesses, false, a.key, keys, {a.keyBatch, a.keyRow, a.keyHead});
+  addElements<type>(accesses, false, a.value, keys, {a.valueBatch, a.valueRow, a.valueHead});
   addIntegers(accesses, a.mask, {a.batch, a.keys}, {a.maskBatch, a.mask.stride});
   addIntegers(accesses, a.validLength, {a.batch}, {a.validLength.stride});
   addIntegers(accesses, a.positionOffset, {a.batch}, {a.positionOffset.stride});
-  addRows(accesses, true, a.out, queries, {a.outBatch * 4, a.outRow * 4, a.outHead * 4, 4}, 4);
+  addElements<type>(accesses, true, a.out, queries, {a.outBatch, a.outRow, a.outHead});
   return {};
 }
-void runAttention(const library::Attention &a) {
+template <DType type> void runAttention(const library::Attention &a) {
   std::vector<double> weights(static_cast<size_t>(a.keys));
   for (int64_t row = 0; row < a.batch * a.heads * a.queries; ++row) {
     const int64_t s = row % a.queries, h = row / a.queries % a.heads, b = row / a.queries / a.heads;
-    const float *query = a.query + b * a.queryBatch + s * a.queryRow + h * a.queryHead;
-    const float *key = a.key + b * a.keyBatch + h / a.group * a.keyHead;
-    const float *value = a.value + b * a.valueBatch + h / a.group * a.valueHead;
-    float *out = a.out + b * a.outBatch + s * a.outRow + h * a.outHead;
+    const int64_t query = b * a.queryBatch + s * a.queryRow + h * a.queryHead;
+    const int64_t key = b * a.keyBatch + h / a.group * a.keyHead;
+    const int64_t value = b * a.valueBatch + h / a.group * a.valueHead;
+    const int64_t out = b * a.outBatch + s * a.outRow + h * a.outHead;
     const int64_t given = a.positionOffset.data ? at(a.positionOffset, b) : 0;
     const int64_t offset = std::clamp<int64_t>(given, -a.queries, a.keys);
     const int64_t valid = a.validLength.data ? at(a.validLength, b) : a.keys;
@@ -189,7 +214,8 @@ void runAttention(const library::Attention &a) {
     for (int64_t t = 0; t < a.keys; ++t) {
       double dot = 0;
       for (int64_t d = 0; d < a.headDim; ++d)
-        dot += double(query[d]) * double(key[t * a.keyRow + d]);
+        dot += double(load<type>(a.query, query + d)) *
+               double(load<type>(a.key, key + t * a.keyRow + d));
       const bool seen = t < valid && (!a.causal || t <= s + offset) &&
                         (!a.mask.data || idAt(a.mask.data, a.mask.wide != 0,
                                               b * a.maskBatch + t * a.mask.stride) != 0);
@@ -201,8 +227,9 @@ void runAttention(const library::Attention &a) {
     for (int64_t d = 0; d < a.headDim; ++d) {
       double total = 0;
       for (int64_t t = 0; t < a.keys; ++t)
-        total += weights[static_cast<size_t>(t)] * double(value[t * a.valueRow + d]);
-      out[d] = static_cast<float>(sum > 0 ? total / sum : 0);
+        total += weights[static_cast<size_t>(t)] *
+                 double(load<type>(a.value, value + t * a.valueRow + d));
+      store<type>(a.out, out + d, static_cast<float>(sum > 0 ? total / sum : 0));
     }
   }
 }
@@ -286,10 +313,25 @@ LibraryKernel make(const std::string &name, std::string (*accesses)(const Argume
           [=](const void *raw) { run(copy(raw)); }};
 }
 
-} // namespace
+/// The kernels that there are of each type that is stored.
+template <DType type> void addOfType(std::map<std::string, LibraryKernel> &kernels) {
+  auto add = [&](std::string kernel, auto accesses, auto run, auto threads) {
+    kernel += std::string("_") + runtime::name(type);
+    kernels.emplace(kernel, make(kernel, accesses, run, threads));
+  };
+  add(
+      "braid_rotary_table", tableAccesses<type>, runTable<type>,
+      +[](const library::RotaryTable &a) -> int64_t { return a.batch * a.seq * a.pairs; });
+  add(
+      "braid_rotary", rotaryAccesses<type>, runRotary<type>,
+      +[](const library::Rotary &a) -> int64_t { return a.batch * a.seq * a.heads * a.pairs; });
+  add(
+      "braid_attention", attentionAccesses<type>, runAttention<type>,
+      +[](const library::Attention &a) -> int64_t { return a.batch * a.queries * a.heads * 32; });
+}
 
-const LibraryKernel *findLibraryKernel(const std::string &name) {
-  static const std::map<std::string, LibraryKernel> kernels = {
+std::map<std::string, LibraryKernel> makeLibraryKernels() {
+  std::map<std::string, LibraryKernel> kernels = {
       {"braid_copy", make(
                          "braid_copy", copyAccesses, runCopy,
                          +[](const library::Copy &a) -> int64_t { return a.units; })},
@@ -297,28 +339,24 @@ const LibraryKernel *findLibraryKernel(const std::string &name) {
        make(
            "braid_gather", gatherAccesses, runGather,
            +[](const library::Gather &a) -> int64_t { return a.count * library::kThreads; })},
-      {"braid_rotary_table",
-       make(
-           "braid_rotary_table", tableAccesses, runTable,
-           +[](const library::RotaryTable &a) -> int64_t { return a.batch * a.seq * a.pairs; })},
-      {"braid_rotary", make(
-                           "braid_rotary", rotaryAccesses, runRotary,
-                           +[](const library::Rotary &a) -> int64_t {
-                             return a.batch * a.seq * a.heads * a.pairs;
-                           })},
       {"braid_position_ids",
        make(
            "braid_position_ids", positionAccesses, runPosition,
            +[](const library::PositionIds &a) -> int64_t { return a.batch * 32; })},
-      {"braid_attention", make(
-                              "braid_attention", attentionAccesses, runAttention,
-                              +[](const library::Attention &a) -> int64_t {
-                                return a.batch * a.queries * a.heads * 32;
-                              })},
       {"braid_reduce", make(
                            "braid_reduce", reduceAccesses, runReduce,
                            +[](const library::Reduce &a) -> int64_t { return a.count; })},
   };
+  addOfType<DType::f32>(kernels);
+  addOfType<DType::f16>(kernels);
+  addOfType<DType::bf16>(kernels);
+  return kernels;
+}
+
+} // namespace
+
+const LibraryKernel *findLibraryKernel(const std::string &name) {
+  static const std::map<std::string, LibraryKernel> kernels = makeLibraryKernels();
   auto found = kernels.find(name);
   return found == kernels.end() ? nullptr : &found->second;
 }

@@ -15,8 +15,20 @@ namespace braid::test {
 
 /// The kernels of braid/library.cuh.
 inline constexpr const char *kLibraryKernels[] = {
-    "braid_copy",         "braid_gather",    "braid_rotary_table", "braid_rotary",
-    "braid_position_ids", "braid_attention", "braid_reduce"};
+    "braid_copy",
+    "braid_gather",
+    "braid_rotary_table_f32",
+    "braid_rotary_table_f16",
+    "braid_rotary_table_bf16",
+    "braid_rotary_f32",
+    "braid_rotary_f16",
+    "braid_rotary_bf16",
+    "braid_position_ids",
+    "braid_attention_f32",
+    "braid_attention_f16",
+    "braid_attention_bf16",
+    "braid_reduce",
+};
 
 /// Compiles `text`, which includes headers as <braid/...>, into the shared library `path`. Returns
 /// what the compiler says where it fails, empty when it does not.

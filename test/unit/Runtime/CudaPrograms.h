@@ -23,25 +23,26 @@ inline void expectClose(const HostTensor &got, const HostTensor &expected, doubl
 }
 
 /// Embedding, positions, rotary embedding and attention, with everything that they may be given, on
-/// integers of this type. Ids are below `limit`: with 10 rows in two parts, the rest is padding.
-inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0) {
+/// integers and floats of these types. Ids are below `limit`: with 10 rows in two parts, the rest
+/// is padding.
+inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0, DType floats = f32) {
   constexpr int64_t kRows = 10, kSeq = 6, kHeads = 4, kGroups = 2, kDim = 8;
   ProgramBuilder b({{"tp", 2}});
-  b.parameter("table", {kRows, kHeads * kDim}, {{"tp"}, {}});
+  b.parameter("table", {kRows, kHeads * kDim}, {{"tp"}, {}}, floats);
   b.operand("ids", integers, {2, kSeq});
   b.operand("mask", integers, {2, kSeq});
   b.operand("length", integers, {2});
   b.operand("offset", integers, {2});
-  b.result("rows", f32, {2, kSeq, kHeads * kDim}, {});
+  b.result("rows", floats, {2, kSeq, kHeads * kDim}, {});
   b.result("positions", integers, {2, kSeq});
-  b.result("attended", f32, {2, kSeq, kHeads, kDim});
-  b.result("half", f32, {2, kSeq, kHeads * kDim / 2});
+  b.result("attended", floats, {2, kSeq, kHeads, kDim});
+  b.result("half", floats, {2, kSeq, kHeads * kDim / 2});
   auto p = b.procedure("main", 9, 8192, 8192, 2);
   const Shape rows{2, kSeq, kHeads * kDim}, heads{2, kSeq, kHeads, kDim},
       groups{2, kSeq, kGroups, kDim};
-  V part = symmetric(0, f32, rows), whole = symmetric(2048, f32, rows);
+  V part = symmetric(0, floats, rows), whole = symmetric(2048, floats, rows);
   fb::GatherT gather;
-  gather.source = argument(0, f32, {kRows / 2, kHeads * kDim}).build();
+  gather.source = argument(0, floats, {kRows / 2, kHeads * kDim}).build();
   gather.ids = argument(1, integers, {2, kSeq}).build();
   gather.out = part.build();
   gather.axes = ProcedureBuilder::axisRefs({"tp"});
@@ -53,7 +54,7 @@ inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0) {
   positions.padding = 1;
   positions.out = argument(6, integers, {2, kSeq}).build();
   p.compute("positions", std::move(positions));
-  V cos = local(0, f32, {2, kSeq, kDim / 2}), sin = local(512, f32, {2, kSeq, kDim / 2});
+  V cos = local(0, floats, {2, kSeq, kDim / 2}), sin = local(512, floats, {2, kSeq, kDim / 2});
   fb::RotaryTableT table;
   table.frequencies = {1, 0.5, 0.25, 0.125};
   table.scale = 1.5;
@@ -62,16 +63,17 @@ inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0) {
   table.sin = sin.build();
   p.compute("angles", std::move(table));
   p.wait("embed.sum", 1);
-  p.copy("rows", whole, argument(5, f32, rows));
+  p.copy("rows", whole, argument(5, floats, rows));
   fb::RotaryT rotary;
-  V query = local(1024, f32, heads);
-  rotary.input = symmetric(2048, f32, heads).build();
+  V query = local(1024, floats, heads);
+  rotary.input = symmetric(2048, floats, heads).build();
   rotary.cos = cos.build();
   rotary.sin = sin.build();
   rotary.out = query.build();
   p.compute("turn", std::move(rotary));
   fb::AttentionT attention;
-  V keys = symmetric(2048, f32, groups), values = symmetric(2048 + kGroups * kDim * 4, f32, groups);
+  V keys = symmetric(2048, floats, groups),
+    values = symmetric(2048 + kGroups * kDim * byteSize(floats), floats, groups);
   keys.strides = values.strides = {kSeq * kHeads * kDim, kHeads * kDim, kDim, 1};
   attention.query = query.build();
   attention.key = keys.build();
@@ -79,13 +81,13 @@ inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0) {
   attention.mask = argument(2, integers, {2, kSeq}).build();
   attention.valid_length = argument(3, integers, {2}).build();
   attention.position_offset = argument(4, integers, {2}).build();
-  attention.out = argument(7, f32, heads).build();
+  attention.out = argument(7, floats, heads).build();
   attention.scale = 0.3F;
   attention.causal = true;
   p.compute("attend", std::move(attention));
   fb::LocalSliceT slice; // strided on one side
   slice.source = whole.build();
-  slice.dest = argument(8, f32, {2, kSeq, kHeads * kDim / 2}).build();
+  slice.dest = argument(8, floats, {2, kSeq, kHeads * kDim / 2}).build();
   slice.dim = 2;
   slice.axes = ProcedureBuilder::axisRefs({"tp"});
   p.compute("half", std::move(slice));

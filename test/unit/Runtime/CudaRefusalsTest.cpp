@@ -203,6 +203,54 @@ TEST(CudaRefusals, RefusesWhatDoesNotRunThere) {
                "transport 'nccl'");
 }
 
+/// What the program's own rules leave open, and no kernel has.
+TEST(CudaRefusals, TypesThatNoLibraryKernelHas) {
+  const Shape heads{1, 2, 1, 4}, table{2, 2};
+  auto with = [&](DType type, DType outType, auto add) {
+    ProgramBuilder b({{"tp", 1}});
+    b.operand("x", type, heads);
+    b.result("y", outType, heads);
+    auto p = b.procedure("main", 2, 256, 0, 0);
+    add(p, argument(0, type, heads), argument(1, outType, heads));
+    return cudaSession(b);
+  };
+  auto attend = [](ProcedureBuilder &p, const V &x, const V &y) {
+    fb::AttentionT attention;
+    for (auto *operand : {&attention.query, &attention.key, &attention.value})
+      *operand = x.build();
+    attention.out = y.build();
+    p.compute("attend", std::move(attention));
+  };
+  EXPECT_ERROR(with(DType::f64, DType::f64, attend),
+               "attention 'attend' in @main on the compute queue expects query, key, value and out "
+               "of f32, f16 or bf16, got f64");
+  EXPECT_ERROR(with(DType::bf16, DType::f32, attend),
+               "attention 'attend' in @main on the compute queue expects query, key, value and out "
+               "of bf16, got f32");
+  auto makeTable = [&](ProcedureBuilder &p, const V &x, const V &y) {
+    fb::RotaryTableT angles;
+    angles.frequencies = {1, 0.5};
+    angles.cos = local(0, DType::f64, table).build();
+    angles.sin = local(64, DType::f64, table).build();
+    p.compute("angles", std::move(angles));
+    p.copy("out", x, y);
+  };
+  EXPECT_ERROR(with(f32, f32, makeTable),
+               "rotary_table 'angles' in @main on the compute queue expects cos and sin of f32, "
+               "f16 or bf16, got f64");
+  auto turn = [&](ProcedureBuilder &p, const V &x, const V &y) {
+    fb::RotaryT rotary;
+    rotary.input = x.build();
+    rotary.cos = local(0, x.dtype, table).build();
+    rotary.sin = local(64, x.dtype, table).build();
+    rotary.out = y.build();
+    p.compute("turn", std::move(rotary));
+  };
+  EXPECT_ERROR(with(DType::f64, DType::f64, turn),
+               "rotary 'turn' in @main on the compute queue expects input of f32, f16 or bf16, "
+               "got f64");
+}
+
 TEST(CudaRefusals, MemoryOfTheCallerIsRefused) {
   ProgramBuilder builder = feedForward(1, 1);
   auto session = cudaSession(builder);

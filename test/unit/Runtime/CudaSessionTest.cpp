@@ -102,6 +102,32 @@ TEST(CudaSession, LibraryKernelsGiveWhatTheCpuGives) {
   EXPECT_EQ(inUse(), before);
 }
 
+/// The CPU has f32 only. A result differs by roundings: of the table, of angles and turned heads,
+/// and of itself.
+TEST(CudaSession, LibraryKernelsOfHalvesGiveWhatF32Gives) {
+  const std::vector<int64_t> ids = {0, 5, 9, 1, 2, 8, 4, 1, 1, 7, 3, 6};
+  ProgramBuilder wide = libraryCalls();
+  auto cpu = wide.session();
+  ASSERT_OK(cpu);
+  ASSERT_OK((*cpu)->loadWeights(*WeightSource::random(3)));
+  ASSERT_OK(setLibraryInputs(**cpu, ids));
+  ASSERT_OK((*cpu)->run());
+  for (auto [type, allowed] : {std::pair{DType::f16, 5e-4}, {DType::bf16, 4e-3}})
+    for (const char *transport : {"threads", "nccl"}) {
+      SCOPED_TRACE(name(type));
+      ProgramBuilder builder = libraryCalls(i64, 0, type);
+      auto cuda = cudaSession(builder, onNullDevice(transport));
+      ASSERT_OK(cuda);
+      ASSERT_OK((*cuda)->loadWeights(*WeightSource::random(3)));
+      ASSERT_OK(setLibraryInputs(**cuda, ids));
+      ASSERT_OK((*cuda)->run());
+      for (const char *result : {"rows", "attended", "half"}) {
+        EXPECT_EQ((*cuda)->output(result)->dtype, type);
+        expectClose(*(*cuda)->output(result), *(*cpu)->output(result), allowed);
+      }
+    }
+}
+
 TEST(CudaSession, NamesAnIdOutsideOfTheTable) {
   struct Case {
     DType integers;

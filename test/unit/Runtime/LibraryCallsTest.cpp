@@ -288,6 +288,9 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   masked.mask = &mask;
   EXPECT_EQ(resolveAttention(masked, 1, 16).status().message(),
             "expects mask of i32 or i64 [1, 8], got f32 [1, 8]");
+  q.tensor.dtype = k.tensor.dtype = DType::bf16;
+  EXPECT_EQ(resolveAttention({q.tensor, k.tensor, k.tensor, q.tensor}, 1, 16).status().message(),
+            "expects query, key, value and out of f32, got bf16");
 }
 
 void checkRotary(int64_t batch, int64_t seq, int64_t heads, int64_t pairs, bool offsets,
@@ -374,6 +377,12 @@ TEST(Rotary, RefusesWhatDoesNotFit) {
             "expects sin of f32 [4, 2], got f32 [2, 4, 3, 6]");
   EXPECT_EQ(message(resolveRotaryTable({1.0}, 1, nullptr, in.tensor, in.tensor, 1)),
             "expects tables of 2 dimensions, got [2, 4, 3, 6]");
+  EXPECT_EQ(
+      message(resolveRotaryTable({1.0, 0.5, 0.25}, 1, nullptr, table.tensor, table.tensor, 1)),
+      "expects cos and sin of f32, got bf16");
+  in.tensor.dtype = DType::f16;
+  EXPECT_EQ(message(resolveRotary(in.tensor, table.tensor, table.tensor, in.tensor, 1)),
+            "expects input of f32, got f16");
 }
 
 TEST(PositionIds, PaddingIsNotCounted) {

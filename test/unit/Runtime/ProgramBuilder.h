@@ -223,9 +223,11 @@ public:
     }
     return s;
   }
-  void parameter(const std::string &name, const Shape &shape, const std::vector<Axes> &dims = {}) {
+  void parameter(const std::string &name, const Shape &shape, const std::vector<Axes> &dims = {},
+                 DType dtype = DType::f32) {
     Parameter p;
     p.name = name;
+    p.dtype = dtype;
     p.globalShape = shape;
     p.sharding = sharding(dims);
     Shape zero(shape.size(), 0);

@@ -4,8 +4,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Kernels of operations that are not made of rows: the executor launches them by these names, in
-// blocks of library::kThreads, with one structure of library_arguments.h. Every bundle has them. They
-// are plain: right for every shape and stride, coalesced, and not tuned further.
+// blocks of library::kThreads, with one structure of library_arguments.h. Every bundle has them.
+// They are plain: right for every shape and stride, coalesced, and not tuned further.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -49,6 +49,28 @@ __device__ __forceinline__ long long at(const Integers &integers, long long i) {
   return id_at(integers.data, integers.wide, i * integers.stride);
 }
 
+/// How elements are stored, and what is computed with: f16 and bf16 are f32 until they are stored.
+template <class S> struct storage {
+  using wide = S;
+  static __device__ __forceinline__ wide load(const void *from, long long i) {
+    return ((const S *)from)[i];
+  }
+  static __device__ __forceinline__ void store(void *to, long long i, wide value) {
+    ((S *)to)[i] = value;
+  }
+};
+template <class S> struct half_storage {
+  using wide = float;
+  static __device__ __forceinline__ float load(const void *from, long long i) {
+    return widen(((const S *)from)[i]);
+  }
+  static __device__ __forceinline__ void store(void *to, long long i, float value) {
+    ((S *)to)[i] = narrow<S>(value);
+  }
+};
+template <> struct storage<f16> : half_storage<f16> {};
+template <> struct storage<bf16> : half_storage<bf16> {};
+
 __device__ __forceinline__ float sum_of_warp(float value) {
   for (int distance = 16; distance; distance /= 2)
     value += __shfl_xor_sync(0xffffffffu, value, distance);
@@ -69,31 +91,95 @@ template <class T> __device__ __forceinline__ T combine(int kind, T a, T b) {
   return kind == 1 ? (a < b ? b : a) : (b < a ? b : a);
 }
 
-/// Sums of f16 and bf16 are made in f32; T is what is added, S what is stored.
-template <class S> struct storage {
-  using sum = S;
-  static __device__ __forceinline__ sum load(const void *from, long long i) {
-    return ((const S *)from)[i];
-  }
-  static __device__ __forceinline__ void store(void *to, long long i, sum value) {
-    ((S *)to)[i] = value;
-  }
-};
-template <class S> struct half_storage {
-  using sum = float;
-  static __device__ __forceinline__ float load(const void *from, long long i) {
-    return widen(((const S *)from)[i]);
-  }
-  static __device__ __forceinline__ void store(void *to, long long i, float value) {
-    ((S *)to)[i] = narrow<S>(value);
-  }
-};
-
-template <class Storage> __device__ __forceinline__ void reduce_one(const Reduce &a, long long i) {
-  auto sum = Storage::load(a.sources[0], i);
+template <class S> __device__ __forceinline__ void reduce_one(const Reduce &a, long long i) {
+  auto sum = storage<S>::load(a.sources[0], i);
   for (int s = 1; s < a.numSources; ++s)
-    sum = combine<typename Storage::sum>(a.kind, sum, Storage::load(a.sources[s], i));
-  Storage::store(a.out, i, sum);
+    sum = combine<typename storage<S>::wide>(a.kind, sum, storage<S>::load(a.sources[s], i));
+  storage<S>::store(a.out, i, sum);
+}
+
+template <class S> __device__ __forceinline__ void fill_rotary_tables(const RotaryTable &a) {
+  const long long index = thread_index();
+  if (index >= a.batch * a.seq * a.pairs)
+    return;
+  const long long i = index % a.pairs, s = index / a.pairs % a.seq, b = index / a.pairs / a.seq;
+  const long long offset = a.positionOffset.data ? at(a.positionOffset, b) : 0;
+  // In f32 an angle of some thousands has few digits left after the point.
+  const double angle = (double(s) + double(offset)) * a.frequencies[i];
+  storage<S>::store(a.cos, b * a.cosBatch + s * a.cosRow + i, float(a.scale * cos(angle)));
+  storage<S>::store(a.sin, b * a.sinBatch + s * a.sinRow + i, float(a.scale * sin(angle)));
+}
+
+template <class S> __device__ __forceinline__ void rotate(const Rotary &a) {
+  const long long index = thread_index();
+  if (index >= a.batch * a.seq * a.heads * a.pairs)
+    return;
+  const long long i = index % a.pairs, h = index / a.pairs % a.heads;
+  const long long s = index / a.pairs / a.heads % a.seq, b = index / a.pairs / a.heads / a.seq;
+  const long long in = b * a.inBatch + s * a.inRow + h * a.inHead + i;
+  const long long out = b * a.outBatch + s * a.outRow + h * a.outHead + i;
+  const float x = storage<S>::load(a.in, in), y = storage<S>::load(a.in, in + a.pairs);
+  const float cosine = storage<S>::load(a.cos, b * a.cosBatch + s * a.cosRow + i);
+  const float sine = storage<S>::load(a.sin, b * a.sinBatch + s * a.sinRow + i);
+  storage<S>::store(a.out, out, x * cosine - y * sine);
+  storage<S>::store(a.out, out + a.pairs, y * cosine + x * sine);
+}
+
+template <class S> __device__ __forceinline__ void attend(const Attention &a) {
+  const long long index = thread_index() / 32;
+  const int lane = threadIdx.x % 32;
+  if (index >= a.batch * a.heads * a.queries) // whole warps
+    return;
+  const long long s = index % a.queries, h = index / a.queries % a.heads;
+  const long long b = index / a.queries / a.heads;
+  const long long query = b * a.queryBatch + s * a.queryRow + h * a.queryHead;
+  const long long key = b * a.keyBatch + h / a.group * a.keyHead;
+  const long long value = b * a.valueBatch + h / a.group * a.valueHead;
+  long long offset = a.positionOffset.data ? at(a.positionOffset, b) : 0;
+  // Beyond all keys, or before all of them, is as far as it matters; a sum could overflow.
+  offset = offset > a.keys ? a.keys : offset < -a.queries ? -a.queries : offset;
+  long long keys = a.keys;
+  if (a.validLength.data && at(a.validLength, b) < keys)
+    keys = at(a.validLength, b);
+  if (a.causal && s + offset + 1 < keys)
+    keys = s + offset + 1;
+  float q[kMaxHeadPerLane], sums[kMaxHeadPerLane];
+#pragma unroll
+  for (int i = 0; i < kMaxHeadPerLane; ++i) {
+    const int d = i * 32 + lane;
+    q[i] = d < a.headDim ? storage<S>::load(a.query, query + d) * a.scale : 0.0f;
+    sums[i] = 0.0f;
+  }
+  float most = -infinity(), total = 0.0f;
+  for (long long t = 0; t < keys; ++t) {
+    if (a.mask.data && id_at(a.mask.data, a.mask.wide, b * a.maskBatch + t * a.mask.stride) == 0)
+      continue; // the same in all lanes
+    float dot = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kMaxHeadPerLane; ++i) {
+      const int d = i * 32 + lane;
+      if (d < a.headDim)
+        dot += q[i] * storage<S>::load(a.key, key + t * a.keyRow + d);
+    }
+    dot = sum_of_warp(dot);
+    const float greater = maximum(most, dot);
+    const float shrink = expf(most - greater), weight = expf(dot - greater);
+    most = greater;
+    total = total * shrink + weight;
+#pragma unroll
+    for (int i = 0; i < kMaxHeadPerLane; ++i) {
+      const int d = i * 32 + lane;
+      if (d < a.headDim)
+        sums[i] = sums[i] * shrink + weight * storage<S>::load(a.value, value + t * a.valueRow + d);
+    }
+  }
+  const long long out = b * a.outBatch + s * a.outRow + h * a.outHead;
+#pragma unroll
+  for (int i = 0; i < kMaxHeadPerLane; ++i) {
+    const int d = i * 32 + lane;
+    if (d < a.headDim)
+      storage<S>::store(a.out, out + d, total > 0.0f || total != total ? sums[i] / total : 0.0f);
+  }
 }
 
 } // namespace library
@@ -140,35 +226,6 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
 }
 
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
-    braid_rotary_table(const braid::library::RotaryTable a) {
-  const long long index = braid::library::thread_index();
-  if (index >= a.batch * a.seq * a.pairs)
-    return;
-  const long long i = index % a.pairs, s = index / a.pairs % a.seq, b = index / a.pairs / a.seq;
-  const long long offset = a.positionOffset.data ? braid::library::at(a.positionOffset, b) : 0;
-  // In f32 an angle of some thousands has few digits left after the point.
-  const double angle = (double(s) + double(offset)) * a.frequencies[i];
-  a.cos[b * a.cosBatch + s * a.cosRow + i] = float(a.scale * cos(angle));
-  a.sin[b * a.sinBatch + s * a.sinRow + i] = float(a.scale * sin(angle));
-}
-
-extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
-    braid_rotary(const braid::library::Rotary a) {
-  const long long index = braid::library::thread_index();
-  if (index >= a.batch * a.seq * a.heads * a.pairs)
-    return;
-  const long long i = index % a.pairs, h = index / a.pairs % a.heads;
-  const long long s = index / a.pairs / a.heads % a.seq, b = index / a.pairs / a.heads / a.seq;
-  const float *in = a.in + b * a.inBatch + s * a.inRow + h * a.inHead;
-  float *out = a.out + b * a.outBatch + s * a.outRow + h * a.outHead;
-  const float x = in[i], y = in[a.pairs + i];
-  const float cosine = a.cos[b * a.cosBatch + s * a.cosRow + i];
-  const float sine = a.sin[b * a.sinBatch + s * a.sinRow + i];
-  out[i] = x * cosine - y * sine;
-  out[a.pairs + i] = y * cosine + x * sine;
-}
-
-extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
     braid_position_ids(const braid::library::PositionIds a) {
   const long long b = braid::library::thread_index() / 32;
   const int lane = threadIdx.x % 32;
@@ -177,9 +234,9 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
   long long before = 0; // tokens of the row so far
   for (long long first = 0; first < a.seq; first += 32) {
     const long long s = first + lane;
-    const bool token = s < a.seq && braid::library::id_at(a.ids, a.wide,
-                                                          b * a.idsBatch + s * a.idsStride) !=
-                                        a.padding;
+    const bool token =
+        s < a.seq &&
+        braid::library::id_at(a.ids, a.wide, b * a.idsBatch + s * a.idsStride) != a.padding;
     int tokens = token; // of this lane and those below
     for (int distance = 1; distance < 32; distance *= 2) {
       const int other = __shfl_sync(0xffffffffu, tokens, lane < distance ? lane : lane - distance);
@@ -199,63 +256,42 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
 }
 
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
-    braid_attention(const braid::library::Attention a) {
-  const long long index = braid::library::thread_index() / 32;
-  const int lane = threadIdx.x % 32;
-  if (index >= a.batch * a.heads * a.queries) // whole warps
-    return;
-  const long long s = index % a.queries, h = index / a.queries % a.heads;
-  const long long b = index / a.queries / a.heads;
-  const float *query = a.query + b * a.queryBatch + s * a.queryRow + h * a.queryHead;
-  const float *key = a.key + b * a.keyBatch + h / a.group * a.keyHead;
-  const float *value = a.value + b * a.valueBatch + h / a.group * a.valueHead;
-  long long offset = a.positionOffset.data ? braid::library::at(a.positionOffset, b) : 0;
-  // Beyond all keys, or before all of them, is as far as it matters; a sum could overflow.
-  offset = offset > a.keys ? a.keys : offset < -a.queries ? -a.queries : offset;
-  long long keys = a.keys;
-  if (a.validLength.data && braid::library::at(a.validLength, b) < keys)
-    keys = braid::library::at(a.validLength, b);
-  if (a.causal && s + offset + 1 < keys)
-    keys = s + offset + 1;
-  constexpr int most_per_lane = braid::library::kMaxHeadPerLane;
-  float q[most_per_lane], sums[most_per_lane];
-#pragma unroll
-  for (int i = 0; i < most_per_lane; ++i) {
-    const int d = i * 32 + lane;
-    q[i] = d < a.headDim ? query[d] * a.scale : 0.0f;
-    sums[i] = 0.0f;
-  }
-  float most = -braid::infinity(), total = 0.0f;
-  for (long long t = 0; t < keys; ++t) {
-    if (a.mask.data && braid::library::id_at(a.mask.data, a.mask.wide,
-                                             b * a.maskBatch + t * a.mask.stride) == 0)
-      continue; // the same in all lanes
-    float dot = 0.0f;
-#pragma unroll
-    for (int i = 0; i < most_per_lane; ++i) {
-      const int d = i * 32 + lane;
-      if (d < a.headDim)
-        dot += q[i] * key[t * a.keyRow + d];
-    }
-    dot = braid::library::sum_of_warp(dot);
-    const float greater = braid::maximum(most, dot);
-    const float shrink = expf(most - greater), weight = expf(dot - greater);
-    most = greater;
-    total = total * shrink + weight;
-#pragma unroll
-    for (int i = 0; i < most_per_lane; ++i) {
-      const int d = i * 32 + lane;
-      if (d < a.headDim)
-        sums[i] = sums[i] * shrink + weight * value[t * a.valueRow + d];
-    }
-  }
-  float *out = a.out + b * a.outBatch + s * a.outRow + h * a.outHead;
-#pragma unroll
-  for (int i = 0; i < most_per_lane; ++i) {
-    const int d = i * 32 + lane;
-    if (d < a.headDim)
-      out[d] = total > 0.0f || total != total ? sums[i] / total : 0.0f;
-  }
+    braid_rotary_table_f32(const braid::library::RotaryTable a) {
+  braid::library::fill_rotary_tables<float>(a);
+}
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_rotary_table_f16(const braid::library::RotaryTable a) {
+  braid::library::fill_rotary_tables<braid::f16>(a);
+}
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_rotary_table_bf16(const braid::library::RotaryTable a) {
+  braid::library::fill_rotary_tables<braid::bf16>(a);
+}
+
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_rotary_f32(const braid::library::Rotary a) {
+  braid::library::rotate<float>(a);
+}
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_rotary_f16(const braid::library::Rotary a) {
+  braid::library::rotate<braid::f16>(a);
+}
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_rotary_bf16(const braid::library::Rotary a) {
+  braid::library::rotate<braid::bf16>(a);
+}
+
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_attention_f32(const braid::library::Attention a) {
+  braid::library::attend<float>(a);
+}
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_attention_f16(const braid::library::Attention a) {
+  braid::library::attend<braid::f16>(a);
+}
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_attention_bf16(const braid::library::Attention a) {
+  braid::library::attend<braid::bf16>(a);
 }
 
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
@@ -266,18 +302,18 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
     return;
   switch (a.dtype) {
   case 0:
-    return reduce_one<storage<float>>(a, i);
+    return reduce_one<float>(a, i);
   case 1:
-    return reduce_one<half_storage<braid::f16>>(a, i);
+    return reduce_one<braid::f16>(a, i);
   case 2:
-    return reduce_one<half_storage<braid::bf16>>(a, i);
+    return reduce_one<braid::bf16>(a, i);
   case 3:
-    return reduce_one<storage<double>>(a, i);
+    return reduce_one<double>(a, i);
   case 4:
-    return reduce_one<storage<int>>(a, i);
+    return reduce_one<int>(a, i);
   case 5:
-    return reduce_one<storage<long long>>(a, i);
+    return reduce_one<long long>(a, i);
   default:
-    return reduce_one<storage<signed char>>(a, i);
+    return reduce_one<signed char>(a, i);
   }
 }

@@ -59,20 +59,21 @@ struct Gather {
   unsigned long long command;
 };
 
-/// A thread has an angle.
+/// A thread has an angle. Tables are f32, f16 or bf16, as the kernel's name says.
 struct RotaryTable {
   const double *frequencies;
   double scale;
   Integers positionOffset;
-  float *cos, *sin;
+  void *cos, *sin;
   long long batch, seq, pairs;
   long long cosBatch, sinBatch, cosRow, sinRow;
 };
 
-/// A thread has a pair of elements. `out` is `in` or apart from it.
+/// A thread has a pair of elements. `out` is `in` or apart from it. All are f32, f16 or bf16, as
+/// the kernel's name says.
 struct Rotary {
-  const float *in, *cos, *sin;
-  float *out;
+  const void *in, *cos, *sin;
+  void *out;
   long long batch, seq, heads, pairs;
   long long inBatch, inRow, inHead, outBatch, outRow, outHead;
   long long cosBatch, cosRow, sinBatch, sinRow;
@@ -87,10 +88,10 @@ struct PositionIds {
   long long idsBatch, idsStride, outBatch, outStride;
 };
 
-/// A warp has a query of one head.
+/// A warp has a query of one head. All are f32, f16 or bf16, as the kernel's name says.
 struct Attention {
-  const float *query, *key, *value;
-  float *out;
+  const void *query, *key, *value;
+  void *out;
   long long batch, queries, heads, keys, headDim;
   long long group; ///< heads that share a head of keys and values
   long long queryBatch, queryRow, queryHead, outBatch, outRow, outHead;

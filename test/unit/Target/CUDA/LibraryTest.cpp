@@ -39,7 +39,8 @@ struct Library : ::testing::Test {
   void SetUp() override { ASSERT_TRUE(kernels); }
 
   /// In as many blocks as so many threads fill.
-  template <class Arguments> void launch(const char *kernel, int64_t threads, Arguments arguments) {
+  template <class Arguments>
+  void launch(const std::string &kernel, int64_t threads, Arguments arguments) {
     for (uint64_t seed : {1, 2, 3})
       ASSERT_EQ(kernels->launch(kernel, (threads + library::kThreads - 1) / library::kThreads,
                                 library::kThreads, {&arguments}, seed),
@@ -64,7 +65,16 @@ struct Library : ::testing::Test {
 };
 HostKernels *Library::kernels = nullptr;
 
-float *floatsOf(Buffer &buffer) { return static_cast<float *>(buffer.address()); }
+/// What a kernel that computes is stored in; the others move bytes.
+constexpr DType kStorages[] = {DType::f32, DType::f16, DType::bf16};
+std::string ofType(const char *kernel, DType type) {
+  return std::string(kernel) + "_" + runtime::name(type);
+}
+/// Results are computed in f32, where this is allowed, and rounded once: a few to the other
+/// neighbor. Sums in a type of 16 bits, or results that are cut off, are beyond it.
+double allowed(DType type, double inF32) {
+  return type == DType::f32 ? inF32 : type == DType::f16 ? 1e-4 : 1e-3;
+}
 
 /// What of `buffer` a kernel takes that reads one dimension of it.
 library::Integers integersOf(Buffer &buffer, DType type, size_t dim = 0) {
@@ -87,8 +97,9 @@ TEST_F(Library, NoOtherKernels) {
 TEST_F(Library, CompilesForEveryGPU) {
   // Sines of large angles in f64 take some bytes of stack.
   std::vector<std::string> names;
-  llvm::copy_if(kNames, std::back_inserter(names),
-                [](const std::string &name) { return name != "braid_rotary_table"; });
+  llvm::copy_if(kNames, std::back_inserter(names), [](const std::string &name) {
+    return name.find("rotary_table") == std::string::npos;
+  });
   compileForGPUs(kSource, names, getCUDAArchitectures(), /*tightly=*/true);
 }
 
@@ -213,64 +224,66 @@ TEST_F(Library, GatherTellsOfIdsOutsideOfTheTable) {
 }
 
 TEST_F(Library, RotaryTablesAndRotary) {
-  for (DType offsetType : {DType::i32, DType::i64})
-    for (bool offset : {false, true})
-      for (int64_t pairs : {1, 8, 33}) {
-        SCOPED_TRACE(std::string(offset ? "offsets of " : "no offsets of ") +
-                     runtime::name(offsetType) + ", pairs " + std::to_string(pairs));
-        const int64_t batch = 2, seq = 9, heads = 3;
-        std::vector<double> frequencies;
-        for (int64_t i = 0; i < pairs; ++i)
-          frequencies.push_back(std::pow(10000.0, -static_cast<double>(i) / double(pairs)));
-        Tensor offsets = integers({batch}, 0, 5000, offsetType);
-        auto tables =
-            interp::rotaryTables(DType::f32, seq, frequencies, 1.25, offset ? &offsets : nullptr);
-        ASSERT_TRUE(tables.ok());
-        const Shape shape = offset ? Shape{batch, seq, pairs} : Shape{seq, pairs};
-        Buffer cos(DType::f32, shape, 3), sin(DType::f32, shape, 1), positions(offsets, 0);
-        library::RotaryTable t{};
-        t.frequencies = frequencies.data();
-        t.scale = 1.25;
-        t.cos = floatsOf(cos);
-        t.sin = floatsOf(sin);
-        t.batch = offset ? batch : 1;
-        t.seq = seq;
-        t.pairs = pairs;
-        t.cosRow = cos.strides()[offset];
-        t.sinRow = sin.strides()[offset];
-        if (offset) {
-          t.positionOffset = integersOf(positions, offsetType);
-          t.cosBatch = cos.strides()[0];
-          t.sinBatch = sin.strides()[0];
-        }
-        launch("braid_rotary_table", t.batch * seq * pairs, t);
-        expectResult(cos, tables->cos, 1e-7);
-        expectResult(sin, tables->sin, 1e-7);
+  for (DType type : kStorages)
+    for (DType offsetType : {DType::i32, DType::i64})
+      for (bool offset : {false, true})
+        for (int64_t pairs : {1, 8, 33}) {
+          SCOPED_TRACE(std::string(runtime::name(type)) +
+                       (offset ? ", offsets of " : ", no offsets of ") + runtime::name(offsetType) +
+                       ", pairs " + std::to_string(pairs));
+          const int64_t batch = 2, seq = 9, heads = 3;
+          std::vector<double> frequencies;
+          for (int64_t i = 0; i < pairs; ++i)
+            frequencies.push_back(std::pow(10000.0, -static_cast<double>(i) / double(pairs)));
+          Tensor offsets = integers({batch}, 0, 5000, offsetType);
+          auto tables =
+              interp::rotaryTables(type, seq, frequencies, 1.25, offset ? &offsets : nullptr);
+          ASSERT_TRUE(tables.ok());
+          const Shape shape = offset ? Shape{batch, seq, pairs} : Shape{seq, pairs};
+          Buffer cos(type, shape, 3), sin(type, shape, 1), positions(offsets, 0);
+          library::RotaryTable t{};
+          t.frequencies = frequencies.data();
+          t.scale = 1.25;
+          t.cos = cos.address();
+          t.sin = sin.address();
+          t.batch = offset ? batch : 1;
+          t.seq = seq;
+          t.pairs = pairs;
+          t.cosRow = cos.strides()[offset];
+          t.sinRow = sin.strides()[offset];
+          if (offset) {
+            t.positionOffset = integersOf(positions, offsetType);
+            t.cosBatch = cos.strides()[0];
+            t.sinBatch = sin.strides()[0];
+          }
+          launch(ofType("braid_rotary_table", type), t.batch * seq * pairs, t);
+          expectResult(cos, tables->cos, allowed(type, 1e-7));
+          expectResult(sin, tables->sin, allowed(type, 1e-7));
 
-        Tensor input = floats({batch, seq, heads, 2 * pairs});
-        Buffer in(input, 5), out(DType::f32, input.shape(), 2);
-        library::Rotary r{};
-        r.in = floatsOf(in);
-        r.cos = t.cos;
-        r.sin = t.sin;
-        r.out = floatsOf(out);
-        r.batch = batch;
-        r.seq = seq;
-        r.heads = heads;
-        r.pairs = pairs;
-        r.inBatch = in.strides()[0];
-        r.inRow = in.strides()[1];
-        r.inHead = in.strides()[2];
-        r.outBatch = out.strides()[0];
-        r.outRow = out.strides()[1];
-        r.outHead = out.strides()[2];
-        r.cosBatch = t.cosBatch;
-        r.cosRow = t.cosRow;
-        r.sinBatch = t.sinBatch;
-        r.sinRow = t.sinRow;
-        launch("braid_rotary", batch * seq * heads * pairs, r);
-        expectResult(out, interp::rotary(input, cos.read(), sin.read()), 1e-7);
-      }
+          Tensor input = floats({batch, seq, heads, 2 * pairs}, type);
+          Buffer in(input, 5), out(type, input.shape(), 2);
+          library::Rotary r{};
+          r.in = in.address();
+          r.cos = t.cos;
+          r.sin = t.sin;
+          r.out = out.address();
+          r.batch = batch;
+          r.seq = seq;
+          r.heads = heads;
+          r.pairs = pairs;
+          r.inBatch = in.strides()[0];
+          r.inRow = in.strides()[1];
+          r.inHead = in.strides()[2];
+          r.outBatch = out.strides()[0];
+          r.outRow = out.strides()[1];
+          r.outHead = out.strides()[2];
+          r.cosBatch = t.cosBatch;
+          r.cosRow = t.cosRow;
+          r.sinBatch = t.sinBatch;
+          r.sinRow = t.sinRow;
+          launch(ofType("braid_rotary", type), batch * seq * heads * pairs, r);
+          expectResult(out, interp::rotary(input, cos.read(), sin.read()), allowed(type, 1e-7));
+        }
 }
 
 TEST_F(Library, PositionIds) {
@@ -309,63 +322,66 @@ TEST_F(Library, AttentionUnderEveryRestriction) {
                                  {3, 2, 3, 1, 200}, {2, 33, 2, 2, 256}, {3, 0, 2, 1, 16}};
   const int64_t batch = 2;
   for (const AttentionCase &c : cases)
-    for (int restrict = 0; restrict < 8; ++restrict) {
-      const DType type = restrict % 2 ? DType::i32 : DType::i64;
-      SCOPED_TRACE(std::to_string(c.queries) + " queries, " + std::to_string(c.keys) + " keys, " +
-                   std::to_string(c.heads) + " heads of " + std::to_string(c.dim) +
-                   ", restrictions " + std::to_string(restrict));
-      const Shape keyShape{batch, c.keys, c.heads / c.group, c.dim};
-      Tensor q = floats({batch, c.queries, c.heads, c.dim}), k = floats(keyShape),
-             v = floats(keyShape);
-      // The first sequence has no key at all; the second one's first queries come before all keys.
-      Tensor mask = integers({batch, c.keys}, 0, 1, type),
-             valid = Tensor::ofInts(type, {2}, {0, c.keys - 1}),
-             offset = Tensor::ofInts(type, {2}, {8, -2});
-      Buffer query(q, 3), key(k, 1), value(v, 2), masks(mask, 4), lengths(valid, 0),
-          offsets(offset, 0), out(DType::f32, q.shape(), 7);
-      interp::AttentionOperands operands{&q, &k, &v};
-      library::Attention a{};
-      operands.scale = a.scale = 0.3125f;
-      if (restrict & 1) {
-        operands.mask = &mask;
-        a.mask = integersOf(masks, type, 1);
-        a.maskBatch = masks.strides()[0];
+    for (DType storage : kStorages)
+      for (int restrict = 0; restrict < 8; ++restrict) {
+        const DType type = restrict % 2 ? DType::i32 : DType::i64;
+        SCOPED_TRACE(std::string(runtime::name(storage)) + ", " + std::to_string(c.queries) +
+                     " queries, " + std::to_string(c.keys) + " keys, " + std::to_string(c.heads) +
+                     " heads of " + std::to_string(c.dim) + ", restrictions " +
+                     std::to_string(restrict));
+        const Shape keyShape{batch, c.keys, c.heads / c.group, c.dim};
+        Tensor q = floats({batch, c.queries, c.heads, c.dim}, storage),
+               k = floats(keyShape, storage), v = floats(keyShape, storage);
+        // The first sequence has no key at all; the second one's first queries come before all
+        // keys.
+        Tensor mask = integers({batch, c.keys}, 0, 1, type),
+               valid = Tensor::ofInts(type, {2}, {0, c.keys - 1}),
+               offset = Tensor::ofInts(type, {2}, {8, -2});
+        Buffer query(q, 3), key(k, 1), value(v, 2), masks(mask, 4), lengths(valid, 0),
+            offsets(offset, 0), out(storage, q.shape(), 7);
+        interp::AttentionOperands operands{&q, &k, &v};
+        library::Attention a{};
+        operands.scale = a.scale = 0.3125f;
+        if (restrict & 1) {
+          operands.mask = &mask;
+          a.mask = integersOf(masks, type, 1);
+          a.maskBatch = masks.strides()[0];
+        }
+        if (restrict & 2) {
+          operands.validLength = &valid;
+          a.validLength = integersOf(lengths, type);
+        }
+        if (restrict & 4) {
+          operands.causal = true;
+          operands.positionOffset = &offset;
+          a.causal = 1;
+          a.positionOffset = integersOf(offsets, type);
+        }
+        a.query = query.address();
+        a.key = key.address();
+        a.value = value.address();
+        a.out = out.address();
+        a.batch = batch;
+        a.queries = c.queries;
+        a.heads = c.heads;
+        a.keys = c.keys;
+        a.headDim = c.dim;
+        a.group = c.group;
+        a.queryBatch = query.strides()[0];
+        a.queryRow = query.strides()[1];
+        a.queryHead = query.strides()[2];
+        a.keyBatch = key.strides()[0];
+        a.keyRow = key.strides()[1];
+        a.keyHead = key.strides()[2];
+        a.valueBatch = value.strides()[0];
+        a.valueRow = value.strides()[1];
+        a.valueHead = value.strides()[2];
+        a.outBatch = out.strides()[0];
+        a.outRow = out.strides()[1];
+        a.outHead = out.strides()[2];
+        launch(ofType("braid_attention", storage), batch * c.queries * c.heads * 32, a);
+        expectResult(out, interp::attention(operands), allowed(storage, 1e-6));
       }
-      if (restrict & 2) {
-        operands.validLength = &valid;
-        a.validLength = integersOf(lengths, type);
-      }
-      if (restrict & 4) {
-        operands.causal = true;
-        operands.positionOffset = &offset;
-        a.causal = 1;
-        a.positionOffset = integersOf(offsets, type);
-      }
-      a.query = floatsOf(query);
-      a.key = floatsOf(key);
-      a.value = floatsOf(value);
-      a.out = floatsOf(out);
-      a.batch = batch;
-      a.queries = c.queries;
-      a.heads = c.heads;
-      a.keys = c.keys;
-      a.headDim = c.dim;
-      a.group = c.group;
-      a.queryBatch = query.strides()[0];
-      a.queryRow = query.strides()[1];
-      a.queryHead = query.strides()[2];
-      a.keyBatch = key.strides()[0];
-      a.keyRow = key.strides()[1];
-      a.keyHead = key.strides()[2];
-      a.valueBatch = value.strides()[0];
-      a.valueRow = value.strides()[1];
-      a.valueHead = value.strides()[2];
-      a.outBatch = out.strides()[0];
-      a.outRow = out.strides()[1];
-      a.outHead = out.strides()[2];
-      launch("braid_attention", batch * c.queries * c.heads * 32, a);
-      expectResult(out, interp::attention(operands), 1e-6);
-    }
 }
 
 TEST_F(Library, AttentionOfOffsetsThatNoSumHolds) {
@@ -380,10 +396,10 @@ TEST_F(Library, AttentionOfOffsetsThatNoSumHolds) {
     operands.causal = true;
     operands.positionOffset = &offsets;
     library::Attention a{};
-    a.query = floatsOf(query);
-    a.key = floatsOf(key);
-    a.value = floatsOf(value);
-    a.out = floatsOf(out);
+    a.query = query.address();
+    a.key = key.address();
+    a.value = value.address();
+    a.out = out.address();
     a.batch = a.heads = a.group = 1;
     a.queries = a.keys = 3;
     a.headDim = 8;
@@ -391,7 +407,7 @@ TEST_F(Library, AttentionOfOffsetsThatNoSumHolds) {
     a.positionOffset = integersOf(given, DType::i64);
     a.scale = 1;
     a.causal = 1;
-    launch("braid_attention", 3 * 32, a);
+    launch("braid_attention_f32", 3 * 32, a);
     expectResult(out, interp::attention(operands), 1e-6);
   }
 }
