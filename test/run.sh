@@ -13,7 +13,8 @@ usage: test/run.sh [--long] [--stage NAME]... [--help]
 Installs what is missing (scripts/setup.sh), builds, and runs every test. The last line says how many passed,
 failed and were skipped; the exit status is 0 only if none failed.
 
-  --long        more of everything: clang-tidy over all sources, every integration test
+  --long        more of everything: clang-tidy over all sources, every integration test, more random schedules,
+                ranks killed at every moment
   --stage NAME  only this stage (may be repeated); one of: ${stages[*]}
 
   lint         clang-format, clang-tidy          unit         GoogleTest
@@ -58,24 +59,39 @@ stage_lint() {
   scripts/lint.sh "${args[@]}"
 }
 
-run_ctest() { # directory, further arguments
-  local dir=$1
-  shift
+run_ctest() { # name of the results, directory, further arguments
+  local name=$results/ctest-$1 dir=$2
+  shift 2
   ctest --test-dir "$dir" --output-on-failure --no-tests=error --timeout 300 -j "$(nproc)" \
-    --output-junit "$results/ctest-$(basename "$dir").xml" "$@" >"$results/ctest-$(basename "$dir").log" 2>&1
+    --output-junit "$name.xml" "$@" >"$name.log" 2>&1
   local status=$?
-  if [[ $status -ne 0 ]]; then cat "$results/ctest-$(basename "$dir").log"; else tail -n 4 "$results/ctest-$(basename "$dir").log"; fi
+  if [[ $status -ne 0 ]]; then cat "$name.log"; else tail -n 4 "$name.log"; fi
   return $status
 }
 
-stage_unit() { run_ctest build -E '^lit$'; }
+stage_unit() { run_ctest build build -E '^lit$'; }
 
 stage_lit() {
   timeout 1800 /usr/lib/llvm-22/bin/lit -sv --xunit-xml-output "$results/lit.xml" build/test
 }
 
-stage_asan() { scripts/build.sh --preset asan && run_ctest build-asan; }
-stage_tsan() { scripts/build.sh --preset tsan && run_ctest build-tsan; }
+stage_asan() { scripts/build.sh --preset asan && run_ctest build-asan build-asan; }
+
+# Then the executor and the transports again, with threads held up at random (test/unit/Runtime/RandomSchedules.cpp).
+stage_tsan() {
+  scripts/build.sh --preset tsan || return 1
+  local status=0 seeds=(1 2) seed
+  if [[ -n $long ]]; then
+    seeds=(1 2 3 4 5 6 7 8)
+    export BRAID_EVERY_MOMENT=1
+  fi
+  run_ctest build-tsan build-tsan || status=1
+  for seed in "${seeds[@]}"; do
+    echo "random schedules, BRAID_SCHEDULE_SEED=$seed"
+    BRAID_SCHEDULE_SEED=$seed run_ctest "build-tsan-schedule-$seed" build-tsan -L schedules || status=1
+  done
+  return $status
+}
 
 stage_fuzz() { test/fuzz/run.sh --minutes 0.2; }
 

@@ -5,17 +5,21 @@
 A stage that failed without a failing test in its file (a build that broke, a runner that died), and a test stage that
 went well but left no file, count as one failure each: a run in which something went wrong can never look clean.
 """
+import glob
 import os
 import sys
 import xml.etree.ElementTree as ElementTree
 
-STAGE_FILES = {"unit": "ctest-build.xml", "asan": "ctest-build-asan.xml", "tsan": "ctest-build-tsan.xml",
+STAGE_FILES = {"unit": "ctest-build.xml", "asan": "ctest-build-asan.xml", "tsan": "ctest-build-tsan*.xml",
                "lit": "lit.xml", "integration": "integration.xml"}
 
 
-def outcomes(path):
+def outcomes(pattern):
     passed, failed, skipped = 0, [], 0
-    for case in ElementTree.parse(path).iter("testcase"):
+    paths = sorted(glob.glob(pattern))
+    if not paths:
+        raise OSError(f"there is no {os.path.basename(pattern)}")
+    for case in (case for path in paths for case in ElementTree.parse(path).iter("testcase")):
         name = f"{case.get('classname', '')} {case.get('name', '')}".strip()
         if case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail":
             failed.append(name)

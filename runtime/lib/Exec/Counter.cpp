@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Counter.h"
+#include "SchedulePoint.h"
 
 #include <chrono>
 #include <climits>
@@ -34,13 +35,17 @@ static void pauseCpu() {
 // at the word. Both in sequentially consistent order, so at least one sees the other; the kernel's
 // own comparison covers the rest.
 void Counter::set(uint32_t value) {
+  atSchedulePoint("before a set");
   word.store(value, std::memory_order_seq_cst);
+  atSchedulePoint("after a set");
   if (sleepers.load(std::memory_order_seq_cst) != 0)
     wake();
 }
 
 void Counter::increment() {
+  atSchedulePoint("before an increment");
   word.fetch_add(1, std::memory_order_seq_cst);
+  atSchedulePoint("after an increment");
   if (sleepers.load(std::memory_order_seq_cst) != 0)
     wake();
 }
@@ -57,7 +62,9 @@ bool Counter::waitOnce(uint32_t target, int spins, int64_t timeoutNs) {
       return true;
     pauseCpu();
   }
+  atSchedulePoint("before a sleep");
   sleepers.fetch_add(1, std::memory_order_seq_cst);
+  atSchedulePoint("announced a sleep");
   uint32_t seen = word.load(std::memory_order_seq_cst);
   if (static_cast<int32_t>(seen - target) < 0) {
     timespec timeout{};
@@ -65,6 +72,7 @@ bool Counter::waitOnce(uint32_t target, int spins, int64_t timeoutNs) {
       timeout.tv_sec = timeoutNs / 1000000000;
       timeout.tv_nsec = timeoutNs % 1000000000;
     }
+    atSchedulePoint("falls asleep");
     syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word),
             sharing == Sharing::process ? FUTEX_WAIT_PRIVATE : FUTEX_WAIT, seen,
             timeoutNs >= 0 ? &timeout : nullptr, nullptr, 0);

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Executor.h"
+#include "SchedulePoint.h"
 
 #include <algorithm>
 #include <exception>
@@ -42,6 +43,7 @@ void Workers::runQueue(Rank &rank, QueueKind kind, QueueState &self) {
     if (control.failed())
       break;
     self.at.store(&command, std::memory_order_release);
+    atSchedulePoint("command");
     if (stallHere && (stall->command.empty() || stall->command == command.name)) {
       control.stall(self);
       break;
@@ -180,10 +182,17 @@ Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
     for (int64_t r : workers.served) {
       starting = r;
       size_t i = static_cast<size_t>(r);
-      start([&workers, r] { workers.serveQueue(r, QueueKind::compute); });
-      start([&workers, r] { workers.serveQueue(r, QueueKind::communication); });
+      start([&workers, r] {
+        beginSchedule(r, kComputeLane);
+        workers.serveQueue(r, QueueKind::compute);
+      });
+      start([&workers, r] {
+        beginSchedule(r, kCommunicationLane);
+        workers.serveQueue(r, QueueKind::communication);
+      });
       for (int64_t member = 1; member < workers.ranks[i]->team.members(); ++member)
-        start([&workers, i, member] {
+        start([&workers, r, i, member] {
+          beginSchedule(r, kCommunicationLane + member);
           useOneThread();
           workers.ranks[i]->team.serve(member, workers.control.spins());
         });

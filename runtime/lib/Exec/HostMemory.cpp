@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "HostMemory.h"
+#include "SchedulePoint.h"
 
 #include <cerrno>
 #include <cstdint>
@@ -44,6 +45,7 @@ Status HostMemory::allocate(size_t bytes, const char *directory) {
   int file = openNameless(directory);
   if (file < 0)
     return failure(errno);
+  atSchedulePoint("opened shared memory");
   // Writing to a page that a full file system cannot give would end the process by a signal.
   int error = bytes > static_cast<size_t>(INT64_MAX)
                   ? ENOSPC

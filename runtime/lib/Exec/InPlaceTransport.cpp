@@ -11,6 +11,7 @@
 #include "HostMemory.h"
 #include "InPlaceExchange.h"
 #include "Letters.h"
+#include "SchedulePoint.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -107,6 +108,7 @@ public:
                                  Code::rankFailed));
       return false;
     }
+    atSchedulePoint("came to a collective");
     if (!meet(group, position, control, self))
       return false;
     for (size_t i = 0; i < group.seats.size(); ++i) {
@@ -122,10 +124,12 @@ public:
       return false;
     }
     exchange.run();
+    atSchedulePoint("exchanged");
     if (c.kind == CollectiveKind::allReduce) {
       if (!meet(group, position, control, self))
         return false;
       exchange.copyOthers();
+      atSchedulePoint("copied from the others");
     }
     // A rank that left now could overwrite what a slower peer still reads.
     return meet(group, position, control, self);

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Letters.h"
+#include "SchedulePoint.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -120,6 +121,7 @@ void Letters::reset() {
 void send(const Collective &c, const SymmetricHeap &heap) {
   if (!c.letter)
     return;
+  atSchedulePoint("before a send");
   std::byte *to = c.letter->data;
   for (const CollectiveValue &value : c.values) {
     std::memcpy(to, heap.peer(heap.rank, value.inputOffset), static_cast<size_t>(bytesOf(value)));
@@ -144,6 +146,7 @@ bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control
                 static_cast<size_t>(bytesOf(value)));
     from += roundedBytes(value);
   }
+  atSchedulePoint("received");
   c.letter->taken.store(next, std::memory_order_release);
   return true;
 }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Processes.h"
+#include "SchedulePoint.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -48,10 +49,14 @@ Status Processes::start(int64_t count, const std::function<int(int64_t)> &work) 
   const pid_t parent = getpid();
   for (int64_t rank = 0; rank < count; ++rank) {
     pid_t pid = fork();
+    if (pid == 0)
+      beginSchedule(rank, kMainLane);
+    atSchedulePoint("forked");
     if (pid == 0) {
       // The second line is for a parent that ended before the first.
       if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(1);
+      atSchedulePoint("tied to its parent");
       int status;
       try {
         status = work(rank);
@@ -143,6 +148,7 @@ uint64_t Processes::activity(int64_t rank) const {
 }
 
 void Processes::kill() {
+  atSchedulePoint("before children are killed");
   for (const Child &child : children)
     if (child.pid >= 0)
       ::kill(child.pid, SIGKILL);

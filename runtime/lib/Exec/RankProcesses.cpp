@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "RankProcesses.h"
+#include "SchedulePoint.h"
 
 #include <algorithm>
 #include <cstring>
@@ -86,6 +87,7 @@ int RankProcesses::serve(int64_t r, const Prepare &prepare) {
     if (job > 1) {
       while (!board->job.waitOnce(job, workers.control.spins(), -1)) {
       }
+      atSchedulePoint("got a job");
       if (board->stopping.load(std::memory_order_acquire))
         break;
       workers.runServed();
@@ -94,7 +96,9 @@ int RankProcesses::serve(int64_t r, const Prepare &prepare) {
     box.peakMemory = processPeakMemory();
     box.done.set(job);
     processes.notify();
+    atSchedulePoint("did its job");
   }
+  atSchedulePoint("leaves");
   for (std::thread &thread : threads)
     thread.detach(); // they end with the process
   return 0;
@@ -192,14 +196,21 @@ Status RankProcesses::start(const Prepare &prepare, const std::function<void(uin
 
 Status RankProcesses::lostRanks(std::vector<Processes::End> ended) {
   // The others may be on their way to where they would wait for it; who waits where is worth a
-  // moment. Where none will, the moment is lost.
+  // moment.
   constexpr int64_t kMoment = 1000000000;
   auto everyoneIsWaitedFor = [&] {
     return std::all_of(ended.begin(), ended.end(), [&](const Processes::End &end) {
       return !workers.control.waiter(end.rank).empty();
     });
   };
-  for (int64_t begin = nowNs(); !everyoneIsWaitedFor() && nowNs() - begin < kMoment;)
+  auto someoneMayCome = [&] {
+    for (size_t r = 0; r < workers.ranks.size(); ++r)
+      if (processes.running(static_cast<int64_t>(r)) && !boxes[r].done.reached(jobs))
+        return true;
+    return false;
+  };
+  for (int64_t begin = nowNs();
+       !everyoneIsWaitedFor() && someoneMayCome() && nowNs() - begin < kMoment;)
     for (Processes::End &end : processes.wait(1000000))
       ended.push_back(std::move(end));
   std::string text;
@@ -267,6 +278,7 @@ Status RankProcesses::run() {
 
 void RankProcesses::stop() {
   if (running() && !lost) {
+    atSchedulePoint("before ranks are stopped");
     board->stopping.store(true, std::memory_order_release);
     board->job.set(++jobs);
     for (int64_t begin = nowNs(); running() && nowNs() - begin < 1000000000;)

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "RunControl.h"
 #include "Commands.h"
+#include "SchedulePoint.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -51,6 +52,7 @@ void RunControl::replaceFailure(const Status &failure) {
 }
 
 void RunControl::tell(const Status &failure) {
+  atSchedulePoint("before a failure is told");
   record->code = failure.code();
   record->length = static_cast<uint32_t>(std::min(failure.message().size(), sizeof record->text));
   std::memcpy(record->text, failure.message().data(), record->length);
@@ -106,6 +108,7 @@ bool RunControl::wait(Counter &counter, uint32_t target, QueueState &self, Waiti
   self.since.store(nowNs(), std::memory_order_relaxed);
   self.waiting.store(what, std::memory_order_release);
   bool reached = waitWithLimit(counter, target, spinCount);
+  atSchedulePoint("after a wait");
   self.waiting.store(Waiting::nothing, std::memory_order_release);
   return reached && !failed();
 }

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Parts.h"
+#include "SchedulePoint.h"
 #include "SessionState.h"
 #include "braid/Runtime/Program.h"
 
@@ -297,7 +298,10 @@ Status Session::State::startProcesses(WeightSource *source,
     std::memset(localArenas[i].data(), 0,
                 localArenas[i].bytes()); // now rather than in the first run
     auto place = [&](size_t p) -> void * { return values[i][p].data(); };
-    auto report = [&](size_t parameters, size_t) { done.store(parameters); };
+    auto report = [&](size_t parameters, size_t) {
+      done.store(parameters);
+      atSchedulePoint("has a parameter");
+    };
     return source ? loadParameters(*source, bundle->manifest.mesh, rank, entry->parameters, place,
                                    report)
                   : Status();

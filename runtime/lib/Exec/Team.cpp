@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "Team.h"
 #include "Commands.h"
+#include "SchedulePoint.h"
 
 #include <exception>
 
@@ -12,6 +13,7 @@ namespace braid::runtime {
 // An exception must neither end the process from a helper nor leave the leader's frame, which holds
 // the work, while helpers still use it.
 void Team::perform(int64_t member) {
+  atSchedulePoint("before a part");
   try {
     (*jobWork)(member);
   } catch (const std::exception &e) {

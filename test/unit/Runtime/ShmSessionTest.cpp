@@ -7,13 +7,13 @@
 // happens when a rank, or the launcher, is killed.
 //
 //===----------------------------------------------------------------------===//
+#include "Leftovers.h"
 #include "LimitTesting.h"
 #include "ProgramBuilder.h"
 
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -90,22 +90,6 @@ Status setX(Session &session, int64_t ranks, int64_t marked = -1) {
   if (marked >= 0)
     x[static_cast<size_t>(marked * 32)] = 7;
   return session.setInput("x", f32, {ranks * 4, 8}, x.data());
-}
-
-/// Children of this process, zombies too.
-std::vector<pid_t> children() {
-  std::vector<pid_t> pids;
-  std::ifstream file("/proc/self/task/" + std::to_string(gettid()) + "/children");
-  for (pid_t pid; file >> pid;)
-    pids.push_back(pid);
-  return pids;
-}
-std::vector<std::string> segments() {
-  std::vector<std::string> names;
-  for (const auto &entry : std::filesystem::directory_iterator("/dev/shm"))
-    if (entry.path().filename().string().rfind("braid", 0) == 0)
-      names.push_back(entry.path());
-  return names;
 }
 
 class ShmSession : public ::testing::Test {
