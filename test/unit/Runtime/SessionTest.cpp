@@ -294,6 +294,62 @@ TEST(Session, TheCallerMaySupplyMemory) {
   EXPECT_LT(relativeL2(out[1], {expected.begin() + kPart, expected.end()}), 1e-6);
 }
 
+/// Products and attentions on both queues, which nothing orders: what a thread of one queue needs
+/// belongs to it, and the compute queue's helpers are not the other queue's.
+TEST(Session, BothQueuesComputeAtOnce) {
+  constexpr int64_t kSize = 128;
+  const V x = argument(1, f32, {kSize, kSize}), heads = argument(1, f32, {1, kSize, 2, kSize / 2});
+  ProgramBuilder b({{"a", 1}});
+  b.parameter("w", {kSize, kSize});
+  b.operand("x", f32, {kSize, kSize});
+  auto p = b.procedure("main", 6, 0, 0, 0);
+  for (uint32_t queue = 0; queue < 2; ++queue) {
+    b.result("product" + std::to_string(queue), f32, {kSize, kSize});
+    b.result("attention" + std::to_string(queue), f32, {1, kSize, 2, kSize / 2});
+    fb::ProductT product;
+    product.lhs = x.build();
+    product.rhs = argument(0, f32, {kSize, kSize}).build();
+    product.out = argument(2 + 2 * queue, f32, {kSize, kSize}).build();
+    fb::AttentionT attention;
+    for (auto *operand : {&attention.query, &attention.key, &attention.value})
+      *operand = heads.build();
+    attention.out = argument(3 + 2 * queue, f32, heads.shape).build();
+    attention.scale = 0.1F;
+    if (queue == 0) {
+      p.compute("multiply", std::move(product));
+      p.compute("attend", std::move(attention));
+    } else {
+      p.communication("multiply there", std::move(product));
+      p.communication("attend there", std::move(attention));
+    }
+  }
+  SessionOptions options;
+  options.threadsPerRank = 3;
+  auto session = b.session(options);
+  ASSERT_OK(session);
+  ASSERT_OK((*session)->loadWeights(*WeightSource::random(5)));
+  std::vector<float> weight(kSize * kSize);
+  ASSERT_OK(WeightSource::random(5)->read((*session)->entry().parameters[0],
+                                          {{0, 0}, {kSize, kSize}}, weight.data()));
+  for (uint32_t run = 1; run <= 10; ++run) {
+    const std::vector<float> values = randomValues(kSize * kSize, run);
+    std::vector<double> expected(kSize * kSize, 0);
+    for (size_t i = 0; i < kSize; ++i)
+      for (size_t j = 0; j < kSize; ++j)
+        for (size_t k = 0; k < kSize; ++k)
+          expected[i * kSize + j] += static_cast<double>(values[i * kSize + k]) *
+                                     static_cast<double>(weight[j * kSize + k]);
+    ASSERT_OK((*session)->setInput("x", f32, {kSize, kSize}, values.data()));
+    ASSERT_OK((*session)->run());
+    for (const char *name : {"product0", "product1"})
+      EXPECT_LT(relativeL2((*session)->output(name)->as<float>(), expected), 1e-6) << name;
+    const Result<HostTensor> here = (*session)->output("attention0"),
+                             there = (*session)->output("attention1");
+    const std::vector<double> attended(here->as<float>(), here->as<float>() + kSize * kSize);
+    EXPECT_LT(relativeL2(there->as<float>(), attended), 1e-6);
+  }
+}
+
 TEST(Session, SeveralSessionsAtOnce) {
   std::vector<std::thread> users;
   for (int64_t user = 0; user < 3; ++user)
