@@ -160,7 +160,7 @@ private:
           return copy(0, m, input(static_cast<size_t>(from), v), output(m, v), bytes);
       return add(0, m, Result<WorkPtr>(makeFill(output(m, v), bytes, *members[m].device)));
     case CollectiveKind::allToAllV:
-    case CollectiveKind::send:
+    case CollectiveKind::send: // Parcels.cpp
     case CollectiveKind::recv:
       break;
     }

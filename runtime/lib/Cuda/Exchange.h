@@ -35,6 +35,19 @@ using ExchangePtr = std::unique_ptr<const ExchangeWork>;
 
 Result<ExchangePtr> makeCopyExchange(const std::vector<Member> &members);
 
+/// What a send leaves behind for its receive, in memory of the sender's device.
+struct Parcel {
+  Member sender;
+  Memory memory;
+  Event sent;
+};
+/// The values go into the parcel, on the sender's stream.
+Result<ExchangePtr> makeSend(const Parcel &parcel);
+/// They come out of it, on the same device.
+Result<ExchangePtr> makeReceive(const Member &receiver, const Parcel &parcel);
+/// For a rank that is nobody's target.
+ExchangePtr makeReceiveOfNothing(const Member &receiver);
+
 /// A group's communicators, by position.
 struct Communicators {
   std::shared_ptr<const Nccl> nccl;
@@ -48,6 +61,11 @@ struct Communicators {
 };
 Result<ExchangePtr> makeNcclExchange(const std::vector<Member> &members,
                                      const std::shared_ptr<Communicators> &communicators);
+/// From the sender's device, where the sender's stream waits for the receiver's to come here. The
+/// positions are those of sender and receiver among the communicators.
+ExchangePtr makeNcclReceive(const Member &receiver, const Parcel &parcel, size_t senderPosition,
+                            size_t receiverPosition,
+                            const std::shared_ptr<Communicators> &communicators);
 
 } // namespace braid::runtime::cuda
 #endif // BRAID_CUDA_EXCHANGE_H

@@ -358,8 +358,71 @@ CudaExecutor::communicators(const std::vector<int64_t> &members) {
   return slot;
 }
 
+Result<ExchangePtr> CudaExecutor::makeMeeting(const std::vector<Member> &members) {
+  if (!useNccl || members.size() == 1)
+    return makeCopyExchange(members);
+  Result<std::shared_ptr<Communicators>> group =
+      communicators(members.front().collective->group->ranks);
+  if (!group.ok())
+    return group.status();
+  return makeNcclExchange(members, *group);
+}
+
+Result<ExchangePtr> CudaExecutor::makeSend(const Member &sender) {
+  const Letter *letter = sender.collective->letter;
+  if (!letter) // the rank is no source
+    return ExchangePtr();
+  Parcel &parcel = parcels[letter];
+  parcel.sender = sender;
+  size_t size = 0;
+  for (const CollectiveValue &value : sender.collective->values)
+    size += static_cast<size_t>(Letters::roundedBytes(value));
+  const DevicePtr &device = sender.device->device;
+  Result<Memory> memory =
+      allocate(device, size, sender.stream,
+               "values that rank " + std::to_string(sender.heap.rank) + " sends");
+  if (!memory.ok())
+    return memory.status();
+  parcel.memory = std::move(*memory);
+  Result<Event> sent = createEvent(device, false);
+  if (!sent.ok())
+    return sent.status();
+  parcel.sent = std::move(*sent);
+  return cuda::makeSend(parcel);
+}
+
+Result<ExchangePtr> CudaExecutor::makeReceive(const Member &receiver) {
+  const Letter *letter = receiver.collective->letter;
+  if (!letter)
+    return makeReceiveOfNothing(receiver);
+  const Parcel &parcel = parcels.at(letter); // as its send comes first
+  if (parcel.sender.device->device == receiver.device->device)
+    return cuda::makeReceive(receiver, parcel);
+  const std::vector<int64_t> &members = receiver.collective->group->ranks;
+  Result<std::shared_ptr<Communicators>> group = communicators(members);
+  if (!group.ok())
+    return group.status();
+  auto position = [&](const Member &member) {
+    return static_cast<size_t>(std::find(members.begin(), members.end(), member.heap.rank) -
+                               members.begin());
+  };
+  return makeNcclReceive(receiver, parcel, position(parcel.sender), position(receiver), *group);
+}
+
+Result<ExchangePtr> CudaExecutor::makeExchange(const std::vector<Member> &members) {
+  switch (members.front().collective->kind) {
+  case CollectiveKind::send:
+    return makeSend(members.front());
+  case CollectiveKind::recv:
+    return makeReceive(members.front());
+  default:
+    return makeMeeting(members);
+  }
+}
+
 Status CudaExecutor::prepareExchanges(const std::vector<const RankProgram *> &programs) {
   exchanges.clear();
+  parcels.clear();
   for (const Step &step : steps) {
     ExchangePtr &exchange = exchanges.emplace_back();
     const Place &first = step.places.front();
@@ -369,33 +432,16 @@ Status CudaExecutor::prepareExchanges(const std::vector<const RankProgram *> &pr
     if (!std::holds_alternative<CollectiveCommand>(commandAt(first).op))
       continue;
     std::vector<Member> members;
-    std::vector<int64_t> numbers;
-    for (const Place &place : step.places) {
+    for (const Place &place : step.places)
       members.push_back({&std::get<CollectiveCommand>(commandAt(place).op).collective,
                          deviceTransport.heap(place.rank), &state(place.rank).device,
                          state(place.rank).streams[1].get()});
-      numbers.push_back(place.rank);
-    }
-    Status status;
-    if (useNccl && members.size() > 1) {
-      Result<std::shared_ptr<Communicators>> group = communicators(numbers);
-      status = group.status();
-      if (status.ok()) {
-        Result<ExchangePtr> made = makeNcclExchange(members, *group);
-        status = made.status();
-        if (status.ok())
-          exchange = std::move(*made);
-      }
-    } else {
-      Result<ExchangePtr> made = makeCopyExchange(members);
-      status = made.status();
-      if (status.ok())
-        exchange = std::move(*made);
-    }
-    if (!status.ok())
-      return ofRank(
-          static_cast<size_t>(first.rank),
-          Status::error(describe(commandAt(first)) + ": " + status.message(), status.code()));
+    Result<ExchangePtr> made = makeExchange(members);
+    if (!made.ok())
+      return ofRank(static_cast<size_t>(first.rank),
+                    Status::error(describe(commandAt(first)) + ": " + made.status().message(),
+                                  made.status().code()));
+    exchange = std::move(*made);
   }
   return {};
 }

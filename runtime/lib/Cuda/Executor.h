@@ -11,6 +11,7 @@
 #define BRAID_CUDA_EXECUTOR_H
 
 #include "../Exec/DeviceExecutor.h"
+#include "../Exec/Letters.h"
 #include "Exchange.h"
 #include "Order.h"
 
@@ -35,8 +36,10 @@ public:
     return heap;
   }
   Group *group(const std::vector<int64_t> &members) override;
-  Letter *letter(const Collective &, size_t) override { return nullptr; }
-  Status prepare() override { return {}; }
+  Letter *letter(const Collective &half, size_t index) override {
+    return letters.find(half, index);
+  }
+  Status prepare() override { return letters.check(); }
   bool run(const Collective &, const SymmetricHeap &, RunControl &, QueueState &) override {
     return false;
   }
@@ -47,6 +50,8 @@ public:
 private:
   bool isNccl;
   std::map<std::vector<int64_t>, std::unique_ptr<DeviceGroup>> groups;
+  MemoryPool pool{Sharing::process};
+  Letters letters{pool};
 };
 
 /// Memory of the host on its way to a device.
@@ -112,6 +117,10 @@ private:
   Result<WorkPtr> makeWork(RankState &rank, int queue, size_t index, const Command &command);
   Status prepareSlots(Workers &workers);
   Status prepareExchanges(const std::vector<const RankProgram *> &programs);
+  Result<ExchangePtr> makeExchange(const std::vector<Member> &members);
+  Result<ExchangePtr> makeMeeting(const std::vector<Member> &members);
+  Result<ExchangePtr> makeSend(const Member &sender);
+  Result<ExchangePtr> makeReceive(const Member &receiver);
   Result<std::shared_ptr<Communicators>> communicators(const std::vector<int64_t> &members);
 
   // A run (Run.cpp).
@@ -147,6 +156,7 @@ private:
   Staging staging[2];
   size_t staged = 0; ///< the one in use
   std::vector<Step> steps;
+  std::map<const Letter *, Parcel> parcels;
   std::vector<ExchangePtr> exchanges; ///< by step; null where it is none
   std::map<std::vector<int64_t>, std::shared_ptr<Communicators>> groups;
   GraphExec graph;

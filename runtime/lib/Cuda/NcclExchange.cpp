@@ -6,6 +6,7 @@
 // Collectives by NCCL. One thread gives them for all ranks, so that they stand in a group.
 //
 //===----------------------------------------------------------------------===//
+#include "../Exec/Letters.h"
 #include "Exchange.h"
 
 namespace braid::runtime::cuda {
@@ -40,22 +41,30 @@ int operation(ReduceKind kind) {
   if (Status ncclStatus = nccl().check(nccl().function(__VA_ARGS__), #function); !ncclStatus.ok()) \
   return ncclStatus
 
+/// Calls of all ranks, of which none may come alone.
+template <typename Calls> Status inGroup(const Nccl &nccl, Calls calls) {
+  if (Status status = nccl.check(nccl.ncclGroupStart(), "ncclGroupStart"); !status.ok())
+    return status;
+  Status status = calls();
+  // Also after a failure: the group must not stay open.
+  Status ended = nccl.check(nccl.ncclGroupEnd(), "ncclGroupEnd");
+  return status.ok() ? ended : status;
+}
+
 class NcclExchange : public ExchangeWork {
 public:
   NcclExchange(const std::vector<Member> &members, std::shared_ptr<Communicators> communicators)
       : members(members), communicators(std::move(communicators)) {}
 
   Status enqueue() const override {
-    BRAID_NCCL_TRY(ncclGroupStart);
-    Status status;
-    for (size_t m = 0; m < members.size() && status.ok(); ++m)
-      for (size_t v = 0; v < members[m].collective->values.size() && status.ok(); ++v)
-        status = value(m, v);
-    // Also after a failure: the group must not stay open.
-    Status ended = nccl().check(nccl().ncclGroupEnd(), "ncclGroupEnd");
-    if (!status.ok() || !ended.ok())
-      return status.ok() ? ended : status;
-    return zeros();
+    Status status = inGroup(nccl(), [&]() -> Status {
+      for (size_t m = 0; m < members.size(); ++m)
+        for (size_t v = 0; v < members[m].collective->values.size(); ++v)
+          if (Status given = value(m, v); !given.ok())
+            return given;
+      return {};
+    });
+    return status.ok() ? zeros() : status;
   }
 
 private:
@@ -107,7 +116,7 @@ private:
       }
       return {};
     case CollectiveKind::allToAllV:
-    case CollectiveKind::send:
+    case CollectiveKind::send: // NcclReceive
     case CollectiveKind::recv:
       break;
     }
@@ -173,6 +182,44 @@ private:
   std::shared_ptr<Communicators> communicators;
 };
 
+/// A send's values to their receive. The sender's stream has put them into the parcel.
+class NcclReceive : public ExchangeWork {
+public:
+  NcclReceive(const Member &receiver, const Parcel &parcel, size_t senderPosition,
+              size_t receiverPosition, std::shared_ptr<Communicators> communicators)
+      : receiver(receiver), parcel(parcel), from(senderPosition), to(receiverPosition),
+        communicators(std::move(communicators)) {}
+
+  Status enqueue() const override {
+    return inGroup(nccl(), [&] { return transfer(); });
+  }
+
+private:
+  const Nccl &nccl() const { return *communicators->nccl; }
+
+  Status transfer() const {
+    const std::byte *in = pointer(parcel.memory.get());
+    for (const CollectiveValue &value : receiver.collective->values) {
+      const auto count = static_cast<size_t>(value.numElements());
+      std::byte *out = receiver.heap.peer(receiver.heap.rank, value.outputOffset);
+      const int type = dataType(value.dtype);
+      if (count > 0) {
+        BRAID_NCCL_TRY(ncclSend, in, count, type, static_cast<int>(to),
+                       communicators->members[from], parcel.sender.stream);
+        BRAID_NCCL_TRY(ncclRecv, out, count, type, static_cast<int>(from),
+                       communicators->members[to], receiver.stream);
+      }
+      in += Letters::roundedBytes(value);
+    }
+    return {};
+  }
+
+  Member receiver;
+  const Parcel &parcel;
+  size_t from, to;
+  std::shared_ptr<Communicators> communicators;
+};
+
 } // namespace
 
 Result<std::shared_ptr<Communicators>> Communicators::create(std::shared_ptr<const Nccl> library,
@@ -208,6 +255,13 @@ Communicators::~Communicators() {
 Result<ExchangePtr> makeNcclExchange(const std::vector<Member> &members,
                                      const std::shared_ptr<Communicators> &communicators) {
   return ExchangePtr(new NcclExchange(members, communicators));
+}
+
+ExchangePtr makeNcclReceive(const Member &receiver, const Parcel &parcel, size_t senderPosition,
+                            size_t receiverPosition,
+                            const std::shared_ptr<Communicators> &communicators) {
+  return std::make_unique<NcclReceive>(receiver, parcel, senderPosition, receiverPosition,
+                                       communicators);
 }
 
 } // namespace braid::runtime::cuda

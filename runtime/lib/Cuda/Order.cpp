@@ -5,6 +5,7 @@
 #include "Order.h"
 
 #include <array>
+#include <set>
 
 namespace braid::runtime::cuda {
 
@@ -25,11 +26,13 @@ public:
       for (size_t r = 0; r < programs.size(); ++r)
         for (int queue = 0; queue < 2; ++queue)
           for (bool advanced = true; advanced;) {
+            const Command *command = at(r, queue);
             Result<bool> taken = advance(r, queue);
             if (!taken.ok())
               return taken.status();
-            advanced = *taken;
-            moved |= advanced;
+            moved |= *taken;
+            // NCCL holds the sender's stream up where the receive is, so that comes close behind.
+            advanced = *taken && !isSend(*command);
           }
     }
     for (size_t r = 0; r < programs.size(); ++r)
@@ -43,6 +46,10 @@ private:
   const Command *at(size_t rank, int queue) const {
     const std::vector<Command> &commands = programs[rank]->queues[queue];
     return next[rank][queue] < commands.size() ? &commands[next[rank][queue]] : nullptr;
+  }
+  static bool isSend(const Command &command) {
+    auto *collective = std::get_if<CollectiveCommand>(&command.op);
+    return collective && collective->collective.kind == CollectiveKind::send;
   }
   Place take(size_t rank, int queue) {
     return {static_cast<int64_t>(rank), queue, next[rank][queue]++};
@@ -60,28 +67,43 @@ private:
       if (!recorded[rank][wait->event])
         return false;
     if (auto *collective = std::get_if<CollectiveCommand>(&command->op))
-      return meet(rank, *collective);
+      return isPointToPoint(collective->collective.kind) ? post(rank, *collective)
+                                                         : meet(rank, *collective);
     if (auto *record = std::get_if<RecordCommand>(&command->op))
       recorded[rank][record->event] = true;
     steps.push_back({{take(rank, queue)}});
     return true;
   }
 
-  const CollectiveCommand *collectiveAt(size_t rank) const {
+  /// A send goes at once, a receive when what it takes has been sent.
+  bool post(size_t rank, const CollectiveCommand &half) {
+    const Letter *letter = half.collective.letter;
+    if (half.collective.kind == CollectiveKind::send)
+      sent.insert(letter);
+    else if (letter && !sent.count(letter))
+      return false;
+    recorded[rank][half.event] = true;
+    steps.push_back({{take(rank, 1)}});
+    return true;
+  }
+
+  /// What the rank has come to that ranks meet in. One at a send or receive is on its way there.
+  const CollectiveCommand *meetingAt(size_t rank) const {
     const Command *command = at(rank, 1);
-    return command ? std::get_if<CollectiveCommand>(&command->op) : nullptr;
+    const auto *found = command ? std::get_if<CollectiveCommand>(&command->op) : nullptr;
+    return found && !isPointToPoint(found->collective.kind) ? found : nullptr;
   }
 
   Result<bool> meet(size_t rank, const CollectiveCommand &mine) {
     const std::vector<int64_t> &members = mine.collective.group->ranks;
     for (int64_t member : members) {
-      const CollectiveCommand *other = collectiveAt(static_cast<size_t>(member));
+      const CollectiveCommand *other = meetingAt(static_cast<size_t>(member));
       if (!other || other->collective.group != mine.collective.group)
         return false;
     }
     Step step;
     for (int64_t member : members) {
-      const Collective &other = collectiveAt(static_cast<size_t>(member))->collective;
+      const Collective &other = meetingAt(static_cast<size_t>(member))->collective;
       const bool alike = agree(mine.collective, other);
       if (!alike || !samePlace(mine.collective, other))
         return Status::error("rank " + std::to_string(rank) + ": " + signature(mine.collective) +
@@ -92,7 +114,7 @@ private:
     }
     for (int64_t member : members) {
       const auto m = static_cast<size_t>(member);
-      recorded[m][collectiveAt(m)->event] = true;
+      recorded[m][meetingAt(m)->event] = true;
       step.places.push_back(take(m, 1));
     }
     steps.push_back(std::move(step));
@@ -117,6 +139,7 @@ private:
   const std::vector<const RankProgram *> &programs;
   std::vector<std::array<size_t, 2>> next;
   std::vector<std::vector<bool>> recorded;
+  std::set<const Letter *> sent;
   std::vector<Step> steps;
 };
 

@@ -22,7 +22,8 @@ struct Place {
   size_t index;
 };
 
-/// One command, or a collective with the commands of all ranks of its group, by position.
+/// One command, or a collective with the commands of all ranks of its group, by position. A send
+/// and its receive are a step each.
 struct Step {
   std::vector<Place> places;
 };

@@ -19,11 +19,6 @@ int64_t bytesOf(const CollectiveValue &value) {
   return value.numElements() * byteSize(value.dtype);
 }
 
-/// Where the values of a letter lie, one behind the other.
-int64_t roundedBytes(const CollectiveValue &value) {
-  return (bytesOf(value) + kLine - 1) / kLine * kLine;
-}
-
 std::string where(const Collective &c, int64_t rank) {
   return "rank " + std::to_string(rank) + ": " + signature(c);
 }
@@ -45,6 +40,10 @@ int64_t Letters::peer(const Collective &half) {
     if ((sends ? from : to) == half.position)
       return half.group->ranks[static_cast<size_t>(sends ? to : from)];
   return -1;
+}
+
+int64_t Letters::roundedBytes(const CollectiveValue &value) {
+  return (bytesOf(value) + kLine - 1) / kLine * kLine;
 }
 
 int64_t Letters::Post::bytes() const {
@@ -76,8 +75,7 @@ Letter *Letters::find(const Collective &half, size_t index) {
   return post.letter;
 }
 
-Status Letters::prepare() {
-  int64_t bytes = 0;
+Status Letters::check() const {
   for (const auto &[key, post] : posts) {
     if (!post.receive)
       return Status::error(where(*post.send, key.source) + " is received by nobody on rank " +
@@ -88,8 +86,16 @@ Status Letters::prepare() {
     if (!fit(*post.send, *post.receive))
       return Status::error(where(*post.receive, key.target) + " meets " + signature(*post.send) +
                            " of rank " + std::to_string(key.source));
-    bytes += post.bytes();
   }
+  return {};
+}
+
+Status Letters::prepare() {
+  if (Status status = check(); !status.ok())
+    return status;
+  int64_t bytes = 0;
+  for (const auto &[key, post] : posts)
+    bytes += post.bytes();
   // Addresses of arguments may change later, what is sent does not.
   if (memory || bytes == 0)
     return {};
@@ -125,7 +131,7 @@ void send(const Collective &c, const SymmetricHeap &heap) {
   std::byte *to = c.letter->data;
   for (const CollectiveValue &value : c.values) {
     std::memcpy(to, heap.peer(heap.rank, value.inputOffset), static_cast<size_t>(bytesOf(value)));
-    to += roundedBytes(value);
+    to += Letters::roundedBytes(value);
   }
   c.letter->sent.increment();
 }
@@ -144,7 +150,7 @@ bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control
   for (const CollectiveValue &value : c.values) {
     std::memcpy(heap.peer(heap.rank, value.outputOffset), from,
                 static_cast<size_t>(bytesOf(value)));
-    from += roundedBytes(value);
+    from += Letters::roundedBytes(value);
   }
   atSchedulePoint("received");
   c.letter->taken.store(next, std::memory_order_release);

@@ -20,6 +20,7 @@
 namespace braid::runtime {
 
 /// What one send of one run leaves for one receive. In a run every letter is sent and taken once.
+/// Ranks of a device have their values elsewhere; to them a letter says what belongs together.
 struct Letter {
   explicit Letter(Sharing sharing) : sent(sharing) {}
   Counter sent;                   ///< runs in which it was sent
@@ -39,12 +40,17 @@ public:
   /// The letter that a send leaves, or a receive takes; null when this rank has no part in it.
   /// `index` counts the halves of this rank that come before, with the same peer and channel.
   Letter *find(const Collective &half, size_t index);
-  /// Every letter is sent and received, both sides see it alike, and there is memory for all.
+  /// Every letter is sent and received, and both sides see it alike.
+  Status check() const;
+  /// The same, and there is memory for all.
   Status prepare();
   void reset();
 
   /// The rank that `half` sends to or receives from, or -1.
   static int64_t peer(const Collective &half);
+
+  /// Where values lie, one behind the other: from one to the next.
+  static int64_t roundedBytes(const CollectiveValue &value);
 
 private:
   struct Key {

@@ -69,13 +69,6 @@ struct Step {
   Events events;
 };
 
-/// Where the ranks are.
-struct Where {
-  const char *name, *target, *transport;
-  bool graph;
-};
-void PrintTo(const Where &where, std::ostream *os) { *os << where.name; }
-
 class Matrix : public ::testing::TestWithParam<std::tuple<Where, int, DType>> {
 protected:
   Matrix()
@@ -210,19 +203,7 @@ protected:
 
   /// Whether the kind runs there.
   bool has(braid::interp::CollectiveKind kind) const {
-    return where.target == std::string("cpu") ||
-           (kind != braid::interp::CollectiveKind::allToAllV &&
-            kind != braid::interp::CollectiveKind::recv);
-  }
-  Result<std::unique_ptr<Session>> session(ProgramBuilder &b) const {
-    if (where.target == std::string("cpu")) {
-      SessionOptions options;
-      options.transport = where.transport;
-      return b.session(options);
-    }
-    SessionOptions options = onNullDevice(where.transport);
-    options.cudaGraph = where.graph;
-    return cudaSession(b, options, {"sm_90a", {}});
+    return where.onCpu() || kind != braid::interp::CollectiveKind::allToAllV;
   }
 
   const Where where;
@@ -248,7 +229,7 @@ TEST_P(Matrix, GivesWhatTheInterpreterSays) {
         for (const Use &use : row.uses(*mesh.numShards(axes)))
           addStep(use, axes);
   ProgramBuilder b = program(random);
-  auto session = this->session(b);
+  auto session = where.session(b);
   ASSERT_OK(session);
   for (int64_t run = 0; run < 3; ++run) {
     ASSERT_OK(setInputs(**session, run));
@@ -258,22 +239,17 @@ TEST_P(Matrix, GivesWhatTheInterpreterSays) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Of, Matrix,
-    ::testing::Combine(::testing::Values(Where{"threads", "cpu", "threads", false},
-                                         Where{"shm", "cpu", "shm", false},
-                                         Where{"cuda", "cuda", "threads", false},
-                                         Where{"cudaGraph", "cuda", "threads", true},
-                                         Where{"nccl", "cuda", "nccl", false},
-                                         Where{"ncclGraph", "cuda", "nccl", true}),
-                       ::testing::Values(0, 1, 2),
-                       ::testing::Values(DType::f32, DType::f16, DType::bf16, DType::f64,
-                                         DType::i32, DType::i64, DType::i8)),
-    [](const auto &info) {
-      return std::get<0>(info.param).name + std::string("_") +
-             grids()[static_cast<size_t>(std::get<1>(info.param))].name + "_" +
-             name(std::get<2>(info.param));
-    });
+INSTANTIATE_TEST_SUITE_P(Of, Matrix,
+                         ::testing::Combine(::testing::ValuesIn(kEverywhere),
+                                            ::testing::Values(0, 1, 2),
+                                            ::testing::Values(DType::f32, DType::f16, DType::bf16,
+                                                              DType::f64, DType::i32, DType::i64,
+                                                              DType::i8)),
+                         [](const auto &info) {
+                           return std::get<0>(info.param).name + std::string("_") +
+                                  grids()[static_cast<size_t>(std::get<1>(info.param))].name + "_" +
+                                  name(std::get<2>(info.param));
+                         });
 
 /// The table is whole: a collective that the runtime learns must join it.
 TEST(CollectiveTable, HasEveryKindOfTheProgram) {

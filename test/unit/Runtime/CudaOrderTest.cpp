@@ -132,6 +132,76 @@ TEST(CudaOrder, NamesRanksThatWaitForEachOther) {
                "at all_reduce 'g2', rank 1 at all_reduce 'g0', rank 2 at all_reduce 'g1'");
 }
 
+Command half(CollectiveKind kind, const std::string &name, Letter *letter, Group &group,
+             int64_t position, uint32_t event) {
+  Command command = collective(name, group, position, event);
+  command.operation = braid::runtime::name(kind);
+  auto &op = std::get<CollectiveCommand>(command.op);
+  op.collective.kind = kind;
+  op.collective.letter = letter;
+  return command;
+}
+
+/// Two that rank 0 sends, and rank 1 receives: a receive comes behind its send, and no later send
+/// in between, as NCCL would let that one wait for it.
+TEST(CudaOrder, PutsReceivesCloseBehindTheirSends) {
+  DeviceGroup group = groupOf({0, 1});
+  Letter letters[] = {Letter(Sharing::process), Letter(Sharing::process)};
+  std::vector<RankProgram> programs(2);
+  for (uint32_t i = 0; i < 2; ++i) {
+    programs[0].queues[1].push_back(half(CollectiveKind::send, "s", &letters[i], group, 0, i));
+    programs[1].queues[1].push_back(half(CollectiveKind::recv, "r", &letters[i], group, 1, i));
+  }
+  // Who is nobody's source or target waits for nobody.
+  programs[1].queues[1].push_back(half(CollectiveKind::send, "s", nullptr, group, 1, 2));
+  programs[0].queues[1].push_back(half(CollectiveKind::recv, "r", nullptr, group, 0, 2));
+  for (RankProgram &program : programs)
+    program.numEvents = 3;
+  auto text = [&] {
+    Result<std::vector<Step>> steps = order(programs);
+    EXPECT_OK(steps);
+    std::string line;
+    for (const Step &step : *steps)
+      for (const Place &p : step.places)
+        line += std::to_string(p.rank) + "." + std::to_string(p.index) + " ";
+    return line;
+  };
+  EXPECT_EQ(text(), "0.0 1.0 0.1 1.1 1.2 0.2 ");
+  std::swap(programs[0], programs[1]); // the receiver comes first
+  EXPECT_EQ(text(), "1.0 0.0 1.1 0.1 0.2 1.2 ");
+}
+
+/// Rank 0 comes to the sum when rank 1 has a receive before it.
+TEST(CudaOrder, ARankAtAReceiveIsNotAtACollective) {
+  DeviceGroup group = groupOf({0, 1});
+  std::vector<RankProgram> programs(2);
+  for (RankProgram &program : programs)
+    program.numEvents = 2;
+  programs[0].queues[1].push_back(collective("sum", group, 0, 0));
+  programs[1].queues[1].push_back(half(CollectiveKind::recv, "r", nullptr, group, 1, 0));
+  programs[1].queues[1].push_back(collective("sum", group, 1, 1));
+  Result<std::vector<Step>> steps = order(programs);
+  ASSERT_OK(steps);
+  ASSERT_EQ(steps->size(), 2u);
+  EXPECT_EQ((*steps)[0].places[0].rank, 1);
+  EXPECT_EQ((*steps)[1].places.size(), 2u);
+}
+
+TEST(CudaOrder, NamesReceivesThatCannotBe) {
+  DeviceGroup group = groupOf({0, 1});
+  Letter there(Sharing::process), back(Sharing::process);
+  std::vector<RankProgram> programs(2);
+  for (int64_t r = 0; r < 2; ++r) {
+    RankProgram &p = programs[static_cast<size_t>(r)];
+    p.numEvents = 2;
+    p.queues[1].push_back(half(CollectiveKind::recv, "r", r == 0 ? &back : &there, group, r, 0));
+    p.queues[1].push_back(half(CollectiveKind::send, "s", r == 0 ? &there : &back, group, r, 1));
+  }
+  EXPECT_ERROR(order(programs),
+               "ranks wait for each other, as they come to collectives in different orders: rank 0 "
+               "at recv 'r', rank 1 at recv 'r'");
+}
+
 TEST(CudaKernels, ArchitecturesRunWhereTheyCan) {
   EXPECT_TRUE(runsOn("sm_90a", 9, 0));
   EXPECT_FALSE(runsOn("sm_90a", 9, 1)); // of that one only

@@ -54,5 +54,29 @@ cudaSession(ProgramBuilder &builder, const SessionOptions &options = onNullDevic
   return Session::create(withCudaKernels(*builder.bundle(), table), options);
 }
 
+/// A target and a transport.
+struct Where {
+  const char *name, *target, *transport;
+  bool graph = false;
+
+  bool onCpu() const { return target == std::string("cpu"); }
+  /// A session of a program without kernels.
+  Result<std::unique_ptr<Session>>
+  session(ProgramBuilder &b, double timeLimit = SessionOptions().timeLimitSeconds) const {
+    SessionOptions options = onCpu() ? SessionOptions() : onNullDevice();
+    options.transport = transport;
+    options.cudaGraph = graph;
+    options.timeLimitSeconds = timeLimit;
+    return onCpu() ? b.session(options) : cudaSession(b, options, {"sm_90a", {}});
+  }
+};
+inline void PrintTo(const Where &where, std::ostream *os) { *os << where.name; }
+
+/// All that there are.
+inline constexpr Where kEverywhere[] = {
+    {"threads", "cpu", "threads"}, {"shm", "cpu", "shm"},
+    {"cuda", "cuda", "threads"},   {"cudaGraph", "cuda", "threads", true},
+    {"nccl", "cuda", "nccl"},      {"ncclGraph", "cuda", "nccl", true}};
+
 } // namespace braid::runtime::testing
 #endif // BRAID_TEST_CUDATESTING_H

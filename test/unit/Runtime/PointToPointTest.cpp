@@ -4,10 +4,12 @@
 //===----------------------------------------------------------------------===//
 //
 // send and recv beyond what the table of collectives says: their order, channels, halves that do
-// not fit, on both transports; and counts of an all_to_all_v that have no room.
+// not fit, on all transports of the CPU and of CUDA; and counts of an all_to_all_v that have no
+// room.
 //
 //===----------------------------------------------------------------------===//
 #include "CollectiveTable.h"
+#include "CudaTesting.h"
 #include "LimitTesting.h"
 
 #include <chrono>
@@ -58,7 +60,7 @@ public:
     half(name, fb::CollectiveKind::recv, offset, pairs, channel);
   }
   /// Inputs are at 0 when the first half begins; all halves are over when the results are copied.
-  Result<std::unique_ptr<Session>> session(const char *transport, double timeLimit = 20) {
+  Result<std::unique_ptr<Session>> session(const Where &where, double timeLimit = 20) {
     fb::ProcedureT &procedure = *b.program.procedures[0];
     procedure.num_events = events + 1;
     auto halves = std::move(procedure.communication);
@@ -78,10 +80,7 @@ public:
     for (size_t i = 0; i < results.size(); ++i)
       p.copy("out", symmetric(results[i], f32, {4}),
              argument(static_cast<uint32_t>(1 + i), f32, {4}));
-    SessionOptions options;
-    options.transport = transport;
-    options.timeLimitSeconds = timeLimit;
-    return b.session(options);
+    return where.session(b, timeLimit);
   }
 
 private:
@@ -98,7 +97,8 @@ std::vector<float> input(int64_t ranks, int run) {
   return x;
 }
 
-class PointToPoint : public ::testing::TestWithParam<const char *> {};
+class PointToPoint : public ::testing::TestWithParam<Where> {};
+class Counts : public ::testing::TestWithParam<Where> {};
 
 /// Every rank sends before it receives: nobody would ever receive if a send waited for it.
 TEST_P(PointToPoint, ARingThatSendsFirst) {
@@ -197,7 +197,8 @@ TEST_P(PointToPoint, HalvesThatDoNotFitAreRefused) {
                 s + " of rank 0");
 }
 
-/// Both receive before they send: they wait for each other, which is named as such.
+/// Both receive before they send: they wait for each other, which is named as such; on a device,
+/// before anything runs.
 TEST_P(PointToPoint, ReceivingBeforeSendingEndsWithinTheLimit) {
   expectRunsFail("ranks wait for each other, as they come to collectives in different orders: rank "
                  "0 at recv 'r' in @main, rank 1 at recv 'r' in @main",
@@ -214,7 +215,7 @@ TEST_P(PointToPoint, ReceivingBeforeSendingEndsWithinTheLimit) {
 }
 
 /// all_to_all_v: the rank, the block and the bound are named.
-TEST_P(PointToPoint, ACountWithoutRoom) {
+TEST_P(Counts, ThatHaveNoRoom) {
   for (auto [bad, where] : {std::pair{6, 1}, std::pair{-1, 3}}) {
     ProgramBuilder b({{"tp", 2}});
     b.operand("counts", i32, {8}, {{"tp"}});
@@ -227,10 +228,7 @@ TEST_P(PointToPoint, ACountWithoutRoom) {
             1);
     p.wait("experts", 1);
     p.copy("out", gotCounts, argument(1, i32, {4}));
-    SessionOptions options;
-    options.transport = GetParam();
-    options.timeLimitSeconds = 60;
-    auto session = b.session(options);
+    auto session = GetParam().session(b, 60);
     ASSERT_OK(session);
     std::vector<int32_t> values{0, 5, 2, 1, 3, 0, 4, 5};
     ASSERT_OK((*session)->setInput("counts", i32, {8}, values.data()));
@@ -256,7 +254,8 @@ TEST_P(PointToPoint, ACountWithoutRoom) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(On, PointToPoint, ::testing::Values("threads", "shm"),
-                         [](const auto &info) { return std::string(info.param); });
+std::string nameOf(const ::testing::TestParamInfo<Where> &info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(On, PointToPoint, ::testing::ValuesIn(kEverywhere), nameOf);
+INSTANTIATE_TEST_SUITE_P(On, Counts, ::testing::Values(kEverywhere[0], kEverywhere[1]), nameOf);
 
 } // namespace

@@ -1,0 +1,92 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Sends and receives on one device. A send is over when its values are in memory of their own, so
+// that it does not wait for its receive (Exec/Letters.h).
+//
+//===----------------------------------------------------------------------===//
+#include "../Exec/Letters.h"
+#include "Exchange.h"
+
+namespace braid::runtime::cuda {
+
+namespace {
+
+/// What one rank gives to its stream.
+class Half : public ExchangeWork {
+public:
+  explicit Half(const Member &member) : member(member) {}
+  Status enqueue() const override {
+    const Driver &api = member.device->device->api();
+    if (awaited)
+      BRAID_CUDA_TRY(api, cuStreamWaitEvent, member.stream, awaited, 0);
+    for (const WorkPtr &work : works)
+      if (Status status = work->enqueue(member.stream); !status.ok())
+        return status;
+    if (recorded)
+      BRAID_CUDA_TRY(api, cuEventRecordWithFlags, recorded, member.stream, kEventRecordDefault);
+    return {};
+  }
+  Status copy(const std::byte *source, std::byte *dest, int64_t bytes) {
+    Result<WorkPtr> work = makeCopy({source, dest, bytes, {}, {}, {}}, *member.device);
+    if (work.ok() && *work)
+      works.push_back(std::move(*work));
+    return work.status();
+  }
+  void fill(std::byte *data, int64_t bytes) {
+    if (WorkPtr work = makeFill(data, bytes, *member.device))
+      works.push_back(std::move(work));
+  }
+
+  CUevent awaited = nullptr, recorded = nullptr;
+
+private:
+  Member member;
+  std::vector<WorkPtr> works;
+};
+
+int64_t bytesOf(const CollectiveValue &value) {
+  return value.numElements() * byteSize(value.dtype);
+}
+
+} // namespace
+
+Result<ExchangePtr> makeSend(const Parcel &parcel) {
+  const Member &sender = parcel.sender;
+  auto half = std::make_unique<Half>(sender);
+  std::byte *to = pointer(parcel.memory.get());
+  for (const CollectiveValue &value : sender.collective->values) {
+    if (Status status =
+            half->copy(sender.heap.peer(sender.heap.rank, value.inputOffset), to, bytesOf(value));
+        !status.ok())
+      return status;
+    to += Letters::roundedBytes(value);
+  }
+  half->recorded = parcel.sent.get();
+  return ExchangePtr(std::move(half));
+}
+
+Result<ExchangePtr> makeReceive(const Member &receiver, const Parcel &parcel) {
+  auto half = std::make_unique<Half>(receiver);
+  half->awaited = parcel.sent.get();
+  const std::byte *from = pointer(parcel.memory.get());
+  for (const CollectiveValue &value : receiver.collective->values) {
+    if (Status status = half->copy(from, receiver.heap.peer(receiver.heap.rank, value.outputOffset),
+                                   bytesOf(value));
+        !status.ok())
+      return status;
+    from += Letters::roundedBytes(value);
+  }
+  return ExchangePtr(std::move(half));
+}
+
+ExchangePtr makeReceiveOfNothing(const Member &receiver) {
+  auto half = std::make_unique<Half>(receiver);
+  for (const CollectiveValue &value : receiver.collective->values)
+    half->fill(receiver.heap.peer(receiver.heap.rank, value.outputOffset), bytesOf(value));
+  return half;
+}
+
+} // namespace braid::runtime::cuda
