@@ -160,11 +160,12 @@ private:
           return copy(0, m, input(static_cast<size_t>(from), v), output(m, v), bytes);
       return add(0, m, Result<WorkPtr>(makeFill(output(m, v), bytes, *members[m].device)));
     case CollectiveKind::allToAllV:
-    case CollectiveKind::send: // Parcels.cpp
+      return allToAllCounted(m, v);
+    case CollectiveKind::send:
     case CollectiveKind::recv:
-      break;
+      break; // do not meet
     }
-    return Status::error(std::string("expects target 'cpu' for ") + name(c.kind));
+    return {};
   }
 
   Status allReduce(size_t m, size_t v) {
@@ -225,6 +226,32 @@ private:
                           {from.outer, from.first, from.between}, {to.outer, to.first, to.between});
           !s.ok())
         return s;
+    return {};
+  }
+
+  /// The sender's blocks for this rank become this rank's blocks from the sender.
+  Status allToAllCounted(size_t m, size_t v) {
+    const size_t last = mine(m).values.size() - 1;
+    const CollectiveValue &value = mine(m).values[v], &counts = mine(m).values[last];
+    const int64_t bytes = value.numElements() * byteSize(value.dtype);
+    if (v == last)
+      if (Status s = add(0, m,
+                         makeCheckCounts(mine(m), input(m, v), ranks() * value.outer,
+                                         members[m].number, *members[m].device));
+          !s.ok())
+        return s;
+    for (size_t i = 0; i < members.size(); ++i) {
+      const std::byte *from = input(i, v) + mine(m).position * bytes;
+      std::byte *to = output(m, v) + static_cast<int64_t>(i) * bytes;
+      const std::byte *countsFrom =
+          input(i, last) + mine(m).position * counts.outer * byteSize(counts.dtype);
+      if (Status s = v == last ? copy(0, m, from, to, bytes)
+                               : add(0, m,
+                                     makeCopyCounted(value, from, to, value.outer, countsFrom,
+                                                     counts.dtype, *members[m].device));
+          !s.ok())
+        return s;
+    }
     return {};
   }
 

@@ -22,6 +22,7 @@ struct Member {
   SymmetricHeap heap;
   RankDevice *device;
   CUstream stream; ///< of its communication queue
+  uint64_t number; ///< of the command on that queue, from 1 on
 };
 
 /// What a collective does on the streams of its members. On each of them the outputs are complete,

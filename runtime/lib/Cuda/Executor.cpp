@@ -435,7 +435,10 @@ Status CudaExecutor::prepareExchanges(const std::vector<const RankProgram *> &pr
     for (const Place &place : step.places)
       members.push_back({&std::get<CollectiveCommand>(commandAt(place).op).collective,
                          deviceTransport.heap(place.rank), &state(place.rank).device,
-                         state(place.rank).streams[1].get()});
+                         state(place.rank).streams[1].get(), place.index + 1});
+    if (members.front().collective->kind == CollectiveKind::allToAllV)
+      for (const Place &place : step.places)
+        state(place.rank).hasFaults[1] = true;
     Result<ExchangePtr> made = makeExchange(members);
     if (!made.ok())
       return ofRank(static_cast<size_t>(first.rank),

@@ -6,6 +6,7 @@
 // Commands that run kernels of library.cuh, and plain copies and fills.
 //
 //===----------------------------------------------------------------------===//
+#include "../Exec/CollectiveExtents.h"
 #include "Work.h"
 
 #include <algorithm>
@@ -89,6 +90,33 @@ Result<WorkPtr> makeCopy(const CopyCommand &c, RankDevice &rank) {
     arguments.units *= c.counts[d];
   }
   return libraryWork(rank, "braid_copy", arguments.units, arguments);
+}
+
+Result<WorkPtr> makeCopyCounted(const CollectiveValue &value, const std::byte *source,
+                                std::byte *dest, int64_t blocks, const std::byte *counts,
+                                DType countType, RankDevice &rank) {
+  library::CopyCounted arguments{};
+  arguments.source = source;
+  arguments.dest = dest;
+  arguments.counts = {counts, 1, static_cast<int>(countType == DType::i64)};
+  arguments.blocks = blocks;
+  arguments.rows = value.first;
+  const int64_t rowBytes = value.inner * byteSize(value.dtype);
+  arguments.unit = unitOf({address(source), address(dest), static_cast<uint64_t>(rowBytes)});
+  arguments.rowUnits = rowBytes / arguments.unit;
+  return libraryWork(rank, "braid_copy_counted", blocks * value.first * arguments.rowUnits,
+                     arguments);
+}
+
+Result<WorkPtr> makeCheckCounts(const Collective &c, const std::byte *counts, int64_t count,
+                                uint64_t number, RankDevice &rank) {
+  library::CheckCounts arguments{};
+  arguments.counts = {counts, 1, static_cast<int>(c.values.back().dtype == DType::i64)};
+  arguments.count = count;
+  arguments.most = countedRows(c);
+  arguments.fault = rank.faults + static_cast<int>(QueueKind::communication);
+  arguments.command = number;
+  return libraryWork(rank, "braid_check_counts", count, arguments);
 }
 
 WorkPtr makeFill(std::byte *data, int64_t bytes, RankDevice &rank) {

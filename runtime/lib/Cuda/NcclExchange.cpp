@@ -56,14 +56,30 @@ public:
   NcclExchange(const std::vector<Member> &members, std::shared_ptr<Communicators> communicators)
       : members(members), communicators(std::move(communicators)) {}
 
+  /// Work of each rank beside NCCL's.
+  Status prepare() {
+    before.resize(members.size());
+    after.resize(members.size());
+    for (size_t m = 0; m < members.size(); ++m)
+      if (members[m].collective->kind == CollectiveKind::allToAllV)
+        if (Status status = prepareCounted(m); !status.ok())
+          return status;
+    return {};
+  }
+
   Status enqueue() const override {
-    Status status = inGroup(nccl(), [&]() -> Status {
+    Status status = run(before);
+    if (!status.ok())
+      return status;
+    status = inGroup(nccl(), [&]() -> Status {
       for (size_t m = 0; m < members.size(); ++m)
         for (size_t v = 0; v < members[m].collective->values.size(); ++v)
           if (Status given = value(m, v); !given.ok())
             return given;
       return {};
     });
+    if (status.ok())
+      status = run(after);
     return status.ok() ? zeros() : status;
   }
 
@@ -115,12 +131,56 @@ private:
           BRAID_NCCL_TRY(ncclRecv, out, count, type, static_cast<int>(from), comm, member.stream);
       }
       return {};
-    case CollectiveKind::allToAllV:
-    case CollectiveKind::send: // NcclReceive
+    case CollectiveKind::allToAllV: // NCCL is told by the host how many rows there are: all
+      for (int64_t i = 0; i < ranks; ++i) {
+        const int64_t at = i * static_cast<int64_t>(count) * byteSize(value.dtype);
+        BRAID_NCCL_TRY(ncclSend, in + at, count, type, static_cast<int>(i), comm, member.stream);
+        BRAID_NCCL_TRY(ncclRecv, out + at, count, type, static_cast<int>(i), comm, member.stream);
+      }
+      return {};
+    case CollectiveKind::send:
     case CollectiveKind::recv:
-      break;
+      break; // do not meet
     }
-    return Status::error(std::string("expects target 'cpu' for ") + name(c.kind));
+    return {};
+  }
+
+  using Works = std::vector<std::vector<WorkPtr>>; ///< by member
+
+  Status run(const Works &works) const {
+    for (size_t m = 0; m < members.size(); ++m)
+      for (const WorkPtr &work : works[m]) {
+        Status status = members[m].device->device->use();
+        if (status.ok())
+          status = work->enqueue(members[m].stream);
+        if (!status.ok())
+          return status;
+      }
+    return {};
+  }
+
+  /// Counts are checked by who sends them. Rows beyond them arrive, and become zeros.
+  Status prepareCounted(size_t m) {
+    const Member &member = members[m];
+    const Collective &c = *member.collective;
+    const CollectiveValue &counts = c.values.back();
+    const auto blocks = static_cast<int64_t>(members.size()) * counts.outer;
+    auto add = [](std::vector<WorkPtr> &works, Result<WorkPtr> work) {
+      if (work.ok() && *work)
+        works.push_back(std::move(*work));
+      return work.status();
+    };
+    Status status =
+        add(before[m], makeCheckCounts(c, member.heap.peer(member.heap.rank, counts.inputOffset),
+                                       blocks, member.number, *member.device));
+    for (size_t v = 0; v + 1 < c.values.size() && status.ok(); ++v) {
+      std::byte *rows = member.heap.peer(member.heap.rank, c.values[v].outputOffset);
+      status =
+          add(after[m], makeCopyCounted(c.values[v], rows, rows, blocks,
+                                        member.heap.peer(member.heap.rank, counts.outputOffset),
+                                        counts.dtype, *member.device));
+    }
+    return status;
   }
 
   /// Both sides of a pair give their rows in the same order, and what is sent between two ranks
@@ -180,6 +240,7 @@ private:
 
   std::vector<Member> members;
   std::shared_ptr<Communicators> communicators;
+  Works before, after;
 };
 
 /// A send's values to their receive. The sender's stream has put them into the parcel.
@@ -254,7 +315,10 @@ Communicators::~Communicators() {
 
 Result<ExchangePtr> makeNcclExchange(const std::vector<Member> &members,
                                      const std::shared_ptr<Communicators> &communicators) {
-  return ExchangePtr(new NcclExchange(members, communicators));
+  auto exchange = std::make_unique<NcclExchange>(members, communicators);
+  if (Status status = exchange->prepare(); !status.ok())
+    return status;
+  return ExchangePtr(std::move(exchange));
 }
 
 ExchangePtr makeNcclReceive(const Member &receiver, const Parcel &parcel, size_t senderPosition,

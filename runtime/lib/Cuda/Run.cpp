@@ -6,6 +6,7 @@
 // One run: giving everything to the streams, waiting for it, and what it took.
 //
 //===----------------------------------------------------------------------===//
+#include "../Exec/CollectiveExtents.h"
 #include "Executor.h"
 
 #include <cstring>
@@ -260,6 +261,8 @@ Status CudaExecutor::checkFaults(const Workers &workers) const {
       if (fault.command == 0)
         continue;
       const Command &command = workers.ranks[r]->program.queues[queue][fault.command - 1];
+      if (auto *op = std::get_if<CollectiveCommand>(&command.op))
+        return ofRank(r, noRoom(op->collective, fault.value, fault.position));
       const auto &gather = std::get<GatherCommand>(command.op);
       return ofRank(r, Status::error(describe(command) + ": id " + std::to_string(fault.value) +
                                          " at position " + std::to_string(fault.position) +

@@ -84,6 +84,13 @@ Result<WorkPtr> makeRotaryTable(const RotaryTableCommand &command, RankDevice &r
 Result<WorkPtr> makeRotary(const RotaryCommand &command, RankDevice &rank);
 Result<WorkPtr> makePositionIds(const PositionIdsCommand &command, RankDevice &rank);
 Result<WorkPtr> makeAttention(const AttentionCommand &command, RankDevice &rank);
+/// Rows of `blocks` blocks of `value`, an all_to_all_v's, as many of each as `counts` says.
+Result<WorkPtr> makeCopyCounted(const CollectiveValue &value, const std::byte *source,
+                                std::byte *dest, int64_t blocks, const std::byte *counts,
+                                DType countType, RankDevice &rank);
+/// What `counts` has of no room is told as of command `number`, on the communication queue.
+Result<WorkPtr> makeCheckCounts(const Collective &c, const std::byte *counts, int64_t count,
+                                uint64_t number, RankDevice &rank);
 /// Zeros.
 WorkPtr makeFill(std::byte *data, int64_t bytes, RankDevice &rank);
 /// `sources` are read in this order.

@@ -70,7 +70,7 @@ Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ra
   if (!asked.empty() && asked != "auto" && asked != only)
     return Status::error(std::string(name(kind)) + " expects algorithm 'auto' or '" + only +
                          "', got '" + asked + "'");
-  if (nccl && kind != CollectiveKind::allToAllV)
+  if (nccl)
     return Algorithm::nccl;
   if (transport != "threads" && transport != "shm")
     return Status::error("no algorithm for " + std::string(name(kind)) + " on transport '" +

@@ -120,6 +120,19 @@ Status setExtents(const Collective &c, const Tensor &input, const Tensor &output
   return {};
 }
 
+int64_t countedRows(const Collective &c) {
+  int64_t rows = INT64_MAX;
+  for (size_t v = 0; v + 1 < c.values.size(); ++v)
+    rows = std::min(rows, c.values[v].first);
+  return rows;
+}
+
+Status noRoom(const Collective &c, int64_t count, int64_t block) {
+  return Status::error(signature(c) + " expects counts in [0, " + std::to_string(countedRows(c)) +
+                           "], got " + std::to_string(count) + " at block " + std::to_string(block),
+                       Code::rankFailed);
+}
+
 bool isSource(const Collective &c) {
   switch (c.kind) {
   case CollectiveKind::reduce:

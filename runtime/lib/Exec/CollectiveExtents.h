@@ -17,6 +17,10 @@ namespace braid::runtime {
 /// after; `isLast` among the values. Error when the two do not fit together.
 Status setExtents(const Collective &c, const Tensor &input, const Tensor &output, bool isLast,
                   CollectiveValue &value);
+/// How many rows there is room for in a block of every value of an all_to_all_v.
+int64_t countedRows(const Collective &c);
+/// That a count of `c` is not among those.
+Status noRoom(const Collective &c, int64_t count, int64_t block);
 /// This rank gives its value to another rank.
 bool isSource(const Collective &c);
 

@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "InPlaceExchange.h"
 
+#include "CollectiveExtents.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -45,14 +47,11 @@ Status Exchange::checkCounts() const {
     return {};
   const size_t last = c.values.size() - 1;
   const CollectiveValue &counts = c.values[last];
-  int64_t capacity = INT64_MAX;
-  for (size_t v = 0; v < last; ++v)
-    capacity = std::min(capacity, c.values[v].first);
+  const int64_t capacity = countedRows(c);
   for (int64_t block = 0; block < ranks * counts.outer; ++block) {
     int64_t count = countAt(inputOf(c.position, last), counts.dtype, block);
     if (count < 0 || count > capacity)
-      return Status::error("expects counts in [0, " + std::to_string(capacity) + "], got " +
-                           std::to_string(count) + " at block " + std::to_string(block));
+      return noRoom(c, count, block);
   }
   return {};
 }

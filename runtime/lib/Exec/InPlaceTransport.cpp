@@ -103,9 +103,8 @@ public:
     size_t position = static_cast<size_t>(c.position);
     group.seats[position].collective = &c;
     if (Status counts = exchange.checkCounts(); !counts.ok()) {
-      control.fail(Status::error("rank " + std::to_string(heap.rank) + ": " + signature(c) + " " +
-                                     counts.message(),
-                                 Code::rankFailed));
+      control.fail(Status::error("rank " + std::to_string(heap.rank) + ": " + counts.message(),
+                                 counts.code()));
       return false;
     }
     atSchedulePoint("came to a collective");

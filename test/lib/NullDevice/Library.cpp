@@ -98,6 +98,40 @@ void runGather(const library::Gather &a) {
   }
 }
 
+std::string countedAccesses(const library::CopyCounted &a, Accesses &accesses) {
+  const int64_t bytes = a.blocks * a.rows * a.rowUnits * a.unit;
+  const uint64_t places = reinterpret_cast<uint64_t>(a.source) | reinterpret_cast<uint64_t>(a.dest);
+  if (places % static_cast<uint64_t>(a.unit) != 0)
+    return "'braid_copy_counted' of units of " + std::to_string(a.unit) +
+           " bytes does not fit its places";
+  addIntegers(accesses, a.counts, {a.blocks}, {a.counts.stride});
+  addRows(accesses, false, a.source, {bytes}, {1}, 1);
+  addRows(accesses, true, a.dest, {bytes}, {1}, 1);
+  return {};
+}
+void runCounted(const library::CopyCounted &a) {
+  const int64_t row = a.rowUnits * a.unit;
+  for (int64_t b = 0; b < a.blocks; ++b) {
+    const int64_t rows = std::clamp<int64_t>(at(a.counts, b), 0, a.rows);
+    char *to = static_cast<char *>(a.dest) + b * a.rows * row;
+    std::memmove(to, static_cast<const char *>(a.source) + b * a.rows * row,
+                 static_cast<size_t>(rows * row));
+    std::memset(to + rows * row, 0, static_cast<size_t>((a.rows - rows) * row));
+  }
+}
+
+std::string checkAccesses(const library::CheckCounts &a, Accesses &accesses) {
+  addIntegers(accesses, a.counts, {a.count}, {a.counts.stride});
+  addRows(accesses, true, a.fault, {1}, {sizeof(library::Fault)}, sizeof(library::Fault));
+  return {};
+}
+void runCheck(const library::CheckCounts &a) {
+  for (int64_t i = 0; i < a.count; ++i)
+    if (const int64_t count = at(a.counts, i);
+        (count < 0 || count > a.most) && a.fault->command == 0)
+      *a.fault = {a.command, count, i};
+}
+
 template <DType type> float load(const void *from, int64_t i) {
   if constexpr (type == DType::f32)
     return static_cast<const float *>(from)[i];
@@ -339,6 +373,15 @@ std::map<std::string, LibraryKernel> makeLibraryKernels() {
        make(
            "braid_gather", gatherAccesses, runGather,
            +[](const library::Gather &a) -> int64_t { return a.count * library::kThreads; })},
+      {"braid_copy_counted", make(
+                                 "braid_copy_counted", countedAccesses, runCounted,
+                                 +[](const library::CopyCounted &a) -> int64_t {
+                                   return a.blocks * a.rows * a.rowUnits;
+                                 })},
+      {"braid_check_counts",
+       make(
+           "braid_check_counts", checkAccesses, runCheck,
+           +[](const library::CheckCounts &a) -> int64_t { return a.count; })},
       {"braid_position_ids",
        make(
            "braid_position_ids", positionAccesses, runPosition,

@@ -17,6 +17,8 @@ namespace braid::test {
 inline constexpr const char *kLibraryKernels[] = {
     "braid_copy",
     "braid_gather",
+    "braid_copy_counted",
+    "braid_check_counts",
     "braid_rotary_table_f32",
     "braid_rotary_table_f16",
     "braid_rotary_table_bf16",

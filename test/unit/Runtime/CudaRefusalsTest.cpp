@@ -185,23 +185,6 @@ TEST(CudaRefusals, AKernelThatDoesNotEnd) {
   }
 }
 
-TEST(CudaRefusals, RefusesWhatDoesNotRunThere) {
-  ProgramBuilder b({{"a", 2}});
-  b.operand("x", f32, {4, 8}, {{"a"}, {}});
-  auto p = b.procedure("main", 1, 0, 256, 2);
-  V in = symmetric(0, f32, {2, 8}), out = symmetric(64, f32, {2, 8});
-  V counts = symmetric(128, i32, {2}), gotCounts = symmetric(136, i32, {2});
-  p.copy("in", argument(0, f32, {2, 8}), in);
-  p.start("experts", fb::CollectiveKind::all_to_all_v, {"a"}, {in, counts}, {out, gotCounts}, 0, 0,
-          1);
-  p.wait("experts", 1);
-  EXPECT_ERROR(cudaSession(b),
-               "rank 0: all_to_all_v 'experts' in @main: expects target 'cpu' for all_to_all_v");
-  EXPECT_ERROR(cudaSession(b, onNullDevice("nccl")),
-               "all_to_all_v 'experts' in @main on the communication queue no algorithm for "
-               "all_to_all_v on transport 'nccl'");
-}
-
 /// What the program's own rules leave open, and no kernel has.
 TEST(CudaRefusals, TypesThatNoLibraryKernelHas) {
   const Shape heads{1, 2, 1, 4}, table{2, 2};

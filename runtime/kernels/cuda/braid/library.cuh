@@ -41,6 +41,20 @@ __device__ __forceinline__ void move_unit(void *to, const void *from, int unit) 
   }
 }
 
+__device__ __forceinline__ void clear_unit(void *to, int unit) {
+  for (int b = 0; b < unit; ++b)
+    ((char *)to)[b] = 0;
+}
+
+/// The first one stays.
+__device__ __forceinline__ void tell(Fault *fault, unsigned long long command, long long value,
+                                     long long position) {
+  if (atomicCAS(&fault->command, 0ull, command) == 0) {
+    fault->value = value;
+    fault->position = position;
+  }
+}
+
 __device__ __forceinline__ long long id_at(const void *ids, int wide, long long i) {
   return wide ? ((const long long *)ids)[i] : ((const int *)ids)[i];
 }
@@ -208,10 +222,8 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
   const long long id = braid::library::id_at(a.ids, a.wideIds, i);
   const bool inside = id >= 0 && id < a.limit;
   const long long row = inside ? id - a.firstRow : -1;
-  if (threadIdx.x == 0 && !inside && atomicCAS(&a.fault->command, 0ull, a.command) == 0) {
-    a.fault->value = id;
-    a.fault->position = i;
-  }
+  if (threadIdx.x == 0 && !inside)
+    braid::library::tell(a.fault, a.command, id, i);
   char *out = (char *)a.out + i * a.outStrideBytes;
   const bool own = row >= 0 && row < a.rows;
   const char *source = (const char *)a.source + (own ? row : 0) * a.sourceStrideBytes;
@@ -220,9 +232,32 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
     if (own)
       braid::library::move_unit(out + at, source + at, a.unit);
     else
-      for (int b = 0; b < a.unit; ++b)
-        out[at + b] = 0;
+      braid::library::clear_unit(out + at, a.unit);
   }
+}
+
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_copy_counted(const braid::library::CopyCounted a) {
+  const long long unit = braid::library::thread_index();
+  if (unit >= a.blocks * a.rows * a.rowUnits)
+    return;
+  const long long row = unit / a.rowUnits % a.rows, block = unit / a.rowUnits / a.rows;
+  char *to = (char *)a.dest + unit * a.unit;
+  const char *from = (const char *)a.source + unit * a.unit;
+  if (row >= braid::library::at(a.counts, block))
+    braid::library::clear_unit(to, a.unit);
+  else if (from != to)
+    braid::library::move_unit(to, from, a.unit);
+}
+
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_check_counts(const braid::library::CheckCounts a) {
+  const long long i = braid::library::thread_index();
+  if (i >= a.count)
+    return;
+  const long long count = braid::library::at(a.counts, i);
+  if (count < 0 || count > a.most)
+    braid::library::tell(a.fault, a.command, count, i);
 }
 
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)

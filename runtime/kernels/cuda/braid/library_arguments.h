@@ -45,6 +45,25 @@ struct Copy {
   long long counts[kMaxDims], sourceStrides[kMaxDims], destStrides[kMaxDims]; ///< strides in bytes
 };
 
+/// Blocks of rows, of which each has as many as its count says; zeros in the others. All are
+/// contiguous. `dest` is `source` or apart from it. A thread has a unit.
+struct CopyCounted {
+  const void *source;
+  void *dest;
+  Integers counts;        ///< of each block
+  long long blocks, rows; ///< rows of a block
+  long long rowUnits;     ///< of a row
+  int unit;               ///< bytes, as of a Copy
+};
+
+/// Counts are from 0 to `most`. A thread has a count.
+struct CheckCounts {
+  Integers counts;
+  long long count, most;
+  Fault *fault;
+  unsigned long long command;
+};
+
 /// Rows of a table, or zeros where an id is of another part of it. A block has a row.
 struct Gather {
   const void *source, *ids;

@@ -223,6 +223,68 @@ TEST_F(Library, GatherTellsOfIdsOutsideOfTheTable) {
   }
 }
 
+TEST_F(Library, CopiesOfCountedRows) {
+  // Counts that are no number of rows are as the nearest one that is.
+  const std::vector<int64_t> counts = {2, 0, 5, 1, -3, 9}, rows = {2, 0, 5, 1, 0, 5};
+  for (int unit : {1, 2, 4, 8, 16})
+    for (int64_t rowUnits : {1, 3})
+      for (DType countType : {DType::i32, DType::i64})
+        for (bool inPlace : {false, true}) {
+          SCOPED_TRACE("units of " + std::to_string(unit) + ", " + std::to_string(rowUnits) +
+                       " a row, counts of " + runtime::name(countType) +
+                       (inPlace ? ", in place" : ""));
+          Buffer given(Tensor::ofInts(countType, {6}, counts), 0);
+          library::CopyCounted a{};
+          a.counts = integersOf(given, countType);
+          a.blocks = 6;
+          a.rows = 5;
+          a.rowUnits = rowUnits;
+          a.unit = unit;
+          // Aligned to the unit, and to no more; a unit before and behind stays as it is.
+          const int64_t row = unit * rowUnits, bytes = 6 * 5 * row;
+          struct alignas(32) Word {
+            char bytes[32];
+          };
+          std::vector<Word> from(static_cast<size_t>(bytes) / 32 + 2), to(from.size());
+          char *in = reinterpret_cast<char *>(from.data()) + unit,
+               *out = inPlace ? in : reinterpret_cast<char *>(to.data()) + unit;
+          for (int64_t i = 0; i < bytes; ++i)
+            in[i] = static_cast<char>(1 + random() % 255);
+          in[-1] = in[bytes] = out[-1] = out[bytes] = 77;
+          std::string expected(in, static_cast<size_t>(bytes));
+          for (int64_t b = 0; b < 6; ++b)
+            for (int64_t i = rows[static_cast<size_t>(b)] * row; i < 5 * row; ++i)
+              expected[static_cast<size_t>(b * 5 * row + i)] = 0;
+          a.source = in;
+          a.dest = out;
+          launch("braid_copy_counted", 6 * 5 * rowUnits, a);
+          EXPECT_EQ(std::string(out, static_cast<size_t>(bytes)), expected);
+          EXPECT_EQ(out[-1], 77);
+          EXPECT_EQ(out[bytes], 77);
+        }
+}
+
+TEST_F(Library, CountsWithoutRoomAreTold) {
+  struct Case {
+    int64_t count, position;
+    bool told;
+  };
+  const int64_t many = 1000; // of several blocks
+  for (DType type : {DType::i32, DType::i64})
+    for (const Case &c : {Case{-1, 0, true}, {8, 999, true}, {7, 300, false}, {0, 300, false}}) {
+      SCOPED_TRACE(std::string(runtime::name(type)) + ", " + std::to_string(c.count));
+      std::vector<int64_t> counts(many, 3);
+      counts[static_cast<size_t>(c.position)] = c.count;
+      Buffer given(Tensor::ofInts(type, {many}, counts), 0);
+      library::Fault fault{};
+      library::CheckCounts a{integersOf(given, type), many, 7, &fault, 12};
+      launch("braid_check_counts", many, a);
+      EXPECT_EQ(fault.command, c.told ? 12u : 0u);
+      EXPECT_EQ(fault.value, c.told ? c.count : 0);
+      EXPECT_EQ(fault.position, c.told ? c.position : 0);
+    }
+}
+
 TEST_F(Library, RotaryTablesAndRotary) {
   for (DType type : kStorages)
     for (DType offsetType : {DType::i32, DType::i64})
