@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <thread>
+#include <variant>
 
 namespace braid::runtime {
 
@@ -146,12 +147,13 @@ static std::vector<int64_t> absentOf(const QueueState &queue) {
   return op ? op->collective.absent() : std::vector<int64_t>();
 }
 
-// A communication queue that waits for an event of its compute queue, or has no more commands, says
-// nothing.
+// A communication queue that is at a wait for its compute queue, whether it has begun to wait or
+// not, or has no more commands, says nothing.
 const QueueState &RunControl::nearest(int64_t rank) const {
   const QueueState &compute = queues[rank * 2], &communication = queues[rank * 2 + 1];
-  return communication.waiting.load(std::memory_order_acquire) == Waiting::event ||
-                 !communication.at.load(std::memory_order_acquire) ||
+  const Command *command = communication.at.load(std::memory_order_acquire);
+  return !command || std::holds_alternative<AwaitCommand>(command->op) ||
+                 std::holds_alternative<CollectiveWaitCommand>(command->op) ||
                  compute.stalled.load(std::memory_order_acquire)
              ? compute
              : communication;

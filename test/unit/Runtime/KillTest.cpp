@@ -329,9 +329,9 @@ protected:
            "(at (kernel '(wide|check)'|linear '(first|second)'|(record|wait) "
            "'(sum\\.[01]|send|recv)'|copy 'out')"
            " in @main on its compute queue"
-           "|at (all_reduce 'sum\\.[01]'|send 'send'|recv 'recv'|await '(sum\\.[01]|send|recv)')"
+           "|at (all_reduce 'sum\\.[01]'|send 'send'|recv 'recv')"
            " in @main on its communication queue"
-           "|not at any command of its (compute|communication) queue)"
+           "|not at any command of its compute queue)"
            "(, rank [" +
            others + "] waits for it at (all_reduce 'sum\\.[01]'|recv 'recv') in @main)?";
   }
