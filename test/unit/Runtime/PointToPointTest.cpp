@@ -156,6 +156,27 @@ TEST_P(PointToPoint, InOrderPerChannel) {
   }
 }
 
+/// Where something else was before: its own values, which are sent by then.
+TEST_P(PointToPoint, WhoIsNobodysTargetGetsZeros) {
+  Builder b(2);
+  b.send("s", 0, {0, 1});
+  b.recv("r", 0, {0, 1});
+  b.result("y", 0);
+  auto session = b.session(GetParam());
+  ASSERT_OK(session);
+  for (int run = 0; run < 3; ++run) {
+    std::vector<float> x = input(2, run);
+    ASSERT_OK((*session)->setInput("x", f32, {2, 4}, x.data()));
+    ASSERT_OK((*session)->run());
+    auto y = (*session)->output("y");
+    ASSERT_OK(y);
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(y->as<float>()[i], 0);
+      EXPECT_EQ(y->as<float>()[4 + i], x[i]);
+    }
+  }
+}
+
 TEST_P(PointToPoint, HalvesThatDoNotFitAreRefused) {
   const std::vector<uint32_t> there{0, 1}, back{1, 0};
   auto error = [&](const std::function<void(Builder &)> &fill) {
