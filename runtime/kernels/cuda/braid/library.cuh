@@ -19,31 +19,46 @@ __device__ __forceinline__ long long thread_index() {
   return (long long)blockIdx.x * kThreads + threadIdx.x;
 }
 
-__device__ __forceinline__ void move_unit(void *to, const void *from, int unit) {
-  // The word is somewhere in between, as loads and stores are of one width each.
-  alignas(16) unsigned char word[16];
+/// A word of 16, 8, 4, 2 or 1 bytes, from or to the first of 16 that are aligned.
+__device__ __forceinline__ void load_unit(void *word, const void *from, int unit) {
   switch (unit) {
   case 16:
-    load_word<16>(word, from);
+    return load_word<16>(word, from);
+  case 8:
+    return load_word<8>(word, from);
+  case 4:
+    return load_word<4>(word, from);
+  case 2:
+    return load_word<2>(word, from);
+  default:
+    return load_word<1>(word, from);
+  }
+}
+
+__device__ __forceinline__ void store_unit(void *to, const void *word, int unit) {
+  switch (unit) {
+  case 16:
     return store_word<16>(to, word);
   case 8:
-    load_word<8>(word, from);
     return store_word<8>(to, word);
   case 4:
-    load_word<4>(word, from);
     return store_word<4>(to, word);
   case 2:
-    load_word<2>(word, from);
     return store_word<2>(to, word);
   default:
-    load_word<1>(word, from);
     return store_word<1>(to, word);
   }
 }
 
+__device__ __forceinline__ void move_unit(void *to, const void *from, int unit) {
+  alignas(16) unsigned char word[16];
+  load_unit(word, from, unit);
+  store_unit(to, word, unit);
+}
+
 __device__ __forceinline__ void clear_unit(void *to, int unit) {
-  for (int b = 0; b < unit; ++b)
-    ((char *)to)[b] = 0;
+  alignas(16) const unsigned char zeros[16] = {};
+  store_unit(to, zeros, unit);
 }
 
 /// The first one stays.
