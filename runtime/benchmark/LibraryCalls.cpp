@@ -127,8 +127,7 @@ void benchmarkAttention() {
       Team team(1);
       RunControl control(1, 0, 0);
       std::vector<std::vector<std::byte>> scratch(1);
-      ExecutionContext context{control, control.queue(0, QueueKind::compute), team, *kernels,
-                               scratch};
+      ExecutionContext context{control, control.queue(0, Queue::compute), team, *kernels, scratch};
       print(std::string("own, ") + kernels->isa,
             measure([&] { execute(*command, Command(), context); }));
     }

@@ -167,7 +167,7 @@ private:
     if (!faults.empty())
       return runtime::Status::error(llvm::join(faults, "\n"), runtime::Code::checkFailed);
     size_t waits = 0;
-    for (interp::Queue queue : interp::kQueues)
+    for (runtime::Queue queue : runtime::kQueues)
       for (const interp::ProgramCommand &command : program.commands(queue))
         waits += command.waits;
     llvm::outs() << "order: no two commands that share memory are unordered; " << waits

@@ -13,11 +13,9 @@ namespace braid::interp {
 
 namespace fb = braid::program;
 
-const char *name(Queue queue) { return queue == Queue::compute ? "compute" : "communication"; }
-
 std::string ProgramCommand::describe() const {
   return std::string(kind) + (name.empty() ? "" : " '" + name + "'") + " in " + place + " on the " +
-         interp::name(queue) + " queue";
+         runtime::name(queue) + " queue";
 }
 
 std::vector<int64_t> ExpandedProgram::inputsOfSegments() const {

@@ -71,7 +71,7 @@ struct Slot {
 
 struct RankState {
   RankDevice device;
-  Stream streams[2]; ///< by QueueKind
+  Stream streams[2]; ///< by Queue
   std::vector<Event> events;
   std::vector<Slot> slots[2];
   Event begin[2], end[2];

@@ -114,7 +114,7 @@ Result<WorkPtr> makeCheckCounts(const Collective &c, const std::byte *counts, in
   arguments.counts = {counts, 1, static_cast<int>(c.values.back().dtype == DType::i64)};
   arguments.count = count;
   arguments.most = countedRows(c);
-  arguments.fault = rank.faults + static_cast<int>(QueueKind::communication);
+  arguments.fault = rank.faults + static_cast<int>(Queue::communication);
   arguments.command = number;
   return libraryWork(rank, "braid_check_counts", count, arguments);
 }

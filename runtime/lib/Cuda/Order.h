@@ -18,7 +18,7 @@ namespace braid::runtime::cuda {
 
 struct Place {
   int64_t rank;
-  int queue; ///< QueueKind
+  int queue; ///< as numbered in Queue
   size_t index;
 };
 

@@ -185,8 +185,7 @@ bool CudaExecutor::advance(Workers &workers, Status &failure) {
     failure = rank.device.device->use();
     for (int queue = 0; queue < 2 && failure.ok(); ++queue) {
       const auto &commands = workers.ranks[r]->program.queues[queue];
-      QueueState &self =
-          workers.control.queue(static_cast<int64_t>(r), static_cast<QueueKind>(queue));
+      QueueState &self = workers.control.queue(static_cast<int64_t>(r), static_cast<Queue>(queue));
       size_t &done = rank.done[queue];
       const size_t before = done;
       while (done <= commands.size()) { // the one beyond is the queue's end
@@ -362,7 +361,7 @@ Status CudaExecutor::run(Workers &workers) {
       rank.trace[queue].clear();
       ranks[r].done[queue] = 0;
       const auto &commands = rank.program.queues[queue];
-      workers.control.queue(static_cast<int64_t>(r), static_cast<QueueKind>(queue))
+      workers.control.queue(static_cast<int64_t>(r), static_cast<Queue>(queue))
           .at.store(commands.empty() ? nullptr : &commands[0], std::memory_order_relaxed);
     }
   }

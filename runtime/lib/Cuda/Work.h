@@ -24,7 +24,7 @@ public:
 };
 using WorkPtr = std::unique_ptr<const Work>;
 
-/// Everything that one rank's work is made with. A queue is a QueueKind.
+/// Everything that one rank's work is made with. Queues are numbered as in Queue.
 struct RankDevice {
   DevicePtr device;
   Kernels *kernels = nullptr;

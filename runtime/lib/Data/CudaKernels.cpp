@@ -55,14 +55,7 @@ CudaKernel readKernel(FieldReader &reader) {
   kernel.itemsPerRow = reader.integer("items_per_row");
   kernel.itemsPerBlock = reader.integer("items_per_block");
   kernel.outputs = reader.integer("outputs");
-  for (const Json &json : reader.array("operands")) {
-    FieldReader operand(json, reader.path("operands", kernel.operands.size()));
-    kernel.operands.push_back(readOperand(operand));
-    if (Status status = operand.finish(); !status.ok()) {
-      reader.adopt(status);
-      break;
-    }
-  }
+  kernel.operands = reader.objects<CudaOperand>("operands", readOperand);
   return kernel;
 }
 
@@ -158,14 +151,7 @@ Result<CudaLaunchTable> CudaLaunchTable::fromJson(const std::string &text) {
                 std::to_string(version));
   CudaLaunchTable table;
   table.architecture = reader.string("architecture");
-  for (const Json &element : reader.array("kernels")) {
-    FieldReader kernel(element, reader.path("kernels", table.kernels.size()));
-    table.kernels.push_back(readKernel(kernel));
-    if (Status status = kernel.finish(); !status.ok()) {
-      reader.adopt(status);
-      break;
-    }
-  }
+  table.kernels = reader.objects<CudaKernel>("kernels", readKernel);
   Status status = reader.finish();
   if (status.ok())
     status = table.verify();

@@ -13,20 +13,6 @@
 
 namespace braid::runtime {
 
-bool isSafeMember(const std::string &member) {
-  for (size_t begin = 0; begin <= member.size();) {
-    size_t end = std::min(member.find('/', begin), member.size());
-    std::string component = member.substr(begin, end - begin);
-    if (component.empty() || component == "." || component == "..")
-      return false;
-    for (unsigned char c : component)
-      if (c < 0x20 || c >= 0x7f || c == '\\' || c == ':')
-        return false;
-    begin = end + 1;
-  }
-  return true;
-}
-
 namespace {
 
 /// --output DIR makes a file of such a name, so that it must be one component of a path.

@@ -20,9 +20,5 @@ Result<std::string> manifestToJson(const Manifest &manifest, const Digests *dige
 /// The field "sha256" may be missing; `digests`, unless null, receives it.
 Result<Manifest> manifestFromJson(const std::string &text, Digests *digests);
 
-/// A path of a member that stays inside of the archive: relative, no empty, "." or ".." component,
-/// plain characters.
-bool isSafeMember(const std::string &member);
-
 } // namespace braid::runtime
 #endif // BRAID_RUNTIME_LIB_DATA_MANIFESTJSON_H

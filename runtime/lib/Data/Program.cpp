@@ -11,6 +11,8 @@
 
 namespace braid::runtime {
 
+const char *name(Queue queue) { return queue == Queue::compute ? "compute" : "communication"; }
+
 namespace {
 
 constexpr uint32_t kProgramVersion = 1;

@@ -21,9 +21,8 @@ const Commands &commands(const program::Procedure &procedure, Queue queue) {
 }
 
 std::string describe(const program::Procedure &procedure, Queue queue, size_t index) {
-  std::string text = "procedure " + inQuotes(procedure.name()->str()) +
-                     (queue == Queue::compute ? ", compute" : ", communication") + " command " +
-                     std::to_string(index);
+  std::string text = "procedure " + inQuotes(procedure.name()->str()) + ", " + name(queue) +
+                     " command " + std::to_string(index);
   const Commands &all = commands(procedure, queue);
   if (index < all.size() && all.Get(static_cast<unsigned>(index))->name())
     text += " (" + inQuotes(all.Get(static_cast<unsigned>(index))->name()->str()) + ")";

@@ -11,7 +11,7 @@
 #ifndef BRAID_RUNTIME_LIB_DATA_PROGRAMVERIFIER_H
 #define BRAID_RUNTIME_LIB_DATA_PROGRAMVERIFIER_H
 
-#include "braid/Runtime/Manifest.h"
+#include "braid/Runtime/Program.h"
 #include "braid/Runtime/program_generated.h"
 
 #include <map>
@@ -20,9 +20,6 @@
 #include <vector>
 
 namespace braid::runtime {
-
-enum class Queue { compute = 0, communication };
-constexpr Queue kQueues[] = {Queue::compute, Queue::communication};
 
 using Commands = flatbuffers::Vector<flatbuffers::Offset<program::Command>>;
 const Commands &commands(const program::Procedure &procedure, Queue queue);

@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "Support.h"
 
+#include <algorithm>
+
 namespace braid::runtime {
 
 std::string inQuotes(const std::string &text) {
@@ -19,6 +21,20 @@ std::string inQuotes(const std::string &text) {
     result += {'\\', 'x', kHex[c >> 4], kHex[c & 15]};
   }
   return result + (text.size() > kLimit ? "...'" : "'");
+}
+
+bool isSafeMember(const std::string &member) {
+  for (size_t begin = 0; begin <= member.size();) {
+    size_t end = std::min(member.find('/', begin), member.size());
+    std::string component = member.substr(begin, end - begin);
+    if (component.empty() || component == "." || component == "..")
+      return false;
+    for (unsigned char c : component)
+      if (c < 0x20 || c >= 0x7f || c == '\\' || c == ':')
+        return false;
+    begin = end + 1;
+  }
+  return true;
 }
 
 std::optional<int64_t> checkedNumElements(const std::vector<int64_t> &shape) {

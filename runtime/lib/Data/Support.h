@@ -34,6 +34,10 @@ template <typename T> std::optional<T> checkedAdd(T a, T b) {
   return result;
 }
 
+/// A path of a member that stays inside of its archive: relative, no empty, "." or ".." component,
+/// plain characters.
+bool isSafeMember(const std::string &member);
+
 /// Product of the sizes; nothing when one is negative or the product overflows.
 std::optional<int64_t> checkedNumElements(const std::vector<int64_t> &shape);
 

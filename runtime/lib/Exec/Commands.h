@@ -164,7 +164,7 @@ struct RoleInfo {
 };
 
 struct RankProgram {
-  std::vector<Command> queues[2]; ///< by QueueKind
+  std::vector<Command> queues[2]; ///< by Queue
   uint32_t numEvents = 0;
   std::vector<RoleInfo> roles;
   std::deque<std::string> paths; ///< a deque, as commands point at them

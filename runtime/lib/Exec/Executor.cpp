@@ -28,15 +28,15 @@ Workers::Workers(int64_t numRanks, int64_t threads, double timeLimitSeconds, Tra
   std::iota(served.begin(), served.end(), 0);
 }
 
-void Workers::runQueue(Rank &rank, QueueKind kind, QueueState &self) {
+void Workers::runQueue(Rank &rank, Queue kind, QueueState &self) {
   const std::vector<Command> &commands = rank.program.queues[static_cast<size_t>(kind)];
   std::vector<TraceSpan> &events = rank.trace[static_cast<size_t>(kind)];
-  ExecutionContext context{control, self, kind == QueueKind::compute ? rank.team : rank.alone,
-                           kernels, rank.scratch[static_cast<size_t>(kind)]};
+  ExecutionContext context{control, self, kind == Queue::compute ? rank.team : rank.alone, kernels,
+                           rank.scratch[static_cast<size_t>(kind)]};
   const uint32_t now = generation.value();
   const bool stallHere = stall && stall->rank == self.rank;
   const bool timed = trace;
-  if (kind == QueueKind::compute)
+  if (kind == Queue::compute)
     rank.computing.beginNs = nowNs();
 
   for (const Command &command : commands) {
@@ -85,7 +85,7 @@ void Workers::runQueue(Rank &rank, QueueKind kind, QueueState &self) {
       if (!rank.events[op->event].reached(now)) {
         int64_t start = nowNs();
         control.wait(rank.events[op->event], now, self, Waiting::event);
-        if (kind == QueueKind::compute)
+        if (kind == Queue::compute)
           rank.waits.push_back({start, nowNs()});
       }
     }
@@ -93,13 +93,13 @@ void Workers::runQueue(Rank &rank, QueueKind kind, QueueState &self) {
     if (timed)
       events.push_back({&command, begin, nowNs()});
   }
-  if (kind == QueueKind::compute)
+  if (kind == Queue::compute)
     rank.computing.endNs = nowNs();
   if (!control.failed())
     self.at.store(nullptr, std::memory_order_release);
 }
 
-void Workers::serveQueue(int64_t r, QueueKind kind) {
+void Workers::serveQueue(int64_t r, Queue kind) {
   useOneThread();
   Rank &rank = *ranks[static_cast<size_t>(r)];
   QueueState &self = control.queue(r, kind);
@@ -184,11 +184,11 @@ Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
       size_t i = static_cast<size_t>(r);
       start([&workers, r] {
         beginSchedule(r, kComputeLane);
-        workers.serveQueue(r, QueueKind::compute);
+        workers.serveQueue(r, Queue::compute);
       });
       start([&workers, r] {
         beginSchedule(r, kCommunicationLane);
-        workers.serveQueue(r, QueueKind::communication);
+        workers.serveQueue(r, Queue::communication);
       });
       for (int64_t member = 1; member < workers.ranks[i]->team.members(); ++member)
         start([&workers, r, i, member] {

@@ -31,7 +31,7 @@ struct Rank {
   std::unique_ptr<Counter[]> events;
   Team team;     ///< of the compute queue
   Team alone{1}; ///< of the communication queue, which does all parts itself
-  std::vector<std::vector<std::byte>> scratch[2]; ///< by QueueKind and part
+  std::vector<std::vector<std::byte>> scratch[2]; ///< by Queue and part
   SymmetricHeap heap;
   RankTimes times;
   /// What the times are made from. The first is the communication queue's, the others are the
@@ -39,7 +39,7 @@ struct Rank {
   std::vector<CollectiveSpan> collectives;
   Interval computing;
   std::vector<Interval> waits;
-  std::vector<TraceSpan> trace[2]; ///< by QueueKind
+  std::vector<TraceSpan> trace[2]; ///< by Queue
 };
 
 /// Shared by the session and its worker threads, so that a worker that never comes back does not
@@ -66,8 +66,8 @@ struct Workers {
   int64_t runBeginNs = 0, runEndNs = 0;
   bool lost = false; ///< a worker did not come back
 
-  void serveQueue(int64_t rank, QueueKind kind);
-  void runQueue(Rank &rank, QueueKind kind, QueueState &self);
+  void serveQueue(int64_t rank, Queue kind);
+  void runQueue(Rank &rank, Queue kind, QueueState &self);
 };
 
 /// Starts the threads; `keepAlive` is held by each of them.

@@ -29,9 +29,6 @@ namespace {
 
 namespace fb = braid::program;
 
-/// A guard against call trees that a small file can make arbitrarily large.
-constexpr size_t kMaxCommands = size_t(1) << 24;
-
 /// One call of a procedure.
 struct Frame {
   const fb::ProcedureT *procedure;
@@ -58,10 +55,12 @@ public:
                               [&](const auto &e) { return e->name == in.entry; });
     if (entry == program.entries.end())
       return Status::error("the program has no entry '" + in.entry + "'");
-    for (int q = 0; q < 2; ++q) {
+    const fb::ProcedureT &procedure = *program.procedures[(*entry)->procedure];
+    out.numEvents = procedure.num_events; // each is set exactly once, as verifyProgram says
+    for (Queue q : kQueues) {
       queue = q;
       Frame root;
-      root.procedure = program.procedures[(*entry)->procedure].get();
+      root.procedure = &procedure;
       root.arguments = in.arguments;
       // Both walks meet the same calls in the same order, so the second finds the paths of the
       // first.
@@ -70,8 +69,7 @@ public:
       if (Status status = walk(root); !status.ok())
         return status;
     }
-    if (Status status = linkWaits(); !status.ok())
-      return status;
+    nameWaits();
     return std::move(out);
   }
 
@@ -83,24 +81,22 @@ private:
   }
 
   Status walk(const Frame &frame) {
-    const auto &commands = queue == 0 ? frame.procedure->compute : frame.procedure->communication;
+    const auto &commands =
+        queue == Queue::compute ? frame.procedure->compute : frame.procedure->communication;
     for (const auto &source : commands) {
       if (const fb::CallT *call = source->op.AsCall()) {
         if (Status status = enter(frame, *call, source->name); !status.ok())
           return status;
         continue;
       }
-      if (out.queues[queue].size() >= kMaxCommands)
-        return Status::error("the program has more than " + std::to_string(kMaxCommands) +
-                             " commands on a queue");
       Command command;
       command.name = source->name;
       command.path = frame.path;
       Status status = translate(frame, source->op, command);
       if (!status.ok())
-        return Status::error(describe(command) + " on the " + name(static_cast<QueueKind>(queue)) +
-                             " queue " + status.message());
-      out.queues[queue].push_back(std::move(command));
+        return Status::error(describe(command) + " on the " + name(queue) + " queue " +
+                             status.message());
+      stream(queue).push_back(std::move(command));
     }
     return {};
   }
@@ -255,16 +251,15 @@ private:
     case fb::Operation::CollectiveWait:
       command.operation = "wait";
       command.op = CollectiveWaitCommand{frame.eventBase + op.AsCollectiveWait()->event, 0};
-      waits.push_back({queue, out.queues[queue].size(), frame.path});
+      collectiveWaits.emplace_back(queue, stream(queue).size());
       return {};
     case fb::Operation::Record:
       command.operation = "record";
-      command.op = RecordCommand{newEvent(frame, frame.eventBase + op.AsRecord()->event)};
+      command.op = RecordCommand{frame.eventBase + op.AsRecord()->event};
       return {};
     case fb::Operation::Await:
       command.operation = "await";
       command.op = AwaitCommand{frame.eventBase + op.AsAwait()->event};
-      waits.push_back({queue, out.queues[queue].size(), frame.path});
       return {};
     case fb::Operation::Call:
     case fb::Operation::NONE:
@@ -342,10 +337,9 @@ private:
       return algorithm.status();
     c.algorithm = *algorithm;
     c.bytesSent = bytesSent(c.algorithm, c.kind, bytes, groupSize, isSource(c));
-    result.event = newEvent(frame, frame.eventBase + start.done);
+    result.event = frame.eventBase + start.done;
     result.roleIndex = role(c);
-    eventRole[result.event] = result.roleIndex;
-    eventName[result.event] = command.name;
+    collectives[result.event] = {result.roleIndex, command.name};
     command.op = std::move(result);
     return {};
   }
@@ -437,61 +431,32 @@ private:
     return it->second;
   }
 
-  /// Every recording gets a counter of its own, also where calls reuse event numbers.
-  uint32_t newEvent(const Frame &frame, uint32_t number) {
-    recorded[number].push_back({frame.path, out.numEvents});
-    return out.numEvents++;
-  }
-
-  /// Gives waits the counter of the recording that they mean: the only one of that number, or the
-  /// one of the same call.
-  Status linkWaits() {
-    for (const Wait &wait : waits) {
-      Command &command = out.queues[wait.queue][wait.index];
-      bool collective = std::holds_alternative<CollectiveWaitCommand>(command.op);
-      uint32_t &event = collective ? std::get<CollectiveWaitCommand>(command.op).event
-                                   : std::get<AwaitCommand>(command.op).event;
-      const std::vector<Recording> &candidates = recorded[event];
-      const Recording *found = candidates.size() == 1 ? &candidates[0] : nullptr;
-      if (!found)
-        for (const Recording &candidate : candidates)
-          if (candidate.path == wait.path)
-            found = &candidate;
-      if (!found)
-        return Status::error(describe(command) + " expects event " + std::to_string(event) +
-                             " to be recorded once, got " + std::to_string(candidates.size()) +
-                             " recordings");
-      event = found->event;
-      if (collective) {
-        auto role = eventRole.find(event);
-        if (role == eventRole.end())
-          return Status::error(describe(command) + " expects the event of a collective");
-        std::get<CollectiveWaitCommand>(command.op).roleIndex = role->second;
-        if (command.name.empty())
-          command.name = eventName[event];
-      }
+  /// Waits for collectives count as theirs. Their queue may come first, so that this is done when
+  /// all are known.
+  void nameWaits() {
+    for (auto [q, index] : collectiveWaits) {
+      Command &command = stream(q)[index];
+      auto &wait = std::get<CollectiveWaitCommand>(command.op);
+      const EventSource &source = collectives.at(wait.event);
+      wait.roleIndex = source.roleIndex;
+      if (command.name.empty())
+        command.name = source.name;
     }
-    return {};
   }
+  std::vector<Command> &stream(Queue q) { return out.queues[static_cast<size_t>(q)]; }
 
-  struct Recording {
-    const std::string *path; ///< of the call; every call has its own
-    uint32_t event;
-  };
-  struct Wait {
-    int queue;
-    size_t index;
-    const std::string *path;
+  /// The collective that sets an event.
+  struct EventSource {
+    uint32_t roleIndex;
+    std::string name;
   };
 
   const ResolveInput &in;
   RankProgram out;
-  int queue = 0;
+  Queue queue = Queue::compute;
   size_t nextPath = 0;
-  std::map<uint32_t, std::vector<Recording>> recorded;
-  std::vector<Wait> waits;
-  std::map<uint32_t, uint32_t> eventRole;
-  std::map<uint32_t, std::string> eventName;
+  std::map<uint32_t, EventSource> collectives;           ///< by event
+  std::vector<std::pair<Queue, size_t>> collectiveWaits; ///< places in the queues
   std::map<std::string, uint32_t> roleIndex;
   /// Sends and receives so far, by peer and channel.
   std::map<std::tuple<CollectiveKind, int64_t, int64_t>, size_t> halves;

@@ -14,17 +14,13 @@
 
 namespace braid::runtime {
 
-const char *name(QueueKind kind) {
-  return kind == QueueKind::compute ? "compute" : "communication";
-}
-
 RunControl::RunControl(int64_t ranks, double timeLimitSeconds, int spins, Sharing sharing)
     : pool(sharing), numQueues(static_cast<size_t>(ranks * 2)),
       queues(pool.create<QueueState>(numQueues)), record(pool.create<Record>(1)),
       limitNs(static_cast<int64_t>(timeLimitSeconds * 1e9)), spinCount(spins) {
   for (size_t i = 0; i < numQueues; ++i) {
     queues[i].rank = static_cast<int64_t>(i / 2);
-    queues[i].kind = static_cast<QueueKind>(i % 2);
+    queues[i].kind = static_cast<Queue>(i % 2);
   }
   sliceNs = 20000000;
   if (limitNs > 0)
@@ -268,7 +264,7 @@ std::string RunControl::diagnose(const std::function<std::string()> &idle) const
            positions + ")";
   }
   if (bestScore == 2) {
-    const QueueState &other = queues[best->rank * 2 + (best->kind == QueueKind::compute ? 1 : 0)];
+    const QueueState &other = queues[best->rank * 2 + (best->kind == Queue::compute ? 1 : 0)];
     return prefix + describe(command) + " on the " + name(best->kind) + " queue waited " + waited +
            " for the rank's " + name(other.kind) + " queue, which is " +
            (other.at.load(std::memory_order_acquire) ? position(other) : "at its end");

@@ -11,7 +11,7 @@
 #define BRAID_EXEC_RUNCONTROL_H
 
 #include "Counter.h"
-#include "braid/Runtime/Status.h"
+#include "braid/Runtime/Program.h"
 
 #include <functional>
 #include <memory>
@@ -23,15 +23,13 @@ namespace braid::runtime {
 struct Command; // Commands.h
 
 enum class Waiting : int32_t { nothing = 0, event, peer, team };
-enum class QueueKind : int32_t { compute = 0, communication };
-const char *name(QueueKind kind);
 /// "1.5 s"
 std::string seconds(int64_t ns);
 
 /// Where a queue is. Written by its thread, read by whoever has to say why nothing moves.
 struct alignas(64) QueueState {
   int64_t rank = 0;
-  QueueKind kind = QueueKind::compute;
+  Queue kind = Queue::compute;
   std::atomic<uint64_t> progress{0}; ///< finished commands and parts of commands
   std::atomic<const Command *> at{nullptr};
   std::atomic<Waiting> waiting{Waiting::nothing};
@@ -44,9 +42,7 @@ class RunControl {
 public:
   RunControl(int64_t ranks, double timeLimitSeconds, int spins, Sharing sharing = Sharing::process);
 
-  QueueState &queue(int64_t rank, QueueKind kind) {
-    return queues[rank * 2 + static_cast<int>(kind)];
-  }
+  QueueState &queue(int64_t rank, Queue kind) { return queues[rank * 2 + static_cast<int>(kind)]; }
   int spins() const { return spinCount; }
   /// Nanoseconds without progress that end a run; 0: none do.
   int64_t limit() const { return limitNs; }

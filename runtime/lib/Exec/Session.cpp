@@ -48,7 +48,7 @@ static Status checkOptions(const Manifest &manifest, const SessionOptions &optio
   int64_t ranks = manifest.mesh.numRanks();
   if (options.ranks != 0 && options.ranks != ranks)
     return Status::error("bundle is for mesh " + meshString(manifest.mesh) + " (" +
-                         ranksString(ranks) + "), got --ranks " + std::to_string(options.ranks));
+                         ranksString(ranks) + "), got " + ranksString(options.ranks));
   if (options.threadsPerRank < 1 || options.threadsPerRank > 1024)
     return Status::error("expects 1 to 1024 threads per rank, got " +
                          std::to_string(options.threadsPerRank));

@@ -153,7 +153,7 @@ private:
              (procedure.executions == 1 ? "once" : std::to_string(procedure.executions) + " times");
     out += "; buffers " + sizeText(procedure.localBytes) + " local, " +
            sizeText(procedure.symmetricBytes) + " symmetric (its callees' included)\n";
-    for (OutlineQueue queue : {OutlineQueue::compute, OutlineQueue::communication}) {
+    for (Queue queue : kQueues) {
       const auto &commands = procedure.queues[static_cast<size_t>(queue)];
       out +=
           std::string("  ") + name(queue) + " queue" + (commands.empty() ? ": nothing" : "") + "\n";
@@ -295,7 +295,7 @@ OrderedJson toJson(const OutlineProcedure &procedure) {
                    {"executions", procedure.executions},
                    {"local_bytes", procedure.localBytes},
                    {"symmetric_bytes", procedure.symmetricBytes}};
-  for (OutlineQueue queue : {OutlineQueue::compute, OutlineQueue::communication}) {
+  for (Queue queue : kQueues) {
     OrderedJson &commands = json["queues"][name(queue)] = OrderedJson::array();
     for (const OutlineCommand &command : procedure.queues[static_cast<size_t>(queue)])
       commands.push_back(toJson(command));

@@ -20,10 +20,6 @@ namespace braid::runtime {
 
 namespace fb = braid::program;
 
-const char *name(OutlineQueue queue) {
-  return queue == OutlineQueue::compute ? "compute" : "communication";
-}
-
 int64_t OutlineOperand::bytes() const {
   int64_t count = byteSize(dtype);
   for (int64_t size : shape)
@@ -53,7 +49,7 @@ public:
       current = procedure.get();
       entry = entryOf(*procedure);
       outline.entry = entry ? entry->name : "";
-      for (OutlineQueue queue : kQueues)
+      for (Queue queue : kQueues)
         for (const auto &source : streamOf(*procedure, queue)) {
           OutlineCommand command;
           command.name = source->name;
@@ -73,11 +69,9 @@ public:
   }
 
 private:
-  static constexpr OutlineQueue kQueues[] = {OutlineQueue::compute, OutlineQueue::communication};
-
   static const std::vector<std::unique_ptr<fb::CommandT>> &streamOf(const fb::ProcedureT &procedure,
-                                                                    OutlineQueue queue) {
-    return queue == OutlineQueue::compute ? procedure.compute : procedure.communication;
+                                                                    Queue queue) {
+    return queue == Queue::compute ? procedure.compute : procedure.communication;
   }
 
   const Entry *entryOf(const fb::ProcedureT &procedure) const {
@@ -336,7 +330,7 @@ private:
       return it->second;
     std::map<uint32_t, Ends> found;
     const fb::ProcedureT &procedure = *program.procedures[p];
-    for (OutlineQueue queue : kQueues) {
+    for (Queue queue : kQueues) {
       const auto &stream = streamOf(procedure, queue);
       for (size_t i = 0; i < stream.size(); ++i) {
         const OutlineCommand &command = procedures[p].queues[static_cast<size_t>(queue)][i];
@@ -346,7 +340,7 @@ private:
         if (std::optional<uint32_t> event = eventAwaited(stream[i]->op))
           found[*event].awaited.push_back(place);
         const fb::CallT *call = stream[i]->op.AsCall();
-        if (!call || queue != OutlineQueue::compute)
+        if (!call || queue != Queue::compute)
           continue;
         for (const auto &[event, inner] : endsOf(call->procedure)) {
           auto outside = [&](OutlinePlace callee) {
@@ -367,7 +361,7 @@ private:
 
   void connect(size_t p) {
     const std::map<uint32_t, Ends> &mine = endsOf(p);
-    for (OutlineQueue queue : kQueues) {
+    for (Queue queue : kQueues) {
       const auto &stream = streamOf(*program.procedures[p], queue);
       for (size_t i = 0; i < stream.size(); ++i) {
         OutlineCommand &command = procedures[p].queues[static_cast<size_t>(queue)][i];

@@ -10,19 +10,16 @@
 #ifndef BRAID_TOOL_PROGRAMOUTLINE_H
 #define BRAID_TOOL_PROGRAMOUTLINE_H
 
-#include "braid/Runtime/Bundle.h"
+#include "braid/Runtime/Program.h"
 
 #include <array>
 #include <optional>
 
 namespace braid::runtime {
 
-enum class OutlineQueue : uint8_t { compute = 0, communication };
-const char *name(OutlineQueue queue); // "compute", "communication"
-
 /// A command as another one of its procedure sees it.
 struct OutlinePlace {
-  OutlineQueue queue = OutlineQueue::compute;
+  Queue queue = Queue::compute;
   size_t index = 0; ///< in the queue's stream
   std::string kind, name;
   /// Procedures that are called on the way when the command is a callee's; index is then the

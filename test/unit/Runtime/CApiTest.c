@@ -28,6 +28,8 @@ int braidTestCApi(const void *data, size_t bytes, float *result) {
   const int64_t *shape;
   size_t rank, i;
   float x[64];
+  /* of the ranks: their columns of twice x, and what they make of them */
+  static _Alignas(64) float parts[2][32], results[2][32];
   int64_t wrongShape[2] = {4, 15};
   char *report;
 
@@ -44,8 +46,8 @@ int braidTestCApi(const void *data, size_t bytes, float *result) {
   braid_session_options_init(&options, sizeof options);
   options.ranks = 3;
   CHECK(braid_session_create(bundle, &options, &session, &error) == BRAID_INVALID);
-  CHECK(strcmp(braid_error_message(error),
-               "bundle is for mesh <tp = 2> (2 ranks), got --ranks 3") == 0);
+  CHECK(strcmp(braid_error_message(error), "bundle is for mesh <tp = 2> (2 ranks), got 3 ranks") ==
+        0);
   braid_error_free(error);
   options.ranks = 2;
   options.time_limit_seconds = 30;
@@ -90,6 +92,25 @@ int braidTestCApi(const void *data, size_t bytes, float *result) {
   braid_string_free(report);
   braid_session_reset_statistics(session);
   CHECK(braid_session_write_trace(session, "/tmp/never", NULL) == BRAID_INVALID);
+
+  for (i = 0; i < 64; ++i)
+    parts[i % 16 / 8][i / 16 * 8 + i % 8] = 2 * x[i];
+  CHECK(braid_session_bind_input(session, 0, "x", parts[0], 127, &error) == BRAID_INVALID);
+  CHECK(strcmp(braid_error_message(error),
+               "input 'x' of rank 0 expects 128 bytes [4, 8], got 127") == 0);
+  braid_error_free(error);
+  CHECK(braid_session_bind_output(session, 1, "z", results[1], 128, &error) == BRAID_INVALID);
+  CHECK(strcmp(braid_error_message(error), "no output 'z', the entry has 'y' f32 [4, 8]") == 0);
+  braid_error_free(error);
+  CHECK(braid_session_bind_input(session, 0, NULL, parts[0], 128, NULL) == BRAID_INVALID);
+  CHECK(braid_session_bind_output(session, 0, NULL, results[0], 128, NULL) == BRAID_INVALID);
+  for (i = 0; i < 2; ++i) {
+    CHECK(braid_session_bind_input(session, (int64_t)i, "x", parts[i], 128, &error) == BRAID_OK);
+    CHECK(braid_session_bind_output(session, (int64_t)i, "y", results[i], 128, &error) == BRAID_OK);
+  }
+  CHECK(braid_session_run(session, &error) == BRAID_OK);
+  for (i = 0; i < 64; ++i)
+    CHECK(results[i / 32][i % 32] == 2 * result[i % 32]);
   braid_session_free(session);
   braid_session_free(NULL);
   braid_bundle_free(NULL);

@@ -71,7 +71,7 @@ public:
 
 private:
   bool work(int64_t rank) {
-    QueueState &self = control.queue(rank, QueueKind::communication);
+    QueueState &self = control.queue(rank, Queue::communication);
     for (const Command &command : commands[rank]) {
       self.at.store(&command);
       if (!transport->run(std::get<CollectiveCommand>(command.op).collective, transport->heap(rank),

@@ -162,7 +162,7 @@ TEST(CountedExchange, CountsThatChangeInFlightStayInTheirBlocks) {
   };
   w.transport->group({0, 1});
   std::thread first([&] { EXPECT_TRUE(run(0)); });
-  while (w.control.queue(0, QueueKind::communication).waiting.load() != Waiting::peer)
+  while (w.control.queue(0, Queue::communication).waiting.load() != Waiting::peer)
     std::this_thread::yield();
   w.memory<int64_t>(0, 128)[0] = int64_t(1) << 40;
   w.memory<int64_t>(0, 128)[1] = -(int64_t(1) << 40);

@@ -134,7 +134,7 @@ TEST(Faults, WrongRequestsAreNamed) {
   ProgramBuilder b = lookup(2, 2);
   SessionOptions options;
   options.ranks = 2;
-  EXPECT_ERROR(b.session(options), "bundle is for mesh <dp = 2, tp = 2> (4 ranks), got --ranks 2");
+  EXPECT_ERROR(b.session(options), "bundle is for mesh <dp = 2, tp = 2> (4 ranks), got 2 ranks");
   options.ranks = 4;
   options.transport = "mpi";
   EXPECT_ERROR(b.session(options), "expects transport 'threads' or 'shm', got 'mpi'");

@@ -32,7 +32,7 @@ class Bench {
 public:
   explicit Bench(int64_t threads, const VectorKernels &kernels)
       : team(threads), scratch(static_cast<size_t>(threads)), control(1, 60, 50),
-        context{control, control.queue(0, QueueKind::compute), team, kernels, scratch} {
+        context{control, control.queue(0, Queue::compute), team, kernels, scratch} {
     useOneThread();
     for (int64_t member = 1; member < threads; ++member)
       helpers.emplace_back([this, member] {

@@ -143,7 +143,7 @@ TEST_F(RunTool, SaysAllThatIsMissing) {
 
 TEST_F(RunTool, RefusesWrongRequests) {
   EXPECT_EQ(run(good({"--ranks", "4"})), 1);
-  EXPECT_EQ(err, "braid-run: error: bundle is for mesh <tp = 2> (2 ranks), got --ranks 4\n");
+  EXPECT_EQ(err, "braid-run: error: bundle is for mesh <tp = 2> (2 ranks), got 4 ranks\n");
   EXPECT_EQ(run(good({"--input", "z=" + file("x.npy")})), 1);
   EXPECT_EQ(err, "braid-run: error: the model has no input 'z', it has 'x' f32 [4, 16]\n");
   EXPECT_EQ(run(good({"--input", "x"})), 1);

@@ -154,7 +154,7 @@ public:
   /// What a communication queue does; true when all steps are done.
   bool work(int64_t rank, uint32_t seed, unsigned maxSleepUs) {
     std::mt19937 random(seed + static_cast<uint32_t>(rank));
-    QueueState &self = control.queue(rank, QueueKind::communication);
+    QueueState &self = control.queue(rank, Queue::communication);
     for (const Command &c : commands[static_cast<size_t>(rank)]) {
       self.at.store(&c);
       if (random() % 4 == 0)

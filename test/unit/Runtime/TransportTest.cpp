@@ -204,7 +204,7 @@ TEST(ThreadsTransport, ProgressElsewhereProlongsTheWait) {
       if (rank == 1)
         for (int i = 0; i < 10; ++i) { // more than three times the limit in all
           std::this_thread::sleep_for(std::chrono::duration<double>(limit / 3));
-          w.control.queue(1, QueueKind::compute).progress.fetch_add(1);
+          w.control.queue(1, Queue::compute).progress.fetch_add(1);
         }
       w.collective(
           rank, command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, 1, 8, 0, 1024}}));

@@ -55,7 +55,7 @@ public:
       std::lock_guard<std::mutex> lock(keeping);
       command = &kept.emplace_back(given);
     }
-    QueueState &self = control.queue(rank, QueueKind::communication);
+    QueueState &self = control.queue(rank, Queue::communication);
     self.at.store(command);
     bool ok = transport->run(std::get<CollectiveCommand>(command->op).collective,
                              transport->heap(rank), control, self);

@@ -12,7 +12,7 @@
 #define BRAID_INTERPRETER_CORE_EXPANDEDPROGRAM_H
 
 #include "braid/Interpreter/Core/Tensor.h"
-#include "braid/Runtime/Bundle.h"
+#include "braid/Runtime/Program.h"
 
 #include <array>
 #include <memory>
@@ -30,9 +30,8 @@ namespace braid::interp {
 /// A rank's memory is cut into regions: the arenas, and each argument of the entry.
 enum Region : uint32_t { kLocal = 0, kSymmetric, kFirstArgument };
 
-enum class Queue { compute = 0, communication };
-constexpr Queue kQueues[] = {Queue::compute, Queue::communication};
-const char *name(Queue queue); // "compute", "communication"
+using runtime::kQueues;
+using runtime::Queue;
 
 /// A value's place in memory. Every call has its own, even where calls share bytes.
 struct ValueBuffer {

@@ -13,6 +13,11 @@
 
 namespace braid::runtime {
 
+/// The two sequences of commands that a rank goes through side by side.
+enum class Queue : int32_t { compute = 0, communication };
+constexpr Queue kQueues[] = {Queue::compute, Queue::communication};
+const char *name(Queue queue); // "compute", "communication"
+
 /// Limits that a program keeps, so that what executes it may rely on them.
 constexpr size_t kMaxViewRank = 8;
 constexpr uint32_t kMaxCallDepth = 64;
