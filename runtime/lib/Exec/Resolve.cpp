@@ -7,6 +7,7 @@
 // absolute addresses.
 //
 //===----------------------------------------------------------------------===//
+#include "Apart.h"
 #include "CollectiveExtents.h"
 #include "Letters.h"
 #include "Operations.h"
@@ -93,6 +94,9 @@ private:
       command.name = source->name;
       command.path = frame.path;
       Status status = translate(frame, source->op, command);
+      if (status.ok())
+        status = verifyApart(source->op, *in.program,
+                             [&](const fb::ViewT &view) { return tensor(frame, view); });
       if (!status.ok())
         return Status::error(describe(command) + " on the " + name(queue) + " queue " +
                              status.message());
