@@ -21,12 +21,19 @@ include(AddMLIR)
 include(HandleLLVMOptions)
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS} ${LLD_INCLUDE_DIRS})
 
+# Our code with assertions against a libMLIR without them (see the header); without NDEBUG on either side, or with it on both,
+# there is nothing to do.
+set(BRAID_STATISTIC_LAYOUT "")
+if(NOT LLVM_ENABLE_ASSERTIONS)
+  set(BRAID_STATISTIC_LAYOUT $<$<CONFIG:Debug>:--include=${PROJECT_SOURCE_DIR}/cmake/StatisticLayout.h>)
+endif()
+
 if(BRAID_ENABLE_PCH)
   file(WRITE ${PROJECT_BINARY_DIR}/pch.cpp "int braidPchAnchor;\n")
   add_library(BraidPCH OBJECT ${PROJECT_BINARY_DIR}/pch.cpp)
   llvm_update_compile_flags(BraidPCH)
   set_target_properties(BraidPCH PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(BraidPCH PRIVATE -fPIC -Xclang -fno-pch-timestamp)
+  target_compile_options(BraidPCH PRIVATE -fPIC -Xclang -fno-pch-timestamp ${BRAID_STATISTIC_LAYOUT})
   target_precompile_headers(BraidPCH PRIVATE
     <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/OpImplementation.h>
     <mlir/IR/PatternMatch.h> <mlir/IR/SymbolTable.h> <mlir/Dialect/Func/IR/FuncOps.h>
@@ -38,7 +45,7 @@ function(braid_compile_settings target)
   target_link_libraries(${target} PRIVATE braid_warnings)
   # Executables share the libraries' precompiled header, so they must agree on -fPIC (CMake would say -fPIE).
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${target} PRIVATE -fPIC)
+  target_compile_options(${target} PRIVATE -fPIC ${BRAID_STATISTIC_LAYOUT})
   if(BRAID_ENABLE_PCH)
     # Without a time stamp in it the header is the same file whenever it is built, which ccache needs for a hit.
     target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
