@@ -182,7 +182,7 @@ bool writePrograms(Folders &folders) {
   folders.write("Bundle", "sample.braid", text(*archive));
   writeProgram(folders, "overlap", *braid::interp::testing::OverlapProgram().builder.bundle());
   for (const Row &row : kRows)
-    writeProgram(folders, braid::interp::name(row.kind), *collectives(row).bundle());
+    writeProgram(folders, braid::runtime::name(row.kind), *collectives(row).bundle());
   writeProgram(folders, "library-calls", *libraryCalls().bundle());
   return true;
 }

@@ -9,58 +9,15 @@
 
 namespace braid::interp {
 
-const char *name(CollectiveKind kind) {
-  switch (kind) {
-  case CollectiveKind::allReduce:
-    return "all_reduce";
-  case CollectiveKind::reduceScatter:
-    return "reduce_scatter";
-  case CollectiveKind::allGather:
-    return "all_gather";
-  case CollectiveKind::allToAll:
-    return "all_to_all";
-  case CollectiveKind::allToAllV:
-    return "all_to_all_v";
-  case CollectiveKind::reduce:
-    return "reduce";
-  case CollectiveKind::broadcast:
-    return "broadcast";
-  case CollectiveKind::permute:
-    return "permute";
-  case CollectiveKind::send:
-    return "send";
-  case CollectiveKind::recv:
-    return "recv";
-  }
-  return "";
-}
-
-const char *name(ReduceKind kind) {
-  switch (kind) {
-  case ReduceKind::sum:
-    return "sum";
-  case ReduceKind::max:
-    return "max";
-  case ReduceKind::min:
-    return "min";
-  }
-  return "";
-}
-
-bool Collective::hasReduction() const {
-  return kind == CollectiveKind::allReduce || kind == CollectiveKind::reduceScatter ||
-         kind == CollectiveKind::reduce;
-}
-
 bool Collective::isUniform() const {
   return kind == CollectiveKind::allReduce || kind == CollectiveKind::allGather ||
          kind == CollectiveKind::broadcast;
 }
 
 std::string Collective::describe() const {
-  std::string text = interp::name(kind);
-  if (hasReduction())
-    text += std::string(" ") + interp::name(reduce);
+  std::string text = runtime::name(kind);
+  if (runtime::hasReduction(kind))
+    text += std::string(" ") + runtime::name(reduce);
   switch (kind) {
   case CollectiveKind::allReduce:
   case CollectiveKind::allToAllV:

@@ -154,49 +154,8 @@ std::vector<runtime::AxisRef> groupOf(const ProgramCommand &command) {
 Collective collectiveOf(const ProgramCommand &command) {
   const fb::CollectiveStartT &op = *command.op->AsCollectiveStart();
   Collective collective;
-  switch (op.kind) {
-  case fb::CollectiveKind::all_reduce:
-    collective.kind = CollectiveKind::allReduce;
-    break;
-  case fb::CollectiveKind::reduce_scatter:
-    collective.kind = CollectiveKind::reduceScatter;
-    break;
-  case fb::CollectiveKind::all_gather:
-    collective.kind = CollectiveKind::allGather;
-    break;
-  case fb::CollectiveKind::all_to_all:
-    collective.kind = CollectiveKind::allToAll;
-    break;
-  case fb::CollectiveKind::reduce:
-    collective.kind = CollectiveKind::reduce;
-    break;
-  case fb::CollectiveKind::broadcast:
-    collective.kind = CollectiveKind::broadcast;
-    break;
-  case fb::CollectiveKind::permute:
-    collective.kind = CollectiveKind::permute;
-    break;
-  case fb::CollectiveKind::all_to_all_v:
-    collective.kind = CollectiveKind::allToAllV;
-    break;
-  case fb::CollectiveKind::send:
-    collective.kind = CollectiveKind::send;
-    break;
-  case fb::CollectiveKind::recv:
-    collective.kind = CollectiveKind::recv;
-    break;
-  }
-  switch (op.reduce) {
-  case fb::ReduceKind::sum:
-    collective.reduce = ReduceKind::sum;
-    break;
-  case fb::ReduceKind::max:
-    collective.reduce = ReduceKind::max;
-    break;
-  case fb::ReduceKind::min:
-    collective.reduce = ReduceKind::min;
-    break;
-  }
+  collective.kind = static_cast<CollectiveKind>(op.kind);
+  collective.reduce = static_cast<ReduceKind>(op.reduce);
   collective.dim = op.dim;
   collective.concatDim = op.concat_dim;
   collective.root = op.root;

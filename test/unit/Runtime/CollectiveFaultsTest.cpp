@@ -96,7 +96,7 @@ SessionOptions optionsFor(const char *transport, double timeLimit) {
 bool hasChildren() { return waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD; }
 
 std::string here(const Row &row) {
-  return std::string(braid::interp::name(row.kind)) + " 'c' in @main";
+  return std::string(braid::runtime::name(row.kind)) + " 'c' in @main";
 }
 
 /// All ranks of the group wait for each other; who receives waits for who sends.
@@ -228,7 +228,7 @@ TEST_P(EachCollective, TheLauncherIsKilledInTheMiddle) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, EachCollective, ::testing::ValuesIn(kRows), [](const auto &info) {
-  return std::string(braid::interp::name(info.param.kind));
+  return std::string(braid::runtime::name(info.param.kind));
 });
 
 } // namespace

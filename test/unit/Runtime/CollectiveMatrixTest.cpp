@@ -82,7 +82,7 @@ protected:
     Step step;
     step.use = use;
     step.axes = axes;
-    step.name = braid::interp::name(use.kind()) + std::string(".") + std::to_string(steps.size());
+    step.name = braid::runtime::name(use.kind()) + std::string(".") + std::to_string(steps.size());
     std::vector<Shape> outputs = outputShapes(use, dtype, *mesh.numShards(axes));
     for (size_t i = 0; i < use.inputs.size(); ++i) { // as many outputs, of the same types
       step.inputs.push_back(layout.place(use.inputType(i, dtype), use.inputs[i]));
@@ -252,7 +252,7 @@ TEST(CollectiveTable, HasEveryKindOfTheProgram) {
                 std::any_of(std::begin(kRows), std::end(kRows),
                             [&](const Row &row) {
                               return std::string(fb::EnumNameCollectiveKind(kind)) ==
-                                     braid::interp::name(row.kind);
+                                     braid::runtime::name(row.kind);
                             }))
         << fb::EnumNameCollectiveKind(kind);
 }

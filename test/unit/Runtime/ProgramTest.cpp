@@ -5,6 +5,7 @@
 #include "ProgramChanges.h"
 
 #include "Testing.h"
+#include "braid/Runtime/CollectiveKind.h"
 
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
@@ -15,6 +16,15 @@ namespace {
 
 TEST(Program, AcceptsTheSample) {
   EXPECT_OK(verifyAfter([](ProgramT &) {}));
+}
+
+TEST(Program, HasTheNumbersOfTheRuntimesOwnEnumerators) {
+  for (program::DType type : program::EnumValuesDType())
+    EXPECT_STREQ(program::EnumNameDType(type), name(static_cast<DType>(type)));
+  for (program::CollectiveKind kind : program::EnumValuesCollectiveKind())
+    EXPECT_STREQ(program::EnumNameCollectiveKind(kind), name(static_cast<CollectiveKind>(kind)));
+  for (program::ReduceKind kind : program::EnumValuesReduceKind())
+    EXPECT_STREQ(program::EnumNameReduceKind(kind), name(static_cast<ReduceKind>(kind)));
 }
 
 TEST(Program, RefusesOtherBytes) {

@@ -11,26 +11,13 @@
 #define BRAID_INTERPRETER_CORE_COLLECTIVES_H
 
 #include "braid/Interpreter/Core/Tensor.h"
+#include "braid/Runtime/CollectiveKind.h"
 #include "braid/Runtime/Mesh.h"
 
 namespace braid::interp {
 
-enum class CollectiveKind {
-  allReduce,
-  reduceScatter,
-  allGather,
-  allToAll,
-  allToAllV,
-  reduce,
-  broadcast,
-  permute,
-  send,
-  recv
-};
-enum class ReduceKind { sum, max, min };
-
-const char *name(CollectiveKind kind); // "all_reduce", ...
-const char *name(ReduceKind kind);     // "sum", ...
+using runtime::CollectiveKind;
+using runtime::ReduceKind;
 
 struct ValueType {
   DType dtype = DType::f32;
@@ -52,11 +39,8 @@ struct Collective {
   std::vector<runtime::AxisRef> axes; ///< the group
   std::string name;                   ///< for messages: where it stands in the program, or its role
 
-  bool hasReduction() const;
   /// Two ranks meet, not a group.
-  bool isPointToPoint() const {
-    return kind == CollectiveKind::send || kind == CollectiveKind::recv;
-  }
+  bool isPointToPoint() const { return runtime::isPointToPoint(kind); }
   /// All ranks of the group get the same.
   bool isUniform() const;
   /// "all_reduce sum over {tp}": what ranks must agree on.

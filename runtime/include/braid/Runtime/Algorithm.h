@@ -10,34 +10,13 @@
 #ifndef BRAID_RUNTIME_ALGORITHM_H
 #define BRAID_RUNTIME_ALGORITHM_H
 
+#include "braid/Runtime/CollectiveKind.h"
 #include "braid/Runtime/Status.h"
 
 #include <cstdint>
 #include <string>
 
 namespace braid::runtime {
-
-/// Values equal program.fbs.
-enum class CollectiveKind : int8_t {
-  allReduce = 0,
-  reduceScatter,
-  allGather,
-  allToAll,
-  reduce,
-  broadcast,
-  permute,
-  allToAllV,
-  send,
-  recv
-};
-enum class ReduceKind : int8_t { sum = 0, max, min };
-
-const char *name(CollectiveKind kind); // "all_reduce", ...
-const char *name(ReduceKind kind);     // "sum", ...
-/// Of two ranks, not of a group.
-bool isPointToPoint(CollectiveKind kind);
-/// Combines values, so that a ReduceKind belongs to it.
-bool hasReduction(CollectiveKind kind);
 
 /// direct: every rank reads its peers' memory in place. All take one step, but for all_reduce,
 /// which takes two, each rank first reducing 1/n of the elements, then reading the other parts. A
