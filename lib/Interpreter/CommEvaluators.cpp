@@ -13,13 +13,6 @@ using namespace mlir;
 namespace braid::interp {
 
 namespace {
-std::vector<runtime::AxisRef> axesOf(comm::GroupAttr group) {
-  std::vector<runtime::AxisRef> axes;
-  for (comm::AxisAttr axis : group.getAxes())
-    axes.push_back(comm::toRuntime(axis));
-  return axes;
-}
-
 ReduceKind toCore(comm::ReduceKind kind) {
   switch (kind) {
   case comm::ReduceKind::Sum:
@@ -41,7 +34,7 @@ std::vector<std::pair<int64_t, int64_t>> pairsOf(ArrayRef<int64_t> positions) {
 
 Result<Collective> toCore(comm::CollectiveOpInterface op) {
   Collective collective;
-  collective.axes = axesOf(op.getGroup());
+  collective.axes = comm::toRuntime(op.getGroup());
   // Ranks wait under this name: the role says more than a line number.
   collective.name = op.getRoleName().empty() ? locationOf(op) : op.getRoleName().str();
   return TypeSwitch<Operation *, Result<Collective>>(op)
@@ -168,7 +161,7 @@ void populateCommEvaluators(EvaluatorTable &table) {
     return context.set(op.getOutput(),
                        context.rank.process.localSlice(context.tensor(op.getInput()),
                                                        static_cast<int64_t>(op.getDim()),
-                                                       axesOf(op.getGroup())));
+                                                       comm::toRuntime(op.getGroup())));
   });
 }
 

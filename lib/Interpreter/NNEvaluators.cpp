@@ -28,25 +28,12 @@ Result<runtime::Parameter> toRuntime(nn::ParameterOp op) {
   runtime::Parameter parameter;
   parameter.name = op.getName().str();
   parameter.dtype = *dtype;
-  switch (op.getInit()) {
-  case nn::InitKind::Normal:
-    parameter.init = runtime::Init::normal;
-    break;
-  case nn::InitKind::Ones:
-    parameter.init = runtime::Init::ones;
-    break;
-  case nn::InitKind::Zeros:
-    parameter.init = runtime::Init::zeros;
-    break;
-  }
+  parameter.init = nn::toRuntime(op.getInit());
   parameter.globalShape = toVector(type.getShape());
   if (std::optional<comm::ShardingAttr> sharding = op.getSharding())
     parameter.sharding = comm::toRuntime(*sharding);
   for (nn::SliceAttr slice : op.getSlices().getAsRange<nn::SliceAttr>())
-    parameter.slices.push_back({slice.getTensor().str(), toVector(slice.getTensorShape()),
-                                toVector(slice.getPermutation()),
-                                toVector(slice.getSourceOffsets()),
-                                toVector(slice.getDestOffsets()), toVector(slice.getSizes())});
+    parameter.slices.push_back(nn::toRuntime(slice));
   return parameter;
 }
 
@@ -186,9 +173,7 @@ void populateNNEvaluators(EvaluatorTable &table) {
     auto op = cast<nn::EmbeddingOp>(context.op);
     TablePart part;
     if (std::optional<comm::GroupAttr> group = op.getGroup()) {
-      std::vector<runtime::AxisRef> axes;
-      for (comm::AxisAttr axis : group->getAxes())
-        axes.push_back(comm::toRuntime(axis));
+      std::vector<runtime::AxisRef> axes = comm::toRuntime(*group);
       const runtime::Mesh &mesh = context.rank.process.mesh();
       part.index = *mesh.groupPosition(context.rank.process.rank(), axes);
       part.count = *mesh.numShards(axes);

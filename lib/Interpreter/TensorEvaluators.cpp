@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "ScalarFunctions.h"
 #include "braid/Interpreter/Core/Kernels.h"
+#include "dialects/Comm/IR/Comm.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -16,19 +17,11 @@ namespace braid::interp {
 
 Result<DType> dtypeOf(Type type) {
   Type element = getElementTypeOrSelf(type);
-  if (element.isF32())
-    return DType::f32;
-  if (element.isF16())
-    return DType::f16;
-  if (element.isBF16())
-    return DType::bf16;
-  if (element.isF64())
-    return DType::f64;
-  if (element.isSignlessInteger(1) || element.isSignlessInteger(8))
+  if (std::optional<DType> stored = comm::toRuntime(element))
+    return *stored;
+  if (element.isSignlessInteger(1))
     return DType::i8;
-  if (element.isSignlessInteger(32))
-    return DType::i32;
-  if (element.isSignlessInteger(64) || element.isIndex())
+  if (element.isIndex())
     return DType::i64;
   std::string text;
   llvm::raw_string_ostream(text) << element;

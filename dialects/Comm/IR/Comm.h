@@ -18,6 +18,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace braid::runtime {
+enum class DType : int8_t;
 struct Mesh;
 struct Sharding;
 struct AxisRef;
@@ -34,8 +35,8 @@ struct ChannelResource : mlir::SideEffects::Resource::Base<ChannelResource> {
 #include "dialects/Comm/IR/CommEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Comm/IR/CommAttrs.h.inc"
-#define GET_TYPEDEF_CLASSES
 #include "dialects/Comm/IR/CommInterfaces.h.inc"
+#define GET_TYPEDEF_CLASSES
 #include "dialects/Comm/IR/CommTypes.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/Comm/IR/CommOps.h.inc"
@@ -45,8 +46,11 @@ namespace braid::comm {
 /// The same mesh for code without MLIR.
 runtime::Mesh toRuntime(MeshOp mesh);
 runtime::AxisRef toRuntime(AxisAttr axis);
+std::vector<runtime::AxisRef> toRuntime(GroupAttr group);
 /// Dimensions only; partial axes have no counterpart there.
 runtime::Sharding toRuntime(ShardingAttr sharding);
+/// How elements of the type are stored; none for types that bundles cannot hold.
+std::optional<runtime::DType> toRuntime(mlir::Type elementType);
 
 /// True when the two name parts of an axis that share a coordinate.
 bool overlap(AxisAttr a, AxisAttr b);

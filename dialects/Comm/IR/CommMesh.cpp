@@ -13,6 +13,13 @@ runtime::AxisRef toRuntime(AxisAttr axis) {
   return {axis.getName().str(), axis.getPre(), axis.getSize()};
 }
 
+std::vector<runtime::AxisRef> toRuntime(GroupAttr group) {
+  std::vector<runtime::AxisRef> axes;
+  for (AxisAttr axis : group.getAxes())
+    axes.push_back(toRuntime(axis));
+  return axes;
+}
+
 runtime::Sharding toRuntime(ShardingAttr sharding) {
   runtime::Sharding result;
   for (DimAttr dim : sharding.getDims()) {
@@ -36,15 +43,30 @@ runtime::Mesh toRuntime(MeshOp mesh) {
   return result;
 }
 
+std::optional<runtime::DType> toRuntime(Type elementType) {
+  if (elementType.isF32())
+    return runtime::DType::f32;
+  if (elementType.isF16())
+    return runtime::DType::f16;
+  if (elementType.isBF16())
+    return runtime::DType::bf16;
+  if (elementType.isF64())
+    return runtime::DType::f64;
+  if (elementType.isSignlessInteger(32))
+    return runtime::DType::i32;
+  if (elementType.isSignlessInteger(64))
+    return runtime::DType::i64;
+  if (elementType.isSignlessInteger(8))
+    return runtime::DType::i8;
+  return std::nullopt;
+}
+
 MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh) {
   return SymbolTable::lookupNearestSymbolFrom<MeshOp>(from, mesh);
 }
 
 int64_t groupSize(Operation *from, GroupAttr group) {
-  std::vector<runtime::AxisRef> axes;
-  for (AxisAttr axis : group.getAxes())
-    axes.push_back(toRuntime(axis));
-  return *toRuntime(lookupMesh(from, group.getMesh())).numShards(axes);
+  return *toRuntime(lookupMesh(from, group.getMesh())).numShards(toRuntime(group));
 }
 
 LogicalResult verifySharding(Operation *op, Type type, ShardingAttr sharding,

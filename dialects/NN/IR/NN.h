@@ -16,6 +16,11 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace braid::runtime {
+enum class Init : int8_t;
+struct Slice;
+} // namespace braid::runtime
+
 #include "dialects/NN/IR/NNDialect.h.inc"
 #include "dialects/NN/IR/NNEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
@@ -23,5 +28,11 @@
 #include "dialects/NN/IR/NNInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/NN/IR/NNOps.h.inc"
+
+namespace braid::nn {
+/// The same for code without MLIR.
+runtime::Init toRuntime(InitKind kind);
+runtime::Slice toRuntime(SliceAttr slice);
+} // namespace braid::nn
 
 #endif // BRAID_DIALECTS_NN_NN_H

@@ -2,6 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "braid/Runtime/Manifest.h"
 #include "dialects/NN/IR/NN.h"
 
 #include "mlir/IR/Builders.h"
@@ -19,6 +20,24 @@ void NNDialect::registerAttributes() {
 #define GET_ATTRDEF_LIST
 #include "dialects/NN/IR/NNAttrs.cpp.inc"
       >();
+}
+
+braid::runtime::Init braid::nn::toRuntime(InitKind kind) {
+  switch (kind) {
+  case InitKind::Normal:
+    return runtime::Init::normal;
+  case InitKind::Ones:
+    return runtime::Init::ones;
+  case InitKind::Zeros:
+    return runtime::Init::zeros;
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
+braid::runtime::Slice braid::nn::toRuntime(SliceAttr slice) {
+  return {slice.getTensor().str(),      slice.getTensorShape().vec(),
+          slice.getPermutation().vec(), slice.getSourceOffsets().vec(),
+          slice.getDestOffsets().vec(), slice.getSizes().vec()};
 }
 
 SmallVector<int64_t> SliceAttr::getPermutedShape() const {

@@ -361,10 +361,7 @@ static FailureOr<int64_t> groupRanks(Operation *op, braid::comm::GroupAttr group
   auto mesh = symbols.lookupNearestSymbolFrom<braid::comm::MeshOp>(op, group.getMesh());
   if (!mesh)
     return op->emitOpError("references unknown mesh ") << group.getMesh();
-  std::vector<braid::runtime::AxisRef> axes;
-  for (braid::comm::AxisAttr axis : group.getAxes())
-    axes.push_back(toRuntime(axis));
-  braid::runtime::Result<int64_t> ranks = toRuntime(mesh).numShards(axes);
+  braid::runtime::Result<int64_t> ranks = toRuntime(mesh).numShards(toRuntime(group));
   if (!ranks.ok())
     return op->emitOpError(ranks.status().message());
   return *ranks;

@@ -11,48 +11,20 @@ using namespace braid;
 
 namespace {
 
-runtime::Result<runtime::DType> dtypeOf(Type type) {
-  std::string name;
-  llvm::raw_string_ostream os(name);
-  type.print(os);
-  return runtime::parseDType(name);
-}
-
-runtime::Init initOf(nn::InitKind kind) {
-  switch (kind) {
-  case nn::InitKind::Normal:
-    return runtime::Init::normal;
-  case nn::InitKind::Ones:
-    return runtime::Init::ones;
-  case nn::InitKind::Zeros:
-    return runtime::Init::zeros;
-  }
-  llvm_unreachable("all kinds are listed");
-}
-
 /// The fields that parameters, operands and results share.
 template <typename T, typename AttrT> LogicalResult describe(Operation *op, AttrT attr, T &value) {
   value.name = attr.getName().str();
-  runtime::Result<runtime::DType> dtype = dtypeOf(attr.getGlobalType().getElementType());
-  if (!dtype.ok())
-    return op->emitOpError() << "'" << attr.getName() << "': " << dtype.status().message();
+  Type element = attr.getGlobalType().getElementType();
+  std::optional<runtime::DType> dtype = comm::toRuntime(element);
+  if (!dtype)
+    return op->emitOpError() << "'" << attr.getName()
+                             << "' expects elements that a bundle can hold, got " << element;
   value.dtype = *dtype;
   ArrayRef<int64_t> shape = attr.getGlobalType().getShape();
   value.globalShape.assign(shape.begin(), shape.end());
   if (attr.getSharding())
     value.sharding = comm::toRuntime(attr.getSharding());
   return success();
-}
-
-runtime::Slice sliceOf(nn::SliceAttr attr) {
-  runtime::Slice slice;
-  slice.tensor = attr.getTensor().str();
-  slice.tensorShape.assign(attr.getTensorShape().begin(), attr.getTensorShape().end());
-  slice.permutation.assign(attr.getPermutation().begin(), attr.getPermutation().end());
-  slice.sourceOffsets.assign(attr.getSourceOffsets().begin(), attr.getSourceOffsets().end());
-  slice.destOffsets.assign(attr.getDestOffsets().begin(), attr.getDestOffsets().end());
-  slice.sizes.assign(attr.getSizes().begin(), attr.getSizes().end());
-  return slice;
 }
 
 LogicalResult describeEntry(rt::ProcedureOp procedure, runtime::Entry &entry) {
@@ -63,9 +35,9 @@ LogicalResult describeEntry(rt::ProcedureOp procedure, runtime::Entry &entry) {
       runtime::Parameter parameter;
       if (failed(describe(procedure, attr, parameter)))
         return failure();
-      parameter.init = initOf(attr.getInit().getValue());
+      parameter.init = nn::toRuntime(attr.getInit().getValue());
       for (Attribute slice : attr.getSlices())
-        parameter.slices.push_back(sliceOf(cast<nn::SliceAttr>(slice)));
+        parameter.slices.push_back(nn::toRuntime(cast<nn::SliceAttr>(slice)));
       entry.parameters.push_back(std::move(parameter));
       continue;
     }

@@ -33,24 +33,6 @@ std::string commandName(Operation *op) {
   return name.empty() ? op->getName().stripDialect().str() : name;
 }
 
-std::optional<fb::DType> dtypeOf(Type type) {
-  if (type.isF32())
-    return fb::DType::f32;
-  if (type.isF16())
-    return fb::DType::f16;
-  if (type.isBF16())
-    return fb::DType::bf16;
-  if (type.isF64())
-    return fb::DType::f64;
-  if (type.isInteger(32))
-    return fb::DType::i32;
-  if (type.isInteger(64))
-    return fb::DType::i64;
-  if (type.isInteger(8))
-    return fb::DType::i8;
-  return std::nullopt;
-}
-
 std::vector<std::unique_ptr<fb::AxisRefT>> axesOf(comm::GroupAttr group) {
   std::vector<std::unique_ptr<fb::AxisRefT>> axes;
   for (comm::AxisAttr axis : group.getAxes()) {
@@ -128,8 +110,8 @@ private:
     [[maybe_unused]] LogicalResult strided = type.getStridesAndOffset(strides, offset);
     result->offset_bytes += static_cast<uint64_t>(offset) * (type.getElementTypeBitWidth() / 8);
     // Memory in a procedure is of the types that RT_Memory admits, all of which have a serialized
-    // name.
-    result->dtype = *dtypeOf(type.getElementType());
+    // name; serialized values are the runtime's.
+    result->dtype = static_cast<fb::DType>(*comm::toRuntime(type.getElementType()));
     result->shape.assign(type.getShape().begin(), type.getShape().end());
     result->strides.assign(strides.begin(), strides.end());
     return result;
