@@ -93,7 +93,7 @@ stage_tsan() {
   return $status
 }
 
-stage_fuzz() { test/fuzz/run.sh --minutes 0.2; }
+stage_fuzz() { test/fuzz/run.sh --minutes 0.2 --jobs "$(nproc)"; }
 
 stage_integration() {
   local args=()

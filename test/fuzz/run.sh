@@ -11,9 +11,9 @@ mapfile -t compiler < <(targets_of test/fuzz/Compiler/CMakeLists.txt)
 
 usage() {
   cat <<END
-usage: test/fuzz/run.sh [--minutes M] [--target NAME]... [--all] [--seed N] [--help]
+usage: test/fuzz/run.sh [--minutes M] [--target NAME]... [--all] [--seed N] [--jobs N] [--help]
 
-Builds the fuzzers and runs each for M minutes (default 1; 60 is the long form), one after the other. Inputs that reach
+Builds the fuzzers and runs each for M minutes (default 1; 60 is the long form), N at a time. Inputs that reach
 something new are kept in build-fuzz/corpus and are where the next run begins. An input that ends a fuzzer is kept in
 build-fuzz/findings; the command that repeats it is shown, and the exit status is 1. Once mended, it belongs into
 test/fuzz/inputs/NAME, which ordinary test runs go through.
@@ -23,11 +23,13 @@ test/fuzz/inputs/NAME, which ordinary test runs go through.
                  Of the compiler, which is then built once more (preset fuzz-compiler): ${compiler[*]}
   --all          those of the compiler too; otherwise only the runtime's
   --seed N       of libFuzzer's choices (default 1); it is shown
+  --jobs N       how many fuzzers run at once (default 1); more than there are processors makes each of them slower
 END
 }
 
 minutes=1
 seed=1
+jobs=1
 chosen=()
 while [[ $# -gt 0 ]]; do
   case $1 in
@@ -37,6 +39,9 @@ while [[ $# -gt 0 ]]; do
     --seed)
       [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "fuzz: --seed expects a number above 0" >&2; exit 1; }
       seed=$2; shift 2 ;;
+    --jobs)
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "fuzz: --jobs expects a number above 0" >&2; exit 1; }
+      jobs=$2; shift 2 ;;
     --target)
       [[ $# -gt 1 && " ${runtime[*]} ${compiler[*]} " == *" $2 "* ]] ||
         { echo "fuzz: --target expects one of: ${runtime[*]} ${compiler[*]}" >&2; exit 1; }
@@ -65,34 +70,54 @@ mkdir -p "$dir/findings" "$dir/logs"
 export ASAN_OPTIONS=detect_leaks=1:allow_user_poisoning=0
 export UBSAN_OPTIONS=print_stacktrace=1
 
-found=()
-total=0
-for target in "${chosen[@]}"; do
-  program=$dir/bin/BraidFuzz$target
+# Fuzzes one target; leaves its exit status and its number of executions in the folder of logs.
+fuzz() {
+  local target=$1 program=$dir/bin/BraidFuzz$1 corpus=$dir/corpus/$1 log=$dir/logs/$1.log
   ! is_compiler "$target" || program=build-fuzz-compiler/bin/BraidFuzz$target
-  corpus=$dir/corpus/$target log=$dir/logs/$target.log
   mkdir -p "$corpus"
-  folders=("$corpus" "$dir/seeds/$target")
+  local folders=("$corpus" "$dir/seeds/$target")
   [[ ! -d test/fuzz/inputs/$target ]] || folders+=("test/fuzz/inputs/$target")
-  options=(-max_total_time="$seconds" -seed="$seed" -timeout=30 -rss_limit_mb=2560 -max_len=65536 -len_control=0
+  local options=(-max_total_time="$seconds" -seed="$seed" -timeout=30 -rss_limit_mb=2560 -max_len=65536 -len_control=0
     -print_final_stats=1 -artifact_prefix="$dir/findings/$target-")
   [[ ! -f test/fuzz/$target.dict ]] || options+=(-dict="test/fuzz/$target.dict")
   echo "fuzz: $target for $seconds s, seed $seed (log: $log)"
-  touch "$dir/started"
-  "$program" "${options[@]}" "${folders[@]}" >"$log" 2>&1
-  status=$?
+  touch "$dir/logs/$target.started"
+  "$program" "${options[@]}" "${folders[@]}" >"$log" 2>&1 &
+  local pid=$! status=0 used
+  trap 'kill "$pid"' TERM
+  wait "$pid" || status=$?
+  times >"$dir/logs/$target.times"
+  used=$(sed -n '2s/ .*//p' "$dir/logs/$target.times")
+  local executions rate
   executions=$(sed -nE 's/^stat::number_of_executed_units: *([0-9]+)/\1/p' "$log")
   rate=$(sed -nE 's/^stat::average_exec_per_sec: *([0-9]+)/\1/p' "$log")
-  total=$((total + ${executions:-0}))
-  echo "fuzz: $target: ${executions:-?} executions, ${rate:-?} a second, $(find "$corpus" -type f | wc -l) inputs kept"
-  [[ $status -ne 0 ]] || continue
-  found+=("$target")
-  grep -m1 -E "^(==[0-9]+==ERROR|==[0-9]+== ERROR|property violated|.*: runtime error:)" "$log" || tail -n 5 "$log"
-  mapfile -t inputs < <(find "$dir/findings" -name "$target-*" -newer "$dir/started")
+  echo "$status ${executions:-0}" >"$dir/logs/$target.outcome"
+  echo "fuzz: $target: ${executions:-?} executions, ${rate:-?} a second, $used of a processor," \
+    "$(find "$corpus" -type f | wc -l) inputs kept"
+  [[ $status -ne 0 ]] || return 0
+  grep -m1 -E "^(==[0-9]+== ?ERROR|property violated|.*: runtime error:)" "$log" || tail -n 5 "$log"
+  local inputs input
+  mapfile -t inputs < <(find "$dir/findings" -name "$target-*" -newer "$dir/logs/$target.started")
   for input in "${inputs[@]}"; do
     echo "fuzz: $target ended (exit status $status); again: $program $input"
   done
   [[ ${#inputs[@]} -gt 0 ]] || echo "fuzz: $target ended (exit status $status) without an input; see $log"
+}
+
+rm -f "$dir"/logs/*.outcome
+trap 'kill $(jobs -p); exit 130' INT TERM
+for target in "${chosen[@]}"; do
+  while [[ $(jobs -rp | wc -l) -ge $jobs ]]; do wait -n; done
+  fuzz "$target" &
+done
+wait
+
+found=()
+total=0
+for target in "${chosen[@]}"; do
+  read -r status executions <"$dir/logs/$target.outcome" || status=1 executions=0
+  total=$((total + executions))
+  [[ $status -eq 0 ]] || found+=("$target")
 done
 if [[ ${#found[@]} -gt 0 ]]; then
   echo "fuzz: FAILED: ${#found[@]} of ${#chosen[@]} targets ended early (${found[*]}); $total executions"
