@@ -5,6 +5,7 @@
 #include "braid/Conversion/BufferCheck.h"
 
 #include <array>
+#include <tuple>
 
 using namespace mlir;
 using namespace braid;
@@ -94,27 +95,33 @@ private:
   }
 
   LogicalResult checkEvents() {
-    DenseMap<int64_t, Operation *> owner;
-    auto take = [&](Operation *op, int64_t begin, int64_t count) -> LogicalResult {
-      for (int64_t event = begin; event < begin + count; ++event)
-        if (auto [it, inserted] = owner.try_emplace(event, op); !inserted) {
-          InFlightDiagnostic diag = op->emitOpError("uses event ") << event << ", which is taken";
-          diag.attachNote(it->second->getLoc()) << "by this operation";
-          return diag;
-        }
-      return success();
+    struct Taken {
+      int64_t begin, count; // of a callee there may be more than can be gone through
+      size_t command;
     };
-    for (const Command &command : commands) {
-      LogicalResult result = success();
+    SmallVector<Taken> taken;
+    for (auto [i, command] : llvm::enumerate(commands)) {
       if (auto record = dyn_cast<rt::RecordOp>(command.op))
-        result = take(record, record.getEvent().value_or(0), 1);
+        taken.push_back({static_cast<int64_t>(*record.getEvent()), 1, i});
       else if (auto start = dyn_cast<rt::StartOp>(command.op))
-        result = take(start, start.getEvent().value_or(0), 1);
+        taken.push_back({static_cast<int64_t>(*start.getEvent()), 1, i});
       else if (auto call = dyn_cast<rt::CallOp>(command.op))
-        result = take(call, call.getBaseAttr().getEvents(),
-                      call.getProcedure().getFrameAttr().getEvents());
-      if (failed(result))
-        return failure();
+        taken.push_back(
+            {call.getBaseAttr().getEvents(), call.getProcedure().getFrameAttr().getEvents(), i});
+    }
+    llvm::erase_if(taken, [](const Taken &events) { return events.count == 0; });
+    llvm::sort(taken, [](const Taken &a, const Taken &b) {
+      return std::tie(a.begin, a.command) < std::tie(b.begin, b.command);
+    });
+    for (size_t i = 1; i < taken.size(); ++i) {
+      const Taken &a = taken[i - 1], &b = taken[i];
+      if (b.begin - a.begin >= a.count)
+        continue;
+      auto [first, second] = std::minmax(a.command, b.command);
+      InFlightDiagnostic diag = commands[second].op->emitOpError("uses event ")
+                                << b.begin << ", which is taken";
+      diag.attachNote(commands[first].op->getLoc()) << "by this operation";
+      return diag;
     }
     return success();
   }
@@ -207,9 +214,10 @@ LogicalResult braid::checkBuffers(rt::ProcedureOp procedure) {
     if (base.getLocal() % rt::kBufferAlignment != 0 ||
         base.getSymmetric() % rt::kBufferAlignment != 0)
       return call.emitOpError("expects a place that is a multiple of ") << rt::kBufferAlignment;
-    if (base.getLocal() + inner.getLocal() > frame.getLocal() ||
-        base.getSymmetric() + inner.getSymmetric() > frame.getSymmetric() ||
-        base.getEvents() + inner.getEvents() > frame.getEvents())
+    // None is negative: a sum could overflow, a difference cannot.
+    if (base.getLocal() > frame.getLocal() - inner.getLocal() ||
+        base.getSymmetric() > frame.getSymmetric() - inner.getSymmetric() ||
+        base.getEvents() > frame.getEvents() - inner.getEvents())
       return call.emitOpError("expects the callee's frame to lie within the caller's");
   }
   return Checker(procedure).run();

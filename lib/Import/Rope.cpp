@@ -93,6 +93,11 @@ Expected<std::vector<double>> braid::rotaryFrequencies(const Config &config, int
   Expected<Settings> settings = readSettings(config);
   if (!settings)
     return settings.takeError();
+  // They stand in the module one by one.
+  constexpr int64_t kMaxHeadDim = 1 << 16;
+  if (headDim > kMaxHeadDim)
+    return importError("'", config.path(), "': expects heads of at most ", kMaxHeadDim,
+                       " elements for rotary embedding, got ", headDim);
   const Config &scaling = settings->scaling;
   Expected<std::string> type = rotaryType(config);
   if (!type)

@@ -93,6 +93,31 @@ rt.procedure @behind(%x: memref<16xf32>) frame <local 64, symmetric 0, events 1>
 
 // -----
 
+// A frame may lie anywhere in its caller's, but not beyond it; what a callee may use is not gone through one by one.
+rt.procedure @inner() frame <local 9223372036854775744, symmetric 0, events 2147483647> {
+  rt.return
+}
+rt.procedure @beyond() frame <local 128, symmetric 0, events 1> {
+  // expected-error @below {{expects the callee's frame to lie within the caller's}}
+  rt.call @inner() at <local 9223372036854775744, symmetric 0, events 0>
+  rt.return
+}
+
+// -----
+
+rt.procedure @inner() frame <local 0, symmetric 0, events 2147483646> {
+  rt.return
+}
+rt.procedure @event_of_a_callee() frame <local 0, symmetric 0, events 2147483647> {
+  // expected-note @below {{by this operation}}
+  rt.call @inner() at <local 0, symmetric 0, events 0>
+  // expected-error @below {{'rt.record' op uses event 2147483645, which is taken}}
+  %b = rt.record on compute event 2147483645
+  rt.return
+}
+
+// -----
+
 rt.procedure @event_twice() frame <local 0, symmetric 0, events 2> {
   // expected-note @below {{by this operation}}
   %a = rt.record on compute event 1

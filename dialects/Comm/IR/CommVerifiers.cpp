@@ -6,7 +6,7 @@
 #include "dialects/Comm/IR/Comm.h"
 
 #include "mlir/Interfaces/CallInterfaces.h"
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 using namespace braid;
@@ -178,7 +178,8 @@ static LogicalResult verifyPairs(Operation *op, ArrayRef<int64_t> pairs) {
   if (pairs.size() % 2 != 0)
     return op->emitOpError("expects 'pairs' to hold two positions for each pair, got ")
            << pairs.size() << " positions";
-  llvm::SmallDenseSet<int64_t> sources, targets;
+  // Not dense sets, which keep two numbers for themselves.
+  llvm::SmallSet<int64_t, 8> sources, targets;
   for (size_t i = 0; i < pairs.size(); i += 2) {
     if (!sources.insert(pairs[i]).second)
       return op->emitOpError("expects position ") << pairs[i] << " to be the source of one pair";

@@ -42,6 +42,7 @@ ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   Properties &properties = result.getOrAddProperties<Properties>();
   std::string name;
   SmallVector<Attribute> slices;
+  SMLoc nameLoc = parser.getCurrentLocation();
   if (parser.parseString(&name))
     return failure();
   properties.name = builder.getStringAttr(name);
@@ -86,9 +87,14 @@ ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   }
   if (parser.parseColonType(type))
     return failure();
-  if (!listed)
-    slices.push_back(
-        SliceAttr::whole(builder.getContext(), name, (globalType ? globalType : type).getShape()));
+  if (!listed) {
+    ArrayRef<int64_t> shape = (globalType ? globalType : type).getShape();
+    SmallVector<int64_t> zeros(shape.size(), 0);
+    if (failed(SliceAttr::verify([&] { return parser.emitError(nameLoc); }, name, shape, {}, zeros,
+                                 zeros, shape)))
+      return failure();
+    slices.push_back(SliceAttr::whole(builder.getContext(), name, shape));
+  }
   properties.slices = builder.getArrayAttr(slices);
   result.addTypes(type);
   return success();

@@ -8,6 +8,8 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace braid::rt;
 
@@ -36,6 +38,8 @@ LogicalResult FrameAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
   if (local < 0 || symmetric < 0 || events < 0)
     return emitError() << "expects no negative extent, got <local " << local << ", symmetric "
                        << symmetric << ", events " << events << ">";
+  if (events > std::numeric_limits<int32_t>::max())
+    return emitError() << "expects at most 2^31 - 1 events, got " << events;
   return success();
 }
 

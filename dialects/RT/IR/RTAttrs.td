@@ -49,7 +49,7 @@ def RT_FrameAttr : RT_Attr<"Frame", "frame"> {
   let summary = "extent of a procedure's frame, or where a callee's frame lies in the caller's";
   let description = [{
     Bytes in the local and in the symmetric arena, and events: `<local 4096, symmetric 128, events 2>`.
-    Constraint: (F1) none is negative.
+    Constraints: (F1) none is negative; (F2) there are at most 2^31 - 1 events.
   }];
   let parameters = (ins "int64_t":$local, "int64_t":$symmetric, "int64_t":$events);
   let assemblyFormat = "`<` `local` $local `,` `symmetric` $symmetric `,` `events` $events `>`";

@@ -68,7 +68,7 @@ static LogicalResult verifyFrame(ProcedureOp op) {
   auto verifyEvent = [&](Operation *inner, std::optional<uint64_t> event) -> LogicalResult {
     if (event.has_value() != static_cast<bool>(frame))
       return mismatch(inner, "an event number");
-    if (frame && static_cast<int64_t>(*event) >= frame.getEvents())
+    if (frame && *event >= static_cast<uint64_t>(frame.getEvents()))
       return inner->emitOpError("expects an event below ")
              << frame.getEvents() << ", got " << *event;
     return success();
@@ -80,8 +80,9 @@ static LogicalResult verifyFrame(ProcedureOp op) {
       if (!frame)
         continue;
       int64_t arena = alloc.getSpace() == Space::Local ? frame.getLocal() : frame.getSymmetric();
-      int64_t end = static_cast<int64_t>(*alloc.getOffset()) + alloc.getSizeInBytes();
-      if (end > arena)
+      uint64_t end =
+          llvm::SaturatingAdd(*alloc.getOffset(), static_cast<uint64_t>(alloc.getSizeInBytes()));
+      if (end > static_cast<uint64_t>(arena))
         return alloc.emitOpError("expects to end within the frame's ")
                << arena << " bytes of " << stringifySpace(alloc.getSpace()) << " memory, got "
                << end;

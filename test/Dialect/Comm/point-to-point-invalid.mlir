@@ -161,6 +161,16 @@ func.func @f(%x: tensor<8xf32>) {
 
 // -----
 
+// comm.send C4: any number may stand there
+comm.mesh @mesh <dp = 2, ep = 4>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.send' op expects every position of 'pairs' to be in [0, 4), got 9223372036854775807}}
+  comm.send(%x) pairs [0 -> 9223372036854775807] over <@mesh, {ep}> : tensor<8xf32>
+  return
+}
+
+// -----
+
 // comm.send C4: two for each pair
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8xf32>) {

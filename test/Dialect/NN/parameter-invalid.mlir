@@ -14,6 +14,23 @@ func.func @parameter() {
 // -----
 
 func.func @parameter() {
+  // Without slices it is one whole tensor, which has a name and elements.
+  // expected-error @+1 {{expects the name of a checkpoint's tensor}}
+  %0 = nn.parameter "" : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @parameter() {
+  // expected-error @+1 {{expects a part of tensor 'p', got offset 0 and size 0 in dimension 1 of size 0}}
+  %0 = nn.parameter "p" : tensor<4x0xf32>
+  return
+}
+
+// -----
+
+func.func @parameter() {
   // C2
   // expected-error @+1 {{'nn.parameter' op expects slices of rank 2, got tensor 'w' of rank 1}}
   %0 = nn.parameter "p" slices ["w"[4]] : tensor<4x4xf32>

@@ -95,9 +95,26 @@ rt.procedure @p5_end() frame <local 64, symmetric 0, events 0> {
 
 // -----
 
+// Numbers that wrap are no way around it.
+rt.procedure @p5_end() frame <local 64, symmetric 0, events 0> {
+  // expected-error @below {{expects to end within the frame's 64 bytes of local memory, got 9223372036854775872}}
+  %0 = rt.alloc at 9223372036854775744 : memref<32xf32, #rt.space<local>>
+  rt.return
+}
+
+// -----
+
 rt.procedure @p5_event() frame <local 0, symmetric 0, events 1> {
   // expected-error @below {{expects an event below 1, got 1}}
   %0 = rt.record on compute event 1
+  rt.return
+}
+
+// -----
+
+rt.procedure @p5_event() frame <local 0, symmetric 0, events 1> {
+  // expected-error @below {{expects an event below 1, got 18446744073709551615}}
+  %0 = rt.record on compute event -1
   rt.return
 }
 
@@ -117,6 +134,14 @@ rt.procedure @p5_call() frame <local 0, symmetric 0, events 1> {
 // F1
 // expected-error @below {{expects no negative extent, got <local -1, symmetric 0, events 0>}}
 rt.procedure @f1() frame <local -1, symmetric 0, events 0> {
+  rt.return
+}
+
+// -----
+
+// F2
+// expected-error @below {{expects at most 2^31 - 1 events, got 2147483648}}
+rt.procedure @f2() frame <local 0, symmetric 0, events 2147483648> {
   rt.return
 }
 

@@ -105,6 +105,8 @@ TEST(Llama, Errors) {
       {"num_key_value_heads", 3,
        "expects 'num_attention_heads' to be a multiple of 'num_key_value_heads', got 4 and 3"},
       {"head_dim", 5, "expects heads of an even number of elements"},
+      {"head_dim", 65538,
+       "expects heads of at most 65536 elements for rotary embedding, got 65538"},
       {"hidden_act", "gelu", "hidden_act 'gelu' is not supported, expects silu"},
       {"rms_norm_eps", 0, "expects field 'rms_norm_eps' to be a positive number, got 0"},
       {"rms_norm_eps", nullptr, "field 'rms_norm_eps' is missing"},
