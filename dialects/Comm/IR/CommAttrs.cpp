@@ -7,6 +7,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 using namespace braid::comm;
@@ -127,6 +128,9 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError, Str
     return emitError() << "expects an axis name";
   if (pre < 1 || size < 0 || (size == 0 && pre != 1))
     return emitError() << "expects sub-axis sizes of at least 1, got (" << pre << ")" << size;
+  if (!llvm::checkedMul(pre, size))
+    return emitError() << "expects sub-axis sizes whose product fits 64 bits, got (" << pre << ")"
+                       << size;
   return success();
 }
 

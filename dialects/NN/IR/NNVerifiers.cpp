@@ -10,6 +10,8 @@
 
 #include "braid/Runtime/Mesh.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -109,13 +111,11 @@ LogicalResult EmbeddingOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return failure();
   if (!getRows())
     return success();
-  int64_t rows = typeOf(getTable()).getDimSize(0);
-  if (getGroup()) {
-    auto mesh = symbols.lookupNearestSymbolFrom<comm::MeshOp>(*this, getGroup()->getMesh());
-    for (comm::AxisAttr axis : getGroup()->getAxes())
-      rows *= *comm::toRuntime(mesh).axisSize(comm::toRuntime(axis));
-  }
-  if (auto has = static_cast<int64_t>(*getRows()); has < 1 || has > rows) // C4
+  auto rows = static_cast<uint64_t>(typeOf(getTable()).getDimSize(0));
+  if (getGroup())
+    rows =
+        llvm::SaturatingMultiply(rows, static_cast<uint64_t>(comm::groupSize(*this, *getGroup())));
+  if (auto has = static_cast<int64_t>(*getRows()); has < 1 || *getRows() > rows) // C4
     return emitOpError("expects 'rows' of 1 to ") << rows << ", got " << has;
   return success();
 }

@@ -10,6 +10,9 @@
 
 #include "braid/Runtime/Mesh.h"
 
+#include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/MathExtras.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -373,9 +376,12 @@ static bool isScaled(MemRefType in, MemRefType out, std::optional<int64_t> dim, 
                      int64_t denominator) {
   SmallVector<int64_t> shape(in.getShape());
   if (dim) {
-    if (*dim < 0 || *dim >= in.getRank() || shape[*dim] * numerator % denominator != 0)
+    if (*dim < 0 || *dim >= in.getRank())
       return false;
-    shape[*dim] = shape[*dim] * numerator / denominator;
+    std::optional<int64_t> scaled = llvm::checkedMul(shape[*dim], numerator);
+    if (!scaled || *scaled % denominator != 0)
+      return false;
+    shape[*dim] = *scaled / denominator;
   }
   return out.getShape() == ArrayRef(shape) && in.getElementType() == out.getElementType();
 }
@@ -386,8 +392,9 @@ LogicalResult GatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
   FailureOr<int64_t> ranks = groupRanks(*this, *getGroup(), symbols);
   if (failed(ranks))
     return failure();
-  int64_t rows = getSource().getType().getDimSize(0) * *ranks;
-  if (getRows() && static_cast<int64_t>(*getRows()) > rows) // G3
+  auto rows = llvm::SaturatingMultiply(static_cast<uint64_t>(getSource().getType().getDimSize(0)),
+                                       static_cast<uint64_t>(*ranks));
+  if (getRows() && *getRows() > rows) // G3
     return emitOpError("expects 'rows' of 1 to ") << rows << ", got " << *getRows();
   return success();
 }

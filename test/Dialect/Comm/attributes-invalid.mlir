@@ -39,6 +39,12 @@ func.func private @f() attributes {test = #comm.axis<tp:(0)2>}
 // -----
 
 // #comm.axis
+// expected-error @+1 {{expects sub-axis sizes whose product fits 64 bits, got (9223372036854775807)2}}
+func.func private @f() attributes {test = #comm.axis<tp:(9223372036854775807)2>}
+
+// -----
+
+// #comm.axis
 // expected-error @+1 {{expects an axis name}}
 func.func private @f() attributes {test = #comm.axis<"">}
 
