@@ -5,9 +5,10 @@
 //
 // Read in front of everything else where code with assertions meets a libMLIR without.
 //
-// llvm/ADT/Statistic.h gives llvm::Statistic counters or none by whether NDEBUG is defined where it is read, and so
-// mlir::Pass::Statistic, whose constructor is in libMLIR, a layout that libMLIR may not share: the members behind the
-// counter would stay uninitialized. Here it is read as libMLIR has read it.
+// llvm/ADT/Statistic.h gives llvm::Statistic counters or none by whether NDEBUG is defined where it
+// is read, and so mlir::Pass::Statistic, whose constructor is in libMLIR, a layout that libMLIR may
+// not share: the members behind the counter would stay uninitialized. Here it is read as libMLIR
+// has read it.
 //
 //===----------------------------------------------------------------------===//
 
