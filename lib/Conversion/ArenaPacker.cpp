@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-int64_t braid::packArena(std::vector<ArenaItem> &items, int64_t alignment) {
+std::optional<int64_t> braid::packArena(std::vector<ArenaItem> &items, int64_t alignment) {
   auto aligned = [&](int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
   std::vector<size_t> bySize(items.size());
   std::iota(bySize.begin(), bySize.end(), 0);
@@ -26,10 +26,12 @@ int64_t braid::packArena(std::vector<ArenaItem> &items, int64_t alignment) {
       const ArenaItem &taken = items[other];
       if (taken.size == 0 || taken.begin > item.end || item.begin > taken.end)
         continue;
-      if (offset + item.size <= taken.offset)
+      if (item.size <= taken.offset - offset)
         break;
       offset = std::max(offset, aligned(taken.offset + taken.size));
     }
+    if (item.size > kMaxArenaBytes - offset)
+      return std::nullopt;
     item.offset = offset;
     placed.insert(
         std::upper_bound(placed.begin(), placed.end(), index,

@@ -10,6 +10,7 @@
 #define BRAID_LIB_CONVERSION_ARENAPACKER_H
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace braid {
@@ -21,10 +22,13 @@ struct ArenaItem {
   int64_t offset = 0; ///< set by packArena
 };
 
+/// What sums of two of which fit 64 bits.
+constexpr int64_t kMaxArenaBytes = int64_t(1) << 61;
+
 /// Gives every item an offset such that items alive at once do not overlap; the greedy order by
 /// size, each at the lowest offset that is free for all of its life. Returns the arena's size;
-/// offsets and size are multiples of `alignment`.
-int64_t packArena(std::vector<ArenaItem> &items, int64_t alignment);
+/// offsets and size are multiples of `alignment`. Nothing where that would be above kMaxArenaBytes.
+std::optional<int64_t> packArena(std::vector<ArenaItem> &items, int64_t alignment);
 
 } // namespace braid
 #endif // BRAID_LIB_CONVERSION_ARENAPACKER_H

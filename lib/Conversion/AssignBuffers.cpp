@@ -75,16 +75,23 @@ public:
   Planner(rt::ProcedureOp procedure, bool inPlace)
       : procedure(procedure), timeline(procedure.getBody().front()), inPlace(inPlace) {}
 
-  void run() {
+  LogicalResult run() {
     numberEvents();
     findLives();
     if (inPlace)
       shareInPlace();
-    int64_t local = pack(rt::Space::Local), symmetric = pack(rt::Space::Symmetric);
-    procedure.setFrameAttr(rt::FrameAttr::get(procedure.getContext(), local, symmetric, numEvents));
+    std::optional<int64_t> local = pack(rt::Space::Local), symmetric = pack(rt::Space::Symmetric);
+    if (!local || !symmetric)
+      return procedure.emitOpError("needs more than 2^61 bytes of memory");
+    auto frame = rt::FrameAttr::getChecked([&] { return procedure.emitOpError("frame: "); },
+                                           procedure.getContext(), *local, *symmetric, numEvents);
+    if (!frame)
+      return failure();
+    procedure.setFrameAttr(frame);
     for (auto [call, base] : bases)
       call.setBaseAttr(
           rt::FrameAttr::get(procedure.getContext(), base.local, base.symmetric, base.events));
+    return success();
   }
 
   int64_t numShared = 0;
@@ -158,7 +165,8 @@ private:
     return true;
   }
 
-  int64_t pack(rt::Space space) {
+  /// The arena's size; nothing where it is too large.
+  std::optional<int64_t> pack(rt::Space space) {
     std::vector<ArenaItem> items;
     DenseMap<Operation *, size_t> itemOf; // of the leader of what shares bytes
     for (rt::AllocOp alloc : allocs) {
@@ -180,7 +188,9 @@ private:
       int64_t size = space == rt::Space::Local ? frame.getLocal() : frame.getSymmetric();
       items.push_back({size, now.begin, now.end, 0});
     }
-    int64_t total = packArena(items, rt::kBufferAlignment);
+    std::optional<int64_t> total = packArena(items, rt::kBufferAlignment);
+    if (!total)
+      return std::nullopt;
     OpBuilder builder(procedure);
     for (rt::AllocOp alloc : allocs)
       if (alloc.getSpace() == space)
@@ -220,7 +230,8 @@ struct AssignBuffers : braid::impl::AssignBuffersBase<AssignBuffers> {
       if (failed(assign(call.getProcedure())))
         return failure();
     Planner planner(procedure, inPlace);
-    planner.run();
+    if (failed(planner.run()))
+      return failure();
     done.insert(procedure);
     report(procedure, planner);
     return checkBuffers(procedure);

@@ -14,7 +14,7 @@ namespace braid {
 RankedTensorType wholeType(Type type, int64_t dim, int64_t n) {
   auto tensor = cast<RankedTensorType>(type);
   SmallVector<int64_t> shape(tensor.getShape());
-  shape[dim] *= n;
+  shape[dim] = saturatingProduct({shape[dim], n}); // too large a type is refused by who takes it
   return tensor.clone(shape);
 }
 
@@ -25,10 +25,9 @@ RankedTensorType partType(Type type, int64_t dim, int64_t n) {
   return tensor.clone(shape);
 }
 
-int64_t bytesOf(Type type) {
+llvm::InstructionCost bytesOf(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() *
-         llvm::divideCeil(tensor.getElementType().getIntOrFloatBitWidth(), 8);
+  return llvm::InstructionCost(elementBytes(tensor)) * saturatingProduct(tensor.getShape());
 }
 
 bool isStarted(Operation *collective) { return isa<StartOp>(collective->getParentOp()); }

@@ -12,6 +12,7 @@
 #include "dialects/Comm/IR/Comm.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/InstructionCost.h"
 
 namespace braid {
 
@@ -19,7 +20,8 @@ namespace braid {
 mlir::RankedTensorType wholeType(mlir::Type type, int64_t dim, int64_t n);
 /// `type` with dimension `dim`, which n divides, divided by it: what a slice makes of it.
 mlir::RankedTensorType partType(mlir::Type type, int64_t dim, int64_t n);
-int64_t bytesOf(mlir::Type type);
+/// Of a tensor; the largest number where there would be more.
+llvm::InstructionCost bytesOf(mlir::Type type);
 
 /// Inside a comm.start, where the body must keep its shape.
 bool isStarted(mlir::Operation *collective);

@@ -95,7 +95,7 @@ bool Hoister::hoistPast(AllGatherOp gather, std::string &why) {
   std::optional<SliceDims> dims = sliceDims(op, part, dim, 1, why);
   if (!dims)
     return false;
-  int64_t before = bytesOf(gather.getOutputs()[0].getType()), after = 0;
+  llvm::InstructionCost before = bytesOf(gather.getOutputs()[0].getType()), after = 0;
   SmallVector<Value> wholes(op->getOperands());
   llvm::SetVector<Value> missing;
   for (auto [whole, cut] : llvm::zip_equal(wholes, dims->operands)) {
@@ -107,12 +107,12 @@ bool Hoister::hoistPast(AllGatherOp gather, std::string &why) {
     } else if (Value known = knownWhole(whole, *cut, group, op)) {
       whole = known;
     } else if (missing.insert(whole)) {
-      after += n * bytesOf(whole.getType());
+      after += bytesOf(whole.getType()) * n;
     }
   }
   if (after > before) {
-    why = name + " would need " + std::to_string(after) + " bytes gathered in place of " +
-          std::to_string(before);
+    why = name + " would need " + std::to_string(after.getValue()) +
+          " bytes gathered in place of " + std::to_string(before.getValue());
     return false;
   }
   OpBuilder builder(op);

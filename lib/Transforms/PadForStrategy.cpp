@@ -27,6 +27,14 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+/// Places are worked out head by head.
+constexpr int64_t kMaxHeads = 65536;
+
+LogicalResult emitTooLarge(Operation *op) {
+  return emitNamedError(op) << "cannot be padded for axis '" << kTensorAxis
+                            << "': it would have more than 2^48 elements";
+}
+
 /// Pads the products of one function, and the parameters that its callers pass.
 class FunctionPadder {
 public:
@@ -65,6 +73,8 @@ LogicalResult FunctionPadder::padOperand(Operation *user, OpOperand &operand, in
   if (getSharding(parameter.getResult()))
     return emitNamedError(parameter)
            << "cannot be padded for axis '" << kTensorAxis << "' beside a stated sharding";
+  if (!isBounded(withDim(typeOf(parameter.getResult()), dim, padding.size)))
+    return emitTooLarge(user);
   operand.set(padParameter(parameter, dim, padding).getResult());
   if (parameter.use_empty())
     parameter.erase();
@@ -144,9 +154,16 @@ LogicalResult FunctionPadder::padRow(nn::LinearOp row) {
             groups = typeOf(attention.getKey()).getDimSize(2);
     if (groups % parts == 0)
       return success();
-    HeadPadding heading = padHeads(groups, heads / groups, parts);
     int64_t headDim = typeOf(attention.getKey()).getDimSize(3),
             valueDim = typeOf(attention.getValue()).getDimSize(3);
+    if (heads > kMaxHeads)
+      return emitNamedError(attention)
+             << "cannot be padded for axis '" << kTensorAxis << "': expects at most " << kMaxHeads
+             << " heads, got " << heads;
+    HeadPadding heading = padHeads(groups, heads / groups, parts);
+    if (saturatingProduct({heading.groups, heading.groupSize, std::max(headDim, valueDim)}) >
+        kMaxElements)
+      return emitTooLarge(attention);
     std::pair<Value, DimPadding> operands[] = {{attention.getQuery(), heading.queries(headDim)},
                                                {attention.getKey(), heading.keys(headDim)},
                                                {attention.getValue(), heading.keys(valueDim)}};

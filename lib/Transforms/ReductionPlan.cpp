@@ -42,7 +42,7 @@ Resharder NumberedForms::makeResharder(MeshOp mesh, RankedTensorType whole,
         exclusive.emplace_back(j, i);
   }
   return Resharder(std::move(sizes), std::move(exclusive), whole.getShape().vec(),
-                   llvm::divideCeil(whole.getElementTypeBitWidth(), 8));
+                   elementBytes(whole));
 }
 
 AxisList NumberedForms::axes(ArrayRef<int> of) const {
@@ -99,7 +99,8 @@ private:
     for (auto [i, partial] : llvm::enumerate(partials)) {
       if (used[i])
         continue;
-      int64_t n = forms.resharder.parts({partial.first}), bytes = forms.resharder.localBytes(cuts);
+      int64_t n = forms.resharder.parts({partial.first});
+      llvm::InstructionCost bytes = forms.resharder.localBytes(cuts);
       used[i] = true;
       forEachDim(cuts, {partial.second, partial.first, 0}, [&](const Cuts &next, bool joins) {
         scatter(next, cost + ReshardCost{bytes / n * (n - 1), n > 1 && !joins, 0});
@@ -143,7 +144,7 @@ private:
         reductions.push_back({step.kind, {axis}, static_cast<int64_t>(step.dim)});
       last = &step;
     }
-    int64_t bytes = forms.resharder.localBytes(cuts);
+    llvm::InstructionCost bytes = forms.resharder.localBytes(cuts);
     for (ReduceKind kind : {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min}) {
       Reduction rest{kind, {}, std::nullopt};
       int64_t n = 1;
@@ -155,7 +156,7 @@ private:
       if (rest.axes.empty())
         continue;
       reductions.push_back(std::move(rest));
-      cost = cost + ReshardCost{2 * bytes / n * (n - 1), n > 1, 0};
+      cost = cost + ReshardCost{bytes * 2 / n * (n - 1), n > 1, 0};
     }
     std::vector<Cuts> there{cuts};
     for (const Cuts &want : wanted) {

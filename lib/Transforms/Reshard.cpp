@@ -18,8 +18,8 @@ int64_t Resharder::parts(const std::vector<int> &axes) const {
   return n;
 }
 
-int64_t Resharder::localBytes(const Cuts &cuts) const {
-  int64_t bytes = elementBytes;
+llvm::InstructionCost Resharder::localBytes(const Cuts &cuts) const {
+  llvm::InstructionCost bytes = elementBytes;
   for (size_t d = 0; d < shape.size(); ++d)
     bytes *= shape[d] / parts(cuts[d]);
   return bytes;
@@ -91,7 +91,7 @@ void Resharder::addPermutations(const Cuts &cuts, std::vector<Edge> &edges) cons
 std::vector<Resharder::Edge> Resharder::edges(const Cuts &cuts) const {
   std::vector<Edge> edges;
   auto add = [&](ReshardStep step, ReshardCost cost) { edges.push_back({std::move(step), cost}); };
-  int64_t bytes = localBytes(cuts);
+  llvm::InstructionCost bytes = localBytes(cuts);
   for (size_t d = 0; d < cuts.size(); ++d) {
     for (int axis = 0; axis < static_cast<int>(axisSizes.size()); ++axis) {
       if (!isFree(cuts, axis) || !divides(cuts, d, axisSizes[axis]))
@@ -130,7 +130,7 @@ std::optional<ReshardPath> Resharder::cheapest(const std::vector<Cuts> &from,
     ReshardStep step;
   };
   std::map<Cuts, Node> best;
-  std::map<std::pair<std::tuple<int64_t, int64_t, int64_t>, int64_t>, Cuts> open;
+  std::map<std::pair<decltype(ReshardCost().key()), int64_t>, Cuts> open;
   std::set<Cuts> done;
   int64_t order = 0;
   auto reach = [&](const Cuts &cuts, Node node) {

@@ -9,6 +9,8 @@
 #ifndef BRAID_LIB_TRANSFORMS_RESHARD_H
 #define BRAID_LIB_TRANSFORMS_RESHARD_H
 
+#include "llvm/Support/InstructionCost.h"
+
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -21,7 +23,8 @@ using Cuts = std::vector<std::vector<int>>;
 
 /// What a way costs; what comes first decides.
 struct ReshardCost {
-  int64_t bytes = 0, collectives = 0, slices = 0;
+  llvm::InstructionCost bytes = 0; ///< stays at its end where another number would wrap
+  int64_t collectives = 0, slices = 0;
   auto key() const { return std::tuple(bytes, collectives, slices); }
   bool operator<(const ReshardCost &other) const { return key() < other.key(); }
   ReshardCost operator+(const ReshardCost &other) const {
@@ -61,7 +64,7 @@ public:
   /// Where a part is after `Permute`: pairs of positions over the step's axes.
   std::vector<int64_t> permutation(const Cuts &before, const ReshardStep &step) const;
 
-  int64_t localBytes(const Cuts &cuts) const;
+  llvm::InstructionCost localBytes(const Cuts &cuts) const;
   /// Number of parts over these axes.
   int64_t parts(const std::vector<int> &axes) const;
   /// Whether an axis can be used beside those in use.

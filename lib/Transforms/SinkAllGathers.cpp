@@ -89,7 +89,7 @@ bool Sinker::sinkPast(AllGatherOp gather, OpOperand &use, std::string &why) {
       }
 
   // Moving must not make more to exchange.
-  int64_t before = 0, after = 0;
+  llvm::InstructionCost before = 0, after = 0;
   llvm::SetVector<Operation *> passed;
   for (auto [operand, cut] : llvm::zip_equal(op->getOperands(), dims->operands)) {
     AllGatherOp other = gatherOf(operand);
@@ -103,8 +103,8 @@ bool Sinker::sinkPast(AllGatherOp gather, OpOperand &use, std::string &why) {
                       [&, cut = cut](Operation *user) { return isOwnSlice(user, *cut, group); }))
       after += bytesOf(result.getType());
   if (after > before) {
-    why = name + " would need " + std::to_string(after) + " bytes gathered in place of " +
-          std::to_string(before);
+    why = name + " would need " + std::to_string(after.getValue()) +
+          " bytes gathered in place of " + std::to_string(before.getValue());
     return false;
   }
 

@@ -97,6 +97,8 @@ std::optional<VocabularyPadder::Obstacle> VocabularyPadder::checkWeights(const V
       return Obstacle{op.op, "expects its weights to be parameters"};
     if (getSharding(parameter.getResult()))
       return Obstacle{parameter, "it has a stated sharding"};
+    if (!isBounded(withDim(typeOf(weight->get()), 0, padAtEnd(op.rows(), parts).size)))
+      return Obstacle{op.op, "its weights would have more than 2^48 elements"};
     // An entry has one parameter of a name.
     for (OpOperand &use : parameter.getResult().getUses())
       if (!weights.contains(&use))

@@ -56,3 +56,45 @@ func.func @other_operand(%x: tensor<2x8x16xf32>, %y: tensor<2x8x6xf32>) -> tenso
   %2 = nn.linear %1, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
   return %2 : tensor<2x8x16xf32>
 }
+
+// -----
+
+comm.mesh @mesh <tp = 1000000>
+func.func @too_large(%x: tensor<2x8x1073741824xf32>) -> tensor<2x8x16xf32> {
+  %up = nn.parameter "up" : tensor<6x1073741824xf32>
+  %down = nn.parameter "down" : tensor<16x6xf32>
+  // expected-error @+1 {{'nn.linear' op cannot be padded for axis 'tp': it would have more than 2^48 elements}}
+  %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x1073741824xf32>, tensor<6x1073741824xf32> -> tensor<2x8x6xf32>
+  %1 = nn.linear %0, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
+  return %1 : tensor<2x8x16xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 4>
+func.func @too_many_heads(%x: tensor<2x8x16xf32>) -> tensor<2x8x16xf32> {
+  %qkv = nn.parameter "qkv" : tensor<131074x16xf32>
+  %out = nn.parameter "out" : tensor<16x131074xf32>
+  %0 = nn.linear %x, %qkv role "attention.qkv" : tensor<2x8x16xf32>, tensor<131074x16xf32> -> tensor<2x8x131074xf32>
+  %1 = nn.split_heads %0 : tensor<2x8x131074xf32> -> tensor<2x8x65537x2xf32>
+  // expected-error @+1 {{'nn.attention' op cannot be padded for axis 'tp': expects at most 65536 heads, got 65537}}
+  %2 = nn.attention %1, %1, %1 scale 1.0 : tensor<2x8x65537x2xf32>, tensor<2x8x65537x2xf32>, tensor<2x8x65537x2xf32> -> tensor<2x8x65537x2xf32>
+  %3 = nn.merge_heads %2 : tensor<2x8x65537x2xf32> -> tensor<2x8x131074xf32>
+  %4 = nn.linear %3, %out role "attention.output" : tensor<2x8x131074xf32>, tensor<16x131074xf32> -> tensor<2x8x16xf32>
+  return %4 : tensor<2x8x16xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 1000000>
+func.func @too_large_heads(%x: tensor<2x8x16xf32>) -> tensor<2x8x16xf32> {
+  %qkv = nn.parameter "qkv" : tensor<6442450944x16xf32>
+  %out = nn.parameter "out" : tensor<16x6442450944xf32>
+  %0 = nn.linear %x, %qkv role "attention.qkv" : tensor<2x8x16xf32>, tensor<6442450944x16xf32> -> tensor<2x8x6442450944xf32>
+  %1 = nn.split_heads %0 : tensor<2x8x6442450944xf32> -> tensor<2x8x6x1073741824xf32>
+  // expected-error @+1 {{'nn.attention' op cannot be padded for axis 'tp': it would have more than 2^48 elements}}
+  %2 = nn.attention %1, %1, %1 scale 1.0 : tensor<2x8x6x1073741824xf32>, tensor<2x8x6x1073741824xf32>, tensor<2x8x6x1073741824xf32> -> tensor<2x8x6x1073741824xf32>
+  %3 = nn.merge_heads %2 : tensor<2x8x6x1073741824xf32> -> tensor<2x8x6442450944xf32>
+  %4 = nn.linear %3, %out role "attention.output" : tensor<2x8x6442450944xf32>, tensor<16x6442450944xf32> -> tensor<2x8x16xf32>
+  return %4 : tensor<2x8x16xf32>
+}

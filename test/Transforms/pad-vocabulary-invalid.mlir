@@ -80,3 +80,13 @@ func.func @main(%x: tensor<2x8x16xf32> {nn.name = "x"}) -> (tensor<2x8x6xf32> {n
   %0 = call @inner(%x) : (tensor<2x8x16xf32>) -> tensor<2x8x6xf32>
   return %0 : tensor<2x8x6xf32>
 }
+
+// -----
+
+comm.mesh @mesh <tp = 1000000>
+func.func @too_large(%ids: tensor<2x8xi64>) -> tensor<2x8x1073741824xf32> {
+  %w = nn.parameter "w" : tensor<6x1073741824xf32>
+  // expected-error @+1 {{'nn.embedding' op a vocabulary of 6 cannot be padded for axis 'tp' of size 1000000: its weights would have more than 2^48 elements}}
+  %0 = nn.embedding %ids, %w role "embedding.word" : tensor<2x8xi64>, tensor<6x1073741824xf32> -> tensor<2x8x1073741824xf32>
+  return %0 : tensor<2x8x1073741824xf32>
+}

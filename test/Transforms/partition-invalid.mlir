@@ -108,3 +108,13 @@ func.func @other_part(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh
   %1 = nn.add %0, %0 {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
   return %1 : tensor<8x16xf32>
 }
+
+// -----
+
+// Elements without a width that collectives could carry.
+comm.mesh @mesh <tp = 2>
+// expected-error @+1 {{'comm.all_to_all' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<4x4xindex>'}}
+func.func @index(%x: tensor<8x4xindex> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>})
+    -> (tensor<8x4xindex> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) {
+  return %x : tensor<8x4xindex>
+}

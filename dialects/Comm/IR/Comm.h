@@ -5,6 +5,7 @@
 #ifndef BRAID_DIALECTS_COMM_COMM_H
 #define BRAID_DIALECTS_COMM_COMM_H
 
+#include "dialects/Comm/IR/Bounds.h"
 #include "dialects/Comm/IR/ShardingRule.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

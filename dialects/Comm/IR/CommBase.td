@@ -20,7 +20,8 @@ def Comm_Dialect : Dialect {
   let summary = "Meshes, shardings and collectives with value semantics";
   let description = [{
     What a rank of a distributed program says to the others. Types are per-rank; collectives name mesh axes rather
-    than rank lists, so one program serves every rank.
+    than rank lists, so one program serves every rank. Values have at most 2^48 elements, which are integers or floats
+    of at most 64 bits.
 
     Attributes of this dialect on operations of others:
     - `comm.sharding` on a function's argument or result: the #comm.sharding of a tensor (A1), which suits its type (S2,
@@ -54,6 +55,9 @@ class Comm_Type<string name, string m, list<Trait> traits = []> : TypeDef<Comm_D
 class Comm_Attr<string name, string m, list<Trait> traits = []> : AttrDef<Comm_Dialect, name, traits> {
   let mnemonic = m;
 }
+
+/// What keeps sizes computed from a type within 64 bits (Bounds.h).
+def Comm_Bounded : CPred<"::braid::isBounded(::llvm::cast<::mlir::ShapedType>($_self))">;
 
 /// The communication resource: keeps upstream passes from dropping, merging or reordering collectives.
 def Comm_Channel : Resource<"::braid::comm::ChannelResource">;

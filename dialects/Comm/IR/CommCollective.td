@@ -12,7 +12,10 @@ include "dialects/Comm/IR/CommTypes.td"
 include "dialects/Comm/IR/CommInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 
-def Comm_Tensor : AnyTypeOf<[AnyStaticShapeTensor], "statically shaped tensor">;
+def Comm_Element : Type<CPred<"$_self.isIntOrFloat() && $_self.getIntOrFloatBitWidth() <= 64">,
+    "integer or float of at most 64 bits">;
+def Comm_Tensor : ConfinedType<StaticShapeTensorOf<[Comm_Element]>, [Comm_Bounded],
+    "statically shaped tensor of at most 2^48 integers or floats of at most 64 bits">;
 
 /// What every collective has in common. `declared` lists the methods of the interface that an operation defines though
 /// they have a default.

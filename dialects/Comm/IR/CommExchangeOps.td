@@ -42,8 +42,8 @@ def Comm_AllToAllOp : Comm_CollectiveOp<"all_to_all"> {
 }
 
 def Comm_Counts : ConfinedType<StaticShapeTensorOf<[I32, I64]>,
-    [CPred<"::llvm::cast<::mlir::ShapedType>($_self).getRank() == 1">],
-    "statically shaped tensor of rank 1 of i32 or i64">;
+    [CPred<"::llvm::cast<::mlir::ShapedType>($_self).getRank() == 1">, Comm_Bounded],
+    "statically shaped tensor of rank 1 of at most 2^48 i32 or i64">;
 
 def Comm_AllToAllVOp : Comm_CollectiveOp<"all_to_all_v", [DeclareOpInterfaceMethods<InferTypeOpInterface>],
                                          ["hasIndependentValues"]> {

@@ -74,6 +74,8 @@ LogicalResult verifySharding(Operation *op, Type type, ShardingAttr sharding,
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
     return emitError() << "expects a ranked tensor for a sharding, got " << type;
+  if (tensor.hasStaticShape() && failed(verifyBounded(tensor, emitError)))
+    return failure();
   if (static_cast<int64_t>(sharding.getDims().size()) != tensor.getRank())
     return emitError() << "expects a sharding of " << tensor.getRank() << " dimensions, got "
                        << sharding.getDims().size();

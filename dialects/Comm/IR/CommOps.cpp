@@ -7,6 +7,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/Support/InstructionCost.h"
 
 using namespace mlir;
 using namespace braid::comm;
@@ -130,47 +131,50 @@ bool RecvOp::hasIndependentValues() { return false; }
 // the rank that sends most.
 //===----------------------------------------------------------------------===//
 
-static int64_t totalBytes(TypeRange types) {
-  int64_t bytes = 0;
+/// LLVM's number that stays at its end where another would wrap.
+using Bytes = llvm::InstructionCost;
+
+static Bytes totalBytes(TypeRange types) {
+  Bytes bytes = 0;
   for (Type type : types) {
     auto tensor = cast<RankedTensorType>(type);
-    bytes += tensor.getNumElements() * llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+    bytes += tensor.getNumElements() * braid::elementBytes(tensor);
   }
   return bytes;
 }
 
 /// A reduce-scatter and an all-gather of 1/n each to n - 1 others.
 int64_t AllReduceOp::getBytesSent(int64_t n) {
-  return 2 * totalBytes(getInputs().getTypes()) / n * (n - 1);
+  return (totalBytes(getInputs().getTypes()) * 2 / n * (n - 1)).getValue();
 }
 int64_t ReduceScatterOp::getBytesSent(int64_t n) {
-  return totalBytes(getOutputs().getTypes()) * (n - 1);
+  return (totalBytes(getOutputs().getTypes()) * (n - 1)).getValue();
 }
 int64_t AllGatherOp::getBytesSent(int64_t n) {
-  return totalBytes(getInputs().getTypes()) * (n - 1);
+  return (totalBytes(getInputs().getTypes()) * (n - 1)).getValue();
 }
 int64_t AllToAllOp::getBytesSent(int64_t n) {
-  return totalBytes(getInputs().getTypes()) / n * (n - 1);
+  return (totalBytes(getInputs().getTypes()) / n * (n - 1)).getValue();
 }
 /// At most: what the counts leave out is known only when it runs.
 int64_t AllToAllVOp::getBytesSent(int64_t n) {
-  return totalBytes(getInputs().getTypes()) / n * (n - 1);
+  return (totalBytes(getInputs().getTypes()) / n * (n - 1)).getValue();
 }
 int64_t ReduceOp::getBytesSent(int64_t n) {
-  return n == 1 ? 0 : totalBytes(getInputs().getTypes());
+  return n == 1 ? 0 : totalBytes(getInputs().getTypes()).getValue();
 }
 int64_t BroadcastOp::getBytesSent(int64_t n) {
-  return totalBytes(getInputs().getTypes()) * (n - 1);
+  return (totalBytes(getInputs().getTypes()) * (n - 1)).getValue();
 }
 int64_t SendOp::getBytesSent(int64_t) {
-  return getPairs().empty() ? 0 : totalBytes(getInputs().getTypes());
+  return getPairs().empty() ? 0 : totalBytes(getInputs().getTypes()).getValue();
 }
 int64_t RecvOp::getBytesSent(int64_t) { return 0; }
 int64_t PermuteOp::getBytesSent(int64_t) {
   ArrayRef<int64_t> pairs = getPairs();
   for (size_t i = 0; i < pairs.size(); i += 2)
     if (pairs[i] != pairs[i + 1])
-      return totalBytes(getInputs().getTypes());
+      return totalBytes(getInputs().getTypes()).getValue();
   return 0;
 }
 

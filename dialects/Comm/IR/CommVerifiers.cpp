@@ -54,7 +54,7 @@ static LogicalResult verifyScaledDim(Operation *op, TypeRange inputs, TypeRange 
                << dim << " of size " << shape[dim] << " to divide over " << n << " ranks";
       shape[dim] /= n;
     } else {
-      shape[dim] *= n;
+      shape[dim] = saturatingProduct({shape[dim], n});
     }
     auto expected = RankedTensorType::get(shape, in.getElementType());
     if (output != expected)
@@ -91,7 +91,7 @@ LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &symbols) {
       return emitOpError("expects dimension ")
              << split << " of size " << shape[split] << " to divide over " << n << " ranks";
     shape[split] /= n;
-    shape[concat] *= n;
+    shape[concat] = saturatingProduct({shape[concat], n});
     auto expected = RankedTensorType::get(shape, in.getElementType());
     if (output != expected)
       return emitOpError("expects a result of type ") << expected << ", got " << output;
@@ -153,26 +153,13 @@ static LogicalResult verifyCount(Operation *op) {
   return success();
 }
 
-/// Values that can be summed and compared.
-static LogicalResult verifyReducible(Operation *op, TypeRange types) {
-  for (Type type : types)
-    if (Type element = cast<RankedTensorType>(type).getElementType(); !element.isIntOrFloat())
-      return op->emitOpError("expects elements of integer or float type, got ") << element;
-  return success();
-}
-
-LogicalResult AllReduceOp::verify() {
-  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this, getOperandTypes())));
-}
-LogicalResult ReduceScatterOp::verify() {
-  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this, getOperandTypes())));
-}
+LogicalResult AllReduceOp::verify() { return verifyCount(*this); }
+LogicalResult ReduceScatterOp::verify() { return verifyCount(*this); }
 LogicalResult AllGatherOp::verify() { return verifyCount(*this); }
 LogicalResult AllToAllOp::verify() { return verifyCount(*this); }
-LogicalResult ReduceOp::verify() {
-  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this, getOperandTypes())));
-}
+LogicalResult ReduceOp::verify() { return verifyCount(*this); }
 LogicalResult BroadcastOp::verify() { return verifyCount(*this); }
+
 /// `pairs` is source and target in turn, and a position at most once either.
 static LogicalResult verifyPairs(Operation *op, ArrayRef<int64_t> pairs) {
   if (pairs.size() % 2 != 0)
@@ -190,15 +177,14 @@ static LogicalResult verifyPairs(Operation *op, ArrayRef<int64_t> pairs) {
   return success();
 }
 LogicalResult PermuteOp::verify() {
-  return failure(failed(verifyCount(*this)) || failed(verifyReducible(*this, getOperandTypes())) ||
-                 failed(verifyPairs(*this, getPairs())));
+  return failure(failed(verifyCount(*this)) || failed(verifyPairs(*this, getPairs())));
 }
 
 /// What the halves of a permute have in common; `values` are what is sent or received.
 static LogicalResult verifyHalf(Operation *op, TypeRange values, ArrayRef<int64_t> pairs) {
   if (values.empty())
     return op->emitOpError("expects at least one value");
-  if (failed(verifyReducible(op, values)) || failed(verifyPairs(op, pairs)))
+  if (failed(verifyPairs(op, pairs)))
     return failure();
   for (size_t i = 0; i < pairs.size(); i += 2)
     if (pairs[i] == pairs[i + 1])
@@ -223,7 +209,7 @@ LogicalResult AllToAllVOp::verify() {
       return emitOpError("expects values of one capacity, got ") << *capacity << " and " << got;
     capacity = tensor.getDimSize(1);
   }
-  return verifyReducible(*this, getOperandTypes());
+  return success();
 }
 
 /// Exactly one operation takes a handle: its wait, or what carries it to another function.

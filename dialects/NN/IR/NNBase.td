@@ -6,6 +6,8 @@
 #ifndef BRAID_DIALECTS_NN_NNBASE_TD
 #define BRAID_DIALECTS_NN_NNBASE_TD
 
+include "dialects/Comm/IR/CommBase.td"
+
 include "mlir/IR/OpBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/AttrTypeBase.td"
@@ -18,7 +20,7 @@ def NN_Dialect : Dialect {
   let cppNamespace = "::braid::nn";
   let summary = "What a transformer layer is made of";
   let description = [{
-    Operations on statically shaped tensors of f32, bf16 or f16. Activations are [batch, sequence, hidden], weights of
+    Operations on statically shaped tensors of f32, bf16 or f16, of at most 2^48 elements. Activations are [batch, sequence, hidden], weights of
     linear layers [out, in] as in PyTorch checkpoints. Before partitioning they describe one logical device, after it
     what one rank computes; every operation means the same in both.
 
@@ -56,13 +58,15 @@ class NN_Attr<string name, string m, list<Trait> traits = []> : AttrDef<NN_Diale
 }
 
 def NN_Float : AnyTypeOf<[F32, BF16, F16], "f32, bf16 or f16">;
-def NN_Tensor : StaticShapeTensorOf<[NN_Float]>;
-def NN_Ids : StaticShapeTensorOf<[I32, I64]>;
+def NN_Tensor : ConfinedType<StaticShapeTensorOf<[NN_Float]>, [Comm_Bounded],
+    "statically shaped tensor of at most 2^48 f32, bf16 or f16 values">;
+def NN_Ids : ConfinedType<StaticShapeTensorOf<[I32, I64]>, [Comm_Bounded],
+    "statically shaped tensor of at most 2^48 i32 or i64 values">;
 class NN_TensorOfRank<int rank> : ConfinedType<NN_Tensor,
     [CPred<"::llvm::cast<::mlir::ShapedType>($_self).getRank() == " # rank>],
-    "statically shaped tensor of rank " # rank # " of f32, bf16 or f16">;
+    "statically shaped tensor of rank " # rank # " of at most 2^48 f32, bf16 or f16">;
 class NN_IdsOfRank<int rank> : ConfinedType<NN_Ids,
     [CPred<"::llvm::cast<::mlir::ShapedType>($_self).getRank() == " # rank>],
-    "statically shaped tensor of rank " # rank # " of i32 or i64">;
+    "statically shaped tensor of rank " # rank # " of at most 2^48 i32 or i64">;
 
 #endif

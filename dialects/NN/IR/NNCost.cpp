@@ -41,8 +41,8 @@ OpCost PositionIdsOp::getCost() {
 
 OpCost LinearOp::getCost() {
   OpCost cost = traffic(*this);
-  int64_t k = cast<RankedTensorType>(getWeight().getType()).getDimSize(1);
-  cost.matrixFlops = (2 * k - 1) * elements(getResult());
+  SaturatingCount k = cast<RankedTensorType>(getWeight().getType()).getDimSize(1);
+  cost.matrixFlops = ((k * 2 - 1) * elements(getResult())).getValue();
   cost.vectorFlops = getBias() ? elements(getResult()) : 0;
   cost.bytesSaved = bytes(getInput());
   return cost;
@@ -57,11 +57,12 @@ OpCost AttentionOp::getCost() {
   ArrayRef<int64_t> query = getQuery().getType().getShape(),
                     value = getValue().getType().getShape();
   // Masked pairs count too: what is skipped depends on values.
-  int64_t queries = query[0] * query[1] * query[2], pairs = queries * value[1];
-  cost.matrixFlops = (2 * query[3] - 1) * pairs + (2 * value[1] - 1) * elements(getResult());
+  int64_t queries = query[0] * query[1] * query[2];
+  SaturatingCount pairs = SaturatingCount(queries) * value[1], results = elements(getResult());
+  cost.matrixFlops = (pairs * (2 * query[3] - 1) + results * (2 * value[1] - 1)).getValue();
   // Per pair: scale, maximum, difference, exp, sum; then the division of every result by its row's
   // sum.
-  cost.vectorFlops = 5 * pairs + elements(getResult());
+  cost.vectorFlops = (pairs * 5 + results).getValue();
   // Inputs, output and the row's logarithm of the sum (f32): the scores are computed anew.
   cost.bytesSaved = cost.bytesRead + cost.bytesWritten + 4 * queries;
   return cost;

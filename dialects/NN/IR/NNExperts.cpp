@@ -60,8 +60,10 @@ OpCost RouterOp::getCost() {
   OpCost cost;
   // Softmax: five operations per logit (see nn.softmax); a comparison per logit and choice; per
   // normalized weight a sum and a division.
-  cost.vectorFlops = (5 + static_cast<int64_t>(getTop())) * elements(getLogits()) +
-                     (getNormalized() ? 2 * elements(getWeights()) : 0);
+  SaturatingCount logits = elements(getLogits());
+  cost.vectorFlops = (logits * (5 + static_cast<int64_t>(getTop())) +
+                      (getNormalized() ? 2 * elements(getWeights()) : 0))
+                         .getValue();
   cost.bytesRead = bytes(getLogits());
   cost.bytesWritten =
       bytes(getWeights()) + bytes(getExperts()) + bytes(getSlots()) + bytes(getCounts());
@@ -154,11 +156,12 @@ ShardingRule CombineOp::getShardingRule() {
 OpCost CombineOp::getCost() {
   OpCost cost;
   // For each choice a product and a sum per element.
-  int64_t choices = shapeOf(getWeights())[2];
-  cost.vectorFlops = 2 * choices * elements(getResult());
+  SaturatingCount choices = shapeOf(getWeights())[2];
+  cost.vectorFlops = (choices * 2 * elements(getResult())).getValue();
   // Of the blocks only the chosen rows are read.
-  int64_t rows = choices * bytes(getResult());
-  cost.bytesRead = rows + bytes(getWeights()) + bytes(getExperts()) + bytes(getSlots());
+  SaturatingCount rows = choices * bytes(getResult());
+  cost.bytesRead =
+      (rows + bytes(getWeights()) + bytes(getExperts()) + bytes(getSlots())).getValue();
   cost.bytesWritten = bytes(getResult());
   cost.bytesSaved =
       bytes(getBlocks()) + bytes(getWeights()) + bytes(getExperts()) + bytes(getSlots());

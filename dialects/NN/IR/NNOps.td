@@ -58,7 +58,7 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
     - (C2) the slices have the rank of the parameter and lie inside of it;
     - (C3) no two slices overlap in the parameter;
     - (C4) `global_type` and `sharding` come together;
-    - (C5) `global_type` is a statically shaped tensor with the result's element type;
+    - (C5) `global_type` is a statically shaped tensor with the result's element type and at most 2^48 elements;
     - (C6) `sharding` suits the global type (S2, S3), divides every dimension, has no partial axis and no open
       dimension, and gives the result type.
   }];

@@ -41,6 +41,8 @@ LogicalResult ParameterOp::verify() {
         global.getElementType() != typeOf(getResult()).getElementType())
       return emitOpError("expects a statically shaped tensor of ")
              << typeOf(getResult()).getElementType() << " as global type, got " << *type;
+    if (failed(braid::verifyBounded(global, [&] { return emitOpError("global type: "); })))
+      return failure();
   }
 
   ArrayRef<int64_t> shape = getParameterType().getShape();
@@ -140,7 +142,8 @@ LogicalResult LinearOp::verify() {
 
 static LogicalResult verifyHeads(Operation *op, Value merged, Value split) {
   ArrayRef<int64_t> flat = typeOf(merged).getShape(), heads = typeOf(split).getShape();
-  if (flat.take_front(2) != heads.take_front(2) || flat[2] != heads[2] * heads[3]) // C1
+  if (flat.take_front(2) != heads.take_front(2) ||
+      flat[2] != braid::saturatingProduct({heads[2], heads[3]})) // C1
     return op->emitOpError(
                "expects [batch, seq, heads * head_dim] and [batch, seq, heads, head_dim], got ")
            << text(flat) << " and " << text(heads);

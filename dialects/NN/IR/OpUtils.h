@@ -11,6 +11,8 @@
 
 #include "dialects/NN/IR/NN.h"
 
+#include "llvm/Support/InstructionCost.h"
+
 namespace braid::nn {
 
 inline mlir::RankedTensorType typeOf(mlir::Value value) {
@@ -18,9 +20,11 @@ inline mlir::RankedTensorType typeOf(mlir::Value value) {
 }
 inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) { return typeOf(value).getShape(); }
 inline int64_t elements(mlir::Value value) { return typeOf(value).getNumElements(); }
-inline int64_t bytes(mlir::Value value) {
-  return elements(value) * (typeOf(value).getElementTypeBitWidth() / 8);
-}
+inline int64_t bytes(mlir::Value value) { return elements(value) * elementBytes(typeOf(value)); }
+
+/// For products of numbers of elements, which 64 bits may not hold: stays at the largest number
+/// then.
+using SaturatingCount = llvm::InstructionCost;
 
 /// "[2, 3]"
 inline std::string text(llvm::ArrayRef<int64_t> shape) {

@@ -43,13 +43,25 @@ LogicalResult FrameAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
   return success();
 }
 
+/// V4.
+static LogicalResult verifyValueType(function_ref<InFlightDiagnostic()> emitError,
+                                     RankedTensorType type) {
+  if (!type.hasStaticShape())
+    return emitError() << "expects a statically shaped type, got " << type;
+  return braid::verifyBounded(type, emitError);
+}
+
 LogicalResult ValueAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
                                 RankedTensorType global, RankedTensorType padded,
                                 braid::comm::ShardingAttr) {
   if (name.empty())
     return emitError() << "expects a name";
+  if (failed(verifyValueType(emitError, global)))
+    return failure();
   if (!padded)
     return success();
+  if (failed(verifyValueType(emitError, padded)))
+    return failure();
   if (padded.getElementType() != global.getElementType() || padded.getRank() != global.getRank() ||
       llvm::any_of(llvm::zip_equal(padded.getShape(), global.getShape()),
                    [](auto sizes) { return std::get<0>(sizes) < std::get<1>(sizes); }))
@@ -59,10 +71,12 @@ LogicalResult ValueAttr::verify(function_ref<InFlightDiagnostic()> emitError, St
 }
 
 LogicalResult ParameterAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
-                                    RankedTensorType, braid::comm::ShardingAttr,
+                                    RankedTensorType global, braid::comm::ShardingAttr,
                                     braid::nn::InitKindAttr, ArrayAttr slices) {
   if (name.empty())
     return emitError() << "expects a name";
+  if (failed(verifyValueType(emitError, global)))
+    return failure();
   for (Attribute slice : slices)
     if (!isa<braid::nn::SliceAttr>(slice))
       return emitError() << "expects slices to be #nn.slice, got " << slice;

@@ -66,6 +66,7 @@ def RT_ValueAttr : RT_Attr<"Value", "value"> {
 
     Constraints:
     - (V1) the name is not empty;
+    - (V4) the type is statically shaped, of at most 2^48 elements, and so is the padded type;
     - (V3) the padded type has the rank and element type of the value's, and is as large in every dimension; only results
       have one.
   }];
@@ -81,7 +82,8 @@ def RT_ParameterAttr : RT_Attr<"Parameter", "parameter"> {
   let description = [{
     Stands on arguments of an entry procedure, as `rt.parameter`: name, whole type and sharding as #rt.value, what random
     weights it gets, and the #nn.slice list that it is put together from.
-    Constraints: (V1) the name is not empty; (V2) `slices` holds #nn.slice attributes only.
+    Constraints: (V1) the name is not empty; (V2) `slices` holds #nn.slice attributes only; (V4) the type is
+    statically shaped, of at most 2^48 elements.
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "::mlir::RankedTensorType":$globalType,
                         OptionalParameter<"::braid::comm::ShardingAttr">:$sharding, "::braid::nn::InitKindAttr":$init,

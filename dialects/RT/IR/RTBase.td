@@ -6,6 +6,8 @@
 #ifndef BRAID_DIALECTS_RT_RTBASE_TD
 #define BRAID_DIALECTS_RT_RTBASE_TD
 
+include "dialects/Comm/IR/CommBase.td"
+
 include "mlir/IR/OpBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/AttrTypeBase.td"

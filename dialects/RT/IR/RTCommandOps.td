@@ -40,9 +40,9 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
     - (L4) `rows` is at least 1.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, ConfinedAttr<I64Attr, [IntPositive]>:$rows,
-                       Variadic<AnyTypeOf<[RT_Memory, AnyStaticShapeTensor]>>:$inputs,
+                       Variadic<AnyTypeOf<[RT_Memory, RT_Tensor]>>:$inputs,
                        Variadic<RT_Memory>:$outputs, RT_OnCompute:$queue);
-  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let results = (outs Variadic<RT_Tensor>:$results);
   let assemblyFormat = [{
     $kernel `rows` $rows `ins` `(` $inputs `:` type($inputs) `)` (`outs` `(` $outputs^ `:` type($outputs) `)`)?
     (`->` type($results)^)? (`on` `` $queue^)? attr-dict

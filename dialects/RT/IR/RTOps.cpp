@@ -18,7 +18,7 @@ using namespace braid::rt;
 //===----------------------------------------------------------------------===//
 
 int64_t braid::rt::sizeInBytes(ShapedType type) {
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return type.getNumElements() * elementBytes(type);
 }
 
 bool braid::rt::isContiguous(MemRefType type) {

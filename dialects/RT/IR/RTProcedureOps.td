@@ -11,9 +11,10 @@ include "dialects/RT/IR/RTAttrs.td"
 include "mlir/IR/OpAsmInterface.td"
 
 def RT_Element : AnyTypeOf<[F32, F16, BF16, F64, I32, I64, I8], "f32, f16, bf16, f64, i32, i64 or i8">;
+def RT_Tensor : ConfinedType<AnyStaticShapeTensor, [Comm_Bounded], "statically shaped tensor of at most 2^48 elements">;
 def RT_Memory : ConfinedType<StaticShapeMemRefOf<[RT_Element]>,
-    [CPred<"::llvm::cast<::mlir::MemRefType>($_self).isStrided()">],
-    "statically shaped, strided memory of f32, f16, bf16, f64, i32, i64 or i8", "::mlir::MemRefType">;
+    [CPred<"::llvm::cast<::mlir::MemRefType>($_self).isStrided()">, Comm_Bounded],
+    "statically shaped, strided memory of at most 2^48 f32, f16, bf16, f64, i32, i64 or i8", "::mlir::MemRefType">;
 
 def RT_ProcedureOp : RT_Op<"procedure", [IsolatedFromAbove, Symbol, FunctionOpInterface, SingleBlock,
                                          HasParent<"::mlir::ModuleOp">,
@@ -37,7 +38,8 @@ def RT_ProcedureOp : RT_Op<"procedure", [IsolatedFromAbove, Symbol, FunctionOpIn
     results (`rt.result` with a value), each described as the outside knows it.
 
     Constraints:
-    - (P1) arguments are statically shaped, contiguous memory without a space, and there are no function results;
+    - (P1) arguments are statically shaped, contiguous memory of at most 2^48 elements without a space, and there are no
+      function results;
     - (P2) the body ends in rt.return and otherwise holds rt commands only;
     - (P3) only `rt.result` arguments are written;
     - (P4) every argument of an entry has exactly one of rt.parameter, rt.operand and rt.result (with a value), in this

@@ -109,6 +109,9 @@ LogicalResult ProcedureOp::verifyRegions() {
         "expects no function results: what a procedure gives is an rt.result argument");
   for (auto [i, type] : llvm::enumerate(getArgumentTypes())) {
     auto memory = dyn_cast<MemRefType>(type);
+    auto where = [&, i = i] { return emitOpError("argument ") << i << ": "; };
+    if (memory && memory.hasStaticShape() && failed(braid::verifyBounded(memory, where)))
+      return failure();
     if (!memory || !memory.hasStaticShape() || !isContiguous(memory) || memory.getMemorySpace())
       return emitOpError("expects argument ")
              << i << " to be statically shaped, contiguous memory without a space, got " << type;
@@ -252,7 +255,8 @@ LogicalResult AttentionOp::verify() {
   if (agree) {
     ArrayRef<int64_t> qs = q.getShape(), ks = k.getShape(), vs = v.getShape(), os = out.getShape();
     agree = ks[0] == qs[0] && ks[3] == qs[3] && vs.take_front(3) == ks.take_front(3) &&
-            os.take_front(3) == qs.take_front(3) && os[3] == vs[3] && qs[2] % ks[2] == 0;
+            os.take_front(3) == qs.take_front(3) && os[3] == vs[3] && ks[2] != 0 &&
+            qs[2] % ks[2] == 0;
   }
   if (!agree)
     return emitOpError("expects query [b, s, h, d], key [b, t, g, d], value [b, t, g, e] and out "
@@ -429,7 +433,7 @@ LogicalResult StartOp::verifySymbolUses(SymbolTableCollection &symbols) {
       if (*concat < 0 || *concat >= in.getRank())
         return false;
       SmallVector<int64_t> joined(in.getShape());
-      joined[*concat] *= *ranks;
+      joined[*concat] = braid::saturatingProduct({joined[*concat], *ranks});
       in = MemRefType::get(joined, in.getElementType());
     }
     return isScaled(in, out, getDim(), numerator, denominator);

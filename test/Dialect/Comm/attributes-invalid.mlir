@@ -157,6 +157,13 @@ func.func private @f(tensor<8x16xf32> {comm.global_type = tensor<?x16xf32>})
 
 // -----
 
+// What is cut is bounded as other values are.
+comm.mesh @mesh <dp = 2, tp = 4>
+// expected-error @+1 {{'func.func' op argument 0: expects at most 2^48 elements, got 'tensor<16777216x33554432xf32>'}}
+func.func private @f(tensor<16777216x33554432xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>})
+
+// -----
+
 // A3: beside a sharding
 comm.mesh @mesh <dp = 2, tp = 4>
 // expected-error @+1 {{'func.func' op argument 0: expects 'comm.sharding' beside 'comm.global_type'}}

@@ -93,7 +93,7 @@ func.func @f(%x: tensor<8x16xf32>) {
 // comm.reduce C4
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%c: tensor<4xcomplex<f32>>) {
-  // expected-error @+1 {{'comm.reduce' op expects elements of integer or float type, got 'complex<f32>'}}
+  // expected-error @+1 {{'comm.reduce' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<4xcomplex<f32>>'}}
   %0 = comm.reduce sum(%c) to 0 over <@mesh, {tp}> : tensor<4xcomplex<f32>>
   return
 }
@@ -205,7 +205,7 @@ func.func @f(%x: tensor<8x16xf32>) {
 // comm.permute C4
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%c: tensor<4xcomplex<f32>>) {
-  // expected-error @+1 {{'comm.permute' op expects elements of integer or float type, got 'complex<f32>'}}
+  // expected-error @+1 {{'comm.permute' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<4xcomplex<f32>>'}}
   %0 = comm.permute(%c) pairs [0 -> 1] over <@mesh, {tp}> : tensor<4xcomplex<f32>>
   return
 }

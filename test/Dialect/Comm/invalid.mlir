@@ -95,7 +95,7 @@ func.func @f(%x: tensor<8x16xf32>) {
 // comm.all_reduce C4
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%c: tensor<4xcomplex<f32>>) {
-  // expected-error @+1 {{'comm.all_reduce' op expects elements of integer or float type, got 'complex<f32>'}}
+  // expected-error @+1 {{'comm.all_reduce' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<4xcomplex<f32>>'}}
   %0 = comm.all_reduce sum(%c) over <@mesh, {tp}> : tensor<4xcomplex<f32>>
   return
 }
@@ -136,7 +136,7 @@ func.func @f(%x: tensor<8x16xf32>) {
 // comm.reduce_scatter C4
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%c: tensor<4xcomplex<f32>>) {
-  // expected-error @+1 {{'comm.reduce_scatter' op expects elements of integer or float type, got 'complex<f32>'}}
+  // expected-error @+1 {{'comm.reduce_scatter' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<4xcomplex<f32>>'}}
   %0 = comm.reduce_scatter sum(%c) dim 0 over <@mesh, {tp}> : tensor<4xcomplex<f32>> -> tensor<1xcomplex<f32>>
   return
 }
@@ -238,5 +238,34 @@ comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
   // expected-error @+1 {{'comm.local_slice' op expects a result of type 'tensor<2x16xf32>', got 'tensor<8x4xf32>'}}
   %0 = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+// Values whose bytes are not known, or too many.
+comm.mesh @mesh <tp = 2>
+func.func @index(%x: tensor<4xindex>) {
+  // expected-error @+1 {{'comm.all_reduce' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<4xindex>'}}
+  %0 = comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<4xindex>
+  return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+func.func @wide(%x: tensor<4xi65>) {
+  // expected-error @+1 {{'comm.all_reduce' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<4xi65>'}}
+  %0 = comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<4xi65>
+  return
+}
+
+// -----
+
+// The result that is expected has a size above 64 bits, and is shown with the largest there is.
+comm.mesh @mesh <tp = 131072>
+func.func @gathered(%x: tensor<281474976710656xf32>) {
+  // expected-error @+1 {{'comm.all_gather' op expects a result of type 'tensor<9223372036854775807xf32>', got 'tensor<281474976710656xf32>'}}
+  %0 = comm.all_gather(%x) dim 0 over <@mesh, {tp}> : tensor<281474976710656xf32> -> tensor<281474976710656xf32>
   return
 }

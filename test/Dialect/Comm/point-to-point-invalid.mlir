@@ -43,7 +43,7 @@ func.func @f(%x: tensor<8x16xf32>, %y: tensor<8x12xf32>, %c: tensor<8xi32>) {
 // comm.all_to_all_v: what counts are
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8x16x4xf32>, %c: tensor<8xf32>) {
-  // expected-error @+1 {{'comm.all_to_all_v' op operand #1 must be statically shaped tensor of rank 1 of i32 or i64, but got 'tensor<8xf32>'}}
+  // expected-error @+1 {{'comm.all_to_all_v' op operand #1 must be statically shaped tensor of rank 1 of at most 2^48 i32 or i64, but got 'tensor<8xf32>'}}
   %r, %n = comm.all_to_all_v(%x) counts %c : tensor<8xf32> over <@mesh, {ep}> : tensor<8x16x4xf32>
   return
 }
@@ -94,7 +94,7 @@ func.func @f(%x: tensor<8x16x4xf32>, %c: tensor<8xi32>) {
 // comm.all_to_all_v C6
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8x16xcomplex<f32>>, %c: tensor<8xi32>) {
-  // expected-error @+1 {{'comm.all_to_all_v' op expects elements of integer or float type, got 'complex<f32>'}}
+  // expected-error @+1 {{'comm.all_to_all_v' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<8x16xcomplex<f32>>'}}
   %r, %n = comm.all_to_all_v(%x) counts %c : tensor<8xi32> over <@mesh, {ep}> : tensor<8x16xcomplex<f32>>
   return
 }
@@ -144,7 +144,7 @@ func.func @f(%x: tensor<8xf32>) {
 // comm.send C3
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8xcomplex<f32>>) {
-  // expected-error @+1 {{'comm.send' op expects elements of integer or float type, got 'complex<f32>'}}
+  // expected-error @+1 {{'comm.send' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<8xcomplex<f32>>'}}
   comm.send(%x) pairs [0 -> 1] over <@mesh, {ep}> : tensor<8xcomplex<f32>>
   return
 }
@@ -264,7 +264,7 @@ func.func @f(%x: tensor<8xf32>) {
 // comm.recv C3
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8xcomplex<f32>>) {
-  // expected-error @+1 {{'comm.recv' op expects elements of integer or float type, got 'complex<f32>'}}
+  // expected-error @+1 {{'comm.recv' op result #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<8xcomplex<f32>>'}}
   %0 = comm.recv pairs [0 -> 1] over <@mesh, {ep}> : tensor<8xcomplex<f32>>
   return
 }

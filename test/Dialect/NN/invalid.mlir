@@ -262,8 +262,35 @@ func.func @add(%x: tensor<2x4xf32>, %y: tensor<4xf16>) {
 
 // Types that the dialect does not have.
 func.func @types(%x: tensor<2x?xf32>, %y: tensor<4xf64>) {
-  // expected-error @+1 {{'nn.add' op operand #0 must be statically shaped tensor of f32, bf16 or f16 values, but got 'tensor<2x?xf32>'}}
+  // expected-error @+1 {{'nn.add' op operand #0 must be statically shaped tensor of at most 2^48 f32, bf16 or f16 values, but got 'tensor<2x?xf32>'}}
   %0 = nn.add %x, %y : tensor<2x?xf32>, tensor<4xf64> -> tensor<2x?xf32>
+  return
+}
+
+// -----
+
+// One element more than there may be.
+func.func @too_large(%x: tensor<281474976710657xf32>, %y: tensor<281474976710656xf32>) {
+  %0 = nn.add %y, %y : tensor<281474976710656xf32>, tensor<281474976710656xf32> -> tensor<281474976710656xf32>
+  // expected-error @+1 {{'nn.add' op operand #0 must be statically shaped tensor of at most 2^48 f32, bf16 or f16 values, but got 'tensor<281474976710657xf32>'}}
+  %1 = nn.add %x, %x : tensor<281474976710657xf32>, tensor<281474976710657xf32> -> tensor<281474976710657xf32>
+  return
+}
+
+// -----
+
+// No elements, but strides that would not fit; and ids.
+func.func @too_large(%x: tensor<0x4294967296x4294967296xf32>) {
+  // expected-error @+1 {{'nn.silu' op operand #0 must be statically shaped tensor of at most 2^48 f32, bf16 or f16 values, but got 'tensor<0x4294967296x4294967296xf32>'}}
+  %0 = nn.silu %x : tensor<0x4294967296x4294967296xf32>
+  return
+}
+
+// -----
+
+func.func @too_large(%i: tensor<1x562949953421312xi64>, %w: tensor<4x4xf32>) {
+  // expected-error @+1 {{'nn.embedding' op operand #0 must be statically shaped tensor of at most 2^48 i32 or i64 values, but got 'tensor<1x562949953421312xi64>'}}
+  %0 = nn.embedding %i, %w : tensor<1x562949953421312xi64>, tensor<4x4xf32> -> tensor<1x562949953421312x4xf32>
   return
 }
 

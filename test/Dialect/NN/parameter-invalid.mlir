@@ -98,6 +98,16 @@ func.func @parameter() {
 
 comm.mesh @mesh <tp = 2>
 func.func @parameter() {
+  // C5
+  // expected-error @+1 {{'nn.parameter' op global type: expects at most 2^48 elements, got 'tensor<562949953421312xf32>'}}
+  %0 = nn.parameter "w" slices [] of tensor<562949953421312xf32> sharded <@mesh, [{tp}]> : tensor<281474976710656xf32>
+  return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+func.func @parameter() {
   // C6
   // expected-error @+1 {{'nn.parameter' op expects a sharding without partial axes}}
   %0 = nn.parameter "w" of tensor<8xf32> sharded <@mesh, [{}], partial = [tp = sum]> : tensor<8xf32>

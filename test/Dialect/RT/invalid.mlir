@@ -91,6 +91,15 @@ rt.procedure @t1(%q: memref<1x2x3x4xf32>, %k: memref<1x5x2x4xf32>, %o: memref<1x
 
 // -----
 
+// No heads of keys at all.
+rt.procedure @attention_without_heads(%q: memref<1x2x0x4xf32>, %o: memref<1x2x0x4xf32> {rt.result}) {
+  // expected-error @below {{'rt.attention' op expects query [b, s, h, d], key [b, t, g, d], value [b, t, g, e] and out [b, s, h, e] with g dividing h}}
+  rt.attention ins(%q, %q, %q : memref<1x2x0x4xf32>, memref<1x2x0x4xf32>, memref<1x2x0x4xf32>) outs(%o : memref<1x2x0x4xf32>) scale 1.0
+  rt.return
+}
+
+// -----
+
 // T2
 rt.procedure @t2(%q: memref<1x2x2x4xf32>, %k: memref<1x5x2x4xf16>, %o: memref<1x2x2x4xf32> {rt.result}) {
   // expected-error @below {{'rt.attention' op expects one element type}}

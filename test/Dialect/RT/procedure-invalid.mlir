@@ -8,6 +8,46 @@ rt.procedure @p1(%x: memref<?x4xf32>) {
 
 // -----
 
+// expected-error @below {{'rt.procedure' op argument 0: expects at most 2^48 elements, got 'memref<4294967296x4294967296xf32>'}}
+rt.procedure @p1_bounded(%x: memref<4294967296x4294967296xf32>) {
+  rt.return
+}
+
+// -----
+
+rt.procedure @bounded() {
+  // expected-error @below {{'rt.alloc' op result #0 must be statically shaped, strided memory of at most 2^48 f32, f16, bf16, f64, i32, i64 or i8, but got 'memref<9223372036854775807xf32, #rt.space<local>>'}}
+  %0 = rt.alloc : memref<9223372036854775807xf32, #rt.space<local>>
+  rt.return
+}
+
+// -----
+
+// V4
+rt.procedure @v4(
+  // expected-error @below {{expects at most 2^48 elements, got 'tensor<562949953421312xf32>'}}
+  %x: memref<16xf32> {rt.operand = #rt.value<"x" of tensor<562949953421312xf32>>}) attributes {entry} {
+  rt.return
+}
+
+// -----
+
+rt.procedure @v4_padded(
+  // expected-error @below {{expects a statically shaped type, got 'tensor<?xf32>'}}
+  %x: memref<16xf32> {rt.result = #rt.value<"x" of tensor<4xf32> padded tensor<?xf32>>}) attributes {entry} {
+  rt.return
+}
+
+// -----
+
+rt.procedure @v4_parameter(
+  // expected-error @below {{expects at most 2^48 elements, got 'tensor<562949953421312xf32>'}}
+  %x: memref<16xf32> {rt.parameter = #rt.parameter<"x" of tensor<562949953421312xf32> init normal slices []>}) attributes {entry} {
+  rt.return
+}
+
+// -----
+
 // expected-error @below {{expects argument 0 to be statically shaped, contiguous memory without a space, got 'memref<4xf32, #rt.space<local>>'}}
 rt.procedure @p1_space(%x: memref<4xf32, #rt.space<local>>) {
   rt.return

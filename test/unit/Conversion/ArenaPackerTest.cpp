@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 using namespace braid;
@@ -53,7 +54,7 @@ TEST(ArenaPackerTest, DisjointLivesShare) {
 TEST(ArenaPackerTest, FillsAGapBetweenOthers) {
   // The large ones leave the middle free after time 1.
   std::vector<ArenaItem> items = {{256, 0, 9, 0}, {192, 0, 1, 0}, {128, 0, 9, 0}, {64, 2, 9, 0}};
-  int64_t total = packArena(items, 64);
+  int64_t total = packArena(items, 64).value();
   EXPECT_EQ(total, 256 + 192 + 128);
   EXPECT_EQ(items[3].offset, 256);
   expectSound(items, total, 64);
@@ -63,6 +64,16 @@ TEST(ArenaPackerTest, EmptyItemsTakeNoRoom) {
   std::vector<ArenaItem> items = {{0, 0, 9, 0}, {64, 0, 9, 0}, {0, 3, 4, 0}};
   EXPECT_EQ(packArena(items, 64), 64);
   EXPECT_EQ(items[1].offset, 0);
+}
+
+TEST(ArenaPackerTest, NothingWhereSizesWouldWrap) {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  std::vector<ArenaItem> one = {{most, 0, 1, 0}};
+  EXPECT_EQ(packArena(one, 64), std::nullopt);
+  std::vector<ArenaItem> both = {{kMaxArenaBytes, 0, 1, 0}, {64, 0, 1, 0}};
+  EXPECT_EQ(packArena(both, 64), std::nullopt);
+  std::vector<ArenaItem> inTurn = {{kMaxArenaBytes, 0, 1, 0}, {64, 2, 3, 0}};
+  EXPECT_EQ(packArena(inTurn, 64), kMaxArenaBytes);
 }
 
 TEST(ArenaPackerTest, RandomPlansAreSoundAndNotAboveTheSum) {
@@ -79,7 +90,7 @@ TEST(ArenaPackerTest, RandomPlansAreSoundAndNotAboveTheSum) {
       item.end = item.begin + upTo(20);
       sum += (item.size + 63) / 64 * 64;
     }
-    int64_t total = packArena(items, 64);
+    int64_t total = packArena(items, 64).value();
     expectSound(items, total, 64);
     EXPECT_LE(total, sum);
     // At least what is alive at the fullest moment.

@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "Testing.h"
 
+#include <limits>
+
 using namespace braid::nn;
 using namespace braid::nn::testing;
 
@@ -158,6 +160,25 @@ TEST(Cost, Training) {
   expectCost("%x: tensor<2x3x8xf32>, %l: tensor<2x3xi64>",
              "%0 = nn.cross_entropy %x, %l : tensor<2x3x8xf32>, tensor<2x3xi64> -> tensor<2x3xf32>",
              {0, 210, 192 + 48, 24, 240 + 24});
+}
+
+TEST(Cost, StaysAtTheLargestNumber) {
+  // 2^40 results of 2^41 - 1 operations each, on 2^41 elements of 4 bytes, one half of them saved.
+  const int64_t most = std::numeric_limits<int64_t>::max(), tera = int64_t(1) << 40;
+  expectCost("%x: tensor<1x1099511627776xf32>, %w: tensor<1x1099511627776xf32>",
+             "%0 = nn.linear %x, %w : tensor<1x1099511627776xf32>, tensor<1x1099511627776xf32> -> "
+             "tensor<1x1xf32>",
+             {2 * tera - 1, 0, 8 * tera, 4, 4 * tera});
+  expectCost("%x: tensor<1099511627776x256xf32>, %w: tensor<256x256xf32>",
+             "%0 = nn.linear %x, %w : tensor<1099511627776x256xf32>, tensor<256x256xf32> -> "
+             "tensor<1099511627776x256xf32>",
+             {511 * 256 * tera, 0, (1024 * tera) + 262144, 1024 * tera, 1024 * tera});
+  // As many pairs as the square of 2^40.
+  expectCost("%q: tensor<1x1099511627776x1x1xf32>",
+             "%0 = nn.attention %q, %q, %q scale 1.0 : tensor<1x1099511627776x1x1xf32>, "
+             "tensor<1x1099511627776x1x1xf32>, tensor<1x1099511627776x1x1xf32> -> "
+             "tensor<1x1099511627776x1x1xf32>",
+             {most, most, 12 * tera, 4 * tera, 20 * tera});
 }
 
 } // namespace
