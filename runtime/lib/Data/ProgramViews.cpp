@@ -117,6 +117,10 @@ Result<CheckedView> checkView(const program::View &view, const program::Procedur
                            shapeString(result.strides));
     std::optional<int64_t> span = checkedMul(result.shape[d] - 1, result.strides[d]);
     last = last && span ? checkedAdd(*last, *span) : std::nullopt;
+    // A dimension of size 1 has any stride, but one that can be reckoned with.
+    std::optional<int64_t> whole = checkedMul(result.shape[d], result.strides[d]);
+    if (!whole || !checkedMul(*whole, byteSize(result.dtype)))
+      last = std::nullopt;
   }
   std::optional<uint64_t> end;
   if (last && checkedNumElements(result.shape))
