@@ -25,9 +25,9 @@ RankedTensorType partType(Type type, int64_t dim, int64_t n) {
   return tensor.clone(shape);
 }
 
-llvm::InstructionCost bytesOf(Type type) {
+SaturatingCount bytesOf(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  return llvm::InstructionCost(elementBytes(tensor)) * saturatingProduct(tensor.getShape());
+  return SaturatingCount(elementBytes(tensor)) * saturatingProduct(tensor.getShape());
 }
 
 bool isStarted(Operation *collective) { return isa<StartOp>(collective->getParentOp()); }

@@ -10,9 +10,9 @@
 #define BRAID_LIB_TRANSFORMS_COLLECTIVEUTILS_H
 
 #include "dialects/Comm/IR/Comm.h"
+#include "dialects/Comm/IR/SaturatingCount.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/Support/InstructionCost.h"
 
 namespace braid {
 
@@ -21,7 +21,7 @@ mlir::RankedTensorType wholeType(mlir::Type type, int64_t dim, int64_t n);
 /// `type` with dimension `dim`, which n divides, divided by it: what a slice makes of it.
 mlir::RankedTensorType partType(mlir::Type type, int64_t dim, int64_t n);
 /// Of a tensor; the largest number where there would be more.
-llvm::InstructionCost bytesOf(mlir::Type type);
+SaturatingCount bytesOf(mlir::Type type);
 
 /// Inside a comm.start, where the body must keep its shape.
 bool isStarted(mlir::Operation *collective);

@@ -95,7 +95,7 @@ bool Hoister::hoistPast(AllGatherOp gather, std::string &why) {
   std::optional<SliceDims> dims = sliceDims(op, part, dim, 1, why);
   if (!dims)
     return false;
-  llvm::InstructionCost before = bytesOf(gather.getOutputs()[0].getType()), after = 0;
+  SaturatingCount before = bytesOf(gather.getOutputs()[0].getType()), after = 0;
   SmallVector<Value> wholes(op->getOperands());
   llvm::SetVector<Value> missing;
   for (auto [whole, cut] : llvm::zip_equal(wholes, dims->operands)) {

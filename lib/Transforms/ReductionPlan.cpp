@@ -100,7 +100,7 @@ private:
       if (used[i])
         continue;
       int64_t n = forms.resharder.parts({partial.first});
-      llvm::InstructionCost bytes = forms.resharder.localBytes(cuts);
+      SaturatingCount bytes = forms.resharder.localBytes(cuts);
       used[i] = true;
       forEachDim(cuts, {partial.second, partial.first, 0}, [&](const Cuts &next, bool joins) {
         scatter(next, cost + ReshardCost{bytes / n * (n - 1), n > 1 && !joins, 0});
@@ -144,7 +144,7 @@ private:
         reductions.push_back({step.kind, {axis}, static_cast<int64_t>(step.dim)});
       last = &step;
     }
-    llvm::InstructionCost bytes = forms.resharder.localBytes(cuts);
+    SaturatingCount bytes = forms.resharder.localBytes(cuts);
     for (ReduceKind kind : {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min}) {
       Reduction rest{kind, {}, std::nullopt};
       int64_t n = 1;

@@ -18,8 +18,8 @@ int64_t Resharder::parts(const std::vector<int> &axes) const {
   return n;
 }
 
-llvm::InstructionCost Resharder::localBytes(const Cuts &cuts) const {
-  llvm::InstructionCost bytes = elementBytes;
+SaturatingCount Resharder::localBytes(const Cuts &cuts) const {
+  SaturatingCount bytes = elementBytes;
   for (size_t d = 0; d < shape.size(); ++d)
     bytes *= shape[d] / parts(cuts[d]);
   return bytes;
@@ -91,7 +91,7 @@ void Resharder::addPermutations(const Cuts &cuts, std::vector<Edge> &edges) cons
 std::vector<Resharder::Edge> Resharder::edges(const Cuts &cuts) const {
   std::vector<Edge> edges;
   auto add = [&](ReshardStep step, ReshardCost cost) { edges.push_back({std::move(step), cost}); };
-  llvm::InstructionCost bytes = localBytes(cuts);
+  SaturatingCount bytes = localBytes(cuts);
   for (size_t d = 0; d < cuts.size(); ++d) {
     for (int axis = 0; axis < static_cast<int>(axisSizes.size()); ++axis) {
       if (!isFree(cuts, axis) || !divides(cuts, d, axisSizes[axis]))

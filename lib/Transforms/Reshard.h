@@ -9,7 +9,7 @@
 #ifndef BRAID_LIB_TRANSFORMS_RESHARD_H
 #define BRAID_LIB_TRANSFORMS_RESHARD_H
 
-#include "llvm/Support/InstructionCost.h"
+#include "dialects/Comm/IR/SaturatingCount.h"
 
 #include <cstdint>
 #include <optional>
@@ -23,7 +23,7 @@ using Cuts = std::vector<std::vector<int>>;
 
 /// What a way costs; what comes first decides.
 struct ReshardCost {
-  llvm::InstructionCost bytes = 0; ///< stays at its end where another number would wrap
+  SaturatingCount bytes = 0;
   int64_t collectives = 0, slices = 0;
   auto key() const { return std::tuple(bytes, collectives, slices); }
   bool operator<(const ReshardCost &other) const { return key() < other.key(); }
@@ -64,7 +64,7 @@ public:
   /// Where a part is after `Permute`: pairs of positions over the step's axes.
   std::vector<int64_t> permutation(const Cuts &before, const ReshardStep &step) const;
 
-  llvm::InstructionCost localBytes(const Cuts &cuts) const;
+  SaturatingCount localBytes(const Cuts &cuts) const;
   /// Number of parts over these axes.
   int64_t parts(const std::vector<int> &axes) const;
   /// Whether an axis can be used beside those in use.

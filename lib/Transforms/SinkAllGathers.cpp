@@ -89,7 +89,7 @@ bool Sinker::sinkPast(AllGatherOp gather, OpOperand &use, std::string &why) {
       }
 
   // Moving must not make more to exchange.
-  llvm::InstructionCost before = 0, after = 0;
+  SaturatingCount before = 0, after = 0;
   llvm::SetVector<Operation *> passed;
   for (auto [operand, cut] : llvm::zip_equal(op->getOperands(), dims->operands)) {
     AllGatherOp other = gatherOf(operand);

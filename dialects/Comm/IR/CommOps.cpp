@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "dialects/Comm/IR/Comm.h"
+#include "dialects/Comm/IR/SaturatingCount.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/ADT/Sequence.h"
-#include "llvm/Support/InstructionCost.h"
 
 using namespace mlir;
 using namespace braid::comm;
@@ -131,11 +131,8 @@ bool RecvOp::hasIndependentValues() { return false; }
 // the rank that sends most.
 //===----------------------------------------------------------------------===//
 
-/// LLVM's number that stays at its end where another would wrap.
-using Bytes = llvm::InstructionCost;
-
-static Bytes totalBytes(TypeRange types) {
-  Bytes bytes = 0;
+static braid::SaturatingCount totalBytes(TypeRange types) {
+  braid::SaturatingCount bytes = 0;
   for (Type type : types) {
     auto tensor = cast<RankedTensorType>(type);
     bytes += tensor.getNumElements() * braid::elementBytes(tensor);

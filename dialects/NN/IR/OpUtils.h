@@ -9,9 +9,8 @@
 #ifndef BRAID_DIALECTS_NN_OPUTILS_H
 #define BRAID_DIALECTS_NN_OPUTILS_H
 
+#include "dialects/Comm/IR/SaturatingCount.h"
 #include "dialects/NN/IR/NN.h"
-
-#include "llvm/Support/InstructionCost.h"
 
 namespace braid::nn {
 
@@ -21,10 +20,6 @@ inline mlir::RankedTensorType typeOf(mlir::Value value) {
 inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) { return typeOf(value).getShape(); }
 inline int64_t elements(mlir::Value value) { return typeOf(value).getNumElements(); }
 inline int64_t bytes(mlir::Value value) { return elements(value) * elementBytes(typeOf(value)); }
-
-/// For products of numbers of elements, which 64 bits may not hold: stays at the largest number
-/// then.
-using SaturatingCount = llvm::InstructionCost;
 
 /// "[2, 3]"
 inline std::string text(llvm::ArrayRef<int64_t> shape) {

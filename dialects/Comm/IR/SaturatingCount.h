@@ -1,0 +1,21 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Numbers of bytes and operations that 64 bits may not hold. Without MLIR.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_DIALECTS_COMM_SATURATINGCOUNT_H
+#define BRAID_DIALECTS_COMM_SATURATINGCOUNT_H
+
+#include "llvm/Support/InstructionCost.h"
+
+namespace braid {
+
+/// LLVM's number that stays at the end of its range where another would wrap. For what multiplies
+/// numbers of elements, which themselves are bounded (Bounds.h).
+using SaturatingCount = llvm::InstructionCost;
+
+} // namespace braid
+#endif // BRAID_DIALECTS_COMM_SATURATINGCOUNT_H
