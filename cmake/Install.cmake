@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What `cmake --install` puts where, and what find_package(Braid) then gives: Braid::Runtime and, unless only the runtime
-# is built, Braid::Compiler.
+# What `cmake --install` puts where, and what find_package(Braid) then gives: Braid::Runtime, Braid::RuntimeStatic and, unless
+# only the runtime is built, Braid::Compiler.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(BRAID_INSTALL_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Braid)
 # A folder of its own, as "dialects/NN/IR/NN.h" would be a strange thing to find in /usr/include.
 set(BRAID_INSTALL_HEADER_DIR ${CMAKE_INSTALL_INCLUDEDIR}/braid-${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
-# braid_shared_library(<target> <name>): becomes libBraid<name>.so, and Braid::<name> for other projects.
-function(braid_shared_library target name)
+# braid_install_library(<target> <name>): becomes libBraid<name>.so or .a, and Braid::<name> for other projects.
+function(braid_install_library target name)
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME Braid${name} EXPORT_NAME ${name} LINKER_LANGUAGE CXX
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
@@ -16,7 +16,8 @@ function(braid_shared_library target name)
   target_link_options(${target} PRIVATE -Wl,-z,defs -Wl,-Bsymbolic-functions)
   target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${BRAID_INSTALL_HEADER_DIR}>)
   target_compile_features(${target} INTERFACE cxx_std_17)
-  install(TARGETS ${target} EXPORT Braid${name}Targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ${target} EXPORT Braid${name}Targets
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT Braid${name}Targets NAMESPACE Braid:: DESTINATION ${BRAID_INSTALL_PACKAGE_DIR})
 endfunction()
 
@@ -27,10 +28,10 @@ function(braid_install_tool target)
   install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-# Headers, generated ones too, and the package that find_package(Braid) reads.
+# Headers, and the package that find_package(Braid) reads. No public header of the runtime includes what is generated from
+# program.fbs, which compiles with one version of FlatBuffers only.
 function(braid_install_package)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/ ${PROJECT_BINARY_DIR}/runtime/include/
-          DESTINATION ${BRAID_INSTALL_HEADER_DIR} FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/ DESTINATION ${BRAID_INSTALL_HEADER_DIR} FILES_MATCHING PATTERN "*.h")
   if(NOT BRAID_RUNTIME_ONLY)
     # TableGen sources as well: an operation defined elsewhere takes its interfaces from them.
     foreach(root ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})

@@ -12,7 +12,8 @@ Configures and builds a preset of CMakePresets.json (default: default, into buil
 output is a terminal; otherwise only what goes wrong is.
 
   presets: default (release, everything) | dev (quick to build, with assertions) | runtime (no LLVM needed)
-           asan, tsan (runtime and interpreter core under sanitizers) | fuzz, fuzz-compiler (fuzzers)
+           asan (tests and fuzzers of the runtime and the interpreter's core), tsan (their tests): under sanitizers
+           fuzz-compiler (fuzzers of the compiler)
 END
 }
 

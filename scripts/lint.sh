@@ -10,11 +10,12 @@ usage: scripts/lint.sh [--all] [--analyzer] [--base REF] [--fix] [--format-only]
 
 Checks that every tracked C++ file is as clang-format-22 would write it, and runs clang-tidy-22 (.clang-tidy) over
 the sources that changed: those that differ from the merge base with REF, uncommitted changes included. REF is
-origin/main unless given; where that is the commit at hand itself, its parent. A header stands for the sources that include it. What
+origin/main unless given; where that is the commit at hand itself, its parent. A header stands for one source that includes it. What
 was clean before and has not changed since, with its headers, is not looked at again.
 Needs a built build/ (scripts/build.sh): clang-tidy reads generated headers. Exits with 1 if anything is found.
 
   --all          clang-tidy over every source
+  --at-most N    clang-tidy over N sources: those that changed, then others, which come in turn with every commit
   --analyzer     its path-sensitive checks as well, which take four times as long
   --fix          write the format instead of checking it
   --format-only  no clang-tidy
@@ -26,6 +27,9 @@ tidy=()
 while [[ $# -gt 0 ]]; do
   case $1 in
     --all) all=1; shift ;;
+    --at-most)
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "lint: --at-most expects a positive number" >&2; exit 1; }
+      tidy+=(--at-most "$2" --turn "$(git rev-list --count HEAD)"); shift 2 ;;
     --analyzer) tidy+=(--analyzer); shift ;;
     --base) base=${2:?--base needs a git revision}; shift 2 ;;
     --fix) fix=1; shift ;;

@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build")
@@ -58,9 +59,18 @@ def tidy(source, options):
     return run.returncode, run.stdout + ("" if run.returncode == 0 else run.stderr)
 
 
+def in_turn(paths, count, turn):
+    """`count` of the paths; over successive turns every one of them."""
+    paths = sorted(paths, key=lambda path: zlib.crc32(os.path.relpath(path, ROOT).encode()))
+    first = turn * count % max(len(paths), 1)
+    return (paths[first:] + paths[:first])[:count]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="every source of the build, not those on standard input")
+    parser.add_argument("--at-most", type=int, metavar="N", help="so many: named ones first, then others in turn")
+    parser.add_argument("--turn", type=int, default=0, help="whose turn it is: the next N with every number")
     parser.add_argument("--analyzer", action="store_true", help="the path-sensitive analyzer's checks as well")
     args = parser.parse_args()
     options = [ANALYZER] if args.analyzer else []
@@ -81,12 +91,20 @@ def main():
         output = re.search(r" -o (\S+)", entry["command"])
         files_of[path] = set(headers.get(output.group(1), ()) if output else ()) | {path, config}
 
-    if args.all:
+    if args.all and args.at_most is None:
         chosen = sorted(entries)
     else:
-        named = {os.path.join(ROOT, line.strip()) for line in sys.stdin if line.strip()}
-        changed_headers = {n for n in named if n.endswith(".h")}
-        chosen = sorted(p for p in entries if p in named or files_of[p] & changed_headers)
+        named = set() if args.all else {os.path.join(ROOT, line.strip()) for line in sys.stdin if line.strip()}
+        chosen = {p for p in entries if p in named}
+        # What a header says is the same in all sources that include it: one of them is enough.
+        for header in (n for n in named if n.endswith(".h")):
+            including = sorted(p for p in entries if header in files_of[p])
+            if including and not chosen.intersection(including):
+                chosen.add(including[0])
+        if args.at_most is not None:
+            chosen = in_turn(chosen, args.at_most, args.turn) + in_turn(
+                entries.keys() - chosen, max(args.at_most - len(chosen), 0), args.turn)
+        chosen = sorted(chosen)
 
     os.makedirs(CACHE, exist_ok=True)
     todo = []

@@ -13,11 +13,13 @@ usage: test/run.sh [--long] [--stage NAME]... [--help]
 Installs what is missing (scripts/setup.sh), builds, and runs every test. The last line says how many passed,
 failed and were skipped; the exit status is 0 only if none failed.
 
-  --long        more of everything: clang-tidy over all sources, every integration test, more random schedules,
-                ranks killed at every moment
+  --long        more of everything: clang-tidy with its analyzer over all sources, every integration test, eight random
+                schedules and the system's own under the thread sanitizer, ranks killed at every moment
   --stage NAME  only this stage (may be repeated); one of: ${stages[*]}
 
-  lint         clang-format, clang-tidy          unit         GoogleTest
+  lint         clang-format; clang-tidy over     unit         GoogleTest
+               what changed, in CI (CI=1) over
+               100 sources, others in turn
   lit          FileCheck tests of the IR         asan, tsan   unit tests of the runtime and of the interpreter's
   integration  the tools against PyTorch,                     core under address + undefined, and thread sanitizers
                bad input, stalled ranks, reports
@@ -53,9 +55,13 @@ stage_build() { scripts/build.sh; }
 
 stage_lint() {
   local args=()
-  # A fresh clone has nothing to tell what changed, so there every source is looked at.
-  [[ -z ${CI:-} ]] || args=(--all)
-  [[ -z $long ]] || args=(--all --analyzer)
+  if [[ -n $long ]]; then
+    args=(--all --analyzer)
+  elif [[ -n ${CI:-} ]]; then
+    # On main itself, what its last commits changed.
+    args=(--at-most 100)
+    [[ $(git rev-parse -q --verify origin/main) != $(git rev-parse HEAD) ]] || args+=(--base HEAD~20)
+  fi
   scripts/lint.sh "${args[@]}"
 }
 
@@ -69,23 +75,26 @@ run_ctest() { # name of the results, directory, further arguments
   return $status
 }
 
-stage_unit() { run_ctest build build -E '^lit$'; }
+stage_unit() { BRAID_TEST_LONG=$long run_ctest build build -E '^lit$'; }
 
 stage_lit() {
   timeout 1800 /usr/lib/llvm-22/bin/lit -sv --xunit-xml-output "$results/lit.xml" build/test
 }
 
-stage_asan() { scripts/build.sh --preset asan && run_ctest build-asan build-asan; }
+stage_asan() { scripts/build.sh --preset asan unittests fuzzers && run_ctest build-asan build-asan; }
 
-# Then the executor and the transports again, with threads held up at random (test/unit/Runtime/RandomSchedules.cpp).
+# The executor and the transports with threads held up at random (test/unit/Runtime/RandomSchedules.cpp).
 stage_tsan() {
-  scripts/build.sh --preset tsan || return 1
-  local status=0 seeds=(1 2) seed
+  scripts/build.sh --preset tsan unittests || return 1
+  local status=0 seeds others=(-LE schedules) seed
+  # Another one with every commit.
+  seeds=($(($(git rev-list --count HEAD) % 8 + 1)))
   if [[ -n $long ]]; then
     seeds=(1 2 3 4 5 6 7 8)
+    others=()
     export BRAID_EVERY_MOMENT=1
   fi
-  run_ctest build-tsan build-tsan || status=1
+  run_ctest build-tsan build-tsan "${others[@]}" || status=1
   for seed in "${seeds[@]}"; do
     echo "random schedules, BRAID_SCHEDULE_SEED=$seed"
     BRAID_SCHEDULE_SEED=$seed run_ctest "build-tsan-schedule-$seed" build-tsan -L schedules || status=1

@@ -114,10 +114,10 @@ def print_report(report, shape):
           f"batch {shape[0]} x {shape[1]} tokens")
     print(f"  median time of {report['runs']} runs       {ms(report['median_run_s'])}")
     print(f"  sent per rank and run      {report['bytes_sent_per_rank'] / 1e6:.3f} MB in "
-          f"{sum(c['count_per_run'] for c in report['collectives'])} collectives")
+          f"{len(report['collectives'])} collectives")
     if total > 0:
-        print(f"  communicating              {ms(total)}, of which {ms(report['hidden_comm_s'])} hidden behind computation; "
-              f"{ms(report['exposed_comm_s'])} exposed")
+        print(f"  communicating              {ms(total)}; {ms(report['hidden_comm_s'])} hidden behind computation, "
+              f"{ms(report['exposed_comm_s'])} exposed, {ms(report['peer_wait_s'])} waiting for peers")
     print(f"  weights held by each rank  {', '.join('%.1f MB' % (r['parameter_bytes'] / 1e6) for r in report['per_rank'])}")
 
 

@@ -34,7 +34,7 @@ def tool(name, *args):
 def collectives(report):
     counts = {}
     for entry in report["collectives"]:
-        counts[entry["kind"]] = counts.get(entry["kind"], 0) + entry["count_per_run"]
+        counts[entry["kind"]] = counts.get(entry["kind"], 0) + 1
     return " + ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or "none"
 
 

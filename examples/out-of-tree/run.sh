@@ -67,3 +67,4 @@ echo "== compiler and runtime in a program of one's own"
 echo
 echo "== the runtime alone, from C"
 "$work/run-bundle" "$work/product.braid"
+"$work/run-bundle-static" "$work/product.braid"

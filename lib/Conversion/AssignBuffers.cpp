@@ -3,12 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "ArenaPacker.h"
+#include "CommandOrder.h"
 
 #include "braid/Conversion/BufferCheck.h"
 #include "braid/Conversion/Passes.h"
 
+#include "mlir/Analysis/CallGraph.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/SCCIterator.h"
 
 namespace braid {
 #define GEN_PASS_DEF_ASSIGNBUFFERS
@@ -30,42 +33,39 @@ struct Life {
   }
 };
 
-/// When commands run, as seen from the compute queue: a command of the communication queue begins
-/// after the last record that this queue has awaited, and has ended at the first wait for it or for
-/// something after it.
+/// When commands run, as seen from the compute queue: a command of the communication queue may
+/// begin once the last command of this queue that it is known to follow has begun, and has ended at
+/// the first one that is known to follow it.
 class Timeline {
 public:
-  explicit Timeline(Block &block) {
+  explicit Timeline(Block &block) : commands(orderCommands(block)) {
+    for (const Command &command : commands)
+      byOperation[command.op] = &command;
     SmallVector<Operation *> communication;
-    int64_t count = 0, lastAwaited = 0;
-    for (Operation &op : block) {
-      int64_t place = count++;
-      lives[&op] = {place, place};
-      if (rt::queueOf(&op) == Queue::Communication) {
-        if (auto await = dyn_cast<rt::AwaitOp>(op))
-          lastAwaited = lives[await.getEvent().getDefiningOp()].begin;
-        lives[&op].begin = lastAwaited;
-        communication.push_back(&op);
+    int64_t count = 0, ended = 0;
+    for (const Command &command : commands) {
+      if (command.queue == Queue::Communication) {
+        lives[command.op].begin = std::max<int64_t>(command.endedOf(Queue::Compute) - 1, 0);
+        communication.push_back(command.op);
         continue;
       }
-      if (isa<rt::AwaitOp, rt::WaitOp>(op)) {
-        // All that the other queue did up to the event is over.
-        Operation *source = op.getOperand(0).getDefiningOp();
-        auto *last = llvm::find(communication, source);
-        if (last == communication.end())
-          continue;
-        for (Operation *ended : ArrayRef(communication.begin(), last + 1))
-          lives[ended].end = place;
-        communication.erase(communication.begin(), last + 1);
-      }
+      lives[command.op] = {command.index, command.index};
+      for (; ended < command.endedOf(Queue::Communication); ++ended)
+        lives[communication[ended]].end = command.index;
+      count = command.index + 1;
     }
-    for (Operation *never : communication)
+    for (Operation *never : ArrayRef(communication).drop_front(ended))
       lives[never].end = count;
   }
 
   Life operator[](Operation *op) const { return lives.lookup(op); }
+  bool isBefore(Operation *a, Operation *b) const {
+    return byOperation.lookup(a)->isBefore(*byOperation.lookup(b));
+  }
 
 private:
+  std::vector<Command> commands;
+  DenseMap<Operation *, const Command *> byOperation;
   DenseMap<Operation *, Life> lives;
 };
 
@@ -122,12 +122,14 @@ private:
       SmallVector<Value> reads, writes;
       rt::getAccesses(&op, reads, writes);
       for (Value value : llvm::concat<Value>(reads, writes))
-        if (auto alloc = rt::getRoot(value).getDefiningOp<rt::AllocOp>(); alloc && alloc != &op)
+        if (auto alloc = rt::getRoot(value).getDefiningOp<rt::AllocOp>(); alloc && alloc != &op) {
           lives[alloc].extend(timeline[&op]);
+          users[alloc].push_back(&op);
+        }
     }
     for (auto alloc : procedure.getBody().front().getOps<rt::AllocOp>()) {
       allocs.push_back(alloc);
-      lives.try_emplace(alloc, timeline[alloc]);
+      lives.try_emplace(alloc, Life{0, 0}); // of one that nothing uses
       sharing.insert(alloc);
     }
   }
@@ -136,16 +138,25 @@ private:
   void shareInPlace() {
     for (auto launch : procedure.getBody().front().getOps<rt::LaunchOp>()) {
       rt::KernelOp kernel = launch.getKernelOp();
-      Life now = timeline[launch];
+      auto isLastUse = [&](rt::AllocOp buffer) {
+        return llvm::all_of(users[buffer], [&](Operation *user) {
+          return user == launch || timeline.isBefore(user, launch);
+        });
+      };
+      auto isFirstUse = [&](rt::AllocOp buffer) {
+        return llvm::all_of(users[buffer], [&](Operation *user) {
+          return user == launch || timeline.isBefore(launch, user);
+        });
+      };
       llvm::SmallPtrSet<Operation *, 4> taken;
       for (auto [o, output] : llvm::enumerate(launch.getOutputs())) {
         auto to = rt::getRoot(output).getDefiningOp<rt::AllocOp>();
-        if (!to || lives[to].begin != now.begin)
+        if (!to || !isFirstUse(to))
           continue;
         for (auto [i, input] : llvm::enumerate(launch.getInputs())) {
           auto from = rt::getRoot(input).getDefiningOp<rt::AllocOp>();
           if (!from || from.getSpace() != to.getSpace() ||
-              from.getSizeInBytes() != to.getSizeInBytes() || lives[from].end != now.end ||
+              from.getSizeInBytes() != to.getSizeInBytes() || !isLastUse(from) ||
               taken.contains(from) || !kernel.canShare(i, o) || !onlyUsedAs(launch, from, i))
             continue;
           sharing.unionSets(from, to);
@@ -208,6 +219,7 @@ private:
   int64_t numEvents = 0;
   SmallVector<rt::AllocOp> allocs;
   DenseMap<Operation *, Life> lives;
+  DenseMap<Operation *, SmallVector<Operation *>> users;
   llvm::EquivalenceClasses<Operation *> sharing; ///< buffers that are the same bytes
   llvm::MapVector<rt::CallOp, Base> bases;
 };
@@ -216,23 +228,26 @@ struct AssignBuffers : braid::impl::AssignBuffersBase<AssignBuffers> {
   using AssignBuffersBase::AssignBuffersBase;
 
   void runOnOperation() override {
-    for (auto procedure : getOperation().getOps<rt::ProcedureOp>())
-      if (failed(assign(procedure)))
+    CallGraph graph(getOperation());
+    // Callees come first.
+    for (auto it = llvm::scc_begin<const CallGraph *>(&graph); !it.isAtEnd(); ++it) {
+      const CallGraphNode *node = it->back(); // of a cycle the member that is reached first
+      if (node->isExternal())
+        continue;
+      auto procedure = dyn_cast<rt::ProcedureOp>(node->getCallableRegion()->getParentOp());
+      if (procedure && it.hasCycle()) {
+        procedure.emitOpError("calls itself, so that its frame has no end");
         return signalPassFailure();
+      }
+      if (procedure && failed(assign(procedure)))
+        return signalPassFailure();
+    }
   }
 
   LogicalResult assign(rt::ProcedureOp procedure) {
-    if (done.contains(procedure))
-      return success();
-    if (!inProgress.insert(procedure).second)
-      return procedure.emitOpError("calls itself, so that its frame has no end");
-    for (auto call : procedure.getBody().front().getOps<rt::CallOp>())
-      if (failed(assign(call.getProcedure())))
-        return failure();
     Planner planner(procedure, inPlace);
     if (failed(planner.run()))
       return failure();
-    done.insert(procedure);
     report(procedure, planner);
     return checkBuffers(procedure);
   }
@@ -251,8 +266,6 @@ struct AssignBuffers : braid::impl::AssignBuffersBase<AssignBuffers> {
             "), " + Twine(planner.numShared) + " in place")
                .str();
   }
-
-  llvm::DenseSet<Operation *> done, inProgress;
 };
 
 } // namespace

@@ -4,7 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Conversion/BufferCheck.h"
 
-#include <array>
+#include "CommandOrder.h"
+
 #include <tuple>
 
 using namespace mlir;
@@ -12,17 +13,6 @@ using namespace braid;
 using rt::Queue;
 
 namespace {
-
-/// How many commands of each queue are known to have ended.
-using Clock = std::array<int64_t, 2>;
-
-/// A command with its place in the order.
-struct Command {
-  Operation *op;
-  Queue queue;
-  int64_t index; ///< on its queue, from 0
-  Clock before;  ///< what has ended when it begins
-};
 
 /// A buffer or a callee's frame: bytes of an arena and the commands that touch them.
 struct Extent {
@@ -32,13 +22,19 @@ struct Extent {
   SmallVector<const Command *> uses;
 };
 
+/// What one command does with a buffer or an argument.
+struct Access {
+  const Command *command;
+  bool reads = false, writes = false;
+};
+
 class Checker {
 public:
-  explicit Checker(rt::ProcedureOp procedure) : procedure(procedure) {}
+  explicit Checker(rt::ProcedureOp procedure)
+      : procedure(procedure), commands(orderCommands(procedure.getBody().front())) {}
 
   LogicalResult run() {
-    order();
-    if (failed(checkJoined()) || failed(checkEvents()))
+    if (failed(checkJoined()) || failed(checkEvents()) || failed(checkAccesses()))
       return failure();
     collect();
     for (size_t i = 0; i < extents.size(); ++i)
@@ -49,31 +45,6 @@ public:
   }
 
 private:
-  void order() {
-    // Commands are referred to by address.
-    commands.reserve(procedure.getBody().front().getOperations().size());
-    std::array<Clock, 2> now = {};
-    DenseMap<Value, Clock> events;
-    for (Operation &op : procedure.getBody().front()) {
-      if (isa<rt::AllocOp, rt::ViewOp>(op))
-        continue;
-      Queue queue = rt::queueOf(&op);
-      Clock &clock = now[static_cast<int>(queue)];
-      // A wait takes over what was known where its event was set.
-      if (isa<rt::AwaitOp, rt::WaitOp>(op))
-        for (auto [mine, theirs] : llvm::zip(clock, events.lookup(op.getOperand(0))))
-          mine = std::max(mine, theirs);
-      commands.push_back({&op, queue, clock[static_cast<int>(queue)], clock});
-      ++clock[static_cast<int>(queue)];
-      if (isa<rt::RecordOp, rt::StartOp>(op))
-        events[op.getResult(0)] = clock;
-    }
-  }
-
-  static bool isBefore(const Command &a, const Command &b) {
-    return b.before[static_cast<int>(a.queue)] > a.index;
-  }
-
   LogicalResult checkJoined() {
     const Command &last = commands.back(); // rt.return
     for (const Command &command : commands) {
@@ -83,11 +54,11 @@ private:
         continue;
       // Something of the compute queue precedes it exactly when it has awaited one of this
       // procedure's events.
-      if (command.before[static_cast<int>(Queue::Compute)] == 0)
+      if (command.endedOf(Queue::Compute) == 0)
         return command.op->emitOpError(
             "expects to come after an rt.await of an event of the compute queue, since the "
             "communication queue may be ahead of the procedure's begin");
-      if (!isBefore(command, last))
+      if (!command.isBefore(last))
         return command.op->emitOpError(
             "expects the compute queue to wait for it before the procedure ends");
     }
@@ -126,6 +97,76 @@ private:
     return success();
   }
 
+  /// Within one buffer or argument: accesses of which one writes are ordered, and what is read has
+  /// been written.
+  LogicalResult checkAccesses() {
+    llvm::MapVector<Value, SmallVector<Access>> accesses;
+    for (const Command &command : commands)
+      if (failed(collectAccesses(command, accesses)))
+        return failure();
+    for (auto &[root, list] : accesses) {
+      auto argument = dyn_cast<BlockArgument>(root);
+      bool given = argument && !procedure.isResult(argument.getArgNumber());
+      for (auto [i, access] : llvm::enumerate(list)) {
+        bool written = given;
+        for (const Access &earlier : ArrayRef(list).take_front(i)) {
+          if (!earlier.writes && !access.writes)
+            continue;
+          if (!earlier.command->isBefore(*access.command))
+            return reportRace(earlier, access);
+          written |= earlier.writes;
+        }
+        if (access.reads && !written) {
+          InFlightDiagnostic diag =
+              access.command->op->emitOpError("reads memory that nothing has written before");
+          diag.attachNote(root.getLoc()) << "the memory";
+          return diag;
+        }
+      }
+    }
+    for (BlockArgument argument : procedure.getBody().getArguments())
+      if (procedure.isResult(argument.getArgNumber()) &&
+          llvm::none_of(accesses.lookup(argument), [](const Access &a) { return a.writes; }))
+        return procedure.emitOpError("expects result argument ")
+               << argument.getArgNumber() << " to be written";
+    return success();
+  }
+
+  /// Of memory that one command reads and writes only a kernel that can run in place makes sense.
+  static LogicalResult collectAccesses(const Command &command,
+                                       llvm::MapVector<Value, SmallVector<Access>> &accesses) {
+    SmallVector<Value> reads, writes;
+    rt::getAccesses(command.op, reads, writes);
+    auto of = [&](Value memory) -> Access & {
+      SmallVector<Access> &list = accesses[rt::getRoot(memory)];
+      if (list.empty() || list.back().command != &command)
+        list.push_back({&command});
+      return list.back();
+    };
+    for (Value memory : reads)
+      of(memory).reads = true;
+    for (Value memory : writes) {
+      Access &access = of(memory);
+      Value root = rt::getRoot(memory);
+      if (access.writes)
+        return command.op->emitOpError("writes one memory twice");
+      if (access.reads && !canRunInPlace(command.op, root, root))
+        return command.op->emitOpError("writes memory that it reads, and cannot run in place");
+      access.writes = true;
+    }
+    return success();
+  }
+
+  static LogicalResult reportRace(const Access &earlier, const Access &later) {
+    // A write says more than a read of the same command.
+    auto does = [](const Access &access) { return access.writes ? "writes" : "reads"; };
+    InFlightDiagnostic diag = later.command->op->emitOpError(does(later))
+                              << " memory that another command " << does(earlier)
+                              << ", and no event orders the two";
+    diag.attachNote(earlier.command->op->getLoc()) << "the other command";
+    return diag;
+  }
+
   void collect() {
     DenseMap<Value, size_t> extentOf;
     for (auto alloc : procedure.getBody().front().getOps<rt::AllocOp>()) {
@@ -155,31 +196,43 @@ private:
     }
   }
 
-  /// The one command both extents share may be a kernel that reads one and writes the other in
-  /// place.
+  /// The command is a kernel that may write the one where it reads the other from the same bytes.
+  static bool canRunInPlace(Operation *command, Value read, Value written) {
+    auto launch = dyn_cast<rt::LaunchOp>(command);
+    if (!launch)
+      return false;
+    rt::KernelOp kernel = launch.getKernelOp();
+    for (auto [i, input] : llvm::enumerate(launch.getInputs()))
+      for (auto [o, output] : llvm::enumerate(launch.getOutputs()))
+        if (rt::getRoot(input) == read && rt::getRoot(output) == written && !kernel.canShare(i, o))
+          return false;
+    return true;
+  }
+
+  /// The one command that both extents share may run in place, one of them read and the other
+  /// written.
   static bool isInPlace(const Command &command, const Extent &a, const Extent &b) {
     auto launch = dyn_cast<rt::LaunchOp>(command.op);
     if (!launch || a.begin != b.begin || a.end != b.end)
       return false;
-    rt::KernelOp kernel = launch.getKernelOp();
-    bool shares = false;
-    for (auto [i, input] : llvm::enumerate(launch.getInputs()))
-      for (auto [o, output] : llvm::enumerate(launch.getOutputs())) {
-        Operation *reads = rt::getRoot(input).getDefiningOp(),
-                  *writes = rt::getRoot(output).getDefiningOp();
-        if ((reads == a.owner && writes == b.owner) || (reads == b.owner && writes == a.owner)) {
-          if (!kernel.canShare(i, o))
-            return false;
-          shares = true;
-        }
-      }
-    return shares;
+    auto isOf = [](const Extent &extent) {
+      return [&](Value memory) { return rt::getRoot(memory).getDefiningOp() == extent.owner; };
+    };
+    auto reads = [&](const Extent &extent) {
+      return llvm::any_of(launch.getInputs(), isOf(extent));
+    };
+    auto writes = [&](const Extent &extent) {
+      return llvm::any_of(launch.getOutputs(), isOf(extent));
+    };
+    Value first = a.owner->getResult(0), second = b.owner->getResult(0);
+    return ((reads(a) && writes(b)) || (reads(b) && writes(a))) &&
+           canRunInPlace(launch, first, second) && canRunInPlace(launch, second, first);
   }
 
   static bool allBefore(const Extent &a, const Extent &b) {
     for (const Command *x : a.uses)
       for (const Command *y : b.uses)
-        if (!isBefore(*x, *y) && !(x == y && isInPlace(*x, a, b)))
+        if (!x->isBefore(*y) && !(x == y && isInPlace(*x, a, b)))
           return false;
     return true;
   }

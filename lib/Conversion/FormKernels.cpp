@@ -6,6 +6,8 @@
 
 #include "braid/Conversion/Passes.h"
 
+#include "dialects/Comm/IR/Schedule.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Remarks.h"
@@ -20,6 +22,13 @@ using namespace braid;
 
 namespace {
 
+/// From a start to its wait, and what of the block needs the wait's results.
+struct Flight {
+  comm::WaitOp wait;
+  size_t begin, end;
+  llvm::SmallPtrSet<Operation *, 16> dependents;
+};
+
 /// Decides which row operations of a block share a kernel. Works backwards, so that the place where
 /// a user's kernel will run is known when its producers are looked at.
 class Grouping {
@@ -29,13 +38,28 @@ public:
       position[&op] = i;
       if (auto wait = dyn_cast<comm::WaitOp>(op))
         if (Operation *start = wait.getHandle().getDefiningOp(); start && position.contains(start))
-          flights.emplace_back(position[start], i);
+          flights.push_back({wait, position[start], i, {}});
+      for (Flight &flight : flights)
+        if (flight.wait == &op || readsAny(op, flight.dependents))
+          flight.dependents.insert(&op);
     }
-    for (Operation &op : llvm::reverse(block))
-      if (isRowOperation(&op) && !op.use_empty())
-        place(&op);
-    for (SmallVector<Operation *> &members : groups)
+    do {
+      groups.clear();
+      groupOf.clear();
+      missed.clear();
+      for (Operation &op : llvm::reverse(block))
+        if (isRowOperation(&op) && !op.use_empty())
+          place(&op);
+    } while (sinkWaits());
+    for (SmallVector<Operation *> &members : groups) {
       std::reverse(members.begin(), members.end());
+      numJoined += members.size() - 1;
+    }
+    for (const Miss &miss : missed)
+      remark::missed(miss.op->getLoc(), remark::RemarkOpts::name("join").category("kernels"))
+          << (miss.op->getName().getStringRef() + " is not joined with " +
+              miss.user->getName().getStringRef() + ": " + miss.why)
+                 .str();
   }
 
   /// Members in the order they stand in; the kernel runs at the last one's place.
@@ -43,6 +67,22 @@ public:
   unsigned numJoined = 0;
 
 private:
+  struct Miss {
+    Operation *op, *user;
+    StringRef why;
+  };
+
+  static bool readsAny(Operation &op, const llvm::SmallPtrSetImpl<Operation *> &producers) {
+    return op
+        .walk([&](Operation *nested) {
+          bool reads = llvm::any_of(nested->getOperands(), [&](Value operand) {
+            return producers.contains(operand.getDefiningOp());
+          });
+          return reads ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
   /// Where the operation will run: its own place, or its kernel's.
   size_t runsAt(Operation *op) const {
     auto it = groupOf.find(op);
@@ -58,7 +98,6 @@ private:
       size_t group = groupOf[first];
       groups[group].push_back(op);
       groupOf[op] = group;
-      ++numJoined;
       return;
     }
     groupOf[op] = groups.size();
@@ -74,8 +113,9 @@ private:
     if (shape(op) != shape(user))
       return miss(op, user, "of another shape");
     size_t from = position.lookup(op), to = runsAt(user);
-    for (auto [start, wait] : flights)
-      if (start < from && from < wait && wait < to)
+    for (const Flight &flight : flights)
+      if (flight.begin < from && from < flight.end && flight.end <= to &&
+          !flight.dependents.contains(op))
         return miss(op, user, "it hides a collective that the user waits for");
     // Another operation that reads the value at the same place can only be a member of the same
     // kernel.
@@ -83,17 +123,33 @@ private:
   }
 
   bool miss(Operation *op, Operation *user, StringRef why) {
-    remark::missed(op->getLoc(), remark::RemarkOpts::name("join").category("kernels"))
-        << (op->getName().getStringRef() + " is not joined with " + user->getName().getStringRef() +
-            ": " + why)
-               .str();
+    missed.push_back({op, user, why});
     return false;
+  }
+
+  /// A wait goes down to the kernel that needs it first. What stands before that kernel then hides
+  /// the collective, unless it is joined with it: true where that is to be looked at again.
+  bool sinkWaits() {
+    bool changed = false;
+    for (Flight &flight : llvm::reverse(flights)) {
+      size_t first = position.size();
+      for (Operation *user : flight.wait->getUsers())
+        if (Operation *here = flight.wait->getBlock()->findAncestorOpInBlock(*user))
+          first = std::min(first, runsAt(here));
+      // No earlier than it stood before, so that this comes to an end.
+      if (first < position.size() && first > flight.end) {
+        flight.end = first;
+        changed = true;
+      }
+    }
+    return changed;
   }
 
   bool fuse;
   DenseMap<Operation *, size_t> position;
   DenseMap<Operation *, size_t> groupOf;
-  SmallVector<std::pair<size_t, size_t>> flights; ///< start and wait
+  SmallVector<Flight> flights;
+  SmallVector<Miss> missed;
 };
 
 struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
@@ -134,6 +190,11 @@ struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isRowOperation(&op) && op.use_empty())
         op.erase();
+    // A kernel runs where its last operation stood, so what its first one waited for is needed
+    // later now. From the last wait on, as the first user of one may be another.
+    SmallVector<comm::WaitOp> waits(block.getOps<comm::WaitOp>());
+    for (comm::WaitOp wait : llvm::reverse(waits))
+      comm::sinkWait(wait);
     return success();
   }
 

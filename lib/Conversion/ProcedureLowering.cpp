@@ -27,6 +27,11 @@ static Value rootOf(Value value) {
   return value;
 }
 
+static LogicalResult refuseRowOperation(Operation *op) {
+  return op->emitOpError("expects to be part of a kernel at the kernels level, which is what "
+                         "procedures are made of");
+}
+
 /// The location under the name that traces show: the source's name, else the operation's role in
 /// the model.
 static Location namedLoc(Operation *op) {
@@ -235,10 +240,17 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
   return TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](nn::ParameterOp) { return success(); })
       .Case([&](nn::LinearOp linear) {
-        Value bias = linear.getBias() ? memory(linear.getBias()) : Value();
+        nn::AddOp biased = linear.getBiasAddition();
+        Value bias = biased ? memory(biased.getRhs()) : Value();
         rt::ProductOp::create(builder, loc, memory(linear.getInput()), memory(linear.getWeight()),
-                              bias, define(linear.getResult()), compute);
+                              bias, define(biased ? biased.getResult() : linear.getResult()),
+                              compute);
         return success();
+      })
+      .Case([&](nn::AddOp add) -> LogicalResult {
+        if (add.isRowOperation())
+          return refuseRowOperation(add);
+        return success(); // Its product has added it.
       })
       .Case([&](nn::AttentionOp attention) {
         auto optional = [&](Value value) { return value ? memory(value) : Value(); };
@@ -313,9 +325,7 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
               "expects to be inside of comm.start at the scheduled level, which is what "
               "procedures are made of");
         if (auto row = dyn_cast<nn::DecomposeOpInterface>(other); row && row.isRowOperation())
-          return other->emitOpError(
-              "expects to be part of a kernel at the kernels level, which is what procedures "
-              "are made of");
+          return refuseRowOperation(other);
         return other->emitOpError("has no counterpart in a procedure");
       });
 }

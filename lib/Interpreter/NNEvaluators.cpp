@@ -188,9 +188,8 @@ void populateNNEvaluators(EvaluatorTable &table) {
   });
   table.add<nn::LinearOp>([](OpContext &context) {
     auto op = cast<nn::LinearOp>(context.op);
-    return context.set(op.getResult(),
-                       linear(context.tensor(op.getInput()), context.tensor(op.getWeight()),
-                              context.optional(op.getBias())));
+    return context.set(op.getResult(), linear(context.tensor(op.getInput()),
+                                              context.tensor(op.getWeight()), nullptr));
   });
   table.add<nn::LayerNormOp>([](OpContext &context) {
     auto op = cast<nn::LayerNormOp>(context.op);

@@ -87,6 +87,7 @@ FailureOr<runtime::Bundle> compileToBundle(ModuleOp module, const CompileOptions
   pipeline.passes = options.passes;
   PhaseObserver timed;
   timed.begin = observer.begin;
+  timed.instrument = observer.instrument;
   auto end = [&](Level level, int number, ModuleOp m) -> LogicalResult {
     watch.mark(stringifyLevel(level));
     return observer.end ? observer.end(level, number, m) : success();

@@ -45,6 +45,7 @@ static void addPartitioning(OpPassManager &pm, const PipelineOptions &options) {
   seeds.mesh = options.mesh;
   seeds.strategy = strategy;
   pm.addPass(createApplyStrategy(seeds));
+  pm.addPass(createDelayBiases());
   pm.addPass(createPropagateShardings());
   pm.addPass(createPartition());
   pm.addPass(createCanonicalizerPass());
@@ -178,7 +179,8 @@ LogicalResult runPhases(ModuleOp module, Level last, const PipelineOptions &opti
     if (observer.begin)
       observer.begin(level, number, llvm::count_if(kLevels, isAhead));
     PassManager pm(module.getContext());
-    if (failed(buildPhase(pm, level, options, *first)) || failed(pm.run(module)))
+    if (failed(buildPhase(pm, level, options, *first)) ||
+        (observer.instrument && failed(observer.instrument(pm))) || failed(pm.run(module)))
       return failure();
     if (observer.end && failed(observer.end(level, number, module)))
       return failure();

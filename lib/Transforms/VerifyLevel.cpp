@@ -8,7 +8,7 @@
 #include "dialects/Comm/IR/Comm.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/StringSet.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace braid::comm;
@@ -35,12 +35,15 @@ StringRef stringifyLevel(Level level) {
 
 namespace {
 
-/// Dialects of structure and plain computation on tensors, beside which a model's operations may
-/// stand.
-bool isPlain(StringRef dialect) {
-  static const llvm::StringSet<> kPlain = {"builtin", "func",   "arith", "math",
-                                           "tensor",  "linalg", "scf"};
-  return kPlain.contains(dialect);
+/// Functions, and what holds a module together.
+bool isStructure(StringRef dialect) { return dialect == "builtin" || dialect == "func"; }
+
+/// Plain computation beside a model's operations, as far as the reference interpreter knows it.
+bool isPlain(Operation *op, StringRef dialect) {
+  if (dialect == "tensor")
+    return isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::DimOp, tensor::EmptyOp,
+               tensor::ExpandShapeOp, tensor::ExtractOp, tensor::ExtractSliceOp>(op);
+  return isStructure(dialect) || dialect == "arith" || dialect == "math" || dialect == "linalg";
 }
 
 /// An operation of whatever dialect that says how it may be cut, which is what partitioning asks of
@@ -55,12 +58,12 @@ bool isAllowed(Operation *op, Level level) {
   bool asynchronous = isa<StartOp, WaitOp, YieldOp>(op);
   switch (level) {
   case Level::NN:
-    return isPlain(dialect) || isModelOp(op, dialect) || isa<MeshOp>(op);
+    return isPlain(op, dialect) || isModelOp(op, dialect) || isa<MeshOp>(op);
   case Level::Comm:
-    return isPlain(dialect) || isModelOp(op, dialect) || (dialect == "comm" && !asynchronous);
+    return isPlain(op, dialect) || isModelOp(op, dialect) || (dialect == "comm" && !asynchronous);
   case Level::Scheduled:
     // A collective stands in a start.
-    return isPlain(dialect) || isModelOp(op, dialect) ||
+    return isPlain(op, dialect) || isModelOp(op, dialect) ||
            (dialect == "comm" && (!collective || isa_and_nonnull<StartOp>(op->getParentOp())));
   case Level::Kernels:
     // Row operations are in kernels by now, whose bodies are theirs to verify; what stays are
@@ -71,7 +74,7 @@ bool isAllowed(Operation *op, Level level) {
       return false;
     if (dialect == "nn")
       return true;
-    return isPlain(dialect) || dialect == "rt" ||
+    return isStructure(dialect) || dialect == "rt" ||
            (dialect == "comm" && (!collective || isa_and_nonnull<StartOp>(op->getParentOp())));
   case Level::RT:
     return dialect == "builtin" || dialect == "rt" || isa<MeshOp>(op);
@@ -131,14 +134,24 @@ public:
                      if (!isAllowed(op, level))
                        return explain(op->emitError("'")
                                       << op->getName() << "' op is not allowed at level "
-                                      << stringifyLevel(level));
-                     if (failed(checkAttributes(op)))
-                       return failure();
-                     return checkHandles(op);
+                                      << stringifyLevel(level) << whyNot(op));
+                     return checkAttributes(op);
                    }).wasInterrupted());
   }
 
 private:
+  /// Of dialects that one might expect to be allowed.
+  StringRef whyNot(Operation *op) const {
+    StringRef dialect = op->getName().getDialectNamespace();
+    if (dialect == "scf" || dialect == "cf")
+      return ": nothing runs control flow; loops are unrolled or become calls";
+    if (dialect == "tensor" && !isPlain(op, dialect))
+      return ": neither the interpreter nor a kernel computes it";
+    if (level == Level::Kernels && isPlain(op, dialect))
+      return ": a procedure has no command for it outside of a kernel";
+    return "";
+  }
+
   LogicalResult explain(InFlightDiagnostic &&diag) const {
     if (reason)
       diag.attachNote(reason->getLoc())
@@ -157,16 +170,23 @@ private:
     if (!func)
       return success();
     for (unsigned i = 0; i < func.getNumArguments(); ++i)
-      if (failed(checkSignature(func, "argument", i, func.getArgAttrDict(i))))
+      if (failed(checkSignature(func, "argument", i, func.getArgumentTypes()[i],
+                                func.getArgAttrDict(i))))
         return failure();
     for (unsigned i = 0; i < func.getNumResults(); ++i)
-      if (failed(checkSignature(func, "result", i, func.getResultAttrDict(i))))
+      if (failed(checkSignature(func, "result", i, func.getResultTypes()[i],
+                                func.getResultAttrDict(i))))
         return failure();
     return success();
   }
 
-  LogicalResult checkSignature(func::FuncOp func, StringRef what, unsigned index,
+  LogicalResult checkSignature(func::FuncOp func, StringRef what, unsigned index, Type type,
                                DictionaryAttr attributes) {
+    if (isa<HandleType>(type))
+      return explain(func.emitOpError(what)
+                     << " " << index << " is a handle, which is not allowed at level "
+                     << stringifyLevel(level)
+                     << ": every collective is waited for in the function that starts it");
     bool local = attributes && attributes.contains(CommDialect::kGlobalTypeAttrName);
     bool sharded = attributes && attributes.contains(CommDialect::kShardingAttrName);
     if (level == Level::NN && local)
@@ -178,19 +198,6 @@ private:
                      << " " << index << " has a sharding but no '"
                      << CommDialect::kGlobalTypeAttrName << "', which is not allowed at level "
                      << stringifyLevel(level));
-    return success();
-  }
-
-  /// A handle that came as an argument is out of sight of the operations' own verifiers when
-  /// nothing takes it.
-  LogicalResult checkHandles(Operation *op) {
-    for (Region &region : op->getRegions())
-      for (Block &block : region)
-        for (BlockArgument argument : block.getArguments())
-          if (isa<HandleType>(argument.getType()) && !argument.hasOneUse())
-            return op->emitOpError("argument ")
-                   << argument.getArgNumber() << " is a handle and expects one use, got "
-                   << std::distance(argument.use_begin(), argument.use_end());
     return success();
   }
 

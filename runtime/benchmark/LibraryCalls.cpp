@@ -12,8 +12,9 @@
 // One thread. Build the target BraidRuntimeBenchmark; no arguments.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/lib/Exec/CpuFeatures.h"
-#include "runtime/lib/Exec/Operations.h"
+#include "runtime/lib/Executor/Commands.h"
+#include "runtime/lib/Kernels/CpuFeatures.h"
+#include "runtime/lib/Kernels/Operations.h"
 
 #include <dnnl.h>
 
@@ -163,8 +164,8 @@ void benchmarkProducts() {
       std::printf("%s\n", product.status().message().c_str());
       continue;
     }
-    print("matmul with bias",
-          measure([&] { (*product)->run(lhs.data(), rhs.data(), bias.data(), out.data()); }));
+    auto call = (*product)->bind(lhs.data(), rhs.data(), bias.data(), out.data());
+    print("matmul with bias", measure([&] { call->run(); }));
     print("dnnl_sgemm, no bias", measure([&] {
             dnnl_sgemm('N', 'T', m, n, k, 1, lhs.data(), k, rhs.data(), k, 0, out.data(), n);
           }));

@@ -19,6 +19,8 @@
  * - Functions that can fail return a braid_code. When it is not BRAID_OK and `error` is not NULL,
  * *error is set to an object that the caller frees with braid_error_free; else *error is set to
  * NULL. Out parameters are then untouched.
+ * - NULL where an object, memory or an out parameter is expected is BRAID_INVALID; functions
+ * without a braid_code then return NULL or 0, or do nothing.
  * - Strings are UTF-8 and end in a zero byte. Strings returned as const char * belong to the object
  * they came from.
  * - Tensors are dense and row-major; shapes are in elements, sizes named `bytes` in bytes, times in
@@ -60,6 +62,12 @@ typedef enum braid_dtype {
   BRAID_I8 = 6
 } braid_dtype;
 
+/* Of this header. Grows when functions or fields are added; what is there keeps its meaning. */
+#define BRAID_RT_ABI_VERSION 1
+/* Of the library; at least that of the header that a program is compiled with, or functions may be
+ * missing. */
+int braid_rt_abi_version(void);
+
 /* "0.1.0" */
 const char *braid_version(void);
 
@@ -76,7 +84,7 @@ braid_code braid_bundle_open_memory(const void *data, size_t bytes, braid_bundle
                                     braid_error **error);
 /* Sessions keep what they need of a bundle, so that it may be freed before them. */
 void braid_bundle_free(braid_bundle *bundle); /* NULL is allowed */
-/* Ranks of the mesh that the bundle was compiled for. */
+/* Ranks of the mesh that the bundle was compiled for; 0 for NULL. */
 int64_t braid_bundle_ranks(const braid_bundle *bundle);
 
 /* ---- Sessions ---- */
@@ -95,10 +103,13 @@ typedef struct braid_session_options {
   const char *entry;         /* NULL: the only entry, or "main" */
   const char *target;        /* "cpu", or "cuda": ranks on GPUs */
   int cuda_graph;            /* on target "cuda", a run is one graph, captured in the second run */
+  int pin;                   /* each thread that computes stays on a core of its own */
 } braid_session_options;
 
-/* Sets the defaults: threads, 0 ranks, 1 thread, 60 s, no trace, NULL, cpu, no graph. `size` is
- * sizeof(braid_session_options). */
+/* Sets the defaults: threads, 0 ranks, 1 thread, 60 s, no trace, NULL, cpu, no graph, not pinned.
+ * `size` is sizeof(braid_session_options) of the caller: fields that it does not have keep their
+ * defaults. What lies behind the fields of this library is set to 0, and braid_session_create
+ * refuses it when it is anything else. */
 void braid_session_options_init(braid_session_options *options, size_t size);
 
 /* `options` may be NULL for the defaults. */
@@ -116,7 +127,7 @@ braid_code braid_session_load_safetensors(braid_session *session, const char *pa
 braid_code braid_session_random_weights(braid_session *session, uint64_t seed, braid_error **error);
 
 /* Number, name, type and shape of the entry's inputs and outputs. `shape` belongs to the session;
-   `index` must be below the number; any out parameter may be NULL. */
+   any out parameter may be NULL. NULL when `index` is not below the number. */
 size_t braid_session_num_inputs(const braid_session *session);
 size_t braid_session_num_outputs(const braid_session *session);
 const char *braid_session_input(const braid_session *session, size_t index, braid_dtype *dtype,
@@ -132,7 +143,8 @@ braid_code braid_session_set_input(braid_session *session, const char *name, bra
 /* Makes memory of the caller the home of one rank's part of an input or output, to save the copy:
    `bytes` must be the size of that part, padding included, and `data` aligned to 64 bytes. It stays
    the caller's, and must live until the session is freed or other memory is bound. An input counts
-   as set when it is bound on all ranks. */
+   as set when it is bound on all ranks. Inputs may overlap each other; an output that overlaps an
+   input or another output, of any rank, makes the next run fail with BRAID_INVALID. */
 braid_code braid_session_bind_input(braid_session *session, int64_t rank, const char *name,
                                     void *data, size_t bytes, braid_error **error);
 braid_code braid_session_bind_output(braid_session *session, int64_t rank, const char *name,

@@ -1,4 +1,4 @@
-// RUN: braid-opt %s --braid-assign-buffers -verify-diagnostics
+// RUN: braid-opt %s -split-input-file --braid-assign-buffers -verify-diagnostics
 
 // expected-error @below {{'rt.procedure' op calls itself, so that its frame has no end}}
 rt.procedure @a() {
@@ -7,5 +7,16 @@ rt.procedure @a() {
 }
 rt.procedure @b() {
   rt.call @a()
+  rt.return
+}
+
+// -----
+
+// What is planned is checked.
+rt.procedure @never_written(%o: memref<16xf32> {rt.result}) {
+  // expected-note @below {{the memory}}
+  %a = rt.alloc : memref<16xf32, #rt.space<local>>
+  // expected-error @below {{'rt.copy' op reads memory that nothing has written before}}
+  rt.copy ins(%a : memref<16xf32, #rt.space<local>>) outs(%o : memref<16xf32>)
   rt.return
 }

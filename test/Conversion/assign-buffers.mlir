@@ -90,6 +90,30 @@ rt.procedure @in_place(%x: memref<16xf32>, %o: memref<1x16xf32> {rt.result}) {
   rt.return
 }
 
+// The communication queue has an order, too: %a is read there behind the kernel, which may not write over it; %b dies in
+// the second kernel.
+// CHECK-LABEL: rt.procedure @in_place_on_communication(
+// CHECK-SAME: frame <local 128, symmetric 0, events 2>
+// CHECK: rt.alloc at 0 :
+// CHECK: rt.alloc at 64 :
+// CHECK: rt.alloc at 64 :
+// REMARK: @in_place_on_communication: local 128 bytes (buffers 192), symmetric 0 bytes (buffers 0), 1 in place
+rt.procedure @in_place_on_communication(%x: memref<1x16xf32>, %o: memref<1x16xf32> {rt.result}, %p: memref<1x16xf32> {rt.result}) {
+  %a = rt.alloc : memref<1x16xf32, #rt.space<local>>
+  %b = rt.alloc : memref<1x16xf32, #rt.space<local>>
+  %c = rt.alloc : memref<1x16xf32, #rt.space<local>>
+  rt.copy ins(%x : memref<1x16xf32>) outs(%a : memref<1x16xf32, #rt.space<local>>)
+  %e = rt.record on compute
+  rt.await %e on communication
+  rt.launch @double rows 1 ins(%a : memref<1x16xf32, #rt.space<local>>) outs(%b : memref<1x16xf32, #rt.space<local>>) on communication
+  rt.launch @double rows 1 ins(%b : memref<1x16xf32, #rt.space<local>>) outs(%c : memref<1x16xf32, #rt.space<local>>) on communication
+  rt.copy ins(%a : memref<1x16xf32, #rt.space<local>>) outs(%o : memref<1x16xf32>) on communication
+  %f = rt.record on communication
+  rt.await %f on compute
+  rt.copy ins(%c : memref<1x16xf32, #rt.space<local>>) outs(%p : memref<1x16xf32>)
+  rt.return
+}
+
 // -----
 
 // Callees' frames are temporaries beside what is live at the call, and may be reused by the next call; events are not.

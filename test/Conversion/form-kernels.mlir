@@ -115,3 +115,30 @@ func.func @flight(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> tensor<8x16xf32
   %4 = nn.add %3, %0 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
   return %4 : tensor<8x16xf32>
 }
+
+// -----
+
+// A wait stands before the kernel that needs it: the first addition runs with the last one, and both products before that
+// hide the collective. The gelu hides it as well, and stays out of that kernel.
+comm.mesh @mesh <tp = 2>
+// CHECK-LABEL: func.func @wait_for_a_kernel
+// CHECK: %[[H:.*]] = comm.start
+// CHECK: %[[G:.*]] = rt.launch @gelu rows 8
+// CHECK-NEXT: %[[P:.*]] = nn.linear
+// CHECK-NEXT: %[[A:.*]] = comm.wait %[[H]]
+// CHECK-NEXT: %[[S:.*]] = rt.launch @add_rms_norm_add_add rows 8 ins(%[[A]], %{{.*}}, %{{.*}}, %[[P]], %[[G]] :
+// CHECK-NEXT: return %[[S]]
+func.func @wait_for_a_kernel(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>, %g: tensor<16xf32>) -> tensor<8x16xf32> {
+  %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    %r = comm.all_reduce sum (%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %r : tensor<8x16xf32>
+  }
+  %0 = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %1 = nn.add %0, %x : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %2 = nn.gelu erf %x : tensor<8x16xf32>
+  %3 = nn.linear %x, %w : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %4 = nn.rms_norm %1, %g epsilon 1.0e-5 : tensor<8x16xf32>, tensor<16xf32> -> tensor<8x16xf32>
+  %5 = nn.add %4, %3 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %6 = nn.add %5, %2 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return %6 : tensor<8x16xf32>
+}

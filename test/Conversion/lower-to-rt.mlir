@@ -17,7 +17,8 @@ comm.mesh @mesh <dp = 2, tp = 2>
 // CHECK-NEXT: rt.launch @gelu rows 8 ins(%[[RV]] : {{.*}}) outs(%[[OV]] : memref<8x8xf32>)
 // CHECK-NEXT: rt.return
 func.func @mlp(%x: tensor<2x4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) -> tensor<2x4x8xf32> {
-  %0 = nn.linear %x, %w bias %b : tensor<8xf32> role "mlp.down" : tensor<2x4x8xf32>, tensor<8x8xf32> -> tensor<2x4x8xf32>
+  %p0 = nn.linear %x, %w role "mlp.down" : tensor<2x4x8xf32>, tensor<8x8xf32> -> tensor<2x4x8xf32>
+  %0 = nn.add %p0, %b : tensor<2x4x8xf32>, tensor<8xf32> -> tensor<2x4x8xf32>
   %h = comm.start (%a = %0) : tensor<2x4x8xf32> -> !comm.handle<tensor<2x4x8xf32>> {
     %r = comm.all_reduce sum (%a) over <@mesh, {tp}> role "mlp.down" : tensor<2x4x8xf32>
     comm.yield %r : tensor<2x4x8xf32>
@@ -200,4 +201,30 @@ func.func @padded(%ids: tensor<2x4xi32> {nn.name = "ids"}, %n: tensor<2xi32> {nn
   %3 = nn.merge_heads %2 : tensor<2x4x2x4xf32> -> tensor<2x4x8xf32>
   %4 = nn.linear %3, %t : tensor<2x4x8xf32>, tensor<7x8xf32> -> tensor<2x4x7xf32>
   return %4 : tensor<2x4x7xf32>
+}
+
+// -----
+
+// A bias is added in a kernel where the product has another user, and where the bias is computed after the product.
+// CHECK-LABEL: rt.procedure @biases_apart(
+// CHECK: rt.product ins({{[^)]*}}) outs(
+// CHECK: rt.product ins({{[^)]*}}) outs(
+// CHECK: rt.launch @add_add_add rows 4
+// CHECK-LABEL: rt.procedure @bias_after(
+// CHECK: rt.product ins({{[^)]*}}) outs(
+// CHECK: rt.gather
+// CHECK: rt.launch @add rows 4
+func.func @biases_apart(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {
+  %p = nn.linear %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %q = nn.linear %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %0 = nn.add %p, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %1 = nn.add %q, %p : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  %2 = nn.add %0, %1 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  return %2 : tensor<4x8xf32>
+}
+func.func @bias_after(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %id: tensor<i64>, %table: tensor<3x8xf32>) -> tensor<4x8xf32> {
+  %p = nn.linear %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %b = nn.embedding %id, %table : tensor<i64>, tensor<3x8xf32> -> tensor<8xf32>
+  %0 = nn.add %p, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
 }

@@ -1,14 +1,14 @@
 // RUN: braid-opt %s -split-input-file --braid-verify-buffers -verify-diagnostics
 
 // Both at once.
-rt.procedure @overlap(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 128, symmetric 0, events 0> {
+rt.procedure @overlap(%x: memref<16xf32>, %y: memref<20xf32>, %o: memref<16xf32> {rt.result}) frame <local 128, symmetric 0, events 0> {
   // expected-note @below {{the other one}}
   %a = rt.alloc at 0 : memref<20xf32, #rt.space<local>>
   // expected-error @below {{'rt.alloc' op shares bytes [64, 80) of local memory with something that is live at the same time}}
   %b = rt.alloc at 64 : memref<16xf32, #rt.space<local>>
   %v = rt.view %b : memref<16xf32, #rt.space<local>> to memref<16xf32, #rt.space<local>>
   rt.copy ins(%x : memref<16xf32>) outs(%v : memref<16xf32, #rt.space<local>>)
-  rt.copy ins(%a : memref<20xf32, #rt.space<local>>) outs(%a : memref<20xf32, #rt.space<local>>)
+  rt.copy ins(%y : memref<20xf32>) outs(%a : memref<20xf32, #rt.space<local>>)
   rt.copy ins(%v : memref<16xf32, #rt.space<local>>) outs(%o : memref<16xf32>)
   rt.return
 }
@@ -59,6 +59,7 @@ rt.procedure @early_record(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) f
   %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
   // expected-error @below {{shares bytes [0, 64) of symmetric memory}}
   %c = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  rt.copy ins(%x : memref<16xf32>) outs(%c : memref<16xf32, #rt.space<symmetric>>)
   %e = rt.record on compute event 0
   rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
   rt.copy ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%o : memref<16xf32>)
@@ -184,6 +185,133 @@ rt.procedure @not_in_place(%x: memref<1x16xf32>, %o: memref<1x16xf32> {rt.result
   rt.copy ins(%x : memref<1x16xf32>) outs(%a : memref<1x16xf32, #rt.space<local>>)
   rt.launch @sum_rows rows 1 ins(%a : memref<1x16xf32, #rt.space<local>>) outs(%b : memref<1x16xf32, #rt.space<local>>)
   rt.copy ins(%b : memref<1x16xf32, #rt.space<local>>) outs(%o : memref<1x16xf32>)
+  rt.return
+}
+
+// -----
+
+// Within one buffer, too: what a collective reads is not awaited when it is written behind the record.
+comm.mesh @mesh <tp = 2>
+rt.procedure @written_too_late(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 128, events 2> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  %e = rt.record on compute event 0
+  // expected-note @below {{the other command}}
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  rt.await %e on communication
+  // expected-error @below {{'rt.start' op reads memory that another command writes, and no event orders the two}}
+  %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
+  rt.wait %d
+  rt.copy ins(%b : memref<16xf32, #rt.space<symmetric>>) outs(%o : memref<16xf32>)
+  rt.return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+rt.procedure @read_too_early(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 128, events 2> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  %v = rt.view %b : memref<16xf32, #rt.space<symmetric>> to memref<4x4xf32, #rt.space<symmetric>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  %e = rt.record on compute event 0
+  rt.await %e on communication
+  // expected-note @below {{the other command}}
+  %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
+  %c = rt.view %v : memref<4x4xf32, #rt.space<symmetric>> to memref<16xf32, #rt.space<symmetric>>
+  // expected-error @below {{'rt.copy' op reads memory that another command writes, and no event orders the two}}
+  rt.copy ins(%c : memref<16xf32, #rt.space<symmetric>>) outs(%o : memref<16xf32>)
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// A collective reads its input until it is waited for.
+comm.mesh @mesh <tp = 2>
+rt.procedure @overwritten_in_flight(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 128, events 2> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  %e = rt.record on compute event 0
+  rt.await %e on communication
+  // expected-note @below {{the other command}}
+  %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
+  // expected-error @below {{'rt.copy' op writes memory that another command reads, and no event orders the two}}
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  rt.wait %d
+  rt.copy ins(%b : memref<16xf32, #rt.space<symmetric>>) outs(%o : memref<16xf32>)
+  rt.return
+}
+
+// -----
+
+// Results are written on both queues.
+rt.procedure @result_twice(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 2> {
+  %e = rt.record on compute event 0
+  rt.await %e on communication
+  // expected-note @below {{the other command}}
+  rt.copy ins(%x : memref<16xf32>) outs(%o : memref<16xf32>) on communication
+  %f = rt.record on communication event 1
+  // expected-error @below {{'rt.copy' op writes memory that another command writes, and no event orders the two}}
+  rt.copy ins(%x : memref<16xf32>) outs(%o : memref<16xf32>)
+  rt.await %f on compute
+  rt.return
+}
+
+// -----
+
+rt.procedure @never_written(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 64, symmetric 0, events 0> {
+  // expected-note @below {{the memory}}
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
+  // expected-error @below {{'rt.copy' op reads memory that nothing has written before}}
+  rt.copy ins(%a : memref<16xf32, #rt.space<local>>) outs(%o : memref<16xf32>)
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<local>>)
+  rt.return
+}
+
+// -----
+
+// A result is not there before the procedure has written it; a callee's result is written by the call.
+rt.procedure @inner(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
+  rt.copy ins(%x : memref<16xf32>) outs(%o : memref<16xf32>)
+  rt.return
+}
+rt.procedure @written_by_call(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}, %p: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
+  rt.call @inner(%x, %o) at <local 0, symmetric 0, events 0> : memref<16xf32>, memref<16xf32>
+  rt.call @inner(%o, %p) at <local 0, symmetric 0, events 0> : memref<16xf32>, memref<16xf32>
+  rt.return
+}
+// expected-note @below {{the memory}}
+rt.procedure @unwritten_result(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}, %p: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
+  // expected-error @below {{'rt.call' op reads memory that nothing has written before}}
+  rt.call @inner(%o, %p) at <local 0, symmetric 0, events 0> : memref<16xf32>, memref<16xf32>
+  rt.call @inner(%x, %o) at <local 0, symmetric 0, events 0> : memref<16xf32>, memref<16xf32>
+  rt.return
+}
+
+// expected-error @below {{'rt.procedure' op expects result argument 1 to be written}}
+rt.procedure @forgotten_result(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
+  rt.return
+}
+
+// -----
+
+// One command on one memory.
+rt.procedure @inner(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}, %p: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
+  rt.copy ins(%x : memref<16xf32>) outs(%o : memref<16xf32>)
+  rt.copy ins(%x : memref<16xf32>) outs(%p : memref<16xf32>)
+  rt.return
+}
+rt.procedure @reads_its_result(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}, %p: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
+  rt.copy ins(%x : memref<16xf32>) outs(%o : memref<16xf32>)
+  // expected-error @below {{'rt.call' op writes memory that it reads, and cannot run in place}}
+  rt.call @inner(%o, %o, %p) at <local 0, symmetric 0, events 0> : memref<16xf32>, memref<16xf32>, memref<16xf32>
+  rt.return
+}
+rt.procedure @writes_twice(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
+  // expected-error @below {{'rt.call' op writes one memory twice}}
+  rt.call @inner(%x, %o, %o) at <local 0, symmetric 0, events 0> : memref<16xf32>, memref<16xf32>, memref<16xf32>
   rt.return
 }
 

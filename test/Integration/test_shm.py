@@ -101,7 +101,7 @@ def start(case, mesh, limit=LIMIT):
     launcher = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     ranks = braidtest.ranks_of(mesh)
     end = time.monotonic() + 60
-    while len(children(launcher.pid)) < ranks or any(threads(pid) < 3 for pid in children(launcher.pid)):
+    while len(children(launcher.pid)) < ranks or any(threads(pid) < 2 for pid in children(launcher.pid)):
         assert launcher.poll() is None and time.monotonic() < end, launcher.communicate(timeout=10)
         time.sleep(0.01)
     return launcher, children(launcher.pid)
@@ -139,20 +139,16 @@ def test_the_launcher_is_lost(tiny):
     assert none_left(pids)
 
 
-def test_full_shared_memory(tiny, tmp_path):
-    """In a mount namespace of its own, where /dev/shm has one page."""
+def test_small_dev_shm(tiny, tmp_path):
+    """Ranks share memory without /dev/shm: in a mount namespace of its own, where that has one page."""
     def within(*command):
         return subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=4k tmpfs /dev/shm && exec "$@"', "sh",
                                *map(str, command)], capture_output=True, text=True, timeout=120, check=False)
     if (refused := within("true")).returncode != 0:
         pytest.skip(f"no mount namespace here: {refused.stderr.strip()}")
-    command = [BIN / "braid-run", tiny.bundle("tp=4"), *tiny.run_args(), "--output", tmp_path / "out"]
-    done = within(*command, "--transport", "shm")
-    assert done.returncode == BAD_INPUT, done
-    assert re.search(r"symmetric memory of \d+ bytes for each of 4 ranks: cannot allocate \d+ bytes of shared memory, "
-                     r"/dev/shm has 4096 available: No space left on device", done.stderr), done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1 and not (tmp_path / "out").exists()
-    assert within(*command, "--transport", "threads").returncode == 0
+    for transport in "shm", "threads":
+        done = within(BIN / "braid-run", tiny.bundle("tp=4"), *tiny.run_args(), "--output", tmp_path / transport, "--transport", transport)
+        assert done.returncode == 0, done
 
 
 def test_unknown_transport(tiny):

@@ -26,7 +26,8 @@ func.func @main(%ids: tensor<2x3xi64> {test.range = array<i64: 0, 9>}, %table: t
                 %w: tensor<6x4xf32>, %b: tensor<6xf32>) -> tensor<2x3x6xf32> {
   %0 = nn.embedding %ids, %table : tensor<2x3xi64>, tensor<9x4xf32> -> tensor<2x3x4xf32>
   %1 = nn.add %0, %p : tensor<2x3x4xf32>, tensor<3x4xf32> -> tensor<2x3x4xf32>
-  %2 = nn.linear %1, %w bias %b : tensor<6xf32> : tensor<2x3x4xf32>, tensor<6x4xf32> -> tensor<2x3x6xf32>
+  %p2 = nn.linear %1, %w : tensor<2x3x4xf32>, tensor<6x4xf32> -> tensor<2x3x6xf32>
+  %2 = nn.add %p2, %b : tensor<2x3x6xf32>, tensor<6xf32> -> tensor<2x3x6xf32>
   return %2 : tensor<2x3x6xf32>
 }
 

@@ -11,7 +11,7 @@
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp,tp-sp" 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=vocab" 2>&1 | FileCheck %s --check-prefix=VOCABULARY
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=" 2>&1 | FileCheck %s --check-prefix=NONE
-// RUN: not braid-opt %t/sequence.mlir --braid-apply-strategy="mesh=tp=4 strategy=tp-sp" 2>&1 | FileCheck %s --check-prefix=SEQUENCE
+// RUN: braid-opt %t/sequence.mlir --braid-apply-strategy="mesh=tp=4 strategy=tp-sp" --remark-format=emitRemark --remarks-filter=sharding 2>&1 | FileCheck %s --check-prefix=SEQUENCE
 // RUN: not braid-opt %t/rank.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp-sp" 2>&1 | FileCheck %s --check-prefix=RANK
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=5" 2>&1 | FileCheck %s --check-prefix=WEIGHT
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=dp=3" 2>&1 | FileCheck %s --check-prefix=BATCH
@@ -28,11 +28,11 @@
 // TWICE: error: mesh 'tp=2,tp=2' names axis 'tp' twice
 // HUGE: error: mesh 'tp=99999999999999999999' expects AXIS=SIZE separated by commas, got 'tp=99999999999999999999'
 // LACKS: error: 'comm.mesh' op has no axis 'dp' for strategy 'dp'
-// STRATEGY: error: strategy 'fsdp' expects auto or a list of tp, tp-sp, vocab, dp, got 'fsdp'
+// STRATEGY: error: strategy 'fsdp' expects auto, none or a list of tp, tp-sp, vocab, dp, got 'fsdp'
 // BOTH: error: strategy 'tp,tp-sp' expects one way to cut the layers, got 'tp' and 'tp-sp'
 // VOCABULARY: error: strategy 'vocab' finds no vocabulary to cut over 'tp': expects an nn.embedding of role 'embedding.word' or an nn.linear of role 'lm_head'
-// NONE: error: strategy '' expects auto or a list of tp, tp-sp, vocab, dp, got ''
-// SEQUENCE: error: {{.*}}'nn.linear' op 'encoder.down': role 'mlp.down': sequence dimension of size 6 does not divide over axis 'tp' of size 4
+// NONE: error: strategy '' expects auto, none or a list of tp, tp-sp, vocab, dp, got ''
+// SEQUENCE: remark: {{.*}}role 'mlp.down': a sequence of 6 does not divide over 'tp' of size 4 and stays whole
 // RANK: error: {{.*}}'nn.linear' op role 'mlp.down': strategy 'tp-sp' expects a result [batch, sequence, hidden], got 'tensor<8x16xf32>'
 // WEIGHT: error: {{.*}}'nn.linear' op 'encoder.up': role 'mlp.up': dimension 'out' of size 16 does not divide over axis 'tp' of size 5
 // BATCH: error: 'func.func' op operand 'hidden': dimension 0 of size 4 does not divide over axis 'dp' of size 3
@@ -60,8 +60,9 @@ func.func @main(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
   return %0 : tensor<8x16xf32>
 }
 //--- no-role.mlir
-func.func @main(%x: tensor<4x8x16xf32>) -> tensor<4x8x16xf32> {
-  return %x : tensor<4x8x16xf32>
+func.func @main(%x: tensor<4x8x16xf32>, %w: tensor<16x16xf32>) -> tensor<4x8x16xf32> {
+  %0 = nn.linear %x, %w : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
+  return %0 : tensor<4x8x16xf32>
 }
 //--- other-mesh.mlir
 comm.mesh @grid <tp = 4>

@@ -97,7 +97,8 @@ func.func @linear(%x: tensor<2x4xf32>, %w: tensor<6x4xf32>, %b: tensor<6xf32>) -
   // CHECK: arith.addf
   // CHECK: linalg.generic {indexing_maps = [#[[RC]], #[[C]], #[[RC]]], {{.*}} ins(%[[P]], %[[B]] : {{.*}})
   // ROWS: nn.linear
-  %0 = nn.linear %x, %w bias %b : tensor<6xf32> : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<2x6xf32>
+  %p0 = nn.linear %x, %w : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<2x6xf32>
+  %0 = nn.add %p0, %b : tensor<2x6xf32>, tensor<6xf32> -> tensor<2x6xf32>
   return %0 : tensor<2x6xf32>
 }
 

@@ -66,7 +66,8 @@ func.func @main(%x: tensor<2x8x18xf32> {nn.name = "hidden"}) -> (tensor<2x8x18xf
 func.func private @layer(%x: tensor<2x8x18xf32>, %wq: tensor<18x18xf32>, %wk: tensor<6x18xf32>, %bk: tensor<6xf32>, %wv: tensor<6x18xf32>,
     %wo: tensor<18x18xf32>, %wg: tensor<15x18xf32>, %wu: tensor<15x18xf32>, %wd: tensor<18x15xf32>) -> tensor<2x8x18xf32> {
   %q = nn.linear %x, %wq role "attention.query" : tensor<2x8x18xf32>, tensor<18x18xf32> -> tensor<2x8x18xf32>
-  %k = nn.linear %x, %wk bias %bk : tensor<6xf32> role "attention.key" : tensor<2x8x18xf32>, tensor<6x18xf32> -> tensor<2x8x6xf32>
+  %kp = nn.linear %x, %wk role "attention.key" : tensor<2x8x18xf32>, tensor<6x18xf32> -> tensor<2x8x6xf32>
+  %k = nn.add %kp, %bk : tensor<2x8x6xf32>, tensor<6xf32> -> tensor<2x8x6xf32>
   %v = nn.linear %x, %wv role "attention.value" : tensor<2x8x18xf32>, tensor<6x18xf32> -> tensor<2x8x6xf32>
   %cos, %sin = nn.rotary_table [1.0] : tensor<8x1xf32>
   %qh = nn.split_heads %q : tensor<2x8x18xf32> -> tensor<2x8x9x2xf32>

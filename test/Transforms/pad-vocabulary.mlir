@@ -62,7 +62,8 @@ func.func @main(%x: tensor<2x8x7xf32> {nn.name = "x"}, %ids: tensor<2x8xi64> {nn
   %w = nn.parameter "w" : tensor<7x6xf32>
   %b = nn.parameter "b" : tensor<7xf32>
   %0 = nn.embedding %ids, %words role "embedding.word" : tensor<2x8xi64>, tensor<5x6xf32> -> tensor<2x8x6xf32>
-  %1 = nn.linear %0, %w bias %b : tensor<7xf32> role "lm_head" : tensor<2x8x6xf32>, tensor<7x6xf32> -> tensor<2x8x7xf32>
+  %p1 = nn.linear %0, %w role "lm_head" : tensor<2x8x6xf32>, tensor<7x6xf32> -> tensor<2x8x7xf32>
+  %1 = nn.add %p1, %b : tensor<2x8x7xf32>, tensor<7xf32> -> tensor<2x8x7xf32>
   %2 = nn.gelu erf %1 : tensor<2x8x7xf32>
   %3 = nn.add %2, %1 : tensor<2x8x7xf32>, tensor<2x8x7xf32> -> tensor<2x8x7xf32>
   return %x, %3 : tensor<2x8x7xf32>, tensor<2x8x7xf32>

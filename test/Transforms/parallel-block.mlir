@@ -1,9 +1,9 @@
 // A layer that runs attention and feed-forward side by side and adds what they give: two partial values, of which the sum is
 // reduced, once; with biases, which are added afterwards, too.
-// RUN: braid-opt %s --braid-apply-strategy="mesh=tp=2 strategy=tp" --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,TP
-// RUN: braid-opt %s --braid-apply-strategy="mesh=tp=2 strategy=tp-sp" --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,SP
-// RUN: braid-opt %s --test-equivalence="pipeline=builtin.module(braid-apply-strategy{mesh=tp=2 strategy=tp},braid-propagate-shardings,braid-partition) seed=5" | FileCheck %s --check-prefix=PLAIN
-// RUN: braid-opt %s --test-equivalence="pipeline=builtin.module(braid-apply-strategy{mesh=dp=2,tp=4 strategy=tp-sp,dp},braid-propagate-shardings,braid-partition) seed=6" | FileCheck %s --check-prefix=SEQUENCE
+// RUN: braid-opt %s --braid-apply-strategy="mesh=tp=2 strategy=tp" --braid-delay-biases --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,TP
+// RUN: braid-opt %s --braid-apply-strategy="mesh=tp=2 strategy=tp-sp" --braid-delay-biases --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,SP
+// RUN: braid-opt %s --test-equivalence="pipeline=builtin.module(braid-apply-strategy{mesh=tp=2 strategy=tp},braid-delay-biases,braid-propagate-shardings,braid-partition) seed=5" | FileCheck %s --check-prefix=PLAIN
+// RUN: braid-opt %s --test-equivalence="pipeline=builtin.module(braid-apply-strategy{mesh=dp=2,tp=4 strategy=tp-sp,dp},braid-delay-biases,braid-propagate-shardings,braid-partition) seed=6" | FileCheck %s --check-prefix=SEQUENCE
 
 // PLAIN: equivalent on 1 and 2 ranks: comm.all_reduce x3 func.call
 // SEQUENCE: equivalent on 1 and 8 ranks: comm.all_gather x3 comm.reduce_scatter x3 func.call
@@ -63,10 +63,12 @@ func.func private @biased(%x: tensor<2x8x16xf32>, %wq: tensor<16x16xf32>, %wo: t
   %qh = nn.split_heads %q : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
   %a = nn.attention causal %qh, %qh, %qh scale 0.5 : tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32> -> tensor<2x8x4x4xf32>
   %m = nn.merge_heads %a : tensor<2x8x4x4xf32> -> tensor<2x8x16xf32>
-  %o = nn.linear %m, %wo bias %bo : tensor<16xf32> role "attention.output" : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
+  %op = nn.linear %m, %wo role "attention.output" : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
+  %o = nn.add %op, %bo : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
   %u = nn.linear %x, %wu role "mlp.up" : tensor<2x8x16xf32>, tensor<32x16xf32> -> tensor<2x8x32xf32>
   %g = nn.gelu erf %u : tensor<2x8x32xf32>
-  %d = nn.linear %g, %wd bias %bd : tensor<16xf32> role "mlp.down" : tensor<2x8x32xf32>, tensor<16x32xf32> -> tensor<2x8x16xf32>
+  %dp = nn.linear %g, %wd role "mlp.down" : tensor<2x8x32xf32>, tensor<16x32xf32> -> tensor<2x8x16xf32>
+  %d = nn.add %dp, %bd : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
   %s = nn.add %o, %d : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
   %y = nn.add %s, %x : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
   return %y : tensor<2x8x16xf32>
@@ -88,7 +90,8 @@ func.func private @one_biased(%x: tensor<2x8x16xf32>, %wq: tensor<16x16xf32>, %w
   %o = nn.linear %m, %wo role "attention.output" : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
   %u = nn.linear %x, %wu role "mlp.up" : tensor<2x8x16xf32>, tensor<32x16xf32> -> tensor<2x8x32xf32>
   %g = nn.gelu erf %u : tensor<2x8x32xf32>
-  %d = nn.linear %g, %wd bias %bd : tensor<16xf32> role "mlp.down" : tensor<2x8x32xf32>, tensor<16x32xf32> -> tensor<2x8x16xf32>
+  %dp = nn.linear %g, %wd role "mlp.down" : tensor<2x8x32xf32>, tensor<16x32xf32> -> tensor<2x8x16xf32>
+  %d = nn.add %dp, %bd : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
   %s = nn.add %o, %d : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
   %y = nn.add %s, %x : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
   return %y : tensor<2x8x16xf32>

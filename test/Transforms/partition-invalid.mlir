@@ -61,16 +61,6 @@ func.func @f(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}
 
 // -----
 
-comm.mesh @mesh <tp = 4>
-func.func @f(%x: tensor<4x8x24xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}, {}]>}) {
-  %0 = nn.split_heads %x {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}, {}]>]} : tensor<4x8x24xf32> -> tensor<4x8x6x4xf32>
-  // expected-error @+1 {{'nn.merge_heads' op dimension 'head' of size 6 does not divide over axis 'tp' of size 4}}
-  %1 = nn.merge_heads %0 {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {tp}]>]} : tensor<4x8x6x4xf32> -> tensor<4x8x24xf32>
-  return
-}
-
-// -----
-
 comm.mesh @mesh <tp = 2>
 func.func @f(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}, %p: i1) {
   scf.if %p {

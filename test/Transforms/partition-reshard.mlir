@@ -69,14 +69,13 @@ func.func @make_way(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, 
   return %x : tensor<8x16xf32>
 }
 
-// Two axes of different sizes change places in three exchanges, which send less than a gather of either would.
+// Two axes of different sizes change places: an axis is taken apart, so that shards move in one piece first.
 // CHECK-LABEL: func.func @swap
 // CHECK-SAME: (%[[X:.*]]: tensor<4x4xf32>
 func.func @swap(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {tp}]>})
     -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {dp}]>}) {
-  // CHECK-NEXT: %[[A:.*]] = comm.all_to_all(%[[X]]) split 1 concat 0 over <@mesh, {dp}> : tensor<4x4xf32> -> tensor<8x2xf32>
-  // CHECK-NEXT: %[[B:.*]] = comm.all_to_all(%[[A]]) split 0 concat 1 over <@mesh, {tp, dp}> : tensor<8x2xf32> -> tensor<1x16xf32>
-  // CHECK-NEXT: %[[R:.*]] = comm.all_to_all(%[[B]]) split 1 concat 0 over <@mesh, {dp}> : tensor<1x16xf32> -> tensor<2x8xf32>
+  // CHECK-NEXT: %[[A:.*]] = comm.permute(%[[X]]) pairs [0 -> 0, 2 -> 1, 1 -> 2, 3 -> 3] over <@mesh, {dp, tp:(1)2}> : tensor<4x4xf32>
+  // CHECK-NEXT: %[[R:.*]] = comm.all_to_all(%[[A]]) split 0 concat 1 over <@mesh, {tp:(2)2}> : tensor<4x4xf32> -> tensor<2x8xf32>
   // CHECK-NEXT: return %[[R]]
   return %x : tensor<8x16xf32>
 }
@@ -91,14 +90,13 @@ func.func @reorder(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [
   return %x : tensor<8x16xf32>
 }
 
-// Replicated over the axis that is to cut it: every rank's part is cut, so that less is sent.
+// Replicated over the axis that is to split it: every rank takes as small a shard as it will have, and sends that.
 // CHECK-LABEL: func.func @other_axis
 // CHECK-SAME: (%[[X:.*]]: tensor<4x16xf32>
 func.func @other_axis(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
     -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) {
-  // CHECK-NEXT: %[[S:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<1x16xf32>
-  // CHECK-NEXT: %[[P:.*]] = comm.permute(%[[S]]) pairs {{.*}} over <@mesh, {dp, tp}> : tensor<1x16xf32>
-  // CHECK-NEXT: %[[R:.*]] = comm.all_gather(%[[P]]) dim 0 over <@mesh, {dp}> : tensor<1x16xf32> -> tensor<2x16xf32>
+  // CHECK-NEXT: %[[S:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp:(1)2}> : tensor<4x16xf32> -> tensor<2x16xf32>
+  // CHECK-NEXT: %[[R:.*]] = comm.permute(%[[S]]) pairs {{.*}} over <@mesh, {dp, tp}> : tensor<2x16xf32>
   // CHECK-NEXT: return %[[R]]
   return %x : tensor<8x16xf32>
 }
@@ -133,19 +131,22 @@ func.func @scatter(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}
   // CHECK-NEXT: %[[S:.*]] = nn.add %[[R]], %[[B]] : tensor<4x16xf32>, tensor<16xf32> -> tensor<4x16xf32>
   // CHECK-NEXT: nn.gelu erf %[[S]]
   // CHECK-NEXT: return
-  %0 = nn.linear %x, %w bias %b : tensor<16xf32> role "mlp.down" {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %p0 = nn.linear %x, %w role "mlp.down" {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %0 = nn.add %p0, %b {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]} : tensor<8x16xf32>, tensor<16xf32> -> tensor<8x16xf32>
   %1 = nn.gelu erf %0 {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]} : tensor<8x16xf32>
   return %1 : tensor<8x16xf32>
 }
 
-// Along the dimension that the bias has, the part would need a part of the bias: cut along the other, and moved after that.
+// Along the dimension that the bias has, a part of it is added.
 // CHECK-LABEL: func.func @scatter_otherwise
+// CHECK-SAME: %[[B:[^:]*]]: tensor<16xf32>
 func.func @scatter_otherwise(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}]>}, %x: tensor<8x16xf32> {comm.sharding = #w}, %w: tensor<16x16xf32> {comm.sharding = #w})
     -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) {
-  // CHECK: comm.reduce_scatter {{.*}} dim 0 {{.*}} -> tensor<4x16xf32>
-  // CHECK-NEXT: %[[S:.*]] = nn.add {{.*}} : tensor<4x16xf32>, tensor<16xf32>
-  // CHECK-NEXT: comm.all_to_all(%[[S]]) split 1 concat 0 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<8x8xf32>
-  %0 = nn.linear %x, %w bias %b : tensor<16xf32> {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  // CHECK: %[[P:.*]] = comm.local_slice %[[B]] dim 0 over <@mesh, {tp}>
+  // CHECK: %[[R:.*]] = comm.reduce_scatter {{.*}} dim 1 {{.*}} -> tensor<8x8xf32>
+  // CHECK-NEXT: nn.add %[[R]], %[[P]] : tensor<8x8xf32>, tensor<8xf32>
+  %p0 = nn.linear %x, %w {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %0 = nn.add %p0, %b {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}]>]} : tensor<8x16xf32>, tensor<16xf32> -> tensor<8x16xf32>
   return %0 : tensor<8x16xf32>
 }
 

@@ -57,17 +57,62 @@ func.func @main(%x: tensor<8x16xf32> {nn.name = "x", comm.sharding = #comm.shard
 
 // -----
 
-// 2 and 3 of 6 ranks have no part in common.
+// 2 and 3 of 6 ranks have no part in common, but the whole axis is both: sixths are gathered to thirds.
 comm.mesh @mesh <tp = 6>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:[^:]*]]: tensor<6x16xf32>
-// CHECK: %[[A:.*]] = comm.all_gather(%[[X]]) dim 0 over <@mesh, {tp:(1)2}> : tensor<6x16xf32> -> tensor<12x16xf32>
-// CHECK: %[[B:.*]] = comm.local_slice %[[A]] dim 0 over <@mesh, {tp:(1)3}> : tensor<12x16xf32> -> tensor<4x16xf32>
+// CHECK: %[[A:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp:(2)3}> : tensor<6x16xf32> -> tensor<2x16xf32>
+// CHECK: %[[B:.*]] = comm.all_gather(%[[A]]) dim 0 over <@mesh, {tp:(3)2}> : tensor<2x16xf32> -> tensor<4x16xf32>
 // CHECK: return %[[B]]
 // SAME: equivalent on 1 and 6 ranks
 func.func @main(%x: tensor<12x16xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{tp:(1)2}, {}]>})
     -> (tensor<12x16xf32> {nn.name = "y", comm.sharding = #comm.sharding<@mesh, [{tp:(1)3}, {}]>}) attributes {nn.entry} {
   return %x : tensor<12x16xf32>
+}
+
+// -----
+
+// The halves by the major and by the minor factor of 6 are no parts of one factorization either: no value is split over both.
+comm.mesh @mesh <tp = 6>
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[X:[^:]*]]: tensor<6x12xf32>
+// CHECK: %[[A:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp:(2)3}> : tensor<6x12xf32> -> tensor<2x12xf32>
+// CHECK: %[[B:.*]] = comm.all_to_all(%[[A]]) split 1 concat 0 over <@mesh, {tp:(3)2}> : tensor<2x12xf32> -> tensor<4x6xf32>
+// CHECK: %[[C:.*]] = comm.all_gather(%[[B]]) dim 0 over <@mesh, {tp:(1)3}> : tensor<4x6xf32> -> tensor<12x6xf32>
+// CHECK: return %[[C]]
+// SAME: equivalent on 1 and 6 ranks
+func.func @main(%x: tensor<12x12xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{tp:(1)2}, {}]>})
+    -> (tensor<12x12xf32> {nn.name = "y", comm.sharding = #comm.sharding<@mesh, [{}, {tp:(3)2}]>}) attributes {nn.entry} {
+  return %x : tensor<12x12xf32>
+}
+
+// -----
+
+// A permute among all ranks of the axis, of which the groups are apart.
+comm.mesh @mesh <tp = 6, dp = 2>
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[X:[^:]*]]: tensor<6x6xf32>
+// CHECK: %[[A:.*]] = comm.permute(%[[X]]) pairs [0 -> 0, 4 -> 1, 2 -> 2, 3 -> 3, 1 -> 4, 5 -> 5] over <@mesh, {tp}> : tensor<6x6xf32>
+// CHECK: %[[B:.*]] = comm.all_gather(%[[A]]) dim 1 over <@mesh, {dp}> : tensor<6x6xf32> -> tensor<6x12xf32>
+// CHECK: return %[[B]]
+// SAME: equivalent on 1 and 12 ranks
+func.func @main(%x: tensor<12x12xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{tp:(1)2}, {dp}]>})
+    -> (tensor<12x12xf32> {nn.name = "y", comm.sharding = #comm.sharding<@mesh, [{tp:(3)2}, {}]>}) attributes {nn.entry} {
+  return %x : tensor<12x12xf32>
+}
+
+// -----
+
+// A product between values whose sub-axes cross.
+comm.mesh @mesh <tp = 6>
+// CHECK-LABEL: func.func @main
+// SAME: equivalent on 1 and 6 ranks
+func.func @main(%x: tensor<12x12xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{tp:(3)2}, {}]>},
+                %w: tensor<12x12xf32> {nn.name = "w", comm.sharding = #comm.sharding<@mesh, [{tp:(2)3}, {}]>})
+    -> (tensor<12x12xf32> {nn.name = "y", comm.sharding = #comm.sharding<@mesh, [{}, {tp:(1)2}]>}) attributes {nn.entry} {
+  %y = nn.linear %x, %w {comm.shardings = [#comm.sharding<@mesh, [{}, {tp:(1)2}]>]}
+      : tensor<12x12xf32>, tensor<12x12xf32> -> tensor<12x12xf32>
+  return %y : tensor<12x12xf32>
 }
 
 // -----

@@ -36,7 +36,8 @@
 // TP: call @layer
 // TP: func.func private @layer(%[[X:[^:]*]]: tensor<4x8x16xf32>, %[[MASK:[^:]*]]: tensor<4x8xi64>,
 // TP-NOT: comm.sharding
-// TP: %[[Q:.*]] = nn.linear %[[X]], %{{.*}} bias %{{.*}} : tensor<8xf32> role "attention.query" : tensor<4x8x16xf32>, tensor<8x16xf32> -> tensor<4x8x8xf32>
+// TP: %[[QP:.*]] = nn.linear %[[X]], %{{.*}} role "attention.query" : tensor<4x8x16xf32>, tensor<8x16xf32> -> tensor<4x8x8xf32>
+// TP-NEXT: %[[Q:.*]] = nn.add %[[QP]], %{{.*}} : tensor<4x8x8xf32>, tensor<8xf32> -> tensor<4x8x8xf32>
 // TP: %[[QH:.*]] = nn.split_heads %[[Q]] : tensor<4x8x8xf32> -> tensor<4x8x2x4xf32>
 // TP: %[[AH:.*]] = nn.attention %[[QH]], %{{.*}}, %{{.*}} mask %[[MASK]]
 // TP: %[[A:.*]] = nn.merge_heads %[[AH]] : tensor<4x8x2x4xf32> -> tensor<4x8x8xf32>

@@ -12,7 +12,8 @@ comm.mesh @mesh <tp = 2>
 func.func @mlp(%x: tensor<4x8x16xf32>, %up: tensor<64x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>},
                %bias: tensor<64xf32>, %down: tensor<16x64xf32>) -> tensor<4x8x16xf32> {
   // CHECK: nn.linear {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {tp}]>]}
-  %0 = nn.linear %x, %up bias %bias : tensor<64xf32> : tensor<4x8x16xf32>, tensor<64x16xf32> -> tensor<4x8x64xf32>
+  %p0 = nn.linear %x, %up : tensor<4x8x16xf32>, tensor<64x16xf32> -> tensor<4x8x64xf32>
+  %0 = nn.add %p0, %bias : tensor<4x8x64xf32>, tensor<64xf32> -> tensor<4x8x64xf32>
   // CHECK: nn.gelu {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {tp}]>]}
   %1 = nn.gelu erf %0 : tensor<4x8x64xf32>
   // CHECK: nn.linear {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}], partial = [tp = sum]>]}
@@ -64,7 +65,8 @@ func.func @flows(%x: tensor<4x8x16xf32>, %w: tensor<16x16xf32> {comm.sharding = 
   // CHECK: nn.gelu {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}]>]}
   %4 = nn.gelu erf %2 : tensor<4x8x16xf32>
   // A bias is added after the reduction, which is therefore at once.
-  %5 = nn.linear %x, %w bias %b : tensor<16xf32> : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
+  %p5 = nn.linear %x, %w : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
+  %5 = nn.add %p5, %b : tensor<4x8x16xf32>, tensor<16xf32> -> tensor<4x8x16xf32>
   // CHECK: nn.split_heads {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}, {}]>]}
   %6 = nn.split_heads %5 : tensor<4x8x16xf32> -> tensor<4x8x4x4xf32>
   return %1, %3, %4, %6 : tensor<4x8x4x4xf32>, tensor<4x8x4x4xf32>, tensor<4x8x16xf32>, tensor<4x8x4x4xf32>
@@ -89,7 +91,7 @@ func.func @stated(%x: tensor<4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{
 
 // -----
 
-// linalg by its maps: parallel loops cut, a sum from zero gives a partial result, a maximum does not, and a loop whose
+// linalg by its maps: parallel loops cut, a sum from zero gives a partial result and so does a maximum, and a loop whose
 // index the body reads stays whole.
 comm.mesh @mesh <tp = 2>
 #row = affine_map<(i, j) -> (i, j)>
@@ -116,7 +118,7 @@ func.func @linalg(%x: tensor<4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{
     linalg.yield %s : f32
   } -> tensor<4xf32>
   %l = linalg.fill ins(%low : f32) outs(%v : tensor<4xf32>) -> tensor<4xf32>
-  // CHECK: linalg.generic {{.*}} attrs = {comm.shardings = [#comm.sharding<@mesh, [{}]>]}
+  // CHECK: linalg.generic {{.*}} attrs = {comm.shardings = [#comm.sharding<@mesh, [{}], partial = [tp = max]>]}
   %2 = linalg.generic {indexing_maps = [#row, #sum], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x16xf32>) outs(%l : tensor<4xf32>) {
   ^bb0(%a: f32, %b: f32):
     %s = arith.maximumf %a, %b : f32

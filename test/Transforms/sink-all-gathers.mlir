@@ -2,7 +2,7 @@
 // RUN: braid-opt %s --split-input-file --braid-sink-all-gathers="across-calls=false" | FileCheck %s --check-prefix=WITHIN
 // RUN: braid-opt %s --split-input-file --braid-sink-all-gathers --remark-format=emitRemark --remarks-filter=communication -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: braid-opt %s --split-input-file --test-equivalence="pipeline=builtin.module(braid-sink-all-gathers) seed=8" | FileCheck %s --check-prefix=SAME
-// SAME-COUNT-3: equivalent on 2 and 2 ranks
+// SAME-COUNT-5: equivalent on 2 and 2 ranks
 
 comm.mesh @mesh <tp = 2>
 
@@ -94,4 +94,78 @@ func.func private @f(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %g = comm.all_gather(%s) dim 0 over <@mesh, {tp}> role "f" : tensor<2x8xf32> -> tensor<4x8xf32>
   %a = nn.add %g, %x : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
   return %a : tensor<4x8xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+
+#map = affine_map<(r, c) -> (r, c)>
+
+// What a body captures counts as an operand does: a scalar that every rank has past which the gather moves, and one of
+// the rank's own past which it does not.
+// CHECK-LABEL: func.func @captures
+// CHECK: %[[P:.*]] = comm.local_slice
+// CHECK: %[[G:.*]] = comm.all_gather(%[[P]])
+// CHECK: linalg.generic {{.*}} ins(%[[P]] : tensor<2x4xf32>)
+// CHECK: linalg.generic {{.*}} ins(%[[G]] : tensor<4x4xf32>)
+// REMARK: comm.all_gather 'own': stays: 'linalg.generic' captures a value that differs between the ranks
+func.func @captures(%x: tensor<4x4xf32> {nn.name = "x"})
+    -> (tensor<4x4xf32> {nn.name = "a"}, tensor<4x4xf32> {nn.name = "b"}) attributes {nn.entry} {
+  %c0 = arith.constant 0 : index
+  %p = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<4x4xf32> -> tensor<2x4xf32>
+  %same = tensor.extract %x[%c0, %c0] : tensor<4x4xf32>
+  %own = tensor.extract %p[%c0, %c0] : tensor<2x4xf32>
+  %g = comm.all_gather(%p) dim 0 over <@mesh, {tp}> role "same" : tensor<2x4xf32> -> tensor<4x4xf32>
+  %h = comm.all_gather(%p) dim 0 over <@mesh, {tp}> role "own" : tensor<2x4xf32> -> tensor<4x4xf32>
+  %e = tensor.empty() : tensor<4x4xf32>
+  %a = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%g : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %m = arith.mulf %in, %same : f32
+    linalg.yield %m : f32
+  } -> tensor<4x4xf32>
+  %b = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%h : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %m = arith.mulf %in, %own : f32
+    linalg.yield %m : f32
+  } -> tensor<4x4xf32>
+  // Its sum is the same on all ranks.
+  %sum = comm.all_reduce sum(%b) over <@mesh, {tp}> : tensor<4x4xf32>
+  return %a, %sum : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+
+// What an argument differs along is what any call gives: one that gives a scale of the rank's own holds the gather back.
+// CHECK-LABEL: func.func private @scaled
+// CHECK: %[[G:.*]] = comm.all_gather
+// CHECK: nn.mul %[[G]]
+// REMARK: comm.all_gather 'scaled': stays: 'nn.mul' has an operand that differs between the ranks
+// CHECK-LABEL: func.func private @shifted
+// CHECK: nn.add
+// CHECK: comm.all_gather
+// REMARK: comm.all_gather 'shifted': stays: the value that '@shifted' returns is used in it too
+func.func private @scaled(%x: tensor<4x8xf32>, %scale: tensor<8xf32>) -> tensor<4x8xf32> {
+  %s = comm.reduce_scatter sum(%x) dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<2x8xf32>
+  %g = comm.all_gather(%s) dim 0 over <@mesh, {tp}> role "scaled" : tensor<2x8xf32> -> tensor<4x8xf32>
+  %a = nn.mul %g, %scale : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  return %a : tensor<4x8xf32>
+}
+func.func private @shifted(%x: tensor<4x8xf32>, %shift: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %s = comm.reduce_scatter sum(%x) dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<2x8xf32>
+  %g = comm.all_gather(%s) dim 0 over <@mesh, {tp}> role "shifted" : tensor<2x8xf32> -> tensor<4x8xf32>
+  %a = nn.add %g, %shift : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  return %a, %a : tensor<4x8xf32>, tensor<4x8xf32>
+}
+func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}, %w: tensor<16xf32> {nn.name = "w"}, %v: tensor<8xf32> {nn.name = "v"})
+    -> (tensor<4x8xf32> {nn.name = "a"}) attributes {nn.entry} {
+  %own = comm.local_slice %w dim 0 over <@mesh, {tp}> : tensor<16xf32> -> tensor<8xf32>
+  %a = call @scaled(%x, %v) : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %b = call @scaled(%a, %own) : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %sum = comm.all_reduce sum(%b) over <@mesh, {tp}> : tensor<4x8xf32>
+  %c:2 = call @shifted(%sum, %v) : (tensor<4x8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)
+  %d = nn.add %c#0, %c#1 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  return %d : tensor<4x8xf32>
 }

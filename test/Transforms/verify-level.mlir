@@ -8,6 +8,11 @@
 // RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=rt 2>&1 | FileCheck %s --check-prefix=RT
 // RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=hlo 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
+// RUN: not braid-opt %S/Inputs/handle-across-call.mlir --braid-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=HANDLE
+// RUN: not braid-opt %S/Inputs/slice.mlir --braid-verify-level=level=comm --braid-verify-level=level=kernels 2>&1 | FileCheck %s --check-prefix=SLICE
+
+// HANDLE: error: 'func.func' op result 0 is a handle, which is not allowed at level scheduled: every collective is waited for in the function that starts it
+// SLICE: error: 'tensor.extract_slice' op is not allowed at level kernels: a procedure has no command for it outside of a kernel
 // UNPARTITIONED: error: 'func.func' op argument 0 has a sharding but no 'comm.global_type', which is not allowed at level comm
 // UNSCHEDULED: error: 'comm.all_reduce' op is not allowed at level scheduled
 // SCHEDULED: error: 'comm.start' op is not allowed at level comm
@@ -37,7 +42,29 @@ func.func @f(%x: tensor<8x4xf32>) {
 
 // -----
 
-// expected-error @+1 {{'func.func' op argument 1 is a handle and expects one use, got 0}}
+// Below, nothing runs control flow: not even where no collective stands in it.
+func.func @f(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @+1 {{'scf.for' op is not allowed at level nn: nothing runs control flow; loops are unrolled or become calls}}
+  %z = scf.for %i = %c0 to %c1 step %c1 iter_args(%a = %x) -> (tensor<8x4xf32>) {
+    scf.yield %a : tensor<8x4xf32>
+  }
+  return %z : tensor<8x4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x4xf32>) -> tensor<16x4xf32> {
+  %0 = tensor.extract_slice %x[0, 0] [8, 4] [1, 1] : tensor<8x4xf32> to tensor<8x4xf32>
+  // expected-error @+1 {{'tensor.concat' op is not allowed at level nn: neither the interpreter nor a kernel computes it}}
+  %1 = tensor.concat dim(0) %0, %x : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>
+  return %1 : tensor<16x4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op argument 1 is a handle, which is not allowed at level nn: every collective is waited for in the function that starts it}}
 func.func @f(%x: tensor<8x4xf32>, %h: !comm.handle<tensor<8x4xf32>>) {
   return
 }

@@ -14,8 +14,8 @@ usage() {
 usage: test/fuzz/run.sh [--minutes M] [--target NAME]... [--all] [--seed N] [--jobs N] [--help]
 
 Builds the fuzzers and runs each for M minutes (default 1; 60 is the long form), N at a time. Inputs that reach
-something new are kept in build-fuzz/corpus and are where the next run begins. An input that ends a fuzzer is kept in
-build-fuzz/findings; the command that repeats it is shown, and the exit status is 1. Once mended, it belongs into
+something new are kept in build-asan/fuzz/corpus and are where the next run begins. An input that ends a fuzzer is kept in
+build-asan/fuzz/findings; the command that repeats it is shown, and the exit status is 1. Once mended, it belongs into
 test/fuzz/inputs/NAME, which ordinary test runs go through.
 
   --minutes M    for each target; may be a fraction
@@ -59,12 +59,13 @@ of_runtime=() of_compiler=()
 for target in "${chosen[@]}"; do
   if is_compiler "$target"; then of_compiler+=("BraidFuzz$target"); else of_runtime+=("BraidFuzz$target"); fi
 done
-scripts/build.sh --preset fuzz BraidFuzzSeeds "${of_runtime[@]}" || exit 1
+scripts/build.sh --preset asan BraidFuzzSeeds "${of_runtime[@]}" || exit 1
 [[ ${#of_compiler[@]} -eq 0 ]] || scripts/build.sh --preset fuzz-compiler "${of_compiler[@]}" || exit 1
 
-dir=build-fuzz
+dir=build-asan/fuzz
+mkdir -p "$dir"
 rm -rf "$dir/seeds"
-"$dir/bin/BraidFuzzSeeds" "$dir/seeds" test || { echo "fuzz: error: the seeds could not be made" >&2; exit 1; }
+build-asan/bin/BraidFuzzSeeds "$dir/seeds" test || { echo "fuzz: error: the seeds could not be made" >&2; exit 1; }
 mkdir -p "$dir/findings" "$dir/logs"
 # Without the second option, memory that libMLIR hands out would look poisoned: its allocators are not instrumented.
 export ASAN_OPTIONS=detect_leaks=1:allow_user_poisoning=0
@@ -72,7 +73,7 @@ export UBSAN_OPTIONS=print_stacktrace=1
 
 # Fuzzes one target; leaves its exit status and its number of executions in the folder of logs.
 fuzz() {
-  local target=$1 program=$dir/bin/BraidFuzz$1 corpus=$dir/corpus/$1 log=$dir/logs/$1.log
+  local target=$1 program=build-asan/bin/BraidFuzz$1 corpus=$dir/corpus/$1 log=$dir/logs/$1.log
   ! is_compiler "$target" || program=build-fuzz-compiler/bin/BraidFuzz$target
   mkdir -p "$corpus"
   local folders=("$corpus" "$dir/seeds/$target")

@@ -67,5 +67,9 @@ int runDoctor(bool json);
 /// few of the compiler's.
 int runRun(int argc, const char *const *argv);
 
+/// Takes what begins with --mlir- off the command line and has LLVM's parser read it: options of
+/// MLIR's own for passes. False, with a message, where MLIR has no such option.
+bool takeMlirOptions(int &argc, char **argv);
+
 } // namespace braid::tool
 #endif // BRAID_TOOLS_BRAID_COMMANDS_H

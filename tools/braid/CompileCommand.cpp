@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Commands.h"
+#include "MlirOptions.h"
 #include "Session.h"
 #include "braid/Pipelines/Compile.h"
 #include "braid/Runtime/Files.h"
@@ -182,7 +183,10 @@ int runCompile(const CompileArgs &args) {
                   "] to level " + stringifyLevel(level));
   };
   auto end = [&](Level level, int number, ModuleOp m) { return dumper.dump(level, number, m); };
+  PassInstruments instruments;
+  auto instrument = [&](PassManager &manager) { return instruments.apply(manager); };
   observer.begin = begin;
+  observer.instrument = instrument;
   observer.end = end;
 
   if (!args.emit.empty()) {

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Commands.h"
+#include "MlirOptions.h"
 #include "Session.h"
 #include "braid/Interpreter/Core/ProgramInterpreter.h"
 #include "braid/Interpreter/Core/ProgramOrder.h"
@@ -74,7 +75,10 @@ public:
       progress.step(llvm::Twine("compiling [") + llvm::Twine(number) + "/" + llvm::Twine(count) +
                     "] to level " + stringifyLevel(level));
     };
+    PassInstruments instruments;
+    auto instrument = [&](PassManager &manager) { return instruments.apply(manager); };
     observer.begin = begin;
+    observer.instrument = instrument;
     FailureOr<runtime::Bundle> bundle =
         compileToBundle(*module, compile, observer, [&](StringRef what) { progress.step(what); });
     if (failed(bundle))
@@ -233,9 +237,9 @@ int runRun(int argc, const char *const *argv) {
        "else tp=RANKS)",
        &runner.mesh},
       {"--strategy",
-       "how the axes of a module of level nn are used: auto, or a list of tp or tp-sp, vocab and "
-       "dp "
-       "(default: auto)",
+       "how the axes of a module of level nn are used: auto, none (as the module states), or a "
+       "list "
+       "of tp or tp-sp, vocab and dp (default: auto)",
        &runner.strategy},
       {"--passes",
        "passes to run on the partitioned module, before its collectives are started "

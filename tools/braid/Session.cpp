@@ -21,10 +21,13 @@ using namespace mlir;
 
 namespace braid::tool {
 
-CompilerSession::CompilerSession() {
-  // What --passes may name.
+void registerPasses() {
   static const bool registered = (registerBraidPasses(), registerTransformsPasses(), true);
   (void)registered;
+}
+
+CompilerSession::CompilerSession() {
+  registerPasses();
   DialectRegistry registry;
   registerAllDialects(registry);
   mlirContext = std::make_unique<MLIRContext>(registry);

@@ -30,6 +30,9 @@ namespace braid::tool {
 
 struct PluginArgs;
 
+/// What --passes and MLIR's own options may name.
+void registerPasses();
+
 class CompilerSession {
 public:
   CompilerSession();

@@ -49,7 +49,8 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
       "--strategy", args.strategy,
       "how the axes are used: a list of tp (attention heads and feed-forward over tp) or "
       "tp-sp (and the sequence between them), vocab (embedding and head over tp) and dp "
-      "(batch over dp); or auto, which takes tp, dp and for a decoder vocab (default: auto)");
+      "(batch over dp); auto, which takes tp, dp and for a decoder vocab; or none, for a module "
+      "that states its shardings, over axes of any names (default: auto)");
   cmd->add_option("--passes", args.passes,
                   "passes to run on the partitioned module, before its collectives are started, "
                   "such as braid-split-all-reduce,braid-sink-all-gathers (`braid-opt --help` lists "
@@ -141,7 +142,10 @@ int main(int argc, char **argv) {
                "braid"};
   app.set_version_flag("--version", std::string("braid ") + braid::runtime::version());
   app.require_subcommand(1);
-  app.footer("Exit status: 0 done and checks passed, 1 the input or the request is wrong, 2 a "
+  app.footer("Options that begin with --mlir- are MLIR's own, for the passes: --mlir-timing, "
+             "--mlir-print-ir-after=PASS, --mlir-pass-pipeline-crash-reproducer=FILE and what else "
+             "`braid-opt --help` lists.\nExit status: 0 done and checks passed, 1 the input or the "
+             "request is wrong, 2 a "
              "check failed, 3 a rank failed.");
   int status = kDone;
   ImportArgs importArgs;
@@ -155,6 +159,8 @@ int main(int argc, char **argv) {
   app.add_subcommand("run", "run a module or a bundle on several ranks, and check what comes out");
   addExplain(app, explainArgs, status);
   addDoctor(app, doctorJson, status);
+  if (!takeMlirOptions(argc, argv))
+    return kInvalid;
   if (argc > 1 && std::string(argv[1]) == "run")
     return runRun(argc - 1, argv + 1);
   // CLI11 would only say that a subcommand is missing.

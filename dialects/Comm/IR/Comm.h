@@ -6,8 +6,6 @@
 #define BRAID_DIALECTS_COMM_COMM_H
 
 #include "dialects/Comm/IR/Bounds.h"
-#include "dialects/Comm/IR/ShardingRule.h"
-
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -36,6 +34,8 @@ struct ChannelResource : mlir::SideEffects::Resource::Base<ChannelResource> {
 #include "dialects/Comm/IR/CommEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Comm/IR/CommAttrs.h.inc"
+#include "dialects/Comm/IR/ShardingRule.h"
+
 #include "dialects/Comm/IR/CommInterfaces.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Comm/IR/CommTypes.h.inc"
@@ -53,7 +53,8 @@ runtime::Sharding toRuntime(ShardingAttr sharding);
 /// How elements of the type are stored; none for types that bundles cannot hold.
 std::optional<runtime::DType> toRuntime(mlir::Type elementType);
 
-/// True when the two name parts of an axis that share a coordinate.
+/// True when the two name parts of one axis that no value can be split over both: such as share a
+/// factor, or belong to no common factorization of the axis (2 and 3 of 6).
 bool overlap(AxisAttr a, AxisAttr b);
 /// Number of ranks of a group. The group must have been verified.
 int64_t groupSize(mlir::Operation *from, GroupAttr group);

@@ -103,9 +103,10 @@ bool braid::comm::overlap(AxisAttr a, AxisAttr b) {
     return false;
   if (a.isWhole() || b.isWhole())
     return true;
-  // Parts of an axis seen as [pre, size, rest] are disjoint when one ends where the other begins,
-  // or before.
-  return !(a.getPre() * a.getSize() <= b.getPre() || b.getPre() * b.getSize() <= a.getPre());
+  // Parts of an axis seen as [pre, size, rest] are disjoint when the one is a factor of the other's
+  // [pre]. `x:(1)2` and `x:(3)2` of 6 are not: no factorization of the axis has both.
+  return b.getPre() % (a.getPre() * a.getSize()) != 0 &&
+         a.getPre() % (b.getPre() * b.getSize()) != 0;
 }
 
 namespace {

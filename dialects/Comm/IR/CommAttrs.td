@@ -57,7 +57,7 @@ def Comm_ShardingAttr : Comm_Attr<"Sharding", "sharding"> {
     stated before propagation, a dimension may be open: `[{tp, ?}, {?} ]`.
 
     Constraints:
-    - (S1) an axis occurs at most once (sub-axes of one axis must not overlap);
+    - (S1) an axis occurs at most once (of two sub-axes of one axis, `pre * size` of one divides `pre` of the other);
     - (S2) the number of dimensions equals the rank of the value;
     - (S3) every axis is one of the mesh's, and a sub-axis divides it.
     S1 is checked when the attribute is built, S2 and S3 where it is used.

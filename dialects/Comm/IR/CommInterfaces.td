@@ -18,13 +18,12 @@ def Comm_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
     InterfaceMethod<"The factors of this operation.", "::braid::comm::ShardingRule", "getShardingRule">,
     InterfaceMethod<[{
       Builds this operation on per-rank operands, which are cut as the rule's factors demand; results are to have
-      `resultTypes`. The default clones the operation; operations whose meaning depends on global extents, or that add a
-      replicated term to a partial sum, override it. `partial` is the group over which reduction factors are cut, major
-      first, null when none is: the values returned are then this rank's addends. `finish`, when the operation sets it, is called with the reduced values
-      once the reduction has been inserted (see FinishFn). Returns one value per result.
+      `resultTypes`. The default clones the operation; operations whose meaning depends on global extents override it.
+      `partial` is the group over which reduction factors are cut, major first, null when none is: the values returned are
+      then this rank's addends. Returns one value per result.
     }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildLocal",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands, "::mlir::TypeRange":$resultTypes,
-           "::braid::comm::GroupAttr":$partial, "::braid::comm::FinishFn &":$finish), "",
+           "::braid::comm::GroupAttr":$partial), "",
       [{ return ::braid::comm::cloneWithTypes($_op.getOperation(), builder, operands, resultTypes); }]>
   ];
 }

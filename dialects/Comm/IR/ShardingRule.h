@@ -6,6 +6,7 @@
 // The factor form of an operation, as in einsum notation: every dimension of every operand and
 // result is a product of factors (major first), and a factor that occurs in operands but in no
 // result is reduced. Follows the formulation of Shardy's op sharding rules (openxla.org/shardy).
+// Included by Comm.h, after the enums that it uses.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_DIALECTS_COMM_SHARDINGRULE_H
@@ -14,14 +15,13 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/SmallVector.h"
 
-#include <functional>
 #include <string>
 
 namespace braid::comm {
 
 enum class FactorKind {
   Parallel,  ///< cut freely: each rank computes its part of the results
-  Reduction, ///< cutting it leaves the results partial sums
+  Reduction, ///< cutting it leaves the results partial, to be combined by Factor::reduce
   Whole      ///< must not be cut (a normalized dimension, say)
 };
 
@@ -29,6 +29,7 @@ struct Factor {
   std::string name; ///< for messages: "batch", "head", ...
   int64_t size = 1;
   FactorKind kind = FactorKind::Parallel;
+  ReduceKind reduce = ReduceKind::Sum; ///< of a reduction factor
 };
 
 /// Factor indices of one dimension, major first. Empty: a dimension that no factor describes (size
@@ -47,8 +48,7 @@ struct ShardingRule {
   /// value flows through only where this operation is its one user.
   llvm::SmallVector<int64_t, 2> partialOperands;
   /// The result is the sum of the operands that `partialOperands` names, which have its shape. It
-  /// is then partial rather than cut where all of these are, so that they are reduced together; and
-  /// what each of them would get added after its reduction (FinishFn) the result gets.
+  /// is then partial rather than cut where all of these are, so that they are reduced together.
   bool sum = false;
 
   int64_t addFactor(llvm::StringRef name, int64_t size, FactorKind kind = FactorKind::Parallel) {
@@ -56,15 +56,6 @@ struct ShardingRule {
     return static_cast<int64_t>(factors.size()) - 1;
   }
 };
-
-/// What an operation does after its partial result has been reduced (adding a bias, say). It may
-/// use those per-rank operands only that carry none of the reduced factors, and acts elementwise
-/// over every dimension whose factors these operands lack: over such dimensions the reduction may
-/// scatter. What it does is to add something, so that it may be done to a sum of such values
-/// instead; into other operations a partial result of an operation with an operand that carries no
-/// reduced factor does not flow, it is reduced at once. Called with a builder set after the
-/// reduction and the reduced values; returns the operation's final results.
-using FinishFn = std::function<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::ValueRange)>;
 
 /// The default of ShardingRuleOpInterface::buildLocal.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>> cloneWithTypes(mlir::Operation *op,

@@ -43,7 +43,6 @@ OpCost LinearOp::getCost() {
   OpCost cost = traffic(*this);
   SaturatingCount k = cast<RankedTensorType>(getWeight().getType()).getDimSize(1);
   cost.matrixFlops = ((k * 2 - 1) * elements(getResult())).getValue();
-  cost.vectorFlops = getBias() ? elements(getResult()) : 0;
   cost.bytesSaved = bytes(getInput());
   return cost;
 }

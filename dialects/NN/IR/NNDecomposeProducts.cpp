@@ -18,6 +18,25 @@ using namespace braid::nn;
 bool EmbeddingOp::isRowOperation() { return false; }
 bool PositionIdsOp::isRowOperation() { return false; }
 bool LinearOp::isRowOperation() { return false; }
+
+AddOp LinearOp::getBiasAddition() {
+  if (!getResult().hasOneUse())
+    return {};
+  auto add = dyn_cast<AddOp>(*getResult().user_begin());
+  if (!add || add->getBlock() != (*this)->getBlock() || add.getLhs() != getResult() ||
+      typeOf(add.getRhs()).getRank() != 1)
+    return {};
+  Operation *bias = add.getRhs().getDefiningOp();
+  return bias && bias->getBlock() == (*this)->getBlock() && !bias->isBeforeInBlock(*this) ? AddOp()
+                                                                                          : add;
+}
+
+/// But for a bias that a matmul adds.
+bool AddOp::isRowOperation() {
+  auto product = getLhs().getDefiningOp<LinearOp>();
+  return !product || product.getBiasAddition() != *this;
+}
+
 bool SplitHeadsOp::isRowOperation() { return false; }
 bool MergeHeadsOp::isRowOperation() { return false; }
 bool AttentionOp::isRowOperation() { return false; }
@@ -106,10 +125,6 @@ FailureOr<SmallVector<Value>> LinearOp::decompose(OpBuilder &builder, ValueRange
   Value product = generic.reduce(
       "product", rows + 2, {{operands[0], inputDims}, {operands[1], {out, in}}}, result, 0.0,
       [](Scalars &s, Value acc, ValueRange x) { return s.add(acc, s.mul(x[0], x[1])); });
-  if (operands.size() > 2)
-    return SmallVector<Value>{
-        generic.map("biased", rows + 1, {{product, result}, {operands[2], {out}}}, elementType,
-                    [](Scalars &s, ValueRange x) { return s.add(x[0], x[1]); })};
   if (elementType.isF32())
     return SmallVector<Value>{product};
   return SmallVector<Value>{generic.map("rounded", rows + 1, {{product, result}}, elementType,

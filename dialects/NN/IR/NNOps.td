@@ -134,29 +134,34 @@ def NN_PositionIdsOp : NN_ComputeOp<"position_ids", [SameOperandsAndResultType]>
   let hasVerifier = 0;
 }
 
-def NN_LinearOp : NN_ComputeOp<"linear", [], ["buildLocal"]> {
-  let summary = "x . w^T + bias over the last dimension";
+def NN_LinearOp : NN_ComputeOp<"linear"> {
+  let summary = "x . w^T over the last dimension";
   let description = [{
-    `result[i..., o] = sum over k of input[i..., k] * weight[o, k] + bias[o]`, accumulated in f32 or wider. `role` says
-    which projection of the model this is; collectives that partitioning inserts keep it.
+    `result[i..., o] = sum over k of input[i..., k] * weight[o, k]`, accumulated in f32 or wider. `role` says which
+    projection of the model this is; collectives that partitioning inserts keep it.
+
+    A bias is an nn.add of its own. One that stands right behind the product, with nothing between that the sum would
+    have to wait for, is no row operation: the matmul kernel adds it (`getBiasAddition`).
 
     ```mlir
-    %y = nn.linear %x, %w bias %b : tensor<384xf32> role "attention.query"
-        : tensor<8x128x384xf32>, tensor<384x384xf32> -> tensor<8x128x384xf32>
+    %y = nn.linear %x, %w role "attention.query" : tensor<8x128x384xf32>, tensor<384x384xf32> -> tensor<8x128x384xf32>
+    %z = nn.add %y, %b : tensor<8x128x384xf32>, tensor<384xf32> -> tensor<8x128x384xf32>
     ```
 
     Constraints:
     - (C1) the input has at least one dimension, and its last one equals the weight's second;
-    - (C2) the bias has as many elements as the weight has rows;
-    - (C3) the result's shape is the input's with the last dimension replaced by the weight's rows;
-    - (C4) all element types are the same.
+    - (C2) the result's shape is the input's with the last dimension replaced by the weight's rows;
+    - (C3) all element types are the same.
   }];
-  let arguments = (ins NN_Tensor:$input, NN_TensorOfRank<2>:$weight, Optional<NN_TensorOfRank<1>>:$bias,
-                       OptionalAttr<StrAttr>:$role);
+  let arguments = (ins NN_Tensor:$input, NN_TensorOfRank<2>:$weight, OptionalAttr<StrAttr>:$role);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = [{
-    $input `,` $weight (`bias` $bias^ `:` type($bias))? (`role` $role^)? attr-dict
-    `:` type($input) `,` type($weight) `->` type($result)
+    $input `,` $weight (`role` $role^)? attr-dict `:` type($input) `,` type($weight) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// The addition of a bias that the matmul kernel does with this product: the one user of the product, of a vector
+    /// that is there before it. Null when there is none.
+    AddOp getBiasAddition();
   }];
 }
 
@@ -334,7 +339,7 @@ def NN_SiluOp : NN_RowOp<"silu", [SameOperandsAndResultType]> {
   let hasVerifier = 0;
 }
 
-def NN_AddOp : NN_RowOp<"add"> {
+def NN_AddOp : NN_ComputeOp<"add"> {
   let summary = "Elementwise sum; the second operand may lack leading dimensions";
   let description = [{
     `result[i..., j...] = lhs[i..., j...] + rhs[j...]`.
@@ -342,6 +347,7 @@ def NN_AddOp : NN_RowOp<"add"> {
     ```mlir
     %y = nn.add %x, %residual : tensor<8x128x384xf32>, tensor<8x128x384xf32> -> tensor<8x128x384xf32>
     %z = nn.add %x, %positions : tensor<8x128x384xf32>, tensor<128x384xf32> -> tensor<8x128x384xf32>
+    %u = nn.add %y, %bias : tensor<8x128x384xf32>, tensor<384xf32> -> tensor<8x128x384xf32>
     ```
 
     Constraints:

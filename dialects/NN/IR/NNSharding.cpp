@@ -13,7 +13,6 @@
 using namespace mlir;
 using namespace braid::nn;
 using braid::comm::FactorKind;
-using braid::comm::FinishFn;
 using braid::comm::GroupAttr;
 using braid::comm::ShardingRule;
 using braid::comm::TensorFactors;
@@ -60,8 +59,7 @@ ShardingRule PositionIdsOp::getShardingRule() {
 }
 
 FailureOr<SmallVector<Value>> EmbeddingOp::buildLocal(OpBuilder &builder, ValueRange operands,
-                                                      TypeRange resultTypes, GroupAttr partial,
-                                                      FinishFn &) {
+                                                      TypeRange resultTypes, GroupAttr partial) {
   return SmallVector<Value>{EmbeddingOp::create(builder, getLoc(), resultTypes[0], operands[0],
                                                 operands[1], getRowsAttr(),
                                                 partial ? partial : getGroupAttr(), getRoleAttr())};
@@ -73,24 +71,8 @@ ShardingRule LinearOp::getShardingRule() {
   int64_t out = rule.addFactor("out", shapeOf(getWeight())[0]);
   int64_t in = rule.addFactor("in", shapeOf(getWeight())[1], FactorKind::Reduction);
   rule.operands = {rows + in, {{out}, {in}}};
-  if (getBias())
-    rule.operands.push_back({{out}});
   rule.results = {rows + out};
   return rule;
-}
-
-FailureOr<SmallVector<Value>> LinearOp::buildLocal(OpBuilder &builder, ValueRange operands,
-                                                   TypeRange resultTypes, GroupAttr partial,
-                                                   FinishFn &finish) {
-  Value bias = getBias() ? operands[2] : Value();
-  Value product = LinearOp::create(builder, getLoc(), resultTypes[0], operands[0], operands[1],
-                                   partial ? Value() : bias, getRoleAttr());
-  // Added to every rank's addend, the bias would be counted once per rank.
-  if (partial && bias)
-    finish = [loc = getLoc(), bias](OpBuilder &builder, ValueRange reduced) -> SmallVector<Value> {
-      return {AddOp::create(builder, loc, reduced[0].getType(), reduced[0], bias)};
-    };
-  return SmallVector<Value>{product};
 }
 
 /// [batch, seq, heads * head_dim] and [batch, seq, heads, head_dim]; which is operand and which
@@ -100,8 +82,7 @@ static ShardingRule headsRule(ArrayRef<int64_t> split, TensorFactors &merged,
   ShardingRule rule;
   TensorFactors rows = addLeading(rule, split.take_front(2));
   int64_t head = rule.addFactor("head", split[2]);
-  // Cut between heads only: the merged dimension's minor factor must stay in one piece.
-  int64_t dim = rule.addFactor("head_dim", split[3], FactorKind::Whole);
+  int64_t dim = rule.addFactor("head_dim", split[3]);
   merged = rows;
   merged.push_back({head, dim});
   heads = rows + head + dim;
@@ -139,7 +120,7 @@ ShardingRule AttentionOp::getShardingRule() {
   // shared by some ranks only: whole groups move together.
   int64_t group = rule.addFactor("group", query[2] / key[2], FactorKind::Whole);
   int64_t dim = rule.addFactor("head_dim", query[3], FactorKind::Whole);
-  int64_t valueDim = rule.addFactor("value_dim", shapeOf(getValue())[3], FactorKind::Whole);
+  int64_t valueDim = rule.addFactor("value_dim", shapeOf(getValue())[3]);
   rule.operands = {{{batch}, {q}, {head, group}, {dim}},
                    {{batch}, {k}, {head}, {dim}},
                    {{batch}, {k}, {head}, {valueDim}}};

@@ -128,16 +128,11 @@ LogicalResult LinearOp::verify() {
     return emitOpError("expects an input whose last dimension is ")
            << weight.getDimSize(1) << " as the weight's second, got shape "
            << text(input.getShape());
-  if (getBias() && failed(verifyShape(*this, "a bias", weight.getDimSize(0),
-                                      typeOf(getBias()).getShape()))) // C2
-    return failure();
   SmallVector<int64_t> shape(input.getShape());
   shape.back() = weight.getDimSize(0);
-  if (failed(verifyShape(*this, "a result", shape, typeOf(getResult()).getShape()))) // C3
+  if (failed(verifyShape(*this, "a result", shape, typeOf(getResult()).getShape()))) // C2
     return failure();
-  SmallVector<Value> values(getOperands());
-  values.push_back(getResult());
-  return verifySameElementType(*this, values); // C4
+  return verifySameElementType(*this, {getInput(), getWeight(), getResult()}); // C3
 }
 
 static LogicalResult verifyHeads(Operation *op, Value merged, Value split) {

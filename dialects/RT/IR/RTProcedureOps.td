@@ -9,6 +9,7 @@
 include "dialects/RT/IR/RTBase.td"
 include "dialects/RT/IR/RTAttrs.td"
 include "mlir/IR/OpAsmInterface.td"
+include "mlir/Interfaces/CallInterfaces.td"
 
 def RT_Element : AnyTypeOf<[F32, F16, BF16, F64, I32, I64, I8], "f32, f16, bf16, f64, i32, i64 or i8">;
 def RT_Tensor : ConfinedType<AnyStaticShapeTensor, [Comm_Bounded], "statically shaped tensor of at most 2^48 elements">;
@@ -108,7 +109,7 @@ def RT_ViewOp : RT_Op<"view", [Pure, DeclareOpInterfaceMethods<ViewLikeOpInterfa
   let hasVerifier = 1;
 }
 
-def RT_CallOp : RT_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+def RT_CallOp : RT_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                                DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Runs another procedure";
   let description = [{
@@ -128,6 +129,20 @@ def RT_CallOp : RT_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
   let extraClassDeclaration = [{
     /// The procedure that `callee` names; null before symbols are verified if there is none.
     ProcedureOp getProcedure();
+
+    // CallOpInterface; a call has no attributes for its arguments.
+    ::mlir::CallInterfaceCallable getCallableForCallee() { return getCalleeAttr(); }
+    void setCalleeFromCallable(::mlir::CallInterfaceCallable callee) {
+      setCalleeAttr(::llvm::cast<::mlir::FlatSymbolRefAttr>(::llvm::cast<::mlir::SymbolRefAttr>(callee)));
+    }
+    ::mlir::Operation::operand_range getArgOperands() { return getArguments(); }
+    ::mlir::MutableOperandRange getArgOperandsMutable() { return getArgumentsMutable(); }
+    ::mlir::ArrayAttr getArgAttrsAttr() { return {}; }
+    ::mlir::ArrayAttr getResAttrsAttr() { return {}; }
+    void setArgAttrsAttr(::mlir::ArrayAttr) {}
+    void setResAttrsAttr(::mlir::ArrayAttr) {}
+    ::mlir::Attribute removeArgAttrsAttr() { return {}; }
+    ::mlir::Attribute removeResAttrsAttr() { return {}; }
   }];
 }
 

@@ -33,8 +33,9 @@ def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
     An operation that a library's function computes (`LibraryKernelOpInterface`) becomes a kernel without a body, launched
     in its place.
 
-    Nothing moves out of the flight of a collective: an operation that stands between a start and its wait is not joined
-    with one after the wait, and a value that a start takes is computed no later than before. Remarks (category
+    A `comm.wait` goes down to the first operation or kernel that needs it, so that all that stands before hides the
+    collective. Nothing moves out of the flight of a collective: an operation that stands between a start and its wait is not
+    joined with one after the wait, and a value that a start takes is computed no later than before. Remarks (category
     `kernels`) say what each kernel joins, and which producer was left apart and why.
   }];
   let options = [
@@ -58,7 +59,7 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
 
     | before | after |
     |--------|-------|
-    | `nn.linear` | `rt.product`, with the bias |
+    | `nn.linear`, and the `nn.add` of a bias right behind it | `rt.product` |
     | `nn.attention`, `nn.embedding` | `rt.attention`, `rt.gather` |
     | `nn.position_ids`, `nn.rotary_table`, `nn.rotary` | `rt.position_ids`, `rt.rotary_table`, `rt.rotary` |
     | `nn.split_heads`, `nn.merge_heads` | `rt.view` |
@@ -146,13 +147,15 @@ def AssignBuffers : Pass<"braid-assign-buffers", "::mlir::ModuleOp"> {
 }
 
 def VerifyBuffers : Pass<"braid-verify-buffers", "::mlir::ModuleOp"> {
-  let summary = "Check that what is live at once shares no bytes, in the order that queues and events give";
+  let summary = "Check every access to memory against the order that queues and events give";
   let description = [{
     Takes every command of a procedure with the commands that must have ended before it: those before it on its queue, and what
-    an awaited event brings along from the other. Two buffers (or callees' frames) may share bytes only if all commands that touch
-    one are so ordered before all that touch the other, or if a kernel that can run in place reads the one and writes
-    the other. Communication must be ordered within the procedure's begin and end, and no event may be used twice. IR is not
-    changed; the first fault of each procedure is an error that names both parties.
+    an awaited event brings along from the other. Of two commands that touch one buffer, one of them writing it, the first
+    must be so ordered before the second; what is read must have been written, and so must every result. Two buffers (or callees'
+    frames) may share bytes only if all commands that touch one are ordered before all that touch the other, or if a kernel
+    that can run in place reads the one and writes the other. Communication must be ordered within the procedure's begin and
+    end, and no event may be used twice. IR is not changed; the first fault of each procedure is an error that names both
+    parties. `braid-assign-buffers` ends with this check, so every compilation does it.
 
     For instance, without the wait, `%b` may be overwritten while the collective still writes it:
     ```mlir

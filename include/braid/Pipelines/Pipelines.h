@@ -35,8 +35,8 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
           "or one rank")};
   Option<std::string> strategy{
       *this, "strategy",
-      llvm::cl::desc("how axes are used: auto (also when empty), or a list of tp or tp-sp, vocab "
-                     "and dp")};
+      llvm::cl::desc("how axes are used: auto (also when empty), none, or a list of tp or tp-sp, "
+                     "vocab and dp")};
   Option<std::string> passes{
       *this, "passes",
       llvm::cl::desc("passes to run on the partitioned module, before collectives are started: a "
@@ -57,6 +57,8 @@ void registerPipelines();
 struct PhaseObserver {
   /// Before a phase: its level, its number from 1, the number of phases.
   llvm::function_ref<void(Level, int, int)> begin = nullptr;
+  /// Before a phase's passes run: what times them or prints between them.
+  llvm::function_ref<mlir::LogicalResult(mlir::PassManager &)> instrument = nullptr;
   /// After a phase has been verified.
   llvm::function_ref<mlir::LogicalResult(Level, int, mlir::ModuleOp)> end = nullptr;
 };

@@ -77,6 +77,7 @@ def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
       weight of an `nn.linear` of role `lm_head` by outputs. The embedding is then a sum over parts, and logits are parts.
     - `auto`: `tp` and `dp`, each if the mesh has its axis; and `vocab` if the model has a head over a vocabulary that `tp`
       divides, after padding where that is possible. Otherwise a list: `tp-sp,vocab,dp`.
+    - `none`: nothing, for modules that state their shardings themselves. Axes of the mesh may then have any names.
 
     Before, with `mesh=tp=2 strategy=tp`:
     ```mlir
@@ -94,30 +95,59 @@ def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
       return %0 : tensor<2x8x64xf32>
     }
     ```
-    An axis of size 1 seeds nothing. A weight, operand or sequence that does not divide is an error, and so is a strategy
-    whose axis the mesh lacks, or `tp` on a module without a `nn.linear` to cut.
+    An axis of size 1 seeds nothing. A sequence that does not divide stays whole, and a remark says so. A weight or operand
+    that does not divide is an error, and so is a strategy
+    whose axis the mesh lacks, or `tp` on a module without a `nn.linear` to cut. `auto` is content with a module that has no
+    `nn.linear` at all, and says so in a remark.
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", /*default=*/"\"\"",
-           "Axes and sizes, major first, as 'dp=2,tp=4' (axes: dp, tp); empty: the module's own mesh, or one rank">,
-    Option<"strategy", "strategy", "std::string", /*default=*/"\"auto\"", "'auto', or a list of 'tp' or 'tp-sp', 'vocab' and 'dp'">,
+           "Axes and sizes, major first, as 'dp=2,tp=4' (axes: dp, tp; with strategy none any); empty: the module's own mesh, or one rank">,
+    Option<"strategy", "strategy", "std::string", /*default=*/"\"auto\"", "'auto', 'none', or a list of 'tp' or 'tp-sp', 'vocab' and 'dp'">,
   ];
   let statistics = [Statistic<"numSeeds", "num-seeds", "Number of values given a sharding">];
   let dependentDialects = ["::braid::comm::CommDialect"];
+}
+
+def DelayBiases : Pass<"braid-delay-biases", "::mlir::ModuleOp"> {
+  let summary = "Add the biases of products after the products have been added";
+  let description = [{
+    A product that is cut by rows gives a partial value, and a bias can be added to it only once it is reduced. Where such
+    products are added, as in a layer whose attention and feed-forward stand side by side, the sum is partial too and reduced
+    once, if no bias stands between. So the biases of the terms are added to the sum instead.
+
+    Before:
+    ```mlir
+    %0 = nn.add %attention, %b : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
+    %1 = nn.add %0, %mlp : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
+    ```
+    After:
+    ```mlir
+    %0 = nn.add %attention, %mlp : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
+    %1 = nn.add %0, %b : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
+    ```
+    Sums of other values stay: a residual is no product. So do additions that state shardings.
+  }];
 }
 
 def PropagateShardings : Pass<"braid-propagate-shardings", "::mlir::ModuleOp"> {
   let summary = "Spread shardings through the whole call tree, by factors";
   let description = [{
     Every operation is an equation over factors (its sharding rule): a factor that one operand's dimension cuts is cut in
-    all. The equations of all functions, with calls and returns as equalities between values, are iterated to a fixed
-    point, forwards and backwards. An operation whose reduction factor is cut has a *partial* result: addends over these
+    all. The equations of all functions, with calls and returns as equalities between values, are worked off until nothing
+    changes, forwards and backwards. What is elementwise goes first, then contractions, in both what nothing contradicts;
+    then conflicts are settled. An axis larger than a factor is split: a sub-axis fits the factor, the rest goes to the next
+    factor of the dimension. What does not divide a factor is gathered, which a remark says.
+
+    An operation whose reduction factor is cut has a *partial* result: addends (maxima, minima) over these
     axes. A partial value flows on through an operation that is linear in it and its one user; elsewhere it ends, and
     partitioning reduces it. A sum of values that are all partial is partial too, also where its users want it cut over
     these axes: it is then reduced and cut in one go, once instead of once for each term.
 
-    linalg operations have a rule by their indexing maps: a sum that starts at zero reduces, other reductions and loops
-    whose index the body reads stay whole. Operations without a rule take and give whole values. The result: `comm.sharding` on all tensor arguments
+    All structured linalg operations have a rule by their indexing maps: a sum that starts at zero reduces, and so do
+    maxima and minima (which of them is taken where one is NaN is not said); other reductions and loops whose index the
+    body reads stay whole. tensor.expand_shape and collapse_shape have one whose factors are the dimensions of the expanded
+    side. What a body captures is replicated. Operations without a rule take and give whole values. The result: `comm.sharding` on all tensor arguments
     and results of functions and `comm.shardings` (one per result) on operations.
 
     Before:
@@ -138,14 +168,21 @@ def PropagateShardings : Pass<"braid-propagate-shardings", "::mlir::ModuleOp"> {
     ```
     A sharding that the IR already has is kept; only its open dimensions (`{tp, ?}`, `{?}`) take further axes, and none is
     open afterwards. What is stated of a result says how the operation is cut; of the result of a sum over parts, how it
-    is cut once it is reduced. Where two shardings meet in one operation, the one stated or derived earlier wins and a
-    remark (category `sharding`) says so; partitioning then reshards the operand.
+    is cut once it is reduced; of the result of a call, and of results of one operation that are stated differently, how
+    their users take it.
 
-    Errors, which name the operation: a factor that an axis does not divide; a call's result stated otherwise than its
-    callee's; anything but whole values stated of an external function.
+    Where shardings meet in one operation, those stated go before those derived. Among equals that form of the operation is
+    taken with which a rank sends the fewest bytes to bring operands to it and results from it, and a remark (category
+    `sharding`) names what was decided against, in favour of what, and the bytes of both; partitioning then reshards.
+    A value that its users want in another form than its operation gives is resharded before the operation where no more is
+    sent then. A value that costs nothing to make, a constant or `tensor.empty`, is made as cut as all of its users take it.
+
+    A module in which every value states a closed sharding is left as it is, so a second run changes nothing.
+
+    Errors, which name the operation: anything but whole values stated of an external function.
   }];
   let statistics = [
-    Statistic<"numSweeps", "num-sweeps", "Sweeps over all equations until nothing changed">,
+    Statistic<"numVisits", "num-visits", "Equations visited until nothing changed">,
     Statistic<"numConflicts", "num-conflicts", "Factors that met two shardings">,
   ];
   let dependentDialects = ["::braid::comm::CommDialect"];
@@ -233,19 +270,23 @@ def StartCollectives : Pass<"braid-start-collectives", "::mlir::ModuleOp"> {
 def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
   let summary = "Check that a module is at a level, and name the first operation that is not";
   let description = [{
-    | level       | beside builtin, func, arith, math, tensor, linalg and scf |
-    |-------------|-----------------------------------------------------------|
-    | `nn`        | nn, `comm.mesh`; no per-rank argument types               |
-    | `comm`      | nn, comm without start, wait and yield; no `comm.shardings`, and a sharded argument or result has its `comm.global_type` |
-    | `scheduled` | nn, comm with every collective inside a start             |
+    | level       | beside builtin and func |
+    |-------------|-------------------------|
+    | `nn`        | nn, `comm.mesh`, plain computation; no per-rank argument types |
+    | `comm`      | nn, comm without start, wait and yield, plain computation; no `comm.shardings`, and a sharded argument or result has its `comm.global_type` |
+    | `scheduled` | nn, comm with every collective inside a start, plain computation |
     | `kernels`   | nn without row operations (they are in kernels), comm as before, rt |
-    | `rt`        | builtin, rt and `comm.mesh` only                          |
+    | `rt`        | builtin, rt and `comm.mesh` only |
+
+    Plain computation is what the reference interpreter knows of arith, math, linalg and tensor (`cast`, `collapse_shape`,
+    `dim`, `empty`, `expand_shape`, `extract`, `extract_slice`). No level has control flow, and a handle does not cross a call:
+    every collective is waited for in the function that starts it.
 
     Up to `scheduled`, operations of other dialects stand beside those of nn if they say how they are cut
     (`comm::ShardingRuleOpInterface`); at `kernels` they are in kernels, too.
 
     Before and after are the same. With `level=nn`, a `comm.start` is refused as
-    `'comm.start' op is not allowed at level nn`. A handle that is an argument is used exactly once at any level.
+    `'comm.start' op is not allowed at level nn`.
   }];
   let options = [
     Option<"level", "level", "::braid::Level", /*default=*/"::braid::Level::NN", "The level that is expected",

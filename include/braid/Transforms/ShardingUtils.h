@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the passes over shardings share: the mesh of a module, the sharding of a value, and factors
-// against dimensions.
+// What the passes over shardings share: the mesh of a module and the sharding of a value.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TRANSFORMS_SHARDINGUTILS_H
@@ -20,8 +19,6 @@ namespace braid {
 using AxisList = llvm::SmallVector<comm::AxisAttr, 2>;
 /// Axes per dimension of a value.
 using DimAxes = llvm::SmallVector<AxisList, 4>;
-/// Axes per factor of a rule.
-using FactorAxes = llvm::SmallVector<AxisList, 6>;
 
 /// The one mesh of a module; an error when there is none or more than one.
 mlir::FailureOr<comm::MeshOp> getModuleMesh(mlir::ModuleOp module);
@@ -43,19 +40,8 @@ comm::ShardingAttr getResultSharding(mlir::func::FuncOp func, unsigned index);
 /// An error on `op` that also gives the name that its location carries, where it does.
 mlir::InFlightDiagnostic emitNamedError(mlir::Operation *op);
 
-/// Distributes the axes of one dimension over its factors, major first, into `axes`; what meets a
-/// factor that must stay whole is dropped. An axis that does not divide its factor is an error on
-/// `op`.
-mlir::LogicalResult projectDim(mlir::Operation *op, comm::MeshOp mesh,
-                               const comm::ShardingRule &rule, const comm::DimFactors &factors,
-                               llvm::ArrayRef<comm::AxisAttr> dim, FactorAxes &axes);
-/// The dimensions of a tensor when factors are cut over `axes`.
-DimAxes dimsOf(const comm::TensorFactors &tensor, const FactorAxes &axes);
 /// The dimensions that a sharding states.
 DimAxes dimsOf(comm::ShardingAttr sharding);
-/// Makes factors whole whose cut some dimension cannot express: a minor factor is cut in blocks
-/// only when the factors major to it are cut completely.
-void dropInexpressible(comm::MeshOp mesh, const comm::ShardingRule &rule, FactorAxes &axes);
 
 comm::ShardingAttr makeSharding(comm::MeshOp mesh, const DimAxes &dims,
                                 llvm::ArrayRef<comm::PartialAttr> partials = {});

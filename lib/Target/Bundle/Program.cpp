@@ -21,6 +21,7 @@ namespace {
 namespace fb = braid::program;
 
 /// What an operation is called in traces and messages: its place in the model, or else what it is.
+/// A collective's kind says that, and a call's callee; a wait is called as what it waits for.
 std::string commandName(Operation *op) {
   std::string name;
   op->getLoc()->walk([&](Location loc) {
@@ -30,7 +31,9 @@ std::string commandName(Operation *op) {
     name = named.getName().str();
     return WalkResult::interrupt();
   });
-  return name.empty() ? op->getName().stripDialect().str() : name;
+  if (name.empty() && !isa<rt::StartOp, rt::WaitOp, rt::CallOp>(op))
+    name = op->getName().stripDialect().str();
+  return name;
 }
 
 std::vector<std::unique_ptr<fb::AxisRefT>> axesOf(comm::GroupAttr group) {

@@ -4,7 +4,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Collectives of ranks that share a GPU, and so see each other's memory. What a rank reads from its
-// peers is the same as with CPU ranks (Exec/InPlaceExchange.cpp), and so are the sums' orders.
+// peers is the same as with CPU ranks (Collective/InPlaceExchange.cpp), and so are the sums'
+// orders.
 //
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Device.h"
-#include "../Exec/RunControl.h"
+#include "runtime/lib/Sync/RunControl.h"
 
 #include <algorithm>
 #include <chrono>

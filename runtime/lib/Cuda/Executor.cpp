@@ -296,8 +296,8 @@ Result<WorkPtr> CudaExecutor::makeWork(RankState &rank, int queue, size_t index,
 /// Whether a command's time is in the report.
 static bool isMeasured(const Command &command, int queue) {
   return std::holds_alternative<CollectiveCommand>(command.op) ||
-         (queue == 0 && (std::holds_alternative<CollectiveWaitCommand>(command.op) ||
-                         std::holds_alternative<AwaitCommand>(command.op)));
+         (queue == 0 &&
+          (std::holds_alternative<CollectiveWaitCommand>(command.op) || command.mayOverlap));
 }
 
 Status CudaExecutor::prepareSlots(Workers &workers) {
@@ -455,7 +455,9 @@ Status CudaExecutor::prepare(Workers &workers) {
   std::vector<const RankProgram *> programs;
   for (const auto &rank : workers.ranks)
     programs.push_back(&rank->program);
-  Result<std::vector<Step>> ordered = orderCommands(programs);
+  const Bytes &program = *setup.bundle->find(setup.bundle->manifest.programMember);
+  Result<std::vector<Step>> ordered =
+      orderCommands(*program::GetProgram(program.data()), setup.root, setup.bundle->manifest.mesh);
   if (!ordered.ok())
     return ordered.status();
   steps = std::move(*ordered);

@@ -10,10 +10,10 @@
 #ifndef BRAID_CUDA_EXECUTOR_H
 #define BRAID_CUDA_EXECUTOR_H
 
-#include "../Exec/DeviceExecutor.h"
-#include "../Exec/Letters.h"
 #include "Exchange.h"
-#include "Order.h"
+#include "runtime/lib/Collective/Letters.h"
+#include "runtime/lib/Data/CommandOrder.h"
+#include "runtime/lib/Executor/DeviceExecutor.h"
 
 #include <map>
 

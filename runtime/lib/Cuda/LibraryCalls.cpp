@@ -6,8 +6,8 @@
 // Commands that run kernels of library.cuh, and plain copies and fills.
 //
 //===----------------------------------------------------------------------===//
-#include "../Exec/CollectiveExtents.h"
 #include "Work.h"
+#include "runtime/lib/Collective/CollectiveExtents.h"
 
 #include <algorithm>
 

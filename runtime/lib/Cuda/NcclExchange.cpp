@@ -6,8 +6,8 @@
 // Collectives by NCCL. One thread gives them for all ranks, so that they stand in a group.
 //
 //===----------------------------------------------------------------------===//
-#include "../Exec/Letters.h"
 #include "Exchange.h"
+#include "runtime/lib/Collective/Letters.h"
 
 namespace braid::runtime::cuda {
 

@@ -4,11 +4,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Sends and receives on one device. A send is over when its values are in memory of their own, so
-// that it does not wait for its receive (Exec/Letters.h).
+// that it does not wait for its receive (Collective/Letters.h).
 //
 //===----------------------------------------------------------------------===//
-#include "../Exec/Letters.h"
 #include "Exchange.h"
+#include "runtime/lib/Collective/Letters.h"
 
 namespace braid::runtime::cuda {
 

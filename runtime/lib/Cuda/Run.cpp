@@ -6,8 +6,8 @@
 // One run: giving everything to the streams, waiting for it, and what it took.
 //
 //===----------------------------------------------------------------------===//
-#include "../Exec/CollectiveExtents.h"
 #include "Executor.h"
+#include "runtime/lib/Collective/CollectiveExtents.h"
 
 #include <cstring>
 
@@ -280,7 +280,8 @@ Status CudaExecutor::elapsed(const RankState &rank, const Event &event, int64_t 
 }
 
 /// Times of a device count from where its rank's compute queue began, which is taken to be when the
-/// run began.
+/// run began. A collective is hidden while the compute stream runs commands that compute; whether
+/// it moves bytes meanwhile, or waits for a peer, the device does not tell.
 Status CudaExecutor::collectTimes(Workers &workers) {
   const int64_t origin = workers.runBeginNs;
   for (size_t r = 0; r < ranks.size(); ++r) {
@@ -288,9 +289,7 @@ Status CudaExecutor::collectTimes(Workers &workers) {
     Rank &rank = *workers.ranks[r];
     if (Status status = state.device.device->use(); !status.ok())
       return status;
-    rank.computing.beginNs = origin;
-    if (Status s = elapsed(state, state.end[0], origin, rank.computing.endNs); !s.ok())
-      return s;
+    std::vector<Interval> computing; // the compute queue comes first
     for (int queue = 0; queue < 2; ++queue)
       for (size_t i = 0; i < state.slots[queue].size(); ++i) {
         const Slot &slot = state.slots[queue][i];
@@ -303,19 +302,18 @@ Status CudaExecutor::collectTimes(Workers &workers) {
         if (!status.ok())
           return status;
         const Command &command = rank.program.queues[queue][i];
-        if (auto *op = std::get_if<CollectiveCommand>(&command.op))
-          rank.collectives.push_back({span, op->roleIndex});
-        if (queue == 0 && isWait(command))
-          rank.waits.push_back(span);
-        if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op)) {
-          rank.times.total.waitingNs += span.endNs - span.beginNs;
-          rank.times.roles[op->roleIndex].waitingNs += span.endNs - span.beginNs;
+        const int64_t length = span.endNs - span.beginNs;
+        if (command.mayOverlap)
+          computing.push_back(span);
+        if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op); op && queue == 0)
+          rank.times.addExposed(op->index, length);
+        if (auto *op = std::get_if<CollectiveCommand>(&command.op)) {
+          const bool byForm = rank.program.collectives[op->index].exposedByForm;
+          rank.times.add(op->index, length, byForm ? 0 : coveredNs(span, computing), 0);
         }
         if (trace)
           rank.trace[queue].push_back({&command, span.beginNs, span.endNs});
       }
-    addCollectives(rank.collectives, rank.computing, rank.waits, rank.times.total,
-                   rank.times.roles);
   }
   return {};
 }
@@ -353,10 +351,7 @@ Status CudaExecutor::run(Workers &workers) {
   workers.control.begin();
   for (size_t r = 0; r < ranks.size(); ++r) {
     Rank &rank = *workers.ranks[r];
-    rank.times.total = {};
-    rank.times.roles.assign(rank.program.roles.size(), {});
-    rank.collectives.clear();
-    rank.waits.clear();
+    rank.times.clear(rank.program.collectives.size());
     for (int queue = 0; queue < 2; ++queue) {
       rank.trace[queue].clear();
       ranks[r].done[queue] = 0;

@@ -9,10 +9,11 @@
 #ifndef BRAID_CUDA_WORK_H
 #define BRAID_CUDA_WORK_H
 
-#include "../Exec/Operations.h"
 #include "Blas.h"
 #include "Kernels.h"
 #include "braid/library_arguments.h"
+#include "runtime/lib/Executor/Commands.h"
+#include "runtime/lib/Kernels/Operations.h"
 
 namespace braid::runtime::cuda {
 

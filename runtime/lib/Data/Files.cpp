@@ -124,7 +124,8 @@ Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces) {
     return failed("write", path, EEXIST);
   Descriptor file(fd);
   bool kept = !exists || ::fchmod(file.get(), info.st_mode & 07777) == 0;
-  if (!kept || !writeAll(file.get(), pieces) || file.close() != 0 ||
+  // Without fsync a crash of the system may leave the new name on data that was never written.
+  if (!kept || !writeAll(file.get(), pieces) || ::fsync(file.get()) != 0 || file.close() != 0 ||
       ::rename(temporary.c_str(), target.c_str()) != 0) {
     int error = errno;
     ::unlink(temporary.c_str());

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Program.h"
 
+#include "CommandOrder.h"
 #include "ProgramVerifier.h"
 #include "Support.h"
 
@@ -186,6 +187,8 @@ Status verifyEntries(const program::Program &program, const Manifest &manifest,
       return Status::error(which + ": expects at most " + std::to_string(kMaxExpandedCommands) +
                            " commands with all calls expanded");
     status = verifyEvents(program, entry->procedure(), numCommands[entry->procedure()]);
+    if (status.ok())
+      status = verifyOrder(program, entry->procedure(), manifest.mesh);
     if (!status.ok())
       return Status::error(which + ": " + status.message());
   }

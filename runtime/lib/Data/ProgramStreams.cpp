@@ -6,7 +6,7 @@
 // What commands mean together: the call tree, and the events that order the two queues.
 //
 //===----------------------------------------------------------------------===//
-#include "ProgramVerifier.h"
+#include "ExpandedQueue.h"
 
 #include "Support.h"
 #include "braid/Runtime/Program.h"
@@ -162,86 +162,6 @@ std::vector<uint64_t> expandedCommands(const program::Program &program,
   return counts;
 }
 
-namespace {
-
-/// Walks one queue with its calls expanded. Leaves of the walk are all commands but calls.
-class Cursor {
-public:
-  Cursor(const program::Program &program, uint32_t root, Queue queue)
-      : program(program), queue(queue) {
-    enter(root, 0);
-    settle();
-  }
-  bool done() const { return frames.empty(); }
-  const program::Command &command() const {
-    const Frame &frame = frames.back();
-    return *commands(*frame.procedure, queue).Get(frame.index);
-  }
-  /// Number of an event that the current command names, in the expanded program.
-  uint64_t event(uint32_t local) const { return frames.back().eventBase + local; }
-  void advance() {
-    ++frames.back().index;
-    settle();
-  }
-  std::string describe() const {
-    const Frame &frame = frames.back();
-    return runtime::describe(*frame.procedure, queue, frame.index);
-  }
-
-private:
-  struct Frame {
-    const program::Procedure *procedure;
-    unsigned index;
-    uint64_t eventBase;
-  };
-  void enter(uint32_t procedure, uint64_t eventBase) {
-    frames.push_back({program.procedures()->Get(procedure), 0, eventBase});
-  }
-  /// Goes into calls and out of ended procedures until a leaf or the end is reached.
-  void settle() {
-    while (!frames.empty()) {
-      Frame &frame = frames.back();
-      const Commands &all = commands(*frame.procedure, queue);
-      if (frame.index == all.size()) {
-        frames.pop_back();
-        if (!frames.empty())
-          ++frames.back().index;
-        continue;
-      }
-      const program::Call *call = all.Get(frame.index)->op_as_Call();
-      if (!call)
-        return;
-      enter(call->procedure(), frame.eventBase + call->event_base());
-    }
-  }
-
-  const program::Program &program;
-  Queue queue;
-  std::vector<Frame> frames;
-};
-
-enum class Setter : uint8_t { none, record, collective };
-
-/// The event that a command sets, and what kind of command it is.
-std::pair<Setter, uint32_t> setBy(const program::Command &command) {
-  if (const program::Record *record = command.op_as_Record())
-    return {Setter::record, record->event()};
-  if (const program::CollectiveStart *start = command.op_as_CollectiveStart())
-    return {Setter::collective, start->done()};
-  return {Setter::none, 0};
-}
-
-/// The event that a command waits for, and what has to set it.
-std::pair<Setter, uint32_t> waitedBy(const program::Command &command) {
-  if (const program::Await *await = command.op_as_Await())
-    return {Setter::record, await->event()};
-  if (const program::CollectiveWait *wait = command.op_as_CollectiveWait())
-    return {Setter::collective, wait->event()};
-  return {Setter::none, 0};
-}
-
-} // namespace
-
 Status verifyEvents(const program::Program &program, uint32_t root, uint64_t numCommands) {
   const program::Procedure &procedure = *program.procedures()->Get(root);
   uint64_t numEvents = procedure.num_events();
@@ -253,7 +173,7 @@ Status verifyEvents(const program::Program &program, uint32_t root, uint64_t num
 
   std::vector<Setter> setters(numEvents, Setter::none);
   for (Queue queue : kQueues)
-    for (Cursor at(program, root, queue); !at.done(); at.advance()) {
+    for (ExpandedQueue at(program, root, queue); !at.done(); at.advance()) {
       auto [kind, local] = setBy(at.command());
       if (kind == Setter::none)
         continue;
@@ -271,10 +191,11 @@ Status verifyEvents(const program::Program &program, uint32_t root, uint64_t num
   // stuck in any other run too. All ranks run the same commands in the same order: a collective
   // waits for nobody who does not come.
   std::vector<bool> isSet(numEvents, false);
-  Cursor cursors[] = {{program, root, Queue::compute}, {program, root, Queue::communication}};
+  ExpandedQueue cursors[] = {{program, root, Queue::compute},
+                             {program, root, Queue::communication}};
   for (bool progress = true; progress;) {
     progress = false;
-    for (Cursor &at : cursors)
+    for (ExpandedQueue &at : cursors)
       for (; !at.done(); at.advance()) {
         auto [kind, local] = waitedBy(at.command());
         if (kind != Setter::none) {
@@ -294,7 +215,7 @@ Status verifyEvents(const program::Program &program, uint32_t root, uint64_t num
       }
   }
   std::string stuck;
-  for (const Cursor &at : cursors)
+  for (const ExpandedQueue &at : cursors)
     if (!at.done())
       stuck += (stuck.empty() ? "deadlock: " : "; ") + at.describe() + " waits for event " +
                std::to_string(waitedBy(at.command()).second) + ", which is not set by then";

@@ -7,8 +7,9 @@
 // describes:
 //   { "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__":
 //   {"key": "text"} }
-// Everything the JSON says is checked when the file is opened. After that a read is a copy out of a
-// mapping. A checkpoint in several files has an index beside them:
+// Everything the JSON says is checked when the file is opened. After that a read takes the bytes
+// that it needs from the file, to where they belong or by way of a buffer. A checkpoint in several
+// files has an index beside them:
 //   { "metadata": ..., "weight_map": {"name": "model-00001-of-00002.safetensors", ...} }
 //
 //===----------------------------------------------------------------------===//
@@ -26,7 +27,6 @@
 #include <fcntl.h>
 #include <map>
 #include <string_view>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,46 +78,50 @@ struct FileTensor {
   int64_t begin = 0, end = 0; ///< in bytes from the begin of the data
 };
 
-/// The whole file, mapped for reading. What changes it meanwhile changes the weights; shortening it
-/// is fatal.
-class Mapping {
+/// An open file. It is read rather than mapped: a file that becomes shorter meanwhile, or that its
+/// network loses, is then an error and not a signal.
+class OpenFile {
 public:
-  Mapping() = default;
-  Mapping(const Mapping &) = delete;
-  Mapping &operator=(const Mapping &) = delete;
-  ~Mapping() {
-    if (base)
-      ::munmap(base, bytes);
+  OpenFile() = default;
+  OpenFile(const OpenFile &) = delete;
+  OpenFile &operator=(const OpenFile &) = delete;
+  ~OpenFile() {
+    if (file >= 0)
+      ::close(file);
   }
   Status open(const std::string &path) {
-    int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat info;
-    if (fd < 0 || ::fstat(fd, &info) != 0)
-      return close(fd, std::strerror(errno));
+    if (file < 0 || ::fstat(file, &info) != 0)
+      return Status::error(std::strerror(errno));
     if (!S_ISREG(info.st_mode))
-      return close(fd, "expects a regular file");
-    bytes = static_cast<size_t>(info.st_size);
-    if (bytes == 0)
-      return close(fd, "the file is empty");
-    void *address = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (address == MAP_FAILED)
-      return close(fd, std::strerror(errno));
-    base = address;
-    ::close(fd);
+      return Status::error("expects a regular file");
+    bytes = static_cast<uint64_t>(info.st_size);
+    return bytes == 0 ? Status::error("the file is empty") : Status();
+  }
+  Status read(void *to, uint64_t begin, uint64_t count) const {
+    for (uint64_t done = 0; done < count;) {
+      // One call reads at most 2 GiB.
+      const ssize_t got = ::pread(file, static_cast<char *>(to) + done,
+                                  std::min<uint64_t>(count - done, uint64_t(1) << 30),
+                                  static_cast<off_t>(begin + done));
+      if (got < 0 && errno == EINTR)
+        continue;
+      if (got < 0)
+        return Status::error(std::strerror(errno));
+      if (got == 0)
+        return Status::error("the file ends after " + std::to_string(begin + done) +
+                             " bytes, it had " + std::to_string(bytes) + " when it was opened");
+      done += static_cast<uint64_t>(got);
+    }
     return {};
   }
-  const char *data() const { return static_cast<const char *>(base); }
-  size_t size() const { return bytes; }
+  uint64_t size() const { return bytes; }
+  int descriptor() const { return file; }
 
 private:
-  static Status close(int fd, const char *reason) {
-    std::string text = reason;
-    if (fd >= 0)
-      ::close(fd);
-    return Status::error(text);
-  }
-  void *base = nullptr;
-  size_t bytes = 0;
+  int file = -1;
+  uint64_t bytes = 0;
 };
 
 /// One entry of the header; offsets against the size of the data only.
@@ -164,48 +168,52 @@ Status parseTensor(const Json &json, int64_t dataBytes, FileTensor &tensor) {
   return {};
 }
 
-/// One file, mapped and its header read.
+/// One file, its header read.
 class File {
 public:
-  Status open(const std::string &file) {
-    path = file;
-    Status status = mapping.open(path);
+  Status open(const std::string &name) {
+    path = name;
+    Status status = file.open(path);
     return status.ok() ? parseHeader() : status;
   }
 
   std::string path;
-  const char *data = nullptr;
+  OpenFile file;
+  uint64_t dataBegin = 0;
   std::vector<FileTensor> tensors; ///< by offset
 
 private:
   Status parseHeader();
-
-  Mapping mapping;
 };
 
 Status File::parseHeader() {
   constexpr uint64_t kLengthBytes = 8, kMaxHeaderBytes = 100 << 20; // the limit of the format
-  if (mapping.size() < kLengthBytes)
-    return Status::error("expects at least 8 bytes, got " + std::to_string(mapping.size()));
+  if (file.size() < kLengthBytes)
+    return Status::error("expects at least 8 bytes, got " + std::to_string(file.size()));
+  unsigned char length[kLengthBytes];
+  if (Status status = file.read(length, 0, kLengthBytes); !status.ok())
+    return status;
   uint64_t headerBytes = 0;
   for (size_t i = kLengthBytes; i-- > 0;)
-    headerBytes = headerBytes << 8 | static_cast<unsigned char>(mapping.data()[i]);
-  if (headerBytes > mapping.size() - kLengthBytes)
+    headerBytes = headerBytes << 8 | length[i];
+  if (headerBytes > file.size() - kLengthBytes)
     return Status::error("expects a header of " + std::to_string(headerBytes) +
-                         " bytes, got a file of " + std::to_string(mapping.size()) + " bytes");
+                         " bytes, got a file of " + std::to_string(file.size()) + " bytes");
   if (headerBytes > kMaxHeaderBytes)
     return Status::error("expects a header of at most " + std::to_string(kMaxHeaderBytes) +
                          " bytes, got " + std::to_string(headerBytes));
 
-  const char *begin = mapping.data() + kLengthBytes;
-  data = begin + headerBytes;
-  Result<Json> header = parseJson(begin, data);
+  dataBegin = kLengthBytes + headerBytes;
+  std::string text(headerBytes, ' ');
+  if (Status status = file.read(text.data(), kLengthBytes, headerBytes); !status.ok())
+    return status;
+  Result<Json> header = parseJson(text.data(), text.data() + text.size());
   if (!header.ok())
     return Status::error("bad header: " + header.status().message());
   if (!header->is_object())
     return Status::error(std::string("bad header: expects an object, got ") + header->type_name());
 
-  int64_t dataBytes = static_cast<int64_t>(mapping.size() - kLengthBytes - headerBytes);
+  int64_t dataBytes = static_cast<int64_t>(file.size() - dataBegin);
   for (const auto &[name, json] : header->items()) {
     if (name == "__metadata__") {
       bool texts = json.is_object() && std::all_of(json.begin(), json.end(), [](const Json &value) {
@@ -241,6 +249,78 @@ Status File::parseHeader() {
   return {};
 }
 
+/// A box of a tensor in a file on its way to memory.
+struct Transfer {
+  const OpenFile &file;
+  const std::string &fileType;
+  DType type;
+  std::vector<int64_t> sizes, sourceStrides, destStrides; ///< strides in elements
+
+  /// `offset` in elements behind `begin`. Takes as much at a time as fits a buffer that stays in
+  /// the processor's cache.
+  Status read(uint64_t begin, int64_t offset, char *dest) {
+    constexpr int64_t kBufferBytes = int64_t(1) << 20, kPageBytes = 4096;
+    const bool same = fileType == fileTypeName(type);
+    const int64_t width = same ? byteSize(type) : 2;
+    int64_t reach = 1; // in elements, from the first to behind the last
+    size_t widest = sizes.size();
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      if (sizes[d] == 0)
+        return {};
+      reach += (sizes[d] - 1) * sourceStrides[d];
+      if (sizes[d] > 1 && (widest == sizes.size() || sourceStrides[d] > sourceStrides[widest]))
+        widest = d;
+    }
+    const uint64_t at = begin + static_cast<uint64_t>(offset * width);
+    if (same && isDense())
+      return file.read(dest, at, static_cast<uint64_t>(reach * width));
+    if (reach * width <= kBufferBytes) {
+      thread_local std::vector<char> buffer;
+      buffer.resize(static_cast<size_t>(reach * width));
+      if (Status status = file.read(buffer.data(), at, buffer.size()); !status.ok())
+        return status;
+      if (same)
+        stridedCopy(dest, destStrides, buffer.data(), sourceStrides, sizes, width);
+      else
+        stridedWiden(dest, destStrides, buffer.data(), sourceStrides, sizes, fileType == "BF16");
+      return {};
+    }
+    const int64_t all = sizes[widest], stride = sourceStrides[widest];
+    const int64_t rest = reach - (all - 1) * stride;
+    // Bytes between that nobody wants are left out where there are many; but rows that go across
+    // the destination's are better taken in blocks.
+    const bool apart = (stride - rest) * width >= kPageBytes && hasRows();
+    const int64_t step =
+        apart ? 1 : std::max<int64_t>(1, (kBufferBytes / width - rest) / stride + 1);
+    Status status;
+    for (int64_t i = 0; i < all && status.ok(); i += step) {
+      sizes[widest] = std::min(step, all - i);
+      status = read(begin, offset + i * stride, dest + i * destStrides[widest] * byteSize(type));
+    }
+    sizes[widest] = all;
+    return status;
+  }
+
+private:
+  /// What is contiguous in the file is so at its destination, too.
+  bool hasRows() const {
+    for (size_t d = 0; d < sizes.size(); ++d)
+      if (sizes[d] > 1 && sourceStrides[d] == 1)
+        return destStrides[d] == 1;
+    return false;
+  }
+  /// One run of elements on both sides.
+  bool isDense() const {
+    int64_t expected = 1;
+    for (size_t d = sizes.size(); d-- > 0;) {
+      if (sizes[d] != 1 && (sourceStrides[d] != expected || destStrides[d] != expected))
+        return false;
+      expected *= sizes[d];
+    }
+    return true;
+  }
+};
+
 class SafetensorsSource : public WeightSource {
 public:
   Status openFile(const std::string &path);
@@ -257,6 +337,12 @@ public:
     return result;
   }
   Status read(const Parameter &parameter, const Box &box, void *dest) override;
+  std::vector<int> descriptors() const override {
+    std::vector<int> open;
+    for (const std::unique_ptr<File> &file : files)
+      open.push_back(file->file.descriptor());
+    return open;
+  }
 
 private:
   struct Located {
@@ -371,15 +457,14 @@ Status SafetensorsSource::read(const Parameter &parameter, const Box &box, void 
     std::memset(dest, 0, static_cast<size_t>(boxElements * bytes));
   std::vector<int64_t> destStrides = rowMajorStrides(box.sizes);
   for (const auto &[part, from] : parts) {
-    char *to = static_cast<char *>(dest) + part.destOffset * bytes;
-    const char *source = from.file->data + from.tensor->begin;
-    const std::string &type = from.tensor->info.dtype;
-    if (type == fileTypeName(parameter.dtype))
-      stridedCopy(to, destStrides, source + part.sourceOffset * bytes, part.sourceStrides,
-                  part.sizes, bytes);
-    else
-      stridedWiden(to, destStrides, source + part.sourceOffset * 2, part.sourceStrides, part.sizes,
-                   type == "BF16" ? bf16ToFloat : f16ToFloat);
+    Transfer transfer{from.file->file, from.tensor->info.dtype, parameter.dtype,
+                      part.sizes,      part.sourceStrides,      destStrides};
+    const uint64_t begin = from.file->dataBegin + static_cast<uint64_t>(from.tensor->begin);
+    Status status = transfer.read(begin, part.sourceOffset,
+                                  static_cast<char *>(dest) + part.destOffset * bytes);
+    if (!status.ok())
+      return Status::error("cannot read weight " + inQuotes(from.tensor->info.name) + " from " +
+                           inQuotes(from.file->path) + ": " + status.message());
   }
   return {};
 }

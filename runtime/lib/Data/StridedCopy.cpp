@@ -125,20 +125,49 @@ void stridedCopy(void *dest, const std::vector<int64_t> &destStrides, const void
   copyDims(static_cast<char *>(dest), static_cast<const char *>(source), dims, 0, elementBytes);
 }
 
+/// Of contiguous elements. Without branches, so that the compiler makes vectors of it.
+template <typename Bits>
+static void widenRow(char *to, const char *from, int64_t count, Bits bits) {
+  for (int64_t i = 0; i < count; ++i) {
+    uint16_t half;
+    std::memcpy(&half, from + i * 2, sizeof half);
+    const uint32_t wide = bits(half);
+    std::memcpy(to + i * 4, &wide, sizeof wide);
+  }
+}
+
+static uint32_t bf16Bits(uint16_t half) { return uint32_t(half) << 16; }
+
+static uint32_t f16Bits(uint16_t half) {
+  // Exponent and mantissa in the places of f32 are a number 2^112 too small, subnormal or not.
+  const uint32_t placed = (half & 0x7fffu) << 13;
+  float scaled;
+  std::memcpy(&scaled, &placed, sizeof scaled);
+  scaled *= 0x1p112F;
+  uint32_t bits;
+  std::memcpy(&bits, &scaled, sizeof bits);
+  const uint32_t special = 0u - static_cast<uint32_t>((half & 0x7c00u) == 0x7c00u); // inf and nan
+  bits = (bits & ~special) | ((placed | 0x7f800000u) & special);
+  return bits | (half & 0x8000u) << 16;
+}
+
 void stridedWiden(void *dest, const std::vector<int64_t> &destStrides, const void *source,
                   const std::vector<int64_t> &sourceStrides, const std::vector<int64_t> &sizes,
-                  float (*widen)(uint16_t)) {
+                  bool isBf16) {
   int64_t count = sizes.empty() ? 1 : sizes.back();
   int64_t to = sizes.empty() ? 1 : destStrides[sizes.size() - 1];
   int64_t from = sizes.empty() ? 1 : sourceStrides.back();
   forEachRow(sizes, destStrides, sourceStrides, [&](int64_t toRow, int64_t fromRow) {
     char *row = static_cast<char *>(dest) + toRow * 4;
     const char *sourceRow = static_cast<const char *>(source) + fromRow * 2;
-    for (int64_t i = 0; i < count; ++i) {
-      uint16_t bits;
-      std::memcpy(&bits, sourceRow + i * from * 2, sizeof bits);
-      float value = widen(bits);
-      std::memcpy(row + i * to * 4, &value, sizeof value);
+    const bool dense = to == 1 && from == 1;
+    for (int64_t i = 0; i < (dense ? 1 : count); ++i) {
+      char *first = row + i * to * 4;
+      const char *sourceFirst = sourceRow + i * from * 2;
+      if (isBf16)
+        widenRow(first, sourceFirst, dense ? count : 1, bf16Bits);
+      else
+        widenRow(first, sourceFirst, dense ? count : 1, f16Bits);
     }
   });
 }

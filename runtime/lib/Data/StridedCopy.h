@@ -28,10 +28,10 @@ void stridedCopy(void *dest, const std::vector<int64_t> &destStrides, const void
                  const std::vector<int64_t> &sourceStrides, const std::vector<int64_t> &sizes,
                  int64_t elementBytes);
 
-/// The same from elements of 16 bits to f32; the source need not be aligned.
+/// The same from bf16 or f16 to f32, without loss; the source need not be aligned.
 void stridedWiden(void *dest, const std::vector<int64_t> &destStrides, const void *source,
                   const std::vector<int64_t> &sourceStrides, const std::vector<int64_t> &sizes,
-                  float (*widen)(uint16_t));
+                  bool isBf16);
 
 } // namespace braid::runtime
 #endif // BRAID_RUNTIME_LIB_DATA_STRIDEDCOPY_H

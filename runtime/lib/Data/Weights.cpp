@@ -8,6 +8,14 @@
 
 namespace braid::runtime {
 
+Status loadParameter(WeightSource &source, const Mesh &mesh, int64_t rank,
+                     const Parameter &parameter, void *dest) {
+  Result<Box> box = localBox(mesh, rank, parameter.globalShape, parameter.sharding);
+  if (!box.ok())
+    return Status::error("parameter " + inQuotes(parameter.name) + ": " + box.status().message());
+  return source.read(parameter, *box, dest);
+}
+
 Status loadParameters(WeightSource &source, const Mesh &mesh, int64_t rank,
                       const std::vector<Parameter> &parameters,
                       const std::function<void *(size_t)> &place,
@@ -18,11 +26,7 @@ Status loadParameters(WeightSource &source, const Mesh &mesh, int64_t rank,
     return Status::error("expects a rank below " + std::to_string(mesh.numRanks()) + ", got " +
                          std::to_string(rank));
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const Parameter &parameter = parameters[i];
-    Result<Box> box = localBox(mesh, rank, parameter.globalShape, parameter.sharding);
-    if (!box.ok())
-      return Status::error("parameter " + inQuotes(parameter.name) + ": " + box.status().message());
-    if (Status status = source.read(parameter, *box, place(i)); !status.ok())
+    if (Status status = loadParameter(source, mesh, rank, parameters[i], place(i)); !status.ok())
       return status;
     if (progress)
       progress(i + 1, parameters.size());

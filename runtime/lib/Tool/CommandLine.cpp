@@ -109,6 +109,9 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->check(CLI::Range(1, 1024).description(""))
       ->capture_default_str()
       ->group(how);
+  app.add_flag("--pin", session.pin,
+               "keep each thread that computes on a core of its own; the report says which")
+      ->group(how);
   app.add_option(
          "--transport", session.transport,
          "how ranks exchange data; threads: every rank is a thread, or on target cuda all "
@@ -144,6 +147,13 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9).description(""))
       ->capture_default_str()
+      ->group(how);
+  app.add_option(
+         "--spin-us", session.spinMicroseconds,
+         "look so long for what is waited for before sleeping (default: 50, or 1 where there "
+         "are more threads than cores that this process may use)")
+      ->type_name("MICROSECONDS")
+      ->check(CLI::Range(0.0, 1e6).description(""))
       ->group(how);
 
   const char *check = "Checking";

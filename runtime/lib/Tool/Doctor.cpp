@@ -5,9 +5,9 @@
 #include "braid/Runtime/Doctor.h"
 #include "Libraries.h"
 #include "braid/Runtime/Version.h"
-#include "runtime/lib/Exec/CpuFeatures.h"
-#include "runtime/lib/Exec/HostMemory.h"
-#include "runtime/lib/Exec/VectorKernels.h"
+#include "runtime/lib/Kernels/CpuFeatures.h"
+#include "runtime/lib/Kernels/VectorKernels.h"
+#include "runtime/lib/Sync/HostMemory.h"
 
 #include <nlohmann/json.hpp>
 #include <oneapi/dnnl/dnnl.h>
@@ -22,7 +22,6 @@
 #include <fstream>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/statvfs.h>
 #include <thread>
 #include <unistd.h>
 
@@ -119,24 +118,19 @@ Finding hugePages(const DoctorOptions &options) {
             "no setting in " + options.kernelSettings + "/transparent_hugepage",
             "memory is in ordinary pages"};
   const std::string setting = transparent.substr(begin + 1, end - begin - 1);
-  if (setting == "always")
-    return {"huge pages", State::used, "transparent: always", "the system gives them by itself"};
-  return {"huge pages", State::unused, "transparent: " + setting,
-          "memory is in ordinary pages: nothing asks for others"};
+  if (setting == "always" || setting == "madvise")
+    return {"huge pages", State::used, "transparent: " + setting,
+            "parameters and buffers of 2 MiB and more, as far as the system has them"};
+  return {"huge pages", State::unused, "transparent: " + setting, "memory is in ordinary pages"};
 }
 
-Finding sharedMemory(const DoctorOptions &options) {
-  const std::string &directory = options.sharedMemory;
-  struct statvfs info{};
-  std::string found = directory;
-  if (statvfs(directory.c_str(), &info) == 0)
-    found += ": " + gibibytes(static_cast<double>(info.f_blocks) * info.f_frsize) + ", " +
-             gibibytes(static_cast<double>(info.f_bavail) * info.f_frsize) + " available";
+Finding sharedMemory() {
   HostMemory memory;
-  if (Status status = memory.allocate(1 << 16, directory.c_str()); !status.ok())
+  if (Status status = memory.reserve(1 << 16); !status.ok())
     return {"shared memory", State::absent, status.message(),
             "ranks can be threads, but not processes (--transport shm)"};
-  return {"shared memory", State::used, std::move(found),
+  return {"shared memory", State::used,
+          "memory files, " + gibibytes(static_cast<double>(availableMemory())) + " available",
           "what ranks that are processes (--transport shm) exchange"};
 }
 
@@ -231,10 +225,9 @@ std::string Diagnosis::json() const {
 
 Diagnosis diagnose(const DoctorOptions &options) {
   Diagnosis diagnosis;
-  diagnosis.findings = {instructionSets(),     cores(),
-                        memory(options),       hugePages(options),
-                        sharedMemory(options), kernelLoading(options),
-                        temporaryDirectory(),  oneDNN()};
+  diagnosis.findings = {instructionSets(),    cores(),        memory(options),
+                        hugePages(options),   sharedMemory(), kernelLoading(options),
+                        temporaryDirectory(), oneDNN()};
   for (Finding &finding : findLibraries(options))
     diagnosis.findings.push_back(std::move(finding));
   return diagnosis;

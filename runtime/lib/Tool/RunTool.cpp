@@ -283,14 +283,51 @@ private:
                 bundle->manifest.mesh.numRanks() == 1 ? "" : "s", options.session.threadsPerRank,
                 options.session.threadsPerRank == 1 ? "" : "s", ms("median_run_s"), ms("min_run_s"),
                 options.repeat, options.repeat == 1 ? "" : "s");
-    std::printf("communication: %" PRId64 " bytes sent per rank, %.3f ms exposed, %.3f ms hidden\n",
-                report["bytes_sent_per_rank"].get<int64_t>(), ms("exposed_comm_s"),
-                ms("hidden_comm_s"));
-    for (const auto &c : report["collectives"])
-      std::printf("  %" PRId64 " x %s '%s': %" PRId64 " bytes, %.3f ms exposed, %.3f ms hidden\n",
-                  c["count_per_run"].get<int64_t>(), c["kind"].get<std::string>().c_str(),
-                  c["role"].get<std::string>().c_str(), c["bytes_sent_per_rank"].get<int64_t>(),
-                  c["exposed_comm_s"].get<double>() * 1e3, c["hidden_comm_s"].get<double>() * 1e3);
+    std::printf("communication: %" PRId64 " bytes sent per rank, %s\n",
+                report["bytes_sent_per_rank"].get<int64_t>(), timesOf(report).c_str());
+    // What a function's collective takes in all calls of it.
+    struct Line {
+      std::string what;
+      int64_t count = 0, bytes = 0;
+      bool byForm = true;
+      nlohmann::json times = nlohmann::json::object();
+    };
+    std::vector<Line> lines;
+    for (const auto &c : report["collectives"]) {
+      const std::string tag = c["tag"], calls = c["calls"];
+      std::string function = calls.substr(calls.rfind('/') + 1);
+      function.resize(std::min(function.size(), function.find(' ')));
+      std::string what = c["kind"].get<std::string>() + (tag.empty() ? "" : " '" + tag + "'") +
+                         " #" + std::to_string(c["ordinal"].get<int64_t>()) + " in " + function;
+      auto line =
+          std::find_if(lines.begin(), lines.end(), [&](const Line &l) { return l.what == what; });
+      if (line == lines.end())
+        line = lines.emplace(line);
+      line->what = std::move(what);
+      ++line->count;
+      line->bytes += c["bytes_sent_per_rank"].get<int64_t>();
+      line->byForm &= c["exposed_by_form"].get<bool>();
+      for (const char *field : {"exposed_comm_s", "hidden_comm_s", "peer_wait_s"})
+        line->times[field] =
+            c[field].is_null()
+                ? c[field]
+                : nlohmann::json(line->times.value(field, 0.0) + c[field].get<double>());
+    }
+    for (const Line &line : lines)
+      std::printf("  %" PRId64 " x %s: %" PRId64 " bytes, %s%s\n", line.count, line.what.c_str(),
+                  line.bytes, timesOf(line.times).c_str(), line.byForm ? ", exposed by form" : "");
+  }
+
+  static std::string timesOf(const nlohmann::json &times) {
+    auto ms = [&](const char *field) {
+      if (times[field].is_null())
+        return std::string("unknown");
+      char text[32];
+      std::snprintf(text, sizeof text, "%.3f ms", times[field].get<double>() * 1e3);
+      return std::string(text);
+    };
+    return ms("exposed_comm_s") + " exposed, " + ms("hidden_comm_s") + " hidden, " +
+           ms("peer_wait_s") + " waiting for peers";
   }
 
   Status writeReport() {

@@ -62,6 +62,12 @@ func.func private @f() attributes {test = #comm.sharding<@mesh, [{tp:(1)2}, {}],
 
 // -----
 
+// #comm.sharding S1: sub-axes of no common factorization
+// expected-error @+1 {{expects every axis at most once, got 'tp' twice}}
+func.func private @crossing(tensor<12x12xf32> {comm.sharding = #comm.sharding<@mesh, [{tp:(1)2}, {tp:(3)2}]>})
+
+// -----
+
 // #comm.sharding: reduction
 // expected-error @+1 {{expects sum, max or min, got 'mean'}}
 func.func private @f() attributes {test = #comm.sharding<@mesh, [{}], partial = [tp = mean]>}

@@ -73,15 +73,6 @@ func.func @linear(%x: tensor<f32>, %w: tensor<6x5xf32>) {
 
 // -----
 
-func.func @linear(%x: tensor<2x4xf32>, %w: tensor<6x4xf32>, %b: tensor<4xf32>) {
-  // C2
-  // expected-error @+1 {{'nn.linear' op expects a bias of shape [6], got [4]}}
-  %0 = nn.linear %x, %w bias %b : tensor<4xf32> : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<2x6xf32>
-  return
-}
-
-// -----
-
 func.func @linear(%x: tensor<2x4xf32>, %w: tensor<6x4xf32>) {
   // C3
   // expected-error @+1 {{'nn.linear' op expects a result of shape [2, 6], got [2, 4]}}

@@ -38,8 +38,10 @@ func.func @encoder(%ids: tensor<2x8xi64>, %mask: tensor<2x8xi32>, %table: tensor
   %1 = nn.add %0, %positions : tensor<2x8x16xf32>, tensor<8x16xf32> -> tensor<2x8x16xf32>
   // CHECK: nn.layer_norm %{{.*}}, %{{.*}}, %{{.*}} epsilon 9.9999999999999998E-13 : tensor<2x8x16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
   %2 = nn.layer_norm %1, %b, %b epsilon 1.0e-12 : tensor<2x8x16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
-  // CHECK: nn.linear %{{.*}}, %{{.*}} bias %{{.*}} : tensor<16xf32> role "attention.query" : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
-  %3 = nn.linear %2, %w bias %b : tensor<16xf32> role "attention.query" : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
+  // CHECK: nn.linear %{{.*}}, %{{.*}} role "attention.query" : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
+  // CHECK: nn.add %{{.*}}, %{{.*}} : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
+  %p3 = nn.linear %2, %w role "attention.query" : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
+  %3 = nn.add %p3, %b : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
   // CHECK: nn.linear %{{[^ ]*}}, %{{[^ ]*}} : tensor<2x8x16xf32>
   %4 = nn.linear %2, %w : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
   // CHECK: nn.split_heads %{{.*}} : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>

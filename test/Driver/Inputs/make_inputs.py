@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes input_ids, attention_mask and token_type_ids as .npy files, without NumPy.
+"""Writes input_ids, attention_mask and token_type_ids, and x of f32, as .npy files, without NumPy.
 
 usage: make_inputs.py DIRECTORY BATCH SEQ [VOCABULARY]
 The masks are ragged: sequence b of the batch has seq - b tokens (at least one).
@@ -9,12 +9,12 @@ import struct
 import sys
 
 
-def write_npy(path, shape, values):
-    header = "{'descr': '<i8', 'fortran_order': False, 'shape': %r, }" % (tuple(shape),)
+def write_npy(path, shape, values, descr="<i8", code="q"):
+    header = "{'descr': %r, 'fortran_order': False, 'shape': %r, }" % (descr, tuple(shape))
     header += " " * (-(len(header) + 11) % 64) + "\n"
     with open(path, "wb") as f:
         f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        f.write(struct.pack("<%dq" % len(values), *values))
+        f.write(struct.pack("<%d%s" % (len(values), code), *values))
 
 
 def main():
@@ -29,6 +29,8 @@ def main():
     }
     for name, values in columns.items():
         write_npy(os.path.join(directory, name + ".npy"), [batch, seq], values)
+    floats = [((5 * b + 3 * s) % 11 - 5) / 4 for b, s in cells]
+    write_npy(os.path.join(directory, "x.npy"), [batch, seq], floats, "<f4", "f")
 
 
 main()

@@ -34,21 +34,27 @@ func.func private @layer(%x: tensor<4x8x16xf32>, %mask: tensor<4x8xi64>,
     %n1w: tensor<16xf32>, %n1b: tensor<16xf32>,
     %wu: tensor<64x16xf32>, %bu: tensor<64xf32>, %wd: tensor<16x64xf32>, %bd: tensor<16xf32>,
     %n2w: tensor<16xf32>, %n2b: tensor<16xf32>) -> tensor<4x8x16xf32> {
-  %q = nn.linear %x, %wq bias %bq : tensor<16xf32> role "attention.query" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
-  %k = nn.linear %x, %wk bias %bk : tensor<16xf32> role "attention.key" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
-  %v = nn.linear %x, %wv bias %bv : tensor<16xf32> role "attention.value" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
+  %qp = nn.linear %x, %wq role "attention.query" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
+  %q = nn.add %qp, %bq : tensor<4x8x16xf32>, tensor<16xf32> -> tensor<4x8x16xf32>
+  %kp = nn.linear %x, %wk role "attention.key" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
+  %k = nn.add %kp, %bk : tensor<4x8x16xf32>, tensor<16xf32> -> tensor<4x8x16xf32>
+  %vp = nn.linear %x, %wv role "attention.value" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
+  %v = nn.add %vp, %bv : tensor<4x8x16xf32>, tensor<16xf32> -> tensor<4x8x16xf32>
   %qh = nn.split_heads %q : tensor<4x8x16xf32> -> tensor<4x8x4x4xf32>
   %kh = nn.split_heads %k : tensor<4x8x16xf32> -> tensor<4x8x4x4xf32>
   %vh = nn.split_heads %v : tensor<4x8x16xf32> -> tensor<4x8x4x4xf32>
   %ah = nn.attention %qh, %kh, %vh mask %mask : tensor<4x8xi64> scale 0.5
       : tensor<4x8x4x4xf32>, tensor<4x8x4x4xf32>, tensor<4x8x4x4xf32> -> tensor<4x8x4x4xf32>
   %a = nn.merge_heads %ah : tensor<4x8x4x4xf32> -> tensor<4x8x16xf32>
-  %o = nn.linear %a, %wo bias %bo : tensor<16xf32> role "attention.output" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
+  %op = nn.linear %a, %wo role "attention.output" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
+  %o = nn.add %op, %bo : tensor<4x8x16xf32>, tensor<16xf32> -> tensor<4x8x16xf32>
   %r1 = nn.add %o, %x : tensor<4x8x16xf32>, tensor<4x8x16xf32> -> tensor<4x8x16xf32>
   %h = nn.layer_norm %r1, %n1w, %n1b epsilon 1.0e-12 : tensor<4x8x16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<4x8x16xf32>
-  %u = nn.linear %h, %wu bias %bu : tensor<64xf32> role "mlp.up" : tensor<4x8x16xf32>, tensor<64x16xf32> -> tensor<4x8x64xf32>
+  %hu = nn.linear %h, %wu role "mlp.up" : tensor<4x8x16xf32>, tensor<64x16xf32> -> tensor<4x8x64xf32>
+  %u = nn.add %hu, %bu : tensor<4x8x64xf32>, tensor<64xf32> -> tensor<4x8x64xf32>
   %g = nn.gelu erf %u : tensor<4x8x64xf32>
-  %d = nn.linear %g, %wd bias %bd : tensor<16xf32> role "mlp.down" : tensor<4x8x64xf32>, tensor<16x64xf32> -> tensor<4x8x16xf32>
+  %dp = nn.linear %g, %wd role "mlp.down" : tensor<4x8x64xf32>, tensor<16x64xf32> -> tensor<4x8x16xf32>
+  %d = nn.add %dp, %bd : tensor<4x8x16xf32>, tensor<16xf32> -> tensor<4x8x16xf32>
   %r2 = nn.add %d, %h : tensor<4x8x16xf32>, tensor<4x8x16xf32> -> tensor<4x8x16xf32>
   %y = nn.layer_norm %r2, %n2w, %n2b epsilon 1.0e-12 : tensor<4x8x16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<4x8x16xf32>
   return %y : tensor<4x8x16xf32>

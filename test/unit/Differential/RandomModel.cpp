@@ -130,12 +130,15 @@ void Printer::linear(const std::string &result, const std::string &input, const 
                      const std::string &role, const Shape &in, int64_t width) {
   Shape out = in;
   out.back() = width;
-  os << "  %" << result << " = nn.linear %" << input << ", %" << weight;
-  if (m.biases && role != "lm_head" && !role.empty())
-    os << " bias %" << weight << "b : " << type({width});
+  bool biased = m.biases && role != "lm_head" && !role.empty();
+  std::string product = biased ? result + "p" : result;
+  os << "  %" << product << " = nn.linear %" << input << ", %" << weight;
   if (!role.empty() && (m.roles || role == "lm_head"))
     os << " role \"" << role << "\"";
   os << " : " << type(in) << ", " << type({width, in.back()}) << " -> " << type(out) << "\n";
+  if (biased)
+    os << "  %" << result << " = nn.add %" << product << ", %" << weight << "b : " << type(out)
+       << ", " << type({width}) << " -> " << type(out) << "\n";
 }
 
 void Printer::norm(const std::string &result, const std::string &input, const std::string &weight) {

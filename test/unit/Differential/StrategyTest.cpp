@@ -83,10 +83,10 @@ TEST(Strategy, Decoders) {
     OwningOpRef<ModuleOp> cut = model->clone();
     std::string options = "{mesh=" + decoder.mesh() + " strategy=" + decoder.strategy + "}";
     PassManager manager(&context);
-    ASSERT_TRUE(succeeded(
-        parsePassPipeline("braid-pad-for-strategy" + options + ",braid-apply-strategy" + options +
-                              ",braid-propagate-shardings,braid-partition,canonicalize,cse",
-                          manager)));
+    ASSERT_TRUE(succeeded(parsePassPipeline(
+        "braid-pad-for-strategy" + options + ",braid-apply-strategy" + options +
+            ",braid-delay-biases,braid-propagate-shardings,braid-partition,canonicalize,cse",
+        manager)));
     ASSERT_TRUE(succeeded(manager.run(*cut))) << text;
     runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(*model, seed + i);
     ASSERT_TRUE(inputs.ok()) << inputs.status().message();

@@ -93,35 +93,32 @@ TEST(Bert, Layer) {
   std::string text = importText(options(model.path()));
   std::string layer = text.substr(text.find("func.func private @encoder_layer"));
   for (const char *line :
-       {"%attention.query = nn.linear %hidden, %attention.self.query.weight bias "
-        "%attention.self.query.bias : "
-        "tensor<8xf32> role \"attention.query\" : tensor<3x10x8xf32>, tensor<8x8xf32> -> "
-        "tensor<3x10x8xf32>\n",
-        "%attention.query.heads = nn.split_heads %attention.query : tensor<3x10x8xf32> -> "
+       {"%attention.query = nn.linear %hidden, %attention.self.query.weight role "
+        "\"attention.query\" : tensor<3x10x8xf32>, tensor<8x8xf32> -> tensor<3x10x8xf32>\n",
+        "%attention.query.biased = nn.add %attention.query, %attention.self.query.bias : "
+        "tensor<3x10x8xf32>, tensor<8xf32> -> tensor<3x10x8xf32>\n",
+        "%attention.query.heads = nn.split_heads %attention.query.biased : tensor<3x10x8xf32> -> "
         "tensor<3x10x2x4xf32>\n",
-        "%attention.key = nn.linear %hidden, %attention.self.key.weight bias "
-        "%attention.self.key.bias : ",
-        "%attention.value = nn.linear %hidden, %attention.self.value.weight bias "
-        "%attention.self.value.bias : ",
+        "%attention.key.biased = nn.add %attention.key, %attention.self.key.bias : ",
+        "%attention.value.biased = nn.add %attention.value, %attention.self.value.bias : ",
         // 1 / sqrt(4)
         "%attention.context = nn.attention %attention.query.heads, %attention.key.heads, "
         "%attention.value.heads mask "
         "%attention_mask : tensor<3x10xi64> scale 5.000000e-01 : ",
         "%attention.merged = nn.merge_heads %attention.context : ",
-        "%attention.output = nn.linear %attention.merged, %attention.output.dense.weight bias "
-        "%attention.output.dense.bias : tensor<8xf32> role \"attention.output\" : ",
-        "%attention.residual = nn.add %attention.output, %hidden : ",
+        "%attention.output = nn.linear %attention.merged, %attention.output.dense.weight role "
+        "\"attention.output\" : ",
+        "%attention.output.biased = nn.add %attention.output, %attention.output.dense.bias : ",
+        "%attention.residual = nn.add %attention.output.biased, %hidden : ",
         "%attention.norm = nn.layer_norm %attention.residual, %attention.output.LayerNorm.weight, "
         "%attention.output.LayerNorm.bias epsilon ",
-        "%mlp.up = nn.linear %attention.norm, %intermediate.dense.weight bias "
-        "%intermediate.dense.bias : "
-        "tensor<32xf32> role \"mlp.up\" : tensor<3x10x8xf32>, tensor<32x8xf32> -> "
-        "tensor<3x10x32xf32>\n",
-        "%mlp.activation = nn.gelu erf %mlp.up : tensor<3x10x32xf32>\n",
-        "%mlp.down = nn.linear %mlp.activation, %output.dense.weight bias %output.dense.bias : "
-        "tensor<8xf32> role "
-        "\"mlp.down\" : ",
-        "%mlp.residual = nn.add %mlp.down, %attention.norm : ",
+        "%mlp.up = nn.linear %attention.norm, %intermediate.dense.weight role \"mlp.up\" : "
+        "tensor<3x10x8xf32>, tensor<32x8xf32> -> tensor<3x10x32xf32>\n",
+        "%mlp.up.biased = nn.add %mlp.up, %intermediate.dense.bias : ",
+        "%mlp.activation = nn.gelu erf %mlp.up.biased : tensor<3x10x32xf32>\n",
+        "%mlp.down = nn.linear %mlp.activation, %output.dense.weight role \"mlp.down\" : ",
+        "%mlp.down.biased = nn.add %mlp.down, %output.dense.bias : ",
+        "%mlp.residual = nn.add %mlp.down.biased, %attention.norm : ",
         "%mlp.norm = nn.layer_norm %mlp.residual, %output.LayerNorm.weight, %output.LayerNorm.bias "
         "epsilon ",
         "return %mlp.norm : tensor<3x10x8xf32>\n"})

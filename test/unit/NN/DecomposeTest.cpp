@@ -160,10 +160,8 @@ TEST(Decompose, RotaryTable) {
 }
 
 TEST(Decompose, Linear) {
-  expectSame({{"x", "tensor<2x3x8xf32>"}, {"w", "tensor<5x8xf32>"}, {"b", "tensor<5xf32>"}},
-             "tensor<2x3x5xf32>",
-             "%r = nn.linear %x, %w bias %b : tensor<5xf32> : tensor<2x3x8xf32>, tensor<5x8xf32> "
-             "-> tensor<2x3x5xf32>");
+  expectSame({{"x", "tensor<2x3x8xf32>"}, {"w", "tensor<5x8xf32>"}}, "tensor<2x3x5xf32>",
+             "%r = nn.linear %x, %w : tensor<2x3x8xf32>, tensor<5x8xf32> -> tensor<2x3x5xf32>");
   expectSame({{"x", "tensor<8xf32>"}, {"w", "tensor<5x8xf32>"}}, "tensor<5xf32>",
              "%r = nn.linear %x, %w : tensor<8xf32>, tensor<5x8xf32> -> tensor<5xf32>");
 }

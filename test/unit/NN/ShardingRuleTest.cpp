@@ -74,10 +74,10 @@ TEST(ShardingRule, Embedding) {
 }
 
 TEST(ShardingRule, Linear) {
-  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %w: tensor<5x4xf32>, %b: tensor<5xf32>",
-                   "%0 = nn.linear %x, %w bias %b : tensor<5xf32> : tensor<2x3x4xf32>, "
-                   "tensor<5x4xf32> -> tensor<2x3x5xf32>"),
-            "[batch][seq][in], [out][in], [out] -> [batch][seq][out]; in reduced");
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %w: tensor<5x4xf32>",
+                   "%0 = nn.linear %x, %w : tensor<2x3x4xf32>, tensor<5x4xf32> -> "
+                   "tensor<2x3x5xf32>"),
+            "[batch][seq][in], [out][in] -> [batch][seq][out]; in reduced");
   EXPECT_EQ(ruleOf("%x: tensor<4xf32>, %w: tensor<5x4xf32>",
                    "%0 = nn.linear %x, %w : tensor<4xf32>, tensor<5x4xf32> -> tensor<5xf32>"),
             "[in], [out][in] -> [out]; in reduced");
@@ -86,10 +86,10 @@ TEST(ShardingRule, Linear) {
 TEST(ShardingRule, Heads) {
   EXPECT_EQ(ruleOf("%x: tensor<2x3x8xf32>",
                    "%0 = nn.split_heads %x : tensor<2x3x8xf32> -> tensor<2x3x2x4xf32>"),
-            "[batch][seq][head head_dim] -> [batch][seq][head][head_dim]; head_dim whole; linear");
+            "[batch][seq][head head_dim] -> [batch][seq][head][head_dim]; linear");
   EXPECT_EQ(ruleOf("%x: tensor<2x3x2x4xf32>",
                    "%0 = nn.merge_heads %x : tensor<2x3x2x4xf32> -> tensor<2x3x8xf32>"),
-            "[batch][seq][head][head_dim] -> [batch][seq][head head_dim]; head_dim whole; linear");
+            "[batch][seq][head][head_dim] -> [batch][seq][head head_dim]; linear");
 }
 
 TEST(ShardingRule, Attention) {
@@ -104,8 +104,7 @@ TEST(ShardingRule, Attention) {
             "[batch][seq_q][kv_head group][head_dim], [batch][seq_k][kv_head][head_dim], "
             "[batch][seq_k][kv_head][value_dim], [batch][seq_k], [batch], [batch] -> "
             "[batch][seq_q][kv_head group][value_dim]; seq_q whole; seq_k whole; group whole; "
-            "head_dim whole; "
-            "value_dim whole");
+            "head_dim whole");
 }
 
 TEST(ShardingRule, Rows) {
@@ -149,44 +148,6 @@ TEST(ShardingRule, Rotary) {
                    "%0, %1 = nn.rotary_table [1.0, 0.5] position_offset %o : tensor<2xi64> : "
                    "tensor<2x3x2xf32>"),
             "[batch] -> [batch][seq][pair], [batch][seq][pair]; seq whole; pair whole");
-}
-
-/// A partial product leaves its bias for after the reduction, a whole one takes it along.
-TEST(ShardingRule, LinearBuildsLocal) {
-  for (bool partial : {false, true}) {
-    Context context;
-    auto module = parse(context,
-                        "%x: tensor<2x8xf32>, %w: tensor<5x8xf32>, %b: tensor<5xf32>, %lx: "
-                        "tensor<2x4xf32>, %lw: tensor<5x4xf32>",
-                        "%0 = nn.linear %x, %w bias %b : tensor<5xf32> role \"mlp.down\" : "
-                        "tensor<2x8xf32>, tensor<5x8xf32> -> "
-                        "tensor<2x5xf32>");
-    ASSERT_TRUE(module);
-    auto op = first<LinearOp>(*module);
-    Block &body = first<func::FuncOp>(*module).getBody().front();
-    OpBuilder builder(op);
-    FinishFn finish;
-    MLIRContext *mlir = op.getContext();
-    auto group = partial ? GroupAttr::get(mlir, FlatSymbolRefAttr::get(mlir, "mesh"),
-                                          AxisAttr::get(mlir, "tp"))
-                         : GroupAttr();
-    FailureOr<SmallVector<Value>> results =
-        op.buildLocal(builder, {body.getArgument(3), body.getArgument(4), body.getArgument(2)},
-                      op->getResultTypes(), group, finish);
-    ASSERT_TRUE(succeeded(results));
-    auto local = results->front().getDefiningOp<LinearOp>();
-    EXPECT_EQ(static_cast<bool>(local.getBias()), !partial);
-    EXPECT_EQ(local.getRole(), "mlp.down");
-    ASSERT_EQ(static_cast<bool>(finish), partial);
-    if (partial) {
-      SmallVector<Value> finished = finish(builder, *results);
-      auto add = finished.front().getDefiningOp<AddOp>();
-      ASSERT_TRUE(add);
-      EXPECT_EQ(add.getLhs(), results->front());
-      EXPECT_EQ(add.getRhs(), body.getArgument(2));
-    }
-    EXPECT_TRUE(succeeded(verify(*module)));
-  }
 }
 
 TEST(ShardingRule, Experts) {

@@ -6,7 +6,7 @@
 // What a command writes is apart from what it reads.
 //
 //===----------------------------------------------------------------------===//
-#include "../../../runtime/lib/Exec/Apart.h"
+#include "runtime/lib/Executor/Apart.h"
 #include "ProgramBuilder.h"
 
 #include <algorithm>

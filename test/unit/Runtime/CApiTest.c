@@ -8,6 +8,8 @@
  */
 #include "braid_rt.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,131 @@
   } while (0)
 
 int braidTestCApi(const void *data, size_t bytes, float *result);
+int braidTestCApiMisuse(const void *data, size_t bytes);
+
+/* `call` fails with BRAID_INVALID and this message, and takes it that nobody wants the message. */
+#define CHECK_REFUSED(call, text)                                                                  \
+  do {                                                                                             \
+    braid_error *error = NULL, **errorOut = &error;                                                \
+    CHECK((call) == BRAID_INVALID && braid_error_code(error) == BRAID_INVALID);                    \
+    CHECK(strcmp(braid_error_message(error), text) == 0);                                          \
+    braid_error_free(error);                                                                       \
+    errorOut = NULL;                                                                               \
+    CHECK((call) == BRAID_INVALID);                                                                \
+  } while (0)
+
+/* What a later version of the struct would be. */
+typedef struct {
+  braid_session_options known;
+  void *later;
+} LaterOptions;
+
+int braidTestCApiMisuse(const void *data, size_t bytes) {
+  braid_bundle *bundle = NULL;
+  braid_session *session = NULL;
+  braid_session_options options;
+  LaterOptions later;
+  const int64_t shape[2] = {4, 16};
+  float x[64] = {0};
+  size_t size, refused = 0;
+  char text[256];
+
+  CHECK(braid_rt_abi_version() == BRAID_RT_ABI_VERSION);
+  CHECK_REFUSED(braid_bundle_open("a", NULL, errorOut), "expects a place for the bundle, got NULL");
+  CHECK_REFUSED(braid_bundle_open(NULL, &bundle, errorOut), "expects a path, got NULL");
+  CHECK_REFUSED(braid_bundle_open_memory(data, bytes, NULL, errorOut),
+                "expects a place for the bundle, got NULL");
+  CHECK_REFUSED(braid_bundle_open_memory(NULL, bytes, &bundle, errorOut),
+                "expects a bundle, got NULL");
+  CHECK(braid_bundle_open_memory(data, (size_t)-1, &bundle, NULL) == BRAID_INVALID);
+  CHECK(braid_bundle_ranks(NULL) == 0 && !bundle);
+  CHECK(braid_bundle_open_memory(data, bytes, &bundle, NULL) == BRAID_OK);
+
+  CHECK_REFUSED(braid_session_create(NULL, NULL, &session, errorOut), "expects a bundle, got NULL");
+  CHECK_REFUSED(braid_session_create(bundle, NULL, NULL, errorOut),
+                "expects a place for the session, got NULL");
+  braid_session_options_init(NULL, sizeof options);
+  /* Every size that an older version of the struct may have had, and those that none had. */
+  for (size = 0; size <= sizeof options; ++size) {
+    braid_session_options_init(&options, sizeof options);
+    options.size = size;
+    if (braid_session_create(bundle, &options, &session, NULL) == BRAID_OK) {
+      CHECK(size >= sizeof(size_t));
+      braid_session_free(session);
+    } else {
+      ++refused;
+    }
+  }
+  /* All 8 bytes of a pointer or a number but the last, 4 of an int; none of the padding. */
+  CHECK(refused == 8 + 4 * 7 + 3 + 2 * 7 + 2 * 3);
+  session = NULL;
+  braid_session_options_init(&options, sizeof options);
+  options.size = offsetof(braid_session_options, transport) + 4;
+  CHECK_REFUSED(braid_session_create(bundle, &options, &session, errorOut),
+                "expects options prepared by braid_session_options_init, got options of 12 bytes");
+  options.size = (size_t)-1;
+  CHECK(braid_session_create(bundle, &options, &session, NULL) == BRAID_INVALID);
+  braid_session_options_init(&later.known, sizeof later);
+  CHECK(later.known.size == sizeof later && later.later == NULL);
+  CHECK(braid_session_create(bundle, &later.known, &session, NULL) == BRAID_OK);
+  braid_session_free(session);
+  session = NULL;
+  memset(&later.later, 1, sizeof later.later);
+  sprintf(text,
+          "braid_session_options of %zu bytes set a field at byte %zu, this library (%s, ABI "
+          "version 1) knows %zu bytes",
+          sizeof later, sizeof options, braid_version(), sizeof options);
+  CHECK_REFUSED(braid_session_create(bundle, &later.known, &session, errorOut), text);
+  CHECK(!session);
+
+  CHECK_REFUSED(braid_session_load_safetensors(NULL, "a", errorOut), "expects a session, got NULL");
+  CHECK_REFUSED(braid_session_random_weights(NULL, 1, errorOut), "expects a session, got NULL");
+  CHECK(braid_session_num_inputs(NULL) == 0 && braid_session_num_outputs(NULL) == 0);
+  CHECK(!braid_session_input(NULL, 0, NULL, NULL, NULL));
+  CHECK(!braid_session_output(NULL, 0, NULL, NULL, NULL));
+  CHECK_REFUSED(braid_session_set_input(NULL, "x", BRAID_F32, shape, 2, x, errorOut),
+                "expects a session, got NULL");
+  CHECK_REFUSED(braid_session_bind_input(NULL, 0, "x", x, 128, errorOut),
+                "expects a session, got NULL");
+  CHECK_REFUSED(braid_session_bind_output(NULL, 0, "y", x, 128, errorOut),
+                "expects a session, got NULL");
+  CHECK_REFUSED(braid_session_run(NULL, errorOut), "expects a session, got NULL");
+  CHECK_REFUSED(braid_session_get_output(NULL, "y", x, 128, errorOut),
+                "expects a session, got NULL");
+  CHECK(!braid_session_report(NULL));
+  braid_session_reset_statistics(NULL);
+  braid_string_free(NULL);
+  CHECK_REFUSED(braid_session_write_trace(NULL, "a", errorOut), "expects a session, got NULL");
+
+  CHECK(braid_session_create(bundle, NULL, &session, NULL) == BRAID_OK);
+  CHECK_REFUSED(braid_session_load_safetensors(session, NULL, errorOut),
+                "expects a path, got NULL");
+  CHECK_REFUSED(braid_session_set_input(session, NULL, BRAID_F32, shape, 2, x, errorOut),
+                "expects a name, got NULL");
+  CHECK_REFUSED(braid_session_set_input(session, "x", BRAID_F32, NULL, 2, x, errorOut),
+                "expects a shape, got NULL");
+  CHECK_REFUSED(braid_session_set_input(session, "x", BRAID_F32, shape, 2, NULL, errorOut),
+                "expects data, got NULL");
+  CHECK_REFUSED(braid_session_set_input(session, "x", (braid_dtype)99, shape, 2, x, errorOut),
+                "expects a braid_dtype, got 99");
+  CHECK_REFUSED(braid_session_set_input(session, "x", BRAID_F32, shape, (size_t)-1, x, errorOut),
+                "expects at most 1024 dimensions, got 18446744073709551615");
+  CHECK_REFUSED(braid_session_set_input(session, "x", BRAID_F32, NULL, 0, x, errorOut),
+                "input 'x' expects f32 [4, 16], got f32 []");
+  CHECK_REFUSED(braid_session_bind_input(session, 0, "x", NULL, 128, errorOut),
+                "input 'x' of rank 0 expects memory aligned to 64 bytes");
+  CHECK_REFUSED(braid_session_bind_output(session, 2, "y", x, 128, errorOut),
+                "expects a rank of 0 to 1, got 2");
+  CHECK_REFUSED(braid_session_get_output(session, NULL, x, 128, errorOut),
+                "expects a name, got NULL");
+  CHECK_REFUSED(braid_session_get_output(session, "y", NULL, 128, errorOut),
+                "expects memory, got NULL");
+  CHECK_REFUSED(braid_session_write_trace(session, NULL, errorOut), "expects a path, got NULL");
+  CHECK(!braid_session_input(session, 1, NULL, NULL, NULL));
+  braid_session_free(session);
+  braid_bundle_free(bundle);
+  return 0;
+}
 
 int braidTestCApi(const void *data, size_t bytes, float *result) {
   braid_bundle *bundle = NULL;
@@ -111,6 +238,11 @@ int braidTestCApi(const void *data, size_t bytes, float *result) {
   CHECK(braid_session_run(session, &error) == BRAID_OK);
   for (i = 0; i < 64; ++i)
     CHECK(results[i / 32][i % 32] == 2 * result[i % 32]);
+  CHECK(braid_session_bind_output(session, 1, "y", parts[0], 128, &error) == BRAID_OK);
+  CHECK(braid_session_run(session, &error) == BRAID_INVALID);
+  CHECK(strcmp(braid_error_message(error), "output 'y' of rank 1 expects memory that does not "
+                                           "overlap that of input 'x' of rank 0") == 0);
+  braid_error_free(error);
   braid_session_free(session);
   braid_session_free(NULL);
   braid_bundle_free(NULL);

@@ -9,8 +9,8 @@
 //===----------------------------------------------------------------------===//
 #include "LimitTesting.h"
 #include "Testing.h"
-#include "runtime/lib/Exec/Commands.h"
-#include "runtime/lib/Exec/Processes.h"
+#include "runtime/lib/Executor/Commands.h"
+#include "runtime/lib/Session/Processes.h"
 
 #include <algorithm>
 #include <gmock/gmock.h>

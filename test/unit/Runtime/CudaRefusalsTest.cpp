@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "CudaPrograms.h"
 #include "NullDeviceTesting.h"
+#include "runtime/lib/Cuda/Kernels.h"
 
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
@@ -240,6 +241,21 @@ TEST(CudaRefusals, MemoryOfTheCallerIsRefused) {
   alignas(64) float memory[kBatch * kHidden];
   EXPECT_ERROR((*session)->bindInput(0, "x", memory, sizeof memory),
                "memory of the caller expects target 'cpu', got 'cuda'");
+}
+
+TEST(CudaKernels, ArchitecturesRunWhereTheyCan) {
+  using cuda::runsOn;
+  EXPECT_TRUE(runsOn("sm_90a", 9, 0));
+  EXPECT_FALSE(runsOn("sm_90a", 9, 1)); // of that one only
+  EXPECT_FALSE(runsOn("sm_90a", 10, 0));
+  EXPECT_TRUE(runsOn("sm_80", 8, 9));
+  EXPECT_FALSE(runsOn("sm_86", 8, 0));
+  EXPECT_FALSE(runsOn("sm_80", 9, 0)); // code is not carried over to another generation
+  EXPECT_TRUE(runsOn("sm_100f", 10, 3));
+  EXPECT_TRUE(runsOn("sm_120", 12, 0));
+  EXPECT_FALSE(runsOn("compute_90", 9, 0));
+  EXPECT_FALSE(runsOn("sm_90b", 9, 0));
+  EXPECT_FALSE(runsOn("sm_", 0, 0));
 }
 
 } // namespace

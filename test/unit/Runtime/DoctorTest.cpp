@@ -104,23 +104,14 @@ TEST_F(DoctorTest, DamagedLibrary) {
   EXPECT_THAT(nccl.found, StartsWith(directory + "/libnccl.so.2: "));
 }
 
-TEST_F(DoctorTest, NoSharedMemory) {
-  DoctorOptions options = bare();
-  options.sharedMemory = directory + "/nothing";
-  Diagnosis diagnosis = diagnose(options);
-  Finding shared = find(diagnosis, "shared memory");
-  EXPECT_EQ(shared.state, State::absent);
-  EXPECT_THAT(shared.found, HasSubstr(options.sharedMemory));
-  EXPECT_THAT(shared.use, HasSubstr("not processes"));
-  EXPECT_TRUE(diagnosis.ready()) << "ranks can be threads";
-}
-
 TEST_F(DoctorTest, KernelSettings) {
   DoctorOptions options = bare();
   options.kernelSettings = directory;
   EXPECT_EQ(find(diagnose(options), "huge pages").state, State::absent);
   write("transparent_hugepage/enabled", "always [madvise] never\n");
   EXPECT_EQ(find(diagnose(options), "huge pages").found, "transparent: madvise");
+  EXPECT_EQ(find(diagnose(options), "huge pages").state, State::used);
+  write("transparent_hugepage/enabled", "always madvise [never]\n");
   EXPECT_EQ(find(diagnose(options), "huge pages").state, State::unused);
   write("transparent_hugepage/enabled", "[always] madvise never\n");
   EXPECT_EQ(find(diagnose(options), "huge pages").state, State::used);

@@ -11,9 +11,12 @@
 #include "ProgramBuilder.h"
 #include "braid/Runtime/Files.h"
 
+#include <atomic>
 #include <chrono>
+#include <ctime>
 #include <gmock/gmock.h>
 #include <stdexcept>
+#include <thread>
 
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
@@ -118,6 +121,65 @@ TEST(Faults, AStalledRankEndsTheRunWithinTheLimit) {
   }
 }
 
+/// A kernel that computes is at work, however long it takes, on the queue's thread or on one of its
+/// team; one that sleeps is not.
+TEST(Faults, ALongKernelIsNoStall) {
+  constexpr int64_t kRows = 64, kColumns = 1024; // enough work for a team
+  static std::atomic<bool> sleeps;
+  static std::atomic<int> parts, late; // of this process
+  ProgramBuilder b({{"tp", 2}});
+  b.operand("x", f32, {2 * kRows, kColumns}, {{"tp"}, {}});
+  b.result("y", f32, {2 * kRows, kColumns}, {{"tp"}, {}});
+  uint32_t kernel = b.kernel("long", 2, [](void *const *) {
+    const auto clock = [] {
+      timespec time{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    };
+    if (parts++ != late) // the others wait for it
+      return;
+    if (sleeps)
+      std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    for (const double end = clock() + 1; !sleeps && clock() < end;) {
+    }
+  });
+  auto p = b.procedure("main", 2, 0, 64, 2);
+  p.launch("work", kernel,
+           {argument(0, f32, {kRows, kColumns}), argument(1, f32, {kRows, kColumns})}, {true, true},
+           kRows);
+  const V sum = symmetric(0, f32, {1, 16});
+  p.start("sum", fb::CollectiveKind::all_reduce, {"tp"}, {sum}, {sum}, 0, 0, 1);
+  p.wait("sum", 1);
+  p.copy("result", sum, argument(1, f32, {1, 16}));
+  for (const char *transport : {"threads", "shm"})
+    for (int64_t threads : {1, 2}) {
+      if (transport == std::string("shm") && threads == 2)
+        continue;
+      auto run = [&](double limit) {
+        SessionOptions options;
+        options.transport = transport;
+        options.threadsPerRank = threads;
+        options.timeLimitSeconds = limit;
+        auto session = b.session(options);
+        if (!session.ok())
+          return session.status();
+        const std::vector<float> x(2 * kRows * kColumns);
+        if (Status s = (*session)->setInput("x", f32, {2 * kRows, kColumns}, x.data()); !s.ok())
+          return s;
+        parts = 0;
+        late = options.transport == "shm" && threads == 1 ? 0 : 1;
+        return (*session)->run();
+      };
+      SCOPED_TRACE(transport + (" x " + std::to_string(threads)));
+      sleeps = false;
+      EXPECT_OK(run(0.4));
+      sleeps = true;
+      Status stalled = run(0.4);
+      EXPECT_EQ(stalled.code(), Code::rankFailed);
+      EXPECT_THAT(stalled.message(), HasSubstr("work' in @main"));
+    }
+}
+
 TEST(Faults, StallsThatCannotHappenAreRefused) {
   ProgramBuilder b = lookup(1, 2);
   SessionOptions options;
@@ -182,8 +244,8 @@ TEST(Faults, FramesThatNoMemoryHolds) {
                    "local memory of rank 0: cannot allocate " + std::to_string(bytes) + " bytes");
       b = lookup(1, 2);
       b.program.procedures[0]->symmetric_bytes = bytes;
-      EXPECT_ERROR(b.session(options), "cannot allocate " + std::to_string(bytes) +
-                                           " bytes of symmetric memory for each of 2 ranks");
+      EXPECT_ERROR(b.session(options), "symmetric memory of " + std::to_string(bytes) +
+                                           " bytes for each of 2 ranks: more than addresses reach");
     }
 }
 

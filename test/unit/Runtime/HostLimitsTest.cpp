@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
-#include "runtime/lib/Exec/HostMemory.h"
-#include "runtime/lib/Exec/Processes.h"
+#include "runtime/lib/Session/Processes.h"
+#include "runtime/lib/Sync/HostMemory.h"
 
 #include <cerrno>
 #include <csignal>
@@ -57,16 +57,18 @@ std::string apart(const std::function<std::string()> &work) {
   if ((text).rfind("skip: ", 0) == 0)                                                              \
   GTEST_SKIP() << (text)
 
-/// y = all_reduce(x), of `elements` each.
+/// y = all_reduce(x), of `elements` each. Something is computed beside it, so that a rank has a
+/// thread for each of its queues.
 ProgramBuilder sum(int64_t ranks, int64_t elements = 16) {
   ProgramBuilder b({{"tp", ranks}});
   b.operand("x", f32, {ranks, elements}, {{"tp"}, {}});
   b.result("y", f32, {ranks, elements}, {{"tp"}, {}});
   uint64_t bytes = static_cast<uint64_t>((elements * 4 + 63) / 64 * 64);
-  auto p = b.procedure("main", 2, 0, 2 * bytes, 2);
+  auto p = b.procedure("main", 2, bytes, 2 * bytes, 2);
   V in = symmetric(0, f32, {1, elements}), out = symmetric(bytes, f32, {1, elements});
   p.copy("in", argument(0, f32, {1, elements}), in);
   p.start("sum", fb::CollectiveKind::all_reduce, {"tp"}, {in}, {out}, 0, 0, 1);
+  p.copy("beside", argument(0, f32, {1, elements}), local(0, f32, {1, elements}));
   p.wait("sum", 1);
   p.copy("out", out, argument(1, f32, {1, elements}));
   return b;
@@ -99,47 +101,34 @@ std::string limitProcesses(rlim_t count) {
   return "";
 }
 
-/// A shared memory of 256 KiB.
-std::string smallSharedMemory() {
-  if (unshare(CLONE_NEWNS) != 0)
-    return std::string("skip: cannot have mounts of its own: ") + std::strerror(errno);
-  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=256k") != 0)
-    return std::string("skip: cannot mount: ") + std::strerror(errno);
-  return "";
+/// With /dev/shm of one page, as some containers have it, or without any.
+TEST(HostLimits, RanksShareMemoryWithoutDevShm) {
+  for (const bool absent : {false, true}) {
+    SCOPED_TRACE(absent ? "absent" : "of one page");
+    std::string text = apart([&] {
+      if (unshare(CLONE_NEWNS) != 0)
+        return std::string("skip: cannot have mounts of its own: ") + std::strerror(errno);
+      if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+          mount("tmpfs", absent ? "/dev" : "/dev/shm", "tmpfs", 0, "size=4k") != 0)
+        return std::string("skip: cannot mount: ") + std::strerror(errno);
+      if ((access("/dev/shm", F_OK) == 0) == absent)
+        return std::string("/dev/shm is not as it should be");
+      ProgramBuilder b = sum(4, 1 << 20);
+      return firstError(b, "shm", 4, 1 << 20);
+    });
+    SKIP_IF_NOT_PERMITTED(text);
+    EXPECT_EQ(text, "it ran");
+  }
 }
 
-TEST(HostLimits, AFullSharedMemoryIsRefusedBeforeAnythingRuns) {
-  std::string text = apart([] {
-    std::string refused = smallSharedMemory();
-    if (!refused.empty())
-      return refused;
-    ProgramBuilder fits = sum(2, 10000), large = sum(4, 10000);
-    return firstError(fits, "shm", 2, 10000) + "; " + firstError(large, "shm", 4, 10000) + "; " +
-           firstError(large, "threads", 4, 10000);
-  });
-  SKIP_IF_NOT_PERMITTED(text);
-  EXPECT_EQ(
-      text,
-      "it ran; symmetric memory of 80000 bytes for each of 4 ranks: cannot allocate 327680 "
-      "bytes of shared memory, /dev/shm has 262144 available: No space left on device; it ran");
-}
-
-/// What another program has taken is gone, and what a refused request took comes back.
-TEST(HostLimits, ARefusedRequestGivesBackWhatItTook) {
-  std::string text = apart([] {
-    std::string refused = smallSharedMemory();
-    if (!refused.empty())
-      return refused;
-    HostMemory first, second, third;
-    std::string result = first.allocate(200 << 10).message();
-    result += "; " + second.allocate(100 << 10).message();
-    result += "; " + third.allocate(56 << 10).message();
-    return result;
-  });
-  SKIP_IF_NOT_PERMITTED(text);
-  EXPECT_EQ(text, "; cannot allocate 102400 bytes of shared memory, /dev/shm has 57344 available: "
-                  "No space left on device; ");
+TEST(HostLimits, MoreThanTheSystemHasIsRefused) {
+  HostMemory memory;
+  const uint64_t available = availableMemory();
+  ASSERT_GT(available, 0u);
+  EXPECT_THAT(memory.reserve(available + (uint64_t(64) << 30)).message(),
+              MatchesRegex("cannot allocate [0-9]+ bytes of shared memory, the system has [0-9]+ "
+                           "available: Cannot allocate memory"));
+  EXPECT_EQ(memory.data(), nullptr);
 }
 
 TEST(HostLimits, AFileSizeLimitIsAnError) {
@@ -149,10 +138,12 @@ TEST(HostLimits, AFileSizeLimitIsAnError) {
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
       return std::string("skip: cannot limit the size of files");
     HostMemory memory;
-    return memory.allocate(4 << 20).message();
+    // What a refused request took comes back.
+    std::string refused = memory.reserve(4 << 20).message();
+    return refused + (memory.reserve(1 << 20).ok() ? "" : "; nothing fits any more");
   });
   SKIP_IF_NOT_PERMITTED(text);
-  EXPECT_THAT(text, MatchesRegex("cannot allocate 4194304 bytes of shared memory, /dev/shm has "
+  EXPECT_THAT(text, MatchesRegex("cannot allocate 4194304 bytes of shared memory, the system has "
                                  "[0-9]+ available: File too large"));
 }
 

@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "Leftovers.h"
 #include "ProgramBuilder.h"
-#include "runtime/lib/Exec/SchedulePoint.h"
+#include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <algorithm>
 #include <atomic>
@@ -140,7 +140,7 @@ Holdings holdings() {
   held.segments = segments().size();
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);)
-    if (line.find("/dev/shm/") != std::string::npos || line.find("/dev/zero") != std::string::npos)
+    if (line.find("/memfd:") != std::string::npos || line.find("/dev/zero") != std::string::npos)
       ++held.sharedMappings;
   return held;
 }

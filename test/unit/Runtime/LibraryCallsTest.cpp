@@ -6,10 +6,14 @@
 // The attention, rotary and product commands against plain loops in double precision.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/lib/Exec/Operations.h"
+#include "Testing.h"
+#include "runtime/lib/Executor/Commands.h"
+#include "runtime/lib/Kernels/Operations.h"
 
 #include <cmath>
 #include <gmock/gmock.h>
+#include <oneapi/dnnl/dnnl_config.h>
+#include <oneapi/dnnl/dnnl_types.h>
 #include <random>
 #include <thread>
 
@@ -212,6 +216,11 @@ TEST(Attention, EqualsPlainLoopsOnChosenShapes) {
       {3, 5, 7, 2, 1, 3, true, false, false, false, 1}, // smaller than any block
       {1, 17, 1, 1, 1, 1, false, false, false, false, 0},
       {2, 4, 300, 1, 1, 128, false, true, false, false, 0},
+      // tiles, blocks of keys and vectors that end one before, at and one behind their bounds
+      {1, 127, 63, 1, 1, 7, false, false, false, true, 1},
+      {1, 128, 64, 2, 1, 8, true, false, false, true, 0},
+      {1, 129, 65, 3, 3, 33, false, true, false, false, 5},
+      {1, 43, 129, 6, 2, 12, false, false, true, true, 0},
   };
   for (const VectorKernels *kernels : allKernels())
     for (const AttentionCase &c : cases)
@@ -256,6 +265,53 @@ TEST(Attention, OffsetsAtTheEndsOfTheirType) {
       for (int64_t s = 0; s < 8; ++s)
         for (int64_t e = 0; e < 16; ++e)
           EXPECT_EQ(out.at({b, s, 0, e}), b == 1 ? 0 : all.at({b, s, 0, e})) << kernels->isa;
+  }
+}
+
+TEST(Attention, BitsDoNotDependOnThreads) {
+  std::mt19937 random(5);
+  for (const VectorKernels *kernels : allKernels()) {
+    Strided q({2, 150, 6, 20}, 0, random), k({2, 170, 2, 20}, 0, random),
+        v({2, 170, 2, 20}, 0, random), out({2, 150, 6, 20}, 0, random);
+    std::vector<float> first;
+    for (int64_t threads : {1, 2, 5}) {
+      AttentionOperands operands{q.tensor, k.tensor, v.tensor, out.tensor};
+      operands.causal = true;
+      Result<AttentionCommand> command = resolveAttention(operands, threads, kernels->queryBlock);
+      ASSERT_TRUE(command.ok());
+      command->members = std::min(threads, command->units());
+      Bench bench(threads, *kernels);
+      bench.run(*command);
+      if (first.empty())
+        first = out.data;
+      EXPECT_EQ(out.data, first) << kernels->isa << ", " << threads << " threads";
+    }
+  }
+}
+
+/// Scores of +inf are NaN less their maximum; scores of -inf are keys that nobody looks at.
+TEST(Attention, InfiniteScoresStayInTheirRow) {
+  std::mt19937 random(6);
+  for (const VectorKernels *kernels : allKernels()) {
+    Strided q({1, 40, 1, 16}, 0, random), k({1, 70, 1, 16}, 0, random),
+        v({1, 70, 1, 16}, 0, random), out({1, 40, 1, 16}, 0, random);
+    for (int64_t t = 0; t < 70; ++t)
+      k.at({0, t, 0, 5}) = t == 66 ? 0.5f : 1.0f;
+    q.at({0, 20, 0, 5}) = INFINITY;
+    q.at({0, 30, 0, 5}) = -INFINITY;
+    Result<AttentionCommand> command =
+        resolveAttention({q.tensor, k.tensor, v.tensor, out.tensor}, 1, kernels->queryBlock);
+    ASSERT_TRUE(command.ok());
+    Bench bench(1, *kernels);
+    bench.run(*command);
+    for (int64_t s = 0; s < 40; ++s)
+      for (int64_t e = 0; e < 16; ++e)
+        if (s == 20)
+          EXPECT_TRUE(std::isnan(out.at({0, s, 0, e}))) << kernels->isa;
+        else if (s == 30)
+          EXPECT_EQ(out.at({0, s, 0, e}), 0.0f) << kernels->isa;
+        else
+          EXPECT_TRUE(std::isfinite(out.at({0, s, 0, e}))) << kernels->isa;
   }
 }
 
@@ -457,6 +513,16 @@ void checkProduct(int64_t m, int64_t n, int64_t k, bool withBias, int64_t gap, i
     }
   EXPECT_LE(std::sqrt(difference), 1e-6 * std::sqrt(norm));
   EXPECT_EQ(out.data, before) << "memory between the rows was written";
+}
+
+TEST(Product, ThreadsOfTheLibraryAreRefused) {
+  EXPECT_OK(checkOneThread(DNNL_RUNTIME_SEQ, false));
+  EXPECT_OK(checkOneThread(DNNL_RUNTIME_OMP, true));
+  const std::string expects = "linear expects a oneDNN that computes on one thread, got one that ";
+  EXPECT_ERROR(checkOneThread(DNNL_RUNTIME_OMP, false), expects + "lacks omp_set_num_threads");
+  EXPECT_ERROR(checkOneThread(DNNL_RUNTIME_TBB, true), expects + "was built for TBB");
+  EXPECT_ERROR(checkOneThread(DNNL_RUNTIME_THREADPOOL, true),
+               expects + "was built for a pool of threads");
 }
 
 TEST(Product, EqualsPlainLoops) {

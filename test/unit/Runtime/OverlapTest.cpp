@@ -2,30 +2,40 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "runtime/lib/Exec/Overlap.h"
+//
+// What collectives take of a run's time, told apart: hidden, exposed, waiting for peers.
+//
+//===----------------------------------------------------------------------===//
+#include "ProgramBuilder.h"
+#include "runtime/lib/Executor/Executor.h"
+#include "runtime/lib/Session/RunHistory.h"
 
-#include <gtest/gtest.h>
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sched.h>
+#include <sys/resource.h>
+#include <thread>
 
-namespace braid::runtime {
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+
 namespace {
 
-using Pairs = std::vector<std::pair<int64_t, int64_t>>;
+constexpr int64_t kMs = 1000000;
 
-Pairs pairs(const std::vector<Interval> &intervals) {
-  Pairs result;
-  for (const Interval &interval : intervals)
-    result.emplace_back(interval.beginNs, interval.endNs);
-  return result;
+int64_t ownProcessorNs() { return processorNs(CLOCK_THREAD_CPUTIME_ID); }
+
+/// Uses so much processor time, however long that takes.
+void burn(int64_t ns) {
+  for (const int64_t end = ownProcessorNs() + ns; ownProcessorNs() < end;) {
+  }
 }
-
-TEST(Overlap, WhatWaitsLeave) {
-  EXPECT_EQ(pairs(without({10, 20}, {})), (Pairs{{10, 20}}));
-  EXPECT_EQ(pairs(without({10, 20}, {{12, 14}, {17, 18}})), (Pairs{{10, 12}, {14, 17}, {18, 20}}));
-  EXPECT_EQ(pairs(without({10, 20}, {{10, 12}, {12, 13}, {18, 20}})), (Pairs{{13, 18}}));
-  EXPECT_EQ(pairs(without({10, 20}, {{10, 20}})), Pairs());
-  EXPECT_EQ(pairs(without({10, 20}, {{5, 12}, {18, 30}})), (Pairs{{12, 18}}));
-  EXPECT_EQ(pairs(without({10, 20}, {{1, 2}, {25, 30}})), (Pairs{{10, 20}}));
-  EXPECT_EQ(pairs(without({10, 10}, {})), Pairs());
+void sleepFor(int64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); }
+void waitUntil(const std::atomic<bool> &flag) {
+  while (!flag)
+    sleepFor(kMs / 10);
 }
 
 TEST(Overlap, WhatIsCovered) {
@@ -43,27 +53,387 @@ TEST(Overlap, WhatIsCovered) {
   EXPECT_EQ(coveredNs({0, 100}, {}), 0);
 }
 
-/// Three collectives: one behind a computation, one of which half is waited for, one after all
-/// computation.
-TEST(Overlap, CollectivesByRole) {
-  const std::vector<CollectiveSpan> collectives{{{100, 140}, 0}, {{200, 260}, 1}, {{400, 410}, 0}};
-  CommunicationTimes total;
-  total.waitingNs = 40;
-  std::vector<CommunicationTimes> roles(2);
-  roles[1].waitingNs = 40;
-  // The wait begins 30 into the second collective, and ends a little after it.
-  addCollectives(collectives, {50, 400}, {{230, 265}}, total, roles);
-  EXPECT_EQ(total.communicationNs, 110);
-  EXPECT_EQ(total.hiddenNs, 70);
-  EXPECT_EQ(total.exposedNs(), 40);
-  EXPECT_EQ(total.waitingNs, 40);
-  EXPECT_EQ(roles[0].communicationNs, 50);
-  EXPECT_EQ(roles[0].hiddenNs, 40);
-  EXPECT_EQ(roles[0].exposedNs(), 10);
-  EXPECT_EQ(roles[1].communicationNs, 60);
-  EXPECT_EQ(roles[1].hiddenNs, 30);
-  EXPECT_EQ(roles[1].exposedNs(), 30);
+/// A rank whose collective moves bytes and waits for its peer as the test says.
+class Driven : public Transport {
+public:
+  const char *name() const override { return "driven"; }
+  Status allocate(size_t) override { return {}; }
+  SymmetricHeap heap(int64_t) const override { return {}; }
+  Group *group(const std::vector<int64_t> &) override { return nullptr; }
+  Letter *letter(const Collective &, size_t) override { return nullptr; }
+  Status prepare() override { return {}; }
+  void reset() override {}
+  bool run(const Collective &c, const SymmetricHeap &, RunControl &control,
+           QueueState &self) override {
+    exchange(c, [&] { control.wait(peer, 1, self, Waiting::peer, 0); });
+    return !control.failed();
+  }
+  std::function<void(const Collective &, const std::function<void()> &waitForPeer)> exchange;
+  Counter peer;
+};
+
+std::function<void()> kernelWork; ///< of the only kernel of these programs
+void kernelFunction(void *const *) { kernelWork(); }
+
+Command compute() {
+  Command command;
+  command.operation = "kernel";
+  LaunchCommand op;
+  op.function = kernelFunction;
+  op.parts.resize(1);
+  command.op = std::move(op);
+  return command;
+}
+template <typename Op> Command command(const char *operation, Op op) {
+  Command result;
+  result.operation = operation;
+  result.op = std::move(op);
+  return result;
+}
+
+/// The compute queue of one rank: 'k' computes, a digit starts the collective of that number, a
+/// letter waits for it ('a' for 0). The communication queue runs them in their order.
+RankProgram programOf(const std::string &text) {
+  RankProgram program;
+  for (char c : text) {
+    if (c == 'k') {
+      program.queues[0].push_back(compute());
+    } else if (c >= '0' && c <= '9') {
+      const auto number = static_cast<uint32_t>(c - '0');
+      program.queues[0].push_back(command("record", RecordCommand{2 * number}));
+      program.queues[1].push_back(command("await", AwaitCommand{2 * number}));
+      CollectiveCommand op{};
+      op.event = 2 * number + 1;
+      op.index = static_cast<uint32_t>(program.collectives.size());
+      op.collective.name = std::string(1, c);
+      program.queues[1].push_back(command("all_reduce", std::move(op)));
+      program.collectives.emplace_back();
+      program.numEvents += 2;
+    } else {
+      const auto number = static_cast<uint32_t>(c - 'a');
+      program.queues[0].push_back(command("wait", CollectiveWaitCommand{2 * number + 1, number}));
+    }
+  }
+  return program;
+}
+
+/// Runs the program of one rank once.
+RankTimes timesOf(const std::string &text, Driven &transport, bool inTurns = true) {
+  auto workers = std::make_shared<Workers>(1, 1, 60, &transport);
+  Rank &rank = *workers->ranks[0];
+  rank.program = programOf(text);
+  findOverlap(rank.program);
+  if (inTurns)
+    giveToWaiters(rank.program);
+  rank.events = std::make_unique<Counter[]>(rank.program.numEvents);
+  std::vector<std::thread> threads;
+  EXPECT_OK(startThreads(*workers, workers, threads));
+  EXPECT_OK(workers->run());
+  stopThreads(*workers, threads);
+  return rank.times;
+}
+
+/// Which collectives nothing is computed beside, and which commands compute beside one.
+std::string formOf(const std::string &text) {
+  RankProgram program = programOf(text);
+  findOverlap(program);
+  std::string form;
+  for (const CollectiveInfo &collective : program.collectives)
+    form += collective.exposedByForm ? 'x' : '-';
+  form += ' ';
+  for (const Command &command : program.queues[0])
+    if (std::holds_alternative<LaunchCommand>(command.op))
+      form += command.mayOverlap ? 'o' : '.';
+  return form;
+}
+
+TEST(Overlap, Form) {
+  EXPECT_EQ(formOf("k0ak"), "x ..");
+  EXPECT_EQ(formOf("k0kak"), "- .o.");
+  EXPECT_EQ(formOf("0a"), "x ");
+  EXPECT_EQ(formOf("01kab"), "-- o");
+  // The wait for the second one is that for the first as well, as they run in order.
+  EXPECT_EQ(formOf("01bka"), "xx .");
+  EXPECT_EQ(formOf("0k1bka"), "-x o.");
+  // The second one runs when the first one has ended, but may begin beside the second kernel.
+  EXPECT_EQ(formOf("0k1kakb"), "-- ooo");
+  EXPECT_EQ(formOf("0k"), "- o"); // nobody waits for it
+}
+
+/// Processor time beside moving bytes counts, to the tenth part: not that beside the wait for a
+/// peer, and not time in which the kernel has no processor.
+TEST(Overlap, HiddenIsWhatIsComputedWhileBytesMove) {
+  constexpr int64_t kWaiting = 30 * kMs, kMoving = 60 * kMs;
+  std::atomic<bool> waits{false}, moves{false}, burned{false}, done{false};
+  kernelWork = [&] {
+    waitUntil(waits);
+    burn(kWaiting);
+    burned = true;
+    waitUntil(moves);
+    burn(kMoving / 2);
+    sleepFor(20 * kMs); // nothing is computed meanwhile
+    burn(kMoving / 2);
+    done = true;
+  };
+  Driven transport;
+  transport.exchange = [&](const Collective &, const std::function<void()> &waitForPeer) {
+    std::thread peer([&] {
+      waitUntil(burned);
+      transport.peer.set(1);
+    });
+    waits = true;
+    waitForPeer();
+    peer.join();
+    moves = true;
+    waitUntil(done);
+  };
+  const RankTimes times = timesOf("0kak", transport);
+  const CommunicationTimes &c = times.collectives[0];
+  EXPECT_NEAR(static_cast<double>(c.hiddenNs), static_cast<double>(kMoving), 0.1 * kMoving);
+  EXPECT_GE(c.peerWaitNs, kWaiting);
+  EXPECT_GE(c.communicationNs, c.peerWaitNs + kMoving + 20 * kMs);
+  EXPECT_EQ(times.total.hiddenNs, c.hiddenNs);
+}
+
+/// The wait is exposed, on whichever thread the collective runs.
+TEST(Overlap, ExposedIsTheWait) {
+  kernelWork = [] { burn(5 * kMs); };
+  for (bool inTurns : {false, true}) {
+    Driven transport;
+    transport.exchange = [&](const Collective &, const std::function<void()> &) {
+      sleepFor(20 * kMs);
+    };
+    const RankTimes times = timesOf("k0ak1kb", transport, inTurns);
+    EXPECT_EQ(times.collectives[0].hiddenNs, 0);
+    EXPECT_GE(times.collectives[0].exposedNs, 15 * kMs);
+    EXPECT_EQ(times.collectives[0].peerWaitNs, 0);
+    EXPECT_GT(times.collectives[1].hiddenNs, 0);
+    EXPECT_LE(times.collectives[1].hiddenNs, 6 * kMs);
+    EXPECT_EQ(times.total.exposedNs,
+              times.collectives[0].exposedNs + times.collectives[1].exposedNs);
+  }
+}
+
+/// Commands that only the waiting thread could run meanwhile are run by it, in the queue's order.
+TEST(Overlap, ThreadsTakeTurnsWithAQueue) {
+  std::thread::id computing;
+  kernelWork = [&] { computing = std::this_thread::get_id(); };
+  auto threadsOf = [&](const std::string &text) {
+    std::string order;
+    Driven transport;
+    transport.exchange = [&](const Collective &c, const std::function<void()> &) {
+      order += c.name + (std::this_thread::get_id() == computing ? "w " : "o ");
+    };
+    timesOf(text, transport);
+    return order;
+  };
+  EXPECT_EQ(threadsOf("k0a"), "0w ");
+  EXPECT_EQ(threadsOf("k0ka"), "0o ");
+  EXPECT_EQ(threadsOf("k01ba"), "0w 1w ");
+  EXPECT_EQ(threadsOf("k0k1ba2c"), "0o 1w 2w ");
+  EXPECT_EQ(threadsOf("k0a1kb2c3kd4e"), "0w 1o 2w 3o 4w ");
+  EXPECT_EQ(threadsOf("k0k1a2bck3d"), "0o 1w 2w 3w ");
+  EXPECT_EQ(threadsOf("k0a1k"), "0w 1o "); // nobody waits for the last one
+  // A rank whose collectives are all run so needs no other thread, nor does one that is alone.
+  struct : Group {
+    std::vector<int64_t> absent(int64_t) const override { return {}; }
+  } group;
+  group.ranks = {0};
+  for (const char *text : {"k0ak1b", "k0kak1kb"}) {
+    RankProgram program = programOf(text);
+    for (Command &command : program.queues[1])
+      if (auto *op = std::get_if<CollectiveCommand>(&command.op))
+        op->collective.group = &group;
+    giveToWaiters(program);
+    EXPECT_FALSE(program.ownThread) << text;
+  }
+}
+
+/// Nothing is computed between start and wait, and yet threads are held up anywhere: there are four
+/// times as many as cores.
+TEST(Overlap, NothingBetweenStartAndWaitIsNeverHidden) {
+  const int64_t ranks = 4 * std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
+  constexpr int64_t kSize = 128;
+  for (const char *transport : {"threads", "shm"}) {
+    ProgramBuilder b({{"tp", ranks}});
+    b.operand("x", DType::f32, {ranks * kSize, kSize}, {{"tp"}, {}});
+    b.operand("w", DType::f32, {kSize, kSize});
+    b.result("y", DType::f32, {ranks * kSize, kSize}, {{"tp"}, {}});
+    constexpr uint64_t kBytes = kSize * kSize * 4;
+    constexpr uint32_t kCount = 8;
+    auto p = b.procedure("main", 3, 0, 2 * kBytes, 2 * kCount);
+    const V in = symmetric(0, DType::f32, {kSize, kSize}),
+            out = symmetric(kBytes, DType::f32, {kSize, kSize});
+    for (uint32_t i = 0; i < kCount; ++i) {
+      p.product("product", i == 0 ? argument(0, DType::f32, {kSize, kSize}) : out,
+                argument(1, DType::f32, {kSize, kSize}), nullptr, in);
+      p.start("", fb::CollectiveKind::all_reduce, {"tp"}, {in}, {out}, 0, 2 * i, 2 * i + 1, "");
+      p.wait("", 2 * i + 1);
+    }
+    p.copy("result", out, argument(2, DType::f32, {kSize, kSize}));
+    SessionOptions options;
+    options.transport = transport;
+    auto session = b.session(options);
+    ASSERT_OK(session);
+    std::vector<float> x(static_cast<size_t>(ranks * kSize * kSize), 1e-3f), w(kSize * kSize);
+    ASSERT_OK((*session)->setInput("x", DType::f32, {ranks * kSize, kSize}, x.data()));
+    ASSERT_OK((*session)->setInput("w", DType::f32, {kSize, kSize}, w.data()));
+    for (int run = 0; run < 5; ++run) {
+      (*session)->resetStatistics();
+      ASSERT_OK((*session)->run());
+      const auto report = nlohmann::json::parse((*session)->report());
+      for (const auto &rank : report["per_rank"]) {
+        EXPECT_EQ(rank["hidden_comm_s"], 0.0);
+        EXPECT_GE(rank["exposed_comm_s"], 0.0);
+      }
+      ASSERT_EQ(report["collectives"].size(), kCount);
+      for (uint32_t i = 0; i < kCount; ++i) { // each has a row, though nobody gave them names
+        const auto &c = report["collectives"][i];
+        EXPECT_EQ(c["exposed_by_form"], true);
+        EXPECT_EQ(c["calls"], "@main");
+        EXPECT_EQ(c["kind"], "all_reduce");
+        EXPECT_EQ(c["tag"], "");
+        EXPECT_EQ(c["ordinal"], i);
+        EXPECT_LE(c["peer_wait_s"], c["comm_s"]);
+      }
+    }
+  }
+}
+
+/// A kernel on memory that is bound anew hides what it hid before.
+TEST(Overlap, MovedArgumentsChangeNothing) {
+  constexpr int64_t kSize = 1 << 18;
+  kernelWork = [] { burn(10 * kMs); };
+  ProgramBuilder b({{"tp", 2}});
+  b.operand("x", DType::f32, {2, 16}, {{"tp"}, {}});
+  b.result("y", DType::f32, {2, 16}, {{"tp"}, {}});
+  const uint32_t kernel = b.kernel("burn", 2, kernelFunction);
+  auto p = b.procedure("main", 2, 0, 8 * kSize, 2);
+  const V in = symmetric(0, DType::f32, {kSize}), out = symmetric(4 * kSize, DType::f32, {kSize});
+  p.start("sum", fb::CollectiveKind::all_reduce, {"tp"}, {in}, {out}, 0, 0, 1);
+  p.launch("burn", kernel, {argument(0, DType::f32, {1, 16}), argument(1, DType::f32, {1, 16})},
+           {true, true}, 1);
+  p.wait("sum", 1);
+  auto session = b.session();
+  ASSERT_OK(session);
+  alignas(64) static float memory[2][2][16];
+  for (size_t round = 0; round < 2; ++round) {
+    for (int64_t rank = 0; rank < 2; ++rank)
+      ASSERT_OK((*session)->bindInput(rank, "x", memory[round][rank], sizeof memory[0][0]));
+    double hidden = 0; // the machine may give the other thread no core for the while
+    for (int run = 0; run < 100 && hidden == 0; ++run) {
+      (*session)->resetStatistics();
+      ASSERT_OK((*session)->run());
+      hidden = nlohmann::json::parse((*session)->report())["hidden_comm_s"];
+    }
+    EXPECT_GT(hidden, 0) << round;
+  }
+}
+
+/// Nobody wakes a helper that has nothing to do: a thread that sleeps has no reason to switch.
+TEST(Team, WakesTheHelpersThatItNeeds) {
+  constexpr int64_t kMembers = 4, kJobs = 2000;
+  Team team(kMembers);
+  RunControl control(1, 60, 0);
+  std::vector<long> switches(kMembers);
+  std::vector<std::thread> helpers;
+  for (int64_t member = 1; member < kMembers; ++member)
+    helpers.emplace_back([&, member] {
+      team.serve(member, 0);
+      rusage usage{};
+      getrusage(RUSAGE_THREAD, &usage);
+      switches[static_cast<size_t>(member)] = usage.ru_nvcsw;
+    });
+  std::atomic<int64_t> parts{0};
+  for (int64_t job = 0; job < kJobs; ++job)
+    EXPECT_TRUE(team.run(
+        2, [&](int64_t member) { parts += member + 1; }, control,
+        control.queue(0, Queue::compute)));
+  EXPECT_EQ(parts, kJobs * 3);
+  EXPECT_TRUE(
+      team.run(kMembers, [&](int64_t) { ++parts; }, control, control.queue(0, Queue::compute)));
+  EXPECT_EQ(parts, kJobs * 3 + kMembers);
+  team.stop();
+  for (std::thread &helper : helpers)
+    helper.join();
+  for (size_t member : {2, 3})
+    EXPECT_LT(switches[member], 50) << member;
+}
+
+/// Of many runs as much is kept as of some thousands.
+TEST(RunHistory, KeepsTheLastRuns) {
+  std::vector<std::unique_ptr<Rank>> ranks;
+  for (int i = 0; i < 2; ++i) {
+    ranks.push_back(std::make_unique<Rank>(1));
+    ranks.back()->times.clear(3);
+  }
+  RunHistory history;
+  EXPECT_EQ(history.typical(), nullptr);
+  EXPECT_TRUE(history.times().empty());
+  constexpr int64_t kRuns = 10000;
+  for (int64_t run = 0; run < kRuns; ++run) {
+    ranks[1]->times.collectives[2].exposedNs = run;
+    history.add(run == 17 ? 1 : 1000 + run, ranks);
+  }
+  EXPECT_EQ(history.count(), static_cast<uint64_t>(kRuns));
+  EXPECT_EQ(history.leastNs(), 1); // of all runs
+  const std::vector<int64_t> times = history.times();
+  ASSERT_EQ(times.size(), RunHistory::kTimes);
+  EXPECT_EQ(times.front(), 1000 + kRuns - static_cast<int64_t>(RunHistory::kTimes));
+  EXPECT_EQ(times.back(), 1000 + kRuns - 1);
+  ASSERT_NE(history.typical(), nullptr);
+  EXPECT_EQ(history.typical()->ranks[1].collectives[2].exposedNs, history.typical()->ns - 1000);
+  history.clear();
+  EXPECT_EQ(history.count(), 0u);
+  history.add(7, ranks);
+  EXPECT_EQ(history.leastNs(), 7);
+  EXPECT_EQ(history.times(), std::vector<int64_t>{7});
+}
+
+TEST(RunHistory, Quantiles) {
+  EXPECT_EQ(quantile({}, 0.5), 0);
+  EXPECT_EQ(quantile({3}, 0.99), 3);
+  EXPECT_EQ(quantile({4, 1, 2}, 0.5), 2);
+  EXPECT_EQ(quantile({4, 1}, 0.5), 2.5);
+  EXPECT_EQ(quantile({5, 1, 2, 3, 4}, 1), 5);
+}
+
+int64_t residentPages() {
+  std::ifstream file("/proc/self/statm");
+  int64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident;
+}
+
+bool asksForLong() {
+  const char *given = std::getenv("BRAID_TEST_LONG");
+  return given && *given;
+}
+
+/// BRAID_TEST_LONG asks for a million of runs.
+TEST(RunHistory, MemoryStaysFlat) {
+  ProgramBuilder b({{"tp", 1}});
+  b.operand("x", DType::f32, {1, 16});
+  b.result("y", DType::f32, {1, 16});
+  auto p = b.procedure("main", 2, 0, 64, 2);
+  const V in = symmetric(0, DType::f32, {1, 16});
+  p.copy("in", argument(0, DType::f32, {1, 16}), in);
+  p.start("sum", fb::CollectiveKind::all_reduce, {"tp"}, {in}, {in}, 0, 0, 1);
+  p.wait("sum", 1);
+  p.copy("out", in, argument(1, DType::f32, {1, 16}));
+  auto session = b.session();
+  ASSERT_OK(session);
+  const std::vector<float> x(16, 1);
+  ASSERT_OK((*session)->setInput("x", DType::f32, {1, 16}, x.data()));
+  const int runs = asksForLong() ? 1000000 : 100000;
+  int64_t before = 0;
+  for (int run = 0; run < runs; ++run) {
+    if (run == 20000) // what is kept at all has been filled
+      before = residentPages();
+    ASSERT_OK((*session)->run());
+  }
+  EXPECT_LE(residentPages() - before, 16);
+  EXPECT_EQ(nlohmann::json::parse((*session)->report())["run_s"].size(), RunHistory::kTimes);
 }
 
 } // namespace
-} // namespace braid::runtime

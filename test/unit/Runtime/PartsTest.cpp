@@ -6,7 +6,7 @@
 // Weights go to devices in parts of bounded size.
 //
 //===----------------------------------------------------------------------===//
-#include "../../../runtime/lib/Exec/Parts.h"
+#include "runtime/lib/Session/Parts.h"
 #include "Testing.h"
 
 using namespace braid::runtime;

@@ -8,7 +8,7 @@
 // where, and for how long, follows from the seed alone.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/lib/Exec/SchedulePoint.h"
+#include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <cerrno>
 #include <chrono>

@@ -2,6 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "braid/Runtime/Float16.h"
 #include "braid/Runtime/HostTensor.h"
 #include "braid/Runtime/Weights.h"
 
@@ -16,6 +17,13 @@ using namespace braid::runtime;
 using namespace braid::runtime::testing;
 
 namespace {
+
+/// Equal for NaNs of one payload, and different for zeros of different signs.
+uint32_t bitsOf(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
 
 std::string lengthBytes(uint64_t length) {
   std::string text;
@@ -482,6 +490,75 @@ TEST_F(Safetensors, WidensHalfPrecision) {
 
 // The columns of a key's projection in a tensor that holds query, key and value side by side,
 // transposed: one rank's rows of it.
+/// Every number there is, in rows that vectors do not fit evenly.
+TEST_F(Safetensors, WidensEveryHalf) {
+  std::string halves;
+  for (uint32_t bits = 0; bits < 65536; ++bits)
+    halves += {static_cast<char>(bits & 0xff), static_cast<char>(bits >> 8)};
+  put(path, file("{" + entry("f", "F16", "[65536]", "[0,131072]") + "," +
+                     entry("b", "BF16", "[65536]", "[131072,262144]") + "}",
+                 halves + halves));
+  auto source = WeightSource::safetensors(path);
+  ASSERT_OK(source);
+  for (const char *name : {"f", "b"})
+    for (int64_t step : {65536, 77}) {
+      Parameter parameter = whole(name, {65536});
+      for (int64_t begin = 0; begin < 65536; begin += step) {
+        const int64_t count = std::min<int64_t>(step, 65536 - begin);
+        std::vector<float> values(static_cast<size_t>(count));
+        ASSERT_OK((*source)->read(parameter, {{begin}, {count}}, values.data()));
+        for (int64_t i = 0; i < count; ++i) {
+          const auto bits = static_cast<uint16_t>(begin + i);
+          const float expected = name[0] == 'f' ? f16ToFloat(bits) : bf16ToFloat(bits);
+          ASSERT_EQ(bitsOf(values[static_cast<size_t>(i)]), bitsOf(expected))
+              << name << " " << bits;
+        }
+      }
+    }
+}
+
+/// Pieces of many bytes come in several reads.
+TEST_F(Safetensors, ReadsLargeParts) {
+  constexpr int64_t kRows = 1500, kColumns = 900; // 5.4 MB
+  put(path,
+      file("{" + entry("w", "F32", "[1500,900]", "[0,5400000]") + "}", iota(kRows * kColumns)));
+  auto source = WeightSource::safetensors(path);
+  ASSERT_OK(source);
+  Parameter straight = whole("w", {kRows, kColumns}), transposed = straight;
+  transposed.globalShape = {kColumns, kRows};
+  transposed.slices[0].permutation = {1, 0};
+  transposed.slices[0].sizes = {kColumns, kRows};
+  for (bool isTransposed : {false, true})
+    for (const Box &box :
+         {Box{{0, 0}, {900, 900}}, Box{{3, 450}, {890, 449}}, Box{{1, 2}, {5, 7}}}) {
+      auto read = readBox(**source, isTransposed ? transposed : straight, box);
+      ASSERT_OK(read);
+      for (int64_t i = 0; i < box.sizes[0]; ++i)
+        for (int64_t j = 0; j < box.sizes[1]; ++j) {
+          int64_t row = box.offsets[0] + i, column = box.offsets[1] + j;
+          if (isTransposed)
+            std::swap(row, column);
+          ASSERT_EQ((*read)[static_cast<size_t>(i * box.sizes[1] + j)],
+                    static_cast<float>(row * kColumns + column));
+        }
+    }
+}
+
+/// A file that is cut while it is in use is an error, not a signal.
+TEST_F(Safetensors, NoticesAFileThatBecomesShorter) {
+  const std::string content =
+      file("{" + entry("w", "F32", "[20000]", "[0,80000]") + "}", iota(20000));
+  put(path, content);
+  auto source = WeightSource::safetensors(path);
+  ASSERT_OK(source);
+  ASSERT_EQ(truncate(path.c_str(), 4096), 0);
+  EXPECT_ERROR(readBox(**source, whole("w", {20000}), {{0}, {20000}}),
+               "cannot read weight 'w' from '" + path +
+                   "': the file ends after 4096 bytes, it had " + std::to_string(content.size()) +
+                   " when it was opened");
+  EXPECT_OK(readBox(**source, whole("w", {20000}), {{0}, {100}}));
+}
+
 TEST_F(Safetensors, ReadsOnlyASliceOfWhatIsFusedAndTransposed) {
   const int64_t in = 1024, out = int64_t(1) << 22; // 48 GiB, as a hole in the file
   const std::string header = "{" + entry("x", "F32", "[1024,12582912]", "[0,51539607552]") + "}";

@@ -3,9 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "FeedForward.h"
+#include "runtime/lib/Sync/Cores.h"
 
 #include <cmath>
+#include <fstream>
 #include <gmock/gmock.h>
+#include <mutex>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
 
@@ -95,6 +99,13 @@ INSTANTIATE_TEST_SUITE_P(Meshes, FeedForward,
 constexpr DType f32 = DType::f32;
 
 extern "C" int braidTestCApi(const void *data, size_t bytes, float *result);
+extern "C" int braidTestCApiMisuse(const void *data, size_t bytes);
+
+TEST(CApi, MisuseIsAnError) {
+  Result<Bytes> bytes = projection().bundle()->serialize();
+  ASSERT_OK(bytes);
+  EXPECT_EQ(braidTestCApiMisuse(bytes->data(), bytes->size()), 0) << "line of CApiTest.c";
+}
 
 TEST(CApi, LifeCycle) {
   std::shared_ptr<const Bundle> bundle = projection().bundle();
@@ -112,6 +123,126 @@ TEST(CApi, LifeCycle) {
         expected[i * 8 + j] +=
             (static_cast<double>((i * 16 + k) % 7) - 3) * static_cast<double>(weight[j * 16 + k]);
   EXPECT_LT(relativeL2(y, expected), 1e-6);
+}
+
+/// Commands in procedures that are called, too, follow memory that is bound again and again.
+TEST(Session, BindingMovesEveryUse) {
+  auto session = feedForward(1, 2).session();
+  ASSERT_OK(session);
+  ASSERT_OK((*session)->loadWeights(*WeightSource::random(7)));
+  constexpr size_t kCount = kBatch * kHidden, kBytes = kCount * sizeof(float);
+  std::vector<float> x = randomValues(kCount, 3);
+  ASSERT_OK((*session)->setInput("x", f32, {kBatch, kHidden}, x.data()));
+  ASSERT_OK((*session)->run());
+  auto expected = (*session)->output("y");
+  ASSERT_OK(expected);
+  alignas(64) static float in[2][kCount], out[2][2][kCount];
+  for (int round = 0; round < 4; ++round) {
+    const int half = round % 2;
+    std::copy(x.begin(), x.end(), in[half]);
+    std::fill(in[1 - half], in[1 - half] + kCount, std::nanf("")); // nobody reads the old memory
+    for (int64_t rank = 0; rank < 2; ++rank) {
+      ASSERT_OK((*session)->bindInput(rank, "x", in[half], kBytes));
+      // Of the second rank the result stays where it is.
+      if (rank == 0 || round == 0)
+        ASSERT_OK((*session)->bindOutput(rank, "y", out[half][rank], kBytes));
+    }
+    std::fill(out[half][0], out[half][0] + kCount, 0.0F);
+    std::fill(out[0][1], out[0][1] + kCount, 0.0F);
+    ASSERT_OK((*session)->run());
+    EXPECT_TRUE(std::equal(out[half][0], out[half][0] + kCount, expected->as<float>()));
+    EXPECT_TRUE(std::equal(out[0][1], out[0][1] + kCount, expected->as<float>()));
+  }
+}
+
+/// Of ranks that have the same part of a result, the first one's is read, and only that.
+TEST(Session, AReplicatedResultIsReadOnce) {
+  ProgramBuilder b({{"dp", 2}, {"tp", 2}});
+  b.operand("x", f32, {4, 2}, {{"dp", "tp"}, {}}); // a row of its own for each rank
+  b.result("y", f32, {2, 2}, {{"dp"}, {}});
+  b.procedure("main", 2, 0, 0, 0).copy("y", argument(0, f32, {1, 2}), argument(1, f32, {1, 2}));
+  auto session = b.session();
+  ASSERT_OK(session);
+  std::vector<float> x{0, 1, 2, 3, 4, 5, 6, 7};
+  ASSERT_OK((*session)->setInput("x", f32, {4, 2}, x.data()));
+  ASSERT_OK((*session)->run());
+  auto y = (*session)->output("y");
+  ASSERT_OK(y);
+  EXPECT_THAT(std::vector<float>(y->as<float>(), y->as<float>() + 4),
+              ::testing::ElementsAre(0, 1, 4, 5));
+}
+
+/// Where a kernel's threads may run, by rank and row.
+std::mutex seenLock;
+std::map<float, std::vector<int>> seenCores;
+void noteCores(void *const *descriptors) {
+  auto *in = static_cast<Memref *>(descriptors[0]);
+  std::lock_guard<std::mutex> lock(seenLock);
+  seenCores[in->aligned[in->offset]] = allowedCores();
+}
+
+TEST(Session, ThreadsArePinnedToCores) {
+  const std::vector<int> cores = allowedCores();
+  if (cores.size() < 2)
+    GTEST_SKIP() << "expects 2 cores, got " << cores.size();
+  constexpr int64_t kRows = 2, kColumns = 32768; // so that two members share the kernel
+  auto program = [&](int64_t ranks) {
+    ProgramBuilder b({{"tp", ranks}});
+    b.operand("x", f32, {ranks * kRows, kColumns}, {{"tp"}, {}});
+    b.result("y", f32, {ranks * kRows, kColumns}, {{"tp"}, {}});
+    auto p = b.procedure("main", 2, 0, 0, 0);
+    p.launch("note", b.kernel("note", 2, noteCores),
+             {argument(0, f32, {kRows, kColumns}), argument(1, f32, {kRows, kColumns})},
+             {true, true}, kRows);
+    return b;
+  };
+  for (int64_t ranks : {1, 2}) {
+    SCOPED_TRACE(ranks);
+    SessionOptions options;
+    options.pin = true;
+    options.threadsPerRank = 2 / ranks;
+    auto session = program(ranks).session(options);
+    ASSERT_OK(session);
+    std::vector<float> x(static_cast<size_t>(ranks * kRows * kColumns));
+    for (size_t i = 0; i < x.size(); ++i) {
+      size_t row = i / kColumns;
+      x[i] = static_cast<float>(row);
+    }
+    ASSERT_OK((*session)->setInput("x", f32, {ranks * kRows, kColumns}, x.data()));
+    seenCores.clear();
+    ASSERT_OK((*session)->run());
+    // The rows of one rank go to two members, or the first row of each of two ranks to its own.
+    EXPECT_EQ(seenCores[0], std::vector<int>{cores[0]});
+    EXPECT_EQ(seenCores[ranks == 1 ? 1.0F : 2.0F], std::vector<int>{cores[1]});
+    EXPECT_THAT((*session)->report(), HasSubstr("\"pinned_cores\": ["));
+  }
+  SessionOptions options;
+  options.pin = true;
+  options.threadsPerRank = static_cast<int64_t>(cores.size());
+  EXPECT_ERROR(program(2).session(options),
+               "pinning expects a core for each of " + std::to_string(cores.size()) +
+                   " threads of 2 ranks, this process may use " + std::to_string(cores.size()));
+  EXPECT_EQ(allowedCores(), cores) << "the caller's thread stays where it was";
+}
+
+/// Large memory is in huge pages where the system has them for who asks, and the report says so.
+TEST(Session, LargeMemoryIsInHugePages) {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string setting;
+  std::getline(file, setting);
+  if (setting.find("[madvise]") == std::string::npos &&
+      setting.find("[always]") == std::string::npos)
+    GTEST_SKIP() << "the system has no huge pages for who asks: " << setting;
+  ProgramBuilder b({{"tp", 2}});
+  b.parameter("w", {4096, 4096});
+  b.procedure("main", 1, uint64_t(32) << 20, 0, 0);
+  auto session = b.session();
+  ASSERT_OK(session);
+  ASSERT_OK((*session)->loadWeights(*WeightSource::random(7)));
+  ASSERT_OK((*session)->run());
+  auto report = nlohmann::json::parse((*session)->report());
+  // Of 2 ranks: 64 MiB of weights and an arena of 32 MiB each. The system may be short of them.
+  EXPECT_GE(report["huge_page_bytes"].get<int64_t>(), int64_t(2) << 20);
 }
 
 /// Of [2, 8] in four parts nobody gets to see more than [2, 5]; the last part is padding only.
@@ -196,7 +327,7 @@ TEST(Session, CollectivesInFlightOverSeveralGroups) {
     }
   }
   auto report = (*session)->report();
-  EXPECT_THAT(report, HasSubstr("\"role\": \"b\""));
+  EXPECT_THAT(report, HasSubstr("\"tag\": \"b\""));
 }
 
 /// all_to_all, reduce, broadcast and permute of a program, all in flight at once; three ranks.
@@ -292,6 +423,63 @@ TEST(Session, TheCallerMaySupplyMemory) {
   std::vector<double> expected = expectedFeedForward(x, 7, (*session)->entry());
   EXPECT_LT(relativeL2(out[0], {expected.begin(), expected.begin() + kPart}), 1e-6);
   EXPECT_LT(relativeL2(out[1], {expected.begin() + kPart, expected.end()}), 1e-6);
+}
+
+/// y is written before x is read for the last time.
+TEST(Session, BoundOutputsOverlapNothing) {
+  ProgramBuilder b({{"dp", 2}});
+  b.operand("x", f32, {2, 32}, {{"dp"}, {}});
+  b.operand("z", f32, {2, 32}, {{"dp"}, {}});
+  b.result("y", f32, {2, 32}, {{"dp"}, {}});
+  b.result("t", f32, {2, 32}, {{"dp"}, {}});
+  auto p = b.procedure("main", 4, 0, 0, 0);
+  auto row = [](uint32_t index) { return argument(index, f32, {1, 32}); };
+  p.copy("y", row(1), row(2));
+  p.copy("t", row(0), row(3));
+  auto session = b.session();
+  ASSERT_OK(session);
+  alignas(64) static float memory[8 * 32];
+  constexpr size_t kPart = 32 * sizeof(float);
+  auto bind = [&](const char *name, int64_t rank, size_t at) {
+    const bool isInput = *name == 'x' || *name == 'z';
+    return isInput ? (*session)->bindInput(rank, name, memory + at, kPart)
+                   : (*session)->bindOutput(rank, name, memory + at, kPart);
+  };
+  for (int64_t rank = 0; rank < 2; ++rank) { // inputs may overlap each other
+    ASSERT_OK(bind("x", rank, 0));
+    ASSERT_OK(bind("z", rank, 16));
+    ASSERT_OK(bind("y", rank, static_cast<size_t>(64 + 64 * rank)));
+    ASSERT_OK(bind("t", rank, static_cast<size_t>(96 + 64 * rank)));
+  }
+  EXPECT_OK((*session)->run());
+  struct Case {
+    size_t at;
+    const char *output, *other;
+  };
+  const Case cases[] = {
+      {0, "'y' of rank 0", "input 'x' of rank 0"},    // all of it
+      {32, "'y' of rank 0", "input 'z' of rank 0"},   // its second half
+      {80, "'t' of rank 0", "output 'y' of rank 0"},  //
+      {112, "'y' of rank 0", "output 't' of rank 0"}, //
+      {176, "'y' of rank 0", "output 't' of rank 1"}, // of another rank
+  };
+  for (const Case &c : cases) {
+    ASSERT_OK(bind("y", 0, c.at));
+    for (int i = 0; i < 2; ++i) // again: the binding stays
+      EXPECT_ERROR((*session)->run(), std::string("output ") + c.output +
+                                          " expects memory that does not overlap that of " +
+                                          c.other);
+  }
+  // Memory changes places: what counts is how it is bound when the program runs.
+  ASSERT_OK(bind("y", 0, 0));
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    ASSERT_OK(bind("x", rank, 64));
+    ASSERT_OK(bind("z", rank, 64));
+  }
+  EXPECT_OK((*session)->run());
+  ASSERT_OK(bind("x", 1, 16));
+  EXPECT_ERROR((*session)->run(), "output 'y' of rank 0 expects memory that does not overlap that "
+                                  "of input 'x' of rank 1");
 }
 
 /// Products and attentions on both queues, which nothing orders: what a thread of one queue needs

@@ -9,9 +9,9 @@
 //===----------------------------------------------------------------------===//
 #include "LimitTesting.h"
 #include "Testing.h"
-#include "runtime/lib/Exec/Commands.h"
-#include "runtime/lib/Exec/HostMemory.h"
-#include "runtime/lib/Exec/Processes.h"
+#include "runtime/lib/Executor/Commands.h"
+#include "runtime/lib/Session/Processes.h"
+#include "runtime/lib/Sync/HostMemory.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -267,14 +267,16 @@ Status failureWithout(int64_t victim, CollectiveKind kind, int signal, double li
     return Status::error("no pipe");
   const uint32_t seed = random();
   Processes processes;
-  Status started = processes.start(kLostRanks, [&](int64_t rank) {
-    pid_t self[2] = {static_cast<pid_t>(rank), getpid()};
-    if (write(pipes[1], self, sizeof self) != sizeof self)
-      return 2;
-    while (world.work(rank, seed, 100)) {
-    }
-    return 1;
-  });
+  Status started = processes.start(kLostRanks,
+                                   [&](int64_t rank) {
+                                     pid_t self[2] = {static_cast<pid_t>(rank), getpid()};
+                                     if (write(pipes[1], self, sizeof self) != sizeof self)
+                                       return 2;
+                                     while (world.work(rank, seed, 100)) {
+                                     }
+                                     return 1;
+                                   },
+                                   {pipes[1]});
   if (!started.ok())
     return started;
   pid_t pidOf[kLostRanks];
@@ -351,14 +353,28 @@ TEST(Lost, AllThatHaveNotArrivedAreNamed) {
 
 TEST(HostMemory, WhatDoesNotFitIsRefusedWithItsSize) {
   HostMemory memory;
-  Status status = memory.allocate(size_t(1) << 50);
-  ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.message(),
-              MatchesRegex("cannot allocate 1125899906842624 bytes of shared memory, /dev/shm has "
-                           "[0-9]+ available: .*"));
-  EXPECT_ERROR(memory.allocate(4096, "/nowhere"),
-               "cannot allocate 4096 bytes of shared memory, /nowhere has an unknown number "
-               "available: No such file or directory");
+  EXPECT_THAT(memory.reserve(size_t(1) << 50).message(),
+              MatchesRegex("cannot allocate 1125899906842624 bytes of shared memory, the system "
+                           "has [0-9]+ available: .*"));
+  EXPECT_ERROR(memory.map(SIZE_MAX), "cannot allocate 18446744073709551615 bytes");
+  EXPECT_EQ(memory.data(), nullptr);
+}
+
+TEST(HostMemory, LargeMemoryBeginsAtAHugePage) {
+  for (const Sharing sharing : {Sharing::process, Sharing::forks})
+    for (size_t bytes : {size_t(1), size_t(5000), size_t(1) << 21, (size_t(5) << 20) + 3}) {
+      HostMemory mapped, reserved;
+      ASSERT_OK(mapped.map(bytes, sharing));
+      ASSERT_OK(reserved.reserve(bytes));
+      for (HostMemory *memory : {&mapped, &reserved}) {
+        EXPECT_EQ(memory->bytes(), bytes);
+        const size_t alignment = bytes >= size_t(1) << 21 ? size_t(1) << 21 : 4096;
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->data()) % alignment, 0u);
+        for (size_t at : {size_t(0), bytes / 2, bytes - 1})
+          EXPECT_EQ(memory->data()[at], std::byte{0});
+        std::memset(memory->data(), 1, bytes);
+      }
+    }
 }
 
 } // namespace

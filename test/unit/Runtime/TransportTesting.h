@@ -11,7 +11,7 @@
 #define BRAID_TEST_UNIT_RUNTIME_TRANSPORTTESTING_H
 
 #include "braid/Runtime/Float16.h"
-#include "runtime/lib/Exec/Commands.h"
+#include "runtime/lib/Executor/Commands.h"
 
 #include <chrono>
 #include <cmath>

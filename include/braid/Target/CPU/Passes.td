@@ -68,7 +68,7 @@ def CPUApproximateMath : Pass<"braid-cpu-approximate-math"> {
     // becomes arith and math.fma operations on vector<16xf32>
     ```
 
-    Relative errors: exp and log 8e-8, erf 2.6e-7, tanh 2.8e-7. sin and cos lose accuracy as the argument grows
+    Relative errors: exp and log 8e-8, erf 3e-7, tanh 2.8e-7. sin and cos lose accuracy as the argument grows
     (2e-4 at 4096).
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];

@@ -5,6 +5,13 @@
 //
 // Kernels as CUDA C++.
 //
+// The source is printed, from the schedule of rows that the CPU target takes too, into skeletons
+// written by hand. EmitC would print much the same text with another dialect between: it has no
+// warp shuffles, no shared memory and not all of the arithmetic, so that most of a kernel would be
+// opaque calls and verbatim text. LLVM's NVPTX path has these, but drops ordering and scope of
+// atomics (LLVM 22), which signals between devices need, and whoever writes a skeleton can read,
+// compile and profile CUDA C++ by itself.
+//
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TARGET_CUDA_CUDATARGET_H
 #define BRAID_TARGET_CUDA_CUDATARGET_H

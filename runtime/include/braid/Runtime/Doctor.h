@@ -42,7 +42,6 @@ struct Diagnosis {
 struct DoctorOptions {
   /// Directories with shared libraries; not set: where the loader looks.
   std::optional<std::vector<std::string>> libraryDirectories;
-  std::string sharedMemory = "/dev/shm";
   std::string processes = "/proc";
   std::string kernelSettings = "/sys/kernel/mm";
 };

@@ -10,7 +10,7 @@
 #ifndef BRAID_RUNTIME_SESSION_H
 #define BRAID_RUNTIME_SESSION_H
 
-#include "braid/Runtime/Bundle.h"
+#include "braid/Runtime/KernelLibrary.h"
 #include "braid/Runtime/Weights.h"
 
 #include <functional>
@@ -20,10 +20,6 @@
 #include <string>
 
 namespace braid::runtime {
-
-/// A generated kernel: descriptors[i] points at the memref descriptor of operand i (program.fbs,
-/// Kernel).
-using KernelFunction = void (*)(void *const *descriptors);
 
 /// Stops a rank on purpose, to try out how a stalled rank is handled.
 struct StallInjection {
@@ -47,10 +43,16 @@ struct SessionOptions {
   std::string cudaLibrary;
   int64_t ranks = 0; ///< 0: as many as the bundle's mesh has; any other number must equal that
   int64_t threadsPerRank = 1; ///< threads of a rank's compute queue
-  /// A run ends when a rank waits and no rank has finished a command, or a part of one, for so
-  /// long. 0: never.
+  /// A run ends when a rank waits and for so long no rank has finished a command, or used processor
+  /// time in one. 0: never.
   double timeLimitSeconds = 60;
+  /// How long a thread that waits looks before it sleeps. By default 50, or 1 where the threads
+  /// that may run at once outnumber the cores that this process may use.
+  std::optional<double> spinMicroseconds;
   bool trace = false;
+  /// Each thread that computes stays on a core of its own, of those that the calling thread may
+  /// use; a mesh with more of them is refused.
+  bool pin = false;
   std::string entry; ///< empty: the bundle's only entry, or "main"
   std::optional<StallInjection> stall;
   /// Kernels by symbol, used in place of the bundle's libraries when not null. Copied.
@@ -81,7 +83,8 @@ public:
 
   /// On target cpu and transport threads: from now on the operand or result of this rank lives in
   /// the caller's memory: `bytes` for the rank's part (row-major), 64-byte aligned, kept by the
-  /// caller until the session ends or another buffer is bound.
+  /// caller until the session ends or another buffer is bound. Inputs may overlap each other; an
+  /// output that overlaps an input or another output, of any rank, is an error of the next run.
   Status bindInput(int64_t rank, const std::string &name, void *data, size_t bytes);
   Status bindOutput(int64_t rank, const std::string &name, void *data, size_t bytes);
 

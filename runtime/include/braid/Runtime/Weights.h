@@ -47,8 +47,15 @@ public:
   /// Copies the part of `parameter` inside `box` (global coordinates) to `dest`, row-major, in the
   /// parameter's dtype; tensors of bf16 and f16 are widened for a parameter of f32. Errors: a
   /// tensor is missing, has another shape than the slice expects, or another dtype.
+  /// Several threads may read at once.
   virtual Status read(const Parameter &parameter, const Box &box, void *dest) = 0;
+  /// What read() needs open; of all files, ranks that are processes keep only these.
+  virtual std::vector<int> descriptors() const { return {}; }
 };
+
+/// Reads rank `rank`'s part of a parameter.
+Status loadParameter(WeightSource &source, const Mesh &mesh, int64_t rank,
+                     const Parameter &parameter, void *dest);
 
 /// Reads rank `rank`'s part of every parameter; `place(i)` says where parameter i goes. `progress`,
 /// when given, is told (parameters done, parameters in all).

@@ -1,0 +1,67 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "CollectiveUtils.h"
+
+#include "braid/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace braid::comm;
+
+namespace braid {
+#define GEN_PASS_DEF_FUSEREDUCESCATTER
+#include "braid/Transforms/Passes.h.inc"
+
+namespace {
+
+/// The dimension along which every use of every result takes this rank's part; nothing and a
+/// reason when not all do.
+FailureOr<int64_t> matchSliceDim(AllReduceOp op) {
+  auto miss = [&](const Twine &why) {
+    remarkMissed(op, "FuseReduceScatter", why);
+    return failure();
+  };
+  std::optional<int64_t> dim;
+  for (Value result : op.getOutputs()) {
+    if (result.use_empty())
+      return miss("a result has no use");
+    for (Operation *user : result.getUsers()) {
+      auto slice = dyn_cast<LocalSliceOp>(user);
+      if (!slice || slice.getGroup() != op.getGroup())
+        return miss("'" + user->getName().getStringRef() + "' uses the whole value");
+      if (dim && *dim != static_cast<int64_t>(slice.getDim()))
+        return miss("its users slice different dimensions");
+      dim = slice.getDim();
+    }
+  }
+  return *dim;
+}
+
+struct FuseReduceScatter : impl::FuseReduceScatterBase<FuseReduceScatter> {
+  void runOnOperation() override {
+    for (AllReduceOp op : collectivesIn<AllReduceOp>(getOperation())) {
+      FailureOr<int64_t> dim = matchSliceDim(op);
+      if (failed(dim))
+        continue;
+      int64_t n = groupSize(op, op.getGroup());
+      SmallVector<Type> parts;
+      for (Value value : op.getInputs())
+        parts.push_back(partType(value.getType(), *dim, n));
+      OpBuilder builder(op);
+      auto scatter = ReduceScatterOp::create(builder, op.getLoc(), parts, op.getKind(),
+                                             op.getInputs(), *dim, op.getGroup(), op.getRoleAttr());
+      remarkDone(op, "FuseReduceScatter", "fused with slices of dimension " + Twine(*dim));
+      for (auto [whole, part] : llvm::zip_equal(op.getOutputs(), scatter.getOutputs()))
+        for (Operation *user : llvm::make_early_inc_range(whole.getUsers())) {
+          user->getResult(0).replaceAllUsesWith(part);
+          user->erase();
+        }
+      op.erase();
+      ++numFused;
+    }
+  }
+};
+
+} // namespace
+} // namespace braid

@@ -1,0 +1,67 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What sinking and hoisting all_gathers share: a worklist of gathers, for each of which a move is
+// matched, which changes nothing, and then applied.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_TRANSFORMS_GATHERMOVES_H
+#define BRAID_LIB_TRANSFORMS_GATHERMOVES_H
+
+#include "CollectiveUtils.h"
+#include "Replication.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace braid {
+
+/// A move that was matched; calling it changes the module. Fails, with an error, only where an
+/// operation contradicts its own sharding rule.
+using Move = std::function<mlir::LogicalResult()>;
+
+/// The base of passes that move gathers. The analyses are made once: the call graph does not
+/// change, and Replication is told of every operation that a move makes or erases.
+class GatherMover : private mlir::RewriterBase::Listener {
+public:
+  GatherMover(mlir::ModuleOp module, comm::MeshOp mesh, bool acrossCalls);
+
+  int64_t past = 0, intoCalls = 0, outOfCalls = 0; ///< how often a gather has moved
+
+protected:
+  using MatchFn = llvm::function_ref<mlir::FailureOr<Move>(comm::AllGatherOp)>;
+
+  /// Applies to every gather of the module, the last first unless `firstFirst`, and to those that
+  /// moves leave, what `match` finds. True when anything moved.
+  mlir::FailureOr<bool> moveAll(MatchFn match, bool firstFirst = false);
+  /// The reasons that `match` notifies of, each once.
+  std::string explain(llvm::function_ref<void()> match);
+  /// All calls of a function whose signature may change: not of the entry, a function without a
+  /// body or with several blocks, a recursive one, or one used otherwise.
+  mlir::FailureOr<llvm::SmallVector<mlir::func::CallOp>> matchCalls(mlir::func::FuncOp func);
+
+  mlir::ModuleOp module;
+  bool acrossCalls;
+  Replication replication;
+  mlir::IRRewriter rewriter;
+
+private:
+  void notifyOperationInserted(mlir::Operation *op,
+                               mlir::OpBuilder::InsertPoint previous) override {
+    inserted.insert(op);
+  }
+  void notifyOperationErased(mlir::Operation *op) override;
+  void notifyMatchFailure(mlir::Location loc,
+                          llvm::function_ref<void(mlir::Diagnostic &)> reason) override;
+
+  mlir::SymbolTableCollection symbols;
+  mlir::SymbolUserMap users;
+  llvm::SmallPtrSet<mlir::Operation *, 4> acyclic; ///< functions that no call leads back to
+  llvm::SetVector<mlir::Operation *> worklist, inserted;
+  llvm::SmallVector<std::string> *reasons = nullptr; ///< where they are wanted
+};
+
+} // namespace braid
+#endif // BRAID_LIB_TRANSFORMS_GATHERMOVES_H

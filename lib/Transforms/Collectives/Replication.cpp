@@ -1,0 +1,204 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Replication.h"
+
+#include "dialects/NN/IR/NN.h"
+
+#include "mlir/Analysis/DataFlow/SparseAnalysis.h"
+#include "mlir/Analysis/DataFlow/Utils.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace braid::comm;
+
+namespace braid {
+namespace {
+
+/// The axes that a value may differ along; nothing before a run is seen to reach the value.
+struct Differing {
+  std::optional<AxisList> axes;
+
+  void add(ArrayRef<AxisAttr> more) {
+    if (!axes)
+      axes.emplace();
+    for (AxisAttr axis : more)
+      if (!llvm::is_contained(*axes, axis))
+        axes->push_back(axis);
+  }
+  /// An axis of which the group covers a part only goes on differing.
+  void remove(GroupAttr group) {
+    if (axes)
+      llvm::erase_if(*axes,
+                     [&](AxisAttr axis) { return llvm::is_contained(group.getAxes(), axis); });
+  }
+
+  static Differing join(const Differing &lhs, const Differing &rhs) {
+    Differing both = lhs;
+    if (rhs.axes)
+      both.add(*rhs.axes);
+    return both;
+  }
+  bool operator==(const Differing &other) const { return axes == other.axes; }
+  void print(raw_ostream &os) const {
+    if (axes)
+      llvm::interleaveComma(*axes, os);
+    else
+      os << "unreached";
+  }
+};
+
+/// The axes that a sharding names, split or partial.
+AxisList axesOf(ShardingAttr sharding) {
+  AxisList axes;
+  if (!sharding)
+    return axes;
+  for (DimAttr dim : sharding.getDims())
+    llvm::append_range(axes, dim.getAxes());
+  for (PartialAttr partial : sharding.getPartials())
+    axes.push_back(partial.getAxis());
+  return axes;
+}
+
+/// What the operation computes from: its operands and what its regions take from outside.
+llvm::SetVector<Value> inputsOf(Operation *op) {
+  llvm::SetVector<Value> inputs(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), inputs);
+  return inputs;
+}
+
+using AxesLattice = dataflow::Lattice<Differing>;
+
+} // namespace
+
+class ReplicationAnalysis : public dataflow::SparseForwardDataFlowAnalysis<AxesLattice> {
+public:
+  ReplicationAnalysis(DataFlowSolver &solver, MeshOp mesh) : SparseForwardDataFlowAnalysis(solver) {
+    for (Attribute name : mesh.getAxisNames())
+      everything.push_back(AxisAttr::get(mesh.getContext(), cast<StringAttr>(name).getValue()));
+  }
+
+  using SparseForwardDataFlowAnalysis::getLatticeElement;
+
+  LogicalResult initialize(Operation *top) override {
+    // Which branch is taken may depend on the rank: what branches pass on is not followed.
+    top->walk([&](Block *block) {
+      if (!block->isEntryBlock())
+        for (BlockArgument argument : block->getArguments())
+          setToEntryState(getLatticeElement(argument));
+    });
+    return SparseForwardDataFlowAnalysis::initialize(top);
+  }
+
+  LogicalResult visitOperation(Operation *op, ArrayRef<const AxesLattice *>,
+                               ArrayRef<AxesLattice *> results) override {
+    ProgramPoint *after = getProgramPointAfter(op);
+    Differing differing = resultsOf(op, [&](Value value) {
+      return static_cast<const AxesLattice *>(getLatticeElementFor(after, value))->getValue();
+    });
+    for (AxesLattice *result : results)
+      propagateIfChanged(result, result->join(differing));
+    return success();
+  }
+
+  /// What the results of `op` differ along; nothing while one of its inputs is not reached.
+  Differing resultsOf(Operation *op, function_ref<Differing(Value)> lookup) const {
+    Differing differing;
+    differing.add({});
+    for (Value input : inputsOf(op)) {
+      Differing of = lookup(input);
+      if (!of.axes)
+        return of;
+      differing.add(*of.axes);
+    }
+    if (isa<AllReduceOp, AllGatherOp>(op)) {
+      differing.remove(cast<CollectiveOpInterface>(op).getGroup());
+      return differing;
+    }
+    op->walk([&](Operation *nested) {
+      if (auto parameter = dyn_cast<nn::ParameterOp>(nested))
+        differing.add(axesOf(parameter.getShardingAttr()));
+      else if (auto slice = dyn_cast<LocalSliceOp>(nested))
+        differing.add(slice.getGroup().getAxes());
+      else if (auto scatter = dyn_cast<ReduceScatterOp>(nested))
+        differing.add(scatter.getGroup().getAxes());
+      else if (auto embedding = dyn_cast<nn::EmbeddingOp>(nested);
+               embedding && embedding.getGroup())
+        differing.add(embedding.getGroup()->getAxes());
+      else if (isa<CollectiveOpInterface, StartOp, WaitOp>(nested) || !isMemoryEffectFree(nested))
+        differing.add(everything);
+    });
+    return differing;
+  }
+
+protected:
+  void setToEntryState(AxesLattice *lattice) override {
+    Differing differing;
+    auto argument = dyn_cast<BlockArgument>(lattice->getAnchor());
+    auto func = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
+    if (func && argument.getOwner()->isEntryBlock() && isEntry(func))
+      differing.add(axesOf(getSharding(argument)));
+    else
+      differing.add(everything);
+    propagateIfChanged(lattice, lattice->join(differing));
+  }
+
+  void visitRegionSuccessors(ProgramPoint *, RegionBranchOpInterface, RegionSuccessor,
+                             ArrayRef<dataflow::AbstractSparseLattice *> lattices) override {
+    AbstractSparseForwardDataFlowAnalysis::setAllToEntryStates(lattices);
+  }
+
+private:
+  AxisList everything; ///< the axes of the mesh
+};
+
+Replication::Replication(ModuleOp module, MeshOp mesh) {
+  dataflow::loadBaselineAnalyses(solver);
+  analysis = solver.load<ReplicationAnalysis>(mesh);
+  // No analysis of these fails; what was not reached is not said to be replicated.
+  (void)solver.initializeAndRun(module);
+}
+
+bool Replication::isReplicated(Value value, GroupAttr group) const {
+  const auto *lattice = solver.lookupState<AxesLattice>(value);
+  if (!lattice || !lattice->getValue().axes)
+    return false;
+  return llvm::none_of(*lattice->getValue().axes, [&](AxisAttr axis) {
+    return llvm::any_of(group.getAxes(), [&](AxisAttr other) { return overlap(axis, other); });
+  });
+}
+
+bool Replication::capturesReplicated(Operation *op, GroupAttr group) const {
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  return llvm::all_of(captured, [&](Value value) { return isReplicated(value, group); });
+}
+
+void Replication::update(Operation *op) {
+  Differing differing = analysis->resultsOf(
+      op, [&](Value value) { return analysis->getLatticeElement(value)->getValue(); });
+  for (Value result : op->getResults())
+    analysis->getLatticeElement(result)->getValue() = differing;
+}
+
+void Replication::forget(Operation *op) {
+  for (Value result : op->getResults())
+    solver.eraseState(result);
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      for (BlockArgument argument : block.getArguments())
+        solver.eraseState(argument);
+}
+
+void Replication::becomesPart(Value value, GroupAttr group) {
+  Differing &differing = analysis->getLatticeElement(value)->getValue();
+  if (differing.axes)
+    differing.add(group.getAxes());
+}
+
+void Replication::becomesWhole(Value value, GroupAttr group) {
+  analysis->getLatticeElement(value)->getValue().remove(group);
+}
+
+} // namespace braid

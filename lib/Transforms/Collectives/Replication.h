@@ -1,0 +1,49 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Which values of a per-rank module are the same on all ranks of a group.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_TRANSFORMS_REPLICATION_H
+#define BRAID_LIB_TRANSFORMS_REPLICATION_H
+
+#include "braid/Transforms/ShardingUtils.h"
+
+#include "mlir/Analysis/DataFlowFramework.h"
+
+namespace braid {
+
+class ReplicationAnalysis;
+
+/// For every value the axes that it may differ along, by sparse data-flow analysis over the calls
+/// of the module. Parameters and the entry's operands differ along the axes that their shardings
+/// name; an all_reduce or all_gather makes equal along the axes of its group; reduce_scatter and
+/// local_slice make different; whatever else is computed differs as its operands and the values
+/// that its regions capture do. Whoever rewrites the module reports it (update, forget,
+/// becomesPart, becomesWhole), so that one analysis serves all rewrites of a pass.
+class Replication {
+public:
+  Replication(mlir::ModuleOp module, comm::MeshOp mesh);
+
+  /// Whether `value` is the same on all ranks of `group`; false where nothing is known.
+  bool isReplicated(mlir::Value value, comm::GroupAttr group) const;
+  /// Whether all values from outside that the regions of `op` use are.
+  bool capturesReplicated(mlir::Operation *op, comm::GroupAttr group) const;
+
+  /// A new operation, whose operands are known.
+  void update(mlir::Operation *op);
+  /// An operation is about to be erased.
+  void forget(mlir::Operation *op);
+  /// The value is now this rank's part over `group` of what it was, or the whole.
+  void becomesPart(mlir::Value value, comm::GroupAttr group);
+  void becomesWhole(mlir::Value value, comm::GroupAttr group);
+
+private:
+  mlir::DataFlowSolver solver;
+  ReplicationAnalysis *analysis; ///< owned by the solver
+};
+
+} // namespace braid
+#endif // BRAID_LIB_TRANSFORMS_REPLICATION_H

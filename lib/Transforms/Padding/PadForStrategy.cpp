@@ -1,0 +1,350 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "PadParameter.h"
+#include "VocabularyPadding.h"
+#include "lib/Transforms/Sharding/LinearCuts.h"
+#include "lib/Transforms/Sharding/StrategyOptions.h"
+
+#include "braid/Transforms/Passes.h"
+#include "braid/Transforms/ShardingUtils.h"
+
+#include "dialects/NN/IR/NN.h"
+
+#include "mlir/IR/Remarks.h"
+
+#include <optional>
+
+using namespace mlir;
+using namespace braid::comm;
+
+namespace braid {
+#define GEN_PASS_DEF_PADFORSTRATEGY
+#include "braid/Transforms/Passes.h.inc"
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Places are worked out head by head.
+constexpr int64_t kMaxHeads = 65536;
+
+LogicalResult emitTooLarge(Operation *op) {
+  return emitNamedError(op) << "cannot be padded for axis '" << kTensorAxis
+                            << "': it would have more than 2^48 elements";
+}
+
+/// Pads the products of one function, and the parameters that its callers pass.
+class FunctionPadder {
+public:
+  FunctionPadder(ModuleOp module, func::FuncOp func, int64_t parts)
+      : module(module), func(func), parts(parts) {}
+
+  LogicalResult run();
+  int64_t numPadded = 0;
+
+private:
+  LogicalResult padRow(nn::LinearOp row);
+  LogicalResult padColumn(nn::LinearOp column, const DimPadding &padding);
+  LogicalResult padWeight(Operation *user, Value weight, int64_t dim, const DimPadding &padding);
+  LogicalResult padOperand(Operation *user, OpOperand &operand, int64_t dim,
+                           const DimPadding &padding);
+  LogicalResult retype(Operation *op);
+
+  ModuleOp module;
+  func::FuncOp func;
+  int64_t parts;
+  /// Rules as they were: a factor keeps its place while types change.
+  DenseMap<Operation *, ShardingRule> rules;
+  DenseMap<Operation *, int64_t> columns; ///< to the size that they got
+  DenseSet<Operation *> rows;
+  DenseSet<Value> changed;       ///< of another shape, or of the same with elements elsewhere
+  int64_t before = 0, after = 0; ///< elements of the weights of the pair at hand
+};
+
+/// Gives `operand` a parameter that is padded along `dim`; other users keep the one that they have.
+LogicalResult FunctionPadder::padOperand(Operation *user, OpOperand &operand, int64_t dim,
+                                         const DimPadding &padding) {
+  auto parameter = operand.get().getDefiningOp<nn::ParameterOp>();
+  if (!parameter)
+    return emitNamedError(user) << "cannot be padded for axis '" << kTensorAxis
+                                << "': expects its weights to be parameters";
+  if (getSharding(parameter.getResult()))
+    return emitNamedError(parameter)
+           << "cannot be padded for axis '" << kTensorAxis << "' beside a stated sharding";
+  if (!isBounded(withDim(typeOf(parameter.getResult()), dim, padding.size)))
+    return emitTooLarge(user);
+  operand.set(padParameter(parameter, dim, padding).getResult());
+  if (parameter.use_empty())
+    parameter.erase();
+  return success();
+}
+
+LogicalResult FunctionPadder::padWeight(Operation *user, Value weight, int64_t dim,
+                                        const DimPadding &padding) {
+  auto argument = dyn_cast<BlockArgument>(weight);
+  if (!argument) {
+    for (OpOperand &operand : user->getOpOperands())
+      if (operand.get() == weight)
+        return padOperand(user, operand, dim, padding);
+    llvm_unreachable("the weight of an operation is one of its operands");
+  }
+  if (!argument.hasOneUse() || isEntry(func))
+    return emitNamedError(user) << "cannot be padded for axis '" << kTensorAxis << "': "
+                                << (isEntry(func) ? "its weight is an operand of the entry"
+                                                  : "its weight has other users in the function");
+  std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(func, module);
+  for (SymbolTable::SymbolUse use : *uses) {
+    auto call = dyn_cast<func::CallOp>(use.getUser());
+    if (!call)
+      return emitNamedError(user) << "cannot be padded for axis '" << kTensorAxis
+                                  << "': its function is used other than by calls";
+    if (failed(padOperand(call, call->getOpOperand(argument.getArgNumber()), dim, padding)))
+      return failure();
+  }
+  argument.setType(withDim(typeOf(argument), dim, padding.size));
+  return success();
+}
+
+LogicalResult FunctionPadder::padColumn(nn::LinearOp column, const DimPadding &padding) {
+  auto [it, isNew] = columns.try_emplace(column, padding.size);
+  if (!isNew) {
+    if (it->second == padding.size)
+      return success();
+    return emitNamedError(column) << "cannot be padded for axis '" << kTensorAxis
+                                  << "': its users want it padded to " << it->second << " and to "
+                                  << padding.size;
+  }
+  before += typeOf(column.getWeight()).getNumElements();
+  if (failed(padWeight(column, column.getWeight(), 0, padding)))
+    return failure();
+  for (Operation *user : column->getUsers())
+    if (auto bias = dyn_cast<nn::AddOp>(user); bias && typeOf(bias.getRhs()).getRank() == 1)
+      if (failed(padWeight(bias, bias.getRhs(), 0, padding)))
+        return failure();
+  after += typeOf(column.getWeight()).getNumElements();
+  RankedTensorType type = typeOf(column.getResult());
+  column.getResult().setType(withDim(type, type.getRank() - 1, padding.size));
+  changed.insert(column.getResult());
+  return success();
+}
+
+LogicalResult FunctionPadder::padRow(nn::LinearOp row) {
+  int64_t in = typeOf(row.getWeight()).getDimSize(1);
+  Value input = row.getInput();
+  LinearSources sources = findSources(input, typeOf(input).getRank() - 1);
+  if (sources.products.empty())
+    return success();
+  std::string what;
+  DimPadding rowPadding;
+  before = after = 0;
+  SmallVector<std::pair<Operation *, DimPadding>> wanted;
+  if (sources.attentions.empty()) {
+    if (in % parts == 0)
+      return success();
+    rowPadding = padAtEnd(in, parts);
+    for (Operation *source : sources.products)
+      wanted.push_back({source, rowPadding});
+    what = ("a dimension of " + Twine(in) + " is padded to " + Twine(rowPadding.size)).str();
+  } else {
+    auto attention = cast<nn::AttentionOp>(sources.attentions.front());
+    if (sources.attentions.size() != 1)
+      return emitNamedError(row) << "cannot be padded for axis '" << kTensorAxis
+                                 << "': expects one attention before it, got "
+                                 << sources.attentions.size();
+    int64_t heads = typeOf(attention.getQuery()).getDimSize(2),
+            groups = typeOf(attention.getKey()).getDimSize(2);
+    if (groups % parts == 0)
+      return success();
+    int64_t headDim = typeOf(attention.getKey()).getDimSize(3),
+            valueDim = typeOf(attention.getValue()).getDimSize(3);
+    if (heads > kMaxHeads)
+      return emitNamedError(attention)
+             << "cannot be padded for axis '" << kTensorAxis << "': expects at most " << kMaxHeads
+             << " heads, got " << heads;
+    HeadPadding heading = padHeads(groups, heads / groups, parts);
+    if (saturatingProduct({heading.groups, heading.groupSize, std::max(headDim, valueDim)}) >
+        kMaxElements)
+      return emitTooLarge(attention);
+    std::pair<Value, DimPadding> operands[] = {{attention.getQuery(), heading.queries(headDim)},
+                                               {attention.getKey(), heading.keys(headDim)},
+                                               {attention.getValue(), heading.keys(valueDim)}};
+    for (const auto &[operand, padding] : operands) {
+      LinearSources own = findSources(operand, 2);
+      if (own.products.empty())
+        return emitNamedError(attention) << "cannot be padded for axis '" << kTensorAxis
+                                         << "': expects query, key and value to be of products";
+      for (Operation *source : own.products)
+        wanted.push_back({source, padding});
+    }
+    rowPadding = heading.queries(valueDim);
+    what = (Twine(heads) + " heads of " + Twine(groups) + " groups are padded to " +
+            Twine(heading.groups * heading.groupSize) + " of " + Twine(heading.groups))
+               .str();
+  }
+  for (const auto &[source, padding] : wanted)
+    if (failed(padColumn(cast<nn::LinearOp>(source), padding)))
+      return failure();
+  before += typeOf(row.getWeight()).getNumElements();
+  if (failed(padWeight(row, row.getWeight(), 1, rowPadding)))
+    return failure();
+  after += typeOf(row.getWeight()).getNumElements();
+  rows.insert(row);
+  ++numPadded;
+  remark::analysis(row.getLoc(), remark::RemarkOpts::name("Padding").category("sharding"))
+      << (what + " for axis '" + kTensorAxis + "' of size " + Twine(parts) +
+          ": the weights of its products grow from " + Twine(before) + " to " + Twine(after) +
+          " elements")
+             .str();
+  return success();
+}
+
+/// Gives the results of an operation the types that follow from those of its operands.
+LogicalResult FunctionPadder::retype(Operation *op) {
+  if (llvm::none_of(op->getOperands(), [&](Value v) { return changed.contains(v); }) ||
+      columns.contains(op) || rows.contains(op))
+    return success();
+  auto it = rules.find(op);
+  auto refuse = [&](const Twine &why) {
+    return emitNamedError(op) << "cannot be padded for axis '" << kTensorAxis << "': " << why;
+  };
+  if (it == rules.end())
+    return refuse("expects only operations with a sharding rule between the products");
+  const ShardingRule &rule = it->second;
+  SmallVector<int64_t> sizes;
+  for (const Factor &factor : rule.factors)
+    sizes.push_back(factor.size);
+  SmallVector<bool> known(sizes.size(), false);
+  auto isChanged = [&](Value value) { return changed.contains(value); };
+  // Factors that have a dimension of their own first: they tell of those that share one.
+  for (auto [operand, tensor] : llvm::zip_equal(op->getOperands(), rule.operands))
+    for (auto [d, factors] : llvm::enumerate(tensor))
+      if (isChanged(operand) && factors.size() == 1) {
+        sizes[factors[0]] = typeOf(operand).getDimSize(d);
+        known[factors[0]] = true;
+      }
+  for (auto [operand, tensor] : llvm::zip_equal(op->getOperands(), rule.operands))
+    for (auto [d, factors] : llvm::enumerate(tensor)) {
+      if (!isChanged(operand) || factors.size() < 2)
+        continue;
+      // What is left is the major factor's, or of heads in groups the size of a group.
+      size_t open = known[factors[0]] && factors.size() == 2 && !known[factors[1]] ? 1 : 0;
+      int64_t rest = typeOf(operand).getDimSize(d);
+      for (auto [i, factor] : llvm::enumerate(factors))
+        if (i != open)
+          rest /= sizes[factor];
+      sizes[factors[open]] = rest;
+      known[factors[open]] = true;
+    }
+  auto sizeOf = [&](const DimFactors &factors, int64_t otherwise) {
+    int64_t size = factors.empty() ? otherwise : 1;
+    for (int64_t factor : factors)
+      size *= sizes[factor];
+    return size;
+  };
+  for (auto [i, operand, tensor] : llvm::enumerate(op->getOperands(), rule.operands))
+    for (auto [d, factors] : llvm::enumerate(tensor)) {
+      int64_t has = typeOf(operand).getDimSize(d), wants = sizeOf(factors, has);
+      if (has != wants)
+        return refuse("dimension " + Twine(d) + " of operand " + Twine(i) + " would be " +
+                      Twine(wants) + ", got " + Twine(has));
+    }
+  for (auto [result, tensor] : llvm::zip_equal(op->getResults(), rule.results)) {
+    RankedTensorType type = typeOf(result);
+    SmallVector<int64_t> shape(type.getShape());
+    for (auto [d, factors] : llvm::enumerate(tensor))
+      shape[d] = sizeOf(factors, shape[d]);
+    result.setType(RankedTensorType::get(shape, type.getElementType()));
+    changed.insert(result);
+  }
+  return success();
+}
+
+LogicalResult FunctionPadder::run() {
+  SmallVector<nn::LinearOp> rowCut;
+  for (auto [linear, cut] : findLinearCuts(func))
+    if (cut == LinearCut::Row)
+      rowCut.push_back(linear);
+  func.walk([&](ShardingRuleOpInterface op) { rules[op] = op.getShardingRule(); });
+  for (nn::LinearOp row : rowCut)
+    if (failed(padRow(row)))
+      return failure();
+  if (numPadded == 0)
+    return success();
+  for (Operation &op : func.getBody().front())
+    if (failed(retype(&op)))
+      return failure();
+  func.setType(FunctionType::get(func.getContext(), func.getBody().front().getArgumentTypes(),
+                                 func.getResultTypes()));
+  return success();
+}
+
+struct PadForStrategy : impl::PadForStrategyBase<PadForStrategy> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    FailureOr<bool> layers = cuts("layers"), vocabulary = cuts("vocabulary");
+    if (failed(layers) || failed(vocabulary))
+      return signalPassFailure();
+    FailureOr<int64_t> parts = tensorParallelSize();
+    if (failed(parts))
+      return signalPassFailure();
+    if (*parts == 1)
+      return;
+    if (*layers && failed(padLayers(*parts)))
+      return signalPassFailure();
+    if (!*vocabulary)
+      return;
+    FailureOr<int64_t> padded =
+        padVocabulary(getOperation(), *parts, /*wherePossible=*/strategy == "auto");
+    if (failed(padded))
+      return signalPassFailure();
+    numVocabularies += *padded;
+  }
+
+private:
+  LogicalResult padLayers(int64_t parts) {
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      if (!func.getBody().hasOneBlock())
+        continue;
+      FunctionPadder padder(getOperation(), func, parts);
+      if (failed(padder.run()))
+        return failure();
+      numPadded += padder.numPadded;
+    }
+    return success();
+  }
+
+  /// Whether the strategy cuts this kind of dimension over the tensor axis, or may.
+  FailureOr<bool> cuts(StringRef kind) {
+    if (strategy == "auto")
+      return true;
+    FailureOr<SmallVector<const StrategyPart *>> parts = parseStrategy(getOperation(), strategy);
+    if (failed(parts))
+      return failure();
+    return llvm::any_of(*parts, [&](const StrategyPart *part) { return part->kind == kind; });
+  }
+
+  FailureOr<int64_t> tensorParallelSize() {
+    int64_t size = 1;
+    if (!mesh.empty()) {
+      FailureOr<SmallVector<MeshAxis>> axes = parseMesh(getOperation(), mesh, /*anyAxis=*/true);
+      if (failed(axes))
+        return failure();
+      for (const MeshAxis &axis : *axes)
+        if (axis.name == kTensorAxis)
+          size = axis.size;
+      return size;
+    }
+    for (auto op : getOperation().getOps<MeshOp>())
+      for (auto [name, length] :
+           llvm::zip_equal(op.getAxisNames().getAsValueRange<StringAttr>(), op.getAxisSizes()))
+        if (name == kTensorAxis)
+          size = length;
+    return size;
+  }
+};
+
+} // namespace
+} // namespace braid

@@ -1,0 +1,244 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "VocabularyPadding.h"
+
+#include "PadParameter.h"
+#include "lib/Transforms/Sharding/StrategyOptions.h"
+
+#include "braid/Transforms/ShardingUtils.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <optional>
+
+using namespace mlir;
+using namespace braid::comm;
+
+namespace braid {
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// An operation that has a vocabulary, and its operands that have one row or element for each word.
+struct VocabularyOp {
+  Operation *op;
+  SmallVector<OpOperand *, 2> weights;
+
+  int64_t rows() const { return typeOf(weights[0]->get()).getDimSize(0); }
+  StringRef name() const { return isa<nn::EmbeddingOp>(op) ? kWordRole : kHeadRole; }
+};
+
+class VocabularyPadder {
+public:
+  VocabularyPadder(ModuleOp module, int64_t parts) : module(module), parts(parts) {}
+
+  /// Collects what there is to pad.
+  void find();
+  bool hasHead = false;
+  /// Whether a rank then has less than it has without.
+  bool pays() const {
+    return llvm::all_of(ops, [&](const VocabularyOp &op) {
+      return padAtEnd(op.rows(), parts).size / parts < op.rows();
+    });
+  }
+  /// Looks at what the padding would reach. Nothing, or the operation that is in the way.
+  struct Obstacle {
+    Operation *op;
+    std::string why;
+  };
+  std::optional<Obstacle> check();
+  void pad();
+
+  SmallVector<VocabularyOp> ops;
+
+private:
+  std::optional<Obstacle> checkWeights(const VocabularyOp &op);
+  std::optional<Obstacle> follow(OpOperand &use);
+  std::optional<Obstacle> checkOthers(OpOperand &use);
+
+  ModuleOp module;
+  int64_t parts;
+  DenseSet<OpOperand *> weights; ///< of all operations
+  /// Values with a row of logits, and the dimension that this is.
+  llvm::MapVector<Value, int64_t> logits;
+  /// Results of entries that are logits, by function and index.
+  llvm::SmallSetVector<std::pair<Operation *, unsigned>, 2> results;
+};
+
+void VocabularyPadder::find() {
+  module.walk([&](Operation *op) {
+    VocabularyOp found{op, {}};
+    if (auto embedding = dyn_cast<nn::EmbeddingOp>(op);
+        embedding && embedding.getRole() == kWordRole) {
+      found.weights = {&embedding.getTableMutable()};
+    } else if (auto head = dyn_cast<nn::LinearOp>(op); head && head.getRole() == kHeadRole) {
+      hasHead = true;
+      found.weights = {&head.getWeightMutable()};
+      for (Operation *user : head->getUsers())
+        if (auto bias = dyn_cast<nn::AddOp>(user); bias && typeOf(bias.getRhs()).getRank() == 1)
+          found.weights.push_back(&bias.getRhsMutable());
+    }
+    // A sharding that is stated says how the vocabulary is cut, or that it is not.
+    if (found.weights.empty() || found.rows() % parts == 0 || getSharding(found.weights[0]->get()))
+      return;
+    weights.insert(found.weights.begin(), found.weights.end());
+    ops.push_back(std::move(found));
+  });
+}
+
+std::optional<VocabularyPadder::Obstacle> VocabularyPadder::checkWeights(const VocabularyOp &op) {
+  for (OpOperand *weight : op.weights) {
+    auto parameter = weight->get().getDefiningOp<nn::ParameterOp>();
+    if (!parameter)
+      return Obstacle{op.op, "expects its weights to be parameters"};
+    if (getSharding(parameter.getResult()))
+      return Obstacle{parameter, "it has a stated sharding"};
+    if (!isBounded(withDim(typeOf(weight->get()), 0, padAtEnd(op.rows(), parts).size)))
+      return Obstacle{op.op, "its weights would have more than 2^48 elements"};
+    // An entry has one parameter of a name.
+    for (OpOperand &use : parameter.getResult().getUses())
+      if (!weights.contains(&use))
+        return Obstacle{use.getOwner(),
+                        "it takes parameter '" + parameter.getName().str() + "' too"};
+  }
+  if (auto embedding = dyn_cast<nn::EmbeddingOp>(op.op); embedding && embedding.getRows())
+    return Obstacle{op.op, "it is padded already"};
+  return std::nullopt;
+}
+
+/// What the padding does to a user of logits: nothing that matters when it acts on each element by
+/// itself, or when it hands them out of the entry, which cuts them.
+std::optional<VocabularyPadder::Obstacle> VocabularyPadder::follow(OpOperand &use) {
+  Operation *user = use.getOwner();
+  int64_t dim = logits.lookup(use.get());
+  if (isa<func::ReturnOp>(user)) {
+    auto func = cast<func::FuncOp>(user->getParentOp());
+    std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(func, module);
+    if (!func->hasAttr(nn::NNDialect::kEntryAttrName) || !uses || !uses->empty())
+      return Obstacle{user, "expects logits to be a result of the entry"};
+    results.insert({func, use.getOperandNumber()});
+    return std::nullopt;
+  }
+  auto shardable = dyn_cast<ShardingRuleOpInterface>(user);
+  if (!shardable)
+    return Obstacle{user, "logits go into an operation without a sharding rule"};
+  ShardingRule rule = shardable.getShardingRule();
+  const DimFactors &factors = rule.operands[use.getOperandNumber()][dim];
+  if (factors.size() != 1 || rule.factors[factors[0]].kind != FactorKind::Parallel)
+    return Obstacle{user, "logits go into an operation that would see the padding"};
+  for (auto [result, tensor] : llvm::zip_equal(user->getResults(), rule.results)) {
+    auto *own = llvm::find(tensor, factors);
+    if (own == tensor.end())
+      return Obstacle{user, "logits go into an operation that would see the padding"};
+    logits.insert({result, own - tensor.begin()});
+  }
+  return std::nullopt;
+}
+
+/// Once all logits are known: what they meet in an operation is as large as they are.
+std::optional<VocabularyPadder::Obstacle> VocabularyPadder::checkOthers(OpOperand &use) {
+  auto shardable = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
+  if (!shardable)
+    return std::nullopt;
+  ShardingRule rule = shardable.getShardingRule();
+  const DimFactors &factors = rule.operands[use.getOperandNumber()][logits.lookup(use.get())];
+  for (auto [operand, tensor] : llvm::zip_equal(shardable->getOpOperands(), rule.operands))
+    for (const DimFactors &own : tensor)
+      if (own == factors && !logits.contains(operand.get()) && !weights.contains(&operand))
+        return Obstacle{shardable, "logits meet a value that cannot be padded"};
+  return std::nullopt;
+}
+
+std::optional<VocabularyPadder::Obstacle> VocabularyPadder::check() {
+  for (const VocabularyOp &op : ops) {
+    if (std::optional<Obstacle> obstacle = checkWeights(op))
+      return obstacle;
+    if (auto head = dyn_cast<nn::LinearOp>(op.op))
+      logits.insert({head.getResult(), typeOf(head.getResult()).getRank() - 1});
+  }
+  for (size_t i = 0; i < logits.size(); ++i) // grows on the way
+    for (OpOperand &use : Value(logits.begin()[i].first).getUses())
+      if (std::optional<Obstacle> obstacle = follow(use))
+        return obstacle;
+  for (auto [value, dim] : logits)
+    for (OpOperand &use : value.getUses())
+      if (std::optional<Obstacle> obstacle = checkOthers(use))
+        return obstacle;
+  return std::nullopt;
+}
+
+void VocabularyPadder::pad() {
+  llvm::MapVector<Operation *, nn::ParameterOp> padded;
+  for (VocabularyOp &op : ops) {
+    DimPadding padding = padAtEnd(op.rows(), parts);
+    int64_t before = 0, after = 0, rows = op.rows();
+    for (OpOperand *weight : op.weights) {
+      auto parameter = weight->get().getDefiningOp<nn::ParameterOp>();
+      nn::ParameterOp &larger = padded[parameter];
+      if (!larger)
+        larger = padParameter(parameter, 0, padding);
+      before += typeOf(weight->get()).getNumElements();
+      weight->set(larger.getResult());
+      after += typeOf(weight->get()).getNumElements();
+    }
+    if (auto embedding = dyn_cast<nn::EmbeddingOp>(op.op))
+      embedding.setRows(rows);
+    remark::analysis(op.op->getLoc(), remark::RemarkOpts::name("Padding").category("sharding"))
+        << ("a vocabulary of " + Twine(rows) + " of '" + op.name() + "' is padded to " +
+            Twine(padding.size) + " for axis '" + kTensorAxis + "' of size " + Twine(parts) +
+            ": its weights grow from " + Twine(before) + " to " + Twine(after) + " elements")
+               .str();
+  }
+  for (auto &[old, larger] : padded)
+    old->erase();
+  for (auto [func, index] : results) {
+    auto entry = cast<func::FuncOp>(func);
+    if (!entry.getResultAttr(index, nn::NNDialect::kUnpaddedAttrName))
+      entry.setResultAttr(index, nn::NNDialect::kUnpaddedAttrName,
+                          TypeAttr::get(entry.getResultTypes()[index]));
+  }
+  for (auto [value, dim] : logits) {
+    RankedTensorType type = typeOf(value);
+    value.setType(withDim(type, dim, padAtEnd(type.getDimSize(dim), parts).size));
+  }
+  for (auto [func, index] : results) {
+    auto entry = cast<func::FuncOp>(func);
+    Operation *end = entry.getBody().front().getTerminator();
+    entry.setType(
+        FunctionType::get(entry.getContext(), entry.getArgumentTypes(), end->getOperandTypes()));
+  }
+}
+
+} // namespace
+
+FailureOr<int64_t> padVocabulary(ModuleOp module, int64_t parts, bool wherePossible) {
+  VocabularyPadder padder(module, parts);
+  padder.find();
+  if (padder.ops.empty() || (wherePossible && (!padder.hasHead || !padder.pays())))
+    return 0;
+  if (std::optional<VocabularyPadder::Obstacle> obstacle = padder.check()) {
+    const VocabularyOp &first = padder.ops.front();
+    std::string what = ("a vocabulary of " + Twine(first.rows()) + " cannot be padded for axis '" +
+                        kTensorAxis + "' of size " + Twine(parts) + ": " + obstacle->why)
+                           .str();
+    if (!wherePossible) {
+      InFlightDiagnostic diag = emitNamedError(first.op);
+      diag << what;
+      if (obstacle->op != first.op)
+        diag.attachNote(obstacle->op->getLoc()) << "see '" << obstacle->op->getName() << "'";
+      return failure();
+    }
+    remark::missed(obstacle->op->getLoc(), remark::RemarkOpts::name("Padding").category("sharding"))
+        << what;
+    return 0;
+  }
+  padder.pad();
+  return static_cast<int64_t>(padder.ops.size());
+}
+
+} // namespace braid

@@ -1,0 +1,226 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "LocalValue.h"
+
+#include "MeshLayouts.h"
+#include "ReductionPlan.h"
+#include "lib/Transforms/Collectives/CollectiveUtils.h"
+
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+using namespace braid;
+using namespace braid::comm;
+
+GroupAttr LocalValue::group(ArrayRef<AxisAttr> axes) {
+  return GroupAttr::get(mesh.getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+                        MeshLayouts(mesh).axes(MeshLayouts(mesh).subAxes(axes)));
+}
+
+int64_t LocalValue::shards(ArrayRef<AxisAttr> axes) const {
+  int64_t n = 1;
+  for (AxisAttr axis : axes)
+    n *= axisSize(mesh, axis);
+  return n;
+}
+
+void LocalValue::report(CollectiveOpInterface collective) {
+  int64_t n = shards(collective.getGroup().getAxes());
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << collective->getName() << " over " << n << " ranks";
+  if (role)
+    stream << " for '" << role.getValue() << "'";
+  stream << ": value is " << sharding;
+  remark::analysis(collective.getLoc(),
+                   remark::RemarkOpts::name("CollectiveInserted").category("sharding"))
+      << text << remark::metric("bytesSentPerRank", collective.getBytesSent(n));
+}
+
+Value LocalValue::allGather(OpBuilder &builder, Value from, int64_t dim, ArrayRef<AxisAttr> axes) {
+  int64_t n = shards(axes);
+  if (n == 1)
+    return from;
+  ++counts->allGather;
+  Type type = braid::wholeType(from.getType(), dim, n);
+  auto gather = AllGatherOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from}, dim,
+                                    group(axes), role);
+  report(gather);
+  return gather.getOutputs()[0];
+}
+
+Value LocalValue::localSlice(OpBuilder &builder, Value from, int64_t dim, ArrayRef<AxisAttr> axes) {
+  int64_t n = shards(axes);
+  if (n == 1)
+    return from;
+  ++counts->localSlice;
+  return LocalSliceOp::create(builder, value.getLoc(), partType(from.getType(), dim, n), from, dim,
+                              group(axes));
+}
+
+Value LocalValue::allToAll(OpBuilder &builder, Value from, int64_t split, int64_t concat,
+                           ArrayRef<AxisAttr> axes) {
+  int64_t n = shards(axes);
+  if (n == 1)
+    return from;
+  ++counts->allToAll;
+  Type type = braid::wholeType(partType(from.getType(), split, n), concat, n);
+  auto exchange = AllToAllOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from},
+                                     split, concat, group(axes), role);
+  report(exchange);
+  return exchange.getOutputs()[0];
+}
+
+Value LocalValue::permute(OpBuilder &builder, Value from, ArrayRef<int64_t> pairs,
+                          ArrayRef<AxisAttr> axes) {
+  ++counts->permute;
+  auto exchange = PermuteOp::create(builder, value.getLoc(), TypeRange{from.getType()},
+                                    ValueRange{from}, pairs, group(axes), role);
+  report(exchange);
+  return exchange.getOutputs()[0];
+}
+
+RankedTensorType LocalValue::wholeType() const {
+  auto tensor = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape;
+  for (auto [size, axes] : llvm::zip_equal(tensor.getShape(), dimsOf(sharding)))
+    shape.push_back(size * shards(axes));
+  return RankedTensorType::get(shape, tensor.getElementType());
+}
+
+void LocalValue::planReduction(ArrayRef<ShardingAttr> wanted) {
+  if (sharding.isPartial())
+    reductions = planReductions(mesh, wholeType(), sharding, wanted);
+}
+
+Value LocalValue::emit(OpBuilder &builder, ArrayRef<Reduction> steps) {
+  Value current = value;
+  for (const Reduction &reduction : steps) {
+    int64_t n = shards(reduction.axes);
+    CollectiveOpInterface collective;
+    if (!reduction.kind) {
+      current = localSlice(builder, current, *reduction.dim, reduction.axes);
+      continue;
+    }
+    if (n == 1)
+      continue;
+    if (reduction.dim) {
+      ++counts->reduceScatter;
+      Type type = partType(current.getType(), *reduction.dim, n);
+      collective =
+          ReduceScatterOp::create(builder, value.getLoc(), TypeRange{type}, *reduction.kind,
+                                  ValueRange{current}, *reduction.dim, group(reduction.axes), role);
+    } else {
+      ++counts->allReduce;
+      collective =
+          AllReduceOp::create(builder, value.getLoc(), TypeRange{current.getType()},
+                              *reduction.kind, ValueRange{current}, group(reduction.axes), role);
+    }
+    report(collective);
+    current = collective.getOutputs()[0];
+  }
+  return current;
+}
+
+/// The dimensions after the steps.
+static DimAxes dimsAfter(ShardingAttr sharding, ArrayRef<Reduction> steps) {
+  DimAxes dims = dimsOf(sharding);
+  for (const Reduction &step : steps)
+    if (step.dim)
+      llvm::append_range(dims[*step.dim], step.axes);
+  return dims;
+}
+
+void LocalValue::reduce(OpBuilder &builder) {
+  base = makeSharding(mesh, dimsAfter(sharding, reductions));
+  forms[base] = emit(builder, reductions);
+}
+
+Value LocalValue::reduceSome(ShardingAttr wanted) {
+  if (auto it = forms.find(wanted); it != forms.end())
+    return it->second;
+  SmallVector<PartialAttr> reduced(
+      llvm::make_filter_range(sharding.getPartials(), [&](PartialAttr partial) {
+        return !llvm::is_contained(wanted.getPartials(), partial);
+      }));
+  if (reduced.size() + wanted.getPartials().size() != sharding.getPartials().size())
+    return {};
+  SmallVector<Reduction> steps = planReductions(
+      mesh, wholeType(), makeSharding(mesh, dimsOf(sharding), reduced), wanted.withoutPartials());
+  MeshLayouts layouts(mesh);
+  if (layouts.layout(makeSharding(mesh, dimsAfter(sharding, steps))) != layouts.layout(wanted))
+    return {};
+  OpBuilder builder(mesh.getContext());
+  tail->setInsertionPoint(builder);
+  Value current = emit(builder, steps);
+  forms[wanted] = current;
+  tail->advance(builder);
+  return current;
+}
+
+Value LocalValue::get(ShardingAttr wanted) {
+  if (wanted.isPartial())
+    return reduceSome(wanted);
+  if (auto it = forms.find(wanted); it != forms.end())
+    return it->second;
+  OpBuilder builder(mesh.getContext());
+  tail->setInsertionPoint(builder);
+  if (!base) {
+    if (sharding.isPartial())
+      reduce(builder);
+    else
+      base = sharding;
+  }
+
+  SmallVector<Value> values;
+  std::vector<Layout> from;
+  MeshLayouts layouts(mesh);
+  for (const auto &[form, held] : forms)
+    if (!form.isPartial()) {
+      values.push_back(held);
+      from.push_back(layouts.layout(form));
+    }
+  std::optional<ReshardPath> path =
+      layouts.resharder(wholeType()).cheapest(from, layouts.layout(wanted));
+  if (!path)
+    return {};
+  Value current = values[path->from];
+  Layout before = from[path->from];
+  for (size_t i = 0; i < path->steps.size(); ++i) {
+    ReshardStep step = path->steps[i];
+    // Slices of one dimension are one.
+    for (; step.kind == ReshardStep::Slice && i + 1 < path->steps.size(); ++i) {
+      const ReshardStep &next = path->steps[i + 1];
+      if (next.kind != ReshardStep::Slice || next.dim != step.dim)
+        break;
+      step.axes.insert(step.axes.end(), next.axes.begin(), next.axes.end());
+      step.after = next.after;
+    }
+    AxisList axes = layouts.axes(step.axes);
+    // Every step leaves a form that other users may want too.
+    Value &form = forms[layouts.sharding(step.after)];
+    if (!form) {
+      switch (step.kind) {
+      case ReshardStep::Slice:
+        form = localSlice(builder, current, step.dim, axes);
+        break;
+      case ReshardStep::Gather:
+        form = allGather(builder, current, step.dim, axes);
+        break;
+      case ReshardStep::AllToAll:
+        form = allToAll(builder, current, step.to, step.dim, axes);
+        break;
+      case ReshardStep::Permute:
+        form = permute(builder, current, Resharder::permutation(before, step), axes);
+        break;
+      }
+    }
+    current = form;
+    before = step.after;
+  }
+  forms[wanted] = current;
+  tail->advance(builder);
+  return current;
+}

@@ -1,0 +1,554 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "ShardingGraph.h"
+
+#include "braid/Transforms/Passes.h"
+#include "braid/Transforms/ShardingUtils.h"
+
+#include "dialects/NN/IR/NN.h"
+
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+using namespace braid::comm;
+
+namespace braid {
+#define GEN_PASS_DEF_PROPAGATESHARDINGS
+#include "braid/Transforms/Passes.h.inc"
+
+namespace {
+
+/// How an operation is sharded in the end.
+struct Form {
+  FactorAxes axes;
+  SmallVector<ShardingAttr> results; ///< null for what is no tensor
+};
+
+/// The equations of a module, and what follows from them for its values.
+class Propagation {
+public:
+  Propagation(ModuleOp module, MeshOp mesh) : module(module), mesh(mesh), graph(mesh) {}
+
+  LogicalResult build();
+  void run() { graph.run(); }
+  /// Whether every value is stated and takes no further axes, as this pass leaves it: then nothing
+  /// is decided anew.
+  bool isComplete() const;
+  /// Decides how every operation is sharded, and remarks on what was not followed. Returns how
+  /// often that was so.
+  int64_t decide();
+  void write();
+
+  int64_t visits() const { return graph.visits; }
+
+private:
+  int addNode(Value value, bool fixed);
+  int nodeOf(Value value) const {
+    auto it = nodeIds.find(value);
+    return it == nodeIds.end() ? kNoNode : it->second;
+  }
+  LogicalResult buildSignature(func::FuncOp func);
+  LogicalResult buildFunction(func::FuncOp func);
+  LogicalResult buildOp(Operation *op);
+  LogicalResult buildShardable(ShardingRuleOpInterface op);
+  bool isFree(Operation *op) const;
+
+  std::vector<TensorState> operandStates(Operation *op, const ShardingEquation &equation) const;
+  Form decideForm(Operation *op, const ShardingEquation &equation, FactorDecision &decision);
+  SmallVector<PartialAttr> passedPartials(Operation *op, const ShardingRule &rule,
+                                          FactorAxes &axes) const;
+  SmallVector<DimAxes> wantsOf(Value value) const;
+  bool isReducedAlike(Value value, const DimAxes &dims) const;
+  bool moveEarlier(Operation *op);
+  void meetUsers(Operation *op);
+  void adaptResults(func::FuncOp func);
+  void reportConflict(Operation *op, const ShardingRule &rule,
+                      const FactorConflict &conflict) const;
+  void reportMisfits(Operation *op, const ShardingEquation &equation) const;
+  /// Of a value, once its operation has been decided.
+  ShardingAttr shardingOf(Value value) const;
+  ShardingAttr shardingOf(int node) const { return makeSharding(mesh, graph.nodes[node].dims); }
+
+  ModuleOp module;
+  MeshOp mesh;
+  ShardingGraph graph;
+  DenseMap<Value, int> nodeIds;
+  DenseMap<std::pair<Operation *, unsigned>, int> functionResults;
+  DenseMap<Operation *, size_t> equationOf;
+  DenseMap<Operation *, Form> forms;
+};
+
+int Propagation::addNode(Value value, bool fixed) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return kNoNode;
+  return nodeIds[value] = graph.addNode(type, getSharding(value), fixed);
+}
+
+/// Whether any form of the results costs nothing: a constant, say, or a fill of nothing.
+bool Propagation::isFree(Operation *op) const {
+  return isPure(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+           int node = nodeOf(operand);
+           return node == kNoNode || graph.nodes[node].isFree;
+         });
+}
+
+LogicalResult Propagation::buildShardable(ShardingRuleOpInterface op) {
+  ShardingEquation equation{op.getShardingRule(), {}, {}, {}};
+  if (equation.rule.operands.size() != op->getNumOperands() ||
+      equation.rule.results.size() != op->getNumResults())
+    return emitNamedError(op) << "states a sharding rule of " << equation.rule.operands.size()
+                              << " operands and " << equation.rule.results.size()
+                              << " results, got " << op->getNumOperands() << " and "
+                              << op->getNumResults();
+  bool free = isFree(op);
+  for (Value operand : op->getOperands())
+    equation.operands.push_back(nodeOf(operand));
+  for (Value result : op->getResults()) {
+    equation.results.push_back(nodeOf(result));
+    if (int node = nodeOf(result); node != kNoNode)
+      graph.nodes[node].isFree = free;
+    if (ShardingAttr stated = getSharding(result))
+      for (PartialAttr partial : stated.getPartials())
+        if (!llvm::is_contained(equation.partials, partial))
+          equation.partials.push_back(partial);
+  }
+  equationOf[op] = graph.addEquation(std::move(equation));
+  return success();
+}
+
+LogicalResult Propagation::buildOp(Operation *op) {
+  if (op->getDialect() == mesh->getDialect())
+    return emitNamedError(op) << "is not expected before partitioning";
+  if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
+    if (parameter.getSharding())
+      return emitNamedError(op) << "is partitioned already";
+    addNode(parameter.getResult(), false);
+    return success();
+  }
+  if (auto call = dyn_cast<func::CallOp>(op)) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+    if (!callee)
+      return emitNamedError(op) << "calls '" << call.getCallee() << "', which is no func.func";
+    for (auto [i, operand] : llvm::enumerate(call.getOperands()))
+      if (!callee.isExternal())
+        graph.addEquality(nodeOf(operand), nodeOf(callee.getArgument(i)));
+    for (auto [i, result] : llvm::enumerate(call.getResults()))
+      graph.addEquality(functionResults.lookup({callee, i}), addNode(result, callee.isExternal()));
+    return success();
+  }
+  if (auto ret = dyn_cast<func::ReturnOp>(op)) {
+    for (auto [i, operand] : llvm::enumerate(ret.getOperands()))
+      if (int node = nodeOf(operand); node != kNoNode)
+        graph.addEquality(node, functionResults.lookup({op->getParentOp(), i}));
+    return success();
+  }
+  auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
+  for (Value result : op->getResults())
+    addNode(result, /*fixed=*/!shardable);
+  return shardable ? buildShardable(shardable) : success();
+}
+
+LogicalResult Propagation::buildFunction(func::FuncOp func) {
+  if (func.isExternal())
+    return success();
+  if (!func.getBody().hasOneBlock())
+    return func.emitOpError("expects one block to propagate shardings through, got ")
+           << func.getBody().getBlocks().size();
+  for (Operation &op : func.getBody().front())
+    if (failed(buildOp(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult Propagation::buildSignature(func::FuncOp func) {
+  auto check = [&](ShardingAttr sharding, StringRef what, unsigned i) -> LogicalResult {
+    if (sharding && sharding.isPartial())
+      return func.emitOpError(what) << " " << i << " expects a sharding without partial axes";
+    // Whoever defines it knows nothing of ranks.
+    if (func.isExternal() && sharding && !sharding.isReplicated())
+      return func.emitOpError("is external and works on whole values, got ")
+             << what << " " << i << " stated as " << sharding;
+    return success();
+  };
+  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+    if (failed(check(func.getArgAttrOfType<ShardingAttr>(i, CommDialect::kShardingAttrName),
+                     "argument", i)))
+      return failure();
+    if (func.getArgAttr(i, CommDialect::kGlobalTypeAttrName))
+      return func.emitOpError("is partitioned already");
+    if (!func.isExternal())
+      addNode(func.getArgument(i), false);
+  }
+  for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {
+    ShardingAttr stated = getResultSharding(func, i);
+    if (failed(check(stated, "result", i)))
+      return failure();
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    functionResults[{func, i}] =
+        tensor ? graph.addNode(tensor, stated, func.isExternal()) : kNoNode;
+  }
+  return success();
+}
+
+LogicalResult Propagation::build() {
+  // Signatures first: a call may stand above its callee.
+  for (auto func : module.getOps<func::FuncOp>())
+    if (failed(buildSignature(func)))
+      return failure();
+  for (auto func : module.getOps<func::FuncOp>())
+    if (failed(buildFunction(func)))
+      return failure();
+  return success();
+}
+
+ShardingAttr Propagation::shardingOf(Value value) const {
+  if (Operation *op = value.getDefiningOp()) {
+    if (auto it = forms.find(op); it != forms.end())
+      return it->second.results[cast<OpResult>(value).getResultNumber()];
+    // A call gives what its callee gives.
+    if (auto call = dyn_cast<func::CallOp>(op))
+      if (auto callee =
+              SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr()))
+        if (int node = functionResults.lookup({callee, cast<OpResult>(value).getResultNumber()});
+            node != kNoNode)
+          return shardingOf(node);
+  }
+  int node = nodeOf(value);
+  return node == kNoNode ? ShardingAttr() : shardingOf(node);
+}
+
+/// The partial axes that flow from the operands of an operation into its results. `axes` are those
+/// that its factors have then.
+SmallVector<PartialAttr> Propagation::passedPartials(Operation *op, const ShardingRule &rule,
+                                                     FactorAxes &axes) const {
+  if (!rule.linear || rule.partialOperands.empty())
+    return {};
+  SmallVector<PartialAttr> common;
+  int64_t elements = 0;
+  for (auto [n, i] : llvm::enumerate(rule.partialOperands)) {
+    Value value = op->getOperand(i);
+    // With another user the value is reduced anyway, and would then be reduced twice.
+    if (!llvm::all_of(value.getUsers(), [&](Operation *u) { return u == op; }))
+      return {};
+    ArrayRef<PartialAttr> own = shardingOf(value).getPartials();
+    if (n != 0 && own != ArrayRef(common))
+      return {};
+    common.assign(own.begin(), own.end());
+    elements = std::max(elements, cast<RankedTensorType>(value.getType()).getNumElements());
+  }
+  for (Type type : op->getResultTypes())
+    if (cast<RankedTensorType>(type).getNumElements() > elements)
+      return {};
+  FactorAxes passing = axes;
+  for (PartialAttr partial : common) {
+    // What is linear in a sum is not so in a maximum.
+    if (partial.getKind() != ReduceKind::Sum)
+      return {};
+    for (AxisList &list : passing) {
+      auto *taken =
+          llvm::find_if(list, [&](AxisAttr axis) { return overlap(axis, partial.getAxis()); });
+      // One reduction of a sum is less to send than one of every term, sharded or not.
+      if (taken != list.end() && !rule.sum)
+        return {};
+      list.erase(taken, list.end());
+    }
+  }
+  // An addend of one part says nothing about another part.
+  for (int64_t i : rule.partialOperands)
+    if (dimsOf(shardingOf(op->getOperand(i))) != dimsOf(mesh, rule.operands[i], passing))
+      return {};
+  axes = std::move(passing);
+  return common;
+}
+
+/// The operands are decided already, and are taken as they are.
+std::vector<TensorState> Propagation::operandStates(Operation *op,
+                                                    const ShardingEquation &equation) const {
+  std::vector<TensorState> operands;
+  for (auto [operand, node] : llvm::zip_equal(op->getOperands(), equation.operands)) {
+    TensorState &state = operands.emplace_back(graph.state(node));
+    if (!state.type)
+      continue;
+    ShardingAttr sharding = shardingOf(operand);
+    state.dims = dimsOf(sharding);
+    state.partials.assign(sharding.getPartials().begin(), sharding.getPartials().end());
+  }
+  return operands;
+}
+
+Form Propagation::decideForm(Operation *op, const ShardingEquation &equation,
+                             FactorDecision &decision) {
+  const ShardingRule &rule = equation.rule;
+  std::vector<TensorState> results;
+  for (int node : equation.results)
+    results.push_back(graph.state(node));
+  decision =
+      FactorStrategy(mesh, rule, operandStates(op, equation), results, equation.partials).settled();
+  Form form{decision.axes, {}};
+
+  SmallVector<PartialAttr> partials(equation.partials);
+  if (partials.empty()) {
+    for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+      if (factor.kind != FactorKind::Reduction || form.axes[f].empty())
+        continue;
+      for (AxisAttr axis : form.axes[f])
+        partials.push_back(PartialAttr::get(op->getContext(), axis, factor.reduce));
+    }
+    SmallVector<PartialAttr> passed = passedPartials(op, rule, form.axes);
+    llvm::append_range(partials, passed);
+  }
+  for (auto [tensor, node] : llvm::zip_equal(rule.results, equation.results))
+    form.results.push_back(node == kNoNode
+                               ? ShardingAttr()
+                               : makeSharding(mesh, dimsOf(mesh, tensor, form.axes), partials));
+  return form;
+}
+
+/// The forms in which users take a value, each once.
+SmallVector<DimAxes> Propagation::wantsOf(Value value) const {
+  SmallVector<DimAxes> wants;
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    unsigned number = use.getOperandNumber();
+    DimAxes wanted(cast<RankedTensorType>(value.getType()).getRank());
+    if (auto form = forms.find(user); form != forms.end()) {
+      wanted = dimsOf(mesh, graph.equations[equationOf.at(user)].rule.operands[number],
+                      form->second.axes);
+    } else if (isa<func::ReturnOp>(user)) {
+      wanted = graph.nodes[functionResults.at({user->getParentOp(), number})].dims;
+    } else if (auto call = dyn_cast<func::CallOp>(user)) {
+      auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+      if (!callee.isExternal())
+        wanted = graph.nodes[nodeOf(callee.getArgument(number))].dims;
+    }
+    if (!llvm::is_contained(wants, wanted))
+      wants.push_back(wanted);
+  }
+  return wants;
+}
+
+/// Whether users that reduce over parts of a value find these parts when it is sharded as `dims`:
+/// partitioning tells from its operands what an operation reduces.
+bool Propagation::isReducedAlike(Value value, const DimAxes &dims) const {
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    auto form = forms.find(use.getOwner());
+    if (form == forms.end())
+      return true;
+    const ShardingRule &rule = graph.equations[equationOf.at(use.getOwner())].rule;
+    const TensorFactors &tensor = rule.operands[use.getOperandNumber()];
+    FactorAxes own = project(mesh, rule, tensor, dims);
+    for (const DimFactors &factors : tensor)
+      for (int64_t f : factors)
+        if (rule.factors[f].kind == FactorKind::Reduction &&
+            llvm::any_of(form->second.axes[f],
+                         [&](AxisAttr axis) { return !llvm::is_contained(own[f], axis); }))
+          return false;
+    return true;
+  });
+}
+
+/// A value that its users want in another form than it has is moved before its operation instead,
+/// where no more is sent then: this serves all users at once, and may go further up.
+bool Propagation::moveEarlier(Operation *op) {
+  auto it = equationOf.find(op);
+  if (it == equationOf.end() || op->getNumResults() != 1)
+    return false;
+  const ShardingEquation &equation = graph.equations[it->second];
+  Form &form = forms.at(op);
+  int id = equation.results[0];
+  if (id == kNoNode || graph.nodes[id].stated || form.results[0].isPartial())
+    return false;
+  SmallVector<DimAxes> wants = wantsOf(op->getResult(0));
+  RankedTensorType type = graph.nodes[id].type;
+  std::vector<TensorState> operands = operandStates(op, equation);
+  auto parallelism = [&](const FactorAxes &axes) {
+    int64_t n = 1;
+    for (const AxisList &list : axes)
+      n *= shards(mesh, list);
+    return n;
+  };
+  auto bytes = [&](const FactorAxes &axes) {
+    DimAxes dims = dimsOf(mesh, equation.rule.results[0], axes);
+    TensorState result = graph.state(id);
+    result.dims = dims;
+    SaturatingCount sum = FactorStrategy(mesh, equation.rule, operands, result).bytes(axes);
+    for (const DimAxes &want : wants)
+      sum += bytesToReshard(mesh, type, dims, {}, want);
+    return sum;
+  };
+  SaturatingCount least = bytes(form.axes);
+  bool isFirst = true;
+  for (const DimAxes &want : wants) {
+    TensorState result = graph.state(id);
+    result.dims = want;
+    result.closed.assign(want.size(), true);
+    FactorAxes axes = FactorStrategy(mesh, equation.rule, operands, result).settled().axes;
+    bool reduces = llvm::any_of(llvm::zip_equal(equation.rule.factors, axes), [](auto pair) {
+      return std::get<0>(pair).kind == FactorKind::Reduction && !std::get<1>(pair).empty();
+    });
+    if (axes == form.axes || reduces || parallelism(axes) < parallelism(form.axes) ||
+        !isReducedAlike(op->getResult(0), dimsOf(mesh, equation.rule.results[0], axes)))
+      continue;
+    SaturatingCount cost = bytes(axes);
+    if (!(cost < least || (isFirst && cost == least)))
+      continue;
+    least = cost;
+    isFirst = false;
+    form.axes = std::move(axes);
+    form.results = {makeSharding(mesh, dimsOf(mesh, equation.rule.results[0], form.axes))};
+  }
+  return !isFirst;
+}
+
+/// What is free is made as sharded as all of its users take it: each slices off the rest.
+void Propagation::meetUsers(Operation *op) {
+  auto equation = equationOf.find(op);
+  if (equation == equationOf.end() || op->getNumResults() != 1)
+    return;
+  int id = nodeOf(op->getResult(0));
+  if (id == kNoNode || !graph.nodes[id].isFree || graph.nodes[id].stated)
+    return;
+  SmallVector<DimAxes> wants = wantsOf(op->getResult(0));
+  if (wants.empty())
+    return;
+  for (const DimAxes &want : wants)
+    for (auto [dim, other] : llvm::zip_equal(wants[0], want))
+      dim = commonPrefix(mesh, dim, other);
+  const ShardingRule &rule = graph.equations[equation->second].rule;
+  Form &form = forms.at(op);
+  form.axes = project(mesh, rule, rule.results[0], wants[0]);
+  dropInexpressible(mesh, rule, form.axes);
+  form.results = {makeSharding(mesh, dimsOf(mesh, rule.results[0], form.axes))};
+}
+
+/// The results of an entry for which nobody has stated anything are given as they come.
+void Propagation::adaptResults(func::FuncOp func) {
+  if (!isEntry(func) || !SymbolTable::symbolKnownUseEmpty(func, module))
+    return;
+  for (auto [i, operand] : llvm::enumerate(func.getBody().front().getTerminator()->getOperands())) {
+    int id = functionResults.at({func, i});
+    if (id == kNoNode || graph.nodes[id].stated || graph.nodes[nodeOf(operand)].stated)
+      continue;
+    if (ShardingAttr sharding = shardingOf(operand); !sharding.isPartial())
+      graph.nodes[id].dims = dimsOf(sharding);
+  }
+}
+
+/// "operand 1" or "result 0"
+static std::string nameOf(Operation *op, size_t tensor) {
+  size_t operands = op->getNumOperands();
+  return tensor < operands ? "operand " + std::to_string(tensor)
+                           : "result " + std::to_string(tensor - operands);
+}
+
+static std::string text(AxisAttr axis) {
+  std::string result = axis.getName().str();
+  if (!axis.isWhole())
+    result += ":(" + std::to_string(axis.getPre()) + ")" + std::to_string(axis.getSize());
+  return result;
+}
+
+void Propagation::reportConflict(Operation *op, const ShardingRule &rule,
+                                 const FactorConflict &conflict) const {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << op->getName() << ": dimension '" << rule.factors[conflict.factor].name
+         << "' is not split over axis '" << braid::text(conflict.axis) << "' as in "
+         << nameOf(op, conflict.tensor) << ", because '" << rule.factors[conflict.winnerFactor].name
+         << "' is split as in " << nameOf(op, conflict.winner) << ": a rank sends "
+         << conflict.bytes << " bytes";
+  if (conflict.others)
+    stream << " instead of " << *conflict.others;
+  remark::missed(op->getLoc(), remark::RemarkOpts::name("ShardingConflict").category("sharding"))
+      << text;
+}
+
+void Propagation::reportMisfits(Operation *op, const ShardingEquation &equation) const {
+  const ShardingRule &rule = equation.rule;
+  SmallVector<int64_t> reported;
+  auto check = [&](const TensorFactors &tensor, Value value) {
+    if (!isa<RankedTensorType>(value.getType()))
+      return;
+    FactorAxes axes(rule.factors.size());
+    for (auto [factors, dim] : llvm::zip_equal(tensor, dimsOf(shardingOf(value)))) {
+      std::optional<Misfit> misfit = projectDim(mesh, rule, factors, dim, axes);
+      if (!misfit || llvm::is_contained(reported, misfit->factor))
+        continue;
+      reported.push_back(misfit->factor);
+      const Factor &factor = rule.factors[misfit->factor];
+      remark::missed(op->getLoc(), remark::RemarkOpts::name("DoesNotDivide").category("sharding"))
+          << (op->getName().getStringRef() + ": dimension '" + factor.name + "' of size " +
+              Twine(factor.size) + " does not divide over axis '" + text(misfit->axis) +
+              "' of size " + Twine(axisSize(mesh, misfit->axis)) + " and is split " +
+              Twine(shards(mesh, axes[misfit->factor])) + " ways")
+                 .str();
+    }
+  };
+  for (auto [tensor, value] : llvm::zip_equal(rule.operands, op->getOperands()))
+    check(tensor, value);
+}
+
+bool Propagation::isComplete() const {
+  return llvm::all_of(graph.nodes, [](const ShardingNode &node) {
+    return node.stated && llvm::all_of(node.closed, [](bool closed) { return closed; });
+  });
+}
+
+int64_t Propagation::decide() {
+  int64_t conflicts = 0;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (func.isExternal())
+      continue;
+    Block &block = func.getBody().front();
+    llvm::MapVector<Operation *, FactorDecision> decisions;
+    for (Operation &op : block)
+      if (auto it = equationOf.find(&op); it != equationOf.end())
+        forms[&op] = decideForm(&op, graph.equations[it->second], decisions[&op]);
+    adaptResults(func);
+    for (Operation &op : llvm::reverse(block)) {
+      meetUsers(&op);
+      if (moveEarlier(&op))
+        decisions[&op].conflicts.clear();
+    }
+    for (const auto &[op, decision] : decisions) {
+      const ShardingEquation &equation = graph.equations[equationOf.at(op)];
+      conflicts += static_cast<int64_t>(decision.conflicts.size());
+      for (const FactorConflict &conflict : decision.conflicts)
+        reportConflict(op, equation.rule, conflict);
+      reportMisfits(op, equation);
+    }
+  }
+  return conflicts;
+}
+
+void Propagation::write() {
+  for (auto [value, id] : nodeIds)
+    setSharding(value, shardingOf(value));
+  for (auto [key, id] : functionResults)
+    if (id != kNoNode)
+      cast<func::FuncOp>(key.first).setResultAttr(key.second, CommDialect::kShardingAttrName,
+                                                  shardingOf(id));
+}
+
+struct PropagateShardings : impl::PropagateShardingsBase<PropagateShardings> {
+  void runOnOperation() override {
+    FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
+    if (failed(mesh))
+      return signalPassFailure();
+    Propagation propagation(getOperation(), *mesh);
+    if (failed(propagation.build()))
+      return signalPassFailure();
+    if (propagation.isComplete())
+      return;
+    propagation.run();
+    numConflicts += propagation.decide();
+    propagation.write();
+    numVisits += propagation.visits();
+  }
+};
+
+} // namespace
+} // namespace braid

@@ -1,0 +1,73 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Values and the operations between them as a graph of equations over factors, and the worklist
+// that spreads shardings through it. Knows nothing of functions: calls and returns are equalities.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_TRANSFORMS_SHARDING_SHARDINGGRAPH_H
+#define BRAID_LIB_TRANSFORMS_SHARDING_SHARDINGGRAPH_H
+
+#include "FactorStrategy.h"
+
+namespace braid {
+
+/// A tensor value, or a result of a function.
+struct ShardingNode {
+  mlir::RankedTensorType type;
+  DimAxes dims;
+  llvm::SmallVector<bool> closed; ///< takes no further axes: so stated, or cannot be sharded
+  bool stated = false;
+  /// Costs nothing to make in any form, and so asks for none unless one is stated.
+  bool isFree = false;
+};
+
+/// For what is no tensor.
+constexpr int kNoNode = -1;
+
+/// An operation, or an equality between two values.
+struct ShardingEquation {
+  comm::ShardingRule rule;
+  llvm::SmallVector<int> operands, results;      ///< nodes of the rule's tensors
+  llvm::SmallVector<comm::PartialAttr> partials; ///< stated of the results
+};
+
+class ShardingGraph {
+public:
+  explicit ShardingGraph(comm::MeshOp mesh) : mesh(mesh) {}
+
+  /// `fixed`: no dimension takes further axes.
+  int addNode(mlir::RankedTensorType type, comm::ShardingAttr stated, bool fixed);
+  size_t addEquation(ShardingEquation equation);
+  void addEquality(int a, int b);
+
+  /// Spreads until nothing changes. First through what neither reduces nor broadcasts, and
+  /// backwards through broadcasts, then through all; in both, only what nothing contradicts. Then
+  /// conflicts are settled and what follows from that is spread, too. Dimensions only ever get more
+  /// axes.
+  void run();
+
+  /// What an equation makes of its nodes as they are now.
+  FactorStrategy strategy(const ShardingEquation &equation) const;
+  TensorState state(int node) const;
+
+  std::vector<ShardingNode> nodes;
+  std::vector<ShardingEquation> equations;
+  int64_t visits = 0;
+
+private:
+  enum class Phase { Elementwise, Agreed, Settled };
+  void run(Phase phase);
+  FactorAxes axesOf(const ShardingEquation &equation, Phase phase) const;
+  /// Adds the axes to the nodes of an equation, and lists those that changed.
+  void writeBack(const ShardingEquation &equation, const FactorAxes &axes,
+                 llvm::SmallVectorImpl<int> &changed);
+
+  comm::MeshOp mesh;
+  std::vector<llvm::SmallVector<size_t, 4>> users; ///< equations of each node
+};
+
+} // namespace braid
+#endif // BRAID_LIB_TRANSFORMS_SHARDING_SHARDINGGRAPH_H

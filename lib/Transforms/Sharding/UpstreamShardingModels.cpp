@@ -1,0 +1,222 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Transforms/UpstreamShardingModels.h"
+
+#include "dialects/Comm/IR/Comm.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace braid::comm;
+
+namespace {
+
+bool isZero(Value value) {
+  if (auto fill = value.getDefiningOp<linalg::FillOp>())
+    value = fill.value();
+  return matchPattern(value, m_Zero()) || matchPattern(value, m_AnyZeroFloat());
+}
+
+/// How results of ranks combine when each has reduced a part: by addition where a reduction starts
+/// from zero, else every rank would add what it starts from; by maximum or minimum in any case.
+/// Nothing for other reductions, and where results differ in kind.
+std::optional<ReduceKind> reductionKind(linalg::LinalgOp op) {
+  std::optional<ReduceKind> common;
+  for (auto [i, init] : llvm::enumerate(op.getDpsInits())) {
+    SmallVector<Operation *> combiners;
+    if (!matchReduction(op.getRegionOutputArgs(), i, combiners) || combiners.size() != 1)
+      return std::nullopt;
+    std::optional<ReduceKind> kind =
+        llvm::TypeSwitch<Operation *, std::optional<ReduceKind>>(combiners[0])
+            .Case<arith::AddFOp, arith::AddIOp>([](Operation *) { return ReduceKind::Sum; })
+            .Case<arith::MaximumFOp, arith::MaxNumFOp, arith::MaxSIOp>(
+                [](Operation *) { return ReduceKind::Max; })
+            .Case<arith::MinimumFOp, arith::MinNumFOp, arith::MinSIOp>(
+                [](Operation *) { return ReduceKind::Min; })
+            .Default([](Operation *) { return std::nullopt; });
+    if (!kind || (*kind == ReduceKind::Sum && !isZero(init)) || (common && common != kind))
+      return std::nullopt;
+    common = kind;
+  }
+  return common;
+}
+
+/// Loops are factors; a loop is whole where cutting it would change what the body computes.
+ShardingRule loopRule(linalg::LinalgOp op) {
+  ShardingRule rule;
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();
+  std::optional<ReduceKind> kind = reductionKind(op);
+  for (auto [i, size, iterator] : llvm::enumerate(sizes, iterators)) {
+    bool parallel = iterator == utils::IteratorType::parallel;
+    bool whole = ShapedType::isDynamic(size) || (!parallel && !kind);
+    int64_t factor = rule.addFactor("d" + std::to_string(i), size,
+                                    whole      ? FactorKind::Whole
+                                    : parallel ? FactorKind::Parallel
+                                               : FactorKind::Reduction);
+    rule.factors[factor].reduce = kind.value_or(ReduceKind::Sum);
+  }
+  // A cut loop counts from zero on every rank, which linalg.index would see.
+  op->walk([&](linalg::IndexOp index) { rule.factors[index.getDim()].kind = FactorKind::Whole; });
+
+  SmallVector<TensorFactors> tensors;
+  for (OpOperand &operand : op->getOpOperands()) {
+    TensorFactors &tensor = tensors.emplace_back();
+    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+    if (!type)
+      continue;
+    for (auto [d, expr] : llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults())) {
+      if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+        tensor.push_back({static_cast<int64_t>(dim.getPosition())});
+        continue;
+      }
+      // A window or a fixed index: neither the dimension nor the loops in it can be cut.
+      expr.walk([&](AffineExpr inner) {
+        if (auto dim = dyn_cast<AffineDimExpr>(inner))
+          rule.factors[dim.getPosition()].kind = FactorKind::Whole;
+      });
+      tensor.push_back({rule.addFactor("window", type.getDimSize(d), FactorKind::Whole)});
+    }
+  }
+  for (auto [i, tensor] : llvm::enumerate(tensors)) {
+    rule.operands.push_back(tensor);
+    if (op.isDpsInit(&op->getOpOperand(i)) && isa<RankedTensorType>(op->getOperand(i).getType()))
+      rule.results.push_back(tensor);
+  }
+  return rule;
+}
+
+template <typename OpT>
+struct LinalgModel : ShardingRuleOpInterface::ExternalModel<LinalgModel<OpT>, OpT> {
+  ShardingRule getShardingRule(Operation *op) const { return loopRule(cast<linalg::LinalgOp>(op)); }
+  FailureOr<SmallVector<Value>> buildLocal(Operation *op, OpBuilder &builder, ValueRange operands,
+                                           TypeRange types, GroupAttr) const {
+    IRMapping mapping;
+    for (auto [global, local] : llvm::zip_equal(op->getOperands(), operands))
+      mapping.map(global, local);
+    Operation *local = builder.clone(*op, mapping);
+    local->removeAttr(CommDialect::kShardingsAttrName);
+    // One value as two operands that are cut differently has one entry in the mapping.
+    local->setOperands(operands);
+    for (auto [result, type] : llvm::zip_equal(local->getResults(), types))
+      result.setType(type);
+    return SmallVector<Value>(local->getResults());
+  }
+};
+
+/// A reshape: the factors are the dimensions of its expanded side, and a collapsed dimension has
+/// those that it is made of.
+ShardingRule reshapeRule(RankedTensorType expanded, ArrayRef<ReassociationIndices> groups,
+                         TensorFactors &collapsed, TensorFactors &split) {
+  ShardingRule rule;
+  for (auto [d, size] : llvm::enumerate(expanded.getShape()))
+    split.push_back(
+        {rule.addFactor("d" + std::to_string(d), size,
+                        ShapedType::isDynamic(size) ? FactorKind::Whole : FactorKind::Parallel)});
+  for (const ReassociationIndices &group : groups)
+    collapsed.emplace_back(group.begin(), group.end());
+  rule.linear = true;
+  rule.partialOperands = {0};
+  return rule;
+}
+
+struct ExpandModel : ShardingRuleOpInterface::ExternalModel<ExpandModel, tensor::ExpandShapeOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto expand = cast<tensor::ExpandShapeOp>(op);
+    TensorFactors collapsed, split;
+    ShardingRule rule =
+        reshapeRule(expand.getResultType(), expand.getReassociationIndices(), collapsed, split);
+    rule.operands.resize(op->getNumOperands());
+    rule.operands[0] = collapsed;
+    rule.results = {split};
+    return rule;
+  }
+  FailureOr<SmallVector<Value>> buildLocal(Operation *op, OpBuilder &builder, ValueRange operands,
+                                           TypeRange types, GroupAttr) const {
+    // The operation states the shape of its result beside the type.
+    return SmallVector<Value>{
+        tensor::ExpandShapeOp::create(builder, op->getLoc(), types[0], operands[0],
+                                      cast<tensor::ExpandShapeOp>(op).getReassociationIndices())};
+  }
+};
+
+struct CollapseModel
+    : ShardingRuleOpInterface::ExternalModel<CollapseModel, tensor::CollapseShapeOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto collapse = cast<tensor::CollapseShapeOp>(op);
+    TensorFactors collapsed, split;
+    ShardingRule rule =
+        reshapeRule(collapse.getSrcType(), collapse.getReassociationIndices(), collapsed, split);
+    rule.operands = {split};
+    rule.results = {collapsed};
+    return rule;
+  }
+};
+
+/// One parallel factor per dimension of the result.
+ShardingRule fillRule(Operation *op, bool whole) {
+  ShardingRule rule;
+  TensorFactors tensor;
+  for (auto [d, size] : llvm::enumerate(cast<ShapedType>(op->getResult(0).getType()).getShape()))
+    tensor.push_back({rule.addFactor("d" + std::to_string(d), size,
+                                     whole ? FactorKind::Whole : FactorKind::Parallel)});
+  rule.operands.resize(op->getNumOperands());
+  rule.results = {tensor};
+  return rule;
+}
+
+struct EmptyModel : ShardingRuleOpInterface::ExternalModel<EmptyModel, tensor::EmptyOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    return fillRule(op, op->getNumOperands() != 0);
+  }
+};
+
+struct ConstantModel : ShardingRuleOpInterface::ExternalModel<ConstantModel, arith::ConstantOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto constant = cast<arith::ConstantOp>(op);
+    if (!isa<RankedTensorType>(constant.getType())) {
+      ShardingRule scalar;
+      scalar.results.emplace_back();
+      return scalar;
+    }
+    return fillRule(op, !isa<SplatElementsAttr>(constant.getValue()));
+  }
+  FailureOr<SmallVector<Value>> buildLocal(Operation *op, OpBuilder &builder, ValueRange,
+                                           TypeRange types, GroupAttr) const {
+    TypedAttr value = cast<arith::ConstantOp>(op).getValue();
+    if (auto splat = dyn_cast<SplatElementsAttr>(value))
+      value = splat.resizeSplat(cast<ShapedType>(types[0]));
+    return SmallVector<Value>{arith::ConstantOp::create(builder, op->getLoc(), value)};
+  }
+};
+
+template <typename... OpT> void attachLinalgModels(MLIRContext &context) {
+  (OpT::template attachInterface<LinalgModel<OpT>>(context), ...);
+}
+
+} // namespace
+
+void braid::registerUpstreamShardingModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, linalg::LinalgDialect *) {
+    attachLinalgModels<
+#define GET_OP_LIST
+#include "mlir/Dialect/Linalg/IR/LinalgStructuredOps.cpp.inc"
+        >(*context);
+  });
+  registry.addExtension(+[](MLIRContext *context, tensor::TensorDialect *) {
+    tensor::EmptyOp::attachInterface<EmptyModel>(*context);
+    tensor::ExpandShapeOp::attachInterface<ExpandModel>(*context);
+    tensor::CollapseShapeOp::attachInterface<CollapseModel>(*context);
+  });
+  registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {
+    arith::ConstantOp::attachInterface<ConstantModel>(*context);
+  });
+}

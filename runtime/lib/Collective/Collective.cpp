@@ -1,0 +1,71 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Letters.h"
+
+namespace braid::runtime {
+
+std::vector<int64_t> Collective::absent() const {
+  if (isPointToPoint(kind)) {
+    const bool waits = kind == CollectiveKind::recv && letter && letter->waitedFor();
+    return waits ? std::vector<int64_t>{letter->source} : std::vector<int64_t>();
+  }
+  return group ? group->absent(position) : std::vector<int64_t>();
+}
+
+std::string signature(const Collective &c) {
+  std::string text = name(c.kind) + (c.name.empty() ? std::string() : " '" + c.name + "'") + " (";
+  if (hasReduction(c.kind))
+    text += std::string(name(c.reduce)) + ", ";
+  for (size_t i = 0; i < c.values.size(); ++i)
+    text += (i ? " and " : "") + std::to_string(c.values[i].numElements()) + " " +
+            name(c.values[i].dtype);
+  switch (c.kind) {
+  case CollectiveKind::allReduce:
+  case CollectiveKind::allToAllV:
+    break;
+  case CollectiveKind::allToAll:
+    text += ", dim " + std::to_string(c.dim) + ", concat " + std::to_string(c.concatDim);
+    break;
+  case CollectiveKind::reduceScatter:
+  case CollectiveKind::allGather:
+    text += ", dim " + std::to_string(c.dim);
+    break;
+  case CollectiveKind::reduce:
+  case CollectiveKind::broadcast:
+    text += ", root " + std::to_string(c.root);
+    break;
+  case CollectiveKind::permute:
+  case CollectiveKind::send:
+  case CollectiveKind::recv:
+    text += ", pairs [";
+    for (size_t i = 0; i < c.pairs.size(); ++i)
+      text += (i ? ", " : "") + std::to_string(c.pairs[i].first) + " -> " +
+              std::to_string(c.pairs[i].second);
+    text += "]";
+  }
+  if (isPointToPoint(c.kind))
+    text += ", channel " + std::to_string(c.channel);
+  text += ", role '" + c.role + "')";
+  return c.path ? text + " in " + *c.path : text;
+}
+
+bool agree(const Collective &a, const Collective &b) {
+  if (a.kind != b.kind || a.algorithm != b.algorithm || a.role != b.role || a.dim != b.dim ||
+      a.concatDim != b.concatDim || a.root != b.root || a.pairs != b.pairs ||
+      a.values.size() != b.values.size() || (hasReduction(a.kind) && a.reduce != b.reduce))
+    return false;
+  for (size_t i = 0; i < a.values.size(); ++i)
+    if (a.values[i].dtype != b.values[i].dtype || a.values[i].outer != b.values[i].outer ||
+        a.values[i].inner != b.values[i].inner || a.values[i].first != b.values[i].first ||
+        a.values[i].between != b.values[i].between || a.values[i].second != b.values[i].second)
+      return false;
+  return true;
+}
+
+bool samePlace(const Collective &a, const Collective &b) {
+  return a.name == b.name && (a.path && b.path ? *a.path == *b.path : a.path == b.path);
+}
+
+} // namespace braid::runtime

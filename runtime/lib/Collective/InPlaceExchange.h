@@ -1,0 +1,57 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What a rank reads from its peers, and where it puts it, once all ranks of a group have met.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_COLLECTIVE_INPLACEEXCHANGE_H
+#define BRAID_COLLECTIVE_INPLACEEXCHANGE_H
+
+#include "InPlaceGroup.h"
+#include "runtime/lib/Kernels/VectorKernels.h"
+
+namespace braid::runtime {
+
+/// A collective of one rank while the others are there too.
+class Exchange {
+public:
+  Exchange(const Collective &collective, const SymmetricHeap &heap, const VectorKernels &kernels)
+      : c(collective), group(*static_cast<const InPlaceGroup *>(collective.group)), heap(heap),
+        kernels(kernels), ranks(static_cast<int64_t>(group.ranks.size())) {}
+
+  /// The first count of an all_to_all_v that its values have no room for, as an error.
+  Status checkCounts() const;
+  /// Between the ranks' meeting and their parting; of an all_reduce the first of two steps.
+  void run() const;
+  /// The second step of an all_reduce: the parts that the others have reduced.
+  void copyOthers() const;
+
+private:
+  void one(size_t v) const;
+  void reduceMine(size_t v) const;
+  void copyOthers(size_t v) const;
+  void reduceScatter(size_t v) const;
+  void allGather(size_t v) const;
+  void allToAll(size_t v) const;
+  void allToAllCounted(size_t v) const;
+  /// The whole value of the rank at a position; zeros for a position below 0.
+  void take(size_t v, int64_t source) const;
+
+  void reduce(size_t v, int64_t inputByte, std::byte *out, int64_t count) const;
+  const std::byte *inputOf(int64_t position, size_t v) const {
+    auto i = static_cast<size_t>(position);
+    return heap.peer(group.ranks[i], group.value(i, v).inputOffset);
+  }
+  std::byte *output(size_t v) const { return heap.peer(heap.rank, c.values[v].outputOffset); }
+
+  const Collective &c;
+  const InPlaceGroup &group;
+  const SymmetricHeap &heap;
+  const VectorKernels &kernels;
+  int64_t ranks;
+};
+
+} // namespace braid::runtime
+#endif // BRAID_COLLECTIVE_INPLACEEXCHANGE_H

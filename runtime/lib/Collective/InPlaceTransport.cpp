@@ -1,0 +1,148 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Ranks of one host: one allocation holds every rank's symmetric memory, and peers are read in
+// place. Ranks are threads of one process, or processes that were forked after all collectives were
+// made, so that in both cases a pointer means the same to all of them.
+//
+//===----------------------------------------------------------------------===//
+#include "InPlaceExchange.h"
+#include "Letters.h"
+#include "runtime/lib/Sync/HostMemory.h"
+#include "runtime/lib/Sync/SchedulePoint.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+namespace braid::runtime {
+
+namespace {
+
+/// Says that this rank is at its next step and waits until all others are there too.
+bool meet(InPlaceGroup &group, size_t position, RunControl &control, QueueState &self) {
+  Seat &mine = group.seats[position];
+  uint32_t step = ++mine.step;
+  mine.arrivals.set(step);
+  for (size_t i = 0; i < group.seats.size(); ++i)
+    if (i != position &&
+        !control.wait(group.seats[i].arrivals, step, self, Waiting::peer, group.ranks[i]))
+      return false;
+  return !control.failed();
+}
+
+class InPlaceTransport : public Transport {
+public:
+  explicit InPlaceTransport(int64_t ranks, Sharing sharing)
+      : numRanks(ranks), kernels(vectorKernels()), pool(sharing), letters(pool) {}
+
+  const char *name() const override {
+    return pool.sharing() == Sharing::process ? "threads" : "shm";
+  }
+
+  Status allocate(size_t bytes) override {
+    const auto count = static_cast<size_t>(numRanks);
+    Status status = Status::error("more than addresses reach");
+    if (bytes <= SIZE_MAX / 4 / count) {
+      stride = (bytes + 4095) / 4096 * 4096 + kArenaSkew;
+      status = pool.sharing() == Sharing::forks ? memory.reserve(stride * count)
+                                                : memory.map(stride * count);
+    }
+    return status.ok() ? status
+                       : Status::error("symmetric memory of " + std::to_string(bytes) +
+                                       " bytes for each of " + std::to_string(numRanks) +
+                                       " ranks: " + status.message());
+  }
+
+  SymmetricHeap heap(int64_t rank) const override {
+    return {memory.data(), stride, rank, numRanks};
+  }
+
+  Group *group(const std::vector<int64_t> &ranks) override {
+    std::unique_ptr<InPlaceGroup> &slot = groups[ranks];
+    if (!slot)
+      slot = std::make_unique<InPlaceGroup>(ranks, pool);
+    return slot.get();
+  }
+
+  Letter *letter(const Collective &half, size_t index) override {
+    return letters.find(half, index);
+  }
+  Status prepare() override { return letters.prepare(); }
+
+  void reset() override {
+    letters.reset();
+    for (auto &entry : groups)
+      for (Seat &seat : entry.second->seats) {
+        seat.step = 0;
+        seat.arrivals.set(0);
+      }
+  }
+
+  bool run(const Collective &c, const SymmetricHeap &heap, RunControl &control,
+           QueueState &self) override {
+    if (c.kind == CollectiveKind::send) {
+      send(c, heap);
+      return !control.failed();
+    }
+    if (c.kind == CollectiveKind::recv)
+      return receive(c, heap, control, self);
+    InPlaceGroup &group = *static_cast<InPlaceGroup *>(c.group);
+    const Exchange exchange(c, heap, kernels);
+    size_t position = static_cast<size_t>(c.position);
+    group.seats[position].collective = &c;
+    if (Status counts = exchange.checkCounts(); !counts.ok()) {
+      control.fail(Status::error("rank " + std::to_string(heap.rank) + ": " + counts.message(),
+                                 counts.code()));
+      return false;
+    }
+    atSchedulePoint("came to a collective");
+    if (!meet(group, position, control, self))
+      return false;
+    for (size_t i = 0; i < group.seats.size(); ++i) {
+      const Collective &other = *group.seats[i].collective;
+      const bool alike = agree(c, other);
+      if (alike && samePlace(c, other))
+        continue;
+      control.fail(
+          Status::error("rank " + std::to_string(heap.rank) + ": " + signature(c) + " meets " +
+                            signature(other) + " of rank " + std::to_string(group.ranks[i]) +
+                            (alike ? ", as these ranks come to them in different orders" : ""),
+                        Code::rankFailed));
+      return false;
+    }
+    exchange.run();
+    atSchedulePoint("exchanged");
+    if (c.kind == CollectiveKind::allReduce) {
+      if (!meet(group, position, control, self))
+        return false;
+      exchange.copyOthers();
+      atSchedulePoint("copied from the others");
+    }
+    // A rank that left now could overwrite what a slower peer still reads.
+    return meet(group, position, control, self);
+  }
+
+private:
+  int64_t numRanks;
+  const VectorKernels &kernels;
+  size_t stride = 0;
+  HostMemory memory;
+  MemoryPool pool; ///< meeting places
+  Letters letters;
+  std::map<std::vector<int64_t>, std::unique_ptr<InPlaceGroup>> groups;
+};
+
+} // namespace
+
+std::unique_ptr<Transport> createThreadsTransport(int64_t ranks) {
+  return std::make_unique<InPlaceTransport>(ranks, Sharing::process);
+}
+
+std::unique_ptr<Transport> createShmTransport(int64_t ranks) {
+  return std::make_unique<InPlaceTransport>(ranks, Sharing::forks);
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,81 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Values on their way from a send to its receive. A send must not wait for the receive, or a ring
+// of ranks that all send first would never end; so each send has memory of its own to leave its
+// values in.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_COLLECTIVE_LETTERS_H
+#define BRAID_COLLECTIVE_LETTERS_H
+
+#include "Transport.h"
+#include "runtime/lib/Sync/HostMemory.h"
+
+#include <map>
+#include <optional>
+
+namespace braid::runtime {
+
+/// What one send of one run leaves for one receive. In a run every letter is sent and taken once.
+/// Ranks of a device have their values elsewhere; to them a letter says what belongs together.
+struct Letter {
+  explicit Letter(Sharing sharing) : sent(sharing) {}
+  Counter sent;                   ///< runs in which it was sent
+  std::atomic<uint32_t> taken{0}; ///< runs in which it was taken
+  std::byte *data = nullptr;
+  int64_t source = 0;
+  bool waitedFor() const { return !sent.reached(taken.load(std::memory_order_acquire) + 1); }
+};
+
+class Letters {
+public:
+  explicit Letters(MemoryPool &pool) : pool(pool) {}
+  Letters(const Letters &) = delete;
+  Letters &operator=(const Letters &) = delete;
+
+  /// The letter that a send leaves, or a receive takes; null when this rank has no part in it.
+  /// `index` counts the halves of this rank that come before, with the same peer and channel.
+  Letter *find(const Collective &half, size_t index);
+  /// Every letter is sent and received, and both sides see it alike.
+  Status check() const;
+  /// The same, and there is memory for all.
+  Status prepare();
+  void reset();
+
+  /// The rank that `half` sends to or receives from, or -1.
+  static int64_t peer(const Collective &half);
+
+  /// Where values lie, one behind the other: from one to the next.
+  static int64_t roundedBytes(const CollectiveValue &value);
+
+private:
+  struct Key {
+    int64_t source, target, channel;
+    size_t index;
+    bool operator<(const Key &o) const {
+      return std::tie(source, target, channel, index) <
+             std::tie(o.source, o.target, o.channel, o.index);
+    }
+  };
+  struct Post {
+    Letter *letter;
+    std::optional<Collective> send, receive;
+    int64_t bytes() const;
+  };
+
+  MemoryPool &pool;
+  std::map<Key, Post> posts;
+  HostMemory memory;
+};
+
+/// Leaves a send's values; returns at once.
+void send(const Collective &c, const SymmetricHeap &heap);
+/// Waits for the values and takes them; a rank that is nobody's target gets zeros. False when the
+/// run failed.
+bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control, QueueState &self);
+
+} // namespace braid::runtime
+#endif // BRAID_COLLECTIVE_LETTERS_H

@@ -1,0 +1,93 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// A queue of a verified call tree, command by command, and what commands do with events.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_RUNTIME_LIB_DATA_EXPANDEDQUEUE_H
+#define BRAID_RUNTIME_LIB_DATA_EXPANDEDQUEUE_H
+
+#include "ProgramVerifier.h"
+
+namespace braid::runtime {
+
+/// Walks one queue with its calls expanded. Leaves of the walk are all commands but calls.
+class ExpandedQueue {
+public:
+  ExpandedQueue(const program::Program &program, uint32_t root, Queue queue)
+      : program(program), queue(queue) {
+    enter(root, 0);
+    settle();
+  }
+  bool done() const { return frames.empty(); }
+  const program::Command &command() const {
+    const Frame &frame = frames.back();
+    return *commands(*frame.procedure, queue).Get(frame.index);
+  }
+  /// Number of an event that the current command names, in the expanded program.
+  uint64_t event(uint32_t local) const { return frames.back().eventBase + local; }
+  void advance() {
+    ++frames.back().index;
+    settle();
+  }
+  const program::Procedure &procedure() const { return *frames.back().procedure; }
+  /// Of the current command in its procedure's queue.
+  unsigned index() const { return frames.back().index; }
+  std::string describe() const { return runtime::describe(procedure(), queue, index()); }
+
+private:
+  struct Frame {
+    const program::Procedure *procedure;
+    unsigned index;
+    uint64_t eventBase;
+  };
+  void enter(uint32_t procedure, uint64_t eventBase) {
+    frames.push_back({program.procedures()->Get(procedure), 0, eventBase});
+  }
+  /// Goes into calls and out of ended procedures until a leaf or the end is reached.
+  void settle() {
+    while (!frames.empty()) {
+      Frame &frame = frames.back();
+      const Commands &all = commands(*frame.procedure, queue);
+      if (frame.index == all.size()) {
+        frames.pop_back();
+        if (!frames.empty())
+          ++frames.back().index;
+        continue;
+      }
+      const program::Call *call = all.Get(frame.index)->op_as_Call();
+      if (!call)
+        return;
+      enter(call->procedure(), frame.eventBase + call->event_base());
+    }
+  }
+
+  const program::Program &program;
+  Queue queue;
+  std::vector<Frame> frames;
+};
+
+enum class Setter : uint8_t { none, record, collective };
+
+/// The event that a command sets, and what kind of command it is.
+inline std::pair<Setter, uint32_t> setBy(const program::Command &command) {
+  if (const program::Record *record = command.op_as_Record())
+    return {Setter::record, record->event()};
+  if (const program::CollectiveStart *start = command.op_as_CollectiveStart())
+    return {Setter::collective, start->done()};
+  return {Setter::none, 0};
+}
+
+/// The event that a command waits for, and what has to set it.
+inline std::pair<Setter, uint32_t> waitedBy(const program::Command &command) {
+  if (const program::Await *await = command.op_as_Await())
+    return {Setter::record, await->event()};
+  if (const program::CollectiveWait *wait = command.op_as_CollectiveWait())
+    return {Setter::collective, wait->event()};
+  return {Setter::none, 0};
+}
+
+} // namespace braid::runtime
+#endif // BRAID_RUNTIME_LIB_DATA_EXPANDEDQUEUE_H

@@ -1,0 +1,143 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// A program as one rank runs it: a flat list of commands per queue, with absolute addresses.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_EXECUTOR_COMMANDS_H
+#define BRAID_EXECUTOR_COMMANDS_H
+
+#include "braid/Runtime/program_generated.h"
+#include "runtime/lib/Collective/Transport.h"
+#include "runtime/lib/Kernels/KernelCommands.h"
+#include "runtime/lib/Kernels/Tensor.h"
+#include "runtime/lib/Sync/Team.h"
+
+#include <deque>
+#include <optional>
+#include <variant>
+
+namespace braid::runtime {
+
+/// A launch and a product that a device makes of its own.
+struct DeviceLaunchCommand {
+  uint32_t kernel; ///< of the program
+  std::vector<Tensor> operands;
+  int64_t rows;
+};
+struct DeviceProductCommand {
+  Tensor lhs, rhs, out;
+  std::optional<Tensor> bias;
+};
+
+struct CollectiveCommand {
+  Collective collective;
+  uint32_t event;
+  uint32_t index; ///< in RankProgram::collectives
+};
+struct CollectiveWaitCommand {
+  uint32_t event;
+  uint32_t index; ///< of the collective that is waited for
+};
+struct RecordCommand {
+  uint32_t event;
+};
+struct AwaitCommand {
+  uint32_t event;
+};
+
+/// Who runs a command, and beside what; what it does has no part in it.
+struct CommandSchedule {
+  static constexpr uint32_t kNoEvent = UINT32_MAX;
+  /// It computes, and a collective may run meanwhile.
+  bool mayOverlap = false;
+  /// Of the communication queue: the compute queue's thread runs it, when it comes to the command
+  /// that waits for it.
+  bool byWaiter = false;
+  /// Of the compute queue: the commands of the communication queue that are run before it.
+  struct {
+    size_t begin = 0, end = 0;
+  } runsFirst;
+  /// Where two threads take turns with a queue: what to wait for first, and what to set at the end.
+  uint32_t firstAwaits = kNoEvent, thenSets = kNoEvent;
+};
+
+struct Command : NamedCommand, CommandSchedule {
+  bool waitsForQueue() const override;
+  std::vector<int64_t> missingRanks() const override;
+
+  std::variant<LaunchCommand, ProductCommand, AttentionCommand, RotaryTableCommand, RotaryCommand,
+               GatherCommand, PositionIdsCommand, CopyCommand, CollectiveCommand,
+               CollectiveWaitCommand, RecordCommand, AwaitCommand, DeviceLaunchCommand,
+               DeviceProductCommand>
+      op;
+};
+
+/// Which collective of the program it is: no two have the same of all but the last two.
+struct CollectiveInfo {
+  std::string calls; ///< from the entry down: "@main/@layer (layer.3)"
+  std::string kind;
+  std::string tag;     ///< its role, or its name if it has none
+  int64_t ordinal = 0; ///< among those of the same calls, kind and tag
+  int64_t bytesSent = 0;
+  bool exposedByForm = false; ///< nothing is computed between its start and its wait
+};
+/// "all_reduce 'attention.out' #0"
+std::string label(const CollectiveInfo &collective);
+
+struct Frame; // Resolve.cpp
+
+/// A command that has the address of an argument of the entry's procedure, and what it comes from.
+struct ArgumentCommand {
+  Queue queue;
+  size_t command; ///< in that queue
+  const program::CommandT *source;
+  std::shared_ptr<const Frame> frame;
+};
+
+struct RankProgram {
+  std::vector<Command> queues[2]; ///< by Queue
+  /// By argument of the entry's procedure: which commands depend on where it lies.
+  std::vector<std::vector<ArgumentCommand>> uses;
+  uint32_t numEvents = 0;
+  std::vector<CollectiveInfo> collectives; ///< in the order of the communication queue
+  bool ownThread = true;                   ///< the communication queue needs one
+  std::deque<std::string> paths;           ///< a deque, as commands point at them
+  int64_t bytesSent = 0;                   ///< in a run
+};
+
+/// Everything that addresses depend on.
+struct ResolveInput {
+  const program::ProgramT *program = nullptr;
+  const Mesh *mesh = nullptr;
+  const std::vector<KernelFunction> *kernels = nullptr; ///< by Program.kernels; null for a device
+  std::string entry;
+  int64_t rank = 0, threads = 1;
+  std::vector<std::byte *> arguments; ///< of the entry's procedure
+  std::byte *local = nullptr;
+  SymmetricHeap symmetric;
+  uint64_t localBytes = 0, symmetricBytes = 0;
+  Transport *transport = nullptr;
+  ProductCache *products = nullptr; ///< null for a device
+  int64_t queryBlock = 1;           ///< of the VectorKernels in use
+};
+
+/// Must run on a thread for which useOneThread() was called.
+Result<RankProgram> resolve(const ResolveInput &input);
+
+/// A command, to be put in the place of one that has an old address.
+struct MovedCommand {
+  Queue queue;
+  size_t command;
+  Command replacement;
+};
+/// Makes the commands again that use these arguments, which lie elsewhere in `input` than when
+/// `program` was resolved; all of them, or an error. `program` stays as it is.
+Result<std::vector<MovedCommand>> moveArguments(const ResolveInput &input,
+                                                const RankProgram &program,
+                                                const std::vector<size_t> &arguments);
+
+} // namespace braid::runtime
+#endif // BRAID_EXECUTOR_COMMANDS_H

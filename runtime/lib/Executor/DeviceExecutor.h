@@ -1,0 +1,59 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What a session needs of a machine other than the CPU: memory for all ranks, and running their
+// resolved programs on it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_EXECUTOR_DEVICEEXECUTOR_H
+#define BRAID_EXECUTOR_DEVICEEXECUTOR_H
+
+#include "Executor.h"
+
+namespace braid::runtime {
+
+struct DeviceSetup {
+  std::shared_ptr<const Bundle> bundle;
+  const program::ProgramT *program = nullptr;
+  uint32_t root = 0; ///< the entry's procedure
+  const SessionOptions *options = nullptr;
+  uint64_t localBytes = 0, symmetricBytes = 0;
+  /// Of a rank's parameters, operands and results, in the order of the entry's procedure.
+  std::vector<std::vector<size_t>> valueBytes;
+};
+
+class DeviceExecutor {
+public:
+  virtual ~DeviceExecutor() = default;
+
+  /// Where the memory of ranks is, and how they meet. Its `run` is not used: a device runs
+  /// collectives with everything else.
+  virtual Transport &transport() = 0;
+  virtual std::byte *local(int64_t rank) = 0;
+  virtual std::byte *value(int64_t rank, size_t index) = 0;
+  virtual int64_t memoryBytes() const = 0;
+
+  /// The programs of all ranks are resolved; they stay where they are.
+  virtual Status prepare(Workers &workers) = 0;
+  /// Memory of the host to write weights to, in turn one of two; what was staged two times before
+  /// has been taken.
+  virtual Result<std::byte *> stage(size_t bytes) = 0;
+  /// Sends what was staged last to a value, `offset` bytes behind its beginning.
+  virtual Status uploadStaged(int64_t rank, size_t index, size_t offset, size_t bytes) = 0;
+  virtual Status finishUploads() = 0;
+  /// Both return when the data has been taken or is there.
+  virtual Status upload(int64_t rank, size_t index, const void *data, size_t bytes) = 0;
+  virtual Status download(int64_t rank, size_t index, void *data, size_t bytes) = 0;
+  /// One run of all ranks, with times and spans as the CPU's executor leaves them.
+  virtual Status run(Workers &workers) = 0;
+
+  virtual const std::string &architecture() const = 0; ///< of the kernels in use: "sm_90a"
+  virtual std::vector<std::string> deviceNames() const = 0;
+};
+
+Result<std::unique_ptr<DeviceExecutor>> createCudaExecutor(const DeviceSetup &setup);
+
+} // namespace braid::runtime
+#endif // BRAID_EXECUTOR_DEVICEEXECUTOR_H

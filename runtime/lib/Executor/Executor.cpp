@@ -1,0 +1,296 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Executor.h"
+#include "runtime/lib/Sync/SchedulePoint.h"
+
+#include <exception>
+#include <numeric>
+#include <system_error>
+
+namespace braid::runtime {
+
+Workers::Workers(int64_t numRanks, int64_t threads, double timeLimitSeconds, Transport *transport,
+                 Sharing sharing)
+    : control(numRanks, timeLimitSeconds, 0, sharing), transport(transport),
+      kernels(vectorKernels()) {
+  for (int64_t r = 0; r < numRanks; ++r)
+    ranks.push_back(std::make_unique<Rank>(threads));
+  served.resize(ranks.size());
+  std::iota(served.begin(), served.end(), 0);
+}
+
+namespace {
+
+/// What a thread does of a rank's queues in one run. The compute queue's thread also runs commands
+/// of the communication queue, as that queue: messages and traces do not tell who ran them.
+class QueueRun {
+public:
+  QueueRun(Workers &workers, Rank &rank, int64_t number)
+      : workers(workers), rank(rank), control(workers.control), now(workers.generation.value()),
+        stallHere(workers.stall && workers.stall->rank == number),
+        states{&control.queue(number, Queue::compute),
+               &control.queue(number, Queue::communication)},
+        contexts{context(Queue::compute), context(Queue::communication)} {}
+
+  void run(Queue queue) {
+    for (const Command &command : rank.program.queues[static_cast<size_t>(queue)])
+      if (!(queue == Queue::communication && command.byWaiter) && !run(queue, command))
+        return;
+    if (!control.failed())
+      state(queue).at.store(nullptr, std::memory_order_release);
+  }
+
+private:
+  QueueState &state(Queue queue) { return *states[static_cast<size_t>(queue)]; }
+  ExecutionContext context(Queue queue) {
+    const auto q = static_cast<size_t>(queue);
+    return {control, *states[q], queue == Queue::compute ? rank.team : rank.alone, workers.kernels,
+            rank.scratch[q]};
+  }
+
+  /// False when the run has failed.
+  bool run(Queue queue, const Command &command) {
+    if (control.failed())
+      return false;
+    QueueState &self = state(queue);
+    self.at.store(&command, std::memory_order_release);
+    atSchedulePoint("command");
+    if (stallHere && (workers.stall->command.empty() || workers.stall->command == command.name)) {
+      control.stall(self);
+      return false;
+    }
+    if (command.firstAwaits != Command::kNoEvent)
+      control.wait(rank.events[command.firstAwaits], now, self, Waiting::event);
+    const int64_t begin = workers.trace ? nowNs() : 0;
+    {
+      const ComputeClock::Span computing(command.mayOverlap ? &rank.clock : nullptr);
+      perform(command, self, contexts[static_cast<size_t>(queue)]);
+    }
+    self.progress.fetch_add(1, std::memory_order_relaxed);
+    if (workers.trace)
+      rank.trace[static_cast<size_t>(queue)].push_back({&command, begin, nowNs()});
+    if (command.thenSets != Command::kNoEvent && !control.failed())
+      rank.events[command.thenSets].set(now);
+    return true;
+  }
+
+  void perform(const Command &command, QueueState &self, ExecutionContext &context) {
+    if (auto *op = std::get_if<LaunchCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<ProductCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<AttentionCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<RotaryTableCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<RotaryCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<GatherCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<PositionIdsCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<CopyCommand>(&command.op)) {
+      execute(*op, command, context);
+    } else if (auto *op = std::get_if<CollectiveCommand>(&command.op)) {
+      collective(*op, self);
+    } else if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op)) {
+      if (!rank.events[op->event].reached(now)) {
+        const int64_t start = nowNs();
+        wait(command, op->event, self);
+        rank.times.addExposed(op->index, nowNs() - start);
+      }
+    } else if (auto *op = std::get_if<RecordCommand>(&command.op)) {
+      rank.events[op->event].set(now);
+    } else if (auto *op = std::get_if<AwaitCommand>(&command.op)) {
+      wait(command, op->event, self);
+    }
+  }
+
+  void collective(const CollectiveCommand &op, QueueState &self) {
+    self.clock = rank.program.collectives[op.index].exposedByForm ? nullptr : &rank.clock;
+    self.peerWaitNs = self.computedInWaitsNs = 0;
+    const int64_t start = nowNs(), computed = self.computedNs();
+    const bool complete = workers.transport->run(op.collective, rank.heap, control, self);
+    // Before anybody is woken, who could take this thread's core.
+    const int64_t hidden = self.computedNs() - computed - self.computedInWaitsNs;
+    rank.times.add(op.index, nowNs() - start, hidden, self.peerWaitNs);
+    if (complete)
+      rank.events[op.event].set(now);
+  }
+
+  void wait(const Command &command, uint32_t event, QueueState &self) {
+    if (command.runsFirst.end != 0) {
+      self.since.store(nowNs(), std::memory_order_relaxed);
+      self.waiting.store(Waiting::event, std::memory_order_release);
+      for (size_t i = command.runsFirst.begin; i < command.runsFirst.end; ++i)
+        if (!run(Queue::communication, rank.program.queues[1][i]))
+          break;
+      if (!control.failed())
+        state(Queue::communication).at.store(nullptr, std::memory_order_release);
+      self.waiting.store(Waiting::nothing, std::memory_order_release);
+    }
+    control.wait(rank.events[event], now, self, Waiting::event);
+  }
+
+  Workers &workers;
+  Rank &rank;
+  RunControl &control;
+  const uint32_t now;
+  const bool stallHere;
+  QueueState *states[2]; ///< by Queue
+  ExecutionContext contexts[2];
+};
+
+} // namespace
+
+void Workers::runQueue(int64_t r, Queue kind) {
+  QueueRun(*this, *ranks[static_cast<size_t>(r)], r).run(kind);
+}
+
+void Workers::serveQueue(int64_t r, Queue kind) {
+  useOneThread();
+  QueueState &self = control.queue(r, kind);
+  for (uint32_t next = 1;; ++next) {
+    while (!generation.waitOnce(next, 0, -1)) {
+    }
+    if (stopping.load(std::memory_order_acquire))
+      return;
+    try {
+      runQueue(r, kind);
+    } catch (const std::exception &e) {
+      const NamedCommand *command = self.at.load(std::memory_order_relaxed);
+      control.fail(Status::error("rank " + std::to_string(r) + ": " +
+                                     (command ? describe(*command) + ": " : std::string()) +
+                                     e.what(),
+                                 Code::rankFailed));
+    }
+    finished.increment();
+  }
+}
+
+Status Workers::run() {
+  if (lost)
+    return Status::error(
+        "the session cannot run again: a rank did not come back from an earlier run",
+        Code::rankFailed);
+  control.begin();
+  runServed();
+  Status failure = control.failure();
+  if (!failure.ok() && !lost)
+    transport->reset();
+  return failure;
+}
+
+void Workers::runServed() {
+  for (int64_t r : served) {
+    Rank *rank = ranks[static_cast<size_t>(r)].get();
+    rank->times.clear(rank->program.collectives.size());
+    rank->team.trace = trace;
+    for (auto &spans : rank->team.spans)
+      spans.clear();
+    for (int q = 0; q < 2; ++q) {
+      rank->trace[q].clear();
+      if (trace)
+        rank->trace[q].reserve(rank->program.queues[q].size());
+    }
+  }
+  uint32_t target = finished.value();
+  for (int64_t r : served)
+    target += ranks[static_cast<size_t>(r)]->program.ownThread ? 2 : 1;
+  runBeginNs = nowNs();
+  generation.increment();
+  bool complete = control.waitForQueues(finished, target, [this] { countComputing(); });
+  runEndNs = nowNs();
+  // After a failure the others notice within a slice; a rank stuck in a kernel never does.
+  for (int i = 0; !complete && i < 100; ++i)
+    complete = finished.waitOnce(target, 0, 20000000);
+  lost = !complete;
+}
+
+// Only of a command that is at work: what waits uses some processor time, too, to look around.
+void Workers::countComputing() {
+  constexpr int64_t kAtWorkNs = 100000;
+  for (Computing &thread : computing) {
+    QueueState &queue = control.queue(thread.rank, Queue::compute);
+    const bool atWork = queue.at.load(std::memory_order_acquire) &&
+                        !queue.stalled.load(std::memory_order_acquire) &&
+                        queue.waiting.load(std::memory_order_acquire) ==
+                            (thread.member == 0 ? Waiting::nothing : Waiting::team);
+    const int64_t used = processorNs(thread.clock);
+    if (!atWork) {
+      thread.usedNs = used;
+    } else if (used - thread.usedNs >= kAtWorkNs) {
+      thread.usedNs = used;
+      queue.progress.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
+                    std::vector<std::thread> &threads) {
+  auto start = [&](auto work) {
+    threads.emplace_back([&workers, keepAlive, work] {
+      work();
+      workers.threadsGone.fetch_add(1, std::memory_order_release);
+    });
+    return processorClock(threads.back());
+  };
+  workers.computing.clear();
+  int64_t starting = 0;
+  try {
+    for (int64_t r : workers.served) {
+      starting = r;
+      size_t i = static_cast<size_t>(r);
+      const clockid_t clock = start([&workers, r] {
+        beginSchedule(r, kComputeLane);
+        workers.pinning.pinMember(r, 0);
+        workers.serveQueue(r, Queue::compute);
+      });
+      workers.ranks[i]->clock.attach(clock);
+      workers.computing.push_back({r, 0, clock});
+      if (workers.ranks[i]->program.ownThread)
+        start([&workers, r] {
+          beginSchedule(r, kCommunicationLane);
+          workers.pinning.pinRank(r);
+          workers.serveQueue(r, Queue::communication);
+        });
+      for (int64_t member = 1; member < workers.ranks[i]->team.members(); ++member) {
+        const clockid_t helper = start([&workers, r, i, member] {
+          beginSchedule(r, kCommunicationLane + member);
+          workers.pinning.pinMember(r, member);
+          useOneThread();
+          workers.ranks[i]->team.serve(member, workers.control.spinNs());
+        });
+        workers.computing.push_back({r, member, helper});
+      }
+    }
+  } catch (const std::system_error &e) {
+    return Status::error("cannot start the threads of rank " + std::to_string(starting) + " of " +
+                         std::to_string(workers.ranks.size()) + ": " + e.what());
+  }
+  return {};
+}
+
+void stopThreads(Workers &workers, std::vector<std::thread> &threads) {
+  workers.stopping.store(true, std::memory_order_release);
+  workers.generation.increment();
+  for (auto &rank : workers.ranks)
+    rank->team.stop();
+  int64_t deadline = nowNs() + 1000000000;
+  while (workers.lost && nowNs() < deadline &&
+         workers.threadsGone.load(std::memory_order_acquire) < static_cast<int64_t>(threads.size()))
+    std::this_thread::yield();
+  bool allGone =
+      workers.threadsGone.load(std::memory_order_acquire) == static_cast<int64_t>(threads.size());
+  for (std::thread &thread : threads) {
+    if (!workers.lost || allGone)
+      thread.join();
+    else
+      thread.detach();
+  }
+  threads.clear();
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,108 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The worker threads of all ranks, and what they measure.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_EXECUTOR_EXECUTOR_H
+#define BRAID_EXECUTOR_EXECUTOR_H
+
+#include "Commands.h"
+#include "Overlap.h"
+#include "braid/Runtime/Session.h"
+#include "runtime/lib/Kernels/Operations.h"
+#include "runtime/lib/Sync/Cores.h"
+
+#include <thread>
+
+namespace braid::runtime {
+
+/// What one rank measured in one run.
+struct RankTimes {
+  CommunicationTimes total;
+  std::vector<CommunicationTimes> collectives; ///< as in RankProgram
+  void clear(size_t count) {
+    total = {};
+    collectives.assign(count, {});
+  }
+  /// By the thread that runs the collective, and by the one that waits for it: each writes fields
+  /// of its own.
+  void add(size_t collective, int64_t communicationNs, int64_t hiddenNs, int64_t peerWaitNs) {
+    for (CommunicationTimes *times : {&total, &collectives[collective]}) {
+      times->communicationNs += communicationNs;
+      times->hiddenNs += hiddenNs;
+      times->peerWaitNs += peerWaitNs;
+    }
+  }
+  void addExposed(size_t collective, int64_t ns) {
+    total.exposedNs += ns;
+    collectives[collective].exposedNs += ns;
+  }
+};
+
+struct Rank {
+  explicit Rank(int64_t threads) : team(threads) {
+    for (auto &ofQueue : scratch)
+      ofQueue.resize(static_cast<size_t>(threads));
+  }
+  RankProgram program;
+  std::unique_ptr<Counter[]> events;
+  Team team;     ///< of the compute queue
+  Team alone{1}; ///< of the communication queue, which does all parts itself
+  std::vector<std::vector<std::byte>> scratch[2]; ///< by Queue and part
+  SymmetricHeap heap;
+  RankTimes times;
+  ComputeClock clock;
+  std::vector<TraceSpan> trace[2]; ///< by Queue
+};
+
+/// Shared by the session and its worker threads, so that a worker that never comes back does not
+/// lose its memory.
+struct Workers {
+  Workers(int64_t ranks, int64_t threads, double timeLimitSeconds, Transport *transport,
+          Sharing sharing = Sharing::process);
+
+  std::vector<std::unique_ptr<Rank>> ranks;
+  std::vector<int64_t> served; ///< the ranks that have threads in this process
+  RunControl control;
+  Transport *transport;
+  const VectorKernels &kernels;
+  std::optional<StallInjection> stall;
+  bool trace = false;
+  Pinning pinning;
+  Counter generation, finished;
+  std::atomic<bool> stopping{false};
+  std::atomic<int64_t> threadsGone{0};
+
+  /// One run; the session's thread waits here.
+  Status run();
+  /// The part of a run that the served ranks do.
+  void runServed();
+  int64_t runBeginNs = 0, runEndNs = 0;
+  bool lost = false; ///< a worker did not come back
+
+  void serveQueue(int64_t rank, Queue kind);
+  void runQueue(int64_t rank, Queue kind);
+
+  /// A thread of a rank that computes for its compute queue, and how much it had when it was last
+  /// looked at.
+  struct Computing {
+    int64_t rank, member; ///< of the team; 0: the queue's own thread
+    clockid_t clock;
+    int64_t usedNs = 0;
+  };
+  std::vector<Computing> computing;
+  /// Counts as progress what commands compute, however long they take.
+  void countComputing();
+};
+
+/// Starts the threads; `keepAlive` is held by each of them.
+Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
+                    std::vector<std::thread> &threads);
+/// Ends the threads, or leaves behind those that do not end within a second.
+void stopThreads(Workers &workers, std::vector<std::thread> &threads);
+
+} // namespace braid::runtime
+#endif // BRAID_EXECUTOR_EXECUTOR_H

@@ -1,0 +1,544 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Walks the call tree of an entry once per queue and writes down what each queue does, with
+// absolute addresses.
+//
+//===----------------------------------------------------------------------===//
+#include "Apart.h"
+#include "Commands.h"
+#include "Overlap.h"
+#include "runtime/lib/Collective/CollectiveExtents.h"
+#include "runtime/lib/Collective/Letters.h"
+#include "runtime/lib/Kernels/Operations.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace braid::runtime {
+
+bool Command::waitsForQueue() const {
+  return std::holds_alternative<AwaitCommand>(op) ||
+         std::holds_alternative<CollectiveWaitCommand>(op);
+}
+
+std::vector<int64_t> Command::missingRanks() const {
+  auto *started = std::get_if<CollectiveCommand>(&op);
+  return started ? started->collective.absent() : std::vector<int64_t>();
+}
+
+std::string label(const CollectiveInfo &collective) {
+  return collective.kind + (collective.tag.empty() ? "" : " '" + collective.tag + "'") + " #" +
+         std::to_string(collective.ordinal);
+}
+
+namespace fb = braid::program;
+
+/// One call of a procedure.
+struct Frame {
+  /// Where an argument of the call lies: behind an argument of the entry's procedure, which may
+  /// move, or at an address.
+  struct Argument {
+    std::optional<size_t> root;
+    uint64_t offset = 0;
+    std::byte *address = nullptr;
+  };
+  const fb::ProcedureT *procedure;
+  std::vector<Argument> arguments;
+  uint64_t localBase = 0, symmetricBase = 0;
+  uint32_t eventBase = 0;
+  const std::string *path = nullptr;
+  std::string calls; ///< that lead to it, from the entry's procedure on
+};
+
+namespace {
+
+std::vector<AxisRef> axisRefs(const std::vector<std::unique_ptr<fb::AxisRefT>> &axes) {
+  std::vector<AxisRef> refs;
+  for (const auto &axis : axes)
+    refs.push_back({axis->name, axis->pre, axis->size});
+  return refs;
+}
+
+class Resolver {
+public:
+  explicit Resolver(const ResolveInput &input) : in(input) {}
+
+  Result<RankProgram> run() {
+    const fb::ProgramT &program = *in.program;
+    auto entry = std::find_if(program.entries.begin(), program.entries.end(),
+                              [&](const auto &e) { return e->name == in.entry; });
+    if (entry == program.entries.end())
+      return Status::error("the program has no entry '" + in.entry + "'");
+    const fb::ProcedureT &procedure = *program.procedures[(*entry)->procedure];
+    out.numEvents = procedure.num_events; // each is set exactly once, as verifyProgram says
+    out.uses.resize(in.arguments.size());
+    for (Queue q : kQueues) {
+      queue = q;
+      auto root = std::make_shared<Frame>();
+      root->procedure = &procedure;
+      for (size_t i = 0; i < in.arguments.size(); ++i)
+        root->arguments.push_back({i});
+      // Both walks meet the same calls in the same order, so the second finds the paths of the
+      // first.
+      nextPath = 0;
+      root->calls = "@" + root->procedure->name;
+      root->path = path(root->calls);
+      if (Status status = walk(root); !status.ok())
+        return status;
+    }
+    nameWaits();
+    findOverlap(out);
+    if (in.kernels) // a device's queues need no threads
+      giveToWaiters(out);
+    return std::move(out);
+  }
+
+  /// One command of a program that has been resolved.
+  Result<Command> again(const ArgumentCommand &use) {
+    queue = use.queue;
+    return make(*use.frame, *use.source);
+  }
+
+private:
+  const std::string *path(std::string text) {
+    if (nextPath == out.paths.size())
+      out.paths.push_back(std::move(text));
+    return &out.paths[nextPath++];
+  }
+
+  Status walk(const std::shared_ptr<const Frame> &frame) {
+    const auto &commands =
+        queue == Queue::compute ? frame->procedure->compute : frame->procedure->communication;
+    for (const auto &source : commands) {
+      if (const fb::CallT *call = source->op.AsCall()) {
+        if (Status status = enter(*frame, *call, source->name); !status.ok())
+          return status;
+        continue;
+      }
+      used.clear();
+      Result<Command> command = make(*frame, *source);
+      if (!command.ok())
+        return command.status();
+      for (size_t argument : used)
+        out.uses[argument].push_back({queue, stream(queue).size(), source.get(), frame});
+      stream(queue).push_back(std::move(*command));
+    }
+    return {};
+  }
+
+  Result<Command> make(const Frame &frame, const fb::CommandT &source) {
+    Command command;
+    command.name = source.name;
+    command.path = frame.path;
+    Status status = translate(frame, source.op, command);
+    if (status.ok())
+      status = verifyApart(source.op, *in.program,
+                           [&](const fb::ViewT &view) { return tensor(frame, view); });
+    if (!status.ok())
+      return Status::error(describe(command) + " on the " + name(queue) + " queue " +
+                           status.message());
+    return command;
+  }
+
+  Status enter(const Frame &caller, const fb::CallT &call, const std::string &callName) {
+    auto callee = std::make_shared<Frame>();
+    callee->procedure = in.program->procedures[call.procedure].get();
+    for (const auto &view : call.arguments) {
+      Frame::Argument argument;
+      if (view->space == fb::Space::argument) {
+        argument = caller.arguments[view->index];
+        argument.offset += view->offset_bytes;
+      } else {
+        argument.address = address(caller, *view);
+      }
+      callee->arguments.push_back(argument);
+    }
+    callee->localBase = caller.localBase + call.local_base_bytes;
+    callee->symmetricBase = caller.symmetricBase + call.symmetric_base_bytes;
+    callee->eventBase = caller.eventBase + call.event_base;
+    const std::string text = callName.empty() || callName == callee->procedure->name
+                                 ? "@" + callee->procedure->name
+                                 : "@" + callee->procedure->name + " (" + callName + ")";
+    callee->calls = caller.calls + "/" + text;
+    callee->path = path(text);
+    return walk(callee);
+  }
+
+  std::byte *address(const Frame &frame, const fb::ViewT &view) const {
+    switch (view.space) {
+    case fb::Space::argument: {
+      const Frame::Argument &argument = frame.arguments[view.index];
+      if (argument.root)
+        used.insert(*argument.root);
+      return (argument.root ? in.arguments[*argument.root] : argument.address) + argument.offset +
+             view.offset_bytes;
+    }
+    case fb::Space::local:
+      return in.local + frame.localBase + view.offset_bytes;
+    case fb::Space::symmetric:
+      return in.symmetric.peer(in.symmetric.rank, frame.symmetricBase + view.offset_bytes);
+    }
+    return nullptr;
+  }
+
+  Tensor tensor(const Frame &frame, const fb::ViewT &view) const {
+    return {address(frame, view), static_cast<DType>(view.dtype), view.shape, view.strides};
+  }
+
+  Storage storage() const { return in.kernels ? Storage::f32 : Storage::halves; }
+
+  template <typename T> Status finish(Result<T> result, Command &command) {
+    if (!result.ok())
+      return result.status();
+    command.op = std::move(*result);
+    return {};
+  }
+
+  Status translate(const Frame &frame, const fb::OperationUnion &op, Command &command) {
+    switch (op.type) {
+    case fb::Operation::Launch: {
+      const fb::LaunchT &launch = *op.AsLaunch();
+      command.operation = "kernel";
+      if (command.name.empty())
+        command.name = in.program->kernels[launch.kernel]->symbol;
+      std::vector<Tensor> operands;
+      for (const auto &view : launch.operands)
+        operands.push_back(tensor(frame, *view));
+      if (!in.kernels) {
+        command.op = DeviceLaunchCommand{launch.kernel, std::move(operands), launch.rows};
+        return {};
+      }
+      return finish(resolveLaunch((*in.kernels)[launch.kernel], operands, launch.row_operand,
+                                  launch.rows, in.threads),
+                    command);
+    }
+    case fb::Operation::Product: {
+      const fb::ProductT &product = *op.AsProduct();
+      command.operation = "linear";
+      Tensor bias;
+      if (product.bias)
+        bias = tensor(frame, *product.bias);
+      if (!in.products) {
+        DeviceProductCommand op{tensor(frame, *product.lhs), tensor(frame, *product.rhs),
+                                tensor(frame, *product.out), std::nullopt};
+        if (product.bias)
+          op.bias = bias;
+        command.op = std::move(op);
+        return {};
+      }
+      return finish(resolveProduct(tensor(frame, *product.lhs), tensor(frame, *product.rhs),
+                                   product.bias ? &bias : nullptr, tensor(frame, *product.out),
+                                   in.threads, *in.products),
+                    command);
+    }
+    case fb::Operation::Attention: {
+      const fb::AttentionT &attention = *op.AsAttention();
+      command.operation = "attention";
+      AttentionOperands operands{tensor(frame, *attention.query), tensor(frame, *attention.key),
+                                 tensor(frame, *attention.value), tensor(frame, *attention.out)};
+      Tensor optional[3];
+      auto give = [&](const std::unique_ptr<fb::ViewT> &view, Tensor &storage) -> const Tensor * {
+        if (!view)
+          return nullptr;
+        storage = tensor(frame, *view);
+        return &storage;
+      };
+      operands.mask = give(attention.mask, optional[0]);
+      operands.validLength = give(attention.valid_length, optional[1]);
+      operands.positionOffset = give(attention.position_offset, optional[2]);
+      operands.scale = attention.scale;
+      operands.causal = attention.causal;
+      return finish(resolveAttention(operands, in.threads, in.queryBlock, storage()), command);
+    }
+    case fb::Operation::RotaryTable: {
+      const fb::RotaryTableT &table = *op.AsRotaryTable();
+      command.operation = "rotary_table";
+      Tensor offset;
+      if (table.position_offset)
+        offset = tensor(frame, *table.position_offset);
+      return finish(resolveRotaryTable(table.frequencies, table.scale,
+                                       table.position_offset ? &offset : nullptr,
+                                       tensor(frame, *table.cos), tensor(frame, *table.sin),
+                                       in.threads, storage()),
+                    command);
+    }
+    case fb::Operation::Rotary: {
+      const fb::RotaryT &rotary = *op.AsRotary();
+      command.operation = "rotary";
+      return finish(resolveRotary(tensor(frame, *rotary.input), tensor(frame, *rotary.cos),
+                                  tensor(frame, *rotary.sin), tensor(frame, *rotary.out),
+                                  in.threads, storage()),
+                    command);
+    }
+    case fb::Operation::Gather: {
+      const fb::GatherT &gather = *op.AsGather();
+      command.operation = "embedding";
+      std::vector<AxisRef> axes = axisRefs(gather.axes);
+      Result<int64_t> parts = in.mesh->numShards(axes);
+      Result<int64_t> part = in.mesh->groupPosition(in.rank, axes);
+      if (!parts.ok())
+        return parts.status();
+      if (!part.ok())
+        return part.status();
+      return finish(resolveGather(tensor(frame, *gather.source), tensor(frame, *gather.ids),
+                                  tensor(frame, *gather.out), *part, *parts, gather.rows,
+                                  in.threads),
+                    command);
+    }
+    case fb::Operation::PositionIds: {
+      const fb::PositionIdsT &positions = *op.AsPositionIds();
+      command.operation = "position_ids";
+      return finish(resolvePositionIds(tensor(frame, *positions.ids), positions.padding,
+                                       tensor(frame, *positions.out)),
+                    command);
+    }
+    case fb::Operation::Copy: {
+      const fb::CopyT &copy = *op.AsCopy();
+      command.operation = "copy";
+      return finish(resolveCopy(tensor(frame, *copy.source), tensor(frame, *copy.dest)), command);
+    }
+    case fb::Operation::LocalSlice:
+      command.operation = "local_slice";
+      return localSlice(frame, *op.AsLocalSlice(), command);
+    case fb::Operation::CollectiveStart:
+      return collective(frame, *op.AsCollectiveStart(), command);
+    case fb::Operation::CollectiveWait:
+      command.operation = "wait";
+      command.op = CollectiveWaitCommand{frame.eventBase + op.AsCollectiveWait()->event, 0};
+      collectiveWaits.emplace_back(queue, stream(queue).size());
+      return {};
+    case fb::Operation::Record:
+      command.operation = "record";
+      command.op = RecordCommand{frame.eventBase + op.AsRecord()->event};
+      return {};
+    case fb::Operation::Await:
+      command.operation = "await";
+      command.op = AwaitCommand{frame.eventBase + op.AsAwait()->event};
+      return {};
+    case fb::Operation::Call:
+    case fb::Operation::NONE:
+      break;
+    }
+    return Status::error("is of a kind that this runtime does not know");
+  }
+
+  Status localSlice(const Frame &frame, const fb::LocalSliceT &slice, Command &command) {
+    Tensor source = tensor(frame, *slice.source), dest = tensor(frame, *slice.dest);
+    std::vector<AxisRef> axes = axisRefs(slice.axes);
+    Result<int64_t> shards = in.mesh->numShards(axes);
+    Result<int64_t> position = in.mesh->groupPosition(in.rank, axes);
+    if (!shards.ok())
+      return shards.status();
+    if (!position.ok())
+      return position.status();
+    size_t dim = slice.dim;
+    if (dim >= source.shape.size() || source.shape[dim] % *shards != 0)
+      return Status::error("expects dimension " + std::to_string(dim) + " of " +
+                           shapeString(source.shape) + " to divide by " + std::to_string(*shards));
+    source.shape[dim] /= *shards;
+    source.data += *position * source.shape[dim] * source.strides[dim] * byteSize(source.dtype);
+    return finish(resolveCopy(source, dest), command);
+  }
+
+  /// Offset of a contiguous tensor in the symmetric arena.
+  Result<uint64_t> symmetricOffset(const Tensor &tensor) const {
+    if (!tensor.contiguous())
+      return Status::error("expects contiguous memory, got " + shapeString(tensor.shape) +
+                           " with strides " + shapeString(tensor.strides));
+    const std::byte *base = in.symmetric.peer(in.symmetric.rank, 0);
+    uint64_t bytes = static_cast<uint64_t>(tensor.numElements() * byteSize(tensor.dtype));
+    if (tensor.data < base || tensor.data + bytes > base + in.symmetricBytes)
+      return Status::error("expects symmetric memory");
+    return static_cast<uint64_t>(tensor.data - base);
+  }
+
+  Status collective(const Frame &frame, const fb::CollectiveStartT &start, Command &command) {
+    CollectiveCommand result{};
+    Collective &c = result.collective;
+    c.kind = static_cast<CollectiveKind>(start.kind);
+    c.reduce = static_cast<ReduceKind>(start.reduce);
+    command.operation = name(c.kind);
+    c.name = command.name;
+    c.role = start.role;
+    c.path = frame.path;
+    c.dim = start.dim;
+    c.concatDim = start.concat_dim;
+    c.root = start.root;
+    c.channel = start.channel;
+    for (size_t i = 0; i + 1 < start.pairs.size(); i += 2)
+      c.pairs.push_back({start.pairs[i], start.pairs[i + 1]});
+    std::vector<AxisRef> axes = axisRefs(start.axes);
+    Result<std::vector<int64_t>> ranks = in.mesh->group(in.rank, axes);
+    Result<int64_t> position = in.mesh->groupPosition(in.rank, axes);
+    if (!ranks.ok())
+      return ranks.status();
+    if (!position.ok())
+      return position.status();
+    c.position = *position;
+    c.group = in.transport->group(*ranks);
+    int64_t bytes = 0;
+    if (Status status = addValues(c, start, frame, bytes); !status.ok())
+      return status;
+    if (isPointToPoint(c.kind)) {
+      size_t &index = halves[{c.kind, Letters::peer(c), c.channel}];
+      c.letter = in.transport->letter(c, index++);
+    }
+    if (Status status = checkOverlap(c, start, frame); !status.ok())
+      return status;
+    int64_t groupSize = static_cast<int64_t>(ranks->size());
+    Result<Algorithm> algorithm = chooseAlgorithm(c.kind, bytes, groupSize, in.transport->name());
+    if (!algorithm.ok())
+      return algorithm.status();
+    c.algorithm = *algorithm;
+    c.bytesSent = bytesSent(c.algorithm, c.kind, bytes, groupSize, isSource(c));
+    result.event = frame.eventBase + start.done;
+    result.index = identify(c, frame);
+    collectives[result.event] = {result.index, command.name};
+    command.op = std::move(result);
+    return {};
+  }
+
+  /// A value's offsets; of a send the input's, of a recv the output's.
+  Status place(const Tensor &tensor, uint64_t &offset) const {
+    Result<uint64_t> found = symmetricOffset(tensor);
+    if (!found.ok())
+      return found.status();
+    offset = *found;
+    return {};
+  }
+
+  Status addValues(Collective &c, const fb::CollectiveStartT &start, const Frame &frame,
+                   int64_t &bytes) const {
+    const size_t count = std::max(start.inputs.size(), start.outputs.size());
+    const bool sends = c.kind == CollectiveKind::send, receives = c.kind == CollectiveKind::recv;
+    if (start.inputs.size() != (receives ? 0 : count) ||
+        start.outputs.size() != (sends ? 0 : count))
+      return Status::error(sends      ? "expects no outputs"
+                           : receives ? "expects no inputs"
+                                      : "expects as many outputs as inputs");
+    for (size_t v = 0; v < count; ++v) {
+      Tensor input, output;
+      CollectiveValue value;
+      if (!receives) {
+        input = tensor(frame, *start.inputs[v]);
+        if (Status s = place(input, value.inputOffset); !s.ok())
+          return s;
+        bytes += input.numElements() * byteSize(input.dtype);
+      }
+      if (!sends) {
+        output = tensor(frame, *start.outputs[v]);
+        if (Status s = place(output, value.outputOffset); !s.ok())
+          return s;
+      }
+      Status status =
+          setExtents(c, receives ? output : input, sends ? input : output, v + 1 == count, value);
+      if (!status.ok())
+        return status;
+      c.values.push_back(value);
+    }
+    if (c.kind == CollectiveKind::allToAllV)
+      for (const CollectiveValue &value : c.values)
+        if (count < 2 || value.outer != c.values.back().outer)
+          return Status::error("expects values, and a count for each of their blocks");
+    return {};
+  }
+
+  /// Peers read inputs while outputs are written: only an all_reduce may work on one buffer.
+  Status checkOverlap(const Collective &c, const fb::CollectiveStartT &start,
+                      const Frame &frame) const {
+    auto extent = [&](const fb::ViewT &view) {
+      Tensor t = tensor(frame, view);
+      return std::pair<std::byte *, std::byte *>(t.data,
+                                                 t.data + t.numElements() * byteSize(t.dtype));
+    };
+    for (size_t o = 0; o < start.outputs.size(); ++o) {
+      auto out = extent(*start.outputs[o]);
+      for (size_t i = 0; i < start.outputs.size(); ++i) {
+        auto other = extent(*start.outputs[i]);
+        if (i != o && out.first < other.second && other.first < out.second)
+          return Status::error("expects output " + std::to_string(o) + " apart from output " +
+                               std::to_string(i));
+      }
+      for (size_t i = 0; i < start.inputs.size(); ++i) {
+        auto input = extent(*start.inputs[i]);
+        bool same = i == o && c.values[i].inputOffset == c.values[i].outputOffset &&
+                    (c.kind == CollectiveKind::allReduce || c.group->ranks.size() == 1);
+        if (!same && out.first < input.second && input.first < out.second)
+          return Status::error("expects output " + std::to_string(o) + " apart from input " +
+                               std::to_string(i));
+      }
+    }
+    return {};
+  }
+
+  uint32_t identify(const Collective &c, const Frame &frame) {
+    CollectiveInfo info{frame.calls, name(c.kind), c.role.empty() ? c.name : c.role};
+    info.ordinal = alike[{info.calls, info.kind, info.tag}]++;
+    info.bytesSent = c.bytesSent;
+    out.collectives.push_back(std::move(info));
+    out.bytesSent += c.bytesSent;
+    return static_cast<uint32_t>(out.collectives.size() - 1);
+  }
+
+  /// Waits for collectives count as theirs. Their queue may come first, so that this is done when
+  /// all are known.
+  void nameWaits() {
+    for (auto [q, index] : collectiveWaits) {
+      Command &command = stream(q)[index];
+      auto &wait = std::get<CollectiveWaitCommand>(command.op);
+      const EventSource &source = collectives.at(wait.event);
+      wait.index = source.index;
+      if (command.name.empty())
+        command.name = source.name;
+    }
+  }
+  std::vector<Command> &stream(Queue q) { return out.queues[static_cast<size_t>(q)]; }
+
+  /// The collective that sets an event.
+  struct EventSource {
+    uint32_t index;
+    std::string name;
+  };
+
+  const ResolveInput &in;
+  RankProgram out;
+  Queue queue = Queue::compute;
+  size_t nextPath = 0;
+  mutable std::set<size_t> used; ///< arguments of the entry whose addresses were asked for
+  std::map<uint32_t, EventSource> collectives;           ///< by event
+  std::vector<std::pair<Queue, size_t>> collectiveWaits; ///< places in the queues
+  /// Collectives so far, by calls, kind and tag.
+  std::map<std::tuple<std::string, std::string, std::string>, int64_t> alike;
+  /// Sends and receives so far, by peer and channel.
+  std::map<std::tuple<CollectiveKind, int64_t, int64_t>, size_t> halves;
+};
+
+} // namespace
+
+Result<RankProgram> resolve(const ResolveInput &input) { return Resolver(input).run(); }
+
+Result<std::vector<MovedCommand>> moveArguments(const ResolveInput &input,
+                                                const RankProgram &program,
+                                                const std::vector<size_t> &arguments) {
+  Resolver resolver(input);
+  std::vector<MovedCommand> moved;
+  std::set<std::pair<Queue, size_t>> done; // a command may use several
+  for (size_t argument : arguments)
+    for (const ArgumentCommand &use : program.uses[argument]) {
+      if (!done.emplace(use.queue, use.command).second)
+        continue;
+      Result<Command> command = resolver.again(use);
+      if (!command.ok())
+        return command.status();
+      static_cast<CommandSchedule &>(*command) =
+          program.queues[static_cast<size_t>(use.queue)][use.command];
+      moved.push_back({use.queue, use.command, std::move(*command)});
+    }
+  return moved;
+}
+
+} // namespace braid::runtime

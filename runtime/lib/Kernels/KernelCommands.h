@@ -1,0 +1,113 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Kernels and copies as a rank runs them, with absolute addresses.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_KERNELS_KERNELCOMMANDS_H
+#define BRAID_KERNELS_KERNELCOMMANDS_H
+
+#include "Products.h"
+#include "VectorKernels.h"
+#include "braid/Runtime/KernelLibrary.h"
+
+#include <vector>
+
+namespace braid::runtime {
+
+/// A launch of a generated kernel, one part per member of the team.
+struct LaunchCommand {
+  struct Part {
+    std::vector<int64_t> words; ///< the memref descriptors, one after the other
+    std::vector<void *> descriptors;
+  };
+  KernelFunction function = nullptr;
+  std::vector<Part> parts;
+};
+
+struct ProductCommand {
+  struct Part {
+    std::shared_ptr<ProductCall> call;
+    const float *lhs, *rhs, *bias; ///< that it is bound to
+    float *out;
+  };
+  std::vector<Part> parts;
+};
+
+/// A vector of i32 or i64, read as the latter.
+struct Integers {
+  const std::byte *data; ///< or null
+  bool wide;             ///< i64, else i32
+  int64_t stride;        ///< in elements
+  explicit operator bool() const { return data != nullptr; }
+  int64_t operator[](int64_t i) const {
+    return wide ? reinterpret_cast<const int64_t *>(data)[i * stride]
+                : static_cast<int64_t>(reinterpret_cast<const int32_t *>(data)[i * stride]);
+  }
+};
+
+// Addresses in the next three are of floats only where `dtype` is f32, which on the CPU it is.
+struct AttentionCommand {
+  AttentionBlock block; ///< strides and sizes; the addresses are of batch 0, head 0
+  DType dtype;
+  int64_t batch, kvHeads, rowsPerHead, blocksPerHead;
+  int64_t queryBatch, keyBatch, valueBatch, outBatch; ///< strides in elements
+  int64_t queryGroup, keyHead, valueHead, outGroup;   ///< from one key/value head to the next
+  int64_t maskBatchBytes;
+  Integers validLength, positionOffset;
+  int64_t members;
+  int64_t units() const { return batch * kvHeads * blocksPerHead; }
+};
+
+struct RotaryTableCommand {
+  std::vector<double> frequencies;
+  double scale;
+  Integers positionOffset;
+  float *cos, *sin;
+  DType dtype;
+  int64_t batch, seq;
+  int64_t cosBatch, sinBatch, cosRow, sinRow; ///< strides in elements
+  int64_t members;
+};
+
+struct RotaryCommand {
+  RotaryRow row; ///< strides and sizes; the addresses are of batch 0, position 0
+  DType dtype;
+  int64_t batch, seq;
+  int64_t inBatch, inRow, outBatch, outRow; ///< strides in elements
+  int64_t cosBatch, cosRow, sinBatch, sinRow;
+  int64_t members;
+};
+
+struct GatherCommand {
+  const std::byte *source;
+  int64_t tableRows, rowBytes, sourceStrideBytes;
+  int64_t part, parts; ///< of the table that `source` is
+  int64_t limit;       ///< ids are below it
+  const std::byte *ids;
+  bool wideIds; ///< i64, else i32
+  std::byte *out;
+  int64_t outStrideBytes, count;
+  int64_t members;
+};
+
+struct PositionIdsCommand {
+  const std::byte *ids;
+  std::byte *out;
+  bool wide; ///< i64, else i32
+  int64_t padding, batch, seq;
+  int64_t idsBatch, idsStride, outBatch, outStride; ///< strides in elements
+};
+
+/// Contiguous runs of bytes under a loop nest.
+struct CopyCommand {
+  const std::byte *source;
+  std::byte *dest;
+  int64_t runBytes;
+  std::vector<int64_t> counts, sourceStrides, destStrides; ///< outermost first, strides in bytes
+};
+
+} // namespace braid::runtime
+#endif // BRAID_KERNELS_KERNELCOMMANDS_H

@@ -1,0 +1,71 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The runtime's own inner loops, compiled once per instruction set and chosen when the program
+// runs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_KERNELS_VECTORKERNELS_H
+#define BRAID_KERNELS_VECTORKERNELS_H
+
+#include <cstdint>
+
+namespace braid::runtime {
+
+/// Attention of one block of query rows against all keys. A query row is (position s, head of the
+/// group g); all rows of a block answer to the same key/value head. Strides in elements; the last
+/// dimension of every tensor is contiguous.
+struct AttentionBlock {
+  const float *query, *key, *value; ///< at this batch and (kv) head
+  float *out;
+  int64_t queryStride, queryHeadStride; ///< per position s, per head of the group
+  int64_t outStride, outHeadStride;
+  int64_t keyStride, valueStride; ///< per key
+  int64_t group;                  ///< query heads that share the key/value head
+  int64_t firstRow, rows;         ///< row = s * group + g; rows <= queryBlock
+  int64_t keys;                   ///< after valid_length
+  int64_t headDim;
+  const void *mask; ///< of this batch, or null
+  bool wideMask;    ///< i64, else i32
+  int64_t maskStride;
+  int64_t positionOffset;
+  bool causal;
+  float scale;
+};
+
+/// The heads of one position turned by its angles; strides in elements.
+struct RotaryRow {
+  const float *in, *cos, *sin;
+  float *out; ///< `in`, or apart from it
+  int64_t heads, pairs;
+  int64_t inHead, outHead; ///< from one head to the next
+};
+
+struct VectorKernels {
+  const char *isa;    ///< "avx512", "avx2", "generic"
+  int64_t queryBlock; ///< most rows of an AttentionBlock
+  /// Bytes of 64-byte aligned scratch memory that `attention` needs.
+  int64_t (*attentionScratch)(int64_t headDim);
+  void (*attention)(const AttentionBlock &block, void *scratch);
+  void (*rotary)(const RotaryRow &row);
+  /// out[i] = sources[0][i] op sources[1][i] op ...; ReduceKind and DType as integers. f16 and bf16
+  /// are added up in f32 and rounded once. `out` may be one of the sources. A NaN in any source
+  /// gives NaN.
+  void (*reduce)(int kind, int dtype, void *out, const void *const *sources, int numSources,
+                 int64_t count);
+  /// out[i] = 2^x[i], relative error below 1e-6 from -126 on, 0 below -126.5; for tests.
+  void (*exp2)(const float *x, float *out, int64_t count);
+};
+
+/// The best of this host.
+const VectorKernels &vectorKernels();
+
+// One per translation unit; null when not compiled for this architecture.
+const VectorKernels *vectorKernelsGeneric();
+const VectorKernels *vectorKernelsAvx2();
+const VectorKernels *vectorKernelsAvx512();
+
+} // namespace braid::runtime
+#endif // BRAID_KERNELS_VECTORKERNELS_H

@@ -1,0 +1,316 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "RankProcesses.h"
+#include "runtime/lib/Sync/HostMemory.h"
+#include "runtime/lib/Sync/SchedulePoint.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace braid::runtime {
+
+/// From the session to the ranks. Preparing is job 1, each run is one more.
+struct RankProcesses::Board {
+  Counter job{Sharing::forks};
+  std::atomic<bool> stopping{false};
+};
+
+/// From a rank to the session: written before `done` is set to the number of the job.
+struct RankProcesses::Mailbox {
+  Counter done{Sharing::forks};
+  std::atomic<uint64_t> prepared{0};
+  Code code = Code::ok; ///< of preparing
+  uint32_t length = 0;
+  char text[4096];
+  bool lost = false; ///< a thread of the rank did not come back
+  int64_t peakMemory = 0;
+  CommunicationTimes total;
+  CommunicationTimes *collectives = nullptr;
+  /// Of the compute queue, of the communication queue, and of the team's members but the first.
+  struct Lane {
+    TraceSpan *spans;
+    size_t count;
+  } *lanes = nullptr;
+};
+
+int64_t processPeakMemory() {
+  // Asked for after each run, so that it may not allocate; the file is of some 1500 bytes.
+  char text[8192];
+  int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return 0;
+  ssize_t length = read(file, text, sizeof text - 1);
+  close(file);
+  text[std::max<ssize_t>(length, 0)] = 0;
+  const char *peak = std::strstr(text, "\nVmHWM:");
+  return peak ? std::strtoll(peak + 7, nullptr, 10) * 1024 : 0;
+}
+
+/// What a rank traced, by lane.
+static std::vector<std::vector<TraceSpan> *> lanesOf(Rank &rank) {
+  std::vector<std::vector<TraceSpan> *> lanes{&rank.trace[0], &rank.trace[1]};
+  for (size_t member = 1; member < rank.team.spans.size(); ++member)
+    lanes.push_back(&rank.team.spans[member]);
+  return lanes;
+}
+
+RankProcesses::RankProcesses(Workers &workers)
+    : workers(workers), board(pool.create<Board>(1)),
+      boxes(pool.create<Mailbox>(workers.ranks.size())) {
+  for (size_t r = 0; r < workers.ranks.size(); ++r) {
+    Rank &rank = *workers.ranks[r];
+    Mailbox &box = boxes[r];
+    const RankProgram &program = rank.program;
+    box.collectives = pool.create<CommunicationTimes>(program.collectives.size());
+    if (!workers.trace)
+      continue;
+    size_t lanes = lanesOf(rank).size();
+    box.lanes = pool.create<Mailbox::Lane>(lanes);
+    for (size_t i = 0; i < lanes; ++i) // a command makes one span at most on each thread
+      box.lanes[i] = {pool.create<TraceSpan>(program.queues[i == 1 ? 1 : 0].size()), 0};
+  }
+}
+
+int RankProcesses::serve(int64_t r, const Prepare &prepare) {
+  Mailbox &box = boxes[r];
+  workers.served = {r};
+  std::vector<std::thread> threads;
+  Status status;
+  try {
+    status = prepare(r, box.prepared);
+    processes.closeOthers({});
+    if (status.ok())
+      status = startThreads(workers, nullptr, threads);
+  } catch (const std::exception &e) {
+    status = Status::error(e.what());
+  }
+  box.code = status.code();
+  box.length = static_cast<uint32_t>(std::min(status.message().size(), sizeof box.text));
+  std::memcpy(box.text, status.message().data(), box.length);
+  Spin spin(workers.control.spinNs());
+  for (uint32_t job = 1;; ++job) {
+    if (job > 1) {
+      while (!spin.reaches(board->job, job) && !board->job.waitOnce(job, 0, -1)) {
+      }
+      atSchedulePoint("got a job");
+      if (board->stopping.load(std::memory_order_acquire))
+        break;
+      workers.runServed();
+      send(r);
+    }
+    box.peakMemory = processPeakMemory();
+    box.done.set(job);
+    processes.notify();
+    atSchedulePoint("did its job");
+  }
+  atSchedulePoint("leaves");
+  for (std::thread &thread : threads)
+    thread.detach(); // they end with the process
+  return 0;
+}
+
+void RankProcesses::send(int64_t r) {
+  Mailbox &box = boxes[r];
+  Rank &rank = *workers.ranks[static_cast<size_t>(r)];
+  box.lost = workers.lost;
+  box.total = rank.times.total;
+  std::copy(rank.times.collectives.begin(), rank.times.collectives.end(), box.collectives);
+  if (!workers.trace || workers.lost)
+    return;
+  auto lanes = lanesOf(rank);
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    std::copy(lanes[i]->begin(), lanes[i]->end(), box.lanes[i].spans);
+    box.lanes[i].count = lanes[i]->size();
+  }
+}
+
+void RankProcesses::collect() {
+  for (size_t r = 0; r < workers.ranks.size(); ++r) {
+    Rank &rank = *workers.ranks[r];
+    const Mailbox &box = boxes[r];
+    rank.times.total = box.total;
+    rank.times.collectives.assign(box.collectives,
+                                  box.collectives + rank.program.collectives.size());
+    if (!workers.trace)
+      continue;
+    auto lanes = lanesOf(rank);
+    for (size_t i = 0; i < lanes.size(); ++i)
+      lanes[i]->assign(box.lanes[i].spans, box.lanes[i].spans + box.lanes[i].count);
+  }
+}
+
+bool RankProcesses::allDone() const {
+  return std::all_of(boxes, boxes + workers.ranks.size(),
+                     [&](const Mailbox &box) { return box.done.reached(jobs); });
+}
+
+Status RankProcesses::start(const Prepare &prepare, const std::function<void(uint64_t)> &watch,
+                            const std::vector<int> &kept) {
+  stop();
+  size_t count = workers.ranks.size();
+  jobs = 1;
+  lost = false;
+  board->job.set(jobs);
+  board->stopping.store(false);
+  for (size_t r = 0; r < count; ++r) {
+    boxes[r].done.set(0);
+    boxes[r].prepared.store(0);
+    boxes[r].lost = false;
+  }
+  workers.control.begin();
+  workers.transport->reset();
+  Status status = processes.start(
+      static_cast<int64_t>(count), [&](int64_t rank) { return serve(rank, prepare); }, kept);
+  if (!status.ok())
+    return status;
+  constexpr int64_t kSlice = 20000000;
+  std::vector<uint64_t> activity(count);
+  std::vector<int64_t> activeAt(count, nowNs());
+  for (bool done = false; status.ok() && !done;) {
+    done = allDone(); // before the sum is taken, so that the last one told is the whole
+    std::string text;
+    for (const Processes::End &end : processes.wait(done ? 0 : kSlice))
+      text += (text.empty() ? "rank " : "; rank ") + std::to_string(end.rank) + " " + end.how +
+              " before its first run";
+    if (!text.empty())
+      status = Status::error(text, Code::rankFailed);
+    uint64_t sum = 0;
+    for (size_t r = 0; r < count; ++r)
+      sum += boxes[r].prepared.load(std::memory_order_relaxed);
+    // One large parameter may take longer than the limit, so that work of any kind is progress.
+    for (size_t r = 0; r < count && status.ok(); ++r) {
+      const uint64_t now = processes.activity(static_cast<int64_t>(r));
+      if (boxes[r].done.reached(jobs) || now != activity[r])
+        activeAt[r] = nowNs();
+      activity[r] = now;
+      if (workers.control.limit() > 0 && nowNs() - activeAt[r] >= workers.control.limit())
+        status = Status::error("rank " + std::to_string(r) + " has done nothing for " +
+                                   seconds(nowNs() - activeAt[r]) +
+                                   " while it prepared its first run, after " +
+                                   std::to_string(boxes[r].prepared.load()) + " parameters",
+                               Code::rankFailed);
+    }
+    if (watch && status.ok())
+      watch(sum);
+  }
+  for (size_t r = 0; r < count && status.ok(); ++r)
+    if (boxes[r].code != Code::ok)
+      status = Status::error(std::string(boxes[r].text, boxes[r].length), boxes[r].code);
+  if (!status.ok())
+    processes.kill();
+  return status;
+}
+
+Status RankProcesses::lostRanks(std::vector<Processes::End> ended) {
+  // The others may be on their way to where they would wait for it; who waits where is worth a
+  // moment.
+  constexpr int64_t kMoment = 1000000000;
+  auto everyoneIsWaitedFor = [&] {
+    return std::all_of(ended.begin(), ended.end(), [&](const Processes::End &end) {
+      return !workers.control.waiter(end.rank).empty();
+    });
+  };
+  auto someoneMayCome = [&] {
+    for (size_t r = 0; r < workers.ranks.size(); ++r)
+      if (processes.running(static_cast<int64_t>(r)) && !boxes[r].done.reached(jobs))
+        return true;
+    return false;
+  };
+  for (int64_t begin = nowNs();
+       !everyoneIsWaitedFor() && someoneMayCome() && nowNs() - begin < kMoment;)
+    for (Processes::End &end : processes.wait(1000000))
+      ended.push_back(std::move(end));
+  std::string text;
+  for (const Processes::End &end : ended) {
+    std::string waiter = workers.control.waiter(end.rank);
+    text += (text.empty() ? "rank " : "; rank ") + std::to_string(end.rank) + " " + end.how +
+            " while it was " + workers.control.whereabouts(end.rank) +
+            (waiter.empty() ? "" : ", " + waiter);
+  }
+  return Status::error(text, Code::rankFailed);
+}
+
+Status RankProcesses::run() {
+  if (lost || !running())
+    return Status::error(
+        "the session cannot run again: a rank did not come back from an earlier run",
+        Code::rankFailed);
+  RunControl &control = workers.control;
+  control.begin();
+  ++jobs;
+  workers.runBeginNs = nowNs();
+  board->job.set(jobs);
+  // A process that does not come back can be ended, unlike a thread, so that it is not waited for
+  // long.
+  constexpr int64_t kGrace = 1000000000;
+  int64_t failedAt = 0;
+  RunControl::Watch watch;
+  auto late = [&] {
+    std::string text;
+    for (size_t r = 0; r < workers.ranks.size(); ++r)
+      if (!boxes[r].done.reached(jobs))
+        text += (text.empty() ? "rank " : ", rank ") + std::to_string(r);
+    return text;
+  };
+  while (!allDone()) {
+    std::vector<Processes::End> ended = processes.wait(control.slice());
+    if (!ended.empty()) {
+      control.replaceFailure(lostRanks(std::move(ended)));
+      lost = true;
+    }
+    if (control.look(watch, late))
+      continue;
+    if (failedAt == 0)
+      failedAt = nowNs();
+    bool rest = true; // all but those that are lost
+    for (size_t r = 0; r < workers.ranks.size(); ++r)
+      rest = rest && (boxes[r].done.reached(jobs) || !processes.running(static_cast<int64_t>(r)));
+    if (rest || nowNs() - failedAt > kGrace) {
+      lost = lost || !allDone();
+      break;
+    }
+  }
+  workers.runEndNs = nowNs();
+  Status failure = control.failure();
+  for (size_t r = 0; r < workers.ranks.size(); ++r)
+    lost = lost || boxes[r].lost;
+  if (lost)
+    processes.kill();
+  else if (!failure.ok())
+    workers.transport->reset();
+  else
+    collect();
+  return failure;
+}
+
+void RankProcesses::stop() {
+  if (running() && !lost) {
+    atSchedulePoint("before ranks are stopped");
+    board->stopping.store(true, std::memory_order_release);
+    board->job.set(++jobs);
+    for (int64_t begin = nowNs(); running() && nowNs() - begin < 1000000000;)
+      processes.wait(20000000);
+  }
+  processes.kill();
+}
+
+int64_t RankProcesses::hugePageBytes() const {
+  int64_t sum = 0;
+  for (size_t r = 0; r < workers.ranks.size(); ++r)
+    sum += runtime::hugePageBytes(std::to_string(processes.pid(static_cast<int64_t>(r))));
+  return sum;
+}
+
+int64_t RankProcesses::peakMemory() const {
+  int64_t sum = 0;
+  for (size_t r = 0; r < workers.ranks.size(); ++r)
+    sum += boxes[r].peakMemory;
+  return sum;
+}
+
+} // namespace braid::runtime

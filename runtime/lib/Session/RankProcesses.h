@@ -1,0 +1,65 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The ranks of a session as processes. Everything is loaded and resolved once, in the process of
+// the session; the ranks are forked from it, so that commands have one address in all of them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_SESSION_RANKPROCESSES_H
+#define BRAID_SESSION_RANKPROCESSES_H
+
+#include "Processes.h"
+#include "runtime/lib/Executor/Executor.h"
+
+namespace braid::runtime {
+
+/// High-water mark of this process, in bytes; 0 where the system does not tell.
+int64_t processPeakMemory();
+
+class RankProcesses {
+public:
+  /// The programs of all ranks are resolved.
+  explicit RankProcesses(Workers &workers);
+  ~RankProcesses() { stop(); }
+
+  /// Starts the processes. Each prepares itself by prepare(rank, done), which counts in `done` how
+  /// far it is; `watch` is told the sum. Fails when a rank ends, or when one that is not ready does
+  /// nothing for the time limit.
+  using Prepare = std::function<Status(int64_t rank, std::atomic<uint64_t> &done)>;
+  /// While they prepare they keep the descriptors `kept`.
+  Status start(const Prepare &prepare, const std::function<void(uint64_t)> &watch,
+               const std::vector<int> &kept);
+  /// Whether they have been started, even if they are lost since.
+  bool started() const { return jobs > 0; }
+  bool running() const { return processes.numRunning() > 0; }
+  /// One run on all ranks; afterwards `workers` holds what they measured.
+  Status run();
+  /// Ends the processes.
+  void stop();
+  /// Of all ranks, added up.
+  int64_t peakMemory() const;
+  int64_t hugePageBytes() const;
+
+private:
+  struct Mailbox;
+  struct Board;
+  int serve(int64_t rank, const Prepare &prepare);
+  void send(int64_t rank);
+  void collect();
+  bool allDone() const;
+  /// The message for ranks that ended before their time.
+  Status lostRanks(std::vector<Processes::End> ended);
+
+  Workers &workers;
+  MemoryPool pool{Sharing::forks};
+  Board *board;
+  Mailbox *boxes;
+  uint32_t jobs = 0;
+  bool lost = false;
+  Processes processes;
+};
+
+} // namespace braid::runtime
+#endif // BRAID_SESSION_RANKPROCESSES_H

@@ -1,0 +1,206 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The report and the trace of a session as JSON.
+//
+//===----------------------------------------------------------------------===//
+#include "SessionState.h"
+#include "runtime/lib/Kernels/CpuFeatures.h"
+#include "runtime/lib/Sync/UsableCores.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace braid::runtime {
+
+using Json = nlohmann::ordered_json;
+
+static double inSeconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+/// A device does not tell how long its ranks waited for each other inside of a collective.
+static void addTo(Json &json, const CommunicationTimes &times, bool onDevice) {
+  json["comm_s"] = inSeconds(times.communicationNs);
+  json["hidden_comm_s"] = inSeconds(times.hiddenNs);
+  json["exposed_comm_s"] = inSeconds(times.exposedNs);
+  json["peer_wait_s"] = onDevice ? Json() : Json(inSeconds(times.peerWaitNs));
+}
+
+static bool isWhole(const Parameter &p) {
+  return std::all_of(p.sharding.dims.begin(), p.sharding.dims.end(),
+                     [](const auto &axes) { return axes.empty(); });
+}
+
+std::string Session::State::report() const {
+  const Manifest &manifest = bundle->manifest;
+  // What collectives took is told of one run, the one of median time, and above the ranks of one
+  // rank, the one most exposed: medians and maxima of each number for itself would not add up.
+  const size_t count = workers->ranks.size();
+  RunRecord none;
+  none.ranks.resize(count);
+  for (RankTimes &times : none.ranks)
+    times.clear(workers->ranks[0]->program.collectives.size());
+  const RunRecord &typical = runs.typical() ? *runs.typical() : none;
+  const size_t mostExposed =
+      static_cast<size_t>(std::max_element(typical.ranks.begin(), typical.ranks.end(),
+                                           [](const RankTimes &a, const RankTimes &b) {
+                                             return a.total.exposedNs < b.total.exposedNs;
+                                           }) -
+                          typical.ranks.begin());
+
+  Json perRank = Json::array();
+  int64_t bytesSent = 0;
+  for (size_t r = 0; r < count; ++r) {
+    const Rank &rank = *workers->ranks[r];
+    bytesSent = std::max(bytesSent, rank.program.bytesSent);
+    int64_t parameterBytes = 0, valueBytes = 0;
+    for (size_t i = 0; i < values[r].size(); ++i)
+      (i < entry->parameters.size() ? parameterBytes : valueBytes) +=
+          static_cast<int64_t>(values[r][i].bytes);
+    Json json = {{"rank", r}};
+    addTo(json, typical.ranks[r].total, usesDevice());
+    json.update({{"bytes_sent", rank.program.bytesSent},
+                 {"parameter_bytes", parameterBytes},
+                 {"input_output_bytes", valueBytes},
+                 {"local_arena_bytes", localBytes},
+                 {"symmetric_arena_bytes", symmetricBytes}});
+    perRank.push_back(std::move(json));
+  }
+
+  Json collectives = Json::array();
+  for (size_t i = 0; i < workers->ranks[0]->program.collectives.size(); ++i) {
+    const CollectiveInfo &info = workers->ranks[0]->program.collectives[i];
+    int64_t sent = 0; // of the rank that sends most
+    for (const auto &rank : workers->ranks)
+      sent = std::max(sent, rank->program.collectives[i].bytesSent);
+    Json json = {{"calls", info.calls},
+                 {"kind", info.kind},
+                 {"tag", info.tag},
+                 {"ordinal", info.ordinal},
+                 {"bytes_sent_per_rank", sent},
+                 {"exposed_by_form", info.exposedByForm}};
+    addTo(json, typical.ranks[mostExposed].collectives[i], usesDevice());
+    collectives.push_back(std::move(json));
+  }
+
+  int64_t memory = 0;
+  for (const auto &rank : values)
+    for (const LocalValue &value : rank)
+      memory += static_cast<int64_t>(value.bytes);
+  for (const HostMemory &arena : localArenas)
+    memory += static_cast<int64_t>(arena.bytes());
+  if (device)
+    memory = device->memoryBytes();
+  else
+    memory += static_cast<int64_t>(transport->heap(0).stride) * numRanks();
+
+  int64_t wholeParameters =
+      std::count_if(entry->parameters.begin(), entry->parameters.end(), isWhole);
+  const std::vector<int64_t> times = runs.times();
+  Json runTimes = Json::array();
+  for (int64_t ns : times)
+    runTimes.push_back(inSeconds(ns));
+  Json mesh = Json::object();
+  for (const Mesh::Axis &axis : manifest.mesh.axes)
+    mesh[axis.name] = axis.size;
+  Json report = {{"model", manifest.modelName},
+                 {"entry", entry->name},
+                 {"producer", manifest.producer},
+                 {"mesh", mesh},
+                 {"ranks", numRanks()},
+                 {"threads_per_rank", options.threadsPerRank},
+                 {"transport", meeting().name()},
+                 {"machine",
+                  {{"cpu_model", hostCpuModel()},
+                   {"cores", std::thread::hardware_concurrency()},
+                   {"usable_cores", usableCores()},
+                   {"kernel_isa", kernelIsa},
+                   {"library_isa", workers->kernels.isa}}},
+                 {"spin_s", inSeconds(workers->control.spinNs())},
+                 {"runs", runs.count()},
+                 {"median_run_s", quantile(times, 0.5) * 1e-9},
+                 {"p99_run_s", quantile(times, 0.99) * 1e-9},
+                 {"min_run_s", inSeconds(runs.leastNs())},
+                 {"run_s", runTimes},
+                 {"bytes_sent_per_rank", bytesSent}};
+  if (device)
+    report["machine"]["gpus"] = device->deviceNames();
+  report["comm_of_rank"] = mostExposed;
+  addTo(report, typical.ranks[mostExposed].total, usesDevice());
+  report.update(
+      {{"peak_memory_bytes", memory},
+       {"huge_page_bytes", hugePageBytes("self") + (processes ? processes->hugePageBytes() : 0)},
+       {"pinned_cores", workers->pinning.cores()},
+       {"process_peak_memory_bytes",
+        processPeakMemory() + (processes ? processes->peakMemory() : 0)},
+       {"parameters", entry->parameters.size()},
+       {"replicated_parameters", wholeParameters},
+       {"collectives", collectives},
+       {"per_rank", perRank}});
+  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string Session::State::traceJson() const {
+  Json events = Json::array();
+  auto metadata = [&](const char *what, size_t process, int64_t thread, const std::string &text) {
+    events.push_back({{"ph", "M"},
+                      {"name", what},
+                      {"pid", process},
+                      {"tid", thread},
+                      {"args", {{"name", text}}}});
+  };
+  auto describe = [&](Json &args, size_t process, uint32_t index) {
+    const CollectiveInfo &info = workers->ranks[process]->program.collectives[index];
+    args["collective"] = label(info) + " in " + info.calls;
+    args["exposed_by_form"] = info.exposedByForm;
+    addTo(args, workers->ranks[process]->times.collectives[index], usesDevice());
+  };
+  auto add = [&](size_t process, int64_t thread, const TraceSpan &span) {
+    const auto &command = static_cast<const Command &>(*span.command);
+    Json args = {{"in", *command.path}};
+    const char *category = "compute";
+    std::string name = command.name.empty() ? command.operation : command.name;
+    if (auto *op = std::get_if<CollectiveCommand>(&command.op)) {
+      category = "communication";
+      args["bytes_sent"] = op->collective.bytesSent;
+      args["algorithm"] = runtime::name(op->collective.algorithm);
+      describe(args, process, op->index);
+    } else if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op)) {
+      category = "wait";
+      name = "wait " + name;
+      describe(args, process, op->index);
+    } else if (std::holds_alternative<AwaitCommand>(command.op)) {
+      category = "wait";
+    }
+    args["operation"] = command.operation;
+    events.push_back({{"ph", "X"},
+                      {"name", name},
+                      {"cat", category},
+                      {"pid", process},
+                      {"tid", thread},
+                      {"ts", static_cast<double>(span.beginNs - workers->runBeginNs) * 1e-3},
+                      {"dur", static_cast<double>(span.endNs - span.beginNs) * 1e-3},
+                      {"args", args}});
+  };
+  for (size_t r = 0; r < workers->ranks.size(); ++r) {
+    const Rank &rank = *workers->ranks[r];
+    metadata("process_name", r, 0, "rank " + std::to_string(r));
+    metadata("thread_name", r, 0, "compute");
+    const int64_t communication = rank.team.members();
+    metadata("thread_name", r, communication, "communication");
+    for (int64_t member = 1; member < rank.team.members(); ++member)
+      metadata("thread_name", r, member, "compute, team member " + std::to_string(member));
+    for (const TraceSpan &span : rank.trace[0])
+      add(r, 0, span);
+    for (const TraceSpan &span : rank.trace[1])
+      add(r, communication, span);
+    for (int64_t member = 1; member < rank.team.members(); ++member)
+      for (const TraceSpan &span : rank.team.spans[static_cast<size_t>(member)])
+        add(r, member, span);
+  }
+  Json trace = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
+  return trace.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+} // namespace braid::runtime

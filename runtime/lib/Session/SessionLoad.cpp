@@ -1,0 +1,406 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What a session makes before it runs: memory, kernels, the commands of all ranks, weights.
+//
+//===----------------------------------------------------------------------===//
+#include "Parts.h"
+#include "SessionState.h"
+#include "braid/Runtime/Program.h"
+#include "runtime/lib/Sync/SchedulePoint.h"
+#include "runtime/lib/Sync/UsableCores.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <set>
+
+namespace braid::runtime {
+
+Status Session::State::load() {
+  const Manifest &manifest = bundle->manifest;
+  Result<const Entry *> selected = selectEntry(manifest, options.entry);
+  if (!selected.ok())
+    return selected.status();
+  entry = *selected;
+  const Bytes *bytes = bundle->find(manifest.programMember);
+  if (!bytes)
+    return Status::error("the bundle lacks its member '" + manifest.programMember + "'");
+  if (Status status = verifyProgram(*bytes, manifest); !status.ok())
+    return status;
+  program.reset(program::GetProgram(bytes->data())->UnPack());
+
+  auto programEntry = std::find_if(program->entries.begin(), program->entries.end(),
+                                   [&](const auto &e) { return e->name == entry->name; });
+  if (programEntry == program->entries.end())
+    return Status::error("the program has no entry '" + entry->name + "'");
+  rootProcedure = (*programEntry)->procedure;
+  const program::ProcedureT &root = *program->procedures[rootProcedure];
+  localBytes = root.local_bytes;
+  symmetricBytes = root.symmetric_bytes;
+  if (Status status = usesDevice() ? Status() : loadKernels(); !status.ok())
+    return status;
+  if (Status status = allocateArenas(); !status.ok())
+    return status;
+  inputSet.assign(entry->operands.size(), false);
+  weightsLoaded = entry->parameters.empty();
+
+  workers =
+      std::make_unique<Workers>(numRanks(), options.threadsPerRank, options.timeLimitSeconds,
+                                &meeting(), usesProcesses() ? Sharing::forks : Sharing::process);
+  if (options.pin) {
+    Result<Pinning> pinning = Pinning::create(numRanks(), options.threadsPerRank);
+    if (!pinning.ok())
+      return pinning.status();
+    workers->pinning = std::move(*pinning);
+  }
+  workers->trace = options.trace;
+  workers->stall = options.stall;
+  if (Status status = resolveAll(); !status.ok())
+    return status;
+  int64_t threads = 0;
+  for (const auto &rank : workers->ranks)
+    threads += options.threadsPerRank + (rank->program.ownThread ? 1 : 0);
+  workers->control.setSpin(options.spinMicroseconds
+                               ? static_cast<int64_t>(*options.spinMicroseconds * 1e3)
+                               : spinFor(threads, usableCores()));
+  if (usesProcesses())
+    processes = std::make_unique<RankProcesses>(*workers);
+  return {};
+}
+
+Status Session::State::loadKernels() {
+  if (options.kernels)
+    kernelIsa = "supplied by the caller";
+  else if (!program->kernels.empty()) {
+    Result<std::unique_ptr<KernelLibraryHandle>> loaded = KernelLibraryHandle::load(*bundle);
+    if (!loaded.ok())
+      return loaded.status();
+    library = std::move(*loaded);
+    kernelIsa = library->isa();
+  }
+  for (const auto &kernel : program->kernels) {
+    if (options.kernels) {
+      auto found = options.kernels->find(kernel->symbol);
+      if (found == options.kernels->end())
+        return Status::error("the table of kernels lacks '" + kernel->symbol + "'");
+      kernels.push_back(found->second);
+      continue;
+    }
+    Result<KernelFunction> function = library->find(kernel->symbol);
+    if (!function.ok())
+      return function.status();
+    kernels.push_back(*function);
+  }
+  options.kernels = nullptr; // the caller's table need not outlive this call
+  return {};
+}
+
+Status Session::State::allocateArenas() {
+  if (usesDevice()) {
+    if (Status status = allocateValues(); !status.ok())
+      return status;
+    DeviceSetup setup;
+    setup.bundle = bundle;
+    setup.program = program.get();
+    setup.root = rootProcedure;
+    setup.options = &options;
+    setup.localBytes = localBytes;
+    setup.symmetricBytes = symmetricBytes;
+    for (const auto &rank : values) {
+      setup.valueBytes.emplace_back();
+      for (const LocalValue &value : rank)
+        setup.valueBytes.back().push_back(value.bytes);
+    }
+    Result<std::unique_ptr<DeviceExecutor>> created = createCudaExecutor(setup);
+    if (!created.ok())
+      return created.status();
+    device = std::move(*created);
+    kernelIsa = device->architecture();
+    return {};
+  }
+  transport = usesProcesses() ? createShmTransport(numRanks()) : createThreadsTransport(numRanks());
+  if (Status status = transport->allocate(symmetricBytes); !status.ok())
+    return status;
+  for (int64_t rank = 0; rank < numRanks(); ++rank) {
+    const size_t skew = static_cast<size_t>(rank) % 16 * kArenaSkew;
+    Status status = localBytes > SIZE_MAX - skew
+                        ? Status::error("cannot allocate " + std::to_string(localBytes) + " bytes")
+                        : localArenas.emplace_back().map(localBytes + skew);
+    if (!status.ok())
+      return Status::error("local memory of rank " + std::to_string(rank) + ": " +
+                           status.message());
+  }
+  return allocateValues();
+}
+
+/// Large arenas all begin at a huge page, but ranks should not at one set of a cache.
+std::byte *Session::State::localArena(int64_t rank) const {
+  const HostMemory &arena = localArenas[static_cast<size_t>(rank)];
+  return arena.data() + (arena.bytes() - localBytes);
+}
+
+Status Session::State::allocateValues() {
+  constexpr size_t kLarge = size_t(1) << 16; // few pages may be mapped of their own
+  const Mesh &mesh = bundle->manifest.mesh;
+  values.resize(static_cast<size_t>(numRanks()));
+  std::set<std::pair<size_t, std::vector<int64_t>>>
+      seen; // a value and where a rank's part of it begins
+  for (int64_t rank = 0; rank < numRanks(); ++rank) {
+    auto add = [&](const std::string &what, DType dtype, const std::vector<int64_t> &shape,
+                   const Sharding &sharding, bool exchanged) -> Status {
+      Result<Box> box = localBox(mesh, rank, shape, sharding);
+      if (!box.ok())
+        return Status::error(what + ": " + box.status().message());
+      LocalValue value;
+      value.bytes = static_cast<size_t>(byteSize(dtype));
+      for (int64_t size : box->sizes)
+        value.bytes *= static_cast<size_t>(size);
+      value.replica = !seen.emplace(values[static_cast<size_t>(rank)].size(), box->offsets).second;
+      value.box = std::move(*box);
+      if (usesDevice() && !exchanged) { // weights go to the device without staying here
+        values[static_cast<size_t>(rank)].push_back(std::move(value));
+        return {};
+      }
+      // What the session gives and takes is seen by both sides, a weight by its rank only.
+      const bool shared = usesProcesses() && exchanged;
+      if (value.bytes < kLarge) {
+        value.owned =
+            static_cast<std::byte *>((shared ? exchangedParts : ownParts).allocate(value.bytes));
+      } else {
+        if (Status s = value.pages.map(value.bytes, shared ? Sharing::forks : Sharing::process);
+            !s.ok())
+          return Status::error(what + " on rank " + std::to_string(rank) + ": " + s.message());
+        value.owned = value.pages.data();
+      }
+      values[static_cast<size_t>(rank)].push_back(std::move(value));
+      return {};
+    };
+    for (const Parameter &p : entry->parameters)
+      if (Status s = add("parameter '" + p.name + "'", p.dtype, p.globalShape, p.sharding, false);
+          !s.ok())
+        return s;
+    for (const EntryValue &v : entry->operands)
+      if (Status s = add("input '" + v.name + "'", v.dtype, v.globalShape, v.sharding, true);
+          !s.ok())
+        return s;
+    for (const EntryValue &v : entry->results)
+      if (Status s = add("output '" + v.name + "'", v.dtype, v.cutShape(), v.sharding, true);
+          !s.ok())
+        return s;
+  }
+  return {};
+}
+
+ResolveInput Session::State::resolveInput(int64_t r) {
+  size_t i = static_cast<size_t>(r);
+  ResolveInput input;
+  input.program = program.get();
+  input.mesh = &bundle->manifest.mesh;
+  if (!device) {
+    input.kernels = &kernels;
+    input.products = &products;
+  }
+  input.entry = entry->name;
+  input.rank = r;
+  input.threads = options.threadsPerRank;
+  for (size_t v = 0; v < values[i].size(); ++v)
+    input.arguments.push_back(device ? device->value(r, v) : values[i][v].data());
+  input.local = device ? device->local(r) : localArena(r);
+  input.symmetric = meeting().heap(r);
+  input.localBytes = localBytes;
+  input.symmetricBytes = symmetricBytes;
+  input.transport = &meeting();
+  input.queryBlock = workers->kernels.queryBlock;
+  return input;
+}
+
+Status Session::State::moveArguments() {
+  std::vector<std::vector<MovedCommand>> moved;
+  for (const auto &[r, arguments] : movedArguments) {
+    Result<std::vector<MovedCommand>> commands = runtime::moveArguments(
+        resolveInput(r), workers->ranks[static_cast<size_t>(r)]->program, arguments);
+    if (!commands.ok())
+      return commands.status();
+    moved.push_back(std::move(*commands));
+  }
+  // From here on nothing fails: either all ranks use the new memory, or all the old.
+  auto commands = moved.begin();
+  for (const auto &[r, arguments] : movedArguments) {
+    RankProgram &rank = workers->ranks[static_cast<size_t>(r)]->program;
+    for (MovedCommand &command : *commands++)
+      rank.queues[static_cast<size_t>(command.queue)][command.command] =
+          std::move(command.replacement);
+  }
+  movedArguments.clear();
+  return {};
+}
+
+Status Session::State::resolveAll() {
+  Status status;
+  auto resolveRank = [&](int64_t r) -> Status {
+    ResolveInput input = resolveInput(r);
+    Result<RankProgram> resolved = resolve(input);
+    if (!resolved.ok())
+      return resolved.status();
+    Rank &rank = *workers->ranks[static_cast<size_t>(r)];
+    rank.heap = input.symmetric;
+    rank.events = std::make_unique<Counter[]>(resolved->numEvents);
+    rank.program = std::move(*resolved);
+    return {};
+  };
+  // A thread of its own, as the number of threads that oneDNN plans with is a property of the
+  // thread.
+  std::thread([&] {
+    try {
+      useOneThread();
+      for (int64_t r = 0; r < numRanks() && status.ok(); ++r)
+        status = resolveRank(r);
+    } catch (const std::exception &e) {
+      status = Status::error(e.what());
+    }
+  }).join();
+  if (status.ok())
+    status = meeting().prepare();
+  if (status.ok() && device)
+    status = device->prepare(*workers);
+  if (!status.ok())
+    return status;
+  if (options.stall && !options.stall->command.empty()) {
+    const RankProgram &stalled = workers->ranks[static_cast<size_t>(options.stall->rank)]->program;
+    auto named = [&](const Command &c) { return c.name == options.stall->command; };
+    if (std::none_of(stalled.queues[0].begin(), stalled.queues[0].end(), named) &&
+        std::none_of(stalled.queues[1].begin(), stalled.queues[1].end(), named))
+      return Status::error("the program has no command named '" + options.stall->command +
+                           "' to stall at");
+  }
+  return {};
+}
+
+Status Session::State::uploadWeights(WeightSource &source,
+                                     const std::function<void(size_t, size_t)> &progress) {
+  constexpr int64_t kPartBytes = int64_t(32) << 20; // of the host's memory that is pinned, twice
+  const size_t count = entry->parameters.size(), total = count * values.size();
+  for (size_t rank = 0; rank < values.size(); ++rank)
+    for (size_t i = 0; i < count; ++i) {
+      const Parameter &parameter = entry->parameters[i];
+      const int64_t size = byteSize(parameter.dtype);
+      auto upload = [&](const Box &part, int64_t begin) -> Status {
+        const auto bytes = static_cast<size_t>(elementsOf(part) * size);
+        Result<std::byte *> staged = device->stage(bytes);
+        Status status = staged.status();
+        if (status.ok())
+          status = source.read(parameter, part, *staged);
+        return !status.ok() ? status
+                            : device->uploadStaged(static_cast<int64_t>(rank), i,
+                                                   static_cast<size_t>(begin * size), bytes);
+      };
+      if (Status status = forEachPart(values[rank][i].box, kPartBytes / size, upload); !status.ok())
+        return status;
+      if (progress)
+        progress(rank * count + i + 1, total);
+    }
+  return device->finishUploads();
+}
+
+Status Session::State::prepareRank(int64_t rank, WeightSource *source,
+                                   const std::function<void()> &tell) {
+  workers->pinning.pinRank(rank);
+  std::memset(localArena(rank), 0, localBytes);
+  if (!source)
+    return {};
+  const auto &parameters = entry->parameters;
+  auto &own = values[static_cast<size_t>(rank)];
+  std::atomic<size_t> next{0};
+  std::mutex failing;
+  size_t failed = SIZE_MAX; // the first in the order of parameters, whoever finds it first
+  Status failure;
+  auto load = [&] {
+    for (size_t i; (i = next.fetch_add(1)) < parameters.size();) {
+      Status status;
+      try {
+        status = loadParameter(*source, bundle->manifest.mesh, rank, parameters[i], own[i].data());
+      } catch (const std::exception &e) {
+        status = Status::error("parameter '" + parameters[i].name + "': " + e.what());
+      }
+      if (!status.ok()) {
+        std::lock_guard<std::mutex> lock(failing);
+        if (i < failed)
+          failure = status;
+        failed = std::min(failed, i);
+        next.store(parameters.size());
+        return;
+      }
+      tell();
+    }
+  };
+  std::vector<std::thread> helpers;
+  const auto cores = static_cast<int64_t>(allowedCores().size());
+  for (int64_t i = 1; i < cores / numRanks(); ++i)
+    helpers.emplace_back(load);
+  load();
+  for (std::thread &helper : helpers)
+    helper.join();
+  return failure;
+}
+
+Status Session::State::prepareRanks(WeightSource &source,
+                                    const std::function<void(size_t, size_t)> &progress) {
+  const size_t total = entry->parameters.size() * values.size();
+  std::vector<Status> outcomes(values.size());
+  std::mutex counting;
+  std::condition_variable counted;
+  size_t done = 0, ended = 0;
+  auto tell = [&](size_t &count) {
+    std::lock_guard<std::mutex> lock(counting);
+    ++count;
+    counted.notify_one();
+  };
+  std::vector<std::thread> ranks;
+  for (size_t r = 0; r < values.size(); ++r)
+    ranks.emplace_back([&, r] {
+      outcomes[r] = prepareRank(static_cast<int64_t>(r), &source, [&] { tell(done); });
+      tell(ended);
+    });
+  // The caller hears of it on its own thread.
+  std::unique_lock<std::mutex> lock(counting);
+  for (size_t told = 0; ended < ranks.size() || told < done;) {
+    counted.wait(lock, [&] { return told < done || ended == ranks.size(); });
+    if (told == done)
+      continue;
+    told = done;
+    lock.unlock();
+    if (progress)
+      progress(told, total);
+    lock.lock();
+  }
+  lock.unlock();
+  for (std::thread &rank : ranks)
+    rank.join();
+  for (Status &status : outcomes)
+    if (!status.ok())
+      return status;
+  return {};
+}
+
+Status Session::State::startProcesses(WeightSource *source,
+                                      const std::function<void(size_t, size_t)> &progress) {
+  const size_t total = entry->parameters.size() * values.size();
+  auto prepare = [&](int64_t rank, std::atomic<uint64_t> &done) {
+    return prepareRank(rank, source, [&] {
+      done.fetch_add(1);
+      atSchedulePoint("has a parameter");
+    });
+  };
+  auto watch = [&](uint64_t done) {
+    if (progress && source)
+      progress(static_cast<size_t>(done), total);
+  };
+  return processes->start(prepare, watch, source ? source->descriptors() : std::vector<int>());
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,101 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What a session owns: memory, threads, transport, and the record of its runs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_SESSION_SESSIONSTATE_H
+#define BRAID_SESSION_SESSIONSTATE_H
+
+#include "RankProcesses.h"
+#include "RunHistory.h"
+#include "braid/Runtime/KernelLibrary.h"
+#include "runtime/lib/Executor/DeviceExecutor.h"
+#include "runtime/lib/Executor/Executor.h"
+#include "runtime/lib/Sync/HostMemory.h"
+
+#include <cstdlib>
+#include <map>
+
+namespace braid::runtime {
+
+/// A rank's part of a parameter, an operand or a result.
+struct LocalValue {
+  Box box;
+  HostMemory pages; ///< of a large part; small ones share pages
+  std::byte *owned = nullptr;
+  std::byte *bound = nullptr; ///< the caller's memory, used in place of `owned`
+  size_t bytes = 0;
+  bool replica = false; ///< an earlier rank has the same part
+  std::byte *data() const { return bound ? bound : owned; }
+};
+
+struct Session::State {
+  std::shared_ptr<const Bundle> bundle;
+  SessionOptions options;
+  const Entry *entry = nullptr;
+  std::unique_ptr<program::ProgramT> program;
+  uint32_t rootProcedure = 0; ///< the entry's
+  std::unique_ptr<KernelLibraryHandle> library;
+  std::vector<KernelFunction> kernels;
+  std::string kernelIsa;
+  std::unique_ptr<Transport> transport;
+  ProductCache products;
+  uint64_t localBytes = 0, symmetricBytes = 0;
+  std::vector<HostMemory> localArenas;
+  std::byte *localArena(int64_t rank) const;
+  /// Of small parts: what only its rank sees, and what the session sees too.
+  MemoryPool ownParts{Sharing::process}, exchangedParts{Sharing::forks};
+  /// values[rank][i]: parameters, operands, results, in the order of the entry's procedure.
+  std::vector<std::vector<LocalValue>> values;
+  bool weightsLoaded = false, hasRun = false;
+  /// By rank: what has been bound to other memory since the commands were made or moved.
+  std::map<int64_t, std::vector<size_t>> movedArguments;
+  std::vector<bool> inputSet; ///< by operand
+  std::unique_ptr<Workers> workers;
+  std::vector<std::thread> threads;
+  std::unique_ptr<RankProcesses> processes; ///< of the transport shm, in place of the threads
+  std::unique_ptr<DeviceExecutor> device;   ///< of a target other than cpu, in place of the threads
+  RunHistory runs;
+
+  bool usesProcesses() const { return options.transport == "shm"; }
+  bool usesDevice() const { return options.target != "cpu"; }
+  Transport &meeting() const { return device ? device->transport() : *transport; }
+  int64_t numRanks() const { return bundle->manifest.mesh.numRanks(); }
+  size_t operandIndex(size_t operand) const { return entry->parameters.size() + operand; }
+  size_t resultIndex(size_t result) const {
+    return entry->parameters.size() + entry->operands.size() + result;
+  }
+
+  Status load();
+  Status loadKernels();
+  Status allocateArenas();
+  Status uploadWeights(WeightSource &source, const std::function<void(size_t, size_t)> &progress);
+  Status allocateValues();
+  /// Reads a rank's part of the parameters, by several threads where cores are left; writes to the
+  /// rank's arena first, so that its memory is near its cores. `tell` is called after each
+  /// parameter, by any of the threads. Without a source, only the latter.
+  Status prepareRank(int64_t rank, WeightSource *source, const std::function<void()> &tell);
+  /// The same for all ranks at once.
+  Status prepareRanks(WeightSource &source, const std::function<void(size_t, size_t)> &progress);
+  ResolveInput resolveInput(int64_t rank);
+  Status resolveAll();
+  /// Gives the commands the addresses that memory has been bound to; on an error none of them.
+  Status moveArguments();
+  Status checkReady() const;
+  /// A program reads and writes its arguments in any order, so no result of any rank may overlap
+  /// other memory of the caller.
+  Status checkBindings() const;
+  /// Starts the processes of the ranks; each loads its own weights.
+  Status startProcesses(WeightSource *source, const std::function<void(size_t, size_t)> &progress);
+  std::string report() const;
+  std::string traceJson() const;
+};
+
+/// "f32 [8, 128]"
+std::string typeString(DType dtype, const std::vector<int64_t> &shape);
+
+} // namespace braid::runtime
+#endif // BRAID_SESSION_SESSIONSTATE_H

@@ -1,0 +1,53 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Processor time of threads, and of what a rank computes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_SYNC_COMPUTECLOCK_H
+#define BRAID_SYNC_COMPUTECLOCK_H
+
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+#include <thread>
+
+namespace braid::runtime {
+
+/// Processor time of a thread, in nanoseconds; 0 when there is no such thread any more.
+int64_t processorNs(clockid_t clock);
+/// The clock of a thread's processor time, readable from all threads of the process.
+clockid_t processorClock(std::thread &thread);
+
+/// Processor time that the compute queue of a rank has spent in commands that compute. Counted by
+/// its thread; the communication queue's thread reads it meanwhile.
+class ComputeClock {
+public:
+  /// The clock of the compute queue's thread; before its first run.
+  void attach(clockid_t clock) { threadClock = clock; }
+  /// While it lives, the calling thread computes; null: that does not count.
+  class Span {
+  public:
+    explicit Span(ComputeClock *clock);
+    ~Span();
+    Span(const Span &) = delete;
+    Span &operator=(const Span &) = delete;
+
+  private:
+    ComputeClock *clock;
+  };
+  int64_t readNs() const;
+
+private:
+  void begin();
+  void end();
+  clockid_t threadClock{};
+  /// Twice the time up to now; while a command runs, twice the time less the thread's clock when it
+  /// began, plus 1.
+  std::atomic<int64_t> state{0};
+};
+
+} // namespace braid::runtime
+#endif // BRAID_SYNC_COMPUTECLOCK_H

@@ -1,0 +1,53 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Cores.h"
+
+#include <sched.h>
+#include <string>
+
+namespace braid::runtime {
+
+/// A system may know more processors than cpu_set_t holds.
+static constexpr int kMostCores = 1 << 16;
+
+std::vector<int> allowedCores() {
+  std::vector<cpu_set_t> sets(kMostCores / CPU_SETSIZE);
+  const size_t bytes = sets.size() * sizeof(cpu_set_t);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, bytes, sets.data()) == 0)
+    for (int core = 0; core < kMostCores; ++core)
+      if (CPU_ISSET_S(core, bytes, sets.data()))
+        cores.push_back(core);
+  return cores;
+}
+
+Result<Pinning> Pinning::create(int64_t ranks, int64_t threadsPerRank) {
+  Pinning pinning;
+  pinning.all = allowedCores();
+  pinning.threads = threadsPerRank;
+  const auto expected = static_cast<size_t>(ranks * threadsPerRank);
+  if (pinning.all.size() < expected)
+    return Status::error("pinning expects a core for each of " + std::to_string(threadsPerRank) +
+                         " threads of " + std::to_string(ranks) + " ranks, this process may use " +
+                         std::to_string(pinning.all.size()));
+  pinning.all.resize(expected);
+  return pinning;
+}
+
+void Pinning::pinMember(int64_t rank, int64_t member) const { pin(rank * threads + member, 1); }
+void Pinning::pinRank(int64_t rank) const { pin(rank * threads, threads); }
+
+void Pinning::pin(int64_t first, int64_t count) const {
+  if (all.empty())
+    return;
+  std::vector<cpu_set_t> sets(kMostCores / CPU_SETSIZE);
+  const size_t bytes = sets.size() * sizeof(cpu_set_t);
+  for (int64_t i = first; i < first + count; ++i)
+    CPU_SET_S(all[static_cast<size_t>(i)], bytes, sets.data());
+  // It was allowed when the session was made; a core that has gone since is no reason to fail.
+  sched_setaffinity(0, bytes, sets.data());
+}
+
+} // namespace braid::runtime

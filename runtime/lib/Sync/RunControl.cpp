@@ -1,0 +1,301 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "RunControl.h"
+#include "SchedulePoint.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <variant>
+
+namespace braid::runtime {
+
+RunControl::RunControl(int64_t ranks, double timeLimitSeconds, int64_t spinNs, Sharing sharing)
+    : pool(sharing), numQueues(static_cast<size_t>(ranks * 2)),
+      queues(pool.create<QueueState>(numQueues)), record(pool.create<Record>(1)),
+      limitNs(static_cast<int64_t>(timeLimitSeconds * 1e9)) {
+  setSpin(spinNs);
+  for (size_t i = 0; i < numQueues; ++i) {
+    queues[i].rank = static_cast<int64_t>(i / 2);
+    queues[i].kind = static_cast<Queue>(i % 2);
+  }
+  sliceNs = 20000000;
+  if (limitNs > 0)
+    sliceNs = std::max<int64_t>(1000000, std::min(sliceNs, limitNs / 8));
+}
+
+void RunControl::begin() {
+  record->state.store(kNone, std::memory_order_release);
+  for (size_t i = 0; i < numQueues; ++i) {
+    QueueState &queue = queues[i];
+    queue.at.store(nullptr, std::memory_order_relaxed);
+    queue.waiting.store(Waiting::nothing, std::memory_order_relaxed);
+    queue.stalled.store(false, std::memory_order_relaxed);
+  }
+}
+
+void RunControl::fail(Status failure) {
+  uint32_t none = kNone;
+  if (record->state.compare_exchange_strong(none, kTelling, std::memory_order_acq_rel))
+    tell(failure);
+}
+
+void RunControl::replaceFailure(const Status &failure) {
+  record->state.store(kTelling, std::memory_order_release);
+  tell(failure);
+}
+
+void RunControl::tell(const Status &failure) {
+  atSchedulePoint("before a failure is told");
+  record->code = failure.code();
+  record->length = static_cast<uint32_t>(std::min(failure.message().size(), sizeof record->text));
+  std::memcpy(record->text, failure.message().data(), record->length);
+  record->state.store(kTold, std::memory_order_release);
+}
+
+Status RunControl::failure() const {
+  uint32_t state;
+  for (int64_t begin = nowNs(); (state = record->state.load(std::memory_order_acquire)) == kTelling;
+       std::this_thread::yield())
+    if (nowNs() - begin > 1000000000)
+      return Status::error("a rank ended while it told of a failure", Code::rankFailed);
+  return state == kNone ? Status()
+                        : Status::error(std::string(record->text, record->length), record->code);
+}
+
+uint64_t RunControl::progress() const {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < numQueues; ++i)
+    sum += queues[i].progress.load(std::memory_order_relaxed);
+  return sum;
+}
+
+bool RunControl::look(Watch &watch, const std::function<std::string()> &idle) {
+  if (failed())
+    return false;
+  uint64_t progressNow = progress();
+  int64_t time = nowNs();
+  if (watch.since < 0 || progressNow != watch.progress) {
+    watch = {progressNow, time};
+  } else if (limitNs > 0 && time - watch.since >= limitNs) {
+    fail(Status::error(diagnose(idle), Code::rankFailed));
+    return false;
+  }
+  return true;
+}
+
+void RunControl::setSpin(int64_t ns) {
+  spinTime = ns;
+  for (size_t i = 0; i < numQueues; ++i)
+    queues[i].spin = Spin(ns);
+}
+
+bool RunControl::waitWithLimit(Counter &counter, uint32_t target, QueueState &self) {
+  if (self.spin.reaches(counter, target) || counter.waitOnce(target, 0, sliceNs))
+    return true;
+  Watch watch;
+  while (look(watch))
+    if (counter.waitOnce(target, 0, sliceNs))
+      return true;
+  return false;
+}
+
+bool RunControl::wait(Counter &counter, uint32_t target, QueueState &self, Waiting what,
+                      int64_t missingRank) {
+  if (counter.reached(target))
+    return !failed();
+  const int64_t begin = nowNs();
+  const int64_t computed = what == Waiting::peer ? self.computedNs() : 0;
+  self.missingRank.store(missingRank, std::memory_order_relaxed);
+  self.since.store(begin, std::memory_order_relaxed);
+  self.waiting.store(what, std::memory_order_release);
+  bool reached = waitWithLimit(counter, target, self);
+  atSchedulePoint("after a wait");
+  self.waiting.store(Waiting::nothing, std::memory_order_release);
+  if (what == Waiting::peer) {
+    self.computedInWaitsNs += self.computedNs() - computed;
+    self.peerWaitNs += nowNs() - begin;
+  }
+  return reached && !failed();
+}
+
+bool RunControl::waitForQueues(Counter &counter, uint32_t target,
+                               const std::function<void()> &tick) {
+  Watch watch;
+  while (!counter.waitOnce(target, 0, sliceNs)) {
+    tick();
+    if (!look(watch))
+      return false;
+  }
+  return true;
+}
+
+void RunControl::stall(QueueState &self) {
+  self.stalled.store(true, std::memory_order_release);
+  Counter never;
+  while (!failed())
+    never.waitOnce(1, 0, sliceNs);
+}
+
+std::string describe(const NamedCommand &command) {
+  std::string text = command.operation;
+  if (!command.name.empty())
+    text += " '" + command.name + "'";
+  if (command.path)
+    text += " in " + *command.path;
+  return text;
+}
+
+std::string seconds(int64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(ns) * 1e-9);
+  return text;
+}
+
+static std::string position(const QueueState &queue) {
+  const NamedCommand *command = queue.at.load(std::memory_order_acquire);
+  return command ? "at " + describe(*command) + " on its " + name(queue.kind) + " queue"
+                 : std::string("not at any command of its ") + name(queue.kind) + " queue";
+}
+
+/// The ranks that the queue waits for in a collective. Queues move while they are looked at, so
+/// that the command need not be the one that was waited in.
+static std::vector<int64_t> absentOf(const QueueState &queue) {
+  const NamedCommand *command = queue.at.load(std::memory_order_acquire);
+  if (!command || queue.waiting.load(std::memory_order_acquire) != Waiting::peer)
+    return {};
+  return command->missingRanks();
+}
+
+// A communication queue that is at a wait for its compute queue, whether it has begun to wait or
+// not, or has no more commands, says nothing.
+const QueueState &RunControl::nearest(int64_t rank) const {
+  const QueueState &compute = queues[rank * 2], &communication = queues[rank * 2 + 1];
+  const NamedCommand *command = communication.at.load(std::memory_order_acquire);
+  return !command || command->waitsForQueue() || compute.stalled.load(std::memory_order_acquire)
+             ? compute
+             : communication;
+}
+
+const QueueState *RunControl::waiterFor(int64_t rank) const {
+  for (size_t i = 0; i < numQueues; ++i)
+    for (int64_t absent : absentOf(queues[i]))
+      if (absent == rank)
+        return &queues[i];
+  return nullptr;
+}
+
+std::vector<int64_t> RunControl::circle() const {
+  const size_t ranks = numQueues / 2;
+  std::vector<std::vector<int64_t>> waitsFor(ranks); // read once, as queues may still move
+  for (size_t r = 0; r < ranks; ++r)
+    waitsFor[r] = absentOf(queues[r * 2 + 1]);
+  enum : char { fresh, onPath, done };
+  std::vector<char> state(ranks, fresh);
+  std::vector<int64_t> path;
+  std::function<bool(int64_t)> visit = [&](int64_t rank) {
+    char &mine = state[static_cast<size_t>(rank)];
+    if (mine != fresh) {
+      if (mine == onPath)
+        path.erase(path.begin(), std::find(path.begin(), path.end(), rank));
+      return mine == onPath;
+    }
+    mine = onPath;
+    path.push_back(rank);
+    for (int64_t next : waitsFor[static_cast<size_t>(rank)])
+      if (visit(next))
+        return true;
+    path.pop_back();
+    mine = done;
+    return false;
+  };
+  for (size_t r = 0; r < ranks; ++r)
+    if (visit(static_cast<int64_t>(r)))
+      return path;
+  return {};
+}
+
+std::string RunControl::whereabouts(int64_t rank) const { return position(nearest(rank)); }
+
+std::string RunControl::waiter(int64_t rank) const {
+  const QueueState *queue = waiterFor(rank);
+  const NamedCommand *command = queue ? queue->at.load(std::memory_order_acquire) : nullptr;
+  return command ? "rank " + std::to_string(queue->rank) + " waits for it at " + describe(*command)
+                 : std::string();
+}
+
+// When nothing moves, most queues wait for each other; the message must name the one that all the
+// others wait for. A queue that waits in a collective for a rank that is not itself waiting for
+// someone is nearest to the cause.
+std::string RunControl::diagnose(const std::function<std::string()> &idle) const {
+  int64_t now = nowNs();
+  std::string around;
+  for (int64_t rank : circle()) {
+    const NamedCommand *command = queues[rank * 2 + 1].at.load(std::memory_order_acquire);
+    if (command)
+      around += (around.empty() ? "rank " : ", rank ") + std::to_string(rank) + " at " +
+                describe(*command);
+  }
+  if (!around.empty())
+    return "ranks wait for each other, as they come to collectives in different orders: " + around;
+  // Queues may still move while they are looked at, so each is read once.
+  const QueueState *best = nullptr;
+  const NamedCommand *bestCommand = nullptr;
+  std::vector<int64_t> bestAbsent;
+  int bestScore = 0;
+  for (size_t i = 0; i < numQueues; ++i) {
+    const QueueState &queue = queues[i];
+    Waiting what = queue.waiting.load(std::memory_order_acquire);
+    const NamedCommand *command = queue.at.load(std::memory_order_acquire);
+    if (!command)
+      continue;
+    int score = what == Waiting::event ? 2 : 1; // 1: runs a command and does not come back
+    // Who waits for ranks that have all arrived does not come back either: it was stopped in its
+    // wait.
+    std::vector<int64_t> absent = absentOf(queue);
+    if (!absent.empty())
+      score = std::all_of(absent.begin(), absent.end(),
+                          [&](int64_t r) { return !absentOf(queues[r * 2 + 1]).empty(); })
+                  ? 3
+                  : 4;
+    if (score > bestScore) {
+      best = &queue;
+      bestCommand = command;
+      bestAbsent = std::move(absent);
+      bestScore = score;
+    }
+  }
+  if (!best)
+    return (idle ? idle() + " has neither begun nor ended the run within "
+                 : "no rank has begun its work within ") +
+           seconds(limitNs);
+  const NamedCommand &command = *bestCommand;
+  std::string prefix = "rank " + std::to_string(best->rank) + ": ";
+  std::string waited = seconds(now - best->since.load(std::memory_order_relaxed));
+  if (bestScore >= 3) {
+    // Some of those that are absent may themselves wait for others, elsewhere; all are named.
+    const std::vector<int64_t> &absent = bestAbsent;
+    std::string names = absent.size() == 1 ? "rank " : "ranks ", positions;
+    for (size_t i = 0; i < absent.size(); ++i) {
+      std::string number = std::to_string(absent[i]);
+      names += (i == 0 ? "" : i + 1 == absent.size() ? " and " : ", ") + number;
+      positions += (i ? "; rank " : "rank ") + number + " is " + position(nearest(absent[i]));
+    }
+    return prefix + describe(command) + " on the communication queue waited " + waited + " for " +
+           names + ", which " + (absent.size() == 1 ? "has" : "have") + " not arrived (" +
+           positions + ")";
+  }
+  if (bestScore == 2) {
+    const QueueState &other = queues[best->rank * 2 + (best->kind == Queue::compute ? 1 : 0)];
+    return prefix + describe(command) + " on the " + name(best->kind) + " queue waited " + waited +
+           " for the rank's " + name(other.kind) + " queue, which is " +
+           (other.at.load(std::memory_order_acquire) ? position(other) : "at its end");
+  }
+  return prefix + describe(command) + " on the " + name(best->kind) +
+         " queue has made no progress in " + seconds(limitNs);
+}
+
+} // namespace braid::runtime

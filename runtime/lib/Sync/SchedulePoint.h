@@ -1,0 +1,54 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Where tests may hold a thread up, or end its process: between the steps of counters, waits,
+// transports, and of starting and stopping ranks. Nothing in ordinary builds.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_SYNC_SCHEDULEPOINT_H
+#define BRAID_SYNC_SCHEDULEPOINT_H
+
+#include <cstdint>
+#ifdef BRAID_SCHEDULE_POINTS
+#include <atomic>
+#endif
+
+namespace braid::runtime {
+
+/// What a thread does for its rank; helpers of the compute queue follow by their number in the
+/// team.
+enum ScheduleLane : int64_t { kMainLane, kComputeLane, kCommunicationLane };
+
+#ifdef BRAID_SCHEDULE_POINTS
+/// A point that a thread is at. Threads are told apart by what they are for rather than by when
+/// they came, so that a point is the same one in every run.
+struct SchedulePoint {
+  int64_t rank = -1; ///< -1: the session's own thread
+  int64_t lane = kMainLane;
+  uint64_t passed = 0; ///< points of this thread before this one
+  const char *step = nullptr;
+};
+inline thread_local SchedulePoint schedulePoint;
+
+/// What a test does at every point; null: nothing.
+inline std::atomic<void (*)(const SchedulePoint &)> scheduleHook{nullptr};
+
+/// Relaxed, so that the thread sanitizer sees no order that ordinary builds do not have.
+inline void atSchedulePoint(const char *step) {
+  if (auto *act = scheduleHook.load(std::memory_order_relaxed)) {
+    schedulePoint.step = step;
+    act(schedulePoint);
+    ++schedulePoint.passed;
+  }
+}
+/// Says what the calling thread is for.
+inline void beginSchedule(int64_t rank, int64_t lane) { schedulePoint = {rank, lane, 0, nullptr}; }
+#else
+inline void atSchedulePoint(const char *) {}
+inline void beginSchedule(int64_t, int64_t) {}
+#endif
+
+} // namespace braid::runtime
+#endif // BRAID_SYNC_SCHEDULEPOINT_H

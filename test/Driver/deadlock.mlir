@@ -1,0 +1,16 @@
+// Ranks that receive before they send wait for each other for ever: a program of them is not made, for any target.
+
+// RUN: not braid compile %s -o %t.braid 2>&1 | FileCheck %s
+// RUN: not braid run %s 2>&1 | FileCheck %s
+
+// CHECK: error: the program that was built is not well formed: entry 'main': deadlock: rank 0 waits for a send of rank 1 at
+// CHECK-SAME: procedure 'main', communication command 1; rank 1 waits for a send of rank 0 at
+// CHECK-SAME: procedure 'main', communication command 1
+
+comm.mesh @mesh <pp = 2>
+
+func.func @main(%x: tensor<8x4xf32> {nn.name = "x"}) -> (tensor<8x4xf32> {nn.name = "y"}) attributes {nn.entry} {
+  %r = comm.recv pairs [0 -> 1, 1 -> 0] over <@mesh, {pp}> : tensor<8x4xf32>
+  comm.send(%x) pairs [0 -> 1, 1 -> 0] over <@mesh, {pp}> : tensor<8x4xf32>
+  return %r : tensor<8x4xf32>
+}

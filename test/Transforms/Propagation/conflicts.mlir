@@ -1,0 +1,268 @@
+// RUN: braid-opt %s --braid-propagate-shardings --split-input-file | FileCheck %s
+
+// Where shardings disagree: cases after the tests of Shardy's aggressive and op-priority propagation, and what bytes decide.
+
+comm.mesh @mesh <a = 2, b = 2, c = 2>
+
+// Operands disagree about the contracted dimension, and about which of theirs has an axis. Shardy keeps both outer dimensions,
+// which sends 224 kB in gathers; one outer dimension and a sum send 152 kB.
+// CHECK-LABEL: func.func @contracting_against_outer
+func.func @contracting_against_outer(%x: tensor<256x512xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {b, c}]>},
+                                     %w: tensor<128x512xf32> {comm.sharding = #comm.sharding<@mesh, [{c, b}, {a}]>}) -> tensor<256x128xf32> {
+  // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{a}, {}], partial = [b = sum, c = sum]>]
+  %0 = nn.linear %x, %w : tensor<256x512xf32>, tensor<128x512xf32> -> tensor<256x128xf32>
+  return %0 : tensor<256x128xf32>
+}
+// The result's dimension goes to the open weight, and the input is gathered.
+// CHECK-LABEL: func.func @two_outer_dims
+// CHECK-SAME: %{{[^:]*}}: tensor<256x512xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {}]>}, %{{[^:]*}}: tensor<128x512xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {}]>}
+func.func @two_outer_dims(%x: tensor<256x512xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {?}]>}, %w: tensor<128x512xf32>)
+    -> (tensor<256x128xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {a}]>}) {
+  // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{}, {a}]>]
+  %0 = nn.linear %x, %w {comm.shardings = [#comm.sharding<@mesh, [{}, {a}]>]} : tensor<256x512xf32>, tensor<128x512xf32> -> tensor<256x128xf32>
+  return %0 : tensor<256x128xf32>
+}
+// The larger operand stays where it is.
+// CHECK-LABEL: func.func @different_sizes
+func.func @different_sizes(%x: tensor<8x4xf32> {comm.sharding = #comm.sharding<@mesh, [{a, b}, {?}]>},
+                           %w: tensor<16x4xf32> {comm.sharding = #comm.sharding<@mesh, [{a, c}, {?}]>}) -> tensor<8x16xf32> {
+  // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{}, {a, c}]>]
+  %0 = nn.linear %x, %w : tensor<8x4xf32>, tensor<16x4xf32> -> tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}
+// Of two equal operands the first stays.
+// CHECK-LABEL: func.func @same_sizes
+func.func @same_sizes(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {}]>},
+                      %y: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {a}]>}) -> tensor<8x8xf32> {
+  // CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{a}, {}]>]
+  %0 = nn.add %x, %y : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+// A result that is closed takes nothing sideways either.
+// CHECK-LABEL: func.func @closed_result
+// CHECK-SAME: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}]>}, %{{[^:]*}}: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{}]>}
+func.func @closed_result(%x: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}]>}, %y: tensor<8xf32>) -> tensor<8xf32> {
+  // CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{}]>]
+  %0 = nn.add %x, %y {comm.shardings = [#comm.sharding<@mesh, [{}]>]} : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+// One that is closed with the first of two axes lets that one through.
+// CHECK-LABEL: func.func @closed_result_prefix
+// CHECK-SAME: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, b}]>}, %{{[^:]*}}: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}]>}
+func.func @closed_result_prefix(%x: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, b}]>}, %y: tensor<8xf32>) -> tensor<8xf32> {
+  // CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{a}]>]
+  %0 = nn.add %x, %y {comm.shardings = [#comm.sharding<@mesh, [{a}]>]} : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// What is elementwise goes before what is contracted: the result's sharding reaches the product's result first. Shardy gives the
+// product that form, too, for which the rows are gathered (128 bytes); to exchange its result sends 64.
+// CHECK-LABEL: func.func @elementwise_first
+func.func @elementwise_first(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {?}]>}, %w: tensor<8x8xf32>)
+    -> (tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{?}, {a, ?}]>}) {
+  // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{a}, {}]>]
+  %0 = nn.linear %x, %w : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  // CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{}, {a}]>]
+  %1 = nn.add %0, %0 : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  // CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{}, {a}]>]
+  %2 = nn.add %1, %1 : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}
+// CHECK-LABEL: func.func @elementwise_first_below
+func.func @elementwise_first_below(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {?}]>}, %w: tensor<8x8xf32>)
+    -> (tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{?}, {a, ?}]>}) {
+  // CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{a}, {}]>]
+  %0 = nn.add %x, %x : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  %1 = nn.add %w, %w : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{a}, {}]>]
+  %2 = nn.linear %0, %1 : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}
+
+// -----
+
+// The weight asks for a sum over a, the result for rows over a. Shardy prefers factors that pass through, for which the weight
+// is gathered (16,384 bytes); the sum scattered over the rows sends 512.
+comm.mesh @mesh <a = 2, b = 2>
+// CHECK-LABEL: func.func @outer_before_contracted
+func.func @outer_before_contracted(%x: tensor<32x1024xf32>, %w: tensor<16x1024xf32> {comm.sharding = #comm.sharding<@mesh, [{b, ?}, {a, ?}]>})
+    -> (tensor<32x16xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {b, ?}]>}) {
+  // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{}, {b}], partial = [a = sum]>]
+  %0 = nn.linear %x, %w : tensor<32x1024xf32>, tensor<16x1024xf32> -> tensor<32x16xf32>
+  return %0 : tensor<32x16xf32>
+}
+
+// -----
+
+// Broadcasts take from their results first: the conflict is settled where the value is small, a gather of 64 bytes instead of
+// an exchange of 4096.
+comm.mesh @mesh <a = 2, b = 2>
+// CHECK-LABEL: func.func @broadcast
+func.func @broadcast(%x: tensor<32xf32> {comm.sharding = #comm.sharding<@mesh, [{a}]>})
+    -> (tensor<32x16x8xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {a}, {}]>}) {
+  %e = tensor.empty() : tensor<32x16xf32>
+  // CHECK: linalg.broadcast {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {a}]>]}
+  %0 = linalg.broadcast ins(%x : tensor<32xf32>) outs(%e : tensor<32x16xf32>) dimensions = [1]
+  %f = tensor.empty() : tensor<32x16x8xf32>
+  // CHECK: linalg.broadcast {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {a}, {}]>]}
+  %1 = linalg.broadcast ins(%0 : tensor<32x16xf32>) outs(%f : tensor<32x16x8xf32>) dimensions = [2]
+  return %1 : tensor<32x16x8xf32>
+}
+
+// -----
+
+// Four rows, a large weight: the rows come to the weight.
+comm.mesh @mesh <x = 4>
+// CHECK-LABEL: func.func @weight_stays
+func.func @weight_stays(%x: tensor<4x4096xf32> {comm.sharding = #comm.sharding<@mesh, [{x}, {}]>},
+                        %w: tensor<4096x4096xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {x}]>})
+    -> (tensor<4x4096xf32> {comm.sharding = #comm.sharding<@mesh, [{x}, {}]>}) {
+  // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{}, {}], partial = [x = sum]>]
+  %0 = nn.linear %x, %w : tensor<4x4096xf32>, tensor<4096x4096xf32> -> tensor<4x4096xf32>
+  return %0 : tensor<4x4096xf32>
+}
+// Many rows, a small weight: the weight comes to the rows.
+// CHECK-LABEL: func.func @rows_stay
+func.func @rows_stay(%x: tensor<4096x64xf32> {comm.sharding = #comm.sharding<@mesh, [{x}, {}]>},
+                     %w: tensor<64x64xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {x}]>})
+    -> (tensor<4096x64xf32> {comm.sharding = #comm.sharding<@mesh, [{x}, {}]>}) {
+  // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{x}, {}]>]
+  %0 = nn.linear %x, %w : tensor<4096x64xf32>, tensor<64x64xf32> -> tensor<4096x64xf32>
+  return %0 : tensor<4096x64xf32>
+}
+
+// -----
+
+// What is stated of a sum is how it is sharded once it is reduced, also beside an axis that the batch is sharded over.
+comm.mesh @mesh <dp = 4, tp = 2>
+// CHECK-LABEL: func.func @sum_beside_batch
+func.func @sum_beside_batch(%x: tensor<8x32xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {tp}]>},
+                            %w: tensor<16x32xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) -> tensor<8x16xf32> {
+  // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{dp}, {}], partial = [tp = sum]>]
+  %0 = nn.linear %x, %w {comm.shardings = [#comm.sharding<@mesh, [{dp, tp}, {}]>]} : tensor<8x32xf32>, tensor<16x32xf32> -> tensor<8x16xf32>
+  // CHECK: nn.gelu {{.*}} [#comm.sharding<@mesh, [{dp, tp}, {}]>]
+  %1 = nn.gelu erf %0 : tensor<8x16xf32>
+  return %1 : tensor<8x16xf32>
+}
+
+// -----
+
+// Results of one operation that are stated differently: it is sharded as one of them, and users of the other get it moved.
+comm.mesh @mesh <a = 2, b = 2>
+#in = affine_map<(i, j, k) -> (i, j, k)>
+#out = affine_map<(i, j, k) -> (i, k)>
+// CHECK-LABEL: func.func @two_results
+// CHECK-SAME: -> (tensor<4x8xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {a}]>}, tensor<4x8xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {b}]>})
+func.func @two_results(%x: tensor<4x8x8xf32>, %y: tensor<4x8x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x8xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: linalg.generic {{.*}} attrs = {comm.shardings = [#comm.sharding<@mesh, [{}, {a}]>, #comm.sharding<@mesh, [{}, {a}]>]}
+  %0, %1 = linalg.generic {indexing_maps = [#in, #in, #out, #out], iterator_types = ["parallel", "reduction", "parallel"]}
+      ins(%x, %y : tensor<4x8x8xf32>, tensor<4x8x8xf32>) outs(%z, %z : tensor<4x8xf32>, tensor<4x8xf32>)
+      attrs = {comm.shardings = [#comm.sharding<@mesh, [{?}, {a}]>, #comm.sharding<@mesh, [{?}, {b}]>]} {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32):
+    %s = arith.addf %c, %a : f32
+    %t = arith.addf %d, %b : f32
+    linalg.yield %s, %t : f32, f32
+  } -> (tensor<4x8xf32>, tensor<4x8xf32>)
+  return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// A call gives what its callee gives, whatever its users want or the call states.
+comm.mesh @mesh <a = 2, b = 2>
+func.func private @g(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %0 = nn.gelu erf %x : tensor<64x64xf32>
+  return %0 : tensor<64x64xf32>
+}
+// CHECK-LABEL: func.func @two_calls
+// CHECK: call @g({{.*}}) {comm.shardings = [#comm.sharding<@mesh, [{a}, {}]>]}
+// CHECK: call @g({{.*}}) {comm.shardings = [#comm.sharding<@mesh, [{a}, {}]>]}
+func.func @two_calls(%x: tensor<64x64xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {}]>},
+                     %y: tensor<64x64xf32> {comm.sharding = #comm.sharding<@mesh, [{b}, {}]>})
+    -> (tensor<64x64xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {}]>},
+        tensor<64x64xf32> {comm.sharding = #comm.sharding<@mesh, [{b}, {}]>}) {
+  %0 = func.call @g(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %1 = func.call @g(%y) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %0, %1 : tensor<64x64xf32>, tensor<64x64xf32>
+}
+func.func private @h(%x: tensor<8x16xf32>) -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {}]>}) {
+  return %x : tensor<8x16xf32>
+}
+// CHECK-LABEL: func.func @stated_call
+// CHECK: call @h({{.*}}) {comm.shardings = [#comm.sharding<@mesh, [{a}, {}]>]}
+// CHECK: nn.gelu {{.*}} [#comm.sharding<@mesh, [{a}, {b}]>]
+func.func @stated_call(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %0 = func.call @h(%x) {comm.shardings = [#comm.sharding<@mesh, [{}, {b}]>]} : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %1 = nn.gelu erf %0 : tensor<8x16xf32>
+  return %1 : tensor<8x16xf32>
+}
+
+// -----
+
+comm.mesh @mesh <a = 2, b = 2, c = 2, d = 2>
+// The batch goes to the open operand as the closed result has it, also where the other operand uses an axis for its rows.
+// CHECK-LABEL: func.func @partial_conflict_across_factors
+// CHECK-SAME: %{{[^:]*}}: tensor<4x4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{a, b}, {}, {}]>}
+// CHECK: linalg.batch_matmul {comm.shardings = [#comm.sharding<@mesh, [{a, b}, {}, {}]>]}
+func.func @partial_conflict_across_factors(%x: tensor<4x8x4xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {b}, {}]>}, %y: tensor<4x4x16xf32>, %e: tensor<4x8x16xf32>) -> tensor<4x8x16xf32> {
+  %0 = linalg.batch_matmul {comm.shardings = [#comm.sharding<@mesh, [{a, b}, {}, {}]>]} ins(%x, %y : tensor<4x8x4xf32>, tensor<4x4x16xf32>) outs(%e : tensor<4x8x16xf32>) -> tensor<4x8x16xf32>
+  return %0 : tensor<4x8x16xf32>
+}
+// Rows against columns over a and b, and the sum over d and c against a batch over d. Shardy keeps the batch; stated of the result
+// of a sum it is how the result is sharded once the sum is complete. Both keep the columns.
+// CHECK-LABEL: func.func @several_conflicts
+// CHECK-SAME: %{{[^:]*}}: tensor<2x8x4xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {a, b}, {d, c}]>}
+// CHECK-SAME: -> (tensor<2x8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{d}, {}, {b, a}]>})
+// CHECK: linalg.batch_matmul {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {b, a}], partial = [d = sum, c = sum]>]}
+func.func @several_conflicts(%x: tensor<2x8x4xf32> {comm.sharding = #comm.sharding<@mesh, [{?}, {a, b}, {?}]>},
+                             %y: tensor<2x4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{?}, {d, c}, {b, a}]>}) -> tensor<2x8x16xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x8x16xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
+  %0 = linalg.batch_matmul {comm.shardings = [#comm.sharding<@mesh, [{d}, {?}, {?}]>]} ins(%x, %y : tensor<2x8x4xf32>, tensor<2x4x16xf32>) outs(%f : tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
+  return %0 : tensor<2x8x16xf32>
+}
+// Closed dimensions that lack an axis contradict nobody.
+// CHECK-LABEL: func.func @no_conflict_closed
+// CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{a}, {b, c}]>]
+func.func @no_conflict_closed(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {b}]>},
+                              %y: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {b, c, ?}]>}) -> tensor<8x8xf32> {
+  %0 = nn.add %x, %y : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+// A conflict within rows and one between rows and columns: 32 bytes to bring the first operand to the second, 128 the other way.
+// Shardy keeps the columns and leaves the rows to be decided later.
+// CHECK-LABEL: func.func @within_and_across
+// CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{b}, {a}]>]
+func.func @within_and_across(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {?}]>},
+                             %y: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{b, ?}, {a, ?}]>}) -> tensor<8x8xf32> {
+  %0 = nn.add %x, %y : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+// The first product keeps the rows of its input, the second is as its users take it.
+// CHECK-LABEL: func.func @chained
+// CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{a}, {}]>]
+// CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{}, {a}]>]
+// CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{}, {a}]>]
+func.func @chained(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {?}]>}, %w: tensor<8x8xf32>)
+    -> (tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{?}, {a, ?}]>}) {
+  %0 = nn.linear %x, %w : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  %1 = nn.linear %0, %0 : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  %2 = nn.add %1, %1 : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}
+
+// -----
+
+// A closed sub-axis takes no more of its axis, and lets none through.
+comm.mesh @mesh <a = 4>
+// CHECK-LABEL: func.func @closed_sub_axis
+// CHECK-SAME: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}]>}, %{{[^:]*}}: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a:(1)2}]>}
+// CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{a:(1)2}]>]
+func.func @closed_sub_axis(%x: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}]>}, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = nn.add %x, %y {comm.shardings = [#comm.sharding<@mesh, [{a:(1)2}]>]} : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

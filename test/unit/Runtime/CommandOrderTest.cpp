@@ -1,0 +1,152 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "runtime/lib/Data/CommandOrder.h"
+#include "ProgramBuilder.h"
+
+#include <set>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+
+namespace {
+
+constexpr DType f32 = DType::f32;
+using Pairs = std::vector<uint32_t>;
+
+/// A program of messages and sums over `axis`, each in memory of its own, that are all waited for
+/// at the end.
+class Exchanges {
+public:
+  explicit Exchanges(std::vector<Mesh::Axis> axes, std::string axis = "pp")
+      : builder(std::move(axes)), axis(std::move(axis)),
+        main(builder.procedure("main", 1, 0, 4096, 0)) {
+    builder.result("y", f32, {1, 8});
+  }
+  Exchanges &send(const std::string &name, Pairs pairs) {
+    return add(name, fb::CollectiveKind::send, std::move(pairs));
+  }
+  Exchanges &receive(const std::string &name, Pairs pairs) {
+    return add(name, fb::CollectiveKind::recv, std::move(pairs));
+  }
+  Exchanges &sum(const std::string &name) { return add(name, fb::CollectiveKind::all_reduce, {}); }
+
+  std::shared_ptr<const Bundle> bundle() {
+    if (!ended)
+      for (uint32_t i = 0; i < count; ++i)
+        main.wait("", 2 * i + 1);
+    if (!ended)
+      main.copy("y", symmetric(0, f32, {1, 8}), argument(0, f32, {1, 8}));
+    ended = true;
+    builder.program.procedures[0]->num_events = 2 * count;
+    return builder.bundle();
+  }
+  Status verify() {
+    auto made = bundle();
+    return verifyProgram(*made->find(made->manifest.programMember), made->manifest);
+  }
+  /// "0m1": rank 0's second command of the communication queue.
+  std::string order() {
+    auto made = bundle();
+    const Bytes &bytes = *made->find(made->manifest.programMember);
+    auto steps = orderCommands(*fb::GetProgram(bytes.data()), 0, made->manifest.mesh);
+    EXPECT_OK(steps);
+    std::string text;
+    for (const Step &step : *steps) {
+      for (const Place &p : step.places)
+        text += std::to_string(p.rank) + (p.queue == 0 ? "c" : "m") + std::to_string(p.index) +
+                (&p == &step.places.back() ? " " : "+");
+    }
+    return text;
+  }
+
+private:
+  Exchanges &add(const std::string &name, fb::CollectiveKind kind, Pairs pairs) {
+    const V value = symmetric(64 * count, f32, {1, 8});
+    const bool sends = kind != fb::CollectiveKind::recv,
+               receives = kind != fb::CollectiveKind::send;
+    main.start(name, kind, {axis}, sends ? std::vector<V>{value} : std::vector<V>{},
+               receives ? std::vector<V>{value} : std::vector<V>{}, 0, 2 * count, 2 * count + 1);
+    main.last().pairs = std::move(pairs);
+    ++count;
+    return *this;
+  }
+
+  ProgramBuilder builder;
+  std::string axis;
+  ProcedureBuilder main;
+  uint32_t count = 0;
+  bool ended = false;
+};
+
+TEST(CommandOrder, PutsWaitsBehindWhatTheyWaitFor) {
+  Exchanges program({{"pp", 2}});
+  // Every command once, and of the collective both ranks' at once.
+  EXPECT_EQ(program.sum("sum").order(), "0c0 0m0 1c0 1m0 0m1+1m1 0c1 0c2 1c1 1c2 ");
+}
+
+/// A receive comes behind its send, and no later send in between, as NCCL would let that one wait
+/// for it. Who is nobody's source or target waits for nobody.
+TEST(CommandOrder, PutsReceivesCloseBehindTheirSends) {
+  Exchanges program({{"pp", 2}});
+  program.send("s", {0, 1}).receive("r", {0, 1}).send("s", {0, 1}).receive("r", {0, 1});
+  EXPECT_OK(program.verify());
+  const std::string order = program.order();
+  auto at = [&](const char *place) { return order.find(place); };
+  EXPECT_LT(at("0m1 "), at("1m3 ")); // the first send before its receive
+  EXPECT_LT(at("1m3 "), at("0m5 ")); // which comes before the second send
+  EXPECT_LT(at("0m5 "), at("1m7 "));
+}
+
+TEST(CommandOrder, NamesTwoRanksThatReceiveFirst) {
+  Exchanges program({{"pp", 2}});
+  program.receive("r", {0, 1, 1, 0}).send("s", {0, 1, 1, 0});
+  EXPECT_ERROR(program.verify(),
+               "entry 'main': deadlock: rank 0 waits for a send of rank 1 at procedure 'main', "
+               "communication command 1 ('r'); rank 1 waits for a send of rank 0 at procedure "
+               "'main', communication command 1 ('r')");
+  Exchanges other({{"pp", 2}});
+  EXPECT_OK(other.send("s", {0, 1, 1, 0}).receive("r", {0, 1, 1, 0}).verify());
+}
+
+TEST(CommandOrder, NamesAllRanksOfARing) {
+  const Pairs ring{0, 1, 1, 2, 2, 0}, line{0, 1, 1, 2};
+  Exchanges program({{"pp", 3}});
+  EXPECT_ERROR(program.receive("r", ring).send("s", ring).verify(),
+               "entry 'main': deadlock: rank 0 waits for a send of rank 2 at procedure 'main', "
+               "communication command 1 ('r'); rank 2 waits for a send of rank 1 at procedure "
+               "'main', communication command 1 ('r'); rank 1 waits for a send of rank 0 at "
+               "procedure 'main', communication command 1 ('r')");
+  Exchanges pipeline({{"pp", 3}}); // rank 0 receives nothing, so that it sends
+  EXPECT_OK(pipeline.receive("r", line).send("s", line).verify());
+}
+
+/// The one that the ranks wait for is not the one that was looked at first.
+TEST(CommandOrder, NamesTheRanksOfTheCircleOnly) {
+  Exchanges other({{"dp", 2}, {"pp", 3}});
+  EXPECT_ERROR(other.receive("r", {1, 2, 2, 1}).sum("sum").send("s", {1, 2, 2, 1}).verify(),
+               "entry 'main': deadlock: rank 1 waits for a send of rank 2 at procedure 'main', "
+               "communication command 1 ('r'); rank 2 waits for a send of rank 1 at procedure "
+               "'main', communication command 1 ('r')");
+}
+
+TEST(CommandOrder, NamesACollectiveBetweenAReceiveAndItsSend) {
+  Exchanges program({{"pp", 2}});
+  EXPECT_ERROR(program.receive("r", {0, 1}).sum("sum").send("s", {0, 1}).verify(),
+               "entry 'main': deadlock: rank 0 waits for rank 1 at procedure 'main', communication "
+               "command 3 ('sum'); rank 1 waits for a send of rank 0 at procedure 'main', "
+               "communication command 1 ('r')");
+}
+
+/// Channels are queues of their own.
+TEST(CommandOrder, MessagesOfAChannelComeInOrder) {
+  Exchanges program({{"pp", 2}});
+  EXPECT_OK(program.send("a", {0, 1}).receive("a", {0, 1}).receive("b", {1, 0}).verify());
+  Exchanges larger({{"pp", 1 << 17}});
+  EXPECT_ERROR(larger.send("a", {0, 1}).receive("a", {0, 1}).verify(),
+               "entry 'main': where ranks send to each other, expects at most 65536 ranks with "
+               "268435456 communication commands, got 131072 with 524288");
+}
+
+} // namespace

@@ -1,0 +1,137 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "runtime/lib/Sync/UsableCores.h"
+#include "ProgramBuilder.h"
+#include "runtime/lib/Sync/Counter.h"
+
+#include <nlohmann/json.hpp>
+#include <sched.h>
+#include <thread>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+
+namespace {
+
+/// The system's files, as a machine has them.
+class Root {
+public:
+  void file(const std::string &path, const std::string &text) {
+    const std::string whole = folder.path(path);
+    std::filesystem::create_directories(std::filesystem::path(whole).parent_path());
+    put(whole, text);
+  }
+  double cores() const { return usableCores(folder.path("")); }
+
+private:
+  TemporaryFolder folder;
+};
+
+/// Calls `work` on a thread that may run on one processor only.
+template <typename Work> void onOneProcessor(Work work) {
+  std::thread([&] {
+    cpu_set_t all, one;
+    ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu)
+      if (CPU_ISSET(cpu, &all))
+        CPU_SET(cpu, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    work();
+  }).join();
+}
+
+TEST(UsableCores, FollowAffinity) {
+  const double all = Root().cores(); // no groups
+  EXPECT_GE(all, 1);
+  onOneProcessor([] { EXPECT_EQ(Root().cores(), 1); });
+}
+
+TEST(UsableCores, FollowControlGroups) {
+  Root none, whole, parent, v1, container, unlimited;
+  const double all = none.cores();
+  whole.file("proc/self/cgroup", "0::/\n");
+  whole.file("sys/fs/cgroup/cpu.max", "25000 100000\n");
+  EXPECT_EQ(whole.cores(), 0.25);
+  // The least of a group and of those above it.
+  parent.file("proc/self/cgroup", "1:name=systemd:/x\n0::/jobs/7\n");
+  parent.file("sys/fs/cgroup/jobs/cpu.max", "50000 100000\n");
+  parent.file("sys/fs/cgroup/jobs/7/cpu.max", "max 100000\n");
+  EXPECT_EQ(parent.cores(), 0.5);
+  v1.file("proc/self/cgroup", "4:memory:/a\n3:cpu,cpuacct:/a\n");
+  v1.file("sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "75000\n");
+  v1.file("sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(v1.cores(), 0.75);
+  // What a group is called outside of a container has no folder inside.
+  container.file("proc/self/cgroup", "3:cpu:/docker/abc\n");
+  container.file("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "30000\n");
+  container.file("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(container.cores(), 0.3);
+  unlimited.file("proc/self/cgroup", "3:cpu:/\nno group\n0::/\n");
+  unlimited.file("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  unlimited.file("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  unlimited.file("sys/fs/cgroup/cpu.max", "max 100000\n");
+  EXPECT_EQ(unlimited.cores(), all);
+}
+
+TEST(UsableCores, ThreadsThatOutnumberCoresSleepSoon) {
+  EXPECT_GT(spinFor(2, 2), spinFor(3, 2));
+  EXPECT_GT(spinFor(1, 1), spinFor(1, 0.5));
+}
+
+/// Whoever waits in vain learns not to spin, and tries again only now and then.
+TEST(Spin, BecomesShorterInVain) {
+  constexpr int64_t kMost = 2000000;
+  Counter counter;
+  Spin spin(kMost);
+  auto spun = [&](uint32_t target) {
+    const int64_t begin = nowNs();
+    spin.reaches(counter, target);
+    return nowNs() - begin;
+  };
+  EXPECT_GE(spun(1), kMost);
+  for (int i = 0; i < 20; ++i)
+    spun(1);
+  int tries = 0;
+  for (int i = 0; i < 128; ++i)
+    tries += spun(1) >= kMost / 2;
+  EXPECT_GE(tries, 1);
+  EXPECT_LE(tries, 8); // 2, and those that the machine holds up
+  counter.set(1);
+  for (int i = 0; i < 64; ++i)
+    EXPECT_TRUE(spin.reaches(counter, 1)) << i;
+  EXPECT_GE(spun(2), kMost); // what was worth it is tried again
+}
+
+/// A session under one processor counts that one, whatever the machine has.
+TEST(UsableCores, OfASession) {
+  auto reportOf = [](SessionOptions options) {
+    auto session = projection().session(options);
+    EXPECT_OK(session);
+    EXPECT_OK((*session)->loadWeights(*WeightSource::random(1)));
+    const std::vector<float> x(64, 1);
+    EXPECT_OK((*session)->setInput("x", DType::f32, {4, 16}, x.data()));
+    for (int run = 0; run < 20; ++run)
+      EXPECT_OK((*session)->run());
+    return nlohmann::json::parse((*session)->report());
+  };
+  onOneProcessor([&] {
+    for (const char *transport : {"threads", "shm"}) {
+      SessionOptions options;
+      options.transport = transport;
+      const auto report = reportOf(options); // two ranks
+      EXPECT_EQ(report["machine"]["usable_cores"], 1.0);
+      EXPECT_DOUBLE_EQ(report["spin_s"], static_cast<double>(spinFor(2, 1)) * 1e-9);
+    }
+  });
+  SessionOptions options;
+  options.spinMicroseconds = 3.5;
+  EXPECT_DOUBLE_EQ(reportOf(options)["spin_s"], 3.5e-6);
+  options.spinMicroseconds = -1;
+  EXPECT_ERROR(projection().session(options),
+               "expects to spin for 0 to 1e6 microseconds, got -1.000000");
+}
+
+} // namespace
