@@ -19,10 +19,11 @@ namespace braid::cpu {
 using namespace mlir;
 
 namespace {
-/// erf(x) as x * P(x^2) / Q(x^2), P and Q of degree 5, with x^2 no larger than 13.69: beyond, the
-/// quotient is past 1 and is cut there, so that infinities give 1 exactly. Without the pieces of
-/// MLIR's own approximation, between which it must select for every coefficient. Least maximum of
-/// the relative error on [-3.7, 3.7]; with rounding 3e-7.
+/// erf(x) below |x| = 1.25 as x * P(x^2), P of degree 6, and beyond as 1 - 1 / Q(|x|)^16, Q of
+/// degree 6 (the form of Abramowitz and Stegun 7.1.28): no quotient near 1, whose rounding GELU
+/// multiplies by x / 2. From |x| = 3.93 on it is 1 exactly. Without the pieces of MLIR's own
+/// approximation, between which it must select for every coefficient. Least maximum of the error,
+/// relative below and absolute beyond; with rounding 2e-7.
 struct ApproximateErf : OpRewritePattern<math::ErfOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -37,27 +38,35 @@ struct ApproximateErf : OpRewritePattern<math::ErfOp> {
         attribute = DenseElementsAttr::get(shaped, value);
       return arith::ConstantOp::create(b, attribute);
     };
-    // A NaN is neither smaller nor larger and stays.
-    auto clamp = [&](arith::CmpFPredicate outside, Value x, Value bound) -> Value {
-      Value isOutside = arith::CmpFOp::create(b, outside, x, bound);
-      return arith::SelectOp::create(b, isOutside, bound, x);
-    };
-    Value x = op.getOperand();
-    Value square =
-        clamp(arith::CmpFPredicate::OGT, arith::MulFOp::create(b, x, x), constant(13.69f));
-    auto polynomial = [&](ArrayRef<float> coefficients) {
+    auto polynomial = [&](Value at, ArrayRef<float> coefficients) {
       Value value = constant(coefficients.front());
       for (float coefficient : coefficients.drop_front())
-        value = math::FmaOp::create(b, value, square, constant(coefficient));
+        value = math::FmaOp::create(b, value, at, constant(coefficient));
       return value;
     };
-    Value numerator = polynomial({3.91732237e-06f, 0.000505312812f, 0.0061482517f, 0.0910491049f,
-                                  0.320791274f, 1.97466362f});
-    Value denominator = polynomial(
-        {7.03871337e-05f, 0.00195721188f, 0.0253150295f, 0.194901451f, 0.867626727f, 1.75000012f});
-    Value quotient = arith::DivFOp::create(b, arith::MulFOp::create(b, x, numerator), denominator);
-    quotient = clamp(arith::CmpFPredicate::OGT, quotient, constant(1.0f));
-    rewriter.replaceOp(op, clamp(arith::CmpFPredicate::OLT, quotient, constant(-1.0f)));
+    auto select = [&](arith::CmpFPredicate when, Value x, float bound, Value yes,
+                      Value no) -> Value {
+      Value condition = arith::CmpFOp::create(b, when, x, constant(bound));
+      return arith::SelectOp::create(b, condition, yes, no);
+    };
+    Value x = op.getOperand();
+    Value near = arith::MulFOp::create(
+        b, x,
+        polynomial(arith::MulFOp::create(b, x, x),
+                   {6.20237261e-05f, -0.000742605946f, 0.00510998908f, -0.026804911f, 0.112821937f,
+                    -0.376124799f, 1.12837911f}));
+    Value magnitude = math::AbsFOp::create(b, x);
+    // Q^16 overflows for large x. A NaN is not larger and stays.
+    Value power =
+        polynomial(select(arith::CmpFPredicate::OGT, magnitude, 4, constant(4), magnitude),
+                   {0.000147128027f, -0.000676353171f, 0.0037872924f, 0.0018519978f, 0.0508343764f,
+                    0.0652440488f, 1.00136101f});
+    for (int i = 0; i < 4; ++i)
+      power = arith::MulFOp::create(b, power, power);
+    Value one = constant(1);
+    Value far = arith::SubFOp::create(b, one, arith::DivFOp::create(b, one, power));
+    rewriter.replaceOp(op, select(arith::CmpFPredicate::OLT, magnitude, 1.25, near,
+                                  math::CopySignOp::create(b, far, x)));
     return success();
   }
 };

@@ -216,7 +216,8 @@ TEST(Overlap, ExposedIsTheWait) {
 
 /// Commands that only the waiting thread could run meanwhile are run by it, in the queue's order.
 TEST(Overlap, ThreadsTakeTurnsWithAQueue) {
-  std::thread::id computing;
+  // The last collective may still run on the other thread while the kernel does.
+  std::atomic<std::thread::id> computing{std::thread::id()};
   kernelWork = [&] { computing = std::this_thread::get_id(); };
   auto threadsOf = [&](const std::string &text) {
     std::string order;
