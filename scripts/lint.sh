@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Checks format and clang-tidy.
+# Checks format, the ids of constraints, and clang-tidy.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,10 +8,11 @@ usage() {
   cat <<'END'
 usage: scripts/lint.sh [--all] [--analyzer] [--base REF] [--fix] [--format-only] [--help]
 
-Checks that every tracked C++ file is as clang-format-22 would write it, and runs clang-tidy-22 (.clang-tidy) over
-the sources that changed: those that differ from the merge base with REF, uncommitted changes included. REF is
-origin/main unless given; where that is the commit at hand itself, its parent. A header stands for one source that includes it. What
-was clean before and has not changed since, with its headers, is not looked at again.
+Checks that every tracked C++ file is formatted by clang-format-22 and that every constraint of a dialect has an id, a
+verifier and a test (scripts/constraints.py), and runs clang-tidy-22 (.clang-tidy) over the sources that changed: those
+that differ from the merge base with REF, uncommitted changes included. REF defaults to origin/main, or to the parent
+of HEAD where HEAD is origin/main. A changed header is checked through one source that includes it. A source that was
+clean and has not changed since, nor its headers, is skipped.
 Needs a built build/ (scripts/build.sh): clang-tidy reads generated headers. Exits with 1 if anything is found.
 
   --all          clang-tidy over every source
@@ -54,6 +55,7 @@ else
     echo "lint: format of ${#files[@]} files is right"
   fi
 fi
+python3 scripts/constraints.py || status=1
 [[ -z $format_only ]] || exit $status
 
 if [[ -z $all ]]; then

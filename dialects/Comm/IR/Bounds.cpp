@@ -31,10 +31,12 @@ bool isBounded(ShapedType type) {
   return saturatingProduct(sizes) <= kMaxElements;
 }
 
-LogicalResult verifyBounded(ShapedType type, function_ref<InFlightDiagnostic()> emitError) {
+LogicalResult verifyBounded(ShapedType type, function_ref<InFlightDiagnostic()> emitError,
+                            StringRef id) {
   if (isBounded(type))
     return success();
-  return emitError() << "expects at most 2^48 elements, got " << type;
+  InFlightDiagnostic diag = emitError() << "expects at most 2^48 elements, got " << type;
+  return id.empty() ? diag : diag << " [" << id << "]";
 }
 
 int64_t elementBytes(ShapedType type) {

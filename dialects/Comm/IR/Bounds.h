@@ -26,9 +26,10 @@ int64_t saturatingProduct(llvm::ArrayRef<int64_t> factors);
 /// the products of the others, which are strides, are as small.
 bool isBounded(mlir::ShapedType type);
 
-/// isBounded, else "expects at most 2^48 elements, got TYPE".
+/// isBounded, else "expects at most 2^48 elements, got TYPE [ID]".
 mlir::LogicalResult verifyBounded(mlir::ShapedType type,
-                                  llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+                                  llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+                                  llvm::StringRef id = {});
 
 /// Bytes of an element; 8 of types without a width (index, complex), which no collective carries.
 int64_t elementBytes(mlir::ShapedType type);

@@ -58,14 +58,13 @@ std::optional<runtime::DType> toRuntime(mlir::Type elementType);
 bool overlap(AxisAttr a, AxisAttr b);
 /// Number of ranks of a group. The group must have been verified.
 int64_t groupSize(mlir::Operation *from, GroupAttr group);
-/// That the group names a mesh and axes of it, reported on `op`.
+/// Checks that the group names a mesh and axes of it. An error on `op` ends with `[id]`.
 mlir::LogicalResult verifyGroup(mlir::Operation *op, GroupAttr group,
-                                mlir::SymbolTableCollection &symbols);
+                                mlir::SymbolTableCollection &symbols, llvm::StringRef id);
 /// The mesh that a symbol names; null when there is none.
 MeshOp lookupMesh(mlir::Operation *from, mlir::FlatSymbolRefAttr mesh);
 
-/// S2 and S3 of ShardingAttr for a value of type `type`, reported on `op`; and that every dimension
-/// divides.
+/// Checks comm.sharding_c2 to comm.sharding_c5 for a value of type `type`.
 mlir::LogicalResult verifySharding(mlir::Operation *op, mlir::Type type, ShardingAttr sharding,
                                    llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 /// The per-rank type of a value of global type `type`; failure when a dimension does not divide.

@@ -25,7 +25,8 @@ LogicalResult verifyOnSignature(Operation *op, NamedAttribute attribute, Diction
   if (attribute.getName() == CommDialect::kShardingAttrName) {
     if (!sharding)
       return emitError() << "expects '" << CommDialect::kShardingAttrName
-                         << "' to be a #comm.sharding, got " << attribute.getValue();
+                         << "' to be a #comm.sharding, got " << attribute.getValue()
+                         << " [comm.attributes_c1]";
     // What the sharding cuts is the unpartitioned type.
     if (auto global = attributes.getAs<TypeAttr>(CommDialect::kGlobalTypeAttrName))
       type = global.getValue();
@@ -36,19 +37,21 @@ LogicalResult verifyOnSignature(Operation *op, NamedAttribute attribute, Diction
     auto tensor = global ? dyn_cast<RankedTensorType>(global.getValue()) : RankedTensorType();
     if (!tensor || !tensor.hasStaticShape())
       return emitError() << "expects '" << CommDialect::kGlobalTypeAttrName
-                         << "' to be a statically shaped tensor type, got " << attribute.getValue();
+                         << "' to be a statically shaped tensor type, got " << attribute.getValue()
+                         << " [comm.attributes_c2]";
     if (!sharding)
       return emitError() << "expects '" << CommDialect::kShardingAttrName << "' beside '"
-                         << CommDialect::kGlobalTypeAttrName << "'";
+                         << CommDialect::kGlobalTypeAttrName << "' [comm.attributes_c3]";
     if (failed(verifySharding(op, tensor, sharding, emitError)))
       return failure();
     if (sharding.isOpen())
       return emitError() << "expects a sharding without open dimensions beside '"
-                         << CommDialect::kGlobalTypeAttrName << "', got " << sharding;
+                         << CommDialect::kGlobalTypeAttrName << "', got " << sharding
+                         << " [comm.attributes_c3]";
     FailureOr<RankedTensorType> local = localType(op, tensor, sharding);
     if (succeeded(local) && *local != type)
       return emitError() << "expects type " << *local << ", which is " << tensor << " cut as "
-                         << sharding << ", got " << type;
+                         << sharding << ", got " << type << " [comm.attributes_c4]";
     return success();
   }
   return emitError() << "has unknown attribute '" << attribute.getName().getValue() << "'";
@@ -83,21 +86,23 @@ LogicalResult CommDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return op->emitOpError("has unknown attribute '") << attribute.getName().getValue() << "'";
   auto all = dyn_cast<ArrayAttr>(attribute.getValue());
   if (!all)
-    return op->emitOpError("expects '")
-           << kShardingsAttrName << "' to be an array, got " << attribute.getValue();
+    return op->emitOpError("expects '") << kShardingsAttrName << "' to be an array, got "
+                                        << attribute.getValue() << " [comm.attributes_c5]";
   if (all.size() != op->getNumResults())
-    return op->emitOpError("expects '") << kShardingsAttrName << "' to have " << op->getNumResults()
-                                        << " elements, one per result, got " << all.size();
+    return op->emitOpError("expects '")
+           << kShardingsAttrName << "' to have " << op->getNumResults()
+           << " elements, one per result, got " << all.size() << " [comm.attributes_c6]";
   for (auto [i, value, type] : llvm::enumerate(all, op->getResultTypes())) {
     if (isa<UnitAttr>(value)) {
       if (isa<RankedTensorType>(type))
         return op->emitOpError("result ")
-               << i << ": expects a #comm.sharding for a tensor, got unit";
+               << i << ": expects a #comm.sharding for a tensor, got unit [comm.attributes_c7]";
       continue;
     }
     auto sharding = dyn_cast<ShardingAttr>(value);
     if (!sharding)
-      return op->emitOpError("result ") << i << ": expects a #comm.sharding, got " << value;
+      return op->emitOpError("result ")
+             << i << ": expects a #comm.sharding, got " << value << " [comm.attributes_c6]";
     auto emitError = [&, i = i] { return op->emitOpError("result ") << i << ": "; };
     if (failed(verifySharding(op, type, sharding, emitError)))
       return failure();

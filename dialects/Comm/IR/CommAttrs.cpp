@@ -111,13 +111,13 @@ bool braid::comm::overlap(AxisAttr a, AxisAttr b) {
 
 namespace {
 
-LogicalResult verifyDisjoint(function_ref<InFlightDiagnostic()> emitError,
-                             ArrayRef<AxisAttr> axes) {
+LogicalResult verifyDisjoint(function_ref<InFlightDiagnostic()> emitError, ArrayRef<AxisAttr> axes,
+                             StringRef id) {
   for (size_t i = 0; i < axes.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (overlap(axes[i], axes[j]))
         return emitError() << "expects every axis at most once, got '" << axes[i].getName()
-                           << "' twice";
+                           << "' twice [" << id << "]";
   return success();
 }
 
@@ -126,12 +126,13 @@ LogicalResult verifyDisjoint(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
                                int64_t pre, int64_t size) {
   if (name.empty())
-    return emitError() << "expects an axis name";
+    return emitError() << "expects an axis name [comm.axis_c1]";
   if (pre < 1 || size < 0 || (size == 0 && pre != 1))
-    return emitError() << "expects sub-axis sizes of at least 1, got (" << pre << ")" << size;
+    return emitError() << "expects sub-axis sizes of at least 1, got (" << pre << ")" << size
+                       << " [comm.axis_c2]";
   if (!llvm::checkedMul(pre, size))
     return emitError() << "expects sub-axis sizes whose product fits 64 bits, got (" << pre << ")"
-                       << size;
+                       << size << " [comm.axis_c3]";
   return success();
 }
 
@@ -215,7 +216,7 @@ LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     llvm::append_range(axes, dim.getAxes());
   for (PartialAttr partial : partials)
     axes.push_back(partial.getAxis());
-  return verifyDisjoint(emitError, axes);
+  return verifyDisjoint(emitError, axes, "comm.sharding_c1");
 }
 
 Attribute ShardingAttr::parse(AsmParser &parser, Type) {
@@ -290,7 +291,7 @@ ShardingAttr ShardingAttr::withDim(int64_t dim, ArrayRef<AxisAttr> axes) const {
 
 LogicalResult GroupAttr::verify(function_ref<InFlightDiagnostic()> emitError, FlatSymbolRefAttr,
                                 ArrayRef<AxisAttr> axes) {
-  return verifyDisjoint(emitError, axes);
+  return verifyDisjoint(emitError, axes, "comm.group_c1");
 }
 Attribute GroupAttr::parse(AsmParser &parser, Type) {
   FlatSymbolRefAttr mesh;

@@ -22,6 +22,11 @@ def Comm_AxisAttr : Comm_Attr<"Axis", "axis"> {
   let description = [{
     `tp` is a whole axis. `tp:(1)2` is a sub-axis: an axis of size n seen as `[pre, size, n / (pre * size)]`, of which
     the middle one is meant. A whole axis has `size` 0.
+
+    Constraints:
+    - (comm.axis_c1) the name is not empty;
+    - (comm.axis_c2) `pre` and `size` are at least 1, except in a whole axis;
+    - (comm.axis_c3) `pre * size` fits 64 bits.
   }];
   let parameters = (ins StringRefParameter<"axis name">:$name, "int64_t":$pre, "int64_t":$size);
   let builders = [AttrBuilder<(ins "::llvm::StringRef":$name), [{ return $_get($_ctxt, name, 1, 0); }]>];
@@ -57,10 +62,13 @@ def Comm_ShardingAttr : Comm_Attr<"Sharding", "sharding"> {
     stated before propagation, a dimension may be open: `[{tp, ?}, {?} ]`.
 
     Constraints:
-    - (S1) an axis occurs at most once (of two sub-axes of one axis, `pre * size` of one divides `pre` of the other);
-    - (S2) the number of dimensions equals the rank of the value;
-    - (S3) every axis is one of the mesh's, and a sub-axis divides it.
-    S1 is checked when the attribute is built, S2 and S3 where it is used.
+    - (comm.sharding_c1) an axis occurs at most once (of two sub-axes of one axis, `pre * size` of one divides `pre` of
+      the other);
+    - (comm.sharding_c2) the value is a ranked tensor of as many dimensions;
+    - (comm.sharding_c3) every axis belongs to the mesh, and a sub-axis divides its axis;
+    - (comm.sharding_c4) every dimension divides over its axes;
+    - (comm.sharding_c5) a value of static shape has at most 2^48 elements.
+    The first is checked when the attribute is built, the others where it is used.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh, OptionalArrayRefParameter<"::braid::comm::DimAttr">:$dims,
                         OptionalArrayRefParameter<"::braid::comm::PartialAttr">:$partials);
@@ -81,6 +89,10 @@ def Comm_ShardingAttr : Comm_Attr<"Sharding", "sharding"> {
 
 def Comm_GroupAttr : Comm_Attr<"Group", "group"> {
   let summary = "the ranks that differ only along these axes";
+  let description = [{
+    Constraints:
+    - (comm.group_c1) an axis occurs at most once.
+  }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh, OptionalArrayRefParameter<"::braid::comm::AxisAttr">:$axes);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

@@ -23,13 +23,19 @@ def Comm_Dialect : Dialect {
     than rank lists, so one program serves every rank. Values have at most 2^48 elements, which are integers or floats
     of at most 64 bits.
 
-    Attributes of this dialect on operations of others:
-    - `comm.sharding` on a function's argument or result: the #comm.sharding of a tensor (A1), which suits its type (S2,
-      S3) and divides every dimension (A2);
-    - `comm.global_type` beside it after partitioning: the unpartitioned type, a statically shaped tensor (A3), which
-      cut by the sharding gives the argument's or result's type (A4);
-    - `comm.shardings` on an operation: an array (A5) of one #comm.sharding per result (A6), of which A2 holds, and
-      `unit` for what is no tensor (A7).
+    Operations of other dialects carry these attributes:
+    - `comm.sharding` on a function's argument or result: how the tensor is sharded;
+    - `comm.global_type` beside it, after partitioning: the unpartitioned type;
+    - `comm.shardings` on an operation: one sharding per result.
+
+    Constraints on them:
+    - (comm.attributes_c1) `comm.sharding` is a #comm.sharding;
+    - (comm.attributes_c2) `comm.global_type` is a statically shaped tensor;
+    - (comm.attributes_c3) `comm.global_type` stands beside a `comm.sharding` without open dimensions;
+    - (comm.attributes_c4) `comm.global_type`, sharded, is the argument's or result's type;
+    - (comm.attributes_c5) `comm.shardings` is an array;
+    - (comm.attributes_c6) it has one element per result, a #comm.sharding or `unit`;
+    - (comm.attributes_c7) `unit` stands only for a result that is no tensor.
   }];
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;

@@ -25,12 +25,12 @@ def Comm_AllToAllOp : Comm_CollectiveOp<"all_to_all"> {
     ```
 
     Constraints:
-    - (C1) there is at least one value;
-    - (C2) there are as many results as operands;
-    - (C3) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
-    - (C4) `split` and `concat` are dimensions of every operand;
-    - (C5) the group's size divides dimension `split`, and each result has its operand's type with dimension `split`
-      divided and dimension `concat` multiplied by the group's size.
+    - (comm.all_to_all_c1) there is at least one value;
+    - (comm.all_to_all_c2) there are as many results as operands;
+    - (comm.all_to_all_c3) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.all_to_all_c4) `split` and `concat` are dimensions of every operand;
+    - (comm.all_to_all_c5) the group's size divides dimension `split`, and each result has its operand's type with
+      dimension `split` divided and dimension `concat` multiplied by the group's size.
   }];
   let arguments = (ins Variadic<Comm_Tensor>:$inputs, I64Attr:$split_dim, I64Attr:$concat_dim, Comm_GroupAttr:$group,
                        OptionalAttr<StrAttr>:$role);
@@ -62,12 +62,13 @@ def Comm_AllToAllVOp : Comm_CollectiveOp<"all_to_all_v", [DeclareOpInterfaceMeth
     A count outside of [0, capacity] is an error of whoever runs it.
 
     Constraints:
-    - (C1) there is at least one value;
-    - (C2) every value has the dimensions blocks and capacity, the same in all, and there is one count for each block;
-    - (C3) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
-    - (C4) the group's size divides the number of blocks;
-    - (C5) each result has its operand's type;
-    - (C6) element types are integers or floats.
+    - (comm.all_to_all_v_c1) there is at least one value;
+    - (comm.all_to_all_v_c2) every value has the dimensions blocks and capacity, the same in all, and there is one count
+      for each block;
+    - (comm.all_to_all_v_c3) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.all_to_all_v_c4) the group's size divides the number of blocks;
+    - (comm.all_to_all_v_c5, ODS) each result has its operand's type;
+    - (comm.all_to_all_v_c6, ODS) element types are integers or floats.
   }];
   let arguments = (ins Variadic<Comm_Tensor>:$values, Comm_Counts:$counts, Comm_GroupAttr:$group,
                        OptionalAttr<StrAttr>:$role);
@@ -87,12 +88,12 @@ def Comm_ReduceOp : Comm_CollectiveOp<"reduce", [DeclareOpInterfaceMethods<Infer
     ```
 
     Constraints:
-    - (C1) there is at least one value;
-    - (C2) there are as many results as operands;
-    - (C3) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
-    - (C4) element types are integers or floats;
-    - (C5) each result has its operand's type;
-    - (C6) `root` is a position of the group.
+    - (comm.reduce_c1) there is at least one value;
+    - (comm.reduce_c2) there are as many results as operands;
+    - (comm.reduce_c3) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.reduce_c4, ODS) element types are integers or floats;
+    - (comm.reduce_c5, ODS) each result has its operand's type;
+    - (comm.reduce_c6) `root` is a position of the group.
   }];
   let arguments = (ins Comm_ReduceKindAttr:$kind, Variadic<Comm_Tensor>:$inputs, I64Attr:$root, Comm_GroupAttr:$group,
                        OptionalAttr<StrAttr>:$role);
@@ -112,11 +113,11 @@ def Comm_BroadcastOp : Comm_CollectiveOp<"broadcast", [DeclareOpInterfaceMethods
     ```
 
     Constraints:
-    - (C1) there is at least one value;
-    - (C2) there are as many results as operands;
-    - (C3) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
-    - (C4) each result has its operand's type;
-    - (C5) `root` is a position of the group.
+    - (comm.broadcast_c1) there is at least one value;
+    - (comm.broadcast_c2) there are as many results as operands;
+    - (comm.broadcast_c3) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.broadcast_c4, ODS) each result has its operand's type;
+    - (comm.broadcast_c5) `root` is a position of the group.
   }];
   let arguments = (ins Variadic<Comm_Tensor>:$inputs, I64Attr:$root, Comm_GroupAttr:$group,
                        OptionalAttr<StrAttr>:$role);
@@ -137,13 +138,13 @@ def Comm_PermuteOp : Comm_CollectiveOp<"permute", [DeclareOpInterfaceMethods<Inf
     ```
 
     Constraints:
-    - (C1) there is at least one value;
-    - (C2) there are as many results as operands;
-    - (C3) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
-    - (C4) element types are integers or floats;
-    - (C5) each result has its operand's type;
-    - (C6) `pairs` holds positions of the group, two for each pair;
-    - (C7) no position is the source of two pairs, and none the target of two.
+    - (comm.permute_c1) there is at least one value;
+    - (comm.permute_c2) there are as many results as operands;
+    - (comm.permute_c3) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.permute_c4, ODS) element types are integers or floats;
+    - (comm.permute_c5, ODS) each result has its operand's type;
+    - (comm.permute_c6) `pairs` holds positions of the group, two for each pair;
+    - (comm.permute_c7) no position is the source of two pairs, and none the target of two.
   }];
   let arguments = (ins Variadic<Comm_Tensor>:$inputs, DenseI64ArrayAttr:$pairs, Comm_GroupAttr:$group,
                        OptionalAttr<StrAttr>:$role);
@@ -171,13 +172,13 @@ def Comm_SendOp : Comm_CollectiveOp<"send", [], ["hasIndependentValues"]> {
     ```
 
     Constraints:
-    - (C1) there is at least one value;
-    - (C2) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
-    - (C3) element types are integers or floats;
-    - (C4) `pairs` holds positions of the group, two for each pair;
-    - (C5) no position is the source of two pairs, and none the target of two;
-    - (C6) no position sends to itself;
-    - (C7) `channel` is at least 0.
+    - (comm.send_c1) there is at least one value;
+    - (comm.send_c2) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.send_c3, ODS) element types are integers or floats;
+    - (comm.send_c4) `pairs` holds positions of the group, two for each pair;
+    - (comm.send_c5) no position is the source of two pairs, and none the target of two;
+    - (comm.send_c6) no position sends to itself;
+    - (comm.send_c7, ODS) `channel` is at least 0.
   }];
   let arguments = (ins Variadic<Comm_Tensor>:$inputs, DenseI64ArrayAttr:$pairs, Comm_GroupAttr:$group,
                        DefaultValuedAttr<Comm_Channel_Number, "0">:$channel, OptionalAttr<StrAttr>:$role);
@@ -200,7 +201,14 @@ def Comm_RecvOp : Comm_CollectiveOp<"recv", [], ["hasIndependentValues"]> {
     %r = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {pp}> channel 1 role "activation" : tensor<8x384xf32>
     ```
 
-    Constraints: C1 to C7 of `comm.send`.
+    Constraints:
+    - (comm.recv_c1) there is at least one value;
+    - (comm.recv_c2) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.recv_c3, ODS) element types are integers or floats;
+    - (comm.recv_c4) `pairs` holds positions of the group, two for each pair;
+    - (comm.recv_c5) no position is the source of two pairs, and none the target of two;
+    - (comm.recv_c6) no position sends to itself;
+    - (comm.recv_c7, ODS) `channel` is at least 0.
   }];
   let arguments = (ins DenseI64ArrayAttr:$pairs, Comm_GroupAttr:$group,
                        DefaultValuedAttr<Comm_Channel_Number, "0">:$channel, OptionalAttr<StrAttr>:$role);

@@ -73,32 +73,33 @@ LogicalResult verifySharding(Operation *op, Type type, ShardingAttr sharding,
                              function_ref<InFlightDiagnostic()> emitError) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
-    return emitError() << "expects a ranked tensor for a sharding, got " << type;
-  if (tensor.hasStaticShape() && failed(verifyBounded(tensor, emitError)))
+    return emitError() << "expects a ranked tensor for a sharding, got " << type
+                       << " [comm.sharding_c2]";
+  if (tensor.hasStaticShape() && failed(verifyBounded(tensor, emitError, "comm.sharding_c5")))
     return failure();
   if (static_cast<int64_t>(sharding.getDims().size()) != tensor.getRank())
     return emitError() << "expects a sharding of " << tensor.getRank() << " dimensions, got "
-                       << sharding.getDims().size();
+                       << sharding.getDims().size() << " [comm.sharding_c2]";
   MeshOp meshOp = lookupMesh(op, sharding.getMesh());
   if (!meshOp)
-    return emitError() << "references unknown mesh " << sharding.getMesh();
+    return emitError() << "references unknown mesh " << sharding.getMesh() << " [comm.sharding_c3]";
   runtime::Mesh mesh = toRuntime(meshOp);
   if (!mesh.verify().ok())
     return failure(); // The mesh itself says why.
   runtime::Sharding dims = toRuntime(sharding);
   for (PartialAttr partial : sharding.getPartials())
     if (runtime::Result<int64_t> size = mesh.axisSize(toRuntime(partial.getAxis())); !size.ok())
-      return emitError() << size.status().message();
+      return emitError() << size.status().message() << " [comm.sharding_c3]";
   for (auto [i, axes] : llvm::enumerate(dims.dims)) {
     runtime::Result<int64_t> shards = mesh.numShards(axes);
     if (!shards.ok())
-      return emitError() << shards.status().message();
+      return emitError() << shards.status().message() << " [comm.sharding_c3]";
     if (tensor.getDimSize(i) % *shards != 0) {
       InFlightDiagnostic diag = emitError();
       diag << "dimension " << i << " of size " << tensor.getDimSize(i) << " does not divide over ";
       llvm::interleaveComma(sharding.getDims()[i].getAxes(), diag,
                             [&](AxisAttr axis) { diag << "'" << axis.getName() << "'"; });
-      return diag << " (" << *shards << " shards)";
+      return diag << " (" << *shards << " shards) [comm.sharding_c4]";
     }
   }
   return success();

@@ -19,8 +19,9 @@ def Comm_MeshOp : Comm_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     The first axis is the major one. `order[i]` is the rank of the i-th coordinate tuple (row-major); without it, rank i.
 
     Constraints:
-    - (M1) axis names are unique and not empty, sizes are at least 1;
-    - (M2) `order` is a permutation of all ranks.
+    - (comm.mesh_c1) there are as many axis sizes as names;
+    - (comm.mesh_c2) axis names are unique and not empty, sizes are at least 1, and `order` is a permutation of all
+      ranks.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names, DenseI64ArrayAttr:$axis_sizes,
                        OptionalAttr<DenseI64ArrayAttr>:$order);
@@ -42,11 +43,11 @@ def Comm_AllReduceOp : Comm_CollectiveOp<"all_reduce", [DeclareOpInterfaceMethod
     ```
 
     Constraints:
-    - (C1) there is at least one value;
-    - (C2) there are as many results as operands;
-    - (C3) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
-    - (C4) element types are integers or floats;
-    - (C5) each result has its operand's type.
+    - (comm.all_reduce_c1) there is at least one value;
+    - (comm.all_reduce_c2) there are as many results as operands;
+    - (comm.all_reduce_c3) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.all_reduce_c4, ODS) element types are integers or floats;
+    - (comm.all_reduce_c5, ODS) each result has its operand's type.
   }];
   let arguments = (ins Comm_ReduceKindAttr:$kind, Variadic<Comm_Tensor>:$inputs, Comm_GroupAttr:$group,
                        OptionalAttr<StrAttr>:$role);
@@ -66,12 +67,13 @@ def Comm_ReduceScatterOp : Comm_CollectiveOp<"reduce_scatter"> {
     ```
 
     Constraints:
-    - (C1) there is at least one value;
-    - (C2) there are as many results as operands;
-    - (C3) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
-    - (C4) element types are integers or floats;
-    - (C5) `dim` is a dimension of every operand;
-    - (C6) the group's size divides that dimension, and each result has its operand's type with the dimension divided.
+    - (comm.reduce_scatter_c1) there is at least one value;
+    - (comm.reduce_scatter_c2) there are as many results as operands;
+    - (comm.reduce_scatter_c3) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.reduce_scatter_c4, ODS) element types are integers or floats;
+    - (comm.reduce_scatter_c5) `dim` is a dimension of every operand;
+    - (comm.reduce_scatter_c6) the group's size divides that dimension, and each result has its operand's type with the
+      dimension divided.
   }];
   let arguments = (ins Comm_ReduceKindAttr:$kind, Variadic<Comm_Tensor>:$inputs, I64Attr:$dim, Comm_GroupAttr:$group,
                        OptionalAttr<StrAttr>:$role);
@@ -93,11 +95,11 @@ def Comm_AllGatherOp : Comm_CollectiveOp<"all_gather"> {
     ```
 
     Constraints:
-    - (C1) there is at least one value;
-    - (C2) there are as many results as operands;
-    - (C3) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
-    - (C4) `dim` is a dimension of every operand;
-    - (C5) each result has its operand's type with that dimension multiplied by the group's size.
+    - (comm.all_gather_c1) there is at least one value;
+    - (comm.all_gather_c2) there are as many results as operands;
+    - (comm.all_gather_c3) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.all_gather_c4) `dim` is a dimension of every operand;
+    - (comm.all_gather_c5) each result has its operand's type with that dimension multiplied by the group's size.
   }];
   let arguments = (ins Variadic<Comm_Tensor>:$inputs, I64Attr:$dim, Comm_GroupAttr:$group, OptionalAttr<StrAttr>:$role);
   let results = (outs Variadic<Comm_Tensor>:$outputs);
@@ -117,9 +119,10 @@ def Comm_LocalSliceOp : Comm_Op<"local_slice", [Pure, DeclareOpInterfaceMethods<
     ```
 
     Constraints:
-    - (C1) the group names a mesh of the module, and each of its axes is the mesh's, a sub-axis divides its axis;
-    - (C2) `dim` is a dimension of the operand;
-    - (C3) the group's size divides that dimension, and the result has the operand's type with the dimension divided.
+    - (comm.local_slice_c1) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.local_slice_c2) `dim` is a dimension of the operand;
+    - (comm.local_slice_c3) the group's size divides that dimension, and the result has the operand's type with the
+      dimension divided.
   }];
   let arguments = (ins Comm_Tensor:$input, I64Attr:$dim, Comm_GroupAttr:$group);
   let results = (outs Comm_Tensor:$output);
@@ -157,12 +160,12 @@ def Comm_StartOp : Comm_Op<"start", [SingleBlock, IsolatedFromAbove,
     ```
 
     Constraints:
-    - (C1) the body is one collective and `comm.yield`;
-    - (C2) the body's arguments have the operands' types;
-    - (C3) the collective takes the body's arguments in order;
-    - (C4) `comm.yield` gives the collective's results in order;
-    - (C5) the handle has the collective's result types;
-    - (C6) the handle has exactly one use: its wait, or a call or return that carries it there.
+    - (comm.start_c1) the body is one collective and `comm.yield`;
+    - (comm.start_c2) the body's arguments have the operands' types;
+    - (comm.start_c3) the collective takes the body's arguments in order;
+    - (comm.start_c4) `comm.yield` gives the collective's results in order;
+    - (comm.start_c5) the handle has the collective's result types;
+    - (comm.start_c6) the handle has exactly one use: its wait, or a call or return that carries it there.
   }];
   let arguments = (ins Variadic<Comm_Tensor>:$inputs);
   let results = (outs Comm_HandleType:$handle);
@@ -193,9 +196,9 @@ def Comm_WaitOp : Comm_Op<"wait", [MemoryEffects<[MemRead<Comm_Channel>, MemWrit
     ```
 
     Constraints:
-    - (C1) the results have the handle's types;
-    - (C2) the kept values are the operands of the start, where that is in sight;
-    - (C3) a handle is waited for exactly once: this is its one use.
+    - (comm.wait_c1) the results have the handle's types;
+    - (comm.wait_c2) the kept values are the operands of the start, where that is in sight;
+    - (comm.wait_c3) a handle is waited for exactly once: this is its one use.
   }];
   let arguments = (ins Comm_HandleType:$handle, Variadic<Comm_Tensor>:$kept);
   let results = (outs Variadic<Comm_Tensor>:$outputs);

@@ -21,11 +21,12 @@ def NN_SliceAttr : NN_Attr<"Slice", "slice"> {
     ```
 
     Constraints:
-    - (L1) the tensor has a name;
-    - (L2) shape, offsets, sizes and the permutation (if any) have one length, the tensor's rank;
-    - (L3) the permutation names every dimension once;
-    - (L4) the tensor's shape is static, sizes are at least 1, and source offsets and sizes stay inside of the permuted tensor;
-    - (L5) destination offsets are at least 0.
+    - (nn.slice_c1) the tensor has a name;
+    - (nn.slice_c2) shape, offsets, sizes and the permutation (if any) have one length, the tensor's rank;
+    - (nn.slice_c3) the permutation names every dimension once;
+    - (nn.slice_c4) the tensor's shape is static, sizes are at least 1, and source offsets and sizes stay inside of the
+      permuted tensor;
+    - (nn.slice_c5) destination offsets are at least 0.
   }];
   let parameters = (ins StringRefParameter<"name in the checkpoint">:$tensor,
       OptionalArrayRefParameter<"int64_t">:$tensorShape, OptionalArrayRefParameter<"int64_t">:$permutation,

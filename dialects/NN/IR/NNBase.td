@@ -29,12 +29,12 @@ def NN_Dialect : Dialect {
     outside knows them (`nn.name`).
 
     Constraints on the discardable attributes:
-    - (D1) `nn.entry` is a unit attribute and stands on a function with a body;
-    - (D2) `nn.name` is a string that is not empty, on arguments and results of an entry;
-    - (D3) every argument and every result of an entry has `nn.name`, and no two arguments (no two results) share one;
-    - (D4) `nn.unpadded` is a statically shaped tensor type and stands on results of an entry: the result as the outside
-      knows it. It has the rank and element type of the whole result, which is as large in every dimension, and of which
-      it is the beginning; the rest is padding.
+    - (nn.attributes_c1) `nn.entry` is a unit attribute and stands on a function with a body;
+    - (nn.attributes_c2) `nn.name` is a string that is not empty, on arguments and results of an entry;
+    - (nn.attributes_c3) every argument and every result of an entry has `nn.name`, and no two arguments (no two results)
+      share one;
+    - (nn.attributes_c4) `nn.unpadded`, the type of a result without its padding, stands on results of an entry. It is a
+      statically shaped tensor type of the unpartitioned result's rank and element type, and no larger in any dimension.
   }];
   let dependentDialects = ["::braid::comm::CommDialect"];
   let useDefaultAttributePrinterParser = 1;

@@ -26,7 +26,7 @@ void NNDialect::initialize() {
 // Discardable attributes: nn.entry, nn.name and nn.unpadded.
 //===----------------------------------------------------------------------===//
 
-/// D3 for one side of an entry's signature.
+/// nn.attributes_c3 for one side of an entry's signature.
 static LogicalResult verifyNames(FunctionOpInterface function, unsigned count, StringRef what,
                                  function_ref<Attribute(unsigned)> nameOf) {
   llvm::StringSet<> seen;
@@ -35,11 +35,11 @@ static LogicalResult verifyNames(FunctionOpInterface function, unsigned count, S
     if (!attribute)
       return function.emitOpError("expects '")
              << NNDialect::kNameAttrName << "' on every " << what << " of an entry, " << what << " "
-             << i << " has none";
+             << i << " has none [nn.attributes_c3]";
     // What is no string is reported where the attribute itself is verified.
     if (auto name = dyn_cast<StringAttr>(attribute); name && !seen.insert(name.getValue()).second)
       return function.emitOpError("expects different names for its ")
-             << what << "s, got '" << name.getValue() << "' twice";
+             << what << "s, got '" << name.getValue() << "' twice [nn.attributes_c3]";
   }
   return success();
 }
@@ -51,7 +51,8 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!isa<UnitAttr>(attribute.getValue()) || !function || function.isExternal())
     return op->emitOpError("expects '")
-           << kEntryAttrName << "' to be a unit attribute of a function with a body";
+           << kEntryAttrName
+           << "' to be a unit attribute of a function with a body [nn.attributes_c1]";
   if (failed(verifyNames(function, function.getNumArguments(), "argument",
                          [&](unsigned i) { return function.getArgAttr(i, kNameAttrName); })))
     return failure();
@@ -59,7 +60,6 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
                      [&](unsigned i) { return function.getResultAttr(i, kNameAttrName); });
 }
 
-/// D2.
 static LogicalResult verifyName(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() != NNDialect::kNameAttrName)
     return op->emitOpError("has unknown attribute '")
@@ -68,10 +68,11 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attribute) {
   if (!name || name.getValue().empty())
     return op->emitOpError("expects '")
            << NNDialect::kNameAttrName << "' to be a string that is not empty, got "
-           << attribute.getValue();
+           << attribute.getValue() << " [nn.attributes_c2]";
   if (!op->hasAttr(NNDialect::kEntryAttrName))
     return op->emitOpError("expects '")
-           << NNDialect::kNameAttrName << "' on arguments and results of an entry only";
+           << NNDialect::kNameAttrName
+           << "' on arguments and results of an entry only [nn.attributes_c2]";
   return success();
 }
 
@@ -80,17 +81,16 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   return verifyName(op, attribute);
 }
 
-/// D4.
 static LogicalResult verifyUnpadded(Operation *op, unsigned index, Attribute attribute) {
   auto type = dyn_cast<TypeAttr>(attribute);
   auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
   if (!tensor || !tensor.hasStaticShape())
     return op->emitOpError("expects '")
            << NNDialect::kUnpaddedAttrName << "' to be a statically shaped tensor type, got "
-           << attribute;
+           << attribute << " [nn.attributes_c4]";
   if (!op->hasAttr(NNDialect::kEntryAttrName))
     return op->emitOpError("expects '")
-           << NNDialect::kUnpaddedAttrName << "' on results of an entry only";
+           << NNDialect::kUnpaddedAttrName << "' on results of an entry only [nn.attributes_c4]";
   auto function = cast<FunctionOpInterface>(op);
   auto global = dyn_cast_or_null<TypeAttr>(
       function.getResultAttr(index, braid::comm::CommDialect::kGlobalTypeAttrName));
@@ -102,7 +102,7 @@ static LogicalResult verifyUnpadded(Operation *op, unsigned index, Attribute att
                    [](auto sizes) { return std::get<0>(sizes) < std::get<1>(sizes); }))
     return op->emitOpError("expects '")
            << NNDialect::kUnpaddedAttrName << "' of result " << index << " to be the beginning of "
-           << result << ", got " << tensor;
+           << result << ", got " << tensor << " [nn.attributes_c4]";
   return success();
 }
 

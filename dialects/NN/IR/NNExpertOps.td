@@ -29,8 +29,8 @@ def NN_RouterOp : NN_ReferenceOp<"router", [], [InferTypeOpAdaptor]> {
     The results are tensor<8x128x2xf32>, twice tensor<8x128x2xi32>, and tensor<8x8xi32>.
 
     Constraints:
-    - (C1) `top` is at least 1 and at most the number of experts;
-    - (C2) `capacity` is at least 1.
+    - (nn.router_c1) `top` is at least 1 and at most the number of experts;
+    - (nn.router_c2) `capacity` is at least 1.
   }];
   let arguments = (ins NN_TensorOfRank<3>:$logits, I64Attr:$top, I64Attr:$capacity, UnitAttr:$normalized);
   let results = (outs NN_TensorOfRank<3>:$weights, NN_IdsOfRank<3>:$experts, NN_IdsOfRank<3>:$slots,
@@ -55,9 +55,9 @@ def NN_DispatchOp : NN_ReferenceOp<"dispatch", [], [AllTypesMatch<["experts", "s
     ```
 
     Constraints:
-    - (C1) experts and slots are [groups, tokens, choices] with the input's groups and tokens;
-    - (C2) the result is [groups, experts, capacity, hidden] with the input's groups and hidden size;
-    - (C3) input and result have the same element type.
+    - (nn.dispatch_c1) experts and slots are [groups, tokens, choices] with the input's groups and tokens;
+    - (nn.dispatch_c2) the result is [groups, experts, capacity, hidden] with the input's groups and hidden size;
+    - (nn.dispatch_c3) input and result have the same element type.
   }];
   let arguments = (ins NN_TensorOfRank<3>:$input, NN_IdsOfRank<3>:$experts, NN_IdsOfRank<3>:$slots);
   let results = (outs NN_TensorOfRank<4>:$result);
@@ -78,9 +78,9 @@ def NN_CombineOp : NN_ReferenceOp<"combine", [], [AllTypesMatch<["experts", "slo
     ```
 
     Constraints:
-    - (C1) weights, experts and slots have one shape [groups, tokens, choices], with the blocks' groups;
-    - (C2) the result is [groups, tokens, hidden] with the blocks' hidden size;
-    - (C3) blocks, weights and result have the same element type.
+    - (nn.combine_c1) weights, experts and slots have one shape [groups, tokens, choices], with the blocks' groups;
+    - (nn.combine_c2) the result is [groups, tokens, hidden] with the blocks' hidden size;
+    - (nn.combine_c3) blocks, weights and result have the same element type.
   }];
   let arguments = (ins NN_TensorOfRank<4>:$blocks, NN_TensorOfRank<3>:$weights, NN_IdsOfRank<3>:$experts,
                        NN_IdsOfRank<3>:$slots);

@@ -25,9 +25,9 @@ LogicalResult RouterOp::inferReturnTypes(MLIRContext *context, std::optional<Loc
     return emitOptionalError(location, "expects logits of rank 3, got ",
                              adaptor.getLogits().getType());
   auto top = static_cast<int64_t>(adaptor.getTop());
-  if (top < 1 || top > logits.getDimSize(2)) // C1
+  if (top < 1 || top > logits.getDimSize(2))
     return emitOptionalError(location, "'nn.router' op expects 'top' in [1, ", logits.getDimSize(2),
-                             "], got ", top);
+                             "], got ", top, " [nn.router_c1]");
   int64_t groups = logits.getDimSize(0), tokens = logits.getDimSize(1);
   Type integer = IntegerType::get(context, 32);
   auto chosen = RankedTensorType::get({groups, tokens, top}, integer);
@@ -37,8 +37,9 @@ LogicalResult RouterOp::inferReturnTypes(MLIRContext *context, std::optional<Loc
 }
 
 LogicalResult RouterOp::verify() {
-  if (auto capacity = static_cast<int64_t>(getCapacity()); capacity < 1) // C2
-    return emitOpError("expects 'capacity' to be at least 1, got ") << capacity;
+  if (auto capacity = static_cast<int64_t>(getCapacity()); capacity < 1)
+    return emitOpError("expects 'capacity' to be at least 1, got ")
+           << capacity << " [nn.router_c2]";
   return success();
 }
 
@@ -78,12 +79,12 @@ OpCost RouterOp::getCost() {
 LogicalResult DispatchOp::verify() {
   ArrayRef<int64_t> input = shapeOf(getInput()), experts = shapeOf(getExperts()),
                     result = shapeOf(getResult());
-  if (failed(verifyShape(*this, "experts and slots", {input[0], input[1], experts[2]},
-                         experts)) || // C1
-      failed(verifyShape(*this, "a result", {input[0], result[1], result[2], input[2]},
-                         result))) // C2
+  if (failed(verifyShape(*this, "experts and slots", {input[0], input[1], experts[2]}, experts,
+                         "nn.dispatch_c1")) ||
+      failed(verifyShape(*this, "a result", {input[0], result[1], result[2], input[2]}, result,
+                         "nn.dispatch_c2")))
     return failure();
-  return verifySameElementType(*this, {getInput(), getResult()}); // C3
+  return verifySameElementType(*this, {getInput(), getResult()}, "nn.dispatch_c3");
 }
 
 /// Of the operations that move rows between tokens and blocks.
@@ -134,12 +135,14 @@ OpCost DispatchOp::getCost() {
 
 LogicalResult CombineOp::verify() {
   ArrayRef<int64_t> blocks = shapeOf(getBlocks()), weights = shapeOf(getWeights());
-  if (failed(verifyShape(*this, "weights", {blocks[0], weights[1], weights[2]}, weights)) ||
-      failed(verifyShape(*this, "experts and slots", weights, shapeOf(getExperts()))) || // C1
+  if (failed(verifyShape(*this, "weights", {blocks[0], weights[1], weights[2]}, weights,
+                         "nn.combine_c1")) ||
+      failed(verifyShape(*this, "experts and slots", weights, shapeOf(getExperts()),
+                         "nn.combine_c1")) ||
       failed(verifyShape(*this, "a result", {blocks[0], weights[1], blocks[3]},
-                         shapeOf(getResult())))) // C2
+                         shapeOf(getResult()), "nn.combine_c2")))
     return failure();
-  return verifySameElementType(*this, {getBlocks(), getWeights(), getResult()}); // C3
+  return verifySameElementType(*this, {getBlocks(), getWeights(), getResult()}, "nn.combine_c3");
 }
 
 ShardingRule CombineOp::getShardingRule() {

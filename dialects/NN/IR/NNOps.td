@@ -54,12 +54,13 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
     `init` says what random weights it gets when there is no checkpoint.
 
     Constraints:
-    - (C1) the name is not empty;
-    - (C2) the slices have the rank of the parameter and lie inside of it;
-    - (C3) no two slices overlap in the parameter;
-    - (C4) `global_type` and `sharding` come together;
-    - (C5) `global_type` is a statically shaped tensor with the result's element type and at most 2^48 elements;
-    - (C6) `sharding` suits the global type (S2, S3), divides every dimension, has no partial axis and no open
+    - (nn.parameter_c1) the name is not empty;
+    - (nn.parameter_c2) the slices have the rank of the parameter and lie inside of it;
+    - (nn.parameter_c3) no two slices overlap in the parameter;
+    - (nn.parameter_c4) `global_type` and `sharding` come together;
+    - (nn.parameter_c5) `global_type` is a statically shaped tensor with the result's element type and at most 2^48
+      elements;
+    - (nn.parameter_c6) `sharding` suits the global type (comm.sharding_c2 to comm.sharding_c5), has no partial axis and no open
       dimension, and gives the result type.
   }];
   let arguments = (ins StrAttr:$name, NN_SliceArrayAttr:$slices,
@@ -100,10 +101,10 @@ def NN_EmbeddingOp
     ```
 
     Constraints:
-    - (C1) the result's shape is the ids' shape followed by the table's second dimension;
-    - (C2) result and table have the same element type;
-    - (C3) the group, if any, names a mesh of the module, and axes of it;
-    - (C4) `rows` is at least 1, and the whole table has as many.
+    - (nn.embedding_c1) the result's shape is the ids' shape followed by the table's second dimension;
+    - (nn.embedding_c2) result and table have the same element type;
+    - (nn.embedding_c3) the group, if any, names a mesh of the module, and axes of it;
+    - (nn.embedding_c4) `rows` is at least 1, and the whole table has as many.
   }];
   let arguments = (ins NN_Ids:$ids, NN_TensorOfRank<2>:$table, OptionalAttr<I64Attr>:$rows,
                        OptionalAttr<Comm_GroupAttr>:$group, OptionalAttr<StrAttr>:$role);
@@ -149,9 +150,9 @@ def NN_LinearOp : NN_ComputeOp<"linear"> {
     ```
 
     Constraints:
-    - (C1) the input has at least one dimension, and its last one equals the weight's second;
-    - (C2) the result's shape is the input's with the last dimension replaced by the weight's rows;
-    - (C3) all element types are the same.
+    - (nn.linear_c1) the input has at least one dimension, and its last one equals the weight's second;
+    - (nn.linear_c2) the result's shape is the input's with the last dimension replaced by the weight's rows;
+    - (nn.linear_c3) all element types are the same.
   }];
   let arguments = (ins NN_Tensor:$input, NN_TensorOfRank<2>:$weight, OptionalAttr<StrAttr>:$role);
   let results = (outs NN_Tensor:$result);
@@ -173,8 +174,8 @@ def NN_SplitHeadsOp : NN_ComputeOp<"split_heads"> {
     ```
 
     Constraints:
-    - (C1) the result has the input's first two dimensions, and its last two multiply to the input's last;
-    - (C2) element types are the same.
+    - (nn.split_heads_c1) the result has the input's first two dimensions, and its last two multiply to the input's last;
+    - (nn.split_heads_c2) element types are the same.
   }];
   let arguments = (ins NN_TensorOfRank<3>:$input);
   let results = (outs NN_TensorOfRank<4>:$result);
@@ -189,8 +190,9 @@ def NN_MergeHeadsOp : NN_ComputeOp<"merge_heads"> {
     ```
 
     Constraints:
-    - (C1) the result has the input's first two dimensions, and its last is the product of the input's last two;
-    - (C2) element types are the same.
+    - (nn.merge_heads_c1) the result has the input's first two dimensions, and its last is the product of the input's last
+      two;
+    - (nn.merge_heads_c2) element types are the same.
   }];
   let arguments = (ins NN_TensorOfRank<4>:$input);
   let results = (outs NN_TensorOfRank<3>:$result);
@@ -218,16 +220,16 @@ def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments]> {
     ```
 
     Constraints:
-    - (C1) query, key and value have the same batch;
-    - (C2) key and value have the same sequence length and heads;
-    - (C3) query and key have the same head_dim;
-    - (C4) the query's heads are a multiple of the key's;
-    - (C5) the result's shape is [batch, q, heads, value_dim];
-    - (C6) all element types are the same (mask, valid_length and position_offset aside);
-    - (C7) the mask's shape is [batch, k];
-    - (C8) valid_length and position_offset have one element per batch;
-    - (C9) position_offset comes with `causal` only;
-    - (C10) `scale` is positive and finite.
+    - (nn.attention_c1) query, key and value have the same batch;
+    - (nn.attention_c2) key and value have the same sequence length and heads;
+    - (nn.attention_c3) query and key have the same head_dim;
+    - (nn.attention_c4) the query's heads are a multiple of the key's;
+    - (nn.attention_c5) the result's shape is [batch, q, heads, value_dim];
+    - (nn.attention_c6) all element types are the same (mask, valid_length and position_offset aside);
+    - (nn.attention_c7) the mask's shape is [batch, k];
+    - (nn.attention_c8) valid_length and position_offset have one element per batch;
+    - (nn.attention_c9) position_offset comes with `causal` only;
+    - (nn.attention_c10) `scale` is positive and finite.
   }];
   let arguments = (ins NN_TensorOfRank<4>:$query, NN_TensorOfRank<4>:$key, NN_TensorOfRank<4>:$value,
                        Optional<NN_IdsOfRank<2>>:$mask, Optional<NN_IdsOfRank<1>>:$valid_length,
@@ -253,10 +255,10 @@ def NN_LayerNormOp : NN_RowOp<"layer_norm"> {
     ```
 
     Constraints:
-    - (C1) weight and bias have as many elements as the input's last dimension, which there is;
-    - (C2) the result has the input's type;
-    - (C3) all element types are the same;
-    - (C4) `epsilon` is positive and finite.
+    - (nn.layer_norm_c1) weight and bias have as many elements as the input's last dimension, which there is;
+    - (nn.layer_norm_c2) the result has the input's type;
+    - (nn.layer_norm_c3) all element types are the same;
+    - (nn.layer_norm_c4) `epsilon` is positive and finite.
   }];
   let arguments = (ins NN_Tensor:$input, NN_TensorOfRank<1>:$weight, NN_TensorOfRank<1>:$bias, F64Attr:$epsilon);
   let results = (outs NN_Tensor:$result);
@@ -276,10 +278,10 @@ def NN_RmsNormOp : NN_RowOp<"rms_norm"> {
     ```
 
     Constraints:
-    - (C1) the weight has as many elements as the input's last dimension, which there is;
-    - (C2) the result has the input's type;
-    - (C3) all element types are the same;
-    - (C4) `epsilon` is positive and finite.
+    - (nn.rms_norm_c1) the weight has as many elements as the input's last dimension, which there is;
+    - (nn.rms_norm_c2) the result has the input's type;
+    - (nn.rms_norm_c3) all element types are the same;
+    - (nn.rms_norm_c4) `epsilon` is positive and finite.
   }];
   let arguments = (ins NN_Tensor:$input, NN_TensorOfRank<1>:$weight, F64Attr:$epsilon);
   let results = (outs NN_Tensor:$result);
@@ -299,7 +301,7 @@ def NN_SoftmaxOp : NN_RowOp<"softmax", [SameOperandsAndResultType]> {
     ```
 
     Constraints:
-    - (C1) the input has at least one dimension.
+    - (nn.softmax_c1) the input has at least one dimension.
   }];
   let arguments = (ins NN_Tensor:$input);
   let results = (outs NN_Tensor:$result);
@@ -351,9 +353,9 @@ def NN_AddOp : NN_ComputeOp<"add"> {
     ```
 
     Constraints:
-    - (C1) the second operand's shape is the end of the first one's;
-    - (C2) the result has the first operand's type;
-    - (C3) element types are the same.
+    - (nn.add_c1) the second operand's shape is the end of the first one's;
+    - (nn.add_c2) the result has the first operand's type;
+    - (nn.add_c3) element types are the same.
   }];
   let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs);
   let results = (outs NN_Tensor:$result);
@@ -370,9 +372,9 @@ def NN_MulOp : NN_RowOp<"mul"> {
     ```
 
     Constraints:
-    - (C1) the second operand's shape is the end of the first one's;
-    - (C2) the result has the first operand's type;
-    - (C3) element types are the same.
+    - (nn.mul_c1) the second operand's shape is the end of the first one's;
+    - (nn.mul_c2) the result has the first operand's type;
+    - (nn.mul_c3) element types are the same.
   }];
   let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs);
   let results = (outs NN_Tensor:$result);

@@ -31,20 +31,24 @@ LogicalResult RotaryTableOp::verify() {
   ArrayRef<int64_t> shape = typeOf(getCos()).getShape();
   auto count = static_cast<int64_t>(getFrequencies().size());
   size_t rank = getPositionOffset() ? 3 : 2;
-  if (shape.size() != rank || shape.back() != count) // C1
+  if (shape.size() != rank || shape.back() != count)
     return emitOpError("expects tables of shape ")
-           << (rank == 3 ? "[batch, seq, " : "[seq, ") << count << "], got " << text(shape);
-  if (getPositionOffset() && typeOf(getPositionOffset()).getDimSize(0) != shape[0]) // C2
+           << (rank == 3 ? "[batch, seq, " : "[seq, ") << count << "], got " << text(shape)
+           << " [nn.rotary_table_c1]";
+  if (getPositionOffset() && typeOf(getPositionOffset()).getDimSize(0) != shape[0])
     return emitOpError("expects position_offset of shape [")
-           << shape[0] << "], got " << text(typeOf(getPositionOffset()).getShape());
-  if (count == 0) // C3
-    return emitOpError("expects at least one frequency");
+           << shape[0] << "], got " << text(shapeOf(getPositionOffset()))
+           << " [nn.rotary_table_c2]";
+  if (count == 0)
+    return emitOpError("expects at least one frequency [nn.rotary_table_c3]");
   for (double frequency : getFrequencies())
     if (!std::isfinite(frequency) || frequency < 0)
-      return emitOpError("expects frequencies of at least 0 that are finite, got ") << frequency;
+      return emitOpError("expects frequencies of at least 0 that are finite, got ")
+             << frequency << " [nn.rotary_table_c3]";
   double scale = getScale().convertToDouble();
-  if (!std::isfinite(scale) || scale <= 0) // C4
-    return emitOpError("expects scale to be positive and finite, got ") << scale;
+  if (!std::isfinite(scale) || scale <= 0)
+    return emitOpError("expects scale to be positive and finite, got ")
+           << scale << " [nn.rotary_table_c4]";
   return success();
 }
 
@@ -124,16 +128,17 @@ FailureOr<SmallVector<Value>> RotaryTableOp::decompose(OpBuilder &builder, Value
 
 LogicalResult RotaryOp::verify() {
   ArrayRef<int64_t> input = typeOf(getInput()).getShape(), table = typeOf(getCos()).getShape();
-  if (input[3] % 2 != 0) // C1
-    return emitOpError("expects an even head_dim, got ") << input[3];
+  if (input[3] % 2 != 0)
+    return emitOpError("expects an even head_dim, got ") << input[3] << " [nn.rotary_c1]";
   SmallVector<int64_t, 3> expected{input[0], input[1], input[3] / 2};
-  if (table != ArrayRef(expected) && table != ArrayRef(expected).drop_front()) // C2
+  if (table != ArrayRef(expected) && table != ArrayRef(expected).drop_front())
     return emitOpError("expects tables of shape ")
            << text(ArrayRef(expected).drop_front()) << " or " << text(expected) << ", got "
-           << text(table);
+           << text(table) << " [nn.rotary_c2]";
   if (Type element = typeOf(getInput()).getElementType(), got = typeOf(getCos()).getElementType();
-      element != got) // C3
-    return emitOpError("expects one element type, got ") << element << " and " << got;
+      element != got)
+    return emitOpError("expects one element type, got ")
+           << element << " and " << got << " [nn.rotary_c3]";
   return success();
 }
 

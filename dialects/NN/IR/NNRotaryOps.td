@@ -28,10 +28,11 @@ def NN_RotaryTableOp : NN_ComputeOp<"rotary_table", [AllTypesMatch<["cos", "sin"
     ```
 
     Constraints:
-    - (C1) the tables' shape is [seq, n] without and [batch, seq, n] with position_offset, n the number of frequencies;
-    - (C2) position_offset has one element per batch;
-    - (C3) there is at least one frequency, and all are at least 0 and finite;
-    - (C4) `scale` is positive and finite.
+    - (nn.rotary_table_c1) the tables' shape is [seq, n] without and [batch, seq, n] with position_offset, n the number of
+      frequencies;
+    - (nn.rotary_table_c2) position_offset has one element per batch;
+    - (nn.rotary_table_c3) there is at least one frequency, and all are at least 0 and finite;
+    - (nn.rotary_table_c4) `scale` is positive and finite.
   }];
   let arguments = (ins Optional<NN_IdsOfRank<1>>:$position_offset, DenseF64ArrayAttr:$frequencies,
                        DefaultValuedAttr<F64Attr, "1.0">:$scale);
@@ -59,9 +60,9 @@ def NN_RotaryOp
     ```
 
     Constraints:
-    - (C1) the last dimension is even;
-    - (C2) the tables' shape is [seq, n] or [batch, seq, n];
-    - (C3) all element types are the same.
+    - (nn.rotary_c1) the last dimension is even;
+    - (nn.rotary_c2) the tables' shape is [seq, n] or [batch, seq, n];
+    - (nn.rotary_c3) all element types are the same.
   }];
   let arguments = (ins NN_TensorOfRank<4>:$input, NN_Tensor:$cos, NN_Tensor:$sin);
   let results = (outs NN_TensorOfRank<4>:$result);

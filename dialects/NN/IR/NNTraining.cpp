@@ -37,17 +37,17 @@ OpCost IotaOp::getCost() {
 
 LogicalResult DropoutOp::verify() {
   ArrayRef<int64_t> shape = shapeOf(getInput());
-  if (shape.empty() || shape.size() > 3 || getPositions().size() != shape.size()) // C1
+  if (shape.empty() || shape.size() > 3 || getPositions().size() != shape.size())
     return emitOpError("expects 1 to 3 dimensions with positions for each, got ")
-           << shape.size() << " and " << getPositions().size();
+           << shape.size() << " and " << getPositions().size() << " [nn.dropout_c1]";
   for (auto [d, positions] : llvm::enumerate(getPositions()))
-    if (elements(positions) != shape[d]) // C2
-      return emitOpError("expects ")
-             << shape[d] << " positions for dimension " << d << ", got " << elements(positions);
-  if (double rate = getRate().convertToDouble(); !(rate >= 0 && rate < 1)) { // C3
+    if (elements(positions) != shape[d])
+      return emitOpError("expects ") << shape[d] << " positions for dimension " << d << ", got "
+                                     << elements(positions) << " [nn.dropout_c2]";
+  if (double rate = getRate().convertToDouble(); !(rate >= 0 && rate < 1)) {
     SmallString<16> got;
     getRate().toString(got);
-    return emitOpError("expects 'rate' in [0, 1), got ") << got;
+    return emitOpError("expects 'rate' in [0, 1), got ") << got << " [nn.dropout_c3]";
   }
   return success();
 }
@@ -89,11 +89,14 @@ OpCost DropoutOp::getCost() {
 LogicalResult CrossEntropyOp::verify() {
   ArrayRef<int64_t> logits = shapeOf(getLogits());
   if (logits.empty())
-    return emitOpError("expects logits with a dimension of classes, got ") << getLogits().getType();
-  if (failed(verifyShape(*this, "labels", logits.drop_back(), shapeOf(getLabels()))) || // C1
-      failed(verifyShape(*this, "a result", shapeOf(getLabels()), shapeOf(getResult()))))
+    return emitOpError("expects logits with a dimension of classes, got ")
+           << getLogits().getType() << " [nn.cross_entropy_c1]";
+  if (failed(verifyShape(*this, "labels", logits.drop_back(), shapeOf(getLabels()),
+                         "nn.cross_entropy_c1")) ||
+      failed(verifyShape(*this, "a result", shapeOf(getLabels()), shapeOf(getResult()),
+                         "nn.cross_entropy_c2")))
     return failure();
-  return verifySameElementType(*this, {getLogits(), getResult()}); // C2
+  return verifySameElementType(*this, {getLogits(), getResult()}, "nn.cross_entropy_c2");
 }
 
 ShardingRule CrossEntropyOp::getShardingRule() {

@@ -46,10 +46,10 @@ def NN_DropoutOp : NN_ReferenceOp<"dropout", [], [AllTypesMatch<["input", "resul
     ```
 
     Constraints:
-    - (C1) the input has 1 to 3 dimensions, and there are as many positions operands;
-    - (C2) there is one position for each element of a dimension;
-    - (C3) `rate` is at least 0 and below 1;
-    - (C4) `site` is at least 0.
+    - (nn.dropout_c1) the input has 1 to 3 dimensions, and there are as many positions operands;
+    - (nn.dropout_c2) there is one position for each element of a dimension;
+    - (nn.dropout_c3) `rate` is at least 0 and below 1;
+    - (nn.dropout_c4, ODS) `site` is at least 0.
   }];
   let arguments = (ins NN_Tensor:$input, Variadic<NN_IdsOfRank<1>>:$positions, NN_IdsOfRank<0>:$seed, F64Attr:$rate,
                        DefaultValuedAttr<ConfinedAttr<I32Attr, [IntNonNegative]>, "0">:$site);
@@ -74,8 +74,8 @@ def NN_CrossEntropyOp : NN_ReferenceOp<"cross_entropy"> {
     ```
 
     Constraints:
-    - (C1) the labels' shape is that of the logits without the last dimension, which there is;
-    - (C2) the result has the labels' shape and the logits' element type.
+    - (nn.cross_entropy_c1) the labels' shape is that of the logits without the last dimension, which there is;
+    - (nn.cross_entropy_c2) the result has the labels' shape and the logits' element type.
   }];
   let arguments = (ins NN_Tensor:$logits, NN_Ids:$labels, OptionalAttr<I64Attr>:$ignore);
   let results = (outs NN_Tensor:$result);

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The numbered constraints of NNOps.td, in their order.
+// The constraints of NNOps.td, in their order.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/OpUtils.h"
@@ -18,12 +18,14 @@ using namespace mlir;
 using namespace braid;
 using namespace braid::nn;
 
-static LogicalResult verifyPositive(Operation *op, StringRef what, const APFloat &value) {
+static LogicalResult verifyPositive(Operation *op, StringRef what, const APFloat &value,
+                                    StringRef id) {
   if (value.isFinite() && !value.isNegative() && !value.isZero())
     return success();
   SmallString<16> got;
   value.toString(got);
-  return op->emitOpError("expects ") << what << " to be positive and finite, got " << got;
+  return op->emitOpError("expects ")
+         << what << " to be positive and finite, got " << got << " [" << id << "]";
 }
 
 //===----------------------------------------------------------------------===//
@@ -31,36 +33,38 @@ static LogicalResult verifyPositive(Operation *op, StringRef what, const APFloat
 //===----------------------------------------------------------------------===//
 
 LogicalResult ParameterOp::verify() {
-  if (getName().empty()) // C1
-    return emitOpError("expects a name");
-  if (getGlobalType().has_value() != getSharding().has_value()) // C4
-    return emitOpError("expects 'global_type' and 'sharding' together");
-  if (std::optional<Type> type = getGlobalType()) { // C5
+  if (getName().empty())
+    return emitOpError("expects a name [nn.parameter_c1]");
+  if (getGlobalType().has_value() != getSharding().has_value())
+    return emitOpError("expects 'global_type' and 'sharding' together [nn.parameter_c4]");
+  if (std::optional<Type> type = getGlobalType()) {
     auto global = dyn_cast<RankedTensorType>(*type);
     if (!global || !global.hasStaticShape() ||
         global.getElementType() != typeOf(getResult()).getElementType())
       return emitOpError("expects a statically shaped tensor of ")
-             << typeOf(getResult()).getElementType() << " as global type, got " << *type;
-    if (failed(braid::verifyBounded(global, [&] { return emitOpError("global type: "); })))
+             << typeOf(getResult()).getElementType() << " as global type, got " << *type
+             << " [nn.parameter_c5]";
+    auto emitError = [&] { return emitOpError("global type: "); };
+    if (failed(braid::verifyBounded(global, emitError, "nn.parameter_c5")))
       return failure();
   }
 
   ArrayRef<int64_t> shape = getParameterType().getShape();
   SmallVector<SliceAttr> slices = llvm::to_vector(getSlices().getAsRange<SliceAttr>());
-  for (SliceAttr slice : slices) { // C2
+  for (SliceAttr slice : slices) {
     if (slice.getSizes().size() != shape.size())
       return emitOpError("expects slices of rank ")
              << shape.size() << ", got tensor '" << slice.getTensor() << "' of rank "
-             << slice.getSizes().size();
+             << slice.getSizes().size() << " [nn.parameter_c2]";
     for (size_t d = 0; d < shape.size(); ++d)
       if (slice.getSizes()[d] > shape[d] ||
           slice.getDestOffsets()[d] > shape[d] - slice.getSizes()[d])
         return emitOpError("expects the slice of tensor '")
                << slice.getTensor() << "' inside of shape " << text(shape) << ", got offset "
                << slice.getDestOffsets()[d] << " and size " << slice.getSizes()[d]
-               << " in dimension " << d;
+               << " in dimension " << d << " [nn.parameter_c2]";
   }
-  // C3: boxes overlap when they do in every dimension.
+  // Boxes overlap when they do in every dimension.
   for (size_t i = 0; i < slices.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       bool overlap = true;
@@ -71,27 +75,32 @@ LogicalResult ParameterOp::verify() {
             slices[j].getDestOffsets()[d] < slices[i].getDestOffsets()[d] + slices[i].getSizes()[d];
       if (overlap)
         return emitOpError("expects slices that do not overlap, got tensors '")
-               << slices[j].getTensor() << "' and '" << slices[i].getTensor() << "' in one place";
+               << slices[j].getTensor() << "' and '" << slices[i].getTensor()
+               << "' in one place [nn.parameter_c3]";
     }
   return success();
 }
 
 LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &) {
-  comm::ShardingAttr sharding = getShardingAttr(); // C6
+  comm::ShardingAttr sharding = getShardingAttr();
   if (!sharding)
     return success();
   if (sharding.isPartial())
-    return emitOpError("expects a sharding without partial axes");
+    return emitOpError("expects a sharding without partial axes [nn.parameter_c6]");
   if (sharding.isOpen())
-    return emitOpError("expects a sharding without open dimensions, got ") << sharding;
+    return emitOpError("expects a sharding without open dimensions, got ")
+           << sharding << " [nn.parameter_c6]";
   RankedTensorType global = getParameterType();
   if (failed(comm::verifySharding(*this, global, sharding, [&] { return emitOpError(); })))
     return failure();
   FailureOr<RankedTensorType> local = comm::localType(*this, global, sharding);
   if (failed(local) || *local != getResult().getType()) {
     InFlightDiagnostic diag = emitOpError("expects result type ");
-    return succeeded(local) ? diag << *local << ", got " << getResult().getType()
-                            : diag << "that its sharding gives";
+    if (succeeded(local))
+      diag << *local << ", got " << getResult().getType();
+    else
+      diag << "that its sharding gives";
+    return diag << " [nn.parameter_c6]";
   }
   return success();
 }
@@ -103,13 +112,14 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &) {
 LogicalResult EmbeddingOp::verify() {
   SmallVector<int64_t> shape(typeOf(getIds()).getShape());
   shape.push_back(typeOf(getTable()).getDimSize(1));
-  if (failed(verifyShape(*this, "a result", shape, typeOf(getResult()).getShape()))) // C1
+  if (failed(
+          verifyShape(*this, "a result", shape, typeOf(getResult()).getShape(), "nn.embedding_c1")))
     return failure();
-  return verifySameElementType(*this, {getTable(), getResult()}); // C2
+  return verifySameElementType(*this, {getTable(), getResult()}, "nn.embedding_c2");
 }
 
 LogicalResult EmbeddingOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (getGroup() && failed(comm::verifyGroup(*this, *getGroup(), symbols))) // C3
+  if (getGroup() && failed(comm::verifyGroup(*this, *getGroup(), symbols, "nn.embedding_c3")))
     return failure();
   if (!getRows())
     return success();
@@ -117,108 +127,134 @@ LogicalResult EmbeddingOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getGroup())
     rows =
         llvm::SaturatingMultiply(rows, static_cast<uint64_t>(comm::groupSize(*this, *getGroup())));
-  if (auto has = static_cast<int64_t>(*getRows()); has < 1 || *getRows() > rows) // C4
-    return emitOpError("expects 'rows' of 1 to ") << rows << ", got " << has;
+  if (auto has = static_cast<int64_t>(*getRows()); has < 1 || *getRows() > rows)
+    return emitOpError("expects 'rows' of 1 to ")
+           << rows << ", got " << has << " [nn.embedding_c4]";
   return success();
 }
 
 LogicalResult LinearOp::verify() {
   RankedTensorType input = typeOf(getInput()), weight = typeOf(getWeight());
-  if (input.getRank() == 0 || input.getShape().back() != weight.getDimSize(1)) // C1
+  if (input.getRank() == 0 || input.getShape().back() != weight.getDimSize(1))
     return emitOpError("expects an input whose last dimension is ")
            << weight.getDimSize(1) << " as the weight's second, got shape "
-           << text(input.getShape());
+           << text(input.getShape()) << " [nn.linear_c1]";
   SmallVector<int64_t> shape(input.getShape());
   shape.back() = weight.getDimSize(0);
-  if (failed(verifyShape(*this, "a result", shape, typeOf(getResult()).getShape()))) // C2
+  if (failed(verifyShape(*this, "a result", shape, typeOf(getResult()).getShape(), "nn.linear_c2")))
     return failure();
-  return verifySameElementType(*this, {getInput(), getWeight(), getResult()}); // C3
+  return verifySameElementType(*this, {getInput(), getWeight(), getResult()}, "nn.linear_c3");
 }
 
-static LogicalResult verifyHeads(Operation *op, Value merged, Value split) {
+static LogicalResult verifyHeads(Operation *op, Value merged, Value split, StringRef shapeId,
+                                 StringRef typeId) {
   ArrayRef<int64_t> flat = typeOf(merged).getShape(), heads = typeOf(split).getShape();
   if (flat.take_front(2) != heads.take_front(2) ||
-      flat[2] != braid::saturatingProduct({heads[2], heads[3]})) // C1
+      flat[2] != braid::saturatingProduct({heads[2], heads[3]}))
     return op->emitOpError(
                "expects [batch, seq, heads * head_dim] and [batch, seq, heads, head_dim], got ")
-           << text(flat) << " and " << text(heads);
-  return verifySameElementType(op, {op->getOperand(0), op->getResult(0)}); // C2
+           << text(flat) << " and " << text(heads) << " [" << shapeId << "]";
+  return verifySameElementType(op, {op->getOperand(0), op->getResult(0)}, typeId);
 }
-LogicalResult SplitHeadsOp::verify() { return verifyHeads(*this, getInput(), getResult()); }
-LogicalResult MergeHeadsOp::verify() { return verifyHeads(*this, getResult(), getInput()); }
+LogicalResult SplitHeadsOp::verify() {
+  return verifyHeads(*this, getInput(), getResult(), "nn.split_heads_c1", "nn.split_heads_c2");
+}
+LogicalResult MergeHeadsOp::verify() {
+  return verifyHeads(*this, getResult(), getInput(), "nn.merge_heads_c1", "nn.merge_heads_c2");
+}
 
 LogicalResult AttentionOp::verify() {
   ArrayRef<int64_t> query = typeOf(getQuery()).getShape(), key = typeOf(getKey()).getShape(),
                     value = typeOf(getValue()).getShape();
-  if (query[0] != key[0] || query[0] != value[0]) // C1
+  if (query[0] != key[0] || query[0] != value[0])
     return emitOpError("expects one batch size, got ")
-           << query[0] << ", " << key[0] << " and " << value[0];
-  if (key[1] != value[1] || key[2] != value[2]) // C2
+           << query[0] << ", " << key[0] << " and " << value[0] << " [nn.attention_c1]";
+  if (key[1] != value[1] || key[2] != value[2])
     return emitOpError("expects key and value of one sequence length and number of heads, got ")
-           << text(key) << " and " << text(value);
-  if (query[3] != key[3]) // C3
+           << text(key) << " and " << text(value) << " [nn.attention_c2]";
+  if (query[3] != key[3])
     return emitOpError("expects query and key of one head_dim, got ")
-           << query[3] << " and " << key[3];
-  if (key[2] == 0 || query[2] % key[2] != 0) // C4
+           << query[3] << " and " << key[3] << " [nn.attention_c3]";
+  if (key[2] == 0 || query[2] % key[2] != 0)
     return emitOpError("expects query heads to be a multiple of key heads, got ")
-           << query[2] << " and " << key[2];
+           << query[2] << " and " << key[2] << " [nn.attention_c4]";
   if (failed(verifyShape(*this, "a result", {query[0], query[1], query[2], value[3]},
-                         typeOf(getResult()).getShape())) ||                                 // C5
-      failed(verifySameElementType(*this, {getQuery(), getKey(), getValue(), getResult()}))) // C6
+                         typeOf(getResult()).getShape(), "nn.attention_c5")) ||
+      failed(verifySameElementType(*this, {getQuery(), getKey(), getValue(), getResult()},
+                                   "nn.attention_c6")))
     return failure();
   if (getMask() &&
-      failed(verifyShape(*this, "a mask", {key[0], key[1]}, typeOf(getMask()).getShape()))) // C7
+      failed(verifyShape(*this, "a mask", {key[0], key[1]}, shapeOf(getMask()), "nn.attention_c7")))
     return failure();
   if (getValidLength() && failed(verifyShape(*this, "valid_length", query[0],
-                                             typeOf(getValidLength()).getShape()))) // C8
+                                             shapeOf(getValidLength()), "nn.attention_c8")))
     return failure();
   if (getPositionOffset() && failed(verifyShape(*this, "position_offset", query[0],
-                                                typeOf(getPositionOffset()).getShape())))
+                                                shapeOf(getPositionOffset()), "nn.attention_c8")))
     return failure();
-  if (getPositionOffset() && !getCausal()) // C9
-    return emitOpError("expects position_offset with causal attention only");
-  return verifyPositive(*this, "scale", getScale()); // C10
+  if (getPositionOffset() && !getCausal())
+    return emitOpError("expects position_offset with causal attention only [nn.attention_c9]");
+  return verifyPositive(*this, "scale", getScale(), "nn.attention_c10");
 }
 
-/// The constraints of normalizations over the last dimension, which have the same numbers.
+namespace {
+struct NormalizationIds {
+  StringRef shape, result, elementType, epsilon;
+};
+} // namespace
+
+/// The constraints that normalizations over the last dimension share.
 template <typename Op>
-static LogicalResult verifyNormalization(Op op, ArrayRef<std::pair<StringRef, Value>> vectors) {
+static LogicalResult verifyNormalization(Op op, ArrayRef<std::pair<StringRef, Value>> vectors,
+                                         const NormalizationIds &ids) {
   RankedTensorType input = typeOf(op.getInput());
-  if (input.getRank() == 0) // C1
-    return op.emitOpError("expects an input of at least one dimension");
+  if (input.getRank() == 0)
+    return op.emitOpError("expects an input of at least one dimension [") << ids.shape << "]";
   for (auto [what, vector] : vectors)
-    if (failed(verifyShape(op, what, input.getShape().back(), shapeOf(vector))))
+    if (failed(verifyShape(op, what, input.getShape().back(), shapeOf(vector), ids.shape)))
       return failure();
-  if (op.getResult().getType() != input) // C2
-    return op.emitOpError("expects result type ") << input << ", got " << op.getResult().getType();
-  if (failed(verifySameElementType(op, op->getOperands()))) // C3
+  if (op.getResult().getType() != input)
+    return op.emitOpError("expects result type ")
+           << input << ", got " << op.getResult().getType() << " [" << ids.result << "]";
+  if (failed(verifySameElementType(op, op->getOperands(), ids.elementType)))
     return failure();
-  return verifyPositive(op, "epsilon", op.getEpsilon()); // C4
+  return verifyPositive(op, "epsilon", op.getEpsilon(), ids.epsilon);
 }
 
 LogicalResult LayerNormOp::verify() {
-  return verifyNormalization(*this, {{"a weight", getWeight()}, {"a bias", getBias()}});
+  return verifyNormalization(
+      *this, {{"a weight", getWeight()}, {"a bias", getBias()}},
+      {"nn.layer_norm_c1", "nn.layer_norm_c2", "nn.layer_norm_c3", "nn.layer_norm_c4"});
 }
 
 LogicalResult RmsNormOp::verify() {
-  return verifyNormalization(*this, {{"a weight", getWeight()}});
+  return verifyNormalization(
+      *this, {{"a weight", getWeight()}},
+      {"nn.rms_norm_c1", "nn.rms_norm_c2", "nn.rms_norm_c3", "nn.rms_norm_c4"});
 }
 
 LogicalResult SoftmaxOp::verify() {
-  if (typeOf(getInput()).getRank() == 0) // C1
-    return emitOpError("expects an input of at least one dimension");
+  if (typeOf(getInput()).getRank() == 0)
+    return emitOpError("expects an input of at least one dimension [nn.softmax_c1]");
   return success();
 }
 
-template <typename Op> static LogicalResult verifyBroadcast(Op op) {
+template <typename Op>
+static LogicalResult verifyBroadcast(Op op, StringRef shapeId, StringRef resultId,
+                                     StringRef typeId) {
   ArrayRef<int64_t> lhs = typeOf(op.getLhs()).getShape(), rhs = typeOf(op.getRhs()).getShape();
-  if (rhs.size() > lhs.size() || lhs.take_back(rhs.size()) != rhs) // C1
+  if (rhs.size() > lhs.size() || lhs.take_back(rhs.size()) != rhs)
     return op.emitOpError("expects the second operand's shape at the end of the first one's, got ")
-           << text(rhs) << " and " << text(lhs);
-  if (op.getResult().getType() != op.getLhs().getType()) // C2
+           << text(rhs) << " and " << text(lhs) << " [" << shapeId << "]";
+  if (op.getResult().getType() != op.getLhs().getType())
     return op.emitOpError("expects result type ")
-           << op.getLhs().getType() << ", got " << op.getResult().getType();
-  return verifySameElementType(op, op->getOperands()); // C3
+           << op.getLhs().getType() << ", got " << op.getResult().getType() << " [" << resultId
+           << "]";
+  return verifySameElementType(op, op->getOperands(), typeId);
 }
-LogicalResult AddOp::verify() { return verifyBroadcast(*this); }
-LogicalResult MulOp::verify() { return verifyBroadcast(*this); }
+LogicalResult AddOp::verify() {
+  return verifyBroadcast(*this, "nn.add_c1", "nn.add_c2", "nn.add_c3");
+}
+LogicalResult MulOp::verify() {
+  return verifyBroadcast(*this, "nn.mul_c1", "nn.mul_c2", "nn.mul_c3");
+}

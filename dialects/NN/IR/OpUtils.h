@@ -31,21 +31,23 @@ inline std::string text(llvm::ArrayRef<int64_t> shape) {
   return result;
 }
 
-/// "expects WHAT of shape [2, 3], got [3, 2]" when they differ.
+/// "expects WHAT of shape [2, 3], got [3, 2] [ID]" when they differ.
 inline mlir::LogicalResult verifyShape(mlir::Operation *op, llvm::StringRef what,
                                        llvm::ArrayRef<int64_t> expected,
-                                       llvm::ArrayRef<int64_t> got) {
+                                       llvm::ArrayRef<int64_t> got, llvm::StringRef id) {
   if (expected == got)
     return mlir::success();
   return op->emitOpError("expects ")
-         << what << " of shape " << text(expected) << ", got " << text(got);
+         << what << " of shape " << text(expected) << ", got " << text(got) << " [" << id << "]";
 }
 
-inline mlir::LogicalResult verifySameElementType(mlir::Operation *op, mlir::ValueRange values) {
+inline mlir::LogicalResult verifySameElementType(mlir::Operation *op, mlir::ValueRange values,
+                                                 llvm::StringRef id) {
   mlir::Type expected = typeOf(values.front()).getElementType();
   for (mlir::Value value : values)
     if (mlir::Type got = typeOf(value).getElementType(); got != expected)
-      return op->emitOpError("expects one element type, got ") << expected << " and " << got;
+      return op->emitOpError("expects one element type, got ")
+             << expected << " and " << got << " [" << id << "]";
   return mlir::success();
 }
 

@@ -2,68 +2,68 @@
 
 // Titles name the constraint of the operation's or the dialect's documentation.
 
-// comm.mesh M1: unique names
-// expected-error @+1 {{'comm.mesh' op mesh 'mesh' names axis 'tp' twice}}
+// comm.mesh_c2: unique names
+// expected-error @+1 {{'comm.mesh' op mesh 'mesh' names axis 'tp' twice [comm.mesh_c2]}}
 comm.mesh @mesh <tp = 2, tp = 4>
 
 // -----
 
-// comm.mesh M1: names
-// expected-error @+1 {{'comm.mesh' op mesh 'mesh' has an axis without a name}}
+// comm.mesh_c2: names
+// expected-error @+1 {{'comm.mesh' op mesh 'mesh' has an axis without a name [comm.mesh_c2]}}
 comm.mesh @mesh <"" = 2>
 
 // -----
 
-// comm.mesh M1: sizes
-// expected-error @+1 {{'comm.mesh' op mesh axis 'tp' expects a size of at least 1, got 0}}
+// comm.mesh_c2: sizes
+// expected-error @+1 {{'comm.mesh' op mesh axis 'tp' expects a size of at least 1, got 0 [comm.mesh_c2]}}
 comm.mesh @mesh <tp = 0>
 
 // -----
 
-// comm.mesh: as many sizes as names
-// expected-error @+1 {{'comm.mesh' op expects as many axis sizes as names}}
+// comm.mesh_c1: as many sizes as names
+// expected-error @+1 {{'comm.mesh' op expects as many axis sizes as names [comm.mesh_c1]}}
 "comm.mesh"() <{sym_name = "mesh", axis_names = ["tp"], axis_sizes = array<i64: 2, 2>}> : () -> ()
 
 // -----
 
-// comm.mesh M2
-// expected-error @+1 {{'comm.mesh' op mesh 'mesh' expects 'order' to be a permutation of 0..3}}
+// comm.mesh_c2
+// expected-error @+1 {{'comm.mesh' op mesh 'mesh' expects 'order' to be a permutation of 0..3 [comm.mesh_c2]}}
 comm.mesh @mesh <dp = 2, tp = 2> order [0, 1, 1, 3]
 
 // -----
 
-// #comm.axis
-// expected-error @+1 {{expects sub-axis sizes of at least 1, got (0)2}}
+// comm.axis_c2
+// expected-error @+1 {{expects sub-axis sizes of at least 1, got (0)2 [comm.axis_c2]}}
 func.func private @f() attributes {test = #comm.axis<tp:(0)2>}
 
 // -----
 
-// #comm.axis
-// expected-error @+1 {{expects sub-axis sizes whose product fits 64 bits, got (9223372036854775807)2}}
+// comm.axis_c3
+// expected-error @+1 {{expects sub-axis sizes whose product fits 64 bits, got (9223372036854775807)2 [comm.axis_c3]}}
 func.func private @f() attributes {test = #comm.axis<tp:(9223372036854775807)2>}
 
 // -----
 
-// #comm.axis
-// expected-error @+1 {{expects an axis name}}
+// comm.axis_c1
+// expected-error @+1 {{expects an axis name [comm.axis_c1]}}
 func.func private @f() attributes {test = #comm.axis<"">}
 
 // -----
 
-// #comm.sharding S1
-// expected-error @+1 {{expects every axis at most once, got 'tp' twice}}
+// comm.sharding_c1
+// expected-error @+1 {{expects every axis at most once, got 'tp' twice [comm.sharding_c1]}}
 func.func private @f() attributes {test = #comm.sharding<@mesh, [{tp}, {tp}]>}
 
 // -----
 
-// #comm.sharding S1: sub-axes
-// expected-error @+1 {{expects every axis at most once, got 'tp' twice}}
+// comm.sharding_c1: sub-axes
+// expected-error @+1 {{expects every axis at most once, got 'tp' twice [comm.sharding_c1]}}
 func.func private @f() attributes {test = #comm.sharding<@mesh, [{tp:(1)2}, {}], partial = [tp:(1)4 = sum]>}
 
 // -----
 
-// #comm.sharding S1: sub-axes of no common factorization
-// expected-error @+1 {{expects every axis at most once, got 'tp' twice}}
+// comm.sharding_c1: sub-axes of no common factorization
+// expected-error @+1 {{expects every axis at most once, got 'tp' twice [comm.sharding_c1]}}
 func.func private @crossing(tensor<12x12xf32> {comm.sharding = #comm.sharding<@mesh, [{tp:(1)2}, {tp:(3)2}]>})
 
 // -----
@@ -82,104 +82,104 @@ func.func private @f() attributes {test = #comm.sharding<@mesh, [{?, tp}]>}
 
 // What is cut already has no open dimensions.
 comm.mesh @mesh <tp = 2>
-// expected-error @+1 {{'func.func' op argument 0: expects a sharding without open dimensions beside 'comm.global_type', got #comm.sharding<@mesh, [{tp, ?}]>}}
+// expected-error @+1 {{'func.func' op argument 0: expects a sharding without open dimensions beside 'comm.global_type', got #comm.sharding<@mesh, [{tp, ?}]> [comm.attributes_c3]}}
 func.func @f(%x: tensor<4xf32> {comm.global_type = tensor<8xf32>, comm.sharding = #comm.sharding<@mesh, [{tp, ?}]>}) { return }
 
 // -----
 
-// #comm.group
-// expected-error @+1 {{expects every axis at most once, got 'tp' twice}}
+// comm.group_c1
+// expected-error @+1 {{expects every axis at most once, got 'tp' twice [comm.group_c1]}}
 func.func private @f() attributes {test = #comm.group<@mesh, {tp, tp}>}
 
 // -----
 
 // a malformed mesh is reported as such
 func.func private @f(tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>})
-// expected-error @+1 {{'comm.mesh' op mesh axis 'tp' expects a size of at least 1, got 0}}
+// expected-error @+1 {{'comm.mesh' op mesh axis 'tp' expects a size of at least 1, got 0 [comm.mesh_c2]}}
 comm.mesh @mesh <tp = 0>
 
 // -----
 
-// A1
+// comm.attributes_c1
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op argument 0: expects 'comm.sharding' to be a #comm.sharding, got 1 : i64}}
+// expected-error @+1 {{'func.func' op argument 0: expects 'comm.sharding' to be a #comm.sharding, got 1 : i64 [comm.attributes_c1]}}
 func.func private @f(tensor<8x16xf32> {comm.sharding = 1})
 
 // -----
 
-// A1: tensors
+// comm.sharding_c2: tensors
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op argument 0: expects a ranked tensor for a sharding, got 'index'}}
+// expected-error @+1 {{'func.func' op argument 0: expects a ranked tensor for a sharding, got 'index' [comm.sharding_c2]}}
 func.func private @f(index {comm.sharding = #comm.sharding<@mesh, []>})
 
 // -----
 
-// A2 and S2
+// comm.sharding_c2
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op argument 0: expects a sharding of 2 dimensions, got 1}}
+// expected-error @+1 {{'func.func' op argument 0: expects a sharding of 2 dimensions, got 1 [comm.sharding_c2]}}
 func.func private @f(tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}]>})
 
 // -----
 
-// A2 and S3: mesh
+// comm.sharding_c3: mesh
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op argument 0: references unknown mesh @other}}
+// expected-error @+1 {{'func.func' op argument 0: references unknown mesh @other [comm.sharding_c3]}}
 func.func private @f(tensor<8x16xf32> {comm.sharding = #comm.sharding<@other, [{tp}, {}]>})
 
 // -----
 
-// A2 and S3: axis
+// comm.sharding_c3: axis
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op argument 0: unknown axis 'pp' in mesh 'mesh'}}
+// expected-error @+1 {{'func.func' op argument 0: unknown axis 'pp' in mesh 'mesh' [comm.sharding_c3]}}
 func.func private @f(tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{pp}, {}]>})
 
 // -----
 
-// A2 and S3: partial axis
+// comm.sharding_c3: partial axis
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op argument 0: unknown axis 'pp' in mesh 'mesh'}}
+// expected-error @+1 {{'func.func' op argument 0: unknown axis 'pp' in mesh 'mesh' [comm.sharding_c3]}}
 func.func private @f(tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}], partial = [pp = sum]>})
 
 // -----
 
-// A2: divides
+// comm.sharding_c4: divides
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op argument 0: dimension 0 of size 6 does not divide over 'dp', 'tp' (8 shards)}}
+// expected-error @+1 {{'func.func' op argument 0: dimension 0 of size 6 does not divide over 'dp', 'tp' (8 shards) [comm.sharding_c4]}}
 func.func private @f(tensor<6xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, tp}]>})
 
 // -----
 
-// A2: on a result
+// comm.sharding_c2: on a result
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op result 0: expects a sharding of 2 dimensions, got 0}}
+// expected-error @+1 {{'func.func' op result 0: expects a sharding of 2 dimensions, got 0 [comm.sharding_c2]}}
 func.func private @f() -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, []>})
 
 // -----
 
-// A3
+// comm.attributes_c2
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op argument 0: expects 'comm.global_type' to be a statically shaped tensor type, got tensor<?x16xf32>}}
+// expected-error @+1 {{'func.func' op argument 0: expects 'comm.global_type' to be a statically shaped tensor type, got tensor<?x16xf32> [comm.attributes_c2]}}
 func.func private @f(tensor<8x16xf32> {comm.global_type = tensor<?x16xf32>})
 
 // -----
 
 // What is cut is bounded as other values are.
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op argument 0: expects at most 2^48 elements, got 'tensor<16777216x33554432xf32>'}}
+// expected-error @+1 {{'func.func' op argument 0: expects at most 2^48 elements, got 'tensor<16777216x33554432xf32>' [comm.sharding_c5]}}
 func.func private @f(tensor<16777216x33554432xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>})
 
 // -----
 
-// A3: beside a sharding
+// comm.attributes_c3: beside a sharding
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op argument 0: expects 'comm.sharding' beside 'comm.global_type'}}
+// expected-error @+1 {{'func.func' op argument 0: expects 'comm.sharding' beside 'comm.global_type' [comm.attributes_c3]}}
 func.func private @f(tensor<8x16xf32> {comm.global_type = tensor<16x16xf32>})
 
 // -----
 
-// A4
+// comm.attributes_c4
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op argument 0: expects type 'tensor<8x4xf32>', which is 'tensor<8x16xf32>' cut as #comm.sharding<@mesh, [{}, {tp}]>, got 'tensor<2x16xf32>'}}
+// expected-error @+1 {{'func.func' op argument 0: expects type 'tensor<8x4xf32>', which is 'tensor<8x16xf32>' cut as #comm.sharding<@mesh, [{}, {tp}]>, got 'tensor<2x16xf32>' [comm.attributes_c4]}}
 func.func private @f(tensor<2x16xf32> {comm.global_type = tensor<8x16xf32>, comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>})
 
 // -----
@@ -191,50 +191,50 @@ func.func private @f(tensor<8x16xf32> {comm.shard})
 
 // -----
 
-// A5
+// comm.attributes_c5
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'arith.negf' op expects 'comm.shardings' to be an array, got unit}}
+  // expected-error @+1 {{'arith.negf' op expects 'comm.shardings' to be an array, got unit [comm.attributes_c5]}}
   %0 = arith.negf %x {comm.shardings} : tensor<8x16xf32>
   return
 }
 
 // -----
 
-// A6
+// comm.attributes_c6
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'arith.negf' op expects 'comm.shardings' to have 1 elements, one per result, got 0}}
+  // expected-error @+1 {{'arith.negf' op expects 'comm.shardings' to have 1 elements, one per result, got 0 [comm.attributes_c6]}}
   %0 = arith.negf %x {comm.shardings = []} : tensor<8x16xf32>
   return
 }
 
 // -----
 
-// A7
+// comm.attributes_c7
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'arith.negf' op result 0: expects a #comm.sharding for a tensor, got unit}}
+  // expected-error @+1 {{'arith.negf' op result 0: expects a #comm.sharding for a tensor, got unit [comm.attributes_c7]}}
   %0 = arith.negf %x {comm.shardings = [unit]} : tensor<8x16xf32>
   return
 }
 
 // -----
 
-// A6: kind
+// comm.attributes_c6: kind
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'arith.negf' op result 0: expects a #comm.sharding, got "tp"}}
+  // expected-error @+1 {{'arith.negf' op result 0: expects a #comm.sharding, got "tp" [comm.attributes_c6]}}
   %0 = arith.negf %x {comm.shardings = ["tp"]} : tensor<8x16xf32>
   return
 }
 
 // -----
 
-// A2 on an operation
+// comm.sharding_c3 on an operation
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'arith.negf' op result 0: sub-axis (1)3 does not divide axis 'tp' of size 4}}
+  // expected-error @+1 {{'arith.negf' op result 0: sub-axis (1)3 does not divide axis 'tp' of size 4 [comm.sharding_c3]}}
   %0 = arith.negf %x {comm.shardings = [#comm.sharding<@mesh, [{dp, tp:(1)3}, {}]>]} : tensor<8x16xf32>
   return
 }

@@ -2,97 +2,97 @@
 
 // Titles name the constraint of the operation's or the dialect's documentation.
 
-// comm.all_reduce C1
+// comm.all_reduce_c1
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.all_reduce' op expects at least one value}}
+  // expected-error @+1 {{'comm.all_reduce' op expects at least one value [comm.all_reduce_c1]}}
   "comm.all_reduce"() <{kind = #comm<reduce sum>, group = #comm.group<@mesh, {tp}>}> : () -> ()
   return
 }
 
 // -----
 
-// comm.all_reduce C2
+// comm.all_reduce_c2
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.all_reduce' op expects as many results as operands, got 0 and 1}}
+  // expected-error @+1 {{'comm.all_reduce' op expects as many results as operands, got 0 and 1 [comm.all_reduce_c2]}}
   "comm.all_reduce"(%x) <{kind = #comm<reduce sum>, group = #comm.group<@mesh, {tp}>}> : (tensor<8x16xf32>) -> ()
   return
 }
 
 // -----
 
-// comm.reduce_scatter C1
+// comm.reduce_scatter_c1
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.reduce_scatter' op expects at least one value}}
+  // expected-error @+1 {{'comm.reduce_scatter' op expects at least one value [comm.reduce_scatter_c1]}}
   "comm.reduce_scatter"() <{kind = #comm<reduce sum>, dim = 0 : i64, group = #comm.group<@mesh, {tp}>}> : () -> ()
   return
 }
 
 // -----
 
-// comm.reduce_scatter C2
+// comm.reduce_scatter_c2
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.reduce_scatter' op expects as many results as operands, got 0 and 1}}
+  // expected-error @+1 {{'comm.reduce_scatter' op expects as many results as operands, got 0 and 1 [comm.reduce_scatter_c2]}}
   "comm.reduce_scatter"(%x) <{kind = #comm<reduce sum>, dim = 0 : i64, group = #comm.group<@mesh, {tp}>}> : (tensor<8x16xf32>) -> ()
   return
 }
 
 // -----
 
-// comm.all_gather C1
+// comm.all_gather_c1
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.all_gather' op expects at least one value}}
+  // expected-error @+1 {{'comm.all_gather' op expects at least one value [comm.all_gather_c1]}}
   "comm.all_gather"() <{dim = 0 : i64, group = #comm.group<@mesh, {tp}>}> : () -> ()
   return
 }
 
 // -----
 
-// comm.all_gather C2
+// comm.all_gather_c2
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.all_gather' op expects as many results as operands, got 0 and 1}}
+  // expected-error @+1 {{'comm.all_gather' op expects as many results as operands, got 0 and 1 [comm.all_gather_c2]}}
   "comm.all_gather"(%x) <{dim = 0 : i64, group = #comm.group<@mesh, {tp}>}> : (tensor<8x16xf32>) -> ()
   return
 }
 
 // -----
 
-// comm.all_reduce C3: mesh
+// comm.all_reduce_c3: mesh
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.all_reduce' op references unknown mesh @other}}
+  // expected-error @+1 {{'comm.all_reduce' op references unknown mesh @other [comm.all_reduce_c3]}}
   %0 = comm.all_reduce sum(%x) over <@other, {tp}> : tensor<8x16xf32>
   return
 }
 
 // -----
 
-// comm.all_reduce C3: axis
+// comm.all_reduce_c3: axis
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.all_reduce' op unknown axis 'pp' in mesh 'mesh'}}
+  // expected-error @+1 {{'comm.all_reduce' op unknown axis 'pp' in mesh 'mesh' [comm.all_reduce_c3]}}
   %0 = comm.all_reduce sum(%x) over <@mesh, {pp}> : tensor<8x16xf32>
   return
 }
 
 // -----
 
-// comm.all_reduce C3: sub-axis
+// comm.all_reduce_c3: sub-axis
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.all_reduce' op sub-axis (1)3 does not divide axis 'tp' of size 4}}
+  // expected-error @+1 {{'comm.all_reduce' op sub-axis (1)3 does not divide axis 'tp' of size 4 [comm.all_reduce_c3]}}
   %0 = comm.all_reduce sum(%x) over <@mesh, {tp:(1)3}> : tensor<8x16xf32>
   return
 }
 
 // -----
 
-// comm.all_reduce C4
+// comm.all_reduce_c4
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%c: tensor<4xcomplex<f32>>) {
   // expected-error @+1 {{'comm.all_reduce' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<4xcomplex<f32>>'}}
@@ -102,7 +102,7 @@ func.func @f(%c: tensor<4xcomplex<f32>>) {
 
 // -----
 
-// comm.all_reduce C5
+// comm.all_reduce_c5
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
   // expected-error @+2 {{'comm.all_reduce' op inferred type(s) 'tensor<8x16xf32>' are incompatible with return type(s) of operation 'tensor<8x8xf32>'}}
@@ -123,17 +123,17 @@ func.func @f(%x: tensor<8x16xf32>) {
 
 // -----
 
-// comm.reduce_scatter C3
+// comm.reduce_scatter_c3
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.reduce_scatter' op unknown axis 'pp' in mesh 'mesh'}}
+  // expected-error @+1 {{'comm.reduce_scatter' op unknown axis 'pp' in mesh 'mesh' [comm.reduce_scatter_c3]}}
   %0 = comm.reduce_scatter sum(%x) dim 0 over <@mesh, {pp}> : tensor<8x16xf32> -> tensor<2x16xf32>
   return
 }
 
 // -----
 
-// comm.reduce_scatter C4
+// comm.reduce_scatter_c4
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%c: tensor<4xcomplex<f32>>) {
   // expected-error @+1 {{'comm.reduce_scatter' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<4xcomplex<f32>>'}}
@@ -143,100 +143,100 @@ func.func @f(%c: tensor<4xcomplex<f32>>) {
 
 // -----
 
-// comm.reduce_scatter C5
+// comm.reduce_scatter_c5
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.reduce_scatter' op expects 'dim' in [0, 2), got 2}}
+  // expected-error @+1 {{'comm.reduce_scatter' op expects 'dim' in [0, 2), got 2 [comm.reduce_scatter_c5]}}
   %0 = comm.reduce_scatter sum(%x) dim 2 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x16xf32>
   return
 }
 
 // -----
 
-// comm.reduce_scatter C6: divides
+// comm.reduce_scatter_c6: divides
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%c: tensor<6xf32>) {
-  // expected-error @+1 {{'comm.reduce_scatter' op expects dimension 0 of size 6 to divide over 4 ranks}}
+  // expected-error @+1 {{'comm.reduce_scatter' op expects dimension 0 of size 6 to divide over 4 ranks [comm.reduce_scatter_c6]}}
   %0 = comm.reduce_scatter sum(%c) dim 0 over <@mesh, {tp}> : tensor<6xf32> -> tensor<1xf32>
   return
 }
 
 // -----
 
-// comm.reduce_scatter C6: type
+// comm.reduce_scatter_c6: type
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.reduce_scatter' op expects a result of type 'tensor<8x4xf32>', got 'tensor<2x16xf32>'}}
+  // expected-error @+1 {{'comm.reduce_scatter' op expects a result of type 'tensor<8x4xf32>', got 'tensor<2x16xf32>' [comm.reduce_scatter_c6]}}
   %0 = comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<2x16xf32>
   return
 }
 
 // -----
 
-// comm.all_gather C3
+// comm.all_gather_c3
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.all_gather' op references unknown mesh @other}}
+  // expected-error @+1 {{'comm.all_gather' op references unknown mesh @other [comm.all_gather_c3]}}
   %0 = comm.all_gather(%x) dim 0 over <@other, {tp}> : tensor<8x16xf32> -> tensor<32x16xf32>
   return
 }
 
 // -----
 
-// comm.all_gather C4
+// comm.all_gather_c4
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.all_gather' op expects 'dim' in [0, 2), got -1}}
+  // expected-error @+1 {{'comm.all_gather' op expects 'dim' in [0, 2), got -1 [comm.all_gather_c4]}}
   %0 = comm.all_gather(%x) dim -1 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x16xf32>
   return
 }
 
 // -----
 
-// comm.all_gather C5
+// comm.all_gather_c5
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.all_gather' op expects a result of type 'tensor<8x32xf32>', got 'tensor<16x16xf32>'}}
+  // expected-error @+1 {{'comm.all_gather' op expects a result of type 'tensor<8x32xf32>', got 'tensor<16x16xf32>' [comm.all_gather_c5]}}
   %0 = comm.all_gather(%x) dim 1 over <@mesh, {dp}> : tensor<8x16xf32> -> tensor<16x16xf32>
   return
 }
 
 // -----
 
-// comm.local_slice C1
+// comm.local_slice_c1
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.local_slice' op unknown axis 'pp' in mesh 'mesh'}}
+  // expected-error @+1 {{'comm.local_slice' op unknown axis 'pp' in mesh 'mesh' [comm.local_slice_c1]}}
   %0 = comm.local_slice %x dim 0 over <@mesh, {pp}> : tensor<8x16xf32> -> tensor<8x16xf32>
   return
 }
 
 // -----
 
-// comm.local_slice C2
+// comm.local_slice_c2
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.local_slice' op expects 'dim' in [0, 2), got 7}}
+  // expected-error @+1 {{'comm.local_slice' op expects 'dim' in [0, 2), got 7 [comm.local_slice_c2]}}
   %0 = comm.local_slice %x dim 7 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x16xf32>
   return
 }
 
 // -----
 
-// comm.local_slice C3: divides
+// comm.local_slice_c3: divides
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%c: tensor<6xf32>) {
-  // expected-error @+1 {{'comm.local_slice' op expects dimension 0 of size 6 to divide over 4 ranks}}
+  // expected-error @+1 {{'comm.local_slice' op expects dimension 0 of size 6 to divide over 4 ranks [comm.local_slice_c3]}}
   %0 = comm.local_slice %c dim 0 over <@mesh, {tp}> : tensor<6xf32> -> tensor<1xf32>
   return
 }
 
 // -----
 
-// comm.local_slice C3: type
+// comm.local_slice_c3: type
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.local_slice' op expects a result of type 'tensor<2x16xf32>', got 'tensor<8x4xf32>'}}
+  // expected-error @+1 {{'comm.local_slice' op expects a result of type 'tensor<2x16xf32>', got 'tensor<8x4xf32>' [comm.local_slice_c3]}}
   %0 = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x4xf32>
   return
 }
@@ -265,7 +265,7 @@ func.func @wide(%x: tensor<4xi65>) {
 // The result that is expected has a size above 64 bits, and is shown with the largest there is.
 comm.mesh @mesh <tp = 131072>
 func.func @gathered(%x: tensor<281474976710656xf32>) {
-  // expected-error @+1 {{'comm.all_gather' op expects a result of type 'tensor<9223372036854775807xf32>', got 'tensor<281474976710656xf32>'}}
+  // expected-error @+1 {{'comm.all_gather' op expects a result of type 'tensor<9223372036854775807xf32>', got 'tensor<281474976710656xf32>' [comm.all_gather_c5]}}
   %0 = comm.all_gather(%x) dim 0 over <@mesh, {tp}> : tensor<281474976710656xf32> -> tensor<281474976710656xf32>
   return
 }

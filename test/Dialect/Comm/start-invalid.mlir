@@ -2,10 +2,10 @@
 
 // Titles name the constraint of the operation's or the dialect's documentation.
 
-// comm.start C1
+// comm.start_c1
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.start' op expects a body of one collective and comm.yield}}
+  // expected-error @+1 {{'comm.start' op expects a body of one collective and comm.yield [comm.start_c1]}}
   %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
     comm.yield %a : tensor<8x16xf32>
   }
@@ -15,10 +15,10 @@ func.func @f(%x: tensor<8x16xf32>) {
 
 // -----
 
-// comm.start C2
+// comm.start_c2
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.start' op expects body arguments of the operands' types}}
+  // expected-error @+1 {{'comm.start' op expects body arguments of the operands' types [comm.start_c2]}}
   %h = "comm.start"(%x) ({
   ^bb0(%a: tensor<4xf32>):
     %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<4xf32>
@@ -30,10 +30,10 @@ func.func @f(%x: tensor<8x16xf32>) {
 
 // -----
 
-// comm.start C3
+// comm.start_c3
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.start' op expects the collective to take the body's arguments in order}}
+  // expected-error @+1 {{'comm.start' op expects the collective to take the body's arguments in order [comm.start_c3]}}
   %h = comm.start (%a = %x, %b = %x) : tensor<8x16xf32>, tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>, tensor<8x16xf32>> {
     %r:2 = comm.all_reduce sum(%b, %a) over <@mesh, {tp}> : tensor<8x16xf32>, tensor<8x16xf32>
     comm.yield %r#0, %r#1 : tensor<8x16xf32>, tensor<8x16xf32>
@@ -44,10 +44,10 @@ func.func @f(%x: tensor<8x16xf32>) {
 
 // -----
 
-// comm.start C4
+// comm.start_c4
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.start' op expects comm.yield to give the collective's results in order}}
+  // expected-error @+1 {{'comm.start' op expects comm.yield to give the collective's results in order [comm.start_c4]}}
   %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
     %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
     comm.yield %a : tensor<8x16xf32>
@@ -58,10 +58,10 @@ func.func @f(%x: tensor<8x16xf32>) {
 
 // -----
 
-// comm.start C5
+// comm.start_c5
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.start' op expects a handle of the collective's result types, got '!comm.handle<tensor<4xf32>>'}}
+  // expected-error @+1 {{'comm.start' op expects a handle of the collective's result types, got '!comm.handle<tensor<4xf32>>' [comm.start_c5]}}
   %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<4xf32>> {
     %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
     comm.yield %r : tensor<8x16xf32>
@@ -72,10 +72,10 @@ func.func @f(%x: tensor<8x16xf32>) {
 
 // -----
 
-// comm.start C6: none
+// comm.start_c6: none
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.start' op expects its handle to be waited for exactly once, got 0 uses}}
+  // expected-error @+1 {{'comm.start' op expects its handle to be waited for exactly once, got 0 uses [comm.start_c6]}}
   %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
     %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
     comm.yield %r : tensor<8x16xf32>
@@ -86,10 +86,10 @@ func.func @f(%x: tensor<8x16xf32>) {
 
 // -----
 
-// comm.start C6: two
+// comm.start_c6: two
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) -> (!comm.handle<tensor<8x16xf32>>, !comm.handle<tensor<8x16xf32>>) {
-  // expected-error @+1 {{'comm.start' op expects its handle to be waited for exactly once, got 2 uses}}
+  // expected-error @+1 {{'comm.start' op expects its handle to be waited for exactly once, got 2 uses [comm.start_c6]}}
   %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
     %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
     comm.yield %r : tensor<8x16xf32>
@@ -99,10 +99,10 @@ func.func @f(%x: tensor<8x16xf32>) -> (!comm.handle<tensor<8x16xf32>>, !comm.han
 
 // -----
 
-// comm.start C6: user
+// comm.start_c6: user
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.start' op expects its handle to be taken by comm.wait, a call or a return, got 'builtin.unrealized_conversion_cast'}}
+  // expected-error @+1 {{'comm.start' op expects its handle to be taken by comm.wait, a call or a return, got 'builtin.unrealized_conversion_cast' [comm.start_c6]}}
   %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
     %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
     comm.yield %r : tensor<8x16xf32>
@@ -114,17 +114,17 @@ func.func @f(%x: tensor<8x16xf32>) {
 
 // -----
 
-// comm.wait C1
+// comm.wait_c1
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%h: !comm.handle<tensor<8x16xf32>>, %x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.wait' op expects result types of the handle '!comm.handle<tensor<8x16xf32>>'}}
+  // expected-error @+1 {{'comm.wait' op expects result types of the handle '!comm.handle<tensor<8x16xf32>>' [comm.wait_c1]}}
   %y = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<4xf32>
   return
 }
 
 // -----
 
-// comm.wait C2
+// comm.wait_c2
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>, %z: tensor<8x16xf32>) {
   // expected-note @+1 {{started here}}
@@ -132,17 +132,17 @@ func.func @f(%x: tensor<8x16xf32>, %z: tensor<8x16xf32>) {
     %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
     comm.yield %r : tensor<8x16xf32>
   }
-  // expected-error @+1 {{'comm.wait' op expects to keep the operands of its start}}
+  // expected-error @+1 {{'comm.wait' op expects to keep the operands of its start [comm.wait_c2]}}
   %y = comm.wait %h keeping %z : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
   return
 }
 
 // -----
 
-// comm.wait C3
+// comm.wait_c3
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%h: !comm.handle<tensor<8x16xf32>>, %x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.wait' op expects its handle to be waited for exactly once, got 2 uses}}
+  // expected-error @+1 {{'comm.wait' op expects its handle to be waited for exactly once, got 2 uses [comm.wait_c3]}}
   %y = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
   %z = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
   return

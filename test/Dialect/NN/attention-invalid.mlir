@@ -5,8 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 func.func @split(%x: tensor<2x3x8xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.split_heads' op expects [batch, seq, heads * head_dim] and [batch, seq, heads, head_dim], got [2, 3, 8] and [2, 3, 2, 3]}}
+  // expected-error @+1 {{'nn.split_heads' op expects [batch, seq, heads * head_dim] and [batch, seq, heads, head_dim], got [2, 3, 8] and [2, 3, 2, 3] [nn.split_heads_c1]}}
   %0 = nn.split_heads %x : tensor<2x3x8xf32> -> tensor<2x3x2x3xf32>
   return
 }
@@ -14,8 +13,7 @@ func.func @split(%x: tensor<2x3x8xf32>) {
 // -----
 
 func.func @split(%x: tensor<2x3x8xf32>) {
-  // C1
-  // expected-error @+1 {{got [2, 3, 8] and [3, 2, 2, 4]}}
+  // expected-error @+1 {{got [2, 3, 8] and [3, 2, 2, 4] [nn.split_heads_c1]}}
   %0 = nn.split_heads %x : tensor<2x3x8xf32> -> tensor<3x2x2x4xf32>
   return
 }
@@ -23,8 +21,7 @@ func.func @split(%x: tensor<2x3x8xf32>) {
 // -----
 
 func.func @split(%x: tensor<2x3x8xf32>) {
-  // C2
-  // expected-error @+1 {{'nn.split_heads' op expects one element type, got 'f32' and 'f16'}}
+  // expected-error @+1 {{'nn.split_heads' op expects one element type, got 'f32' and 'f16' [nn.split_heads_c2]}}
   %0 = nn.split_heads %x : tensor<2x3x8xf32> -> tensor<2x3x2x4xf16>
   return
 }
@@ -32,8 +29,7 @@ func.func @split(%x: tensor<2x3x8xf32>) {
 // -----
 
 func.func @merge(%x: tensor<2x3x2x4xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.merge_heads' op expects [batch, seq, heads * head_dim] and [batch, seq, heads, head_dim], got [2, 3, 6] and [2, 3, 2, 4]}}
+  // expected-error @+1 {{'nn.merge_heads' op expects [batch, seq, heads * head_dim] and [batch, seq, heads, head_dim], got [2, 3, 6] and [2, 3, 2, 4] [nn.merge_heads_c1]}}
   %0 = nn.merge_heads %x : tensor<2x3x2x4xf32> -> tensor<2x3x6xf32>
   return
 }
@@ -41,8 +37,7 @@ func.func @merge(%x: tensor<2x3x2x4xf32>) {
 // -----
 
 func.func @merge(%x: tensor<2x3x2x4xf32>) {
-  // C2
-  // expected-error @+1 {{'nn.merge_heads' op expects one element type, got 'f32' and 'f16'}}
+  // expected-error @+1 {{'nn.merge_heads' op expects one element type, got 'f32' and 'f16' [nn.merge_heads_c2]}}
   %0 = nn.merge_heads %x : tensor<2x3x2x4xf32> -> tensor<2x3x8xf16>
   return
 }
@@ -54,8 +49,7 @@ func.func @merge(%x: tensor<2x3x2x4xf32>) {
 //===----------------------------------------------------------------------===//
 
 func.func @attention(%q: tensor<1x3x4x8xf32>, %k: tensor<2x5x2x8xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.attention' op expects one batch size, got 1, 2 and 2}}
+  // expected-error @+1 {{'nn.attention' op expects one batch size, got 1, 2 and 2 [nn.attention_c1]}}
   %0 = nn.attention %q, %k, %k scale 0.5 : tensor<1x3x4x8xf32>, tensor<2x5x2x8xf32>, tensor<2x5x2x8xf32> -> tensor<1x3x4x8xf32>
   return
 }
@@ -63,8 +57,7 @@ func.func @attention(%q: tensor<1x3x4x8xf32>, %k: tensor<2x5x2x8xf32>) {
 // -----
 
 func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %v: tensor<2x5x4x8xf32>) {
-  // C2
-  // expected-error @+1 {{'nn.attention' op expects key and value of one sequence length and number of heads, got [2, 5, 2, 8] and [2, 5, 4, 8]}}
+  // expected-error @+1 {{'nn.attention' op expects key and value of one sequence length and number of heads, got [2, 5, 2, 8] and [2, 5, 4, 8] [nn.attention_c2]}}
   %0 = nn.attention %q, %k, %v scale 0.5 : tensor<2x3x4x8xf32>, tensor<2x5x2x8xf32>, tensor<2x5x4x8xf32> -> tensor<2x3x4x8xf32>
   return
 }
@@ -72,8 +65,7 @@ func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %v: tenso
 // -----
 
 func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x6xf32>) {
-  // C3
-  // expected-error @+1 {{'nn.attention' op expects query and key of one head_dim, got 8 and 6}}
+  // expected-error @+1 {{'nn.attention' op expects query and key of one head_dim, got 8 and 6 [nn.attention_c3]}}
   %0 = nn.attention %q, %k, %k scale 0.5 : tensor<2x3x4x8xf32>, tensor<2x5x2x6xf32>, tensor<2x5x2x6xf32> -> tensor<2x3x4x6xf32>
   return
 }
@@ -81,8 +73,7 @@ func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x6xf32>) {
 // -----
 
 func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x3x8xf32>) {
-  // C4
-  // expected-error @+1 {{'nn.attention' op expects query heads to be a multiple of key heads, got 4 and 3}}
+  // expected-error @+1 {{'nn.attention' op expects query heads to be a multiple of key heads, got 4 and 3 [nn.attention_c4]}}
   %0 = nn.attention %q, %k, %k scale 0.5 : tensor<2x3x4x8xf32>, tensor<2x5x3x8xf32>, tensor<2x5x3x8xf32> -> tensor<2x3x4x8xf32>
   return
 }
@@ -90,8 +81,7 @@ func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x3x8xf32>) {
 // -----
 
 func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %v: tensor<2x5x2x6xf32>) {
-  // C5
-  // expected-error @+1 {{'nn.attention' op expects a result of shape [2, 3, 4, 6], got [2, 3, 4, 8]}}
+  // expected-error @+1 {{'nn.attention' op expects a result of shape [2, 3, 4, 6], got [2, 3, 4, 8] [nn.attention_c5]}}
   %0 = nn.attention %q, %k, %v scale 0.5 : tensor<2x3x4x8xf32>, tensor<2x5x2x8xf32>, tensor<2x5x2x6xf32> -> tensor<2x3x4x8xf32>
   return
 }
@@ -99,8 +89,7 @@ func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %v: tenso
 // -----
 
 func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xbf16>) {
-  // C6
-  // expected-error @+1 {{'nn.attention' op expects one element type, got 'f32' and 'bf16'}}
+  // expected-error @+1 {{'nn.attention' op expects one element type, got 'f32' and 'bf16' [nn.attention_c6]}}
   %0 = nn.attention %q, %k, %k scale 0.5 : tensor<2x3x4x8xf32>, tensor<2x5x2x8xbf16>, tensor<2x5x2x8xbf16> -> tensor<2x3x4x8xf32>
   return
 }
@@ -108,8 +97,7 @@ func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xbf16>) {
 // -----
 
 func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %m: tensor<2x3xi64>) {
-  // C7
-  // expected-error @+1 {{'nn.attention' op expects a mask of shape [2, 5], got [2, 3]}}
+  // expected-error @+1 {{'nn.attention' op expects a mask of shape [2, 5], got [2, 3] [nn.attention_c7]}}
   %0 = nn.attention %q, %k, %k mask %m : tensor<2x3xi64> scale 0.5 : tensor<2x3x4x8xf32>, tensor<2x5x2x8xf32>, tensor<2x5x2x8xf32> -> tensor<2x3x4x8xf32>
   return
 }
@@ -117,8 +105,7 @@ func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %m: tenso
 // -----
 
 func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %l: tensor<3xi64>) {
-  // C8
-  // expected-error @+1 {{'nn.attention' op expects valid_length of shape [2], got [3]}}
+  // expected-error @+1 {{'nn.attention' op expects valid_length of shape [2], got [3] [nn.attention_c8]}}
   %0 = nn.attention %q, %k, %k valid_length %l : tensor<3xi64> scale 0.5 : tensor<2x3x4x8xf32>, tensor<2x5x2x8xf32>, tensor<2x5x2x8xf32> -> tensor<2x3x4x8xf32>
   return
 }
@@ -126,8 +113,7 @@ func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %l: tenso
 // -----
 
 func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %o: tensor<3xi64>) {
-  // C8
-  // expected-error @+1 {{'nn.attention' op expects position_offset of shape [2], got [3]}}
+  // expected-error @+1 {{'nn.attention' op expects position_offset of shape [2], got [3] [nn.attention_c8]}}
   %0 = nn.attention causal %q, %k, %k position_offset %o : tensor<3xi64> scale 0.5 : tensor<2x3x4x8xf32>, tensor<2x5x2x8xf32>, tensor<2x5x2x8xf32> -> tensor<2x3x4x8xf32>
   return
 }
@@ -135,8 +121,7 @@ func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %o: tenso
 // -----
 
 func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %o: tensor<2xi64>) {
-  // C9
-  // expected-error @+1 {{'nn.attention' op expects position_offset with causal attention only}}
+  // expected-error @+1 {{'nn.attention' op expects position_offset with causal attention only [nn.attention_c9]}}
   %0 = nn.attention %q, %k, %k position_offset %o : tensor<2xi64> scale 0.5 : tensor<2x3x4x8xf32>, tensor<2x5x2x8xf32>, tensor<2x5x2x8xf32> -> tensor<2x3x4x8xf32>
   return
 }
@@ -144,8 +129,7 @@ func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %o: tenso
 // -----
 
 func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>) {
-  // C10
-  // expected-error @+1 {{'nn.attention' op expects scale to be positive and finite, got 0}}
+  // expected-error @+1 {{'nn.attention' op expects scale to be positive and finite, got 0 [nn.attention_c10]}}
   %0 = nn.attention %q, %k, %k scale 0.0 : tensor<2x3x4x8xf32>, tensor<2x5x2x8xf32>, tensor<2x5x2x8xf32> -> tensor<2x3x4x8xf32>
   return
 }
@@ -153,8 +137,7 @@ func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>) {
 // -----
 
 func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>) {
-  // C10
-  // expected-error @+1 {{'nn.attention' op expects scale to be positive and finite, got +Inf}}
+  // expected-error @+1 {{'nn.attention' op expects scale to be positive and finite, got +Inf [nn.attention_c10]}}
   %0 = nn.attention %q, %k, %k scale 0x7FF0000000000000 : tensor<2x3x4x8xf32>, tensor<2x5x2x8xf32>, tensor<2x5x2x8xf32> -> tensor<2x3x4x8xf32>
   return
 }
@@ -162,8 +145,7 @@ func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>) {
 // -----
 
 func.func @rotary_table() {
-  // C1
-  // expected-error @+1 {{'nn.rotary_table' op expects tables of shape [seq, 2], got [8, 3]}}
+  // expected-error @+1 {{'nn.rotary_table' op expects tables of shape [seq, 2], got [8, 3] [nn.rotary_table_c1]}}
   %0, %1 = nn.rotary_table [1.0, 0.5] : tensor<8x3xf32>
   return
 }
@@ -171,8 +153,7 @@ func.func @rotary_table() {
 // -----
 
 func.func @rotary_table() {
-  // C1
-  // expected-error @+1 {{'nn.rotary_table' op expects tables of shape [seq, 2], got [1, 8, 2]}}
+  // expected-error @+1 {{'nn.rotary_table' op expects tables of shape [seq, 2], got [1, 8, 2] [nn.rotary_table_c1]}}
   %0, %1 = nn.rotary_table [1.0, 0.5] : tensor<1x8x2xf32>
   return
 }
@@ -180,8 +161,7 @@ func.func @rotary_table() {
 // -----
 
 func.func @rotary_table(%o: tensor<2xi64>) {
-  // C1
-  // expected-error @+1 {{'nn.rotary_table' op expects tables of shape [batch, seq, 2], got [8, 2]}}
+  // expected-error @+1 {{'nn.rotary_table' op expects tables of shape [batch, seq, 2], got [8, 2] [nn.rotary_table_c1]}}
   %0, %1 = nn.rotary_table [1.0, 0.5] position_offset %o : tensor<2xi64> : tensor<8x2xf32>
   return
 }
@@ -189,8 +169,7 @@ func.func @rotary_table(%o: tensor<2xi64>) {
 // -----
 
 func.func @rotary_table(%o: tensor<3xi64>) {
-  // C2
-  // expected-error @+1 {{'nn.rotary_table' op expects position_offset of shape [2], got [3]}}
+  // expected-error @+1 {{'nn.rotary_table' op expects position_offset of shape [2], got [3] [nn.rotary_table_c2]}}
   %0, %1 = nn.rotary_table [1.0, 0.5] position_offset %o : tensor<3xi64> : tensor<2x8x2xf32>
   return
 }
@@ -198,8 +177,7 @@ func.func @rotary_table(%o: tensor<3xi64>) {
 // -----
 
 func.func @rotary_table() {
-  // C3
-  // expected-error @+1 {{'nn.rotary_table' op expects at least one frequency}}
+  // expected-error @+1 {{'nn.rotary_table' op expects at least one frequency [nn.rotary_table_c3]}}
   %0, %1 = nn.rotary_table [] : tensor<8x0xf32>
   return
 }
@@ -207,8 +185,7 @@ func.func @rotary_table() {
 // -----
 
 func.func @rotary_table() {
-  // C3
-  // expected-error @+1 {{'nn.rotary_table' op expects frequencies of at least 0 that are finite, got -1}}
+  // expected-error @+1 {{'nn.rotary_table' op expects frequencies of at least 0 that are finite, got -1.000000e+00 [nn.rotary_table_c3]}}
   %0, %1 = nn.rotary_table [-1.0] : tensor<8x1xf32>
   return
 }
@@ -216,8 +193,7 @@ func.func @rotary_table() {
 // -----
 
 func.func @rotary_table() {
-  // C4
-  // expected-error @+1 {{'nn.rotary_table' op expects scale to be positive and finite, got 0}}
+  // expected-error @+1 {{'nn.rotary_table' op expects scale to be positive and finite, got 0.000000e+00 [nn.rotary_table_c4]}}
   %0, %1 = nn.rotary_table [1.0] scale 0.0 : tensor<8x1xf32>
   return
 }
@@ -225,8 +201,7 @@ func.func @rotary_table() {
 // -----
 
 func.func @rotary(%x: tensor<1x2x3x5xf32>, %t: tensor<2x2xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.rotary' op expects an even head_dim, got 5}}
+  // expected-error @+1 {{'nn.rotary' op expects an even head_dim, got 5 [nn.rotary_c1]}}
   %0 = nn.rotary %x, %t, %t : tensor<1x2x3x5xf32>, tensor<2x2xf32>
   return
 }
@@ -234,8 +209,7 @@ func.func @rotary(%x: tensor<1x2x3x5xf32>, %t: tensor<2x2xf32>) {
 // -----
 
 func.func @rotary(%x: tensor<1x2x3x4xf32>, %t: tensor<3x2xf32>) {
-  // C2
-  // expected-error @+1 {{'nn.rotary' op expects tables of shape [2, 2] or [1, 2, 2], got [3, 2]}}
+  // expected-error @+1 {{'nn.rotary' op expects tables of shape [2, 2] or [1, 2, 2], got [3, 2] [nn.rotary_c2]}}
   %0 = nn.rotary %x, %t, %t : tensor<1x2x3x4xf32>, tensor<3x2xf32>
   return
 }
@@ -243,8 +217,7 @@ func.func @rotary(%x: tensor<1x2x3x4xf32>, %t: tensor<3x2xf32>) {
 // -----
 
 func.func @rotary(%x: tensor<1x2x3x4xf32>, %t: tensor<2x2xf16>) {
-  // C3
-  // expected-error @+1 {{'nn.rotary' op expects one element type, got 'f32' and 'f16'}}
+  // expected-error @+1 {{'nn.rotary' op expects one element type, got 'f32' and 'f16' [nn.rotary_c3]}}
   %0 = nn.rotary %x, %t, %t : tensor<1x2x3x4xf32>, tensor<2x2xf16>
   return
 }

@@ -4,56 +4,56 @@
 // Discardable attributes
 //===----------------------------------------------------------------------===//
 
-// D1
-// expected-error @+1 {{'func.func' op expects 'nn.entry' to be a unit attribute of a function with a body}}
+// nn.attributes_c1
+// expected-error @+1 {{'func.func' op expects 'nn.entry' to be a unit attribute of a function with a body [nn.attributes_c1]}}
 func.func @entry() attributes {nn.entry = 1 : i64} { return }
 
 // -----
 
-// D1
-// expected-error @+1 {{'func.func' op expects 'nn.entry' to be a unit attribute of a function with a body}}
+// nn.attributes_c1
+// expected-error @+1 {{'func.func' op expects 'nn.entry' to be a unit attribute of a function with a body [nn.attributes_c1]}}
 func.func private @entry() attributes {nn.entry}
 
 // -----
 
-// D1
-// expected-error @+1 {{'builtin.module' op expects 'nn.entry' to be a unit attribute of a function with a body}}
+// nn.attributes_c1
+// expected-error @+1 {{'builtin.module' op expects 'nn.entry' to be a unit attribute of a function with a body [nn.attributes_c1]}}
 module attributes {nn.entry} {}
 
 // -----
 
-// D2
-// expected-error @+1 {{'func.func' op expects 'nn.name' to be a string that is not empty, got 3 : i64}}
+// nn.attributes_c2
+// expected-error @+1 {{'func.func' op expects 'nn.name' to be a string that is not empty, got 3 : i64 [nn.attributes_c2]}}
 func.func @name(%x: tensor<f32> {nn.name = 3 : i64}) attributes {nn.entry} { return }
 
 // -----
 
-// D2
-// expected-error @+1 {{'func.func' op expects 'nn.name' to be a string that is not empty, got ""}}
+// nn.attributes_c2
+// expected-error @+1 {{'func.func' op expects 'nn.name' to be a string that is not empty, got "" [nn.attributes_c2]}}
 func.func @name(%x: tensor<f32> {nn.name = "x"}) -> (tensor<f32> {nn.name = ""}) attributes {nn.entry} { return %x : tensor<f32> }
 
 // -----
 
-// D2
-// expected-error @+1 {{'func.func' op expects 'nn.name' on arguments and results of an entry only}}
+// nn.attributes_c2
+// expected-error @+1 {{'func.func' op expects 'nn.name' on arguments and results of an entry only [nn.attributes_c2]}}
 func.func @name(%x: tensor<f32> {nn.name = "x"}) { return }
 
 // -----
 
-// D3
-// expected-error @+1 {{'func.func' op expects 'nn.name' on every argument of an entry, argument 1 has none}}
+// nn.attributes_c3
+// expected-error @+1 {{'func.func' op expects 'nn.name' on every argument of an entry, argument 1 has none [nn.attributes_c3]}}
 func.func @name(%x: tensor<f32> {nn.name = "x"}, %y: tensor<f32>) attributes {nn.entry} { return }
 
 // -----
 
-// D3
-// expected-error @+1 {{'func.func' op expects 'nn.name' on every result of an entry, result 0 has none}}
+// nn.attributes_c3
+// expected-error @+1 {{'func.func' op expects 'nn.name' on every result of an entry, result 0 has none [nn.attributes_c3]}}
 func.func @name(%x: tensor<f32> {nn.name = "x"}) -> tensor<f32> attributes {nn.entry} { return %x : tensor<f32> }
 
 // -----
 
-// D3
-// expected-error @+1 {{'func.func' op expects different names for its arguments, got 'x' twice}}
+// nn.attributes_c3
+// expected-error @+1 {{'func.func' op expects different names for its arguments, got 'x' twice [nn.attributes_c3]}}
 func.func @name(%x: tensor<f32> {nn.name = "x"}, %y: tensor<f32> {nn.name = "x"}) attributes {nn.entry} { return }
 
 // -----
@@ -72,84 +72,84 @@ func.func @name() attributes {nn.etnry} { return }
 // #nn.slice
 //===----------------------------------------------------------------------===//
 
-// L1
-// expected-error @+1 {{expects the name of a checkpoint's tensor}}
+// nn.slice_c1
+// expected-error @+1 {{expects the name of a checkpoint's tensor [nn.slice_c1]}}
 func.func private @slice() attributes {s = #nn.slice<""[4]>}
 
 // -----
 
-// L2
-// expected-error @+1 {{expects lists of the rank of tensor 'w', which is 2}}
+// nn.slice_c2
+// expected-error @+1 {{expects lists of the rank of tensor 'w', which is 2 [nn.slice_c2]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] from [1]>}
 
 // -----
 
-// L2
-// expected-error @+1 {{expects lists of the rank of tensor 'w', which is 2}}
+// nn.slice_c2
+// expected-error @+1 {{expects lists of the rank of tensor 'w', which is 2 [nn.slice_c2]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [1, 0, 2]>}
 
 // -----
 
-// L3
-// expected-error @+1 {{expects a permutation of 2 dimensions, got [1, 1]}}
+// nn.slice_c3
+// expected-error @+1 {{expects a permutation of 2 dimensions, got [1, 1] [nn.slice_c3]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [1, 1]>}
 
 // -----
 
-// L3
-// expected-error @+1 {{expects a permutation of 2 dimensions, got [0, 2]}}
+// nn.slice_c3
+// expected-error @+1 {{expects a permutation of 2 dimensions, got [0, 2] [nn.slice_c3]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [0, 2]>}
 
 // -----
 
-// L4
-// expected-error @+1 {{expects a static shape for tensor 'w'}}
+// nn.slice_c4
+// expected-error @+1 {{expects a static shape for tensor 'w' [nn.slice_c4]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[-4] size [1]>}
 
 // -----
 
-// L4
-// expected-error @+1 {{expects a part of tensor 'w', got offset 0 and size 0 in dimension 0 of size 4}}
+// nn.slice_c4
+// expected-error @+1 {{expects a part of tensor 'w', got offset 0 and size 0 in dimension 0 of size 4 [nn.slice_c4]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4] size [0]>}
 
 // -----
 
-// L4: dimension 1 of the permuted tensor is the tensor's first.
-// expected-error @+1 {{expects a part of tensor 'w', got offset 2 and size 3 in dimension 1 of size 4}}
+// nn.slice_c4: dimension 1 of the permuted tensor is the tensor's first.
+// expected-error @+1 {{expects a part of tensor 'w', got offset 2 and size 3 in dimension 1 of size 4 [nn.slice_c4]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [1, 0] from [0, 2] size [8, 3]>}
 
 // -----
 
-// L4: the end must not wrap around.
-// expected-error @+1 {{got offset 9223372036854775807 and size 4 in dimension 0 of size 4}}
+// nn.slice_c4: the end must not wrap around.
+// expected-error @+1 {{got offset 9223372036854775807 and size 4 in dimension 0 of size 4 [nn.slice_c4]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4] from [9223372036854775807]>}
 
 // -----
 
-// L5
-// expected-error @+1 {{expects destination offsets of at least 0, got -1}}
+// nn.slice_c5
+// expected-error @+1 {{expects destination offsets of at least 0, got -1 [nn.slice_c5]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4] to [-1]>}
 
 // -----
 
-// D4
-// expected-error @+1 {{'func.func' op expects 'nn.unpadded' to be a statically shaped tensor type, got 3 : i64}}
+// nn.attributes_c4
+// expected-error @+1 {{'func.func' op expects 'nn.unpadded' to be a statically shaped tensor type, got 3 : i64 [nn.attributes_c4]}}
 func.func @unpadded(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.name = "y", nn.unpadded = 3}) attributes {nn.entry} {
   return %x : tensor<4xf32>
 }
 
 // -----
 
-// D4
-// expected-error @+1 {{'func.func' op expects 'nn.unpadded' on results of an entry only}}
+// nn.attributes_c4
+// expected-error @+1 {{'func.func' op expects 'nn.unpadded' on results of an entry only [nn.attributes_c4]}}
 func.func @unpadded(%x: tensor<4xf32>) -> (tensor<4xf32> {nn.unpadded = tensor<3xf32>}) {
   return %x : tensor<4xf32>
 }
 
 // -----
 
-// D4
-// expected-error @+1 {{'func.func' op expects 'nn.unpadded' of result 0 to be the beginning of 'tensor<4xf32>', got 'tensor<5xf32>'}}
+// nn.attributes_c4
+// expected-error @+1 {{'func.func' op expects 'nn.unpadded' of result 0 to be the beginning of 'tensor<4xf32>', got 'tensor<5xf32>' [nn.attributes_c4]}}
 func.func @unpadded(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.name = "y", nn.unpadded = tensor<5xf32>}) attributes {nn.entry} {
   return %x : tensor<4xf32>
 }

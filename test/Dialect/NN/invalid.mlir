@@ -5,37 +5,36 @@
 //===----------------------------------------------------------------------===//
 
 func.func @embedding(%ids: tensor<2x3xi64>, %table: tensor<10x4xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.embedding' op expects a result of shape [2, 3, 4], got [3, 2, 4]}}
+  // expected-error @+1 {{'nn.embedding' op expects a result of shape [2, 3, 4], got [3, 2, 4] [nn.embedding_c1]}}
   %0 = nn.embedding %ids, %table : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<3x2x4xf32>
   return
 }
 
 // -----
 
-// nn.embedding C3
+// nn.embedding_c3
 comm.mesh @mesh <tp = 2>
 func.func @embedding(%ids: tensor<2x3xi64>, %table: tensor<10x4xf32>) {
-  // expected-error @+1 {{'nn.embedding' op unknown axis 'pp' in mesh 'mesh'}}
+  // expected-error @+1 {{'nn.embedding' op unknown axis 'pp' in mesh 'mesh' [nn.embedding_c3]}}
   %0 = nn.embedding %ids, %table over <@mesh, {pp}> : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<2x3x4xf32>
   return
 }
 
 // -----
 
-// nn.embedding C4
+// nn.embedding_c4
 func.func @embedding(%ids: tensor<2x3xi64>, %table: tensor<10x4xf32>) {
-  // expected-error @+1 {{'nn.embedding' op expects 'rows' of 1 to 10, got 11}}
+  // expected-error @+1 {{'nn.embedding' op expects 'rows' of 1 to 10, got 11 [nn.embedding_c4]}}
   %0 = nn.embedding %ids, %table rows 11 : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<2x3x4xf32>
   return
 }
 
 // -----
 
-// nn.embedding C4
+// nn.embedding_c4
 comm.mesh @mesh <tp = 2>
 func.func @embedding(%ids: tensor<2x3xi64>, %table: tensor<10x4xf32>) {
-  // expected-error @+1 {{'nn.embedding' op expects 'rows' of 1 to 20, got 21}}
+  // expected-error @+1 {{'nn.embedding' op expects 'rows' of 1 to 20, got 21 [nn.embedding_c4]}}
   %0 = nn.embedding %ids, %table rows 21 over <@mesh, {tp}> : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<2x3x4xf32>
   return
 }
@@ -43,8 +42,7 @@ func.func @embedding(%ids: tensor<2x3xi64>, %table: tensor<10x4xf32>) {
 // -----
 
 func.func @embedding(%ids: tensor<2x3xi64>, %table: tensor<10x4xf32>) {
-  // C2
-  // expected-error @+1 {{'nn.embedding' op expects one element type, got 'f32' and 'bf16'}}
+  // expected-error @+1 {{'nn.embedding' op expects one element type, got 'f32' and 'bf16' [nn.embedding_c2]}}
   %0 = nn.embedding %ids, %table : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<2x3x4xbf16>
   return
 }
@@ -56,8 +54,7 @@ func.func @embedding(%ids: tensor<2x3xi64>, %table: tensor<10x4xf32>) {
 //===----------------------------------------------------------------------===//
 
 func.func @linear(%x: tensor<2x4xf32>, %w: tensor<6x5xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.linear' op expects an input whose last dimension is 5 as the weight's second, got shape [2, 4]}}
+  // expected-error @+1 {{'nn.linear' op expects an input whose last dimension is 5 as the weight's second, got shape [2, 4] [nn.linear_c1]}}
   %0 = nn.linear %x, %w : tensor<2x4xf32>, tensor<6x5xf32> -> tensor<2x6xf32>
   return
 }
@@ -65,8 +62,7 @@ func.func @linear(%x: tensor<2x4xf32>, %w: tensor<6x5xf32>) {
 // -----
 
 func.func @linear(%x: tensor<f32>, %w: tensor<6x5xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.linear' op expects an input whose last dimension is 5 as the weight's second, got shape []}}
+  // expected-error @+1 {{'nn.linear' op expects an input whose last dimension is 5 as the weight's second, got shape [] [nn.linear_c1]}}
   %0 = nn.linear %x, %w : tensor<f32>, tensor<6x5xf32> -> tensor<6xf32>
   return
 }
@@ -74,8 +70,7 @@ func.func @linear(%x: tensor<f32>, %w: tensor<6x5xf32>) {
 // -----
 
 func.func @linear(%x: tensor<2x4xf32>, %w: tensor<6x4xf32>) {
-  // C3
-  // expected-error @+1 {{'nn.linear' op expects a result of shape [2, 6], got [2, 4]}}
+  // expected-error @+1 {{'nn.linear' op expects a result of shape [2, 6], got [2, 4] [nn.linear_c2]}}
   %0 = nn.linear %x, %w : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<2x4xf32>
   return
 }
@@ -83,8 +78,7 @@ func.func @linear(%x: tensor<2x4xf32>, %w: tensor<6x4xf32>) {
 // -----
 
 func.func @linear(%x: tensor<2x4xf32>, %w: tensor<6x4xbf16>) {
-  // C4
-  // expected-error @+1 {{'nn.linear' op expects one element type, got 'f32' and 'bf16'}}
+  // expected-error @+1 {{'nn.linear' op expects one element type, got 'f32' and 'bf16' [nn.linear_c3]}}
   %0 = nn.linear %x, %w : tensor<2x4xf32>, tensor<6x4xbf16> -> tensor<2x6xf32>
   return
 }
@@ -96,8 +90,7 @@ func.func @linear(%x: tensor<2x4xf32>, %w: tensor<6x4xbf16>) {
 //===----------------------------------------------------------------------===//
 
 func.func @layer_norm(%x: tensor<f32>, %w: tensor<4xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.layer_norm' op expects an input of at least one dimension}}
+  // expected-error @+1 {{'nn.layer_norm' op expects an input of at least one dimension [nn.layer_norm_c1]}}
   %0 = nn.layer_norm %x, %w, %w epsilon 1.0e-5 : tensor<f32>, tensor<4xf32>, tensor<4xf32> -> tensor<f32>
   return
 }
@@ -105,8 +98,7 @@ func.func @layer_norm(%x: tensor<f32>, %w: tensor<4xf32>) {
 // -----
 
 func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<2xf32>, %b: tensor<4xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.layer_norm' op expects a weight of shape [4], got [2]}}
+  // expected-error @+1 {{'nn.layer_norm' op expects a weight of shape [4], got [2] [nn.layer_norm_c1]}}
   %0 = nn.layer_norm %x, %w, %b epsilon 1.0e-5 : tensor<2x4xf32>, tensor<2xf32>, tensor<4xf32> -> tensor<2x4xf32>
   return
 }
@@ -114,8 +106,7 @@ func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<2xf32>, %b: tensor<4xf32>)
 // -----
 
 func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>, %b: tensor<2xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.layer_norm' op expects a bias of shape [4], got [2]}}
+  // expected-error @+1 {{'nn.layer_norm' op expects a bias of shape [4], got [2] [nn.layer_norm_c1]}}
   %0 = nn.layer_norm %x, %w, %b epsilon 1.0e-5 : tensor<2x4xf32>, tensor<4xf32>, tensor<2xf32> -> tensor<2x4xf32>
   return
 }
@@ -123,8 +114,7 @@ func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>, %b: tensor<2xf32>)
 // -----
 
 func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
-  // C2
-  // expected-error @+1 {{'nn.layer_norm' op expects result type 'tensor<2x4xf32>', got 'tensor<4x4xf32>'}}
+  // expected-error @+1 {{'nn.layer_norm' op expects result type 'tensor<2x4xf32>', got 'tensor<4x4xf32>' [nn.layer_norm_c2]}}
   %0 = nn.layer_norm %x, %w, %w epsilon 1.0e-5 : tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32> -> tensor<4x4xf32>
   return
 }
@@ -132,8 +122,7 @@ func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
 // -----
 
 func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4xf16>) {
-  // C3
-  // expected-error @+1 {{'nn.layer_norm' op expects one element type, got 'f32' and 'f16'}}
+  // expected-error @+1 {{'nn.layer_norm' op expects one element type, got 'f32' and 'f16' [nn.layer_norm_c3]}}
   %0 = nn.layer_norm %x, %w, %w epsilon 1.0e-5 : tensor<2x4xf32>, tensor<4xf16>, tensor<4xf16> -> tensor<2x4xf32>
   return
 }
@@ -141,8 +130,7 @@ func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4xf16>) {
 // -----
 
 func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
-  // C4
-  // expected-error @+1 {{'nn.layer_norm' op expects epsilon to be positive and finite, got -1}}
+  // expected-error @+1 {{'nn.layer_norm' op expects epsilon to be positive and finite, got -1 [nn.layer_norm_c4]}}
   %0 = nn.layer_norm %x, %w, %w epsilon -1.0 : tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32> -> tensor<2x4xf32>
   return
 }
@@ -150,8 +138,7 @@ func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
 // -----
 
 func.func @rms_norm(%x: tensor<f32>, %w: tensor<4xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.rms_norm' op expects an input of at least one dimension}}
+  // expected-error @+1 {{'nn.rms_norm' op expects an input of at least one dimension [nn.rms_norm_c1]}}
   %0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<f32>, tensor<4xf32> -> tensor<f32>
   return
 }
@@ -159,8 +146,7 @@ func.func @rms_norm(%x: tensor<f32>, %w: tensor<4xf32>) {
 // -----
 
 func.func @rms_norm(%x: tensor<2x4xf32>, %w: tensor<3xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.rms_norm' op expects a weight of shape [4], got [3]}}
+  // expected-error @+1 {{'nn.rms_norm' op expects a weight of shape [4], got [3] [nn.rms_norm_c1]}}
   %0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x4xf32>, tensor<3xf32> -> tensor<2x4xf32>
   return
 }
@@ -168,8 +154,7 @@ func.func @rms_norm(%x: tensor<2x4xf32>, %w: tensor<3xf32>) {
 // -----
 
 func.func @rms_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
-  // C2
-  // expected-error @+1 {{'nn.rms_norm' op expects result type 'tensor<2x4xf32>', got 'tensor<4xf32>'}}
+  // expected-error @+1 {{'nn.rms_norm' op expects result type 'tensor<2x4xf32>', got 'tensor<4xf32>' [nn.rms_norm_c2]}}
   %0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x4xf32>, tensor<4xf32> -> tensor<4xf32>
   return
 }
@@ -177,8 +162,7 @@ func.func @rms_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
 // -----
 
 func.func @rms_norm(%x: tensor<2x4xf32>, %w: tensor<4xf16>) {
-  // C3
-  // expected-error @+1 {{'nn.rms_norm' op expects one element type, got 'f32' and 'f16'}}
+  // expected-error @+1 {{'nn.rms_norm' op expects one element type, got 'f32' and 'f16' [nn.rms_norm_c3]}}
   %0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x4xf32>, tensor<4xf16> -> tensor<2x4xf32>
   return
 }
@@ -186,8 +170,7 @@ func.func @rms_norm(%x: tensor<2x4xf32>, %w: tensor<4xf16>) {
 // -----
 
 func.func @rms_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
-  // C4
-  // expected-error @+1 {{'nn.rms_norm' op expects epsilon to be positive and finite, got 0}}
+  // expected-error @+1 {{'nn.rms_norm' op expects epsilon to be positive and finite, got 0 [nn.rms_norm_c4]}}
   %0 = nn.rms_norm %x, %w epsilon 0.0 : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
   return
 }
@@ -195,8 +178,7 @@ func.func @rms_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
 // -----
 
 func.func @softmax(%x: tensor<f32>) {
-  // C1
-  // expected-error @+1 {{'nn.softmax' op expects an input of at least one dimension}}
+  // expected-error @+1 {{'nn.softmax' op expects an input of at least one dimension [nn.softmax_c1]}}
   %0 = nn.softmax %x : tensor<f32>
   return
 }
@@ -216,8 +198,7 @@ func.func @gelu(%x: tensor<2x4xf32>) {
 // -----
 
 func.func @add(%x: tensor<2x4xf32>, %y: tensor<2xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.add' op expects the second operand's shape at the end of the first one's, got [2] and [2, 4]}}
+  // expected-error @+1 {{'nn.add' op expects the second operand's shape at the end of the first one's, got [2] and [2, 4] [nn.add_c1]}}
   %0 = nn.add %x, %y : tensor<2x4xf32>, tensor<2xf32> -> tensor<2x4xf32>
   return
 }
@@ -225,8 +206,7 @@ func.func @add(%x: tensor<2x4xf32>, %y: tensor<2xf32>) {
 // -----
 
 func.func @add(%x: tensor<4xf32>, %y: tensor<2x4xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.add' op expects the second operand's shape at the end of the first one's, got [2, 4] and [4]}}
+  // expected-error @+1 {{'nn.add' op expects the second operand's shape at the end of the first one's, got [2, 4] and [4] [nn.add_c1]}}
   %0 = nn.add %x, %y : tensor<4xf32>, tensor<2x4xf32> -> tensor<4xf32>
   return
 }
@@ -234,8 +214,7 @@ func.func @add(%x: tensor<4xf32>, %y: tensor<2x4xf32>) {
 // -----
 
 func.func @add(%x: tensor<2x4xf32>, %y: tensor<4xf32>) {
-  // C2
-  // expected-error @+1 {{'nn.add' op expects result type 'tensor<2x4xf32>', got 'tensor<4xf32>'}}
+  // expected-error @+1 {{'nn.add' op expects result type 'tensor<2x4xf32>', got 'tensor<4xf32>' [nn.add_c2]}}
   %0 = nn.add %x, %y : tensor<2x4xf32>, tensor<4xf32> -> tensor<4xf32>
   return
 }
@@ -243,8 +222,7 @@ func.func @add(%x: tensor<2x4xf32>, %y: tensor<4xf32>) {
 // -----
 
 func.func @add(%x: tensor<2x4xf32>, %y: tensor<4xf16>) {
-  // C3
-  // expected-error @+1 {{'nn.add' op expects one element type, got 'f32' and 'f16'}}
+  // expected-error @+1 {{'nn.add' op expects one element type, got 'f32' and 'f16' [nn.add_c3]}}
   %0 = nn.add %x, %y : tensor<2x4xf32>, tensor<4xf16> -> tensor<2x4xf32>
   return
 }
@@ -288,8 +266,7 @@ func.func @too_large(%i: tensor<1x562949953421312xi64>, %w: tensor<4x4xf32>) {
 // -----
 
 func.func @mul(%x: tensor<2x4xf32>, %y: tensor<2xf32>) {
-  // C1
-  // expected-error @+1 {{'nn.mul' op expects the second operand's shape at the end of the first one's, got [2] and [2, 4]}}
+  // expected-error @+1 {{'nn.mul' op expects the second operand's shape at the end of the first one's, got [2] and [2, 4] [nn.mul_c1]}}
   %0 = nn.mul %x, %y : tensor<2x4xf32>, tensor<2xf32> -> tensor<2x4xf32>
   return
 }
@@ -297,8 +274,7 @@ func.func @mul(%x: tensor<2x4xf32>, %y: tensor<2xf32>) {
 // -----
 
 func.func @mul(%x: tensor<2x4xf32>, %y: tensor<4xf32>) {
-  // C2
-  // expected-error @+1 {{'nn.mul' op expects result type 'tensor<2x4xf32>', got 'tensor<4xf32>'}}
+  // expected-error @+1 {{'nn.mul' op expects result type 'tensor<2x4xf32>', got 'tensor<4xf32>' [nn.mul_c2]}}
   %0 = nn.mul %x, %y : tensor<2x4xf32>, tensor<4xf32> -> tensor<4xf32>
   return
 }
@@ -306,8 +282,7 @@ func.func @mul(%x: tensor<2x4xf32>, %y: tensor<4xf32>) {
 // -----
 
 func.func @mul(%x: tensor<2x4xf32>, %y: tensor<4xf16>) {
-  // C3
-  // expected-error @+1 {{'nn.mul' op expects one element type, got 'f32' and 'f16'}}
+  // expected-error @+1 {{'nn.mul' op expects one element type, got 'f32' and 'f16' [nn.mul_c3]}}
   %0 = nn.mul %x, %y : tensor<2x4xf32>, tensor<4xf16> -> tensor<2x4xf32>
   return
 }

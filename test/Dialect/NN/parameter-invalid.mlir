@@ -5,8 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 func.func @parameter() {
-  // C1
-  // expected-error @+1 {{'nn.parameter' op expects a name}}
+  // expected-error @+1 {{'nn.parameter' op expects a name [nn.parameter_c1]}}
   %0 = nn.parameter "" slices [] : tensor<4xf32>
   return
 }
@@ -15,7 +14,7 @@ func.func @parameter() {
 
 func.func @parameter() {
   // Without slices it is one whole tensor, which has a name and elements.
-  // expected-error @+1 {{expects the name of a checkpoint's tensor}}
+  // expected-error @+1 {{expects the name of a checkpoint's tensor [nn.slice_c1]}}
   %0 = nn.parameter "" : tensor<4xf32>
   return
 }
@@ -23,7 +22,7 @@ func.func @parameter() {
 // -----
 
 func.func @parameter() {
-  // expected-error @+1 {{expects a part of tensor 'p', got offset 0 and size 0 in dimension 1 of size 0}}
+  // expected-error @+1 {{expects a part of tensor 'p', got offset 0 and size 0 in dimension 1 of size 0 [nn.slice_c4]}}
   %0 = nn.parameter "p" : tensor<4x0xf32>
   return
 }
@@ -31,8 +30,7 @@ func.func @parameter() {
 // -----
 
 func.func @parameter() {
-  // C2
-  // expected-error @+1 {{'nn.parameter' op expects slices of rank 2, got tensor 'w' of rank 1}}
+  // expected-error @+1 {{'nn.parameter' op expects slices of rank 2, got tensor 'w' of rank 1 [nn.parameter_c2]}}
   %0 = nn.parameter "p" slices ["w"[4]] : tensor<4x4xf32>
   return
 }
@@ -40,8 +38,7 @@ func.func @parameter() {
 // -----
 
 func.func @parameter() {
-  // C2
-  // expected-error @+1 {{'nn.parameter' op expects the slice of tensor 'w' inside of shape [4, 4], got offset 1 and size 4 in dimension 0}}
+  // expected-error @+1 {{'nn.parameter' op expects the slice of tensor 'w' inside of shape [4, 4], got offset 1 and size 4 in dimension 0 [nn.parameter_c2]}}
   %0 = nn.parameter "p" slices ["w"[4, 4] to [1, 0]] : tensor<4x4xf32>
   return
 }
@@ -49,8 +46,7 @@ func.func @parameter() {
 // -----
 
 func.func @parameter() {
-  // C3
-  // expected-error @+1 {{'nn.parameter' op expects slices that do not overlap, got tensors 'a' and 'b' in one place}}
+  // expected-error @+1 {{'nn.parameter' op expects slices that do not overlap, got tensors 'a' and 'b' in one place [nn.parameter_c3]}}
   %0 = nn.parameter "p" slices ["a"[3, 4], "b"[2, 4] to [2, 0]] : tensor<4x4xf32>
   return
 }
@@ -58,8 +54,7 @@ func.func @parameter() {
 // -----
 
 func.func @parameter() {
-  // C4
-  // expected-error @+1 {{'nn.parameter' op expects 'global_type' and 'sharding' together}}
+  // expected-error @+1 {{'nn.parameter' op expects 'global_type' and 'sharding' together [nn.parameter_c4]}}
   %0 = nn.parameter "w" of tensor<8xf32> : tensor<4xf32>
   return
 }
@@ -68,8 +63,7 @@ func.func @parameter() {
 
 comm.mesh @mesh <tp = 2>
 func.func @parameter() {
-  // C4
-  // expected-error @+1 {{'nn.parameter' op expects 'global_type' and 'sharding' together}}
+  // expected-error @+1 {{'nn.parameter' op expects 'global_type' and 'sharding' together [nn.parameter_c4]}}
   %0 = nn.parameter "w" sharded <@mesh, [{tp}]> : tensor<4xf32>
   return
 }
@@ -78,8 +72,7 @@ func.func @parameter() {
 
 comm.mesh @mesh <tp = 2>
 func.func @parameter() {
-  // C5
-  // expected-error @+1 {{'nn.parameter' op expects a statically shaped tensor of 'f32' as global type, got 'tensor<8xbf16>'}}
+  // expected-error @+1 {{'nn.parameter' op expects a statically shaped tensor of 'f32' as global type, got 'tensor<8xbf16>' [nn.parameter_c5]}}
   %0 = nn.parameter "w" of tensor<8xbf16> sharded <@mesh, [{tp}]> : tensor<4xf32>
   return
 }
@@ -88,8 +81,7 @@ func.func @parameter() {
 
 comm.mesh @mesh <tp = 2>
 func.func @parameter() {
-  // C5
-  // expected-error @+1 {{'nn.parameter' op expects a statically shaped tensor of 'f32' as global type, got 'tensor<?xf32>'}}
+  // expected-error @+1 {{'nn.parameter' op expects a statically shaped tensor of 'f32' as global type, got 'tensor<?xf32>' [nn.parameter_c5]}}
   %0 = nn.parameter "w" slices [] of tensor<?xf32> sharded <@mesh, [{tp}]> : tensor<4xf32>
   return
 }
@@ -98,8 +90,7 @@ func.func @parameter() {
 
 comm.mesh @mesh <tp = 2>
 func.func @parameter() {
-  // C5
-  // expected-error @+1 {{'nn.parameter' op global type: expects at most 2^48 elements, got 'tensor<562949953421312xf32>'}}
+  // expected-error @+1 {{'nn.parameter' op global type: expects at most 2^48 elements, got 'tensor<562949953421312xf32>' [nn.parameter_c5]}}
   %0 = nn.parameter "w" slices [] of tensor<562949953421312xf32> sharded <@mesh, [{tp}]> : tensor<281474976710656xf32>
   return
 }
@@ -108,8 +99,7 @@ func.func @parameter() {
 
 comm.mesh @mesh <tp = 2>
 func.func @parameter() {
-  // C6
-  // expected-error @+1 {{'nn.parameter' op expects a sharding without partial axes}}
+  // expected-error @+1 {{'nn.parameter' op expects a sharding without partial axes [nn.parameter_c6]}}
   %0 = nn.parameter "w" of tensor<8xf32> sharded <@mesh, [{}], partial = [tp = sum]> : tensor<8xf32>
   return
 }
@@ -117,8 +107,7 @@ func.func @parameter() {
 // -----
 
 func.func @parameter() {
-  // C6
-  // expected-error @+1 {{'nn.parameter' op references unknown mesh @mesh}}
+  // expected-error @+1 {{'nn.parameter' op references unknown mesh @mesh [comm.sharding_c3]}}
   %0 = nn.parameter "w" of tensor<8xf32> sharded <@mesh, [{}]> : tensor<8xf32>
   return
 }
@@ -127,8 +116,7 @@ func.func @parameter() {
 
 comm.mesh @mesh <tp = 2>
 func.func @parameter() {
-  // C6
-  // expected-error @+1 {{'nn.parameter' op expects a sharding of 1 dimensions, got 2}}
+  // expected-error @+1 {{'nn.parameter' op expects a sharding of 1 dimensions, got 2 [comm.sharding_c2]}}
   %0 = nn.parameter "w" of tensor<8xf32> sharded <@mesh, [{tp}, {}]> : tensor<4xf32>
   return
 }
@@ -137,8 +125,7 @@ func.func @parameter() {
 
 comm.mesh @mesh <tp = 2>
 func.func @parameter() {
-  // C6
-  // expected-error @+1 {{'nn.parameter' op dimension 0 of size 7 does not divide over 'tp' (2 shards)}}
+  // expected-error @+1 {{'nn.parameter' op dimension 0 of size 7 does not divide over 'tp' (2 shards) [comm.sharding_c4]}}
   %0 = nn.parameter "w" of tensor<7xf32> sharded <@mesh, [{tp}]> : tensor<4xf32>
   return
 }
@@ -147,8 +134,7 @@ func.func @parameter() {
 
 comm.mesh @mesh <tp = 2>
 func.func @parameter() {
-  // C6
-  // expected-error @+1 {{'nn.parameter' op expects result type 'tensor<4xf32>', got 'tensor<8xf32>'}}
+  // expected-error @+1 {{'nn.parameter' op expects result type 'tensor<4xf32>', got 'tensor<8xf32>' [nn.parameter_c6]}}
   %0 = nn.parameter "w" of tensor<8xf32> sharded <@mesh, [{tp}]> : tensor<8xf32>
   return
 }
@@ -163,10 +149,10 @@ func.func @parameter() {
 
 // -----
 
-// nn.parameter C6
+// nn.parameter_c6
 comm.mesh @mesh <tp = 2>
 func.func @open() {
-  // expected-error @+1 {{'nn.parameter' op expects a sharding without open dimensions, got #comm.sharding<@mesh, [{tp, ?}]>}}
+  // expected-error @+1 {{'nn.parameter' op expects a sharding without open dimensions, got #comm.sharding<@mesh, [{tp, ?}]> [nn.parameter_c6]}}
   %0 = nn.parameter "w" of tensor<8xf32> sharded <@mesh, [{tp, ?}]> : tensor<4xf32>
   return
 }
