@@ -104,9 +104,12 @@ typedef struct braid_session_options {
   const char *target;        /* "cpu", or "cuda": ranks on GPUs */
   int cuda_graph;            /* on target "cuda", a run is one graph, captured in the second run */
   int pin;                   /* each thread that computes stays on a core of its own */
+  double spin_microseconds;  /* a waiting thread spins so long before it sleeps; negative: 50 or 1,
+                                by the cores that there are for the threads */
 } braid_session_options;
 
-/* Sets the defaults: threads, 0 ranks, 1 thread, 60 s, no trace, NULL, cpu, no graph, not pinned.
+/* Sets the defaults: threads, 0 ranks, 1 thread, 60 s, no trace, NULL, cpu, no graph, not pinned,
+ * spins chosen by the cores.
  * `size` is sizeof(braid_session_options) of the caller: fields that it does not have keep their
  * defaults. What lies behind the fields of this library is set to 0, and braid_session_create
  * refuses it when it is anything else. */

@@ -127,7 +127,7 @@ public:
   /// The bundle's program on memory: first what can be said of all orders, then some orders.
   runtime::Result<Tensors> interpretProgram(const runtime::ReferenceRequest &request) {
     const runtime::Bundle &bundle = request.bundle;
-    std::unique_ptr<runtime::KernelLibraryHandle> library;
+    std::shared_ptr<const runtime::KernelLibraryHandle> library;
     auto kernels = [&](const std::string &symbol) -> runtime::Result<runtime::KernelFunction> {
       if (!library) {
         auto loaded = runtime::KernelLibraryHandle::load(bundle);

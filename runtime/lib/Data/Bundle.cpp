@@ -4,12 +4,12 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Bundle.h"
 
+#include "Digest.h"
 #include "ManifestJson.h"
 #include "Support.h"
 #include "braid/Runtime/CudaKernels.h"
 #include "braid/Runtime/Program.h"
 
-#include <openssl/evp.h>
 #include <zip.h>
 
 #include <cstring>
@@ -42,19 +42,6 @@ struct ZipErrorText {
 using ZipSource = std::unique_ptr<zip_source_t, decltype(&zip_source_free)>;
 using ZipArchive = std::unique_ptr<zip_t, decltype(&zip_discard)>;
 using ZipFile = std::unique_ptr<zip_file_t, decltype(&zip_fclose)>;
-
-std::string sha256(const void *data, size_t size) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned length = 0;
-  if (EVP_Digest(data, size, digest, &length, EVP_sha256(), nullptr) != 1)
-    return {}; // no digest compares equal to this
-  std::string text;
-  for (unsigned i = 0; i < length; ++i) {
-    constexpr char kHex[] = "0123456789abcdef";
-    text += {kHex[digest[i] >> 4], kHex[digest[i] & 15]};
-  }
-  return text;
-}
 
 /// The members that a manifest speaks of.
 std::set<std::string> expectedMembers(const Manifest &manifest) {

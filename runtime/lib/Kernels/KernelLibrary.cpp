@@ -4,11 +4,14 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/KernelLibrary.h"
 #include "CpuFeatures.h"
+#include "runtime/lib/Data/Digest.h"
 
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
+#include <map>
+#include <mutex>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,7 +32,7 @@ static std::string missingFeatures(const KernelLibrary &library) {
   return missing;
 }
 
-Result<std::unique_ptr<KernelLibraryHandle>> KernelLibraryHandle::load(const Bundle &bundle) {
+Result<std::shared_ptr<const KernelLibraryHandle>> KernelLibraryHandle::load(const Bundle &bundle) {
   const KernelLibrary *best = nullptr;
   std::string offers;
   for (const KernelLibrary &library : bundle.manifest.kernels) {
@@ -56,6 +59,12 @@ Result<std::unique_ptr<KernelLibraryHandle>> KernelLibraryHandle::load(const Bun
   if (!bytes)
     return Status::error("the bundle lacks its member '" + best->member + "'");
 
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<const KernelLibraryHandle>> loaded;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto &known = loaded[best->isa + " " + best->member + " " + sha256(bytes->data(), bytes->size())];
+  if (std::shared_ptr<const KernelLibraryHandle> library = known.lock())
+    return library;
   // A file without a name: nothing is left on disk, whatever happens.
   int file = memfd_create("braid-kernels", MFD_CLOEXEC);
   if (file < 0)
@@ -74,14 +83,15 @@ Result<std::unique_ptr<KernelLibraryHandle>> KernelLibraryHandle::load(const Bun
   }
   // The loader knows a library by its path. The descriptor stays open while the library is loaded,
   // so that no other library can come under the same path and be taken for this one.
-  auto result = std::make_unique<KernelLibraryHandle>();
+  auto result = std::make_shared<KernelLibraryHandle>();
   result->file = file;
   result->handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!result->handle)
     return Status::error("cannot load the bundle's member '" + best->member + "': " + dlerror());
   result->chosenIsa = best->isa;
   result->member = best->member;
-  return result;
+  known = result;
+  return std::shared_ptr<const KernelLibraryHandle>(std::move(result));
 }
 
 Result<KernelFunction> KernelLibraryHandle::find(const std::string &symbol) const {

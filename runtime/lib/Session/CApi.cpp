@@ -128,6 +128,7 @@ static constexpr std::pair<size_t, size_t> kFields[] = {
     BRAID_FIELD(target),
     BRAID_FIELD(cuda_graph),
     BRAID_FIELD(pin),
+    BRAID_FIELD(spin_microseconds),
 #undef BRAID_FIELD
 };
 
@@ -167,6 +168,7 @@ void braid_session_options_init(braid_session_options *options, size_t size) {
   values.ranks = defaults.ranks;
   values.threads_per_rank = defaults.threadsPerRank;
   values.time_limit_seconds = defaults.timeLimitSeconds;
+  values.spin_microseconds = -1;
   std::memset(options, 0, size);
   std::memcpy(options, &values, std::min(size, sizeof values));
 }
@@ -188,6 +190,8 @@ braid_code braid_session_create(const braid_bundle *bundle, const braid_session_
                    o.target = given->target ? given->target : "cpu";
                    o.cudaGraph = given->cuda_graph != 0;
                    o.pin = given->pin != 0;
+                   if (!(given->spin_microseconds < 0))
+                     o.spinMicroseconds = given->spin_microseconds;
                    Result<std::unique_ptr<Session>> created = Session::create(bundle->bundle, o);
                    if (!created.ok())
                      return created.status();

@@ -77,7 +77,7 @@ Status Session::State::loadKernels() {
   if (options.kernels)
     kernelIsa = "supplied by the caller";
   else if (!program->kernels.empty()) {
-    Result<std::unique_ptr<KernelLibraryHandle>> loaded = KernelLibraryHandle::load(*bundle);
+    Result<std::shared_ptr<const KernelLibraryHandle>> loaded = KernelLibraryHandle::load(*bundle);
     if (!loaded.ok())
       return loaded.status();
     library = std::move(*loaded);
@@ -339,7 +339,7 @@ Status Session::State::prepareRank(int64_t rank, WeightSource *source,
     }
   };
   std::vector<std::thread> helpers;
-  const auto cores = static_cast<int64_t>(allowedCores().size());
+  const auto cores = static_cast<int64_t>(usableCores());
   for (int64_t i = 1; i < cores / numRanks(); ++i)
     helpers.emplace_back(load);
   load();

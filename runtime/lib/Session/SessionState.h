@@ -38,7 +38,7 @@ struct Session::State {
   const Entry *entry = nullptr;
   std::unique_ptr<program::ProgramT> program;
   uint32_t rootProcedure = 0; ///< the entry's
-  std::unique_ptr<KernelLibraryHandle> library;
+  std::shared_ptr<const KernelLibraryHandle> library;
   std::vector<KernelFunction> kernels;
   std::string kernelIsa;
   std::unique_ptr<Transport> transport;

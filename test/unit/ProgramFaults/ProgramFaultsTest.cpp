@@ -154,7 +154,7 @@ protected:
   std::unique_ptr<MLIRContext> context;
   OwningOpRef<ModuleOp> module;
   runtime::Bundle bundle;
-  std::unique_ptr<runtime::KernelLibraryHandle> kernels;
+  std::shared_ptr<const runtime::KernelLibraryHandle> kernels;
 };
 
 Bytes serialize(const fb::ProgramT &program) {

@@ -76,7 +76,7 @@ int braidTestCApiMisuse(const void *data, size_t bytes) {
     }
   }
   /* All 8 bytes of a pointer or a number but the last, 4 of an int; none of the padding. */
-  CHECK(refused == 8 + 4 * 7 + 3 + 2 * 7 + 2 * 3);
+  CHECK(refused == 8 + 4 * 7 + 3 + 2 * 7 + 2 * 3 + 7);
   session = NULL;
   braid_session_options_init(&options, sizeof options);
   options.size = offsetof(braid_session_options, transport) + 4;
@@ -189,6 +189,10 @@ int braidTestCApi(const void *data, size_t bytes, float *result) {
         0);
   braid_error_free(error);
   options.cuda_graph = 0;
+  options.spin_microseconds = 2e6;
+  CHECK_REFUSED(braid_session_create(bundle, &options, &session, errorOut),
+                "expects to spin for 0 to 1e6 microseconds, got 2000000.000000");
+  options.spin_microseconds = 5;
   CHECK(braid_session_create(bundle, &options, &session, &error) == BRAID_OK);
   braid_bundle_free(bundle); /* the session keeps what it needs */
 

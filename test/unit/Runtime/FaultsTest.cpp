@@ -14,7 +14,10 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
+#include <fstream>
 #include <gmock/gmock.h>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -264,7 +267,22 @@ TEST(Faults, KernelsForAnotherMachine) {
               HasSubstr("cpu riscv64-unknown-linux-gnu rv64 is not for "));
 }
 
-/// Two sessions whose bundles carry different code under one name: each must get its own.
+/// How many different libraries of kernels this process has in memory.
+size_t loadedLibraries() {
+  std::set<std::string> inodes;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("braid-kernels") != std::string::npos) {
+      std::istringstream words(line);
+      std::string range, access, offset, device, inode;
+      words >> range >> access >> offset >> device >> inode;
+      inodes.insert(inode);
+    }
+  return inodes.size();
+}
+
+/// Two sessions whose bundles carry different code under one name: each must get its own. Those
+/// that carry the same code share it.
 TEST(KernelLibraries, LoadFromTheBundle) {
   std::vector<std::unique_ptr<Session>> sessions;
   for (const char *path : {BRAID_TEST_KERNELS_ADD, BRAID_TEST_KERNELS_SUBTRACT}) {
@@ -294,6 +312,10 @@ TEST(KernelLibraries, LoadFromTheBundle) {
     ASSERT_OK(session);
     EXPECT_THAT((*session)->report(), HasSubstr("\"kernel_isa\": \"better\""));
     sessions.push_back(std::move(*session));
+    EXPECT_EQ(loadedLibraries(), sessions.size());
+    auto another = Session::create(std::make_shared<Bundle>(bundle), {});
+    ASSERT_OK(another);
+    EXPECT_EQ(loadedLibraries(), sessions.size());
     // What the library is linked with has this one.
     b.program.kernels[0]->symbol = "memcpy";
     Bundle other = *b.bundle();
@@ -316,6 +338,8 @@ TEST(KernelLibraries, LoadFromTheBundle) {
     for (int j = 0; j < 32; ++j)
       EXPECT_EQ(y->as<float>()[j], i == 0 ? 6.0f : 4.0f);
   }
+  sessions.clear();
+  EXPECT_EQ(loadedLibraries(), 0U);
 }
 
 /// What a kernel throws is the failure of its rank, also from a thread of the team.

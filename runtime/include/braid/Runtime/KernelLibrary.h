@@ -25,7 +25,8 @@ class KernelLibraryHandle {
 public:
   ~KernelLibraryHandle();
   /// Loads the library whose features this host has, of several the one that uses most of them.
-  static Result<std::unique_ptr<KernelLibraryHandle>> load(const Bundle &bundle);
+  /// Equal libraries, as several sessions of one bundle have them, are loaded once in a process.
+  static Result<std::shared_ptr<const KernelLibraryHandle>> load(const Bundle &bundle);
   Result<KernelFunction> find(const std::string &symbol) const;
   const std::string &isa() const { return chosenIsa; }
 
