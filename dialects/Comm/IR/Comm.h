@@ -5,6 +5,7 @@
 #ifndef BRAID_DIALECTS_COMM_COMM_H
 #define BRAID_DIALECTS_COMM_COMM_H
 
+#include "braid/Base/Algorithm.h"
 #include "dialects/Comm/IR/Bounds.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -28,6 +29,9 @@ namespace braid::comm {
 struct ChannelResource : mlir::SideEffects::Resource::Base<ChannelResource> {
   llvm::StringRef getName() final { return "communication channel"; }
 };
+
+/// Of tensors; the largest number where there would be more.
+int64_t totalBytes(mlir::TypeRange types);
 } // namespace braid::comm
 
 #include "dialects/Comm/IR/CommDialect.h.inc"

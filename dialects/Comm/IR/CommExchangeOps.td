@@ -127,7 +127,7 @@ def Comm_BroadcastOp : Comm_CollectiveOp<"broadcast", [DeclareOpInterfaceMethods
   }];
 }
 
-def Comm_PermuteOp : Comm_CollectiveOp<"permute", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+def Comm_PermuteOp : Comm_CollectiveOp<"permute", [DeclareOpInterfaceMethods<InferTypeOpInterface>], ["hasSource"]> {
   let summary = "Ranks of a group pass their values on to others";
   let description = [{
     For every pair `s -> t`, the rank at position t of the group gets what the rank at position s has. A position that
@@ -156,7 +156,7 @@ def Comm_PermuteOp : Comm_CollectiveOp<"permute", [DeclareOpInterfaceMethods<Inf
 
 def Comm_Channel_Number : ConfinedAttr<I32Attr, [IntNonNegative]>;
 
-def Comm_SendOp : Comm_CollectiveOp<"send", [], ["hasIndependentValues"]> {
+def Comm_SendOp : Comm_CollectiveOp<"send", [], ["hasIndependentValues", "hasSource"]> {
   let summary = "The first half of a permute: ranks of a group give their values to others";
   let description = [{
     For every pair `s -> t`, the rank at position s of the group sends what it has to the rank at position t; others do

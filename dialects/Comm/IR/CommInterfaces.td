@@ -42,8 +42,15 @@ def Comm_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       values left out. It is not true where one value says how others travel, or where what one operation sends
       another one takes.
     }], "bool", "hasIndependentValues", (ins), "", "return true;">,
-    InterfaceMethod<"Bytes that a rank sends to others with the direct algorithm in a group of `n` ranks.", "int64_t",
-                    "getBytesSent", (ins "int64_t":$n)>
+    InterfaceMethod<"Which collective it is.", "::braid::runtime::CollectiveKind", "getCollectiveKind">,
+    InterfaceMethod<"Whether any rank gives its value to another one.", "bool", "hasSource", (ins), "", "return true;">,
+    InterfaceMethod<[{
+      Bytes that a rank sends to others with the direct algorithm in a group of `n` ranks; where ranks differ, the rank
+      that sends most.
+    }], "int64_t", "getBytesSent", (ins "int64_t":$n), "", [{
+      return ::braid::runtime::bytesSent(::braid::runtime::Algorithm::direct, $_op.getCollectiveKind(),
+                                         ::braid::comm::totalBytes($_op.getInputs().getTypes()), n, $_op.hasSource());
+    }]>
   ];
 }
 

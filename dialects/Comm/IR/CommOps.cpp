@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "dialects/Comm/IR/Comm.h"
+
 #include "dialects/Comm/IR/SaturatingCount.h"
 
 #include "mlir/IR/Builders.h"
@@ -10,7 +11,9 @@
 #include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
+using namespace braid;
 using namespace braid::comm;
+using runtime::CollectiveKind;
 
 /// `<dp = 2, tp = 4>`.
 static ParseResult parseMeshAxes(OpAsmParser &parser, ArrayAttr &names, DenseI64ArrayAttr &sizes) {
@@ -127,52 +130,36 @@ bool SendOp::hasIndependentValues() { return false; }
 bool RecvOp::hasIndependentValues() { return false; }
 
 //===----------------------------------------------------------------------===//
-// Bytes that a rank sends when every rank exchanges directly with every other; where ranks differ,
-// the rank that sends most.
+// What the bytes that a collective sends follow from.
 //===----------------------------------------------------------------------===//
 
-static braid::SaturatingCount totalBytes(TypeRange types) {
-  braid::SaturatingCount bytes = 0;
+int64_t comm::totalBytes(TypeRange types) {
+  SaturatingCount bytes = 0;
   for (Type type : types) {
     auto tensor = cast<RankedTensorType>(type);
-    bytes += tensor.getNumElements() * braid::elementBytes(tensor);
+    bytes += tensor.getNumElements() * elementBytes(tensor);
   }
-  return bytes;
+  return bytes.getValue();
 }
 
-/// A reduce-scatter and an all-gather of 1/n each to n - 1 others.
-int64_t AllReduceOp::getBytesSent(int64_t n) {
-  return (totalBytes(getInputs().getTypes()) * 2 / n * (n - 1)).getValue();
-}
-int64_t ReduceScatterOp::getBytesSent(int64_t n) {
-  return (totalBytes(getOutputs().getTypes()) * (n - 1)).getValue();
-}
-int64_t AllGatherOp::getBytesSent(int64_t n) {
-  return (totalBytes(getInputs().getTypes()) * (n - 1)).getValue();
-}
-int64_t AllToAllOp::getBytesSent(int64_t n) {
-  return (totalBytes(getInputs().getTypes()) / n * (n - 1)).getValue();
-}
-/// At most: what the counts leave out is known only when it runs.
-int64_t AllToAllVOp::getBytesSent(int64_t n) {
-  return (totalBytes(getInputs().getTypes()) / n * (n - 1)).getValue();
-}
-int64_t ReduceOp::getBytesSent(int64_t n) {
-  return n == 1 ? 0 : totalBytes(getInputs().getTypes()).getValue();
-}
-int64_t BroadcastOp::getBytesSent(int64_t n) {
-  return (totalBytes(getInputs().getTypes()) * (n - 1)).getValue();
-}
-int64_t SendOp::getBytesSent(int64_t) {
-  return getPairs().empty() ? 0 : totalBytes(getInputs().getTypes()).getValue();
-}
-int64_t RecvOp::getBytesSent(int64_t) { return 0; }
-int64_t PermuteOp::getBytesSent(int64_t) {
+CollectiveKind AllReduceOp::getCollectiveKind() { return CollectiveKind::allReduce; }
+CollectiveKind ReduceScatterOp::getCollectiveKind() { return CollectiveKind::reduceScatter; }
+CollectiveKind AllGatherOp::getCollectiveKind() { return CollectiveKind::allGather; }
+CollectiveKind AllToAllOp::getCollectiveKind() { return CollectiveKind::allToAll; }
+CollectiveKind AllToAllVOp::getCollectiveKind() { return CollectiveKind::allToAllV; }
+CollectiveKind ReduceOp::getCollectiveKind() { return CollectiveKind::reduce; }
+CollectiveKind BroadcastOp::getCollectiveKind() { return CollectiveKind::broadcast; }
+CollectiveKind PermuteOp::getCollectiveKind() { return CollectiveKind::permute; }
+CollectiveKind SendOp::getCollectiveKind() { return CollectiveKind::send; }
+CollectiveKind RecvOp::getCollectiveKind() { return CollectiveKind::recv; }
+
+bool SendOp::hasSource() { return !getPairs().empty(); }
+bool PermuteOp::hasSource() {
   ArrayRef<int64_t> pairs = getPairs();
   for (size_t i = 0; i < pairs.size(); i += 2)
     if (pairs[i] != pairs[i + 1])
-      return totalBytes(getInputs().getTypes()).getValue();
-  return 0;
+      return true;
+  return false;
 }
 
 //===----------------------------------------------------------------------===//

@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "CollectiveUtils.h"
 
+#include "braid/Cost/CommunicationCost.h"
+
 #include "mlir/IR/Remarks.h"
 
 using namespace mlir;
@@ -25,9 +27,8 @@ RankedTensorType partType(Type type, int64_t dim, int64_t n) {
   return tensor.clone(shape);
 }
 
-SaturatingCount bytesOf(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return SaturatingCount(elementBytes(tensor)) * saturatingProduct(tensor.getShape());
+SaturatingCount gatherBytes(Type part, int64_t n) {
+  return collectiveCost(runtime::CollectiveKind::allGather, totalBytes(part), n).bytes;
 }
 
 bool isStarted(Operation *collective) { return isa<StartOp>(collective->getParentOp()); }

@@ -20,8 +20,8 @@ namespace braid {
 mlir::RankedTensorType wholeType(mlir::Type type, int64_t dim, int64_t n);
 /// `type` with dimension `dim`, which n divides, divided by it: what a slice makes of it.
 mlir::RankedTensorType partType(mlir::Type type, int64_t dim, int64_t n);
-/// Of a tensor; the largest number where there would be more.
-SaturatingCount bytesOf(mlir::Type type);
+/// What a rank sends when n ranks gather their parts of one value.
+SaturatingCount gatherBytes(mlir::Type part, int64_t n);
 
 /// Inside a comm.start, where the body must keep its shape.
 bool isStarted(mlir::Operation *collective);

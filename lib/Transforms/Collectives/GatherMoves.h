@@ -28,7 +28,23 @@ class GatherMover : private mlir::RewriterBase::Listener {
 public:
   GatherMover(mlir::ModuleOp module, comm::MeshOp mesh, bool acrossCalls);
 
-  int64_t past = 0, intoCalls = 0, outOfCalls = 0; ///< how often a gather has moved
+  /// How often a gather has moved.
+  struct Counts {
+    int64_t past = 0, intoCalls = 0, outOfCalls = 0;
+  };
+  /// All moves of the mover MoverT, where there are gathers.
+  template <typename MoverT>
+  static mlir::FailureOr<Counts> moveIn(mlir::ModuleOp module, bool acrossCalls) {
+    if (collectivesIn<comm::AllGatherOp>(module).empty())
+      return Counts();
+    mlir::FailureOr<comm::MeshOp> mesh = getModuleMesh(module);
+    if (failed(mesh))
+      return mlir::failure();
+    MoverT mover(module, *mesh, acrossCalls);
+    if (failed(mover.run()))
+      return mlir::failure();
+    return mover.counts;
+  }
 
 protected:
   using MatchFn = llvm::function_ref<mlir::FailureOr<Move>(comm::AllGatherOp)>;
@@ -42,6 +58,7 @@ protected:
   /// body or with several blocks, a recursive one, or one used otherwise.
   mlir::FailureOr<llvm::SmallVector<mlir::func::CallOp>> matchCalls(mlir::func::FuncOp func);
 
+  Counts counts;
   mlir::ModuleOp module;
   bool acrossCalls;
   Replication replication;

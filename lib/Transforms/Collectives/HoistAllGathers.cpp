@@ -114,18 +114,19 @@ FailureOr<Move> Hoister::matchPast(AllGatherOp gather) {
   if (!replication.capturesReplicated(op, group))
     return rewriter.notifyMatchFailure(op,
                                        name + " captures a value that differs between the ranks");
-  SaturatingCount before = bytesOf(gather.getOutputs()[0].getType()), after = 0;
+  int64_t n = groupSize(gather, group);
+  SaturatingCount before = gather.getBytesSent(n), after = 0;
   llvm::SmallDenseSet<Value> missing;
   for (auto [operand, cut] : llvm::zip_equal(op->getOperands(), dims->operands)) {
     if (!cut && !replication.isReplicated(operand, group))
       return rewriter.notifyMatchFailure(op,
                                          name + " has an operand that differs between the ranks");
     if (cut && !knownWhole(operand, *cut, group, op) && missing.insert(operand).second)
-      after += bytesOf(operand.getType()) * groupSize(gather, group);
+      after += gatherBytes(operand.getType(), n);
   }
   if (after > before)
     return rewriter.notifyMatchFailure(op, name + " would need " + Twine(after.getValue()) +
-                                               " bytes gathered in place of " +
+                                               " bytes sent in place of " +
                                                Twine(before.getValue()));
   return Move([=, dims = *dims] { return movePast(gather, dims); });
 }
@@ -146,7 +147,7 @@ LogicalResult Hoister::movePast(AllGatherOp gather, const SliceDims &dims) {
   if (failed(results))
     return failure();
   remarkDone(gather, "HoistAllGathers", "moved above '" + op->getName().getStringRef() + "'");
-  ++past;
+  ++counts.past;
   rewriter.setInsertionPoint(op);
   for (auto [result, whole, cut] : llvm::zip_equal(op->getResults(), *results, dims.results))
     useWhole(result, whole, *cut, group);
@@ -176,7 +177,7 @@ FailureOr<Move> Hoister::matchIntoCallee(AllGatherOp gather) {
 
 void Hoister::moveIntoCallee(AllGatherOp gather, func::FuncOp func, ArrayRef<func::CallOp> calls) {
   remarkDone(gather, "HoistAllGathers", "moved into '@" + func.getSymName() + "'");
-  ++intoCalls;
+  ++counts.intoCalls;
   unsigned index = cast<OpResult>(gather.getInputs()[0]).getResultNumber();
   Operation *ret = func.getBody().front().getTerminator();
   Value whole = getWhole(ret->getOperand(index), gather.getDim(), gather, ret);
@@ -207,7 +208,7 @@ FailureOr<Move> Hoister::matchIntoCallers(AllGatherOp gather) {
 
 void Hoister::moveIntoCallers(AllGatherOp gather, func::FuncOp func, ArrayRef<func::CallOp> calls) {
   remarkDone(gather, "HoistAllGathers", "moved to the callers of '@" + func.getSymName() + "'");
-  ++outOfCalls;
+  ++counts.outOfCalls;
   auto argument = cast<BlockArgument>(gather.getInputs()[0]);
   unsigned index = argument.getArgNumber();
   for (func::CallOp call : calls) {
@@ -242,6 +243,11 @@ LogicalResult Hoister::run() {
   }
   for (AllGatherOp gather : collectivesIn<AllGatherOp>(module))
     remarkMissed(gather, "HoistAllGathers", "stays: " + explain([&] { (void)match(gather); }));
+  // What was taken of a whole that is now used itself.
+  module.walk([](LocalSliceOp slice) {
+    if (slice->use_empty())
+      slice.erase();
+  });
   return success();
 }
 
@@ -249,22 +255,13 @@ struct HoistAllGathers : impl::HoistAllGathersBase<HoistAllGathers> {
   using HoistAllGathersBase::HoistAllGathersBase;
 
   void runOnOperation() override {
-    if (collectivesIn<AllGatherOp>(getOperation()).empty())
-      return;
-    FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
-    if (failed(mesh))
+    FailureOr<GatherMover::Counts> counts =
+        GatherMover::moveIn<Hoister>(getOperation(), acrossCalls);
+    if (failed(counts))
       return signalPassFailure();
-    Hoister hoister(getOperation(), *mesh, acrossCalls);
-    if (failed(hoister.run()))
-      return signalPassFailure();
-    numHoisted += hoister.past;
-    numIntoCalls += hoister.intoCalls;
-    numOutOfCalls += hoister.outOfCalls;
-    // What was taken of a whole that is now used itself.
-    getOperation().walk([](LocalSliceOp slice) {
-      if (slice->use_empty())
-        slice.erase();
-    });
+    numHoisted += counts->past;
+    numIntoCalls += counts->intoCalls;
+    numOutOfCalls += counts->outOfCalls;
   }
 };
 

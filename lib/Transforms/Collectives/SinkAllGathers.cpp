@@ -90,15 +90,15 @@ FailureOr<Move> Sinker::matchPast(AllGatherOp gather, OpOperand &use) {
     if (cut && gathers(other, *cut, group) && other->getBlock() == op->getBlock() &&
         llvm::all_of(other->getUsers(), [&](Operation *user) { return user == op; }) &&
         passed.insert(other))
-      before += bytesOf(operand.getType());
+      before += other.getBytesSent(n);
   }
   for (auto [result, cut] : llvm::zip_equal(op->getResults(), dims->results))
     if (!llvm::all_of(result.getUsers(),
                       [&, cut = cut](Operation *user) { return isOwnSlice(user, *cut, group); }))
-      after += bytesOf(result.getType());
+      after += gatherBytes(partType(result.getType(), *cut, n), n);
   if (after > before)
     return rewriter.notifyMatchFailure(op, name + " would need " + Twine(after.getValue()) +
-                                               " bytes gathered in place of " +
+                                               " bytes sent in place of " +
                                                Twine(before.getValue()));
   return Move([=, dims = *dims, passed = passed.takeVector()] {
     return movePast(gather, op, dims, passed);
@@ -121,7 +121,7 @@ LogicalResult Sinker::movePast(AllGatherOp gather, Operation *op, const SliceDim
   if (failed(locals))
     return failure();
   remarkDone(gather, "SinkAllGathers", "moved past '" + op->getName().getStringRef() + "'");
-  ++past;
+  ++counts.past;
   SmallVector<Value> results;
   for (auto [result, local, cut] : llvm::zip_equal(op->getResults(), *locals, dims.results))
     results.push_back(AllGatherOp::create(rewriter, gather.getLoc(), TypeRange{result.getType()},
@@ -160,7 +160,7 @@ void Sinker::moveIntoCallers(AllGatherOp gather, OpOperand &returned,
                              ArrayRef<func::CallOp> calls) {
   auto func = cast<func::FuncOp>(returned.getOwner()->getParentOp());
   remarkDone(gather, "SinkAllGathers", "moved to the callers of '@" + func.getSymName() + "'");
-  ++outOfCalls;
+  ++counts.outOfCalls;
   for (func::CallOp call : calls) {
     Value result = call.getResult(returned.getOperandNumber());
     Type whole = result.getType();
@@ -207,7 +207,7 @@ FailureOr<Move> Sinker::matchIntoCallee(AllGatherOp gather, OpOperand &argument)
 void Sinker::moveIntoCallee(AllGatherOp gather, func::FuncOp func, unsigned index,
                             ArrayRef<func::CallOp> calls) {
   remarkDone(gather, "SinkAllGathers", "moved into '@" + func.getSymName() + "'");
-  ++intoCalls;
+  ++counts.intoCalls;
   BlockArgument argument = func.getArgument(index);
   Type whole = argument.getType();
   argument.setType(gather.getInputs()[0].getType());
@@ -292,17 +292,13 @@ struct SinkAllGathers : impl::SinkAllGathersBase<SinkAllGathers> {
   using SinkAllGathersBase::SinkAllGathersBase;
 
   void runOnOperation() override {
-    if (collectivesIn<AllGatherOp>(getOperation()).empty())
-      return;
-    FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
-    if (failed(mesh))
+    FailureOr<GatherMover::Counts> counts =
+        GatherMover::moveIn<Sinker>(getOperation(), acrossCalls);
+    if (failed(counts))
       return signalPassFailure();
-    Sinker sinker(getOperation(), *mesh, acrossCalls);
-    if (failed(sinker.run()))
-      return signalPassFailure();
-    numSunk += sinker.past;
-    numIntoCalls += sinker.intoCalls;
-    numOutOfCalls += sinker.outOfCalls;
+    numSunk += counts->past;
+    numIntoCalls += counts->intoCalls;
+    numOutOfCalls += counts->outOfCalls;
   }
 };
 

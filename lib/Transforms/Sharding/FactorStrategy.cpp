@@ -5,11 +5,13 @@
 #include "FactorStrategy.h"
 
 #include "AxisPieces.h"
+#include "braid/Cost/CommunicationCost.h"
 
 #include <numeric>
 
 using namespace mlir;
 using namespace braid::comm;
+using braid::runtime::CollectiveKind;
 
 namespace braid {
 
@@ -47,16 +49,14 @@ SaturatingCount bytesToReshard(MeshOp mesh, RankedTensorType type, const DimAxes
   for (AxisAttr axis : arriving)
     if (!llvm::is_contained(moved, axis) && !llvm::is_contained(scattered, axis))
       local = local / axisSize(mesh, axis);
-  SaturatingCount bytes = 0;
-  auto part = [&](const AxisList &axes) {
-    int64_t n = shards(mesh, axes);
-    return local / n * (n - 1);
+  auto sent = [&](CollectiveKind kind, const AxisList &axes) {
+    return collectiveCost(kind, local, shards(mesh, axes)).bytes;
   };
-  bytes += part(scattered);
+  SaturatingCount bytes = sent(CollectiveKind::reduceScatter, scattered);
   local = local / shards(mesh, scattered);
-  bytes += part(combined) * 2;
-  bytes += part(moved);
-  bytes += local * (shards(mesh, gathered) - 1);
+  bytes += sent(CollectiveKind::allReduce, combined);
+  bytes += sent(CollectiveKind::allToAll, moved);
+  bytes += sent(CollectiveKind::allGather, gathered);
   return bytes;
 }
 

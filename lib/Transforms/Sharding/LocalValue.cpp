@@ -213,7 +213,7 @@ Value LocalValue::get(ShardingAttr wanted) {
         form = allToAll(builder, current, step.to, step.dim, axes);
         break;
       case ReshardStep::Permute:
-        form = permute(builder, current, Resharder::permutation(before, step), axes);
+        form = permute(builder, current, permutation(before, step.after), axes);
         break;
       }
     }

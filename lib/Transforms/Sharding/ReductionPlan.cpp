@@ -10,6 +10,7 @@
 
 using namespace mlir;
 using namespace braid::comm;
+using braid::runtime::CollectiveKind;
 
 namespace braid {
 namespace {
@@ -46,22 +47,21 @@ private:
   };
 
   /// Slices over axes from number `first` on that are free; then scatters.
-  void slice(const Layout &layout, ReshardCost cost, size_t first) {
+  void slice(const Layout &layout, CommunicationCost cost, size_t first) {
     auto sliceOver = [&](bool inPlace) {
       for (size_t i = first; i < free.size(); ++i)
-        if (Resharder::isFree(layout, free[i]))
-          forEachDim(layout, {std::nullopt, free[i], 0}, inPlace, [&](const Layout &next, bool) {
-            slice(next, cost + ReshardCost{0, 0, 1}, i + 1);
-          });
+        if (isFree(layout, free[i]))
+          forEachDim(layout, {std::nullopt, free[i], 0}, inPlace,
+                     [&](const Layout &next, bool) { slice(next, cost + sliceCost(), i + 1); });
     };
-    if (isHopeless(layout, cost, Resharder::shards(free)))
+    if (isHopeless(layout, cost, shards(free)))
       return;
     sliceOver(true);
     scatter(layout, cost);
     sliceOver(false);
   }
 
-  void scatter(const Layout &layout, ReshardCost cost) {
+  void scatter(const Layout &layout, CommunicationCost cost) {
     if (isHopeless(layout, cost, 1))
       return;
     // What was scattered in another order has sent as much.
@@ -74,10 +74,12 @@ private:
           continue;
         int64_t n = partial.axis.size();
         used[i] = true;
-        forEachDim(layout, {partial.kind, partial.axis, 0}, inPlace,
-                   [&](const Layout &next, bool joins) {
-                     scatter(next, cost + ReshardCost{bytes / n * (n - 1), n > 1 && !joins, 0});
-                   });
+        forEachDim(
+            layout, {partial.kind, partial.axis, 0}, inPlace, [&](const Layout &next, bool joins) {
+              CommunicationCost own = collectiveCost(CollectiveKind::reduceScatter, bytes, n);
+              own.collectives -= own.collectives && joins;
+              scatter(next, cost + own);
+            });
         used[i] = false;
       }
     };
@@ -88,7 +90,7 @@ private:
 
   /// Whether nothing better can come of it: what is partial is scattered at least, and each form
   /// that is wanted gathered; where addends may still be sliced, as much less.
-  bool isHopeless(const Layout &layout, ReshardCost cost, int64_t sliced) {
+  bool isHopeless(const Layout &layout, CommunicationCost cost, int64_t sliced) {
     if (best.empty())
       return false;
     if (++states > kMaxStates)
@@ -98,7 +100,7 @@ private:
       if (!used[i])
         n *= partial.axis.size();
     SaturatingCount bytes = resharder.localBytes(layout) / sliced, scattered = bytes / n;
-    cost.bytes += scattered * (n - 1);
+    cost.bytes += collectiveCost(CollectiveKind::reduceScatter, bytes, n).bytes;
     for (const Layout &want : wanted)
       if (SaturatingCount wantedBytes = resharder.localBytes(want); scattered < wantedBytes) {
         cost.bytes += wantedBytes - scattered;
@@ -131,7 +133,7 @@ private:
   }
 
   /// Reduces what is left to all, and goes from there to what is wanted.
-  void finish(const Layout &layout, ReshardCost cost) {
+  void finish(const Layout &layout, CommunicationCost cost) {
     if (!best.empty() && ++finished > kMaxFinished)
       return;
     SmallVector<Reduction> reductions;
@@ -151,9 +153,8 @@ private:
           rest.push_back(partial.axis);
       if (rest.empty())
         continue;
-      int64_t n = Resharder::shards(rest);
       reductions.push_back({kind, layouts.axes(rest), std::nullopt});
-      cost = cost + ReshardCost{bytes * 2 / n * (n - 1), n > 1, 0};
+      cost = cost + collectiveCost(CollectiveKind::allReduce, bytes, shards(rest));
     }
     std::vector<Layout> there{layout};
     for (const Layout &want : wanted) {
@@ -180,7 +181,7 @@ private:
   std::set<std::pair<Layout, std::vector<bool>>> seen;
   int64_t states = 0, finished = 0;
   SmallVector<Reduction> best;
-  ReshardCost least;
+  CommunicationCost least;
 };
 
 } // namespace
@@ -214,7 +215,7 @@ SmallVector<Reduction> planReductions(MeshOp mesh, RankedTensorType whole, Shard
               });
             });
           };
-          if (llvm::all_of(goals, isWanted) && Resharder::isFree(layout, part) &&
+          if (llvm::all_of(goals, isWanted) && isFree(layout, part) &&
               llvm::all_of(partials, [&](const Partial &p) { return p.axis.isDisjoint(part); }))
             free.push_back(part);
         }

@@ -9,221 +9,16 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 
 namespace braid {
 
-namespace {
-
-std::vector<int64_t> primeFactors(int64_t n) {
-  std::vector<int64_t> primes;
-  for (int64_t p = 2; p * p <= n; ++p)
-    for (; n % p == 0; n /= p)
-      primes.push_back(p);
-  if (n > 1)
-    primes.push_back(n);
-  return primes;
-}
-
-std::vector<int64_t> divisors(int64_t n) {
-  std::vector<int64_t> divisors;
-  for (int64_t d = 1; d * d <= n; ++d)
-    if (n % d == 0)
-      divisors.insert(divisors.end(), {d, n / d});
-  std::sort(divisors.begin(), divisors.end());
-  divisors.erase(std::unique(divisors.begin(), divisors.end()), divisors.end());
-  return divisors;
-}
-
-/// Appends and joins with what is there where the part continues it.
-void push(SubAxes &axes, SubAxis part) {
-  if (part.size() == 1)
-    return;
-  if (!axes.empty() && axes.back().axis == part.axis && axes.back().end == part.begin)
-    axes.back().end = part.end;
-  else
-    axes.push_back(part);
-}
-
-void push(SubAxes &axes, const SubAxes &parts) {
-  for (const SubAxis &part : parts)
-    push(axes, part);
-}
-
-/// The major sub-axes that two dimensions are split over alike.
-SubAxes commonPrefix(const SubAxes &a, const SubAxes &b) {
-  SubAxes prefix;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    if (a[i].axis != b[i].axis || a[i].begin != b[i].begin)
-      break;
-    int64_t end = std::gcd(a[i].end, b[i].end);
-    push(prefix, {a[i].axis, a[i].begin, end});
-    if (end != a[i].end || end != b[i].end)
-      break;
-  }
-  return prefix;
-}
-
-/// What follows `prefix`, which `axes` begins with.
-SubAxes withoutPrefix(const SubAxes &axes, const SubAxes &prefix) {
-  SubAxes rest(axes.begin() + static_cast<std::ptrdiff_t>(prefix.size()), axes.end());
-  if (!prefix.empty())
-    if (const SubAxis &part = axes[prefix.size() - 1]; part.end != prefix.back().end)
-      rest.insert(rest.begin(), {part.axis, prefix.back().end, part.end});
-  return rest;
-}
-
-/// A prime part of a sub-axis, and which digit of a dimension's shard number it is: all that is
-/// major to it counts `major` shards.
-struct Digit {
-  SubAxis part;
-  size_t dim;
-  int64_t major;
-  bool operator==(const Digit &other) const {
-    return part == other.part && dim == other.dim && major == other.major;
-  }
-};
-
-std::vector<Digit> digitsOf(const Layout &layout) {
-  std::vector<Digit> digits;
-  for (size_t d = 0; d < layout.size(); ++d) {
-    int64_t major = 1;
-    for (const SubAxis &axis : layout[d]) {
-      int64_t begin = axis.begin;
-      for (int64_t p : primeFactors(axis.size())) {
-        digits.push_back({{axis.axis, begin, begin * p}, d, major});
-        begin *= p;
-        major *= p;
-      }
-    }
-  }
-  return digits;
-}
-
-/// The ranks among which shards change places: all digits that are not the same in both layouts.
-/// Parts that cross are covered by the smallest range that holds both.
-SubAxes permuteGroup(const Layout &before, const Layout &after) {
-  SubAxes group;
-  std::vector<Digit> from = digitsOf(before), to = digitsOf(after);
-  auto add = [&](const std::vector<Digit> &digits, const std::vector<Digit> &others) {
-    for (const Digit &digit : digits) {
-      if (std::find(others.begin(), others.end(), digit) != others.end())
-        continue;
-      SubAxis part = digit.part;
-      for (size_t i = 0; i < group.size();) {
-        if (group[i].isDisjoint(part)) {
-          ++i;
-          continue;
-        }
-        part.begin = std::gcd(part.begin, group[i].begin);
-        part.end = std::lcm(part.end, group[i].end);
-        group.erase(group.begin() + static_cast<std::ptrdiff_t>(i));
-        i = 0;
-      }
-      group.push_back(part);
-    }
-  };
-  add(from, to);
-  add(to, from);
-  std::sort(group.begin(), group.end());
-  return joinSubAxes(group);
-}
-
-} // namespace
-
-SubAxes joinSubAxes(const SubAxes &axes) {
-  SubAxes joined;
-  push(joined, axes);
-  return joined;
-}
-
-bool isMajorOf(const SubAxes &axes, const SubAxes &all) { return commonPrefix(axes, all) == axes; }
-
-SubAxes splitWhere(SubAxis axis, const SubAxes &others) {
-  std::set<int64_t> points;
-  for (const SubAxis &other : others)
-    if (other.axis == axis.axis)
-      points.insert({other.begin, other.end});
-  SubAxes parts;
-  for (int64_t point : points) {
-    // Where parts cross, none is common to both.
-    if (point <= axis.begin || point >= axis.end || point % axis.begin != 0 ||
-        axis.end % point != 0)
-      continue;
-    parts.push_back({axis.axis, axis.begin, point});
-    axis.begin = point;
-  }
-  parts.push_back(axis);
-  return parts;
-}
-
-int64_t Resharder::shards(const SubAxes &axes) {
-  int64_t n = 1;
-  for (const SubAxis &axis : axes)
-    n *= axis.size();
-  return n;
-}
+using runtime::CollectiveKind;
 
 SaturatingCount Resharder::localBytes(const Layout &layout) const {
   SaturatingCount bytes = elementBytes;
   for (size_t d = 0; d < shape.size(); ++d)
     bytes *= shape[d] / shards(layout[d]);
   return bytes;
-}
-
-bool Resharder::isFree(const Layout &layout, const SubAxis &axis) {
-  for (const SubAxes &dim : layout)
-    for (const SubAxis &other : dim)
-      if (!other.isDisjoint(axis))
-        return false;
-  return true;
-}
-
-std::vector<int64_t> Resharder::permutation(const Layout &before, const ReshardStep &step) {
-  /// Which shard of each dimension the rank at a position has, as far as the group decides it.
-  auto shardOf = [&](const std::vector<Digit> &digits, int64_t position) {
-    std::vector<int64_t> shard(before.size());
-    for (const Digit &digit : digits) {
-      const SubAxis &part = digit.part;
-      int64_t minor = 1, value = 0;
-      for (const SubAxis &axis : llvm::reverse(step.axes)) {
-        if (axis.axis == part.axis && part.begin % axis.begin == 0 && axis.end % part.end == 0)
-          value = position / minor % axis.size() / (axis.end / part.end) % part.size();
-        minor *= axis.size();
-      }
-      shard[digit.dim] = shard[digit.dim] * part.size() + value;
-    }
-    return shard;
-  };
-  std::vector<Digit> from = digitsOf(before), to = digitsOf(step.after);
-  int64_t n = shards(step.axes);
-  std::map<std::vector<int64_t>, std::vector<int64_t>> holders;
-  std::vector<std::vector<int64_t>> wanted;
-  for (int64_t position = 0; position < n; ++position) {
-    holders[shardOf(from, position)].push_back(position);
-    wanted.push_back(shardOf(to, position));
-  }
-  std::vector<int64_t> sources(static_cast<size_t>(n), -1);
-  // Whoever has what it wants keeps it.
-  for (int64_t position = 0; position < n; ++position) {
-    std::vector<int64_t> &own = holders[wanted[static_cast<size_t>(position)]];
-    if (auto it = std::find(own.begin(), own.end(), position); it != own.end()) {
-      sources[static_cast<size_t>(position)] = position;
-      own.erase(it);
-    }
-  }
-  std::vector<int64_t> pairs;
-  for (int64_t position = 0; position < n; ++position) {
-    int64_t &source = sources[static_cast<size_t>(position)];
-    if (source < 0) {
-      std::vector<int64_t> &others = holders[wanted[static_cast<size_t>(position)]];
-      source = others.front();
-      others.erase(others.begin());
-    }
-    pairs.push_back(source);
-    pairs.push_back(position);
-  }
-  return pairs;
 }
 
 /// A* search from layout to layout.
@@ -260,7 +55,7 @@ public:
 
 private:
   struct Node {
-    ReshardCost cost;
+    CommunicationCost cost;
     size_t source;
     const std::pair<const Layout, Node> *before;
     std::vector<ReshardStep> steps; ///< from `before` to here
@@ -268,7 +63,7 @@ private:
   };
   using Entry = std::pair<const Layout, Node>;
   struct Best {
-    ReshardCost cost;
+    CommunicationCost cost;
     const Entry *before;
     std::vector<ReshardStep> steps;
   };
@@ -276,9 +71,9 @@ private:
   static void slice(Layout &layout, size_t dim, const SubAxes &axes, Node &node) {
     if (axes.empty())
       return;
-    push(layout[dim], axes);
+    appendJoined(layout[dim], axes);
     node.steps.push_back({ReshardStep::Slice, dim, 0, axes, layout});
-    node.cost = node.cost + ReshardCost{0, 0, 1};
+    node.cost = node.cost + sliceCost();
   }
 
   /// Slices in their final place cost nothing and leave less to send.
@@ -304,12 +99,12 @@ private:
     while (part.size() > 1) {
       SubAxis next = part;
       for (int64_t p : primeFactors(part.size()))
-        if (next = {part.axis, part.begin, part.begin * p}; Resharder::isFree(layout, next))
+        if (next = {part.axis, part.begin, part.begin * p}; isFree(layout, next))
           break;
-      if (!Resharder::isFree(layout, next))
+      if (!isFree(layout, next))
         return false;
-      push(layout[dim], next);
-      push(added, next);
+      appendJoined(layout[dim], next);
+      appendJoined(added, next);
       part.begin = next.end;
     }
     return true;
@@ -368,8 +163,9 @@ private:
       node.hasMoved |= step.kind == ReshardStep::AllToAll;
     sliceInPlace(layout, node);
     bool isThere = layout == to;
-    ReshardCost least =
-        node.cost + ReshardCost{isThere ? SaturatingCount(0) : leastBytes(layout), !isThere, 0};
+    CommunicationCost least =
+        node.cost +
+        CommunicationCost{isThere ? SaturatingCount(0) : leastBytes(layout), !isThere, 0};
     if (best && !(least < best->cost))
       return;
     auto [it, isNew] = nodes.try_emplace(std::move(layout), node);
@@ -406,8 +202,10 @@ private:
   void permute(Layout &layout, const Layout &after, Node &node) const {
     if (layout == after)
       return;
-    node.steps.push_back({ReshardStep::Permute, 0, 0, permuteGroup(layout, after), after});
-    node.cost = node.cost + ReshardCost{resharder.localBytes(layout), 1, 0};
+    SubAxes group = permuteGroup(layout, after);
+    node.cost = node.cost + collectiveCost(CollectiveKind::permute, resharder.localBytes(layout),
+                                           shards(group));
+    node.steps.push_back({ReshardStep::Permute, 0, 0, std::move(group), after});
     layout = after;
   }
 
@@ -416,7 +214,7 @@ private:
     SaturatingCount bytes = resharder.localBytes(layout);
     layout[dim] = rest;
     node.steps.push_back({ReshardStep::Gather, dim, 0, axes, layout});
-    node.cost = node.cost + ReshardCost{bytes * (Resharder::shards(axes) - 1), 1, 0};
+    node.cost = node.cost + collectiveCost(CollectiveKind::allGather, bytes, shards(axes));
   }
 
   /// Splits each dimension of `layout` into as many shards more as `factors` says, over what is
@@ -447,10 +245,10 @@ private:
     for (int64_t offset : divisors(of.size()))
       for (int64_t p : primeFactors(std::gcd(factor, of.size() / offset))) {
         SubAxis next{of.axis, of.begin * offset, of.begin * offset * p};
-        if (factor % p != 0 || !Resharder::isFree(layout, next))
+        if (factor % p != 0 || !isFree(layout, next))
           continue;
-        push(layout[dim], next);
-        push(added, next);
+        appendJoined(layout[dim], next);
+        appendJoined(added, next);
         factor /= p;
       }
   }
@@ -486,12 +284,11 @@ private:
     Layout layout = entry.first, sliced = layout, there = to;
     std::vector<int64_t> lacks(rank), excess(rank), early(rank, 1);
     for (size_t d = 0; d < rank; ++d)
-      lacks[d] = Resharder::shards(to[d]) /
-                 std::gcd(Resharder::shards(layout[d]), Resharder::shards(to[d]));
+      lacks[d] = shards(to[d]) / std::gcd(shards(layout[d]), shards(to[d]));
     std::vector<SubAxes> slices, gathers, earlyGathers;
     refine(sliced, lacks, to, slices);
     for (size_t d = 0; d < rank; ++d) {
-      excess[d] = Resharder::shards(sliced[d]) * lacks[d] / Resharder::shards(to[d]);
+      excess[d] = shards(sliced[d]) * lacks[d] / shards(to[d]);
       if (lacks[d] > 1) // What it has too much makes way for what it lacks.
         std::swap(excess[d], early[d]);
     }
@@ -518,7 +315,7 @@ private:
     Layout ordered = there;
     for (size_t i = moves.size(); i-- > 0;) {
       moves[i].axes = popMinor(there[moves[i].to], moves[i].n);
-      push(there[moves[i].from], moves[i].axes);
+      appendJoined(there[moves[i].from], moves[i].axes);
     }
     refine(there, early, sliced, earlyGathers);
     for (size_t d = 0; d < rank; ++d)
@@ -538,9 +335,9 @@ private:
     SaturatingCount bytes = resharder.localBytes(there);
     for (const Move &move : moves) {
       dropMinor(there[move.from], move.axes);
-      push(there[move.to], move.axes);
+      appendJoined(there[move.to], move.axes);
       node.steps.push_back({ReshardStep::AllToAll, move.from, move.to, move.axes, there});
-      node.cost = node.cost + ReshardCost{bytes / move.n * (move.n - 1), 1, 0};
+      node.cost = node.cost + collectiveCost(CollectiveKind::allToAll, bytes, move.n);
     }
     permute(there, ordered, node);
     for (size_t d = 0; d < rank; ++d)
@@ -554,7 +351,7 @@ private:
     SubAxes prefix = commonPrefix(layout[dim], to[dim]);
     if (prefix != layout[dim])
       return false;
-    push(prefix, axes.front());
+    appendJoined(prefix, axes.front());
     return commonPrefix(prefix, to[dim]) != layout[dim];
   }
 
@@ -562,7 +359,7 @@ private:
     const Layout &layout = entry.first;
     const Node &node = entry.second;
     SaturatingCount bytes = resharder.localBytes(layout);
-    auto step = [&](ReshardStep step, ReshardCost cost) {
+    auto step = [&](ReshardStep step, CommunicationCost cost) {
       Layout after = step.after;
       reach(std::move(after), {node.cost + cost, node.source, &entry, {std::move(step)}});
     };
@@ -582,9 +379,9 @@ private:
           SubAxes axes{{rest[i].axis, rest[i].end / size, rest[i].end}}, left = prefix;
           axes.insert(axes.end(), minor.begin(), minor.end());
           for (size_t j = 0; j < i; ++j)
-            push(left, rest[j]);
-          push(left, {rest[i].axis, rest[i].begin, rest[i].end / size});
-          int64_t n = Resharder::shards(axes);
+            appendJoined(left, rest[j]);
+          appendJoined(left, {rest[i].axis, rest[i].begin, rest[i].end / size});
+          int64_t n = shards(axes);
           ReshardStep gather{ReshardStep::Gather, d, 0, axes, layout};
           gather.after[d] = left;
           for (size_t e = 0; e < to.size(); ++e) {
@@ -592,13 +389,13 @@ private:
                 (isOnly && (node.hasMoved || !continues(layout, e, axes))))
               continue;
             ReshardStep move{ReshardStep::AllToAll, d, e, axes, gather.after};
-            push(move.after[e], axes);
-            step(std::move(move), {bytes / n * (n - 1), 1, 0});
+            appendJoined(move.after[e], axes);
+            step(std::move(move), collectiveCost(CollectiveKind::allToAll, bytes, n));
           }
           // Gathering all of a dimension is for the end, unless it frees what is wanted elsewhere.
           if (!isOnly || left != prefix ||
-              llvm::any_of(axes, [&](const SubAxis &axis) { return !Resharder::isFree(to, axis); }))
-            step(std::move(gather), {bytes * (n - 1), 1, 0});
+              llvm::any_of(axes, [&](const SubAxis &axis) { return !isFree(to, axis); }))
+            step(std::move(gather), collectiveCost(CollectiveKind::allGather, bytes, n));
         }
     }
   }
@@ -609,7 +406,7 @@ private:
     auto sliceOver = [&](const SubAxis &part) {
       for (int64_t p : primeFactors(part.size())) {
         SubAxis next{part.axis, part.begin, part.begin * p};
-        if (!Resharder::isFree(entry.first, next) || !resharder.divides(entry.first, dim, p))
+        if (!isFree(entry.first, next) || !resharder.divides(entry.first, dim, p))
           continue;
         Layout layout = entry.first;
         Node node{entry.second.cost, entry.second.source, &entry, {}};
@@ -637,7 +434,7 @@ private:
   std::vector<Digit> targetDigits;
   SaturatingCount targetBytes;
   std::map<Layout, Node> nodes;
-  std::map<std::tuple<decltype(ReshardCost().key()), int64_t>, Entry *> open;
+  std::map<std::tuple<decltype(CommunicationCost().key()), int64_t>, Entry *> open;
   int64_t order = 0, reached = 0;
   std::optional<Best> best;
 };

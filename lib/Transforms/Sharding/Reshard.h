@@ -10,51 +10,15 @@
 #ifndef BRAID_LIB_TRANSFORMS_RESHARD_H
 #define BRAID_LIB_TRANSFORMS_RESHARD_H
 
-#include "dialects/Comm/IR/SaturatingCount.h"
+#include "Layout.h"
+
+#include "braid/Cost/CommunicationCost.h"
 
 #include <cstdint>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 namespace braid {
-
-/// Part of a mesh axis of size n, as a range of the divisors of n: the whole axis is [1, n),
-/// `tp:(2)2` is [2, 4). Two parts are disjoint when the end of one divides the begin of the other;
-/// otherwise no value can be split over both, even where they share no factor (2 and 3 of 6).
-struct SubAxis {
-  int axis;
-  int64_t begin, end;
-  int64_t size() const { return end / begin; }
-  bool isDisjoint(const SubAxis &other) const {
-    return axis != other.axis || other.begin % end == 0 || begin % other.end == 0;
-  }
-  auto key() const { return std::tuple(axis, begin, end); }
-  bool operator==(const SubAxis &other) const { return key() == other.key(); }
-  bool operator<(const SubAxis &other) const { return key() < other.key(); }
-};
-using SubAxes = std::vector<SubAxis>;
-/// For each dimension the sub-axes that split it, major first.
-using Layout = std::vector<SubAxes>;
-
-/// Joins parts of an axis that follow each other and drops those of size 1, so that equal splits
-/// compare equal.
-SubAxes joinSubAxes(const SubAxes &axes);
-/// Whether `axes` are the major ones of `all`.
-bool isMajorOf(const SubAxes &axes, const SubAxes &all);
-/// The sub-axis in parts, major first: taken apart where one of `others` begins or ends.
-SubAxes splitWhere(SubAxis axis, const SubAxes &others);
-
-/// What a path costs; what comes first decides.
-struct ReshardCost {
-  SaturatingCount bytes = 0;
-  int64_t collectives = 0, slices = 0;
-  auto key() const { return std::tuple(bytes, collectives, slices); }
-  bool operator<(const ReshardCost &other) const { return key() < other.key(); }
-  ReshardCost operator+(const ReshardCost &other) const {
-    return {bytes + other.bytes, collectives + other.collectives, slices + other.slices};
-  }
-};
 
 struct ReshardStep {
   enum Kind {
@@ -70,7 +34,7 @@ struct ReshardStep {
 
 struct ReshardPath {
   size_t from = 0; ///< which of the layouts it begins with
-  ReshardCost cost;
+  CommunicationCost cost;
   std::vector<ReshardStep> steps;
   int64_t reached = 0; ///< layouts that the search looked at
 };
@@ -100,14 +64,7 @@ public:
   /// not divide the shape.
   std::optional<ReshardPath> cheapest(const std::vector<Layout> &from, const Layout &to,
                                       int64_t maxReached = kMaxReached) const;
-  /// Where shards go in a permute: pairs of positions in the group over `axes`.
-  static std::vector<int64_t> permutation(const Layout &before, const ReshardStep &step);
-
   SaturatingCount localBytes(const Layout &layout) const;
-  /// Number of shards over these axes.
-  static int64_t shards(const SubAxes &axes);
-  /// Whether a sub-axis can be used beside those in use.
-  static bool isFree(const Layout &layout, const SubAxis &axis);
   /// Whether the shards of a dimension can be split into n.
   bool divides(const Layout &layout, size_t dim, int64_t n) const {
     return shape[dim] % (shards(layout[dim]) * n) == 0;

@@ -9,7 +9,7 @@
 #ifndef BRAID_COLLECTIVE_TRANSPORT_H
 #define BRAID_COLLECTIVE_TRANSPORT_H
 
-#include "braid/Runtime/Algorithm.h"
+#include "braid/Base/Algorithm.h"
 #include "braid/Runtime/Manifest.h"
 #include "runtime/lib/Sync/RunControl.h"
 

@@ -11,7 +11,7 @@
 #ifndef BRAID_CUDA_SHAREDLIBRARY_H
 #define BRAID_CUDA_SHAREDLIBRARY_H
 
-#include "braid/Runtime/Status.h"
+#include "braid/Base/Status.h"
 
 #include <type_traits>
 #include <vector>

@@ -6,7 +6,7 @@
 
 #include "Digest.h"
 #include "ManifestJson.h"
-#include "Support.h"
+#include "braid/Base/Support.h"
 #include "braid/Runtime/CudaKernels.h"
 #include "braid/Runtime/Program.h"
 

@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "CommandViews.h"
 
-#include "Support.h"
+#include "braid/Base/Support.h"
 #include "braid/Runtime/HostTensor.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Manifest.h"
 
-#include "Support.h"
+#include "braid/Base/Support.h"
 
 namespace braid::runtime {
 

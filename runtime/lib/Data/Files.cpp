@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Files.h"
 
-#include "Support.h"
+#include "braid/Base/Support.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -10,7 +10,7 @@
 #ifndef BRAID_RUNTIME_LIB_DATA_JSON_H
 #define BRAID_RUNTIME_LIB_DATA_JSON_H
 
-#include "Support.h"
+#include "braid/Base/Support.h"
 #include "braid/Runtime/Manifest.h"
 
 #include <nlohmann/json.hpp>

@@ -6,7 +6,7 @@
 
 #include "ManifestJson.h"
 #include "Slices.h"
-#include "Support.h"
+#include "braid/Base/Support.h"
 #include "braid/Runtime/HostTensor.h"
 
 #include <set>

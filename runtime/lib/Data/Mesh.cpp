@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Mesh.h"
 
-#include "Support.h"
+#include "braid/Base/Support.h"
 
 #include <algorithm>
 #include <numeric>

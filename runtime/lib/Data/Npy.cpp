@@ -5,7 +5,7 @@
 #include "braid/Runtime/HostTensor.h"
 
 #include "StridedCopy.h"
-#include "Support.h"
+#include "braid/Base/Support.h"
 #include "braid/Runtime/Files.h"
 #include "braid/Runtime/Float16.h"
 

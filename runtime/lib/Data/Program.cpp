@@ -6,7 +6,7 @@
 
 #include "CommandOrder.h"
 #include "ProgramVerifier.h"
-#include "Support.h"
+#include "braid/Base/Support.h"
 
 #include <set>
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "CommandViews.h"
-#include "Support.h"
+#include "braid/Base/Support.h"
 
 #include "braid/Runtime/HostTensor.h"
 #include "braid/Runtime/Program.h"

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "ExpandedQueue.h"
 
-#include "Support.h"
+#include "braid/Base/Support.h"
 #include "braid/Runtime/Program.h"
 
 #include <algorithm>

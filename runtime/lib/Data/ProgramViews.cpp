@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramVerifier.h"
 
-#include "Support.h"
+#include "braid/Base/Support.h"
 #include "braid/Runtime/HostTensor.h"
 #include "braid/Runtime/Program.h"
 

@@ -17,7 +17,7 @@
 //===----------------------------------------------------------------------===//
 #include "Slices.h"
 #include "StridedCopy.h"
-#include "Support.h"
+#include "braid/Base/Support.h"
 #include "braid/Runtime/Float16.h"
 #include "braid/Runtime/Philox.h"
 #include "braid/Runtime/Weights.h"

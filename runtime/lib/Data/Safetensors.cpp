@@ -16,7 +16,7 @@
 #include "Json.h"
 #include "Slices.h"
 #include "StridedCopy.h"
-#include "Support.h"
+#include "braid/Base/Support.h"
 #include "braid/Runtime/Files.h"
 #include "braid/Runtime/Float16.h"
 #include "braid/Runtime/Weights.h"

@@ -5,7 +5,7 @@
 #include "Slices.h"
 
 #include "StridedCopy.h"
-#include "Support.h"
+#include "braid/Base/Support.h"
 #include "braid/Runtime/HostTensor.h"
 
 #include <algorithm>

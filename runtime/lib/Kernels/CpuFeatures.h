@@ -9,7 +9,7 @@
 #ifndef BRAID_KERNELS_CPUFEATURES_H
 #define BRAID_KERNELS_CPUFEATURES_H
 
-#include "braid/Runtime/Status.h"
+#include "braid/Base/Status.h"
 
 #include <string>
 

@@ -9,7 +9,7 @@
 #ifndef BRAID_SESSION_PROCESSES_H
 #define BRAID_SESSION_PROCESSES_H
 
-#include "braid/Runtime/Status.h"
+#include "braid/Base/Status.h"
 
 #include <cstdint>
 #include <functional>

@@ -9,7 +9,7 @@
 #ifndef BRAID_SYNC_CORES_H
 #define BRAID_SYNC_CORES_H
 
-#include "braid/Runtime/Status.h"
+#include "braid/Base/Status.h"
 
 #include <cstdint>
 #include <vector>

@@ -10,7 +10,7 @@
 #define BRAID_SYNC_HOSTMEMORY_H
 
 #include "MemoryPool.h"
-#include "braid/Runtime/Status.h"
+#include "braid/Base/Status.h"
 
 #include <cstddef>
 

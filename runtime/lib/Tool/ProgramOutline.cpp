@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "ProgramOutline.h"
-#include "braid/Runtime/Algorithm.h"
+#include "braid/Base/Algorithm.h"
 
 // flatc writes a default label into switches over all enumerators.
 #pragma clang diagnostic push

@@ -5,7 +5,7 @@
 #include "ProgramChanges.h"
 
 #include "Testing.h"
-#include "braid/Runtime/CollectiveKind.h"
+#include "braid/Base/CollectiveKind.h"
 
 using namespace braid::runtime;
 using namespace braid::runtime::testing;

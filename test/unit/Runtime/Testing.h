@@ -5,8 +5,8 @@
 #ifndef BRAID_TEST_UNIT_RUNTIME_TESTING_H
 #define BRAID_TEST_UNIT_RUNTIME_TESTING_H
 
+#include "braid/Base/Status.h"
 #include "braid/Runtime/Files.h"
-#include "braid/Runtime/Status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

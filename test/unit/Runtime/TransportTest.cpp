@@ -236,22 +236,4 @@ TEST(ThreadsTransport, WorksAgainAfterAFailedRun) {
   });
 }
 
-TEST(Algorithm, CountsBytes) {
-  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::allReduce, 1200, 4), 1800);
-  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::reduceScatter, 1200, 4), 900);
-  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::allGather, 300, 4), 900);
-  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::allReduce, 1200, 1), 0);
-  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::broadcast, 300, 4), 900);
-  EXPECT_EQ(bytesSent(Algorithm::nccl, CollectiveKind::broadcast, 300, 4), 300);
-  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::allToAll, 1200, 4), 900);
-  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::broadcast, 300, 4, true), 900);
-  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::broadcast, 300, 4, false), 0);
-  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::reduce, 300, 4, true), 300);
-  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::reduce, 300, 4, false), 0);
-  EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::permute, 300, 4, true), 300);
-  EXPECT_TRUE(chooseAlgorithm(CollectiveKind::allReduce, 1, 2, "threads").ok());
-  EXPECT_EQ(chooseAlgorithm(CollectiveKind::allReduce, 1, 2, "threads", "ring").status().message(),
-            "all_reduce expects algorithm 'auto' or 'direct', got 'ring'");
-}
-
 } // namespace

@@ -114,13 +114,13 @@ TEST(Reshard, AxesThatChangePlaces) {
   ASSERT_TRUE(path);
   EXPECT_EQ(text(path->steps), "permute");
   EXPECT_EQ(path->cost.bytes, 4 * 8 * 8);
-  EXPECT_EQ(Resharder::permutation(kCase.layout("{a} {c}"), path->steps[0]),
+  EXPECT_EQ(permutation(kCase.layout("{a} {c}"), path->steps[0].after),
             (std::vector<int64_t>{0, 0, 2, 1, 1, 2, 3, 3}));
   // The axis that stays in its place is no business of theirs.
   path = kCase.cheapest({"{a,c} {b}"}, "{c,a} {b}");
   ASSERT_TRUE(path);
   EXPECT_EQ(path->steps[0].axes, (SubAxes{{0, 1, 2}, {2, 1, 2}}));
-  EXPECT_EQ(Resharder::permutation(kCase.layout("{a,c} {b}"), path->steps[0]),
+  EXPECT_EQ(permutation(kCase.layout("{a,c} {b}"), path->steps[0].after),
             (std::vector<int64_t>{0, 0, 2, 1, 1, 2, 3, 3}));
 }
 
@@ -128,7 +128,7 @@ TEST(Reshard, WhoeverHasItsShardKeepsIt) {
   std::optional<ReshardPath> path = kCase.cheapest({"{a} {}"}, "{c} {}");
   ASSERT_TRUE(path);
   EXPECT_EQ(text(path->steps), "permute");
-  EXPECT_EQ(Resharder::permutation(kCase.layout("{a} {}"), path->steps[0]),
+  EXPECT_EQ(permutation(kCase.layout("{a} {}"), path->steps[0].after),
             (std::vector<int64_t>{0, 0, 2, 1, 1, 2, 3, 3}));
 }
 
@@ -331,7 +331,7 @@ public:
       if (draw(2))
         begin = 1, end = n;
       SubAxis part{static_cast<int>(axis), begin, end};
-      if (n % end == 0 && end % begin == 0 && end > begin && Resharder::isFree(layout, part) &&
+      if (n % end == 0 && end % begin == 0 && end > begin && isFree(layout, part) &&
           resharder.divides(layout, dim, part.size()))
         layout[dim].push_back(part);
     }
@@ -348,7 +348,7 @@ public:
     for (const ReshardStep &step : path->steps) {
       std::vector<int64_t> pairs;
       if (step.kind == ReshardStep::Permute)
-        pairs = Resharder::permutation(before, step);
+        pairs = permutation(before, step.after);
       for (int64_t rank = 0; rank < ranks; ++rank) {
         std::vector<int64_t> members = group(rank, step.axes);
         Box wanted = boxOf(rank, step.after);
@@ -387,7 +387,7 @@ private:
   Box boxOf(int64_t rank, const Layout &layout) const {
     Box box;
     for (size_t d = 0; d < shape.size(); ++d) {
-      int64_t index = 0, extent = shape[d] / Resharder::shards(layout[d]);
+      int64_t index = 0, extent = shape[d] / shards(layout[d]);
       for (const SubAxis &part : layout[d])
         index = index * part.size() + digit(rank, part);
       box.emplace_back(index * extent, (index + 1) * extent);

@@ -10,8 +10,8 @@
 #ifndef BRAID_INTERPRETER_CORE_COLLECTIVES_H
 #define BRAID_INTERPRETER_CORE_COLLECTIVES_H
 
+#include "braid/Base/CollectiveKind.h"
 #include "braid/Interpreter/Core/Tensor.h"
-#include "braid/Runtime/CollectiveKind.h"
 #include "braid/Runtime/Mesh.h"
 
 namespace braid::interp {

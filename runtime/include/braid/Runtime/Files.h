@@ -9,7 +9,7 @@
 #ifndef BRAID_RUNTIME_FILES_H
 #define BRAID_RUNTIME_FILES_H
 
-#include "braid/Runtime/Status.h"
+#include "braid/Base/Status.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -11,8 +11,8 @@
 #ifndef BRAID_RUNTIME_MANIFEST_H
 #define BRAID_RUNTIME_MANIFEST_H
 
+#include "braid/Base/Status.h"
 #include "braid/Runtime/Mesh.h"
-#include "braid/Runtime/Status.h"
 
 #include <cstdint>
 #include <string>

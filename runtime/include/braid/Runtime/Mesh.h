@@ -10,7 +10,7 @@
 #ifndef BRAID_RUNTIME_MESH_H
 #define BRAID_RUNTIME_MESH_H
 
-#include "braid/Runtime/Status.h"
+#include "braid/Base/Status.h"
 
 #include <cstdint>
 #include <string>

@@ -6,8 +6,8 @@
 // The collectives that there are.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_COLLECTIVEKIND_H
-#define BRAID_RUNTIME_COLLECTIVEKIND_H
+#ifndef BRAID_BASE_COLLECTIVEKIND_H
+#define BRAID_BASE_COLLECTIVEKIND_H
 
 #include <cstdint>
 
@@ -36,4 +36,4 @@ bool isPointToPoint(CollectiveKind kind);
 bool hasReduction(CollectiveKind kind);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_COLLECTIVEKIND_H
+#endif // BRAID_BASE_COLLECTIVEKIND_H

@@ -7,8 +7,8 @@
 // throws.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_STATUS_H
-#define BRAID_RUNTIME_STATUS_H
+#ifndef BRAID_BASE_STATUS_H
+#define BRAID_BASE_STATUS_H
 
 #include <string>
 #include <utility>
@@ -59,4 +59,4 @@ private:
 };
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_STATUS_H
+#endif // BRAID_BASE_STATUS_H

@@ -3,15 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Which algorithm a collective runs with. One plain function, so that compiler, planner and runtime
-// agree.
+// Which algorithm a collective runs with, and the bytes that it sends: the one place that counts
+// them, for the compiler and the runtime.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_ALGORITHM_H
-#define BRAID_RUNTIME_ALGORITHM_H
+#ifndef BRAID_BASE_ALGORITHM_H
+#define BRAID_BASE_ALGORITHM_H
 
-#include "braid/Runtime/CollectiveKind.h"
-#include "braid/Runtime/Status.h"
+#include "braid/Base/CollectiveKind.h"
+#include "braid/Base/Status.h"
 
 #include <cstdint>
 #include <string>
@@ -33,12 +33,13 @@ Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ra
                                   const std::string &transport, const std::string &asked = "auto");
 
 /// Bytes that one rank sends in a collective over `ranks` ranks whose input is `bytes` long (with
-/// NCCL at least, as it may send more where that is faster), of an
-/// all_to_all_v when all counts are the capacity. In a reduce, broadcast, permute or send not all
-/// ranks do: `isSource` says whether this one gives its value to another. In the other collectives
-/// every rank does.
+/// NCCL at least, as it may send more where that is faster), of an all_to_all_v when all counts are
+/// the capacity. Where `ranks` does not divide the input, the mean over the ranks, rounded down;
+/// the largest number where there would be more. In a reduce, broadcast, permute or send not all
+/// ranks send: `isSource` says whether this one gives its value to another. In the other
+/// collectives every rank does.
 int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64_t ranks,
                   bool isSource = true);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_ALGORITHM_H
+#endif // BRAID_BASE_ALGORITHM_H

@@ -3,12 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Small helpers that every file of the data layer uses: arithmetic that notices overflow, and text
+// Small helpers of everything that reads data: arithmetic that notices overflow, and text
 // for messages.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_LIB_DATA_SUPPORT_H
-#define BRAID_RUNTIME_LIB_DATA_SUPPORT_H
+#ifndef BRAID_BASE_SUPPORT_H
+#define BRAID_BASE_SUPPORT_H
 
 #include <cstdint>
 #include <optional>
@@ -42,4 +42,4 @@ bool isSafeMember(const std::string &member);
 std::optional<int64_t> checkedNumElements(const std::vector<int64_t> &shape);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_LIB_DATA_SUPPORT_H
+#endif // BRAID_BASE_SUPPORT_H

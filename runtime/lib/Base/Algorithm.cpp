@@ -2,7 +2,11 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "braid/Runtime/Algorithm.h"
+#include "braid/Base/Algorithm.h"
+
+#include "braid/Base/Support.h"
+
+#include <limits>
 
 namespace braid::runtime {
 
@@ -31,19 +35,29 @@ Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ra
   return Algorithm::direct;
 }
 
+/// bytes * times / parts.
+static int64_t scaled(int64_t bytes, int64_t times, int64_t parts) {
+  std::optional<int64_t> whole = checkedMul(bytes / parts, times);
+  if (whole)
+    whole = checkedAdd(*whole, bytes % parts * times / parts);
+  return whole.value_or(std::numeric_limits<int64_t>::max());
+}
+
 int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64_t ranks,
                   bool isSource) {
+  if (ranks < 2)
+    return 0;
   switch (kind) {
-  case CollectiveKind::allReduce:
-    return 2 * bytes * (ranks - 1) / ranks;
+  case CollectiveKind::allReduce: // a reduce_scatter, then an all_gather
+    return scaled(bytes, 2 * (ranks - 1), ranks);
   case CollectiveKind::reduceScatter:
   case CollectiveKind::allToAll:
   case CollectiveKind::allToAllV:
-    return bytes * (ranks - 1) / ranks;
+    return scaled(bytes, ranks - 1, ranks);
   case CollectiveKind::allGather:
-    return bytes * (ranks - 1);
+    return scaled(bytes, ranks - 1, 1);
   case CollectiveKind::broadcast:
-    return !isSource ? 0 : algorithm == Algorithm::nccl ? bytes : bytes * (ranks - 1);
+    return !isSource ? 0 : scaled(bytes, algorithm == Algorithm::nccl ? 1 : ranks - 1, 1);
   case CollectiveKind::reduce:
   case CollectiveKind::permute:
   case CollectiveKind::send:
