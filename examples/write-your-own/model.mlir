@@ -13,7 +13,7 @@ func.func private @block(
     %down: tensor<256x768xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) -> tensor<2x64x256xf32> {
   %0 = nn.rms_norm %x, %norm epsilon 1.0e-5 : tensor<2x64x256xf32>, tensor<256xf32> -> tensor<2x64x256xf32>
   %1 = nn.linear %0, %gate role "mlp.gate" : tensor<2x64x256xf32>, tensor<768x256xf32> -> tensor<2x64x768xf32>
-  %2 = nn.silu %1 : tensor<2x64x768xf32>
+  %2 = nn.activation silu %1 : tensor<2x64x768xf32>
   %3 = nn.linear %0, %up role "mlp.up" : tensor<2x64x256xf32>, tensor<768x256xf32> -> tensor<2x64x768xf32>
   %4 = nn.mul %2, %3 : tensor<2x64x768xf32>, tensor<2x64x768xf32> -> tensor<2x64x768xf32>
   %5 = nn.linear %4, %down role "mlp.down" : tensor<2x64x768xf32>, tensor<256x768xf32> -> tensor<2x64x256xf32>

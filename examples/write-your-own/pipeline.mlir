@@ -7,7 +7,7 @@ comm.mesh @mesh <pp = 2>
 func.func private @stage(%x: tensor<32x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> tensor<32x64xf32> {
   %p0 = nn.linear %x, %w role "stage" : tensor<32x64xf32>, tensor<64x64xf32> -> tensor<32x64xf32>
   %0 = nn.add %p0, %b : tensor<32x64xf32>, tensor<64xf32> -> tensor<32x64xf32>
-  %1 = nn.gelu erf %0 : tensor<32x64xf32>
+  %1 = nn.activation gelu %0 : tensor<32x64xf32>
   return %1 : tensor<32x64xf32>
 }
 

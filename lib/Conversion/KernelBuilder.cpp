@@ -71,7 +71,7 @@ int64_t KernelGroup::getRows() const {
 std::string KernelGroup::getName() const {
   std::string name;
   for (Operation *op : ops)
-    name += (name.empty() ? "" : "_") + op->getName().stripDialect().str();
+    name += (name.empty() ? "" : "_") + cast<nn::DecomposeOpInterface>(op).getKernelName().str();
   return name;
 }
 

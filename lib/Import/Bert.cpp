@@ -32,7 +32,7 @@ struct BertConfig {
   std::optional<int64_t> padding; ///< when positions are counted from it
   int64_t vocab, hidden, layers, heads, intermediate, positions, tokenTypes;
   double epsilon;
-  nn::GeluKind activation;
+  nn::ActivationKind activation;
   bool logits, tied;
   int64_t headDim() const { return hidden / heads; }
 };
@@ -94,7 +94,7 @@ Expected<BertConfig> readConfig(const Config &config, const ImportOptions &optio
     return error;
   if (llvm::Error error = readInto(bert.epsilon, config.positive("layer_norm_eps")))
     return error;
-  if (llvm::Error error = readInto(bert.activation, geluKind(config, "hidden_act")))
+  if (llvm::Error error = readInto(bert.activation, activationKind(config, "hidden_act")))
     return error;
 
   Expected<std::vector<std::string>> architectures = config.strings("architectures");
@@ -259,7 +259,7 @@ Value BertBuilder::buildLayer(LayerBody &layer) {
   Value attended = add("attention.residual", layer.linear("attention.output", merged), hidden);
   Value normed = layer.layerNorm("attention.norm", attended, bert.epsilon);
   Value up = layer.linear("mlp.up", normed);
-  Value activated = nn::GeluOp::create(builder, at("mlp.activation"), up, bert.activation);
+  Value activated = nn::ActivationOp::create(builder, at("mlp.activation"), up, bert.activation);
   Value output = add("mlp.residual", layer.linear("mlp.down", activated), normed);
   return layer.layerNorm("mlp.norm", output, bert.epsilon);
 }
@@ -288,8 +288,8 @@ Expected<Value> BertBuilder::buildHead(Value hidden, Value words) {
   }
   Value inner = linear("head.dense", hidden, dense->weight, dense->bias);
   // RoBERTa's head has this activation whatever its layers have.
-  nn::GeluKind kind = family.countsTokens ? nn::GeluKind::Erf : bert.activation;
-  Value activated = nn::GeluOp::create(builder, at("head.activation"), inner, kind);
+  nn::ActivationKind kind = family.countsTokens ? nn::ActivationKind::Gelu : bert.activation;
+  Value activated = nn::ActivationOp::create(builder, at("head.activation"), inner, kind);
   Value normed = layerNorm("head.norm", activated, norm->weight, norm->bias, bert.epsilon);
   return linear("lm_head", normed, decoder.weight, decoder.bias);
 }

@@ -8,21 +8,36 @@
 
 using namespace braid;
 using llvm::Expected;
+using llvm::StringLiteral;
 using llvm::StringRef;
 
-Expected<nn::GeluKind> braid::geluKind(const Config &config, StringRef field, StringRef otherwise) {
+/// The names that the `transformers` library has for activation functions.
+static constexpr std::pair<StringLiteral, nn::ActivationKind> kActivations[] = {
+    {"gelu", nn::ActivationKind::Gelu},
+    {"gelu_accurate", nn::ActivationKind::GeluTanh},
+    {"gelu_fast", nn::ActivationKind::GeluTanh},
+    {"gelu_new", nn::ActivationKind::GeluTanh},
+    {"gelu_python", nn::ActivationKind::Gelu},
+    {"gelu_python_tanh", nn::ActivationKind::GeluTanh},
+    {"gelu_pytorch_tanh", nn::ActivationKind::GeluTanh},
+    {"silu", nn::ActivationKind::Silu},
+    {"swish", nn::ActivationKind::Silu},
+};
+
+Expected<nn::ActivationKind> braid::activationKind(const Config &config, StringRef field,
+                                                   StringRef otherwise) {
   Expected<std::string> name =
       otherwise.empty() ? config.string(field) : config.string(field, otherwise);
   if (!name)
     return name.takeError();
-  // Hugging Face's names; `gelu_fast` is the tanh form with its terms in another order.
-  if (llvm::is_contained({"gelu", "gelu_python"}, *name))
-    return nn::GeluKind::Erf;
-  if (llvm::is_contained({"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}, *name))
-    return nn::GeluKind::Tanh;
-  return importError(
-      "'", config.path(), "': ", field, " '", *name,
-      "' is not supported, expects gelu, gelu_python, gelu_new, gelu_pytorch_tanh or gelu_fast");
+  std::string known;
+  for (const auto &[called, kind] : kActivations) {
+    if (*name == called)
+      return kind;
+    known += (known.empty() ? "" : ", ") + called.str();
+  }
+  return importError("'", config.path(), "': ", field, " '", *name,
+                     "' is not supported, expects one of ", known);
 }
 
 Expected<int64_t> braid::importedLayers(const Config &config, const ImportOptions &options,

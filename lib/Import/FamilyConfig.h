@@ -21,8 +21,8 @@ inline constexpr int64_t kMaxLayers = 4096;
 
 /// The activation that the field names; when it is missing, the one called `otherwise`, or an error
 /// when that is empty.
-llvm::Expected<nn::GeluKind> geluKind(const Config &config, llvm::StringRef field,
-                                      llvm::StringRef otherwise = {});
+llvm::Expected<nn::ActivationKind> activationKind(const Config &config, llvm::StringRef field,
+                                                  llvm::StringRef otherwise = {});
 /// The number of layers to import: all of them when the options ask for none.
 llvm::Expected<int64_t> importedLayers(const Config &config, const ImportOptions &options,
                                        int64_t layers, llvm::StringRef field);

@@ -16,7 +16,7 @@ namespace {
 struct Gpt2Config {
   int64_t vocab, hidden, layers, heads, intermediate, positions;
   double epsilon;
-  nn::GeluKind activation;
+  nn::ActivationKind activation;
   bool tied, causalLM, logits;
 };
 
@@ -54,7 +54,7 @@ Expected<Gpt2Config> readConfig(const Config &config, const ImportOptions &optio
   if (llvm::Error error = readInto(gpt2.epsilon, config.positive("layer_norm_epsilon")))
     return error;
   if (llvm::Error error =
-          readInto(gpt2.activation, geluKind(config, "activation_function", "gelu_new")))
+          readInto(gpt2.activation, activationKind(config, "activation_function", "gelu_new")))
     return error;
   if (llvm::Error error = readInto(gpt2.tied, config.flag("tie_word_embeddings", true)))
     return error;
@@ -145,7 +145,7 @@ Value Gpt2Builder::buildLayer(LayerBody &layer) {
       mergeHeads("attention.merged", attention(query, key, value, mask, /*causal=*/true));
   Value attended = add("attention.residual", layer.linear("attention.output", context), hidden);
   Value up = layer.linear("mlp.up", layer.layerNorm("mlp.norm", attended, gpt2.epsilon));
-  Value activated = nn::GeluOp::create(builder, at("mlp.activation"), up, gpt2.activation);
+  Value activated = nn::ActivationOp::create(builder, at("mlp.activation"), up, gpt2.activation);
   return add("mlp.residual", layer.linear("mlp.down", activated), attended);
 }
 

@@ -17,24 +17,17 @@ namespace {
 struct LlamaConfig {
   int64_t vocab, hidden, layers, heads, kvHeads, headDim, intermediate, positions;
   double epsilon;
+  nn::ActivationKind activation;
   bool attentionBias, mlpBias, tied, causalLM, logits;
   std::vector<double> frequencies;
 };
 
-llvm::Error refuseVariants(const Config &config) {
-  Expected<std::string> activation = config.string("hidden_act", "silu");
-  if (!activation)
-    return activation.takeError();
-  if (*activation != "silu" && *activation != "swish")
-    return importError("'", config.path(), "': hidden_act '", *activation,
-                       "' is not supported, expects silu");
-  return config.refuse({"quantization_config", "sliding_window", "layer_types"});
-}
-
 Expected<LlamaConfig> readConfig(const Config &config, const ImportOptions &options) {
-  if (llvm::Error error = refuseVariants(config))
+  if (llvm::Error error = config.refuse({"quantization_config", "sliding_window", "layer_types"}))
     return error;
   LlamaConfig llama;
+  if (llvm::Error error = readInto(llama.activation, activationKind(config, "hidden_act", "silu")))
+    return error;
   if (llvm::Error error = config.readSizes({{"vocab_size", llama.vocab},
                                             {"hidden_size", llama.hidden},
                                             {"num_hidden_layers", llama.layers, kMaxLayers},
@@ -173,7 +166,7 @@ Value LlamaBuilder::buildLayer(LayerBody &layer) {
   Value inner = layer.rmsNorm("mlp.norm", attended, llama.epsilon);
   Value gate = layer.linear("mlp.gate", inner, llama.mlpBias);
   Value up = layer.linear("mlp.up", inner, llama.mlpBias);
-  Value activated = nn::SiluOp::create(builder, at("mlp.activation"), gate.getType(), gate);
+  Value activated = nn::ActivationOp::create(builder, at("mlp.activation"), gate, llama.activation);
   Value gated = nn::MulOp::create(builder, at("mlp.gated"), gate.getType(), activated, up);
   return add("mlp.residual", layer.linear("mlp.down", gated, llama.mlpBias), attended);
 }

@@ -214,15 +214,10 @@ void populateNNEvaluators(EvaluatorTable &table) {
                        rotary(context.tensor(op.getInput()), context.tensor(op.getCos()),
                               context.tensor(op.getSin())));
   });
-  table.add<nn::SiluOp>([](OpContext &context) {
-    auto op = cast<nn::SiluOp>(context.op);
-    return context.set(op.getResult(), silu(context.tensor(op.getInput())));
-  });
-  table.add<nn::GeluOp>([](OpContext &context) {
-    auto op = cast<nn::GeluOp>(context.op);
-    return context.set(op.getResult(),
-                       gelu(context.tensor(op.getInput()),
-                            op.getKind() == nn::GeluKind::Erf ? GeluKind::erf : GeluKind::tanh));
+  table.add<nn::ActivationOp>([](OpContext &context) {
+    auto op = cast<nn::ActivationOp>(context.op);
+    return context.set(op.getResult(), activation(nn::stringifyActivationKind(op.getKind()).str(),
+                                                  context.tensor(op.getInput())));
   });
   table.add<nn::AddOp>([](OpContext &context) {
     auto op = cast<nn::AddOp>(context.op);

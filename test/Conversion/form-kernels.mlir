@@ -36,7 +36,7 @@ func.func @chain(%x: tensor<2x8x16xf32>, %r: tensor<2x8x16xf32>, %w: tensor<16xf
 // CHECK: rt.launch @add_gelu rows 2 ins(%{{.*}}, %{{.*}} : tensor<2x8x16xf32>, tensor<8x16xf32>) -> tensor<2x8x16xf32>
 func.func @positions(%x: tensor<2x8x16xf32>, %p: tensor<8x16xf32>) -> tensor<2x8x16xf32> {
   %0 = nn.add %x, %p : tensor<2x8x16xf32>, tensor<8x16xf32> -> tensor<2x8x16xf32>
-  %1 = nn.gelu erf %0 : tensor<2x8x16xf32>
+  %1 = nn.activation gelu %0 : tensor<2x8x16xf32>
   return %1 : tensor<2x8x16xf32>
 }
 
@@ -52,7 +52,7 @@ func.func @positions(%x: tensor<2x8x16xf32>, %p: tensor<8x16xf32>) -> tensor<2x8
 // CHECK-NEXT: return %[[L]], %[[R]]#0
 func.func @two_results(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>, %w: tensor<16x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
   %0 = nn.add %x, %y : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
-  %1 = nn.gelu erf %0 : tensor<8x16xf32>
+  %1 = nn.activation gelu %0 : tensor<8x16xf32>
   %2 = nn.linear %1, %w : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
   return %2, %0 : tensor<8x16xf32>, tensor<8x16xf32>
 }
@@ -84,12 +84,12 @@ func.func @needed_before(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>, %w: tensor<
 // CHECK-LABEL: func.func @b
 // CHECK: rt.launch @gelu rows 32
 func.func @a(%x: tensor<8x16xf32>, %y: tensor<8x32xf32>) -> (tensor<8x16xf32>, tensor<8x32xf32>) {
-  %0 = nn.gelu erf %x : tensor<8x16xf32>
-  %1 = nn.gelu erf %y : tensor<8x32xf32>
+  %0 = nn.activation gelu %x : tensor<8x16xf32>
+  %1 = nn.activation gelu %y : tensor<8x32xf32>
   return %0, %1 : tensor<8x16xf32>, tensor<8x32xf32>
 }
 func.func @b(%x: tensor<4x8x16xf32>) -> tensor<4x8x16xf32> {
-  %0 = nn.gelu erf %x : tensor<4x8x16xf32>
+  %0 = nn.activation gelu %x : tensor<4x8x16xf32>
   return %0 : tensor<4x8x16xf32>
 }
 
@@ -104,12 +104,12 @@ comm.mesh @mesh <tp = 2>
 // CHECK-NEXT: %[[W:.*]] = comm.wait
 // CHECK-NEXT: rt.launch @add_add rows 8 ins(%[[W]], %[[B]], %[[A]]
 func.func @flight(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> tensor<8x16xf32> {
-  %0 = nn.gelu erf %x : tensor<8x16xf32>
+  %0 = nn.activation gelu %x : tensor<8x16xf32>
   %h = comm.start (%a = %0) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
     %r = comm.all_reduce sum (%a) over <@mesh, {tp}> : tensor<8x16xf32>
     comm.yield %r : tensor<8x16xf32>
   }
-  %1 = nn.gelu erf %y : tensor<8x16xf32>
+  %1 = nn.activation gelu %y : tensor<8x16xf32>
   %2 = comm.wait %h keeping %0 : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
   %3 = nn.add %2, %1 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
   %4 = nn.add %3, %0 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
@@ -135,7 +135,7 @@ func.func @wait_for_a_kernel(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>, %g: te
   }
   %0 = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
   %1 = nn.add %0, %x : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
-  %2 = nn.gelu erf %x : tensor<8x16xf32>
+  %2 = nn.activation gelu %x : tensor<8x16xf32>
   %3 = nn.linear %x, %w : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
   %4 = nn.rms_norm %1, %g epsilon 1.0e-5 : tensor<8x16xf32>, tensor<16xf32> -> tensor<8x16xf32>
   %5 = nn.add %4, %3 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>

@@ -24,7 +24,7 @@ func.func @mlp(%x: tensor<2x4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) ->
     comm.yield %r : tensor<2x4x8xf32>
   }
   %1 = comm.wait %h keeping %0 : !comm.handle<tensor<2x4x8xf32>>, tensor<2x4x8xf32> -> tensor<2x4x8xf32>
-  %2 = nn.gelu erf %1 : tensor<2x4x8xf32>
+  %2 = nn.activation gelu %1 : tensor<2x4x8xf32>
   return %2 : tensor<2x4x8xf32>
 }
 

@@ -9,10 +9,10 @@ from braidtest import braid, run
 
 # level -> what must be seen of it, and what must be gone
 LEVELS = {
-    "nn": (["nn.linear", "nn.attention", "nn.layer_norm", "nn.gelu", "nn.embedding"], ["comm.all_reduce", "comm.start", "rt."]),
+    "nn": (["nn.linear", "nn.attention", "nn.layer_norm", "nn.activation", "nn.embedding"], ["comm.all_reduce", "comm.start", "rt."]),
     "comm": (["nn.linear", "comm.all_reduce"], ["comm.start", "rt."]),
     "scheduled": (["comm.start", "comm.wait"], ["rt."]),
-    "kernels": (["rt.kernel", "rt.launch"], ["nn.layer_norm", "nn.gelu"]),
+    "kernels": (["rt.kernel", "rt.launch"], ["nn.layer_norm", "nn.activation"]),
     "rt": (["rt.procedure", "rt.launch", "rt.product", "rt.attention", "rt.start", "rt.record"], ["nn.linear", "comm.start"]),
     "llvm": (["define ", "fmul|fadd"], ["nn.linear"]),
 }

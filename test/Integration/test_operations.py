@@ -12,8 +12,8 @@ X, HEADS = "tensor<3x7x48xf32>", "tensor<3x7x4x12xf32>"
 CASES = {
     "rms_norm": ([("x", X), ("w", "tensor<48xf32>")],
                  f"%r = nn.rms_norm %x, %w epsilon 1.0e-5 : {X}, tensor<48xf32> -> {X}", X),
-    "silu": ([("x", X)], f"%r = nn.silu %x : {X}", X),
-    "silu_mul": ([("x", X), ("y", X)], f"%a = nn.silu %x : {X}\n%r = nn.mul %a, %y : {X}, {X} -> {X}", X),
+    "silu": ([("x", X)], f"%r = nn.activation silu %x : {X}", X),
+    "silu_mul": ([("x", X), ("y", X)], f"%a = nn.activation silu %x : {X}\n%r = nn.mul %a, %y : {X}, {X} -> {X}", X),
     "mul_broadcast": ([("x", X), ("w", "tensor<7x48xf32>")], f"%r = nn.mul %x, %w : {X}, tensor<7x48xf32> -> {X}", X),
     "softmax": ([("x", X)], f"%r = nn.softmax %x : {X}", X),
     # Rows that the vectors of the target do not divide.

@@ -229,7 +229,7 @@ def test_ranks_that_disagree(tmp_path):
     model.write_text(f"""
 comm.mesh @mesh <tp = 4>
 func.func @main(%x: {PART} {{nn.name = "x", {CUT}}}) -> ({PART} {{nn.name = "y"}}) attributes {{nn.entry}} {{
-  %0 = nn.gelu erf %x : {PART}
+  %0 = nn.activation gelu %x : {PART}
   return %0 : {PART}
 }}
 """)

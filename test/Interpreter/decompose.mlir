@@ -11,10 +11,10 @@ func.func @main(%x: tensor<2x3x8xf32>, %w: tensor<8xf32>, %b: tensor<8xf32>) -> 
 // -----
 
 // CHECK: equivalent on 1 and 1 ranks
-// CHECK-NOT: nn.gelu
+// CHECK-NOT: nn.activation
 func.func @main(%x: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
-  %0 = nn.gelu erf %x : tensor<2x8xf32>
-  %1 = nn.gelu tanh %x : tensor<2x8xf32>
+  %0 = nn.activation gelu %x : tensor<2x8xf32>
+  %1 = nn.activation gelu_tanh %x : tensor<2x8xf32>
   return %0, %1 : tensor<2x8xf32>, tensor<2x8xf32>
 }
 

@@ -9,6 +9,6 @@
 // MESH: func.func @main(%{{.*}}: tensor<4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {?}]>, nn.name = "x"})
 // ASKED: error: strategy 'tp' finds no nn.linear to cut over 'tp'
 func.func @main(%x: tensor<4x16xf32> {nn.name = "x"}) -> (tensor<4x16xf32> {nn.name = "y"}) attributes {nn.entry} {
-  %0 = nn.gelu erf %x : tensor<4x16xf32>
+  %0 = nn.activation gelu %x : tensor<4x16xf32>
   return %0 : tensor<4x16xf32>
 }

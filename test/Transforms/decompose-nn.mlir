@@ -44,7 +44,7 @@ func.func @gelu_erf(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   // CHECK: %[[ERF:.*]] = math.erf %{{.*}} fastmath<reassoc,contract> : f32
   // CHECK: %[[P:.*]] = arith.addf %[[ERF]], %{{.*}} fastmath<reassoc,contract> : f32
   // CHECK: arith.mulf %[[HALF]], %[[P]] fastmath<reassoc,contract> : f32
-  %0 = nn.gelu erf %x : tensor<2x4xf32>
+  %0 = nn.activation gelu %x : tensor<2x4xf32>
   return %0 : tensor<2x4xf32>
 }
 
@@ -53,7 +53,7 @@ func.func @gelu_tanh(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   // CHECK: arith.constant 4.471500e-02 : f32
   // CHECK: arith.constant 0.797884583 : f32
   // CHECK: math.tanh %{{.*}} fastmath<reassoc,contract> : f32
-  %0 = nn.gelu tanh %x : tensor<2x4xf32>
+  %0 = nn.activation gelu_tanh %x : tensor<2x4xf32>
   return %0 : tensor<2x4xf32>
 }
 

@@ -11,13 +11,13 @@ func.func @main(%x: tensor<4x8xf32> {nn.name = "x"})
   // Another user of the parts takes a slice of the whole.
   // CHECK: %[[A:.*]] = comm.all_reduce sum(%[[X]]) over <@mesh, {tp}> role "q" : tensor<4x8xf32>
   // CHECK: %[[S:.*]] = comm.local_slice %[[A]] dim 0 over <@mesh, {tp}>
-  // CHECK: %[[G:.*]] = nn.gelu erf %[[S]]
+  // CHECK: %[[G:.*]] = nn.activation gelu %[[S]]
   // CHECK: %[[B:.*]] = comm.all_gather(%[[G]]) dim 0
   // REMARK: comm.all_gather 'q': joined with its comm.reduce_scatter
   // REMARK: comm.all_gather: its operands are not the results of one comm.reduce_scatter
   %s = comm.reduce_scatter sum(%x) dim 0 over <@mesh, {tp}> role "q" : tensor<4x8xf32> -> tensor<2x8xf32>
   %a = comm.all_gather(%s) dim 0 over <@mesh, {tp}> role "q" : tensor<2x8xf32> -> tensor<4x8xf32>
-  %g = nn.gelu erf %s : tensor<2x8xf32>
+  %g = nn.activation gelu %s : tensor<2x8xf32>
   %b = comm.all_gather(%g) dim 0 over <@mesh, {tp}> : tensor<2x8xf32> -> tensor<4x8xf32>
   // CHECK: return %[[A]], %[[B]]
   return %a, %b : tensor<4x8xf32>, tensor<4x8xf32>

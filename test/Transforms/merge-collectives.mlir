@@ -10,14 +10,14 @@ comm.mesh @mesh <tp = 2>
 func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}, %y: tensor<8xf32> {nn.name = "y"})
     -> (tensor<4x8xf32> {nn.name = "a"}, tensor<4x8xf32> {nn.name = "b"}) attributes {nn.entry} {
   // Where the last one stood: its operand is made between.
-  // CHECK: %[[G:.*]] = nn.gelu erf %[[X]]
+  // CHECK: %[[G:.*]] = nn.activation gelu %[[X]]
   // CHECK-NEXT: %[[R:.*]]:3 = comm.all_reduce sum(%[[X]], %[[Y]], %[[G]]) over <@mesh, {tp}> role "q+q+k"
   // REMARK: comm.all_reduce 'q': now exchanges 2 values
   // REMARK: comm.all_reduce 'q+q+k': now exchanges 3 values
   // REMARK: comm.all_reduce 'q+q+k': the next collective takes what depends on it
   %0 = comm.all_reduce sum(%x) over <@mesh, {tp}> role "q" : tensor<4x8xf32>
   %1 = comm.all_reduce sum(%y) over <@mesh, {tp}> role "q" : tensor<8xf32>
-  %g = nn.gelu erf %x : tensor<4x8xf32>
+  %g = nn.activation gelu %x : tensor<4x8xf32>
   %2 = comm.all_reduce sum(%g) over <@mesh, {tp}> role "k" : tensor<4x8xf32>
   %3 = nn.add %0, %1 : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
   %4 = nn.add %3, %2 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>

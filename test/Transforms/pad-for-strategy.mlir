@@ -81,7 +81,7 @@ func.func private @layer(%x: tensor<2x8x18xf32>, %wq: tensor<18x18xf32>, %wk: te
   %r = nn.add %o, %x : tensor<2x8x18xf32>, tensor<2x8x18xf32> -> tensor<2x8x18xf32>
   %g = nn.linear %r, %wg role "mlp.gate" : tensor<2x8x18xf32>, tensor<15x18xf32> -> tensor<2x8x15xf32>
   %u = nn.linear %r, %wu role "mlp.up" : tensor<2x8x18xf32>, tensor<15x18xf32> -> tensor<2x8x15xf32>
-  %s = nn.silu %g : tensor<2x8x15xf32>
+  %s = nn.activation silu %g : tensor<2x8x15xf32>
   %t = nn.mul %s, %u : tensor<2x8x15xf32>, tensor<2x8x15xf32> -> tensor<2x8x15xf32>
   %d = nn.linear %t, %wd role "mlp.down" : tensor<2x8x15xf32>, tensor<18x15xf32> -> tensor<2x8x18xf32>
   %y = nn.add %d, %r : tensor<2x8x18xf32>, tensor<2x8x18xf32> -> tensor<2x8x18xf32>

@@ -40,7 +40,7 @@
 // BIAS: -> (tensor<2x8x7xf32> {nn.name = "same"}, tensor<2x8x9xf32> {nn.name = "logits", nn.unpadded = tensor<2x8x7xf32>})
 // BIAS: nn.parameter "b" slices ["b"[7]] : tensor<9xf32>
 // BIAS: nn.linear {{.*}} role "lm_head" : {{.*}} -> tensor<2x8x9xf32>
-// BIAS: nn.gelu erf %{{.*}} : tensor<2x8x9xf32>
+// BIAS: nn.activation gelu %{{.*}} : tensor<2x8x9xf32>
 
 // NOHEAD: nn.parameter "words" : tensor<32x6xf32>
 // LOSS: remark: {{.*}}a vocabulary of 32 cannot be padded for axis 'tp' of size 3: logits go into an operation that would see the padding
@@ -64,7 +64,7 @@ func.func @main(%x: tensor<2x8x7xf32> {nn.name = "x"}, %ids: tensor<2x8xi64> {nn
   %0 = nn.embedding %ids, %words role "embedding.word" : tensor<2x8xi64>, tensor<5x6xf32> -> tensor<2x8x6xf32>
   %p1 = nn.linear %0, %w role "lm_head" : tensor<2x8x6xf32>, tensor<7x6xf32> -> tensor<2x8x7xf32>
   %1 = nn.add %p1, %b : tensor<2x8x7xf32>, tensor<7xf32> -> tensor<2x8x7xf32>
-  %2 = nn.gelu erf %1 : tensor<2x8x7xf32>
+  %2 = nn.activation gelu %1 : tensor<2x8x7xf32>
   %3 = nn.add %2, %1 : tensor<2x8x7xf32>, tensor<2x8x7xf32> -> tensor<2x8x7xf32>
   return %x, %3 : tensor<2x8x7xf32>, tensor<2x8x7xf32>
 }

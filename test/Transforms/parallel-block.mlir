@@ -40,7 +40,7 @@ func.func private @plain(%x: tensor<2x8x16xf32>, %wq: tensor<16x16xf32>, %wo: te
   %m = nn.merge_heads %a : tensor<2x8x4x4xf32> -> tensor<2x8x16xf32>
   %o = nn.linear %m, %wo role "attention.output" : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
   %u = nn.linear %x, %wu role "mlp.up" : tensor<2x8x16xf32>, tensor<32x16xf32> -> tensor<2x8x32xf32>
-  %g = nn.gelu erf %u : tensor<2x8x32xf32>
+  %g = nn.activation gelu %u : tensor<2x8x32xf32>
   %d = nn.linear %g, %wd role "mlp.down" : tensor<2x8x32xf32>, tensor<16x32xf32> -> tensor<2x8x16xf32>
   %s = nn.add %o, %d : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
   %y = nn.add %s, %x : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
@@ -66,7 +66,7 @@ func.func private @biased(%x: tensor<2x8x16xf32>, %wq: tensor<16x16xf32>, %wo: t
   %op = nn.linear %m, %wo role "attention.output" : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
   %o = nn.add %op, %bo : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
   %u = nn.linear %x, %wu role "mlp.up" : tensor<2x8x16xf32>, tensor<32x16xf32> -> tensor<2x8x32xf32>
-  %g = nn.gelu erf %u : tensor<2x8x32xf32>
+  %g = nn.activation gelu %u : tensor<2x8x32xf32>
   %dp = nn.linear %g, %wd role "mlp.down" : tensor<2x8x32xf32>, tensor<16x32xf32> -> tensor<2x8x16xf32>
   %d = nn.add %dp, %bd : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
   %s = nn.add %o, %d : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
@@ -89,7 +89,7 @@ func.func private @one_biased(%x: tensor<2x8x16xf32>, %wq: tensor<16x16xf32>, %w
   %m = nn.merge_heads %a : tensor<2x8x4x4xf32> -> tensor<2x8x16xf32>
   %o = nn.linear %m, %wo role "attention.output" : tensor<2x8x16xf32>, tensor<16x16xf32> -> tensor<2x8x16xf32>
   %u = nn.linear %x, %wu role "mlp.up" : tensor<2x8x16xf32>, tensor<32x16xf32> -> tensor<2x8x32xf32>
-  %g = nn.gelu erf %u : tensor<2x8x32xf32>
+  %g = nn.activation gelu %u : tensor<2x8x32xf32>
   %dp = nn.linear %g, %wd role "mlp.down" : tensor<2x8x32xf32>, tensor<16x32xf32> -> tensor<2x8x16xf32>
   %d = nn.add %dp, %bd : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
   %s = nn.add %o, %d : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>

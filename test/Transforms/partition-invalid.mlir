@@ -21,8 +21,8 @@ func.func @f(%x: tensor<8x16xf32>) { return }
 
 comm.mesh @mesh <tp = 2>
 func.func @f(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}) {
-  // expected-error @+1 {{'nn.gelu' op has no sharding for result 0 (braid-propagate-shardings states one)}}
-  %0 = nn.gelu erf %x : tensor<8x16xf32>
+  // expected-error @+1 {{'nn.activation' op has no sharding for result 0 (braid-propagate-shardings states one)}}
+  %0 = nn.activation gelu %x : tensor<8x16xf32>
   return
 }
 
@@ -54,8 +54,8 @@ func.func @f(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}
 
 comm.mesh @mesh <tp = 2>
 func.func @f(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}) {
-  // expected-error @+1 {{'nn.gelu' op states a result that is partial over axis 'tp', which none of its operands accounts for}}
-  %0 = nn.gelu erf %x {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>
+  // expected-error @+1 {{'nn.activation' op states a result that is partial over axis 'tp', which none of its operands accounts for}}
+  %0 = nn.activation gelu %x {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>
   return
 }
 

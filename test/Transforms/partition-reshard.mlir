@@ -113,11 +113,11 @@ func.func @one_reduction(%x: tensor<8x16xf32> {comm.sharding = #w}, %w: tensor<1
   // CHECK: %[[P:.*]] = nn.linear {{.*}} : tensor<8x8xf32>, tensor<16x8xf32> -> tensor<8x16xf32>
   // CHECK-NEXT: %[[R:.*]] = comm.all_reduce sum(%[[P]]) over <@mesh, {tp}> role "mlp.down" : tensor<8x16xf32>
   // CHECK-NEXT: %[[S:.*]] = comm.local_slice %[[R]] dim 0 over <@mesh, {tp}>
-  // CHECK-NEXT: nn.gelu erf %[[R]]
-  // CHECK-NEXT: nn.gelu erf %[[S]]
+  // CHECK-NEXT: nn.activation gelu %[[R]]
+  // CHECK-NEXT: nn.activation gelu %[[S]]
   %0 = nn.linear %x, %w role "mlp.down" {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
-  %1 = nn.gelu erf %0 {comm.shardings = [#comm.sharding<@mesh, [{}, {}]>]} : tensor<8x16xf32>
-  %2 = nn.gelu erf %0 {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]} : tensor<8x16xf32>
+  %1 = nn.activation gelu %0 {comm.shardings = [#comm.sharding<@mesh, [{}, {}]>]} : tensor<8x16xf32>
+  %2 = nn.activation gelu %0 {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]} : tensor<8x16xf32>
   return %1, %2 : tensor<8x16xf32>, tensor<8x16xf32>
 }
 
@@ -129,11 +129,11 @@ func.func @scatter(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}
   // CHECK: %[[P:.*]] = nn.linear {{.*}} : tensor<8x8xf32>, tensor<16x8xf32> -> tensor<8x16xf32>
   // CHECK-NEXT: %[[R:.*]] = comm.reduce_scatter sum(%[[P]]) dim 0 over <@mesh, {tp}> role "mlp.down" : tensor<8x16xf32> -> tensor<4x16xf32>
   // CHECK-NEXT: %[[S:.*]] = nn.add %[[R]], %[[B]] : tensor<4x16xf32>, tensor<16xf32> -> tensor<4x16xf32>
-  // CHECK-NEXT: nn.gelu erf %[[S]]
+  // CHECK-NEXT: nn.activation gelu %[[S]]
   // CHECK-NEXT: return
   %p0 = nn.linear %x, %w role "mlp.down" {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
   %0 = nn.add %p0, %b {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]} : tensor<8x16xf32>, tensor<16xf32> -> tensor<8x16xf32>
-  %1 = nn.gelu erf %0 {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]} : tensor<8x16xf32>
+  %1 = nn.activation gelu %0 {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]} : tensor<8x16xf32>
   return %1 : tensor<8x16xf32>
 }
 
@@ -212,6 +212,6 @@ func.func @caller(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{
 }
 // CHECK: func.func private @callee(%{{.*}}: tensor<4x16xf32>) -> tensor<4x16xf32> {
 func.func private @callee(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) {
-  %0 = nn.gelu erf %x {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]} : tensor<8x16xf32>
+  %0 = nn.activation gelu %x {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]} : tensor<8x16xf32>
   return %0 : tensor<8x16xf32>
 }

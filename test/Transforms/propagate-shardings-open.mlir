@@ -7,23 +7,23 @@ comm.mesh @mesh <dp = 2, tp = 2>
 // CHECK-SAME: %{{.*}}: tensor<8x16x4xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {tp}, {}]>}
 // CHECK-SAME: -> (tensor<8x16x4xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {tp}, {}]>})
 func.func @open(%x: tensor<8x16x4xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {?}, {}]>}) -> tensor<8x16x4xf32> {
-  // CHECK: nn.gelu {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{dp}, {tp}, {}]>]}
-  %0 = nn.gelu erf %x {comm.shardings = [#comm.sharding<@mesh, [{?}, {tp}, {?}]>]} : tensor<8x16x4xf32>
+  // CHECK: nn.activation {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{dp}, {tp}, {}]>]}
+  %0 = nn.activation gelu %x {comm.shardings = [#comm.sharding<@mesh, [{?}, {tp}, {?}]>]} : tensor<8x16x4xf32>
   return %0 : tensor<8x16x4xf32>
 }
 // CHECK-LABEL: func.func @closed
 // CHECK-SAME: %{{.*}}: tensor<8x16x4xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}, {}]>}
 // CHECK-SAME: -> (tensor<8x16x4xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}, {}]>})
 func.func @closed(%x: tensor<8x16x4xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}, {}]>}) -> tensor<8x16x4xf32> {
-  // CHECK: nn.gelu {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}, {}]>]}
-  %0 = nn.gelu erf %x {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}, {}]>]} : tensor<8x16x4xf32>
+  // CHECK: nn.activation {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}, {}]>]}
+  %0 = nn.activation gelu %x {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}, {}]>]} : tensor<8x16x4xf32>
   return %0 : tensor<8x16x4xf32>
 }
 // Axes are added behind those that are there.
 // CHECK-LABEL: func.func @minor
 // CHECK-SAME: %{{.*}}: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp, dp}, {}]>}
 func.func @minor(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp, ?}, {}]>}) -> tensor<8x16xf32> {
-  %0 = nn.gelu erf %x {comm.shardings = [#comm.sharding<@mesh, [{tp, dp}, {}]>]} : tensor<8x16xf32>
+  %0 = nn.activation gelu %x {comm.shardings = [#comm.sharding<@mesh, [{tp, dp}, {}]>]} : tensor<8x16xf32>
   return %0 : tensor<8x16xf32>
 }
 
@@ -37,8 +37,8 @@ comm.mesh @mesh <tp = 2>
 func.func @sum(%x: tensor<2x8x32xf32>, %w: tensor<16x32xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) -> tensor<2x8x16xf32> {
   // CHECK: nn.linear {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}], partial = [tp = sum]>]}
   %0 = nn.linear %x, %w {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}, {}]>]} : tensor<2x8x32xf32>, tensor<16x32xf32> -> tensor<2x8x16xf32>
-  // CHECK: nn.gelu {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}, {}]>]}
-  %1 = nn.gelu erf %0 : tensor<2x8x16xf32>
+  // CHECK: nn.activation {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}, {}]>]}
+  %1 = nn.activation gelu %0 : tensor<2x8x16xf32>
   return %1 : tensor<2x8x16xf32>
 }
 // But where an operand is cut as the result is, the weight is what is brought together.

@@ -14,8 +14,8 @@ func.func @mlp(%x: tensor<4x8x16xf32>, %up: tensor<64x16xf32> {comm.sharding = #
   // CHECK: nn.linear {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {tp}]>]}
   %p0 = nn.linear %x, %up : tensor<4x8x16xf32>, tensor<64x16xf32> -> tensor<4x8x64xf32>
   %0 = nn.add %p0, %bias : tensor<4x8x64xf32>, tensor<64xf32> -> tensor<4x8x64xf32>
-  // CHECK: nn.gelu {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {tp}]>]}
-  %1 = nn.gelu erf %0 : tensor<4x8x64xf32>
+  // CHECK: nn.activation {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {tp}]>]}
+  %1 = nn.activation gelu %0 : tensor<4x8x64xf32>
   // CHECK: nn.linear {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}], partial = [tp = sum]>]}
   %2 = nn.linear %1, %down : tensor<4x8x64xf32>, tensor<16x64xf32> -> tensor<4x8x16xf32>
   return %2 : tensor<4x8x16xf32>
@@ -62,8 +62,8 @@ func.func @flows(%x: tensor<4x8x16xf32>, %w: tensor<16x16xf32> {comm.sharding = 
   %2 = nn.linear %x, %w : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
   // CHECK: nn.split_heads {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}, {}]>]}
   %3 = nn.split_heads %2 : tensor<4x8x16xf32> -> tensor<4x8x4x4xf32>
-  // CHECK: nn.gelu {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}]>]}
-  %4 = nn.gelu erf %2 : tensor<4x8x16xf32>
+  // CHECK: nn.activation {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}]>]}
+  %4 = nn.activation gelu %2 : tensor<4x8x16xf32>
   // A bias is added after the reduction, which is therefore at once.
   %p5 = nn.linear %x, %w : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
   %5 = nn.add %p5, %b : tensor<4x8x16xf32>, tensor<16xf32> -> tensor<4x8x16xf32>
@@ -82,10 +82,10 @@ comm.mesh @mesh <dp = 2, tp = 2>
 // CHECK-SAME: -> (tensor<4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>})
 func.func @stated(%x: tensor<4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
     -> (tensor<4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) {
-  // CHECK: nn.gelu {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}]>]}
-  %0 = nn.gelu erf %x {comm.shardings = [#comm.sharding<@mesh, [{}, {}]>]} : tensor<4x16xf32>
-  // CHECK: nn.gelu {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]}
-  %1 = nn.gelu erf %0 : tensor<4x16xf32>
+  // CHECK: nn.activation {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}]>]}
+  %0 = nn.activation gelu %x {comm.shardings = [#comm.sharding<@mesh, [{}, {}]>]} : tensor<4x16xf32>
+  // CHECK: nn.activation {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{tp}, {}]>]}
+  %1 = nn.activation gelu %0 : tensor<4x16xf32>
   return %1 : tensor<4x16xf32>
 }
 

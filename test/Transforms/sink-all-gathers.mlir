@@ -54,11 +54,11 @@ func.func @stays(%x: tensor<4x8xf32> {nn.name = "x"}, %y: tensor<4x4xf32> {nn.na
   %l = nn.linear %h, %w : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x4xf32>
   %b = comm.all_reduce sum(%l) over <@mesh, {tp}> : tensor<4x4xf32>
   // Of two users both would need a gather.
-  // REMARK: comm.all_gather 'twice': stays: 'nn.gelu' would need 32 bytes sent in place of 0
+  // REMARK: comm.all_gather 'twice': stays: 'nn.activation' would need 32 bytes sent in place of 0
   %u = comm.reduce_scatter sum(%y) dim 0 over <@mesh, {tp}> : tensor<4x4xf32> -> tensor<2x4xf32>
   %k = comm.all_gather(%u) dim 0 over <@mesh, {tp}> role "twice" : tensor<2x4xf32> -> tensor<4x4xf32>
-  %c = nn.gelu erf %k : tensor<4x4xf32>
-  %d = nn.gelu tanh %k : tensor<4x4xf32>
+  %c = nn.activation gelu %k : tensor<4x4xf32>
+  %d = nn.activation gelu_tanh %k : tensor<4x4xf32>
   return %a, %b, %c, %d : tensor<4x8xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
 }
 

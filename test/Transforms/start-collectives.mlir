@@ -11,13 +11,13 @@ func.func @overlap(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   // CHECK-NEXT:   %[[R:.*]] = comm.all_reduce sum(%[[A]]) over <@mesh, {tp}> role "mlp.down" : tensor<8x4xf32>
   // CHECK-NEXT:   comm.yield %[[R]] : tensor<8x4xf32>
   // CHECK-NEXT: }
-  // CHECK-NEXT: %[[G:.*]] = nn.gelu erf %[[X]]
-  // CHECK-NEXT: %[[GG:.*]] = nn.gelu erf %[[G]]
+  // CHECK-NEXT: %[[G:.*]] = nn.activation gelu %[[X]]
+  // CHECK-NEXT: %[[GG:.*]] = nn.activation gelu %[[G]]
   // CHECK-NEXT: %[[Y:.*]] = comm.wait %[[H]] keeping %[[X]] : !comm.handle<tensor<8x4xf32>>, tensor<8x4xf32> -> tensor<8x4xf32>
   // CHECK-NEXT: nn.add %[[Y]], %[[GG]]
-  %a = nn.gelu erf %x : tensor<8x4xf32>
+  %a = nn.activation gelu %x : tensor<8x4xf32>
   %b = comm.all_reduce sum(%x) over <@mesh, {tp}> role "mlp.down" : tensor<8x4xf32>
-  %c = nn.gelu erf %a : tensor<8x4xf32>
+  %c = nn.activation gelu %a : tensor<8x4xf32>
   %d = nn.add %b, %c : tensor<8x4xf32>, tensor<8x4xf32> -> tensor<8x4xf32>
   return %d : tensor<8x4xf32>
 }
@@ -26,16 +26,16 @@ func.func @overlap(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
 // CHECK-LABEL: func.func @order
 // CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>, %[[Y:.*]]: tensor<8x4xf32>)
 func.func @order(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<4x4xf32>) {
-  // CHECK-NEXT: %[[A:.*]] = nn.gelu erf %[[X]]
+  // CHECK-NEXT: %[[A:.*]] = nn.activation gelu %[[X]]
   // CHECK-NEXT: %[[H1:.*]] = comm.start (%{{.*}} = %[[A]])
   // CHECK:      %[[H2:.*]] = comm.start (%{{.*}} = %[[Y]])
   // CHECK:      %[[B:.*]] = comm.wait %[[H1]] keeping %[[A]]
-  // CHECK-NEXT: %[[C:.*]] = nn.gelu erf %[[B]]
+  // CHECK-NEXT: %[[C:.*]] = nn.activation gelu %[[B]]
   // CHECK-NEXT: %[[D:.*]] = comm.wait %[[H2]] keeping %[[Y]]
   // CHECK-NEXT: return %[[C]], %[[D]]
-  %a = nn.gelu erf %x : tensor<8x4xf32>
+  %a = nn.activation gelu %x : tensor<8x4xf32>
   %b = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x4xf32>
-  %c = nn.gelu erf %b : tensor<8x4xf32>
+  %c = nn.activation gelu %b : tensor<8x4xf32>
   %d = comm.reduce_scatter sum(%y) dim 0 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<4x4xf32>
   return %c, %d : tensor<8x4xf32>, tensor<4x4xf32>
 }
@@ -72,7 +72,7 @@ func.func @calls(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   return %e : tensor<8x4xf32>
 }
 func.func private @quiet(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
-  %a = nn.gelu erf %x : tensor<8x4xf32>
+  %a = nn.activation gelu %x : tensor<8x4xf32>
   return %a : tensor<8x4xf32>
 }
 
@@ -80,13 +80,13 @@ func.func private @quiet(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
 // CHECK-LABEL: func.func @variadic
 func.func @variadic(%x: tensor<8x4xf32>, %y: tensor<2xf32>) -> (tensor<8x4xf32>, tensor<2xf32>) {
   // CHECK: %[[H:.*]] = comm.start (%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) : tensor<8x4xf32>, tensor<2xf32> -> !comm.handle<tensor<8x4xf32>, tensor<2xf32>> {
-  // CHECK: nn.gelu erf %{{.*}} : tensor<8x4xf32>
+  // CHECK: nn.activation gelu %{{.*}} : tensor<8x4xf32>
   // CHECK-NEXT: %[[W:.*]]:2 = comm.wait %[[H]] keeping
-  // CHECK-NEXT: nn.gelu erf %[[W]]#1 : tensor<2xf32>
+  // CHECK-NEXT: nn.activation gelu %[[W]]#1 : tensor<2xf32>
   // CHECK-NEXT: return %[[W]]#0
   %0:2 = comm.all_reduce sum(%x, %y) over <@mesh, {tp}> : tensor<8x4xf32>, tensor<2xf32>
-  %1 = nn.gelu erf %x : tensor<8x4xf32>
-  %2 = nn.gelu erf %0#1 : tensor<2xf32>
+  %1 = nn.activation gelu %x : tensor<8x4xf32>
+  %2 = nn.activation gelu %0#1 : tensor<2xf32>
   return %0#0, %2 : tensor<8x4xf32>, tensor<2xf32>
 }
 

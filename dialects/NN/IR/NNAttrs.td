@@ -55,11 +55,19 @@ def NN_InitKind : I32EnumAttr<"InitKind", "what random weights a parameter gets"
 }
 def NN_InitAttr : EnumAttr<NN_Dialect, NN_InitKind, "init"> { let assemblyFormat = "$value"; }
 
-def NN_GeluKind : I32EnumAttr<"GeluKind", "how GELU is computed", [
-    I32EnumAttrCase<"Erf", 0, "erf">, I32EnumAttrCase<"Tanh", 1, "tanh">]> {
+def NN_ActivationKind : I32EnumAttr<"ActivationKind", "an elementwise function of one value", [
+    I32EnumAttrCase<"Gelu", 0, "gelu">, I32EnumAttrCase<"GeluTanh", 1, "gelu_tanh">,
+    I32EnumAttrCase<"Silu", 2, "silu">]> {
+  let description = [{
+    | kind | of x |
+    |------|------|
+    | `gelu` | `x / 2 * (1 + erf(x / sqrt(2)))` |
+    | `gelu_tanh` | `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))` |
+    | `silu`, also known as swish | `x / (1 + exp(-x))` |
+  }];
   let cppNamespace = "::braid::nn";
   let genSpecializedAttr = 0;
 }
-def NN_GeluAttr : EnumAttr<NN_Dialect, NN_GeluKind, "gelu_kind"> { let assemblyFormat = "$value"; }
+def NN_ActivationAttr : EnumAttr<NN_Dialect, NN_ActivationKind, "activation"> { let assemblyFormat = "$value"; }
 
 #endif

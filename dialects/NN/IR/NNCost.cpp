@@ -97,19 +97,9 @@ OpCost SoftmaxOp::getCost() {
   return cost;
 }
 
-OpCost GeluOp::getCost() {
+OpCost ActivationOp::getCost() {
   OpCost cost = traffic(*this);
-  // erf: x/2, x/sqrt(2), erf, +1, product. tanh: x*x, *x, *0.044715, +x, *c, tanh, +1, x/2,
-  // product.
-  cost.vectorFlops = (getKind() == GeluKind::Erf ? 5 : 9) * elements(getInput());
-  cost.bytesSaved = bytes(getInput());
-  return cost;
-}
-
-OpCost SiluOp::getCost() {
-  OpCost cost = traffic(*this);
-  // Negation, exp, +1, division.
-  cost.vectorFlops = 4 * elements(getInput());
+  cost.vectorFlops = flopsOf(getKind()) * elements(getInput());
   cost.bytesSaved = bytes(getInput());
   return cost;
 }

@@ -125,39 +125,6 @@ FailureOr<SmallVector<Value>> MulOp::decompose(OpBuilder &builder, ValueRange op
                    [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
 }
 
-FailureOr<SmallVector<Value>> SiluOp::decompose(OpBuilder &builder, ValueRange operands) {
-  RankedTensorType type = typeOf(operands[0]);
-  // Where exp(-x) overflows, x / inf is the limit, 0.
-  return SmallVector<Value>{
-      GenericBuilder(builder, getLoc())
-          .map("silu", type.getRank(), {{operands[0], firstDims(type.getRank())}},
-               type.getElementType(), [](Scalars &s, ValueRange x) {
-                 Value grown = s.unary<math::ExpOp>(s.sub(s.constant(0.0), x[0]));
-                 return s.div(x[0], s.add(s.constant(1.0), grown));
-               })};
-}
-
-FailureOr<SmallVector<Value>> GeluOp::decompose(OpBuilder &builder, ValueRange operands) {
-  RankedTensorType type = typeOf(operands[0]);
-  auto erf = [](Scalars &s, ValueRange x) {
-    Value half = s.mul(x[0], s.constant(0.5));
-    Value erf = s.unary<math::ErfOp>(s.mul(x[0], s.constant(0.70710678118654752)));
-    return s.mul(half, s.add(erf, s.constant(1.0)));
-  };
-  auto tanh = [](Scalars &s, ValueRange x) {
-    Value half = s.mul(x[0], s.constant(0.5));
-    Value cube = s.mul(s.mul(x[0], x[0]), s.mul(x[0], s.constant(0.044715)));
-    Value inner = s.mul(s.add(x[0], cube), s.constant(0.79788456080286536)); // sqrt(2 / pi)
-    return s.mul(half, s.add(s.unary<math::TanhOp>(inner), s.constant(1.0)));
-  };
-  GenericBuilder generic(builder, getLoc());
-  GenericBuilder::Input input{operands[0], firstDims(type.getRank())};
-  Value result = getKind() == GeluKind::Erf
-                     ? generic.map("gelu", type.getRank(), input, type.getElementType(), erf)
-                     : generic.map("gelu", type.getRank(), input, type.getElementType(), tanh);
-  return SmallVector<Value>{result};
-}
-
 namespace {
 
 /// What normalizations over the last dimension of a value are built of. What a row gives has no

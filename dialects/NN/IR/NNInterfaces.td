@@ -30,7 +30,9 @@ def NN_DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
       "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands)>,
     InterfaceMethod<"True for operations that act on rows: elementwise, or reducing the last dimension only.", "bool",
-      "isRowOperation", (ins), "", "return true;">
+      "isRowOperation", (ins), "", "return true;">,
+    InterfaceMethod<"What a kernel is called that does this operation.", "::llvm::StringRef", "getKernelName", (ins), "",
+      "return $_op->getName().stripDialect();">
   ];
 }
 

@@ -308,35 +308,19 @@ def NN_SoftmaxOp : NN_RowOp<"softmax", [SameOperandsAndResultType]> {
   let assemblyFormat = "$input attr-dict `:` type($input)";
 }
 
-def NN_GeluOp : NN_RowOp<"gelu", [SameOperandsAndResultType]> {
-  let summary = "Gaussian error linear unit";
+def NN_ActivationOp : NN_ComputeOp<"activation", [SameOperandsAndResultType], [], ["getKernelName"]> {
+  let summary = "An activation function of every element";
   let description = [{
-    `erf`: `x / 2 * (1 + erf(x / sqrt(2)))`. `tanh`: `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`.
+    The kind says which function; the attribute (ActivationKind) has the formulas.
 
     ```mlir
-    %y = nn.gelu erf %x : tensor<8x128x1536xf32>
+    %y = nn.activation gelu %x : tensor<8x128x1536xf32>
     ```
   }];
-  let arguments = (ins NN_Tensor:$input, DefaultValuedAttr<NN_GeluAttr, "::braid::nn::GeluKind::Erf">:$kind);
+  let arguments = (ins NN_Tensor:$input, NN_ActivationAttr:$kind);
   let results = (outs NN_Tensor:$result);
   // The enum prints a space of its own.
   let assemblyFormat = "`` $kind $input attr-dict `:` type($input)";
-  // SameOperandsAndResultType says it all.
-  let hasVerifier = 0;
-}
-
-def NN_SiluOp : NN_RowOp<"silu", [SameOperandsAndResultType]> {
-  let summary = "Sigmoid linear unit, also known as swish";
-  let description = [{
-    `x / (1 + exp(-x))`.
-
-    ```mlir
-    %y = nn.silu %x : tensor<8x128x1536xf32>
-    ```
-  }];
-  let arguments = (ins NN_Tensor:$input);
-  let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input)";
   // SameOperandsAndResultType says it all.
   let hasVerifier = 0;
 }

@@ -169,15 +169,7 @@ static TensorFactors elementwise(ShardingRule &rule, ArrayRef<int64_t> shape) {
   return factors + rule.addFactor("hidden", shape.back());
 }
 
-ShardingRule GeluOp::getShardingRule() {
-  ShardingRule rule;
-  TensorFactors all = elementwise(rule, shapeOf(getInput()));
-  rule.operands = {all};
-  rule.results = {all};
-  return rule;
-}
-
-ShardingRule SiluOp::getShardingRule() {
+ShardingRule ActivationOp::getShardingRule() {
   ShardingRule rule;
   TensorFactors all = elementwise(rule, shapeOf(getInput()));
   rule.operands = {all};

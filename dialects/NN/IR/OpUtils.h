@@ -51,5 +51,8 @@ inline mlir::LogicalResult verifySameElementType(mlir::Operation *op, mlir::Valu
   return mlir::success();
 }
 
+/// FLOPs of an activation function of one value.
+int64_t flopsOf(ActivationKind kind);
+
 } // namespace braid::nn
 #endif // BRAID_DIALECTS_NN_OPUTILS_H

@@ -16,7 +16,7 @@ func.func private @block(%x: tensor<2x8x8xf32>, %norm: tensor<8xf32>, %up: tenso
     -> tensor<2x8x8xf32> {
   %0 = nn.rms_norm %x, %norm epsilon 1.0e-5 : tensor<2x8x8xf32>, tensor<8xf32> -> tensor<2x8x8xf32>
   %1 = nn.linear %0, %up : tensor<2x8x8xf32>, tensor<6x8xf32> -> tensor<2x8x6xf32>
-  %2 = nn.silu %1 : tensor<2x8x6xf32>
+  %2 = nn.activation silu %1 : tensor<2x8x6xf32>
   %3 = nn.linear %2, %down : tensor<2x8x6xf32>, tensor<8x6xf32> -> tensor<2x8x8xf32>
   %4 = comm.all_reduce sum(%3) over <@mesh, {tp}> : tensor<2x8x8xf32>
   %5 = nn.add %x, %4 : tensor<2x8x8xf32>, tensor<2x8x8xf32> -> tensor<2x8x8xf32>

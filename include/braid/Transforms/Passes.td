@@ -25,7 +25,7 @@ def PadForStrategy : Pass<"braid-pad-for-strategy", "::mlir::ModuleOp"> {
     %up = nn.parameter "up" : tensor<6x16xf32>
     %down = nn.parameter "down" : tensor<16x6xf32>
     %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<6x16xf32> -> tensor<2x8x6xf32>
-    %1 = nn.gelu erf %0 : tensor<2x8x6xf32>
+    %1 = nn.activation gelu %0 : tensor<2x8x6xf32>
     %2 = nn.linear %1, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
     ```
     After:
@@ -33,7 +33,7 @@ def PadForStrategy : Pass<"braid-pad-for-strategy", "::mlir::ModuleOp"> {
     %up = nn.parameter "up" slices ["up"[6, 16]] : tensor<8x16xf32>
     %down = nn.parameter "down" slices ["down"[16, 6]] : tensor<16x8xf32>
     %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<8x16xf32> -> tensor<2x8x8xf32>
-    %1 = nn.gelu erf %0 : tensor<2x8x8xf32>
+    %1 = nn.activation gelu %0 : tensor<2x8x8xf32>
     %2 = nn.linear %1, %down role "mlp.down" : tensor<2x8x8xf32>, tensor<16x8xf32> -> tensor<2x8x16xf32>
     ```
     `vocab` pads the table of words (`embedding.word`) and the head (`lm_head`) by rows of zeros at the end, and logits with
@@ -246,9 +246,9 @@ def StartCollectives : Pass<"braid-start-collectives", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    %a = nn.gelu erf %x : tensor<8x4xf32>
+    %a = nn.activation gelu %x : tensor<8x4xf32>
     %b = comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<8x4xf32>
-    %c = nn.gelu erf %a : tensor<8x4xf32>
+    %c = nn.activation gelu %a : tensor<8x4xf32>
     %d = nn.add %b, %c : tensor<8x4xf32>, tensor<8x4xf32> -> tensor<8x4xf32>
     ```
     After:
@@ -257,8 +257,8 @@ def StartCollectives : Pass<"braid-start-collectives", "::mlir::ModuleOp"> {
       %r = comm.all_reduce sum(%x0) over <@mesh, {tp}> : tensor<8x4xf32>
       comm.yield %r : tensor<8x4xf32>
     }
-    %a = nn.gelu erf %x : tensor<8x4xf32>
-    %c = nn.gelu erf %a : tensor<8x4xf32>
+    %a = nn.activation gelu %x : tensor<8x4xf32>
+    %c = nn.activation gelu %a : tensor<8x4xf32>
     %b = comm.wait %h keeping %x : !comm.handle<tensor<8x4xf32>>, tensor<8x4xf32> -> tensor<8x4xf32>
     %d = nn.add %b, %c : tensor<8x4xf32>, tensor<8x4xf32> -> tensor<8x4xf32>
     ```

@@ -157,27 +157,35 @@ Result<Tensor> softmax(const Tensor &input) {
   return Tensor::ofFloats(input.dtype(), input.shape(), std::move(values));
 }
 
-Result<Tensor> gelu(const Tensor &input, GeluKind kind) {
-  if (!input.isFloat())
-    return expects("gelu", "a floating-point input", input);
-  constexpr double kSqrtHalf = 0.70710678118654752440, kSqrt2OverPi = 0.79788456080286535588;
-  std::vector<double> values(static_cast<size_t>(input.numElements()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    double x = input.floats()[i];
-    values[i] = kind == GeluKind::erf
-                    ? 0.5 * x * (1 + std::erf(x * kSqrtHalf))
-                    : 0.5 * x * (1 + std::tanh(kSqrt2OverPi * (x + 0.044715 * x * x * x)));
-  }
-  return Tensor::ofFloats(input.dtype(), input.shape(), std::move(values));
-}
+namespace {
+struct Activation {
+  const char *kind;
+  double (*value)(double);
+};
 
-Result<Tensor> silu(const Tensor &input) {
+const Activation kActivations[] = {
+    {"gelu", [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
+    {"gelu_tanh",
+     [](double x) {
+       constexpr double kSqrt2OverPi = 0.79788456080286535588;
+       return 0.5 * x * (1 + std::tanh(kSqrt2OverPi * (x + 0.044715 * x * x * x)));
+     }},
+    {"silu", [](double x) { return x / (1 + std::exp(-x)); }},
+};
+} // namespace
+
+Result<Tensor> activation(const std::string &kind, const Tensor &input) {
   if (!input.isFloat())
-    return expects("silu", "a floating-point input", input);
-  std::vector<double> values(input.floats(), input.floats() + input.numElements());
-  for (double &x : values)
-    x /= 1 + std::exp(-x);
-  return Tensor::ofFloats(input.dtype(), input.shape(), std::move(values));
+    return expects(kind.c_str(), "a floating-point input", input);
+  for (const Activation &activation : kActivations) {
+    if (kind != activation.kind)
+      continue;
+    std::vector<double> values(input.floats(), input.floats() + input.numElements());
+    for (double &x : values)
+      x = activation.value(x);
+    return Tensor::ofFloats(input.dtype(), input.shape(), std::move(values));
+  }
+  return Status::error("activation '" + kind + "' has no meaning here");
 }
 
 namespace {

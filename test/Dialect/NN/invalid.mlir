@@ -186,12 +186,21 @@ func.func @softmax(%x: tensor<f32>) {
 // -----
 
 //===----------------------------------------------------------------------===//
-// nn.gelu, nn.add
+// nn.activation, nn.add
 //===----------------------------------------------------------------------===//
 
-func.func @gelu(%x: tensor<2x4xf32>) {
-  // expected-error @+1 {{'nn.gelu' op requires the same type for all operands and results}}
-  %0 = "nn.gelu"(%x) : (tensor<2x4xf32>) -> tensor<4x2xf32>
+func.func @activation(%x: tensor<2x4xf32>) {
+  // expected-error @+1 {{'nn.activation' op requires the same type for all operands and results}}
+  %0 = "nn.activation"(%x) {kind = #nn<activation gelu>} : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @activation(%x: tensor<2x4xf32>) {
+  // expected-error @+2 {{failed to parse NN_ActivationAttr parameter 'value'}}
+  // expected-error @+1 {{expected ::braid::nn::ActivationKind to be one of: gelu, gelu_tanh, silu}}
+  %0 = nn.activation elu %x : tensor<2x4xf32>
   return
 }
 
@@ -250,8 +259,8 @@ func.func @too_large(%x: tensor<281474976710657xf32>, %y: tensor<281474976710656
 
 // No elements, but strides that would not fit; and ids.
 func.func @too_large(%x: tensor<0x4294967296x4294967296xf32>) {
-  // expected-error @+1 {{'nn.silu' op operand #0 must be statically shaped tensor of at most 2^48 f32, bf16 or f16 values, but got 'tensor<0x4294967296x4294967296xf32>'}}
-  %0 = nn.silu %x : tensor<0x4294967296x4294967296xf32>
+  // expected-error @+1 {{'nn.activation' op operand #0 must be statically shaped tensor of at most 2^48 f32, bf16 or f16 values, but got 'tensor<0x4294967296x4294967296xf32>'}}
+  %0 = nn.activation silu %x : tensor<0x4294967296x4294967296xf32>
   return
 }
 

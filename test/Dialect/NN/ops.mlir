@@ -51,10 +51,10 @@ func.func @encoder(%ids: tensor<2x8xi64>, %mask: tensor<2x8xi32>, %table: tensor
       : tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32> -> tensor<2x8x4x4xf32>
   // CHECK: nn.merge_heads %{{.*}} : tensor<2x8x4x4xf32> -> tensor<2x8x16xf32>
   %7 = nn.merge_heads %6 : tensor<2x8x4x4xf32> -> tensor<2x8x16xf32>
-  // CHECK: nn.gelu erf %{{.*}} : tensor<2x8x16xf32>
-  %8 = nn.gelu erf %7 : tensor<2x8x16xf32>
-  // CHECK: nn.gelu tanh %{{.*}} : tensor<2x8x16xf32>
-  %9 = nn.gelu tanh %8 : tensor<2x8x16xf32>
+  // CHECK: nn.activation gelu %{{.*}} : tensor<2x8x16xf32>
+  %8 = nn.activation gelu %7 : tensor<2x8x16xf32>
+  // CHECK: nn.activation gelu_tanh %{{.*}} : tensor<2x8x16xf32>
+  %9 = nn.activation gelu_tanh %8 : tensor<2x8x16xf32>
   return %9 : tensor<2x8x16xf32>
 }
 
@@ -80,8 +80,8 @@ func.func @roberta(%ids: tensor<2x8xi64>) -> tensor<2x8xi64> {
 func.func @llama(%x: tensor<2x8x16xf32>, %w: tensor<16xf32>, %offset: tensor<2xi64>) -> tensor<2x8x4x4xf32> {
   // CHECK: nn.rms_norm %{{.*}}, %{{.*}} epsilon 1.000000e-05 : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
   %0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
-  // CHECK: nn.silu %{{.*}} : tensor<2x8x16xf32>
-  %1 = nn.silu %0 : tensor<2x8x16xf32>
+  // CHECK: nn.activation silu %{{.*}} : tensor<2x8x16xf32>
+  %1 = nn.activation silu %0 : tensor<2x8x16xf32>
   // CHECK: nn.mul %{{.*}}, %{{.*}} : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
   %2 = nn.mul %1, %0 : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
   // CHECK: nn.softmax %{{.*}} : tensor<2x8x16xf32>

@@ -1,9 +1,9 @@
 func.func @layer(%x: tensor<2x8xf32>, %scale: tensor<8xf32>, %w: tensor<8x8xf32>) -> tensor<2x8xf32> {
-  %0 = nn.gelu erf %x : tensor<2x8xf32>
+  %0 = nn.activation gelu %x : tensor<2x8xf32>
   %1 = nn.linear %0, %w : tensor<2x8xf32>, tensor<8x8xf32> -> tensor<2x8xf32>
-  %2 = nn.gelu erf %scale : tensor<8xf32>
-  %3 = nn.silu %2 : tensor<8xf32>
-  %4 = nn.silu %3 : tensor<8xf32>
+  %2 = nn.activation gelu %scale : tensor<8xf32>
+  %3 = nn.softmax %2 : tensor<8xf32>
+  %4 = nn.softmax %3 : tensor<8xf32>
   %5 = nn.rms_norm %1, %4 epsilon 1.0e-5 : tensor<2x8xf32>, tensor<8xf32> -> tensor<2x8xf32>
   return %5 : tensor<2x8xf32>
 }

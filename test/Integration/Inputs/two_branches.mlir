@@ -10,13 +10,13 @@ func.func private @branches(
     %up1: tensor<8192x256xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>},
     %down1: tensor<256x8192xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) -> tensor<512x256xf32> {
   %0 = nn.linear %x, %up0 role "mlp.up" : tensor<512x256xf32>, tensor<1024x256xf32> -> tensor<512x1024xf32>
-  %1 = nn.silu %0 : tensor<512x1024xf32>
+  %1 = nn.activation silu %0 : tensor<512x1024xf32>
   %2 = nn.linear %1, %down0 role "mlp.down" : tensor<512x1024xf32>, tensor<256x1024xf32> -> tensor<512x256xf32>
   %3 = nn.linear %x, %up1 role "mlp.up" : tensor<512x256xf32>, tensor<8192x256xf32> -> tensor<512x8192xf32>
-  %4 = nn.silu %3 : tensor<512x8192xf32>
+  %4 = nn.activation silu %3 : tensor<512x8192xf32>
   %5 = nn.linear %4, %down1 role "mlp.down" : tensor<512x8192xf32>, tensor<256x8192xf32> -> tensor<512x256xf32>
-  %6 = nn.silu %2 : tensor<512x256xf32>
-  %7 = nn.silu %5 : tensor<512x256xf32>
+  %6 = nn.activation silu %2 : tensor<512x256xf32>
+  %7 = nn.activation silu %5 : tensor<512x256xf32>
   %8 = nn.add %6, %7 : tensor<512x256xf32>, tensor<512x256xf32> -> tensor<512x256xf32>
   return %8 : tensor<512x256xf32>
 }

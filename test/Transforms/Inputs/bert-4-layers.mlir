@@ -106,7 +106,7 @@ func.func private @layer(%x: tensor<4x8x16xf32>, %mask: tensor<4x8xi64>,
   %h = nn.layer_norm %r1, %n1w, %n1b epsilon 1.0e-12 : tensor<4x8x16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<4x8x16xf32>
   %hu = nn.linear %h, %wu role "mlp.up" : tensor<4x8x16xf32>, tensor<64x16xf32> -> tensor<4x8x64xf32>
   %u = nn.add %hu, %bu : tensor<4x8x64xf32>, tensor<64xf32> -> tensor<4x8x64xf32>
-  %g = nn.gelu erf %u : tensor<4x8x64xf32>
+  %g = nn.activation gelu %u : tensor<4x8x64xf32>
   %dp = nn.linear %g, %wd role "mlp.down" : tensor<4x8x64xf32>, tensor<16x64xf32> -> tensor<4x8x16xf32>
   %d = nn.add %dp, %bd : tensor<4x8x16xf32>, tensor<16xf32> -> tensor<4x8x16xf32>
   %r2 = nn.add %d, %h : tensor<4x8x16xf32>, tensor<4x8x16xf32> -> tensor<4x8x16xf32>

@@ -74,7 +74,7 @@ func.func private @layer(%x: tensor<2x8x16xf32>, %mask: tensor<2x8xi64>, %cos: t
   %b = nn.rms_norm %r, %n2 epsilon 1.0e-5 : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
   %g = nn.linear %b, %wg role "mlp.gate" : tensor<2x8x16xf32>, tensor<32x16xf32> -> tensor<2x8x32xf32>
   %u = nn.linear %b, %wu role "mlp.up" : tensor<2x8x16xf32>, tensor<32x16xf32> -> tensor<2x8x32xf32>
-  %s = nn.silu %g : tensor<2x8x32xf32>
+  %s = nn.activation silu %g : tensor<2x8x32xf32>
   %t = nn.mul %s, %u : tensor<2x8x32xf32>, tensor<2x8x32xf32> -> tensor<2x8x32xf32>
   %d = nn.linear %t, %wd role "mlp.down" : tensor<2x8x32xf32>, tensor<16x32xf32> -> tensor<2x8x16xf32>
   %y = nn.add %d, %r : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>

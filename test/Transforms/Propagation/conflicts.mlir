@@ -140,8 +140,8 @@ func.func @sum_beside_batch(%x: tensor<8x32xf32> {comm.sharding = #comm.sharding
                             %w: tensor<16x32xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) -> tensor<8x16xf32> {
   // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{dp}, {}], partial = [tp = sum]>]
   %0 = nn.linear %x, %w {comm.shardings = [#comm.sharding<@mesh, [{dp, tp}, {}]>]} : tensor<8x32xf32>, tensor<16x32xf32> -> tensor<8x16xf32>
-  // CHECK: nn.gelu {{.*}} [#comm.sharding<@mesh, [{dp, tp}, {}]>]
-  %1 = nn.gelu erf %0 : tensor<8x16xf32>
+  // CHECK: nn.activation {{.*}} [#comm.sharding<@mesh, [{dp, tp}, {}]>]
+  %1 = nn.activation gelu %0 : tensor<8x16xf32>
   return %1 : tensor<8x16xf32>
 }
 
@@ -174,7 +174,7 @@ func.func @two_results(%x: tensor<4x8x8xf32>, %y: tensor<4x8x8xf32>) -> (tensor<
 // A call gives what its callee gives, whatever its users want or the call states.
 comm.mesh @mesh <a = 2, b = 2>
 func.func private @g(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
-  %0 = nn.gelu erf %x : tensor<64x64xf32>
+  %0 = nn.activation gelu %x : tensor<64x64xf32>
   return %0 : tensor<64x64xf32>
 }
 // CHECK-LABEL: func.func @two_calls
@@ -193,10 +193,10 @@ func.func private @h(%x: tensor<8x16xf32>) -> (tensor<8x16xf32> {comm.sharding =
 }
 // CHECK-LABEL: func.func @stated_call
 // CHECK: call @h({{.*}}) {comm.shardings = [#comm.sharding<@mesh, [{a}, {}]>]}
-// CHECK: nn.gelu {{.*}} [#comm.sharding<@mesh, [{a}, {b}]>]
+// CHECK: nn.activation {{.*}} [#comm.sharding<@mesh, [{a}, {b}]>]
 func.func @stated_call(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
   %0 = func.call @h(%x) {comm.shardings = [#comm.sharding<@mesh, [{}, {b}]>]} : (tensor<8x16xf32>) -> tensor<8x16xf32>
-  %1 = nn.gelu erf %0 : tensor<8x16xf32>
+  %1 = nn.activation gelu %0 : tensor<8x16xf32>
   return %1 : tensor<8x16xf32>
 }
 

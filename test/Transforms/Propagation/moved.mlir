@@ -20,12 +20,12 @@ func.func @main(%x: tensor<4x4096xf32> {nn.name = "x", comm.sharding = #comm.sha
 
 // Two users want a value alike: it is moved before it is made, once.
 // REMARK: comm.all_to_all over 2 ranks: {{.*}}bytesSentPerRank=64
-// EQUIV: equivalent on 1 and 2 ranks: comm.all_to_all x1 nn.add x1 nn.gelu x1 nn.mul x1
+// EQUIV: equivalent on 1 and 2 ranks: comm.all_to_all x1 nn.activation x1 nn.add x1 nn.mul x1
 comm.mesh @mesh <a = 2>
 func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{a}, {}]>})
     -> (tensor<8x8xf32> {nn.name = "p", comm.sharding = #comm.sharding<@mesh, [{}, {a}]>},
         tensor<8x8xf32> {nn.name = "q", comm.sharding = #comm.sharding<@mesh, [{}, {a}]>}) attributes {nn.entry} {
-  %0 = nn.gelu erf %x : tensor<8x8xf32>
+  %0 = nn.activation gelu %x : tensor<8x8xf32>
   %1 = nn.add %0, %0 : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
   %2 = nn.mul %0, %0 : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
   return %1, %2 : tensor<8x8xf32>, tensor<8x8xf32>
@@ -35,13 +35,13 @@ func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.shardi
 
 // Two values that go into one are moved after they are one.
 // REMARK: comm.all_to_all over 2 ranks: {{.*}}bytesSentPerRank=64
-// EQUIV: equivalent on 1 and 2 ranks: comm.all_to_all x1 nn.add x1 nn.gelu x2
+// EQUIV: equivalent on 1 and 2 ranks: comm.all_to_all x1 nn.activation x2 nn.add x1
 comm.mesh @mesh <a = 2>
 func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{a}, {}]>},
                 %y: tensor<8x8xf32> {nn.name = "y", comm.sharding = #comm.sharding<@mesh, [{a}, {}]>})
     -> (tensor<8x8xf32> {nn.name = "p", comm.sharding = #comm.sharding<@mesh, [{}, {a}]>}) attributes {nn.entry} {
-  %0 = nn.gelu erf %x : tensor<8x8xf32>
-  %1 = nn.gelu erf %y : tensor<8x8xf32>
+  %0 = nn.activation gelu %x : tensor<8x8xf32>
+  %1 = nn.activation gelu %y : tensor<8x8xf32>
   %2 = nn.add %0, %1 : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
   return %2 : tensor<8x8xf32>
 }
@@ -78,10 +78,10 @@ func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.shardi
 // -----
 
 // Calls of one function, which gives what the first of them asks for; what the second wants is moved at its ends.
-// EQUIV: equivalent on 1 and 4 ranks: comm.permute x2 func.call x2 nn.gelu x2
+// EQUIV: equivalent on 1 and 4 ranks: comm.permute x2 func.call x2 nn.activation x2
 comm.mesh @mesh <a = 2, b = 2>
 func.func private @g(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
-  %0 = nn.gelu erf %x : tensor<8x8xf32>
+  %0 = nn.activation gelu %x : tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
 func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{a}, {}]>},
@@ -96,10 +96,10 @@ func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.shardi
 // -----
 
 // Parts of an axis that exclude each other: one is given up before the other is taken.
-// EQUIV: equivalent on 1 and 6 ranks: comm.all_gather x1 comm.all_to_all x1 comm.local_slice x1 nn.gelu x1
+// EQUIV: equivalent on 1 and 6 ranks: comm.all_gather x1 comm.all_to_all x1 comm.local_slice x1 nn.activation x1
 comm.mesh @mesh <x = 6>
 func.func @main(%x: tensor<12x12xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{x:(1)2}, {}]>})
     -> (tensor<12x12xf32> {nn.name = "r", comm.sharding = #comm.sharding<@mesh, [{}, {x:(3)2}]>}) attributes {nn.entry} {
-  %0 = nn.gelu erf %x : tensor<12x12xf32>
+  %0 = nn.activation gelu %x : tensor<12x12xf32>
   return %0 : tensor<12x12xf32>
 }

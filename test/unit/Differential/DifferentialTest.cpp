@@ -109,7 +109,7 @@ void expectTookPart(const Tally &tally, std::initializer_list<const char *> name
 TEST_F(Differential, Strategies) {
   expectTookPart(runCases(/*randomShardings=*/false, 60),
                  {"func.call", "nn.parameter", "nn.embedding", "nn.linear", "nn.split_heads",
-                  "nn.merge_heads", "nn.attention", "nn.layer_norm", "nn.gelu", "nn.add",
+                  "nn.merge_heads", "nn.attention", "nn.layer_norm", "nn.activation", "nn.add",
                   "comm.all_reduce", "comm.start", "comm.wait"});
 }
 

@@ -141,9 +141,10 @@ TEST_F(Models, Encoders) {
   runCases(/*kind=*/4, /*defaultCases=*/200, /*compileEvery=*/2, [](Random &random) {
     return Case(drawModel(random, drawKind(random, /*encoder=*/true)), random);
   });
-  expectTookPart(executed, {"nn.embedding", "nn.linear", "nn.split_heads", "nn.merge_heads",
-                            "nn.attention", "nn.layer_norm", "nn.gelu", "nn.add", "comm.all_reduce",
-                            "comm.all_gather", "comm.reduce_scatter", "comm.local_slice"});
+  expectTookPart(executed,
+                 {"nn.embedding", "nn.linear", "nn.split_heads", "nn.merge_heads", "nn.attention",
+                  "nn.layer_norm", "nn.activation", "nn.add", "comm.all_reduce", "comm.all_gather",
+                  "comm.reduce_scatter", "comm.local_slice"});
 }
 
 TEST_F(Models, Decoders) {
@@ -152,7 +153,7 @@ TEST_F(Models, Decoders) {
   });
   expectTookPart(executed,
                  {"nn.embedding", "nn.linear", "nn.attention", "nn.layer_norm", "nn.rms_norm",
-                  "nn.gelu", "nn.silu", "nn.mul", "nn.rotary", "nn.rotary_table", "nn.add",
+                  "nn.activation", "nn.mul", "nn.rotary", "nn.rotary_table", "nn.add",
                   "comm.all_reduce", "comm.all_gather", "comm.reduce_scatter", "comm.local_slice"});
   // What fuses, merges and removes finds little in models; RandomExchange is for these.
   expectTookPart(changed,

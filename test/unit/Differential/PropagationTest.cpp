@@ -113,7 +113,8 @@ private:
     switch (draw(8)) {
     case 0: {
       Value r = define(x.rows, x.columns);
-      body += "  " + r.name + " = nn.gelu erf " + x.name + attributes(r) + " : " + x.type() + "\n";
+      body += "  " + r.name + " = nn.activation gelu " + x.name + attributes(r) + " : " + x.type() +
+              "\n";
       values.push_back(r);
       return;
     }
@@ -156,9 +157,9 @@ private:
           "tensor<" + std::to_string(x.rows / 3) + "x3x" + std::to_string(x.columns) + "xf32>";
       body += "  %s" + n + " = tensor.expand_shape " + x.name + " [[0, 1], [2]] output_shape [" +
               std::to_string(x.rows / 3) + ", 3, " + std::to_string(x.columns) + "] : " + x.type() +
-              " into " + split + "\n  %t" + n + " = nn.gelu erf %s" + n + " : " + split + "\n  " +
-              r.name + " = tensor.collapse_shape %t" + n + " [[0, 1], [2]]" + attributes(r) +
-              " : " + split + " into " + r.type() + "\n";
+              " into " + split + "\n  %t" + n + " = nn.activation gelu %s" + n + " : " + split +
+              "\n  " + r.name + " = tensor.collapse_shape %t" + n + " [[0, 1], [2]]" +
+              attributes(r) + " : " + split + " into " + r.type() + "\n";
       values.push_back(r);
       return;
     }
@@ -187,7 +188,8 @@ private:
       return;
     if (callee.empty())
       callee = "func.func private @f(%x: " + x.type() + ") -> " + x.type() +
-               " {\n  %0 = nn.gelu erf %x : " + x.type() + "\n  return %0 : " + x.type() + "\n}\n";
+               " {\n  %0 = nn.activation gelu %x : " + x.type() + "\n  return %0 : " + x.type() +
+               "\n}\n";
     Value r = define(x.rows, x.columns);
     body += "  " + r.name + " = func.call @f(" + x.name + ")" + attributes(r) + " : (" + x.type() +
             ") -> " + x.type() + "\n";

@@ -148,7 +148,7 @@ void Exchange::compute() {
     os << "  " << to.name << " = nn.add " << a.name << ", " << b.name << " : " << a.type() << ", "
        << b.type() << " -> " << to.type() << "\n";
   } else {
-    os << "  " << to.name << " = nn.gelu erf " << a.name << " : " << to.type() << "\n";
+    os << "  " << to.name << " = nn.activation gelu " << a.name << " : " << to.type() << "\n";
   }
   values.push_back(to);
 }

@@ -201,7 +201,7 @@ void Printer::experts(const std::string &input) {
   os << "  %ew, %ee, %es, %ec = nn.router %route top " << m.top << " capacity " << capacity
      << (flip(random) ? " normalized" : "") << " : " << type(rows(m.experts))
      << "\n  %eb = nn.dispatch %" << input << ", %ee, %es : " << type(x) << ", " << numbers
-     << " -> " << buffers << "\n  %eg = nn.gelu erf %eb : " << buffers
+     << " -> " << buffers << "\n  %eg = nn.activation gelu %eb : " << buffers
      << "\n  %w = nn.combine %eg, %ew, %ee, %es : " << buffers << ", " << weights << ", " << numbers
      << " -> " << type(x) << "\n";
 }
@@ -214,10 +214,10 @@ void Printer::feedForward(const std::string &input) {
   linear("u", input, "wu", "mlp.up", x, m.ffn);
   if (m.gated) {
     linear("g", input, "wg", "mlp.gate", x, m.ffn);
-    os << "  %s = nn.silu %g : " << f << "\n  %m = nn.mul %s, %u : " << f << ", " << f << " -> "
-       << f << "\n";
+    os << "  %s = nn.activation silu %g : " << f << "\n  %m = nn.mul %s, %u : " << f << ", " << f
+       << " -> " << f << "\n";
   } else {
-    os << "  %m = nn.gelu " << (flip(random) ? "erf" : "tanh") << " %u : " << f << "\n";
+    os << "  %m = nn.activation " << (flip(random) ? "gelu" : "gelu_tanh") << " %u : " << f << "\n";
   }
   linear("w", "m", "wd", "mlp.down", rows(m.ffn), m.hidden);
 }

@@ -168,9 +168,9 @@ TEST(BertErrors, WrongField) {
       {"layer_norm_eps", 0, "expects field 'layer_norm_eps' to be a positive number, got 0"},
       {"layer_norm_eps", "tiny",
        "expects field 'layer_norm_eps' to be a positive number, got \"tiny\""},
-      {"hidden_act", "relu",
-       "hidden_act 'relu' is not supported, expects gelu, gelu_python, gelu_new, gelu_pytorch_tanh "
-       "or gelu_fast"},
+      {"hidden_act", "prelu",
+       "hidden_act 'prelu' is not supported, expects one of gelu, gelu_accurate, gelu_fast, "
+       "gelu_new, gelu_python, gelu_python_tanh, gelu_pytorch_tanh, silu, swish"},
       {"num_attention_heads", 3,
        "expects 'hidden_size' to be a multiple of 'num_attention_heads', got 8 and 3"},
       {"position_embedding_type", "relative_key",

@@ -115,7 +115,7 @@ TEST(Bert, Layer) {
         "%mlp.up = nn.linear %attention.norm, %intermediate.dense.weight role \"mlp.up\" : "
         "tensor<3x10x8xf32>, tensor<32x8xf32> -> tensor<3x10x32xf32>\n",
         "%mlp.up.biased = nn.add %mlp.up, %intermediate.dense.bias : ",
-        "%mlp.activation = nn.gelu erf %mlp.up.biased : tensor<3x10x32xf32>\n",
+        "%mlp.activation = nn.activation gelu %mlp.up.biased : tensor<3x10x32xf32>\n",
         "%mlp.down = nn.linear %mlp.activation, %output.dense.weight role \"mlp.down\" : ",
         "%mlp.down.biased = nn.add %mlp.down, %output.dense.bias : ",
         "%mlp.residual = nn.add %mlp.down.biased, %attention.norm : ",
@@ -239,16 +239,20 @@ TEST(Bert, OldNamesOfNormalizations) {
 }
 
 TEST(Bert, Activations) {
-  for (auto [name, kind] : {std::pair("gelu", "erf"),
-                            {"gelu_python", "erf"},
-                            {"gelu_new", "tanh"},
-                            {"gelu_pytorch_tanh", "tanh"},
-                            {"gelu_fast", "tanh"}}) {
+  for (auto [name, kind] : {std::pair("gelu", "gelu"),
+                            {"gelu_accurate", "gelu_tanh"},
+                            {"gelu_fast", "gelu_tanh"},
+                            {"gelu_new", "gelu_tanh"},
+                            {"gelu_python", "gelu"},
+                            {"gelu_python_tanh", "gelu_tanh"},
+                            {"gelu_pytorch_tanh", "gelu_tanh"},
+                            {"silu", "silu"},
+                            {"swish", "silu"}}) {
     BertDirectory model;
     model.config["hidden_act"] = name;
     model.writeConfig();
     EXPECT_THAT(importText(options(model.path())),
-                HasSubstr(std::string("nn.gelu ") + kind + " %mlp.up"))
+                HasSubstr(std::string("nn.activation ") + kind + " %mlp.up"))
         << name;
   }
 }

@@ -107,7 +107,7 @@ TEST(Llama, Errors) {
       {"head_dim", 5, "expects heads of an even number of elements"},
       {"head_dim", 65538,
        "expects heads of at most 65536 elements for rotary embedding, got 65538"},
-      {"hidden_act", "gelu", "hidden_act 'gelu' is not supported, expects silu"},
+      {"hidden_act", "xielu", "hidden_act 'xielu' is not supported, expects one of gelu, "},
       {"rms_norm_eps", 0, "expects field 'rms_norm_eps' to be a positive number, got 0"},
       {"rms_norm_eps", nullptr, "field 'rms_norm_eps' is missing"},
       {"vocab_size", -1, "expects field 'vocab_size' to be an integer in [1, "},
@@ -141,7 +141,7 @@ TEST(Gpt2, FusedProductsAreSplitBySlices) {
   EXPECT_THAT(text, HasSubstr("slices [\"transformer.h.0.mlp.c_fc.weight\"[8, 32] permuted [1, 0]] "
                               ": tensor<32x8xf32>"));
   EXPECT_THAT(text, HasSubstr("slices [\"transformer.wpe.weight\"[16, 8] size [8, 8]]"));
-  EXPECT_THAT(text, HasSubstr("nn.gelu tanh"));
+  EXPECT_THAT(text, HasSubstr("nn.activation gelu_tanh"));
   EXPECT_THAT(text, Not(HasSubstr("lm_head.weight")));
 }
 
@@ -152,7 +152,8 @@ TEST(Gpt2, Errors) {
     const char *message;
   } cases[] = {
       {"n_head", 3, "expects 'n_embd' to be a multiple of 'n_head', got 8 and 3"},
-      {"activation_function", "relu", "activation_function 'relu' is not supported"},
+      {"activation_function", "prelu",
+       "activation_function 'prelu' is not supported, expects one of "},
       {"scale_attn_weights", false, "field 'scale_attn_weights' is false, which is not supported"},
       {"scale_attn_by_inverse_layer_idx", true,
        "field 'scale_attn_by_inverse_layer_idx' is true, which is not supported"},

@@ -198,10 +198,10 @@ TEST(Kernels, LayerNorm) {
 TEST(Kernels, Gelu) {
   Tensor x = floats({5}, {-3, -0.5, 0, 0.5, 2});
   expectNear(
-      gelu(x, GeluKind::erf), 0,
+      activation("gelu", x), 0,
       {-0.00404969409489031, -0.15426876936299344, 0.0, 0.34573123063700656, 1.9544997361036416});
   expectNear(
-      gelu(x, GeluKind::tanh), 0,
+      activation("gelu_tanh", x), 0,
       {-0.0036373920817729943, -0.15428599017485606, 0.0, 0.34571400982514394, 1.954597694087775});
 }
 
@@ -214,7 +214,14 @@ TEST(Kernels, RmsNorm) {
 
 TEST(Kernels, Silu) {
   Tensor x = floats({4}, {0, 1, -1, -1000});
-  expectNear(silu(x), 0, {0, 0.7310585786300049, -0.2689414213699951, 0});
+  expectNear(activation("silu", x), 0, {0, 0.7310585786300049, -0.2689414213699951, 0});
+}
+
+TEST(Kernels, ActivationErrors) {
+  expectError(activation("gelu", Tensor::ofInts(DType::i64, {1}, {0})).status(),
+              "gelu expects a floating-point input, got i64[1]");
+  expectError(activation("gulu", floats({1}, {0})).status(),
+              "activation 'gulu' has no meaning here");
 }
 
 TEST(Kernels, Softmax) {

@@ -113,7 +113,7 @@ TEST(ShardingRule, Rows) {
                    "tensor<4xf32>, tensor<4xf32> -> "
                    "tensor<2x3x4xf32>"),
             "[batch][seq][hidden], [hidden], [hidden] -> [batch][seq][hidden]; hidden whole");
-  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>", "%0 = nn.gelu erf %x : tensor<2x3x4xf32>"),
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>", "%0 = nn.activation gelu %x : tensor<2x3x4xf32>"),
             "[batch][seq][hidden] -> [batch][seq][hidden]");
   EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %y: tensor<3x4xf32>",
                    "%0 = nn.add %x, %y : tensor<2x3x4xf32>, tensor<3x4xf32> -> tensor<2x3x4xf32>"),
@@ -125,7 +125,7 @@ TEST(ShardingRule, DecoderRows) {
                    "%0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x3x4xf32>, tensor<4xf32> -> "
                    "tensor<2x3x4xf32>"),
             "[batch][seq][hidden], [hidden] -> [batch][seq][hidden]; hidden whole");
-  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>", "%0 = nn.silu %x : tensor<2x3x4xf32>"),
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>", "%0 = nn.activation silu %x : tensor<2x3x4xf32>"),
             "[batch][seq][hidden] -> [batch][seq][hidden]");
   EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>", "%0 = nn.softmax %x : tensor<2x3x4xf32>"),
             "[batch][seq][normalized] -> [batch][seq][normalized]; normalized whole");

@@ -48,8 +48,8 @@ func.func private @branches(%x: tensor<8x4xf32>, %a: tensor<8x4xf32>, %b: tensor
   %1 = nn.linear %0, %b role "mlp.down" : tensor<8x8xf32>, tensor<4x8xf32> -> tensor<8x4xf32>
   %2 = nn.linear %x, %c role "mlp.up" : tensor<8x4xf32>, tensor<8x4xf32> -> tensor<8x8xf32>
   %3 = nn.linear %2, %d role "mlp.down" : tensor<8x8xf32>, tensor<4x8xf32> -> tensor<8x4xf32>
-  %4 = nn.silu %1 : tensor<8x4xf32>
-  %5 = nn.silu %3 : tensor<8x4xf32>
+  %4 = nn.activation silu %1 : tensor<8x4xf32>
+  %5 = nn.activation silu %3 : tensor<8x4xf32>
   %6 = nn.add %4, %5 : tensor<8x4xf32>, tensor<8x4xf32> -> tensor<8x4xf32>
   return %6 : tensor<8x4xf32>
 }
@@ -60,7 +60,7 @@ func.func @main(%x: tensor<8x4xf32> {nn.name = "x"}) -> (tensor<8x4xf32> {nn.nam
   %d = nn.parameter "d" : tensor<4x8xf32>
   %0 = call @branches(%x, %a, %b, %c, %d) : (tensor<8x4xf32>, tensor<8x4xf32>, tensor<4x8xf32>, tensor<8x4xf32>,
                                              tensor<4x8xf32>) -> tensor<8x4xf32>
-  %1 = nn.silu %0 : tensor<8x4xf32>
+  %1 = nn.activation silu %0 : tensor<8x4xf32>
   %2 = call @branches(%1, %a, %b, %c, %d) : (tensor<8x4xf32>, tensor<8x4xf32>, tensor<4x8xf32>, tensor<8x4xf32>,
                                              tensor<4x8xf32>) -> tensor<8x4xf32>
   %3 = nn.add %0, %2 : tensor<8x4xf32>, tensor<8x4xf32> -> tensor<8x4xf32>

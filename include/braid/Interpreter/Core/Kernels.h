@@ -71,11 +71,8 @@ Result<RotaryTables> rotaryTables(DType type, int64_t seq, const std::vector<dou
 /// tables [seq, n] or [batch, seq, n].
 Result<Tensor> rotary(const Tensor &input, const Tensor &cos, const Tensor &sin);
 
-enum class GeluKind { erf, tanh };
-Result<Tensor> gelu(const Tensor &input, GeluKind kind);
-
-/// x / (1 + exp(-x)).
-Result<Tensor> silu(const Tensor &input);
+/// Every element's value of the activation function that the nn dialect calls `kind`.
+Result<Tensor> activation(const std::string &kind, const Tensor &input);
 
 /// Elementwise sum; `rhs` may lack leading dimensions of `lhs`.
 Result<Tensor> add(const Tensor &lhs, const Tensor &rhs);
