@@ -14,14 +14,25 @@ using llvm::StringRef;
 /// The names that the `transformers` library has for activation functions.
 static constexpr std::pair<StringLiteral, nn::ActivationKind> kActivations[] = {
     {"gelu", nn::ActivationKind::Gelu},
+    {"gelu_10", nn::ActivationKind::Gelu10},
     {"gelu_accurate", nn::ActivationKind::GeluTanh},
     {"gelu_fast", nn::ActivationKind::GeluTanh},
     {"gelu_new", nn::ActivationKind::GeluTanh},
     {"gelu_python", nn::ActivationKind::Gelu},
     {"gelu_python_tanh", nn::ActivationKind::GeluTanh},
     {"gelu_pytorch_tanh", nn::ActivationKind::GeluTanh},
+    {"hardswish", nn::ActivationKind::Hardswish},
+    {"laplace", nn::ActivationKind::Laplace},
+    {"leaky_relu", nn::ActivationKind::LeakyRelu},
+    {"mish", nn::ActivationKind::Mish},
+    {"quick_gelu", nn::ActivationKind::QuickGelu},
+    {"relu", nn::ActivationKind::Relu},
+    {"relu2", nn::ActivationKind::Relu2},
+    {"relu6", nn::ActivationKind::Relu6},
+    {"sigmoid", nn::ActivationKind::Sigmoid},
     {"silu", nn::ActivationKind::Silu},
     {"swish", nn::ActivationKind::Silu},
+    {"tanh", nn::ActivationKind::Tanh},
 };
 
 Expected<nn::ActivationKind> braid::activationKind(const Config &config, StringRef field,

@@ -58,12 +58,14 @@ LLAMAS = [
     llama("llama-dynamic", {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0},
                             "max_position_embeddings": 6}, seed=36,
           old_rope={"rope_theta": 10000.0, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}),
+    llama("llama-relu2", {"hidden_act": "relu2"}, seed=38),
     llama("llama-no-head", model="LlamaModel", output="last_hidden_state", seed=37),
 ]
 GPT2S = [
     gpt2("gpt2", seed=41),
     gpt2("gpt2-untied", {"tie_word_embeddings": False, "n_inner": 72, "activation_function": "gelu",
                          "layer_norm_epsilon": 1e-4}, seed=42),
+    gpt2("gpt2-quick-gelu", {"activation_function": "quick_gelu"}, seed=44),
     gpt2("gpt2-no-head", model="GPT2Model", output="last_hidden_state", seed=43),
 ]
 ROBERTAS = [
@@ -73,6 +75,8 @@ ROBERTAS = [
             model="XLMRobertaModel", seed=52),
     roberta("roberta-logits", {"hidden_act": "gelu_new"}, model="RobertaForMaskedLM", output="logits",
             ask=("--result", "logits"), seed=53),
+    # 70 columns are padded for 3 and 4 ranks with zeros, which this function makes 1/2 of.
+    roberta("roberta-sigmoid", {"hidden_act": "sigmoid", "intermediate_size": 70}, seed=56),
 ]
 BERTS = [
     roberta(name, {"type_vocab_size": 2, "pad_token_id": 0, "hidden_act": "gelu_new", "tie_word_embeddings": tied},

@@ -8,6 +8,7 @@ import pytest
 
 import braidtest
 import models
+import test_activations
 
 NULL_DEVICE = braidtest.BUILD / "lib" / "libBraidNullDevice.so"
 
@@ -86,6 +87,15 @@ def test_program(imported, tmp_path, monkeypatch, name, dtype, mesh, transport):
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["machine"]["kernel_isa"] == "sm_90a" and report["transport"] == transport
     assert (len(report["collectives"]) > 0) == (ranks > 1)
+
+
+def test_activations_of_extreme_values(tmp_path):
+    module = test_activations.write_model(tmp_path / "model.mlir")
+    bundle = compile_for_gpu(module, "dp=1", tmp_path / "gpu.braid")
+    braidtest.run("braid-test-cuda-on-host", bundle, "-o", tmp_path / "host.braid")
+    _, got = test_activations.run(tmp_path / "host.braid", tmp_path / "gpu", "--target", "cuda", "--cuda-library", NULL_DEVICE)
+    _, expected = test_activations.run(module, tmp_path / "reference", "--mesh", "dp=1", "--target", "reference")
+    test_activations.check(got, expected)
 
 
 def test_code_of_a_gpu_is_refused(imported, tmp_path):

@@ -57,6 +57,19 @@ func.func @gelu_tanh(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   return %0 : tensor<2x4xf32>
 }
 
+// A clamp that keeps NaN.
+// CHECK-LABEL: func.func @hardswish
+func.func @hardswish(%x: tensor<2x4xbf16>) -> tensor<2x4xbf16> {
+  // CHECK: %[[X:.*]] = arith.extf %{{.*}} : bf16 to f32
+  // CHECK: %[[SHIFTED:.*]] = arith.addf %[[X]], %{{.*}} fastmath<reassoc,contract> : f32
+  // CHECK: %[[LOW:.*]] = arith.maximumf %[[SHIFTED]], %{{.*}} fastmath<reassoc,contract> : f32
+  // CHECK: %[[CLAMPED:.*]] = arith.minimumf %[[LOW]], %{{.*}} fastmath<reassoc,contract> : f32
+  // CHECK: %[[GATE:.*]] = arith.mulf %[[CLAMPED]], %{{.*}} fastmath<reassoc,contract> : f32
+  // CHECK: arith.mulf %[[X]], %[[GATE]] fastmath<reassoc,contract> : f32
+  %0 = nn.activation hardswish %x : tensor<2x4xbf16>
+  return %0 : tensor<2x4xbf16>
+}
+
 // The mean, then the variance about it; both are kept in f32.
 // CHECK-LABEL: func.func @layer_norm
 // CHECK-SAME: (%[[X:.*]]: tensor<2x4xbf16>, %[[W:.*]]: tensor<4xbf16>, %[[B:.*]]: tensor<4xbf16>)

@@ -28,6 +28,7 @@ public:
   mlir::Value mul(mlir::Value a, mlir::Value b) { return binary<mlir::arith::MulFOp>(a, b); }
   mlir::Value div(mlir::Value a, mlir::Value b) { return binary<mlir::arith::DivFOp>(a, b); }
   mlir::Value max(mlir::Value a, mlir::Value b) { return binary<mlir::arith::MaximumFOp>(a, b); }
+  mlir::Value min(mlir::Value a, mlir::Value b) { return binary<mlir::arith::MinimumFOp>(a, b); }
   template <typename Op> mlir::Value unary(mlir::Value a) {
     return Op::create(builder, loc, a, flags);
   }

@@ -34,6 +34,54 @@ Value silu(Scalars &s, Value x) {
   return s.div(x, s.add(s.constant(1.0), grown));
 }
 
+Value quickGelu(Scalars &s, Value x) {
+  Value grown = s.unary<math::ExpOp>(s.mul(x, s.constant(-1.702)));
+  return s.div(x, s.add(s.constant(1.0), grown));
+}
+
+Value clamp(Scalars &s, Value x, double low, double high) {
+  return s.min(s.max(x, s.constant(low)), s.constant(high));
+}
+
+Value gelu10(Scalars &s, Value x) { return clamp(s, gelu(s, x), -10.0, 10.0); }
+
+Value relu(Scalars &s, Value x) { return s.max(x, s.constant(0.0)); }
+
+Value relu2(Scalars &s, Value x) {
+  Value positive = relu(s, x);
+  return s.mul(positive, positive);
+}
+
+Value relu6(Scalars &s, Value x) { return clamp(s, x, 0.0, 6.0); }
+
+Value leakyRelu(Scalars &s, Value x) { return s.max(x, s.mul(x, s.constant(0.01))); }
+
+/// With n = exp(x), tanh(log(1 + n)) is 1 / (1 + 2 / (n (n + 2))), without cancellation. From x =
+/// 20 on it is 1, and n^2 would overflow later.
+Value mish(Scalars &s, Value x) {
+  Value n = s.unary<math::ExpOp>(s.min(x, s.constant(20.0)));
+  Value product = s.mul(n, s.add(n, s.constant(2.0)));
+  return s.div(x, s.add(s.constant(1.0), s.div(s.constant(2.0), product)));
+}
+
+Value tanh(Scalars &s, Value x) { return s.unary<math::TanhOp>(x); }
+
+Value sigmoid(Scalars &s, Value x) {
+  Value grown = s.unary<math::ExpOp>(s.sub(s.constant(0.0), x));
+  return s.div(s.constant(1.0), s.add(s.constant(1.0), grown));
+}
+
+Value hardswish(Scalars &s, Value x) {
+  Value gate = clamp(s, s.add(x, s.constant(3.0)), 0.0, 6.0);
+  return s.mul(x, s.mul(gate, s.constant(1.0 / 6.0)));
+}
+
+Value laplace(Scalars &s, Value x) {
+  Value scaled = s.mul(s.sub(x, s.constant(0.707107)),
+                       s.constant(0.70710678118654752 / 0.282095)); // 1 / (sigma * sqrt(2))
+  return s.mul(s.constant(0.5), s.add(s.unary<math::ErfOp>(scaled), s.constant(1.0)));
+}
+
 struct Activation {
   Value (*build)(Scalars &, Value);
   int64_t flops; ///< arithmetic operations that `build` makes
@@ -41,9 +89,9 @@ struct Activation {
 
 /// In the order of ActivationKind.
 constexpr Activation kActivations[] = {
-    {gelu, 5},
-    {geluTanh, 9},
-    {silu, 4},
+    {gelu, 5}, {geluTanh, 9}, {silu, 4},      {quickGelu, 4}, {gelu10, 7},
+    {relu, 1}, {relu2, 2},    {relu6, 2},     {leakyRelu, 2}, {mish, 7},
+    {tanh, 1}, {sigmoid, 4},  {hardswish, 5}, {laplace, 5},
 };
 static_assert(std::size(kActivations) == getMaxEnumValForActivationKind() + 1);
 

@@ -57,13 +57,30 @@ def NN_InitAttr : EnumAttr<NN_Dialect, NN_InitKind, "init"> { let assemblyFormat
 
 def NN_ActivationKind : I32EnumAttr<"ActivationKind", "an elementwise function of one value", [
     I32EnumAttrCase<"Gelu", 0, "gelu">, I32EnumAttrCase<"GeluTanh", 1, "gelu_tanh">,
-    I32EnumAttrCase<"Silu", 2, "silu">]> {
+    I32EnumAttrCase<"Silu", 2, "silu">, I32EnumAttrCase<"QuickGelu", 3, "quick_gelu">,
+    I32EnumAttrCase<"Gelu10", 4, "gelu_10">, I32EnumAttrCase<"Relu", 5, "relu">, I32EnumAttrCase<"Relu2", 6, "relu2">,
+    I32EnumAttrCase<"Relu6", 7, "relu6">, I32EnumAttrCase<"LeakyRelu", 8, "leaky_relu">,
+    I32EnumAttrCase<"Mish", 9, "mish">, I32EnumAttrCase<"Tanh", 10, "tanh">, I32EnumAttrCase<"Sigmoid", 11, "sigmoid">,
+    I32EnumAttrCase<"Hardswish", 12, "hardswish">, I32EnumAttrCase<"Laplace", 13, "laplace">]> {
   let description = [{
     | kind | of x |
     |------|------|
     | `gelu` | `x / 2 * (1 + erf(x / sqrt(2)))` |
     | `gelu_tanh` | `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))` |
     | `silu`, also known as swish | `x / (1 + exp(-x))` |
+    | `quick_gelu` | `x / (1 + exp(-1.702 x))` |
+    | `gelu_10` | `gelu`, cut to [-10, 10] |
+    | `relu` | `max(x, 0)` |
+    | `relu2` | `max(x, 0)^2` |
+    | `relu6` | `min(max(x, 0), 6)` |
+    | `leaky_relu` | `x` where it is positive, else `0.01 x` |
+    | `mish` | `x * tanh(log(1 + exp(x)))` |
+    | `tanh` | `tanh(x)` |
+    | `sigmoid` | `1 / (1 + exp(-x))` |
+    | `hardswish` | `x * min(max(x + 3, 0), 6) / 6` |
+    | `laplace` | `(1 + erf((x - 0.707107) / (0.282095 * sqrt(2)))) / 2` |
+
+    A NaN gives NaN. Infinities give what the formula says in IEEE arithmetic: `x * 0` of an infinite x is NaN.
   }];
   let cppNamespace = "::braid::nn";
   let genSpecializedAttr = 0;

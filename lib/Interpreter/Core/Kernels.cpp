@@ -163,14 +163,28 @@ struct Activation {
   double (*value)(double);
 };
 
+double gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+
 const Activation kActivations[] = {
-    {"gelu", [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
+    {"gelu", gelu},
     {"gelu_tanh",
      [](double x) {
        constexpr double kSqrt2OverPi = 0.79788456080286535588;
        return 0.5 * x * (1 + std::tanh(kSqrt2OverPi * (x + 0.044715 * x * x * x)));
      }},
     {"silu", [](double x) { return x / (1 + std::exp(-x)); }},
+    {"quick_gelu", [](double x) { return x / (1 + std::exp(-1.702 * x)); }},
+    {"gelu_10", [](double x) { return std::clamp(gelu(x), -10.0, 10.0); }},
+    {"relu", [](double x) { return x < 0 ? 0 : x; }},
+    {"relu2", [](double x) { return x < 0 ? 0 : x * x; }},
+    {"relu6", [](double x) { return std::clamp(x, 0.0, 6.0); }},
+    {"leaky_relu", [](double x) { return x < 0 ? 0.01 * x : x; }},
+    {"mish", [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }},
+    {"tanh", [](double x) { return std::tanh(x); }},
+    {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"hardswish", [](double x) { return x * (std::clamp(x + 3, 0.0, 6.0) / 6); }},
+    {"laplace",
+     [](double x) { return 0.5 * (1 + std::erf((x - 0.707107) / (0.282095 * std::sqrt(2.0)))); }},
 };
 } // namespace
 

@@ -199,7 +199,7 @@ func.func @activation(%x: tensor<2x4xf32>) {
 
 func.func @activation(%x: tensor<2x4xf32>) {
   // expected-error @+2 {{failed to parse NN_ActivationAttr parameter 'value'}}
-  // expected-error @+1 {{expected ::braid::nn::ActivationKind to be one of: gelu, gelu_tanh, silu}}
+  // expected-error @+1 {{expected ::braid::nn::ActivationKind to be one of: gelu, gelu_tanh, silu, quick_gelu, gelu_10, relu, relu2, relu6, leaky_relu, mish, tanh, sigmoid, hardswish, laplace}}
   %0 = nn.activation elu %x : tensor<2x4xf32>
   return
 }

@@ -55,7 +55,9 @@ func.func @encoder(%ids: tensor<2x8xi64>, %mask: tensor<2x8xi32>, %table: tensor
   %8 = nn.activation gelu %7 : tensor<2x8x16xf32>
   // CHECK: nn.activation gelu_tanh %{{.*}} : tensor<2x8x16xf32>
   %9 = nn.activation gelu_tanh %8 : tensor<2x8x16xf32>
-  return %9 : tensor<2x8x16xf32>
+  // CHECK: nn.activation leaky_relu %{{.*}} : tensor<2x8x16xf32>
+  %10 = nn.activation leaky_relu %9 : tensor<2x8x16xf32>
+  return %10 : tensor<2x8x16xf32>
 }
 
 // Grouped heads, another value dimension, and every optional operand.

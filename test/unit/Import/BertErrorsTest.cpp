@@ -169,8 +169,9 @@ TEST(BertErrors, WrongField) {
       {"layer_norm_eps", "tiny",
        "expects field 'layer_norm_eps' to be a positive number, got \"tiny\""},
       {"hidden_act", "prelu",
-       "hidden_act 'prelu' is not supported, expects one of gelu, gelu_accurate, gelu_fast, "
-       "gelu_new, gelu_python, gelu_python_tanh, gelu_pytorch_tanh, silu, swish"},
+       "hidden_act 'prelu' is not supported, expects one of gelu, gelu_10, gelu_accurate, "
+       "gelu_fast, gelu_new, gelu_python, gelu_python_tanh, gelu_pytorch_tanh, hardswish, laplace, "
+       "leaky_relu, mish, quick_gelu, relu, relu2, relu6, sigmoid, silu, swish, tanh"},
       {"num_attention_heads", 3,
        "expects 'hidden_size' to be a multiple of 'num_attention_heads', got 8 and 3"},
       {"position_embedding_type", "relative_key",

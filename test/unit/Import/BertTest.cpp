@@ -246,6 +246,17 @@ TEST(Bert, Activations) {
                             {"gelu_python", "gelu"},
                             {"gelu_python_tanh", "gelu_tanh"},
                             {"gelu_pytorch_tanh", "gelu_tanh"},
+                            {"gelu_10", "gelu_10"},
+                            {"hardswish", "hardswish"},
+                            {"laplace", "laplace"},
+                            {"leaky_relu", "leaky_relu"},
+                            {"mish", "mish"},
+                            {"quick_gelu", "quick_gelu"},
+                            {"relu", "relu"},
+                            {"relu2", "relu2"},
+                            {"relu6", "relu6"},
+                            {"sigmoid", "sigmoid"},
+                            {"tanh", "tanh"},
                             {"silu", "silu"},
                             {"swish", "silu"}}) {
     BertDirectory model;

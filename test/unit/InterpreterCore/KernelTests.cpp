@@ -217,6 +217,60 @@ TEST(Kernels, Silu) {
   expectNear(activation("silu", x), 0, {0, 0.7310585786300049, -0.2689414213699951, 0});
 }
 
+// What PyTorch gives in f64.
+TEST(Kernels, Activations) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  const std::vector<double> inputs = {-8, -3, -0.5, 0, 0.5, 2, 8, inf, -inf, nan};
+  const std::pair<const char *, std::vector<double>> cases[] = {
+      {"gelu",
+       {-4.884981308350689e-15, -0.00404969409489031, -0.15426876936299344, 0, 0.34573123063700656,
+        1.9544997361036416, 7.999999999999995, inf, nan, nan}},
+      {"gelu_tanh",
+       {0, -0.0036373920817729943, -0.15428599017485606, 0, 0.34571400982514394, 1.954597694087775,
+        8, inf, nan, nan}},
+      {"gelu_10",
+       {-4.884981308350689e-15, -0.00404969409489031, -0.15426876936299344, 0, 0.34573123063700656,
+        1.9544997361036416, 7.999999999999995, 10, nan, nan}},
+      {"quick_gelu",
+       {-9.766428865730381e-06, -0.01807130970778597, -0.1496115633936199, 0, 0.35038843660638014,
+        1.9356586231442083, 7.999990233571134, inf, nan, nan}},
+      {"silu",
+       {-0.002682801043731825, -0.14227761953270035, -0.1887703343990727, 0, 0.3112296656009273,
+        1.7615941559557646, 7.997317198956269, inf, nan, nan}},
+      {"relu", {0, 0, 0, 0, 0.5, 2, 8, inf, 0, nan}},
+      {"relu2", {0, 0, 0, 0, 0.25, 4, 64, inf, 0, nan}},
+      {"relu6", {0, 0, 0, 0, 0.5, 2, 6, 6, 0, nan}},
+      {"leaky_relu", {-0.08, -0.03, -0.005, 0, 0.5, 2, 8, inf, -inf, nan}},
+      {"mish",
+       {-0.002683250882546538, -0.1456474612756246, -0.22074377465173, 0, 0.3752452113048951,
+        1.9439589595339946, 7.999998200644843, inf, nan, nan}},
+      {"tanh",
+       {-0.9999997749296758, -0.9950547536867305, -0.46211715726000974, 0, 0.46211715726000974,
+        0.9640275800758169, 0.9999997749296758, 1, -1, nan}},
+      {"sigmoid",
+       {0.0003353501304664781, 0.04742587317756678, 0.3775406687981454, 0.5, 0.6224593312018546,
+        0.8807970779778823, 0.9996646498695336, 1, 0, nan}},
+      {"hardswish",
+       {0, 0, -0.20833333333333334, 0, 0.2916666666666667, 1.6666666666666667, 8, inf, nan, nan}},
+      {"laplace",
+       {0, 0, 9.383381167682447e-06, 0.006094459617935588, 0.23142114841057387, 0.9999977102450648,
+        1, 1, 0, nan}},
+  };
+  for (const auto &[kind, expected] : cases) {
+    SCOPED_TRACE(kind);
+    Result<Tensor> got = activation(kind, floats({10}, inputs));
+    ASSERT_TRUE(got.ok());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      double value = got->floats()[i];
+      if (std::isfinite(expected[i]))
+        EXPECT_NEAR(value, expected[i], 1e-14) << "of " << inputs[i];
+      else
+        EXPECT_TRUE(std::isnan(expected[i]) ? std::isnan(value) : value == expected[i])
+            << value << " of " << inputs[i];
+    }
+  }
+}
+
 TEST(Kernels, ActivationErrors) {
   expectError(activation("gelu", Tensor::ofInts(DType::i64, {1}, {0})).status(),
               "gelu expects a floating-point input, got i64[1]");
