@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// How large values may be, so that sizes computed from their types do not wrap.
+// Bounds the size of values, so that sizes computed from their types do not overflow.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_DIALECTS_COMM_BOUNDS_H
@@ -14,16 +14,15 @@
 
 namespace braid {
 
-/// Elements of a value at most. A thousand times the activations of the largest runs; a value's
-/// bytes, and the sum over all operands of an operation, fit 64 bits.
+/// The most elements a value may have: a thousand times the activations of the largest runs. The
+/// bytes of a value, and their sum over all operands of an operation, fit 64 bits.
 constexpr int64_t kMaxElements = int64_t(1) << 48;
 
-/// The product of numbers that are not negative; the largest number there is where it would not
-/// fit.
+/// The product of non-negative numbers, saturated at the largest int64_t.
 int64_t saturatingProduct(llvm::ArrayRef<int64_t> factors);
 
-/// Whether a statically shaped type has at most kMaxElements elements. Dimensions of 0 count as 1:
-/// the products of the others, which are strides, are as small.
+/// Whether a statically shaped type has at most kMaxElements elements. Dimensions of size 0 count
+/// as 1, so that strides, which are products of the others, are bounded too.
 bool isBounded(mlir::ShapedType type);
 
 /// isBounded, else "expects at most 2^48 elements, got TYPE [ID]".
@@ -31,7 +30,7 @@ mlir::LogicalResult verifyBounded(mlir::ShapedType type,
                                   llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
                                   llvm::StringRef id = {});
 
-/// Bytes of an element; 8 of types without a width (index, complex), which no collective carries.
+/// Bytes of an element. Types without a width (index, complex) count 8; no collective carries them.
 int64_t elementBytes(mlir::ShapedType type);
 
 } // namespace braid

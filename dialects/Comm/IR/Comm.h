@@ -25,7 +25,7 @@ struct AxisRef;
 } // namespace braid::runtime
 
 namespace braid::comm {
-/// What collectives read and write, so that their order is kept.
+/// The resource that collectives read and write, which keeps their order.
 struct ChannelResource : mlir::SideEffects::Resource::Base<ChannelResource> {
   llvm::StringRef getName() final { return "communication channel"; }
 };
@@ -48,24 +48,24 @@ int64_t totalBytes(mlir::TypeRange types);
 
 namespace braid::comm {
 
-/// The same mesh for code without MLIR.
+/// Converts a mesh for code without MLIR.
 runtime::Mesh toRuntime(MeshOp mesh);
 runtime::AxisRef toRuntime(AxisAttr axis);
 std::vector<runtime::AxisRef> toRuntime(GroupAttr group);
-/// Dimensions only; partial axes have no counterpart there.
+/// Converts the dimensions; partial axes have no counterpart.
 runtime::Sharding toRuntime(ShardingAttr sharding);
-/// How elements of the type are stored; none for types that bundles cannot hold.
+/// The storage type of elements; none for types that bundles cannot hold.
 std::optional<runtime::DType> toRuntime(mlir::Type elementType);
 
-/// True when the two name parts of one axis that no value can be split over both: such as share a
-/// factor, or belong to no common factorization of the axis (2 and 3 of 6).
+/// Whether no value can be split over both axes: they share a factor of one mesh axis, or belong to
+/// no common factorization of it (2 and 3 of 6).
 bool overlap(AxisAttr a, AxisAttr b);
 /// Number of ranks of a group. The group must have been verified.
 int64_t groupSize(mlir::Operation *from, GroupAttr group);
 /// Checks that the group names a mesh and axes of it. An error on `op` ends with `[id]`.
 mlir::LogicalResult verifyGroup(mlir::Operation *op, GroupAttr group,
                                 mlir::SymbolTableCollection &symbols, llvm::StringRef id);
-/// The mesh that a symbol names; null when there is none.
+/// The mesh that a symbol names, or null.
 MeshOp lookupMesh(mlir::Operation *from, mlir::FlatSymbolRefAttr mesh);
 
 /// Checks comm.sharding_c2 to comm.sharding_c5 for a value of type `type`.

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The dialect's attributes on operations of others: what they must be where they stand.
+// Verifies the attributes that this dialect puts on operations of other dialects.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Comm/IR/Comm.h"
@@ -15,8 +15,7 @@ using namespace braid::comm;
 
 namespace {
 
-/// One attribute of an argument or result of a function. `attributes` are all that it has, `type`
-/// is its type.
+/// Verifies one attribute of a function's argument or result, which has `attributes` and `type`.
 LogicalResult verifyOnSignature(Operation *op, NamedAttribute attribute, DictionaryAttr attributes,
                                 Type type, const Twine &what) {
   std::string where = what.str();
@@ -27,7 +26,7 @@ LogicalResult verifyOnSignature(Operation *op, NamedAttribute attribute, Diction
       return emitError() << "expects '" << CommDialect::kShardingAttrName
                          << "' to be a #comm.sharding, got " << attribute.getValue()
                          << " [comm.attributes_c1]";
-    // What the sharding cuts is the unpartitioned type.
+    // The sharding describes the unpartitioned type.
     if (auto global = attributes.getAs<TypeAttr>(CommDialect::kGlobalTypeAttrName))
       type = global.getValue();
     return verifySharding(op, type, sharding, emitError);
@@ -50,7 +49,7 @@ LogicalResult verifyOnSignature(Operation *op, NamedAttribute attribute, Diction
                          << " [comm.attributes_c3]";
     FailureOr<RankedTensorType> local = localType(op, tensor, sharding);
     if (succeeded(local) && *local != type)
-      return emitError() << "expects type " << *local << ", which is " << tensor << " cut as "
+      return emitError() << "expects type " << *local << ", which is " << tensor << " sharded as "
                          << sharding << ", got " << type << " [comm.attributes_c4]";
     return success();
   }

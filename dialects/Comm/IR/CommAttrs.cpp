@@ -52,7 +52,7 @@ void printAxis(AsmPrinter &printer, AxisAttr axis) {
     printer << ":(" << axis.getPre() << ")" << axis.getSize();
 }
 
-/// `open`, where given, is set when the list ends with `?`.
+/// Sets `open`, if given, when the list ends with `?`.
 FailureOr<SmallVector<AxisAttr>> parseAxes(AsmParser &parser, bool *open = nullptr) {
   SmallVector<AxisAttr> axes;
   auto one = [&]() -> ParseResult {
@@ -173,7 +173,7 @@ FailureOr<PartialAttr> parsePartial(AsmParser &parser) {
   FailureOr<AxisAttr> axis = parseAxis(parser);
   if (failed(axis))
     return failure();
-  // A colon after the axis is a sub-axis's, which parseAxis has taken.
+  // parseAxis has consumed the colon of a sub-axis.
   StringRef keyword;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseEqual() || parser.parseKeyword(&keyword))

@@ -20,8 +20,8 @@ def Comm_ReduceKindAttr : EnumAttr<Comm_Dialect, Comm_ReduceKind, "reduce"> {
 def Comm_AxisAttr : Comm_Attr<"Axis", "axis"> {
   let summary = "a mesh axis, or part of one";
   let description = [{
-    `tp` is a whole axis. `tp:(1)2` is a sub-axis: an axis of size n seen as `[pre, size, n / (pre * size)]`, of which
-    the middle one is meant. A whole axis has `size` 0.
+    `tp` is a whole axis. `tp:(1)2` is a sub-axis: the middle factor of an axis of size n seen as `[pre, size, n / (pre
+    * size)]`. A whole axis has `size` 0.
 
     Constraints:
     - (comm.axis_c1) the name is not empty;
@@ -40,7 +40,7 @@ def Comm_AxisAttr : Comm_Attr<"Axis", "axis"> {
 def Comm_DimAttr : Comm_Attr<"Dim", "dim"> {
   let summary = "the axes that a dimension is sharded over, major first";
   let description = [{
-    `{dp, tp}`; an open dimension, `{dp, ?}` or `{?}`, is one to which propagation may add further axes.
+    `{dp, tp}`. Propagation may add axes to an open dimension, `{dp, ?}` or `{?}`.
   }];
   let parameters = (ins OptionalArrayRefParameter<"::braid::comm::AxisAttr">:$axes, "bool":$open);
   let builders = [AttrBuilder<(ins "::llvm::ArrayRef<::braid::comm::AxisAttr>":$axes),
@@ -49,17 +49,17 @@ def Comm_DimAttr : Comm_Attr<"Dim", "dim"> {
 }
 
 def Comm_PartialAttr : Comm_Attr<"Partial", "partial"> {
-  let summary = "an axis over which a value is not reduced yet, and how it will be";
+  let summary = "an axis over which a value is not reduced yet, and its reduction";
   let parameters = (ins "::braid::comm::AxisAttr":$axis, "::braid::comm::ReduceKind":$kind);
   let hasCustomAssemblyFormat = 1;
 }
 
 def Comm_ShardingAttr : Comm_Attr<"Sharding", "sharding"> {
-  let summary = "which part of a value a rank holds";
+  let summary = "which shard of a value a rank holds";
   let description = [{
-    `#comm.sharding<@mesh, [{tp}, {} ], partial = [dp = sum]>`: one brace per dimension names the axes that cut it, major
-    first; axes in `partial` hold unreduced addends; over all other axes the value is replicated. Where a sharding is
-    stated before propagation, a dimension may be open: `[{tp, ?}, {?} ]`.
+    `#comm.sharding<@mesh, [{tp}, {} ], partial = [dp = sum]>`: one brace per dimension names the axes that split it,
+    major first. Over the axes in `partial`, every rank holds a partial sum; over all other axes the value is
+    replicated. Before propagation a dimension may be open: `[{tp, ?}, {?} ]`.
 
     Constraints:
     - (comm.sharding_c1) an axis occurs at most once (of two sub-axes of one axis, `pre * size` of one divides `pre` of
@@ -75,7 +75,7 @@ def Comm_ShardingAttr : Comm_Attr<"Sharding", "sharding"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Nothing cut, nothing partial.
+    /// No dimension is split and no axis is partial.
     static ShardingAttr replicated(::mlir::FlatSymbolRefAttr mesh, int64_t rank);
     bool isReplicated() const;
     bool isPartial() const { return !getPartials().empty(); }

@@ -19,9 +19,9 @@ def Comm_Dialect : Dialect {
   let cppNamespace = "::braid::comm";
   let summary = "Meshes, shardings and collectives with value semantics";
   let description = [{
-    What a rank of a distributed program says to the others. Types are per-rank; collectives name mesh axes rather
-    than rank lists, so one program serves every rank. Values have at most 2^48 elements, which are integers or floats
-    of at most 64 bits.
+    Communication between the ranks of a distributed program. Types are per-rank. Collectives name mesh axes rather than
+    rank lists, so one program serves every rank. Values have at most 2^48 elements, which are integers or floats of at
+    most 64 bits.
 
     Operations of other dialects carry these attributes:
     - `comm.sharding` on a function's argument or result: how the tensor is sharded;
@@ -62,7 +62,7 @@ class Comm_Attr<string name, string m, list<Trait> traits = []> : AttrDef<Comm_D
   let mnemonic = m;
 }
 
-/// What keeps sizes computed from a type within 64 bits (Bounds.h).
+/// Keeps sizes computed from a type within 64 bits (Bounds.h).
 def Comm_Bounded : CPred<"::braid::isBounded(::llvm::cast<::mlir::ShapedType>($_self))">;
 
 /// The communication resource: keeps upstream passes from dropping, merging or reordering collectives.

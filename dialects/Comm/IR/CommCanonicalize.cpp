@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Rewrites that know what a group is. They change what is exchanged alike on all ranks, which run
-// the same code, so the ranks go on agreeing on the order of their collectives.
+// Rewrites that know groups. All ranks run the same code, so a rewrite changes the collectives of
+// all ranks alike and they keep agreeing on the order.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Comm/IR/Comm.h"
@@ -17,8 +17,8 @@ using namespace braid::comm;
 
 namespace {
 
-/// The body of a comm.start is one collective that takes what the start does, so there nothing can
-/// be replaced by its operands and no operand left out.
+/// The body of a comm.start is one collective with the operands of the start. It cannot be replaced
+/// by its operands, and no operand can be removed.
 template <typename OpT> struct RewriteUnstarted : OpRewritePattern<OpT> {
   using OpRewritePattern<OpT>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const final {
@@ -29,7 +29,7 @@ template <typename OpT> struct RewriteUnstarted : OpRewritePattern<OpT> {
   virtual LogicalResult simplify(OpT op, PatternRewriter &rewriter) const = 0;
 };
 
-/// The same collective on other values.
+/// Clones the collective on other values.
 template <typename OpT>
 Operation *createLike(OpT op, ValueRange inputs, TypeRange types, PatternRewriter &rewriter) {
   OperationState state(op.getLoc(), op->getName(), inputs, types,
@@ -38,7 +38,7 @@ Operation *createLike(OpT op, ValueRange inputs, TypeRange types, PatternRewrite
   return rewriter.create(state);
 }
 
-/// Replaces a collective that undoes what gave its operands by what those were made of.
+/// Replaces a collective that inverts the producer of its operands by the producer's operands.
 template <typename OpT>
 LogicalResult replaceByOrigins(OpT op, PatternRewriter &rewriter,
                                llvm::function_ref<Value(Value)> originOf) {
@@ -51,7 +51,7 @@ LogicalResult replaceByOrigins(OpT op, PatternRewriter &rewriter,
   return success();
 }
 
-/// In a group of one rank everything is there already.
+/// A group of one rank exchanges nothing.
 template <typename OpT> struct FoldSingleRank : RewriteUnstarted<OpT> {
   using RewriteUnstarted<OpT>::RewriteUnstarted;
   LogicalResult simplify(OpT op, PatternRewriter &rewriter) const override {
@@ -62,7 +62,7 @@ template <typename OpT> struct FoldSingleRank : RewriteUnstarted<OpT> {
   }
 };
 
-/// Nobody reads the results, on any rank.
+/// No rank reads the results.
 template <typename OpT> struct EraseUnused : OpRewritePattern<OpT> {
   using OpRewritePattern<OpT>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
@@ -73,7 +73,7 @@ template <typename OpT> struct EraseUnused : OpRewritePattern<OpT> {
   }
 };
 
-/// Values that no rank reads are not sent with those that some rank does.
+/// Removes values that no rank reads from a collective with values that are read.
 template <typename OpT> struct DropUnusedValues : RewriteUnstarted<OpT> {
   using RewriteUnstarted<OpT>::RewriteUnstarted;
   LogicalResult simplify(OpT op, PatternRewriter &rewriter) const override {
@@ -96,7 +96,7 @@ template <typename OpT> struct DropUnusedValues : RewriteUnstarted<OpT> {
   }
 };
 
-/// A value that one collective takes twice is sent once.
+/// Sends a value once that a collective takes twice.
 template <typename OpT> struct MergeDuplicates : RewriteUnstarted<OpT> {
   using RewriteUnstarted<OpT>::RewriteUnstarted;
   LogicalResult simplify(OpT op, PatternRewriter &rewriter) const override {
@@ -120,7 +120,7 @@ template <typename OpT> struct MergeDuplicates : RewriteUnstarted<OpT> {
   }
 };
 
-/// The parts of a replicated value, joined as they were cut, are the value.
+/// Gathering the slices of a replicated value gives the value.
 struct GatherOfSlice : RewriteUnstarted<AllGatherOp> {
   using RewriteUnstarted::RewriteUnstarted;
   LogicalResult simplify(AllGatherOp op, PatternRewriter &rewriter) const override {
@@ -133,7 +133,7 @@ struct GatherOfSlice : RewriteUnstarted<AllGatherOp> {
   }
 };
 
-/// What a rank cuts out of the joined parts is its own part.
+/// Slicing a gathered value gives the rank's own shard.
 struct SliceOfGather : OpRewritePattern<LocalSliceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(LocalSliceOp op, PatternRewriter &rewriter) const override {
@@ -146,7 +146,7 @@ struct SliceOfGather : OpRewritePattern<LocalSliceOp> {
   }
 };
 
-/// Parts that went out and come back the same way are where they were.
+/// Two inverse all_to_alls give the value back.
 struct ExchangeBack : RewriteUnstarted<AllToAllOp> {
   using RewriteUnstarted::RewriteUnstarted;
   LogicalResult simplify(AllToAllOp op, PatternRewriter &rewriter) const override {
@@ -214,7 +214,7 @@ void AllToAllOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRCo
   patterns.add<ExchangeBack>(context);
 }
 void AllToAllVOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  // In a group of one rank, rows beyond the counts become zeros all the same.
+  // A group of one rank still sets the rows beyond the counts to zero.
   patterns.add<EraseUnused<AllToAllVOp>, MergeDuplicates<AllToAllVOp>>(context);
 }
 void ReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
@@ -224,7 +224,7 @@ void BroadcastOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRC
   addCommon<BroadcastOp>(patterns, context);
 }
 void PermuteOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  // In a group of one rank that nobody sends to, the result is zeros, not the operand.
+  // A group of one rank without pairs gives zeros, not the operand.
   addDead<PermuteOp>(patterns, context);
   patterns.add<MergeDuplicates<PermuteOp>, IdentityPermute>(context);
 }

@@ -17,8 +17,7 @@ def Comm_Element : Type<CPred<"$_self.isIntOrFloat() && $_self.getIntOrFloatBitW
 def Comm_Tensor : ConfinedType<StaticShapeTensorOf<[Comm_Element]>, [Comm_Bounded],
     "statically shaped tensor of at most 2^48 integers or floats of at most 64 bits">;
 
-/// What every collective has in common. `declared` lists the methods of the interface that an operation defines though
-/// they have a default.
+/// The base of every collective. `declared` lists the interface methods whose default an operation overrides.
 class Comm_CollectiveOp<string mnemonic, list<Trait> traits = [], list<string> declared = []>
     : Comm_Op<mnemonic, !listconcat(traits, [MemoryEffects<[MemRead<Comm_Channel>, MemWrite<Comm_Channel>]>,
         DeclareOpInterfaceMethods<SymbolUserOpInterface>,

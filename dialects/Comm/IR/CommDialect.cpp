@@ -35,7 +35,7 @@ FailureOr<SmallVector<Value>> braid::comm::cloneWithTypes(Operation *op, OpBuild
   OperationState state(op->getLoc(), op->getName(), operands, resultTypes,
                        llvm::to_vector(op->getDiscardableAttrs()));
   state.propertiesAttr = op->getPropertiesAsAttribute();
-  // Shardings describe global values; the local operation has none.
+  // Shardings describe global values, so the local operation drops them.
   state.attributes.erase(CommDialect::kShardingsAttrName);
   if (op->getNumRegions() != 0)
     return failure();

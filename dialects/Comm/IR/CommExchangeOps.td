@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Collectives in which what a rank sends or gets depends on its position in the group: all_to_all, and those with a root
-// or with pairs of positions. Send and receive are the halves of the latter.
+// Collectives in which a rank's data depends on its position in the group: all_to_all, and those with a root or with
+// pairs of positions. Send and receive are the two sides of the latter.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,11 +14,11 @@
 include "dialects/Comm/IR/CommCollective.td"
 
 def Comm_AllToAllOp : Comm_CollectiveOp<"all_to_all"> {
-  let summary = "Every rank of a group sends each rank its part along a dimension";
+  let summary = "Every rank of a group sends each rank a chunk along a dimension";
   let description = [{
-    In a group of n, every rank cuts `inputs[i]` into n equal parts along `split` and sends the p-th to the rank at
-    position p, which joins what it gets along `concat`, by the positions of the senders. A value that is cut along
-    `concat` over the group thereby becomes cut along `split`.
+    In a group of n, every rank splits `inputs[i]` into n equal chunks along `split` and sends the p-th to the rank at
+    position p, which concatenates the chunks it receives along `concat`, by the positions of the senders. A value
+    sharded along `concat` over the group becomes sharded along `split`.
 
     ```mlir
     %r = comm.all_to_all(%x) split 2 concat 1 over <@mesh, {tp}> : tensor<8x32x384xf32> -> tensor<8x128x96xf32>
@@ -49,17 +49,17 @@ def Comm_AllToAllVOp : Comm_CollectiveOp<"all_to_all_v", [DeclareOpInterfaceMeth
                                          ["hasIndependentValues"]> {
   let summary = "Every rank of a group sends each rank as many rows as counts say";
   let description = [{
-    `values[i]` is [blocks, capacity, ...] and `counts` [blocks]: the first `counts[b]` of the `capacity` rows of block b
-    are there, the rest is room. In a group of n, the rank at position p gets the p-th of n equal ranges of every rank's
-    blocks, by the positions of the senders, and the counts that belong to them. Rows beyond a block's count are not
-    sent; the receiver has zeros there. With experts as blocks, this is how tokens travel to their experts and back:
-    shapes stay static, and what is sent follows the counts.
+    `values[i]` is [blocks, capacity, ...] and `counts` [blocks]: the first `counts[b]` of the `capacity` rows of block
+    b are valid. In a group of n, the rank at position p receives the p-th of n equal ranges of every rank's blocks, by
+    the positions of the senders, with their counts. Rows beyond a block's count are not sent; the receiver has zeros
+    there. With experts as blocks, tokens travel to their experts and back this way: shapes stay static, and the bytes
+    sent follow the counts.
 
     ```mlir
     %r, %n = comm.all_to_all_v(%x) counts %c : tensor<8xi32> over <@mesh, {ep}> : tensor<8x64x384xf32>
     ```
 
-    A count outside of [0, capacity] is an error of whoever runs it.
+    A count outside of [0, capacity] is an error at run time.
 
     Constraints:
     - (comm.all_to_all_v_c1) there is at least one value;
@@ -106,7 +106,7 @@ def Comm_ReduceOp : Comm_CollectiveOp<"reduce", [DeclareOpInterfaceMethods<Infer
 def Comm_BroadcastOp : Comm_CollectiveOp<"broadcast", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "Every rank of a group gets the value of one of them";
   let description = [{
-    `outputs[i]` is, on every rank of the group, what the rank at position `root` has as `inputs[i]`.
+    `outputs[i]` is, on every rank of the group, the `inputs[i]` of the rank at position `root`.
 
     ```mlir
     %r = comm.broadcast(%x) from 0 over <@mesh, {dp}> : tensor<8x384xf32>
@@ -130,8 +130,8 @@ def Comm_BroadcastOp : Comm_CollectiveOp<"broadcast", [DeclareOpInterfaceMethods
 def Comm_PermuteOp : Comm_CollectiveOp<"permute", [DeclareOpInterfaceMethods<InferTypeOpInterface>], ["hasSource"]> {
   let summary = "Ranks of a group pass their values on to others";
   let description = [{
-    For every pair `s -> t`, the rank at position t of the group gets what the rank at position s has. A position that
-    is nobody's target gets zeros.
+    For every pair `s -> t`, the rank at position t of the group receives the value of the rank at position s. Ranks
+    that are no target receive zeros.
 
     ```mlir
     %r = comm.permute(%x) pairs [0 -> 1, 1 -> 2, 2 -> 0] over <@mesh, {tp}> : tensor<8x384xf32>
@@ -159,13 +159,13 @@ def Comm_Channel_Number : ConfinedAttr<I32Attr, [IntNonNegative]>;
 def Comm_SendOp : Comm_CollectiveOp<"send", [], ["hasIndependentValues", "hasSource"]> {
   let summary = "The first half of a permute: ranks of a group give their values to others";
   let description = [{
-    For every pair `s -> t`, the rank at position s of the group sends what it has to the rank at position t; others do
-    nothing. The values arrive as results of the `comm.recv` of rank t that comes at the same place in the order of all
-    receives from that rank on that channel. Unlike in a permute, the other half may stand elsewhere in the program, or
-    in another function that other ranks run.
+    For every pair `s -> t`, the rank at position s of the group sends its values to the rank at position t; other ranks
+    do nothing. The n-th send to a rank on a channel matches that rank's n-th `comm.recv` from the sender on the
+    channel. Unlike in a permute, the receive may stand elsewhere in the program, or in another function that other
+    ranks run.
 
-    A send does not wait for its receive: its operands may change once it has been waited for, and a ring in which all
-    ranks first send and then receive comes to an end.
+    A send does not wait for its receive: its operands may change after the send's wait, and a ring in which all ranks
+    first send and then receive does not deadlock.
 
     ```mlir
     comm.send(%x) pairs [0 -> 1, 1 -> 2] over <@mesh, {pp}> channel 1 role "activation" : tensor<8x384xf32>
@@ -186,16 +186,16 @@ def Comm_SendOp : Comm_CollectiveOp<"send", [], ["hasIndependentValues", "hasSou
     `(` $inputs `)` `pairs` custom<Pairs>($pairs) `over` $group (`channel` $channel^)? (`role` $role^)? attr-dict
     `:` type($inputs)
   }];
-  // What is left out here would be missed elsewhere.
+  // Removing a send or receive would leave its counterpart without a match.
   let hasCanonicalizer = 0;
 }
 
 def Comm_RecvOp : Comm_CollectiveOp<"recv", [], ["hasIndependentValues"]> {
-  let summary = "The second half of a permute: ranks of a group take what others sent";
+  let summary = "The receiving side of a permute";
   let description = [{
-    For every pair `s -> t`, the rank at position t of the group gets what the rank at position s sent in the
-    `comm.send` that comes at the same place in the order of all sends to it on that channel, which must have sent values
-    of the same types. A position that is nobody's target gets zeros.
+    For every pair `s -> t`, the rank at position t of the group receives the values of the matching `comm.send` of the
+    rank at position s: the n-th receive from a rank on a channel matches the n-th send, which must have values of the
+    same types. Ranks that are no target receive zeros.
 
     ```mlir
     %r = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {pp}> channel 1 role "activation" : tensor<8x384xf32>

@@ -11,16 +11,16 @@ include "mlir/IR/OpBase.td"
 def Comm_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
   let cppNamespace = "::braid::comm";
   let description = [{
-    How an operation may be cut: its dimensions as factors of an index expression, as in einsum notation. Propagation
-    and partitioning know operations only through this interface (ShardingRule.h).
+    How an operation may be sharded: its dimensions as factors of an index expression, as in einsum notation.
+    Propagation and partitioning know operations only through this interface (ShardingRule.h).
   }];
   let methods = [
     InterfaceMethod<"The factors of this operation.", "::braid::comm::ShardingRule", "getShardingRule">,
     InterfaceMethod<[{
-      Builds this operation on per-rank operands, which are cut as the rule's factors demand; results are to have
+      Builds this operation on per-rank operands, which are sharded as the rule's factors demand, with results of
       `resultTypes`. The default clones the operation; operations whose meaning depends on global extents override it.
-      `partial` is the group over which reduction factors are cut, major first, null when none is: the values returned are
-      then this rank's addends. Returns one value per result.
+      `partial` is the group over which reduction factors are split, major first, or null; with a group the values
+      returned are this rank's partial sums. Returns one value per result.
     }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildLocal",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands, "::mlir::TypeRange":$resultTypes,
            "::braid::comm::GroupAttr":$partial), "",
@@ -30,17 +30,17 @@ def Comm_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
 
 def Comm_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let cppNamespace = "::braid::comm";
-  let description = [{ A collective operation: values in, values out, over a group of ranks. }];
+  let description = [{ A collective operation over a group of ranks. }];
   let methods = [
     InterfaceMethod<"The group it runs over.", "::braid::comm::GroupAttr", "getGroup">,
     InterfaceMethod<"Values it takes.", "::mlir::OperandRange", "getInputs">,
     InterfaceMethod<"Values it gives.", "::mlir::ResultRange", "getOutputs">,
-    InterfaceMethod<"What the values mean in the model, empty when unknown.", "::llvm::StringRef", "getRoleName",
+    InterfaceMethod<"The name of the values in the model, empty when unknown.", "::llvm::StringRef", "getRoleName",
                     (ins), "", "return $_op.getRole().value_or(\"\");">,
     InterfaceMethod<[{
-      True when every value is exchanged as if it were alone, so that collectives may be merged and taken apart and
-      values left out. It is not true where one value says how others travel, or where what one operation sends
-      another one takes.
+      Whether every value is exchanged independently of the others, so that collectives may be merged and unmerged and
+      values removed. False where one value determines how others are sent, and for send and receive, which match each
+      other.
     }], "bool", "hasIndependentValues", (ins), "", "return true;">,
     InterfaceMethod<"Which collective it is.", "::braid::runtime::CollectiveKind", "getCollectiveKind">,
     InterfaceMethod<"Whether any rank gives its value to another one.", "bool", "hasSource", (ins), "", "return true;">,

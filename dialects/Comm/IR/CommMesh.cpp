@@ -30,8 +30,7 @@ runtime::Sharding toRuntime(ShardingAttr sharding) {
   return result;
 }
 
-// Attributes may be verified before the mesh that they name, so this and its users take a malformed
-// one too.
+// Attributes may be verified before their mesh, so this and its users accept a malformed mesh.
 runtime::Mesh toRuntime(MeshOp mesh) {
   runtime::Mesh result;
   result.name = mesh.getSymName().str();
@@ -85,7 +84,7 @@ LogicalResult verifySharding(Operation *op, Type type, ShardingAttr sharding,
     return emitError() << "references unknown mesh " << sharding.getMesh() << " [comm.sharding_c3]";
   runtime::Mesh mesh = toRuntime(meshOp);
   if (!mesh.verify().ok())
-    return failure(); // The mesh itself says why.
+    return failure(); // The mesh's own verifier reports it.
   runtime::Sharding dims = toRuntime(sharding);
   for (PartialAttr partial : sharding.getPartials())
     if (runtime::Result<int64_t> size = mesh.axisSize(toRuntime(partial.getAxis())); !size.ok())

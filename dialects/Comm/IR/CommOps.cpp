@@ -45,7 +45,7 @@ static void printMeshAxes(OpAsmPrinter &printer, MeshOp, ArrayAttr names, DenseI
   printer << ">";
 }
 
-/// `sum`; an EnumAttr in an assembly format would print a second space before it.
+/// `sum`. An EnumAttr in an assembly format would print a second space before it.
 static ParseResult parseReduceKind(OpAsmParser &parser, ReduceKindAttr &kind) {
   StringRef keyword;
   SMLoc loc = parser.getCurrentLocation();
@@ -117,10 +117,10 @@ LogicalResult PermuteOp::inferReturnTypes(MLIRContext *, std::optional<Location>
 }
 
 //===----------------------------------------------------------------------===//
-// The values of collectives that do not take and give a list alike.
+// The values of collectives whose operands and results are not one list each.
 //===----------------------------------------------------------------------===//
 
-/// Counts travel as a value does, after the others.
+/// Counts are sent as one more value, after the others.
 OperandRange AllToAllVOp::getInputs() { return getOperation()->getOperands(); }
 ResultRange AllToAllVOp::getOutputs() { return getOperation()->getResults(); }
 ResultRange SendOp::getOutputs() { return getOperation()->getResults(); }

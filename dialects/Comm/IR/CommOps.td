@@ -34,8 +34,8 @@ def Comm_MeshOp : Comm_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
 def Comm_AllReduceOp : Comm_CollectiveOp<"all_reduce", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "Combines the values of all ranks of a group; every rank gets the result";
   let description = [{
-    `outputs[i]` is, on every rank of the group, the elementwise sum (max, min) of what its ranks have as `inputs[i]`.
-    Values of one collective are exchanged together.
+    `outputs[i]` is, on every rank of the group, the elementwise sum (max, min) of its ranks' `inputs[i]`. Values of one
+    collective are exchanged together.
 
     ```mlir
     %r = comm.all_reduce sum(%x) over <@mesh, {tp}> role "mlp.down" : tensor<8x384xf32>
@@ -58,9 +58,9 @@ def Comm_AllReduceOp : Comm_CollectiveOp<"all_reduce", [DeclareOpInterfaceMethod
 }
 
 def Comm_ReduceScatterOp : Comm_CollectiveOp<"reduce_scatter"> {
-  let summary = "Combines the values of all ranks of a group; each rank gets its part along a dimension";
+  let summary = "Combines the values of all ranks of a group; each rank gets its shard along a dimension";
   let description = [{
-    As `comm.all_reduce`, but the rank at position p of a group of n gets only the p-th of n equal parts along `dim`.
+    As `comm.all_reduce`, but the rank at position p of a group of n gets only the p-th of n equal shards along `dim`.
 
     ```mlir
     %r = comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> : tensor<8x128x384xf32> -> tensor<8x32x384xf32>
@@ -85,10 +85,10 @@ def Comm_ReduceScatterOp : Comm_CollectiveOp<"reduce_scatter"> {
 }
 
 def Comm_AllGatherOp : Comm_CollectiveOp<"all_gather"> {
-  let summary = "Joins the parts of all ranks of a group along a dimension; every rank gets the whole";
+  let summary = "Concatenates the shards of all ranks of a group along a dimension; every rank gets the result";
   let description = [{
-    `outputs[i]` is, on every rank of the group, the concatenation along `dim` of what its ranks have as `inputs[i]`, by
-    position in the group.
+    `outputs[i]` is, on every rank of the group, the concatenation along `dim` of its ranks' `inputs[i]`, by position in
+    the group.
 
     ```mlir
     %r = comm.all_gather(%x) dim 1 over <@mesh, {tp}> : tensor<8x32x384xf32> -> tensor<8x128x384xf32>
@@ -109,10 +109,10 @@ def Comm_AllGatherOp : Comm_CollectiveOp<"all_gather"> {
 }
 
 def Comm_LocalSliceOp : Comm_Op<"local_slice", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "This rank's part of a replicated value";
+  let summary = "This rank's shard of a replicated value";
   let description = [{
-    On the rank at position p of a group of n: the p-th of n equal parts of the input along `dim`. All ranks of the group
-    have the same input, which no verifier can see; nothing is sent.
+    On the rank at position p of a group of n: the p-th of n equal shards of the input along `dim`. All ranks of the
+    group must have the same input, which the verifier cannot check; nothing is sent.
 
     ```mlir
     %r = comm.local_slice %x dim 1 over <@mesh, {tp}> : tensor<8x128x384xf32> -> tensor<8x32x384xf32>
@@ -134,8 +134,8 @@ def Comm_StartOp : Comm_Op<"start", [SingleBlock, IsolatedFromAbove,
       MemoryEffects<[MemRead<Comm_Channel>, MemWrite<Comm_Channel>]>]> {
   let summary = "Starts a collective; its values exist after the wait";
   let description = [{
-    The collective inside runs from here on, beside what follows; all ranks of its group start their collectives in the
-    same order. The operands must not change until the wait, which therefore keeps them.
+    The collective inside overlaps with the operations up to its wait. All ranks of its group start their collectives in
+    the same order. The operands must not change until the wait, which therefore keeps them.
 
     ```mlir
     %h = comm.start (%a = %x) : tensor<8x384xf32> -> !comm.handle<tensor<8x384xf32>> {
@@ -145,7 +145,7 @@ def Comm_StartOp : Comm_Op<"start", [SingleBlock, IsolatedFromAbove,
     %y = comm.wait %h keeping %x : !comm.handle<tensor<8x384xf32>>, tensor<8x384xf32> -> tensor<8x384xf32>
     ```
 
-    A send gives no values, a receive takes none:
+    A send has no results, a receive no operands:
     ```mlir
     %s = comm.start (%a = %x) : tensor<8xf32> -> !comm.handle {
       comm.send(%a) pairs [0 -> 1] over <@mesh, {pp}> : tensor<8xf32>
@@ -180,7 +180,7 @@ def Comm_StartOp : Comm_Op<"start", [SingleBlock, IsolatedFromAbove,
 
 def Comm_YieldOp : Comm_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"::braid::comm::StartOp">]> {
   let summary = "Ends the body of a start";
-  let description = [{ Names the collective's results as the values of the handle; see `comm.start`. }];
+  let description = [{ Makes the collective's results the values of the handle; see `comm.start`. }];
   let arguments = (ins Variadic<Comm_Tensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
@@ -188,8 +188,8 @@ def Comm_YieldOp : Comm_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"::
 def Comm_WaitOp : Comm_Op<"wait", [MemoryEffects<[MemRead<Comm_Channel>, MemWrite<Comm_Channel>]>]> {
   let summary = "Waits for a collective and takes its values";
   let description = [{
-    The one place where the values of a started collective exist. `kept` are the operands of the start: they count as
-    read until here, so that liveness covers the flight. A handle that crosses a call is accompanied by them.
+    The values of a started collective exist only as results of its wait. `kept` are the operands of the start: they are
+    live until here, while the collective may read them. They accompany a handle across calls.
 
     ```mlir
     %y = comm.wait %h keeping %x : !comm.handle<tensor<8x384xf32>>, tensor<8x384xf32> -> tensor<8x384xf32>
@@ -197,7 +197,7 @@ def Comm_WaitOp : Comm_Op<"wait", [MemoryEffects<[MemRead<Comm_Channel>, MemWrit
 
     Constraints:
     - (comm.wait_c1) the results have the handle's types;
-    - (comm.wait_c2) the kept values are the operands of the start, where that is in sight;
+    - (comm.wait_c2) the kept values are the operands of the start, if it is in the same function;
     - (comm.wait_c3) a handle is waited for exactly once: this is its one use.
   }];
   let arguments = (ins Comm_HandleType:$handle, Variadic<Comm_Tensor>:$kept);

@@ -11,8 +11,8 @@ class RewritePatternSet;
 
 namespace braid::comm {
 
-/// Removes collectives none of whose results is used, and values of the others that are not. Part
-/// of canonicalization too.
+/// Removes collectives without used results, and unused values of other collectives.
+/// Canonicalization includes these patterns.
 void populateRemoveDeadCollectivesPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace braid::comm

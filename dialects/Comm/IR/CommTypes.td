@@ -11,8 +11,8 @@ include "dialects/Comm/IR/CommBase.td"
 def Comm_HandleType : Comm_Type<"Handle", "handle"> {
   let summary = "a collective in flight";
   let description = [{
-    The values of the collective exist only as results of the `comm.wait` that takes the handle; the parameters are
-    their types. A handle is waited for exactly once.
+    The values of the collective exist only as results of the `comm.wait` on the handle; the parameters are their types.
+    A handle is waited for exactly once.
   }];
   let parameters = (ins OptionalArrayRefParameter<"::mlir::Type">:$valueTypes);
   let assemblyFormat = "(`<` $valueTypes^ `>`)?";

@@ -115,7 +115,7 @@ LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-/// `what` is a position of the group of `op`.
+/// Checks that `position` is a position of the group of `op`; `what` names it in the message.
 template <typename OpT>
 static LogicalResult verifyPosition(OpT op, const Twine &what, int64_t position, StringRef id) {
   int64_t n = groupSize(op, op.getGroup());
@@ -191,13 +191,14 @@ LogicalResult BroadcastOp::verify() {
   return verifyCount(*this, "comm.broadcast_c1", "comm.broadcast_c2");
 }
 
-/// `pairs` is source and target in turn, and a position at most once either.
+/// `pairs` alternates sources and targets. A position occurs at most once as source and at most
+/// once as target.
 static LogicalResult verifyPairs(Operation *op, ArrayRef<int64_t> pairs, StringRef sizeId,
                                  StringRef onceId) {
   if (pairs.size() % 2 != 0)
     return op->emitOpError("expects 'pairs' to hold two positions for each pair, got ")
            << pairs.size() << " positions [" << sizeId << "]";
-  // Not dense sets, which keep two numbers for themselves.
+  // Not DenseSet, which reserves two integers that a program may contain.
   llvm::SmallSet<int64_t, 8> sources, targets;
   for (size_t i = 0; i < pairs.size(); i += 2) {
     if (!sources.insert(pairs[i]).second)
@@ -261,7 +262,7 @@ LogicalResult AllToAllVOp::verify() {
   return success();
 }
 
-/// Exactly one operation takes a handle: its wait, or what carries it to another function.
+/// Exactly one operation takes a handle: its wait, or a call or return.
 static LogicalResult verifyHandleUse(Operation *op, Value handle, StringRef id) {
   if (!handle.hasOneUse())
     return op->emitOpError("expects its handle to be waited for exactly once, got ")

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Numbers of bytes and operations that 64 bits may not hold. Without MLIR.
+// Counts of bytes and operations that 64 bits may not hold. Without MLIR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_DIALECTS_COMM_SATURATINGCOUNT_H
@@ -13,8 +13,8 @@
 
 namespace braid {
 
-/// LLVM's number that stays at the end of its range where another would wrap. For what multiplies
-/// numbers of elements, which themselves are bounded (Bounds.h).
+/// LLVM's saturating integer, for products of element counts, which are bounded themselves
+/// (Bounds.h).
 using SaturatingCount = llvm::InstructionCost;
 
 } // namespace braid

@@ -12,7 +12,7 @@ void braid::comm::sinkWait(WaitOp wait) {
   for (Operation *user : wait->getUsers())
     if (Operation *here = block->findAncestorOpInBlock(*user); here->isBeforeInBlock(first))
       first = here;
-  // Waits for one user keep their order.
+  // Waits with the same first user keep their order.
   for (Operation *before = first->getPrevNode(); before != wait && isa_and_nonnull<WaitOp>(before);
        before = before->getPrevNode())
     first = before;

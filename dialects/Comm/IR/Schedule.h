@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Where starts and waits stand among the operations of a block.
+// Positions of starts and waits among the operations of a block.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_DIALECTS_COMM_SCHEDULE_H
@@ -13,8 +13,8 @@
 
 namespace braid::comm {
 
-/// Moves a wait down to the first operation of its block that needs one of its results, directly
-/// or within a region: what stands before that runs while the collective does.
+/// Moves a wait down to the first operation of its block that uses one of its results, directly or
+/// within a region. The operations before that overlap with the collective.
 void sinkWait(WaitOp wait);
 
 } // namespace braid::comm

@@ -32,8 +32,8 @@ struct Factor {
   ReduceKind reduce = ReduceKind::Sum; ///< of a reduction factor
 };
 
-/// Factor indices of one dimension, major first. Empty: a dimension that no factor describes (size
-/// 1, or broadcast).
+/// Factor indices of one dimension, major first. Empty for a dimension without a factor (size 1, or
+/// broadcast).
 using DimFactors = llvm::SmallVector<int64_t, 2>;
 using TensorFactors = llvm::SmallVector<DimFactors, 4>;
 
@@ -44,11 +44,12 @@ struct ShardingRule {
   /// a partial result (all operands that `partialOperands` names must then be partial over the same
   /// axes).
   bool linear = false;
-  /// Operands that carry the partial sum when `linear`; the others must be whole sums. A partial
-  /// value flows through only where this operation is its one user.
+  /// Operands that may be partial when `linear`; the others must be reduced. A partial value flows
+  /// through only where this operation is its one user.
   llvm::SmallVector<int64_t, 2> partialOperands;
-  /// The result is the sum of the operands that `partialOperands` names, which have its shape. It
-  /// is then partial rather than cut where all of these are, so that they are reduced together.
+  /// The result is the sum of the operands in `partialOperands`, which have its shape. Where all of
+  /// them are partial, the result stays partial rather than sharded, so that one reduction serves
+  /// all.
   bool sum = false;
 
   int64_t addFactor(llvm::StringRef name, int64_t size, FactorKind kind = FactorKind::Parallel) {

@@ -9,10 +9,9 @@
 
 namespace braid::nn {
 
-/// What one execution of an operation costs, on the shapes that it stands on (per-rank after
-/// partitioning). Follows the counting of the 4D performance model: a product of (m, k) by (k, n)
-/// is (2k - 1)mn FLOPs; an operation that needs an intermediate only inside counts its inputs and
-/// outputs.
+/// The cost of one execution of an operation on its own shapes (per-rank after partitioning).
+/// Follows the counting of the 4D performance model: a product of (m, k) by (k, n) is (2k - 1)mn
+/// FLOPs; an operation that needs an intermediate only inside counts its inputs and outputs.
 struct OpCost {
   int64_t matrixFlops = 0;  ///< executed by matrix units
   int64_t vectorFlops = 0;  ///< everything else

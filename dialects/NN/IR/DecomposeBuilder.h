@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the decompositions share: linalg.generic with f32 arithmetic around any storage type.
+// Shared by the decompositions: linalg.generic with f32 arithmetic around any storage type.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_DIALECTS_NN_DECOMPOSEBUILDER_H
@@ -83,8 +83,8 @@ public:
 
   GenericBuilder(mlir::OpBuilder &builder, mlir::Location loc) : builder(builder), loc(loc) {}
 
-  /// Elementwise over a domain of `rank` dimensions, all of which the result has. Sizes are the
-  /// inputs'.
+  /// Elementwise over a domain of `rank` dimensions, which are also the result's. The inputs give
+  /// the sizes.
   mlir::Value map(llvm::StringRef name, int64_t rank, llvm::ArrayRef<Input> inputs,
                   mlir::Type elementType, Body body);
   /// Combines into an f32 tensor over the dimensions `kept`, starting from `init`.

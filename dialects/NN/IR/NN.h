@@ -30,7 +30,7 @@ struct Slice;
 #include "dialects/NN/IR/NNOps.h.inc"
 
 namespace braid::nn {
-/// The same for code without MLIR.
+/// Converts an attribute for code without MLIR.
 runtime::Init toRuntime(InitKind kind);
 runtime::Slice toRuntime(SliceAttr slice);
 } // namespace braid::nn

@@ -80,7 +80,7 @@ LogicalResult SliceAttr::verify(function_ref<InFlightDiagnostic()> emitError, St
     int64_t extent = shape[permutation.empty() ? d : permutation[d]];
     if (extent < 0)
       return emitError() << "expects a static shape for tensor '" << tensor << "' [nn.slice_c4]";
-    // The sum could overflow, the difference cannot.
+    // The sum could overflow; the difference cannot.
     if (sizes[d] < 1 || source[d] < 0 || sizes[d] > extent || source[d] > extent - sizes[d])
       return emitError() << "expects a part of tensor '" << tensor << "', got offset " << source[d]
                          << " and size " << sizes[d] << " in dimension " << d << " of size "
@@ -93,8 +93,8 @@ LogicalResult SliceAttr::verify(function_ref<InFlightDiagnostic()> emitError, St
 }
 
 //===----------------------------------------------------------------------===//
-// `"tensor"[512, 384] permuted [1, 0] from [0, 128] to [0, 0] size [384, 128]`; what says nothing
-// is left out.
+// `"tensor"[512, 384] permuted [1, 0] from [0, 128] to [0, 0] size [384, 128]`; defaults are not
+// printed.
 //===----------------------------------------------------------------------===//
 
 static ParseResult parseIntegers(AsmParser &parser, SmallVectorImpl<int64_t> &values) {
@@ -120,7 +120,7 @@ FailureOr<SliceAttr> SliceAttr::parseBody(AsmParser &parser) {
     if (parseIntegers(parser, sizes))
       return failure();
   } else {
-    // A permutation that is wrong is reported by the verifier; here it only must not be followed.
+    // The verifier reports a wrong permutation; here it must only not be applied.
     for (size_t d = 0; d < shape.size(); ++d) {
       int64_t from = permutation.size() == shape.size() ? permutation[d] : static_cast<int64_t>(d);
       sizes.push_back(from >= 0 && from < static_cast<int64_t>(shape.size()) ? shape[from] : 0);

@@ -9,11 +9,11 @@
 include "dialects/NN/IR/NNBase.td"
 
 def NN_SliceAttr : NN_Attr<"Slice", "slice"> {
-  let summary = "part of a checkpoint's tensor that lands in a parameter";
+  let summary = "slice of a checkpoint's tensor that a parameter is loaded from";
   let description = [{
     `parameter[dest + i] = permute(tensor, permutation)[source + i]` for 0 <= i < sizes, elementwise over dimensions.
     Dimension d of the permuted tensor is dimension `permutation[d]` of the checkpoint's; no permutation is the identity.
-    Elements of a parameter that no slice covers are zero. Offsets of zero and sizes that take everything are left out:
+    Elements of a parameter that no slice covers are zero. Offsets of zero and full sizes are not printed:
 
     ```mlir
     #nn.slice<"w"[384, 1536]>                                     // all of w
@@ -35,7 +35,7 @@ def NN_SliceAttr : NN_Attr<"Slice", "slice"> {
   let extraClassDeclaration = [{
     /// All of a tensor, as it is.
     static SliceAttr whole(::mlir::MLIRContext *context, ::llvm::StringRef tensor, ::llvm::ArrayRef<int64_t> shape);
-    /// Everything is taken, and lands at the parameter's origin (perhaps permuted).
+    /// Whether the slice covers the tensor and starts at the parameter's origin (perhaps permuted).
     bool isWhole() const;
     /// The shape of the tensor after the permutation.
     ::llvm::SmallVector<int64_t> getPermutedShape() const;
@@ -48,7 +48,7 @@ def NN_SliceAttr : NN_Attr<"Slice", "slice"> {
 }
 def NN_SliceArrayAttr : TypedArrayAttrBase<NN_SliceAttr, "slices of checkpoint tensors">;
 
-def NN_InitKind : I32EnumAttr<"InitKind", "what random weights a parameter gets", [
+def NN_InitKind : I32EnumAttr<"InitKind", "the distribution of a parameter's random weights", [
     I32EnumAttrCase<"Normal", 0, "normal">, I32EnumAttrCase<"Ones", 1, "ones">, I32EnumAttrCase<"Zeros", 2, "zeros">]> {
   let cppNamespace = "::braid::nn";
   let genSpecializedAttr = 0;

@@ -18,15 +18,15 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 def NN_Dialect : Dialect {
   let name = "nn";
   let cppNamespace = "::braid::nn";
-  let summary = "What a transformer layer is made of";
+  let summary = "The operations of transformer layers";
   let description = [{
     Operations on statically shaped tensors of f32, bf16 or f16, of at most 2^48 elements. Activations are [batch, sequence, hidden], weights of
     linear layers [out, in] as in PyTorch checkpoints. Before partitioning they describe one logical device, after it
-    what one rank computes; every operation means the same in both.
+    the computation of one rank; every operation means the same in both.
 
     A model is a module of functions. An entry (unit attribute `nn.entry`) reads parameters and calls one function per
-    distinct layer, passing the layer's weights. Operands and results of an entry carry the name under which the
-    outside knows them (`nn.name`).
+    distinct layer, passing the layer's weights. Operands and results of an entry carry the name that `--input` and
+    `--output` use (`nn.name`).
 
     Constraints on the discardable attributes:
     - (nn.attributes_c1) `nn.entry` is a unit attribute and stands on a function with a body;

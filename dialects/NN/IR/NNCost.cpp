@@ -3,9 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What every operation costs on the shapes it stands on. Elementary functions (exp, erf, tanh,
-// square root) and divisions count as one FLOP each, like additions, multiplications and
-// comparisons.
+// The cost of every operation on its own shapes. Elementary functions (exp, erf, tanh, square root)
+// and divisions count as one FLOP each, like additions, multiplications and comparisons.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/OpUtils.h"
@@ -25,7 +24,7 @@ static OpCost traffic(Operation *op) {
 
 OpCost EmbeddingOp::getCost() {
   OpCost cost;
-  // Of the table only the picked rows are read: as many bytes as the result has.
+  // Only the selected rows of the table are read: as many bytes as the result has.
   cost.bytesRead = bytes(getIds()) + bytes(getResult());
   cost.bytesWritten = bytes(getResult());
   cost.bytesSaved = bytes(getIds());
@@ -55,14 +54,14 @@ OpCost AttentionOp::getCost() {
   OpCost cost = traffic(*this);
   ArrayRef<int64_t> query = getQuery().getType().getShape(),
                     value = getValue().getType().getShape();
-  // Masked pairs count too: what is skipped depends on values.
+  // Masked pairs count too, since the mask is known only at run time.
   int64_t queries = query[0] * query[1] * query[2];
   SaturatingCount pairs = SaturatingCount(queries) * value[1], results = elements(getResult());
   cost.matrixFlops = (pairs * (2 * query[3] - 1) + results * (2 * value[1] - 1)).getValue();
   // Per pair: scale, maximum, difference, exp, sum; then the division of every result by its row's
   // sum.
   cost.vectorFlops = (pairs * 5 + results).getValue();
-  // Inputs, output and the row's logarithm of the sum (f32): the scores are computed anew.
+  // Inputs, output and the row's logarithm of the sum (f32): the scores are recomputed.
   cost.bytesSaved = cost.bytesRead + cost.bytesWritten + 4 * queries;
   return cost;
 }
@@ -73,7 +72,7 @@ OpCost LayerNormOp::getCost() {
   // Per element: mean's sum, difference, square, variance's sum, times reciprocal deviation,
   // weight, bias; per row: two divisions, epsilon, reciprocal square root.
   cost.vectorFlops = 7 * elements(getInput()) + 4 * rows;
-  // The normalized values are computed anew from input, mean and reciprocal deviation (f32 each).
+  // The normalized values are recomputed from input, mean and reciprocal deviation (f32 each).
   cost.bytesSaved = bytes(getInput()) + 8 * rows;
   return cost;
 }
@@ -84,7 +83,7 @@ OpCost RmsNormOp::getCost() {
   // Per element: square, sum, times reciprocal root, weight; per row: division, epsilon, reciprocal
   // square root.
   cost.vectorFlops = 4 * elements(getInput()) + 3 * rows;
-  // The normalized values are computed anew from input and reciprocal root (f32).
+  // The normalized values are recomputed from input and reciprocal root (f32).
   cost.bytesSaved = bytes(getInput()) + 4 * rows;
   return cost;
 }

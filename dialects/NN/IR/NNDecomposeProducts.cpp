@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Decompositions of what targets have operations of their own for: products, attention, look-ups
-// and views. They define these operations in terms of linalg and are never faster.
+// Decompositions of operations that targets implement themselves: matmuls, attention, look-ups and
+// views. They define these operations in terms of linalg and are never faster.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/DecomposeBuilder.h"
@@ -31,7 +31,7 @@ AddOp LinearOp::getBiasAddition() {
                                                                                           : add;
 }
 
-/// But for a bias that a matmul adds.
+/// Except a bias that a matmul adds.
 bool AddOp::isRowOperation() {
   auto product = getLhs().getDefiningOp<LinearOp>();
   return !product || product.getBiasAddition() != *this;
@@ -46,12 +46,12 @@ static RankedTensorType typeWith(Value like, ArrayRef<int64_t> shape) {
 }
 
 FailureOr<SmallVector<Value>> EmbeddingOp::decompose(OpBuilder &builder, ValueRange operands) {
-  if (getGroup()) // which rows a rank has, linalg cannot say
+  if (getGroup()) // linalg cannot express which rows a rank has
     return failure();
   int64_t rank = typeOf(operands[0]).getRank();
   Type elementType = typeOf(operands[1]).getElementType();
   Value table = operands[1];
-  // The row that is picked depends on a value, which no map can say: the table is read from inside.
+  // An indexing map cannot depend on a value, so the body reads the table.
   Location loc = NameLoc::get(builder.getStringAttr("rows"), getLoc());
   SmallVector<OpFoldResult> sizes;
   for (int64_t d = 0; d < rank; ++d)

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Decompositions of the operations that act on rows, which kernels are formed of.
+// Decompositions of row operations, from which kernels are formed.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/DecomposeBuilder.h"
@@ -22,7 +22,7 @@ Value GenericBuilder::empty(Location loc, ArrayRef<Input> inputs, ArrayRef<int64
                             Type elementType) {
   SmallVector<OpFoldResult> sizes;
   for (int64_t dim : kept) {
-    // Any input that has the dimension tells its size; a static one is preferred.
+    // Any input with the dimension gives its size; a static size is preferred.
     OpFoldResult size;
     for (const Input &input : inputs) {
       const auto *at = llvm::find(input.dims, dim);
@@ -104,7 +104,7 @@ Value GenericBuilder::reduce(StringRef name, int64_t rank, ArrayRef<Input> input
 // Operations on rows.
 //===----------------------------------------------------------------------===//
 
-/// Elementwise over two operands, of which the second may lack leading dimensions.
+/// Elementwise over two operands; the second may lack leading dimensions.
 static SmallVector<Value> broadcast(OpBuilder &builder, Location loc, StringRef name,
                                     ValueRange operands, GenericBuilder::Body body) {
   RankedTensorType lhs = typeOf(operands[0]), rhs = typeOf(operands[1]);
@@ -127,8 +127,7 @@ FailureOr<SmallVector<Value>> MulOp::decompose(OpBuilder &builder, ValueRange op
 
 namespace {
 
-/// What normalizations over the last dimension of a value are built of. What a row gives has no
-/// last dimension.
+/// Building blocks of normalizations over the last dimension. A row's result lacks that dimension.
 class RowBuilder : GenericBuilder {
 public:
   RowBuilder(OpBuilder &builder, Location loc, Value value)

@@ -36,7 +36,7 @@ static LogicalResult verifyNames(FunctionOpInterface function, unsigned count, S
       return function.emitOpError("expects '")
              << NNDialect::kNameAttrName << "' on every " << what << " of an entry, " << what << " "
              << i << " has none [nn.attributes_c3]";
-    // What is no string is reported where the attribute itself is verified.
+    // The attribute's own verifier reports a value that is no string.
     if (auto name = dyn_cast<StringAttr>(attribute); name && !seen.insert(name.getValue()).second)
       return function.emitOpError("expects different names for its ")
              << what << "s, got '" << name.getValue() << "' twice [nn.attributes_c3]";

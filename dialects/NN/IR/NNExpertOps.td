@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Mixtures of experts: which tokens go to which expert, and the way there and back. Included by NNOps.td, which has the
-// base classes.
+// Mixtures of experts: routing tokens to experts and back. Included by NNOps.td, which has the base classes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,16 +11,16 @@
 #define BRAID_DIALECTS_NN_NNEXPERTOPS_TD
 
 def NN_RouterOp : NN_ReferenceOp<"router", [], [InferTypeOpAdaptor]> {
-  let summary = "Chooses experts for tokens, and places for tokens in the experts' blocks";
+  let summary = "Assigns tokens to experts and to slots in the experts' blocks";
   let description = [{
-    Logits are [groups, tokens, experts]. For every token, `experts[g, t, :]` are the `top` experts of the largest
-    logits, largest first, the lower number first among equals, and `weights[g, t, :]` what softmax over all experts
-    gives them; `normalized` divides these by their sum.
+    Logits are [groups, tokens, experts]. For every token, `experts[g, t, :]` are the `top` experts with the largest
+    logits, largest first, the lower number first among equals, and `weights[g, t, :]` their probabilities by softmax
+    over all experts; `normalized` divides these by their sum.
 
-    An expert has room for `capacity` tokens of a group. Places are given away choice by choice, within a choice token by
-    token: `slots[g, t, k]` is how many got a place with that expert before, or -1 when it is full, so that the token
-    goes without its k-th expert. `counts[g, e]` is how many places are taken. Choices of one group do not depend on
-    another: a group is what may be cut.
+    An expert has `capacity` slots for the tokens of a group. Slots are assigned choice by choice, within a choice token
+    by token: `slots[g, t, k]` is the next free slot of the token's k-th expert, or -1 when the expert is full, which
+    drops the choice. `counts[g, e]` is the number of slots in use. Groups are independent of each other, so they may be
+    sharded.
 
     ```mlir
     %weights, %experts, %slots, %counts = nn.router %logits top 2 capacity 40 normalized : tensor<8x128x8xf32>
@@ -41,13 +40,13 @@ def NN_RouterOp : NN_ReferenceOp<"router", [], [InferTypeOpAdaptor]> {
 }
 
 def NN_DispatchOp : NN_ReferenceOp<"dispatch", [], [AllTypesMatch<["experts", "slots"]>]> {
-  let summary = "Tokens to their places in the experts' blocks";
+  let summary = "Copies tokens to their slots in the experts' blocks";
   let description = [{
     `result[g, e, c, :]` is the sum of `input[g, t, :]` over all t and k with `experts[g, t, k] = e` and
-    `slots[g, t, k] = c`: one token where a router has given the place away, zeros where it has not. A slot of -1 is no
-    place. An expert or slot outside of the result is an error of whoever runs it.
+    `slots[g, t, k] = c`: one token in a slot that a router has assigned, zeros in the others. Slot -1 drops the choice.
+    An expert or slot outside of the result is an error at run time.
 
-    Cut over experts instead of groups, the result is exchanged by a `comm.all_to_all`.
+    A `comm.all_to_all` turns a result sharded over groups into one sharded over experts.
 
     ```mlir
     %blocks = nn.dispatch %x, %experts, %slots
@@ -67,10 +66,10 @@ def NN_DispatchOp : NN_ReferenceOp<"dispatch", [], [AllTypesMatch<["experts", "s
 }
 
 def NN_CombineOp : NN_ReferenceOp<"combine", [], [AllTypesMatch<["experts", "slots"]>]> {
-  let summary = "The weighted sum of what experts gave for each token";
+  let summary = "The weighted sum of the experts' results for each token";
   let description = [{
-    `result[g, t, :] = sum over k of weights[g, t, k] * blocks[g, experts[g, t, k], slots[g, t, k], :]`, over the choices
-    whose slot is not -1; in f32 or wider. An expert or slot outside of the blocks is an error of whoever runs it.
+    `result[g, t, :] = sum over k of weights[g, t, k] * blocks[g, experts[g, t, k], slots[g, t, k], :]`, over the
+    choices whose slot is not -1; in f32 or wider. An expert or slot outside of the blocks is an error at run time.
 
     ```mlir
     %y = nn.combine %blocks, %weights, %experts, %slots

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Mixtures of experts: constraints (numbered as in NNExpertOps.td), sharding rules and costs.
+// Mixtures of experts: verifiers, sharding rules and costs.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/OpUtils.h"
@@ -47,7 +47,7 @@ ShardingRule RouterOp::getShardingRule() {
   ShardingRule rule;
   ArrayRef<int64_t> shape = shapeOf(getLogits());
   int64_t group = rule.addFactor("group", shape[0]);
-  // Who gets a place depends on the tokens before, and who is chosen on all experts.
+  // A token's slot depends on the tokens before it, and its experts on the logits of all experts.
   int64_t token = rule.addFactor("token", shape[1], FactorKind::Whole);
   int64_t expert = rule.addFactor("expert", shape[2], FactorKind::Whole);
   int64_t choice = rule.addFactor("choice", static_cast<int64_t>(getTop()), FactorKind::Whole);
@@ -87,7 +87,7 @@ LogicalResult DispatchOp::verify() {
   return verifySameElementType(*this, {getInput(), getResult()}, "nn.dispatch_c3");
 }
 
-/// Of the operations that move rows between tokens and blocks.
+/// The factors of operations that move rows between tokens and blocks.
 namespace {
 struct RowFactors {
   TensorFactors tokens, chosen, blocks;
@@ -100,7 +100,7 @@ static RowFactors addRowFactors(ShardingRule &rule, Value tokens, Value experts,
   int64_t group = rule.addFactor("group", shape[0]);
   int64_t token = rule.addFactor("token", shapeOf(tokens)[1], tokenKind);
   int64_t choice = rule.addFactor("choice", shapeOf(experts)[2], FactorKind::Whole);
-  // Experts and slots are numbers in the whole of a block.
+  // Experts and slots index the unpartitioned block.
   int64_t expert = rule.addFactor("expert", shape[1], FactorKind::Whole);
   int64_t slot = rule.addFactor("slot", shape[2], FactorKind::Whole);
   int64_t hidden = rule.addFactor("hidden", shape[3]);
@@ -111,8 +111,8 @@ static RowFactors addRowFactors(ShardingRule &rule, Value tokens, Value experts,
 
 ShardingRule DispatchOp::getShardingRule() {
   ShardingRule rule;
-  // Ranks with some of the tokens would have addends of whole blocks, which are larger than the
-  // tokens: these are better gathered before.
+  // Ranks with some of the tokens would have partial sums of entire blocks, which are larger than
+  // the tokens, so the tokens are gathered before.
   RowFactors rows = addRowFactors(rule, getInput(), getExperts(), getResult(), FactorKind::Whole);
   rule.operands = {rows.tokens, rows.chosen, rows.chosen};
   rule.results = {rows.blocks};
@@ -158,10 +158,10 @@ ShardingRule CombineOp::getShardingRule() {
 
 OpCost CombineOp::getCost() {
   OpCost cost;
-  // For each choice a product and a sum per element.
+  // A multiplication and an addition per choice and element.
   SaturatingCount choices = shapeOf(getWeights())[2];
   cost.vectorFlops = (choices * 2 * elements(getResult())).getValue();
-  // Of the blocks only the chosen rows are read.
+  // Only the chosen rows of the blocks are read.
   SaturatingCount rows = choices * bytes(getResult());
   cost.bytesRead =
       (rows + bytes(getWeights()) + bytes(getExperts()) + bytes(getSlots())).getValue();

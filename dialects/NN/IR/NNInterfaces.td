@@ -10,7 +10,7 @@ include "mlir/IR/OpBase.td"
 
 def NN_CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::braid::nn";
-  let description = [{ What an operation costs on the shapes it stands on (Cost.h). }];
+  let description = [{ The cost of an operation on its own shapes (Cost.h). }];
   let methods = [InterfaceMethod<"FLOPs and bytes.", "::braid::nn::OpCost", "getCost">];
 }
 
@@ -18,15 +18,15 @@ def NN_DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
   let cppNamespace = "::braid::nn";
   let description = [{
     The operation as a chain of linalg.generic on tensors. Row operations (elementwise, or reducing the last dimension
-    only) give operations whose domains are (rows..., column), (rows..., reduced column) or (rows...), so that kernels can
-    be formed of them. Arithmetic is in f32 with `fastmath<reassoc, contract>`, storage in the operands' types, and values that
-    are stored nowhere in the undecomposed form (means, sums, scores) are f32.
+    only) become operations with the domains (rows..., column), (rows..., reduced column) or (rows...), from which
+    kernels are formed. Arithmetic is in f32 with `fastmath<reassoc, contract>`, storage in the operands' types, and
+    values that are internal to the operation (means, sums, scores) are f32.
 
-    The result's shape is taken from `operands`, whose dimensions may be dynamic (all but the last) even where this
-    operation's own are static.
+    The result's shape comes from `operands`, whose dimensions but the last may be dynamic even where this operation's
+    own are static.
   }];
   let methods = [
-    InterfaceMethod<"Builds the chain on `operands` and gives its results.",
+    InterfaceMethod<"Builds the chain on `operands` and returns its results.",
       "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands)>,
     InterfaceMethod<"True for operations that act on rows: elementwise, or reducing the last dimension only.", "bool",
@@ -39,15 +39,15 @@ def NN_DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
 def NN_LibraryKernelOpInterface : OpInterface<"LibraryKernelOpInterface"> {
   let cppNamespace = "::braid::nn";
   let description = [{
-    An operation that is computed by a function of a library, which a target puts into the bundle: for operations that
-    are no chain of row operations, or that somebody has a better kernel for. The kernel becomes an rt.kernel without a
-    body. Operands and results are tensors of static shape.
+    An operation that a library function computes, which a target puts into the bundle: an operation that is no chain of
+    row operations, or for which there is a better kernel. It becomes an rt.kernel without a body. Operands and results
+    are tensors of static shape.
 
-    Row operands are those that a launch may cut into ranges of rows, for several threads to work on. They agree in their
-    first `getKernelRowDims` dimensions, which the function sees as one.
+    A launch may split row operands into ranges of rows for several threads. They agree in their first
+    `getKernelRowDims` dimensions, which the function sees as one.
   }];
   let methods = [
-    InterfaceMethod<"The name of the function for the types that the operation stands on.", "::std::string",
+    InterfaceMethod<"The name of the function for the types of this operation.", "::std::string",
       "getKernelSymbol">,
     InterfaceMethod<"How many leading dimensions of row operands are rows.", "int64_t", "getKernelRowDims", (ins), "", [{
       return ::llvm::cast<::mlir::RankedTensorType>($_op->getResult(0).getType()).getRank() - 1;

@@ -122,7 +122,7 @@ void ParameterOp::print(OpAsmPrinter &printer) {
 }
 
 //===----------------------------------------------------------------------===//
-// Views of heads undo each other.
+// The two views of heads are inverses.
 //===----------------------------------------------------------------------===//
 
 OpFoldResult SplitHeadsOp::fold(FoldAdaptor) {

@@ -17,16 +17,16 @@ class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic,
   let hasVerifier = 1;
 }
 
-/// Operations of a model: cut, costed and decomposed by interface. `local` lists the methods of the sharding rule that
-/// an operation defines beyond the rule itself.
+/// Operations of a model: sharded, costed and decomposed by interface. `local` lists the methods of the sharding rule
+/// that an operation defines beyond the rule itself.
 class NN_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> local = [], list<string> decomposed = ["isRowOperation"]>
     : NN_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Comm_ShardingRuleOpInterface, local>,
                                    DeclareOpInterfaceMethods<NN_CostOpInterface>,
                                    DeclareOpInterfaceMethods<NN_DecomposeOpInterface, decomposed>], traits)>;
-/// Operations that act on rows, which kernels are formed of.
+/// Operations that act on rows, from which kernels are formed.
 class NN_RowOp<string mnemonic, list<Trait> traits = []> : NN_ComputeOp<mnemonic, traits, [], []>;
 
-/// Operations that only the interpreter runs as yet: cut and costed by interface.
+/// Operations that only the interpreter runs yet: sharded and costed by interface.
 class NN_ReferenceOp<string mnemonic, list<string> local = [], list<Trait> traits = []>
     : NN_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Comm_ShardingRuleOpInterface, local>,
                                    DeclareOpInterfaceMethods<NN_CostOpInterface>], traits)>;
@@ -35,8 +35,8 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
   let summary = "A weight of the model";
   let description = [{
     A parameter is described by slices of checkpoint tensors (#nn.slice): fusing, transposing, padding and sharding
-    compose that list, and only the loader executes it. `slices` is left out in the assembly when the parameter is one
-    whole tensor of the checkpoint that has the parameter's name.
+    compose that list, and only the loader executes it. `slices` is not printed when the parameter is one whole tensor
+    of its own name.
 
     ```mlir
     %w = nn.parameter "encoder.layer.0.output.dense.weight" : tensor<384x1536xf32>
@@ -45,13 +45,13 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
     %s = nn.parameter "LayerNorm.weight" init ones : tensor<384xf32>
     ```
 
-    After partitioning the result is what a rank holds; the parameter's own type and how it is cut stand beside it:
+    After partitioning the result is a rank's shard; the parameter's global type and sharding stand beside it:
 
     ```mlir
     %w = nn.parameter "w" of tensor<384x384xf32> sharded <@mesh, [{tp}, {} ]> : tensor<192x384xf32>
     ```
 
-    `init` says what random weights it gets when there is no checkpoint.
+    `init` is the distribution of random weights when there is no checkpoint.
 
     Constraints:
     - (nn.parameter_c1) the name is not empty;
@@ -69,10 +69,10 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
   let results = (outs NN_Tensor:$result);
   let hasCustomAssemblyFormat = 1;
   let builders = [
-    /// The whole of a checkpoint's tensor that has the parameter's name.
+    /// One whole tensor of the checkpoint with the parameter's name.
     OpBuilder<(ins "::mlir::RankedTensorType":$type, "::llvm::StringRef":$name, "::braid::nn::InitKind":$init)>];
   let extraClassDeclaration = [{
-    /// The type of the parameter before it was cut.
+    /// The type of the unpartitioned parameter.
     ::mlir::RankedTensorType getParameterType();
     /// True for one whole tensor of the checkpoint with this parameter's name.
     bool isWholeTensor();
@@ -81,15 +81,16 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
 
 def NN_EmbeddingOp
     : NN_ComputeOp<"embedding", [DeclareOpInterfaceMethods<SymbolUserOpInterface>], ["buildLocal"]> {
-  let summary = "Rows of a table, picked by ids";
+  let summary = "Rows of a table, selected by ids";
   let description = [{
-    `result[i..., h] = table[ids[i...], h]`. An id outside of [0, rows of the table) is an error of whoever runs it.
+    `result[i..., h] = table[ids[i...], h]`. An id outside of [0, rows of the table) is an error at run time.
 
-    With `over`, which partitioning sets, the rows are those of this rank's part of a table that is cut over the group, in
-    equal parts by position: an id in the part of another rank gives zeros, so that the results of the group's ranks add
-    up to what the table has. An id outside of the whole table is an error on every rank.
+    With `over`, which partitioning sets, the table is this rank's shard of a table split into equal ranges of rows over
+    the group: an id in another rank's shard gives zeros, so that the results of the group's ranks sum to the
+    unpartitioned result. An id outside of the unpartitioned table is an error on every rank.
 
-    With `rows` the whole table has no more of them than that: what follows is padding, and an id there is outside.
+    With `rows` only that many rows of the unpartitioned table are valid: the rest is padding, and an id there is
+    outside.
 
     ```mlir
     %e = nn.embedding %ids, %table role "embedding.word"
@@ -113,16 +114,17 @@ def NN_EmbeddingOp
     $ids `,` $table (`rows` $rows^)? (`over` $group^)? (`role` $role^)? attr-dict `:` type($ids) `,` type($table) `->` type($result)
   }];
   let builders = [
-    /// Of a whole table.
+    /// Of an unpartitioned table.
     OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$ids, "::mlir::Value":$table, "::mlir::StringAttr":$role),
               [{ build($_builder, $_state, result, ids, table, ::mlir::IntegerAttr(), ::braid::comm::GroupAttr(), role); }]>];
 }
 
 def NN_PositionIdsOp : NN_ComputeOp<"position_ids", [SameOperandsAndResultType]> {
-  let summary = "Positions of a sequence's tokens, padding not counted";
+  let summary = "Positions of a sequence's tokens without padding";
   let description = [{
-    `result[b, s]` is `padding` where `ids[b, s]` is, and elsewhere `padding` plus the number of tokens up to and with s
-    that are not padding: the rows of a position table whose row `padding` stands for no position, as RoBERTa's does.
+    `result[b, s]` is `padding` where `ids[b, s]` is, and elsewhere `padding` plus the number of tokens up to and
+    including s that are not padding: the rows of a position table whose row `padding` stands for no position, as in
+    RoBERTa.
 
     ```mlir
     %p = nn.position_ids %ids padding 1 : tensor<8x128xi64>
@@ -138,11 +140,10 @@ def NN_PositionIdsOp : NN_ComputeOp<"position_ids", [SameOperandsAndResultType]>
 def NN_LinearOp : NN_ComputeOp<"linear"> {
   let summary = "x . w^T over the last dimension";
   let description = [{
-    `result[i..., o] = sum over k of input[i..., k] * weight[o, k]`, accumulated in f32 or wider. `role` says which
-    projection of the model this is; collectives that partitioning inserts keep it.
+    `result[i..., o] = sum over k of input[i..., k] * weight[o, k]`, accumulated in f32 or wider. `role` names the
+    projection in the model; collectives that partitioning inserts keep it.
 
-    A bias is an nn.add of its own. One that stands right behind the product, with nothing between that the sum would
-    have to wait for, is no row operation: the matmul kernel adds it (`getBiasAddition`).
+    A bias is an nn.add of its own. The matmul kernel adds a bias that directly follows the matmul (`getBiasAddition`).
 
     ```mlir
     %y = nn.linear %x, %w role "attention.query" : tensor<8x128x384xf32>, tensor<384x384xf32> -> tensor<8x128x384xf32>
@@ -160,8 +161,8 @@ def NN_LinearOp : NN_ComputeOp<"linear"> {
     $input `,` $weight (`role` $role^)? attr-dict `:` type($input) `,` type($weight) `->` type($result)
   }];
   let extraClassDeclaration = [{
-    /// The addition of a bias that the matmul kernel does with this product: the one user of the product, of a vector
-    /// that is there before it. Null when there is none.
+    /// The addition of a bias that the matmul kernel performs: the only user of this result, adding a vector that is
+    /// defined before it. Null when there is none.
     AddOp getBiasAddition();
   }];
 }
@@ -205,13 +206,13 @@ def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments]> {
   let description = [{
     Query [batch, q, heads, head_dim], key [batch, k, kv_heads, head_dim], value [batch, k, kv_heads, value_dim], result
     [batch, q, heads, value_dim]. Heads are grouped: query head h reads key and value head `h / (heads / kv_heads)`.
-    Query i may attend to key j when all that is given allows it:
+    Query i may attend to key j when all of these that are given hold:
     - `mask[b, j] != 0`;
     - `j < valid_length[b]`;
     - `causal`: `j <= i + position_offset[b]` (offset 0 when there is none).
 
-    The result is the average of the values that a query may attend to, weighted by softmax over j of
-    `scale * dot(query, key)`; scores and softmax are in f32 or wider. A query that may attend to no key gives zeros.
+    The result is the average of the values that a query may attend to, weighted by softmax over j of `scale *
+    dot(query, key)`; scores and softmax are in f32 or wider. A query that may attend to no key results in zeros.
 
     ```mlir
     %r = nn.attention %q, %k, %v mask %m : tensor<8x128xi64> scale 0.125
@@ -294,7 +295,7 @@ def NN_SoftmaxOp : NN_RowOp<"softmax", [SameOperandsAndResultType]> {
   let summary = "Exponentials of the last dimension, divided by their sum";
   let description = [{
     `result[i..., j] = exp(input[i..., j] - m) / sum over k of exp(input[i..., k] - m)` with `m` the row's maximum, which
-    keeps the exponentials from overflowing; in f32 or wider. A row of nothing but -inf gives NaN.
+    keeps the exponentials from overflowing; in f32 or wider. A row of only -inf gives NaN.
 
     ```mlir
     %y = nn.softmax %x : tensor<8x128x64xf32>

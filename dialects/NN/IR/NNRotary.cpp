@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Rotary position embedding: all that the interfaces ask of its two operations.
+// Rotary position embedding: verifiers and interfaces of its two operations.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/DecomposeBuilder.h"
@@ -59,8 +59,8 @@ ShardingRule RotaryTableOp::getShardingRule() {
     table.push_back({rule.addFactor("batch", typeOf(getCos()).getDimSize(0))});
     rule.operands = {table};
   }
-  // Positions count from the start of the whole sequence, frequencies belong to their place: a cut
-  // operation would compute the first rank's part everywhere.
+  // Positions count from the start of the unpartitioned sequence and frequencies are constants, so
+  // a sharded operation would compute the first rank's shard on every rank.
   int64_t seq = typeOf(getCos()).getShape().drop_back().back();
   table.push_back({rule.addFactor("seq", seq, FactorKind::Whole)});
   table.push_back({rule.addFactor("pair", typeOf(getCos()).getShape().back(), FactorKind::Whole)});
@@ -166,7 +166,7 @@ OpCost RotaryOp::getCost() {
   cost.vectorFlops = 3 * typeOf(getInput()).getNumElements();
   cost.bytesRead = bytes(getInput()) + bytes(getCos()) + bytes(getSin());
   cost.bytesWritten = bytes(getResult());
-  // Turning back needs the tables only.
+  // The gradient needs only the tables.
   cost.bytesSaved = bytes(getCos()) + bytes(getSin());
   return cost;
 }
@@ -188,7 +188,7 @@ FailureOr<SmallVector<Value>> RotaryOp::decompose(OpBuilder &builder, ValueRange
       GenericBuilder(builder, getLoc())
           .map("rotary", 5, {{input, all}, {operands[1], table}, {operands[2], table}},
                type.getElementType(), [&](Scalars &s, ValueRange x) {
-                 // The other element of the pair stands where no permutation of dimensions leads.
+                 // No permutation of dimensions reaches the other element of the pair.
                  SmallVector<Value> at;
                  for (int64_t d = batch; d <= pair; ++d)
                    at.push_back(linalg::IndexOp::create(s.builder, s.loc, d));

@@ -11,7 +11,7 @@
 #define BRAID_DIALECTS_NN_NNROTARYOPS_TD
 
 def NN_RotaryTableOp : NN_ComputeOp<"rotary_table", [AllTypesMatch<["cos", "sin"]>]> {
-  let summary = "Cosines and sines of the angles that positions turn by";
+  let summary = "Cosines and sines of the rotation angles of positions";
   let description = [{
     With `position = s` for tables of shape [seq, n], and `position = s + position_offset[b]` for tables of shape
     [batch, seq, n]:
@@ -19,8 +19,8 @@ def NN_RotaryTableOp : NN_ComputeOp<"rotary_table", [AllTypesMatch<["cos", "sin"
     `cos[(b,) s, i] = scale * cos(position * frequencies[i])`, and `sin` likewise.
 
     Angles and their functions are computed in f64 and then rounded: at position 8191, an angle in f32 would be off
-    by 5e-4. Frequencies are the model's after any scaling of theirs (linear, dynamic, llama3), so that the scheme by which
-    a model got them concerns its importer alone; `scale` is a model's attention factor, mostly 1.
+    by 5e-4. The frequencies include any scaling (linear, dynamic, llama3), so that only the importer knows the scaling
+    scheme; `scale` is a model's attention factor, mostly 1.
 
     ```mlir
     %cos, %sin = nn.rotary_table [1.0, 0.01] : tensor<128x2xf32>
@@ -47,10 +47,10 @@ def NN_RotaryTableOp : NN_ComputeOp<"rotary_table", [AllTypesMatch<["cos", "sin"
 
 def NN_RotaryOp
     : NN_ComputeOp<"rotary", [AllTypesMatch<["cos", "sin"]>, AllTypesMatch<["input", "result"]>]> {
-  let summary = "Turns pairs of a head's elements by their position's angles";
+  let summary = "Rotates pairs of a head's elements by their position's angles";
   let description = [{
-    Input [batch, seq, heads, 2 * n]; element i of a head is paired with element i + n (the layout that Hugging Face's
-    checkpoints have), and tables are [seq, n] or [batch, seq, n]:
+    Input [batch, seq, heads, 2 * n]; element i of a head is paired with element i + n (the layout of Hugging Face
+    checkpoints), and tables are [seq, n] or [batch, seq, n]:
 
     `result[b, s, h, i] = input[b, s, h, i] * cos[(b,) s, i] - input[b, s, h, i + n] * sin[(b,) s, i]` and
     `result[b, s, h, i + n] = input[b, s, h, i + n] * cos[(b,) s, i] + input[b, s, h, i] * sin[(b,) s, i]`.

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// How every operation may be cut: its dimensions as factors (ShardingRule.h).
+// The sharding rule of every operation: its dimensions as factors (ShardingRule.h).
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/OpUtils.h"
@@ -17,7 +17,7 @@ using braid::comm::GroupAttr;
 using braid::comm::ShardingRule;
 using braid::comm::TensorFactors;
 
-/// Names for the leading dimensions of an activation whose last one is named by the operation.
+/// Names of an activation's leading dimensions; the operation names the last one.
 static std::string leadingName(size_t d, size_t count) {
   if (d == 0 && count > 0)
     return "batch";
@@ -40,7 +40,7 @@ static TensorFactors operator+(TensorFactors factors, int64_t last) {
 ShardingRule EmbeddingOp::getShardingRule() {
   ShardingRule rule;
   TensorFactors ids = addLeading(rule, shapeOf(getIds()));
-  // Of all ranks that have a part of the rows one finds an id; the others add zeros.
+  // Exactly one rank has the row of an id; the others add zeros.
   int64_t vocabulary = rule.addFactor("vocab", shapeOf(getTable())[0],
                                       getGroup() ? FactorKind::Whole : FactorKind::Reduction);
   int64_t hidden = rule.addFactor("hidden", shapeOf(getTable())[1]);
@@ -52,7 +52,7 @@ ShardingRule EmbeddingOp::getShardingRule() {
 ShardingRule PositionIdsOp::getShardingRule() {
   ShardingRule rule;
   int64_t batch = rule.addFactor("batch", shapeOf(getIds())[0]);
-  // What comes before a token counts.
+  // Earlier tokens determine the position.
   int64_t seq = rule.addFactor("seq", shapeOf(getIds())[1], FactorKind::Whole);
   rule.operands = rule.results = {{{batch}, {seq}}};
   return rule;
@@ -75,8 +75,7 @@ ShardingRule LinearOp::getShardingRule() {
   return rule;
 }
 
-/// [batch, seq, heads * head_dim] and [batch, seq, heads, head_dim]; which is operand and which
-/// result is up to the caller.
+/// [batch, seq, heads * head_dim] and [batch, seq, heads, head_dim]; either may be the operand.
 static ShardingRule headsRule(ArrayRef<int64_t> split, TensorFactors &merged,
                               TensorFactors &heads) {
   ShardingRule rule;
@@ -111,13 +110,13 @@ ShardingRule AttentionOp::getShardingRule() {
   ShardingRule rule;
   ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey());
   int64_t batch = rule.addFactor("batch", query[0]);
-  // A query's position decides what it may attend to, and keys are normalized over: both sequences
-  // stay whole.
+  // A query's position decides which keys it may attend to, and softmax runs over all keys, so both
+  // sequences stay replicated.
   int64_t q = rule.addFactor("seq_q", query[1], FactorKind::Whole);
   int64_t k = rule.addFactor("seq_k", key[1], FactorKind::Whole);
   int64_t head = rule.addFactor("kv_head", key[2]);
-  // Ranks that cut a group would need the same key head, and a sharding cannot say that a head is
-  // shared by some ranks only: whole groups move together.
+  // Ranks that split a group would share its key head, and a sharding cannot express that some
+  // ranks share a head. Groups are therefore not split.
   int64_t group = rule.addFactor("group", query[2] / key[2], FactorKind::Whole);
   int64_t dim = rule.addFactor("head_dim", query[3], FactorKind::Whole);
   int64_t valueDim = rule.addFactor("value_dim", shapeOf(getValue())[3]);
@@ -193,7 +192,7 @@ ShardingRule MulOp::getShardingRule() {
   TensorFactors all = elementwise(rule, shapeOf(getLhs()));
   rule.operands = {all, TensorFactors(ArrayRef(all).take_back(shapeOf(getRhs()).size()))};
   rule.results = {all};
-  // A sum of addends may be multiplied term by term, a product of two sums may not.
+  // A multiplication distributes over one partial sum, but not over two.
   rule.linear = true;
   rule.partialOperands = {0};
   return rule;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What training adds: constraints (numbered as in NNTrainingOps.td), sharding rules and costs.
+// Operations for training: verifiers, sharding rules and costs.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/OpUtils.h"
@@ -20,7 +20,7 @@ using braid::comm::TensorFactors;
 
 ShardingRule IotaOp::getShardingRule() {
   ShardingRule rule;
-  // Made whole and then cut: a rank's part does not begin at 0.
+  // Built unpartitioned and then sliced, since a rank's shard does not begin at 0.
   rule.results = {{{rule.addFactor("position", elements(getResult()), FactorKind::Whole)}}};
   return rule;
 }
@@ -63,7 +63,7 @@ ShardingRule DropoutOp::getShardingRule() {
   rule.operands.front() = input;
   rule.operands.push_back({}); // the seed
   rule.results = {input};
-  // The same places are zero in every addend.
+  // Every partial sum is zero at the same places.
   rule.linear = true;
   rule.partialOperands = {0};
   return rule;
@@ -77,7 +77,7 @@ OpCost DropoutOp::getCost() {
   for (Value positions : getPositions())
     cost.bytesRead += bytes(positions);
   cost.bytesWritten = bytes(getResult());
-  // Which elements went is computed anew.
+  // The dropped elements are recomputed.
   cost.bytesSaved = bytes(getSeed());
   return cost;
 }
@@ -118,7 +118,7 @@ OpCost CrossEntropyOp::getCost() {
   cost.vectorFlops = 4 * elements(getLogits()) + 3 * elements(getLabels());
   cost.bytesRead = bytes(getLogits()) + bytes(getLabels());
   cost.bytesWritten = bytes(getResult());
-  // The probabilities are computed anew from the logits and the logarithm of the sum (f32).
+  // The probabilities are recomputed from the logits and the logarithm of the sum (f32).
   cost.bytesSaved = cost.bytesRead + 4 * elements(getLabels());
   return cost;
 }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What training adds to a model's forward part. Included by NNOps.td, which has the base classes.
+// Operations that training adds to the forward pass. Included by NNOps.td, which has the base classes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,8 +13,8 @@
 def NN_IotaOp : NN_ReferenceOp<"iota"> {
   let summary = "The positions along a dimension: 0, 1, 2, ...";
   let description = [{
-    Says where a rank's part of a value lies to operations whose meaning depends on it: cut like the dimension, the
-    positions stay those of the whole.
+    Tells operations whose meaning depends on it where a rank's shard lies: sharded like the dimension, the positions
+    stay those of the unpartitioned value.
 
     ```mlir
     %p = nn.iota : tensor<128xi64>
@@ -27,15 +27,15 @@ def NN_IotaOp : NN_ReferenceOp<"iota"> {
 }
 
 def NN_DropoutOp : NN_ReferenceOp<"dropout", [], [AllTypesMatch<["input", "result"]>]> {
-  let summary = "Zeros at random places, the rest scaled up";
+  let summary = "Sets random elements to zero and scales up the rest";
   let description = [{
     `result[i...]` is 0 when `u < rate * 2^32`, else `input[i...] / (1 - rate)`, where u is the first word of
-    Philox4x32-10 for the counter (`positions[0][i0]`, `positions[1][i1]`, `positions[2][i2]`, `site`), 0 for dimensions
-    that there are not, and the key (lower, upper half of `seed`); each word the lower 32 bits of its integer.
+    Philox4x32-10 for the counter (`positions[0][i0]`, `positions[1][i1]`, `positions[2][i2]`, `site`), 0 for missing
+    dimensions, and the key (lower, upper half of `seed`); each word the lower 32 bits of its integer.
 
-    An element's fate thus depends on its place in the whole value, and not on how that is cut or in which order it is
-    computed: the positions come as operands, which are cut as the input is. `site` tells the dropouts of a function
-    apart; what differs between its calls, layers and steps, is the seed.
+    Whether an element is dropped thus depends on its position in the unpartitioned value and not on sharding or
+    evaluation order: the positions are operands, which are sharded like the input. `site` distinguishes the dropouts of
+    a function; the seed differs between its calls, layers and steps.
 
     ```mlir
     %b = nn.iota : tensor<8xi64>
@@ -61,12 +61,11 @@ def NN_DropoutOp : NN_ReferenceOp<"dropout", [], [AllTypesMatch<["input", "resul
 }
 
 def NN_CrossEntropyOp : NN_ReferenceOp<"cross_entropy"> {
-  let summary = "How little probability logits give to the labels";
+  let summary = "The negative log-likelihood of labels under logits";
   let description = [{
-    `result[i...] = log(sum over c of exp(logits[i..., c])) - logits[i..., labels[i...]]`, taken about the row's maximum,
-    in f32 or wider. Where the label is `ignore`, the result is 0. Any other label outside of [0, classes) is an error of
-    whoever runs it. There is one loss for each label, so that it is cut as they are; averaging is for who knows over
-    what.
+    `result[i...] = log(sum over c of exp(logits[i..., c])) - logits[i..., labels[i...]]`, relative to the row's
+    maximum, in f32 or wider. Where the label is `ignore`, the result is 0. Any other label outside of [0, classes) is
+    an error at run time. There is one loss for each label, sharded like the labels; the caller averages them.
 
     ```mlir
     %loss = nn.cross_entropy %logits, %labels ignore -100

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the definitions of operations share.
+// Helpers shared by the definitions of operations.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_DIALECTS_NN_OPUTILS_H
