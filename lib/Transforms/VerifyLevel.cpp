@@ -35,10 +35,10 @@ StringRef stringifyLevel(Level level) {
 
 namespace {
 
-/// Functions, and what holds a module together.
+/// Functions and the operations that structure a module.
 bool isStructure(StringRef dialect) { return dialect == "builtin" || dialect == "func"; }
 
-/// Plain computation beside a model's operations, as far as the reference interpreter knows it.
+/// Upstream computation that the reference interpreter supports.
 bool isPlain(Operation *op, StringRef dialect) {
   if (dialect == "tensor")
     return isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::DimOp, tensor::EmptyOp,
@@ -46,8 +46,8 @@ bool isPlain(Operation *op, StringRef dialect) {
   return isStructure(dialect) || dialect == "arith" || dialect == "math" || dialect == "linalg";
 }
 
-/// An operation of whatever dialect that says how it may be cut, which is what partitioning asks of
-/// a model's operations.
+/// An operation of any dialect with a sharding rule, which partitioning requires of a model's
+/// operations.
 bool isModelOp(Operation *op, StringRef dialect) {
   return dialect == "nn" || (isa<ShardingRuleOpInterface>(op) && dialect != "comm");
 }
@@ -62,12 +62,12 @@ bool isAllowed(Operation *op, Level level) {
   case Level::Comm:
     return isPlain(op, dialect) || isModelOp(op, dialect) || (dialect == "comm" && !asynchronous);
   case Level::Scheduled:
-    // A collective stands in a start.
+    // A collective is inside a start.
     return isPlain(op, dialect) || isModelOp(op, dialect) ||
            (dialect == "comm" && (!collective || isa_and_nonnull<StartOp>(op->getParentOp())));
   case Level::Kernels:
-    // Row operations are in kernels by now, whose bodies are theirs to verify; what stays are
-    // library calls, views and parameters.
+    // Row operations are in kernels, which verify their own bodies; library calls, views and
+    // parameters remain.
     if (auto decomposable = dyn_cast<nn::DecomposeOpInterface>(op))
       return !decomposable.isRowOperation();
     if (isa<nn::LibraryKernelOpInterface>(op))
@@ -82,7 +82,7 @@ bool isAllowed(Operation *op, Level level) {
   llvm_unreachable("unknown level");
 }
 
-/// Walks a module from the outside in; bodies of kernels are ordinary code and left out.
+/// Walks a module from the outside in, except bodies of kernels.
 WalkResult walkLevel(ModuleOp module, llvm::function_ref<WalkResult(Operation *)> visit) {
   return module->walk<WalkOrder::PreOrder>([&](Operation *op) {
     WalkResult result = visit(op);
@@ -106,7 +106,7 @@ bool hasLocalSignature(func::FuncOp func) {
   return false;
 }
 
-/// The first level that has such operations.
+/// The first level that admits such operations.
 Level firstLevelOf(Operation *op) {
   StringRef dialect = op->getName().getDialectNamespace();
   if (dialect == "rt")
@@ -122,11 +122,10 @@ Level firstLevelOf(Operation *op) {
   return Level::NN;
 }
 
-/// What may stand in a module at one level.
+/// The operations that one level admits.
 class LevelVerifier {
 public:
-  /// `reason` is what shows that the module is at this level, where nobody has said so; may be
-  /// null.
+  /// `reason` is the operation from which the level was inferred; null when the level was given.
   LevelVerifier(Level level, Operation *reason = nullptr) : level(level), reason(reason) {}
 
   LogicalResult verify(ModuleOp module) {
@@ -140,7 +139,7 @@ public:
   }
 
 private:
-  /// Of dialects that one might expect to be allowed.
+  /// Explanations for dialects that one might expect to be allowed.
   StringRef whyNot(Operation *op) const {
     StringRef dialect = op->getName().getDialectNamespace();
     if (dialect == "scf" || dialect == "cf")
@@ -160,7 +159,8 @@ private:
     return failure();
   }
 
-  /// Shardings of operations describe unpartitioned values, local entry types partitioned ones.
+  /// Shardings of operations describe unpartitioned values; local entry types describe partitioned
+  /// ones.
   LogicalResult checkAttributes(Operation *op) {
     if (level != Level::NN && op->hasAttr(CommDialect::kShardingsAttrName))
       return explain(op->emitOpError("with attribute '")

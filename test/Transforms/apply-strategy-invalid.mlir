@@ -29,14 +29,14 @@
 // HUGE: error: mesh 'tp=99999999999999999999' expects AXIS=SIZE separated by commas, got 'tp=99999999999999999999'
 // LACKS: error: 'comm.mesh' op has no axis 'dp' for strategy 'dp'
 // STRATEGY: error: strategy 'fsdp' expects auto, none or a list of tp, tp-sp, vocab, dp, got 'fsdp'
-// BOTH: error: strategy 'tp,tp-sp' expects one way to cut the layers, got 'tp' and 'tp-sp'
-// VOCABULARY: error: strategy 'vocab' finds no vocabulary to cut over 'tp': expects an nn.embedding of role 'embedding.word' or an nn.linear of role 'lm_head'
+// BOTH: error: strategy 'tp,tp-sp' expects one way to split the layers, got 'tp' and 'tp-sp'
+// VOCABULARY: error: strategy 'vocab' finds no vocabulary to shard over 'tp': expects an nn.embedding of role 'embedding.word' or an nn.linear of role 'lm_head'
 // NONE: error: strategy '' expects auto, none or a list of tp, tp-sp, vocab, dp, got ''
-// SEQUENCE: remark: {{.*}}role 'mlp.down': a sequence of 6 does not divide over 'tp' of size 4 and stays whole
+// SEQUENCE: remark: {{.*}}role 'mlp.down': a sequence of 6 does not divide over 'tp' of size 4 and stays replicated
 // RANK: error: {{.*}}'nn.linear' op role 'mlp.down': strategy 'tp-sp' expects a result [batch, sequence, hidden], got 'tensor<8x16xf32>'
 // WEIGHT: error: {{.*}}'nn.linear' op 'encoder.up': role 'mlp.up': dimension 'out' of size 16 does not divide over axis 'tp' of size 5
 // BATCH: error: 'func.func' op operand 'hidden': dimension 0 of size 4 does not divide over axis 'dp' of size 3
-// NOROLE: error: strategy 'auto' finds no nn.linear to cut over 'tp': expects one of a known role (attention.query, attention.key, attention.value, attention.output, mlp.gate, mlp.up, mlp.down), or two of which the second takes what comes of the first by elements or by heads
+// NOROLE: error: strategy 'auto' finds no nn.linear to shard over 'tp': expects one of a known role (attention.query, attention.key, attention.value, attention.output, mlp.gate, mlp.up, mlp.down), or two of which the second depends on the first elementwise or headwise
 // OTHERMESH: error: 'comm.mesh' op of the module is not the mesh 'tp=2' that was asked for
 // PARTITIONED: error: 'func.func' op is partitioned already
 // TAKEN: error: 'func.func' op has the name 'mesh' that the mesh is to get

@@ -5,9 +5,9 @@
 // Strategy auto takes what a module has: nothing to cut over tp, but a batch.
 // CHECK: comm.mesh @mesh <tp = 1>
 // CHECK: func.func @main(%{{.*}}: tensor<4x16xf32> {nn.name = "x"})
-// MESH: there is no nn.linear to cut over 'tp': its ranks compute the same
+// MESH: there is no nn.linear to shard over 'tp': its ranks compute the same
 // MESH: func.func @main(%{{.*}}: tensor<4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {?}]>, nn.name = "x"})
-// ASKED: error: strategy 'tp' finds no nn.linear to cut over 'tp'
+// ASKED: error: strategy 'tp' finds no nn.linear to shard over 'tp'
 func.func @main(%x: tensor<4x16xf32> {nn.name = "x"}) -> (tensor<4x16xf32> {nn.name = "y"}) attributes {nn.entry} {
   %0 = nn.activation gelu %x : tensor<4x16xf32>
   return %0 : tensor<4x16xf32>

@@ -19,11 +19,11 @@ func.func @main(%x: tensor<4x8xf32> {nn.name = "x"})
   %u = nn.add %s, %t : tensor<2x8xf32>, tensor<2x8xf32> -> tensor<2x8xf32>
   %a = comm.all_gather(%u) dim 0 over <@mesh, {tp}> : tensor<2x8xf32> -> tensor<4x8xf32>
   // CHECK: comm.all_reduce
-  // REMARK: comm.all_reduce: 'func.return' uses the whole value
+  // REMARK: comm.all_reduce: 'func.return' uses the unsliced value
   %b = comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<4x8xf32>
   // CHECK: comm.all_reduce
   // CHECK: comm.local_slice
-  // REMARK: comm.all_reduce: 'comm.local_slice' uses the whole value
+  // REMARK: comm.all_reduce: 'comm.local_slice' uses the unsliced value
   %v = comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<4x8xf32>
   %w = comm.local_slice %v dim 0 over <@mesh, {dp}> : tensor<4x8xf32> -> tensor<2x8xf32>
   %c = comm.all_gather(%w) dim 0 over <@mesh, {dp, tp}> : tensor<2x8xf32> -> tensor<8x8xf32>

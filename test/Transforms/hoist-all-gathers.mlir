@@ -25,7 +25,7 @@ func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}) -> (tensor<4x8xf32> {nn.nam
 // REMARK-DAG: moved to the callers of '@f'
 // REMARK-DAG: moved into '@f'
 // REMARK-DAG: moved above 'nn.add'
-// REMARK-DAG: stays: 'comm.reduce_scatter' takes the whole value
+// REMARK-DAG: stays: 'comm.reduce_scatter' takes the unsliced value
 func.func private @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
   %w = comm.all_gather(%x) dim 0 over <@mesh, {tp}> : tensor<2x8xf32> -> tensor<4x8xf32>
   %s = comm.reduce_scatter sum(%w) dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<2x8xf32>

@@ -14,7 +14,7 @@ func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}, %y: tensor<8xf32> {nn.name 
   // CHECK-NEXT: %[[R:.*]]:3 = comm.all_reduce sum(%[[X]], %[[Y]], %[[G]]) over <@mesh, {tp}> role "q+q+k"
   // REMARK: comm.all_reduce 'q': now exchanges 2 values
   // REMARK: comm.all_reduce 'q+q+k': now exchanges 3 values
-  // REMARK: comm.all_reduce 'q+q+k': the next collective takes what depends on it
+  // REMARK: comm.all_reduce 'q+q+k': the next collective depends on it
   %0 = comm.all_reduce sum(%x) over <@mesh, {tp}> role "q" : tensor<4x8xf32>
   %1 = comm.all_reduce sum(%y) over <@mesh, {tp}> role "q" : tensor<8xf32>
   %g = nn.activation gelu %x : tensor<4x8xf32>

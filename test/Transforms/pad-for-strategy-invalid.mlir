@@ -40,7 +40,7 @@ func.func @returned(%x: tensor<2x8x16xf32>) -> (tensor<2x8x16xf32>, tensor<2x8x6
   %down = nn.parameter "down" : tensor<16x6xf32>
   %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<6x16xf32> -> tensor<2x8x6xf32>
   %1 = nn.linear %0, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
-  // expected-error @+1 {{'func.return' op cannot be padded for axis 'tp': expects only operations with a sharding rule between the products}}
+  // expected-error @+1 {{'func.return' op cannot be padded for axis 'tp': expects only operations with a sharding rule between the matmuls}}
   return %1, %0 : tensor<2x8x16xf32>, tensor<2x8x6xf32>
 }
 

@@ -16,8 +16,8 @@
 // FOUR: equivalent on 1 and 4 ranks
 // EIGHT: equivalent on 1 and 8 ranks
 
-// REMARK: remark: {{.*}}9 heads of 3 groups are padded to 12 of 4 for axis 'tp' of size 2: the weights of its products grow from 864 to 1152 elements
-// REMARK: remark: {{.*}}a dimension of 15 is padded to 16 for axis 'tp' of size 2: the weights of its products grow from 810 to 864 elements
+// REMARK: remark: {{.*}}9 heads of 3 groups are padded to 12 of 4 for axis 'tp' of size 2: the weights of its matmuls grow from 864 to 1152 elements
+// REMARK: remark: {{.*}}a dimension of 15 is padded to 16 for axis 'tp' of size 2: the weights of its matmuls grow from 810 to 864 elements
 
 // 9 heads in 3 groups on two ranks are 12 in 4, the last group nothing.
 // HEADS-LABEL: func.func @main

@@ -64,7 +64,7 @@ func.func @f(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}
 comm.mesh @mesh <tp = 2>
 func.func @f(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}, %p: i1) {
   scf.if %p {
-    // expected-error @+1 {{'func.call' op is not expected inside 'scf.if', which runs whole on every rank}}
+    // expected-error @+1 {{'func.call' op is not expected inside 'scf.if', which runs replicated on every rank}}
     func.call @g() : () -> ()
   }
   return

@@ -48,13 +48,13 @@ func.func @f() {
 // -----
 
 comm.mesh @mesh <tp = 2>
-// expected-error @+1 {{'func.func' op is external and works on whole values, got argument 0 stated as #comm.sharding<@mesh, [{tp}]>}}
+// expected-error @+1 {{'func.func' op is external and expects replicated values, got argument 0 stated as #comm.sharding<@mesh, [{tp}]>}}
 func.func private @f(tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}]>})
 
 // -----
 
 comm.mesh @mesh <tp = 2>
-// expected-error @+1 {{'func.func' op is external and works on whole values, got result 0 stated as #comm.sharding<@mesh, [{tp}]>}}
+// expected-error @+1 {{'func.func' op is external and expects replicated values, got result 0 stated as #comm.sharding<@mesh, [{tp}]>}}
 func.func private @f() -> (tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}]>})
 
 // -----

@@ -4,7 +4,7 @@
 // RUN: FileCheck %s < %t
 // RUN: not braid-opt %s --braid-apply-strategy="mesh=tp=3 strategy=tp,vocab" 2>&1 | FileCheck %s --check-prefix=ERROR
 
-// REMARK: remark: {{.*}}a vocabulary of 32 does not divide over 'tp' of size 3 and stays whole
+// REMARK: remark: {{.*}}a vocabulary of 32 does not divide over 'tp' of size 3 and stays replicated
 // ERROR: error: {{.*}}'nn.embedding' op role 'embedding.word': dimension 'vocab' of size 32 does not divide over axis 'tp' of size 3
 
 // CHECK: nn.parameter "words" : tensor<32x6xf32>

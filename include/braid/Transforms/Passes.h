@@ -10,7 +10,7 @@
 
 namespace braid {
 
-/// How far a module has come; braid-verify-level checks what may appear at each.
+/// The level of a module; braid-verify-level checks which operations each admits.
 enum class Level {
   NN,        ///< whole model on one logical device
   Comm,      ///< per-rank shapes, collectives by value
@@ -22,8 +22,8 @@ enum class Level {
 /// "nn", "comm", "scheduled", "kernels", "rt".
 llvm::StringRef stringifyLevel(Level level);
 
-/// The level that a module is at: the first that admits all that is in it. Fails, with a
-/// diagnostic, where none does.
+/// The first level that admits all operations of a module. Fails, with a diagnostic, where none
+/// does.
 mlir::FailureOr<Level> detectLevel(mlir::ModuleOp module);
 
 #define GEN_PASS_DECL

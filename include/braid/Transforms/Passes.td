@@ -11,14 +11,14 @@ include "mlir/Pass/PassBase.td"
 def PadForStrategy : Pass<"braid-pad-for-strategy", "::mlir::ModuleOp"> {
   let summary = "Pad heads, feed-forward dimensions and a vocabulary that an axis does not divide";
   let description = [{
-    Between the products that `tp` cuts by columns and the one that it cuts by rows, a dimension may have any size: rows and
-    columns of zeros in the weights are neutral. So that every rank has as much of it,
+    Between the column-parallel and the row-parallel matmuls of `tp`, a dimension may have any size: rows and columns of
+    zeros in the weights are neutral. To make the axis divide it,
 
     - a feed-forward dimension gets zeros at its end;
-    - attention gets groups of query heads, with a key and value head each, of zeros. Where that makes fewer heads in all, a
-      group of the model becomes several with the same key and value head, which share its query heads.
+    - attention gets groups of query heads, with a key and value head each, of zeros. Where that needs fewer heads in
+      total, a group of the model becomes several with the same key and value head, which share its query heads.
 
-    Only the slices of parameters change, which the loader executes, and types on the way; results are the same.
+    Only types and the slices of parameters, which the loader executes, change; results are the same.
 
     Before, with `mesh=tp=4 strategy=tp`:
     ```mlir
@@ -36,10 +36,10 @@ def PadForStrategy : Pass<"braid-pad-for-strategy", "::mlir::ModuleOp"> {
     %1 = nn.activation gelu %0 : tensor<2x8x8xf32>
     %2 = nn.linear %1, %down role "mlp.down" : tensor<2x8x8xf32>, tensor<16x8xf32> -> tensor<2x8x16xf32>
     ```
-    `vocab` pads the table of words (`embedding.word`) and the head (`lm_head`) by rows of zeros at the end, and logits with
-    them. The embedding keeps the number of `rows` that may be looked up. The entry's result keeps its own type as
-    `nn.unpadded`: whoever hands it out cuts the padding. In between logits may go through operations that act on each
-    element by itself; one that sees a row of them, as a softmax does, is in the way:
+    `vocab` pads the embedding table (`embedding.word`) and the head (`lm_head`) by rows of zeros at the end, and logits
+    with them. The embedding keeps the number of valid `rows`. The entry's result keeps its own type as `nn.unpadded`,
+    and the runtime removes the padding. Between head and result, logits may only pass through elementwise operations;
+    an operation on rows, such as softmax, prevents padding:
 
     ```mlir
     %words = nn.parameter "words" slices ["words"[61, 16]] : tensor<64x16xf32>
@@ -47,37 +47,38 @@ def PadForStrategy : Pass<"braid-pad-for-strategy", "::mlir::ModuleOp"> {
     %1 = nn.linear %0, %words role "lm_head" : tensor<2x8x16xf32>, tensor<64x16xf32> -> tensor<2x8x64xf32>
     ```
 
-    A remark (category `sharding`) says by how much weights grow. Weights that are no parameters, and operations without a
-    sharding rule on the way, are errors. With `auto`, a vocabulary is padded if the model has a head and nothing is in the
-    way, else a remark says what is.
+    A remark (category `sharding`) gives the growth of weights. Weights that are no parameters, and operations without a
+    sharding rule on the way, are errors. With `auto`, a vocabulary is padded if the model has a head and nothing
+    prevents it; otherwise a remark gives the reason.
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", /*default=*/"\"\"", "As of braid-apply-strategy">,
     Option<"strategy", "strategy", "std::string", /*default=*/"\"auto\"", "As of braid-apply-strategy">,
   ];
-  let statistics = [Statistic<"numPadded", "num-padded", "Pairs of products padded">,
-                    Statistic<"numVocabularies", "num-vocabularies", "Tables of words and heads padded">];
+  let statistics = [Statistic<"numPadded", "num-padded", "Pairs of matmuls padded">,
+                    Statistic<"numVocabularies", "num-vocabularies", "Embedding tables and heads padded">];
 }
 
 def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
   let summary = "Make the mesh and seed the shardings of a parallelization strategy";
   let description = [{
-    Inserts `comm.mesh @mesh` (or takes the module's own) and states shardings where a strategy begins; propagation does
-    the rest. Values that have a sharding keep it.
+    Inserts `comm.mesh @mesh` (or uses the module's own) and states the initial shardings of a strategy, which
+    propagation completes. Values with a sharding keep it.
 
-    - `tp` (tensor parallelism): weights of `nn.linear` are cut over `tp`, column then row: dimension 0 (out) for the
-      roles `attention.query`, `attention.key`, `attention.value`, `mlp.gate` and `mlp.up`, dimension 1 (in) for
-      `attention.output` and `mlp.down`. An operation without a known role is cut by rows, and those that it takes from by
-      columns, when every element or head that it takes comes of the same element or head of theirs.
-    - `tp-sp` (with sequence parallelism): as `tp`, and the result of every product that is cut by rows is cut over `tp` along
-      the sequence, its last dimension but one. What follows, up to the next product, is then computed on parts: in a
-      pre-norm layer two gathers and two scatters take the place of two reductions.
-    - `dp` (data parallelism): dimension 0 of every tensor operand of the entry is cut over `dp`.
-    - `vocab` (vocabulary parallelism): the table of an `nn.embedding` of role `embedding.word` is cut over `tp` by rows, the
-      weight of an `nn.linear` of role `lm_head` by outputs. The embedding is then a sum over parts, and logits are parts.
+    - `tp` (tensor parallelism): weights of `nn.linear` are split over `tp`, column-parallel then row-parallel:
+      dimension 0 (out) for the roles `attention.query`, `attention.key`, `attention.value`, `mlp.gate` and `mlp.up`,
+      dimension 1 (in) for `attention.output` and `mlp.down`. An operation without a known role is row-parallel, and its
+      producers column-parallel, when it depends on them elementwise or headwise.
+    - `tp-sp` (with sequence parallelism): as `tp`, and the result of every row-parallel matmul is split over `tp` along
+      the sequence, its last dimension but one. Operations up to the next matmul then run on shards: in a pre-norm layer
+      two gathers and two scatters replace two reductions.
+    - `dp` (data parallelism): dimension 0 of every tensor operand of the entry is split over `dp`.
+    - `vocab` (vocabulary parallelism): the table of an `nn.embedding` of role `embedding.word` is split over `tp` by
+      rows, the weight of an `nn.linear` of role `lm_head` by outputs. The embedding is then partial, and logits are
+      sharded.
     - `auto`: `tp` and `dp`, each if the mesh has its axis; and `vocab` if the model has a head over a vocabulary that `tp`
       divides, after padding where that is possible. Otherwise a list: `tp-sp,vocab,dp`.
-    - `none`: nothing, for modules that state their shardings themselves. Axes of the mesh may then have any names.
+    - `none`: nothing, for modules that state their own shardings. Axes of the mesh may then have any names.
 
     Before, with `mesh=tp=2 strategy=tp`:
     ```mlir
@@ -95,10 +96,9 @@ def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
       return %0 : tensor<2x8x64xf32>
     }
     ```
-    An axis of size 1 seeds nothing. A sequence that does not divide stays whole, and a remark says so. A weight or operand
-    that does not divide is an error, and so is a strategy
-    whose axis the mesh lacks, or `tp` on a module without a `nn.linear` to cut. `auto` is content with a module that has no
-    `nn.linear` at all, and says so in a remark.
+    An axis of size 1 seeds nothing. A sequence that does not divide stays replicated, with a remark. A weight or
+    operand that does not divide is an error, and so is a strategy whose axis the mesh lacks, or `tp` on a module
+    without a suitable `nn.linear`. `auto` accepts a module without any `nn.linear`, with a remark.
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", /*default=*/"\"\"",
@@ -110,11 +110,11 @@ def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
 }
 
 def DelayBiases : Pass<"braid-delay-biases", "::mlir::ModuleOp"> {
-  let summary = "Add the biases of products after the products have been added";
+  let summary = "Add the biases of matmuls after the sum of the matmuls";
   let description = [{
-    A product that is cut by rows gives a partial value, and a bias can be added to it only once it is reduced. Where such
-    products are added, as in a layer whose attention and feed-forward stand side by side, the sum is partial too and reduced
-    once, if no bias stands between. So the biases of the terms are added to the sum instead.
+    A row-parallel matmul gives a partial value, and a bias can be added only after its reduction. Where such matmuls
+    are added, as in a layer with parallel attention and feed-forward, the sum is partial too and reduced once, unless a
+    bias is in between. The biases of the terms are therefore added to the sum instead.
 
     Before:
     ```mlir
@@ -126,29 +126,30 @@ def DelayBiases : Pass<"braid-delay-biases", "::mlir::ModuleOp"> {
     %0 = nn.add %attention, %mlp : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
     %1 = nn.add %0, %b : tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
     ```
-    Sums of other values stay: a residual is no product. So do additions that state shardings.
+    Sums of other values stay: a residual is no matmul. So do additions with stated shardings.
   }];
 }
 
 def PropagateShardings : Pass<"braid-propagate-shardings", "::mlir::ModuleOp"> {
-  let summary = "Spread shardings through the whole call tree, by factors";
+  let summary = "Propagate shardings through the whole call tree, by factors";
   let description = [{
-    Every operation is an equation over factors (its sharding rule): a factor that one operand's dimension cuts is cut in
-    all. The equations of all functions, with calls and returns as equalities between values, are worked off until nothing
-    changes, forwards and backwards. What is elementwise goes first, then contractions, in both what nothing contradicts;
-    then conflicts are settled. An axis larger than a factor is split: a sub-axis fits the factor, the rest goes to the next
-    factor of the dimension. What does not divide a factor is gathered, which a remark says.
+    Every operation is an equation over factors (its sharding rule): a factor sharded in one operand is sharded in all.
+    The equations of all functions, with calls and returns as equalities between values, are solved to a fixpoint,
+    forwards and backwards: first elementwise operations, then contractions, both without conflicts; then conflicts are
+    resolved. An axis larger than a factor is split: a sub-axis fits the factor, the rest goes to the next factor of the
+    dimension. An axis that does not divide a factor is gathered, with a remark.
 
-    An operation whose reduction factor is cut has a *partial* result: addends (maxima, minima) over these
-    axes. A partial value flows on through an operation that is linear in it and its one user; elsewhere it ends, and
-    partitioning reduces it. A sum of values that are all partial is partial too, also where its users want it cut over
-    these axes: it is then reduced and cut in one go, once instead of once for each term.
+    An operation whose reduction factor is sharded has a *partial* result: partial sums (maxima, minima) over these
+    axes. A partial value flows on through an operation that is linear in it and its one user; elsewhere partitioning
+    reduces it. A sum of partial values is partial too, also where its users want it sharded over these axes: one
+    reduce-scatter then serves all terms.
 
-    All structured linalg operations have a rule by their indexing maps: a sum that starts at zero reduces, and so do
-    maxima and minima (which of them is taken where one is NaN is not said); other reductions and loops whose index the
-    body reads stay whole. tensor.expand_shape and collapse_shape have one whose factors are the dimensions of the expanded
-    side. What a body captures is replicated. Operations without a rule take and give whole values. The result: `comm.sharding` on all tensor arguments
-    and results of functions and `comm.shardings` (one per result) on operations.
+    All structured linalg operations have a rule from their indexing maps: a sum that starts at zero is a reduction, and
+    so are maxima and minima (with an unspecified result for NaN); other reductions and loops whose index the body reads
+    stay replicated. The factors of tensor.expand_shape and collapse_shape are the dimensions of the expanded side.
+    Captured values are replicated. Operands and results of operations without a rule are replicated. The result:
+    `comm.sharding` on all tensor arguments and results of functions and `comm.shardings` (one per result) on
+    operations.
 
     Before:
     ```mlir
@@ -166,20 +167,20 @@ def PropagateShardings : Pass<"braid-propagate-shardings", "::mlir::ModuleOp"> {
       return %0 : tensor<8x4xf32>
     }
     ```
-    A sharding that the IR already has is kept; only its open dimensions (`{tp, ?}`, `{?}`) take further axes, and none is
-    open afterwards. What is stated of a result says how the operation is cut; of the result of a sum over parts, how it
-    is cut once it is reduced; of the result of a call, and of results of one operation that are stated differently, how
-    their users take it.
+    A sharding in the IR is kept; only its open dimensions (`{tp, ?}`, `{?}`) gain axes, and none is open afterwards.
+    The sharding of a result determines how the operation is sharded; that of a reduction's result holds after the
+    reduction; that of a call's result, and of further results of an operation that are stated differently, holds for
+    their users.
 
-    Where shardings meet in one operation, those stated go before those derived. Among equals that form of the operation is
-    taken with which a rank sends the fewest bytes to bring operands to it and results from it, and a remark (category
-    `sharding`) names what was decided against, in favour of what, and the bytes of both; partitioning then reshards.
-    A value that its users want in another form than its operation gives is resharded before the operation where no more is
-    sent then. A value that costs nothing to make, a constant or `tensor.empty`, is made as cut as all of its users take it.
+    Where shardings conflict in one operation, stated ones take precedence over derived ones. Otherwise the form of the
+    operation is chosen with which a rank sends the fewest bytes to reshard operands and results. A remark (category
+    `sharding`) names the rejected and the chosen sharding with the bytes of both; partitioning then reshards. If users
+    want a value in another form than its operation gives, it is resharded before the operation where that sends no more
+    bytes. A free value, a constant or `tensor.empty`, gets the axes that all its users share.
 
-    A module in which every value states a closed sharding is left as it is, so a second run changes nothing.
+    A module in which every value has a closed sharding is not changed, so the pass is idempotent.
 
-    Errors, which name the operation: anything but whole values stated of an external function.
+    An external function with sharded or partial values is an error.
   }];
   let statistics = [
     Statistic<"numVisits", "num-visits", "Equations visited until nothing changed">,
@@ -189,27 +190,27 @@ def PropagateShardings : Pass<"braid-propagate-shardings", "::mlir::ModuleOp"> {
 }
 
 def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
-  let summary = "Rewrite every function to what one rank does, with collectives where shardings meet";
+  let summary = "Rewrite every function to one rank's program, with collectives where shardings differ";
   let description = [{
-    Takes the shardings that `braid-propagate-shardings` left and makes the SPMD program: per-rank types everywhere,
-    function signatures included, and collectives of the comm dialect where a value is wanted in another form than its
+    Turns the shardings of `braid-propagate-shardings` into the SPMD program: per-rank types everywhere, including
+    function signatures, and collectives of the comm dialect where a user wants a value in another form than its
     definition gives:
 
     | has               | wanted        | becomes |
     |-------------------|---------------|---------|
-    | partial           | whole         | `comm.all_reduce` |
-    | partial           | cut           | `comm.reduce_scatter` |
-    | cut               | whole         | `comm.all_gather` |
-    | whole             | cut           | `comm.local_slice` |
-    | cut               | cut over the same axes along another dimension | `comm.all_to_all` |
-    | cut               | cut over the same axes in another order | `comm.permute` |
+    | partial           | replicated    | `comm.all_reduce` |
+    | partial           | sharded       | `comm.reduce_scatter` |
+    | sharded           | replicated    | `comm.all_gather` |
+    | replicated        | sharded       | `comm.local_slice` |
+    | sharded           | sharded over the same axes along another dimension | `comm.all_to_all` |
+    | sharded           | sharded over the same axes in another order | `comm.permute` |
 
-    or a sequence of these, the one with which a rank sends the fewest bytes, and of equals the shortest. It begins at
-    whatever form of the value is there already. One reduction serves all users, in the form from which the others
-    are reached with the fewest bytes. A value is brought into each form once, right after its definition, for all its
-    users. Collectives carry the role of
-    the operation that gave the value. Results of the entry stay cut but are never partial. Entry arguments and results
-    keep their `comm.sharding` and get `comm.global_type`; every `nn.parameter` gets both as its own attributes.
+    or the sequence of these with which a rank sends the fewest bytes, on ties the shortest. It begins at any existing
+    form of the value. One reduction serves all users, in the form from which the others are reached with the fewest
+    bytes. Each form of a value is built once, right after its definition, for all its users. Collectives carry the role
+    of the operation that produced the value. Results of the entry stay sharded but are never partial. Entry arguments
+    and results keep their `comm.sharding` and get `comm.global_type`; every `nn.parameter` gets both as its own
+    attributes.
 
     Before:
     ```mlir
@@ -221,9 +222,9 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
     %0 = nn.linear %x, %w role "mlp.down" : tensor<8x8xf32>, tensor<4x8xf32> -> tensor<8x4xf32>
     %1 = comm.all_reduce sum(%0) over <@mesh, {tp}> role "mlp.down" : tensor<8x4xf32>
     ```
-    For each collective a remark (category `sharding`) says for which value it is and how many bytes a rank sends.
-    An operation without a sharding rule runs whole on every rank: its operands are gathered. An operation with a region
-    that calls a function, or a function of several blocks, is an error.
+    For each collective a remark (category `sharding`) names its value and the bytes that a rank sends. An operation
+    without a sharding rule runs replicated on every rank: its operands are gathered. A call within an operation's
+    region and a function of several blocks are errors.
   }];
   let statistics = [
     Statistic<"numAllReduce", "num-all-reduce", "comm.all_reduce inserted">,
@@ -237,12 +238,12 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
 }
 
 def StartCollectives : Pass<"braid-start-collectives", "::mlir::ModuleOp"> {
-  let summary = "Turn every collective into a start and a wait, as far apart as data allows";
+  let summary = "Turn every collective into a start and a wait, as far apart as dependences allow";
   let description = [{
     A collective becomes a `comm.start` right after the last of its operands, or after the operation before it that
     starts communication (a start, or a call of a function with one), and a `comm.wait` right before the first use of a
-    result, each within its block. The order of starts is what it was, the same on all ranks; the executor runs them on
-    the communication queue in that order, and whatever computation stands between start and wait hides them.
+    result, each within its block. The order of starts does not change and is the same on all ranks; the executor runs
+    them on the communication queue in that order, and the computation between start and wait hides them.
 
     Before:
     ```mlir
@@ -278,15 +279,15 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
     | `kernels`   | nn without row operations (they are in kernels), comm as before, rt |
     | `rt`        | builtin, rt and `comm.mesh` only |
 
-    Plain computation is what the reference interpreter knows of arith, math, linalg and tensor (`cast`, `collapse_shape`,
-    `dim`, `empty`, `expand_shape`, `extract`, `extract_slice`). No level has control flow, and a handle does not cross a call:
-    every collective is waited for in the function that starts it.
+    Plain computation is the part of arith, math, linalg and tensor that the reference interpreter supports (`cast`,
+    `collapse_shape`, `dim`, `empty`, `expand_shape`, `extract`, `extract_slice`). No level has control flow, and a
+    handle does not cross a call: every collective is waited for in the function that starts it.
 
-    Up to `scheduled`, operations of other dialects stand beside those of nn if they say how they are cut
-    (`comm::ShardingRuleOpInterface`); at `kernels` they are in kernels, too.
+    Up to `scheduled`, operations of other dialects with a sharding rule (`comm::ShardingRuleOpInterface`) are allowed
+    beside those of nn; at `kernels` they are in kernels too.
 
-    Before and after are the same. With `level=nn`, a `comm.start` is refused as
-    `'comm.start' op is not allowed at level nn`.
+    The module does not change. With `level=nn`, a `comm.start` is rejected as `'comm.start' op is not allowed at level
+    nn`.
   }];
   let options = [
     Option<"level", "level", "::braid::Level", /*default=*/"::braid::Level::NN", "The level that is expected",
@@ -300,11 +301,11 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
 }
 
 def DecomposeNN : Pass<"braid-decompose-nn"> {
-  let summary = "Write nn operations as linalg on tensors";
+  let summary = "Decompose nn operations to linalg on tensors";
   let description = [{
-    Replaces every operation that has a decomposition (`nn::DecomposeOpInterface`) by it. Kernels are formed of row
-    operations this way; for the others, which targets implement themselves, it is a definition in terms that upstream
-    passes understand. Parameters stay.
+    Replaces every operation by its decomposition (`nn::DecomposeOpInterface`), if any. Kernels are formed from
+    decomposed row operations; for the others, which targets implement themselves, the decomposition is a definition
+    that upstream passes understand. Parameters stay.
 
     Before:
     ```mlir

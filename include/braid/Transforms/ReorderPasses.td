@@ -20,8 +20,8 @@ class ReorderPass<string argument> : Pass<argument, "::mlir::ModuleOp"> {
 def SplitAllReduce : ReorderPass<"braid-split-all-reduce"> {
   let summary = "Split every all_reduce into a reduce_scatter and an all_gather";
   let description = [{
-    The two send what the one did; but apart they can be moved (`braid-sink-all-gathers`), and what stands between them
-    computes a part on every rank. `braid-join-all-reduce` is the inverse. The role stays on both.
+    The two send the same bytes as the one, but can be moved apart (`braid-sink-all-gathers`), and operations between
+    them run on a shard on every rank. `braid-join-all-reduce` is the inverse. Both keep the role.
 
     Before:
     ```mlir
@@ -32,7 +32,7 @@ def SplitAllReduce : ReorderPass<"braid-split-all-reduce"> {
     %s = comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> role "mlp.down" : tensor<4x8x16xf32> -> tensor<4x4x16xf32>
     %r = comm.all_gather(%s) dim 1 over <@mesh, {tp}> role "mlp.down" : tensor<4x4x16xf32> -> tensor<4x8x16xf32>
     ```
-    An all_reduce of which the dimension does not divide in every value stays.
+    An all_reduce stays if the dimension does not divide in every value.
   }];
   let options = [Option<"dim", "dim", "int64_t", /*default=*/"-1",
                         "Dimension to scatter over; negative: 1 (the sequence) of values of rank 3 if it divides, or else "
@@ -41,9 +41,9 @@ def SplitAllReduce : ReorderPass<"braid-split-all-reduce"> {
 }
 
 def JoinAllReduce : ReorderPass<"braid-join-all-reduce"> {
-  let summary = "Join a reduce_scatter and the all_gather of its parts into an all_reduce";
+  let summary = "Join a reduce_scatter and the all_gather of its results into an all_reduce";
   let description = [{
-    The inverse of `braid-split-all-reduce`. Other users of the parts take slices of the whole, which costs nothing.
+    The inverse of `braid-split-all-reduce`. Other users of the shards take slices of the result, which is free.
 
     Before:
     ```mlir
@@ -62,17 +62,17 @@ def SinkAllGathers : ReorderPass<"braid-sink-all-gathers"> {
   let summary = "Move every all_gather down past slice-wise operations, across calls too";
   let description = [{
     An operation is slice-wise over a dimension when its sharding rule gives it a parallel factor that every result has:
-    additions, normalizations of another dimension, activations, also a product with a weight that all ranks have. It is
-    then built on parts: of a gathered operand the part is at hand, of one that is the same on all ranks of the group a
-    `comm.local_slice` is taken, and the result is gathered. A slice of a gathered value folds. A gather moves only
-    where all operands are the same on all ranks of its group and not more bytes than before would be gathered: one whose
-    result has other users moves past an addition together with the gather of the other operand.
+    additions, normalizations of another dimension, activations, also a matmul with a replicated weight. It is then
+    built on shards: a gathered operand is replaced by its shard, an operand that is the same on all ranks of the group
+    by a `comm.local_slice`, and the result is gathered. A slice of a gathered value folds. A gather moves only where
+    all operands are the same on all ranks of its group and no more bytes are gathered than before: one whose result has
+    other users moves past an addition together with the gather of the other operand.
 
-    A gather of what a function returns, and nothing else uses, moves to its callers. A gathered operand of a call moves
-    into the callee when every caller gathers it alike or has it whole on every rank, and for at least half of the calls
-    the gather outside disappears: the layers of a model go on from part to part. Recursive functions, and those used
-    otherwise than by calls, keep their signatures. After `braid-split-all-reduce` this makes tensor parallelism
-    sequence parallel. `braid-hoist-all-gathers` is the inverse.
+    A gather moves from a function to its callers if only the return uses it. A gathered operand of a call moves into
+    the callee when every caller gathers it alike or has it replicated, and for at least half of the calls the gather
+    outside disappears: the layers of a model then pass shards to each other. Recursive functions, and those with uses
+    other than calls, keep their signatures. After `braid-split-all-reduce` this turns tensor parallelism into sequence
+    parallelism. `braid-hoist-all-gathers` is the inverse.
 
     Before:
     ```mlir
@@ -85,23 +85,23 @@ def SinkAllGathers : ReorderPass<"braid-sink-all-gathers"> {
     %z = nn.add %s, %p : tensor<4x4x16xf32>, tensor<4x4x16xf32> -> tensor<4x4x16xf32>
     %y = comm.all_gather(%z) dim 1 over <@mesh, {tp}> : tensor<4x4x16xf32> -> tensor<4x8x16xf32>
     ```
-    Gathers of several values stay (`braid-unmerge-collectives` takes them apart).
+    Gathers of several values stay (`braid-unmerge-collectives` separates them).
   }];
   let options = [Option<"acrossCalls", "across-calls", "bool", /*default=*/"true",
                         "Whether gathers move out of and into functions, which changes signatures">];
   let statistics = [
     Statistic<"numSunk", "num-sunk", "Operations that a gather moved past">,
-    Statistic<"numIntoCalls", "num-into-calls", "Arguments that became parts">,
-    Statistic<"numOutOfCalls", "num-out-of-calls", "Results that became parts">,
+    Statistic<"numIntoCalls", "num-into-calls", "Arguments that became shards">,
+    Statistic<"numOutOfCalls", "num-out-of-calls", "Results that became shards">,
   ];
 }
 
 def HoistAllGathers : ReorderPass<"braid-hoist-all-gathers"> {
   let summary = "Move every all_gather up past slice-wise operations, across calls too";
   let description = [{
-    The inverse of `braid-sink-all-gathers`: the operation that gives the gathered part is built on whole operands, which
-    are what slices were taken of, what other gathers give, or are gathered in place of the result if that is not more.
-    Other users of the part take slices. A gather of an argument moves to the callers, one of a call's result into the
+    The inverse of `braid-sink-all-gathers`: the producer of the gathered shard is built on unsharded operands, which
+    are the sources of slices, results of other gathers, or are gathered in place of the result if that is no more.
+    Other users of the shard take slices. A gather of an argument moves to the callers, one of a call's result into the
     callee if all callers gather it.
 
     Before:
@@ -120,17 +120,17 @@ def HoistAllGathers : ReorderPass<"braid-hoist-all-gathers"> {
                         "Whether gathers move out of and into functions, which changes signatures">];
   let statistics = [
     Statistic<"numHoisted", "num-hoisted", "Operations that a gather moved above">,
-    Statistic<"numIntoCalls", "num-into-calls", "Results that became whole">,
-    Statistic<"numOutOfCalls", "num-out-of-calls", "Arguments that became whole">,
+    Statistic<"numIntoCalls", "num-into-calls", "Results that became replicated">,
+    Statistic<"numOutOfCalls", "num-out-of-calls", "Arguments that became replicated">,
   ];
 }
 
 def FuseReduceScatter : ReorderPass<"braid-fuse-reduce-scatter"> {
-  let summary = "Make an all_reduce of which only slices are used a reduce_scatter";
+  let summary = "Replace an all_reduce of which only slices are used by a reduce_scatter";
   let description = [{
-    When all uses of all results are `comm.local_slice` of one dimension over the same group, each rank needs its part
-    only, which is half the bytes. `braid-unfuse-reduce-scatter` is the inverse. (Slices of gathered values fold by
-    canonicalization.)
+    When all uses of all results are `comm.local_slice` of one dimension over the same group, each rank needs only its
+    shard, which is half the bytes. `braid-unfuse-reduce-scatter` is the inverse. (Canonicalization folds slices of
+    gathered values.)
 
     Before:
     ```mlir
@@ -146,7 +146,7 @@ def FuseReduceScatter : ReorderPass<"braid-fuse-reduce-scatter"> {
 }
 
 def UnfuseReduceScatter : ReorderPass<"braid-unfuse-reduce-scatter"> {
-  let summary = "Make every reduce_scatter an all_reduce and slices of it";
+  let summary = "Replace every reduce_scatter by an all_reduce and slices of it";
   let description = [{
     The inverse of `braid-fuse-reduce-scatter`.
 
@@ -167,11 +167,11 @@ def MergeCollectives : ReorderPass<"braid-merge-collectives"> {
   let summary = "Exchange the values of neighbouring collectives of one kind together";
   let description = [{
     Two collectives of a block with no other collective, call or effect between them become one when kind, group,
-    reduction and dimension are the same and the second takes nothing that depends on the first: the values then share
-    one start-up of the exchange. It stands where the second stood if nothing before reads the first's results, or else
-    where the first stood if the second's operands exist there. Roles that differ are joined by `+`, one per value;
-    `braid-unmerge-collectives`, the inverse, takes them apart. Collectives whose values depend on each other or on another
-    operation (all_to_all_v, send, recv) stay as they are.
+    reduction and dimension are the same and the second does not depend on the first: the values then share one start-up
+    of the exchange. It replaces the second if nothing before reads the first's results, or else the first if the
+    second's operands exist there. Different roles are joined by `+`, one per value; `braid-unmerge-collectives`, the
+    inverse, separates them. Collectives whose values depend on each other or on another operation (all_to_all_v, send,
+    recv) stay.
 
     Before:
     ```mlir
@@ -187,10 +187,10 @@ def MergeCollectives : ReorderPass<"braid-merge-collectives"> {
 }
 
 def UnmergeCollectives : ReorderPass<"braid-unmerge-collectives"> {
-  let summary = "Exchange every value by a collective of its own";
+  let summary = "Exchange every value in a collective of its own";
   let description = [{
-    The inverse of `braid-merge-collectives`. A role of as many parts, joined by `+`, as there are values gives each its
-    own; any other role stays on all.
+    The inverse of `braid-merge-collectives`. A role with as many parts, joined by `+`, as there are values gives each
+    its own; any other role stays on all.
 
     Before:
     ```mlir
@@ -202,14 +202,14 @@ def UnmergeCollectives : ReorderPass<"braid-unmerge-collectives"> {
     %d = comm.all_reduce sum(%b) over <@mesh, {tp}> role "y" : tensor<4xf32>
     ```
   }];
-  let statistics = [Statistic<"numUnmerged", "num-unmerged", "Collectives of several values taken apart">];
+  let statistics = [Statistic<"numUnmerged", "num-unmerged", "Collectives of several values separated">];
 }
 
 def RemoveDeadCollectives : ReorderPass<"braid-remove-dead-collectives"> {
   let summary = "Remove collectives, and values of collectives, that no rank reads";
   let description = [{
-    All ranks run the same code, so what is unused on one is on all. Canonicalization has the same patterns
-    (`comm::populateRemoveDeadCollectivesPatterns`) among others; this pass applies them alone and says what it removed.
+    All ranks run the same code, so a value that is unused on one rank is unused on all. Canonicalization includes these
+    patterns (`comm::populateRemoveDeadCollectivesPatterns`); this pass applies only them and remarks on each removal.
 
     Before:
     ```mlir

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the passes over shardings share: the mesh of a module and the sharding of a value.
+// Shared by the passes over shardings: the mesh of a module and the sharding of a value.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TRANSFORMS_SHARDINGUTILS_H
@@ -27,17 +27,17 @@ mlir::LogicalResult expectMesh(mlir::ModuleOp module, llvm::StringRef text);
 /// Size of an axis or sub-axis of a mesh that has been verified to have it.
 int64_t axisSize(comm::MeshOp mesh, comm::AxisAttr axis);
 
-/// Marked `nn.entry`; in a module without such a mark, a function that nobody calls.
+/// Whether a function is marked `nn.entry` or, in a module without marks, has no caller.
 bool isEntry(mlir::func::FuncOp func);
 
 /// `comm.sharding` of an argument or the entry of `comm.shardings` of a result; null when not
 /// stated.
 comm::ShardingAttr getSharding(mlir::Value value);
-/// Values that are no tensors have none, and setting one is ignored.
+/// Values that are no tensors have no sharding; setting one is ignored.
 void setSharding(mlir::Value value, comm::ShardingAttr sharding);
 comm::ShardingAttr getResultSharding(mlir::func::FuncOp func, unsigned index);
 
-/// An error on `op` that also gives the name that its location carries, where it does.
+/// An error on `op` with the name in its location, if any.
 mlir::InFlightDiagnostic emitNamedError(mlir::Operation *op);
 
 /// The dimensions that a sharding states.

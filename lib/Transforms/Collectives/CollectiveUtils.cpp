@@ -16,7 +16,8 @@ namespace braid {
 RankedTensorType wholeType(Type type, int64_t dim, int64_t n) {
   auto tensor = cast<RankedTensorType>(type);
   SmallVector<int64_t> shape(tensor.getShape());
-  shape[dim] = saturatingProduct({shape[dim], n}); // too large a type is refused by who takes it
+  shape[dim] =
+      saturatingProduct({shape[dim], n}); // the verifier of its user refuses too large a type
   return tensor.clone(shape);
 }
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the passes that rewrite collectives share: types of parts and wholes, and remarks.
+// Shared by the passes that rewrite collectives: types of shards and gathered values, and remarks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_COLLECTIVEUTILS_H
@@ -16,14 +16,14 @@
 
 namespace braid {
 
-/// `type` with dimension `dim` multiplied by `n`: what a gather makes of it.
+/// `type` with dimension `dim` multiplied by `n`: the type of a gather's result.
 mlir::RankedTensorType wholeType(mlir::Type type, int64_t dim, int64_t n);
-/// `type` with dimension `dim`, which n divides, divided by it: what a slice makes of it.
+/// `type` with dimension `dim` divided by `n`, which divides it: the type of a slice's result.
 mlir::RankedTensorType partType(mlir::Type type, int64_t dim, int64_t n);
 /// What a rank sends when n ranks gather their parts of one value.
 SaturatingCount gatherBytes(mlir::Type part, int64_t n);
 
-/// Inside a comm.start, where the body must keep its shape.
+/// Whether the operation is inside a comm.start, whose body must keep its form.
 bool isStarted(mlir::Operation *collective);
 /// The collectives of `root` that are not started, in order.
 template <typename OpT> llvm::SmallVector<OpT> collectivesIn(mlir::Operation *root) {
@@ -35,11 +35,11 @@ template <typename OpT> llvm::SmallVector<OpT> collectivesIn(mlir::Operation *ro
   return found;
 }
 
-/// This rank's part of `whole`: the input of the gather that made it, or a local_slice.
+/// This rank's shard of `whole`: the input of the gather that made it, or a local_slice.
 mlir::Value takePart(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value whole, int64_t dim,
                      comm::GroupAttr group);
 
-/// Remarks of category `communication`, which begin with the collective's name and role.
+/// Remarks of category `communication` begin with the collective's name and role.
 void remarkDone(mlir::Operation *collective, llvm::StringRef name, const llvm::Twine &what);
 void remarkMissed(mlir::Operation *collective, llvm::StringRef name, const llvm::Twine &why);
 

@@ -15,7 +15,7 @@ namespace braid {
 
 namespace {
 
-/// The dimension along which every use of every result takes this rank's part; nothing and a
+/// The dimension along which every use of every result takes this rank's shard; nothing and a
 /// reason when not all do.
 FailureOr<int64_t> matchSliceDim(AllReduceOp op) {
   auto miss = [&](const Twine &why) {
@@ -29,7 +29,7 @@ FailureOr<int64_t> matchSliceDim(AllReduceOp op) {
     for (Operation *user : result.getUsers()) {
       auto slice = dyn_cast<LocalSliceOp>(user);
       if (!slice || slice.getGroup() != op.getGroup())
-        return miss("'" + user->getName().getStringRef() + "' uses the whole value");
+        return miss("'" + user->getName().getStringRef() + "' uses the unsliced value");
       if (dim && *dim != static_cast<int64_t>(slice.getDim()))
         return miss("its users slice different dimensions");
       dim = slice.getDim();

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What sinking and hoisting all_gathers share: a worklist of gathers, for each of which a move is
-// matched, which changes nothing, and then applied.
+// Shared by sinking and hoisting all_gathers: a worklist of gathers. A move is first matched,
+// without changes, and then applied.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_GATHERMOVES_H
@@ -18,12 +18,12 @@
 
 namespace braid {
 
-/// A move that was matched; calling it changes the module. Fails, with an error, only where an
-/// operation contradicts its own sharding rule.
+/// A matched move; calling it changes the module. Fails, with an error, only where an operation
+/// contradicts its own sharding rule.
 using Move = std::function<mlir::LogicalResult()>;
 
-/// The base of passes that move gathers. The analyses are made once: the call graph does not
-/// change, and Replication is told of every operation that a move makes or erases.
+/// The base of passes that move gathers. The analyses run once: the call graph does not change, and
+/// moves report every operation that they create or erase to Replication.
 class GatherMover : private mlir::RewriterBase::Listener {
 public:
   GatherMover(mlir::ModuleOp module, comm::MeshOp mesh, bool acrossCalls);
@@ -49,13 +49,13 @@ public:
 protected:
   using MatchFn = llvm::function_ref<mlir::FailureOr<Move>(comm::AllGatherOp)>;
 
-  /// Applies to every gather of the module, the last first unless `firstFirst`, and to those that
-  /// moves leave, what `match` finds. True when anything moved.
+  /// Applies the moves that `match` finds to every gather of the module, the last first unless
+  /// `firstFirst`, and to gathers that moves create. Returns whether anything moved.
   mlir::FailureOr<bool> moveAll(MatchFn match, bool firstFirst = false);
-  /// The reasons that `match` notifies of, each once.
+  /// The distinct reasons that `match` reports.
   std::string explain(llvm::function_ref<void()> match);
-  /// All calls of a function whose signature may change: not of the entry, a function without a
-  /// body or with several blocks, a recursive one, or one used otherwise.
+  /// All calls of a function whose signature may change. Fails for the entry, a function without a
+  /// body or with several blocks, a recursive function, and one with uses other than calls.
   mlir::FailureOr<llvm::SmallVector<mlir::func::CallOp>> matchCalls(mlir::func::FuncOp func);
 
   Counts counts;

@@ -16,15 +16,15 @@ namespace braid {
 
 namespace {
 
-/// Whether `user` gathers that one value along `dim` over `group`.
+/// Whether `user` gathers only that value, along `dim` over `group`.
 bool isSameGather(Operation *user, int64_t dim, GroupAttr group) {
   auto gather = dyn_cast<AllGatherOp>(user);
   return gather && !isStarted(gather) && gather.getInputs().size() == 1 &&
          gathers(gather, dim, group);
 }
 
-/// The whole that `part` is this rank's part of, where the block of `before` has it; null when it
-/// would have to be gathered.
+/// The value of which `part` is this rank's shard, if it exists in the block of `before`; null when
+/// it would have to be gathered.
 Value knownWhole(Value part, int64_t dim, GroupAttr group, Operation *before) {
   if (auto slice = part.getDefiningOp<LocalSliceOp>();
       slice && static_cast<int64_t>(slice.getDim()) == dim && slice.getGroup() == group)
@@ -49,19 +49,18 @@ private:
   void moveIntoCallee(AllGatherOp gather, func::FuncOp func, ArrayRef<func::CallOp> calls);
   void moveIntoCallers(AllGatherOp gather, func::FuncOp func, ArrayRef<func::CallOp> calls);
 
-  /// The whole of `part`, as `like` gathers it but along `dim`, above `before`.
+  /// Gathers `part` like `like` but along `dim`, above `before`.
   Value getWhole(Value part, int64_t dim, AllGatherOp like, Operation *before);
-  /// The users of `part` that gather it take `whole` instead, the others go on taking a slice of
-  /// it.
+  /// Users of `part` that gather it take `whole` instead; the others take a slice of it.
   void useWhole(Value part, Value whole, int64_t dim, GroupAttr group);
-  /// A call's result or a function's argument, which becomes the whole of what it was.
+  /// Turns a call's result or a function's argument into the gathered value.
   void makeWhole(Value value, AllGatherOp gather);
 };
 
 Value Hoister::getWhole(Value part, int64_t dim, AllGatherOp like, Operation *before) {
   GroupAttr group = like.getGroup();
   if (Value known = knownWhole(part, dim, group, before)) {
-    // The operand of a gather below exists here, as `before` takes it.
+    // The operand of a later gather is defined here, since `before` uses it.
     if (Operation *op = known.getDefiningOp();
         op && op->getBlock() == before->getBlock() && !op->isBeforeInBlock(before))
       rewriter.moveOpBefore(op, before);
@@ -87,7 +86,8 @@ void Hoister::useWhole(Value part, Value whole, int64_t dim, GroupAttr group) {
 void Hoister::makeWhole(Value value, AllGatherOp gather) {
   int64_t dim = gather.getDim();
   GroupAttr group = gather.getGroup();
-  // The old part is a value of its own until its users are told, then the result takes over.
+  // A placeholder stands for the old shard until its users are updated, then the result replaces
+  // it.
   rewriter.setInsertionPointAfterValue(value);
   Type whole = wholeType(value.getType(), dim, groupSize(gather, group));
   auto slice = LocalSliceOp::create(rewriter, value.getLoc(), value.getType(), value, dim, group);
@@ -155,7 +155,7 @@ LogicalResult Hoister::movePast(AllGatherOp gather, const SliceDims &dims) {
   return success();
 }
 
-/// Above a call: the callee returns the whole.
+/// Above a call: the callee returns the gathered value.
 FailureOr<Move> Hoister::matchIntoCallee(AllGatherOp gather) {
   auto part = cast<OpResult>(gather.getInputs()[0]);
   auto func = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
@@ -182,7 +182,7 @@ void Hoister::moveIntoCallee(AllGatherOp gather, func::FuncOp func, ArrayRef<fun
   Operation *ret = func.getBody().front().getTerminator();
   Value whole = getWhole(ret->getOperand(index), gather.getDim(), gather, ret);
   rewriter.modifyOpInPlace(ret, [&] { ret->setOperand(index, whole); });
-  // This gather, by which the others are told, goes at last.
+  // The gather that the others are compared with is erased last.
   auto own = cast<func::CallOp>(gather.getInputs()[0].getDefiningOp());
   for (func::CallOp call : calls)
     if (call != own)
@@ -191,7 +191,7 @@ void Hoister::moveIntoCallee(AllGatherOp gather, func::FuncOp func, ArrayRef<fun
   updateType(func);
 }
 
-/// Above the function: its callers give the whole.
+/// Above the function: its callers pass the gathered value.
 FailureOr<Move> Hoister::matchIntoCallers(AllGatherOp gather) {
   auto argument = cast<BlockArgument>(gather.getInputs()[0]);
   auto func = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
@@ -223,7 +223,7 @@ FailureOr<Move> Hoister::match(AllGatherOp gather) {
   if (gather.getInputs().size() != 1)
     return rewriter.notifyMatchFailure(gather, "it gathers several values");
   if (gather->use_empty())
-    return rewriter.notifyMatchFailure(gather, "nobody uses its result");
+    return rewriter.notifyMatchFailure(gather, "its result has no use");
   Value part = gather.getInputs()[0];
   if (!isa<BlockArgument>(part) && !part.getDefiningOp<func::CallOp>())
     return matchPast(gather);
@@ -233,8 +233,8 @@ FailureOr<Move> Hoister::match(AllGatherOp gather) {
 }
 
 LogicalResult Hoister::run() {
-  // Every move brings a gather away from the results, so this ends, as no function is recursive
-  // that gathers pass through.
+  // Every move brings a gather further from the results, and gathers pass through no recursive
+  // function, so this terminates.
   for (bool changed = true; changed;) {
     FailureOr<bool> moved = moveAll([&](AllGatherOp gather) { return match(gather); });
     if (failed(moved))

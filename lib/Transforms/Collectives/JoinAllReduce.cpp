@@ -15,8 +15,8 @@ namespace braid {
 
 namespace {
 
-/// The reduce_scatter whose parts, all and in order, `gather` joins as they were scattered; null
-/// and a reason when there is none.
+/// The reduce_scatter whose results `gather` takes, all and in order, along the same dimension;
+/// null and a reason when there is none.
 ReduceScatterOp scatterOf(AllGatherOp gather, StringRef &why) {
   auto scatter = gather.getInputs()[0].getDefiningOp<ReduceScatterOp>();
   if (!scatter || !llvm::equal(scatter.getOutputs(), gather.getInputs()))
@@ -39,8 +39,8 @@ struct JoinAllReduce : impl::JoinAllReduceBase<JoinAllReduce> {
         remarkMissed(gather, "JoinAllReduce", why);
         continue;
       }
-      // Where the scatter stood, so that it serves the scatter's other users too. A second gather
-      // of the same parts finds the scatter gone: it is the gather of slices then, which folds.
+      // At the scatter's place, so that it serves the scatter's other users too. A second gather of
+      // the same shards then gathers slices, which folds.
       OpBuilder builder(scatter);
       auto reduce =
           AllReduceOp::create(builder, scatter.getLoc(), gather.getResultTypes(), scatter.getKind(),

@@ -17,8 +17,8 @@ namespace braid {
 
 namespace {
 
-/// The next collective of the block; null and a reason when something else comes first across
-/// which no collective may move.
+/// The next collective of the block; null and a reason when an operation in between may not be
+/// crossed by a collective.
 CollectiveOpInterface nextCollective(Operation *op, StringRef &why) {
   for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
     if (auto collective = dyn_cast<CollectiveOpInterface>(next))
@@ -32,7 +32,7 @@ CollectiveOpInterface nextCollective(Operation *op, StringRef &why) {
   return {};
 }
 
-/// All attributes of the two but their roles are equal, and so are reduction, dimension and group.
+/// Whether all attributes of the two except roles are equal: reduction, dimension and group.
 bool sameExchange(Operation *a, Operation *b) {
   auto withoutRole = [](Operation *op) {
     SmallVector<NamedAttribute> attributes = llvm::to_vector(op->getAttrDictionary());
@@ -43,7 +43,7 @@ bool sameExchange(Operation *a, Operation *b) {
   return a->getName() == b->getName() && withoutRole(a) == withoutRole(b);
 }
 
-/// One role where the two agree, or else one per value, which unmerging takes apart.
+/// One role where the two agree, otherwise one per value, which unmerging separates.
 StringAttr mergedRole(Operation *a, Operation *b) {
   auto roleA = a->getAttrOfType<StringAttr>("role"), roleB = b->getAttrOfType<StringAttr>("role");
   if (roleA == roleB || !roleA || !roleB)
@@ -56,8 +56,8 @@ StringAttr mergedRole(Operation *a, Operation *b) {
   return StringAttr::get(a->getContext(), perValue(a, roleA) + "+" + perValue(b, roleB));
 }
 
-/// Where one operation can stand for both: at the second when nothing before it reads the first,
-/// at the first when the second's operands exist there. Null when neither holds.
+/// The place of an operation that replaces both: the second when nothing before it reads the first,
+/// the first when the second's operands exist there. Null when neither holds.
 Operation *placeFor(Operation *first, Operation *second) {
   Block *block = first->getBlock();
   bool readBefore = llvm::any_of(first->getUsers(), [&](Operation *user) {
@@ -113,7 +113,7 @@ struct MergeCollectives : impl::MergeCollectivesBase<MergeCollectives> {
         } else if (next) {
           place = placeFor(op, next);
           if (!place)
-            why = "the next collective takes what depends on it";
+            why = "the next collective depends on it";
         }
         if (!place) {
           remarkMissed(op, "MergeCollectives", why);

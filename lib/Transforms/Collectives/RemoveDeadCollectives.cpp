@@ -19,7 +19,7 @@ namespace braid {
 
 namespace {
 
-/// Tells of every collective that a pattern takes away or narrows.
+/// Remarks on every collective that a pattern removes or narrows.
 struct Report : RewriterBase::Listener {
   void notifyOperationReplaced(Operation *op, ValueRange) override {
     if (isa<CollectiveOpInterface>(op))

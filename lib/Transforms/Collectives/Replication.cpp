@@ -16,7 +16,7 @@ using namespace braid::comm;
 namespace braid {
 namespace {
 
-/// The axes that a value may differ along; nothing before a run is seen to reach the value.
+/// The axes along which a value may differ; empty until the analysis reaches the value.
 struct Differing {
   std::optional<AxisList> axes;
 
@@ -27,7 +27,7 @@ struct Differing {
       if (!llvm::is_contained(*axes, axis))
         axes->push_back(axis);
   }
-  /// An axis of which the group covers a part only goes on differing.
+  /// A value still differs along an axis that the group covers only in part.
   void remove(GroupAttr group) {
     if (axes)
       llvm::erase_if(*axes,
@@ -61,7 +61,7 @@ AxisList axesOf(ShardingAttr sharding) {
   return axes;
 }
 
-/// What the operation computes from: its operands and what its regions take from outside.
+/// The inputs of the operation: its operands and the values that its regions capture.
 llvm::SetVector<Value> inputsOf(Operation *op) {
   llvm::SetVector<Value> inputs(op->operand_begin(), op->operand_end());
   getUsedValuesDefinedAbove(op->getRegions(), inputs);
@@ -82,7 +82,7 @@ public:
   using SparseForwardDataFlowAnalysis::getLatticeElement;
 
   LogicalResult initialize(Operation *top) override {
-    // Which branch is taken may depend on the rank: what branches pass on is not followed.
+    // The branch taken may depend on the rank, so values passed by branches are not followed.
     top->walk([&](Block *block) {
       if (!block->isEntryBlock())
         for (BlockArgument argument : block->getArguments())
@@ -102,7 +102,8 @@ public:
     return success();
   }
 
-  /// What the results of `op` differ along; nothing while one of its inputs is not reached.
+  /// The axes along which the results of `op` differ; nothing while one of its inputs is not
+  /// reached.
   Differing resultsOf(Operation *op, function_ref<Differing(Value)> lookup) const {
     Differing differing;
     differing.add({});
@@ -156,7 +157,7 @@ private:
 Replication::Replication(ModuleOp module, MeshOp mesh) {
   dataflow::loadBaselineAnalyses(solver);
   analysis = solver.load<ReplicationAnalysis>(mesh);
-  // No analysis of these fails; what was not reached is not said to be replicated.
+  // These analyses do not fail; values that they did not reach do not count as replicated.
   (void)solver.initializeAndRun(module);
 }
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Which values of a per-rank module are the same on all ranks of a group.
+// Tells which values of a per-rank module are the same on all ranks of a group.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_REPLICATION_H
@@ -17,26 +17,26 @@ namespace braid {
 
 class ReplicationAnalysis;
 
-/// For every value the axes that it may differ along, by sparse data-flow analysis over the calls
-/// of the module. Parameters and the entry's operands differ along the axes that their shardings
-/// name; an all_reduce or all_gather makes equal along the axes of its group; reduce_scatter and
-/// local_slice make different; whatever else is computed differs as its operands and the values
-/// that its regions capture do. Whoever rewrites the module reports it (update, forget,
-/// becomesPart, becomesWhole), so that one analysis serves all rewrites of a pass.
+/// Computes for every value the axes along which it may differ, by sparse data-flow analysis over
+/// the calls of the module. Parameters and the entry's operands differ along the axes of their
+/// shardings. An all_reduce or all_gather makes values equal along the axes of its group;
+/// reduce_scatter and local_slice make them different. Other results differ like the operands and
+/// captured values of their operation. Rewrites report their changes (update, forget, becomesPart,
+/// becomesWhole), so that one analysis serves all rewrites of a pass.
 class Replication {
 public:
   Replication(mlir::ModuleOp module, comm::MeshOp mesh);
 
-  /// Whether `value` is the same on all ranks of `group`; false where nothing is known.
+  /// Whether `value` is known to be the same on all ranks of `group`.
   bool isReplicated(mlir::Value value, comm::GroupAttr group) const;
-  /// Whether all values from outside that the regions of `op` use are.
+  /// Whether all values that the regions of `op` capture are.
   bool capturesReplicated(mlir::Operation *op, comm::GroupAttr group) const;
 
   /// A new operation, whose operands are known.
   void update(mlir::Operation *op);
   /// An operation is about to be erased.
   void forget(mlir::Operation *op);
-  /// The value is now this rank's part over `group` of what it was, or the whole.
+  /// The value is now this rank's shard of the former value over `group`, or the gathered value.
   void becomesPart(mlir::Value value, comm::GroupAttr group);
   void becomesWhole(mlir::Value value, comm::GroupAttr group);
 

@@ -37,7 +37,7 @@ private:
   void moveIntoCallers(AllGatherOp gather, OpOperand &returned, ArrayRef<func::CallOp> calls);
   void moveIntoCallee(AllGatherOp gather, func::FuncOp func, unsigned index,
                       ArrayRef<func::CallOp> calls);
-  /// A gather of `part`, which all uses of it but this one take instead.
+  /// Gathers `part` for all its uses except this one.
   void gatherAgain(Value part, Type whole, AllGatherOp gather);
   void explainAll();
   void eraseIfUnused(Operation *op) {
@@ -46,7 +46,7 @@ private:
   }
 };
 
-/// Slices of the gathered value that take a rank's own part again.
+/// Slices of the gathered value that take the rank's own shard again.
 FailureOr<Move> Sinker::matchSlices(AllGatherOp gather) {
   SmallVector<Operation *> slices;
   for (Operation *user : gather->getUsers())
@@ -72,7 +72,7 @@ FailureOr<Move> Sinker::matchPast(AllGatherOp gather, OpOperand &use) {
   FailureOr<SliceDims> dims = matchSliceDims(rewriter, use, gather.getDim(), n);
   if (failed(dims))
     return failure();
-  // Ranks compute different slices of what must have been the same on all.
+  // Ranks then compute different slices of a result that must have been the same on all.
   for (Value operand : op->getOperands())
     if (!gatherOf(operand) || gatherOf(operand).getGroup() != group)
       if (!replication.isReplicated(operand, group))
@@ -82,7 +82,7 @@ FailureOr<Move> Sinker::matchPast(AllGatherOp gather, OpOperand &use) {
     return rewriter.notifyMatchFailure(op,
                                        name + " captures a value that differs between the ranks");
 
-  // Moving must not make more to exchange.
+  // A move must not increase the bytes exchanged.
   SaturatingCount before = 0, after = 0;
   llvm::SetVector<AllGatherOp> passed;
   for (auto [operand, cut] : llvm::zip_equal(op->getOperands(), dims->operands)) {
@@ -182,8 +182,8 @@ FailureOr<Move> Sinker::matchIntoCallee(AllGatherOp gather, OpOperand &argument)
   if (failed(calls))
     return failure();
   std::string callee = ("'@" + func.getSymName() + "'").str();
-  // A layer called several times keeps one form, so the first one's operand, which nobody gathered,
-  // is cut as well; that must not be what most calls have.
+  // All calls of a layer keep one form, so operands that were not gathered, such as the first
+  // layer's, are sliced as well. Most calls must have gathered ones.
   size_t moving = 0;
   for (func::CallOp call : *calls) {
     Value operand = call.getOperand(index);
@@ -215,7 +215,7 @@ void Sinker::moveIntoCallee(AllGatherOp gather, func::FuncOp func, unsigned inde
   rewriter.setInsertionPointToStart(&func.getBody().front());
   gatherAgain(argument, whole, gather);
   updateType(func);
-  // What a caller gathers is taken before the gather goes, this one at last.
+  // Callers' gathers are read before they are erased, this one last.
   SmallVector<AllGatherOp> others;
   for (func::CallOp call : calls) {
     Value operand = call.getOperand(index);
@@ -239,8 +239,8 @@ FailureOr<Move> Sinker::matchUse(AllGatherOp gather, OpOperand &use) {
 }
 
 LogicalResult Sinker::run() {
-  // Every move brings a gather towards the results, so this ends, as no function is recursive that
-  // gathers pass through.
+  // Every move brings a gather closer to the results, and gathers pass through no recursive
+  // function, so this terminates.
   auto matchUses = [&](auto &&isOne) {
     return moveAll(
         [&](AllGatherOp gather) -> FailureOr<Move> {
@@ -256,7 +256,7 @@ LogicalResult Sinker::run() {
         },
         /*firstFirst=*/true);
   };
-  // All that a function allows by itself, then its signature.
+  // First all moves within a function, then its signature.
   auto isCall = [](Operation *user) { return isa<func::CallOp>(user); };
   auto isReturn = [](Operation *user) { return isa<func::ReturnOp>(user); };
   auto isOther = [&](Operation *user) { return !isCall(user) && !isReturn(user); };

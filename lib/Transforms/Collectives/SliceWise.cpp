@@ -17,7 +17,7 @@ static LogicalResult findFactor(const TensorFactors &tensor, int64_t f,
   for (auto [d, factors] : llvm::enumerate(tensor)) {
     if (!llvm::is_contained(factors, f))
       continue;
-    // As a minor factor it is not cut in one block.
+    // A minor factor is not split in contiguous blocks.
     if (dim || factors[0] != f)
       return failure();
     dim = d;
@@ -53,7 +53,7 @@ static FailureOr<SliceDims> matchSliceDims(RewriterBase &rewriter, Operation *op
     found &= i < rule.results.size() &&
              succeeded(findFactor(rule.results[i], f, dims.results[i])) && dims.results[i];
   if (!found)
-    return rewriter.notifyMatchFailure(op, name + " does not cut every result along '" +
+    return rewriter.notifyMatchFailure(op, name + " does not split every result along '" +
                                                factor.name + "'");
   return dims;
 }
@@ -61,7 +61,7 @@ static FailureOr<SliceDims> matchSliceDims(RewriterBase &rewriter, Operation *op
 static FailureOr<ShardingRule> matchRule(RewriterBase &rewriter, Operation *op) {
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   if (!interface || !isMemoryEffectFree(op))
-    return rewriter.notifyMatchFailure(op, quoted(op) + " takes the whole value");
+    return rewriter.notifyMatchFailure(op, quoted(op) + " takes the unsliced value");
   return interface.getShardingRule();
 }
 

@@ -24,7 +24,7 @@ bool divides(AllReduceOp op, int64_t dim, int64_t n) {
 }
 
 /// The dimension to scatter over: `wanted`, or if that is negative the sequence dimension of an
-/// activation, or else the outermost that divides.
+/// activation, or the outermost that divides.
 std::optional<int64_t> chooseDim(AllReduceOp op, int64_t n, int64_t wanted) {
   if (wanted >= 0)
     return divides(op, wanted, n) ? std::optional<int64_t>(wanted) : std::nullopt;

@@ -20,13 +20,13 @@ namespace braid {
 
 namespace {
 
-/// Which operations start communication, calls included. Every rank must start collectives in the
-/// same order, so no start moves across one of these.
+/// The operations that start communication, calls included. Every rank must start collectives in
+/// the same order, so no start moves across one of these.
 class ChannelUsers {
 public:
   explicit ChannelUsers(ModuleOp module) {
     CallGraph graph(module);
-    // Callees come first. Of a recursive function nothing is known.
+    // Callees come first. A recursive function may do anything.
     for (auto it = llvm::scc_begin<const CallGraph *>(&graph); !it.isAtEnd(); ++it)
       if (const CallGraphNode *node = it->front(); !it.hasCycle() && !node->isExternal())
         if (Operation *func = node->getCallableRegion()->getParentOp(); !anyWithin(func))
@@ -37,7 +37,7 @@ public:
     if (isa<StartOp, CollectiveOpInterface>(op))
       return true;
     if (isa<WaitOp>(op))
-      return false; // Completes what was started; later starts do not depend on it.
+      return false; // A wait completes an earlier start; later starts do not depend on it.
     if (auto call = dyn_cast<func::CallOp>(op))
       return !silent.contains(SymbolTable::lookupNearestSymbolFrom(call, call.getCalleeAttr()));
     if (op->getNumRegions() != 0 && anyWithin(op))
@@ -66,7 +66,7 @@ private:
   llvm::SmallPtrSet<Operation *, 4> silent; ///< functions that start no communication
 };
 
-/// Replaces a collective by a start and a wait that stand where it stood.
+/// Replaces a collective by a start and a wait at its place.
 std::pair<StartOp, WaitOp> split(CollectiveOpInterface collective) {
   Operation *op = collective;
   OpBuilder builder(op);
@@ -119,7 +119,8 @@ struct StartCollectives : impl::StartCollectivesBase<StartCollectives> {
         else
           start->moveBefore(&start->getBlock()->front());
       }
-      // From the last on, so that a wait that another start needs finds that start at its place.
+      // From the last to the first, so that a start is in place before the waits that it needs
+      // move.
       for (auto [start, wait] : llvm::reverse(pairs))
         sinkWait(wait);
     }

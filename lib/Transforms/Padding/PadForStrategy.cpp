@@ -27,7 +27,7 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Places are worked out head by head.
+/// Positions are computed head by head.
 constexpr int64_t kMaxHeads = 65536;
 
 LogicalResult emitTooLarge(Operation *op) {
@@ -35,7 +35,7 @@ LogicalResult emitTooLarge(Operation *op) {
                             << "': it would have more than 2^48 elements";
 }
 
-/// Pads the products of one function, and the parameters that its callers pass.
+/// Pads the matmuls of one function, and the parameters that its callers pass.
 class FunctionPadder {
 public:
   FunctionPadder(ModuleOp module, func::FuncOp func, int64_t parts)
@@ -55,7 +55,7 @@ private:
   ModuleOp module;
   func::FuncOp func;
   int64_t parts;
-  /// Rules as they were: a factor keeps its place while types change.
+  /// The rules before padding: a factor keeps its place while types change.
   DenseMap<Operation *, ShardingRule> rules;
   DenseMap<Operation *, int64_t> columns; ///< to the size that they got
   DenseSet<Operation *> rows;
@@ -63,7 +63,7 @@ private:
   int64_t before = 0, after = 0; ///< elements of the weights of the pair at hand
 };
 
-/// Gives `operand` a parameter that is padded along `dim`; other users keep the one that they have.
+/// Replaces the parameter of `operand` by one padded along `dim`; other users keep the original.
 LogicalResult FunctionPadder::padOperand(Operation *user, OpOperand &operand, int64_t dim,
                                          const DimPadding &padding) {
   auto parameter = operand.get().getDefiningOp<nn::ParameterOp>();
@@ -174,7 +174,7 @@ LogicalResult FunctionPadder::padRow(nn::LinearOp row) {
       LinearSources own = findSources(operand, 2);
       if (own.products.empty())
         return emitNamedError(attention) << "cannot be padded for axis '" << kTensorAxis
-                                         << "': expects query, key and value to be of products";
+                                         << "': expects query, key and value from matmuls";
       for (Operation *source : own.products)
         wanted.push_back({source, padding});
     }
@@ -194,13 +194,13 @@ LogicalResult FunctionPadder::padRow(nn::LinearOp row) {
   ++numPadded;
   remark::analysis(row.getLoc(), remark::RemarkOpts::name("Padding").category("sharding"))
       << (what + " for axis '" + kTensorAxis + "' of size " + Twine(parts) +
-          ": the weights of its products grow from " + Twine(before) + " to " + Twine(after) +
+          ": the weights of its matmuls grow from " + Twine(before) + " to " + Twine(after) +
           " elements")
              .str();
   return success();
 }
 
-/// Gives the results of an operation the types that follow from those of its operands.
+/// Updates an operation's result types from those of its operands.
 LogicalResult FunctionPadder::retype(Operation *op) {
   if (llvm::none_of(op->getOperands(), [&](Value v) { return changed.contains(v); }) ||
       columns.contains(op) || rows.contains(op))
@@ -210,14 +210,14 @@ LogicalResult FunctionPadder::retype(Operation *op) {
     return emitNamedError(op) << "cannot be padded for axis '" << kTensorAxis << "': " << why;
   };
   if (it == rules.end())
-    return refuse("expects only operations with a sharding rule between the products");
+    return refuse("expects only operations with a sharding rule between the matmuls");
   const ShardingRule &rule = it->second;
   SmallVector<int64_t> sizes;
   for (const Factor &factor : rule.factors)
     sizes.push_back(factor.size);
   SmallVector<bool> known(sizes.size(), false);
   auto isChanged = [&](Value value) { return changed.contains(value); };
-  // Factors that have a dimension of their own first: they tell of those that share one.
+  // Factors with a dimension of their own first: they determine those that share one.
   for (auto [operand, tensor] : llvm::zip_equal(op->getOperands(), rule.operands))
     for (auto [d, factors] : llvm::enumerate(tensor))
       if (isChanged(operand) && factors.size() == 1) {
@@ -228,7 +228,7 @@ LogicalResult FunctionPadder::retype(Operation *op) {
     for (auto [d, factors] : llvm::enumerate(tensor)) {
       if (!isChanged(operand) || factors.size() < 2)
         continue;
-      // What is left is the major factor's, or of heads in groups the size of a group.
+      // The quotient is the major factor's size, or with grouped heads the size of a group.
       size_t open = known[factors[0]] && factors.size() == 2 && !known[factors[1]] ? 1 : 0;
       int64_t rest = typeOf(operand).getDimSize(d);
       for (auto [i, factor] : llvm::enumerate(factors))
@@ -316,7 +316,7 @@ private:
     return success();
   }
 
-  /// Whether the strategy cuts this kind of dimension over the tensor axis, or may.
+  /// Whether the strategy shards, or may shard, this kind of dimension over the tensor axis.
   FailureOr<bool> cuts(StringRef kind) {
     if (strategy == "auto")
       return true;

@@ -14,7 +14,7 @@ RankedTensorType withDim(RankedTensorType type, int64_t dim, int64_t size) {
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-/// The slices of a parameter when its elements along `dim` go where `padding` says.
+/// The slices of a parameter whose elements along `dim` move as `padding` says.
 static ArrayAttr padSlices(ArrayAttr slices, int64_t dim, const DimPadding &padding) {
   SmallVector<Attribute> padded;
   for (auto slice : slices.getAsRange<nn::SliceAttr>()) {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Parameters with padding: what Padding.h says of a dimension, done to types and slices.
+// Applies the padding of a dimension (Padding.h) to parameters: types and slices.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_PADPARAMETER_H
@@ -17,7 +17,7 @@ namespace braid {
 
 mlir::RankedTensorType withDim(mlir::RankedTensorType type, int64_t dim, int64_t size);
 
-/// A parameter, made beside `parameter`, whose elements along `dim` lie where `padding` says.
+/// Creates a copy of `parameter` whose elements along `dim` move as `padding` says.
 nn::ParameterOp padParameter(nn::ParameterOp parameter, int64_t dim, const DimPadding &padding);
 
 } // namespace braid

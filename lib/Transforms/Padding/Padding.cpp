@@ -12,7 +12,7 @@ namespace braid {
 namespace {
 int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Adds a segment, or makes the last one longer when it goes on there.
+/// Adds a segment, or extends the last one when it continues there.
 void append(std::vector<Segment> &segments, Segment next) {
   if (!segments.empty()) {
     Segment &last = segments.back();

@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// How a dimension that an axis does not divide is padded: where its elements go. Without MLIR.
+// Padding of a dimension that an axis does not divide: the new positions of its elements. Without
+// MLIR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_PADDING_H
@@ -14,7 +15,7 @@
 
 namespace braid {
 
-/// Elements [source, source + size) of a dimension land at [dest, dest + size).
+/// Moves elements [source, source + size) of a dimension to [dest, dest + size).
 struct Segment {
   int64_t source, dest, size;
   bool operator==(const Segment &other) const {
@@ -22,13 +23,14 @@ struct Segment {
   }
 };
 
-/// A dimension after padding. What no segment covers is zero; an element may land in two places.
+/// A dimension after padding. Positions that no segment covers are zero; segments may copy an
+/// element twice.
 struct DimPadding {
   int64_t size = 0;
   std::vector<Segment> segments;
 };
 
-/// A dimension at the end of which zeros are added until `parts` divides it.
+/// A dimension padded with zeros at the end until `parts` divides it.
 DimPadding padAtEnd(int64_t size, int64_t parts);
 
 /// Grouped-query heads after padding: `groups` groups of `groupSize` query heads each. A group of
@@ -37,14 +39,14 @@ struct HeadPadding {
   int64_t modelGroups, modelGroupSize;
   int64_t groups, groupSize, copies;
 
-  /// Where query heads go, in elements of `headDim` each.
+  /// The positions of query heads, in elements of `headDim` each.
   DimPadding queries(int64_t headDim) const;
-  /// Where key or value heads go.
+  /// The positions of key or value heads.
   DimPadding keys(int64_t headDim) const;
 };
 
-/// The padding with the fewest heads, which is the fewest weights, with which every rank of `parts`
-/// has whole groups, as many as every other.
+/// The padding with the fewest heads, and so the fewest weights, that gives each of `parts` ranks
+/// the same number of complete groups.
 HeadPadding padHeads(int64_t groups, int64_t groupSize, int64_t parts);
 
 } // namespace braid

@@ -24,7 +24,7 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// An operation that has a vocabulary, and its operands that have one row or element for each word.
+/// An operation with a vocabulary, and its operands with one row or element for each word.
 struct VocabularyOp {
   Operation *op;
   SmallVector<OpOperand *, 2> weights;
@@ -37,16 +37,16 @@ class VocabularyPadder {
 public:
   VocabularyPadder(ModuleOp module, int64_t parts) : module(module), parts(parts) {}
 
-  /// Collects what there is to pad.
+  /// Collects the operations to pad.
   void find();
   bool hasHead = false;
-  /// Whether a rank then has less than it has without.
+  /// Whether padding and sharding leaves a rank with fewer weights.
   bool pays() const {
     return llvm::all_of(ops, [&](const VocabularyOp &op) {
       return padAtEnd(op.rows(), parts).size / parts < op.rows();
     });
   }
-  /// Looks at what the padding would reach. Nothing, or the operation that is in the way.
+  /// Follows the padding through the module. Returns the operation that prevents it, if any.
   struct Obstacle {
     Operation *op;
     std::string why;
@@ -64,7 +64,7 @@ private:
   ModuleOp module;
   int64_t parts;
   DenseSet<OpOperand *> weights; ///< of all operations
-  /// Values with a row of logits, and the dimension that this is.
+  /// Values with logits, and the dimension of the vocabulary.
   llvm::MapVector<Value, int64_t> logits;
   /// Results of entries that are logits, by function and index.
   llvm::SmallSetVector<std::pair<Operation *, unsigned>, 2> results;
@@ -83,7 +83,7 @@ void VocabularyPadder::find() {
         if (auto bias = dyn_cast<nn::AddOp>(user); bias && typeOf(bias.getRhs()).getRank() == 1)
           found.weights.push_back(&bias.getRhsMutable());
     }
-    // A sharding that is stated says how the vocabulary is cut, or that it is not.
+    // A stated sharding decides whether and how the vocabulary is sharded.
     if (found.weights.empty() || found.rows() % parts == 0 || getSharding(found.weights[0]->get()))
       return;
     weights.insert(found.weights.begin(), found.weights.end());
@@ -100,7 +100,7 @@ std::optional<VocabularyPadder::Obstacle> VocabularyPadder::checkWeights(const V
       return Obstacle{parameter, "it has a stated sharding"};
     if (!isBounded(withDim(typeOf(weight->get()), 0, padAtEnd(op.rows(), parts).size)))
       return Obstacle{op.op, "its weights would have more than 2^48 elements"};
-    // An entry has one parameter of a name.
+    // Parameter names are unique in an entry.
     for (OpOperand &use : parameter.getResult().getUses())
       if (!weights.contains(&use))
         return Obstacle{use.getOwner(),
@@ -111,8 +111,8 @@ std::optional<VocabularyPadder::Obstacle> VocabularyPadder::checkWeights(const V
   return std::nullopt;
 }
 
-/// What the padding does to a user of logits: nothing that matters when it acts on each element by
-/// itself, or when it hands them out of the entry, which cuts them.
+/// Whether a user of logits tolerates padding: it acts on each element by itself, or returns them
+/// from the entry, which removes the padding.
 std::optional<VocabularyPadder::Obstacle> VocabularyPadder::follow(OpOperand &use) {
   Operation *user = use.getOwner();
   int64_t dim = logits.lookup(use.get());
@@ -140,7 +140,7 @@ std::optional<VocabularyPadder::Obstacle> VocabularyPadder::follow(OpOperand &us
   return std::nullopt;
 }
 
-/// Once all logits are known: what they meet in an operation is as large as they are.
+/// Once all logits are known: other operands that share their dimension are padded too.
 std::optional<VocabularyPadder::Obstacle> VocabularyPadder::checkOthers(OpOperand &use) {
   auto shardable = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
   if (!shardable)
@@ -161,7 +161,7 @@ std::optional<VocabularyPadder::Obstacle> VocabularyPadder::check() {
     if (auto head = dyn_cast<nn::LinearOp>(op.op))
       logits.insert({head.getResult(), typeOf(head.getResult()).getRank() - 1});
   }
-  for (size_t i = 0; i < logits.size(); ++i) // grows on the way
+  for (size_t i = 0; i < logits.size(); ++i) // grows while it is traversed
     for (OpOperand &use : Value(logits.begin()[i].first).getUses())
       if (std::optional<Obstacle> obstacle = follow(use))
         return obstacle;

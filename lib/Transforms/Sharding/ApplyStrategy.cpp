@@ -25,7 +25,7 @@ namespace braid {
 namespace {
 
 constexpr StringLiteral kMeshName = "mesh";
-/// The mesh of a model for which nobody has asked for one.
+/// The default mesh of a model.
 constexpr StringLiteral kOneRank = "tp=1";
 
 struct ApplyStrategy : impl::ApplyStrategyBase<ApplyStrategy> {
@@ -94,11 +94,11 @@ LogicalResult ApplyStrategy::seedDim(Operation *op, Value value, int64_t dim, St
   return success();
 }
 
-/// A role at the head of a message.
+/// A role at the start of a message.
 std::string describe(StringRef role) { return role.empty() ? "" : ("role '" + role + "': ").str(); }
 
-/// A sum over parts is scattered over the sequence; what follows, up to the next product, is then
-/// computed on parts of it.
+/// A partial sum is scattered over the sequence; the operations up to the next matmul then run on
+/// shards of it.
 LogicalResult ApplyStrategy::seedSequence(Operation *sum, StringRef role, MeshOp mesh) {
   auto type = cast<RankedTensorType>(sum->getResult(0).getType());
   if (type.getRank() < 3)
@@ -110,7 +110,7 @@ LogicalResult ApplyStrategy::seedSequence(Operation *sum, StringRef role, MeshOp
   if (size % parts != 0) {
     remark::missed(sum->getLoc(), remark::RemarkOpts::name("Sequence").category("sharding"))
         << (describe(role) + "a sequence of " + Twine(size) +
-            " does not divide over 'tp' of size " + Twine(parts) + " and stays whole")
+            " does not divide over 'tp' of size " + Twine(parts) + " and stays replicated")
                .str();
     return success();
   }
@@ -139,22 +139,21 @@ LogicalResult ApplyStrategy::seedTensorParallel(MeshOp mesh, bool sequence) {
     if (!oneRank && !hasLinear)
       remark::missed(getOperation().getLoc(),
                      remark::RemarkOpts::name("TensorParallel").category("sharding"))
-          << "there is no nn.linear to cut over 'tp': its ranks compute the same";
+          << "there is no nn.linear to shard over 'tp': its ranks compute the same";
     if (oneRank || !hasLinear)
       return success();
   }
   if (!any)
     return getOperation().emitError("strategy '")
            << strategy
-           << "' finds no nn.linear to cut over 'tp': expects one of a known role "
+           << "' finds no nn.linear to shard over 'tp': expects one of a known role "
               "(attention.query, attention.key, attention.value, attention.output, mlp.gate, "
-              "mlp.up, "
-              "mlp.down), or two of which the second takes what comes of the first by elements or "
-              "by heads";
+              "mlp.up, mlp.down), or two of which the second depends on the first elementwise or "
+              "headwise";
   return success();
 }
 
-/// The table of words by rows, the head by outputs: logits are then parts too.
+/// Splits the embedding table by rows and the head by outputs, so that logits are sharded too.
 LogicalResult ApplyStrategy::seedVocabulary(MeshOp mesh, bool sequence) {
   bool any = false;
   WalkResult result = getOperation().walk([&](Operation *op) {
@@ -179,13 +178,13 @@ LogicalResult ApplyStrategy::seedVocabulary(MeshOp mesh, bool sequence) {
   if (!any)
     return getOperation().emitError("strategy '")
            << strategy
-           << "' finds no vocabulary to cut over 'tp': expects an nn.embedding of role '"
+           << "' finds no vocabulary to shard over 'tp': expects an nn.embedding of role '"
            << kWordRole << "' or an nn.linear of role '" << kHeadRole << "'";
   return success();
 }
 
-/// Whether the model gives logits, and every vocabulary divides. Without logits a whole table costs
-/// memory only, and a cut one a reduction.
+/// Whether the model returns logits and every vocabulary divides. Without logits a replicated table
+/// costs only memory, and a sharded one a reduction.
 bool ApplyStrategy::hasCutVocabulary(MeshOp mesh) {
   int64_t size = axisSize(mesh, AxisAttr::get(&getContext(), kTensorAxis));
   bool head = false, divides = true;
@@ -196,7 +195,7 @@ bool ApplyStrategy::hasCutVocabulary(MeshOp mesh) {
     divides = false;
     remark::missed(op->getLoc(), remark::RemarkOpts::name("Vocabulary").category("sharding"))
         << ("a vocabulary of " + Twine(rows) + " does not divide over 'tp' of size " + Twine(size) +
-            " and stays whole")
+            " and stays replicated")
                .str();
   };
   getOperation().walk([&](Operation *op) {
@@ -232,7 +231,7 @@ LogicalResult ApplyStrategy::seedDataParallel(MeshOp mesh) {
 }
 
 LogicalResult ApplyStrategy::seed(MeshOp mesh) {
-  // Local shapes would be cut a second time.
+  // Local shapes would be partitioned a second time.
   for (auto func : getOperation().getOps<func::FuncOp>())
     for (unsigned i = 0; i < func.getNumArguments(); ++i)
       if (func.getArgAttr(i, CommDialect::kGlobalTypeAttrName))

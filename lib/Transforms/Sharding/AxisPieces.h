@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Axes and their parts as the same thing: `tp` of 8 ranks is `tp:(1)2` and `tp:(2)4` one after the
-// other.
+// Treats axes and sub-axes alike: `tp` of 8 ranks is `tp:(1)2` followed by `tp:(2)4`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_AXISPIECES_H
@@ -14,11 +13,11 @@
 
 namespace braid {
 
-/// Cuts axes where one of another value begins or ends, so that parts that they have in common are
-/// equal attributes. Nothing changes where all axes are whole.
+/// Splits axes where an axis of another value begins or ends, so that common sub-axes are equal
+/// attributes. Whole axes stay as they are.
 void refine(comm::MeshOp mesh, llvm::ArrayRef<DimAxes *> values);
 
-/// Joins parts of an axis that follow each other.
+/// Merges adjacent sub-axes of an axis.
 AxisList joinPieces(comm::MeshOp mesh, llvm::ArrayRef<comm::AxisAttr> axes);
 DimAxes joinPieces(comm::MeshOp mesh, const DimAxes &dims);
 

@@ -19,7 +19,7 @@ namespace {
 
 bool isSum(nn::AddOp add) { return add.getLhs().getType() == add.getRhs().getType(); }
 
-/// The addition of a vector to `value`, which is used for nothing else.
+/// The addition of a vector to `value` that is its only user.
 nn::AddOp biased(Value value) {
   auto add = value.getDefiningOp<nn::AddOp>();
   return add && add->hasOneUse() && !isSum(add) && add.getRhs().getType().getRank() == 1
@@ -27,8 +27,8 @@ nn::AddOp biased(Value value) {
              : nn::AddOp();
 }
 
-/// Whether `value` is a product, with a bias perhaps, or a sum of such, of one user each: what may
-/// be partial over the ranks.
+/// Whether `value` may be partial over the ranks: a matmul, perhaps with a bias, or a sum of such
+/// values, each with one user.
 bool isSumOfProducts(Value value) {
   while (nn::AddOp add = biased(value))
     value = add.getLhs();
@@ -44,7 +44,7 @@ struct DelayBias : OpRewritePattern<nn::AddOp> {
 
   LogicalResult matchAndRewrite(nn::AddOp sum, PatternRewriter &rewriter) const override {
     if (!isSum(sum) || !isSumOfProducts(sum.getLhs()) || !isSumOfProducts(sum.getRhs()))
-      return rewriter.notifyMatchFailure(sum, "is no sum of products");
+      return rewriter.notifyMatchFailure(sum, "is no sum of matmuls");
     nn::AddOp right = biased(sum.getRhs()), bias = right ? right : biased(sum.getLhs());
     if (!bias)
       return rewriter.notifyMatchFailure(sum, "has no term with a bias");

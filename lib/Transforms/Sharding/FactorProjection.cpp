@@ -20,7 +20,7 @@ int64_t shards(MeshOp mesh, ArrayRef<AxisAttr> axes) {
   return n;
 }
 
-/// The part of `axis` with `size` coordinates that follows its first `skip`.
+/// The sub-axis of `axis` with `size` coordinates after its first `skip`.
 static AxisAttr subAxis(MeshOp mesh, AxisAttr axis, int64_t skip, int64_t size) {
   auto whole = AxisAttr::get(mesh.getContext(), axis.getName());
   int64_t pre = axis.getPre() * skip;
@@ -29,8 +29,7 @@ static AxisAttr subAxis(MeshOp mesh, AxisAttr axis, int64_t skip, int64_t size) 
              : AxisAttr::get(mesh.getContext(), axis.getName(), pre, size);
 }
 
-/// Walks along both lists while they agree. Returns their common prefix and leaves in `a` and `b`
-/// what they have beyond it.
+/// Returns the common prefix of both lists and leaves their remainders in `a` and `b`.
 static AxisList stripCommon(MeshOp mesh, AxisList &a, AxisList &b) {
   AxisList common;
   size_t i = 0;
@@ -41,7 +40,7 @@ static AxisList stripCommon(MeshOp mesh, AxisList &a, AxisList &b) {
     }
     if (a[i].getName() != b[i].getName() || a[i].getPre() != b[i].getPre())
       break;
-    // One is the head of the other, and the other goes on behind it.
+    // One axis is the head of the other; the rest of the other remains.
     AxisList &longer = axisSize(mesh, a[i]) > axisSize(mesh, b[i]) ? a : b;
     AxisAttr head = (&longer == &a ? b : a)[i];
     int64_t has = axisSize(mesh, longer[i]), takes = axisSize(mesh, head);
@@ -113,7 +112,7 @@ DimAxes dimsOf(MeshOp mesh, const TensorFactors &tensor, const FactorAxes &axes)
 }
 
 void dropInexpressible(MeshOp mesh, const ShardingRule &rule, FactorAxes &axes) {
-  // Dropping a factor may expose another; every round drops one at least.
+  // Dropping a factor may expose another; every round drops at least one.
   for (bool changed = true; changed;) {
     changed = false;
     auto check = [&](const TensorFactors &tensor) {

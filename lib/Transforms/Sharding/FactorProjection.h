@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Shardings of dimensions as shardings of the factors of an operation, and back.
+// Converts shardings of dimensions to shardings of an operation's factors, and back.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_SHARDING_FACTORPROJECTION_H
@@ -18,11 +18,11 @@ using FactorAxes = llvm::SmallVector<AxisList, 6>;
 
 /// Number of ranks that differ along these axes.
 int64_t shards(comm::MeshOp mesh, llvm::ArrayRef<comm::AxisAttr> axes);
-/// The axes that `list` has beyond `prefix`; none when it does not begin with `prefix`. Sub-axes
-/// count as what they are: `{tp}` of 8 ranks is `{tp:(1)2}` followed by `{tp:(2)4}`.
+/// The axes of `list` after `prefix`; none when it does not begin with `prefix`. Sub-axes are
+/// compared by coordinates: `{tp}` of 8 ranks is `{tp:(1)2}` followed by `{tp:(2)4}`.
 std::optional<AxisList> axesBeyond(comm::MeshOp mesh, llvm::ArrayRef<comm::AxisAttr> prefix,
                                    llvm::ArrayRef<comm::AxisAttr> list);
-/// The longest list of axes that both begin with.
+/// The longest common prefix.
 AxisList commonPrefix(comm::MeshOp mesh, llvm::ArrayRef<comm::AxisAttr> a,
                       llvm::ArrayRef<comm::AxisAttr> b);
 
@@ -33,16 +33,16 @@ struct Misfit {
 };
 
 /// Distributes the axes of one dimension over its factors, major first, into `axes`. An axis larger
-/// than what is left of a factor is split: a sub-axis fits the factor, the rest goes to the next
-/// one. What meets a factor that stays whole is dropped, and so is what does not divide its factor,
-/// of which the first is returned.
+/// than the rest of a factor is split: a sub-axis fits the factor, the remainder goes to the next
+/// one. Axes at a factor that must stay replicated are dropped, and so are axes that do not divide
+/// their factor, the first of which is returned.
 std::optional<Misfit> projectDim(comm::MeshOp mesh, const comm::ShardingRule &rule,
                                  const comm::DimFactors &factors,
                                  llvm::ArrayRef<comm::AxisAttr> dim, FactorAxes &axes);
-/// Every dimension of a tensor projected.
+/// Projects every dimension of a tensor.
 FactorAxes project(comm::MeshOp mesh, const comm::ShardingRule &rule,
                    const comm::TensorFactors &tensor, const DimAxes &dims);
-/// The dimensions of a tensor when factors are sharded over `axes`.
+/// The dimensions of a tensor whose factors are sharded over `axes`.
 DimAxes dimsOf(comm::MeshOp mesh, const comm::TensorFactors &tensor, const FactorAxes &axes);
 /// Replicates factors whose sharding some dimension cannot express: a minor factor is sharded in
 /// blocks only when the factors major to it are sharded completely.

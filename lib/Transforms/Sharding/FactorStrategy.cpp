@@ -15,16 +15,16 @@ using braid::runtime::CollectiveKind;
 
 namespace braid {
 
-/// With this many conflicting proposals all orders are tried; with more, each of them first.
+/// Up to this many conflicting proposals are tried in all orders; of more, each is tried first.
 constexpr size_t kMaxPermuted = 4;
 
-/// Orders of proposals. The stated ones are of one rank, of which bytes choose; so are the derived.
+/// Precedence of proposals. Bytes decide among stated ones, and among derived ones.
 enum : int { kFirst, kClosed, kStated, kDerived };
 static int rankOf(int order) { return order == kClosed ? kStated : order; }
 
 SaturatingCount bytesToReshard(MeshOp mesh, RankedTensorType type, const DimAxes &from,
                                ArrayRef<PartialAttr> partials, const DimAxes &to) {
-  // Axes in pieces that both forms have in common.
+  // Splits axes into pieces common to both forms.
   DimAxes had = from, wanted = to, reduced(1);
   for (PartialAttr partial : partials)
     reduced[0].push_back(partial.getAxis());
@@ -45,7 +45,7 @@ SaturatingCount bytesToReshard(MeshOp mesh, RankedTensorType type, const DimAxes
     (llvm::is_contained(arriving, axis) ? moved : gathered).push_back(axis);
   for (AxisAttr axis : reduced[0])
     (llvm::is_contained(arriving, axis) ? scattered : combined).push_back(axis);
-  // What is sliced first is not sent at all.
+  // Data that is sliced off first is not sent.
   for (AxisAttr axis : arriving)
     if (!llvm::is_contained(moved, axis) && !llvm::is_contained(scattered, axis))
       local = local / axisSize(mesh, axis);
@@ -75,7 +75,7 @@ const TensorFactors &FactorStrategy::factorsOf(size_t tensor) const {
 }
 
 void FactorStrategy::collect() {
-  // A closed dimension of a result takes no other axes, so neither does the operation.
+  // A closed dimension of a result accepts no other axes, so neither does the operation.
   SmallVector<bool> decided(rule.factors.size(), false);
   auto closes = [&](size_t t, int64_t factor) {
     for (auto [d, factors] : llvm::enumerate(factorsOf(t)))
@@ -115,7 +115,7 @@ void FactorStrategy::collect() {
   llvm::sort(proposals, [](const Proposal &a, const Proposal &b) {
     return std::tuple(a.order, a.tensor, a.factor) < std::tuple(b.order, b.tensor, b.factor);
   });
-  // What is asked for as part of another proposal is not asked for twice.
+  // A proposal that another one includes is dropped.
   std::vector<Proposal> distinct;
   for (auto [i, proposal] : llvm::enumerate(proposals)) {
     bool subsumed = false;
@@ -132,8 +132,8 @@ void FactorStrategy::collect() {
   proposals = std::move(distinct);
 }
 
-/// What is stated of the result of a sum over parts is how it is sharded once the sum is complete.
-/// Unless an operand is stated to be sharded as the result is: then bytes decide.
+/// The stated sharding of a reduction's result holds after the reduction. Where an operand is
+/// stated to be sharded like the result, bytes decide.
 void FactorStrategy::preferSums() {
   auto share = [](const Proposal &a, AxisAttr axis) {
     return llvm::any_of(a.axes, [&](AxisAttr other) { return overlap(other, axis); });
@@ -232,7 +232,7 @@ SaturatingCount FactorStrategy::bytes(const FactorAxes &axes) const {
       bytes += bytesToReshard(mesh, tensor.type, tensor.dims, tensor.partials, form);
       continue;
     }
-    // Users take what an open dimension has got.
+    // Users accept the axes of an open dimension.
     DimAxes wanted = tensor.dims;
     for (auto [d, dim] : llvm::enumerate(wanted)) {
       std::optional<AxisList> more =

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// How one operation is sharded: what its operands and results ask of its factors, and which of them
-// wins where they disagree. Knows factors and bytes, and no operation.
+// Decides the sharding of one operation's factors from the proposals of its operands and results.
+// Knows factors and bytes, but no operations.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_SHARDING_FACTORSTRATEGY_H
@@ -16,7 +16,7 @@
 
 namespace braid {
 
-/// An operand or result as an operation sees it.
+/// An operand or result of an operation.
 struct TensorState {
   mlir::RankedTensorType type; ///< null for what is no tensor, which asks for nothing
   DimAxes dims;
@@ -46,18 +46,17 @@ struct FactorDecision {
 
 class FactorStrategy {
 public:
-  /// `partials` are those stated of the results: reduction factors are sharded over these, and over
-  /// no others.
+  /// `partials` are those stated for the results: reduction factors are sharded over these and no
+  /// others.
   FactorStrategy(comm::MeshOp mesh, const comm::ShardingRule &rule,
                  llvm::ArrayRef<TensorState> operands, llvm::ArrayRef<TensorState> results,
                  llvm::ArrayRef<comm::PartialAttr> partials = {});
 
-  /// What nothing contradicts.
+  /// The axes without a conflict.
   FactorAxes agreed() const;
-  /// All conflicts settled. What is stated goes before what is not. Of the ways to satisfy
-  /// proposals of one rank one after the other the one is taken with which a rank sends the fewest
-  /// bytes to bring operands to it and results from it; of equals the one that follows, in this
-  /// order, closed dimensions of results, operands, results.
+  /// Resolves all conflicts. Stated proposals take precedence. Among proposals of equal precedence,
+  /// the order is chosen with which a rank sends the fewest bytes to reshard operands and results;
+  /// on ties closed dimensions of results win, then operands, then results.
   FactorDecision settled() const;
   /// Bytes that a rank sends when factors are sharded over `axes`.
   SaturatingCount bytes(const FactorAxes &axes) const;
@@ -75,11 +74,11 @@ private:
   void collect();
   void preferSums();
   void findAgreed();
-  /// Adds what of `wanted` can be added; whether that is all.
+  /// Adds the axes of `wanted` that can be added. Returns whether these are all.
   bool insert(int64_t factor, llvm::ArrayRef<comm::AxisAttr> wanted, FactorAxes &axes) const;
   FactorAxes satisfy(llvm::ArrayRef<const Proposal *> order) const;
   bool isSatisfied(const Proposal &proposal, const FactorAxes &axes) const;
-  /// Nothing where the result of a reduction is sharded once it is reduced.
+  /// Empty where the result of a reduction is sharded after the reduction.
   std::optional<FactorConflict> explain(const Proposal &lost, const FactorAxes &axes) const;
 
   comm::MeshOp mesh;
@@ -90,10 +89,9 @@ private:
   std::vector<Proposal> proposals;
 };
 
-/// Bytes that a rank sends to bring a value from one form to another: `partials` are reduced,
-/// scattered where an axis is wanted; axes that leave one dimension and arrive at another are
-/// exchanged, those that leave only are gathered. An estimate: partitioning finds the way, and may
-/// send more where axes stand in another order.
+/// Estimates the bytes that a rank sends to reshard a value: `partials` are reduced, or scattered
+/// where the axis is wanted; axes that move from one dimension to another are exchanged, axes that
+/// disappear are gathered. Partitioning may send more where axes are in another order.
 SaturatingCount bytesToReshard(comm::MeshOp mesh, mlir::RankedTensorType type, const DimAxes &from,
                                llvm::ArrayRef<comm::PartialAttr> partials, const DimAxes &to);
 

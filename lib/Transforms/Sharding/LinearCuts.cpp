@@ -33,7 +33,7 @@ public:
       return;
     ShardingRule rule = shardable.getShardingRule();
     const DimFactors &factors = rule.results[cast<OpResult>(value).getResultNumber()][dim];
-    // A dimension is cut in blocks of its major factor.
+    // A dimension is split in blocks of its major factor.
     if (factors.empty() || rule.factors[factors[0]].kind != FactorKind::Parallel)
       return;
     if (auto linear = dyn_cast<nn::LinearOp>(*shardable)) {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Which products of a model tensor parallelism cuts, and how: column then row.
+// Tensor parallelism of a model's matmuls: column-parallel, then row-parallel.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_LINEARCUTS_H
@@ -17,22 +17,22 @@
 
 namespace braid {
 
-/// The dimension of a weight [out, in] that tensor parallelism cuts.
+/// The dimension of a weight [out, in] that tensor parallelism splits.
 enum class LinearCut : int64_t {
   Column = 0, ///< by outputs: every rank computes some of them
   Row = 1     ///< by inputs: every rank gives addends
 };
 
-/// What a dimension of a value comes of, through operations that can be cut along the way.
+/// The origin of a value's dimension, through operations that can be sharded along it.
 struct LinearSources {
   llvm::SmallSetVector<mlir::Operation *, 4> products;   ///< by their last dimension
   llvm::SmallSetVector<mlir::Operation *, 1> attentions; ///< on the way to them
 };
 LinearSources findSources(mlir::Value value, int64_t dim);
 
-/// The products of a function that are cut. A role that is known decides ("attention.query" and
-/// others). Of the rest, one is cut by rows when what it takes comes of products that can be cut by
-/// columns, each element of it, or each head, from its own: a rank then has what it takes.
+/// The matmuls of a function to shard. A known role decides ("attention.query" and others). Of the
+/// others, a matmul is row-parallel when its input derives from column-parallel matmuls elementwise
+/// or headwise, so that a rank has its shard of the input.
 llvm::MapVector<nn::LinearOp, LinearCut> findLinearCuts(mlir::func::FuncOp func);
 
 } // namespace braid

@@ -124,7 +124,7 @@ Value LocalValue::emit(OpBuilder &builder, ArrayRef<Reduction> steps) {
   return current;
 }
 
-/// The dimensions after the steps.
+/// The dimensions after the steps of the reduction.
 static DimAxes dimsAfter(ShardingAttr sharding, ArrayRef<Reduction> steps) {
   DimAxes dims = dimsOf(sharding);
   for (const Reduction &step : steps)
@@ -190,7 +190,7 @@ Value LocalValue::get(ShardingAttr wanted) {
   Layout before = from[path->from];
   for (size_t i = 0; i < path->steps.size(); ++i) {
     ReshardStep step = path->steps[i];
-    // Slices of one dimension are one.
+    // Consecutive slices of one dimension are merged.
     for (; step.kind == ReshardStep::Slice && i + 1 < path->steps.size(); ++i) {
       const ReshardStep &next = path->steps[i + 1];
       if (next.kind != ReshardStep::Slice || next.dim != step.dim)
@@ -199,7 +199,7 @@ Value LocalValue::get(ShardingAttr wanted) {
       step.after = next.after;
     }
     AxisList axes = layouts.axes(step.axes);
-    // Every step leaves a form that other users may want too.
+    // Every intermediate form is cached for other users.
     Value &form = forms[layouts.sharding(step.after)];
     if (!form) {
       switch (step.kind) {

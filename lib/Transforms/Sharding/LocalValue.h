@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A value during partitioning: what a rank has of it, and the other forms that its users want.
+// A value during partitioning: a rank's shard of it, and the resharded forms that its users want.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_LOCALVALUE_H
@@ -16,8 +16,8 @@
 
 namespace braid {
 
-/// Where the operations go that bring values into other forms: right after a definition, in the
-/// order of requests.
+/// The insertion point of resharding operations: right after a definition, in the order of
+/// requests.
 class InsertionTail {
 public:
   explicit InsertionTail(mlir::Block *block) : block(block) {}
@@ -28,7 +28,7 @@ public:
     else
       builder.setInsertionPointToStart(block);
   }
-  /// To be called after each insertion.
+  /// Call after each insertion.
   void advance(mlir::OpBuilder &builder) {
     last = builder.getInsertionPoint() == block->begin() ? nullptr
                                                          : &*std::prev(builder.getInsertionPoint());
@@ -47,7 +47,7 @@ struct CollectiveCounts {
 /// One value of the program before partitioning.
 class LocalValue {
 public:
-  /// Not a tensor: the same on every rank.
+  /// A value that is no tensor and the same on every rank.
   explicit LocalValue(mlir::Value value) : value(value) {}
   LocalValue(mlir::Value value, comm::ShardingAttr sharding, comm::MeshOp mesh,
              mlir::StringAttr role, std::shared_ptr<InsertionTail> tail, CollectiveCounts *counts)
@@ -59,19 +59,19 @@ public:
   comm::ShardingAttr getSharding() const { return sharding; }
   mlir::StringAttr getRole() const { return role; }
 
-  /// States how the value will be wanted where it is not taken as the partial value that it is, so
-  /// that one reduction serves all.
+  /// Announces a form in which a user wants the reduced value, so that one reduction serves all
+  /// users.
   void planReduction(llvm::ArrayRef<comm::ShardingAttr> wanted);
 
-  /// The value in the form `wanted`; inserts what is missing after the definition. A form that is
-  /// partial over some of the axes is reduced over the others; null where that does not lead to its
-  /// dimensions.
+  /// Returns the value in the form `wanted`, inserting collectives and slices after the definition.
+  /// A form that is partial over some of the axes is reduced over the others; null where that does
+  /// not lead to its dimensions.
   mlir::Value get(comm::ShardingAttr wanted);
-  /// The value as it is, for what is no tensor.
+  /// The original value, for values that are no tensors.
   mlir::Value get() const { return value; }
 
 private:
-  /// The value before it was cut.
+  /// The unpartitioned value.
   mlir::RankedTensorType wholeType() const;
   void reduce(mlir::OpBuilder &builder);
   mlir::Value reduceSome(comm::ShardingAttr wanted);
@@ -81,12 +81,12 @@ private:
                         llvm::ArrayRef<comm::AxisAttr> axes);
   mlir::Value localSlice(mlir::OpBuilder &builder, mlir::Value from, int64_t dim,
                          llvm::ArrayRef<comm::AxisAttr> axes);
-  /// Cuts along `split` and joins along `concat`.
+  /// Splits along `split` and concatenates along `concat`.
   mlir::Value allToAll(mlir::OpBuilder &builder, mlir::Value from, int64_t split, int64_t concat,
                        llvm::ArrayRef<comm::AxisAttr> axes);
   mlir::Value permute(mlir::OpBuilder &builder, mlir::Value from, llvm::ArrayRef<int64_t> pairs,
                       llvm::ArrayRef<comm::AxisAttr> axes);
-  /// Says of a collective what it is for and what it costs.
+  /// Remarks on the purpose and cost of a collective.
   void report(comm::CollectiveOpInterface collective);
   comm::GroupAttr group(llvm::ArrayRef<comm::AxisAttr> axes);
   /// Number of ranks of a group over `axes`; nothing is exchanged in a group of one.

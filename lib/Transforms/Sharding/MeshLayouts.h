@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Between the attributes of shardings and the layouts that the search for resharding works on, in
-// which whole axes and sub-axes are the same thing.
+// Converts between sharding attributes and the layouts of the resharding search, which treat axes
+// and sub-axes alike.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_MESHLAYOUTS_H
@@ -22,10 +22,10 @@ public:
 
   SubAxis subAxis(comm::AxisAttr axis);
   SubAxes subAxes(llvm::ArrayRef<comm::AxisAttr> axes);
-  /// The dimensions of a sharding; its partial axes aside.
+  /// The dimensions of a sharding without its partial axes.
   Layout layout(comm::ShardingAttr sharding);
   comm::AxisAttr axis(const SubAxis &part);
-  /// Parts of an axis that follow each other become one.
+  /// Merges adjacent sub-axes of an axis.
   AxisList axes(const SubAxes &axes);
   comm::ShardingAttr sharding(const Layout &layout);
   Resharder resharder(mlir::RankedTensorType whole);

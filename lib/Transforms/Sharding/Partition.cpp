@@ -21,7 +21,7 @@ namespace braid {
 
 namespace {
 
-/// How an operation is cut, by the shardings of its results.
+/// The sharding of an operation, from the shardings of its results.
 struct LocalForm {
   ShardingRule rule;
   FactorAxes axes;
@@ -30,7 +30,7 @@ struct LocalForm {
   GroupAttr partial; ///< over which reduction factors are cut; null when none is
 };
 
-/// Shardings of a function's arguments and results; null for what is no tensor.
+/// Shardings of a function's arguments and results; null for values that are no tensors.
 struct Signature {
   SmallVector<ShardingAttr> arguments, results;
 };
@@ -53,7 +53,7 @@ private:
   LogicalResult reductionAxes(Operation *op, LocalForm &form);
   void dropUnsplitReductions(LocalForm &form);
   LogicalResult readWants(Operation *op);
-  /// What the regions of an operation capture is replicated, whatever is sharded around them.
+  /// Values captured by regions of an operation are replicated.
   LogicalResult wantCaptured(Operation *op);
   LogicalResult takeCaptured(Operation *op, IRMapping &mapping);
   void define(Value value, Value local, ShardingAttr sharding, const LocalForm *form = nullptr);
@@ -71,8 +71,8 @@ private:
                                            type.getRank())
                 : ShardingAttr();
   }
-  /// The local value of `operand` as its user wants it; null, with an error, when there is no way
-  /// to that form.
+  /// The local value of `operand` in the form that its user wants; null, with an error, when that
+  /// form cannot be reached.
   Value take(OpOperand &operand) {
     LocalValue &local = *values.at(operand.get());
     ShardingAttr want = wants.lookup(&operand);
@@ -87,7 +87,7 @@ private:
   ModuleOp module;
   MeshOp mesh;
   DenseMap<Operation *, Signature> signatures;
-  // Of the function at hand.
+  // Of the current function.
   DenseMap<Value, std::unique_ptr<LocalValue>> values;
   DenseMap<OpOperand *, ShardingAttr> wants;
   DenseMap<Operation *, LocalForm> forms;
@@ -111,7 +111,7 @@ LogicalResult Partitioner::readSignatures() {
       if (func.getArgAttr(i, CommDialect::kGlobalTypeAttrName))
         return func.emitOpError("is partitioned already");
       auto sharding = func.getArgAttrOfType<ShardingAttr>(i, CommDialect::kShardingAttrName);
-      if (func.isExternal()) // Whoever defines it knows nothing of ranks.
+      if (func.isExternal()) // Its definition does not know ranks.
         sharding = isa<RankedTensorType>(func.getArgumentTypes()[i])
                        ? ShardingAttr::replicated(
                              FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
@@ -141,7 +141,7 @@ FailureOr<RankedTensorType> Partitioner::toLocal(Operation *op, Type type, Shard
   return local;
 }
 
-/// Which reduction factors are cut, so that the result is partial as stated; what remains must flow
+/// Splits reduction factors so that the result is partial as stated; the remaining axes must come
 /// from the operands.
 LogicalResult Partitioner::reductionAxes(Operation *op, LocalForm &form) {
   SmallVector<PartialAttr> stated;
@@ -173,7 +173,8 @@ LogicalResult Partitioner::reductionAxes(Operation *op, LocalForm &form) {
   llvm::append_range(form.partials, passed);
   if (passed.empty())
     return success();
-  // Linear operations take addends and give addends; over further axes the operands are reduced.
+  // Linear operations map partial operands to partial results; over other axes the operands are
+  // reduced.
   for (int64_t i : form.rule.partialOperands) {
     ShardingAttr sharding = getSharding(op->getOperand(i));
     if (form.rule.linear && sharding && llvm::all_of(passed, [&](PartialAttr partial) {
@@ -190,7 +191,7 @@ LogicalResult Partitioner::reductionAxes(Operation *op, LocalForm &form) {
   return success();
 }
 
-/// Reductions over factors that turned out not to be split are complete on every rank.
+/// Reductions over factors that are not split are complete on every rank.
 void Partitioner::dropUnsplitReductions(LocalForm &form) {
   AxisList reduced;
   for (auto [factor, axes] : llvm::zip_equal(form.rule.factors, form.axes))
@@ -222,8 +223,8 @@ FailureOr<LocalForm> Partitioner::localForm(Operation *op) {
     for (auto [d, factors] : llvm::enumerate(form.rule.results[i])) {
       FactorAxes axes(form.rule.factors.size());
       projectDim(mesh, form.rule, factors, sharding.getDims()[d].getAxes(), axes);
-      // Where results state different things, the first one decides how the operation is split;
-      // the others are brought into the forms that their users want.
+      // If the stated shardings of results differ, the first decides how the operation is sharded;
+      // the others are resharded for their users.
       for (int64_t f : factors)
         if (form.axes[f].empty())
           for (AxisAttr axis : axes[f]) {
@@ -260,7 +261,7 @@ FailureOr<LocalForm> Partitioner::localForm(Operation *op) {
   return form;
 }
 
-/// Notes in which form an operation wants its operands.
+/// Announces the forms in which an operation wants its operands.
 LogicalResult Partitioner::readWants(Operation *op) {
   auto want = [&](OpOperand &operand, ShardingAttr sharding) {
     if (isa<RankedTensorType>(operand.get().getType()))
@@ -299,7 +300,7 @@ LogicalResult Partitioner::wantCaptured(Operation *op) {
       return WalkResult::advance();
     if (isa<func::CallOp, nn::ParameterOp>(nested) || nested->getDialect() == mesh->getDialect()) {
       emitNamedError(nested) << "is not expected inside '" << op->getName()
-                             << "', which runs whole on every rank";
+                             << "', which runs replicated on every rank";
       return WalkResult::interrupt();
     }
     for (OpOperand &operand : nested->getOpOperands())
@@ -319,7 +320,7 @@ void Partitioner::define(Value value, Value local, ShardingAttr sharding, const 
   auto tail =
       local.getDefiningOp() ? std::make_shared<InsertionTail>(local.getDefiningOp()) : argumentTail;
   auto role = op ? op->getAttrOfType<StringAttr>("role") : StringAttr();
-  if (form && !role) // A partial value keeps its role through what it flows through.
+  if (form && !role) // A partial value keeps its role through the operations that it flows through.
     for (int64_t i : form->rule.partialOperands)
       if (form->operands[i] && form->operands[i].isPartial() && !role)
         role = values.at(op->getOperand(i))->getRole();
@@ -342,7 +343,7 @@ void Partitioner::emitParameter(nn::ParameterOp op, OpBuilder &builder) {
   define(op.getResult(), local.getResult(), sharding);
 }
 
-/// Maps what the regions of an operation use of the values around it to local values.
+/// Maps the values that the regions of an operation capture to local values.
 LogicalResult Partitioner::takeCaptured(Operation *op, IRMapping &mapping) {
   for (Region &region : op->getRegions()) {
     WalkResult taken = region.walk([&](Operation *nested) {
@@ -512,7 +513,7 @@ LogicalResult Partitioner::runOnFunction(func::FuncOp func) {
 
   bool entry = isEntry(func);
   auto attribute = [&](Type type, ShardingAttr sharding, auto set, auto remove) {
-    if (!sharding || !entry) // Inside the program types are per-rank and say all.
+    if (!sharding || !entry) // Inside the program the per-rank types suffice.
       return remove(CommDialect::kShardingAttrName);
     set(CommDialect::kGlobalTypeAttrName, TypeAttr::get(type));
   };

@@ -20,24 +20,23 @@ namespace braid {
 
 namespace {
 
-/// How an operation is sharded in the end.
+/// The decided sharding of an operation.
 struct Form {
   FactorAxes axes;
   SmallVector<ShardingAttr> results; ///< null for what is no tensor
 };
 
-/// The equations of a module, and what follows from them for its values.
+/// Builds the equations of a module and derives the shardings of its values.
 class Propagation {
 public:
   Propagation(ModuleOp module, MeshOp mesh) : module(module), mesh(mesh), graph(mesh) {}
 
   LogicalResult build();
   void run() { graph.run(); }
-  /// Whether every value is stated and takes no further axes, as this pass leaves it: then nothing
-  /// is decided anew.
+  /// Whether every value has a closed sharding, as after this pass: then nothing is decided again.
   bool isComplete() const;
-  /// Decides how every operation is sharded, and remarks on what was not followed. Returns how
-  /// often that was so.
+  /// Decides the sharding of every operation and remarks on rejected proposals. Returns their
+  /// number.
   int64_t decide();
   void write();
 
@@ -67,7 +66,7 @@ private:
   void reportConflict(Operation *op, const ShardingRule &rule,
                       const FactorConflict &conflict) const;
   void reportMisfits(Operation *op, const ShardingEquation &equation) const;
-  /// Of a value, once its operation has been decided.
+  /// The sharding of a value whose operation has been decided.
   ShardingAttr shardingOf(Value value) const;
   ShardingAttr shardingOf(int node) const { return makeSharding(mesh, graph.nodes[node].dims); }
 
@@ -87,7 +86,7 @@ int Propagation::addNode(Value value, bool fixed) {
   return nodeIds[value] = graph.addNode(type, getSharding(value), fixed);
 }
 
-/// Whether any form of the results costs nothing: a constant, say, or a fill of nothing.
+/// Whether any sharding of the results is free, as for a constant or an empty tensor.
 bool Propagation::isFree(Operation *op) const {
   return isPure(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
            int node = nodeOf(operand);
@@ -167,9 +166,9 @@ LogicalResult Propagation::buildSignature(func::FuncOp func) {
   auto check = [&](ShardingAttr sharding, StringRef what, unsigned i) -> LogicalResult {
     if (sharding && sharding.isPartial())
       return func.emitOpError(what) << " " << i << " expects a sharding without partial axes";
-    // Whoever defines it knows nothing of ranks.
+    // Its definition does not know ranks.
     if (func.isExternal() && sharding && !sharding.isReplicated())
-      return func.emitOpError("is external and works on whole values, got ")
+      return func.emitOpError("is external and expects replicated values, got ")
              << what << " " << i << " stated as " << sharding;
     return success();
   };
@@ -208,7 +207,7 @@ ShardingAttr Propagation::shardingOf(Value value) const {
   if (Operation *op = value.getDefiningOp()) {
     if (auto it = forms.find(op); it != forms.end())
       return it->second.results[cast<OpResult>(value).getResultNumber()];
-    // A call gives what its callee gives.
+    // A call's result has the sharding of its callee's.
     if (auto call = dyn_cast<func::CallOp>(op))
       if (auto callee =
               SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr()))
@@ -220,8 +219,8 @@ ShardingAttr Propagation::shardingOf(Value value) const {
   return node == kNoNode ? ShardingAttr() : shardingOf(node);
 }
 
-/// The partial axes that flow from the operands of an operation into its results. `axes` are those
-/// that its factors have then.
+/// The partial axes that flow from the operands of an operation into its results when its factors
+/// are sharded over `axes`.
 SmallVector<PartialAttr> Propagation::passedPartials(Operation *op, const ShardingRule &rule,
                                                      FactorAxes &axes) const {
   if (!rule.linear || rule.partialOperands.empty())
@@ -230,7 +229,7 @@ SmallVector<PartialAttr> Propagation::passedPartials(Operation *op, const Shardi
   int64_t elements = 0;
   for (auto [n, i] : llvm::enumerate(rule.partialOperands)) {
     Value value = op->getOperand(i);
-    // With another user the value is reduced anyway, and would then be reduced twice.
+    // Another user reduces the value anyway, which would reduce it twice.
     if (!llvm::all_of(value.getUsers(), [&](Operation *u) { return u == op; }))
       return {};
     ArrayRef<PartialAttr> own = shardingOf(value).getPartials();
@@ -244,19 +243,19 @@ SmallVector<PartialAttr> Propagation::passedPartials(Operation *op, const Shardi
       return {};
   FactorAxes passing = axes;
   for (PartialAttr partial : common) {
-    // What is linear in a sum is not so in a maximum.
+    // Linear operations do not commute with a maximum.
     if (partial.getKind() != ReduceKind::Sum)
       return {};
     for (AxisList &list : passing) {
       auto *taken =
           llvm::find_if(list, [&](AxisAttr axis) { return overlap(axis, partial.getAxis()); });
-      // One reduction of a sum is less to send than one of every term, sharded or not.
+      // Reducing a sum once sends less than reducing every term, sharded or not.
       if (taken != list.end() && !rule.sum)
         return {};
       list.erase(taken, list.end());
     }
   }
-  // An addend of one part says nothing about another part.
+  // A partial sum over one sub-axis does not cover another.
   for (int64_t i : rule.partialOperands)
     if (dimsOf(shardingOf(op->getOperand(i))) != dimsOf(mesh, rule.operands[i], passing))
       return {};
@@ -264,7 +263,7 @@ SmallVector<PartialAttr> Propagation::passedPartials(Operation *op, const Shardi
   return common;
 }
 
-/// The operands are decided already, and are taken as they are.
+/// The operands are decided already.
 std::vector<TensorState> Propagation::operandStates(Operation *op,
                                                     const ShardingEquation &equation) const {
   std::vector<TensorState> operands;
@@ -307,7 +306,7 @@ Form Propagation::decideForm(Operation *op, const ShardingEquation &equation,
   return form;
 }
 
-/// The forms in which users take a value, each once.
+/// The distinct forms in which users take a value.
 SmallVector<DimAxes> Propagation::wantsOf(Value value) const {
   SmallVector<DimAxes> wants;
   for (OpOperand &use : value.getUses()) {
@@ -330,8 +329,8 @@ SmallVector<DimAxes> Propagation::wantsOf(Value value) const {
   return wants;
 }
 
-/// Whether users that reduce over parts of a value find these parts when it is sharded as `dims`:
-/// partitioning tells from its operands what an operation reduces.
+/// Whether users that reduce over a sharded dimension of a value still find it sharded with `dims`:
+/// partitioning derives from its operands what an operation reduces.
 bool Propagation::isReducedAlike(Value value, const DimAxes &dims) const {
   return llvm::all_of(value.getUses(), [&](OpOperand &use) {
     auto form = forms.find(use.getOwner());
@@ -350,8 +349,8 @@ bool Propagation::isReducedAlike(Value value, const DimAxes &dims) const {
   });
 }
 
-/// A value that its users want in another form than it has is moved before its operation instead,
-/// where no more is sent then: this serves all users at once, and may go further up.
+/// Where all users want a value in another form, its operation produces that form if no more bytes
+/// are sent: this serves all users at once, and may continue further up.
 bool Propagation::moveEarlier(Operation *op) {
   auto it = equationOf.find(op);
   if (it == equationOf.end() || op->getNumResults() != 1)
@@ -403,7 +402,7 @@ bool Propagation::moveEarlier(Operation *op) {
   return !isFirst;
 }
 
-/// What is free is made as sharded as all of its users take it: each slices off the rest.
+/// A free value gets the axes that all its users share; each slices the rest.
 void Propagation::meetUsers(Operation *op) {
   auto equation = equationOf.find(op);
   if (equation == equationOf.end() || op->getNumResults() != 1)
@@ -424,7 +423,7 @@ void Propagation::meetUsers(Operation *op) {
   form.results = {makeSharding(mesh, dimsOf(mesh, rule.results[0], form.axes))};
 }
 
-/// The results of an entry for which nobody has stated anything are given as they come.
+/// The results of an entry without stated shardings keep the sharding of their values.
 void Propagation::adaptResults(func::FuncOp func) {
   if (!isEntry(func) || !SymbolTable::symbolKnownUseEmpty(func, module))
     return;

@@ -20,8 +20,8 @@ struct Partial {
   ReduceKind kind;
 };
 
-/// Searches the ways to slice addends, which sends nothing, and the orders in which partial axes
-/// can be scattered; the others are reduced to all.
+/// Searches the slices of partial sums, which send nothing, and the orders in which partial axes
+/// can be scattered; the other axes are all-reduced.
 class ReductionSearch {
 public:
   ReductionSearch(MeshLayouts layouts, Resharder resharder, std::vector<Layout> wanted,
@@ -35,8 +35,8 @@ public:
   }
 
 private:
-  /// Bounds of the search: states looked at, forms from which the ways to what is wanted are
-  /// sought, and layouts looked at for each of these.
+  /// Bounds of the search: states visited, forms from which resharding is searched, and layouts
+  /// visited for each of these.
   static constexpr int64_t kMaxStates = 4000, kMaxFinished = 64, kMaxReached = 60;
 
   /// A step over one sub-axis, to dimension `dim`.
@@ -64,7 +64,7 @@ private:
   void scatter(const Layout &layout, CommunicationCost cost) {
     if (isHopeless(layout, cost, 1))
       return;
-    // What was scattered in another order has sent as much.
+    // Another order of the same scatters has sent as much.
     if (!seen.insert({layout, used}).second)
       return;
     SaturatingCount bytes = resharder.localBytes(layout);
@@ -104,13 +104,13 @@ private:
     for (const Layout &want : wanted)
       if (SaturatingCount wantedBytes = resharder.localBytes(want); scattered < wantedBytes) {
         cost.bytes += wantedBytes - scattered;
-        break; // one may be sliced of another
+        break; // one may be a slice of another
       }
     return !(cost < least);
   }
 
-  /// Tries the step on every dimension where the axis is in the place in which somebody wants it,
-  /// or on every other; `body` is told whether it joins the step before.
+  /// Tries the step on every dimension where a wanted form has the axis in this position, or on the
+  /// others; `body` receives whether it merges with the previous step.
   void forEachDim(const Layout &layout, Step step, bool inPlace,
                   function_ref<void(const Layout &, bool)> body) {
     for (step.dim = 0; step.dim < layout.size(); ++step.dim) {
@@ -191,7 +191,7 @@ SmallVector<Reduction> planReductions(MeshOp mesh, RankedTensorType whole, Shard
   MeshLayouts layouts(mesh);
   Layout layout = layouts.layout(sharding);
   std::vector<Layout> goals;
-  SubAxes ends; // where a partial axis is taken apart
+  SubAxes ends; // where a partial axis is split
   for (ShardingAttr want : wanted) {
     goals.push_back(layouts.layout(want));
     for (const SubAxes &axes : goals.back())
@@ -201,7 +201,7 @@ SmallVector<Reduction> planReductions(MeshOp mesh, RankedTensorType whole, Shard
   for (PartialAttr partial : sharding.getPartials())
     for (const SubAxis &part : splitWhere(layouts.subAxis(partial.getAxis()), ends))
       partials.push_back({part, partial.getKind()});
-  // What somebody wants whole over an axis is not sliced over it only to be gathered.
+  // A form that is replicated over an axis is not sliced over it, only to be gathered.
   SubAxes free;
   if (!goals.empty())
     for (const SubAxes &axes : goals.front())

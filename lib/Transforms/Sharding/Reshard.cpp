@@ -76,7 +76,7 @@ private:
     node.cost = node.cost + sliceCost();
   }
 
-  /// Slices in their final place cost nothing and leave less to send.
+  /// Slices in their final place are free and leave less to send.
   void sliceInPlace(Layout &layout, Node &node) const {
     for (bool changed = true; changed;) {
       changed = false;
@@ -94,7 +94,7 @@ private:
     }
   }
 
-  /// Slices over as much of `part` as is free, major first; true when it is all of it.
+  /// Slices over the free part of `part`, major first. Returns whether it is all of it.
   static bool sliceParts(Layout &layout, size_t dim, SubAxis part, SubAxes &added) {
     while (part.size() > 1) {
       SubAxis next = part;
@@ -110,14 +110,14 @@ private:
     return true;
   }
 
-  /// What is left to receive: a rank lacks all of its shard but what it has of it. Ranks have the
-  /// same on average; digits that are the same by chance are counted only where they are
-  /// independent, so that it is never too much.
+  /// A lower bound of the bytes still to receive: a rank's shard less the part it already has.
+  /// Ranks are equal on average; digits that coincide by chance count only where they are
+  /// independent, so that the bound stays a lower one.
   SaturatingCount leastBytes(const Layout &layout) const {
     std::vector<Digit> digits = digitsOf(layout);
     SaturatingCount common = resharder.localBytes(layout);
     int64_t chance = 1;
-    // Digits of elements that are equal to each other, by number of their class.
+    // Equal digits, by number of their equivalence class.
     std::vector<std::pair<Digit, int>> classes;
     int numClasses = 0;
     auto classOf = [&](const Digit &digit) {
@@ -185,7 +185,7 @@ private:
       best = Best{node.cost, &before, node.steps};
   }
 
-  /// Gathers all that is not in its place.
+  /// Gathers all sub-axes that are not in their place.
   void finishByGathers(const Entry &entry) {
     Layout layout = entry.first;
     Node node{entry.second.cost, 0, nullptr, {}};
@@ -217,9 +217,9 @@ private:
     node.cost = node.cost + collectiveCost(CollectiveKind::allGather, bytes, shards(axes));
   }
 
-  /// Splits each dimension of `layout` into as many shards more as `factors` says, over what is
-  /// free, preferably as `like` does; `factors` keeps what there are no ranks for. Small factors
-  /// first, so that few dimensions go without.
+  /// Splits each dimension of `layout` further by `factors` over free sub-axes, preferably those of
+  /// `like`; `factors` keeps the remainder without ranks. Small factors come first, so that few
+  /// dimensions remain.
   void refine(Layout &layout, std::vector<int64_t> &factors, const Layout &like,
               std::vector<SubAxes> &added) const {
     std::vector<size_t> order(layout.size());
@@ -236,8 +236,7 @@ private:
         takeFree(layout, d, {static_cast<int>(a), 1, resharder.axisSizes[a]}, factors[d], added[d]);
   }
 
-  /// Splits `dim` over parts of `of` that are free and whose sizes divide `factor`, which keeps the
-  /// rest.
+  /// Splits `dim` over free sub-axes of `of` whose sizes divide `factor`, which keeps the rest.
   static void takeFree(Layout &layout, size_t dim, const SubAxis &of, int64_t &factor,
                        SubAxes &added) {
     if (factor == 1)
@@ -253,8 +252,8 @@ private:
       }
   }
 
-  /// Takes sub-axes of size `n` in all away from the minor end of a dimension, where the order of
-  /// its prime parts changes if it must.
+  /// Removes sub-axes of total size `n` from the minor end of a dimension, reordering its prime
+  /// factors if necessary.
   static SubAxes popMinor(SubAxes &axes, int64_t n) {
     SubAxes left, minor;
     std::vector<Digit> digits = digitsOf({axes});
@@ -277,8 +276,8 @@ private:
     }
   }
 
-  /// Slices, permutes, exchanges what dimensions have too much and others lack, and gathers the
-  /// rest.
+  /// Slices, permutes, exchanges surplus sub-axes of some dimensions for missing ones of others,
+  /// and gathers the rest.
   void finishByPermute(const Entry &entry) {
     size_t rank = to.size();
     Layout layout = entry.first, sliced = layout, there = to;
@@ -310,7 +309,7 @@ private:
         lacks[e] /= move.n;
         moves.push_back(move);
       }
-    // From the goal backwards to what the permute has to give.
+    // Backwards from the goal to the layout that the permute has to produce.
     refine(there, excess, sliced, gathers);
     Layout ordered = there;
     for (size_t i = moves.size(); i-- > 0;) {
@@ -346,7 +345,7 @@ private:
     improve(node, entry);
   }
 
-  /// Whether axes that come after what `dim` of the layout is split over are in their place there.
+  /// Whether axes appended to dimension `dim` of the layout are in their final place.
   bool continues(const Layout &layout, size_t dim, const SubAxes &axes) const {
     SubAxes prefix = commonPrefix(layout[dim], to[dim]);
     if (prefix != layout[dim])
@@ -363,7 +362,7 @@ private:
       Layout after = step.after;
       reach(std::move(after), {node.cost + cost, node.source, &entry, {std::move(step)}});
     };
-    // See Resharder: there is nothing to gain then from a second one, or one to elsewhere.
+    // A second one, or one to elsewhere, cannot improve the path then (see Resharder).
     bool isOnly = best && !(targetBytes < best->cost.bytes);
     for (size_t d = 0; d < to.size(); ++d) {
       SubAxes prefix = commonPrefix(layout[d], to[d]), rest = withoutPrefix(layout[d], prefix);
@@ -392,7 +391,8 @@ private:
             appendJoined(move.after[e], axes);
             step(std::move(move), collectiveCost(CollectiveKind::allToAll, bytes, n));
           }
-          // Gathering all of a dimension is for the end, unless it frees what is wanted elsewhere.
+          // Entire dimensions are gathered last, unless that frees sub-axes that are wanted
+          // elsewhere.
           if (!isOnly || left != prefix ||
               llvm::any_of(axes, [&](const SubAxis &axis) { return !isFree(to, axis); }))
             step(std::move(gather), collectiveCost(CollectiveKind::allGather, bytes, n));
@@ -400,8 +400,8 @@ private:
     }
   }
 
-  /// Slices over what follows `top` where that belongs: it moves there together with it. Where more
-  /// than one thing moves, over whatever is wanted somewhere.
+  /// Slices over the sub-axes that follow `top` in its target, so that they move together. Where
+  /// several sub-axes move, slices over all that are wanted somewhere.
   void sliceOnTop(const Entry &entry, size_t dim, const SubAxis &top, bool onlyWhatFollows) {
     auto sliceOver = [&](const SubAxis &part) {
       for (int64_t p : primeFactors(part.size())) {
@@ -420,7 +420,7 @@ private:
           sliceOver(axes[i]);
         if (axes[i].isDisjoint(top))
           continue;
-        // Of parts that cross, what completes the smallest range that holds both.
+        // For crossing sub-axes, the sub-axis that completes the smallest range that contains both.
         if (int64_t end = std::lcm(axes[i].end, top.end); end != top.end)
           sliceOver({top.axis, top.end, end});
         else if (i + 1 < axes.size())

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The sequence of slices and collectives that brings a value from one sharding to another and on
-// which a rank sends the fewest bytes. Without MLIR.
+// Finds the sequence of slices and collectives that reshards a value and with which a rank sends
+// the fewest bytes. Without MLIR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_RESHARD_H
@@ -41,18 +41,18 @@ struct ReshardPath {
 
 /// One value of `shape` on a mesh of axes of the given sizes.
 ///
-/// Let T be the bytes of a shard in the layout that is asked for. Whatever needs a permute or two
-/// all-to-alls sends at least T: the gathers send T less a shard at its smallest, a permute such a
-/// shard, two all-to-alls half of one each. And one permute between slices and gathers sends T,
-/// where ranks suffice to split each dimension as finely as both layouts do. So the search looks
-/// for paths with at most one all-to-all below T, where slices serve only in their final place or
-/// on top of what moves there, and takes the permute otherwise: with sub-axes that are parts of
-/// common factorizations the result is the cheapest. Where ranks do not suffice or sub-axes cross,
-/// it is the cheapest of the paths looked at: with all-to-alls before and after one permute, and
-/// with slices over what is wanted anywhere. It never sends more than the gather of all that is not
-/// in its place, also where the search stops after `maxReached` layouts. In a sample of pairs
-/// of layouts on meshes of up to 12 ranks it sends at most a sixth more than the best path where
-/// axes are powers of 2, and at most twice as much otherwise.
+/// Let T be the bytes of a shard in the layout that is asked for. Every path with a permute or two
+/// all-to-alls sends at least T: the gathers send T less the smallest shard, a permute such a
+/// shard, two all-to-alls half of one each. One permute between slices and gathers sends T if there
+/// are enough ranks to split each dimension as finely as both layouts do. The search therefore
+/// looks for paths below T with at most one all-to-all, where slices are only in their final place
+/// or on top of sub-axes that move there, and uses the permute otherwise. The result is the
+/// cheapest if all sub-axes belong to common factorizations. Without enough ranks, or with crossing
+/// sub-axes, it is the cheapest of the visited paths: with all-to-alls before and after one
+/// permute, and with slices over sub-axes wanted anywhere. It never sends more than gathering all
+/// that is not in its place, also where the search stops after `maxReached` layouts. In a sample of
+/// pairs of layouts on meshes of up to 12 ranks it sends at most a sixth more than the best path
+/// where axes are powers of 2, and at most twice as much otherwise.
 class Resharder {
 public:
   Resharder(std::vector<int64_t> axisSizes, std::vector<int64_t> shape, int64_t elementBytes)
@@ -60,7 +60,7 @@ public:
 
   static constexpr int64_t kMaxReached = 1000;
 
-  /// The cheapest path from one of `from`, the first of equals. None when the layout asked for does
+  /// The cheapest path from one of `from`, the first of equals. None when the target layout does
   /// not divide the shape.
   std::optional<ReshardPath> cheapest(const std::vector<Layout> &from, const Layout &to,
                                       int64_t maxReached = kMaxReached) const;

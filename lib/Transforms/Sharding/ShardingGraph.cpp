@@ -73,7 +73,7 @@ FactorStrategy ShardingGraph::strategy(const ShardingEquation &equation) const {
           equation.partials};
 }
 
-/// Whether a tensor has all factors that can be sharded.
+/// Whether a tensor has all shardable factors.
 static bool isFull(const ShardingRule &rule, const TensorFactors &tensor) {
   for (auto [f, factor] : llvm::enumerate(rule.factors))
     if (factor.kind == FactorKind::Parallel && factor.size != 1 &&

@@ -20,11 +20,11 @@ struct ShardingNode {
   DimAxes dims;
   llvm::SmallVector<bool> closed; ///< takes no further axes: so stated, or cannot be sharded
   bool stated = false;
-  /// Costs nothing to make in any form, and so asks for none unless one is stated.
+  /// Free in any form, so it proposes none unless one is stated.
   bool isFree = false;
 };
 
-/// For what is no tensor.
+/// For values that are no tensors.
 constexpr int kNoNode = -1;
 
 /// An operation, or an equality between two values.
@@ -43,13 +43,12 @@ public:
   size_t addEquation(ShardingEquation equation);
   void addEquality(int a, int b);
 
-  /// Spreads until nothing changes. First through what neither reduces nor broadcasts, and
-  /// backwards through broadcasts, then through all; in both, only what nothing contradicts. Then
-  /// conflicts are settled and what follows from that is spread, too. Dimensions only ever get more
-  /// axes.
+  /// Propagates to a fixpoint: first through operations that neither reduce nor broadcast, and
+  /// backwards through broadcasts, then through all, both only without conflicts. Then conflicts
+  /// are resolved and the results propagated. Dimensions only gain axes.
   void run();
 
-  /// What an equation makes of its nodes as they are now.
+  /// The sharding of an equation from the current nodes.
   FactorStrategy strategy(const ShardingEquation &equation) const;
   TensorState state(int node) const;
 

@@ -56,7 +56,7 @@ FailureOr<SmallVector<const StrategyPart *>> parseStrategy(ModuleOp module, Stri
     for (const StrategyPart *other : parts)
       if (other->kind == part->kind)
         return module.emitError("strategy '")
-               << strategy << "' expects one way to cut the " << part->kind << ", got '"
+               << strategy << "' expects one way to split the " << part->kind << ", got '"
                << other->name << "' and '" << part->name << "'";
     parts.push_back(part);
   }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The text of a mesh and of a strategy, as options of passes have them.
+// Parses the pass options for a mesh and a strategy.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_STRATEGYOPTIONS_H
@@ -15,24 +15,24 @@ namespace braid {
 
 inline constexpr llvm::StringLiteral kDataAxis = "dp", kTensorAxis = "tp";
 
-/// Cuts nothing beyond what the module states.
+/// Shards nothing beyond what the module states.
 inline constexpr llvm::StringLiteral kNoStrategy = "none";
 
 struct MeshAxis {
   llvm::StringRef name;
   int64_t size;
 };
-/// Reads 'dp=2,tp=4'; what is wrong is an error on the module, and so is an axis that no strategy
-/// uses, unless `anyAxis`.
+/// Parses 'dp=2,tp=4'. Emits errors on the module, also for an axis that no strategy uses unless
+/// `anyAxis`.
 mlir::FailureOr<llvm::SmallVector<MeshAxis>> parseMesh(mlir::ModuleOp module, llvm::StringRef mesh,
                                                        bool anyAxis = false);
 
-/// What a strategy consists of, and the axis that it uses. Of one kind there is one at most.
+/// A component of a strategy and the axis that it uses. A strategy has at most one of each kind.
 struct StrategyPart {
   llvm::StringLiteral name, axis, kind;
 };
 llvm::ArrayRef<StrategyPart> strategyParts();
-/// Reads a list such as 'tp-sp,dp', which is not 'auto'; what is wrong is an error on the module.
+/// Parses a list such as 'tp-sp,dp', except 'auto'. Emits errors on the module.
 mlir::FailureOr<llvm::SmallVector<const StrategyPart *>> parseStrategy(mlir::ModuleOp module,
                                                                        llvm::StringRef strategy);
 

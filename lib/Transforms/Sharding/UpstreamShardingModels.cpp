@@ -25,9 +25,9 @@ bool isZero(Value value) {
   return matchPattern(value, m_Zero()) || matchPattern(value, m_AnyZeroFloat());
 }
 
-/// How results of ranks combine when each has reduced a part: by addition where a reduction starts
-/// from zero, else every rank would add what it starts from; by maximum or minimum in any case.
-/// Nothing for other reductions, and where results differ in kind.
+/// The reduction that combines partial results of ranks: addition if the reduction starts from zero
+/// (otherwise every rank would add the initial value), maximum or minimum from any value. Nothing
+/// for other reductions, and where results differ in kind.
 std::optional<ReduceKind> reductionKind(linalg::LinalgOp op) {
   std::optional<ReduceKind> common;
   for (auto [i, init] : llvm::enumerate(op.getDpsInits())) {
@@ -49,7 +49,7 @@ std::optional<ReduceKind> reductionKind(linalg::LinalgOp op) {
   return common;
 }
 
-/// Loops are factors; a loop is whole where cutting it would change what the body computes.
+/// Loops are factors; a loop must not be split where that would change the body's result.
 ShardingRule loopRule(linalg::LinalgOp op) {
   ShardingRule rule;
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
@@ -64,7 +64,7 @@ ShardingRule loopRule(linalg::LinalgOp op) {
                                                : FactorKind::Reduction);
     rule.factors[factor].reduce = kind.value_or(ReduceKind::Sum);
   }
-  // A cut loop counts from zero on every rank, which linalg.index would see.
+  // A split loop counts from zero on every rank, which linalg.index would see.
   op->walk([&](linalg::IndexOp index) { rule.factors[index.getDim()].kind = FactorKind::Whole; });
 
   SmallVector<TensorFactors> tensors;
@@ -78,7 +78,7 @@ ShardingRule loopRule(linalg::LinalgOp op) {
         tensor.push_back({static_cast<int64_t>(dim.getPosition())});
         continue;
       }
-      // A window or a fixed index: neither the dimension nor the loops in it can be cut.
+      // A window or a fixed index: neither the dimension nor its loops can be split.
       expr.walk([&](AffineExpr inner) {
         if (auto dim = dyn_cast<AffineDimExpr>(inner))
           rule.factors[dim.getPosition()].kind = FactorKind::Whole;
@@ -104,7 +104,7 @@ struct LinalgModel : ShardingRuleOpInterface::ExternalModel<LinalgModel<OpT>, Op
       mapping.map(global, local);
     Operation *local = builder.clone(*op, mapping);
     local->removeAttr(CommDialect::kShardingsAttrName);
-    // One value as two operands that are cut differently has one entry in the mapping.
+    // A value that occurs as two differently sharded operands has only one entry in the mapping.
     local->setOperands(operands);
     for (auto [result, type] : llvm::zip_equal(local->getResults(), types))
       result.setType(type);
@@ -112,8 +112,8 @@ struct LinalgModel : ShardingRuleOpInterface::ExternalModel<LinalgModel<OpT>, Op
   }
 };
 
-/// A reshape: the factors are the dimensions of its expanded side, and a collapsed dimension has
-/// those that it is made of.
+/// A reshape: the factors are the dimensions of its expanded side; a collapsed dimension has the
+/// factors of its dimensions.
 ShardingRule reshapeRule(RankedTensorType expanded, ArrayRef<ReassociationIndices> groups,
                          TensorFactors &collapsed, TensorFactors &split) {
   ShardingRule rule;
@@ -141,7 +141,7 @@ struct ExpandModel : ShardingRuleOpInterface::ExternalModel<ExpandModel, tensor:
   }
   FailureOr<SmallVector<Value>> buildLocal(Operation *op, OpBuilder &builder, ValueRange operands,
                                            TypeRange types, GroupAttr) const {
-    // The operation states the shape of its result beside the type.
+    // The operation states the shape of its result in an attribute too.
     return SmallVector<Value>{
         tensor::ExpandShapeOp::create(builder, op->getLoc(), types[0], operands[0],
                                       cast<tensor::ExpandShapeOp>(op).getReassociationIndices())};
