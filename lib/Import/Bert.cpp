@@ -15,15 +15,15 @@ using llvm::Expected;
 
 namespace {
 
-/// What sets apart the families of this shape.
+/// The differences between families of this architecture.
 struct BertFamily {
-  /// Of the encoder's weights in a model with a head.
+  /// The prefix of the encoder's weights in a model with a head.
   StringRef prefix;
-  /// RoBERTa and what follows it count positions from the padding id on, padding not counted.
+  /// RoBERTa and its descendants count positions from the padding id on, without padding.
   bool countsTokens;
-  /// Of the classes in `architectures`: "Bert" of BertModel, BertForMaskedLM and others.
+  /// The prefix of the classes in `architectures`: "Bert" of BertModel, BertForMaskedLM and others.
   StringRef classes;
-  /// The head over the vocabulary: what its weights' names begin with, and two of its parts.
+  /// The head over the vocabulary: the prefix of its weights, and two of its modules.
   StringRef head, headDense, headNorm;
 };
 
@@ -41,7 +41,7 @@ struct BertConfig {
 // Configuration
 //===----------------------------------------------------------------------===//
 
-/// What BERT's configuration can say and this importer would otherwise ignore.
+/// Fields of BERT's configuration that this importer would otherwise ignore.
 llvm::Error refuseVariants(const Config &config, const BertFamily &family) {
   Expected<std::string> positions = config.string("position_embedding_type", "absolute");
   if (!positions)
@@ -150,8 +150,7 @@ LayerWeights layerWeights(const BertConfig &bert) {
   return weights;
 }
 
-/// Finds weights in the checkpoint, whose names may have a prefix, and old names for
-/// normalizations.
+/// Finds weights in the checkpoint, whose names may have a prefix or old names of normalizations.
 class WeightNames {
 public:
   static Expected<WeightNames> create(const Config &config, const Checkpoint *checkpoint,
@@ -159,7 +158,7 @@ public:
     Expected<std::vector<std::string>> architectures = config.strings("architectures");
     if (!architectures)
       return architectures.takeError();
-    // A model with a head keeps its encoder under a name of its own.
+    // A model with a head has a prefix for its encoder.
     StringRef inner = bert.family.prefix;
     bool headed = !architectures->empty() && !StringRef(architectures->front()).ends_with("Model");
     const StringRef first = "embeddings.word_embeddings.weight";
@@ -178,7 +177,7 @@ public:
     return names;
   }
 
-  /// The checkpoint's name for a weight, after checking that it is as expected there.
+  /// The checkpoint's name of a weight, after checking its type and shape.
   Expected<std::string> resolve(const Weight &weight) const {
     std::string name = parameterName(weight);
     if (!checkpoint)
@@ -195,7 +194,7 @@ public:
     return name;
   }
   std::string parameterName(const Weight &weight) const {
-    // The head stands beside the encoder.
+    // The head is outside of the encoder's prefix.
     return StringRef(weight.name).starts_with(head) ? weight.name : prefix + weight.name;
   }
 
@@ -225,8 +224,7 @@ public:
   }
 
 private:
-  /// Looked for under the names that checkpoints have for it; operations are called as if there
-  /// were no prefix.
+  /// Weights are looked up under the checkpoint's names; operations are named without the prefix.
   Expected<Value> parameter(const Weight &weight) override {
     Weight named = weight;
     named.parameter = names.parameterName(weight);
@@ -304,8 +302,8 @@ Expected<Value> BertBuilder::buildModel(Value ids, Value mask, Value tokenTypes)
   if (!types)
     return types.takeError();
   Weight table{"embeddings.position_embeddings.weight", {bert.positions, bert.hidden}};
-  // Positions that are 0, 1, ..., seq - 1 in every sequence are the first rows of the table, with
-  // nothing to look up.
+  // Positions 0, 1, ..., seq - 1 in every sequence are the first rows of the table, without a
+  // look-up.
   if (!bert.padding)
     table.part = WeightPart{{}, {0, 0}, {seq, bert.hidden}};
   Expected<Value> positions = parameter(table);

@@ -11,13 +11,13 @@
 
 namespace braid {
 
-/// An encoder of the BERT family. `checkpoint` may be null: then nothing is known of the weights
-/// but what the configuration says.
+/// An encoder of the BERT family. With a null `checkpoint`, only the configuration describes the
+/// weights.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importBert(mlir::MLIRContext *context, const ImportOptions &options, const Config &config,
            const Checkpoint *checkpoint, llvm::StringRef modelName);
 
-/// RoBERTa and the families of its shape, which count positions by tokens.
+/// RoBERTa and the families of its architecture, which count positions by tokens.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importRoberta(mlir::MLIRContext *context, const ImportOptions &options, const Config &config,
               const Checkpoint *checkpoint, llvm::StringRef modelName);

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The tensors that a checkpoint's header lists, and whether they are what the model needs.
+// The tensors in a checkpoint's header, and checks that they are what the model needs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_IMPORT_CHECKPOINT_H
@@ -24,11 +24,10 @@ public:
   static llvm::Expected<Checkpoint> read(const std::string &path);
 
   bool has(llvm::StringRef tensor) const { return tensors.contains(tensor); }
-  /// The first tensor in the file's own order whose name starts with `prefix`; empty when there is
-  /// none.
+  /// The first tensor in the file's own order whose name starts with `prefix`, or empty.
   llvm::StringRef firstWith(llvm::StringRef prefix) const;
-  /// An error unless the tensor is there with this shape, and of a type that loads as f32: F32, or
-  /// BF16 or F16, which widen without loss.
+  /// An error unless the tensor exists with this shape and a type that loads as f32: F32, or BF16
+  /// or F16, which widen without loss.
   llvm::Error expect(llvm::StringRef tensor, llvm::ArrayRef<int64_t> shape) const;
 
   const std::string &path() const { return file; }

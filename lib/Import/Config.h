@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A config.json with typed access, every complaint naming the file and the field.
+// A config.json with typed access; every error names the file and the field.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_IMPORT_CONFIG_H
@@ -28,7 +28,7 @@ template <typename... Parts> llvm::Error importError(Parts &&...parts) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), llvm::Twine(message));
 }
 
-/// Puts what was read into its place, or gives the error.
+/// Stores the value, or returns the error.
 template <typename T, typename Read> llvm::Error readInto(T &place, llvm::Expected<Read> read) {
   if (!read)
     return read.takeError();
@@ -46,13 +46,13 @@ public:
 
   static llvm::Expected<Config> read(const std::string &path);
 
-  /// An integer in [1, max]. It is an error when it is missing.
+  /// An integer in [1, max]. A missing field is an error.
   llvm::Expected<int64_t> size(llvm::StringRef field, int64_t max = kMaxSize) const;
   /// `otherwise` when it is missing or null.
   llvm::Expected<int64_t> size(llvm::StringRef field, int64_t max, int64_t otherwise) const;
   /// An integer in [0, end); `otherwise` when it is missing or null.
   llvm::Expected<int64_t> index(llvm::StringRef field, int64_t end, int64_t otherwise) const;
-  /// A positive finite number. It is an error when it is missing.
+  /// A positive finite number. A missing field is an error.
   llvm::Expected<double> positive(llvm::StringRef field) const;
   /// `otherwise` when it is missing or null.
   llvm::Expected<double> positive(llvm::StringRef field, double otherwise) const;
@@ -63,28 +63,27 @@ public:
   llvm::Expected<bool> flag(llvm::StringRef field, bool otherwise) const;
   /// Empty when it is missing or null.
   llvm::Expected<std::vector<std::string>> strings(llvm::StringRef field) const;
-  /// The object that the field holds, as a configuration of its own whose complaints name the field
-  /// too; one without fields when it is missing or null.
+  /// The object in the field, as a configuration whose errors name the field too; without fields
+  /// when it is missing or null.
   llvm::Expected<Config> object(llvm::StringRef field) const;
-  /// A size that must be there, and where it goes.
+  /// A required size and its destination.
   struct SizeField {
     llvm::StringRef field;
     int64_t &place;
     int64_t max = kMaxSize;
   };
   llvm::Error readSizes(llvm::ArrayRef<SizeField> fields) const;
-  /// A flag, `false` when it is missing or null, and where it goes.
+  /// A flag, `false` when missing or null, and its destination.
   struct FlagField {
     llvm::StringRef field;
     bool &place;
   };
   llvm::Error readFlags(llvm::ArrayRef<FlagField> fields) const;
-  /// An error when one of the fields is set: nothing here knows what it means.
+  /// An error when one of the fields is set, since the importer does not support it.
   llvm::Error refuse(llvm::ArrayRef<llvm::StringRef> fields) const;
-  /// True when the field is there and not null.
+  /// Whether the field exists and is not null.
   bool has(llvm::StringRef field) const { return find(field) != nullptr; }
-  /// True when the field holds something other than null, false, 0, or an empty list, object or
-  /// string.
+  /// Whether the field has a value other than null, false, 0, or an empty list, object or string.
   bool isSet(llvm::StringRef field) const;
 
   const std::string &path() const { return file; }

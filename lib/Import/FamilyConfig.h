@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the configurations of several families say alike.
+// Configuration fields that several families share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_IMPORT_FAMILYCONFIG_H
@@ -16,7 +16,7 @@
 
 namespace braid {
 
-/// Layers that a model may have.
+/// The most layers a model may have.
 inline constexpr int64_t kMaxLayers = 4096;
 
 /// The activation that the field names; when it is missing, the one called `otherwise`, or an error
@@ -26,23 +26,23 @@ llvm::Expected<nn::ActivationKind> activationKind(const Config &config, llvm::St
 /// The number of layers to import: all of them when the options ask for none.
 llvm::Expected<int64_t> importedLayers(const Config &config, const ImportOptions &options,
                                        int64_t layers, llvm::StringRef field);
-/// Whether `architectures` means a model with a head over the vocabulary, which it does when it
-/// says nothing; an error when it names neither.
+/// Whether `architectures` names a model with a head over the vocabulary, which is the default; an
+/// error when it names neither.
 llvm::Expected<bool> hasHead(const Config &config, llvm::StringRef headed, llvm::StringRef bare);
-/// Whether the result is logits, which a model with a head over the vocabulary gives: whether this
-/// is one, and whether it gives them unasked, its caller knows.
+/// Whether the result is logits. The caller states whether the model has a head over the
+/// vocabulary, and whether logits are its default result.
 llvm::Expected<bool> givesLogits(const Config &config, const ImportOptions &options, bool hasHead,
                                  bool unasked, llvm::StringRef headed);
-/// Sizes in bytes, and sums of them, must stay far inside of 64 bits.
+/// Sizes in bytes, and their sums, must stay far below 2^63.
 llvm::Error checkElements(const Config &config, const ImportOptions &options, double weights,
                           double widest);
 
-/// What stands before the names of a model's weights: in one with a head `inner`, else nothing,
-/// unless the checkpoint has its tensor `first` the other way.
+/// The prefix of a model's weights: `inner` with a head, else none, unless the checkpoint has its
+/// tensor `first` the other way.
 std::string weightPrefix(const Checkpoint *checkpoint, llvm::StringRef inner, bool headed,
                          llvm::StringRef first);
-/// An error when the checkpoint, if there is one, has more layers than `field` says; their names
-/// begin with `path` and the number.
+/// An error when the checkpoint, if any, has more layers than `field`; their names begin with
+/// `path` and the number.
 llvm::Error checkLayers(const Config &config, const Checkpoint *checkpoint, llvm::StringRef path,
                         int64_t layers, llvm::StringRef field);
 

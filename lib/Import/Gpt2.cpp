@@ -80,7 +80,7 @@ Expected<Gpt2Config> readConfig(const Config &config, const ImportOptions &optio
   return gpt2;
 }
 
-/// The checkpoint holds products as [in, out], and query, key and value side by side in one tensor.
+/// The checkpoint stores weights as [in, out], and query, key and value side by side in one tensor.
 LayerWeights layerWeights(const Gpt2Config &gpt2) {
   LayerWeights weights;
   /// Columns [first, first + out) of `of` columns, under the name `part` when it is one of several.
@@ -153,8 +153,8 @@ Expected<Value> Gpt2Builder::buildModel(Value ids, Value mask) {
   Expected<Value> table = parameter({prefix + "wte.weight", {gpt2.vocab, gpt2.hidden}});
   if (!table)
     return table.takeError();
-  // Positions are 0, 1, ..., seq - 1 in every sequence: the first rows of the table, with nothing
-  // to look up.
+  // Positions are 0, 1, ..., seq - 1 in every sequence: the first rows of the table, without a
+  // look-up.
   Expected<Value> positions = parameter({prefix + "wpe.weight",
                                          {gpt2.positions, gpt2.hidden},
                                          nn::InitKind::Normal,

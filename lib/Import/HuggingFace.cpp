@@ -21,7 +21,7 @@ using llvm::Expected;
 
 namespace {
 
-/// Where the configuration is, and the checkpoint if there is one.
+/// The paths of the configuration and, if any, the checkpoint.
 struct Files {
   std::string config, checkpoint;
 };
@@ -44,7 +44,7 @@ Expected<Files> findFiles(const std::string &path) {
   for (StringRef suffix : {"", ".index.json"})
     if (std::string file = files.checkpoint + suffix.str(); llvm::sys::fs::exists(file))
       return Files{files.config, file};
-  // Weights in another form must not pass for none.
+  // Weights in another format must not be taken for absent weights.
   for (StringRef other : {"pytorch_model.bin", "pytorch_model.bin.index.json"})
     if (llvm::sys::fs::exists(inside(other)))
       return importError("directory '", path, "' has '", other,
@@ -54,7 +54,7 @@ Expected<Files> findFiles(const std::string &path) {
   return files;
 }
 
-/// What the model calls itself, or its directory's name.
+/// The model's own name, or that of its directory.
 std::string modelName(const Files &files, StringRef declared, StringRef family) {
   StringRef name = llvm::sys::path::filename(declared.rtrim('/'));
   if (name.empty() || name == "." || name == "..")

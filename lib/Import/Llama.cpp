@@ -75,7 +75,7 @@ Expected<LlamaConfig> readConfig(const Config &config, const ImportOptions &opti
   Expected<std::string> ropeType = rotaryType(config);
   if (!ropeType)
     return ropeType.takeError();
-  // Dynamic scaling is made for sequences beyond that.
+  // Dynamic scaling supports longer sequences.
   if (options.seq > llama.positions && *ropeType != "dynamic")
     return importError("'", config.path(),
                        "': expects seq of at most 'max_position_embeddings', got ", options.seq,
@@ -109,7 +109,7 @@ LayerWeights layerWeights(const LlamaConfig &llama) {
   return weights;
 }
 
-/// What the configuration does not speak of must not be left out silently.
+/// A weight that the configuration does not announce must not be ignored.
 llvm::Error checkBiases(const Config &config, const Checkpoint *checkpoint,
                         const LlamaConfig &llama, const std::string &prefix) {
   for (const auto &[field, said, tensor] :

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the importers of all families build modules with: the entry, the layers, the head, and the
-// operations in them.
+// Builds modules for the importers of all families: the entry, the layers, the head, and their
+// operations.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_IMPORT_MODELBUILDER_H
@@ -18,13 +18,13 @@
 
 namespace braid {
 
-/// A part of a checkpoint's tensor, the tensor perhaps permuted first.
+/// A slice of a checkpoint's tensor, perhaps permuted first.
 struct WeightPart {
   llvm::SmallVector<int64_t, 2> permutation, offsets, sizes;
 };
 
-/// A weight of the model: its tensor's name in the checkpoint, what that looks like there, and what
-/// random weights it gets.
+/// A weight of the model: its tensor in the checkpoint, slices of it, and the distribution of
+/// random weights.
 struct Weight {
   std::string name;
   llvm::SmallVector<int64_t, 2> shape;
@@ -33,8 +33,8 @@ struct Weight {
   std::string parameter = {};                    ///< its parameter's name; the tensor's when empty
 };
 
-/// The weights of a layer in the order in which its function takes them, their names without what
-/// says which layer.
+/// The weights of a layer in the order of its function's arguments, with names relative to the
+/// layer.
 class LayerWeights : public llvm::SmallVector<Weight> {
 public:
   /// A weight [out, in] and perhaps its bias.
@@ -44,8 +44,7 @@ public:
 
 class ModelBuilder;
 
-/// The body of a layer's function while it is built. Weights are taken in the order in which they
-/// were listed.
+/// The body of a layer's function under construction. Weights are taken in the order of the list.
 class LayerBody {
 public:
   LayerBody(ModelBuilder &model, mlir::Block &block, size_t numOperands)
@@ -77,30 +76,30 @@ public:
   mlir::RankedTensorType idsType() {
     return mlir::RankedTensorType::get({batch, seq}, builder.getI64Type());
   }
-  /// Operations are called what the model calls them.
+  /// Operations have the model's names.
   mlir::Location at(const llvm::Twine &name) {
     return mlir::NameLoc::get(builder.getStringAttr(name));
   }
 
-  /// A module of this name, with an entry @main over operands of the model's names. Its result, of
-  /// `width` elements for each token, is what `body` builds of them.
+  /// A module of this name, with an entry @main over operands of the model's names. `body` builds
+  /// its result of `width` elements for each token.
   llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
   buildModule(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> operands,
               llvm::StringRef result, int64_t width,
               llvm::function_ref<llvm::Expected<mlir::Value>(mlir::ValueRange)> body);
 
-  /// What sets apart the layers of a family. They are equal, so there is one function for them.
+  /// The layers of a family, which share one function.
   struct Layers {
     llvm::StringRef function;                       ///< its name
     llvm::SmallVector<llvm::StringRef, 4> operands; ///< names of what it takes before its weights
     std::string path;                               ///< names of weights begin with it and a number
     LayerWeights weights;
   };
-  /// Calls of as many layers, the first operand going through them, and `body` as the function's.
+  /// Calls all layers on the first operand; `body` builds their function.
   llvm::Expected<mlir::Value> buildLayers(const Layers &layers, int64_t count,
                                           llvm::ArrayRef<mlir::Value> operands,
                                           llvm::function_ref<mlir::Value(LayerBody &)> body);
-  /// Logits of a decoder, whose table of the embedding is its head, too, when weights are tied.
+  /// Logits of a decoder; with tied weights, the embedding's table is the head.
   llvm::Expected<mlir::Value> buildHead(mlir::Value hidden, mlir::Value table, bool tied);
 
   mlir::Value linear(llvm::StringRef role, mlir::Value input, mlir::Value weight,
@@ -117,7 +116,8 @@ public:
   mlir::Value attention(mlir::Value query, mlir::Value key, mlir::Value value, mlir::Value mask,
                         bool causal);
 
-  /// The weight as a parameter. An error when the checkpoint does not have it as described.
+  /// The weight as a parameter, or an error when the checkpoint's tensor differs from the
+  /// description.
   virtual llvm::Expected<mlir::Value> parameter(const Weight &weight);
   /// The weight `name`.weight of this shape and `name`.bias of its first dimension.
   struct WeightAndBias {
@@ -133,8 +133,8 @@ public:
 private:
   mlir::func::FuncOp buildEntry(llvm::ArrayRef<llvm::StringRef> operands, llvm::StringRef result,
                                 mlir::Type resultType);
-  /// A private function for calls with these operands: some of these names, then weights, whose
-  /// names lose what stands before those of the layer's parts. Its body is open for building.
+  /// A private function for calls with these operands: first operands of these names, then weights
+  /// with names relative to the layer. The builder is left in its body.
   mlir::func::FuncOp buildFunction(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> names,
                                    llvm::ArrayRef<mlir::Value> operands, llvm::StringRef before);
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-/// The object that holds the settings, and the base, which stands beside it in the old spelling.
+/// The object with the settings, and the base, which is beside it in the old spelling.
 struct Settings {
   Config scaling;
   double theta;
@@ -53,8 +53,8 @@ std::vector<double> geometric(double theta, int64_t headDim) {
   return frequencies;
 }
 
-/// Turns that take long compared with the original context are slowed down by `factor`, quick ones
-/// stay, and those between are interpolated.
+/// Rotations with a long period relative to the original context are slowed down by `factor`, fast
+/// ones stay, and those between are interpolated.
 llvm::Error scaleLlama3(const Config &scaling, std::vector<double> &frequencies, double factor) {
   Expected<double> low = scaling.positive("low_freq_factor");
   if (!low)
@@ -83,7 +83,7 @@ Expected<std::string> braid::rotaryType(const Config &config) {
   Expected<Settings> settings = readSettings(config);
   if (!settings)
     return settings.takeError();
-  // "type" is what early configurations call it.
+  // Early configurations call it "type".
   StringRef field = settings->scaling.has("rope_type") ? "rope_type" : "type";
   return settings->scaling.string(field, "default");
 }
@@ -93,7 +93,7 @@ Expected<std::vector<double>> braid::rotaryFrequencies(const Config &config, int
   Expected<Settings> settings = readSettings(config);
   if (!settings)
     return settings.takeError();
-  // They stand in the module one by one.
+  // The module lists them one by one.
   constexpr int64_t kMaxHeadDim = 1 << 16;
   if (headDim > kMaxHeadDim)
     return importError("'", config.path(), "': expects heads of at most ", kMaxHeadDim,
@@ -128,7 +128,7 @@ Expected<std::vector<double>> braid::rotaryFrequencies(const Config &config, int
     Expected<int64_t> positions = config.size("max_position_embeddings");
     if (!positions)
       return positions.takeError();
-    // The base grows with the sequence once it is longer than what the model was trained for.
+    // The base grows with the sequence beyond the length that the model was trained for.
     double stretch =
         static_cast<double>(std::max(seq, *positions)) / static_cast<double>(*positions);
     double dim = static_cast<double>(headDim);

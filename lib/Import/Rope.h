@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// By what angles a model turns its queries and keys.
+// The rotation angles of a model's queries and keys.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_IMPORT_ROPE_H
@@ -18,7 +18,7 @@ namespace braid {
 /// default, linear, dynamic and llama3.
 llvm::Expected<std::vector<double>> rotaryFrequencies(const Config &config, int64_t headDim,
                                                       int64_t seq);
-/// The rope's type: "default" when nothing is said.
+/// The rope's type; "default" when missing.
 llvm::Expected<std::string> rotaryType(const Config &config);
 
 } // namespace braid

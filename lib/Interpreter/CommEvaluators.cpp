@@ -35,7 +35,7 @@ std::vector<std::pair<int64_t, int64_t>> pairsOf(ArrayRef<int64_t> positions) {
 Result<Collective> toCore(comm::CollectiveOpInterface op) {
   Collective collective;
   collective.axes = comm::toRuntime(op.getGroup());
-  // Ranks wait under this name: the role says more than a line number.
+  // The name under which ranks wait: a role is more informative than a line number.
   collective.name = op.getRoleName().empty() ? locationOf(op) : op.getRoleName().str();
   return TypeSwitch<Operation *, Result<Collective>>(op)
       .Case([&](comm::AllReduceOp reduce) {
@@ -127,7 +127,7 @@ Status evaluateStart(OpContext &context) {
   if (!collective.ok())
     return collective.status();
   ++context.rank.executed[op.getCollective()->getName().getStringRef().str()];
-  // The verifier sees to it that the collective takes the operands in order.
+  // The verifier ensures that the collective takes the operands in order.
   Result<Flight> flight =
       context.rank.process.start(*collective, gatherInputs(context, op.getInputs()));
   if (!flight.ok())

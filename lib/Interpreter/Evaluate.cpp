@@ -24,7 +24,7 @@ std::string typeText(Type type) {
 
 std::string quoted(llvm::StringRef s) { return "'" + s.str() + "'"; }
 
-/// What the entry says of one of its arguments or results.
+/// The attributes of one of the entry's arguments or results.
 struct EntryValue {
   std::string name;
   DType dtype = DType::f32;
@@ -43,14 +43,14 @@ Result<EntryValue> describe(std::string name, Type local, Type global, Dictionar
     return dtype.status();
   EntryValue value{
       std::move(name), *dtype, {tensor.getShape().begin(), tensor.getShape().end()}, {}, {}};
-  // Without a global type the value is whole: an annotation of propagation has not cut anything
-  // yet.
+  // Without a global type the value is unpartitioned: a sharding that propagation stated has not
+  // been applied yet.
   auto sharding =
       attrs ? attrs.getAs<comm::ShardingAttr>(comm::CommDialect::kShardingAttrName) : nullptr;
   if (local != global) {
     if (!sharding)
       return Status::error("entry value " + quoted(value.name) + " of type " + typeText(local) +
-                           " expects a sharding that cuts it from " + typeText(global));
+                           " expects a sharding that gives it from " + typeText(global));
     value.sharding = comm::toRuntime(sharding);
   }
   return value;
@@ -61,7 +61,7 @@ Type globalType(Type local, DictionaryAttr attrs) {
   return global ? global.getValue() : local;
 }
 
-/// The mesh that a partitioned module runs on, null for one that is not partitioned.
+/// The mesh of a partitioned module; null for an unpartitioned one.
 class MeshFinder {
 public:
   Result<comm::MeshOp> find(func::FuncOp entry, const llvm::StringMap<func::FuncOp> &functions) {
@@ -138,7 +138,7 @@ Result<std::vector<EntryValue>> describeResults(func::FuncOp entry) {
       if (auto sharding = attrs.getAs<comm::ShardingAttr>(comm::CommDialect::kShardingAttrName);
           sharding && sharding.isPartial())
         return Status::error("result " + quoted(value->name) +
-                             " expects whole sums, got a partial sharding");
+                             " expects reduced values, got a partial sharding");
     if (auto unpadded =
             attrs ? attrs.getAs<TypeAttr>(nn::NNDialect::kUnpaddedAttrName) : TypeAttr()) {
       ArrayRef<int64_t> shape = cast<RankedTensorType>(unpadded.getValue()).getShape();
@@ -170,7 +170,7 @@ Result<std::vector<Tensor>> matchInputs(const std::vector<EntryValue> &arguments
   return matched;
 }
 
-/// Puts the ranks' parts of a result together; ranks that hold the same part must agree.
+/// Assembles a result from the ranks' shards; ranks with the same shard must agree.
 Result<Tensor> gatherResult(const runtime::Mesh &mesh, const EntryValue &result,
                             const std::vector<Tensor> &parts) {
   std::vector<PlacedTensor> placed;

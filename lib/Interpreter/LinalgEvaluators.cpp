@@ -70,7 +70,7 @@ std::optional<LinearForm> linearForm(AffineExpr expr, unsigned numDims) {
   return std::nullopt;
 }
 
-/// How one operand is indexed: an index per dimension, kept apart so that each can be checked
+/// The indexing of one operand: an index per dimension, separate so that each can be checked
 /// against its extent.
 struct Access {
   SmallVector<LinearForm> indices;
@@ -158,7 +158,7 @@ private:
   Result<unsigned> slotOf(mlir::Value v) {
     if (auto found = slots.find(v); found != slots.end())
       return found->second;
-    // Defined outside of the body: the same at every point.
+    // A value from outside of the body is the same at every point.
     auto outer = context.frame.find(v);
     const Tensor *tensor =
         outer == context.frame.end() ? nullptr : std::get_if<Tensor>(&outer->second);

@@ -60,7 +60,7 @@ Status evaluateParameter(OpContext &context) {
   return {};
 }
 
-/// The result's type says how the elements are grouped.
+/// The result's type determines the grouping of elements.
 Status evaluateReshape(OpContext &context) {
   OpResult result = context.op->getResult(0);
   return context.set(result,

@@ -48,7 +48,7 @@ const EvaluateFn *EvaluatorTable::lookup(Operation *op) const {
   auto found = functions.find(op->getName().getStringRef());
   if (found != functions.end())
     return &found->second;
-  // Every structured operation states its meaning by maps and a body, whatever its name.
+  // Maps and a body define the meaning of every structured operation, whatever its name.
   if (isa<linalg::LinalgOp>(op))
     if (auto generic = functions.find(linalg::GenericOp::getOperationName());
         generic != functions.end())

@@ -21,7 +21,7 @@ unsigned widthOf(Type type) {
   return element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
 }
 
-/// The canonical form of an integer of a width: sign-extended, but i1 is 0 or 1.
+/// The canonical form of an integer of a given width: sign-extended, but i1 is 0 or 1.
 int64_t canonical(uint64_t value, unsigned width) {
   if (width == 1)
     return value & 1;
@@ -41,7 +41,7 @@ template <typename Fn> ScalarFn unaryFloat(Fn fn) {
 template <typename Fn> ScalarFn binaryFloat(Fn fn) {
   return [fn](const Scalar *in, Scalar &out) { out.f = fn(in[0].f, in[1].f); };
 }
-/// On the two's complement representation, cut to the width of the result.
+/// Computes on the two's complement representation, truncated to the width of the result.
 template <typename Fn> ScalarFn binaryInt(Operation *op, Fn fn) {
   unsigned width = widthOf(op->getResult(0).getType());
   return [fn, width](const Scalar *in, Scalar &out) {

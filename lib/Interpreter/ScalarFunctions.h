@@ -21,8 +21,7 @@ struct Scalar {
 };
 using ScalarFn = std::function<void(const Scalar *operands, Scalar &result)>;
 
-/// The function of an operation with one result; null when it is none of arith and math that is
-/// known here.
+/// The function of an arith or math operation with one result; null when it is not supported.
 ScalarFn scalarFunction(mlir::Operation *op);
 
 Scalar elementAt(const Tensor &tensor, int64_t index);

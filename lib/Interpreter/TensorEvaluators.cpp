@@ -55,8 +55,7 @@ Result<Tensor> fromAttribute(ElementsAttr attr) {
 }
 
 namespace {
-/// Static extents, the dynamic ones among them replaced by operands, as tensor operations hold
-/// them.
+/// Static extents with dynamic ones replaced by operands.
 Shape resolve(OpContext &context, ArrayRef<int64_t> fixed, OperandRange dynamic) {
   Shape result(fixed.begin(), fixed.end());
   size_t next = 0;
@@ -73,7 +72,7 @@ Status evaluateEmpty(OpContext &context) {
     return dtype.status();
   Shape shape = resolve(context, op.getType().getShape(), op.getDynamicSizes());
   auto count = static_cast<size_t>(numElements(shape));
-  // What nobody has written must not look like a value.
+  // Unwritten elements must not look like values.
   if (isFloat(*dtype))
     context.set(
         op.getResult(),

@@ -134,8 +134,8 @@ OwningOpRef<ModuleOp> readBundledModule(const runtime::Bundle &bundle, MLIRConte
     return {};
   }
   StringRef text(reinterpret_cast<const char *>(bytes->data()), bytes->size());
-  // The bytecode reader wants its buffer aligned, which a member inside of an archive in memory
-  // need not be.
+  // The bytecode reader requires an aligned buffer, which a member of an archive in memory need not
+  // be.
   return parseSourceString<ModuleOp>(text, ParserConfig(context), bundle.manifest.moduleMember);
 }
 

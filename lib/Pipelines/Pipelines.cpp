@@ -59,7 +59,7 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
     break;
   case Level::Comm:
     addVerifyLevel(pm, first);
-    // What was written as the program of a rank stays as it is written.
+    // A hand-written per-rank program stays as it is.
     if (first == Level::NN)
       addPartitioning(pm, options);
     if (!options.passes.empty() && failed(parsePassPipeline(options.passes, pm, errors)))
@@ -86,11 +86,11 @@ llvm::cl::OptionEnumValue choice(Level level, StringRef what) {
   return {stringifyLevel(level), static_cast<int>(level), what};
 }
 
-/// With what `braid compile` sees of the module or of its own options.
+/// With the defaults that `braid compile` derives from the module and its options.
 struct RegisteredOptions : PipelineOptions {
   Option<Level> from{*this, "from", llvm::cl::desc("level of the module"),
                      llvm::cl::init(Level::NN),
-                     llvm::cl::values(choice(Level::NN, "a model that nobody has cut"),
+                     llvm::cl::values(choice(Level::NN, "an unpartitioned model"),
                                       choice(Level::Comm, "a program of a rank"),
                                       choice(Level::Scheduled, "one that starts collectives"))};
   Option<Level> stopAfter{
@@ -102,7 +102,7 @@ struct RegisteredOptions : PipelineOptions {
 };
 } // namespace
 
-/// Appends to `pm` what `text`, the options of braid-pipeline, asks for.
+/// Appends the passes for `text`, the options of braid-pipeline, to `pm`.
 static LogicalResult buildRegistered(OpPassManager &pm, StringRef text,
                                      function_ref<LogicalResult(const Twine &)> error) {
   RegisteredOptions options;
@@ -134,13 +134,13 @@ static LogicalResult checkPasses(ModuleOp module, const PipelineOptions &options
   llvm::raw_string_ostream errors(text);
   if (options.passes.empty() || succeeded(parsePassPipeline(options.passes, pm, errors)))
     return success();
-  // The parser's message names itself first, and shows the text below.
+  // The parser's message begins with its own name and shows the text below.
   StringRef message = StringRef(text).split("error: ").second.split('\n').first;
   return emitError(UnknownLoc::get(module.getContext()))
          << "expects a pass pipeline, got '" << options.passes << "': " << message;
 }
 
-/// What cannot be asked of a module of level `first`.
+/// Rejects options that do not apply to a module of level `first`.
 static LogicalResult checkStart(ModuleOp module, Level first, Level last,
                                 const PipelineOptions &options) {
   StringRef level = stringifyLevel(first);
@@ -154,8 +154,8 @@ static LogicalResult checkStart(ModuleOp module, Level first, Level last,
     return success();
   if (!options.strategy.empty())
     return module.emitError("--strategy '")
-           << options.strategy << "' says how to partition a module of level nn, got one of level "
-           << level << ", which is partitioned";
+           << options.strategy << "' applies to a module of level nn, got one of level " << level
+           << ", which is partitioned";
   if (first == Level::Scheduled && !options.passes.empty())
     return module.emitError("--passes '")
            << options.passes << "' run before collectives are started, got a module of level "

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// From a Hugging Face model directory to nn IR.
+// Imports a Hugging Face model directory to nn IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_IMPORT_HUGGINGFACE_H
@@ -25,20 +25,20 @@ struct ImportOptions {
   std::string path;
   int64_t batch = 1;
   int64_t seq = 128;
-  /// Only the first so many layers; all of them when absent.
+  /// The number of layers to import, from the first; all when absent.
   std::optional<int64_t> layers;
-  /// "last_hidden_state" or "logits"; when empty, of a decoder what the architecture's `forward`
-  /// gives, of an encoder the former.
+  /// "last_hidden_state" or "logits". When empty, the result of a decoder architecture's `forward`,
+  /// or the former for an encoder.
   std::string result;
   /// Of weights and activations; "f32" is the only one so far.
   std::string dtype = "f32";
 };
 
-/// Builds a module whose entry @main takes and gives what the model's `forward` does, under the
-/// same names, reads the weights as nn.parameter and calls one private function per distinct layer.
-/// Only the header of the checkpoint is read. What is wrong with the request, the configuration or
-/// the checkpoint is told to `onError`, once, naming the file, the field or tensor, what was
-/// expected and what was found.
+/// Builds a module whose entry @main has the operands and results of the model's `forward`, under
+/// the same names, reads the weights as nn.parameter and calls one private function per distinct
+/// layer. Only the header of the checkpoint is read. An error in the request, the configuration or
+/// the checkpoint is passed to `onError`, once, with the file, the field or tensor, and the
+/// expected and actual values.
 ///
 /// Supported, by model_type: "bert", "roberta", "xlm-roberta" and "camembert" (encoders; of their
 /// heads only that over the vocabulary), "gpt2" and "llama".

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The reference interpreter: what a module means. It runs the nn, comm and scheduled forms of a
-// model, and the linalg form of its operations; a pass is right when the answer is the same before
-// and after it.
+// The reference interpreter defines the meaning of a module. It runs the nn, comm and scheduled
+// forms of a model, and the linalg form of its operations; a pass is correct when the results are
+// the same before and after it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_EVALUATE_H
@@ -34,29 +34,28 @@ struct NamedTensor {
 struct EvaluateOptions {
   /// The function to run. Empty: the one function marked nn.entry, else @main.
   std::string entry;
-  /// One for each argument of the entry, whole, whatever the partitioning; Tensor::fromHost makes
-  /// them.
+  /// One unpartitioned tensor for each argument of the entry, from Tensor::fromHost.
   std::vector<NamedTensor> inputs;
-  /// Where nn.parameter reads; may be null for a module without parameters.
+  /// The source of nn.parameter; may be null for a module without parameters.
   runtime::WeightSource *weights = nullptr;
   GridOptions grid;
   /// Round every operation's results to their element type, instead of keeping f64.
   bool roundToStorage = false;
-  /// Which operations are known; null: those of collectEvaluators().
+  /// The supported operations; null for those of collectEvaluators().
   const EvaluatorTable *evaluators = nullptr;
 };
 
 struct Evaluation {
-  /// The results, whole, in the order of the entry's results.
+  /// The unpartitioned results, in the order of the entry's.
   std::vector<NamedTensor> results;
   int64_t numRanks = 1;
-  /// How often rank 0 executed each operation; a collective counts where it is started.
+  /// The number of executions of each operation on rank 0; a collective counts where it is started.
   std::map<std::string, int64_t> executed;
 };
 
-/// Runs an entry. A module that has been partitioned runs on every rank of its mesh: inputs are cut
-/// and results put together as comm.sharding and comm.global_type of the entry say, and ranks that
-/// hold the same part of a result must hold the same values.
+/// Runs an entry. A partitioned module runs on every rank of its mesh: inputs are split and results
+/// assembled according to comm.sharding and comm.global_type of the entry, and ranks with the same
+/// shard of a result must have the same values.
 Result<Evaluation> evaluate(mlir::ModuleOp module, const EvaluateOptions &options);
 
 /// The function that evaluate() would run.
@@ -69,7 +68,7 @@ std::string resultName(mlir::func::FuncOp func, unsigned index);
 mlir::Type globalArgumentType(mlir::func::FuncOp func, unsigned index);
 mlir::Type globalResultType(mlir::func::FuncOp func, unsigned index);
 
-/// Elements of a constant. Error when the element type is not one that the interpreter knows.
+/// Elements of a constant, or an error for an unsupported element type.
 Result<Tensor> fromAttribute(mlir::ElementsAttr attr);
 /// i1 gives i8 (0 or 1) and index gives i64.
 Result<DType> dtypeOf(mlir::Type type);

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// How the interpreter learns what an operation means: a table from operation names to functions,
-// open to operations that are defined elsewhere.
+// The interpreter's table from operation names to functions, open to operations that are defined
+// elsewhere.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_EVALUATORTABLE_H
@@ -22,8 +22,7 @@
 
 namespace braid::interp {
 
-/// What an SSA value stands for: a tensor (scalars are tensors of rank 0), or a collective in
-/// flight.
+/// The value of an SSA value: a tensor (scalars are tensors of rank 0), or a collective in flight.
 using RuntimeValue = std::variant<Tensor, Flight>;
 using Frame = llvm::DenseMap<mlir::Value, RuntimeValue>;
 
@@ -54,14 +53,14 @@ void populateLinalgEvaluators(EvaluatorTable &table);
 /// All of the above.
 const EvaluatorTable &defaultEvaluators();
 
-/// What a dialect that is defined elsewhere says of its operations: addInterfaces<...>() in
+/// The evaluators of a dialect that is defined elsewhere: addInterfaces<...>() in
 /// Dialect::initialize.
 class EvaluatorProvider : public mlir::DialectInterface::Base<EvaluatorProvider> {
 public:
   explicit EvaluatorProvider(mlir::Dialect *dialect) : Base(dialect) {}
   virtual void populate(EvaluatorTable &table) const = 0;
 };
-/// The default ones, and those of all dialects of the context that provide some.
+/// The default evaluators and those that the context's dialects provide.
 EvaluatorTable collectEvaluators(mlir::MLIRContext *context);
 
 /// One rank's run through the call tree.
@@ -88,7 +87,7 @@ private:
   Status checkResults(mlir::Operation *op, Frame &frame);
 };
 
-/// What an EvaluateFn works with.
+/// The arguments of an EvaluateFn.
 class OpContext {
 public:
   OpContext(RankEvaluator &rank, Frame &frame, mlir::Operation *op)
@@ -96,11 +95,11 @@ public:
 
   const RuntimeValue &value(mlir::Value v) const { return frame.find(v)->second; }
   const Tensor &tensor(mlir::Value v) const { return std::get<Tensor>(value(v)); }
-  /// Null for an operand that is not there.
+  /// Null for an absent operand.
   const Tensor *optional(mlir::Value v) const { return v ? &tensor(v) : nullptr; }
   void set(mlir::Value v, RuntimeValue result) { frame[v] = std::move(result); }
   void set(mlir::Value v, Tensor result) { frame[v] = std::move(result); }
-  /// Sets the value, or gives the error.
+  /// Sets the value or returns the error.
   Status set(mlir::Value v, Result<Tensor> result);
   Status setAll(mlir::ResultRange values, Result<std::vector<Tensor>> results);
 

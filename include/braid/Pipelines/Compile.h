@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// From a module to a bundle in memory: the phases, the kernels for each instruction set or GPU
-// architecture, the program. `braid compile` writes it, `braid run` hands it to the loader,
-// embedders do either.
+// Compiles a module to a bundle in memory: the phases, the kernels for each instruction set or GPU
+// architecture, the program. `braid compile` writes the bundle, `braid run` passes it to the
+// loader, embedders do either.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_PIPELINES_COMPILE_H
@@ -25,21 +25,21 @@ struct CompileOptions {
   std::string strategy;          ///< empty: auto
   std::string passes;            ///< run on the partitioned module; see PipelineOptions
   std::vector<std::string> isas; ///< empty: x86-64-v3 and the host's own
-  /// Not empty: the kernels are compiled for these GPUs, and for no CPU.
+  /// Unless empty, the kernels are compiled for these GPUs and for no CPU.
   std::vector<std::string> cudaArchitectures;
   CUDACompileOptions cuda;
   bool stripModule = false;   ///< leave the module out
   bool compileKernels = true; ///< false: only the interpreter will run it
 };
 
-/// What a compilation took, and what came of it beside the bundle.
+/// Times and by-products of a compilation.
 struct CompileRecord {
   std::vector<std::pair<std::string, double>> phases; ///< Seconds, in order.
-  /// By architecture; without the code, which is in the bundle.
+  /// By architecture, without the code, which is in the bundle.
   std::vector<std::pair<std::string, CUDABinary>> cuda;
 };
 
-/// Compiles `module` (of level nn, comm or scheduled), which is left at the rt level. Errors are
+/// Compiles `module` (of level nn, comm or scheduled) and leaves it at the rt level. Errors are
 /// emitted as diagnostics on its context.
 mlir::FailureOr<runtime::Bundle> compileToBundle(
     mlir::ModuleOp module, const CompileOptions &options, const PhaseObserver &observer = {},

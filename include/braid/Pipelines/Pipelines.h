@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The road from a module to a bundle, in named phases. Each phase ends at a level whose contract
-// `braid-verify-level` checks, can be the last one to run, and can be dumped. A module may come at
-// a level before kernels: phases behind it are left out.
+// Compiles a module to a bundle in named phases. Each phase ends at a level whose contract
+// `braid-verify-level` checks, can be the last one to run, and can be dumped. A module may begin at
+// a level before kernels: earlier phases are skipped.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_PIPELINES_PIPELINES_H
@@ -24,7 +24,7 @@
 
 namespace braid {
 
-/// The level that stringifyLevel gives this name.
+/// The level with this name (stringifyLevel).
 std::optional<Level> symbolizeLevel(llvm::StringRef name);
 
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
@@ -49,15 +49,15 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
 mlir::LogicalResult buildPhase(mlir::OpPassManager &pm, Level level, const PipelineOptions &options,
                                Level first = Level::NN, llvm::raw_ostream &errors = llvm::errs());
 
-/// Registers `braid-pipeline` for braid-opt: what runPhases runs, as one pipeline. It does not see
-/// the module: `from` names the module's level.
+/// Registers `braid-pipeline` for braid-opt: the passes of runPhases as one pipeline. It does not
+/// see the module, so `from` names the module's level.
 void registerPipelines();
 
 /// Hooks of a run over phases.
 struct PhaseObserver {
   /// Before a phase: its level, its number from 1, the number of phases.
   llvm::function_ref<void(Level, int, int)> begin = nullptr;
-  /// Before a phase's passes run: what times them or prints between them.
+  /// Before a phase's passes run, to add timing or printing.
   llvm::function_ref<mlir::LogicalResult(mlir::PassManager &)> instrument = nullptr;
   /// After a phase has been verified.
   llvm::function_ref<mlir::LogicalResult(Level, int, mlir::ModuleOp)> end = nullptr;

@@ -20,8 +20,8 @@ namespace {
 
 namespace fb = braid::program;
 
-/// What an operation is called in traces and messages: its place in the model, or else what it is.
-/// A collective's kind says that, and a call's callee; a wait is called as what it waits for.
+/// The name of an operation in traces and messages: its place in the model, or else a collective's
+/// kind or a call's callee; a wait has the name of what it waits for.
 std::string commandName(Operation *op) {
   std::string name;
   op->getLoc()->walk([&](Location loc) {
@@ -112,8 +112,8 @@ private:
     SmallVector<int64_t> strides;
     [[maybe_unused]] LogicalResult strided = type.getStridesAndOffset(strides, offset);
     result->offset_bytes += static_cast<uint64_t>(offset) * (type.getElementTypeBitWidth() / 8);
-    // Memory in a procedure is of the types that RT_Memory admits, all of which have a serialized
-    // name; serialized values are the runtime's.
+    // Memory in a procedure has types that RT_Memory admits, all of which have a serialized name;
+    // serialized values are the runtime's.
     result->dtype = static_cast<fb::DType>(*comm::toRuntime(type.getElementType()));
     result->shape.assign(type.getShape().begin(), type.getShape().end());
     result->strides.assign(strides.begin(), strides.end());
@@ -344,7 +344,7 @@ private:
     if (!base)
       return op.emitOpError(
           "expects a place for the callee's frame (run braid-assign-buffers first)");
-    // The same call stands in both streams.
+    // The same call is in both streams.
     for (rt::Queue queue : {rt::Queue::Compute, rt::Queue::Communication}) {
       fb::CallT call;
       call.procedure = procedures.lookup(op.getCallee());

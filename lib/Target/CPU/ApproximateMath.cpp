@@ -21,9 +21,9 @@ using namespace mlir;
 namespace {
 /// erf(x) below |x| = 1.25 as x * P(x^2), P of degree 6, and beyond as 1 - 1 / Q(|x|)^16, Q of
 /// degree 6 (the form of Abramowitz and Stegun 7.1.28): no quotient near 1, whose rounding GELU
-/// multiplies by x / 2. From |x| = 3.93 on it is 1 exactly. Without the pieces of MLIR's own
-/// approximation, between which it must select for every coefficient. Least maximum of the error,
-/// relative below and absolute beyond; with rounding 2e-7.
+/// multiplies by x / 2. From |x| = 3.93 on it is 1 exactly. MLIR's own approximation is piecewise
+/// and selects every coefficient. Least maximum of the error, relative below and absolute beyond;
+/// with rounding 2e-7.
 struct ApproximateErf : OpRewritePattern<math::ErfOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -76,7 +76,7 @@ class ApproximateMath : public braid::cpu::impl::CPUApproximateMathBase<Approxim
     RewritePatternSet patterns(&getContext());
     patterns.add<ApproximateErf>(&getContext(), /*benefit=*/2);
     populateMathPolynomialApproximationPatterns(patterns, MathPolynomialApproximationOptions());
-    // What has no polynomial of its own but is made of functions that have one.
+    // Functions without a polynomial of their own, expressed in functions with one.
     math::populateExpansionPatterns(
         patterns, {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "powf", "exp2"});
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

@@ -67,7 +67,7 @@ FailureOr<std::unique_ptr<llvm::TargetMachine>> targetMachine(const CPUInstructi
     return emitError(loc) << "cannot generate code for " << isa.triple << ": " << message,
            failure();
   llvm::TargetOptions options;
-  options.FunctionSections = true; // checkSelfContained tells kernels apart by them.
+  options.FunctionSections = true; // checkSelfContained distinguishes kernels by them.
   std::string features;
   for (const std::string &feature : isa.features)
     features += (features.empty() ? "+" : ",+") + feature;
@@ -95,7 +95,8 @@ FailureOr<std::unique_ptr<llvm::Module>> optimize(ModuleOp kernels, const CPUIns
   }
 
   llvm::PipelineTuningOptions tuning;
-  // The loops are vectorized; LLVM's attempts at them cost time and, unrolling all of a row, spill.
+  // The loops are vectorized already; LLVM's vectorizer would cost time and, by unrolling entire
+  // rows, spill.
   tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopUnrolling = false;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -117,7 +118,7 @@ forEachInstructionSet(ModuleOp module, const CPUTargetOptions &options,
                       llvm::function_ref<LogicalResult(const CPUInstructionSet &,
                                                        llvm::TargetMachine &, llvm::Module &)>
                           action) {
-  // Names are checked before any work.
+  // Names are checked first.
   std::vector<CPUInstructionSet> isas;
   for (const std::string &name : options.isas) {
     FailureOr<CPUInstructionSet> isa = resolveInstructionSet(name, module.getLoc());
@@ -150,7 +151,7 @@ braid::compileKernelsForCPU(ModuleOp module, const CPUTargetOptions &options) {
   for (auto kernel : module.getOps<rt::KernelOp>())
     if (std::optional<StringRef> symbol = kernel.getLibrarySymbol())
       library.insert(*symbol);
-  // Without a kernel that calls them, bundles are the same whatever dialects there are.
+  // Unless a kernel calls them, a bundle does not depend on the registered dialects.
   SmallVector<CPUKernelArchive> archives;
   if (!library.empty())
     for (Dialect *dialect : module.getContext()->getLoadedDialects())

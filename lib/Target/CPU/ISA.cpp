@@ -30,7 +30,7 @@ std::set<std::string> featuresOf(StringRef cpu) {
     for (const auto &entry : implied)
       features.insert(entry.first().str());
   }
-  // What every 64-bit processor has need not be asked for.
+  // Every 64-bit processor has these features.
   features.erase("x87");
   return features;
 }
@@ -49,8 +49,8 @@ CPUInstructionSet hostISA() {
   isa.name = isa.tune = llvm::sys::getHostCPUName().str();
   isa.triple = kTriple.str();
   isa.level = hostLevel(host).str();
-  // Beyond the level, arithmetic on vectors only: a bundle then asks for little that it does not
-  // use, and a processor's name alone would promise what a virtual machine may hide.
+  // Beyond the level only vector arithmetic: a bundle then requires few features that it does not
+  // use, and a processor's name would imply features that a virtual machine may hide.
   std::set<std::string> features = featuresOf(isa.level);
   for (StringRef name : {"avx512bf16", "avx512fp16", "avx512vnni", "avxvnni"})
     if (host.lookup(name))

@@ -25,7 +25,7 @@ LLD_HAS_DRIVER(elf)
 using namespace mlir;
 
 namespace {
-/// A file that is removed whatever happens, also when the process is interrupted.
+/// A file that is always removed, also when the process is interrupted.
 class TemporaryFile {
 public:
   static FailureOr<std::unique_ptr<TemporaryFile>> create(StringRef suffix, Location loc) {
@@ -35,7 +35,7 @@ public:
     return std::unique_ptr<TemporaryFile>(new TemporaryFile(path));
   }
   ~TemporaryFile() {
-    // Nobody is left to tell that a file in the temporary directory could not be removed.
+    // A file in the temporary directory that cannot be removed is not reported.
     (void)llvm::sys::fs::remove(name);
     llvm::sys::DontRemoveFileOnSignal(name);
   }
@@ -45,7 +45,7 @@ private:
   explicit TemporaryFile(StringRef path) : name(path) { llvm::sys::RemoveFileOnSignal(name); }
 };
 
-/// memset and memcpy are what LLVM makes of loops and copies; every process has them.
+/// LLVM emits memset and memcpy for loops and copies; every process has them.
 bool isAllowed(StringRef symbol) {
   return symbol == "memcpy" || symbol == "memset" || symbol == "memmove" ||
          symbol == "_GLOBAL_OFFSET_TABLE_";
@@ -65,13 +65,13 @@ LogicalResult write(StringRef bytes, StringRef path, Location loc) {
   return success();
 }
 
-/// The file that the library with this function was loaded from.
+/// The file of the loaded library with this function.
 std::string libraryOf(const void *function) {
   Dl_info info{};
   return dladdr(function, &info) != 0 && info.dli_fname ? info.dli_fname : "";
 }
 
-/// What the linker has to say, in one message.
+/// The linker's output in one message.
 void reportLinking(StringRef log, ArrayRef<braid::CPUKernelArchive> archives, Location loc) {
   constexpr StringLiteral kUndefined = "error: undefined symbol: ";
   size_t begin = log.find(kUndefined);
@@ -143,8 +143,8 @@ braid::cpu::linkSharedLibrary(StringRef object, ArrayRef<CPUKernelArchive> archi
   for (const auto &input : inputs)
     arguments.push_back(input->name);
   if (!archives.empty())
-    // Only kernels are called by the runtime. The loader is told of libraries that are needed, so
-    // that a process without them has them loaded.
+    // The runtime calls only kernels. Needed libraries are recorded, so that the loader loads them
+    // where the process has not.
     llvm::append_values(
         arguments, "--exclude-libs=ALL", "--no-undefined", "--as-needed",
         libraryOf(reinterpret_cast<const void *>(&std::malloc)),
@@ -153,7 +153,7 @@ braid::cpu::linkSharedLibrary(StringRef object, ArrayRef<CPUKernelArchive> archi
   for (const std::string &argument : arguments)
     argv.push_back(argument.c_str());
   {
-    // lld keeps its state in globals; one that has failed badly may not be called again.
+    // lld keeps its state in globals; after a fatal failure it may not be called again.
     static std::mutex mutex;
     static bool usable = true;
     std::lock_guard<std::mutex> lock(mutex);

@@ -18,13 +18,13 @@
 
 namespace braid::cpu {
 
-/// Reports every function outside of `object` and of `library` that it needs, with the kernel that
-/// needs it, and fails if there is one. Kernels stand in sections of their own.
+/// Reports every undefined function of `object` that `library` does not define either, with the
+/// kernel that needs it, and fails if there is one. Kernels must be in sections of their own.
 mlir::LogicalResult checkSelfContained(llvm::StringRef object, const llvm::StringSet<> &library,
                                        mlir::Location loc);
 
-/// Links an object file, and what it needs of archives, to a shared library. Archives may call the
-/// C library and libm, nothing else.
+/// Links an object file, and the archive members that it needs, to a shared library. Archives may
+/// call only the C library and libm.
 mlir::FailureOr<std::vector<std::byte>> linkSharedLibrary(llvm::StringRef object,
                                                           llvm::ArrayRef<CPUKernelArchive> archives,
                                                           mlir::Location loc);

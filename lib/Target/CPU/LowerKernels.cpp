@@ -29,7 +29,7 @@ bool isSupported(Type element) {
   return element.isF32() || element.isInteger(32) || element.isInteger(64);
 }
 
-/// Any strides but the innermost: a kernel may be handed a view.
+/// A kernel's operand may be a view, so all strides but the innermost are dynamic.
 MemRefType memrefOf(RankedTensorType type) {
   SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic);
   if (!strides.empty())

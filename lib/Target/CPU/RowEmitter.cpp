@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace braid::cpu;
 using braid::rows::kColumn;
 
-/// Row buffers start on a cache line, so that no vector of theirs crosses one.
+/// Row buffers start on a cache line, so that none of their vectors crosses one.
 static constexpr int64_t kBufferAlignment = 64;
 
 RowEmitter::RowEmitter(OpBuilder &builder, Location loc, const RowSchedule &schedule, Shape shape,
@@ -69,7 +69,7 @@ void RowEmitter::emitRow() {
 }
 
 void RowEmitter::emitSweep(const Sweep &sweep) {
-  // What does not vary along the column is computed once, before the loop.
+  // Values that do not vary along the column are computed once, before the loop.
   splats.clear();
   auto hoist = [&](Node *node) {
     for (NodeValue argument : node->arguments)
@@ -196,7 +196,7 @@ void RowEmitter::emitBlock(const Sweep &sweep, Block block, MutableArrayRef<Valu
       next = arith::SelectOp::create(builder, loc, block.mask, next, accumulators[number]);
     accumulators[number] = next;
   }
-  // Stores come last: a result may lie where an operand of the same elements does.
+  // Stores come last: a result may alias an operand of the same elements.
   for (const Sweep::Step &step : sweep.steps) {
     if (step.action != Sweep::Action::Compute)
       continue;
@@ -301,7 +301,7 @@ SmallVector<Value> RowEmitter::emitRegion(Node &node, ValueRange arguments, cons
   for (auto [from, to] : llvm::zip_equal(body->getArguments(), arguments))
     if (to)
       mapping.map(from, to);
-  // Constants may stand outside of the region too, where canonicalization moves them.
+  // Canonicalization may move constants out of the region.
   auto mapped = [&](Value value) {
     if (!mapping.contains(value))
       mapping.map(value, emitConstant(value, block));

@@ -30,14 +30,13 @@ public:
         2; ///< Independent vectors that a reduction runs on, to hide its latency.
   };
 
-  /// `operands` and `results` are the memrefs of the kernel's; code is inserted at the builder's
-  /// position.
+  /// `operands` and `results` are the kernel's memrefs; code is inserted at the builder's position.
   RowEmitter(mlir::OpBuilder &builder, mlir::Location loc, const RowSchedule &schedule, Shape shape,
              mlir::ValueRange operands, mlir::ValueRange results);
   void emit();
 
 private:
-  /// The elements of one vector: those from `column` on that the mask has.
+  /// The elements of one vector: those from `column` on that the mask selects.
   struct Block {
     mlir::Value column;
     mlir::Value mask; ///< Null when whole.
@@ -61,15 +60,16 @@ private:
              const Block *block);
   llvm::SmallVector<mlir::Value> indices(llvm::ArrayRef<Position> position, const Block *block);
 
-  /// The op's region on the given arguments; the values that it yields. With a block, on vectors.
+  /// Emits the op's region on the given arguments and returns the values that it yields. With a
+  /// block, on vectors.
   llvm::SmallVector<mlir::Value> emitRegion(Node &node, mlir::ValueRange arguments,
                                             const Block *block);
   mlir::Value emitSplat(Node &node);
   mlir::Value emitConstant(mlir::Value constant, const Block *block);
-  /// What linalg.index of a loop that stands at `place` yields.
+  /// The value of linalg.index of a loop at `place`.
   mlir::Value emitIndex(Position place, const Block *block);
   mlir::Value combine(mlir::linalg::GenericOp reduction, mlir::Value lhs, mlir::Value rhs);
-  /// One scalar of a vector of partial results, halving it: an order of sums that no target
+  /// Reduces a vector of partial results to a scalar by halving, an order of sums that no target
   /// changes.
   mlir::Value reduceLanes(mlir::linalg::GenericOp reduction, mlir::Value vector);
 

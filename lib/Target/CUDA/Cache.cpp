@@ -13,7 +13,7 @@
 using namespace braid;
 using namespace braid::cuda;
 
-// An entry: what it is, the SHA-256 of all that follows, the size of the log, log, code.
+// An entry: a magic number, the SHA-256 of all that follows, the size of the log, log, code.
 static constexpr llvm::StringLiteral kMagic = "BRAIDCU1";
 static constexpr size_t kDigest = 32, kHead = kMagic.size() + kDigest;
 
@@ -27,7 +27,7 @@ static std::array<uint8_t, kDigest> digestOf(llvm::ArrayRef<llvm::StringRef> par
 std::string Cache::key(llvm::ArrayRef<llvm::StringRef> parts) {
   llvm::SHA256 hash;
   for (llvm::StringRef part : parts) {
-    // With its size, so that no two lists of parts are one text.
+    // With its size, so that different lists never have the same text.
     hash.update(std::to_string(part.size()) + ":");
     hash.update(part);
   }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The compilers that compileCUDA uses, and what it keeps.
+// The compilers that compileCUDA uses, and its cache.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TARGET_CUDA_COMPILERS_H
@@ -36,23 +36,23 @@ class Compiler {
 public:
   virtual ~Compiler() = default;
   virtual std::string name() const = 0;
-  /// Of the library or the program; its name alone where the loader found it.
+  /// Path of the library or the program; only its name where the loader found it.
   virtual std::string path() const = 0;
-  /// Whatever decides what code comes of a source, but for headers and architecture.
+  /// Everything that determines the code of a source, except headers and architecture.
   virtual std::string identity() const = 0;
   virtual runtime::Result<Compiled> compile(llvm::StringRef source,
                                             llvm::StringRef architecture) = 0;
 };
 
-/// Null when there is none; `searched` then says where it was looked for.
+/// Null when there is none; `searched` then lists the places searched.
 std::unique_ptr<Compiler> findNVRTC(std::string &searched);
 std::unique_ptr<Compiler> findNVCC(std::string &searched);
 
 /// Folders of toolkits, by environment and custom.
 llvm::SmallVector<std::string> toolkitFolders();
 
-/// Machine code on disk, by a hash of what it was made from. Written so that other processes see a
-/// whole entry or none; an entry that is damaged is as good as none.
+/// Machine code on disk, by a hash of its inputs. Entries are written atomically; a damaged entry
+/// is ignored.
 class Cache {
 public:
   explicit Cache(std::string directory) : directory(std::move(directory)) {}

@@ -17,7 +17,7 @@ ArrayRef<StringRef> braid::getCUDAArchitectures() {
   return architectures;
 }
 
-/// Bytes of registers that a thread holds of a row from one sweep to the next, at most.
+/// The most bytes of registers that a thread keeps of a row between sweeps.
 static constexpr int64_t kKeptBytes = 256;
 
 static bool isSupported(Type element) {
@@ -25,8 +25,8 @@ static bool isSupported(Type element) {
          element.isInteger(32) || element.isInteger(64);
 }
 
-/// Columns of a vector that every launch's operands can be accessed by. Memory begins at an aligned
-/// address, so that only views that leave columns out, or begin elsewhere, can be in the way.
+/// The vector width that suits the operands of every launch. Memory begins at an aligned address,
+/// so only views with other row strides or offsets can reduce it.
 static int64_t alignedColumns(rt::KernelOp kernel) {
   uint64_t common = 16;
   auto module = kernel->getParentOfType<ModuleOp>();
@@ -53,7 +53,7 @@ static int64_t alignedColumns(rt::KernelOp kernel) {
   return static_cast<int64_t>(common);
 }
 
-/// Kernels count threads or rows, whichever share a vector or a row, in 32 bits.
+/// Kernels count threads or rows in 32 bits.
 static LogicalResult checkLaunches(rt::KernelOp kernel, const RowShape &shape) {
   WalkResult walk = kernel->getParentOfType<ModuleOp>().walk([&](rt::LaunchOp launch) {
     auto rows = static_cast<int64_t>(launch.getRows());
@@ -67,7 +67,7 @@ static LogicalResult checkLaunches(rt::KernelOp kernel, const RowShape &shape) {
   return failure(walk.wasInterrupted());
 }
 
-/// The names that the operations of the source go by, in order.
+/// The names of the source's operations, in order.
 static SmallVector<StringRef> sourceNames(Location loc) {
   SmallVector<StringRef> names;
   auto add = [&](Location part) {

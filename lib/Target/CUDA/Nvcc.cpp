@@ -18,7 +18,7 @@ using runtime::Result;
 using runtime::Status;
 
 namespace {
-/// A folder that is gone, with all in it, when its user is done.
+/// A temporary folder that is removed with its content.
 class TemporaryFolder {
 public:
   TemporaryFolder() { error = llvm::sys::fs::createUniqueDirectory("braid-nvcc", path); }
@@ -40,7 +40,7 @@ std::string readText(const std::string &path) {
   return buffer ? (*buffer)->getBuffer().str() : "";
 }
 
-/// Runs a program; what it says on both streams is in `output`.
+/// Runs a program; `output` receives both streams.
 bool run(llvm::ArrayRef<llvm::StringRef> command, const std::string &log, std::string &output) {
   std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log),
                                                 llvm::StringRef(log)};

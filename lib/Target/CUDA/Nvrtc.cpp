@@ -19,7 +19,7 @@ using runtime::Status;
 namespace {
 using Program = struct OpaqueProgram *;
 
-/// What is used of nvrtc.h; every function gives 0 when it has done its work.
+/// The used functions of nvrtc.h; every function returns 0 on success.
 struct Functions {
   int (*nvrtcVersion)(int *major, int *minor);
   const char *(*nvrtcGetErrorString)(int result);
@@ -33,7 +33,7 @@ struct Functions {
   int (*nvrtcGetCUBIN)(Program program, char *cubin);
 };
 
-/// The first symbol that the library lacks, empty when it has all.
+/// The first missing symbol, or empty.
 std::string resolve(void *library, Functions &functions) {
   std::string missing;
   auto find = [&](auto &function, const char *symbol) {
@@ -96,7 +96,7 @@ private:
     if (functions.nvrtcGetProgramLogSize(program, &size) == 0 && size > 1) {
       compiled.log.resize(size);
       functions.nvrtcGetProgramLog(program, compiled.log.data());
-      compiled.log.resize(size - 1); // It ends in a zero.
+      compiled.log.resize(size - 1); // It is null-terminated.
     }
     if (result)
       return Status::error(compiled.log.empty() ? failed("nvrtcCompileProgram", result).message()
@@ -119,7 +119,7 @@ private:
   std::string version, library;
 };
 
-/// Folders that PyPI's wheel puts the library in: of the active environment, and of the one that
+/// Folders of the library in PyPI's wheel: in the active environment, and in the one that
 /// scripts/setup.sh makes beside this program.
 void addWheels(llvm::SmallVectorImpl<std::string> &folders) {
   llvm::SmallVector<std::string> environments;
@@ -162,7 +162,7 @@ std::unique_ptr<Compiler> braid::cuda::findNVRTC(std::string &searched) {
       paths.push_back(folder + "/libnvrtc.so.13");
   }
   for (const std::string &path : paths) {
-    // It looks for its builtins by name only, which finds them when they are loaded already.
+    // It looks for its builtins by name only, which succeeds when they are loaded already.
     llvm::StringRef folder = llvm::sys::path::parent_path(path);
     if (!folder.empty())
       dlopen((folder + "/libnvrtc-builtins.so.13.0").str().c_str(), RTLD_NOW | RTLD_GLOBAL);

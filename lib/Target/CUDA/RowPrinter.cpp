@@ -23,7 +23,7 @@ using rows::Sweep;
 // RowShape
 //===----------------------------------------------------------------------===//
 
-/// Columns that vectors run along: the innermost extent of whatever has all dimensions.
+/// Columns that vectors run along: the innermost extent of operands with all dimensions.
 static int64_t countColumns(rt::KernelOp kernel) {
   int64_t columns = 1;
   for (auto generic : kernel.getBody().getOps<linalg::GenericOp>())
@@ -39,7 +39,7 @@ static int64_t countColumns(rt::KernelOp kernel) {
 RowShape RowShape::choose(rt::KernelOp kernel, int64_t maxVector) {
   RowShape shape;
   shape.columns = countColumns(kernel);
-  // 16 bytes of the narrowest type that is moved along the row.
+  // 16 bytes of the narrowest type loaded or stored along the row.
   unsigned narrowest = 64;
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes())) {
     auto tensor = cast<RankedTensorType>(type);
@@ -164,7 +164,7 @@ FailureOr<runtime::CudaKernel> RowPrinter::print(const std::string &name) {
     operand.shape.assign(type.getShape().begin(), type.getShape().end());
     if (rt::KernelOp::isRowOperand(type))
       operand.shape.front() = runtime::kLaunchRows;
-    // Only what is moved by vectors has to lie well.
+    // Only operands accessed by vectors need alignment.
     bool moved = type.getRank() > 0 && type.getShape().back() == shape.columns;
     int64_t bytes = type.getElementTypeBitWidth() / 8;
     operand.alignment = moved ? std::min<int64_t>(16, bytes * shape.vector) : bytes;
@@ -207,7 +207,7 @@ void RowPrinter::printSignature(const runtime::CudaKernel &made) {
   std::string indent(made.function.size() + 1, ' ');
   for (auto [number, operand] : llvm::enumerate(made.operands)) {
     bool input = number < numArguments;
-    // What may be the same memory as another operand is not restricted.
+    // Operands that may alias another one are not restricted.
     bool shared = false;
     for (unsigned i = 0, end = input ? numResults : numArguments; i != end; ++i)
       shared |= input ? kernel.canShare(number, i) : kernel.canShare(i, number - numArguments);
@@ -263,7 +263,7 @@ Expression RowPrinter::index(Position place) const {
 }
 
 std::string RowPrinter::pointer(unsigned number, ArrayRef<Position> position) {
-  // All but the column, which is innermost where there is one.
+  // All dimensions but the column, which is innermost if present.
   ArrayRef<Position> outer = position;
   if (!outer.empty() && outer.back() == kColumn)
     outer = outer.drop_back();
@@ -412,7 +412,7 @@ static StringRef combinerName(Operation *combiner) {
 }
 
 LogicalResult RowPrinter::printSweep(const Sweep &sweep) {
-  // What does not vary along the column, and pointers to rows, come before the loop.
+  // Values that do not vary along the column, and pointers to rows, come before the loop.
   for (const Sweep::Step &step : sweep.steps)
     if (step.action == Sweep::Action::Compute && failed(hoistScalars(*step.value.node)))
       return failure();
@@ -432,7 +432,7 @@ LogicalResult RowPrinter::printSweep(const Sweep &sweep) {
 
   bool loops = shape.steps > 1;
   if (loops) {
-    // All of a row, where it is kept in registers, which have no addresses.
+    // The loop over a row is unrolled where it is kept in registers, which have no addresses.
     if (!schedule.kept.empty() || shape.steps <= 8)
       os << "#pragma unroll\n";
     else
@@ -523,7 +523,7 @@ LogicalResult RowPrinter::printElement(const Sweep &sweep, std::string &loads, s
   }
   if (failed(printReductions(sweep, bodyOs)))
     return failure();
-  // Stores come last: a result may lie where an operand of the same elements does.
+  // Stores come last: a result may alias an operand of the same elements.
   for (unsigned output : sweep.outputs) {
     const rows::RowSchedule::Result &result = schedule.results[output];
     unsigned number = kernel.getArgumentTypes().size() + output;

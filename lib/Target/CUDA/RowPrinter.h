@@ -17,7 +17,7 @@
 
 namespace braid::cuda {
 
-/// Which threads compute what of a row.
+/// The distribution of a row over threads.
 struct RowShape {
   enum class Skeleton { Map, WarpRow, BlockRow };
   Skeleton skeleton;
@@ -27,12 +27,12 @@ struct RowShape {
   int64_t steps;        ///< Vectors of a thread.
   int64_t rowsPerOuter; ///< Of the inner row dimensions, which are static.
 
-  /// `maxVector` bounds the vector beyond what columns and element types do.
+  /// `maxVector` bounds the vector in addition to columns and element types.
   static RowShape choose(rt::KernelOp kernel, int64_t maxVector);
   mlir::StringRef skeletonName() const;
   int64_t itemsPerRow() const;
   int64_t itemsPerBlock() const;
-  /// Whether a thread's last vector may lie behind the row.
+  /// Whether a thread's last vector may lie beyond the row.
   bool isRagged() const;
 };
 
@@ -56,12 +56,11 @@ private:
   mlir::LogicalResult printReductions(const rows::Sweep &sweep, llvm::raw_ostream &body);
   mlir::LogicalResult printScalarResults();
 
-  /// What a node computes, but for the operation `skipped`, of values that are `known`.
+  /// Emits a node's computation of `known` values, without the operation `skipped`.
   mlir::LogicalResult printNode(rows::Node &node, ScalarPrinter &printer,
                                 const llvm::DenseMap<Key, Expression> &known,
                                 mlir::Operation *skipped = nullptr);
-  /// Of a value that does not vary along the column; what it needs is written where it is wanted
-  /// first.
+  /// A value that does not vary along the column; its computation is emitted at its first use.
   mlir::FailureOr<Expression> scalar(rows::NodeValue value);
   mlir::LogicalResult hoistScalars(rows::Node &node);
   mlir::FailureOr<Expression> splat(rows::Node &node);

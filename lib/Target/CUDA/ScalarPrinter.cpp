@@ -92,7 +92,7 @@ FailureOr<Expression> braid::cuda::printConstant(Attribute value) {
       return failure();
     int64_t integer = number.getValue().getSExtValue();
     bool wide = type.isIndex() || type.isInteger(64);
-    // The least integers have no literal: theirs would be minus one that is too large.
+    // The least integers have no literal: the positive value would be too large.
     if (integer == (wide ? INT64_MIN : INT32_MIN))
       return Expression{"(-" + std::to_string(-(integer + 1)) + (wide ? "ll" : "") + " - 1)"};
     return Expression{std::to_string(integer) + (wide ? "ll" : ""),
@@ -106,8 +106,7 @@ FailureOr<Expression> braid::cuda::printConstant(Attribute value) {
 //===----------------------------------------------------------------------===//
 
 Names::Names() {
-  // What C++ and CUDA, and the text around names, have taken; functions that kernels call are
-  // among them.
+  // Names reserved by C++, CUDA, the skeletons and the functions that kernels call.
   for (const char *taken :
        {"alignas",   "alignof",  "and",      "asm",       "auto",     "bool",      "break",
         "case",      "catch",    "char",     "class",     "const",    "constexpr", "continue",
@@ -142,7 +141,7 @@ std::string Names::fresh(StringRef base) {
   // Names that begin with braid_ are the library's.
   if (name.empty() || !llvm::isAlpha(name.front()) || StringRef(name).starts_with("braid_"))
     name = "v" + name;
-  // Two underscores are the implementation's.
+  // Names with two underscores are reserved.
   for (size_t at; (at = name.find("__")) != std::string::npos;)
     name.erase(at, 1);
   std::string unique = name;
@@ -163,7 +162,7 @@ std::string Names::fresh(Location loc, StringRef otherwise) {
 namespace {
 struct Call {
   const char *name;
-  /// Of less accuracy, where the operation allows approximate functions.
+  /// Less accurate, where the operation allows approximate functions.
   const char *fast = nullptr;
 };
 
@@ -206,7 +205,7 @@ StringRef unsignedName(Type type) {
                                               : "unsigned";
 }
 
-/// A constant that braid::divide is for. Powers of two are left to the compiler, which multiplies.
+/// A constant divisor for braid::divide. The compiler multiplies by powers of two itself.
 bool isPlainDivisor(Value divisor) {
   FloatAttr value;
   if (!divisor.getType().isF32() || !matchPattern(divisor, m_Constant(&value)))

@@ -19,7 +19,7 @@
 
 namespace braid::cuda {
 
-/// How tightly an expression binds: the smaller, the tighter, as in C++.
+/// The precedence of an expression: smaller binds tighter, as in C++.
 enum class Binding {
   Primary = 1,
   Unary = 3,
@@ -38,7 +38,7 @@ enum class Binding {
 struct Expression {
   std::string text;
   Binding binding = Binding::Primary;
-  /// The text as an operand of something that binds as `outer`: in parentheses where it must be.
+  /// The text as an operand in a context of precedence `outer`, in parentheses if necessary.
   std::string in(Binding outer) const;
   /// The same, in parentheses unless it binds tighter than `outer`.
   std::string inTighterThan(Binding outer) const;
@@ -55,16 +55,16 @@ mlir::FailureOr<Expression> printConstant(mlir::Attribute value);
 class Names {
 public:
   Names();
-  /// `base` as an identifier that nothing else has: "encoder.layer.0.norm" gives "norm".
+  /// A unique identifier derived from `base`: "encoder.layer.0.norm" gives "norm".
   std::string fresh(llvm::StringRef base);
-  /// The name that the location carries, else `otherwise`.
+  /// The name in the location, else `otherwise`.
   std::string fresh(mlir::Location loc, llvm::StringRef otherwise);
 
 private:
   llvm::StringSet<> used;
 };
 
-/// Prints what a linalg op computes for one element.
+/// Prints the computation of a linalg op for one element.
 class ScalarPrinter {
 public:
   /// Declarations are written to `os`, each after `indent`.
@@ -79,7 +79,7 @@ public:
                                   mlir::Operation *skipped = nullptr);
   /// The expression of a value in the region that was printed last.
   mlir::FailureOr<Expression> get(mlir::Value value);
-  /// `expression` under a name of its own.
+  /// Assigns `expression` to a new name.
   Expression declare(mlir::Type type, const Expression &expression, const std::string &name);
 
 private:

@@ -13,8 +13,7 @@ using namespace mlir;
 using namespace braid::rows;
 
 namespace {
-/// A value that costs less than this is computed again in a later sweep rather than stored and
-/// loaded.
+/// A value that costs less than this is recomputed in a later sweep rather than stored and loaded.
 constexpr unsigned kCheapCost = 6;
 
 unsigned costOf(Operation &op) {
@@ -107,8 +106,8 @@ FailureOr<NodeValue> RowSchedule::genericNode(OpResult value, ArrayRef<Position>
   auto op = cast<linalg::GenericOp>(value.getOwner());
   AffineMap map = op.getIndexingMapMatchingResult(value);
 
-  // From where the result stands to where the loops stand; the reduction, which no result names,
-  // runs along the column.
+  // Maps the result's places to the loops' places; the reduction, which no result names, runs along
+  // the column.
   SmallVector<Position> loops(op.getNumLoops(), kColumn);
   bool reduces = op.getNumReductionLoops() != 0;
   if (map.getNumResults() != op.getNumParallelLoops())
@@ -164,7 +163,7 @@ FailureOr<NodeValue> RowSchedule::genericNode(OpResult value, ArrayRef<Position>
 LogicalResult RowSchedule::checkRegion(Node &node) {
   Block *body = node.op.getBody();
   for (Operation &inner : *body) {
-    // A launch may be any range of the outermost rows and does not tell the kernel where it begins.
+    // A launch may cover any range of the outermost rows and does not pass its begin to the kernel.
     if (auto index = dyn_cast<linalg::IndexOp>(inner); index && node.position[index.getDim()] == 0)
       return index.emitOpError(
           "of the outermost row dimension is not known: a launch may be any range of rows");

@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What a kernel computes per row, and in how many passes over its columns.
+// A kernel's computation per row, in sweeps over its columns.
 //
 // A kernel is a graph of linalg ops over (rows..., column). Values that vary along the column are
 // computed in sweeps over it; a reduction of values known in sweep s is known from sweep s + 1 on.
-// How a sweep is executed (vectors, threads) is no concern of this analysis: all targets share it.
+// The analysis does not depend on how a sweep is executed (vectors, threads): all targets share it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TARGET_ROWS_ROWSCHEDULE_H
@@ -23,7 +23,7 @@
 
 namespace braid::rows {
 
-/// Where along one dimension of a tensor a row kernel stands: at a row (a number) or at the column.
+/// A row kernel's place along one dimension of a tensor: a row (a number) or the column.
 using Position = int;
 constexpr Position kColumn = -1;
 
@@ -64,19 +64,18 @@ struct Sweep {
   llvm::SmallVector<unsigned> outputs; ///< Results of the kernel that this sweep stores.
 };
 
-/// What a target holds from the sweep that has a value to later ones that want it.
+/// How a target keeps values between sweeps.
 struct Keep {
   uint64_t maxBytes; ///< Of one row, in all.
-  /// Kept values cost nothing to hold or to read, so that whatever is wanted again is kept,
-  /// operands too. Otherwise they lie in memory: only what is costly to compute again and in no
-  /// result.
+  /// Keeping values is free (registers), so that every reused value is kept, operands too.
+  /// Otherwise they are kept in memory: only values that are costly to recompute and in no result.
   bool inRegisters = false;
 };
 
 class RowSchedule {
 public:
-  /// Analyses `body`, whose results are `results`. Reports on the offending op and fails when the
-  /// body is not of the form above.
+  /// Analyses `body` with results `results`. Reports the offending op and fails when the body does
+  /// not have the form above.
   static mlir::FailureOr<RowSchedule> build(mlir::Block &body, mlir::ValueRange results,
                                             unsigned numRowDims, Keep keep);
 
@@ -89,11 +88,11 @@ public:
   int64_t numColumns = 0; ///< 0 when nothing varies along a column.
   llvm::SmallVector<Sweep, 4> sweeps;
   llvm::SmallVector<Result> results;
-  /// Values held from the first sweep that has them to those that want them again.
+  /// Values kept from the first sweep that has them for later ones.
   llvm::SmallVector<NodeValue> kept;
   /// Values read again from the kernel's result (number) that they were stored to.
   llvm::SmallVector<std::pair<NodeValue, unsigned>> reread;
-  /// Why vectors cannot be used, at the op that is to blame; empty when they can.
+  /// Why vectors cannot be used, at the op in question; empty when they can.
   std::string scalarReason;
   mlir::Location scalarLoc;
 
@@ -109,14 +108,14 @@ private:
   void noteScalar(mlir::Location loc, const llvm::Twine &reason);
   void plan();
   void visit(NodeValue value, unsigned sweep);
-  /// Whether a value that a former sweep has had is kept, or reread, rather than got anew.
+  /// Whether a value of an earlier sweep is kept or reread rather than recomputed.
   bool isHeld(NodeValue value, unsigned sweep);
 
   Keep keep = {};
 
   llvm::SmallVector<std::unique_ptr<Node>> nodes;
   llvm::DenseMap<Node *, unsigned> firstSweep;
-  /// The last sweep that has the value at hand.
+  /// The last sweep in which the value is available.
   llvm::DenseMap<std::pair<Node *, unsigned>, unsigned> lastSweep;
 };
 

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// From the rt level to the form that the runtime loads: the program as data (runtime/program.fbs)
-// and the manifest.
+// Serializes the rt level to the form that the runtime loads: the program as data
+// (runtime/program.fbs) and the manifest.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TARGET_BUNDLE_BUNDLE_H
@@ -18,16 +18,16 @@
 namespace braid {
 
 /// Serializes a module at the rt level: every procedure with its two command streams. Views are
-/// resolved to buffer, offset and strides; `rt.launch` names its kernel by position. Reports what
-/// has no serialized form.
+/// resolved to buffer, offset and strides; `rt.launch` names its kernel by position. Reports
+/// operations without a serialized form.
 mlir::FailureOr<runtime::Bytes> buildProgram(mlir::ModuleOp module);
 
 /// Entries with their parameters, operands and results, and the mesh. Kernel libraries are added by
 /// buildBundle.
 mlir::FailureOr<runtime::Manifest> buildManifest(mlir::ModuleOp module);
 
-/// Program, manifest, kernel libraries and, unless it is empty, the module's bytecode. What
-/// comes out has passed runtime::verifyProgram.
+/// Program, manifest, kernel libraries and, unless empty, the module's bytecode. The result has
+/// passed runtime::verifyProgram.
 mlir::FailureOr<runtime::Bundle> buildBundle(mlir::ModuleOp module,
                                              llvm::ArrayRef<CPUKernelLibrary> libraries,
                                              runtime::Bytes moduleBytecode);

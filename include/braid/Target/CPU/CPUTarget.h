@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Kernels to shared libraries, in process.
+// Compiles kernels to shared libraries, in process.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TARGET_CPU_CPUTARGET_H
@@ -20,11 +20,11 @@ namespace braid {
 
 struct CPUTargetOptions {
   /// Instruction sets to compile for: names of CPUs and levels as LLVM spells them, or "host".
-  /// Names that turn out to mean the same are compiled once.
+  /// Equivalent names are compiled once.
   std::vector<std::string> isas{"x86-64-v3", "host"};
 };
 
-/// What code may use.
+/// The features that code may use.
 struct CPUInstructionSet {
   std::string name;                  ///< As LLVM spells it: "x86-64-v3", "znver4".
   std::string triple;                ///< "x86_64-unknown-linux-gnu".
@@ -44,7 +44,7 @@ struct CPUKernelLibrary {
   std::vector<std::byte> bytes;
 };
 
-/// Compiles every rt.kernel of `module`, which is left as it is. Reports and fails when a kernel
+/// Compiles every rt.kernel of `module`, which is not changed. Reports and fails when a kernel
 /// cannot be compiled, or needs a function that no kernel may call.
 mlir::FailureOr<std::vector<CPUKernelLibrary>>
 compileKernelsForCPU(mlir::ModuleOp module, const CPUTargetOptions &options = {});

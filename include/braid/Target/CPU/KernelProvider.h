@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Kernels that somebody has compiled: a dialect offers them to the CPU target, which links them
-// into the bundles of models that use the dialect's operations (nn::LibraryKernelOpInterface).
+// Precompiled kernels: a dialect offers them to the CPU target, which links them into the bundles
+// of models that use the dialect's operations (nn::LibraryKernelOpInterface).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TARGET_CPU_KERNELPROVIDER_H
@@ -15,7 +15,7 @@
 namespace braid {
 
 /// An object file or a static library for x86-64 Linux, of position-independent code. It must run
-/// on every host that a bundle is meant for: nothing is said of its instruction set.
+/// on every host of the bundle: its instruction set is not recorded.
 struct CPUKernelArchive {
   llvm::StringRef name;  ///< for messages
   llvm::StringRef bytes; ///< as long-lived as the dialect
@@ -31,7 +31,7 @@ public:
 
 } // namespace braid
 
-/// What CMake's braid_embed_kernels has put into this library; at the scope of the file.
+/// The data that CMake's braid_embed_kernels puts into this library; for use at file scope.
 #define BRAID_EMBEDDED_KERNELS(name)                                                               \
   extern "C" __attribute__((visibility("hidden"))) const char name##_begin[], name##_end[];
 #define BRAID_GET_EMBEDDED_KERNELS(name) llvm::StringRef(name##_begin, name##_end - name##_begin)

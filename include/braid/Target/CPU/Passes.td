@@ -12,8 +12,8 @@ def CPULowerKernels : Pass<"braid-cpu-lower-kernels", "::mlir::ModuleOp"> {
   let summary = "Lower rt.kernel to loops over rows and vectors of columns, on memrefs";
   let description = [{
     Each kernel becomes a function of its arguments and results as memrefs, with one loop per row dimension around
-    *sweeps* over the columns. A sweep computes every value that is known by then: sums, maxima and the like of a
-    sweep are known to the next one. The sweeps of a layer norm:
+    *sweeps* over the columns. A sweep computes every value whose inputs are known: reductions of a sweep are known to
+    the next one. The sweeps of a layer norm:
 
     ```mlir
     rt.kernel @norm(%x: tensor<?x384xf32>) -> (tensor<?x384xf32>) { ... }
@@ -28,19 +28,19 @@ def CPULowerKernels : Pass<"braid-cpu-lower-kernels", "::mlir::ModuleOp"> {
     }
     ```
 
-    The columns that vectors do not divide are one masked vector, so that every width is computed by vectors. What an
-    earlier sweep has computed is computed again if that is cheap, else kept in a row buffer on the stack (up to
-    `max-kept-bytes`) or read again from the kernel's result. The order of sums depends on nothing but the number of
-    columns and the options, so that any range of rows gives the bits that the whole gives.
+    The remainder columns are one masked vector, so that every width is vectorized. Values of an earlier sweep are
+    recomputed if that is cheap, otherwise kept in a row buffer on the stack (up to `max-kept-bytes`) or read again from
+    the kernel's result. The order of sums depends only on the number of columns and the options, so that any range of
+    rows gives the same bits.
 
-    Results may lie where operands of equal type do in kernels without reductions. The innermost dimension of
-    operands must be contiguous; other strides are free.
+    Results may alias operands of equal type in kernels without reductions. The innermost dimension of operands must be
+    contiguous; other strides are free.
 
     A kernel that cannot be vectorized is computed by scalars, with a remark that says why.
 
-    Why not upstream's tile-and-fuse, vectorization and bufferization: with them, columns that a tile does not divide
-    turn into scalar loops unless every loop is peeled, intermediate rows need buffers to be hoisted by hand, and the order
-    of sums depends on how loops were split. The schedule of sweeps is also what one thread block per row needs.
+    Why not upstream's tile-and-fuse, vectorization and bufferization: with them, remainder columns become scalar loops
+    unless every loop is peeled, buffers of intermediate rows have to be hoisted by hand, and the order of sums depends
+    on how loops were split. The schedule of sweeps also fits one thread block per row.
   }];
   let options = [
     Option<"vectorWidth", "vector-width", "int64_t", /*default=*/"16", "Columns per vector; a power of two">,
@@ -60,8 +60,8 @@ def CPULowerKernels : Pass<"braid-cpu-lower-kernels", "::mlir::ModuleOp"> {
 def CPUApproximateMath : Pass<"braid-cpu-approximate-math"> {
   let summary = "Replace transcendental functions by polynomials";
   let description = [{
-    Replaces math operations for which no instruction exists by polynomials on the same vectors, where otherwise one
-    call of the C library would be made per element:
+    Replaces math operations without an instruction by polynomials on the same vectors, instead of one call of the C
+    library per element:
 
     ```mlir
     %y = math.erf %x : vector<16xf32>

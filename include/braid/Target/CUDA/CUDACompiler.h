@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// CUDA C++ to machine code, by NVRTC in process, or by nvcc where there is no NVRTC. Neither needs
-// a GPU.
+// Compiles CUDA C++ to machine code with NVRTC in process, or with nvcc where there is no NVRTC.
+// Neither needs a GPU.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TARGET_CUDA_CUDACOMPILER_H
@@ -25,17 +25,17 @@ namespace braid {
 enum class CUDACompilerKind { NVRTC, NVCC };
 
 struct CUDACompileOptions {
-  /// Only this one; otherwise NVRTC, and where there is none nvcc.
+  /// Only this compiler; by default NVRTC, or nvcc where there is none.
   std::optional<CUDACompilerKind> compiler;
-  /// Where machine code is kept under a hash of all that it depends on. Processes may share it.
-  /// Empty: nothing is kept.
+  /// The folder that caches machine code by a hash of its inputs. Processes may share it. Empty for
+  /// no cache.
   std::string cacheDirectory = defaultCacheDirectory();
 
   /// $BRAID_CACHE_DIR (set to nothing: no cache), else $XDG_CACHE_HOME/braid, else ~/.cache/braid.
   static std::string defaultCacheDirectory();
 };
 
-/// What a function takes of the machine, as the assembler says.
+/// The resources of a function, as the assembler reports them.
 struct CUDAUsage {
   std::string function;
   int64_t registers = 0;                                           ///< Of a thread.
@@ -51,13 +51,12 @@ struct CUDABinary {
 };
 
 /// Compiles `source`, which may include the headers of runtime/kernels/cuda as <braid/...>. Reports
-/// at `loc` what the compiler says, or where one was looked for.
+/// at `loc` the compiler's errors, or the places searched for one.
 mlir::FailureOr<CUDABinary> compileCUDA(llvm::StringRef source, llvm::StringRef architecture,
                                         mlir::Location loc, const CUDACompileOptions &options = {});
 
-/// The compiler that compileCUDA would take, and where it is: "NVRTC 13.0,
-/// /usr/lib/libnvrtc.so.13". Empty when there is none; `searched` then says where it was looked
-/// for, a place a line.
+/// The compiler that compileCUDA uses, and its path: "NVRTC 13.0, /usr/lib/libnvrtc.so.13". Empty
+/// when there is none; `searched` then lists the places searched, one per line.
 std::string describeCUDACompiler(std::string &searched);
 
 } // namespace braid
