@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// MLIR's reducer with Braid's dialects and passes: makes a module that shows a fault small.
+// MLIR's reducer with Braid's dialects and passes: minimizes a module that shows a fault.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/InitAll.h"
@@ -30,8 +30,8 @@ using namespace mlir;
 
 namespace {
 
-/// Takes an operation out of a chain, if the module stays interesting: what the operation gives is
-/// replaced by an operand of the same type.
+/// Removes an operation from a chain if the module stays interesting: an operand of the same type
+/// replaces its result.
 struct TakeOut : RewritePattern {
   TakeOut(MLIRContext *context, const Dialect *dialect, const Tester &tester)
       : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context), dialect(dialect),
@@ -62,7 +62,7 @@ private:
   const Tester &tester;
 };
 
-/// Reduction patterns of a dialect whose operations, or calls, make up a model.
+/// Reduction patterns of a dialect whose operations or calls form a model.
 struct Reduction : DialectReductionPatternInterface {
   explicit Reduction(Dialect *dialect) : DialectReductionPatternInterface(dialect) {}
   void populateReductionPatterns(RewritePatternSet &) const override {}
@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
   cl::opt<std::string> output("o", cl::desc("Where to write the small module (default: stdout)"),
                               cl::value_desc("file"), cl::init("-"));
   PassPipelineCLParser passes("", "What to reduce with, in the order given:");
-  cl::ParseCommandLineOptions(argc, argv, "Makes a module that shows a fault small\n");
+  cl::ParseCommandLineOptions(argc, argv, "Minimizes a module that shows a fault\n");
   auto fail = [](const Twine &message) {
     llvm::errs() << "braid-reduce: error: " << message << "\n";
     return 1;
@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
   std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &message);
   if (!file)
     return fail(message);
-  // Before hours are spent on what could not be written.
+  // Opened before hours of work whose result could not be written.
   std::unique_ptr<llvm::ToolOutputFile> small = openOutputFile(output, &message);
   if (!small)
     return fail(message);
@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
   bool explained = false;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     explained |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
-    return failure(); // it is still to be printed
+    return failure(); // it is printed later
   });
   PassManager manager(&context);
   auto onError = [&](const Twine &what) { return emitError(module->getLoc()) << what; };
@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
   if (failed(passes.addToPipeline(manager, onError)))
     return 1;
   if (failed(manager.run(*module)))
-    // Of an uninteresting module the reducer has only a warning to say.
+    // The reducer only warns of an uninteresting module.
     return explained ? 1
                      : fail("nothing is reduced: expects a module for which the script ends with "
                             "status 1");

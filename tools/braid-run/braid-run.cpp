@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Runs a bundle. Links the runtime only, nothing of the compiler.
+// Runs a bundle. Links only the runtime, not the compiler.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/RunOptions.h"

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The subcommands of `braid`, apart from the command line that fills their options in.
+// The subcommands of `braid`, separate from the command line that fills their options.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TOOLS_BRAID_COMMANDS_H
@@ -16,7 +16,7 @@
 
 namespace braid::tool {
 
-/// Exit statuses, the same for every subcommand.
+/// Exit statuses of all subcommands.
 enum ExitCode { kDone = 0, kInvalid = 1, kCheckFailed = 2, kRankFailed = 3 };
 
 struct ImportArgs {
@@ -34,7 +34,7 @@ struct PluginArgs {
   std::vector<std::string> dialects, passes;
 };
 
-/// How a module becomes a bundle, or the text of a level.
+/// Options to compile a module to a bundle, or to the text of a level.
 struct CompileArgs {
   PluginArgs plugins;
   std::string model; ///< .mlir text or bytecode of level nn, comm or scheduled
@@ -52,7 +52,7 @@ struct CompileArgs {
 };
 int runCompile(const CompileArgs &args);
 
-/// What a bundle's program does.
+/// Options to explain a bundle's program.
 struct ExplainArgs {
   std::string bundle, procedure;
   std::optional<int64_t> rank;
@@ -60,15 +60,15 @@ struct ExplainArgs {
 };
 int runExplain(const ExplainArgs &args);
 
-/// What this host has of all that Braid can use. kInvalid when the CPU target lacks something.
+/// Reports this host's features that Braid can use. kInvalid when the CPU target lacks something.
 int runDoctor(bool json);
 
 /// `braid run`: parses its own arguments (argv[0] is "run"), which are those of `braid-run` and a
 /// few of the compiler's.
 int runRun(int argc, const char *const *argv);
 
-/// Takes what begins with --mlir- off the command line and has LLVM's parser read it: options of
-/// MLIR's own for passes. False, with a message, where MLIR has no such option.
+/// Removes the options that begin with --mlir- from the command line and passes them to LLVM's
+/// parser: MLIR's own options for passes. False, with a message, for an unknown option.
 bool takeMlirOptions(int &argc, char **argv);
 
 } // namespace braid::tool

@@ -33,12 +33,12 @@ void printModule(ModuleOp module, bool locations, llvm::raw_ostream &os) {
   os << "\n";
 }
 
-/// Prints remarks whose category is asked for; "all" asks for every one. Returns what is wrong with
-/// the categories, empty when nothing is.
+/// Prints remarks of the requested categories; "all" stands for every one. Returns an error in the
+/// categories, or empty.
 std::string enableRemarks(MLIRContext &context, const std::vector<std::string> &categories) {
   if (categories.empty())
     return {};
-  // MLIR takes any text for a regular expression, and one that nothing matches prints nothing.
+  // MLIR takes any text as a regular expression, and one without a match prints nothing.
   for (const std::string &category : categories)
     if (category != "all" && !llvm::is_contained(kRemarkCategories, category))
       return "unknown category '" + category + "' in --remarks; expects " +
@@ -54,8 +54,7 @@ std::string enableRemarks(MLIRContext &context, const std::vector<std::string> &
   return {};
 }
 
-/// The GPU architectures of "cuda:sm_80,sm_90a"; none of "cpu". Sets `error` where the name means
-/// nothing.
+/// The GPU architectures of "cuda:sm_80,sm_90a"; none of "cpu". Sets `error` for an unknown name.
 std::vector<std::string> readTarget(llvm::StringRef target, std::string &error) {
   std::string known = llvm::join(getCUDAArchitectures(), ", ");
   llvm::SmallVector<llvm::StringRef> names;
@@ -99,7 +98,7 @@ private:
   bool locations;
 };
 
-/// What the compiler of an architecture's kernels says of them.
+/// The compiler's resource report on an architecture's kernels.
 llvm::json::Value describeCUDA(const CUDABinary &binary) {
   llvm::json::Array kernels;
   for (const CUDAUsage &usage : binary.usage)
@@ -158,10 +157,10 @@ int runCompile(const CompileArgs &args) {
     return fail("expects -o FILE.braid, or --emit=LEVEL to print IR");
   if (!args.emit.empty() && (!args.report.empty() || args.stripModule))
     return fail(std::string(args.stripModule ? "--strip" : "--report") +
-                " is about a bundle, which --emit does not make");
+                " applies to a bundle, which --emit does not make");
   if (args.printLocations && args.emit.empty() && args.dumpDirectory.empty())
     return fail("--print-locations expects --emit or --dump-ir");
-  // Found out before the work, so that a bundle is not left behind by a command that fails.
+  // Checked before the work, so that a failing command leaves no bundle behind.
   for (const std::string &path : {args.output, args.report})
     if (runtime::Status status = runtime::checkWritable(path == "-" ? "" : path); !status.ok())
       return fail(status.message());

@@ -11,7 +11,7 @@
 
 namespace braid::tool {
 
-/// What makes machine code for GPUs, which is this tool's concern and not the runtime's.
+/// The compilers for GPUs, which concern this tool and not the runtime.
 static runtime::Finding findCUDACompiler() {
   std::string searched, found = describeCUDACompiler(searched);
   if (!found.empty())

@@ -35,7 +35,7 @@ bool takeMlirOptions(int &argc, char **argv) {
   llvm::raw_string_ostream errors(text);
   if (llvm::cl::ParseCommandLineOptions(static_cast<int>(taken.size()), taken.data(), "", &errors))
     return true;
-  // The parser's message begins with its own idea of the program's name; of values it prints one
+  // The parser's message begins with its own idea of the program's name; it prints errors in values
   // itself.
   StringRef message = StringRef(text).split('\n').first.split(": ").second;
   fail(message.empty() ? "cannot read the options that begin with --mlir-" : message);

@@ -14,8 +14,7 @@
 
 namespace braid::tool {
 
-/// Does to pass managers what the options that takeMlirOptions has read ask for. Times are printed
-/// when it goes.
+/// Applies the options that takeMlirOptions has read to pass managers. Its destructor prints times.
 class PassInstruments {
 public:
   PassInstruments();

@@ -29,20 +29,20 @@ namespace {
 
 using Tensors = std::map<std::string, runtime::HostTensor>;
 
-/// The options that only `braid run` has, and what they lead to.
+/// The options that only `braid run` has, and their effects.
 class Runner {
 public:
   std::string mesh, strategy, passes, isas; ///< empty: not given
   std::string dialectPlugins, passPlugins;  ///< paths with commas between them
 
   runtime::Result<std::shared_ptr<const runtime::Bundle>> open(const runtime::RunOptions &options) {
-    // Bundles, too, carry a module, which --check reference reads.
+    // A bundle also carries a module, which --check reference reads.
     if (!session.load({split(dialectPlugins), split(passPlugins)}))
       return runtime::Status::error("cannot do without the plugins");
     if (isBundle(options.model)) {
       if (!mesh.empty() && options.target != "reference")
         return runtime::Status::error("'" + options.model +
-                                      "' is compiled already: --mesh goes with a module");
+                                      "' is compiled already: --mesh requires a module");
       // --target reference partitions the module that the bundle carries.
       const char *compiling = !isas.empty()                   ? "--isa"
                               : options.target == "reference" ? nullptr
@@ -51,7 +51,7 @@ public:
                                                               : nullptr;
       if (compiling)
         return runtime::Status::error("'" + options.model + "' is compiled already: " + compiling +
-                                      " goes with a module");
+                                      " requires a module");
       return share(runtime::Bundle::read(options.model));
     }
     if (options.target == "cuda")
@@ -83,11 +83,11 @@ public:
         compileToBundle(*module, compile, observer, [&](StringRef what) { progress.step(what); });
     if (failed(bundle))
       return runtime::Status::error("cannot compile '" + options.model + "'");
-    // Ranks are forked from this process, which should have no threads then.
+    // Ranks are forked from this process, which must have no threads at that point.
     if (options.session.transport == "shm")
       session.context().disableMultithreading();
-    // Through the archive and its reader, so that what runs is what `braid compile` would have
-    // written.
+    // The bundle passes through the archive and its reader, so that it is the one that `braid
+    // compile` would write.
     runtime::Result<runtime::Bytes> archive = bundle->serialize();
     if (!archive.ok())
       return archive.status();
@@ -124,7 +124,8 @@ public:
     return results;
   }
 
-  /// The bundle's program on memory: first what can be said of all orders, then some orders.
+  /// Interprets the bundle's program on memory: first checks that hold for all orders, then some
+  /// orders.
   runtime::Result<Tensors> interpretProgram(const runtime::ReferenceRequest &request) {
     const runtime::Bundle &bundle = request.bundle;
     std::shared_ptr<const runtime::KernelLibraryHandle> library;
@@ -165,7 +166,7 @@ public:
   }
 
 private:
-  /// What the order of commands alone shows, for every legal order.
+  /// Checks on the order of commands, for every legal order.
   static runtime::Status provedOrder(const interp::ExpandedProgram &program) {
     std::vector<std::string> faults = interp::checkOrder(program);
     if (!faults.empty())

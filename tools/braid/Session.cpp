@@ -56,8 +56,7 @@ static std::string nameOf(Location loc) {
 }
 
 void CompilerSession::print(Diagnostic &diag) {
-  // A model's operations are known by their names in the model; only text that was parsed has
-  // lines.
+  // A model's operations are known by their names in the model; only parsed text has line numbers.
   std::string name = nameOf(diag.getLocation());
   bool inFile = diag.getLocation()->findInstanceOf<FileLineColLoc>() != nullptr;
   if (inFile && name.empty())
@@ -82,7 +81,7 @@ void CompilerSession::print(Diagnostic &diag) {
 
 bool CompilerSession::load(const PluginArgs &plugins) {
   auto failed = [](const std::string &path, llvm::Error error) {
-    // The loader's message may have several lines, and says the path again.
+    // The loader's message may have several lines and repeats the path.
     fail("cannot load plugin '" + path + "': " + llvm::toString(std::move(error)));
     return false;
   };

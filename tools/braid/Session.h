@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What every subcommand that touches IR needs: a context with all dialects, diagnostics on stderr,
+// Shared by the subcommands that handle IR: a context with all dialects, diagnostics on stderr,
 // reading modules, writing text atomically, progress on a terminal.
 //
 //===----------------------------------------------------------------------===//
@@ -30,7 +30,7 @@ namespace braid::tool {
 
 struct PluginArgs;
 
-/// What --passes and MLIR's own options may name.
+/// The passes that --passes and MLIR's own options may name.
 void registerPasses();
 
 class CompilerSession {
@@ -38,10 +38,9 @@ public:
   CompilerSession();
   ~CompilerSession();
   mlir::MLIRContext &context() { return *mlirContext; }
-  /// Loads plugins, whose dialects and passes are then known; errors are printed. False when that
-  /// fails.
+  /// Loads plugins and registers their dialects and passes. Prints errors; false when that fails.
   bool load(const PluginArgs &plugins);
-  /// Reads MLIR text or bytecode; errors are printed. Null when that fails.
+  /// Reads MLIR text or bytecode. Prints errors; null when that fails.
   mlir::OwningOpRef<mlir::ModuleOp> readModule(const std::string &path);
 
 private:
@@ -53,7 +52,7 @@ private:
   std::unique_ptr<mlir::ScopedDiagnosticHandler> handler;
 };
 
-/// Prints "braid: error: ..." and gives kInvalid.
+/// Prints "braid: error: ..." and returns kInvalid.
 int fail(const llvm::Twine &message);
 
 /// Writes a text file, or standard output for "-". Through a temporary file: a failure leaves

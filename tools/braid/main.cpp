@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The command line of `braid`. CLI11 throws, so this file alone of the driver is built with
-// exceptions.
+// The command line of `braid`. CLI11 throws, so this file, unlike the rest of the driver, is built
+// with exceptions.
 //
 //===----------------------------------------------------------------------===//
 #include "Commands.h"
@@ -26,11 +26,11 @@ void addImport(CLI::App &app, ImportArgs &args, int &status) {
          "that it names), or a config.json alone (its weights are then random at run "
          "time)")
       ->required();
-  cmd->add_option("-o,--output", args.output, "where the module goes; - for standard output")
+  cmd->add_option("-o,--output", args.output, "output file of the module; - for standard output")
       ->required();
   cmd->add_option("--batch", args.batch, "sequences in a batch")->capture_default_str();
   cmd->add_option("--seq", args.seq, "tokens in a sequence")->capture_default_str();
-  cmd->add_option("--layers", args.layers, "take only the first N layers (default: all)");
+  cmd->add_option("--layers", args.layers, "import only the first N layers (default: all)");
   cmd->add_option("--result", args.result,
                   "last_hidden_state, or logits over the vocabulary (default: what a decoder's "
                   "architecture gives; last_hidden_state of an encoder)");
@@ -95,9 +95,9 @@ void addCompile(CLI::App &app, CompileArgs &args, int &status) {
   cmd->add_option("--report", args.report, "write times and sizes of the compilation as JSON");
   cmd->footer(
       "A module of level comm or scheduled, which may be written by hand, is partitioned: its "
-      "mesh is its own, and --strategy is refused; --passes expects level comm or nn. What "
-      "the entry takes and gives is whole where it has no comm.sharding, and cut as that "
-      "says where it has one, beside comm.global_type.\n\n"
+      "mesh is its own, and --strategy is rejected; --passes expects level comm or nn. Operands "
+      "and results of the entry are replicated, or sharded by their comm.sharding beside "
+      "comm.global_type.\n\n"
       "Examples:\n"
       "  braid compile minilm.mlir --mesh tp=2 -o minilm.braid\n"
       "  braid compile minilm.mlir --mesh dp=2,tp=2 --emit=scheduled\n"
@@ -106,15 +106,14 @@ void addCompile(CLI::App &app, CompileArgs &args, int &status) {
 }
 
 void addExplain(CLI::App &app, ExplainArgs &args, int &status) {
-  CLI::App *cmd =
-      app.add_subcommand("explain", "print what a bundle's program does, and who waits for whom");
+  CLI::App *cmd = app.add_subcommand("explain", "print a bundle's program and its waits");
   cmd->add_option("bundle", args.bundle, "bundle, as `braid compile -o` writes it (.braid)")
       ->required();
   cmd->add_option("--procedure", args.procedure, "only this procedure (default: all of them)");
   cmd->add_option("--rank", args.rank,
                   "name the ranks that this one exchanges values with, and its parts of inputs and "
                   "results (default: all groups)");
-  cmd->add_flag("--json", args.json, "as JSON, for programs");
+  cmd->add_flag("--json", args.json, "print JSON");
   cmd->footer("Examples:\n"
               "  braid explain minilm.braid\n"
               "  braid explain minilm.braid --procedure main --rank 1 --json");
@@ -123,12 +122,12 @@ void addExplain(CLI::App &app, ExplainArgs &args, int &status) {
 
 void addDoctor(CLI::App &app, bool &json, int &status) {
   CLI::App *cmd = app.add_subcommand(
-      "doctor", "say what this host has of all that Braid can use, and what will be used");
+      "doctor", "report which features of this host Braid can use, and which it will use");
   cmd->add_flag("--json", json, "as JSON, for programs");
-  cmd->footer("used     there, and of use\n"
-              "unused   there, but nothing is made of it\n"
-              "absent   not there, and not needed on the CPU\n"
-              "missing  not there, and the CPU target needs it; the exit status is then 1");
+  cmd->footer("used     present and used\n"
+              "unused   present but not used\n"
+              "absent   not present and not needed on the CPU\n"
+              "missing  not present although the CPU target needs it; the exit status is then 1");
   cmd->callback([&] { status = runDoctor(json); });
 }
 
