@@ -285,7 +285,7 @@ Expected<Value> BertBuilder::buildHead(Value hidden, Value words) {
     return error;
   }
   Value inner = linear("head.dense", hidden, dense->weight, dense->bias);
-  // RoBERTa's head has this activation whatever its layers have.
+  // RoBERTa's head has this activation whatever that of its layers.
   nn::ActivationKind kind = family.countsTokens ? nn::ActivationKind::Gelu : bert.activation;
   Value activated = nn::ActivationOp::create(builder, at("head.activation"), inner, kind);
   Value normed = layerNorm("head.norm", activated, norm->weight, norm->bias, bert.epsilon);

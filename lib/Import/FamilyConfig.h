@@ -19,11 +19,10 @@ namespace braid {
 /// The most layers a model may have.
 inline constexpr int64_t kMaxLayers = 4096;
 
-/// The activation that the field names; when it is missing, the one called `otherwise`, or an error
-/// when that is empty.
+/// The activation in the field. When it is missing, `otherwise`, or an error when that is empty.
 llvm::Expected<nn::ActivationKind> activationKind(const Config &config, llvm::StringRef field,
                                                   llvm::StringRef otherwise = {});
-/// The number of layers to import: all of them when the options ask for none.
+/// The number of layers to import: all of them unless the options limit it.
 llvm::Expected<int64_t> importedLayers(const Config &config, const ImportOptions &options,
                                        int64_t layers, llvm::StringRef field);
 /// Whether `architectures` names a model with a head over the vocabulary, which is the default; an

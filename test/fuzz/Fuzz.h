@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the fuzz targets share: their two entries, random numbers for their mutators, and changes of
-// JSON that leave it JSON.
+// Shared by the fuzz targets: their two entry points, random numbers for mutators, and mutations
+// that keep JSON valid.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_FUZZ_FUZZ_H
@@ -19,12 +19,12 @@
 #include <string>
 #include <vector>
 
-/// Runs one input. Bad input is an answer; an input that ends the process is a finding.
+/// Runs one input. Rejecting bad input is fine; ending the process is a finding.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-/// Changes an input in place and gives its new size. With it inputs get past the checks on form.
+/// Mutates an input in place and returns its new size. Such inputs pass the checks on form.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize,
                                           unsigned seed);
-/// libFuzzer's own changes, of bytes.
+/// libFuzzer's own mutations of bytes.
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
 
 namespace braid::fuzz {
@@ -48,16 +48,16 @@ private:
   uint64_t state;
 };
 
-/// A number that is near `value`, or at one of the edges that checks tend to have.
+/// A number near `value`, or at a typical boundary of checks.
 int64_t otherInteger(int64_t value, Random &random);
 
-/// Changes a few places of a document; text that is no JSON comes back changed as bytes.
+/// Mutates a few places of a document; text that is no JSON is mutated as bytes.
 std::string mutateJson(const std::string &text, Random &random);
 
-/// What libFuzzer does to bytes, done to a string.
+/// libFuzzer's mutation of bytes, on a string.
 std::string mutateText(const std::string &text, size_t maxSize);
 
-/// Puts a mutator's result where it belongs, or keeps the input when it is too large.
+/// Stores a mutator's result, or keeps the input when the result is too large.
 inline size_t put(const void *result, size_t resultSize, uint8_t *data, size_t size,
                   size_t maxSize) {
   if (resultSize > maxSize)
@@ -68,7 +68,7 @@ inline size_t put(const void *result, size_t resultSize, uint8_t *data, size_t s
   return resultSize;
 }
 
-/// A folder in memory for readers that want a path; goes away with the process.
+/// A folder in memory for readers that take a path; removed with the process.
 class Folder {
 public:
   Folder();
@@ -76,14 +76,14 @@ public:
   Folder &operator=(const Folder &) = delete;
   ~Folder();
   std::string path(const std::string &name) const { return folder + "/" + name; }
-  /// Overwrites in place, as no reader is there meanwhile.
+  /// Overwrites in place, since there is no concurrent reader.
   void put(const std::string &name, const void *data, size_t size) const;
 
 private:
   std::string folder;
 };
 
-/// A property of accepted input that does not hold is a finding too.
+/// A violated property of accepted input is a finding too.
 inline void require(bool holds, const std::string &what) {
   if (holds)
     return;

@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Changes of a program that leave it a program of the schema: what bytes changed at random hardly
-// ever do.
+// Mutations that keep a program valid by the schema, which random bytes hardly ever are.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_FUZZ_PROGRAMMUTATOR_H
@@ -15,7 +14,7 @@
 
 namespace braid::fuzz {
 
-/// Changes a few fields, views or commands. What is no program is changed as bytes.
+/// Mutates a few fields, views or commands. Other input is mutated as bytes.
 runtime::Bytes mutateProgram(const runtime::Bytes &program, Random &random);
 
 /// Replaces one extent by another everywhere, in manifest and program, so that they still fit.

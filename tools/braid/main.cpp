@@ -123,7 +123,7 @@ void addExplain(CLI::App &app, ExplainArgs &args, int &status) {
 void addDoctor(CLI::App &app, bool &json, int &status) {
   CLI::App *cmd = app.add_subcommand(
       "doctor", "report which features of this host Braid can use, and which it will use");
-  cmd->add_flag("--json", json, "as JSON, for programs");
+  cmd->add_flag("--json", json, "print JSON");
   cmd->footer("used     present and used\n"
               "unused   present but not used\n"
               "absent   not present and not needed on the CPU\n"

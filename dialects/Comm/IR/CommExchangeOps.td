@@ -128,7 +128,7 @@ def Comm_BroadcastOp : Comm_CollectiveOp<"broadcast", [DeclareOpInterfaceMethods
 }
 
 def Comm_PermuteOp : Comm_CollectiveOp<"permute", [DeclareOpInterfaceMethods<InferTypeOpInterface>], ["hasSource"]> {
-  let summary = "Ranks of a group pass their values on to others";
+  let summary = "Ranks of a group send their values to other ranks";
   let description = [{
     For every pair `s -> t`, the rank at position t of the group receives the value of the rank at position s. Ranks
     that are no target receive zeros.
@@ -157,7 +157,7 @@ def Comm_PermuteOp : Comm_CollectiveOp<"permute", [DeclareOpInterfaceMethods<Inf
 def Comm_Channel_Number : ConfinedAttr<I32Attr, [IntNonNegative]>;
 
 def Comm_SendOp : Comm_CollectiveOp<"send", [], ["hasIndependentValues", "hasSource"]> {
-  let summary = "The first half of a permute: ranks of a group give their values to others";
+  let summary = "The sending side of a permute";
   let description = [{
     For every pair `s -> t`, the rank at position s of the group sends its values to the rank at position t; other ranks
     do nothing. The n-th send to a rank on a channel matches that rank's n-th `comm.recv` from the sender on the

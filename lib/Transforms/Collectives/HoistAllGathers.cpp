@@ -243,7 +243,7 @@ LogicalResult Hoister::run() {
   }
   for (AllGatherOp gather : collectivesIn<AllGatherOp>(module))
     remarkMissed(gather, "HoistAllGathers", "stays: " + explain([&] { (void)match(gather); }));
-  // What was taken of a whole that is now used itself.
+  // Erases slices of a value that is now used itself.
   module.walk([](LocalSliceOp slice) {
     if (slice->use_empty())
       slice.erase();

@@ -46,7 +46,7 @@ private:
     size_t dim;
   };
 
-  /// Slices over axes from number `first` on that are free; then scatters.
+  /// Slices over the free axes from number `first` on, then scatters.
   void slice(const Layout &layout, CommunicationCost cost, size_t first) {
     auto sliceOver = [&](bool inPlace) {
       for (size_t i = first; i < free.size(); ++i)
@@ -88,8 +88,8 @@ private:
     scatterOver(false);
   }
 
-  /// Whether nothing better can come of it: what is partial is scattered at least, and each form
-  /// that is wanted gathered; where addends may still be sliced, as much less.
+  /// Whether this state cannot improve the result: at least the partial axes have to be scattered
+  /// and each wanted form gathered, less what further slices of partial sums can save.
   bool isHopeless(const Layout &layout, CommunicationCost cost, int64_t sliced) {
     if (best.empty())
       return false;
@@ -132,7 +132,7 @@ private:
     return llvm::any_of(wanted, [&](const Layout &want) { return isMajorOf(axes, want[dim]); });
   }
 
-  /// Reduces what is left to all, and goes from there to what is wanted.
+  /// All-reduces the remaining axes and reshards to the wanted forms.
   void finish(const Layout &layout, CommunicationCost cost) {
     if (!best.empty() && ++finished > kMaxFinished)
       return;

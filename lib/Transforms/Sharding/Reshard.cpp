@@ -288,7 +288,7 @@ private:
     refine(sliced, lacks, to, slices);
     for (size_t d = 0; d < rank; ++d) {
       excess[d] = shards(sliced[d]) * lacks[d] / shards(to[d]);
-      if (lacks[d] > 1) // What it has too much makes way for what it lacks.
+      if (lacks[d] > 1) // A surplus sub-axis makes room for a missing one.
         std::swap(excess[d], early[d]);
     }
     struct Move {

@@ -179,7 +179,7 @@ func.func private @f(tensor<8x16xf32> {comm.global_type = tensor<16x16xf32>})
 
 // comm.attributes_c4
 comm.mesh @mesh <dp = 2, tp = 4>
-// expected-error @+1 {{'func.func' op argument 0: expects type 'tensor<8x4xf32>', which is 'tensor<8x16xf32>' cut as #comm.sharding<@mesh, [{}, {tp}]>, got 'tensor<2x16xf32>' [comm.attributes_c4]}}
+// expected-error @+1 {{'func.func' op argument 0: expects type 'tensor<8x4xf32>', which is 'tensor<8x16xf32>' sharded as #comm.sharding<@mesh, [{}, {tp}]>, got 'tensor<2x16xf32>' [comm.attributes_c4]}}
 func.func private @f(tensor<2x16xf32> {comm.global_type = tensor<8x16xf32>, comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>})
 
 // -----

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Whether two forms of a model mean the same: both are run by the interpreter on the same random
+// Checks that two forms of a model are equivalent: the interpreter runs both on the same random
 // inputs and weights.
 //
 //===----------------------------------------------------------------------===//
@@ -28,9 +28,8 @@ struct Equivalence {
   std::string worst;     ///< the result that has it
   interp::Evaluation before, after;
 };
-/// Runs both. Error when either fails, when results differ in
-/// name, type or shape, or when the first form's answer is not finite, as then nothing could be
-/// told.
+/// Runs both. Error when either fails, when results differ in name, type or shape, or when the
+/// first form's result is not finite, which could not be compared.
 runtime::Result<Equivalence> compareForms(mlir::ModuleOp before, mlir::ModuleOp after,
                                           const std::vector<interp::NamedTensor> &inputs,
                                           runtime::WeightSource &weights);

@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A stand-in for the CUDA driver, cuBLASLt and NCCL on the CPU. What is given to a stream is done
-// at once, which is one of the orders that streams and events allow; that every other order would
-// give the same is checked by vector clocks: two accesses to the same bytes, one of them a write,
-// must be ordered by streams, events or the host's waiting.
+// A stand-in for the CUDA driver, cuBLASLt and NCCL on the CPU. Work on a stream runs at once,
+// which is one of the orders that streams and events allow. Vector clocks check that every other
+// order would give the same: two accesses to the same bytes, one of them a write, must be ordered
+// by streams, events or the host's waiting.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_NULLDEVICE_H
@@ -26,7 +26,7 @@ namespace braid::null {
 
 using namespace runtime::cuda;
 
-/// How far each lane (a stream, or the host, which is lane 0) has come.
+/// The progress of each lane (a stream, or the host, which is lane 0).
 class Clock {
 public:
   uint64_t at(size_t lane) const { return lane < times.size() ? times[lane] : 0; }
@@ -45,7 +45,7 @@ private:
   std::vector<uint64_t> times;
 };
 
-/// Where work is done, and what it knows of.
+/// A lane and its vector clock.
 struct Lane {
   size_t number = 0;
   int device = 0;
@@ -113,7 +113,7 @@ struct Stream {
   Graph *capture = nullptr;
   size_t captureLane = 0;
 };
-/// What a recording of an event knows.
+/// The vector clock of a recorded event.
 struct Snapshot {
   Clock clock;
   bool never = false; ///< what it comes after does not end
@@ -127,10 +127,10 @@ struct Event {
   Clock captureClock;
 };
 
-/// What is done by lanes together.
+/// An action of several lanes together.
 using Action = std::function<std::string(const std::vector<Lane *> &)>;
 
-/// A captured graph: its lanes begin where the launching stream is and end before it goes on.
+/// A captured graph: its lanes begin after the launching stream's work and end before it continues.
 struct Graph {
   std::deque<Lane> lanes; ///< the first is the origin's
   std::vector<Stream *> streams;
@@ -143,7 +143,7 @@ struct Graph {
   std::vector<Node> nodes;
 };
 
-/// Memory of the host that a device reads, with what was there when the stream was told.
+/// Memory of the host that a device reads, with its content when the read was enqueued.
 struct HostRead {
   uint64_t address = 0;
   std::vector<char> bytes;
@@ -174,17 +174,17 @@ struct World {
     lane.name = name;
     return lane;
   }
-  /// The host has waited for this. Empty, or what it did to memory that was still being read.
+  /// The host has waited for this. Empty, or an error if it wrote memory that was still being read.
   std::string wait(const Clock &clock);
 };
 World &world();
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-/// Keeps the message for cuGetErrorString and the like; an empty one is success.
+/// Keeps the message for cuGetErrorString and the like; empty for success.
 CUresult result(const std::string &message);
 constexpr int kLibraryError = 1000; ///< of the stand-ins for cuBLASLt and NCCL
 
-/// Does or captures an action on a stream of the current device, or on streams of any.
+/// Runs or captures an action on a stream of the current device, or on streams of any.
 std::string submit(Stream *stream, Action action);
 std::string submit(const std::vector<Stream *> &streams, Action action);
 /// Checks the accesses, then calls `run`.

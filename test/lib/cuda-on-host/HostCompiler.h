@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// CUDA source to a library of the host, by cuda_on_host.h.
+// Compiles CUDA source to a library for the host, with cuda_on_host.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_LIB_CUDAONHOST_HOSTCOMPILER_H
@@ -33,7 +33,7 @@ inline constexpr const char *kLibraryKernels[] = {
 };
 
 /// Compiles `text`, which includes headers as <braid/...>, into the shared library `path`. Returns
-/// what the compiler says where it fails, empty when it does not.
+/// the compiler's output on failure, otherwise empty.
 std::string compileForHost(const std::string &text, const std::string &path);
 
 } // namespace braid::test

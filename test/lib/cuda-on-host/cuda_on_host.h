@@ -5,9 +5,10 @@
 //
 // Runs CUDA kernels on a CPU, for tests: the threads of a block are fibers that take turns in an
 // order drawn from a seed, one block after the other. Kernels are compiled as C++ with this header
-// included first, and the directory it is in ahead of runtime/kernels/cuda. What a GPU leaves
-// undefined is an error here: a barrier that some threads do not reach, a shuffle that some of its
-// lanes do not take part in, a misaligned access. Shared memory holds NaN when a block begins.
+// included first, and the directory it is in ahead of runtime/kernels/cuda. Behaviour that is
+// undefined on a GPU is an error here: a barrier that some threads do not reach, a shuffle that
+// some of its lanes do not take part in, a misaligned access. Shared memory holds NaN when a block
+// begins.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -30,13 +31,13 @@
 #define __global__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-// All fibers of the block that runs see one object, which is what shared memory is.
+// All fibers of the running block see one object, as with shared memory.
 #define __shared__ __attribute__((section("braid_shared"))) static
 
 struct uint3 {
   unsigned x = 0, y = 0, z = 0;
 };
-/// Of the fiber that runs; only x is used.
+/// Of the running fiber; only x is used.
 static uint3 threadIdx, blockIdx, blockDim, gridDim;
 
 extern "C" {
@@ -49,7 +50,7 @@ namespace braid::on_host {
 constexpr unsigned kWarp = 32;
 constexpr size_t kStackBytes = 64 << 10;
 
-/// What a stopped fiber waits for.
+/// The reason that a stopped fiber waits.
 enum class Stop { None, Barrier, Shuffle, End };
 enum class Shuffle { Xor, Index, Down, Sync };
 
@@ -86,7 +87,7 @@ public:
     return static_cast<unsigned>((random >> 16) % count);
   }
 
-  /// Runs `body` on all threads. Returns what is wrong, empty when nothing is.
+  /// Runs `body` on all threads. Returns an error, or empty.
   template <class Body> std::string run(Body &body) {
     invoke = [](void *b) { (*static_cast<Body *>(b))(); };
     closure = &body;
@@ -131,7 +132,7 @@ public:
     return stop(Stop::Shuffle);
   }
 
-  /// Ends the run; what the kernel has done so far stays.
+  /// Ends the run; the kernel's effects so far remain.
   uint32_t fail(std::string message) {
     error = std::move(message);
     return stop(Stop::None);
@@ -168,7 +169,7 @@ private:
     ready.push_back(number);
   }
 
-  /// Lets go on whom the fiber that has just stopped was the last to be waited for by.
+  /// Resumes the fibers that waited only for the fiber that has just stopped.
   void release(const Fiber &stopped) {
     if (stopped.stop == Stop::End) {
       ++ended;
@@ -272,8 +273,8 @@ private:
 
 static void enter() { running->main(); }
 
-/// Runs a kernel as cuLaunchKernel would: `arguments` point at its arguments. Returns what is
-/// wrong, null when nothing is; valid until the next launch.
+/// Runs a kernel as cuLaunchKernel would: `arguments` point at its arguments. Returns an error, or
+/// null; valid until the next launch.
 template <class... Parameters>
 const char *launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
                    void *const *arguments, uint64_t seed) {
@@ -303,11 +304,11 @@ const char *launch(void (*kernel)(Parameters...), unsigned blocks, unsigned thre
   return error.empty() ? nullptr : error.c_str();
 }
 
-/// One launch at a time: what a thread's index is read from is the library's.
+/// One launch at a time: thread indices are in globals of the library.
 inline std::mutex launching;
 
-/// For whoever has no way to be told: says what is wrong and ends the process. The order of threads
-/// is that of $BRAID_FIBER_SEED.
+/// For callers without error handling: prints the error and ends the process. $BRAID_FIBER_SEED
+/// gives the order of threads.
 template <class... Parameters>
 void launchOrAbort(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
                    void *const *arguments) {

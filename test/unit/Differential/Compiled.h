@@ -14,7 +14,7 @@
 
 namespace braid::test {
 
-/// Of the compiled program, in f32: what --check allows.
+/// The tolerance for the compiled program, in f32, as of --check.
 inline constexpr double kCompiledTolerance = 2e-5;
 
 struct CompiledRun {
@@ -28,8 +28,8 @@ runtime::Result<CompiledRun> compileAndRun(mlir::ModuleOp module, CompileOptions
                                            const std::vector<interp::NamedTensor> &inputs,
                                            runtime::WeightSource &weights);
 
-/// The largest relative L2 distance between results and what they should be; infinity when their
-/// names differ.
+/// The largest relative L2 distance between results and expected ones; infinity when their names
+/// differ.
 double distance(const std::vector<interp::NamedTensor> &results,
                 const std::vector<interp::NamedTensor> &expected);
 

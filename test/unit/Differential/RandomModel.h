@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Small models with everything that may vary drawn at random, and the mesh and the plan to cut
-// them.
+// Small random models, with a random mesh and plan to partition them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_DIFFERENTIAL_RANDOMMODEL_H
@@ -19,7 +18,7 @@ namespace braid::test {
 
 using Random = std::mt19937_64;
 
-/// A transformer of the BERT, GPT-2 or LLaMA kind, or of one that nobody has made.
+/// A transformer of the BERT, GPT-2 or LLaMA kind, or of a mixture of them.
 struct RandomModel {
   int64_t layers = 1, kvHeads = 1, groupSize = 1, headDim = 2, hidden = 2, ffn = 4, vocab = 3;
   int64_t batch = 1, seq = 1;
@@ -32,24 +31,25 @@ struct RandomModel {
   bool parallel = false; ///< attention and feed-forward side by side, what they give added up
   /// Logits over the vocabulary, by a weight of their own or that of the embedding.
   bool head = false, tied = false;
-  /// Products have roles, or are cut by their place; the embedding has one.
+  /// Whether matmuls have roles or are sharded by data flow; the embedding has one.
   bool roles = true, wordRole = false;
-  /// What runs in the interpreter only: experts in place of the feed-forward (0: none), of which
-  /// each token takes `top`; dropout after the embedding; the loss against labels as the result.
+  /// Features that only the interpreter runs: experts in place of the feed-forward (0: none), of
+  /// which each token takes `top`; dropout after the embedding; the loss against labels as the
+  /// result.
   int64_t experts = 0, top = 1;
   bool dropout = false, loss = false;
 
   int64_t dp = 1, tp = 1;
-  /// The mesh stands in the module, with this order of ranks (empty: none); otherwise it is asked
-  /// for.
+  /// Whether the module contains the mesh, with this order of ranks (empty: none); otherwise
+  /// options request it.
   bool meshInModule = true;
   std::vector<int64_t> order;
-  /// How it is cut; empty: shardings are drawn for the weights, some over a part of an axis.
+  /// The strategy; empty for random shardings of the weights, some over sub-axes.
   std::string strategy = "auto";
 
   int64_t heads() const { return kvHeads * groupSize; }
   std::string mesh() const { return "dp=" + std::to_string(dp) + ",tp=" + std::to_string(tp); }
-  /// Whether a strategy cuts heads or a feed-forward that do not divide.
+  /// Whether a strategy shards heads or a feed-forward that do not divide.
   bool isPadded() const {
     return !strategy.empty() && strategy != "dp" && (kvHeads % tp != 0 || ffn % tp != 0);
   }
@@ -57,13 +57,13 @@ struct RandomModel {
     return head && vocab % tp != 0 &&
            (strategy == "auto" || strategy.find("vocab") != std::string::npos);
   }
-  /// One line that tells the case.
+  /// One line that describes the case.
   std::string describe() const;
 };
 
-/// What is drawn.
+/// Options of the random model.
 struct ModelKind {
-  /// BERT's order of things; otherwise that of causal decoders.
+  /// BERT's order of normalizations; otherwise that of causal decoders.
   bool encoder = false;
   enum Plan {
     Auto,      ///< strategy auto; heads and feed-forward may not divide

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the differential tests share: where the seed comes from, weights, passes by name.
+// Shared by the differential tests: the seed, weights, passes by name.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_DIFFERENTIAL_TESTING_H
@@ -29,8 +29,8 @@ uint64_t fromEnvironment(const char *name, uint64_t otherwise);
 /// Whether neither is set; a chosen run may be too small to reach everything.
 bool isDefaultSize();
 
-/// Standard random weights have a deviation of 0.02, which leaves attention nearly uniform; these
-/// reach all of it.
+/// Standard random weights have a deviation of 0.02, which makes attention nearly uniform; these do
+/// not.
 class LargeWeights : public runtime::WeightSource {
 public:
   explicit LargeWeights(uint64_t seed) : source(runtime::WeightSource::random(seed)) {}
@@ -43,7 +43,7 @@ private:
   std::unique_ptr<runtime::WeightSource> source;
 };
 
-/// How often something took part, by name.
+/// Counts of features that took part, by name.
 using Tally = std::map<std::string, uint64_t>;
 void print(const char *title, const Tally &tally);
 

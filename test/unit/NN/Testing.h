@@ -19,7 +19,7 @@
 
 namespace braid::nn::testing {
 
-/// A context with what nn operations and their decompositions need.
+/// A context with the dialects of nn operations and their decompositions.
 struct Context : mlir::MLIRContext {
   Context() : mlir::MLIRContext(Threading::DISABLED) {
     loadDialect<NNDialect, comm::CommDialect, mlir::func::FuncDialect, mlir::arith::ArithDialect,

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Every collective of the runtime, once. What is tested of all of them goes over this table, so
-// that a new one joins by a row. The interpreter says what a collective gives.
+// Every collective of the runtime, once. Tests of all collectives iterate over this table, so a new
+// one needs one row. The interpreter gives the expected results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_RUNTIME_COLLECTIVETABLE_H
@@ -21,7 +21,7 @@ namespace braid::runtime::testing {
 struct Use {
   interp::Collective collective;
   std::vector<Shape> inputs; ///< that each rank brings
-  /// Above 0: the last input holds counts of up to so many.
+  /// If above 0, the last input holds counts up to this number.
   int64_t capacity = 0;
   bool inHalves = false; ///< the permute of `collective` as a send and a recv
 
@@ -35,7 +35,7 @@ struct Use {
 
 struct Row {
   interp::CollectiveKind kind;
-  /// Every option that the kind has, on extents that are odd but for what the group must divide.
+  /// Every option of the kind, on extents that are odd except where the group must divide them.
   std::vector<Use> (*uses)(int64_t groupSize);
 };
 inline void PrintTo(const Row &row, std::ostream *os) { *os << runtime::name(row.kind); }
@@ -104,7 +104,7 @@ inline std::vector<Use> broadcasts(int64_t n) {
   uses[0].collective.root = n - 1;
   return uses;
 }
-/// To the next one around, to the next one but for the last, nobody, and to oneself.
+/// Pairs of a ring, of a chain, none, and to oneself.
 inline std::vector<Use> permutes(int64_t n) {
   std::vector<Use> uses(4, use(CollectiveKind::permute, {{5, 7}}));
   uses[1].inputs = {{1}, {37, 29}};
@@ -123,7 +123,7 @@ inline std::vector<Use> countedAllToAlls(int64_t n) {
   uses[1].capacity = 3;
   return uses;
 }
-/// As permutes, but that nobody sends to itself.
+/// As permutes, without pairs of a rank and itself.
 inline std::vector<Use> halves(int64_t n) {
   std::vector<Use> uses = permutes(n);
   uses.pop_back();
@@ -158,7 +158,7 @@ inline Use large(const Row &row, int64_t groupSize) {
   return use;
 }
 
-/// What the ranks of a group get when each brings its inputs.
+/// The results of the ranks of a group for their inputs.
 inline std::vector<interp::Tensor>
 expected(const Use &use, const std::vector<std::vector<interp::Tensor>> &inputs, int64_t position) {
   auto result = interp::applyAll(use.collective, inputs, position);
@@ -177,8 +177,8 @@ inline std::vector<Shape> outputShapes(const Use &use, DType dtype, int64_t grou
   return shapes;
 }
 
-/// The events of one use: its inputs are ready, its outputs are there, and of a send its inputs are
-/// free again.
+/// The events of one use: its inputs are ready, its outputs are written, and the inputs of a send
+/// are free again.
 struct Events {
   uint32_t ready = 0, done = 0, sent = 0;
   Events() = default;
@@ -194,7 +194,7 @@ inline fb::CollectiveKind programKind(interp::CollectiveKind kind) {
   return static_cast<fb::CollectiveKind>(kind);
 }
 
-/// Starts the collective when the compute queue has got here.
+/// Starts the collective after the compute queue has reached this point.
 inline void start(ProcedureBuilder &p, const std::string &name, const Use &use,
                   const std::vector<AxisRef> &axes, const std::vector<V> &inputs,
                   const std::vector<V> &outputs, const Events &events) {

@@ -22,7 +22,7 @@ inline void expectClose(const HostTensor &got, const HostTensor &expected, doubl
   EXPECT_LE(difference->relativeL2, allowed);
 }
 
-/// Embedding, positions, rotary embedding and attention, with everything that they may be given, on
+/// Embedding, positions, rotary embedding and attention, with all their optional operands, on
 /// integers and floats of these types. Ids are below `limit`: with 10 rows in two parts, the rest
 /// is padding.
 inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0, DType floats = f32) {

@@ -16,7 +16,7 @@
 
 namespace braid::runtime::testing {
 
-/// What the kernels in NullKernels.cpp say of themselves, or no kernels at all.
+/// The launch table of the kernels in NullKernels.cpp, or of no kernels.
 inline CudaLaunchTable nullKernelTable() {
   void *handle = dlopen(BRAID_TEST_NULL_KERNELS, RTLD_NOW | RTLD_LOCAL);
   auto *text = static_cast<const char *>(dlsym(handle, "braid_launch_table"));

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What sessions whose ranks are processes must not leave behind.
+// Resources that sessions with ranks as processes must not leave behind.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_RUNTIME_LEFTOVERS_H

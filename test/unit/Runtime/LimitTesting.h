@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Runs that end by their time limit, on machines that are busy with other things, too.
+// Runs that end by their time limit, also on busy machines.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_RUNTIME_LIMITTESTING_H
@@ -20,8 +20,8 @@ namespace braid::runtime::testing {
 inline constexpr double kFirstLimit = 0.3, kLastLimit = 15; ///< in seconds
 
 /// Expects that `attempt(limit)`, a run that waits in vain, fails with a message that matches. On a
-/// busy machine more than the culprit may be late for as long as a short limit, and then the
-/// message rightly speaks of them; so the limit grows until it cannot be the machine any more.
+/// busy machine other ranks may be late too within a short limit, and the message then rightly
+/// names them; so the limit grows until the machine cannot be the cause.
 template <typename Attempt>
 void expectRankFailed(const ::testing::Matcher<const std::string &> &message, Attempt attempt) {
   for (double limit = kFirstLimit;; limit *= 4) {
@@ -36,8 +36,8 @@ void expectRankFailed(const ::testing::Matcher<const std::string &> &message, At
   }
 }
 
-/// Expects that `attempt(limit)`, in which nobody is late on purpose, succeeds, if not with a short
-/// limit.
+/// Expects that `attempt(limit)`, in which no rank is late on purpose, succeeds, perhaps only with
+/// a longer limit.
 template <typename Attempt> void expectOk(Attempt attempt) {
   Status status;
   for (double limit = kFirstLimit; limit < 4 * kLastLimit; limit *= 4)

@@ -22,9 +22,9 @@ template <typename Function> Function *ofNullDevice(const char *name) {
   return reinterpret_cast<Function *>(
       dlsym(dlopen(BRAID_TEST_NULL_DEVICE, RTLD_NOW | RTLD_LOCAL), name));
 }
-/// What is in use on it, in words.
+/// A text about the resources in use on it.
 inline std::string inUse() { return ofNullDevice<const char *()>("braidNullInUse")(); }
-/// A kernel that does not end from now on; none with "".
+/// Names a kernel that does not end from now on; "" for none.
 inline void stallNullDevice(const char *kernel) {
   ofNullDevice<void(const char *)>("braidNullStall")(kernel);
 }

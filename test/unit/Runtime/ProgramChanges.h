@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Ways to spoil the sample program, and what its commands are called in complaints.
+// Ways to spoil the sample program, and the names of its commands in messages.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_RUNTIME_PROGRAMCHANGES_H
@@ -25,7 +25,7 @@ inline Status verifyAfter(const Change &change, const Manifest &manifest = sampl
   return verifyProgram(serialized(program), manifest);
 }
 
-// The commands of the sample by what they are.
+// The commands of the sample by kind.
 inline program::LocalSliceT &slice(program::ProgramT &p) {
   return *p.procedures[0]->compute[0]->op.AsLocalSlice();
 }
@@ -55,7 +55,7 @@ inline void eachCall(program::ProgramT &p, size_t index,
   change(*mainOf(p).compute[index]->op.AsCall());
   change(*mainOf(p).communication[index]->op.AsCall());
 }
-/// Puts an operation in the place of the launch, the last command of the layer's compute queue.
+/// Replaces the launch, the last command of the layer's compute queue, by an operation.
 template <typename Op> void replaceLaunch(program::ProgramT &p, Op op) {
   layer(p).compute[4] = command(std::move(op), "new");
 }

@@ -18,7 +18,7 @@
 
 namespace braid::runtime::testing {
 
-/// A folder that goes away with the test.
+/// A folder that is removed after the test.
 class TemporaryFolder {
 public:
   TemporaryFolder() {
@@ -77,7 +77,7 @@ template <typename T> Status statusOf(const Result<T> &result) { return result.s
     ::braid::runtime::Status braidStatus = ::braid::runtime::testing::statusOf(expression);        \
     ASSERT_TRUE(braidStatus.ok()) << braidStatus.message();                                        \
   } while (false)
-/// The whole message: a test that a wrong message passes would not notice a wrong check.
+/// Compares the whole message: a test that accepts a wrong message would not detect a wrong check.
 #define EXPECT_ERROR(expression, expected)                                                         \
   do {                                                                                             \
     ::braid::runtime::Status braidStatus = ::braid::runtime::testing::statusOf(expression);        \

@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the tests of the threads transport share: a world of ranks that are driven without a
-// program.
+// Shared by the tests of the threads transport: a world of ranks that run without a program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_RUNTIME_TRANSPORTTESTING_H
@@ -23,7 +22,7 @@
 
 namespace braid::runtime::testing {
 
-/// Logged, and taken from the environment to repeat a failure.
+/// The seed, which is logged, or read from the environment to repeat a failure.
 inline uint32_t testSeed() {
   static const uint32_t seed = [] {
     const char *given = std::getenv("BRAID_TEST_SEED");

@@ -76,8 +76,7 @@ struct CompileResult {
 };
 CompileResult compileKernels(const std::string &source, const CPUTargetOptions &options = {});
 
-/// Compiles and runs `body` for each instruction set that this machine has; a failure names the
-/// set.
+/// Compiles and runs `body` for each instruction set of this machine; a failure names the set.
 void forEachISA(const std::string &source, const std::function<void(const LoadedKernels &)> &body);
 
 } // namespace braid::test

@@ -25,7 +25,7 @@ public:
   ~HostKernels();
   HostKernels(const HostKernels &) = delete;
 
-  /// What is wrong, empty when nothing is. `arguments` point at the kernel's arguments.
+  /// Returns an error, or empty. `arguments` point at the kernel's arguments.
   std::string launch(const std::string &kernel, uint64_t blocks, unsigned threads,
                      const std::vector<void *> &arguments, uint64_t seed) const;
 

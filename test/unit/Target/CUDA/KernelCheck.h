@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the emitted kernels of a module compute, against what the interpreter does.
+// Compares the results of a module's emitted kernels with the interpreter's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_TARGET_CUDA_KERNELCHECK_H
@@ -23,8 +23,8 @@
 
 namespace braid::test {
 
-/// Elements in memory with strides and with guards around each row: what is no element holds a
-/// pattern that floats read as NaN and that must stay.
+/// Elements in memory with strides and with guards around each row: all other bytes hold a pattern
+/// that reads as NaN and must not change.
 class Buffer {
 public:
   /// Rows of the innermost dimension are `padding` elements apart.
@@ -35,7 +35,7 @@ public:
   void *address() { return bytes.data() + offset; }
   const std::vector<long long> &strides() const { return elementStrides; }
   interp::Tensor read() const;
-  /// Whether everything but the elements is as it was.
+  /// Whether all guards are unchanged.
   bool guardsHold() const;
 
 private:
