@@ -11,7 +11,7 @@ namespace braid::runtime {
 
 namespace {
 
-/// The shape that a collective makes of its input's, while its extents are found.
+/// The shape of a collective's result, from its input's, while its extents are computed.
 struct Shapes {
   const std::vector<int64_t> &input;
   std::vector<int64_t> output;

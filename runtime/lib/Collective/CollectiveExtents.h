@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// How collectives of each kind see the shapes of their values.
+// The extents of values for collectives of each kind.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_COLLECTIVE_COLLECTIVEEXTENTS_H
@@ -20,7 +20,7 @@ Status setExtents(const Collective &c, const Tensor &input, const Tensor &output
                   CollectiveValue &value);
 /// How many rows there is room for in a block of every value of an all_to_all_v.
 int64_t countedRows(const Collective &c);
-/// That a count of `c` is not among those.
+/// The error for a count of `c` that is out of range.
 Status noRoom(const Collective &c, int64_t count, int64_t block);
 /// This rank gives its value to another rank.
 bool isSource(const Collective &c);

@@ -175,7 +175,7 @@ void Exchange::allToAllCounted(size_t v) const {
     for (int64_t b = 0; b < value.outer; ++b) {
       // The sender's block for this rank becomes this rank's block from the sender.
       const int64_t there = c.position * value.outer + b, here = i * value.outer + b;
-      // The sender has checked its counts. A program that writes them meanwhile gets wrong rows,
+      // The sender has checked its counts. A program that writes them concurrently gets wrong rows,
       // but none from outside of the block.
       const int64_t rows =
           v == last ? 1

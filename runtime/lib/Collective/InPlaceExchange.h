@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What a rank reads from its peers, and where it puts it, once all ranks of a group have met.
+// The reads of a rank from its peers and their destinations, after the barrier of a group.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_COLLECTIVE_INPLACEEXCHANGE_H
@@ -14,18 +14,18 @@
 
 namespace braid::runtime {
 
-/// A collective of one rank while the others are there too.
+/// One rank's part of a collective between barriers.
 class Exchange {
 public:
   Exchange(const Collective &collective, const SymmetricHeap &heap, const VectorKernels &kernels)
       : c(collective), group(*static_cast<const InPlaceGroup *>(collective.group)), heap(heap),
         kernels(kernels), ranks(static_cast<int64_t>(group.ranks.size())) {}
 
-  /// The first count of an all_to_all_v that its values have no room for, as an error.
+  /// An error for the first count of an all_to_all_v beyond the capacity of its values.
   Status checkCounts() const;
-  /// Between the ranks' meeting and their parting; of an all_reduce the first of two steps.
+  /// Runs between the first and the last barrier; for an all_reduce the first of two steps.
   void run() const;
-  /// The second step of an all_reduce: the parts that the others have reduced.
+  /// The second step of an all_reduce: copies the shares that the others have reduced.
   void copyOthers() const;
 
 private:

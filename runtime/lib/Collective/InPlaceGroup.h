@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Where ranks that see each other's memory meet.
+// Barriers of ranks that read each other's memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_COLLECTIVE_INPLACEGROUP_H
@@ -13,7 +13,7 @@
 
 namespace braid::runtime {
 
-/// What a rank brings to a meeting; written before it arrives, unchanged until all have left.
+/// A rank's data for a barrier; written before it arrives, unchanged until all have left.
 struct Seat {
   explicit Seat(Sharing sharing) : arrivals(sharing) {}
   Counter arrivals;
@@ -47,7 +47,7 @@ struct InPlaceGroup : Group {
         result.push_back(ranks[i]);
     return result;
   }
-  /// Value v of the rank at a position, as that rank has it.
+  /// Value v of the rank at a position, in that rank's memory.
   const CollectiveValue &value(size_t position, size_t v) const {
     return seats[position].collective->values[v];
   }

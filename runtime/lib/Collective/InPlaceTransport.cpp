@@ -4,8 +4,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Ranks of one host: one allocation holds every rank's symmetric memory, and peers are read in
-// place. Ranks are threads of one process, or processes that were forked after all collectives were
-// made, so that in both cases a pointer means the same to all of them.
+// place. Ranks are threads of one process, or processes forked after all collectives were created,
+// so that pointers are valid in all of them.
 //
 //===----------------------------------------------------------------------===//
 #include "InPlaceExchange.h"
@@ -21,7 +21,7 @@ namespace braid::runtime {
 
 namespace {
 
-/// Says that this rank is at its next step and waits until all others are there too.
+/// Arrives at the next step and waits until all other ranks have arrived.
 bool meet(InPlaceGroup &group, size_t position, RunControl &control, QueueState &self) {
   Seat &mine = group.seats[position];
   uint32_t step = ++mine.step;
@@ -121,7 +121,7 @@ public:
       exchange.copyOthers();
       atSchedulePoint("copied from the others");
     }
-    // A rank that left now could overwrite what a slower peer still reads.
+    // A rank that left now could overwrite memory that a slower peer still reads.
     return meet(group, position, control, self);
   }
 

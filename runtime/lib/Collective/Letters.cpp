@@ -23,7 +23,7 @@ std::string where(const Collective &c, int64_t rank) {
   return "rank " + std::to_string(rank) + ": " + signature(c);
 }
 
-/// A send and a receive that are about the same values.
+/// A send and its matching receive.
 bool fit(const Collective &send, const Collective &receive) {
   return send.pairs == receive.pairs && send.role == receive.role &&
          std::equal(send.values.begin(), send.values.end(), receive.values.begin(),
@@ -91,7 +91,7 @@ Status Letters::prepare() {
   int64_t bytes = 0;
   for (const auto &[key, post] : posts)
     bytes += post.bytes();
-  // Addresses of arguments may change later, what is sent does not.
+  // Addresses of arguments may change later; the values sent do not.
   if (memory.data() || bytes == 0)
     return {};
   Status status = pool.sharing() == Sharing::forks ? memory.reserve(static_cast<size_t>(bytes))

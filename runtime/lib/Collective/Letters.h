@@ -3,9 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Values on their way from a send to its receive. A send must not wait for the receive, or a ring
-// of ranks that all send first would never end; so each send has memory of its own to leave its
-// values in.
+// Values between a send and its receive. A send must not wait for the receive, or a ring of ranks
+// that all send first would deadlock; so each send has memory of its own for its values.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_COLLECTIVE_LETTERS_H
@@ -39,16 +38,16 @@ public:
   /// The letter that a send leaves, or a receive takes; null when this rank has no part in it.
   /// `index` counts the halves of this rank that come before, with the same peer and channel.
   Letter *find(const Collective &half, size_t index);
-  /// Every letter is sent and received, and both sides see it alike.
+  /// Checks that every send has a matching receive.
   Status check() const;
-  /// The same, and there is memory for all.
+  /// Checks the same and allocates memory for all.
   Status prepare();
   void reset();
 
   /// The rank that `half` sends to or receives from, or -1.
   static int64_t peer(const Collective &half);
 
-  /// Where values lie, one behind the other: from one to the next.
+  /// The distance from one value to the next.
   static int64_t roundedBytes(const CollectiveValue &value);
 
 private:
@@ -71,10 +70,10 @@ private:
   HostMemory memory;
 };
 
-/// Leaves a send's values; returns at once.
+/// Stores a send's values and returns at once.
 void send(const Collective &c, const SymmetricHeap &heap);
-/// Waits for the values and takes them; a rank that is nobody's target gets zeros. False when the
-/// run failed.
+/// Waits for the values and copies them; ranks that are no target receive zeros. False when the run
+/// failed.
 bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control, QueueState &self);
 
 } // namespace braid::runtime

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What a session needs of a machine other than the CPU: memory for all ranks, and running their
-// resolved programs on it.
+// The interface of a device other than the CPU: memory for all ranks, and running their resolved
+// programs on it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_EXECUTOR_DEVICEEXECUTOR_H
@@ -28,14 +28,14 @@ class DeviceExecutor {
 public:
   virtual ~DeviceExecutor() = default;
 
-  /// Where the memory of ranks is, and how they meet. Its `run` is not used: a device runs
-  /// collectives with everything else.
+  /// The memory and groups of ranks. Its `run` is not used: a device runs collectives with
+  /// everything else.
   virtual Transport &transport() = 0;
   virtual std::byte *local(int64_t rank) = 0;
   virtual std::byte *value(int64_t rank, size_t index) = 0;
   virtual int64_t memoryBytes() const = 0;
 
-  /// The programs of all ranks are resolved; they stay where they are.
+  /// Called when the programs of all ranks are resolved; their addresses do not change afterwards.
   virtual Status prepare(Workers &workers) = 0;
   /// Memory of the host to write weights to, in turn one of two; what was staged two times before
   /// has been taken.
@@ -43,7 +43,7 @@ public:
   /// Sends what was staged last to a value, `offset` bytes behind its beginning.
   virtual Status uploadStaged(int64_t rank, size_t index, size_t offset, size_t bytes) = 0;
   virtual Status finishUploads() = 0;
-  /// Both return when the data has been taken or is there.
+  /// Both return when the data has been copied.
   virtual Status upload(int64_t rank, size_t index, const void *data, size_t bytes) = 0;
   virtual Status download(int64_t rank, size_t index, void *data, size_t bytes) = 0;
   /// One run of all ranks, with times and spans as the CPU's executor leaves them.

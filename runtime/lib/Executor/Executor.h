@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The worker threads of all ranks, and what they measure.
+// The worker threads of all ranks, and their measurements.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_EXECUTOR_EXECUTOR_H
@@ -19,7 +19,7 @@
 
 namespace braid::runtime {
 
-/// What one rank measured in one run.
+/// The measurements of one rank in one run.
 struct RankTimes {
   CommunicationTimes total;
   std::vector<CommunicationTimes> collectives; ///< as in RankProgram
@@ -58,8 +58,7 @@ struct Rank {
   std::vector<TraceSpan> trace[2]; ///< by Queue
 };
 
-/// Shared by the session and its worker threads, so that a worker that never comes back does not
-/// lose its memory.
+/// Shared by the session and its worker threads, so that a stuck worker does not lose its memory.
 struct Workers {
   Workers(int64_t ranks, int64_t threads, double timeLimitSeconds, Transport *transport,
           Sharing sharing = Sharing::process);
@@ -86,22 +85,21 @@ struct Workers {
   void serveQueue(int64_t rank, Queue kind);
   void runQueue(int64_t rank, Queue kind);
 
-  /// A thread of a rank that computes for its compute queue, and how much it had when it was last
-  /// looked at.
+  /// A computing thread of a rank's compute queue, and its processor time at the last poll.
   struct Computing {
     int64_t rank, member; ///< of the team; 0: the queue's own thread
     clockid_t clock;
     int64_t usedNs = 0;
   };
   std::vector<Computing> computing;
-  /// Counts as progress what commands compute, however long they take.
+  /// Counts computation as progress, however long a command takes.
   void countComputing();
 };
 
 /// Starts the threads; `keepAlive` is held by each of them.
 Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
                     std::vector<std::thread> &threads);
-/// Ends the threads, or leaves behind those that do not end within a second.
+/// Ends the threads, or abandons those that do not end within a second.
 void stopThreads(Workers &workers, std::vector<std::thread> &threads);
 
 } // namespace braid::runtime

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Processor time of threads, and of what a rank computes.
+// Processor time of threads, and of a rank's computation.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SYNC_COMPUTECLOCK_H
@@ -16,7 +16,7 @@
 
 namespace braid::runtime {
 
-/// Processor time of a thread, in nanoseconds; 0 when there is no such thread any more.
+/// Processor time of a thread, in nanoseconds; 0 when the thread has ended.
 int64_t processorNs(clockid_t clock);
 /// The clock of a thread's processor time, readable from all threads of the process.
 clockid_t processorClock(std::thread &thread);
@@ -27,7 +27,7 @@ class ComputeClock {
 public:
   /// The clock of the compute queue's thread; before its first run.
   void attach(clockid_t clock) { threadClock = clock; }
-  /// While it lives, the calling thread computes; null: that does not count.
+  /// Counts the calling thread's time as computation during its lifetime; null does not count it.
   class Span {
   public:
     explicit Span(ComputeClock *clock);

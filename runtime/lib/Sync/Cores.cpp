@@ -46,7 +46,7 @@ void Pinning::pin(int64_t first, int64_t count) const {
   const size_t bytes = sets.size() * sizeof(cpu_set_t);
   for (int64_t i = first; i < first + count; ++i)
     CPU_SET_S(all[static_cast<size_t>(i)], bytes, sets.data());
-  // It was allowed when the session was made; a core that has gone since is no reason to fail.
+  // It was allowed when the session was created; a core that disappeared since is no error.
   sched_setaffinity(0, bytes, sets.data());
 }
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Which cores threads run on.
+// Assigns threads to cores.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SYNC_CORES_H
@@ -16,8 +16,8 @@
 
 namespace braid::runtime {
 
-/// The cores that the calling thread may use, in rising order; empty where the system does not
-/// tell.
+/// The cores that the calling thread may use, in increasing order; empty where the system does not
+/// report them.
 std::vector<int> allowedCores();
 
 /// A core for each thread that computes. The thread that communicates for a rank has the choice of

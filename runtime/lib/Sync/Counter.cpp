@@ -31,9 +31,9 @@ static void pauseCpu() {
 #endif
 }
 
-// A writer changes the word and then looks for sleepers; a waiter announces itself and then looks
-// at the word. Both in sequentially consistent order, so at least one sees the other; the kernel's
-// own comparison covers the rest.
+// A writer changes the word and then checks for sleepers; a waiter registers and then checks the
+// word. Both are sequentially consistent, so at least one sees the other; the kernel's own
+// comparison covers the rest.
 void Counter::set(uint32_t value) {
   atSchedulePoint("before a set");
   word.store(value, std::memory_order_seq_cst);
@@ -57,7 +57,7 @@ void Counter::wake() {
 }
 
 bool Counter::spin(uint32_t target, int64_t ns) const {
-  // The clock costs about as much as a look.
+  // Reading the clock costs about as much as a check.
   for (const int64_t begin = ns > 0 ? nowNs() : 0; ns > 0 && nowNs() - begin < ns;)
     for (int i = 0; i < 16; ++i) {
       if (reached(target))

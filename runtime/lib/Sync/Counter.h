@@ -29,17 +29,17 @@ public:
   uint32_t value() const { return word.load(std::memory_order_acquire); }
   bool reached(uint32_t target) const { return static_cast<int32_t>(value() - target) >= 0; }
 
-  /// Sets a new value and wakes who waits for it.
+  /// Sets a new value and wakes its waiters.
   void set(uint32_t value);
   /// Adds one and wakes.
   void increment();
-  /// Wakes all waiters without a new value, to make them look around.
+  /// Wakes all waiters without a new value, to make them check the run's state.
   void wake();
 
-  /// Looks for so long; whether the target is reached.
+  /// Spins for this long. Returns whether the target is reached.
   bool spin(uint32_t target, int64_t ns) const;
-  /// Returns when `target` is reached, after a wake-up, or after `timeoutNs` (negative: never);
-  /// tells whether the target is reached. Looks for `spinNs` before it sleeps.
+  /// Returns when `target` is reached, after a wake-up, or after `timeoutNs` (negative: never), and
+  /// whether the target is reached. Spins for `spinNs` before it sleeps.
   bool waitOnce(uint32_t target, int64_t spinNs, int64_t timeoutNs);
 
 private:
@@ -48,13 +48,12 @@ private:
   const Sharing sharing; ///< the kernel finds sleepers of one process with less work
 };
 
-/// How long one thread spins before it sleeps. A spin in vain takes time, and the core from whoever
-/// is waited for if that has no other, so that it becomes shorter; now and then a long one is
-/// tried.
+/// How long one thread spins before it sleeps. A spin in vain wastes time, and perhaps the core
+/// that the awaited thread needs, so it becomes shorter; occasionally a long one is tried.
 class Spin {
 public:
   explicit Spin(int64_t mostNs = 0) : most(mostNs), length(mostNs) {}
-  /// Whether the counter comes to the target meanwhile.
+  /// Spins and returns whether the counter reaches the target.
   bool reaches(const Counter &counter, uint32_t target);
 
 private:

@@ -26,7 +26,7 @@ uint64_t availableMemory() {
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);)
     if (line.rfind("0::", 0) == 0)
-      // A group has no more than those around it.
+      // A group's limit is bounded by those of its ancestors.
       for (std::string path = line.substr(3);; path.resize(path.rfind('/'))) {
         if (std::ifstream("/sys/fs/cgroup" + path + "/memory.max") >> number) // "max" is none
           limit = std::min(limit, number);
@@ -56,7 +56,7 @@ Status HostMemory::place(size_t bytes, int flags, int file) {
   auto failure = [&] {
     return Status::error("cannot allocate " + std::to_string(bytes) + " bytes");
   };
-  // A mapping begins at a page, so room is reserved for the alignment and the rest given back.
+  // A mapping begins at a page, so extra space is reserved for the alignment and the rest unmapped.
   const size_t room = bytes >= kHuge ? bytes + kHuge : bytes;
   void *reserved = bytes > SIZE_MAX / 2 ? MAP_FAILED
                                         : mmap(nullptr, room, PROT_NONE,
@@ -78,7 +78,7 @@ Status HostMemory::place(size_t bytes, int flags, int file) {
   if (end < begin + room)
     munmap(end, static_cast<size_t>(begin + room - end));
   if (bytes >= kHuge)
-    madvise(aligned, bytes, MADV_HUGEPAGE); // what came of it is in the report
+    madvise(aligned, bytes, MADV_HUGEPAGE); // the report shows the outcome
   memory = aligned;
   length = bytes;
   return {};
@@ -96,14 +96,14 @@ Status HostMemory::reserve(size_t bytes) {
                          std::to_string(availableMemory()) + " available: " + std::strerror(error));
   };
   bytes = std::max<size_t>(bytes, 1);
-  // The system would end processes to fulfil such a request.
+  // The system would kill processes to satisfy such a request.
   if (bytes > availableMemory())
     return failure(ENOMEM);
   int file = memfd_create("braid", MFD_CLOEXEC);
   if (file < 0)
     return failure(errno);
   atSchedulePoint("opened shared memory");
-  // Writing to a page that the system cannot give would end the process by a signal.
+  // Writing to a page that cannot be allocated would end the process by a signal.
   int error = posix_fallocate(file, 0, static_cast<off_t>(bytes));
   Status status = error != 0 ? failure(error) : place(bytes, MAP_SHARED | MAP_POPULATE, file);
   close(file);

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Large memory: of a process alone, or shared with the processes that it forks.
+// Large memory, private to a process or shared with the processes that it forks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SYNC_HOSTMEMORY_H
@@ -16,22 +16,22 @@
 
 namespace braid::runtime {
 
-/// From one rank's arena to the next one's, at least: arenas at equal offsets within a page would
-/// compete for the same sets of a cache when ranks work on the same place of each. It is more than
-/// a page, so that ranks share no page either.
+/// The least distance between the arenas of two ranks: arenas at equal offsets within a page would
+/// compete for the same cache sets when ranks access equal offsets. It is more than a page, so that
+/// ranks share no page.
 constexpr size_t kArenaSkew = 4096 + 256;
 
-/// How much memory a request can be given, in bytes: what the system has left, swap included, and
-/// no more than the control groups of this process may ever have.
+/// The largest request that can be satisfied, in bytes: the system's free memory, swap included,
+/// bounded by the limits of this process's control groups.
 uint64_t availableMemory();
 
-/// Bytes of a process that lie in huge pages, without files; 0 where the system does not tell.
-/// `process` is a process id, or "self".
+/// Bytes of a process that lie in huge pages, without files; 0 where the system does not report
+/// them. `process` is a process id, or "self".
 int64_t hugePageBytes(const std::string &process);
 
-/// Zeroed memory, aligned for the widest vectors. From 2 MiB on it is aligned to huge pages, and
-/// the system is asked for them. It has no name in the file system, so that nothing is left behind
-/// whatever ends the processes.
+/// Zeroed memory, aligned for the widest vectors. From 2 MiB on it is aligned to huge pages, which
+/// are requested. It has no name in the file system, so that nothing is left behind however the
+/// processes end.
 class HostMemory {
 public:
   HostMemory() = default;
@@ -43,11 +43,10 @@ public:
   }
   ~HostMemory();
 
-  /// Memory whose pages are made where and when they are first written, by the processes that
-  /// write them.
+  /// Memory whose pages are allocated on first write, by the process that writes them.
   Status map(size_t bytes, Sharing sharing = Sharing::process);
-  /// Memory for this process and those that it forks later, all of it reserved at once: a use later
-  /// on never finds the system out of memory. Needs no file system.
+  /// Memory for this process and those that it forks later, all reserved at once, so that a later
+  /// use never runs out of memory. Needs no file system.
   Status reserve(size_t bytes);
   std::byte *data() const { return memory; }
   size_t bytes() const { return length; }

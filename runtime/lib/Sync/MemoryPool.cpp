@@ -22,7 +22,7 @@ void *MemoryPool::allocate(size_t bytes) {
   bytes = std::max(kLine, (bytes + kLine - 1) / kLine * kLine);
   if (chunks.empty() || chunks.back().bytes - chunks.back().used < bytes) {
     size_t size = std::max(bytes, kChunk);
-    // Shared memory without a name: it goes away with the last process, whatever ends that.
+    // Unnamed shared memory, which is freed with the last process, however that ends.
     int flags = MAP_ANONYMOUS | (kind == Sharing::forks ? MAP_SHARED : MAP_PRIVATE);
     chunks.reserve(chunks.size() + 1);
     void *memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, -1, 0);

@@ -17,12 +17,12 @@
 
 namespace braid::runtime {
 
-/// Who sees memory: the threads of this process, or also the processes that it forks later. Forked
-/// processes have it at the same address, so that pointers into it mean the same in all of them.
+/// Whether memory is visible to the threads of this process only, or also to the processes that it
+/// forks later. Forked processes map it at the same address, so that pointers into it stay valid.
 enum class Sharing { process, forks };
 
-/// Memory lives as long as the pool. What was allocated before a fork is shared by it; nothing is
-/// allocated after.
+/// Memory lives as long as the pool. Forked processes share earlier allocations; nothing is
+/// allocated after a fork.
 class MemoryPool {
 public:
   explicit MemoryPool(Sharing sharing) : kind(sharing) {}

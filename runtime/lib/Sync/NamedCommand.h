@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What waits, messages and traces know of the command that a queue is at.
+// The part of a command that waits, messages and traces use.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SYNC_NAMEDCOMMAND_H

@@ -161,8 +161,8 @@ static std::string position(const QueueState &queue) {
                  : std::string("not at any command of its ") + name(queue.kind) + " queue";
 }
 
-/// The ranks that the queue waits for in a collective. Queues move while they are looked at, so
-/// that the command need not be the one that was waited in.
+/// The ranks that the queue waits for in a collective. Queues move while they are read, so the
+/// command need not be the one of the wait.
 static std::vector<int64_t> absentOf(const QueueState &queue) {
   const NamedCommand *command = queue.at.load(std::memory_order_acquire);
   if (!command || queue.waiting.load(std::memory_order_acquire) != Waiting::peer)
@@ -170,8 +170,8 @@ static std::vector<int64_t> absentOf(const QueueState &queue) {
   return command->missingRanks();
 }
 
-// A communication queue that is at a wait for its compute queue, whether it has begun to wait or
-// not, or has no more commands, says nothing.
+// A communication queue that waits, or is about to wait, for its compute queue, or has no more
+// commands, is not informative.
 const QueueState &RunControl::nearest(int64_t rank) const {
   const QueueState &compute = queues[rank * 2], &communication = queues[rank * 2 + 1];
   const NamedCommand *command = communication.at.load(std::memory_order_acquire);
@@ -228,8 +228,8 @@ std::string RunControl::waiter(int64_t rank) const {
 }
 
 // When nothing moves, most queues wait for each other; the message must name the one that all the
-// others wait for. A queue that waits in a collective for a rank that is not itself waiting for
-// someone is nearest to the cause.
+// others wait for. A queue that waits in a collective for a rank that does not wait itself is
+// nearest to the cause.
 std::string RunControl::diagnose(const std::function<std::string()> &idle) const {
   int64_t now = nowNs();
   std::string around;
@@ -241,7 +241,7 @@ std::string RunControl::diagnose(const std::function<std::string()> &idle) const
   }
   if (!around.empty())
     return "ranks wait for each other, as they come to collectives in different orders: " + around;
-  // Queues may still move while they are looked at, so each is read once.
+  // Queues may still move while they are read, so each is read once.
   const QueueState *best = nullptr;
   const NamedCommand *bestCommand = nullptr;
   std::vector<int64_t> bestAbsent;
@@ -253,7 +253,7 @@ std::string RunControl::diagnose(const std::function<std::string()> &idle) const
     if (!command)
       continue;
     int score = what == Waiting::event ? 2 : 1; // 1: runs a command and does not come back
-    // Who waits for ranks that have all arrived does not come back either: it was stopped in its
+    // A queue whose peers have all arrived and that still waits is stuck too: it was stopped in its
     // wait.
     std::vector<int64_t> absent = absentOf(queue);
     if (!absent.empty())

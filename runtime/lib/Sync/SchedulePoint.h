@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Where tests may hold a thread up, or end its process: between the steps of counters, waits,
-// transports, and of starting and stopping ranks. Nothing in ordinary builds.
+// Points at which tests may delay a thread or end its process: between the steps of counters,
+// waits, transports, and of starting and stopping ranks. Empty in ordinary builds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SYNC_SCHEDULEPOINT_H
@@ -17,13 +17,13 @@
 
 namespace braid::runtime {
 
-/// What a thread does for its rank; helpers of the compute queue follow by their number in the
+/// The role of a thread in its rank; helpers of the compute queue follow by their number in the
 /// team.
 enum ScheduleLane : int64_t { kMainLane, kComputeLane, kCommunicationLane };
 
 #ifdef BRAID_SCHEDULE_POINTS
-/// A point that a thread is at. Threads are told apart by what they are for rather than by when
-/// they came, so that a point is the same one in every run.
+/// A point of a thread. Threads are identified by role rather than by creation order, so that
+/// points are the same in every run.
 struct SchedulePoint {
   int64_t rank = -1; ///< -1: the session's own thread
   int64_t lane = kMainLane;
@@ -32,7 +32,7 @@ struct SchedulePoint {
 };
 inline thread_local SchedulePoint schedulePoint;
 
-/// What a test does at every point; null: nothing.
+/// A test's function for every point; may be null.
 inline std::atomic<void (*)(const SchedulePoint &)> scheduleHook{nullptr};
 
 /// Relaxed, so that the thread sanitizer sees no order that ordinary builds do not have.
@@ -43,7 +43,7 @@ inline void atSchedulePoint(const char *step) {
     ++schedulePoint.passed;
   }
 }
-/// Says what the calling thread is for.
+/// Sets the role of the calling thread.
 inline void beginSchedule(int64_t rank, int64_t lane) { schedulePoint = {rank, lane, 0, nullptr}; }
 #else
 inline void atSchedulePoint(const char *) {}

@@ -16,7 +16,7 @@
 
 namespace braid::runtime {
 
-/// What a thread did when, for the trace.
+/// A time span of a thread, for the trace.
 struct TraceSpan {
   const NamedCommand *command; ///< the command, or part of one
   int64_t beginNs, endNs;
@@ -59,7 +59,7 @@ public:
       spans; ///< of the helpers, by member; written while `trace` is set
 
 private:
-  /// The member's part of the job; what it throws ends the run.
+  /// The member's share of the job; an exception ends the run.
   void perform(int64_t member);
 
   int64_t size;
@@ -73,7 +73,7 @@ private:
   std::atomic<bool> stopping{false};
 };
 
-/// The part of [0, total) that belongs to a member; parts differ by one at most.
+/// The share of a member in [0, total); shares differ by at most one.
 struct Range {
   int64_t begin, end;
 };

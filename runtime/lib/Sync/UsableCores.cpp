@@ -65,7 +65,7 @@ double usableCores(const std::string &root) {
 }
 
 int64_t spinFor(int64_t runnableThreads, double cores) {
-  // About what a wake-up by the kernel takes; or just what it takes to see a change on its way.
+  // About the time of a wake-up by the kernel; or just enough to see a change in progress.
   return static_cast<double>(runnableThreads) <= cores ? 50000 : 1000;
 }
 

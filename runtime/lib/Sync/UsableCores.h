@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// How many cores this process may use, which may be fewer than the machine has.
+// The number of cores that this process may use, which may be fewer than the machine's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SYNC_USABLECORES_H
@@ -14,12 +14,12 @@
 
 namespace braid::runtime {
 
-/// The least of the calling thread's affinity and of the processor time that its control groups
-/// (cgroup v1 or v2) grant, which need not be whole cores. `root` comes before /proc and /sys.
+/// The minimum of the calling thread's affinity and of the processor time of its control groups
+/// (cgroup v1 or v2), which may be fractional. `root` comes before /proc and /sys.
 double usableCores(const std::string &root = "");
 
-/// How long a thread that waits looks around before it sleeps, in nanoseconds: where threads that
-/// may run at once outnumber the cores, the one waited for needs the core.
+/// How long a waiting thread spins before it sleeps, in nanoseconds: where runnable threads
+/// outnumber the cores, the awaited thread needs the core.
 int64_t spinFor(int64_t runnableThreads, double cores);
 
 } // namespace braid::runtime
