@@ -153,12 +153,13 @@ LogicalResult ProcedureLowering::describeEntry(ArrayRef<nn::ParameterOp> paramet
     procedure.setArgAttr(i, rt::RTDialect::kParameterAttrName, attr);
   }
   auto value = [&](StringAttr name, TypeAttr global, comm::ShardingAttr sharding, Type local,
-                   TypeAttr unpadded = {}) {
+                   TypeAttr unpadded = {}, IntegerAttr defaultValue = {}, IntegerAttr below = {}) {
     auto type = cast<RankedTensorType>(global ? global.getValue() : local),
          padded = RankedTensorType();
     if (unpadded && unpadded.getValue() != type)
       padded = std::exchange(type, cast<RankedTensorType>(unpadded.getValue()));
-    return rt::ValueAttr::get(builder.getContext(), name.getValue(), type, padded, sharding);
+    return rt::ValueAttr::get(builder.getContext(), name.getValue(), type, padded, sharding,
+                              defaultValue, below);
   };
   unsigned base = parameters.size();
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -171,7 +172,9 @@ LogicalResult ProcedureLowering::describeEntry(ArrayRef<nn::ParameterOp> paramet
         value(
             name, function.getArgAttrOfType<TypeAttr>(i, comm::CommDialect::kGlobalTypeAttrName),
             function.getArgAttrOfType<comm::ShardingAttr>(i, comm::CommDialect::kShardingAttrName),
-            function.getArgumentTypes()[i]));
+            function.getArgumentTypes()[i], {},
+            function.getArgAttrOfType<IntegerAttr>(i, nn::NNDialect::kDefaultAttrName),
+            function.getArgAttrOfType<IntegerAttr>(i, nn::NNDialect::kBelowAttrName)));
   }
   for (unsigned i = 0; i < function.getNumResults(); ++i) {
     auto name = function.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kNameAttrName);

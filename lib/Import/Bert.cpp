@@ -218,7 +218,8 @@ public:
 
   Expected<OwningOpRef<ModuleOp>> build(StringRef modelName) {
     return buildModule(
-        modelName, {"input_ids", "attention_mask", "token_type_ids"},
+        modelName,
+        {{"input_ids", bert.vocab}, kAttentionMask, {"token_type_ids", bert.tokenTypes, 0}},
         bert.logits ? "logits" : "last_hidden_state", bert.logits ? bert.vocab : bert.hidden,
         [&](ValueRange operands) { return buildModel(operands[0], operands[1], operands[2]); });
   }

@@ -118,7 +118,7 @@ public:
         prefix(std::move(prefix)) {}
 
   Expected<OwningOpRef<ModuleOp>> build(StringRef modelName) {
-    return buildModule(modelName, {"input_ids", "attention_mask"},
+    return buildModule(modelName, {{"input_ids", gpt2.vocab}, kAttentionMask},
                        gpt2.logits ? "logits" : "last_hidden_state",
                        gpt2.logits ? gpt2.vocab : gpt2.hidden,
                        [&](ValueRange operands) { return buildModel(operands[0], operands[1]); });

@@ -130,7 +130,7 @@ public:
         prefix(std::move(prefix)) {}
 
   Expected<OwningOpRef<ModuleOp>> build(StringRef modelName) {
-    return buildModule(modelName, {"input_ids", "attention_mask"},
+    return buildModule(modelName, {{"input_ids", llama.vocab}, kAttentionMask},
                        llama.logits ? "logits" : "last_hidden_state",
                        llama.logits ? llama.vocab : llama.hidden,
                        [&](ValueRange operands) { return buildModel(operands[0], operands[1]); });

@@ -38,16 +38,19 @@ Value LayerBody::rmsNorm(const Twine &name, Value input, double epsilon) {
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-func::FuncOp ModelBuilder::buildEntry(ArrayRef<StringRef> operands, StringRef result,
-                                      Type resultType) {
+func::FuncOp ModelBuilder::buildEntry(ArrayRef<Input> operands, StringRef result, Type resultType) {
   SmallVector<Type> types(operands.size(), idsType());
   auto entry =
       func::FuncOp::create(builder, at("main"), "main", builder.getFunctionType(types, resultType));
   entry->setAttr(nn::NNDialect::kEntryAttrName, builder.getUnitAttr());
   SmallVector<Location> locations;
-  for (auto [i, name] : llvm::enumerate(operands)) {
-    entry.setArgAttr(i, nn::NNDialect::kNameAttrName, builder.getStringAttr(name));
-    locations.push_back(at(name));
+  for (auto [i, input] : llvm::enumerate(operands)) {
+    entry.setArgAttr(i, nn::NNDialect::kNameAttrName, builder.getStringAttr(input.name));
+    entry.setArgAttr(i, nn::NNDialect::kBelowAttrName, builder.getI64IntegerAttr(input.below));
+    if (input.otherwise)
+      entry.setArgAttr(i, nn::NNDialect::kDefaultAttrName,
+                       builder.getI64IntegerAttr(*input.otherwise));
+    locations.push_back(at(input.name));
   }
   entry.setResultAttr(0, nn::NNDialect::kNameAttrName, builder.getStringAttr(result));
   builder.createBlock(&entry.getBody(), {}, types, locations);
@@ -76,8 +79,8 @@ func::FuncOp ModelBuilder::buildFunction(StringRef name, ArrayRef<StringRef> nam
 }
 
 Expected<OwningOpRef<ModuleOp>>
-ModelBuilder::buildModule(StringRef name, ArrayRef<StringRef> operands, StringRef result,
-                          int64_t width, llvm::function_ref<Expected<Value>(ValueRange)> body) {
+ModelBuilder::buildModule(StringRef name, ArrayRef<Input> operands, StringRef result, int64_t width,
+                          llvm::function_ref<Expected<Value>(ValueRange)> body) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder, at(name), name);
   builder.setInsertionPointToEnd(module->getBody());
   func::FuncOp entry = buildEntry(operands, result, type({batch, seq, width}));

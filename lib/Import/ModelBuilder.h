@@ -81,11 +81,20 @@ public:
     return mlir::NameLoc::get(builder.getStringAttr(name));
   }
 
-  /// A module of this name, with an entry @main over operands of the model's names. `body` builds
+  /// An operand of the entry, of integers below `below`.
+  struct Input {
+    llvm::StringRef name; ///< as the model calls it
+    int64_t below;
+    std::optional<int64_t> otherwise = std::nullopt; ///< every element, when it is left out
+  };
+  /// Which tokens count: all of them, when it is left out.
+  static constexpr Input kAttentionMask{"attention_mask", 2, 1};
+
+  /// A module of this name, with an entry @main over these operands. `body` builds
   /// its result of `width` elements for each token.
   llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-  buildModule(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> operands,
-              llvm::StringRef result, int64_t width,
+  buildModule(llvm::StringRef name, llvm::ArrayRef<Input> operands, llvm::StringRef result,
+              int64_t width,
               llvm::function_ref<llvm::Expected<mlir::Value>(mlir::ValueRange)> body);
 
   /// The layers of a family, which share one function.
@@ -131,7 +140,7 @@ public:
   const int64_t batch, seq;
 
 private:
-  mlir::func::FuncOp buildEntry(llvm::ArrayRef<llvm::StringRef> operands, llvm::StringRef result,
+  mlir::func::FuncOp buildEntry(llvm::ArrayRef<Input> operands, llvm::StringRef result,
                                 mlir::Type resultType);
   /// A private function for calls with these operands: first operands of these names, then weights
   /// with names relative to the layer. The builder is left in its body.

@@ -139,7 +139,8 @@ const char *braid_session_output(const braid_session *session, size_t index, bra
                                  const int64_t **shape, size_t *rank);
 
 /* Gives an input its value. `data` is copied to the ranks that need it; type and shape must be
- * those of the entry. */
+ * those of the entry. An input with a default, such as attention_mask (ones) and token_type_ids
+ * (zeros), has that as long as nothing else is given. */
 braid_code braid_session_set_input(braid_session *session, const char *name, braid_dtype dtype,
                                    const int64_t *shape, size_t rank, const void *data,
                                    braid_error **error);

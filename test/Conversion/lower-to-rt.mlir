@@ -33,7 +33,7 @@ func.func @mlp(%x: tensor<2x4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) ->
 // CHECK-SAME: %table: memref<100x8xf32> {rt.parameter = #rt.parameter<"table" of tensor<100x8xf32> init normal slices [#nn.slice<"table"[100, 8]>]>}
 // CHECK-SAME: %w: memref<8x8xf32> {rt.parameter = #rt.parameter<"w" of tensor<8x16xf32> sharded <@mesh, [{}, {tp}]> init ones slices [#nn.slice<"w"[8, 16]>]>}
 // CHECK-SAME: %b: memref<8xf32> {rt.parameter
-// CHECK-SAME: %input_ids: memref<2x4xi64> {rt.operand = #rt.value<"input_ids" of tensor<4x4xi64> sharded <@mesh, [{dp}, {}]>>}
+// CHECK-SAME: %input_ids: memref<2x4xi64> {rt.operand = #rt.value<"input_ids" of tensor<4x4xi64> sharded <@mesh, [{dp}, {}]> default 1 : i64 below 5 : i64>}
 // CHECK-SAME: %out: memref<2x4x8xf32> {rt.result = #rt.value<"out" of tensor<4x4x8xf32> sharded <@mesh, [{dp}, {}, {}]>>}) {
 // CHECK: %[[G:.*]] = rt.alloc : memref<2x4x8xf32, #rt.space<local>>
 // CHECK-NEXT: rt.gather ins(%table, %input_ids : {{.*}}) outs(%[[G]]
@@ -41,7 +41,7 @@ func.func @mlp(%x: tensor<2x4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) ->
 // CHECK-NEXT: rt.call @mlp(%[[G]], %w, %b, %[[M]])
 // CHECK-NEXT: rt.call @mlp(%[[M]], %w, %b, %out)
 // CHECK-NEXT: rt.return
-func.func @main(%ids: tensor<2x4xi64> {nn.name = "input_ids", comm.global_type = tensor<4x4xi64>, comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
+func.func @main(%ids: tensor<2x4xi64> {nn.name = "input_ids", nn.default = 1 : i64, nn.below = 5 : i64, comm.global_type = tensor<4x4xi64>, comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
     -> (tensor<2x4x8xf32> {nn.name = "out", comm.global_type = tensor<4x4x8xf32>, comm.sharding = #comm.sharding<@mesh, [{dp}, {}, {}]>})
     attributes {nn.entry} {
   %t = nn.parameter "table" : tensor<100x8xf32>

@@ -3,7 +3,6 @@
 
 import re
 
-import numpy as np
 import pytest
 
 from braidtest import ROOT, braid
@@ -19,8 +18,6 @@ def printed(tmp_path_factory):
     directory = tmp_path_factory.mktemp("walk")
     (config,) = [body for _, name, body in BLOCKS if name == "config.json"]
     (directory / "config.json").write_text(config)
-    np.save(directory / "ids.npy", np.arange(8, dtype=np.int64).reshape(1, 8))
-    np.save(directory / "mask.npy", np.ones((1, 8), np.int64))
     outputs = {}
     commands = [line.split() for language, _, body in BLOCKS if language == "sh" for line in body.splitlines()]
     assert [c[:2] for c in commands] == [["braid", "import"]] + 2 * [["braid", "compile"]] + [["braid", "run"]]

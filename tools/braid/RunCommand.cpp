@@ -227,11 +227,10 @@ int runRun(int argc, const char *const *argv) {
   hooks.examples =
       "Examples:\n"
       "  braid run minilm.mlir --ranks 2 --weights path/to/all-MiniLM-L6-v2 \\\n"
-      "      --input input_ids=ids.npy --input attention_mask=mask.npy \\\n"
-      "      --input token_type_ids=types.npy --check reference --output results\n"
-      "  braid run minilm.braid --random-weights 7 --input ... --repeat 10 --report report.json\n"
-      "  braid run minilm.braid --random-weights 7 --input ... --target program-interpreter \\\n"
-      "      --schedules 100 --check reference";
+      "      --input input_ids=ids.npy --check reference --output results\n"
+      "  braid run minilm.braid --random-weights 7 --random-inputs 7 --repeat 10 --report r.json\n"
+      "  braid run minilm.braid --random-weights 7 --random-inputs 7 \\\n"
+      "      --target program-interpreter --schedules 100 --check reference";
   hooks.extraOptions = {
       {"--mesh",
        "grid of ranks for a module: axes and sizes such as dp=2,tp=2 (default: the module's own, "

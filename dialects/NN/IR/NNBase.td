@@ -34,7 +34,10 @@ def NN_Dialect : Dialect {
     - (nn.attributes_c3) every argument and every result of an entry has `nn.name`, and no two arguments (no two results)
       share one;
     - (nn.attributes_c4) `nn.unpadded`, the type of a result without its padding, stands on results of an entry. It is a
-      statically shaped tensor type of the unpartitioned result's rank and element type, and no larger in any dimension.
+      statically shaped tensor type of the unpartitioned result's rank and element type, and no larger in any dimension;
+    - (nn.attributes_c5) `nn.default`, what every element of an argument is when the caller leaves it out, and `nn.below`,
+      a bound that its elements are below, stand on arguments of an entry with integer elements. They are integers of
+      that type, the bound is at least 1, and the default is not negative and below the bound.
   }];
   let dependentDialects = ["::braid::comm::CommDialect"];
   let useDefaultAttributePrinterParser = 1;
@@ -48,6 +51,10 @@ def NN_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kNameAttrName = "nn.name";
     /// Discardable attribute on entry results: their type without padding.
     static constexpr ::llvm::StringLiteral kUnpaddedAttrName = "nn.unpadded";
+    /// Discardable attributes on entry arguments: what every element is when the argument is left out, and what all
+    /// elements are below.
+    static constexpr ::llvm::StringLiteral kDefaultAttrName = "nn.default";
+    static constexpr ::llvm::StringLiteral kBelowAttrName = "nn.below";
     /// Discardable unit attribute on a function: it is an entry of the model.
     static constexpr ::llvm::StringLiteral kEntryAttrName = "nn.entry";
   }];

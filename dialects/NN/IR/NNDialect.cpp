@@ -76,8 +76,35 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
-LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned,
+static LogicalResult verifyInteger(Operation *op, unsigned index, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (!op->hasAttr(NNDialect::kEntryAttrName))
+    return op->emitOpError("expects '")
+           << name << "' on arguments of an entry only [nn.attributes_c5]";
+  auto function = cast<FunctionOpInterface>(op);
+  auto value = dyn_cast<IntegerAttr>(attribute.getValue());
+  Type element = getElementTypeOrSelf(function.getArgumentTypes()[index]);
+  if (!value || !element.isSignlessInteger() || value.getType() != element)
+    return op->emitOpError("expects '")
+           << name << "' of argument " << index << " to be an integer of its elements' type "
+           << element << ", got " << attribute.getValue() << " [nn.attributes_c5]";
+  const bool isBound = name == NNDialect::kBelowAttrName;
+  if (value.getInt() < (isBound ? 1 : 0))
+    return op->emitOpError("expects '")
+           << name << "' of argument " << index << " to be at least " << (isBound ? 1 : 0)
+           << ", got " << value.getInt() << " [nn.attributes_c5]";
+  auto below = function.getArgAttrOfType<IntegerAttr>(index, NNDialect::kBelowAttrName);
+  if (!isBound && below && value.getInt() >= below.getInt())
+    return op->emitOpError("expects '")
+           << name << "' of argument " << index << " to be below " << below.getInt() << ", got "
+           << value.getInt() << " [nn.attributes_c5]";
+  return success();
+}
+
+LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
                                                   NamedAttribute attribute) {
+  if (attribute.getName() == kDefaultAttrName || attribute.getName() == kBelowAttrName)
+    return verifyInteger(op, index, attribute);
   return verifyName(op, attribute);
 }
 

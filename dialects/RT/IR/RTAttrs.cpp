@@ -53,11 +53,21 @@ static LogicalResult verifyValueType(function_ref<InFlightDiagnostic()> emitErro
 
 LogicalResult ValueAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
                                 RankedTensorType global, RankedTensorType padded,
-                                braid::comm::ShardingAttr) {
+                                braid::comm::ShardingAttr, IntegerAttr defaultValue,
+                                IntegerAttr below) {
   if (name.empty())
     return emitError() << "expects a name";
   if (failed(verifyValueType(emitError, global)))
     return failure();
+  // V5
+  for (IntegerAttr integer : {defaultValue, below})
+    if (integer && integer.getType() != global.getElementType())
+      return emitError() << "expects default and bound of type " << global.getElementType()
+                         << ", got " << integer;
+  if ((below && below.getInt() < 1) ||
+      (defaultValue &&
+       (defaultValue.getInt() < 0 || (below && defaultValue.getInt() >= below.getInt()))))
+    return emitError() << "expects a bound of at least 1, and a default of 0 or more below it";
   if (!padded)
     return success();
   if (failed(verifyValueType(emitError, padded)))

@@ -62,18 +62,26 @@ def RT_ValueAttr : RT_Attr<"Value", "value"> {
     Stands on arguments of an entry procedure, as `rt.operand` or `rt.result`: the name that input and output files go
     by, the type of the whole value, and which part of it a rank holds (all, without a sharding). A result may be the
     beginning of a larger value, of which ranks hold parts:
-    `#rt.value<"logits" of tensor<8x61xf32> padded tensor<8x62xf32> sharded <@mesh, [{}, {tp} ]>>`.
+    `#rt.value<"logits" of tensor<8x61xf32> padded tensor<8x62xf32> sharded <@mesh, [{}, {tp} ]>>`. An operand may say what
+    every element is when it is left out, and what all elements are below:
+    `#rt.value<"attention_mask" of tensor<8x61xi64> default 1 : i64 below 2 : i64>`.
 
     Constraints:
     - (V1) the name is not empty;
     - (V4) the type is statically shaped, of at most 2^48 elements, and so is the padded type;
     - (V3) the padded type has the rank and element type of the value's, and is as large in every dimension; only results
-      have one.
+      have one;
+    - (V5) default and bound are integers of the element type, the bound at least 1 and the default in [0, bound); only
+      operands have them.
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "::mlir::RankedTensorType":$globalType,
                         OptionalParameter<"::mlir::RankedTensorType">:$paddedType,
-                        OptionalParameter<"::braid::comm::ShardingAttr">:$sharding);
-  let assemblyFormat = "`<` $name `of` $globalType (`padded` $paddedType^)? (`sharded` $sharding^)? `>`";
+                        OptionalParameter<"::braid::comm::ShardingAttr">:$sharding,
+                        OptionalParameter<"::mlir::IntegerAttr">:$defaultValue, OptionalParameter<"::mlir::IntegerAttr">:$below);
+  let assemblyFormat = [{
+    `<` $name `of` $globalType (`padded` $paddedType^)? (`sharded` $sharding^)? (`default` $defaultValue^)?
+    (`below` $below^)? `>`
+  }];
   let genVerifyDecl = 1;
 }
 

@@ -52,6 +52,10 @@ static LogicalResult verifyEntry(ProcedureOp op) {
     if (auto operand = op.getArgAttrOfType<ValueAttr>(i, RTDialect::kOperandAttrName);
         operand && operand.getPaddedType())
       return op.emitOpError("expects no padded type of operand ") << i;
+    if (auto result = op.getArgAttrOfType<ValueAttr>(i, RTDialect::kResultAttrName);
+        result && (result.getDefaultValue() || result.getBelow()))
+      return op.emitOpError("expects neither default nor bound of argument ")
+             << i << ", which is a result";
     if (global.getElementType() != cast<MemRefType>(type).getElementType() ||
         global.getRank() != cast<MemRefType>(type).getRank())
       return op.emitOpError("expects argument ")

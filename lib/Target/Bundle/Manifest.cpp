@@ -48,6 +48,10 @@ LogicalResult describeEntry(rt::ProcedureOp procedure, runtime::Entry &entry) {
       return failure();
     if (RankedTensorType padded = (operand ? operand : result).getPaddedType())
       value.paddedShape.assign(padded.getShape().begin(), padded.getShape().end());
+    if (operand && operand.getDefaultValue())
+      value.defaultValue = operand.getDefaultValue().getInt();
+    if (operand && operand.getBelow())
+      value.below = operand.getBelow().getInt();
     (operand ? entry.operands : entry.results).push_back(std::move(value));
   }
   return success();

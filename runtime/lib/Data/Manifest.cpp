@@ -9,6 +9,7 @@
 #include "braid/Base/Support.h"
 #include "braid/Runtime/HostTensor.h"
 
+#include <limits>
 #include <set>
 
 namespace braid::runtime {
@@ -62,6 +63,25 @@ Status verifyPadding(const EntryValue &value, bool isResult) {
   return {};
 }
 
+/// Default and bound of an operand of integers.
+Status verifyIntegers(const EntryValue &value, bool isResult) {
+  if (!value.defaultValue && !value.below)
+    return {};
+  if (isResult || !isInteger(value.dtype))
+    return Status::error("expects a default and a bound of an operand of integers only");
+  const int64_t least = value.dtype == DType::i64   ? std::numeric_limits<int64_t>::max()
+                        : value.dtype == DType::i32 ? std::numeric_limits<int32_t>::max()
+                                                    : std::numeric_limits<int8_t>::max();
+  if (int64_t below = value.below.value_or(least); below < 1 || below > least)
+    return Status::error("expects a bound of 1 to " + std::to_string(least) + ", got " +
+                         std::to_string(below));
+  const int64_t end = value.below.value_or(least), given = value.defaultValue.value_or(0);
+  if (given < 0 || given >= end)
+    return Status::error("expects a default in [0, " + std::to_string(end) + "), got " +
+                         std::to_string(given));
+  return {};
+}
+
 Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
                     const std::string &field, bool isResult) {
   std::set<std::string> names;
@@ -75,6 +95,8 @@ Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
     Status status = verifyShape(value.globalShape, value.dtype);
     if (status.ok())
       status = verifyPadding(value, isResult);
+    if (status.ok())
+      status = verifyIntegers(value, isResult);
     if (status.ok())
       status = verifySharded(mesh, value.cutShape(), value.dtype, value.sharding);
     if (!status.ok())

@@ -68,6 +68,10 @@ OrderedJson toJson(const std::vector<EntryValue> &values) {
                         {"sharding", toJson(value.sharding)}};
     if (!value.paddedShape.empty())
       json["padded_shape"] = value.paddedShape;
+    if (value.defaultValue)
+      json["default"] = *value.defaultValue;
+    if (value.below)
+      json["below"] = *value.below;
     result.push_back(std::move(json));
   }
   return result;
@@ -180,6 +184,10 @@ EntryValue readValue(FieldReader &reader) {
   value.sharding = readSharding(reader);
   if (reader.has("padded_shape"))
     value.paddedShape = reader.integers("padded_shape");
+  if (reader.has("default"))
+    value.defaultValue = reader.integer("default");
+  if (reader.has("below"))
+    value.below = reader.integer("below");
   return value;
 }
 

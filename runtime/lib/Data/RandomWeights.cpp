@@ -14,6 +14,10 @@
 // that a tensor ends up in changes a value. The logarithm, sine and cosine are the host's: another
 // libm may round a rare element differently.
 //
+// Random inputs are the same function of seed, name and index, with deviation 1 in place of 0.02.
+// Integers are the first two words, low half first, of the block of the element's own index, modulo
+// what they are below.
+//
 //===----------------------------------------------------------------------===//
 #include "Slices.h"
 #include "StridedCopy.h"
@@ -36,10 +40,16 @@ uint64_t fnv1a64(const std::string &text) {
   return hash;
 }
 
+std::array<uint32_t, 4> wordsAt(uint64_t seed, uint64_t tensorHash, int64_t block) {
+  return philox4x32({uint32_t(block), uint32_t(uint64_t(block) >> 32), uint32_t(tensorHash),
+                     uint32_t(tensorHash >> 32)},
+                    {uint32_t(seed), uint32_t(seed >> 32)});
+}
+
 class NormalStream {
 public:
-  NormalStream(uint64_t seed, const std::string &tensor)
-      : seed(seed), tensorHash(fnv1a64(tensor)) {}
+  NormalStream(uint64_t seed, const std::string &tensor, double deviation)
+      : seed(seed), tensorHash(fnv1a64(tensor)), deviation(deviation) {}
 
   double at(int64_t index) {
     if (index / 4 != block)
@@ -49,13 +59,11 @@ public:
 
 private:
   void fill(int64_t newBlock) {
-    constexpr double kDeviation = 0.02, kTwoPi = 6.283185307179586476925287, kUnit = 0x1p-32;
+    constexpr double kTwoPi = 6.283185307179586476925287, kUnit = 0x1p-32;
     block = newBlock;
-    std::array<uint32_t, 4> words = philox4x32({uint32_t(block), uint32_t(uint64_t(block) >> 32),
-                                                uint32_t(tensorHash), uint32_t(tensorHash >> 32)},
-                                               {uint32_t(seed), uint32_t(seed >> 32)});
+    std::array<uint32_t, 4> words = wordsAt(seed, tensorHash, block);
     for (size_t p = 0; p < 2; ++p) {
-      double radius = kDeviation * std::sqrt(-2 * std::log((double(words[2 * p]) + 1) * kUnit));
+      double radius = deviation * std::sqrt(-2 * std::log((double(words[2 * p]) + 1) * kUnit));
       double angle = kTwoPi * kUnit * words[2 * p + 1];
       values[2 * p] = radius * std::cos(angle);
       values[2 * p + 1] = radius * std::sin(angle);
@@ -63,6 +71,7 @@ private:
   }
 
   uint64_t seed, tensorHash;
+  double deviation;
   int64_t block = -1;
   std::array<double, 4> values{};
 };
@@ -93,6 +102,15 @@ void store(void *dest, DType dtype, int64_t i, double value) {
   }
 }
 
+void storeInteger(void *dest, DType dtype, int64_t i, int64_t value) {
+  if (dtype == DType::i64)
+    static_cast<int64_t *>(dest)[i] = value;
+  else if (dtype == DType::i32)
+    static_cast<int32_t *>(dest)[i] = static_cast<int32_t>(value);
+  else
+    static_cast<int8_t *>(dest)[i] = static_cast<int8_t>(value);
+}
+
 class RandomSource : public WeightSource {
 public:
   explicit RandomSource(uint64_t seed) : seed(seed) {}
@@ -105,8 +123,7 @@ public:
     if (Status status = verifyRead(parameter, box); !status.ok())
       return status;
     DType dtype = parameter.dtype;
-    bool integer = dtype == DType::i32 || dtype == DType::i64 || dtype == DType::i8;
-    if (integer && parameter.init == Init::normal)
+    if (isInteger(dtype) && parameter.init == Init::normal)
       return Status::error("parameter " + inQuotes(parameter.name) + " of type " + name(dtype) +
                            " expects ones or zeros as random weights, got normal");
     std::memset(dest, 0, static_cast<size_t>(*checkedNumElements(box.sizes) * byteSize(dtype)));
@@ -117,7 +134,7 @@ public:
       std::optional<SlicePart> part = intersect(slice, box);
       if (!part)
         continue;
-      NormalStream normal(seed, slice.tensor);
+      NormalStream normal(seed, slice.tensor, /*deviation=*/0.02);
       int64_t length = part->sizes.empty() ? 1 : part->sizes.back();
       int64_t step = part->sizes.empty() ? 0 : part->sourceStrides.back();
       forEachRow(part->sizes, part->sourceStrides, boxStrides, [&](int64_t from, int64_t to) {
@@ -135,6 +152,34 @@ private:
 };
 
 } // namespace
+
+HostTensor defaultInput(const EntryValue &operand) {
+  HostTensor tensor = HostTensor::zeros(operand.dtype, operand.globalShape);
+  for (int64_t i = 0; i < tensor.numElements(); ++i)
+    storeInteger(tensor.data.data(), operand.dtype, i, *operand.defaultValue);
+  return tensor;
+}
+
+Result<HostTensor> randomInput(const EntryValue &operand, uint64_t seed) {
+  HostTensor tensor = HostTensor::zeros(operand.dtype, operand.globalShape);
+  if (!isInteger(operand.dtype)) {
+    NormalStream normal(seed, operand.name, /*deviation=*/1);
+    for (int64_t i = 0; i < tensor.numElements(); ++i)
+      store(tensor.data.data(), operand.dtype, i, normal.at(i));
+    return tensor;
+  }
+  if (!operand.below)
+    return Status::error("input " + inQuotes(operand.name) + " " + name(operand.dtype) + " " +
+                         shapeString(operand.globalShape) +
+                         " cannot be drawn: the model does not say what its elements are below");
+  const uint64_t hash = fnv1a64(operand.name), below = static_cast<uint64_t>(*operand.below);
+  for (int64_t i = 0; i < tensor.numElements(); ++i) {
+    std::array<uint32_t, 4> words = wordsAt(seed, hash, i);
+    storeInteger(tensor.data.data(), operand.dtype, i,
+                 static_cast<int64_t>((uint64_t(words[1]) << 32 | words[0]) % below));
+  }
+  return tensor;
+}
 
 std::unique_ptr<WeightSource> WeightSource::random(uint64_t seed) {
   return std::make_unique<RandomSource>(seed);

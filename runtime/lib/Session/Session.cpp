@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "SessionState.h"
 #include "braid/Runtime/Files.h"
+#include "braid/Runtime/Weights.h"
 #include "runtime/lib/Kernels/CpuFeatures.h"
 
 #include <algorithm>
@@ -325,7 +326,24 @@ Status Session::State::checkReady() const {
   return text.empty() ? Status() : Status::error(text);
 }
 
+/// Inputs that nobody gave a value get their defaults. Memory of the caller is left alone.
+Status Session::setDefaults() {
+  for (size_t i = 0; i < state->inputSet.size(); ++i) {
+    const EntryValue &operand = state->entry->operands[i];
+    const size_t at = state->operandIndex(i);
+    if (state->inputSet[i] || !operand.defaultValue ||
+        std::any_of(state->values.begin(), state->values.end(),
+                    [&](const auto &values) { return values[at].bound != nullptr; }))
+      continue;
+    if (Status status = setInput(operand.name, defaultInput(operand)); !status.ok())
+      return status;
+  }
+  return {};
+}
+
 Status Session::run() {
+  if (Status status = setDefaults(); !status.ok())
+    return status;
   if (Status status = state->checkReady(); !status.ok())
     return status;
   if (!state->movedArguments.empty()) {

@@ -52,7 +52,7 @@ const char *const kBraidRunExamples = R"(Examples:
   braid-run model.braid --weights model.safetensors --input input_ids=ids.npy --check last_hidden_state.npy
 
   # how fast is it, and how much communication stays exposed?
-  braid-run model.braid --random-weights 1 --input input_ids=ids.npy --warmup 3 --repeat 20 --report r.json --trace t.json
+  braid-run model.braid --random-weights 1 --random-inputs 1 --warmup 3 --repeat 20 --report r.json --trace t.json
 
 Exit status: 0 done and checks passed; 1 the input or the request is wrong; 2 a check failed; 3 a rank failed.
 A bundle contains machine code: running one is trusting who made it.
@@ -86,10 +86,18 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->check(isNotNegative)
       ->excludes(weights)
       ->group(values);
-  app.add_option("--input", inputs, "an input's value as for one device; once per input")
+  app.add_option("--input", inputs,
+                 "an input's value as for one device; once per input. One with a default, such as "
+                 "attention_mask (ones) and token_type_ids (zeros), may be left out")
       ->type_name("NAME=FILE.npy")
       ->take_all()
       ->allow_extra_args(false)
+      ->group(values);
+  app.add_option("--random-inputs", options.randomInputs,
+                 "in place of the other inputs: values that depend on this seed, the input's name "
+                 "and the element only, integers below what the model says")
+      ->type_name("SEED")
+      ->check(isNotNegative)
       ->group(values);
   app.add_option("--output", options.output,
                  "write every result to DIR/NAME.npy, gathered from the ranks; nothing is written "

@@ -134,6 +134,8 @@ private:
     std::string text = "'" + value.name + "' " + name(value.dtype) + shapeString(value.globalShape);
     if (!value.paddedShape.empty())
       text += " padded to " + shapeString(value.paddedShape);
+    if (value.defaultValue)
+      text += ", " + std::to_string(*value.defaultValue) + " when left out";
     Result<Box> box =
         localBox(manifest.mesh, options.rank.value_or(0), value.cutShape(), value.sharding);
     if (!box.ok() || box->sizes == value.cutShape())

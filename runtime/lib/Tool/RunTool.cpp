@@ -110,10 +110,25 @@ private:
       inputs[inputName] = std::move(*tensor);
     }
     std::string missing;
-    for (const EntryValue &operand : entry->operands)
-      if (!inputs.count(operand.name))
+    for (const EntryValue &operand : entry->operands) {
+      if (inputs.count(operand.name))
+        continue;
+      if (operand.defaultValue) {
+        inputs[operand.name] = defaultInput(operand);
+        continue;
+      }
+      if (!options.randomInputs) {
         missing += "\n  --input " + operand.name + "=FILE.npy   with " + name(operand.dtype) + " " +
                    shapeString(operand.globalShape);
+        continue;
+      }
+      Result<HostTensor> drawn = randomInput(operand, *options.randomInputs);
+      if (!drawn.ok())
+        return Status::error("--random-inputs: " + drawn.status().message());
+      inputs[operand.name] = std::move(*drawn);
+    }
+    if (!missing.empty())
+      missing += "\n      (or --random-inputs SEED)";
     const bool noWeights = options.weights.empty() && !options.randomWeights;
     if (noWeights && !entry->parameters.empty()) {
       missing += "\n  --weights FILE.safetensors   with " +
@@ -175,9 +190,7 @@ private:
 
   Status addCheck(const EntryValue &result, const std::string &against, HostTensor expected) {
     Check check{&result, against, std::move(expected)};
-    const bool isInteger =
-        result.dtype == DType::i64 || result.dtype == DType::i32 || result.dtype == DType::i8;
-    if (isInteger)
+    if (isInteger(result.dtype))
       check.allowed = 0; // whatever floats beside it are allowed
     else if (options.tolerance)
       check.allowed = *options.tolerance;

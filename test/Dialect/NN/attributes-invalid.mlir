@@ -58,6 +58,42 @@ func.func @name(%x: tensor<f32> {nn.name = "x"}, %y: tensor<f32> {nn.name = "x"}
 
 // -----
 
+// nn.attributes_c5
+// expected-error @+1 {{'func.func' op expects 'nn.default' on arguments of an entry only [nn.attributes_c5]}}
+func.func @default(%x: tensor<4xi64> {nn.default = 1 : i64}) { return }
+
+// -----
+
+// nn.attributes_c5
+// expected-error @+1 {{'func.func' op expects 'nn.default' of argument 0 to be an integer of its elements' type 'i64', got 1 : i32 [nn.attributes_c5]}}
+func.func @default(%x: tensor<4xi64> {nn.default = 1 : i32, nn.name = "x"}) attributes {nn.entry} { return }
+
+// -----
+
+// nn.attributes_c5
+// expected-error @+1 {{'func.func' op expects 'nn.below' of argument 0 to be an integer of its elements' type 'f32', got 1.000000e+00 : f32 [nn.attributes_c5]}}
+func.func @below(%x: tensor<4xf32> {nn.below = 1.0 : f32, nn.name = "x"}) attributes {nn.entry} { return }
+
+// -----
+
+// nn.attributes_c5
+// expected-error @+1 {{'func.func' op expects 'nn.below' of argument 0 to be at least 1, got 0 [nn.attributes_c5]}}
+func.func @below(%x: tensor<4xi64> {nn.below = 0 : i64, nn.name = "x"}) attributes {nn.entry} { return }
+
+// -----
+
+// nn.attributes_c5
+// expected-error @+1 {{'func.func' op expects 'nn.default' of argument 0 to be at least 0, got -1 [nn.attributes_c5]}}
+func.func @default(%x: tensor<4xi64> {nn.default = -1 : i64, nn.name = "x"}) attributes {nn.entry} { return }
+
+// -----
+
+// nn.attributes_c5
+// expected-error @+1 {{'func.func' op expects 'nn.default' of argument 0 to be below 2, got 2 [nn.attributes_c5]}}
+func.func @default(%x: tensor<4xi64> {nn.below = 2 : i64, nn.default = 2 : i64, nn.name = "x"}) attributes {nn.entry} { return }
+
+// -----
+
 // expected-error @+1 {{'func.func' op has unknown attribute 'nn.nmae' of the nn dialect}}
 func.func @name(%x: tensor<f32> {nn.nmae = "x"}) { return }
 

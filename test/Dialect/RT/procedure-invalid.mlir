@@ -203,6 +203,30 @@ rt.procedure entry @v3(%x: memref<4xf32> {rt.result = #rt.value<"x" of tensor<4x
 
 // -----
 
+// V5
+// expected-error @below {{expects default and bound of type 'i64', got 1 : i32}}
+rt.procedure entry @v5(%x: memref<4xi64> {rt.operand = #rt.value<"x" of tensor<4xi64> default 1 : i32>}) {
+  rt.return
+}
+
+// -----
+
+// V5
+// expected-error @below {{expects a bound of at least 1, and a default of 0 or more below it}}
+rt.procedure entry @v5(%x: memref<4xi64> {rt.operand = #rt.value<"x" of tensor<4xi64> default 2 : i64 below 2 : i64>}) {
+  rt.return
+}
+
+// -----
+
+// V5
+// expected-error @below {{expects neither default nor bound of argument 0, which is a result}}
+rt.procedure entry @v5(%x: memref<4xi64> {rt.result = #rt.value<"x" of tensor<4xi64> below 2 : i64>}) {
+  rt.return
+}
+
+// -----
+
 // V3
 // expected-error @below {{expects no padded type of operand 0}}
 rt.procedure entry @v3_operand(%x: memref<6xf32> {rt.operand = #rt.value<"x" of tensor<5xf32> padded tensor<6xf32>>}) {

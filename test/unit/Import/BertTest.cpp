@@ -31,9 +31,12 @@ TEST(Bert, EntryHasTheModelsNames) {
   EXPECT_THAT(text, StartsWith("module @\"tiny-bert\" {\n"));
   EXPECT_THAT(
       text,
-      HasSubstr("func.func @main(%input_ids: tensor<3x10xi64> {nn.name = \"input_ids\"}, "
-                "%attention_mask: tensor<3x10xi64> {nn.name = \"attention_mask\"}, "
-                "%token_type_ids: tensor<3x10xi64> {nn.name = \"token_type_ids\"}) -> "
+      HasSubstr("func.func @main(%input_ids: tensor<3x10xi64> {nn.below = 20 : i64, nn.name = "
+                "\"input_ids\"}, "
+                "%attention_mask: tensor<3x10xi64> {nn.below = 2 : i64, nn.default = 1 : i64, "
+                "nn.name = \"attention_mask\"}, "
+                "%token_type_ids: tensor<3x10xi64> {nn.below = 2 : i64, nn.default = 0 : i64, "
+                "nn.name = \"token_type_ids\"}) -> "
                 "(tensor<3x10x8xf32> {nn.name = \"last_hidden_state\"}) attributes {nn.entry} {"));
 }
 

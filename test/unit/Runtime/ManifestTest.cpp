@@ -266,6 +266,41 @@ TEST(Manifest, PaddingOfAResult) {
                "field 'entries[0].results[0].padded_shape' expects an array, got string");
 }
 
+TEST(Manifest, DefaultAndBoundOfAnOperand) {
+  auto integers = [](std::optional<int64_t> defaultValue, std::optional<int64_t> below,
+                     DType dtype = DType::i64) {
+    return [=](Manifest &m) {
+      EntryValue &x = m.entries[0].operands[0];
+      x.dtype = dtype;
+      x.defaultValue = defaultValue;
+      x.below = below;
+    };
+  };
+  Manifest manifest = full();
+  integers(1, 2)(manifest);
+  Result<Manifest> back = Manifest::fromJson(manifest.toJson());
+  ASSERT_OK(back);
+  EXPECT_EQ(back->entries[0].operands[0].defaultValue, 1);
+  EXPECT_EQ(back->entries[0].operands[0].below, 2);
+  EXPECT_EQ(back->entries[0].results[0].defaultValue, std::nullopt);
+  EXPECT_OK(verifyAfter(integers(7, std::nullopt)));
+  EXPECT_OK(verifyAfter(integers(std::nullopt, int64_t(1) << 40)));
+  const std::string x = "'entries[0].operands[0]': 'x': ";
+  EXPECT_ERROR(verifyAfter(integers(2, 2)), x + "expects a default in [0, 2), got 2");
+  EXPECT_ERROR(verifyAfter(integers(-1, 2)), x + "expects a default in [0, 2), got -1");
+  EXPECT_ERROR(verifyAfter(integers(std::nullopt, 0)),
+               x + "expects a bound of 1 to 9223372036854775807, got 0");
+  EXPECT_ERROR(verifyAfter(integers(0, int64_t(1) << 31, DType::i32)),
+               x + "expects a bound of 1 to 2147483647, got 2147483648");
+  EXPECT_ERROR(verifyAfter(integers(0, 1, DType::f32)),
+               x + "expects a default and a bound of an operand of integers only");
+  EXPECT_ERROR(verifyAfter([](Manifest &m) { m.entries[0].results[0].below = 2; }),
+               "'entries[0].results[0]': 'y': expects a default and a bound of an operand of "
+               "integers only");
+  EXPECT_ERROR(parseAfter([](Json &j) { j["entries"][0]["operands"][0]["default"] = "x"; }),
+               "field 'entries[0].operands[0].default' expects an integer, got string");
+}
+
 TEST(Manifest, RefusesNamesThatEscape) {
   for (const char *member : {"", "/etc/passwd", "../kernels.so", "a/../../b", "a//b", "a/", "./a",
                              "a\\..\\b", "c:kernels.so", "a\nb", "\xc3\xa9"}) {

@@ -71,6 +71,35 @@ TEST(RandomWeights, FollowTheirDefinition) {
                     float(expected(0x123456789abcdef0, "encoder.weight", i)));
 }
 
+TEST(RandomInputs, FollowTheirDefinition) {
+  Result<HostTensor> floats = randomInput({"x", DType::f32, {3, 5}, {}}, 0x123456789abcdef0);
+  ASSERT_OK(floats);
+  for (size_t i = 0; i < 15; ++i)
+    EXPECT_FLOAT_EQ(floats->as<float>()[i], float(expected(0x123456789abcdef0, "x", i) * 50));
+
+  EntryValue ids{"ids", DType::i64, {40, 50}, {}};
+  EXPECT_ERROR(randomInput(ids, 1), "input 'ids' i64 [40, 50] cannot be drawn: the model does not "
+                                    "say what its elements are below");
+  ids.below = 61;
+  Result<HostTensor> drawn = randomInput(ids, 1);
+  ASSERT_OK(drawn);
+  std::vector<int64_t> counts(61);
+  for (int64_t i = 0; i < 2000; ++i)
+    ++counts.at(static_cast<size_t>(drawn->as<int64_t>()[i]));
+  // 33 are expected of each, with a deviation of 5.7.
+  EXPECT_GT(*std::min_element(counts.begin(), counts.end()), 5);
+  EXPECT_LT(*std::max_element(counts.begin(), counts.end()), 61);
+  EXPECT_EQ(randomInput(ids, 1)->data, drawn->data);
+  EXPECT_NE(randomInput(ids, 2)->data, drawn->data);
+  // The element's index counts, and its type and the shape do not.
+  ids.dtype = DType::i32;
+  ids.globalShape = {7};
+  Result<HostTensor> narrow = randomInput(ids, 1);
+  ASSERT_OK(narrow);
+  for (int64_t i = 0; i < 7; ++i)
+    EXPECT_EQ(narrow->as<int32_t>()[i], drawn->as<int64_t>()[i]);
+}
+
 TEST(RandomWeights, AreNormal) {
   const int64_t count = 200000;
   HostTensor tensor = readAll(parameter("x", {count}));

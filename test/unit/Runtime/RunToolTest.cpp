@@ -137,8 +137,28 @@ TEST_F(RunTool, SaysAllThatIsMissing) {
   EXPECT_EQ(run({file("m.braid")}), 1);
   EXPECT_EQ(err,
             "braid-run: error: the model needs also:\n  --input x=FILE.npy   with f32 [4, 16]\n"
+            "      (or --random-inputs SEED)\n"
             "  --weights FILE.safetensors   with 1 parameters (or --random-weights SEED):\n"
             "      proj.weight f32 [8, 16]\n");
+}
+
+TEST_F(RunTool, DrawsInputs) {
+  auto drawn = [&](const std::string &seed, const std::string &directory) {
+    EXPECT_EQ(run({file("m.braid"), "--random-weights", "5", "--random-inputs", seed, "--output",
+                   file(directory)}),
+              0)
+        << err;
+    return get(file(directory + "/y.npy"));
+  };
+  std::string once = drawn("1", "a");
+  EXPECT_EQ(drawn("1", "b"), once);
+  EXPECT_NE(drawn("2", "c"), once);
+  EXPECT_EQ(run({file("m.braid"), "--random-weights", "5", "--random-inputs", "-1"}), 1);
+  EXPECT_THAT(err, HasSubstr("--random-inputs: expects a whole number of at least 0, got -1"));
+  // What is given is not drawn.
+  ASSERT_EQ(run(good({"--output", file("d")})), 0) << err;
+  ASSERT_EQ(run(good({"--output", file("e"), "--random-inputs", "1"})), 0) << err;
+  EXPECT_EQ(get(file("d/y.npy")), get(file("e/y.npy")));
 }
 
 TEST_F(RunTool, RefusesWrongRequests) {

@@ -273,6 +273,44 @@ TEST(Session, PaddingOfAResult) {
                "output 'y' expects memory of 40 bytes, got 64");
 }
 
+/// Until it is given a value, and not where the caller's memory is.
+TEST(Session, AnInputWithADefaultMayBeLeftOut) {
+  ProgramBuilder b({{"tp", 2}});
+  b.operand("x", DType::i64, {2, 8}, {{"tp"}, {}});
+  b.result("y", DType::i64, {2, 8}, {{"tp"}, {}});
+  auto p = b.procedure("main", 2, 0, 0, 0);
+  p.copy("y", argument(0, DType::i64, {1, 8}), argument(1, DType::i64, {1, 8}));
+  auto bundle = std::make_shared<Bundle>(*b.bundle());
+  auto values = [](Session &session) {
+    Result<HostTensor> y = session.output("y");
+    EXPECT_OK(y);
+    return std::vector<int64_t>(y->as<int64_t>(), y->as<int64_t>() + 16);
+  };
+  auto without = Session::create(bundle, {});
+  ASSERT_OK(without);
+  EXPECT_ERROR((*without)->run(), "inputs are missing: 'x' i64 [2, 8]");
+  bundle->manifest.entries[0].operands[0].defaultValue = 3;
+  for (const char *transport : {"threads", "shm"}) {
+    SessionOptions options;
+    options.transport = transport;
+    auto session = Session::create(bundle, options);
+    ASSERT_OK(session);
+    ASSERT_OK((*session)->run());
+    EXPECT_EQ(values(**session), std::vector<int64_t>(16, 3)) << transport;
+    std::vector<int64_t> x(16);
+    std::iota(x.begin(), x.end(), 1);
+    ASSERT_OK((*session)->setInput("x", DType::i64, {2, 8}, x.data()));
+    ASSERT_OK((*session)->run());
+    EXPECT_EQ(values(**session), x) << transport;
+  }
+  auto bound = Session::create(bundle, {});
+  ASSERT_OK(bound);
+  alignas(64) int64_t part[8] = {5, 5, 5, 5, 5, 5, 5, 5};
+  ASSERT_OK((*bound)->bindInput(0, "x", part, sizeof part));
+  EXPECT_ERROR((*bound)->run(), "inputs are missing: 'x' i64 [2, 8]");
+  EXPECT_EQ(part[0], 5);
+}
+
 /// Several collectives in flight, over both axes of the mesh, waited for in another order than they
 /// were started.
 TEST(Session, CollectivesInFlightOverSeveralGroups) {

@@ -15,6 +15,7 @@
 #include "braid/Runtime/Mesh.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ namespace braid::runtime {
 
 enum class DType : int8_t { f32 = 0, f16, bf16, f64, i32, i64, i8 }; // values equal program.fbs
 int64_t byteSize(DType type);
+inline bool isInteger(DType type) {
+  return type == DType::i32 || type == DType::i64 || type == DType::i8;
+}
 const char *name(DType type);                      // "f32", ...
 Result<DType> parseDType(const std::string &name); // "f32", ...
 
@@ -60,6 +64,10 @@ struct EntryValue {
   /// Of a result: the shape that is cut, at least as large in every dimension; what is beyond
   /// `globalShape` is padding that nobody gets to see. Empty: there is none.
   std::vector<int64_t> paddedShape = {};
+
+  /// Of an operand of integers: what every element is when nobody gives it a value, and what all
+  /// elements are below.
+  std::optional<int64_t> defaultValue = std::nullopt, below = std::nullopt;
 
   const std::vector<int64_t> &cutShape() const {
     return paddedShape.empty() ? globalShape : paddedShape;

@@ -22,8 +22,9 @@ struct RunOptions {
   std::string weights; ///< empty: none given
   std::optional<uint64_t> randomWeights;
   std::vector<std::pair<std::string, std::string>> inputs; ///< name, path of a .npy file
-  std::string output;                                      ///< directory; empty: nothing is written
-  std::vector<std::string> checks;                         ///< paths of .npy files, or "reference"
+  std::optional<uint64_t> randomInputs;
+  std::string output;              ///< directory; empty: nothing is written
+  std::vector<std::string> checks; ///< paths of .npy files, or "reference"
   std::optional<double> tolerance;
   int64_t repeat = 1, warmup = 0;
   std::string trace, report; ///< paths; empty: none

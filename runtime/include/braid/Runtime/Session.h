@@ -76,7 +76,8 @@ public:
   Status loadWeights(WeightSource &source,
                      const std::function<void(size_t, size_t)> &progress = {});
 
-  /// Takes the unpartitioned value of an operand, copies each rank's part.
+  /// Takes the unpartitioned value of an operand, copies each rank's part. An operand with a
+  /// default that is given no value has that.
   Status setInput(const std::string &name, DType dtype, const std::vector<int64_t> &shape,
                   const void *data);
   Status setInput(const std::string &name, const HostTensor &value);
@@ -110,6 +111,7 @@ public:
 
 private:
   explicit Session(std::shared_ptr<State> state);
+  Status setDefaults();
   std::shared_ptr<State> state;
 };
 

@@ -53,6 +53,12 @@ public:
   virtual std::vector<int> descriptors() const { return {}; }
 };
 
+/// An operand that is left out: its default, which it must have, in every element.
+HostTensor defaultInput(const EntryValue &operand);
+/// An operand whose values do not matter: a function of (seed, name, index) only. Integers are in
+/// [0, below), and an error when there is no such bound; floats normal with deviation 1.
+Result<HostTensor> randomInput(const EntryValue &operand, uint64_t seed);
+
 /// Reads rank `rank`'s part of a parameter.
 Status loadParameter(WeightSource &source, const Mesh &mesh, int64_t rank,
                      const Parameter &parameter, void *dest);
