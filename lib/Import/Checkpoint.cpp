@@ -5,14 +5,14 @@
 #include "Checkpoint.h"
 
 #include "Config.h"
-#include "braid/Runtime/Weights.h"
+#include "braid/Base/Weights.h"
+#include "braid/Runtime/Safetensors.h"
 
 using namespace braid;
 using llvm::StringRef;
 
 llvm::Expected<Checkpoint> Checkpoint::read(const std::string &path) {
-  runtime::Result<std::unique_ptr<runtime::WeightSource>> source =
-      runtime::WeightSource::safetensors(path);
+  runtime::Result<std::unique_ptr<runtime::WeightSource>> source = runtime::openSafetensors(path);
   if (!source.ok())
     return importError(source.status().message());
   Checkpoint checkpoint;

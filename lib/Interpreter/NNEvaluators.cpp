@@ -6,7 +6,7 @@
 #include "braid/Interpreter/Core/Kernels.h"
 #include "braid/Interpreter/EvaluatorTable.h"
 
-#include "braid/Runtime/Mesh.h"
+#include "braid/Base/Mesh.h"
 #include "dialects/NN/IR/NN.h"
 
 #include <numeric>

@@ -7,8 +7,9 @@
 // part of its values can be asked for.
 //
 //===----------------------------------------------------------------------===//
-#include "braid/Runtime/Manifest.h"
+#include "braid/Program/Manifest.h"
 #include "Fuzz.h"
+#include "braid/Runtime/ManifestJson.h"
 
 #include <algorithm>
 
@@ -17,14 +18,14 @@ using namespace braid::fuzz;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   Result<Manifest> manifest =
-      Manifest::fromJson(std::string(reinterpret_cast<const char *>(data), size));
+      manifestFromJson(std::string(reinterpret_cast<const char *>(data), size));
   if (!manifest.ok())
     return 0;
   require(manifest->verify().ok(), "what was read verifies");
-  std::string json = manifest->toJson();
-  Result<Manifest> back = Manifest::fromJson(json);
+  std::string json = toJson(*manifest);
+  Result<Manifest> back = manifestFromJson(json);
   require(back.ok(), "what was written can be read: " + back.status().message());
-  require(back->toJson() == json, "a manifest is the same after it was written and read");
+  require(toJson(*back) == json, "a manifest is the same after it was written and read");
   const Mesh &mesh = manifest->mesh;
   const int64_t ranks = std::min<int64_t>(mesh.numRanks(), 16);
   for (const Entry &entry : manifest->entries)

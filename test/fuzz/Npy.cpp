@@ -6,8 +6,9 @@
 // A .npy file. What is accepted is written and read back the same.
 //
 //===----------------------------------------------------------------------===//
+#include "braid/Runtime/Npy.h"
 #include "Fuzz.h"
-#include "braid/Runtime/HostTensor.h"
+#include "braid/Base/HostTensor.h"
 
 using namespace braid::runtime;
 using namespace braid::fuzz;

@@ -7,12 +7,13 @@
 // computes. Kernels are not part of it: they are machine code, which a bundle's user has to trust.
 //
 //===----------------------------------------------------------------------===//
-#include "braid/Runtime/Program.h"
+#include "braid/Program/Program.h"
 #include "Fuzz.h"
 #include "ProgramMutator.h"
 #include "braid/Interpreter/Core/ProgramInterpreter.h"
+#include "braid/Program/program_generated.h"
+#include "braid/Runtime/ManifestJson.h"
 #include "braid/Runtime/Session.h"
-#include "braid/Runtime/program_generated.h"
 
 #include <algorithm>
 #include <map>
@@ -161,7 +162,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ProgramInput input;
   if (!ProgramInput::parse(data, size, input))
     return 0;
-  Result<Manifest> manifest = Manifest::fromJson(input.manifest);
+  Result<Manifest> manifest = manifestFromJson(input.manifest);
   if (!manifest.ok() || !verifyProgram(input.program, *manifest).ok())
     return 0;
   if (!Budget().fits(input.program, *manifest) || manifest->entries.empty())

@@ -4,8 +4,9 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramMutator.h"
 
-#include "braid/Runtime/Manifest.h"
-#include "braid/Runtime/program_generated.h"
+#include "braid/Program/Manifest.h"
+#include "braid/Program/program_generated.h"
+#include "braid/Runtime/ManifestJson.h"
 
 #include <algorithm>
 #include <cmath>
@@ -421,7 +422,7 @@ Bytes mutateProgram(const Bytes &bytes, Random &random) {
 
 void mutateExtent(ProgramInput &input, Random &random) {
   std::unique_ptr<fb::ProgramT> program = unpack(input.program);
-  auto manifest = runtime::Manifest::fromJson(input.manifest);
+  auto manifest = runtime::manifestFromJson(input.manifest);
   if (!program || !manifest.ok())
     return;
   Places places(*program);
@@ -461,7 +462,7 @@ void mutateExtent(ProgramInput &input, Random &random) {
         if (auto *launch = command->op.AsLaunch(); launch && launch->rows == from)
           launch->rows = to;
   input.program = pack(*program);
-  input.manifest = manifest->toJson();
+  input.manifest = toJson(*manifest);
 }
 
 } // namespace braid::fuzz

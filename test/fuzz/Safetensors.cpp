@@ -7,8 +7,9 @@
 // choose how it is read, the rest is the file.
 //
 //===----------------------------------------------------------------------===//
+#include "braid/Runtime/Safetensors.h"
 #include "Fuzz.h"
-#include "braid/Runtime/Weights.h"
+#include "braid/Base/Weights.h"
 
 #include <algorithm>
 #include <numeric>
@@ -84,7 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   Random random(data[0] | uint32_t(data[1]) << 8 | uint32_t(data[2]) << 16);
   folder.put("model.safetensors", data + kChoices, size - kChoices);
-  auto source = WeightSource::safetensors(folder.path("model.safetensors"));
+  auto source = openSafetensors(folder.path("model.safetensors"));
   if (!source.ok())
     return 0;
   for (const TensorInfo &info : (*source)->tensors())

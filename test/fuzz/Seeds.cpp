@@ -11,6 +11,7 @@
 #include "../unit/Runtime/CollectiveTable.h"
 #include "../unit/Runtime/SampleProgram.h"
 #include "ProgramInput.h"
+#include "braid/Runtime/ManifestJson.h"
 
 #include <filesystem>
 #include <fstream>
@@ -162,7 +163,7 @@ ProgramBuilder libraryCalls() {
 
 void writeProgram(Folders &folders, const std::string &name, const Bundle &bundle) {
   braid::fuzz::ProgramInput input;
-  input.manifest = bundle.manifest.toJson();
+  input.manifest = toJson(bundle.manifest);
   input.program = bundle.members.at(bundle.manifest.programMember);
   for (uint8_t choices : {0, 4}) {
     input.choices = choices;

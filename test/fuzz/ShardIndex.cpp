@@ -7,7 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Fuzz.h"
-#include "braid/Runtime/Weights.h"
+#include "braid/Base/Weights.h"
+#include "braid/Runtime/Safetensors.h"
 
 using namespace braid::runtime;
 using namespace braid::fuzz;
@@ -36,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }();
   (void)shards;
   folder.put("model.safetensors.index.json", data, size);
-  auto source = WeightSource::safetensors(folder.path("model.safetensors.index.json"));
+  auto source = openSafetensors(folder.path("model.safetensors.index.json"));
   if (!source.ok())
     return 0;
   for (const TensorInfo &info : (*source)->tensors()) {

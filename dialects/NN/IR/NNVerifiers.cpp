@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/OpUtils.h"
 
-#include "braid/Runtime/Mesh.h"
+#include "braid/Base/Mesh.h"
 
 #include "llvm/Support/MathExtras.h"
 

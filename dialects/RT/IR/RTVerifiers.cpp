@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/RT/IR/RT.h"
 
-#include "braid/Runtime/Mesh.h"
+#include "braid/Base/Mesh.h"
 
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"

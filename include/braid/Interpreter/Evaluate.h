@@ -11,8 +11,8 @@
 #ifndef BRAID_INTERPRETER_EVALUATE_H
 #define BRAID_INTERPRETER_EVALUATE_H
 
+#include "braid/Base/Weights.h"
 #include "braid/Interpreter/Core/ProcessGrid.h"
-#include "braid/Runtime/Weights.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/ExpandedProgram.h"
-#include "braid/Runtime/Program.h"
-#include "braid/Runtime/program_generated.h"
+#include "braid/Program/Program.h"
+#include "braid/Program/program_generated.h"
 
 #include <algorithm>
 #include <set>

@@ -11,7 +11,6 @@
 
 #include "ProgramMemory.h"
 #include "braid/Interpreter/Core/Collectives.h"
-#include "braid/Runtime/Session.h"
 
 namespace braid::interp {
 

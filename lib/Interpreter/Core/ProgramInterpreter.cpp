@@ -5,8 +5,8 @@
 #include "braid/Interpreter/Core/ProgramInterpreter.h"
 #include "ProgramCompute.h"
 #include "ProgramMail.h"
-#include "braid/Runtime/Weights.h"
-#include "braid/Runtime/program_generated.h"
+#include "braid/Base/Weights.h"
+#include "braid/Program/program_generated.h"
 
 #include <algorithm>
 #include <cstring>

@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/Kernels.h"
 
-#include "braid/Runtime/Philox.h"
+#include "braid/Base/Philox.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Target/Bundle/Bundle.h"
 
-#include "braid/Runtime/Program.h"
+#include "braid/Program/Program.h"
 
 using namespace mlir;
 using namespace braid;

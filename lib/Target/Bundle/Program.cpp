@@ -5,7 +5,7 @@
 // flatc writes a default label into switches over all enumerators.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wcovered-switch-default"
-#include "braid/Runtime/program_generated.h"
+#include "braid/Program/program_generated.h"
 #pragma clang diagnostic pop
 #include "braid/Target/Bundle/Bundle.h"
 #include "dialects/RT/IR/RT.h"

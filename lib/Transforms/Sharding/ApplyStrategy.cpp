@@ -9,7 +9,7 @@
 #include "braid/Transforms/Passes.h"
 #include "braid/Transforms/ShardingUtils.h"
 
-#include "braid/Runtime/Mesh.h"
+#include "braid/Base/Mesh.h"
 #include "dialects/NN/IR/NN.h"
 
 #include "mlir/IR/Remarks.h"

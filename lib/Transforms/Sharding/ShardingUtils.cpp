@@ -6,7 +6,7 @@
 
 #include "StrategyOptions.h"
 
-#include "braid/Runtime/Mesh.h"
+#include "braid/Base/Mesh.h"
 #include "dialects/NN/IR/NN.h"
 
 using namespace mlir;

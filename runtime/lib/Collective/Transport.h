@@ -10,7 +10,7 @@
 #define BRAID_COLLECTIVE_TRANSPORT_H
 
 #include "braid/Base/Algorithm.h"
-#include "braid/Runtime/Manifest.h"
+#include "braid/Program/Manifest.h"
 #include "runtime/lib/Sync/RunControl.h"
 
 #include <cstddef>

@@ -5,10 +5,10 @@
 #include "braid/Runtime/Bundle.h"
 
 #include "Digest.h"
-#include "ManifestJson.h"
 #include "braid/Base/Support.h"
+#include "braid/Program/Program.h"
 #include "braid/Runtime/CudaKernels.h"
-#include "braid/Runtime/Program.h"
+#include "braid/Runtime/ManifestJson.h"
 
 #include <zip.h>
 

@@ -10,8 +10,8 @@
 #ifndef BRAID_RUNTIME_LIB_DATA_COMMANDORDER_H
 #define BRAID_RUNTIME_LIB_DATA_COMMANDORDER_H
 
-#include "braid/Runtime/Program.h"
-#include "braid/Runtime/program_generated.h"
+#include "braid/Program/Program.h"
+#include "braid/Program/program_generated.h"
 
 namespace braid::runtime {
 

@@ -4,8 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "CommandViews.h"
 
+#include "braid/Base/HostTensor.h"
 #include "braid/Base/Support.h"
-#include "braid/Runtime/HostTensor.h"
 
 #include <algorithm>
 

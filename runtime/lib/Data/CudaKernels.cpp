@@ -5,7 +5,7 @@
 #include "braid/Runtime/CudaKernels.h"
 
 #include "Json.h"
-#include "braid/Runtime/Program.h"
+#include "braid/Program/Program.h"
 
 #include <set>
 

@@ -11,7 +11,7 @@
 #define BRAID_RUNTIME_LIB_DATA_JSON_H
 
 #include "braid/Base/Support.h"
-#include "braid/Runtime/Manifest.h"
+#include "braid/Program/Manifest.h"
 
 #include <nlohmann/json.hpp>
 

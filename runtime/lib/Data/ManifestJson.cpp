@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "ManifestJson.h"
+#include "braid/Runtime/ManifestJson.h"
 
 #include "Json.h"
 
@@ -271,14 +271,9 @@ Result<Manifest> manifestFromJson(const std::string &text, Digests *digests) {
   return manifest;
 }
 
-std::string Manifest::toJson() const {
-  return runtime::toJson(*this, nullptr)
-             .dump(1, ' ', false, OrderedJson::error_handler_t::replace) +
+std::string toJson(const Manifest &manifest) {
+  return toJson(manifest, nullptr).dump(1, ' ', false, OrderedJson::error_handler_t::replace) +
          "\n";
-}
-
-Result<Manifest> Manifest::fromJson(const std::string &text) {
-  return manifestFromJson(text, nullptr);
 }
 
 } // namespace braid::runtime

@@ -5,7 +5,7 @@
 #include "CommandViews.h"
 #include "braid/Base/Support.h"
 
-#include "braid/Runtime/HostTensor.h"
+#include "braid/Base/HostTensor.h"
 
 #include <set>
 

@@ -5,8 +5,8 @@
 #include "CommandViews.h"
 #include "braid/Base/Support.h"
 
-#include "braid/Runtime/HostTensor.h"
-#include "braid/Runtime/Program.h"
+#include "braid/Base/HostTensor.h"
+#include "braid/Program/Program.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 #include "ExpandedQueue.h"
 
 #include "braid/Base/Support.h"
-#include "braid/Runtime/Program.h"
+#include "braid/Program/Program.h"
 
 #include <algorithm>
 #include <cstring>

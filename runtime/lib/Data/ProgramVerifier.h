@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The parts of verifyProgram (braid/Runtime/Program.h). Everything here runs after the FlatBuffers
+// The parts of verifyProgram (braid/Program/Program.h). Everything here runs after the FlatBuffers
 // verifier: tables and strings can be followed, but no number and no enumerator in them can be
 // trusted.
 //
@@ -11,8 +11,8 @@
 #ifndef BRAID_RUNTIME_LIB_DATA_PROGRAMVERIFIER_H
 #define BRAID_RUNTIME_LIB_DATA_PROGRAMVERIFIER_H
 
-#include "braid/Runtime/Program.h"
-#include "braid/Runtime/program_generated.h"
+#include "braid/Program/Program.h"
+#include "braid/Program/program_generated.h"
 
 #include <map>
 #include <optional>

@@ -4,9 +4,9 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramVerifier.h"
 
+#include "braid/Base/HostTensor.h"
 #include "braid/Base/Support.h"
-#include "braid/Runtime/HostTensor.h"
-#include "braid/Runtime/Program.h"
+#include "braid/Program/Program.h"
 
 #include <algorithm>
 

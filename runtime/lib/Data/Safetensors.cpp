@@ -13,13 +13,15 @@
 //   { "metadata": ..., "weight_map": {"name": "model-00001-of-00002.safetensors", ...} }
 //
 //===----------------------------------------------------------------------===//
+#include "braid/Runtime/Safetensors.h"
+
 #include "Json.h"
-#include "Slices.h"
-#include "StridedCopy.h"
+#include "braid/Base/Float16.h"
+#include "braid/Base/HostTensor.h"
+#include "braid/Base/Slices.h"
+#include "braid/Base/StridedCopy.h"
 #include "braid/Base/Support.h"
 #include "braid/Runtime/Files.h"
-#include "braid/Runtime/Float16.h"
-#include "braid/Runtime/Weights.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -471,7 +473,7 @@ Status SafetensorsSource::read(const Parameter &parameter, const Box &box, void 
 
 } // namespace
 
-Result<std::unique_ptr<WeightSource>> WeightSource::safetensors(const std::string &path) {
+Result<std::unique_ptr<WeightSource>> openSafetensors(const std::string &path) {
   struct stat info;
   auto exists = [&](const std::string &file) { return ::stat(file.c_str(), &info) == 0; };
   std::string file = path;

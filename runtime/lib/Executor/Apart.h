@@ -12,7 +12,7 @@
 
 #include "runtime/lib/Kernels/Tensor.h"
 
-#include "braid/Runtime/program_generated.h"
+#include "braid/Program/program_generated.h"
 
 #include <functional>
 

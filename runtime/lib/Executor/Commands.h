@@ -9,7 +9,7 @@
 #ifndef BRAID_EXECUTOR_COMMANDS_H
 #define BRAID_EXECUTOR_COMMANDS_H
 
-#include "braid/Runtime/program_generated.h"
+#include "braid/Program/program_generated.h"
 #include "runtime/lib/Collective/Transport.h"
 #include "runtime/lib/Kernels/KernelCommands.h"
 #include "runtime/lib/Kernels/Tensor.h"

@@ -5,7 +5,7 @@
 #ifndef BRAID_KERNELS_TENSOR_H
 #define BRAID_KERNELS_TENSOR_H
 
-#include "braid/Runtime/HostTensor.h"
+#include "braid/Base/HostTensor.h"
 
 #include <cstddef>
 

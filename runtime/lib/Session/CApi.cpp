@@ -6,6 +6,7 @@
 // The C ABI over Session.h. No exception leaves this file.
 //
 //===----------------------------------------------------------------------===//
+#include "braid/Runtime/Safetensors.h"
 #include "braid/Runtime/Session.h"
 #include "braid/Runtime/Version.h"
 #include "braid_rt.h"
@@ -205,7 +206,7 @@ void braid_session_free(braid_session *session) { delete session; }
 braid_code braid_session_load_safetensors(braid_session *session, const char *path,
                                           braid_error **error) {
   return guarded(error, {{session, "a session"}, {path, "a path"}}, [&] {
-    Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
+    Result<std::unique_ptr<WeightSource>> source = openSafetensors(path);
     return source.ok() ? session->session->loadWeights(**source) : source.status();
   });
 }

@@ -9,7 +9,7 @@
 #ifndef BRAID_SESSION_PARTS_H
 #define BRAID_SESSION_PARTS_H
 
-#include "braid/Runtime/Mesh.h"
+#include "braid/Base/Mesh.h"
 
 #include <functional>
 

@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "SessionState.h"
 #include "braid/Runtime/Files.h"
-#include "braid/Runtime/Weights.h"
+#include "braid/Base/Weights.h"
 #include "runtime/lib/Kernels/CpuFeatures.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Parts.h"
 #include "SessionState.h"
-#include "braid/Runtime/Program.h"
+#include "braid/Program/Program.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
 #include "runtime/lib/Sync/UsableCores.h"
 

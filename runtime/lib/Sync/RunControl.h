@@ -13,7 +13,7 @@
 #include "ComputeClock.h"
 #include "Counter.h"
 #include "NamedCommand.h"
-#include "braid/Runtime/Program.h"
+#include "braid/Program/Program.h"
 
 #include <functional>
 #include <memory>

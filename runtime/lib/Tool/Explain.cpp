@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Explain.h"
 #include "ProgramOutline.h"
-#include "braid/Runtime/HostTensor.h"
+#include "braid/Base/HostTensor.h"
 #include "braid/Runtime/Session.h"
 
 #include <nlohmann/json.hpp>

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "OutputFiles.h"
 #include "braid/Runtime/Files.h"
+#include "braid/Runtime/Npy.h"
 
 #include <cerrno>
 #include <cstdio>

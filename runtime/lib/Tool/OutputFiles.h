@@ -9,7 +9,7 @@
 #ifndef BRAID_TOOL_OUTPUTFILES_H
 #define BRAID_TOOL_OUTPUTFILES_H
 
-#include "braid/Runtime/HostTensor.h"
+#include "braid/Base/HostTensor.h"
 
 #include <map>
 #include <string>

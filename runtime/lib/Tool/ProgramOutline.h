@@ -10,7 +10,8 @@
 #ifndef BRAID_TOOL_PROGRAMOUTLINE_H
 #define BRAID_TOOL_PROGRAMOUTLINE_H
 
-#include "braid/Runtime/Program.h"
+#include "braid/Program/Program.h"
+#include "braid/Runtime/Bundle.h"
 
 #include <array>
 #include <optional>

@@ -10,6 +10,8 @@
 #include "CommandLine.h"
 #include "OutputFiles.h"
 #include "braid/Runtime/Files.h"
+#include "braid/Runtime/Npy.h"
+#include "braid/Runtime/Safetensors.h"
 
 #include <nlohmann/json.hpp>
 
@@ -146,7 +148,7 @@ private:
     if (options.randomWeights) {
       weights = WeightSource::random(*options.randomWeights);
     } else if (!options.weights.empty()) {
-      Result<std::unique_ptr<WeightSource>> opened = WeightSource::safetensors(options.weights);
+      Result<std::unique_ptr<WeightSource>> opened = openSafetensors(options.weights);
       if (!opened.ok())
         return opened.status();
       weights = std::move(*opened);

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "NullDevice.h"
-#include "braid/Runtime/Float16.h"
-#include "braid/Runtime/Manifest.h"
+#include "braid/Base/Float16.h"
+#include "braid/Program/Manifest.h"
 #include "braid/library_arguments.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "NullDevice.h"
-#include "braid/Runtime/Float16.h"
+#include "braid/Base/Float16.h"
 
 #include <algorithm>
 #include <cstring>

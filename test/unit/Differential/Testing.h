@@ -9,7 +9,7 @@
 #ifndef BRAID_TEST_UNIT_DIFFERENTIAL_TESTING_H
 #define BRAID_TEST_UNIT_DIFFERENTIAL_TESTING_H
 
-#include "braid/Runtime/Weights.h"
+#include "braid/Base/Weights.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

@@ -10,6 +10,8 @@
 #include "Testing.h"
 
 #include "braid/Interpreter/Evaluate.h"
+#include "braid/Runtime/Npy.h"
+#include "braid/Runtime/Safetensors.h"
 
 using namespace braid;
 
@@ -32,7 +34,7 @@ TEST(Bert, AgreesWithPyTorch) {
     request.seq = value.shape[1];
     options.inputs.push_back({name, interp::Tensor::fromHost(value)});
   }
-  auto weights = runtime::WeightSource::safetensors(folder);
+  auto weights = runtime::openSafetensors(folder);
   ASSERT_TRUE(weights.ok()) << weights.status().message();
   options.weights = weights->get();
 

@@ -10,18 +10,18 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Import/Testing.h"
+#include "braid/Base/Weights.h"
 #include "braid/Conversion/BufferCheck.h"
 #include "braid/InitAll.h"
 #include "braid/Interpreter/Core/ProgramInterpreter.h"
 #include "braid/Interpreter/Core/ProgramOrder.h"
 #include "braid/Pipelines/Compile.h"
 #include "braid/Runtime/KernelLibrary.h"
-#include "braid/Runtime/Weights.h"
 #include "braid/Target/Bundle/Bundle.h"
 
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wcovered-switch-default"
-#include "braid/Runtime/program_generated.h"
+#include "braid/Program/program_generated.h"
 #pragma clang diagnostic pop
 
 #include "mlir/Parser/Parser.h"

@@ -10,8 +10,8 @@
 #define BRAID_TEST_PROGRAMBUILDER_H
 
 #include "Testing.h"
+#include "braid/Program/program_generated.h"
 #include "braid/Runtime/Session.h"
-#include "braid/Runtime/program_generated.h"
 
 #include <gtest/gtest.h>
 #include <memory>

@@ -10,7 +10,7 @@
 #define BRAID_TEST_UNIT_RUNTIME_PROGRAMCHANGES_H
 
 #include "SampleProgram.h"
-#include "braid/Runtime/Program.h"
+#include "braid/Program/Program.h"
 
 #include <cstring>
 #include <functional>

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "LimitTesting.h"
 #include "ProgramBuilder.h"
+#include "braid/Runtime/Npy.h"
 #include "braid/Runtime/RunOptions.h"
 
 #include <cstdlib>

@@ -2,9 +2,10 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "braid/Runtime/Float16.h"
-#include "braid/Runtime/HostTensor.h"
-#include "braid/Runtime/Weights.h"
+#include "braid/Runtime/Safetensors.h"
+#include "braid/Base/Float16.h"
+#include "braid/Base/HostTensor.h"
+#include "braid/Base/Weights.h"
 
 #include "Testing.h"
 
@@ -49,7 +50,7 @@ class Safetensors : public ::testing::Test {
 protected:
   Status open(const std::string &content) {
     put(path, content);
-    return WeightSource::safetensors(path).status();
+    return openSafetensors(path).status();
   }
   void expectError(const std::string &content, const std::string &message) {
     EXPECT_ERROR(open(content), "cannot read weights from '" + path + "': " + message);
@@ -85,7 +86,7 @@ TEST_F(Safetensors, ReadsTensors) {
                entry("s", "F32", "[]", "[0,4]") + "," + entry("empty", "I64", "[0,3]", "[4,4]") +
                "," + entry("half", "BF16", "[3]", "[20,26]") + "}   ",
            iota(5) + "abcdef"));
-  Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
+  Result<std::unique_ptr<WeightSource>> source = openSafetensors(path);
   ASSERT_OK(source);
   EXPECT_EQ((*source)->describe(), path);
   std::vector<TensorInfo> tensors = (*source)->tensors();
@@ -103,15 +104,15 @@ TEST_F(Safetensors, ReadsTensors) {
 
 TEST_F(Safetensors, OpensDirectories) {
   put(path, file("{}", ""));
-  EXPECT_OK(WeightSource::safetensors(folder.path("")));
+  EXPECT_OK(openSafetensors(folder.path("")));
   std::filesystem::remove(path);
   std::string directory = folder.path("");
-  EXPECT_ERROR(WeightSource::safetensors(directory),
+  EXPECT_ERROR(openSafetensors(directory),
                "directory '" + directory +
                    "' has no model.safetensors and no model.safetensors.index.json");
-  EXPECT_ERROR(WeightSource::safetensors(path),
+  EXPECT_ERROR(openSafetensors(path),
                "cannot read weights from '" + path + "': No such file or directory");
-  EXPECT_ERROR(WeightSource::safetensors("/dev/null"),
+  EXPECT_ERROR(openSafetensors("/dev/null"),
                "cannot read weights from '/dev/null': expects a regular file");
 }
 
@@ -126,7 +127,7 @@ TEST_F(Safetensors, ReadsSeveralFilesByTheirIndex) {
   put(index, "{\"metadata\": {\"total_size\": 20}, \"weight_map\": {\"x\": \"b.safetensors\", "
              "\"y\": \"a.safetensors\", \"z\": \"a.safetensors\"}}");
   for (const std::string &name : {index, folder.path("")}) {
-    Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(name);
+    Result<std::unique_ptr<WeightSource>> source = openSafetensors(name);
     ASSERT_OK(source);
     EXPECT_EQ((*source)->describe(), index);
     std::vector<std::string> names;
@@ -152,8 +153,7 @@ TEST_F(Safetensors, RefusesBadIndices) {
   const std::string index = path + ".index.json";
   auto expectIndexError = [&](const std::string &content, const std::string &message) {
     put(index, content);
-    EXPECT_ERROR(WeightSource::safetensors(index),
-                 "cannot read weights from '" + index + "': " + message);
+    EXPECT_ERROR(openSafetensors(index), "cannot read weights from '" + index + "': " + message);
   };
   auto map = [](const std::string &file) { return "{\"weight_map\": {\"x\": " + file + "}}"; };
   for (const char *content : {"{}", "[]", "{\"weight_map\": []}"})
@@ -170,8 +170,7 @@ TEST_F(Safetensors, RefusesBadIndices) {
   expectIndexError(map("\"a.safetensors\""),
                    "'a.safetensors', which has tensor 'x': expects at least 8 bytes, got 3");
   put(index, "{\"weight_map\": ");
-  EXPECT_ERROR_HAS(WeightSource::safetensors(index),
-                   "cannot read weights from '" + index + "': bad index: ");
+  EXPECT_ERROR_HAS(openSafetensors(index), "cannot read weights from '" + index + "': bad index: ");
 }
 
 TEST_F(Safetensors, RefusesBadLengths) {
@@ -185,7 +184,7 @@ TEST_F(Safetensors, RefusesBadLengths) {
   // A file as long as its header claims, without its disk space.
   put(path, lengthBytes(200 << 20));
   ASSERT_EQ(::truncate(path.c_str(), 300 << 20), 0);
-  EXPECT_ERROR(WeightSource::safetensors(path),
+  EXPECT_ERROR(openSafetensors(path),
                "cannot read weights from '" + path +
                    "': expects a header of at most 104857600 bytes, got 209715200");
 }
@@ -271,7 +270,7 @@ TEST_F(Safetensors, SurvivesEveryChangedHeaderByte) {
       std::string bad = good;
       bad[i] = c;
       put(path, bad);
-      Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
+      Result<std::unique_ptr<WeightSource>> source = openSafetensors(path);
       if (source.ok())
         (void)readBox(**source, whole("x", {2}), {{0}, {2}});
     }
@@ -281,7 +280,7 @@ TEST_F(Safetensors, RefusesWhatTheParameterDoesNotExpect) {
   put(path,
       file("{" + entry("x", "I16", "[2]", "[0,4]") + "," + entry("y", "F32", "[2]", "[4,12]") + "}",
            iota(3)));
-  Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
+  Result<std::unique_ptr<WeightSource>> source = openSafetensors(path);
   ASSERT_OK(source);
   auto error = [&](const Parameter &parameter, const Box &box) {
     return readBox(**source, parameter, box).status();
@@ -306,7 +305,7 @@ TEST_F(Safetensors, RefusesWhatTheParameterDoesNotExpect) {
 
 TEST_F(Safetensors, RefusesBadSlices) {
   put(path, file("{" + entry("x", "F32", "[2,4]", "[0,32]") + "}", iota(8)));
-  Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
+  Result<std::unique_ptr<WeightSource>> source = openSafetensors(path);
   ASSERT_OK(source);
   auto error = [&](const std::function<void(Parameter &)> &change) {
     Parameter parameter = whole("x", {2, 4});
@@ -351,7 +350,7 @@ TEST_F(Safetensors, LoadsEveryShardingOfJoinedSlices) {
                      entry("k", "F32", "[8,4]", "[128,256]") + "," +
                      entry("v", "F32", "[3,10]", "[256,376]") + "}",
                  iota(32, 100) + iota(32, 200) + iota(30, 300)));
-  Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
+  Result<std::unique_ptr<WeightSource>> source = openSafetensors(path);
   ASSERT_OK(source);
   Parameter joined;
   joined.name = "qkv";
@@ -411,7 +410,7 @@ TEST_F(Safetensors, LoadsEveryShardingOfJoinedSlices) {
 
 TEST_F(Safetensors, PermutesHigherRanks) {
   put(path, file("{" + entry("x", "F32", "[2,3,40,5]", "[0,4800]") + "}", iota(1200)));
-  Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
+  Result<std::unique_ptr<WeightSource>> source = openSafetensors(path);
   ASSERT_OK(source);
   const int64_t shape[] = {2, 3, 40, 5}, strides[] = {600, 200, 5, 1};
   std::vector<int64_t> permutation = {0, 1, 2, 3};
@@ -449,7 +448,7 @@ TEST_F(Safetensors, ReadsOnlyWhatARankNeeds) {
   const float value = 5;
   ASSERT_EQ(::pwrite(fd, &value, 4, begin + ((rows - 1) * columns + 7) * 4), 4);
   ::close(fd);
-  Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
+  Result<std::unique_ptr<WeightSource>> source = openSafetensors(path);
   ASSERT_OK(source);
   Result<std::vector<float>> values =
       readBox(**source, whole("x", {rows, columns}), {{rows - 2, 6}, {2, 2}});
@@ -468,7 +467,7 @@ TEST_F(Safetensors, WidensHalfPrecision) {
   put(path, file("{" + entry("b", "BF16", "[2,2]", "[0,8]") + "," +
                      entry("h", "F16", "[2,2]", "[8,16]") + "} ",
                  text(bf16) + text(f16)));
-  Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
+  Result<std::unique_ptr<WeightSource>> source = openSafetensors(path);
   ASSERT_OK(source);
   const float infinity = std::numeric_limits<float>::infinity();
   for (auto [name, smallest] : {std::pair("b", 0x1p-133f), std::pair("h", 0x1p-24f)}) {
@@ -498,7 +497,7 @@ TEST_F(Safetensors, WidensEveryHalf) {
   put(path, file("{" + entry("f", "F16", "[65536]", "[0,131072]") + "," +
                      entry("b", "BF16", "[65536]", "[131072,262144]") + "}",
                  halves + halves));
-  auto source = WeightSource::safetensors(path);
+  auto source = openSafetensors(path);
   ASSERT_OK(source);
   for (const char *name : {"f", "b"})
     for (int64_t step : {65536, 77}) {
@@ -522,7 +521,7 @@ TEST_F(Safetensors, ReadsLargeParts) {
   constexpr int64_t kRows = 1500, kColumns = 900; // 5.4 MB
   put(path,
       file("{" + entry("w", "F32", "[1500,900]", "[0,5400000]") + "}", iota(kRows * kColumns)));
-  auto source = WeightSource::safetensors(path);
+  auto source = openSafetensors(path);
   ASSERT_OK(source);
   Parameter straight = whole("w", {kRows, kColumns}), transposed = straight;
   transposed.globalShape = {kColumns, kRows};
@@ -549,7 +548,7 @@ TEST_F(Safetensors, NoticesAFileThatBecomesShorter) {
   const std::string content =
       file("{" + entry("w", "F32", "[20000]", "[0,80000]") + "}", iota(20000));
   put(path, content);
-  auto source = WeightSource::safetensors(path);
+  auto source = openSafetensors(path);
   ASSERT_OK(source);
   ASSERT_EQ(truncate(path.c_str(), 4096), 0);
   EXPECT_ERROR(readBox(**source, whole("w", {20000}), {{0}, {20000}}),
@@ -576,7 +575,7 @@ TEST_F(Safetensors, ReadsOnlyASliceOfWhatIsFusedAndTransposed) {
   key.name = "key";
   key.globalShape = {out, in};
   key.slices = {{"x", {in, 3 * out}, {1, 0}, {out, 0}, {0, 0}, {out, in}}};
-  Result<std::unique_ptr<WeightSource>> source = WeightSource::safetensors(path);
+  Result<std::unique_ptr<WeightSource>> source = openSafetensors(path);
   ASSERT_OK(source);
   Result<std::vector<float>> values = readBox(**source, key, {{out - 2, 6}, {2, 2}});
   ASSERT_OK(values);

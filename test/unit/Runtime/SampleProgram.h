@@ -10,8 +10,8 @@
 #ifndef BRAID_TEST_UNIT_RUNTIME_SAMPLEPROGRAM_H
 #define BRAID_TEST_UNIT_RUNTIME_SAMPLEPROGRAM_H
 
+#include "braid/Program/program_generated.h"
 #include "braid/Runtime/Bundle.h"
-#include "braid/Runtime/program_generated.h"
 
 #include <memory>
 

@@ -10,6 +10,7 @@
 #include "Leftovers.h"
 #include "LimitTesting.h"
 #include "ProgramBuilder.h"
+#include "braid/Runtime/Safetensors.h"
 
 #include <cerrno>
 #include <chrono>
@@ -374,7 +375,7 @@ TEST_F(ShmSession, WhatCannotBeIsRefused) {
   // A rank's failure to load is the session's.
   auto missing = b.session(shm());
   ASSERT_OK(missing);
-  Status status = (*missing)->loadWeights(**WeightSource::safetensors(BRAID_TEST_OTHER_WEIGHTS));
+  Status status = (*missing)->loadWeights(**openSafetensors(BRAID_TEST_OTHER_WEIGHTS));
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.code(), Code::invalid);
   EXPECT_THAT(status.message(), HasSubstr("'w'"));

@@ -9,7 +9,7 @@
 #ifndef BRAID_TEST_UNIT_RUNTIME_TRANSPORTTESTING_H
 #define BRAID_TEST_UNIT_RUNTIME_TRANSPORTTESTING_H
 
-#include "braid/Runtime/Float16.h"
+#include "braid/Base/Float16.h"
 #include "runtime/lib/Executor/Commands.h"
 
 #include <chrono>

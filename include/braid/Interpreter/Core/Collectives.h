@@ -11,8 +11,8 @@
 #define BRAID_INTERPRETER_CORE_COLLECTIVES_H
 
 #include "braid/Base/CollectiveKind.h"
+#include "braid/Base/Mesh.h"
 #include "braid/Interpreter/Core/Tensor.h"
-#include "braid/Runtime/Mesh.h"
 
 namespace braid::interp {
 

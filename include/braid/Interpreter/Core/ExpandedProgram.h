@@ -12,7 +12,7 @@
 #define BRAID_INTERPRETER_CORE_EXPANDEDPROGRAM_H
 
 #include "braid/Interpreter/Core/Tensor.h"
-#include "braid/Runtime/Program.h"
+#include "braid/Program/Program.h"
 
 #include <array>
 #include <memory>

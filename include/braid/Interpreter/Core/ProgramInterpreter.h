@@ -16,8 +16,8 @@
 #ifndef BRAID_INTERPRETER_CORE_PROGRAMINTERPRETER_H
 #define BRAID_INTERPRETER_CORE_PROGRAMINTERPRETER_H
 
+#include "braid/Base/Weights.h"
 #include "braid/Interpreter/Core/ExpandedProgram.h"
-#include "braid/Runtime/Session.h"
 
 #include <functional>
 #include <map>

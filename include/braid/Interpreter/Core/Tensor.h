@@ -11,7 +11,7 @@
 #ifndef BRAID_INTERPRETER_CORE_TENSOR_H
 #define BRAID_INTERPRETER_CORE_TENSOR_H
 
-#include "braid/Runtime/HostTensor.h"
+#include "braid/Base/HostTensor.h"
 
 #include <memory>
 #include <string>

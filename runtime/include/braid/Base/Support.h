@@ -10,12 +10,15 @@
 #ifndef BRAID_BASE_SUPPORT_H
 #define BRAID_BASE_SUPPORT_H
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace braid::runtime {
+
+using Bytes = std::vector<std::byte>;
 
 /// "'text'", with control characters and overlong text made harmless: it may come out of a hostile
 /// file.

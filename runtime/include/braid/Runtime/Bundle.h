@@ -14,8 +14,8 @@
 #ifndef BRAID_RUNTIME_BUNDLE_H
 #define BRAID_RUNTIME_BUNDLE_H
 
+#include "braid/Program/Manifest.h"
 #include "braid/Runtime/Files.h"
-#include "braid/Runtime/Manifest.h"
 
 #include <cstddef>
 #include <map>

@@ -15,7 +15,7 @@
 #ifndef BRAID_RUNTIME_CUDAKERNELS_H
 #define BRAID_RUNTIME_CUDAKERNELS_H
 
-#include "braid/Runtime/Manifest.h"
+#include "braid/Program/Manifest.h"
 
 #include <string>
 #include <vector>

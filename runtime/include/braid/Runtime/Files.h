@@ -10,15 +10,13 @@
 #define BRAID_RUNTIME_FILES_H
 
 #include "braid/Base/Status.h"
+#include "braid/Base/Support.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace braid::runtime {
-
-using Bytes = std::vector<std::byte>;
 
 /// Reads a regular file. A file of more than `maxBytes` is refused before anything is allocated.
 Result<Bytes> readFile(const std::string &path, uint64_t maxBytes = uint64_t(1) << 40);

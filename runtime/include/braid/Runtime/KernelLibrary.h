@@ -10,16 +10,13 @@
 #ifndef BRAID_RUNTIME_KERNELLIBRARY_H
 #define BRAID_RUNTIME_KERNELLIBRARY_H
 
+#include "braid/Program/Program.h"
 #include "braid/Runtime/Bundle.h"
 
 #include <memory>
 #include <string>
 
 namespace braid::runtime {
-
-/// A generated kernel: descriptors[i] points at the memref descriptor of operand i (program.fbs,
-/// Kernel).
-using KernelFunction = void (*)(void *const *descriptors);
 
 class KernelLibraryHandle {
 public:

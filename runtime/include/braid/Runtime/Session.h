@@ -10,8 +10,9 @@
 #ifndef BRAID_RUNTIME_SESSION_H
 #define BRAID_RUNTIME_SESSION_H
 
+#include "braid/Base/HostTensor.h"
+#include "braid/Base/Weights.h"
 #include "braid/Runtime/KernelLibrary.h"
-#include "braid/Runtime/Weights.h"
 
 #include <functional>
 #include <map>

@@ -2,10 +2,10 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "braid/Runtime/HostTensor.h"
+#include "braid/Base/HostTensor.h"
 
-#include "StridedCopy.h"
-#include "braid/Runtime/Float16.h"
+#include "braid/Base/Float16.h"
+#include "braid/Base/StridedCopy.h"
 
 #include <algorithm>
 #include <cassert>

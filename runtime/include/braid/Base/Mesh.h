@@ -7,8 +7,8 @@
 // The one definition that compiler, interpreter and runtime share.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_MESH_H
-#define BRAID_RUNTIME_MESH_H
+#ifndef BRAID_BASE_MESH_H
+#define BRAID_BASE_MESH_H
 
 #include "braid/Base/Status.h"
 
@@ -73,4 +73,4 @@ Result<Box> localBox(const Mesh &mesh, int64_t rank, const std::vector<int64_t> 
                      const Sharding &sharding);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_MESH_H
+#endif // BRAID_BASE_MESH_H

@@ -3,13 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The geometry of slice lists (Manifest.h): checks, and what of a slice falls into a box.
+// The geometry of slice lists (Parameter.h): checks, and what of a slice falls into a box.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_LIB_DATA_SLICES_H
-#define BRAID_RUNTIME_LIB_DATA_SLICES_H
+#ifndef BRAID_BASE_SLICES_H
+#define BRAID_BASE_SLICES_H
 
-#include "braid/Runtime/Manifest.h"
+#include "braid/Base/Parameter.h"
 
 #include <optional>
 
@@ -38,4 +38,4 @@ struct SlicePart {
 std::optional<SlicePart> intersect(const Slice &slice, const Box &box);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_LIB_DATA_SLICES_H
+#endif // BRAID_BASE_SLICES_H

@@ -8,8 +8,8 @@
 // same function.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_PHILOX_H
-#define BRAID_RUNTIME_PHILOX_H
+#ifndef BRAID_BASE_PHILOX_H
+#define BRAID_BASE_PHILOX_H
 
 #include <array>
 #include <cstdint>
@@ -28,4 +28,4 @@ inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
 }
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_PHILOX_H
+#endif // BRAID_BASE_PHILOX_H

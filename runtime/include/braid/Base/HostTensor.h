@@ -3,13 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A dense row-major tensor in host memory, and .npy files of it.
+// A dense row-major tensor in host memory.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_HOSTTENSOR_H
-#define BRAID_RUNTIME_HOSTTENSOR_H
+#ifndef BRAID_BASE_HOSTTENSOR_H
+#define BRAID_BASE_HOSTTENSOR_H
 
-#include "braid/Runtime/Manifest.h"
+#include "braid/Base/DType.h"
+#include "braid/Base/Mesh.h"
 
 #include <cstddef>
 #include <string>
@@ -31,13 +32,6 @@ struct HostTensor {
 /// "[2, 3]"
 std::string shapeString(const std::vector<int64_t> &shape);
 
-/// Reads format versions 1 to 3, C order and Fortran order, little endian f2 f4 f8 i1 i4 i8 (and
-/// bool as i8).
-Result<HostTensor> readNpy(const std::string &path);
-/// Writes through a temporary file beside `path` and renames it, so that no partial file is left.
-/// bf16 has no NumPy type: written as f4.
-Status writeNpy(const std::string &path, const HostTensor &tensor);
-
 /// Copies a box out of, or into, a larger tensor of the same type; boxes as in Mesh.h, as localBox
 /// gives them: that the box lies inside of the tensor, and that the part has its shape, is for the
 /// caller to know (and asserted).
@@ -53,4 +47,4 @@ struct Difference {
 Result<Difference> compare(const HostTensor &got, const HostTensor &expected);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_HOSTTENSOR_H
+#endif // BRAID_BASE_HOSTTENSOR_H

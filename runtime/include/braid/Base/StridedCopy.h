@@ -2,8 +2,8 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_LIB_DATA_STRIDEDCOPY_H
-#define BRAID_RUNTIME_LIB_DATA_STRIDEDCOPY_H
+#ifndef BRAID_BASE_STRIDEDCOPY_H
+#define BRAID_BASE_STRIDEDCOPY_H
 
 #include <cstdint>
 #include <functional>
@@ -34,4 +34,4 @@ void stridedWiden(void *dest, const std::vector<int64_t> &destStrides, const voi
                   bool isBf16);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_LIB_DATA_STRIDEDCOPY_H
+#endif // BRAID_BASE_STRIDEDCOPY_H

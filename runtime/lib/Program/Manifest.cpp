@@ -2,12 +2,11 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "braid/Runtime/Manifest.h"
+#include "braid/Program/Manifest.h"
 
-#include "ManifestJson.h"
-#include "Slices.h"
+#include "braid/Base/HostTensor.h"
+#include "braid/Base/Slices.h"
 #include "braid/Base/Support.h"
-#include "braid/Runtime/HostTensor.h"
 
 #include <limits>
 #include <set>

@@ -6,8 +6,8 @@
 // The two 16-bit floating-point types as bits: exact to f32, rounded to nearest even from f32.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_FLOAT16_H
-#define BRAID_RUNTIME_FLOAT16_H
+#ifndef BRAID_BASE_FLOAT16_H
+#define BRAID_BASE_FLOAT16_H
 
 #include <cmath>
 #include <cstdint>
@@ -62,4 +62,4 @@ inline uint16_t floatToF16(float value) {
 }
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_FLOAT16_H
+#endif // BRAID_BASE_FLOAT16_H

@@ -4,56 +4,17 @@
 //===----------------------------------------------------------------------===//
 //
 // What a bundle says about itself besides its code: the mesh, the entries with their parameters,
-// operands and results, and which kernel libraries it carries. Written as manifest.json, read by
-// the one reader here, which the compiler uses too. Depends on neither MLIR nor LLVM.
+// operands and results, and which kernel libraries it carries. As manifest.json: ManifestJson.h.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_MANIFEST_H
-#define BRAID_RUNTIME_MANIFEST_H
+#ifndef BRAID_PROGRAM_MANIFEST_H
+#define BRAID_PROGRAM_MANIFEST_H
 
-#include "braid/Base/Status.h"
-#include "braid/Runtime/Mesh.h"
+#include "braid/Base/Parameter.h"
 
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 namespace braid::runtime {
-
-enum class DType : int8_t { f32 = 0, f16, bf16, f64, i32, i64, i8 }; // values equal program.fbs
-int64_t byteSize(DType type);
-inline bool isInteger(DType type) {
-  return type == DType::i32 || type == DType::i64 || type == DType::i8;
-}
-const char *name(DType type);                      // "f32", ...
-Result<DType> parseDType(const std::string &name); // "f32", ...
-
-/// One piece of a parameter: part of a tensor of the checkpoint, permuted, put at a place in the
-/// parameter. parameter[destOffsets + i] = permute(tensor, permutation)[sourceOffsets + i] for 0 <=
-/// i < sizes. All vectors have the parameter's rank and speak of the *permuted* tensor; elements
-/// that no slice covers are zero. Slices do not overlap, and a parameter has at least one.
-struct Slice {
-  std::string tensor;               ///< name in the checkpoint
-  std::vector<int64_t> tensorShape; ///< the shape it must have there
-  std::vector<int64_t>
-      permutation; ///< permuted dim d is the tensor's dim permutation[d]; identity when empty
-  std::vector<int64_t> sourceOffsets, destOffsets, sizes;
-};
-
-/// What random weights a tensor gets (RandomWeights.h).
-enum class Init : int8_t { normal = 0, ones, zeros };
-
-struct Parameter {
-  std::string name;
-  DType dtype = DType::f32;
-  Init init = Init::normal;
-  std::vector<int64_t> globalShape;
-  Sharding sharding; ///< which part each rank has; empty dims: all of it
-  std::vector<Slice> slices;
-
-  const std::vector<int64_t> &cutShape() const { return globalShape; }
-};
 
 /// An operand or a result of an entry, under the name that --input and --output use.
 struct EntryValue {
@@ -106,12 +67,7 @@ struct Manifest {
   /// Everything that can be checked without the members: names, shapes against shardings and
   /// slices, members that stay inside of the archive. Reading and writing do this themselves.
   Status verify() const;
-  /// As manifest.json, but without the field "sha256" that a bundle adds.
-  std::string toJson() const;
-  /// Checks the form strictly (types, missing and unknown fields, duplicates) and then as verify()
-  /// does.
-  static Result<Manifest> fromJson(const std::string &text);
 };
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_MANIFEST_H
+#endif // BRAID_PROGRAM_MANIFEST_H

@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "braid/Runtime/Weights.h"
+#include "braid/Base/Weights.h"
 
 #include "braid/Base/Support.h"
 

@@ -2,10 +2,10 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_LIB_DATA_MANIFESTJSON_H
-#define BRAID_RUNTIME_LIB_DATA_MANIFESTJSON_H
+#ifndef BRAID_RUNTIME_MANIFESTJSON_H
+#define BRAID_RUNTIME_MANIFESTJSON_H
 
-#include "braid/Runtime/Manifest.h"
+#include "braid/Program/Manifest.h"
 
 #include <map>
 
@@ -17,8 +17,11 @@ using Digests = std::map<std::string, std::string>;
 /// manifest.json as it stands in a bundle: the manifest and, unless `digests` is null, the field
 /// "sha256". Error when some text is not UTF-8.
 Result<std::string> manifestToJson(const Manifest &manifest, const Digests *digests);
-/// The field "sha256" may be missing; `digests`, unless null, receives it.
-Result<Manifest> manifestFromJson(const std::string &text, Digests *digests);
+/// The same without the field "sha256"; what is not UTF-8 is replaced.
+std::string toJson(const Manifest &manifest);
+/// Checks the form strictly (types, missing and unknown fields, duplicates) and then as
+/// Manifest::verify does. The field "sha256" may be missing; `digests`, unless null, receives it.
+Result<Manifest> manifestFromJson(const std::string &text, Digests *digests = nullptr);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_LIB_DATA_MANIFESTJSON_H
+#endif // BRAID_RUNTIME_MANIFESTJSON_H

@@ -6,12 +6,17 @@
 // Checks on a serialized program (runtime/program.fbs) that the executor relies on.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_PROGRAM_H
-#define BRAID_RUNTIME_PROGRAM_H
+#ifndef BRAID_PROGRAM_PROGRAM_H
+#define BRAID_PROGRAM_PROGRAM_H
 
-#include "braid/Runtime/Bundle.h"
+#include "braid/Base/Support.h"
+#include "braid/Program/Manifest.h"
 
 namespace braid::runtime {
+
+/// A generated kernel: descriptors[i] points at the memref descriptor of operand i (program.fbs,
+/// Kernel).
+using KernelFunction = void (*)(void *const *descriptors);
 
 /// The two sequences of commands that a rank goes through side by side.
 enum class Queue : int32_t { compute = 0, communication };
@@ -46,4 +51,4 @@ constexpr uint64_t kMaxExpandedCommands = uint64_t(1) << 24;
 Status verifyProgram(const Bytes &program, const Manifest &manifest);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_PROGRAM_H
+#endif // BRAID_PROGRAM_PROGRAM_H

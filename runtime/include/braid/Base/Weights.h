@@ -3,14 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Where the values of parameters come from: a safetensors checkpoint, or a seed. The only code that
-// executes slice lists (Manifest.h), used by executor and interpreter alike.
+// Where the values of parameters come from: a checkpoint (Safetensors.h), or a seed. The only code
+// that executes slice lists (Parameter.h), used by executor and interpreter alike.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_WEIGHTS_H
-#define BRAID_RUNTIME_WEIGHTS_H
+#ifndef BRAID_BASE_WEIGHTS_H
+#define BRAID_BASE_WEIGHTS_H
 
-#include "braid/Runtime/HostTensor.h"
+#include "braid/Base/Parameter.h"
 
 #include <functional>
 #include <memory>
@@ -30,11 +30,6 @@ class WeightSource {
 public:
   virtual ~WeightSource() = default;
 
-  /// Opens a .safetensors file, the .json index of a checkpoint in several files, or a directory
-  /// that holds model.safetensors or model.safetensors.index.json. The whole header of every file
-  /// is validated here: length, JSON, types, offsets (in range, no overlap, no gap), so that later
-  /// reads cannot go outside of the file; and an index names tensors that are there.
-  static Result<std::unique_ptr<WeightSource>> safetensors(const std::string &path);
   /// Random weights are a function of (seed, tensor name, global index) only (Philox 4x32-10,
   /// Salmon et al. 2011, and Box-Muller): ones, zeros, or normal with deviation 0.02.
   static std::unique_ptr<WeightSource> random(uint64_t seed);
@@ -71,4 +66,4 @@ Status loadParameters(WeightSource &source, const Mesh &mesh, int64_t rank,
                       const std::function<void(size_t, size_t)> &progress = {});
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_WEIGHTS_H
+#endif // BRAID_BASE_WEIGHTS_H

@@ -19,12 +19,12 @@
 // what they are below.
 //
 //===----------------------------------------------------------------------===//
-#include "Slices.h"
-#include "StridedCopy.h"
+#include "braid/Base/Float16.h"
+#include "braid/Base/Philox.h"
+#include "braid/Base/Slices.h"
+#include "braid/Base/StridedCopy.h"
 #include "braid/Base/Support.h"
-#include "braid/Runtime/Float16.h"
-#include "braid/Runtime/Philox.h"
-#include "braid/Runtime/Weights.h"
+#include "braid/Base/Weights.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,0 +1,44 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What a parameter is made of: pieces of a checkpoint's tensors.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_BASE_PARAMETER_H
+#define BRAID_BASE_PARAMETER_H
+
+#include "braid/Base/DType.h"
+#include "braid/Base/Mesh.h"
+
+namespace braid::runtime {
+
+/// One piece of a parameter: part of a tensor of the checkpoint, permuted, put at a place in the
+/// parameter. parameter[destOffsets + i] = permute(tensor, permutation)[sourceOffsets + i] for 0 <=
+/// i < sizes. All vectors have the parameter's rank and speak of the *permuted* tensor; elements
+/// that no slice covers are zero. Slices do not overlap, and a parameter has at least one.
+struct Slice {
+  std::string tensor;               ///< name in the checkpoint
+  std::vector<int64_t> tensorShape; ///< the shape it must have there
+  std::vector<int64_t>
+      permutation; ///< permuted dim d is the tensor's dim permutation[d]; identity when empty
+  std::vector<int64_t> sourceOffsets, destOffsets, sizes;
+};
+
+/// What random weights a tensor gets (RandomWeights.h).
+enum class Init : int8_t { normal = 0, ones, zeros };
+
+struct Parameter {
+  std::string name;
+  DType dtype = DType::f32;
+  Init init = Init::normal;
+  std::vector<int64_t> globalShape;
+  Sharding sharding; ///< which part each rank has; empty dims: all of it
+  std::vector<Slice> slices;
+
+  const std::vector<int64_t> &cutShape() const { return globalShape; }
+};
+
+} // namespace braid::runtime
+#endif // BRAID_BASE_PARAMETER_H
