@@ -18,8 +18,9 @@ namespace {
 struct LowerToRT : braid::impl::LowerToRTBase<LowerToRT> {
   void runOnOperation() override {
     SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
+    LibraryKernels kernels(getOperation());
     for (func::FuncOp function : functions) {
-      ProcedureLowering lowering(function);
+      ProcedureLowering lowering(function, kernels);
       if (failed(lowering.run()))
         return signalPassFailure();
       ++numProcedures;

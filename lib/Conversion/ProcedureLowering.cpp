@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "ProcedureLowering.h"
 
+#include "braid/Base/LibraryKernels.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -244,10 +246,9 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
       .Case([&](nn::ParameterOp) { return success(); })
       .Case([&](nn::LinearOp linear) {
         nn::AddOp biased = linear.getBiasAddition();
-        Value bias = biased ? memory(biased.getRhs()) : Value();
-        rt::ProductOp::create(builder, loc, memory(linear.getInput()), memory(linear.getWeight()),
-                              bias, define(biased ? biased.getResult() : linear.getResult()),
-                              compute);
+        Value bias = biased ? biased.getRhs() : Value();
+        launchLibrary(loc, {"linear", {linear.getInput(), linear.getWeight(), bias}},
+                      biased ? biased.getResult() : linear.getResult());
         return success();
       })
       .Case([&](nn::AddOp add) -> LogicalResult {
@@ -255,40 +256,8 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
           return refuseRowOperation(add);
         return success(); // Its product has added it.
       })
-      .Case([&](nn::AttentionOp attention) {
-        auto optional = [&](Value value) { return value ? memory(value) : Value(); };
-        Value query = memory(attention.getQuery()), key = memory(attention.getKey()),
-              value = memory(attention.getValue());
-        rt::AttentionOp::create(builder, loc, query, key, value, optional(attention.getMask()),
-                                optional(attention.getValidLength()),
-                                optional(attention.getPositionOffset()),
-                                define(attention.getResult()), attention.getScaleAttr(),
-                                attention.getCausalAttr(), compute);
-        return success();
-      })
-      .Case([&](nn::EmbeddingOp embedding) {
-        rt::GatherOp::create(builder, loc, memory(embedding.getTable()), memory(embedding.getIds()),
-                             define(embedding.getResult()), embedding.getRowsAttr(),
-                             embedding.getGroupAttr(), compute);
-        return success();
-      })
-      .Case([&](nn::PositionIdsOp positions) {
-        rt::PositionIdsOp::create(builder, loc, memory(positions.getIds()),
-                                  positions.getPaddingAttr(), define(positions.getResult()),
-                                  compute);
-        return success();
-      })
-      .Case([&](nn::RotaryTableOp table) {
-        Value offset = table.getPositionOffset() ? memory(table.getPositionOffset()) : Value();
-        Value cos = define(table.getCos()), sin = define(table.getSin());
-        rt::RotaryTableOp::create(builder, loc, table.getFrequenciesAttr(), table.getScaleAttr(),
-                                  offset, cos, sin, compute);
-        return success();
-      })
-      .Case([&](nn::RotaryOp rotary) {
-        Value input = memory(rotary.getInput()), cos = memory(rotary.getCos()),
-              sin = memory(rotary.getSin());
-        rt::RotaryOp::create(builder, loc, input, cos, sin, define(rotary.getResult()), compute);
+      .Case([&](nn::KernelCallOpInterface call) {
+        launchLibrary(loc, call.getKernelCall(), call->getResults());
         return success();
       })
       .Case<nn::SplitHeadsOp, nn::MergeHeadsOp>([&](Operation *reshape) {
@@ -301,8 +270,13 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
         return success();
       })
       .Case([&](comm::LocalSliceOp slice) {
-        rt::LocalSliceOp::create(builder, loc, memory(slice.getInput()), define(slice.getOutput()),
-                                 slice.getDimAttr(), slice.getGroup(), compute);
+        launchLibrary(loc,
+                      {"local_slice",
+                       {slice.getInput()},
+                       {static_cast<int64_t>(slice.getDim())},
+                       {},
+                       slice.getGroup()},
+                      slice.getOutput());
         return success();
       })
       .Case([&](comm::StartOp start) { return lowerStart(start); })
@@ -415,7 +389,69 @@ void ProcedureLowering::lowerLaunch(rt::LaunchOp op) {
     inputs.push_back(asRows(memory(input), type));
   for (auto [result, type] : llvm::zip_equal(op.getResults(), kernel.getResultTypes()))
     outputs.push_back(asRows(define(result), type));
-  rt::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), op.getRows(), inputs, outputs);
+  rt::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), op.getRows(), inputs, outputs,
+                       op.getQueue());
+}
+
+void ProcedureLowering::launchLibrary(Location loc, const nn::KernelCall &call,
+                                      ValueRange results) {
+  const runtime::LibraryKernel &descriptor = *runtime::findLibraryKernel(call.kernel.str());
+  SmallVector<Value> inputs, outputs;
+  SmallVector<Attribute> optional, scalars;
+  for (auto [value, operand] : llvm::zip(call.inputs, descriptor.operands)) {
+    if (value && operand.optional)
+      optional.push_back(builder.getStringAttr(operand.name));
+    if (value)
+      inputs.push_back(value);
+  }
+  for (int64_t integer : call.integers)
+    scalars.push_back(builder.getI64IntegerAttr(integer));
+  for (double number : call.numbers)
+    scalars.push_back(builder.getF64FloatAttr(number));
+  auto array = [&](ArrayRef<Attribute> list) {
+    return list.empty() ? ArrayAttr() : builder.getArrayAttr(list);
+  };
+  rt::KernelOp kernel = kernels.get(
+      procedure, builder.getFunctionType(ValueRange(inputs).getTypes(), results.getTypes()),
+      call.kernel, array(optional), array(scalars), call.group);
+  for (Value &input : inputs)
+    input = memory(input);
+  for (Value result : results)
+    outputs.push_back(define(result));
+  const int64_t rows = kernel.getLibraryCall(/*parts=*/1)->rows();
+  rt::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(kernel.getSymNameAttr()), rows, inputs,
+                       outputs);
+}
+
+LibraryKernels::LibraryKernels(ModuleOp module) {
+  for (auto symbol : module.getOps<SymbolOpInterface>())
+    names.insert(symbol.getName());
+}
+
+rt::KernelOp LibraryKernels::get(Operation *before, FunctionType type, StringRef library,
+                                 ArrayAttr optional, ArrayAttr scalars, comm::GroupAttr group) {
+  OpBuilder builder(before);
+  auto orUnit = [&](Attribute attribute) {
+    return attribute ? attribute : Attribute(builder.getUnitAttr());
+  };
+  rt::KernelOp &kernel =
+      declared[builder.getArrayAttr({builder.getStringAttr(library), TypeAttr::get(type),
+                                     orUnit(optional), orUnit(scalars), orUnit(group)})];
+  if (kernel)
+    return kernel;
+  std::string name = library.str();
+  for (unsigned number = 0; !names.insert(name).second; ++number)
+    name = (library + "_" + Twine(number)).str();
+  kernel = rt::KernelOp::create(builder, before->getLoc(), name, type);
+  kernel.getBody().getBlocks().clear();
+  kernel.setLibrary(library);
+  if (optional)
+    kernel.setOptionalAttr(optional);
+  if (scalars)
+    kernel.setScalarsAttr(scalars);
+  if (group)
+    kernel.setGroupAttr(group);
+  return kernel;
 }
 
 void ProcedureLowering::lowerCall(func::CallOp op) {

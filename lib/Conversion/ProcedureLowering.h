@@ -13,12 +13,27 @@
 #include "dialects/RT/IR/RT.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace braid {
 
+/// The kernels of the runtime's library that a module's procedures launch: declared once each.
+class LibraryKernels {
+public:
+  explicit LibraryKernels(mlir::ModuleOp module);
+  /// Declares it before this operation if it is not there yet.
+  rt::KernelOp get(mlir::Operation *before, mlir::FunctionType type, llvm::StringRef library,
+                   mlir::ArrayAttr optional, mlir::ArrayAttr scalars, comm::GroupAttr group);
+
+private:
+  llvm::StringSet<> names; ///< of all symbols
+  llvm::DenseMap<mlir::Attribute, rt::KernelOp> declared;
+};
+
 class ProcedureLowering {
 public:
-  explicit ProcedureLowering(mlir::func::FuncOp function) : function(function) {}
+  ProcedureLowering(mlir::func::FuncOp function, LibraryKernels &kernels)
+      : function(function), kernels(kernels) {}
 
   /// Builds the procedure before the function, which stays as it is. Its name is the function's.
   mlir::LogicalResult run();
@@ -34,6 +49,7 @@ private:
   mlir::LogicalResult lowerReturn(mlir::func::ReturnOp op);
   mlir::LogicalResult lowerStart(comm::StartOp op);
   void lowerLaunch(rt::LaunchOp op);
+  void launchLibrary(mlir::Location loc, const nn::KernelCall &call, mlir::ValueRange results);
   void lowerCall(mlir::func::CallOp op);
 
   /// The memory that holds a value.
@@ -45,6 +61,7 @@ private:
   void copy(mlir::Location loc, mlir::Value from, mlir::Value to);
 
   mlir::func::FuncOp function;
+  LibraryKernels &kernels;
   rt::ProcedureOp procedure;
   mlir::OpBuilder builder{function.getContext()};
   mlir::DenseMap<mlir::Value, mlir::Value> buffers;

@@ -68,34 +68,28 @@ Status evaluateReshape(OpContext &context) {
                              toVector(cast<RankedTensorType>(result.getType()).getShape())));
 }
 
-Status evaluateAttention(OpContext &context) {
-  auto op = cast<nn::AttentionOp>(context.op);
-  AttentionOperands operands;
-  operands.query = &context.tensor(op.getQuery());
-  operands.key = &context.tensor(op.getKey());
-  operands.value = &context.tensor(op.getValue());
-  operands.mask = context.optional(op.getMask());
-  operands.validLength = context.optional(op.getValidLength());
-  operands.positionOffset = context.optional(op.getPositionOffset());
-  operands.scale = op.getScale().convertToDouble();
-  operands.causal = op.getCausal();
-  return context.set(op.getResult(), attention(operands));
-}
-
-Status evaluateRotaryTable(OpContext &context) {
-  auto op = cast<nn::RotaryTableOp>(context.op);
-  auto type = cast<RankedTensorType>(op.getCos().getType());
-  Result<DType> dtype = dtypeOf(type.getElementType());
-  if (!dtype.ok())
-    return dtype.status();
-  Result<RotaryTables> tables =
-      rotaryTables(*dtype, type.getShape().drop_back().back(), toVector(op.getFrequencies()),
-                   op.getScale().convertToDouble(), context.optional(op.getPositionOffset()));
-  if (!tables.ok())
-    return tables.status();
-  context.set(op.getCos(), std::move(tables->cos));
-  context.set(op.getSin(), std::move(tables->sin));
-  return {};
+/// As the kernel of the library that computes the operation.
+Status evaluateKernelCall(OpContext &context) {
+  nn::KernelCall op = cast<nn::KernelCallOpInterface>(context.op).getKernelCall();
+  KernelCall call;
+  for (mlir::Value input : op.inputs)
+    call.inputs.push_back(context.optional(input));
+  call.integers = toVector(ArrayRef(op.integers));
+  call.numbers = toVector(ArrayRef(op.numbers));
+  if (op.group) {
+    std::vector<runtime::AxisRef> axes = comm::toRuntime(op.group);
+    const runtime::Mesh &mesh = context.rank.process.mesh();
+    call.part = *mesh.groupPosition(context.rank.process.rank(), axes);
+    call.parts = *mesh.numShards(axes);
+  }
+  for (mlir::Type result : context.op->getResultTypes()) {
+    auto type = cast<RankedTensorType>(result);
+    Result<DType> dtype = dtypeOf(type.getElementType());
+    if (!dtype.ok())
+      return dtype.status();
+    call.outputs.push_back({*dtype, toVector(type.getShape())});
+  }
+  return context.setAll(context.op->getResults(), computeLibraryKernel(op.kernel.str(), call));
 }
 
 Status evaluateIota(OpContext &context) {
@@ -153,6 +147,7 @@ Status evaluateDispatch(OpContext &context) {
 } // namespace
 
 void populateNNEvaluators(EvaluatorTable &table) {
+  table.add(kLibraryKernels, evaluateKernelCall);
   table.add<nn::IotaOp>(evaluateIota);
   table.add<nn::DropoutOp>(evaluateDropout);
   table.add<nn::CrossEntropyOp>(evaluateCrossEntropy);
@@ -168,29 +163,6 @@ void populateNNEvaluators(EvaluatorTable &table) {
   table.add<nn::ParameterOp>(evaluateParameter);
   table.add<nn::SplitHeadsOp>(evaluateReshape);
   table.add<nn::MergeHeadsOp>(evaluateReshape);
-  table.add<nn::AttentionOp>(evaluateAttention);
-  table.add<nn::EmbeddingOp>([](OpContext &context) {
-    auto op = cast<nn::EmbeddingOp>(context.op);
-    TablePart part;
-    if (std::optional<comm::GroupAttr> group = op.getGroup()) {
-      std::vector<runtime::AxisRef> axes = comm::toRuntime(*group);
-      const runtime::Mesh &mesh = context.rank.process.mesh();
-      part.index = *mesh.groupPosition(context.rank.process.rank(), axes);
-      part.count = *mesh.numShards(axes);
-    }
-    part.wholeRows = static_cast<int64_t>(op.getRows().value_or(0));
-    return context.set(op.getResult(),
-                       embedding(context.tensor(op.getIds()), context.tensor(op.getTable()), part));
-  });
-  table.add<nn::PositionIdsOp>([](OpContext &context) {
-    auto op = cast<nn::PositionIdsOp>(context.op);
-    return context.set(op.getResult(), positionIds(context.tensor(op.getIds()), op.getPadding()));
-  });
-  table.add<nn::LinearOp>([](OpContext &context) {
-    auto op = cast<nn::LinearOp>(context.op);
-    return context.set(op.getResult(), linear(context.tensor(op.getInput()),
-                                              context.tensor(op.getWeight()), nullptr));
-  });
   table.add<nn::LayerNormOp>([](OpContext &context) {
     auto op = cast<nn::LayerNormOp>(context.op);
     return context.set(op.getResult(),
@@ -206,13 +178,6 @@ void populateNNEvaluators(EvaluatorTable &table) {
   table.add<nn::SoftmaxOp>([](OpContext &context) {
     auto op = cast<nn::SoftmaxOp>(context.op);
     return context.set(op.getResult(), softmax(context.tensor(op.getInput())));
-  });
-  table.add<nn::RotaryTableOp>(evaluateRotaryTable);
-  table.add<nn::RotaryOp>([](OpContext &context) {
-    auto op = cast<nn::RotaryOp>(context.op);
-    return context.set(op.getResult(),
-                       rotary(context.tensor(op.getInput()), context.tensor(op.getCos()),
-                              context.tensor(op.getSin())));
   });
   table.add<nn::ActivationOp>([](OpContext &context) {
     auto op = cast<nn::ActivationOp>(context.op);

@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/EvaluatorTable.h"
 
-#include "dialects/Comm/IR/Comm.h"
+#include "dialects/NN/IR/NN.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Interfaces/CallInterfaces.h"
@@ -48,6 +48,9 @@ const EvaluateFn *EvaluatorTable::lookup(Operation *op) const {
   auto found = functions.find(op->getName().getStringRef());
   if (found != functions.end())
     return &found->second;
+  if (isa<nn::KernelCallOpInterface>(op))
+    if (auto library = functions.find(kLibraryKernels); library != functions.end())
+      return &library->second;
   // Maps and a body define the meaning of every structured operation, whatever its name.
   if (isa<linalg::LinalgOp>(op))
     if (auto generic = functions.find(linalg::GenericOp::getOperationName());

@@ -121,10 +121,19 @@ void benchmarkAttention() {
     if (hostHasFeature("avx512f"))
       candidates.push_back(vectorKernelsAvx512());
     for (const VectorKernels *kernels : candidates) {
-      Result<AttentionCommand> command =
-          resolveAttention({dense(q, shape), dense(k, shape), dense(v, shape), dense(out, shape),
-                            nullptr, nullptr, nullptr, 1.0f / std::sqrt(static_cast<float>(s.dim))},
-                           1, kernels->queryBlock);
+      LibraryArguments arguments;
+      arguments.kernel = findLibraryKernel("attention");
+      const Tensor given[] = {dense(q, shape), dense(k, shape), dense(v, shape), dense(out, shape)};
+      arguments.operands.resize(arguments.kernel->operands.size());
+      arguments.data.resize(arguments.operands.size());
+      for (size_t i = 0; i < 4; ++i) {
+        const size_t place = i < 3 ? i : arguments.operands.size() - 1;
+        arguments.operands[place] = {given[i].dtype, given[i].shape, given[i].strides};
+        arguments.data[place] = given[i].data;
+      }
+      arguments.integers = {0};
+      arguments.numbers = {1 / std::sqrt(static_cast<double>(s.dim))};
+      Result<AttentionCommand> command = resolveAttention(arguments, 1, kernels->queryBlock);
       Team team(1);
       RunControl control(1, 0, 0);
       std::vector<std::vector<std::byte>> scratch(1);

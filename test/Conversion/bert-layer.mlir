@@ -13,12 +13,12 @@
 // CHECK-LABEL: rt.procedure @layer(
 // CHECK-SAME: events 4>
 // CHECK-NOT: rt.copy
-// CHECK: rt.attention
+// CHECK: rt.launch @attention
 // CHECK: rt.start all_reduce with sum {{.*}} role "attention.output" event 1
 // CHECK-NEXT: rt.wait
 // CHECK: rt.launch @add_add_layer_norm rows
 // CHECK: %[[UP:.*]] = rt.alloc at [[OFFSET:[0-9]+]] : memref<[[SHAPE:.*]], #rt.space<local>>
-// CHECK-NEXT: rt.product {{.*}} outs(%[[UP]]
+// CHECK-NEXT: rt.launch @linear{{.*}} outs(%[[UP]]
 // CHECK: rt.alloc at [[OFFSET]] : memref<[[SHAPE]], #rt.space<local>>
 // CHECK: rt.launch @gelu rows
 // CHECK: rt.start all_reduce with sum {{.*}} role "mlp.down" event 3

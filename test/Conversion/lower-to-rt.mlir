@@ -2,11 +2,15 @@
 
 comm.mesh @mesh <dp = 2, tp = 2>
 
+// A kernel of the runtime's library is declared once, with what it takes besides its operands.
+// CHECK: rt.kernel @linear(tensor<2x4x8xf32>, tensor<8x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32> attributes {library = "linear", optional = ["bias"]}
+// CHECK-NOT: rt.kernel @linear
+
 // The product writes symmetric memory, since a collective reads it; the last kernel writes the result.
 // CHECK-LABEL: rt.procedure @mlp(
 // CHECK-SAME: %[[X:.*]]: memref<2x4x8xf32>, %[[W:.*]]: memref<8x8xf32>, %[[B:.*]]: memref<8xf32>, %[[OUT:.*]]: memref<2x4x8xf32> {rt.result}) {
 // CHECK-NEXT: %[[P:.*]] = rt.alloc : memref<2x4x8xf32, #rt.space<symmetric>>
-// CHECK-NEXT: rt.product ins(%[[X]], %[[W]] : {{.*}}) bias(%[[B]] : memref<8xf32>) outs(%[[P]] : memref<2x4x8xf32, #rt.space<symmetric>>)
+// CHECK-NEXT: rt.launch @linear rows 8 ins(%[[X]], %[[W]], %[[B]] : {{.*}}) outs(%[[P]] : memref<2x4x8xf32, #rt.space<symmetric>>)
 // CHECK-NEXT: %[[R:.*]] = rt.alloc : memref<2x4x8xf32, #rt.space<symmetric>>
 // CHECK-NEXT: %[[E:.*]] = rt.record on compute
 // CHECK-NEXT: rt.await %[[E]] on communication
@@ -28,6 +32,8 @@ func.func @mlp(%x: tensor<2x4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) ->
   return %2 : tensor<2x4x8xf32>
 }
 
+// CHECK: rt.kernel @embedding(tensor<100x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32> attributes {library = "embedding", scalars = [0]}
+
 // The entry: parameters, operands, results, with what the outside knows of them.
 // CHECK-LABEL: rt.procedure entry @main(
 // CHECK-SAME: %table: memref<100x8xf32> {rt.parameter = #rt.parameter<"table" of tensor<100x8xf32> init normal slices [#nn.slice<"table"[100, 8]>]>}
@@ -36,7 +42,7 @@ func.func @mlp(%x: tensor<2x4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) ->
 // CHECK-SAME: %input_ids: memref<2x4xi64> {rt.operand = #rt.value<"input_ids" of tensor<4x4xi64> sharded <@mesh, [{dp}, {}]> default 1 : i64 below 5 : i64>}
 // CHECK-SAME: %out: memref<2x4x8xf32> {rt.result = #rt.value<"out" of tensor<4x4x8xf32> sharded <@mesh, [{dp}, {}, {}]>>}) {
 // CHECK: %[[G:.*]] = rt.alloc : memref<2x4x8xf32, #rt.space<local>>
-// CHECK-NEXT: rt.gather ins(%table, %input_ids : {{.*}}) outs(%[[G]]
+// CHECK-NEXT: rt.launch @embedding rows 8 ins(%table, %input_ids : {{.*}}) outs(%[[G]]
 // CHECK-NEXT: %[[M:.*]] = rt.alloc : memref<2x4x8xf32, #rt.space<local>>
 // CHECK-NEXT: rt.call @mlp(%[[G]], %w, %b, %[[M]])
 // CHECK-NEXT: rt.call @mlp(%[[M]], %w, %b, %out)
@@ -55,12 +61,14 @@ func.func @main(%ids: tensor<2x4xi64> {nn.name = "input_ids", nn.default = 1 : i
 
 // -----
 
+// CHECK: rt.kernel @attention({{.*}}tensor<2x4xi64>) -> tensor<2x4x2x4xf32> attributes {library = "attention", optional = ["mask"], scalars = [1, 5.000000e-01]}
+
 // Heads are views, of the attention's destination as well.
 // CHECK-LABEL: rt.procedure @heads(
 // CHECK-SAME: %[[X:.*]]: memref<2x4x8xf32>, %[[M:.*]]: memref<2x4xi64>, %[[OUT:.*]]: memref<2x4x8xf32> {rt.result}) {
 // CHECK-NEXT: %[[H:.*]] = rt.view %[[X]] : memref<2x4x8xf32> to memref<2x4x2x4xf32>
 // CHECK-NEXT: %[[O:.*]] = rt.view %[[OUT]] : memref<2x4x8xf32> to memref<2x4x2x4xf32>
-// CHECK-NEXT: rt.attention causal ins(%[[H]], %[[H]], %[[H]] : {{.*}}) mask(%[[M]] : memref<2x4xi64>) outs(%[[O]] : memref<2x4x2x4xf32>) scale 5.000000e-01
+// CHECK-NEXT: rt.launch @attention rows 16 ins(%[[H]], %[[H]], %[[H]], %[[M]] : {{.*}}) outs(%[[O]] : memref<2x4x2x4xf32>)
 // CHECK: rt.return
 func.func @heads(%x: tensor<2x4x8xf32>, %m: tensor<2x4xi64>) -> tensor<2x4x8xf32> {
   %h = nn.split_heads %x : tensor<2x4x8xf32> -> tensor<2x4x2x4xf32>
@@ -73,9 +81,10 @@ func.func @heads(%x: tensor<2x4x8xf32>, %m: tensor<2x4xi64>) -> tensor<2x4x8xf32
 
 // Copies stand where a collective meets the function's own arguments and results, and for a value returned twice.
 comm.mesh @mesh <tp = 2>
+// CHECK: rt.kernel @local_slice(tensor<4x8xf32>) -> tensor<2x8xf32> attributes {group = #comm.group<@mesh, {tp}>, library = "local_slice", scalars = [0]}
 // CHECK-LABEL: rt.procedure @boundary(
 // CHECK-SAME: %[[X:.*]]: memref<4x8xf32>, %[[S:.*]]: memref<2x8xf32> {rt.result}, %[[G:.*]]: memref<8x8xf32> {rt.result}, %[[T:.*]]: memref<2x8xf32> {rt.result}) {
-// CHECK-NEXT: rt.local_slice ins(%[[X]] : memref<4x8xf32>) outs(%[[S]] : memref<2x8xf32>) dim 0 over <@mesh, {tp}>
+// CHECK-NEXT: rt.launch @local_slice rows 16 ins(%[[X]] : memref<4x8xf32>) outs(%[[S]] : memref<2x8xf32>)
 // CHECK-NEXT: %[[A:.*]] = rt.alloc : memref<4x8xf32, #rt.space<symmetric>>
 // CHECK-NEXT: rt.copy ins(%[[X]] : memref<4x8xf32>) outs(%[[A]] : memref<4x8xf32, #rt.space<symmetric>>)
 // CHECK-NEXT: %[[B:.*]] = rt.alloc : memref<8x8xf32, #rt.space<symmetric>>
@@ -158,13 +167,17 @@ func.func @halves(%x: tensor<4x2xf32>, %c: tensor<4xi32>) -> (tensor<4x2xf32>, t
 
 // -----
 
+// A name that a function has is not the kernel's.
+// CHECK: rt.kernel @rotary_table(tensor<2xi64>) -> (tensor<2x4x2xf32>, tensor<2x4x2xf32>) attributes {library = "rotary_table", optional = ["position_offset"], scalars = [1.200000e+00, 1.000000e+00, 1.000000e-02]}
+// CHECK: rt.kernel @rotary_0(tensor<2x4x3x4xf32>, tensor<2x4x2xf32>, tensor<2x4x2xf32>) -> tensor<2x4x3x4xf32> attributes {library = "rotary"}
+
 // Tables are made once and turned by in place of the result.
 // CHECK-LABEL: rt.procedure @rotary(
 // CHECK-SAME: %[[X:.*]]: memref<2x4x3x4xf32>, %[[P:.*]]: memref<2xi64>, %[[OUT:.*]]: memref<2x4x3x4xf32> {rt.result}) {
 // CHECK-NEXT: %[[C:.*]] = rt.alloc : memref<2x4x2xf32, #rt.space<local>>
 // CHECK-NEXT: %[[S:.*]] = rt.alloc : memref<2x4x2xf32, #rt.space<local>>
-// CHECK-NEXT: rt.rotary_table [1.000000e+00, 1.000000e-02] position_offset(%[[P]] : memref<2xi64>) scale 1.200000e+00 outs(%[[C]], %[[S]] : {{.*}})
-// CHECK-NEXT: rt.rotary ins(%[[X]], %[[C]], %[[S]] : {{.*}}) outs(%[[OUT]] : memref<2x4x3x4xf32>)
+// CHECK-NEXT: rt.launch @rotary_table rows 8 ins(%[[P]] : memref<2xi64>) outs(%[[C]], %[[S]] : {{.*}})
+// CHECK-NEXT: rt.launch @rotary_0 rows 8 ins(%[[X]], %[[C]], %[[S]] : {{.*}}) outs(%[[OUT]] : memref<2x4x3x4xf32>)
 // CHECK-NEXT: rt.return
 func.func @rotary(%x: tensor<2x4x3x4xf32>, %p: tensor<2xi64>) -> tensor<2x4x3x4xf32> {
   %cos, %sin = nn.rotary_table [1.0, 0.01] position_offset %p : tensor<2xi64> scale 1.2 : tensor<2x4x2xf32>
@@ -172,9 +185,10 @@ func.func @rotary(%x: tensor<2x4x3x4xf32>, %p: tensor<2xi64>) -> tensor<2x4x3x4x
   return %0 : tensor<2x4x3x4xf32>
 }
 
+// CHECK: rt.kernel @position_ids(tensor<2x4xi64>) -> tensor<2x4xi64> attributes {library = "position_ids", scalars = [1]}
 // CHECK-LABEL: rt.procedure @positions(
 // CHECK-SAME: %[[I:.*]]: memref<2x4xi64>, %[[OUT:.*]]: memref<2x4xi64> {rt.result}) {
-// CHECK-NEXT: rt.position_ids ins(%[[I]] : memref<2x4xi64>) padding 1 outs(%[[OUT]] : memref<2x4xi64>)
+// CHECK-NEXT: rt.launch @position_ids rows 2 ins(%[[I]] : memref<2x4xi64>) outs(%[[OUT]] : memref<2x4xi64>)
 func.func @positions(%ids: tensor<2x4xi64>) -> tensor<2x4xi64> {
   %0 = nn.position_ids %ids padding 1 : tensor<2x4xi64>
   return %0 : tensor<2x4xi64>
@@ -185,11 +199,13 @@ func.func @positions(%ids: tensor<2x4xi64>) -> tensor<2x4xi64> {
 // What is padded: a table of 13 words on two ranks, of which only so many may be looked up, and a result that goes on
 // beyond what the outside is to see. Integers of 32 bits are taken as they are.
 comm.mesh @mesh <tp = 2>
+// CHECK: rt.kernel @embedding(tensor<7x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32> attributes {group = #comm.group<@mesh, {tp}>, library = "embedding", scalars = [13]}
+// CHECK: rt.kernel @attention({{.*}} attributes {library = "attention", optional = ["mask", "valid_length", "position_offset"], scalars = [1, 5.000000e-01]}
 // CHECK-LABEL: rt.procedure entry @padded(
 // CHECK-SAME: %out: memref<2x4x7xf32> {rt.result = #rt.value<"out" of tensor<2x4x13xf32> padded tensor<2x4x14xf32> sharded <@mesh, [{}, {}, {tp}]>>}) {
-// CHECK: rt.gather ins(%table, %ids : memref<7x8xf32>, memref<2x4xi32>) outs({{.*}}) rows 13 over <@mesh, {tp}>
-// CHECK: rt.attention causal ins({{.*}}) mask(%ids : memref<2x4xi32>) valid_length(%n : memref<2xi32>) position_offset(%n : memref<2xi32>)
-// CHECK: rt.product ins({{.*}}, %table : {{.*}}) outs(%out : memref<2x4x7xf32>)
+// CHECK: rt.launch @embedding rows 8 ins(%table, %ids : memref<7x8xf32>, memref<2x4xi32>) outs({{.*}})
+// CHECK: rt.launch @attention rows 16 ins({{.*}}, %ids, %n, %n : {{.*}})
+// CHECK: rt.launch @linear rows 8 ins({{.*}}, %table : {{.*}}) outs(%out : memref<2x4x7xf32>)
 func.func @padded(%ids: tensor<2x4xi32> {nn.name = "ids"}, %n: tensor<2xi32> {nn.name = "n"})
     -> (tensor<2x4x7xf32> {nn.name = "out", nn.unpadded = tensor<2x4x13xf32>, comm.global_type = tensor<2x4x14xf32>, comm.sharding = #comm.sharding<@mesh, [{}, {}, {tp}]>})
     attributes {nn.entry} {
@@ -207,12 +223,12 @@ func.func @padded(%ids: tensor<2x4xi32> {nn.name = "ids"}, %n: tensor<2xi32> {nn
 
 // A bias is added in a kernel where the product has another user, and where the bias is computed after the product.
 // CHECK-LABEL: rt.procedure @biases_apart(
-// CHECK: rt.product ins({{[^)]*}}) outs(
-// CHECK: rt.product ins({{[^)]*}}) outs(
+// CHECK: rt.launch @linear rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :
+// CHECK: rt.launch @linear rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :
 // CHECK: rt.launch @add_add_add rows 4
 // CHECK-LABEL: rt.procedure @bias_after(
-// CHECK: rt.product ins({{[^)]*}}) outs(
-// CHECK: rt.gather
+// CHECK: rt.launch @linear rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :
+// CHECK: rt.launch @embedding rows 1
 // CHECK: rt.launch @add rows 4
 func.func @biases_apart(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {
   %p = nn.linear %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
@@ -227,4 +243,21 @@ func.func @bias_after(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %id: tensor<i64>
   %b = nn.embedding %id, %table : tensor<i64>, tensor<3x8xf32> -> tensor<8xf32>
   %0 = nn.add %p, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
+}
+
+// -----
+
+// The queue of a launch on values is that of the launch on memory.
+// CHECK-LABEL: rt.procedure @queues(
+// CHECK: rt.launch @silu rows 4 ins({{.*}}) outs({{.*}}) on communication
+// CHECK: rt.launch @silu rows 4 ins({{.*}}) outs(%{{[^)]*}})
+// CHECK-NOT: on communication
+// CHECK: rt.return
+rt.kernel @silu(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  rt.yield %x : tensor<?x8xf32>
+}
+func.func @queues(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %0 = rt.launch @silu rows 4 ins(%x : tensor<4x8xf32>) -> tensor<4x8xf32> on communication
+  %1 = rt.launch @silu rows 4 ins(%x : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
 }

@@ -13,7 +13,7 @@ LEVELS = {
     "comm": (["nn.linear", "comm.all_reduce"], ["comm.start", "rt."]),
     "scheduled": (["comm.start", "comm.wait"], ["rt."]),
     "kernels": (["rt.kernel", "rt.launch"], ["nn.layer_norm", "nn.activation"]),
-    "rt": (["rt.procedure", "rt.launch", "rt.product", "rt.attention", "rt.start", "rt.record"], ["nn.linear", "comm.start"]),
+    "rt": (["rt.procedure", "rt.launch", "library = \"linear\"", "rt.launch @attention", "rt.start", "rt.record"], ["nn.linear", "comm.start"]),
     "llvm": (["define ", "fmul|fadd"], ["nn.linear"]),
 }
 

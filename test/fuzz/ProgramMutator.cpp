@@ -40,27 +40,12 @@ template <typename... Parts> bool areAligned(Parts... parts) { return (isAligned
 bool isAligned(const fb::Command &command) {
   if (const auto *launch = command.op_as_Launch())
     return isAligned(launch->operands());
-  if (const auto *product = command.op_as_Product())
-    return areAligned(product->lhs(), product->rhs(), product->bias(), product->out());
-  if (const auto *a = command.op_as_Attention())
-    return areAligned(a->query(), a->key(), a->value(), a->mask(), a->valid_length(),
-                      a->position_offset(), a->out());
-  if (const auto *gather = command.op_as_Gather())
-    return areAligned(gather->source(), gather->ids(), gather->out());
   if (const auto *copy = command.op_as_Copy())
     return areAligned(copy->source(), copy->dest());
-  if (const auto *slice = command.op_as_LocalSlice())
-    return areAligned(slice->source(), slice->dest());
   if (const auto *collective = command.op_as_CollectiveStart())
     return areAligned(collective->inputs(), collective->outputs());
   if (const auto *call = command.op_as_Call())
     return isAligned(call->arguments());
-  if (const auto *table = command.op_as_RotaryTable())
-    return areAligned(table->frequencies(), table->position_offset(), table->cos(), table->sin());
-  if (const auto *rotary = command.op_as_Rotary())
-    return areAligned(rotary->input(), rotary->cos(), rotary->sin(), rotary->out());
-  if (const auto *ids = command.op_as_PositionIds())
-    return areAligned(ids->ids(), ids->out());
   // Those without views; of an unknown kind there is nothing to unpack.
   return command.op_as_CollectiveWait() || command.op_as_Record() || command.op_as_Await();
 }
@@ -72,6 +57,10 @@ std::unique_ptr<fb::ProgramT> unpack(const Bytes &bytes) {
   const fb::Program *program = fb::GetProgram(bytes.data());
   if (!isAligned(program->mesh()->order()))
     return nullptr;
+  for (const fb::Kernel *kernel : *program->kernels())
+    if (const auto *library = kernel->library();
+        library && !areAligned(library->integers(), library->numbers()))
+      return nullptr;
   for (const fb::Procedure *procedure : *program->procedures())
     for (const auto *queue : {procedure->compute(), procedure->communication()})
       for (const fb::Command *command : *queue)
@@ -98,6 +87,13 @@ public:
       add(kernel->num_operands);
       add(kernel->num_outputs);
       add(kernel->in_place);
+      if (!kernel->library)
+        continue;
+      add(kernel->library->optional);
+      add(kernel->library->integers);
+      for (double &number : kernel->library->numbers)
+        doubles.push_back(&number);
+      add(kernel->library->axes);
     }
     for (auto &entry : program.entries)
       add(entry->procedure);
@@ -124,8 +120,6 @@ public:
   std::vector<int64_t *> extents;
   std::vector<int32_t *> buffers;
   std::vector<unsigned char *> enums;
-  std::vector<bool *> flags;
-  std::vector<float *> floats;
   std::vector<double *> doubles;
   std::vector<std::vector<uint32_t> *> indexLists;
   std::vector<std::vector<int64_t> *> extentLists;
@@ -180,18 +174,8 @@ private:
   void add(fb::CommandT &command) {
     if (auto *launch = command.op.AsLaunch()) {
       addAll(launch->kernel, launch->operands, launch->rows);
-    } else if (auto *product = command.op.AsProduct()) {
-      addAll(product->lhs, product->rhs, product->bias, product->out);
-    } else if (auto *a = command.op.AsAttention()) {
-      addAll(a->query, a->key, a->value, a->mask, a->valid_length, a->position_offset, a->out);
-      floats.push_back(&a->scale);
-      flags.push_back(&a->causal);
-    } else if (auto *gather = command.op.AsGather()) {
-      addAll(gather->source, gather->ids, gather->out, gather->axes);
     } else if (auto *copy = command.op.AsCopy()) {
       addAll(copy->source, copy->dest);
-    } else if (auto *slice = command.op.AsLocalSlice()) {
-      addAll(slice->source, slice->dest, slice->dim, slice->axes);
     } else if (auto *c = command.op.AsCollectiveStart()) {
       addEnum(c->kind);
       addEnum(c->reduce);
@@ -206,15 +190,6 @@ private:
     } else if (auto *call = command.op.AsCall()) {
       addAll(call->procedure, call->arguments, call->local_base_bytes, call->symmetric_base_bytes,
              call->event_base);
-    } else if (auto *table = command.op.AsRotaryTable()) {
-      for (double &frequency : table->frequencies)
-        doubles.push_back(&frequency);
-      doubles.push_back(&table->scale);
-      addAll(table->position_offset, table->cos, table->sin);
-    } else if (auto *rotary = command.op.AsRotary()) {
-      addAll(rotary->input, rotary->cos, rotary->sin, rotary->out);
-    } else if (auto *ids = command.op.AsPositionIds()) {
-      addAll(ids->ids, ids->padding, ids->out);
     }
   }
 };
@@ -389,13 +364,9 @@ void change(fb::ProgramT &program, Random &random) {
     return;
   }
   case 13: {
-    static const float values[] = {0, -1, 1e38f, -1e-38f, INFINITY, NAN};
-    if (!places.floats.empty())
-      *random.of(places.floats) = random.of(values);
-    if (!places.flags.empty())
-      *random.of(places.flags) = random.oneIn(2);
+    static const double values[] = {0, -1, 1e38, -1e-38, INFINITY, NAN};
     if (!places.doubles.empty())
-      *random.of(places.doubles) = static_cast<double>(random.of(values));
+      *random.of(places.doubles) = random.of(values);
     return;
   }
   default:

@@ -53,7 +53,7 @@ ProgramBuilder collectives(const Row &row) {
   b.procedure("main", 2, 0, 0, 0);
   Layout layout;
   uint32_t events = 0;
-  ProcedureBuilder p(*b.program.procedures[0]);
+  ProcedureBuilder p(b.program, *b.program.procedures[0]);
   p.copy("x", argument(0, f32, {8}), layout.place(f32, {8}));
   for (const Use &use : row.uses(2)) {
     std::vector<V> inputs, outputs;
@@ -104,22 +104,22 @@ ProgramBuilder libraryCalls() {
   V ids = argument(3, i64, {kBatch, kSeq}), mask = argument(4, i64, {kBatch, kSeq}),
     lengths = argument(5, i64, {kBatch}), y = argument(6, f32, query.shape);
   {
-    fb::GatherT op;
-    op.source = argument(0, f32, {kRows, kHeads * kDim}).build();
+    EmbeddingLaunch op;
+    op.table = argument(0, f32, {kRows, kHeads * kDim}).build();
     op.ids = ids.build();
     op.out = hidden.build();
     op.axes = ProcedureBuilder::axisRefs({"tp"});
     p.compute("gather", std::move(op));
   }
   {
-    fb::PositionIdsT op;
+    PositionIdsLaunch op;
     op.ids = ids.build();
     op.padding = 1;
     op.out = argument(7, i64, {kBatch, kSeq}).build();
     p.compute("positions", std::move(op));
   }
   {
-    fb::RotaryTableT op;
+    RotaryTableLaunch op;
     op.frequencies = {1, 0.1, 0.01, 0.001};
     op.position_offset = lengths.build();
     op.cos = cos.build();
@@ -127,7 +127,7 @@ ProgramBuilder libraryCalls() {
     p.compute("table", std::move(op));
   }
   {
-    fb::RotaryT op;
+    RotaryLaunch op;
     op.input = heads.build();
     op.cos = cos.build();
     op.sin = sin.build();
@@ -135,7 +135,7 @@ ProgramBuilder libraryCalls() {
     p.compute("rotary", std::move(op));
   }
   {
-    fb::AttentionT op;
+    AttentionLaunch op;
     op.query = query.build();
     op.key = heads.build();
     op.value = heads.build();
@@ -143,14 +143,14 @@ ProgramBuilder libraryCalls() {
     op.valid_length = lengths.build();
     op.position_offset = lengths.build();
     op.out = y.build();
-    op.scale = 0.35F;
+    op.scale = 0.35;
     op.causal = true;
     p.compute("attention", std::move(op));
   }
   V bias = argument(2, f32, {kHeads * kDim});
   p.product("linear", hidden, argument(1, f32, {kHeads * kDim, kHeads * kDim}), &bias, linear);
   {
-    fb::LocalSliceT op;
+    LocalSliceLaunch op;
     op.source = linear.build();
     op.dest = part.build();
     op.dim = 2;

@@ -25,6 +25,18 @@ struct Slice;
 #include "dialects/NN/IR/NNEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/NN/IR/NNAttrs.h.inc"
+
+namespace braid::nn {
+/// A call of a kernel of the runtime's library, by its descriptor.
+struct KernelCall {
+  llvm::StringRef kernel;
+  llvm::SmallVector<mlir::Value> inputs; ///< null: an optional one that is not given
+  llvm::SmallVector<int64_t> integers = {};
+  llvm::SmallVector<double> numbers = {};
+  comm::GroupAttr group = {};
+};
+} // namespace braid::nn
+
 #include "dialects/NN/IR/NNInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/NN/IR/NNOps.h.inc"

@@ -36,6 +36,15 @@ def NN_DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
   ];
 }
 
+def NN_KernelCallOpInterface : OpInterface<"KernelCallOpInterface"> {
+  let cppNamespace = "::braid::nn";
+  let description = [{
+    An operation that a kernel of the runtime's library computes (braid/Base/LibraryKernels.h): lowering launches that
+    kernel, and the interpreter evaluates the operation as it evaluates the kernel. The results are the kernel's outputs.
+  }];
+  let methods = [InterfaceMethod<"The kernel, and what it is given.", "::braid::nn::KernelCall", "getKernelCall">];
+}
+
 def NN_LibraryKernelOpInterface : OpInterface<"LibraryKernelOpInterface"> {
   let cppNamespace = "::braid::nn";
   let description = [{

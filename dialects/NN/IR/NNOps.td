@@ -80,7 +80,8 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
 }
 
 def NN_EmbeddingOp
-    : NN_ComputeOp<"embedding", [DeclareOpInterfaceMethods<SymbolUserOpInterface>], ["buildLocal"]> {
+    : NN_ComputeOp<"embedding", [NN_KernelCallOpInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>],
+                   ["buildLocal"]> {
   let summary = "Rows of a table, selected by ids";
   let description = [{
     `result[i..., h] = table[ids[i...], h]`. An id outside of [0, rows of the table) is an error at run time.
@@ -117,9 +118,14 @@ def NN_EmbeddingOp
     /// Of an unpartitioned table.
     OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$ids, "::mlir::Value":$table, "::mlir::StringAttr":$role),
               [{ build($_builder, $_state, result, ids, table, ::mlir::IntegerAttr(), ::braid::comm::GroupAttr(), role); }]>];
+  let extraClassDeclaration = [{
+    KernelCall getKernelCall() {
+      return {"embedding", {getTable(), getIds()}, {static_cast<int64_t>(getRows().value_or(0))}, {}, getGroupAttr()};
+    }
+  }];
 }
 
-def NN_PositionIdsOp : NN_ComputeOp<"position_ids", [SameOperandsAndResultType]> {
+def NN_PositionIdsOp : NN_ComputeOp<"position_ids", [NN_KernelCallOpInterface, SameOperandsAndResultType]> {
   let summary = "Positions of a sequence's tokens without padding";
   let description = [{
     `result[b, s]` is `padding` where `ids[b, s]` is, and elsewhere `padding` plus the number of tokens up to and
@@ -133,11 +139,14 @@ def NN_PositionIdsOp : NN_ComputeOp<"position_ids", [SameOperandsAndResultType]>
   let arguments = (ins NN_IdsOfRank<2>:$ids, I64Attr:$padding);
   let results = (outs NN_IdsOfRank<2>:$result);
   let assemblyFormat = "$ids `padding` $padding attr-dict `:` type($ids)";
+  let extraClassDeclaration = [{
+    KernelCall getKernelCall() { return {"position_ids", {getIds()}, {static_cast<int64_t>(getPadding())}}; }
+  }];
   // SameOperandsAndResultType says it all.
   let hasVerifier = 0;
 }
 
-def NN_LinearOp : NN_ComputeOp<"linear"> {
+def NN_LinearOp : NN_ComputeOp<"linear", [NN_KernelCallOpInterface]> {
   let summary = "x . w^T over the last dimension";
   let description = [{
     `result[i..., o] = sum over k of input[i..., k] * weight[o, k]`, accumulated in f32 or wider. `role` names the
@@ -164,6 +173,7 @@ def NN_LinearOp : NN_ComputeOp<"linear"> {
     /// The addition of a bias that the matmul kernel performs: the only user of this result, adding a vector that is
     /// defined before it. Null when there is none.
     AddOp getBiasAddition();
+    KernelCall getKernelCall() { return {"linear", {getInput(), getWeight(), nullptr}}; }
   }];
 }
 
@@ -201,7 +211,7 @@ def NN_MergeHeadsOp : NN_ComputeOp<"merge_heads"> {
   let hasFolder = 1;
 }
 
-def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments]> {
+def NN_AttentionOp : NN_ComputeOp<"attention", [NN_KernelCallOpInterface, AttrSizedOperandSegments]> {
   let summary = "Scaled dot-product attention";
   let description = [{
     Query [batch, q, heads, head_dim], key [batch, k, kv_heads, head_dim], value [batch, k, kv_heads, value_dim], result
@@ -241,6 +251,14 @@ def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments]> {
     (`valid_length` $valid_length^ `:` type($valid_length))?
     (`position_offset` $position_offset^ `:` type($position_offset))? `scale` $scale attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    KernelCall getKernelCall() {
+      return {"attention",
+              {getQuery(), getKey(), getValue(), getMask(), getValidLength(), getPositionOffset()},
+              {getCausal()},
+              {getScale().convertToDouble()}};
+    }
   }];
 }
 

@@ -10,7 +10,7 @@
 #ifndef BRAID_DIALECTS_NN_NNROTARYOPS_TD
 #define BRAID_DIALECTS_NN_NNROTARYOPS_TD
 
-def NN_RotaryTableOp : NN_ComputeOp<"rotary_table", [AllTypesMatch<["cos", "sin"]>]> {
+def NN_RotaryTableOp : NN_ComputeOp<"rotary_table", [NN_KernelCallOpInterface, AllTypesMatch<["cos", "sin"]>]> {
   let summary = "Cosines and sines of the rotation angles of positions";
   let description = [{
     With `position = s` for tables of shape [seq, n], and `position = s + position_offset[b]` for tables of shape
@@ -43,10 +43,17 @@ def NN_RotaryTableOp : NN_ComputeOp<"rotary_table", [AllTypesMatch<["cos", "sin"
   }];
   let builders = [OpBuilder<(ins "::mlir::RankedTensorType":$table, "::mlir::Value":$positionOffset,
                                  "::llvm::ArrayRef<double>":$frequencies, "double":$scale)>];
+  let extraClassDeclaration = [{
+    KernelCall getKernelCall() {
+      KernelCall call = {"rotary_table", {getPositionOffset()}, {}, {getScale().convertToDouble()}};
+      ::llvm::append_range(call.numbers, getFrequencies());
+      return call;
+    }
+  }];
 }
 
 def NN_RotaryOp
-    : NN_ComputeOp<"rotary", [AllTypesMatch<["cos", "sin"]>, AllTypesMatch<["input", "result"]>]> {
+    : NN_ComputeOp<"rotary", [NN_KernelCallOpInterface, AllTypesMatch<["cos", "sin"]>, AllTypesMatch<["input", "result"]>]> {
   let summary = "Rotates pairs of a head's elements by their position's angles";
   let description = [{
     Input [batch, seq, heads, 2 * n]; element i of a head is paired with element i + n (the layout of Hugging Face
@@ -67,6 +74,9 @@ def NN_RotaryOp
   let arguments = (ins NN_TensorOfRank<4>:$input, NN_Tensor:$cos, NN_Tensor:$sin);
   let results = (outs NN_TensorOfRank<4>:$result);
   let assemblyFormat = "$input `,` $cos `,` $sin attr-dict `:` type($input) `,` type($cos)";
+  let extraClassDeclaration = [{
+    KernelCall getKernelCall() { return {"rotary", {getInput(), getCos(), getSin()}}; }
+  }];
 }
 
 #endif

@@ -24,6 +24,10 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
+namespace braid::runtime {
+struct LibraryCall;
+} // namespace braid::runtime
+
 namespace braid::rt {
 /// What the commands that order the queues read and write, so that they keep their place.
 struct QueueResource : mlir::SideEffects::Resource::Base<QueueResource> {
@@ -53,6 +57,9 @@ mlir::Value getRoot(mlir::Value memory);
 /// The queue that runs a command; compute for calls, which stand in both queues' streams and order
 /// what they do on the other within their own begin and end.
 Queue queueOf(mlir::Operation *command);
+/// The size of a group whose mesh is known and has its axes, or an error on the operation.
+mlir::FailureOr<int64_t> groupRanks(mlir::Operation *op, comm::GroupAttr group,
+                                    mlir::SymbolTableCollection &symbols);
 /// The memory that a command reads and writes, without the frames of callees.
 void getAccesses(mlir::Operation *op, llvm::SmallVectorImpl<mlir::Value> &reads,
                  llvm::SmallVectorImpl<mlir::Value> &writes);

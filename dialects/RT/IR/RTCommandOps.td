@@ -37,7 +37,8 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
     - (L2) inputs and outputs are all tensors (and outputs are results), or all memory;
     - (L3) an operand has the kernel's type with `rows` as the dynamic dimension; a tensor may have more leading dimensions
       that multiply to the kernel's first;
-    - (L4) `rows` is at least 1.
+    - (L4) `rows` is at least 1, and of a kernel of the runtime's library it is the number of rows that the kernel
+      computes.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, ConfinedAttr<I64Attr, [IntPositive]>:$rows,
                        Variadic<AnyTypeOf<[RT_Memory, RT_Tensor]>>:$inputs,
@@ -51,144 +52,11 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
     OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$kernel, "int64_t":$rows,
                    "::mlir::ValueRange":$inputs)>,
     OpBuilder<(ins "::mlir::FlatSymbolRefAttr":$kernel, "int64_t":$rows, "::mlir::ValueRange":$inputs,
-                   "::mlir::ValueRange":$outputs)>];
+                   "::mlir::ValueRange":$outputs, CArg<"Queue", "Queue::Compute">:$queue)>];
   let extraClassDeclaration = [{
     bool onValues() { return getOutputs().empty(); }
     /// The kernel that `kernel` names; null before symbols are verified if there is none.
     KernelOp getKernelOp();
-  }];
-}
-
-def RT_ProductOp : RT_CommandOp<"product"> {
-  let summary = "out = lhs . rhs^T (+ bias), accumulated in f32";
-  let description = [{
-    ```mlir
-    rt.product ins(%x, %w : memref<8x128x384xf32>, memref<1536x384xf32>) bias(%b : memref<1536xf32>)
-        outs(%o : memref<8x128x1536xf32, #rt.space<local>>)
-    ```
-    The leading dimensions of lhs and out are one.
-
-    Constraints:
-    - (D1) lhs [m..., k], rhs [n, k], out [m..., n] and bias [n] agree;
-    - (D2) all have one element type.
-  }];
-  let arguments = (ins RT_Reads<RT_Memory>:$lhs, RT_Reads<RT_Memory>:$rhs, Arg<Optional<RT_Memory>, "", [MemRead]>:$bias,
-                       RT_Writes<RT_Memory>:$out, RT_OnCompute:$queue);
-  let assemblyFormat = [{
-    `ins` `(` $lhs `,` $rhs `:` type($lhs) `,` type($rhs) `)` (`bias` `(` $bias^ `:` type($bias) `)`)?
-    `outs` `(` $out `:` type($out) `)` (`on` `` $queue^)? attr-dict
-  }];
-}
-
-def RT_AttentionOp : RT_CommandOp<"attention", [AttrSizedOperandSegments]> {
-  let summary = "Scaled dot-product attention";
-  let description = [{
-    ```mlir
-    rt.attention causal ins(%q, %k, %v : ...) mask(%m : memref<8x128xi64>) outs(%o : ...) scale 0.125
-    ```
-    Means what nn.attention means, on memory.
-
-    Constraints:
-    - (T1) query [b, s, h, d], key [b, t, g, d], value [b, t, g, e] and out [b, s, h, e] agree, and g divides h;
-    - (T2) they have one element type;
-    - (T3) mask [b, t], valid_length [b] and position_offset [b] are i32 or i64.
-  }];
-  let arguments = (ins RT_Reads<RT_Memory>:$query, RT_Reads<RT_Memory>:$key, RT_Reads<RT_Memory>:$value,
-                       Arg<Optional<RT_Memory>, "", [MemRead]>:$mask,
-                       Arg<Optional<RT_Memory>, "", [MemRead]>:$valid_length,
-                       Arg<Optional<RT_Memory>, "", [MemRead]>:$position_offset,
-                       RT_Writes<RT_Memory>:$out, F64Attr:$scale, UnitAttr:$causal, RT_OnCompute:$queue);
-  let assemblyFormat = [{
-    (`causal` $causal^)? `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
-    (`mask` `(` $mask^ `:` type($mask) `)`)? (`valid_length` `(` $valid_length^ `:` type($valid_length) `)`)?
-    (`position_offset` `(` $position_offset^ `:` type($position_offset) `)`)?
-    `outs` `(` $out `:` type($out) `)` `scale` $scale (`on` `` $queue^)? attr-dict
-  }];
-}
-
-def RT_RotaryTableOp : RT_CommandOp<"rotary_table"> {
-  let summary = "Cosines and sines of the angles that positions turn by";
-  let description = [{
-    ```mlir
-    rt.rotary_table [1.0, 0.01] outs(%cos, %sin : memref<128x2xf32>, memref<128x2xf32>)
-    rt.rotary_table [1.0, 0.01] position_offset(%p : memref<8xi64>) scale 1.2
-        outs(%c, %s : memref<8x128x2xf32>, memref<8x128x2xf32>)
-    ```
-    Means what nn.rotary_table means, on memory.
-
-    Constraints:
-    - (A1) cos and sin have one type, of shape [s, n] without and [b, s, n] with position_offset [b] of i32 or i64, n the
-      number of frequencies, which is at least 1;
-    - (A2) frequencies and scale are finite.
-  }];
-  let arguments = (ins DenseF64ArrayAttr:$frequencies, DefaultValuedAttr<F64Attr, "1.0">:$scale,
-                       Arg<Optional<RT_Memory>, "", [MemRead]>:$position_offset,
-                       RT_Writes<RT_Memory>:$cos, RT_Writes<RT_Memory>:$sin, RT_OnCompute:$queue);
-  let assemblyFormat = [{
-    $frequencies (`position_offset` `(` $position_offset^ `:` type($position_offset) `)`)? (`scale` $scale^)?
-    `outs` `(` $cos `,` $sin `:` type($cos) `,` type($sin) `)` (`on` `` $queue^)? attr-dict
-  }];
-}
-
-def RT_RotaryOp : RT_CommandOp<"rotary"> {
-  let summary = "Turns pairs of a head's elements by their position's angles";
-  let description = [{
-    ```mlir
-    rt.rotary ins(%q, %cos, %sin : memref<8x128x9x64xf32>, memref<128x32xf32>, memref<128x32xf32>)
-        outs(%o : memref<8x128x9x64xf32>)
-    ```
-    Means what nn.rotary means, on memory. A command of its own rather than a kernel: either half of a head's row is needed
-    for the other, where a kernel's operands are read at one column.
-
-    Constraints:
-    - (O1) input and out are [b, s, h, 2 * n], cos and sin both [s, n] or both [b, s, n];
-    - (O2) all have one element type.
-  }];
-  let arguments = (ins RT_Reads<RT_Memory>:$input, RT_Reads<RT_Memory>:$cos, RT_Reads<RT_Memory>:$sin,
-                       RT_Writes<RT_Memory>:$out, RT_OnCompute:$queue);
-  let assemblyFormat = [{
-    `ins` `(` $input `,` $cos `,` $sin `:` type($input) `,` type($cos) `,` type($sin) `)`
-    `outs` `(` $out `:` type($out) `)` (`on` `` $queue^)? attr-dict
-  }];
-}
-
-def RT_GatherOp : RT_CommandOp<"gather", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "out[..., :] = source[ids[...], :]";
-  let description = [{
-    With a group, source is this rank's part of a table that is cut by rows: an id in another rank's part gives zeros.
-    With `rows`, the whole table has no more of them: what follows is padding, and an id there is an error.
-
-    ```mlir
-    rt.gather ins(%table, %ids : memref<30522x384xf32>, memref<8x128xi64>) outs(%o : memref<8x128x384xf32>)
-    rt.gather ins(%part, %ids : memref<15261x384xf32>, memref<8x128xi64>) outs(%o : memref<8x128x384xf32>) over <@mesh, {tp}>
-    ```
-    Constraints:
-    - (G1) source [n, h] and out [i..., h] have one element type, ids [i...] is i32 or i64;
-    - (G2) the group, if any, is of a known mesh;
-    - (G3) `rows` is at least 1, and the whole table has as many.
-  }];
-  let arguments = (ins RT_Reads<RT_Memory>:$source, RT_Reads<RT_Memory>:$ids, RT_Writes<RT_Memory>:$out,
-                       OptionalAttr<I64Attr>:$rows, OptionalAttr<Comm_GroupAttr>:$group, RT_OnCompute:$queue);
-  let assemblyFormat = [{
-    `ins` `(` $source `,` $ids `:` type($source) `,` type($ids) `)` `outs` `(` $out `:` type($out) `)`
-    (`rows` $rows^)? (`over` $group^)? (`on` `` $queue^)? attr-dict
-  }];
-}
-
-def RT_PositionIdsOp : RT_CommandOp<"position_ids"> {
-  let summary = "Positions of a sequence's tokens, padding not counted";
-  let description = [{
-    ```mlir
-    rt.position_ids ins(%ids : memref<8x128xi64>) padding 1 outs(%o : memref<8x128xi64>)
-    ```
-    Means what nn.position_ids means, on memory.
-
-    Constraints:
-    - (I1) ids and out [b, s] have one type, of i32 or i64.
-  }];
-  let arguments = (ins RT_Reads<RT_Memory>:$ids, I64Attr:$padding, RT_Writes<RT_Memory>:$out, RT_OnCompute:$queue);
-  let assemblyFormat = [{
-    `ins` `(` $ids `:` type($ids) `)` `padding` $padding `outs` `(` $out `:` type($out) `)` (`on` `` $queue^)? attr-dict
   }];
 }
 
@@ -204,23 +72,6 @@ def RT_CopyOp : RT_CommandOp<"copy"> {
   let arguments = (ins RT_Reads<RT_Memory>:$source, RT_Writes<RT_Memory>:$dest, RT_OnCompute:$queue);
   let assemblyFormat = [{
     `ins` `(` $source `:` type($source) `)` `outs` `(` $dest `:` type($dest) `)` (`on` `` $queue^)? attr-dict
-  }];
-}
-
-def RT_LocalSliceOp : RT_Op<"local_slice", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "Copies this rank's part of memory along a dimension";
-  let description = [{
-    ```mlir
-    rt.local_slice ins(%x : memref<8x4xf32>) outs(%y : memref<4x4xf32>) dim 0 over <@mesh, {dp}>
-    ```
-    Constraints:
-    - (S1) the group is of a known mesh, and dest is source with dimension `dim` divided by the group's size.
-  }];
-  let arguments = (ins RT_Reads<RT_Memory>:$source, RT_Writes<RT_Memory>:$dest, I64Attr:$dim, Comm_GroupAttr:$group,
-                       RT_OnCompute:$queue);
-  let assemblyFormat = [{
-    `ins` `(` $source `:` type($source) `)` `outs` `(` $dest `:` type($dest) `)` `dim` $dim `over` $group
-    (`on` `` $queue^)? attr-dict
   }];
 }
 

@@ -4,7 +4,10 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/RT/IR/RT.h"
 
+#include "braid/Base/LibraryKernels.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
@@ -57,6 +60,89 @@ bool KernelOp::isRowOperand(Type type) {
   return tensor && tensor.getRank() > 0 && tensor.isDynamicDim(0);
 }
 
+uint32_t KernelOp::getOptionalBits() {
+  ArrayAttr given = getOptional().value_or(ArrayAttr::get(getContext(), {}));
+  uint32_t bits = 0, next = 1;
+  for (const auto &operand : braid::runtime::findLibraryKernel(getLibrary()->str())->operands)
+    if (operand.optional) {
+      for (StringRef name : given.getAsValueRange<StringAttr>())
+        bits |= name == operand.name ? next : 0;
+      next *= 2;
+    }
+  return bits;
+}
+
+FailureOr<braid::runtime::LibraryCall> KernelOp::getLibraryCall(int64_t parts) {
+  braid::runtime::LibraryCall call;
+  call.kernel = braid::runtime::findLibraryKernel(getLibrary()->str());
+  if (!call.kernel)
+    return emitOpError("expects a kernel of the library, got ") << getLibraryAttr(), failure();
+  ArrayAttr optional = getOptional().value_or(ArrayAttr::get(getContext(), {}));
+  for (StringRef name : optional.getAsValueRange<StringAttr>())
+    if (llvm::none_of(call.kernel->operands,
+                      [&](const auto &o) { return o.optional && name == o.name; }))
+      return emitOpError("expects optional operands of '")
+                 << *getLibrary() << "', got '" << name << "'",
+             failure();
+  SmallVector<Type> types(getArgumentTypes());
+  llvm::append_range(types, getResultTypes());
+  const std::vector<size_t> given = call.kernel->given(getOptionalBits());
+  const size_t results = call.kernel->operands.size() - call.kernel->firstOutput();
+  if (types.size() != given.size() || getResultTypes().size() != results)
+    return emitOpError("expects ")
+               << given.size() - results << " arguments and " << results << " results of '"
+               << *getLibrary() << "', got " << getArgumentTypes().size() << " and "
+               << getResultTypes().size(),
+           failure();
+  call.operands.resize(call.kernel->operands.size());
+  for (auto [place, type] : llvm::zip_equal(given, types)) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    std::optional<braid::runtime::DType> dtype;
+    if (tensor && tensor.hasStaticShape())
+      dtype = braid::comm::toRuntime(tensor.getElementType());
+    if (!dtype)
+      return emitOpError("expects static tensors of types that bundles hold, got ") << type,
+             failure();
+    SmallVector<int64_t> strides = computeSuffixProduct(tensor.getShape());
+    call.operands[place] = {*dtype,
+                            {tensor.getShape().begin(), tensor.getShape().end()},
+                            {strides.begin(), strides.end()}};
+  }
+  for (Attribute scalar : getScalars().value_or(ArrayAttr::get(getContext(), {}))) {
+    if (auto number = dyn_cast<FloatAttr>(scalar))
+      call.numbers.push_back(number.getValueAsDouble());
+    else if (auto integer = dyn_cast<IntegerAttr>(scalar);
+             integer && integer.getValue().getSignificantBits() <= 64)
+      call.integers.push_back(integer.getValue().getSExtValue());
+    else
+      return emitOpError("expects scalars that are integers or floats, got ") << scalar, failure();
+  }
+  call.parts = parts;
+  return call;
+}
+
+LogicalResult KernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getLibrary())
+    return success();
+  int64_t parts = 1;
+  if (getGroup()) {
+    FailureOr<int64_t> ranks = groupRanks(*this, *getGroup(), symbols);
+    if (failed(ranks))
+      return failure();
+    parts = *ranks;
+  }
+  FailureOr<braid::runtime::LibraryCall> call = getLibraryCall(parts);
+  if (failed(call))
+    return failure();
+  using Group = braid::runtime::LibraryKernel::Group;
+  if (getGroup() ? call->kernel->group == Group::none : call->kernel->group == Group::required)
+    return emitOpError("expects ")
+           << (getGroup() ? "no 'group' of '" : "a 'group' of '") << *getLibrary() << "'";
+  if (braid::runtime::Status status = call->check(); !status.ok())
+    return emitOpError("of '") << *getLibrary() << "': " << status.message();
+  return success();
+}
+
 bool KernelOp::canShare(unsigned argument, unsigned result) {
   if (isExternal())
     return false;
@@ -107,8 +193,12 @@ static LogicalResult verifyLibraryKernel(KernelOp op) {
 }
 
 LogicalResult KernelOp::verify() {
-  if (isExternal() != getLibrarySymbol().has_value())
-    return emitOpError("expects either a body or 'library_symbol'");
+  if (!isExternal() + getLibrarySymbol().has_value() + getLibrary().has_value() != 1)
+    return emitOpError("expects either a body or 'library_symbol' or 'library'");
+  if (!getLibrary() && (getOptional() || getGroup())) // K10
+    return emitOpError("expects no 'optional' and no 'group' without 'library'");
+  if (getLibrary())
+    return success(); // verifySymbolUses does the rest, as the mesh is part of it.
   if (isExternal())
     return verifyLibraryKernel(*this);
   if (getScalars())

@@ -7,10 +7,11 @@
 #define BRAID_DIALECTS_RT_RTKERNELOPS_TD
 
 include "dialects/RT/IR/RTBase.td"
+include "dialects/Comm/IR/CommAttrs.td"
 include "mlir/IR/OpAsmInterface.td"
 
 def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterface, SingleBlock,
-                                   HasParent<"::mlir::ModuleOp">,
+                                   HasParent<"::mlir::ModuleOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                                    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "A fused kernel: a chain of linalg operations over rows";
   let description = [{
@@ -37,6 +38,13 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
     rt.kernel @group_norm(tensor<?x256xf32>, tensor<256xf32>) -> tensor<?x256xf32>
         attributes {library_symbol = "group_norm_f32", scalars = [32 : i64, 1.0e-5 : f64]}
     ```
+    With `library`, it is a kernel that every runtime has, and its descriptor (braid/Base/LibraryKernels.h) says what it
+    takes: `optional` names those of the optional operands that there are, `scalars` lists the integers and then the
+    floats, and `group` is what a rank's part is chosen by:
+    ```mlir
+    rt.kernel @attention(tensor<8x4x2x16xf32>, tensor<8x4x2x16xf32>, tensor<8x4x2x16xf32>, tensor<8x4xi64>)
+        -> tensor<8x4x2x16xf32> attributes {library = "attention", optional = ["mask"], scalars = [0, 0.25]}
+    ```
     The body says what is computed, for a whole number of rows; threads, vectors and what stays in registers are the
     target's. There are `row_dims` row dimensions (1 unless said), of which the outermost is dynamic: a launch may hand
     any range of it to any thread. An argument whose outermost dimension is dynamic is a *row operand* and is cut with
@@ -55,14 +63,18 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
     - (K7) a reduction starts from a linalg.fill with the combiner's identity; any other linalg.generic does not read
       its output;
     - (K8) bodies of linalg.generic hold arith and math operations and linalg.index only;
-    - (K9) a kernel has either a body or a `library_symbol`, and only the latter has `scalars`, which are integers and
-      floats. Of its types only this is asked: ranked tensors, static but for the outermost dimension of row operands,
-      and at least one result.
+    - (K9) a kernel has either a body or a `library_symbol` or a `library`, and only the latter two have `scalars`, which
+      are integers and floats. Of the types of a `library_symbol` only this is asked: ranked tensors, static but for the
+      outermost dimension of row operands, and at least one result;
+    - (K10) `library` names a descriptor, which types, `optional`, `scalars` and `group` fit; the types are static, and
+      only such a kernel has `optional` and `group`, whose mesh is known.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$row_dims,
-                       OptionalAttr<StrAttr>:$library_symbol, OptionalAttr<ArrayAttr>:$scalars);
+                       OptionalAttr<StrAttr>:$library_symbol, OptionalAttr<ArrayAttr>:$scalars,
+                       OptionalAttr<StrAttr>:$library, OptionalAttr<StrArrayAttr>:$optional,
+                       OptionalAttr<Comm_GroupAttr>:$group);
   let regions = (region AnyRegion:$body);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type, CArg<"int64_t", "1">:$rowDims)>];
   let skipDefaultBuilders = 1;
@@ -81,6 +93,11 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
     bool canShare(unsigned argument, unsigned result);
     /// The name of an argument for generated code and messages; `arg<i>` when it has none.
     ::std::string getArgumentName(unsigned index);
+    /// Of a kernel of the runtime's library: its descriptor with the types, for groups of `parts` ranks. Or an error on
+    /// this operation.
+    ::mlir::FailureOr<::braid::runtime::LibraryCall> getLibraryCall(int64_t parts);
+    /// A bit for each optional operand of the descriptor, the first one's lowest: those in `optional`.
+    uint32_t getOptionalBits();
   }];
 }
 

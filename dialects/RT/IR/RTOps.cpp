@@ -167,9 +167,9 @@ void LaunchOp::build(OpBuilder &builder, OperationState &state, TypeRange result
 }
 
 void LaunchOp::build(OpBuilder &builder, OperationState &state, FlatSymbolRefAttr kernel,
-                     int64_t rows, ValueRange inputs, ValueRange outputs) {
+                     int64_t rows, ValueRange inputs, ValueRange outputs, Queue queue) {
   build(builder, state, TypeRange{}, kernel, builder.getI64IntegerAttr(rows), inputs, outputs,
-        QueueAttr::get(builder.getContext(), Queue::Compute));
+        QueueAttr::get(builder.getContext(), queue));
 }
 
 KernelOp LaunchOp::getKernelOp() {

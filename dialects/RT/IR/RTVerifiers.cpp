@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/RT/IR/RT.h"
 
+#include "braid/Base/LibraryKernels.h"
 #include "braid/Base/Mesh.h"
 
 #include "llvm/Support/CheckedArithmetic.h"
@@ -226,133 +227,14 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(check(getInputs(), kernel.getArgumentTypes(), "input")) ||
       failed(check(outputs, kernel.getResultTypes(), "output")))
     return failure();
-  return success();
-}
-
-LogicalResult ProductOp::verify() {
-  MemRefType lhs = getLhs().getType(), rhs = getRhs().getType(), out = getOut().getType();
-  MemRefType bias = getBias() ? getBias().getType() : MemRefType();
-  bool agree = lhs.getRank() >= 1 && rhs.getRank() == 2 && out.getRank() == lhs.getRank() &&
-               lhs.getShape().back() == rhs.getDimSize(1) &&
-               out.getShape().back() == rhs.getDimSize(0) &&
-               lhs.getShape().drop_back() == out.getShape().drop_back() &&
-               (!bias || (bias.getRank() == 1 && bias.getDimSize(0) == rhs.getDimSize(0)));
-  if (!agree) {
-    InFlightDiagnostic diag =
-        emitOpError("expects lhs [m..., k], rhs [n, k], bias [n] and out [m..., n], got ");
-    diag << lhs << ", " << rhs << ", ";
-    if (bias)
-      diag << bias << ", ";
-    return diag << out;
-  }
-  Type element = lhs.getElementType();
-  if (rhs.getElementType() != element || out.getElementType() != element ||
-      (bias && bias.getElementType() != element))
-    return emitOpError("expects one element type");
-  return success();
-}
-
-LogicalResult AttentionOp::verify() {
-  MemRefType q = getQuery().getType(), k = getKey().getType(), v = getValue().getType(),
-             out = getOut().getType();
-  bool agree = q.getRank() == 4 && k.getRank() == 4 && v.getRank() == 4 && out.getRank() == 4;
-  if (agree) {
-    ArrayRef<int64_t> qs = q.getShape(), ks = k.getShape(), vs = v.getShape(), os = out.getShape();
-    agree = ks[0] == qs[0] && ks[3] == qs[3] && vs.take_front(3) == ks.take_front(3) &&
-            os.take_front(3) == qs.take_front(3) && os[3] == vs[3] && ks[2] != 0 &&
-            qs[2] % ks[2] == 0;
-  }
-  if (!agree)
-    return emitOpError("expects query [b, s, h, d], key [b, t, g, d], value [b, t, g, e] and out "
-                       "[b, s, h, e] with g "
-                       "dividing h, got ")
-           << q << ", " << k << ", " << v << ", " << out;
-  Type element = q.getElementType();
-  if (k.getElementType() != element || v.getElementType() != element ||
-      out.getElementType() != element)
-    return emitOpError("expects one element type");
-  auto ids = [&](Value value, ArrayRef<int64_t> shape, StringRef name) -> LogicalResult {
-    if (!value)
-      return success();
-    auto type = cast<MemRefType>(value.getType());
-    if (type.getShape() != shape || !isId(type.getElementType()))
-      return emitOpError("expects ")
-             << name << " of shape [" << shape << "] and i32 or i64, got " << type;
+  if (!kernel.getLibrary())
     return success();
-  };
-  if (failed(ids(getMask(), {k.getDimSize(0), k.getDimSize(1)}, "a mask")) ||
-      failed(ids(getValidLength(), q.getDimSize(0), "valid_length")) ||
-      failed(ids(getPositionOffset(), q.getDimSize(0), "position_offset")))
+  FailureOr<braid::runtime::LibraryCall> call = kernel.getLibraryCall(/*parts=*/1);
+  if (failed(call))
     return failure();
-  return success();
-}
-
-LogicalResult RotaryTableOp::verify() {
-  MemRefType cos = getCos().getType(), sin = getSin().getType();
-  auto offset =
-      getPositionOffset() ? cast<MemRefType>(getPositionOffset().getType()) : MemRefType();
-  int64_t rank = offset ? 3 : 2, count = static_cast<int64_t>(getFrequencies().size());
-  bool agree = cos.getShape() == sin.getShape() && cos.getElementType() == sin.getElementType() &&
-               isa<FloatType>(cos.getElementType()) && cos.getRank() == rank && count > 0 &&
-               cos.getDimSize(rank - 1) == count;
-  if (agree && offset)
-    agree = isId(offset.getElementType()) && offset.getShape() == cos.getShape().take_front();
-  if (!agree) { // A1
-    InFlightDiagnostic diag = emitOpError("expects ");
-    diag << (offset ? "position_offset [b] of i32 or i64 and tables [b, s, " : "tables [s, ")
-         << count << "] of one type, with at least one frequency, got ";
-    if (offset)
-      diag << offset << ", ";
-    return diag << cos << " and " << sin;
-  }
-  const double scale = getScale().convertToDouble();
-  for (double value : llvm::concat<const double>(getFrequencies(), ArrayRef<double>(scale)))
-    if (!std::isfinite(value)) // A2
-      return emitOpError("expects finite frequencies and scale, got ") << value;
-  return success();
-}
-
-LogicalResult RotaryOp::verify() {
-  MemRefType in = getInput().getType(), cos = getCos().getType(), sin = getSin().getType(),
-             out = getOut().getType();
-  bool agree = in.getRank() == 4 && out.getShape() == in.getShape() && in.getDimSize(3) % 2 == 0 &&
-               cos.getShape() == sin.getShape();
-  if (agree) {
-    SmallVector<int64_t, 3> table{in.getDimSize(0), in.getDimSize(1), in.getDimSize(3) / 2};
-    agree = cos.getShape() == ArrayRef(table) || cos.getShape() == ArrayRef(table).drop_front();
-  }
-  if (!agree) // O1
-    return emitOpError(
-               "expects input and out [b, s, h, 2 * n] and tables [s, n] or [b, s, n], got ")
-           << in << ", " << out << ", " << cos << " and " << sin;
-  Type element = in.getElementType();
-  if (out.getElementType() != element || cos.getElementType() != element ||
-      sin.getElementType() != element) // O2
-    return emitOpError("expects one element type");
-  return success();
-}
-
-LogicalResult GatherOp::verify() {
-  MemRefType source = getSource().getType(), ids = getIds().getType(), out = getOut().getType();
-  if (source.getRank() != 2 || out.getRank() != ids.getRank() + 1 ||
-      out.getShape().drop_back() != ids.getShape() ||
-      out.getShape().back() != source.getDimSize(1) ||
-      out.getElementType() != source.getElementType() || !isId(ids.getElementType()))
-    return emitOpError("expects source [n, h], ids [i...] of i32 or i64 and out [i..., h], got ")
-           << source << ", " << ids << ", " << out;
-  // Of a part of a table the mesh says how many rows the whole has.
-  int64_t rows = static_cast<int64_t>(getRows().value_or(1));
-  if (rows < 1 || (!getGroup() && rows > source.getDimSize(0))) // G3
-    return emitOpError("expects 'rows' of 1 to ") << source.getDimSize(0) << ", got " << rows;
-  return success();
-}
-
-LogicalResult PositionIdsOp::verify() {
-  MemRefType ids = getIds().getType(), out = getOut().getType();
-  if (ids.getRank() != 2 || out.getShape() != ids.getShape() || !isId(ids.getElementType()) ||
-      out.getElementType() != ids.getElementType())
-    return emitOpError("expects ids and out [b, s] of one type, i32 or i64, got ")
-           << ids << " and " << out;
+  if (static_cast<int64_t>(getRows()) != call->rows())
+    return emitOpError("expects ")
+           << call->rows() << " rows for " << getKernelAttr() << ", got " << getRows();
   return success();
 }
 
@@ -368,8 +250,8 @@ LogicalResult CopyOp::verify() {
 //===----------------------------------------------------------------------===//
 
 /// The size of a group whose mesh is known and has its axes.
-static FailureOr<int64_t> groupRanks(Operation *op, braid::comm::GroupAttr group,
-                                     SymbolTableCollection &symbols) {
+FailureOr<int64_t> braid::rt::groupRanks(Operation *op, braid::comm::GroupAttr group,
+                                         SymbolTableCollection &symbols) {
   auto mesh = symbols.lookupNearestSymbolFrom<braid::comm::MeshOp>(op, group.getMesh());
   if (!mesh)
     return op->emitOpError("references unknown mesh ") << group.getMesh();
@@ -392,30 +274,6 @@ static bool isScaled(MemRefType in, MemRefType out, std::optional<int64_t> dim, 
     shape[*dim] = *scaled / denominator;
   }
   return out.getShape() == ArrayRef(shape) && in.getElementType() == out.getElementType();
-}
-
-LogicalResult GatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (!getGroup())
-    return success();
-  FailureOr<int64_t> ranks = groupRanks(*this, *getGroup(), symbols);
-  if (failed(ranks))
-    return failure();
-  auto rows = llvm::SaturatingMultiply(static_cast<uint64_t>(getSource().getType().getDimSize(0)),
-                                       static_cast<uint64_t>(*ranks));
-  if (getRows() && *getRows() > rows) // G3
-    return emitOpError("expects 'rows' of 1 to ") << rows << ", got " << *getRows();
-  return success();
-}
-
-LogicalResult LocalSliceOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  FailureOr<int64_t> ranks = groupRanks(*this, getGroup(), symbols);
-  if (failed(ranks))
-    return failure();
-  if (!isScaled(getSource().getType(), getDest().getType(), getDim(), 1, *ranks))
-    return emitOpError("expects dest to be source with dimension ")
-           << getDim() << " divided by " << *ranks << ", got " << getSource().getType() << " and "
-           << getDest().getType();
-  return success();
 }
 
 LogicalResult StartOp::verifySymbolUses(SymbolTableCollection &symbols) {

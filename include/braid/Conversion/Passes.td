@@ -59,14 +59,13 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
 
     | before | after |
     |--------|-------|
-    | `nn.linear`, and the `nn.add` of a bias right behind it | `rt.product` |
-    | `nn.attention`, `nn.embedding` | `rt.attention`, `rt.gather` |
-    | `nn.position_ids`, `nn.rotary_table`, `nn.rotary` | `rt.position_ids`, `rt.rotary_table`, `rt.rotary` |
+    | operations that kernels of the runtime's library compute (`KernelCallOpInterface`: `nn.linear`, `nn.attention`, ...) | an `rt.kernel` with that `library`, once for equal types and scalars, and an `rt.launch` |
+    | the `nn.add` of a bias right behind an `nn.linear` | the optional operand `bias` |
     | `nn.split_heads`, `nn.merge_heads` | `rt.view` |
     | `rt.launch` on values | `rt.launch` on memory, operands viewed as rows |
     | `comm.start` | `rt.record` on compute, `rt.await` on communication, `rt.start` |
     | `comm.wait` | `rt.wait` |
-    | `comm.local_slice` | `rt.local_slice` |
+    | `comm.local_slice` | an `rt.launch` of `local_slice` |
     | `func.call` | `rt.call`, results as destination arguments |
 
     The entry's procedure takes its parameters, then its operands, then its results, each with what a bundle says of it.
@@ -85,7 +84,7 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
     ```mlir
     rt.procedure @mlp(%0: memref<8x4xf32>, %1: memref<4x4xf32>, %2: memref<8x4xf32> {rt.result}) {
       %a = rt.alloc : memref<8x4xf32, #rt.space<symmetric>>
-      rt.product ins(%0, %1 : ...) outs(%a : ...)
+      rt.launch @linear rows 8 ins(%0, %1 : ...) outs(%a : ...)
       %b = rt.alloc : memref<8x4xf32, #rt.space<symmetric>>
       %e = rt.record on compute
       rt.await %e on communication

@@ -31,6 +31,9 @@ class OpContext;
 /// attributes or types.
 using EvaluateFn = std::function<Status(OpContext &)>;
 
+/// Under which all operations of nn::KernelCallOpInterface stand.
+constexpr llvm::StringLiteral kLibraryKernels = "library kernels";
+
 class EvaluatorTable {
 public:
   void add(llvm::StringRef opName, EvaluateFn fn) { functions[opName] = std::move(fn); }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/ExpandedProgram.h"
+#include "braid/Base/LibraryKernels.h"
 #include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
 
@@ -76,26 +77,14 @@ bool sameMemory(const MemoryView &a, const MemoryView &b) {
          a.strides == b.strides;
 }
 
-const char *kindOf(const fb::OperationUnion &op) {
+const char *kindOf(const fb::OperationUnion &op, const fb::ProgramT &program) {
   switch (op.type) {
-  case fb::Operation::Launch:
-    return "kernel";
-  case fb::Operation::Product:
-    return "linear";
-  case fb::Operation::Attention:
-    return "attention";
-  case fb::Operation::RotaryTable:
-    return "rotary_table";
-  case fb::Operation::Rotary:
-    return "rotary";
-  case fb::Operation::Gather:
-    return "embedding";
-  case fb::Operation::PositionIds:
-    return "position_ids";
+  case fb::Operation::Launch: {
+    const auto *library = runtime::libraryKernelOf(*program.kernels[op.AsLaunch()->kernel]);
+    return library ? library->name : "kernel";
+  }
   case fb::Operation::Copy:
     return "copy";
-  case fb::Operation::LocalSlice:
-    return "local_slice";
   case fb::Operation::CollectiveStart:
     return fb::EnumNameCollectiveKind(op.AsCollectiveStart()->kind);
   case fb::Operation::CollectiveWait:
@@ -240,14 +229,13 @@ private:
     auto &stream = out.queues[static_cast<size_t>(queue)];
     ProgramCommand command;
     command.op = &source.op;
-    command.kind = kindOf(source.op);
+    command.kind = kindOf(source.op, program);
     command.name = source.name;
     command.place = frame.place;
     command.queue = queue;
     command.index = static_cast<uint32_t>(stream.size());
     auto reads = [&](const std::unique_ptr<fb::ViewT> &view) {
-      if (view)
-        command.reads.push_back({resolve(frame, *view), {}, -1});
+      command.reads.push_back({resolve(frame, *view), {}, -1});
     };
     auto writes = [&](const std::unique_ptr<fb::ViewT> &view, int inPlaceOf = -1) {
       command.writes.push_back({resolve(frame, *view), {}, inPlaceOf});
@@ -260,53 +248,9 @@ private:
     case fb::Operation::Launch:
       addLaunch(*source.op.AsLaunch(), frame, command);
       break;
-    case fb::Operation::Product: {
-      const fb::ProductT &op = *source.op.AsProduct();
-      reads(op.lhs);
-      reads(op.rhs);
-      reads(op.bias);
-      writes(op.out);
-      break;
-    }
-    case fb::Operation::Attention: {
-      const fb::AttentionT &op = *source.op.AsAttention();
-      for (const auto *view :
-           {&op.query, &op.key, &op.value, &op.mask, &op.valid_length, &op.position_offset})
-        reads(*view);
-      writes(op.out);
-      break;
-    }
-    case fb::Operation::Gather:
-      reads(source.op.AsGather()->source);
-      reads(source.op.AsGather()->ids);
-      writes(source.op.AsGather()->out);
-      break;
-    case fb::Operation::RotaryTable: {
-      const fb::RotaryTableT &op = *source.op.AsRotaryTable();
-      reads(op.position_offset);
-      writes(op.cos);
-      writes(op.sin);
-      break;
-    }
-    case fb::Operation::Rotary: {
-      const fb::RotaryT &op = *source.op.AsRotary();
-      for (const auto *view : {&op.input, &op.cos, &op.sin})
-        reads(*view);
-      writes(op.out);
-      break;
-    }
-    case fb::Operation::PositionIds:
-      reads(source.op.AsPositionIds()->ids);
-      writes(source.op.AsPositionIds()->out);
-      break;
     case fb::Operation::Copy:
       reads(source.op.AsCopy()->source);
       writes(source.op.AsCopy()->dest);
-      break;
-    case fb::Operation::LocalSlice:
-      // Which part is read depends on the rank; the whole is there, or none.
-      reads(source.op.AsLocalSlice()->source);
-      writes(source.op.AsLocalSlice()->dest);
       break;
     case fb::Operation::CollectiveStart: {
       const fb::CollectiveStartT &op = *source.op.AsCollectiveStart();

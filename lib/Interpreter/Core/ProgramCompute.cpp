@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramCompute.h"
 #include "braid/Interpreter/Core/Kernels.h"
+#include "braid/Base/LibraryKernels.h"
 #include "braid/Program/program_generated.h"
 
 namespace braid::interp {
@@ -11,13 +12,6 @@ namespace braid::interp {
 namespace fb = braid::program;
 
 namespace {
-
-std::vector<runtime::AxisRef> axesOf(const std::vector<std::unique_ptr<fb::AxisRefT>> &serialized) {
-  std::vector<runtime::AxisRef> axes;
-  for (const auto &axis : serialized)
-    axes.push_back({axis->name, axis->pre, axis->size});
-  return axes;
-}
 
 /// The form of MLIR's memref descriptors (program.fbs, Kernel).
 std::vector<int64_t> descriptorOf(const MemoryView &view, std::byte *data) {
@@ -42,113 +36,56 @@ void launch(const ProgramCommand &command, const ProgramMemory &memory,
   kernel(pointers.data());
 }
 
-Result<Tensor> attend(const ProgramCommand &command, const ProgramMemory &memory) {
-  const fb::AttentionT &op = *command.op->AsAttention();
+Status computeLibrary(const ProgramCommand &command, const runtime::LibraryKernel &kernel,
+                      const fb::LibraryCallT &library, ProgramMemory &memory,
+                      const runtime::Mesh &mesh, int64_t rank) {
+  KernelCall call;
   std::vector<Tensor> values;
   for (const Operand &read : command.reads)
     values.push_back(memory.load(read.view));
-  size_t next = 3;
-  auto optional = [&](const std::unique_ptr<fb::ViewT> &view) -> const Tensor * {
-    return view ? &values[next++] : nullptr;
-  };
-  AttentionOperands operands;
-  operands.query = &values[0];
-  operands.key = &values[1];
-  operands.value = &values[2];
-  operands.mask = optional(op.mask);
-  operands.validLength = optional(op.valid_length);
-  operands.positionOffset = optional(op.position_offset);
-  operands.scale = static_cast<double>(op.scale);
-  operands.causal = op.causal;
-  return attention(operands);
-}
-
-Result<Tensor> slice(const ProgramCommand &command, const ProgramMemory &memory,
-                     const runtime::Mesh &mesh, int64_t rank) {
-  const fb::LocalSliceT &op = *command.op->AsLocalSlice();
-  std::vector<runtime::AxisRef> axes = axesOf(op.axes);
-  Result<int64_t> count = mesh.numShards(axes), position = mesh.groupPosition(rank, axes);
-  if (!count.ok())
-    return count.status();
-  if (!position.ok())
-    return position.status();
-  return slicePart(memory.load(command.reads[0].view), op.dim, *position, *count);
-}
-
-Result<Tensor> gather(const ProgramCommand &command, const ProgramMemory &memory,
-                      const runtime::Mesh &mesh, int64_t rank) {
-  std::vector<runtime::AxisRef> axes = axesOf(command.op->AsGather()->axes);
-  Result<int64_t> count = mesh.numShards(axes), position = mesh.groupPosition(rank, axes);
-  if (!count.ok())
-    return count.status();
-  if (!position.ok())
-    return position.status();
-  return embedding(memory.load(command.reads[1].view), memory.load(command.reads[0].view),
-                   {*position, *count, command.op->AsGather()->rows});
+  call.inputs.resize(kernel.firstOutput());
+  const std::vector<size_t> given = kernel.given(library.optional);
+  for (size_t i = 0; i < values.size(); ++i)
+    call.inputs[given[i]] = &values[i];
+  for (const Operand &write : command.writes)
+    call.outputs.push_back({write.view.dtype, write.view.shape});
+  call.integers = library.integers;
+  call.numbers = library.numbers;
+  const std::vector<runtime::AxisRef> axes = runtime::axesOf(library.axes);
+  Result<int64_t> parts = mesh.numShards(axes), part = mesh.groupPosition(rank, axes);
+  if (!parts.ok())
+    return parts.status();
+  if (!part.ok())
+    return part.status();
+  call.parts = *parts;
+  call.part = *part;
+  Result<std::vector<Tensor>> results = computeLibraryKernel(kernel.name, call);
+  if (!results.ok())
+    return Status::error("rank " + std::to_string(rank) + ": " + command.describe() + ": " +
+                         results.status().message());
+  for (size_t i = 0; i < results->size(); ++i)
+    memory.store(command.writes[i].view, results->at(i));
+  return {};
 }
 
 } // namespace
 
-Status compute(const ProgramCommand &command, ProgramMemory &memory, const runtime::Mesh &mesh,
-               int64_t rank, const std::vector<runtime::KernelFunction> &kernels) {
-  auto load = [&](size_t i) { return memory.load(command.reads[i].view); };
-  Result<Tensor> result = Tensor();
-  switch (command.op->type) {
-  case fb::Operation::Launch:
-    launch(command, memory, kernels[command.op->AsLaunch()->kernel]);
-    return {};
-  case fb::Operation::Product: {
-    Tensor bias = command.reads.size() > 2 ? load(2) : Tensor();
-    result = linear(load(0), load(1), command.reads.size() > 2 ? &bias : nullptr);
-    break;
+Status compute(const ProgramCommand &command, ProgramMemory &memory, const fb::ProgramT &program,
+               const runtime::Mesh &mesh, int64_t rank,
+               const std::vector<runtime::KernelFunction> &kernels) {
+  if (const fb::LaunchT *op = command.op->AsLaunch()) {
+    const fb::KernelT &kernel = *program.kernels[op->kernel];
+    if (const runtime::LibraryKernel *library = runtime::libraryKernelOf(kernel))
+      return computeLibrary(command, *library, *kernel.library, memory, mesh, rank);
+    launch(command, memory, kernels[op->kernel]);
+  } else if (command.op->AsCopy()) {
+    memory.store(command.writes[0].view, memory.load(command.reads[0].view));
   }
-  case fb::Operation::Attention:
-    result = attend(command, memory);
-    break;
-  case fb::Operation::Gather:
-    result = gather(command, memory, mesh, rank);
-    break;
-  case fb::Operation::Rotary:
-    result = rotary(load(0), load(1), load(2));
-    break;
-  case fb::Operation::RotaryTable: {
-    const fb::RotaryTableT &op = *command.op->AsRotaryTable();
-    const MemoryView &cos = command.writes[0].view;
-    Tensor offset = op.position_offset ? load(0) : Tensor();
-    Result<RotaryTables> tables =
-        rotaryTables(cos.dtype, cos.shape[cos.shape.size() - 2], op.frequencies, op.scale,
-                     op.position_offset ? &offset : nullptr);
-    if (tables.ok())
-      memory.store(command.writes[1].view, tables->sin);
-    result = tables.ok() ? Result<Tensor>(tables->cos) : tables.status();
-    break;
-  }
-  case fb::Operation::PositionIds:
-    result = positionIds(load(0), command.op->AsPositionIds()->padding);
-    break;
-  case fb::Operation::Copy:
-    result = load(0);
-    break;
-  case fb::Operation::LocalSlice:
-    result = slice(command, memory, mesh, rank);
-    break;
-  case fb::Operation::CollectiveStart:
-  case fb::Operation::CollectiveWait:
-  case fb::Operation::Record:
-  case fb::Operation::Await:
-  case fb::Operation::Call:
-  case fb::Operation::NONE:
-    return {};
-  }
-  if (!result.ok())
-    return Status::error("rank " + std::to_string(rank) + ": " + command.describe() + ": " +
-                         result.status().message());
-  memory.store(command.writes[0].view, *result);
   return {};
 }
 
 std::vector<runtime::AxisRef> groupOf(const ProgramCommand &command) {
-  return axesOf(command.op->AsCollectiveStart()->axes);
+  return runtime::axesOf(command.op->AsCollectiveStart()->axes);
 }
 
 Collective collectiveOf(const ProgramCommand &command) {
@@ -162,7 +99,7 @@ Collective collectiveOf(const ProgramCommand &command) {
   collective.channel = op.channel;
   for (size_t i = 0; i + 1 < op.pairs.size(); i += 2)
     collective.pairs.push_back({op.pairs[i], op.pairs[i + 1]});
-  collective.axes = axesOf(op.axes);
+  collective.axes = runtime::axesOf(op.axes);
   collective.name = command.name;
   return collective;
 }

@@ -15,8 +15,9 @@
 namespace braid::interp {
 
 /// Everything but collectives; commands about events do nothing.
-Status compute(const ProgramCommand &command, ProgramMemory &memory, const runtime::Mesh &mesh,
-               int64_t rank, const std::vector<runtime::KernelFunction> &kernels);
+Status compute(const ProgramCommand &command, ProgramMemory &memory,
+               const program::ProgramT &program, const runtime::Mesh &mesh, int64_t rank,
+               const std::vector<runtime::KernelFunction> &kernels);
 
 /// What a collective's command asks for.
 Collective collectiveOf(const ProgramCommand &command);

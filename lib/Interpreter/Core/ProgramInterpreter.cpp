@@ -187,8 +187,8 @@ private:
       if (Status status = queue.half ? passOn(queue, command) : finish(queue, command);
           !status.ok())
         return status;
-    } else if (Status status =
-                   compute(command, memory(queue.rank), state.mesh, queue.rank, state.kernels);
+    } else if (Status status = compute(command, memory(queue.rank), state.program.program(),
+                                       state.mesh, queue.rank, state.kernels);
                !status.ok()) {
       return status;
     }
@@ -346,6 +346,10 @@ ProgramInterpreter::create(const runtime::Bytes &program, const runtime::Manifes
   state->inputSet.assign(entry.operands.size(), false);
   state->weightsLoaded = entry.parameters.empty();
   for (const auto &kernel : state->program.program().kernels) {
+    if (kernel->library) {
+      state->kernels.push_back(nullptr);
+      continue;
+    }
     Result<runtime::KernelFunction> function = kernels(kernel->symbol);
     if (!function.ok())
       return function.status();

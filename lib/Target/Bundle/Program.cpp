@@ -7,6 +7,8 @@
 #pragma clang diagnostic ignored "-Wcovered-switch-default"
 #include "braid/Program/program_generated.h"
 #pragma clang diagnostic pop
+#include "braid/Base/LibraryKernels.h"
+#include "braid/Program/Program.h"
 #include "braid/Target/Bundle/Bundle.h"
 #include "dialects/RT/IR/RT.h"
 
@@ -31,6 +33,8 @@ std::string commandName(Operation *op) {
     name = named.getName().str();
     return WalkResult::interrupt();
   });
+  if (auto launch = dyn_cast<rt::LaunchOp>(op); launch && name.empty())
+    name = launch.getKernelOp().getLibrary().value_or("").str();
   if (name.empty() && !isa<rt::StartOp, rt::WaitOp, rt::CallOp>(op))
     name = op->getName().stripDialect().str();
   return name;
@@ -46,6 +50,18 @@ std::vector<std::unique_ptr<fb::AxisRefT>> axesOf(comm::GroupAttr group) {
     axes.push_back(std::move(ref));
   }
   return axes;
+}
+
+std::unique_ptr<fb::LibraryCallT> libraryCallOf(rt::KernelOp kernel) {
+  auto result = std::make_unique<fb::LibraryCallT>();
+  result->name = kernel.getLibrary()->str();
+  result->optional = kernel.getOptionalBits();
+  runtime::LibraryCall call = *kernel.getLibraryCall(/*parts=*/1);
+  result->integers = std::move(call.integers);
+  result->numbers = std::move(call.numbers);
+  if (kernel.getGroup())
+    result->axes = axesOf(*kernel.getGroup());
+  return result;
 }
 
 /// Builds the object form of one procedure.
@@ -84,10 +100,8 @@ private:
   LogicalResult add(Operation *op) {
     return TypeSwitch<Operation *, LogicalResult>(op)
         .Case<rt::AllocOp, rt::ViewOp, rt::ReturnOp>([](Operation *) { return success(); })
-        .Case<rt::LaunchOp, rt::ProductOp, rt::AttentionOp, rt::RotaryTableOp, rt::RotaryOp,
-              rt::PositionIdsOp, rt::GatherOp, rt::CopyOp, rt::LocalSliceOp, rt::StartOp,
-              rt::WaitOp, rt::RecordOp, rt::AwaitOp, rt::CallOp>(
-            [&](auto typed) { return build(typed); })
+        .Case<rt::LaunchOp, rt::CopyOp, rt::StartOp, rt::WaitOp, rt::RecordOp, rt::AwaitOp,
+              rt::CallOp>([&](auto typed) { return build(typed); })
         .Default([](Operation *other) { return other->emitOpError("has no serialized form"); });
   }
 
@@ -119,7 +133,6 @@ private:
     result->strides.assign(strides.begin(), strides.end());
     return result;
   }
-  std::unique_ptr<fb::ViewT> optionalView(Value memory) { return memory ? view(memory) : nullptr; }
   std::vector<std::unique_ptr<fb::ViewT>> views(ValueRange values) {
     std::vector<std::unique_ptr<fb::ViewT>> result;
     for (Value value : values)
@@ -153,78 +166,10 @@ private:
     for (auto &output : views(op.getOutputs()))
       launch.operands.push_back(std::move(output));
     rt::KernelOp kernel = op.getKernelOp();
-    for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes())) {
-      auto tensor = cast<RankedTensorType>(type);
-      launch.row_operand.push_back(tensor.getRank() > 0 && tensor.isDynamicDim(0));
-    }
+    if (!kernel.getLibrary())
+      for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes()))
+        launch.row_operand.push_back(rt::KernelOp::isRowOperand(type));
     emit(op, op.getQueue(), std::move(launch));
-    return success();
-  }
-
-  LogicalResult build(rt::ProductOp op) {
-    fb::ProductT product;
-    product.lhs = view(op.getLhs());
-    product.rhs = view(op.getRhs());
-    product.bias = optionalView(op.getBias());
-    product.out = view(op.getOut());
-    emit(op, op.getQueue(), std::move(product));
-    return success();
-  }
-
-  LogicalResult build(rt::AttentionOp op) {
-    fb::AttentionT attention;
-    attention.query = view(op.getQuery());
-    attention.key = view(op.getKey());
-    attention.value = view(op.getValue());
-    attention.mask = optionalView(op.getMask());
-    attention.valid_length = optionalView(op.getValidLength());
-    attention.position_offset = optionalView(op.getPositionOffset());
-    attention.out = view(op.getOut());
-    attention.scale = static_cast<float>(op.getScale().convertToDouble());
-    attention.causal = op.getCausal();
-    emit(op, op.getQueue(), std::move(attention));
-    return success();
-  }
-
-  LogicalResult build(rt::RotaryTableOp op) {
-    fb::RotaryTableT table;
-    table.frequencies.assign(op.getFrequencies().begin(), op.getFrequencies().end());
-    table.scale = op.getScale().convertToDouble();
-    table.position_offset = optionalView(op.getPositionOffset());
-    table.cos = view(op.getCos());
-    table.sin = view(op.getSin());
-    emit(op, op.getQueue(), std::move(table));
-    return success();
-  }
-
-  LogicalResult build(rt::RotaryOp op) {
-    fb::RotaryT rotary;
-    rotary.input = view(op.getInput());
-    rotary.cos = view(op.getCos());
-    rotary.sin = view(op.getSin());
-    rotary.out = view(op.getOut());
-    emit(op, op.getQueue(), std::move(rotary));
-    return success();
-  }
-
-  LogicalResult build(rt::GatherOp op) {
-    fb::GatherT gather;
-    gather.source = view(op.getSource());
-    gather.ids = view(op.getIds());
-    gather.out = view(op.getOut());
-    if (op.getGroup())
-      gather.axes = axesOf(*op.getGroup());
-    gather.rows = static_cast<int64_t>(op.getRows().value_or(0));
-    emit(op, op.getQueue(), std::move(gather));
-    return success();
-  }
-
-  LogicalResult build(rt::PositionIdsOp op) {
-    fb::PositionIdsT positions;
-    positions.ids = view(op.getIds());
-    positions.padding = static_cast<int64_t>(op.getPadding());
-    positions.out = view(op.getOut());
-    emit(op, op.getQueue(), std::move(positions));
     return success();
   }
 
@@ -233,16 +178,6 @@ private:
     copy.source = view(op.getSource());
     copy.dest = view(op.getDest());
     emit(op, op.getQueue(), std::move(copy));
-    return success();
-  }
-
-  LogicalResult build(rt::LocalSliceOp op) {
-    fb::LocalSliceT slice;
-    slice.source = view(op.getSource());
-    slice.dest = view(op.getDest());
-    slice.dim = static_cast<uint32_t>(op.getDim());
-    slice.axes = axesOf(op.getGroup());
-    emit(op, op.getQueue(), std::move(slice));
     return success();
   }
 
@@ -388,6 +323,7 @@ std::unique_ptr<fb::MeshT> meshOf(ModuleOp module) {
 
 FailureOr<runtime::Bytes> braid::buildProgram(ModuleOp module) {
   fb::ProgramT program;
+  program.version = runtime::kProgramVersion;
   program.mesh = meshOf(module);
   llvm::StringMap<uint32_t> kernels, procedures;
   for (rt::KernelOp kernel : module.getOps<rt::KernelOp>()) {
@@ -405,6 +341,8 @@ FailureOr<runtime::Bytes> braid::buildProgram(ModuleOp module) {
           entry->in_place.push_back(input);
           entry->in_place.push_back(numInputs + output);
         }
+    if (kernel.getLibrary())
+      entry->library = libraryCallOf(kernel);
     program.kernels.push_back(std::move(entry));
   }
   for (auto [i, procedure] : llvm::enumerate(module.getOps<rt::ProcedureOp>()))

@@ -42,7 +42,8 @@ FailureOr<OwningOpRef<ModuleOp>> lowerKernels(ModuleOp module) {
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(kernels->getBody());
   for (auto kernel : module.getOps<rt::KernelOp>())
-    builder.clone(*kernel);
+    if (!kernel.getLibrary())
+      builder.clone(*kernel);
   PassManager pm(context);
   pm.enableVerifier(false);
   buildPipeline(pm, PipelineOptions());

@@ -107,6 +107,8 @@ FailureOr<CUDASource> braid::emitCUDA(ModuleOp module) {
   os << "#include <braid/library.cuh>\n#include <braid/rows.cuh>\n#include <braid/scalar.cuh>\n";
   Names functions;
   for (auto kernel : module.getOps<rt::KernelOp>()) {
+    if (kernel.getLibrary()) // library.cuh has it
+      continue;
     if (kernel.isExternal())
       return kernel.emitOpError() << "'" << kernel.getSymName() << "' is '"
                                   << *kernel.getLibrarySymbol()

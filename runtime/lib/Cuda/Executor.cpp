@@ -271,25 +271,12 @@ std::vector<std::string> CudaExecutor::deviceNames() const {
 Result<WorkPtr> CudaExecutor::makeWork(RankState &rank, int queue, size_t index,
                                        const Command &command) {
   RankDevice &device = rank.device;
-  const CUstream stream = rank.streams[0].get();
   if (auto *op = std::get_if<DeviceLaunchCommand>(&command.op))
     return makeLaunch(*op, device);
-  if (auto *op = std::get_if<DeviceProductCommand>(&command.op))
-    return makeProduct(*op, queue, device, libraryPath, stream);
+  if (auto *op = std::get_if<LibraryArguments>(&command.op))
+    return makeLibrary(*op, {index + 1, queue, libraryPath, rank.streams[0].get()}, device);
   if (auto *op = std::get_if<CopyCommand>(&command.op))
     return makeCopy(*op, device);
-  if (auto *op = std::get_if<GatherCommand>(&command.op)) {
-    rank.hasFaults[queue] = true;
-    return makeGather(*op, index + 1, queue, device);
-  }
-  if (auto *op = std::get_if<RotaryTableCommand>(&command.op))
-    return makeRotaryTable(*op, device, stream);
-  if (auto *op = std::get_if<RotaryCommand>(&command.op))
-    return makeRotary(*op, device);
-  if (auto *op = std::get_if<PositionIdsCommand>(&command.op))
-    return makePositionIds(*op, device);
-  if (auto *op = std::get_if<AttentionCommand>(&command.op))
-    return makeAttention(*op, device);
   return WorkPtr(); // events and collectives, which are not a stream's own
 }
 
@@ -438,7 +425,7 @@ Status CudaExecutor::prepareExchanges(const std::vector<const RankProgram *> &pr
                          state(place.rank).streams[1].get(), place.index + 1});
     if (members.front().collective->kind == CollectiveKind::allToAllV)
       for (const Place &place : step.places)
-        state(place.rank).hasFaults[1] = true;
+        state(place.rank).device.hasFaults[1] = true;
     Result<ExchangePtr> made = makeExchange(members);
     if (!made.ok())
       return ofRank(static_cast<size_t>(first.rank),

@@ -78,7 +78,6 @@ struct RankState {
   Memory symmetric, local;
   Memory faults; ///< of each queue, as they come to the host
   HostPages faultCopies;
-  bool hasFaults[2] = {false, false};
   std::vector<Memory> values;
   size_t done[2] = {0, 0}; ///< commands that are known to have ended in this run
 };

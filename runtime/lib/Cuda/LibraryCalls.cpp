@@ -10,6 +10,7 @@
 #include "runtime/lib/Collective/CollectiveExtents.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace braid::runtime::cuda {
 
@@ -140,7 +141,14 @@ Result<WorkPtr> makeReduce(const std::vector<const std::byte *> &sources, std::b
   return libraryWork(rank, "braid_reduce", count, arguments);
 }
 
-Result<WorkPtr> makeGather(const GatherCommand &c, uint64_t number, int queue, RankDevice &rank) {
+namespace {
+
+Result<WorkPtr> makeGather(const LibraryArguments &a, const LibraryPlace &place, RankDevice &rank) {
+  Result<GatherCommand> resolved = resolveGather(a, 1);
+  if (!resolved.ok())
+    return resolved.status();
+  const GatherCommand &c = *resolved;
+  rank.hasFaults[place.queue] = true;
   library::Gather arguments{};
   arguments.source = c.source;
   arguments.ids = c.ids;
@@ -156,20 +164,24 @@ Result<WorkPtr> makeGather(const GatherCommand &c, uint64_t number, int queue, R
   arguments.unit =
       unitOf({address(c.source), address(c.out), static_cast<uint64_t>(c.rowBytes),
               static_cast<uint64_t>(c.sourceStrideBytes), static_cast<uint64_t>(c.outStrideBytes)});
-  arguments.fault = rank.faults + queue;
-  arguments.command = number;
+  arguments.fault = rank.faults + place.queue;
+  arguments.command = place.number;
   return libraryWork(rank, "braid_gather", c.rowBytes ? c.count * library::kThreads : 0, arguments);
 }
 
-Result<WorkPtr> makeRotaryTable(const RotaryTableCommand &c, RankDevice &rank, CUstream stream) {
-  if (c.frequencies.empty())
-    return WorkPtr();
+Result<WorkPtr> makeRotaryTable(const LibraryArguments &a, const LibraryPlace &place,
+                                RankDevice &rank) {
+  Result<RotaryTableCommand> resolved = resolveRotaryTable(a, 1, Storage::halves);
+  if (!resolved.ok())
+    return resolved.status();
+  const RotaryTableCommand &c = *resolved;
   const size_t bytes = c.frequencies.size() * sizeof(double);
-  Result<Memory> frequencies = allocate(rank.device, bytes, stream, "the frequencies of a table");
+  Result<Memory> frequencies =
+      allocate(rank.device, bytes, place.stream, "the frequencies of a table");
   if (!frequencies.ok())
     return frequencies.status();
-  if (Status status =
-          copyNow(*rank.device, frequencies->get(), address(c.frequencies.data()), bytes, stream);
+  if (Status status = copyNow(*rank.device, frequencies->get(), address(c.frequencies.data()),
+                              bytes, place.stream);
       !status.ok())
     return status;
   library::RotaryTable arguments{};
@@ -190,7 +202,11 @@ Result<WorkPtr> makeRotaryTable(const RotaryTableCommand &c, RankDevice &rank, C
                      arguments);
 }
 
-Result<WorkPtr> makeRotary(const RotaryCommand &c, RankDevice &rank) {
+Result<WorkPtr> makeRotary(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
+  Result<RotaryCommand> resolved = resolveRotary(a, 1, Storage::halves);
+  if (!resolved.ok())
+    return resolved.status();
+  const RotaryCommand &c = *resolved;
   library::Rotary arguments{};
   arguments.in = c.row.in;
   arguments.cos = c.row.cos;
@@ -214,7 +230,11 @@ Result<WorkPtr> makeRotary(const RotaryCommand &c, RankDevice &rank) {
                      c.batch * c.seq * c.row.heads * c.row.pairs, arguments);
 }
 
-Result<WorkPtr> makePositionIds(const PositionIdsCommand &c, RankDevice &rank) {
+Result<WorkPtr> makePositionIds(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
+  Result<PositionIdsCommand> resolved = resolvePositionIds(a);
+  if (!resolved.ok())
+    return resolved.status();
+  const PositionIdsCommand &c = *resolved;
   const library::PositionIds arguments{c.ids,      c.out,       static_cast<int>(c.wide),
                                        c.padding,  c.batch,     c.seq,
                                        c.idsBatch, c.idsStride, c.outBatch,
@@ -222,7 +242,16 @@ Result<WorkPtr> makePositionIds(const PositionIdsCommand &c, RankDevice &rank) {
   return libraryWork(rank, "braid_position_ids", c.batch * 32, arguments);
 }
 
-Result<WorkPtr> makeAttention(const AttentionCommand &c, RankDevice &rank) {
+Result<WorkPtr> makeLocalSlice(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
+  Result<CopyCommand> copy = resolveLocalSlice(a);
+  return copy.ok() ? makeCopy(*copy, rank) : copy.status();
+}
+
+Result<WorkPtr> makeAttention(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
+  Result<AttentionCommand> resolved = resolveAttention(a, 1, 1, Storage::halves);
+  if (!resolved.ok())
+    return resolved.status();
+  const AttentionCommand &c = *resolved;
   const AttentionBlock &b = c.block;
   if (b.headDim > 32 * library::kMaxHeadPerLane)
     return Status::error("expects heads of at most " +
@@ -260,6 +289,28 @@ Result<WorkPtr> makeAttention(const AttentionCommand &c, RankDevice &rank) {
   const int64_t warps = arguments.batch * arguments.queries * arguments.heads;
   return libraryWork(rank, ofType("braid_attention", c.dtype), b.headDim ? warps * 32 : 0,
                      arguments);
+}
+
+struct DeviceKernel {
+  const char *name;
+  Result<WorkPtr> (*make)(const LibraryArguments &a, const LibraryPlace &place, RankDevice &rank);
+};
+constexpr DeviceKernel kDeviceKernels[] = {
+    {"linear", makeProduct},           {"attention", makeAttention},
+    {"rotary_table", makeRotaryTable}, {"rotary", makeRotary},
+    {"embedding", makeGather},         {"position_ids", makePositionIds},
+    {"local_slice", makeLocalSlice},
+};
+
+} // namespace
+
+Result<WorkPtr> makeLibrary(const LibraryArguments &arguments, const LibraryPlace &place,
+                            RankDevice &rank) {
+  for (const DeviceKernel &kernel : kDeviceKernels)
+    if (std::strcmp(kernel.name, arguments.kernel->name) == 0)
+      return kernel.make(arguments, place, rank);
+  return Status::error(std::string("has no kernel '") + arguments.kernel->name +
+                       "' on target 'cuda'");
 }
 
 } // namespace braid::runtime::cuda

@@ -37,6 +37,11 @@ uint32_t alignmentOf(const Tensor &tensor) {
   return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
+struct Operands {
+  Tensor lhs, rhs, out;
+  std::optional<Tensor> bias;
+};
+
 class ProductWork : public Work {
 public:
   ProductWork(std::shared_ptr<const Blas> blas, cublasLtHandle_t handle, void *workspace)
@@ -51,7 +56,7 @@ public:
   ProductWork(const ProductWork &) = delete;
   ProductWork &operator=(const ProductWork &) = delete;
 
-  Status prepare(const DeviceProductCommand &c);
+  Status prepare(const Operands &c);
   Status enqueue(CUstream stream) const override {
     const float one = 1, zero = 0;
     return blas->check(blas->cublasLtMatmul(handle, operation, &one, rhs, rhsLayout, lhs, lhsLayout,
@@ -68,7 +73,7 @@ private:
                        "cublasLtMatmulDescSetAttribute");
   }
   Status setBias(const Tensor &bias) const;
-  Status chooseAlgorithm(const DeviceProductCommand &c);
+  Status chooseAlgorithm(const Operands &c);
 
   std::shared_ptr<const Blas> blas;
   cublasLtHandle_t handle;
@@ -105,7 +110,7 @@ Status ProductWork::setBias(const Tensor &bias) const {
   return status.ok() ? setOperation(kDescBiasDataType, &biasType, sizeof biasType) : status;
 }
 
-Status ProductWork::prepare(const DeviceProductCommand &c) {
+Status ProductWork::prepare(const Operands &c) {
   lhs = c.lhs.data;
   rhs = c.rhs.data;
   out = c.out.data;
@@ -126,7 +131,7 @@ Status ProductWork::prepare(const DeviceProductCommand &c) {
   return status.ok() ? chooseAlgorithm(c) : status;
 }
 
-Status ProductWork::chooseAlgorithm(const DeviceProductCommand &c) {
+Status ProductWork::chooseAlgorithm(const Operands &c) {
   cublasLtMatmulPreference_t preference;
   if (Status status = blas->check(blas->cublasLtMatmulPreferenceCreate(&preference),
                                   "cublasLtMatmulPreferenceCreate");
@@ -183,33 +188,25 @@ static Status openBlas(RankDevice &rank, const std::string &libraryPath) {
   return {};
 }
 
-Result<WorkPtr> makeProduct(const DeviceProductCommand &c, int queue, RankDevice &rank,
-                            const std::string &libraryPath, CUstream stream) {
-  const Tensor &lhs = c.lhs, &rhs = c.rhs, &out = c.out;
-  if (lhs.shape.empty() || rhs.rank() != 2 || out.shape.empty() ||
-      lhs.shape.back() != rhs.shape[1] || out.shape.back() != rhs.shape[0] ||
-      lhs.rows() != out.rows() ||
-      (c.bias && (c.bias->numElements() != rhs.shape[0] || !c.bias->contiguous())))
-    return Status::error("expects [.., k] x [n, k] (+ [n]) -> [.., n], got " +
-                         shapeString(lhs.shape) + " x " + shapeString(rhs.shape) +
-                         (c.bias ? " + " + shapeString(c.bias->shape) : "") + " -> " +
-                         shapeString(out.shape));
-  if (out.numElements() == 0)
-    return WorkPtr();
+Result<WorkPtr> makeProduct(const LibraryArguments &a, const LibraryPlace &place,
+                            RankDevice &rank) {
   if (!rank.blas)
-    if (Status status = openBlas(rank, libraryPath); !status.ok())
+    if (Status status = openBlas(rank, place.libraryPath); !status.ok())
       return status;
-  Memory &workspace = rank.workspaces[queue];
+  Memory &workspace = rank.workspaces[place.queue];
   if (!workspace) {
     Result<Memory> allocated =
-        allocate(rank.device, kWorkspaceBytes, stream, "the workspace of products");
+        allocate(rank.device, kWorkspaceBytes, place.stream, "the workspace of products");
     if (!allocated.ok())
       return allocated.status();
     workspace = std::move(*allocated);
   }
   auto work =
       std::make_unique<ProductWork>(rank.blas, rank.blasHandle.get(), pointer(workspace.get()));
-  if (Status status = work->prepare(c); !status.ok())
+  Operands operands{a.tensor("input"), a.tensor("weight"), a.tensor("out"), std::nullopt};
+  if (a.has("bias"))
+    operands.bias = a.tensor("bias");
+  if (Status status = work->prepare(operands); !status.ok())
     return status;
   return WorkPtr(std::move(work));
 }

@@ -90,7 +90,7 @@ Status CudaExecutor::enqueueBegin(RankState &rank, unsigned recordFlags) const {
     const CUstream stream = rank.streams[queue].get();
     BRAID_CUDA_TRY(*driver, cuStreamWaitEvent, stream, fork.get(), 0);
     BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.begin[queue].get(), stream, recordFlags);
-    if (rank.hasFaults[queue])
+    if (rank.device.hasFaults[queue])
       BRAID_CUDA_TRY(*driver, cuMemsetD8Async, address(rank.device.faults + queue), 0,
                      sizeof(library::Fault), stream);
   }
@@ -103,7 +103,7 @@ Status CudaExecutor::enqueueEnd(RankState &rank, unsigned recordFlags) const {
   auto *copies = static_cast<library::Fault *>(rank.faultCopies.get());
   for (int queue = 0; queue < 2; ++queue) {
     const CUstream stream = rank.streams[queue].get();
-    if (rank.hasFaults[queue])
+    if (rank.device.hasFaults[queue])
       BRAID_CUDA_TRY(*driver, cuMemcpyAsync, address(copies + queue),
                      address(rank.device.faults + queue), sizeof(library::Fault), stream);
     BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.end[queue].get(), stream, recordFlags);
@@ -252,7 +252,7 @@ Status CudaExecutor::watch(Workers &workers) {
 Status CudaExecutor::checkFaults(const Workers &workers) const {
   for (size_t r = 0; r < ranks.size(); ++r)
     for (int queue = 0; queue < 2; ++queue) {
-      if (!ranks[r].hasFaults[queue])
+      if (!ranks[r].device.hasFaults[queue])
         continue;
       library::Fault fault;
       std::memcpy(&fault, static_cast<const library::Fault *>(ranks[r].faultCopies.get()) + queue,
@@ -262,10 +262,10 @@ Status CudaExecutor::checkFaults(const Workers &workers) const {
       const Command &command = workers.ranks[r]->program.queues[queue][fault.command - 1];
       if (auto *op = std::get_if<CollectiveCommand>(&command.op))
         return ofRank(r, noRoom(op->collective, fault.value, fault.position));
-      const auto &gather = std::get<GatherCommand>(command.op);
+      const int64_t limit = resolveGather(std::get<LibraryArguments>(command.op), 1)->limit;
       return ofRank(r, Status::error(describe(command) + ": id " + std::to_string(fault.value) +
                                          " at position " + std::to_string(fault.position) +
-                                         " is outside of [0, " + std::to_string(gather.limit) + ")",
+                                         " is outside of [0, " + std::to_string(limit) + ")",
                                      Code::invalid)); // the ids came in from outside
     }
   return {};

@@ -35,6 +35,7 @@ struct RankDevice {
   std::shared_ptr<cublasLtContext> blasHandle;
   Memory workspaces[2];             ///< of each queue, as the two may run products at once
   library::Fault *faults = nullptr; ///< likewise, in memory of the device
+  bool hasFaults[2] = {};           ///< likewise: whether a command may write one
   std::vector<Memory> constants;    ///< tables that commands bring along
 };
 
@@ -74,17 +75,17 @@ Result<WorkPtr> libraryWork(RankDevice &rank, const std::string &name, int64_t t
 }
 
 Result<WorkPtr> makeLaunch(const DeviceLaunchCommand &command, RankDevice &rank);
-Result<WorkPtr> makeProduct(const DeviceProductCommand &command, int queue, RankDevice &rank,
-                            const std::string &libraryPath, CUstream stream);
+/// Where a launch of a library kernel stands, and what making it takes.
+struct LibraryPlace {
+  uint64_t number; ///< what a fault names the command with, above 0
+  int queue;
+  const std::string &libraryPath;
+  CUstream stream;
+};
+Result<WorkPtr> makeLibrary(const LibraryArguments &arguments, const LibraryPlace &place,
+                            RankDevice &rank);
+Result<WorkPtr> makeProduct(const LibraryArguments &a, const LibraryPlace &place, RankDevice &rank);
 Result<WorkPtr> makeCopy(const CopyCommand &command, RankDevice &rank);
-/// `number` is what a fault names the command with, above 0.
-Result<WorkPtr> makeGather(const GatherCommand &command, uint64_t number, int queue,
-                           RankDevice &rank);
-Result<WorkPtr> makeRotaryTable(const RotaryTableCommand &command, RankDevice &rank,
-                                CUstream stream);
-Result<WorkPtr> makeRotary(const RotaryCommand &command, RankDevice &rank);
-Result<WorkPtr> makePositionIds(const PositionIdsCommand &command, RankDevice &rank);
-Result<WorkPtr> makeAttention(const AttentionCommand &command, RankDevice &rank);
 /// Rows of `blocks` blocks of `value`, an all_to_all_v's, as many of each as `counts` says.
 Result<WorkPtr> makeCopyCounted(const CollectiveValue &value, const std::byte *source,
                                 std::byte *dest, int64_t blocks, const std::byte *counts,

@@ -13,11 +13,7 @@
 
 #include "ProgramVerifier.h"
 
-#include <initializer_list>
-
 namespace braid::runtime {
-
-enum class Access { read, write };
 
 /// The views of one command, with the first error that any of them has; checks of shapes come after
 /// `ok`.
@@ -29,8 +25,6 @@ public:
   /// A view after an error is an empty one; nothing is concluded from it.
   CheckedView take(const program::View &view, const std::string &role, Access access,
                    bool collective = false);
-  /// To be read; nothing if the command does without it.
-  std::optional<CheckedView> takeOptional(const program::View *view, const std::string &role);
   bool ok() const { return status.ok(); }
 
   Status status;
@@ -41,19 +35,6 @@ private:
   const program::Procedure &procedure;
   ArgumentUses &uses;
 };
-
-Status expectShape(const std::string &role, const CheckedView &view,
-                   const std::vector<int64_t> &shape);
-Status expectRank(const std::string &role, const CheckedView &view, size_t rank);
-Status expectType(const std::string &role, const CheckedView &view, DType type);
-Status expectFloat(const std::string &role, const CheckedView &view);
-/// i32 or i64.
-Status expectIntegers(const std::string &role, const CheckedView &view);
-/// `whole` is `part` times `shards` along `dim`.
-Status expectCut(const CheckedView &whole, const std::string &wholeRole, const CheckedView &part,
-                 const std::string &partRole, uint32_t dim, int64_t shards);
-/// The first failure of several checks, all of which are cheap and safe to make.
-Status firstOf(std::initializer_list<Status> checks);
 
 /// Number of ranks in a group over these axes.
 Result<int64_t> groupSize(const flatbuffers::Vector<flatbuffers::Offset<program::AxisRef>> &axes,

@@ -16,7 +16,21 @@ const char *name(Queue queue) { return queue == Queue::compute ? "compute" : "co
 
 namespace {
 
-constexpr uint32_t kProgramVersion = 1;
+/// Before the rest, whose form depends on it. What is no program at all passes.
+Status verifyVersion(const Bytes &bytes, flatbuffers::Verifier &verifier) {
+  if (bytes.size() < sizeof(uint32_t) * 2 || !program::ProgramBufferHasIdentifier(bytes.data()) ||
+      verifier.VerifyOffset(0) == 0)
+    return {};
+  const program::Program &program = *program::GetProgram(bytes.data());
+  const auto &table = reinterpret_cast<const flatbuffers::Table &>(program);
+  if (!table.VerifyTableStart(verifier) ||
+      !table.VerifyField<uint32_t>(verifier, program::Program::VT_VERSION, sizeof(uint32_t)) ||
+      program.version() == kProgramVersion)
+    return {};
+  return Status::error("expects program version " + std::to_string(kProgramVersion) + ", got " +
+                       std::to_string(program.version()) +
+                       " (compile the model with this version of Braid)");
+}
 
 Status verifyMesh(const program::Mesh &mesh, const Mesh &expected) {
   Mesh got;
@@ -56,6 +70,29 @@ Status verifyInPlace(const program::Kernel &kernel) {
   return {};
 }
 
+Status verifyLibraryCall(const program::Kernel &kernel) {
+  const program::LibraryCall &call = *kernel.library();
+  const LibraryKernel *library = findLibraryKernel(call.name()->str());
+  if (!library)
+    return Status::error("expects a kernel of the library, got " + inQuotes(call.name()->str()));
+  if (call.optional() >> library->numOptional() != 0)
+    return Status::error("expects bits of " + std::to_string(library->numOptional()) +
+                         " optional operands, got " + std::to_string(call.optional()));
+  const size_t operands = library->given(call.optional()).size(),
+               outputs = library->operands.size() - library->firstOutput();
+  if (kernel.num_operands() != operands || kernel.num_outputs() != outputs)
+    return Status::error("expects " + std::to_string(operands) + " operands with " +
+                         std::to_string(outputs) + " outputs, got " +
+                         std::to_string(kernel.num_operands()) + " with " +
+                         std::to_string(kernel.num_outputs()));
+  if ((call.integers() && !isAligned(*call.integers())) ||
+      (call.numbers() && !isAligned(*call.numbers())))
+    return Status::error("expects integers and numbers that are aligned");
+  if (kernel.in_place())
+    return Status::error("expects no 'in_place' of a kernel of the library");
+  return {};
+}
+
 Status verifyKernels(const program::Program &program) {
   std::set<std::string> symbols;
   for (const program::Kernel *kernel : *program.kernels()) {
@@ -69,6 +106,9 @@ Status verifyKernels(const program::Program &program) {
                            std::to_string(kernel->num_outputs()));
     if (Status status = verifyInPlace(*kernel); !status.ok())
       return Status::error("kernel " + inQuotes(symbol) + ": " + status.message());
+    if (kernel->library())
+      if (Status status = verifyLibraryCall(*kernel); !status.ok())
+        return Status::error("kernel " + inQuotes(symbol) + ": " + status.message());
     if (!symbols.insert(symbol).second)
       return Status::error("kernel " + inQuotes(symbol) + " stands there twice");
   }
@@ -204,12 +244,11 @@ Status verifyProgram(const Bytes &bytes, const Manifest &manifest) {
   constexpr unsigned kMaxDepth = 16, kMaxTables = 1 << 24;
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size(),
                                  kMaxDepth, kMaxTables);
+  if (Status status = verifyVersion(bytes, verifier); !status.ok())
+    return status;
   if (!program::VerifyProgramBuffer(verifier))
     return Status::error("not a Braid program, or a damaged one");
   const program::Program &program = *program::GetProgram(bytes.data());
-  if (program.version() != kProgramVersion)
-    return Status::error("expects program version " + std::to_string(kProgramVersion) + ", got " +
-                         std::to_string(program.version()));
   if (Status status = manifest.mesh.verify(); !status.ok())
     return status;
   if (Status status = verifyMesh(*program.mesh(), manifest.mesh); !status.ok())
@@ -227,6 +266,28 @@ Status verifyProgram(const Bytes &bytes, const Manifest &manifest) {
       return status;
   }
   return verifyEntries(program, manifest, uses, expandedCommands(program, *calleesFirst));
+}
+
+const LibraryKernel *libraryKernelOf(const program::KernelT &kernel) {
+  return kernel.library ? findLibraryKernel(kernel.library->name) : nullptr;
+}
+
+std::vector<std::string> operandNames(const program::KernelT &kernel) {
+  std::vector<std::string> names;
+  if (const LibraryKernel *library = libraryKernelOf(kernel))
+    for (size_t i : library->given(kernel.library->optional))
+      names.emplace_back(library->operands[i].name);
+  else
+    for (uint32_t i = 0; i < kernel.num_operands; ++i)
+      names.push_back("operand " + std::to_string(i));
+  return names;
+}
+
+std::vector<AxisRef> axesOf(const std::vector<std::unique_ptr<program::AxisRefT>> &axes) {
+  std::vector<AxisRef> refs;
+  for (const auto &axis : axes)
+    refs.push_back({axis->name, axis->pre, axis->size});
+  return refs;
 }
 
 } // namespace braid::runtime

@@ -11,6 +11,7 @@
 #ifndef BRAID_RUNTIME_LIB_DATA_PROGRAMVERIFIER_H
 #define BRAID_RUNTIME_LIB_DATA_PROGRAMVERIFIER_H
 
+#include "braid/Base/LibraryKernels.h"
 #include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
 
@@ -30,24 +31,20 @@ std::string describe(const program::Procedure &procedure, Queue queue, size_t in
 /// A view whose numbers are in order: rank as allowed, shape and strides of equal length, sizes
 /// positive, strides not negative, aligned to its type, its end within 64 bits and, unless it is an
 /// argument's, within the frame.
-struct CheckedView {
+struct CheckedView : OperandType {
   program::Space space;
   uint32_t argument;
-  DType dtype;
-  std::vector<int64_t> shape, strides;
   uint64_t begin, end; ///< bytes, from the frame's or the argument's begin
 
-  size_t rank() const { return shape.size(); }
-  bool isFloat() const;
   /// Whether no two indices mean the same element. May say no for exotic strides that do not
   /// overlap.
   bool isInjective() const;
-  /// Whether dimensions [0, count) can be walked as one.
-  bool isFlattenable(size_t count) const;
 };
 /// Whether the numbers stand where a processor may read them: the FlatBuffers verifier looks at the
 /// vector's length only.
-bool isAligned(const flatbuffers::Vector<int64_t> &numbers);
+template <typename T> bool isAligned(const flatbuffers::Vector<T> &numbers) {
+  return numbers.size() == 0 || reinterpret_cast<uintptr_t>(numbers.Data()) % alignof(T) == 0;
+}
 
 /// The procedure's buffers lie in its frame.
 Status checkBuffers(const program::Procedure &procedure);

@@ -12,10 +12,6 @@
 
 namespace braid::runtime {
 
-bool CheckedView::isFloat() const {
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f64;
-}
-
 bool CheckedView::isInjective() const {
   std::vector<std::pair<int64_t, int64_t>> dims; // stride, size
   for (size_t d = 0; d < rank(); ++d)
@@ -29,24 +25,6 @@ bool CheckedView::isInjective() const {
     reach += stride * (size - 1); // within the checked end of the view
   }
   return true;
-}
-
-bool CheckedView::isFlattenable(size_t count) const {
-  int64_t stride = -1, size = 1; // of the part already walked, from the right
-  for (size_t d = count; d-- > 0;) {
-    if (shape[d] == 1)
-      continue;
-    if (stride >= 0 && checkedMul(stride, size) != strides[d])
-      return false;
-    if (stride < 0)
-      stride = strides[d];
-    size *= shape[d];
-  }
-  return true;
-}
-
-bool isAligned(const flatbuffers::Vector<int64_t> &numbers) {
-  return numbers.size() == 0 || reinterpret_cast<uintptr_t>(numbers.Data()) % alignof(int64_t) == 0;
 }
 
 namespace {
@@ -95,11 +73,11 @@ Result<CheckedView> checkView(const program::View &view, const program::Procedur
     return Status::error("unknown type " + std::to_string(int(view.dtype())));
   if (!isAligned(*view.shape()) || !isAligned(*view.strides()))
     return Status::error("shape or strides do not stand at a multiple of 8 bytes");
-  CheckedView result{view.space(),
+  CheckedView result{{static_cast<DType>(view.dtype()),
+                      {view.shape()->begin(), view.shape()->end()},
+                      {view.strides()->begin(), view.strides()->end()}},
+                     view.space(),
                      view.index(),
-                     static_cast<DType>(view.dtype()),
-                     {view.shape()->begin(), view.shape()->end()},
-                     {view.strides()->begin(), view.strides()->end()},
                      view.offset_bytes(),
                      0};
   if (result.rank() > kMaxViewRank)

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Apart.h"
+#include "braid/Base/LibraryKernels.h"
 
 #include <algorithm>
 
@@ -45,18 +46,14 @@ class Uses {
 public:
   explicit Uses(const std::function<Tensor(const fb::ViewT &)> &tensor) : tensor(tensor) {}
 
-  void read(const char *role, const std::unique_ptr<fb::ViewT> &view) {
-    if (view)
-      reads.push_back({role, tensor(*view)});
-  }
-  void write(const char *role, const std::unique_ptr<fb::ViewT> &view) {
-    writes.push_back({role, tensor(*view)});
-  }
+  void read(const char *role, const fb::ViewT &view) { reads.push_back({role, tensor(view)}); }
+  void write(const char *role, const fb::ViewT &view) { writes.push_back({role, tensor(view)}); }
 
   void launch(const fb::LaunchT &op, const fb::KernelT &kernel) {
     const size_t inputs = op.operands.size() - kernel.num_outputs;
+    const std::vector<std::string> names = operandNames(kernel);
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      Used used{"operand " + std::to_string(i), tensor(*op.operands[i])};
+      Used used{names[i], tensor(*op.operands[i])};
       for (size_t p = 0; p + 1 < kernel.in_place.size(); p += 2)
         if (kernel.in_place[p + 1] == i)
           used.inPlaceOf.push_back(kernel.in_place[p]);
@@ -116,60 +113,11 @@ bool mayOverlap(const Tensor &a, const Tensor &b) {
 Status verifyApart(const fb::OperationUnion &op, const fb::ProgramT &program,
                    const std::function<Tensor(const fb::ViewT &)> &tensor) {
   Uses uses(tensor);
-  switch (op.type) {
-  case fb::Operation::Launch:
-    uses.launch(*op.AsLaunch(), *program.kernels[op.AsLaunch()->kernel]);
-    break;
-  case fb::Operation::Product:
-    uses.read("lhs", op.AsProduct()->lhs);
-    uses.read("rhs", op.AsProduct()->rhs);
-    uses.read("bias", op.AsProduct()->bias);
-    uses.write("out", op.AsProduct()->out);
-    break;
-  case fb::Operation::Attention:
-    uses.read("query", op.AsAttention()->query);
-    uses.read("key", op.AsAttention()->key);
-    uses.read("value", op.AsAttention()->value);
-    uses.read("mask", op.AsAttention()->mask);
-    uses.read("valid_length", op.AsAttention()->valid_length);
-    uses.read("position_offset", op.AsAttention()->position_offset);
-    uses.write("out", op.AsAttention()->out);
-    break;
-  case fb::Operation::RotaryTable:
-    uses.read("position_offset", op.AsRotaryTable()->position_offset);
-    uses.write("cos", op.AsRotaryTable()->cos);
-    uses.write("sin", op.AsRotaryTable()->sin);
-    break;
-  case fb::Operation::Rotary:
-    uses.read("input", op.AsRotary()->input);
-    uses.read("cos", op.AsRotary()->cos);
-    uses.read("sin", op.AsRotary()->sin);
-    uses.write("out", op.AsRotary()->out);
-    break;
-  case fb::Operation::Gather:
-    uses.read("source", op.AsGather()->source);
-    uses.read("ids", op.AsGather()->ids);
-    uses.write("out", op.AsGather()->out);
-    break;
-  case fb::Operation::PositionIds:
-    uses.read("ids", op.AsPositionIds()->ids);
-    uses.write("out", op.AsPositionIds()->out);
-    break;
-  case fb::Operation::Copy:
-    uses.read("source", op.AsCopy()->source);
-    uses.write("dest", op.AsCopy()->dest);
-    break;
-  case fb::Operation::LocalSlice:
-    uses.read("source", op.AsLocalSlice()->source);
-    uses.write("dest", op.AsLocalSlice()->dest);
-    break;
-  case fb::Operation::CollectiveStart:
-  case fb::Operation::CollectiveWait:
-  case fb::Operation::Record:
-  case fb::Operation::Await:
-  case fb::Operation::Call:
-  case fb::Operation::NONE:
-    break;
+  if (const fb::LaunchT *launch = op.AsLaunch()) {
+    uses.launch(*launch, *program.kernels[launch->kernel]);
+  } else if (const fb::CopyT *copy = op.AsCopy()) {
+    uses.read("source", *copy->source);
+    uses.write("dest", *copy->dest);
   }
   return uses.verify();
 }

@@ -12,7 +12,7 @@
 #include "braid/Program/program_generated.h"
 #include "runtime/lib/Collective/Transport.h"
 #include "runtime/lib/Kernels/KernelCommands.h"
-#include "runtime/lib/Kernels/Tensor.h"
+#include "runtime/lib/Kernels/Library.h"
 #include "runtime/lib/Sync/Team.h"
 
 #include <deque>
@@ -21,15 +21,11 @@
 
 namespace braid::runtime {
 
-/// A launch and a product that a device makes of its own.
+/// A launch of a generated kernel that a device makes of its own.
 struct DeviceLaunchCommand {
   uint32_t kernel; ///< of the program
   std::vector<Tensor> operands;
   int64_t rows;
-};
-struct DeviceProductCommand {
-  Tensor lhs, rhs, out;
-  std::optional<Tensor> bias;
 };
 
 struct CollectiveCommand {
@@ -68,10 +64,8 @@ struct Command : NamedCommand, CommandSchedule {
   bool waitsForQueue() const override;
   std::vector<int64_t> missingRanks() const override;
 
-  std::variant<LaunchCommand, ProductCommand, AttentionCommand, RotaryTableCommand, RotaryCommand,
-               GatherCommand, PositionIdsCommand, CopyCommand, CollectiveCommand,
-               CollectiveWaitCommand, RecordCommand, AwaitCommand, DeviceLaunchCommand,
-               DeviceProductCommand>
+  std::variant<LaunchCommand, LibraryCommand, CopyCommand, CollectiveCommand, CollectiveWaitCommand,
+               RecordCommand, AwaitCommand, DeviceLaunchCommand, LibraryArguments>
       op;
 };
 

@@ -79,18 +79,8 @@ private:
   void perform(const Command &command, QueueState &self, ExecutionContext &context) {
     if (auto *op = std::get_if<LaunchCommand>(&command.op)) {
       execute(*op, command, context);
-    } else if (auto *op = std::get_if<ProductCommand>(&command.op)) {
-      execute(*op, command, context);
-    } else if (auto *op = std::get_if<AttentionCommand>(&command.op)) {
-      execute(*op, command, context);
-    } else if (auto *op = std::get_if<RotaryTableCommand>(&command.op)) {
-      execute(*op, command, context);
-    } else if (auto *op = std::get_if<RotaryCommand>(&command.op)) {
-      execute(*op, command, context);
-    } else if (auto *op = std::get_if<GatherCommand>(&command.op)) {
-      execute(*op, command, context);
-    } else if (auto *op = std::get_if<PositionIdsCommand>(&command.op)) {
-      execute(*op, command, context);
+    } else if (auto *op = std::get_if<LibraryCommand>(&command.op)) {
+      (*op)->run(command, context);
     } else if (auto *op = std::get_if<CopyCommand>(&command.op)) {
       execute(*op, command, context);
     } else if (auto *op = std::get_if<CollectiveCommand>(&command.op)) {

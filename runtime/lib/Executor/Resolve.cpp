@@ -10,6 +10,7 @@
 #include "Apart.h"
 #include "Commands.h"
 #include "Overlap.h"
+#include "braid/Base/LibraryKernels.h"
 #include "runtime/lib/Collective/CollectiveExtents.h"
 #include "runtime/lib/Collective/Letters.h"
 #include "runtime/lib/Kernels/Operations.h"
@@ -55,13 +56,6 @@ struct Frame {
 };
 
 namespace {
-
-std::vector<AxisRef> axisRefs(const std::vector<std::unique_ptr<fb::AxisRefT>> &axes) {
-  std::vector<AxisRef> refs;
-  for (const auto &axis : axes)
-    refs.push_back({axis->name, axis->pre, axis->size});
-  return refs;
-}
 
 class Resolver {
 public:
@@ -189,8 +183,6 @@ private:
     return {address(frame, view), static_cast<DType>(view.dtype), view.shape, view.strides};
   }
 
-  Storage storage() const { return in.kernels ? Storage::f32 : Storage::halves; }
-
   template <typename T> Status finish(Result<T> result, Command &command) {
     if (!result.ok())
       return result.status();
@@ -202,6 +194,8 @@ private:
     switch (op.type) {
     case fb::Operation::Launch: {
       const fb::LaunchT &launch = *op.AsLaunch();
+      if (const LibraryKernel *library = libraryKernelOf(*in.program->kernels[launch.kernel]))
+        return libraryLaunch(frame, launch, *library, command);
       command.operation = "kernel";
       if (command.name.empty())
         command.name = in.program->kernels[launch.kernel]->symbol;
@@ -216,94 +210,11 @@ private:
                                   launch.rows, in.threads),
                     command);
     }
-    case fb::Operation::Product: {
-      const fb::ProductT &product = *op.AsProduct();
-      command.operation = "linear";
-      Tensor bias;
-      if (product.bias)
-        bias = tensor(frame, *product.bias);
-      if (!in.products) {
-        DeviceProductCommand op{tensor(frame, *product.lhs), tensor(frame, *product.rhs),
-                                tensor(frame, *product.out), std::nullopt};
-        if (product.bias)
-          op.bias = bias;
-        command.op = std::move(op);
-        return {};
-      }
-      return finish(resolveProduct(tensor(frame, *product.lhs), tensor(frame, *product.rhs),
-                                   product.bias ? &bias : nullptr, tensor(frame, *product.out),
-                                   in.threads, *in.products),
-                    command);
-    }
-    case fb::Operation::Attention: {
-      const fb::AttentionT &attention = *op.AsAttention();
-      command.operation = "attention";
-      AttentionOperands operands{tensor(frame, *attention.query), tensor(frame, *attention.key),
-                                 tensor(frame, *attention.value), tensor(frame, *attention.out)};
-      Tensor optional[3];
-      auto give = [&](const std::unique_ptr<fb::ViewT> &view, Tensor &storage) -> const Tensor * {
-        if (!view)
-          return nullptr;
-        storage = tensor(frame, *view);
-        return &storage;
-      };
-      operands.mask = give(attention.mask, optional[0]);
-      operands.validLength = give(attention.valid_length, optional[1]);
-      operands.positionOffset = give(attention.position_offset, optional[2]);
-      operands.scale = attention.scale;
-      operands.causal = attention.causal;
-      return finish(resolveAttention(operands, in.threads, in.queryBlock, storage()), command);
-    }
-    case fb::Operation::RotaryTable: {
-      const fb::RotaryTableT &table = *op.AsRotaryTable();
-      command.operation = "rotary_table";
-      Tensor offset;
-      if (table.position_offset)
-        offset = tensor(frame, *table.position_offset);
-      return finish(resolveRotaryTable(table.frequencies, table.scale,
-                                       table.position_offset ? &offset : nullptr,
-                                       tensor(frame, *table.cos), tensor(frame, *table.sin),
-                                       in.threads, storage()),
-                    command);
-    }
-    case fb::Operation::Rotary: {
-      const fb::RotaryT &rotary = *op.AsRotary();
-      command.operation = "rotary";
-      return finish(resolveRotary(tensor(frame, *rotary.input), tensor(frame, *rotary.cos),
-                                  tensor(frame, *rotary.sin), tensor(frame, *rotary.out),
-                                  in.threads, storage()),
-                    command);
-    }
-    case fb::Operation::Gather: {
-      const fb::GatherT &gather = *op.AsGather();
-      command.operation = "embedding";
-      std::vector<AxisRef> axes = axisRefs(gather.axes);
-      Result<int64_t> parts = in.mesh->numShards(axes);
-      Result<int64_t> part = in.mesh->groupPosition(in.rank, axes);
-      if (!parts.ok())
-        return parts.status();
-      if (!part.ok())
-        return part.status();
-      return finish(resolveGather(tensor(frame, *gather.source), tensor(frame, *gather.ids),
-                                  tensor(frame, *gather.out), *part, *parts, gather.rows,
-                                  in.threads),
-                    command);
-    }
-    case fb::Operation::PositionIds: {
-      const fb::PositionIdsT &positions = *op.AsPositionIds();
-      command.operation = "position_ids";
-      return finish(resolvePositionIds(tensor(frame, *positions.ids), positions.padding,
-                                       tensor(frame, *positions.out)),
-                    command);
-    }
     case fb::Operation::Copy: {
       const fb::CopyT &copy = *op.AsCopy();
       command.operation = "copy";
       return finish(resolveCopy(tensor(frame, *copy.source), tensor(frame, *copy.dest)), command);
     }
-    case fb::Operation::LocalSlice:
-      command.operation = "local_slice";
-      return localSlice(frame, *op.AsLocalSlice(), command);
     case fb::Operation::CollectiveStart:
       return collective(frame, *op.AsCollectiveStart(), command);
     case fb::Operation::CollectiveWait:
@@ -326,22 +237,36 @@ private:
     return Status::error("is of a kind that this runtime does not know");
   }
 
-  Status localSlice(const Frame &frame, const fb::LocalSliceT &slice, Command &command) {
-    Tensor source = tensor(frame, *slice.source), dest = tensor(frame, *slice.dest);
-    std::vector<AxisRef> axes = axisRefs(slice.axes);
-    Result<int64_t> shards = in.mesh->numShards(axes);
-    Result<int64_t> position = in.mesh->groupPosition(in.rank, axes);
-    if (!shards.ok())
-      return shards.status();
-    if (!position.ok())
-      return position.status();
-    size_t dim = slice.dim;
-    if (dim >= source.shape.size() || source.shape[dim] % *shards != 0)
-      return Status::error("expects dimension " + std::to_string(dim) + " of " +
-                           shapeString(source.shape) + " to divide by " + std::to_string(*shards));
-    source.shape[dim] /= *shards;
-    source.data += *position * source.shape[dim] * source.strides[dim] * byteSize(source.dtype);
-    return finish(resolveCopy(source, dest), command);
+  Status libraryLaunch(const Frame &frame, const fb::LaunchT &launch, const LibraryKernel &library,
+                       Command &command) {
+    const fb::LibraryCallT &call = *in.program->kernels[launch.kernel]->library;
+    command.operation = library.name;
+    LibraryArguments arguments;
+    arguments.kernel = &library;
+    arguments.operands.resize(library.operands.size());
+    arguments.data.resize(library.operands.size());
+    size_t next = 0;
+    for (size_t i : library.given(call.optional)) {
+      Tensor operand = tensor(frame, *launch.operands[next++]);
+      arguments.data[i] = operand.data;
+      arguments.operands[i] =
+          OperandType{operand.dtype, std::move(operand.shape), std::move(operand.strides)};
+    }
+    arguments.integers = call.integers;
+    arguments.numbers = call.numbers;
+    const std::vector<AxisRef> axes = axesOf(call.axes);
+    Result<int64_t> parts = in.mesh->numShards(axes), part = in.mesh->groupPosition(in.rank, axes);
+    if (!parts.ok())
+      return parts.status();
+    if (!part.ok())
+      return part.status();
+    arguments.parts = *parts;
+    arguments.part = *part;
+    if (!in.kernels) {
+      command.op = std::move(arguments);
+      return {};
+    }
+    return finish(resolveLibrary(arguments, {in.threads, in.queryBlock, in.products}), command);
   }
 
   /// Offset of a contiguous tensor in the symmetric arena.
@@ -371,7 +296,7 @@ private:
     c.channel = start.channel;
     for (size_t i = 0; i + 1 < start.pairs.size(); i += 2)
       c.pairs.push_back({start.pairs[i], start.pairs[i + 1]});
-    std::vector<AxisRef> axes = axisRefs(start.axes);
+    std::vector<AxisRef> axes = axesOf(start.axes);
     Result<std::vector<int64_t>> ranks = in.mesh->group(in.rank, axes);
     Result<int64_t> position = in.mesh->groupPosition(in.rank, axes);
     if (!ranks.ok())

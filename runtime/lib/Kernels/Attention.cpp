@@ -13,89 +13,56 @@
 
 namespace braid::runtime {
 
-static Status checkAttention(const AttentionOperands &o, Storage storage) {
-  Result<DType> type = storedType("query, key, value and out", o.query, storage);
+Result<AttentionCommand> resolveAttention(const LibraryArguments &a, int64_t threads,
+                                          int64_t queryBlock, Storage storage) {
+  Result<DType> type = storedType(a, storage);
   if (!type.ok())
     return type.status();
-  for (const Tensor *t : {&o.query, &o.key, &o.value, &o.out}) {
-    if (t->dtype != *type)
-      return Status::error(std::string("expects query, key, value and out of ") + name(*type) +
-                           ", got " + name(t->dtype));
-    if (t->rank() != 4)
-      return Status::error("expects query, key, value and out of four dimensions, got " +
-                           shapeString(t->shape));
-    if (t->shape[3] != 1 && t->strides[3] != 1)
-      return Status::error("expects a contiguous last dimension of " + shapeString(t->shape));
-  }
-  const auto &q = o.query.shape, &k = o.key.shape;
-  if (o.out.shape != q || o.value.shape != k || q[0] != k[0] || q[3] != k[3] || k[2] == 0 ||
-      q[2] % k[2] != 0)
-    return Status::error("expects query and out [b, s, h, d] and key and value [b, t, g, d] with h "
-                         "a multiple of g, got " +
-                         shapeString(q) + ", " + shapeString(k) + ", " +
-                         shapeString(o.value.shape) + " and " + shapeString(o.out.shape));
-  if (k[1] > INT32_MAX)
-    return Status::error("expects fewer than 2^31 keys, got " + std::to_string(k[1]));
-  auto expect = [](const char *what, const Tensor *t, const std::vector<int64_t> &shape) {
-    if (t && ((t->dtype != DType::i64 && t->dtype != DType::i32) || t->shape != shape))
-      return Status::error(std::string("expects ") + what + " of i32 or i64 " + shapeString(shape) +
-                           ", got " + name(t->dtype) + " " + shapeString(t->shape));
-    return Status();
-  };
-  if (Status s = expect("mask", o.mask, {q[0], k[1]}); !s.ok())
-    return s;
-  if (Status s = expect("valid_length", o.validLength, {q[0]}); !s.ok())
-    return s;
-  return expect("position_offset", o.positionOffset, {q[0]});
-}
-
-Result<AttentionCommand> resolveAttention(const AttentionOperands &o, int64_t threads,
-                                          int64_t queryBlock, Storage storage) {
-  if (Status status = checkAttention(o, storage); !status.ok())
-    return status;
+  const Tensor query = a.tensor("query"), key = a.tensor("key"), value = a.tensor("value"),
+               out = a.tensor("out");
+  if (key.shape[1] > INT32_MAX)
+    return Status::error("expects fewer than 2^31 keys, got " + std::to_string(key.shape[1]));
   AttentionCommand c{};
-  c.dtype = o.query.dtype;
-  c.batch = o.query.shape[0];
-  c.kvHeads = o.key.shape[2];
+  c.dtype = *type;
+  c.batch = query.shape[0];
+  c.kvHeads = key.shape[2];
   AttentionBlock &b = c.block;
-  b.group = o.query.shape[2] / c.kvHeads;
-  b.headDim = o.query.shape[3];
-  b.keys = o.key.shape[1];
-  c.rowsPerHead = o.query.shape[1] * b.group;
+  b.group = query.shape[2] / c.kvHeads;
+  b.headDim = query.shape[3];
+  b.keys = key.shape[1];
+  c.rowsPerHead = query.shape[1] * b.group;
   c.blocksPerHead = (c.rowsPerHead + queryBlock - 1) / queryBlock;
   b.rows = queryBlock;
-  b.query = o.query.as<float>();
-  b.key = o.key.as<float>();
-  b.value = o.value.as<float>();
-  b.out = o.out.as<float>();
-  b.queryStride = o.query.strides[1];
-  b.queryHeadStride = o.query.strides[2];
-  b.outStride = o.out.strides[1];
-  b.outHeadStride = o.out.strides[2];
-  b.keyStride = o.key.strides[1];
-  b.valueStride = o.value.strides[1];
-  c.queryBatch = o.query.strides[0];
-  c.keyBatch = o.key.strides[0];
-  c.valueBatch = o.value.strides[0];
-  c.outBatch = o.out.strides[0];
-  c.queryGroup = o.query.strides[2] * b.group;
-  c.outGroup = o.out.strides[2] * b.group;
-  c.keyHead = o.key.strides[2];
-  c.valueHead = o.value.strides[2];
-  if (o.mask) {
-    b.mask = o.mask->data;
-    b.wideMask = o.mask->dtype == DType::i64;
-    b.maskStride = o.mask->strides[1];
-    c.maskBatchBytes = o.mask->strides[0] * byteSize(o.mask->dtype);
+  b.query = query.as<float>();
+  b.key = key.as<float>();
+  b.value = value.as<float>();
+  b.out = out.as<float>();
+  b.queryStride = query.strides[1];
+  b.queryHeadStride = query.strides[2];
+  b.outStride = out.strides[1];
+  b.outHeadStride = out.strides[2];
+  b.keyStride = key.strides[1];
+  b.valueStride = value.strides[1];
+  c.queryBatch = query.strides[0];
+  c.keyBatch = key.strides[0];
+  c.valueBatch = value.strides[0];
+  c.outBatch = out.strides[0];
+  c.queryGroup = query.strides[2] * b.group;
+  c.outGroup = out.strides[2] * b.group;
+  c.keyHead = key.strides[2];
+  c.valueHead = value.strides[2];
+  if (a.has("mask")) {
+    const Tensor mask = a.tensor("mask");
+    b.mask = mask.data;
+    b.wideMask = mask.dtype == DType::i64;
+    b.maskStride = mask.strides[1];
+    c.maskBatchBytes = mask.strides[0] * byteSize(mask.dtype);
   }
-  if (o.validLength)
-    c.validLength = integersOf(*o.validLength);
-  if (o.positionOffset)
-    c.positionOffset = integersOf(*o.positionOffset);
-  b.scale = o.scale;
-  b.causal = o.causal;
-  int64_t work = o.query.numElements() * b.keys * 2;
-  c.members = std::min(shareOut(work, 1 << 18, threads), std::max<int64_t>(c.units(), 1));
+  c.validLength = integersOf(a, "valid_length");
+  c.positionOffset = integersOf(a, "position_offset");
+  b.scale = static_cast<float>(a.numbers[0]);
+  b.causal = a.integers[0] != 0;
+  c.members = std::min(shareOut(a.kernel->flops(a), 1 << 19, threads), c.units());
   return c;
 }
 

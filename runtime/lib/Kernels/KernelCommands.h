@@ -84,8 +84,8 @@ struct RotaryCommand {
 struct GatherCommand {
   const std::byte *source;
   int64_t tableRows, rowBytes, sourceStrideBytes;
-  int64_t part, parts; ///< of the table that `source` is
-  int64_t limit;       ///< ids are below it
+  int64_t part;  ///< of the table that `source` is
+  int64_t limit; ///< ids are below it
   const std::byte *ids;
   bool wideIds; ///< i64, else i32
   std::byte *out;

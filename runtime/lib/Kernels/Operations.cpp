@@ -5,6 +5,7 @@
 #include "Operations.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace braid::runtime {
@@ -30,18 +31,11 @@ int64_t Tensor::rows() const {
   return shape.empty() || shape.back() == 0 ? 0 : numElements() / shape.back();
 }
 
-Integers integersOf(const Tensor &tensor) {
+Integers integersOf(const LibraryArguments &a, const char *operand) {
+  if (!a.has(operand))
+    return {nullptr, false, 0};
+  const Tensor tensor = a.tensor(operand);
   return {tensor.data, tensor.dtype == DType::i64, tensor.strides[0]};
-}
-
-Result<DType> storedType(const char *what, const Tensor &tensor, Storage storage) {
-  const DType type = tensor.dtype;
-  const bool half = type == DType::f16 || type == DType::bf16;
-  if (type == DType::f32 || (half && storage == Storage::halves))
-    return type;
-  return Status::error(std::string("expects ") + what + " of " +
-                       (storage == Storage::halves ? "f32, f16 or bf16" : "f32") + ", got " +
-                       name(type));
 }
 
 Result<int64_t> Tensor::rowStride() const {
@@ -67,11 +61,9 @@ Result<int64_t> Tensor::rowStride() const {
 int64_t shareOut(int64_t work, int64_t grain, int64_t members) {
   return std::max<int64_t>(1, std::min(members, work / grain));
 }
-
-static Status expectF32(const char *what, const Tensor &tensor) {
-  if (tensor.dtype != DType::f32)
-    return Status::error(std::string("expects ") + what + " of f32, got " + name(tensor.dtype));
-  return {};
+int64_t shareOut(double flops, int64_t grain, int64_t members) {
+  const double most = std::floor(flops / static_cast<double>(grain));
+  return static_cast<int64_t>(std::clamp(most, 1.0, static_cast<double>(members)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -130,23 +122,12 @@ void execute(const LaunchCommand &command, const NamedCommand &, ExecutionContex
 // Products
 //===----------------------------------------------------------------------===//
 
-Result<ProductCommand> resolveProduct(const Tensor &lhs, const Tensor &rhs, const Tensor *bias,
-                                      const Tensor &out, int64_t threads, ProductCache &products) {
-  for (auto [what, tensor] : {std::pair<const char *, const Tensor *>{"lhs", &lhs},
-                              {"rhs", &rhs},
-                              {"bias", bias},
-                              {"out", &out}})
-    if (tensor)
-      if (Status status = expectF32(what, *tensor); !status.ok())
-        return status;
-  if (lhs.shape.empty() || rhs.rank() != 2 || out.shape.empty() ||
-      lhs.shape.back() != rhs.shape[1] || out.shape.back() != rhs.shape[0] ||
-      lhs.rows() != out.rows() ||
-      (bias && (bias->numElements() != rhs.shape[0] || !bias->contiguous())))
-    return Status::error("expects [.., k] x [n, k] (+ [n]) -> [.., n], got " +
-                         shapeString(lhs.shape) + " x " + shapeString(rhs.shape) +
-                         (bias ? " + " + shapeString(bias->shape) : "") + " -> " +
-                         shapeString(out.shape));
+Result<ProductCommand> resolveProduct(const LibraryArguments &a, int64_t threads,
+                                      ProductCache &products) {
+  if (Result<DType> type = storedType(a, Storage::f32); !type.ok())
+    return type.status();
+  const Tensor lhs = a.tensor("input"), rhs = a.tensor("weight"), out = a.tensor("out");
+  const float *bias = a.has("bias") ? a.tensor("bias").as<float>() : nullptr;
   Result<int64_t> lhsStride = lhs.rowStride(), rhsStride = rhs.rowStride(),
                   outStride = out.rowStride();
   for (const Result<int64_t> *stride : {&lhsStride, &rhsStride, &outStride})
@@ -154,9 +135,7 @@ Result<ProductCommand> resolveProduct(const Tensor &lhs, const Tensor &rhs, cons
       return stride->status();
   int64_t m = lhs.rows(), n = rhs.shape[0], k = rhs.shape[1];
   ProductCommand command;
-  if (m == 0 || n == 0)
-    return command;
-  int64_t members = shareOut(m * n * k, 1 << 18, threads);
+  int64_t members = shareOut(a.kernel->flops(a), 1 << 19, threads);
   // Rows keep a member's part of `lhs` in its cache; a few rows would starve the registers of a
   // product's inner loop.
   bool byRows = m >= members * 16;
@@ -173,7 +152,7 @@ Result<ProductCommand> resolveProduct(const Tensor &lhs, const Tensor &rhs, cons
       return product.status();
     ProductCommand::Part bound{
         nullptr, lhs.as<float>() + row * *lhsStride, rhs.as<float>() + column * *rhsStride,
-        bias ? bias->as<float>() + column : nullptr, out.as<float>() + row * *outStride + column};
+        bias ? bias + column : nullptr, out.as<float>() + row * *outStride + column};
     bound.call = (*product)->bind(bound.lhs, bound.rhs, bound.bias, bound.out);
     command.parts.push_back(std::move(bound));
   }
@@ -191,16 +170,11 @@ void execute(const ProductCommand &command, const NamedCommand &, ExecutionConte
 // Gather
 //===----------------------------------------------------------------------===//
 
-Result<GatherCommand> resolveGather(const Tensor &source, const Tensor &ids, const Tensor &out,
-                                    int64_t part, int64_t parts, int64_t rows, int64_t threads) {
-  if (ids.dtype != DType::i64 && ids.dtype != DType::i32)
-    return Status::error(std::string("expects ids of i64 or i32, got ") + name(ids.dtype));
-  if (source.dtype != out.dtype || source.rank() != 2 || out.shape.empty() ||
-      out.shape.back() != source.shape[1] || out.rows() != ids.numElements() || !ids.contiguous())
-    return Status::error(
-        "expects table [n, d], contiguous ids [..] and out [.., d] of the table's type, got " +
-        shapeString(source.shape) + ", " + shapeString(ids.shape) + " and " +
-        shapeString(out.shape));
+Result<GatherCommand> resolveGather(const LibraryArguments &a, int64_t threads) {
+  const Tensor source = a.tensor("table"), ids = a.tensor("ids"), out = a.tensor("out");
+  if (!ids.contiguous())
+    return Status::error("expects contiguous ids, got " + shapeString(ids.shape) +
+                         " with strides " + shapeString(ids.strides));
   Result<int64_t> sourceStride = source.rowStride(), outStride = out.rowStride();
   if (!sourceStride.ok())
     return sourceStride.status();
@@ -210,9 +184,8 @@ Result<GatherCommand> resolveGather(const Tensor &source, const Tensor &ids, con
   GatherCommand command{};
   command.source = source.data;
   command.tableRows = source.shape[0];
-  command.part = part;
-  command.parts = parts;
-  command.limit = rows ? rows : source.shape[0] * parts;
+  command.part = a.part;
+  command.limit = a.integers[0] ? a.integers[0] : source.shape[0] * a.parts;
   command.rowBytes = source.shape[1] * size;
   command.sourceStrideBytes = *sourceStride * size;
   command.ids = ids.data;
@@ -260,14 +233,9 @@ void execute(const GatherCommand &command, const NamedCommand &source, Execution
 // Positions
 //===----------------------------------------------------------------------===//
 
-Result<PositionIdsCommand> resolvePositionIds(const Tensor &ids, int64_t padding,
-                                              const Tensor &out) {
-  if ((ids.dtype != DType::i64 && ids.dtype != DType::i32) || ids.rank() != 2 ||
-      out.dtype != ids.dtype || out.shape != ids.shape)
-    return Status::error(std::string("expects ids and out [b, s] of i64 or i32, got ") +
-                         name(ids.dtype) + " " + shapeString(ids.shape) + " and " +
-                         name(out.dtype) + " " + shapeString(out.shape));
-  return PositionIdsCommand{ids.data,       out.data,      ids.dtype == DType::i64, padding,
+Result<PositionIdsCommand> resolvePositionIds(const LibraryArguments &a) {
+  const Tensor ids = a.tensor("ids"), out = a.tensor("out");
+  return PositionIdsCommand{ids.data,       out.data,      ids.dtype == DType::i64, a.integers[0],
                             ids.shape[0],   ids.shape[1],  ids.strides[0],          ids.strides[1],
                             out.strides[0], out.strides[1]};
 }
@@ -323,6 +291,15 @@ Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest) {
     }
   }
   return command;
+}
+
+Result<CopyCommand> resolveLocalSlice(const LibraryArguments &a) {
+  Tensor part = a.tensor("source");
+  const Tensor dest = a.tensor("dest");
+  const auto dim = static_cast<size_t>(a.integers[0]);
+  part.shape[dim] /= a.parts;
+  part.data += a.part * part.shape[dim] * part.strides[dim] * byteSize(part.dtype);
+  return resolveCopy(part, dest);
 }
 
 static void copyNest(const CopyCommand &command, size_t depth, const std::byte *source,

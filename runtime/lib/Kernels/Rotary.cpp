@@ -13,17 +13,6 @@
 
 namespace braid::runtime {
 
-static Status checkRows(const char *what, const Tensor &tensor, DType dtype,
-                        const std::vector<int64_t> &shape) {
-  if (tensor.dtype != dtype || tensor.shape != shape)
-    return Status::error(std::string("expects ") + what + " of " + name(dtype) + " " +
-                         shapeString(shape) + ", got " + name(tensor.dtype) + " " +
-                         shapeString(tensor.shape));
-  if (shape.back() != 1 && tensor.strides.back() != 1)
-    return Status::error(std::string("expects a contiguous last dimension of ") + what);
-  return {};
-}
-
 /// Where a command's tables are, from batch to batch and from position to position.
 template <typename Op> static void setTableStrides(Op &c, const Tensor &cos, const Tensor &sin) {
   // All batches may share one.
@@ -48,36 +37,21 @@ static void forEachPosition(const Op &c, ExecutionContext &context, Body body) {
       context.control, context.self);
 }
 
-Result<RotaryTableCommand> resolveRotaryTable(const std::vector<double> &frequencies, double scale,
-                                              const Tensor *positionOffset, const Tensor &cos,
-                                              const Tensor &sin, int64_t threads, Storage storage) {
-  Result<DType> dtype = storedType("cos and sin", cos, storage);
+Result<RotaryTableCommand> resolveRotaryTable(const LibraryArguments &a, int64_t threads,
+                                              Storage storage) {
+  Result<DType> dtype = storedType(a, storage);
   if (!dtype.ok())
     return dtype.status();
-  if (cos.rank() != (positionOffset ? 3 : 2))
-    return Status::error("expects tables of " + std::to_string(positionOffset ? 3 : 2) +
-                         " dimensions, got " + shapeString(cos.shape));
-  std::vector<int64_t> shape = cos.shape;
-  shape.back() = static_cast<int64_t>(frequencies.size());
-  for (auto [what, table] : {std::pair<const char *, const Tensor *>{"cos", &cos}, {"sin", &sin}})
-    if (Status status = checkRows(what, *table, *dtype, shape); !status.ok())
-      return status;
+  const Tensor cos = a.tensor("cos"), sin = a.tensor("sin");
   RotaryTableCommand c{};
-  if (positionOffset) {
-    if ((positionOffset->dtype != DType::i64 && positionOffset->dtype != DType::i32) ||
-        positionOffset->shape != std::vector{shape[0]})
-      return Status::error("expects position_offset of i32 or i64 " + shapeString({shape[0]}) +
-                           ", got " + name(positionOffset->dtype) + " " +
-                           shapeString(positionOffset->shape));
-    c.positionOffset = integersOf(*positionOffset);
-  }
-  c.frequencies = frequencies;
-  c.scale = scale;
+  c.positionOffset = integersOf(a, "position_offset");
+  c.frequencies.assign(a.numbers.begin() + 1, a.numbers.end());
+  c.scale = a.numbers[0];
   c.dtype = *dtype;
   c.cos = cos.as<float>();
   c.sin = sin.as<float>();
-  c.batch = positionOffset ? shape[0] : 1;
-  c.seq = shape[shape.size() - 2];
+  c.batch = c.positionOffset ? cos.shape[0] : 1;
+  c.seq = cos.shape[cos.shape.size() - 2];
   setTableStrides(c, cos, sin);
   c.members = shareOut(cos.numElements(), 1024, threads);
   return c;
@@ -98,24 +72,12 @@ void execute(const RotaryTableCommand &c, const NamedCommand &, ExecutionContext
   });
 }
 
-Result<RotaryCommand> resolveRotary(const Tensor &input, const Tensor &cos, const Tensor &sin,
-                                    const Tensor &out, int64_t threads, Storage storage) {
-  Result<DType> dtype = storedType("input", input, storage);
+Result<RotaryCommand> resolveRotary(const LibraryArguments &a, int64_t threads, Storage storage) {
+  Result<DType> dtype = storedType(a, storage);
   if (!dtype.ok())
     return dtype.status();
-  if (input.rank() != 4 || input.shape[3] % 2 != 0)
-    return Status::error("expects input [b, s, h, 2 * n], got " + shapeString(input.shape));
-  std::vector<int64_t> table{input.shape[0], input.shape[1], input.shape[3] / 2};
-  if (cos.rank() == 2)
-    table.erase(table.begin());
-  for (auto [what, tensor, shape] :
-       {std::tuple<const char *, const Tensor *, const std::vector<int64_t> *>{"input", &input,
-                                                                               &input.shape},
-        {"cos", &cos, &table},
-        {"sin", &sin, &table},
-        {"out", &out, &input.shape}})
-    if (Status status = checkRows(what, *tensor, *dtype, *shape); !status.ok())
-      return status;
+  const Tensor input = a.tensor("input"), cos = a.tensor("cos"), sin = a.tensor("sin"),
+               out = a.tensor("out");
   RotaryCommand c{};
   c.dtype = *dtype;
   c.batch = input.shape[0];

@@ -76,7 +76,8 @@ Status Session::State::load() {
 Status Session::State::loadKernels() {
   if (options.kernels)
     kernelIsa = "supplied by the caller";
-  else if (!program->kernels.empty()) {
+  else if (std::any_of(program->kernels.begin(), program->kernels.end(),
+                       [](const auto &kernel) { return !kernel->library; })) {
     Result<std::shared_ptr<const KernelLibraryHandle>> loaded = KernelLibraryHandle::load(*bundle);
     if (!loaded.ok())
       return loaded.status();
@@ -84,6 +85,10 @@ Status Session::State::loadKernels() {
     kernelIsa = library->isa();
   }
   for (const auto &kernel : program->kernels) {
+    if (kernel->library) {
+      kernels.push_back(nullptr);
+      continue;
+    }
     if (options.kernels) {
       auto found = options.kernels->find(kernel->symbol);
       if (found == options.kernels->end())

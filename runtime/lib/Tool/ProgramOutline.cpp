@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramOutline.h"
 #include "braid/Base/Algorithm.h"
+#include "braid/Base/LibraryKernels.h"
 
 // flatc writes a default label into switches over all enumerators.
 #pragma clang diagnostic push
@@ -15,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <sstream>
 
 namespace braid::runtime {
 
@@ -30,10 +32,6 @@ int64_t OutlineOperand::bytes() const {
 namespace {
 
 constexpr int64_t kMaxRanksListed = 64;
-
-std::string text(const std::vector<double> &values) {
-  return std::to_string(values.size()) + (values.size() == 1 ? " frequency" : " frequencies");
-}
 
 class Outliner {
 public:
@@ -169,62 +167,10 @@ private:
     switch (op.type) {
     case fb::Operation::Launch:
       return fillLaunch(command, *op.AsLaunch());
-    case fb::Operation::Product: {
-      const fb::ProductT &product = *op.AsProduct();
-      command.kind = "linear";
-      operand(command, "input", product.lhs);
-      operand(command, "weight", product.rhs);
-      operand(command, "bias", product.bias);
-      return result(command, product.out);
-    }
-    case fb::Operation::Attention: {
-      const fb::AttentionT &attention = *op.AsAttention();
-      command.kind = "attention";
-      operand(command, "query", attention.query);
-      operand(command, "key", attention.key);
-      operand(command, "value", attention.value);
-      operand(command, "mask", attention.mask);
-      operand(command, "valid_length", attention.valid_length);
-      operand(command, "position_offset", attention.position_offset);
-      if (attention.causal)
-        command.details.emplace_back("mask", "causal");
-      return result(command, attention.out);
-    }
-    case fb::Operation::Gather: {
-      const fb::GatherT &gather = *op.AsGather();
-      command.kind = "embedding";
-      operand(command, "table", gather.source);
-      operand(command, "ids", gather.ids);
-      if (!gather.axes.empty())
-        command.group = groupOf(gather.axes);
-      return result(command, gather.out);
-    }
     case fb::Operation::Copy:
       command.kind = "copy";
       operand(command, "", op.AsCopy()->source);
       return result(command, op.AsCopy()->dest);
-    case fb::Operation::LocalSlice:
-      command.kind = "local_slice";
-      operand(command, "", op.AsLocalSlice()->source);
-      command.details.emplace_back("dimension", std::to_string(op.AsLocalSlice()->dim));
-      command.group = groupOf(op.AsLocalSlice()->axes);
-      return result(command, op.AsLocalSlice()->dest);
-    case fb::Operation::RotaryTable:
-      command.kind = "rotary_table";
-      operand(command, "position_offset", op.AsRotaryTable()->position_offset);
-      command.details.emplace_back("angles", text(op.AsRotaryTable()->frequencies));
-      result(command, op.AsRotaryTable()->cos, "cos");
-      return result(command, op.AsRotaryTable()->sin, "sin");
-    case fb::Operation::Rotary:
-      command.kind = "rotary";
-      operand(command, "input", op.AsRotary()->input);
-      operand(command, "cos", op.AsRotary()->cos);
-      operand(command, "sin", op.AsRotary()->sin);
-      return result(command, op.AsRotary()->out);
-    case fb::Operation::PositionIds:
-      command.kind = "position_ids";
-      operand(command, "ids", op.AsPositionIds()->ids);
-      return result(command, op.AsPositionIds()->out);
     case fb::Operation::CollectiveStart:
       return fillCollective(command, *op.AsCollectiveStart());
     case fb::Operation::CollectiveWait:
@@ -248,12 +194,36 @@ private:
 
   void fillLaunch(OutlineCommand &command, const fb::LaunchT &launch) {
     const fb::KernelT &kernel = *program.kernels[launch.kernel];
+    if (const LibraryKernel *library = libraryKernelOf(kernel))
+      return fillLibraryLaunch(command, launch, *kernel.library, *library);
     command.kind = "kernel";
     command.details.emplace_back("kernel", "@" + kernel.symbol);
     command.details.emplace_back("rows", std::to_string(launch.rows));
     const size_t numInputs = launch.operands.size() - kernel.num_outputs;
     for (size_t i = 0; i < launch.operands.size(); ++i)
       operand(command, "", launch.operands[i], i >= numInputs);
+  }
+
+  void fillLibraryLaunch(OutlineCommand &command, const fb::LaunchT &launch,
+                         const fb::LibraryCallT &call, const LibraryKernel &library) {
+    command.kind = library.name;
+    const size_t outputs = library.operands.size() - library.firstOutput();
+    size_t next = 0;
+    for (size_t i : library.given(call.optional)) {
+      const LibraryOperand &role = library.operands[i];
+      const bool written = role.access == Access::write;
+      operand(command, written && outputs == 1 ? "" : role.name, launch.operands[next++], written);
+    }
+    for (size_t i = 0; i < library.integers.size(); ++i)
+      command.details.emplace_back(library.integers[i], std::to_string(call.integers[i]));
+    for (size_t i = 0; i < library.numbers.size(); ++i) {
+      const bool isList = library.listOfNumbers && i + 1 == library.numbers.size();
+      std::ostringstream text;
+      text << (isList ? static_cast<double>(call.numbers.size() - i) : call.numbers[i]);
+      command.details.emplace_back(library.numbers[i], text.str());
+    }
+    if (!call.axes.empty())
+      command.group = groupOf(call.axes);
   }
 
   void fillCollective(OutlineCommand &command, const fb::CollectiveStartT &start) {

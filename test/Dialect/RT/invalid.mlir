@@ -64,148 +64,11 @@ func.func @l4(%x: tensor<0xf32>) {
 
 // -----
 
-// D1
-rt.procedure @d1(%x: memref<4x8xf32>, %w: memref<3x8xf32>, %o: memref<4x4xf32> {rt.result}) {
-  // expected-error @below {{'rt.product' op expects lhs [m..., k], rhs [n, k], bias [n] and out [m..., n], got 'memref<4x8xf32>', 'memref<3x8xf32>', 'memref<4x4xf32>'}}
-  rt.product ins(%x, %w : memref<4x8xf32>, memref<3x8xf32>) outs(%o : memref<4x4xf32>)
-  rt.return
-}
-
-// -----
-
-// D2
-rt.procedure @d2(%x: memref<4x8xf32>, %w: memref<3x8xbf16>, %o: memref<4x3xf32> {rt.result}) {
-  // expected-error @below {{'rt.product' op expects one element type}}
-  rt.product ins(%x, %w : memref<4x8xf32>, memref<3x8xbf16>) outs(%o : memref<4x3xf32>)
-  rt.return
-}
-
-// -----
-
-// T1
-rt.procedure @t1(%q: memref<1x2x3x4xf32>, %k: memref<1x5x2x4xf32>, %o: memref<1x2x3x4xf32> {rt.result}) {
-  // expected-error @below {{'rt.attention' op expects query [b, s, h, d], key [b, t, g, d], value [b, t, g, e] and out [b, s, h, e] with g dividing h}}
-  rt.attention ins(%q, %k, %k : memref<1x2x3x4xf32>, memref<1x5x2x4xf32>, memref<1x5x2x4xf32>) outs(%o : memref<1x2x3x4xf32>) scale 1.0
-  rt.return
-}
-
-// -----
-
-// No heads of keys at all.
-rt.procedure @attention_without_heads(%q: memref<1x2x0x4xf32>, %o: memref<1x2x0x4xf32> {rt.result}) {
-  // expected-error @below {{'rt.attention' op expects query [b, s, h, d], key [b, t, g, d], value [b, t, g, e] and out [b, s, h, e] with g dividing h}}
-  rt.attention ins(%q, %q, %q : memref<1x2x0x4xf32>, memref<1x2x0x4xf32>, memref<1x2x0x4xf32>) outs(%o : memref<1x2x0x4xf32>) scale 1.0
-  rt.return
-}
-
-// -----
-
-// T2
-rt.procedure @t2(%q: memref<1x2x2x4xf32>, %k: memref<1x5x2x4xf16>, %o: memref<1x2x2x4xf32> {rt.result}) {
-  // expected-error @below {{'rt.attention' op expects one element type}}
-  rt.attention ins(%q, %k, %k : memref<1x2x2x4xf32>, memref<1x5x2x4xf16>, memref<1x5x2x4xf16>) outs(%o : memref<1x2x2x4xf32>) scale 1.0
-  rt.return
-}
-
-// -----
-
-// T3
-rt.procedure @t3(%q: memref<1x2x2x4xf32>, %m: memref<1x2xf32>, %o: memref<1x2x2x4xf32> {rt.result}) {
-  // expected-error @below {{expects a mask of shape [1, 2] and i32 or i64, got 'memref<1x2xf32>'}}
-  rt.attention ins(%q, %q, %q : memref<1x2x2x4xf32>, memref<1x2x2x4xf32>, memref<1x2x2x4xf32>) mask(%m : memref<1x2xf32>)
-      outs(%o : memref<1x2x2x4xf32>) scale 1.0
-  rt.return
-}
-
-// -----
-
-// A1
-rt.procedure @a1(%c: memref<4x2xf32> {rt.result}, %s: memref<4x2xf32> {rt.result}) {
-  // expected-error @below {{'rt.rotary_table' op expects tables [s, 1] of one type, with at least one frequency, got 'memref<4x2xf32>' and 'memref<4x2xf32>'}}
-  rt.rotary_table [1.0] outs(%c, %s : memref<4x2xf32>, memref<4x2xf32>)
-  rt.return
-}
-
-// -----
-
-// A1
-rt.procedure @a1_offset(%p: memref<3xi64>, %c: memref<2x4x1xf32> {rt.result}, %s: memref<2x4x1xf32> {rt.result}) {
-  // expected-error @below {{expects position_offset [b] of i32 or i64 and tables [b, s, 1] of one type, with at least one frequency, got 'memref<3xi64>', 'memref<2x4x1xf32>' and 'memref<2x4x1xf32>'}}
-  rt.rotary_table [1.0] position_offset(%p : memref<3xi64>) outs(%c, %s : memref<2x4x1xf32>, memref<2x4x1xf32>)
-  rt.return
-}
-
-// -----
-
-// A2
-rt.procedure @a2(%c: memref<4x1xf32> {rt.result}, %s: memref<4x1xf32> {rt.result}) {
-  // expected-error @below {{'rt.rotary_table' op expects finite frequencies and scale, got}}
-  rt.rotary_table [0x7FF0000000000000] outs(%c, %s : memref<4x1xf32>, memref<4x1xf32>)
-  rt.return
-}
-
-// -----
-
-// O1
-rt.procedure @o1(%x: memref<2x4x3x6xf32>, %c: memref<4x2xf32>, %o: memref<2x4x3x6xf32> {rt.result}) {
-  // expected-error @below {{'rt.rotary' op expects input and out [b, s, h, 2 * n] and tables [s, n] or [b, s, n], got 'memref<2x4x3x6xf32>', 'memref<2x4x3x6xf32>', 'memref<4x2xf32>' and 'memref<4x2xf32>'}}
-  rt.rotary ins(%x, %c, %c : memref<2x4x3x6xf32>, memref<4x2xf32>, memref<4x2xf32>) outs(%o : memref<2x4x3x6xf32>)
-  rt.return
-}
-
-// -----
-
-// O2
-rt.procedure @o2(%x: memref<2x4x3x6xf32>, %c: memref<4x3xf16>, %o: memref<2x4x3x6xf32> {rt.result}) {
-  // expected-error @below {{'rt.rotary' op expects one element type}}
-  rt.rotary ins(%x, %c, %c : memref<2x4x3x6xf32>, memref<4x3xf16>, memref<4x3xf16>) outs(%o : memref<2x4x3x6xf32>)
-  rt.return
-}
-
-// -----
-
-// I1
-rt.procedure @i1(%i: memref<2x4xi64>, %o: memref<2x4xi32> {rt.result}) {
-  // expected-error @below {{'rt.position_ids' op expects ids and out [b, s] of one type, i32 or i64, got 'memref<2x4xi64>' and 'memref<2x4xi32>'}}
-  rt.position_ids ins(%i : memref<2x4xi64>) padding 1 outs(%o : memref<2x4xi32>)
-  rt.return
-}
-
-// -----
-
-// G1
-rt.procedure @g1(%t: memref<9x4xf32>, %i: memref<3xi64>, %o: memref<2x4xf32> {rt.result}) {
-  // expected-error @below {{'rt.gather' op expects source [n, h], ids [i...] of i32 or i64 and out [i..., h]}}
-  rt.gather ins(%t, %i : memref<9x4xf32>, memref<3xi64>) outs(%o : memref<2x4xf32>)
-  rt.return
-}
-
-// -----
-
-// G3
-rt.procedure @g3(%t: memref<9x4xf32>, %i: memref<2xi64>, %o: memref<2x4xf32> {rt.result}) {
-  // expected-error @below {{'rt.gather' op expects 'rows' of 1 to 9, got 10}}
-  rt.gather ins(%t, %i : memref<9x4xf32>, memref<2xi64>) outs(%o : memref<2x4xf32>) rows 10
-  rt.return
-}
-
-// -----
-
-// G3: of the whole table
-comm.mesh @mesh <tp = 2>
-rt.procedure @g3_part(%t: memref<9x4xf32>, %i: memref<2xi64>, %o: memref<2x4xf32> {rt.result}) {
-  // expected-error @below {{'rt.gather' op expects 'rows' of 1 to 18, got 19}}
-  rt.gather ins(%t, %i : memref<9x4xf32>, memref<2xi64>) outs(%o : memref<2x4xf32>) rows 19 over <@mesh, {tp}>
-  rt.return
-}
-
-// -----
-
-// G2
-comm.mesh @mesh <tp = 2>
-rt.procedure @g2(%t: memref<9x4xf32>, %i: memref<2xi64>, %o: memref<2x4xf32> {rt.result}) {
-  // expected-error @below {{'rt.gather' op unknown axis 'pp' in mesh 'mesh'}}
-  rt.gather ins(%t, %i : memref<9x4xf32>, memref<2xi64>) outs(%o : memref<2x4xf32>) over <@mesh, {pp}>
+// L4: of a kernel of the library
+rt.kernel @linear(tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32> attributes {library = "linear"}
+rt.procedure @l4_library(%x: memref<4x8xf32>, %w: memref<3x8xf32>, %o: memref<4x3xf32> {rt.result}) {
+  // expected-error @below {{'rt.launch' op expects 4 rows for @linear, got 1}}
+  rt.launch @linear rows 1 ins(%x, %w : memref<4x8xf32>, memref<3x8xf32>) outs(%o : memref<4x3xf32>)
   rt.return
 }
 
@@ -215,23 +78,5 @@ rt.procedure @g2(%t: memref<9x4xf32>, %i: memref<2xi64>, %o: memref<2x4xf32> {rt
 rt.procedure @y1(%x: memref<4xf32>, %y: memref<5xf32> {rt.result}) {
   // expected-error @below {{'rt.copy' op expects one shape and element type, got 'memref<4xf32>' and 'memref<5xf32>'}}
   rt.copy ins(%x : memref<4xf32>) outs(%y : memref<5xf32>)
-  rt.return
-}
-
-// -----
-
-// S1
-comm.mesh @mesh <tp = 2>
-rt.procedure @s1(%x: memref<4xf32>, %y: memref<4xf32> {rt.result}) {
-  // expected-error @below {{'rt.local_slice' op expects dest to be source with dimension 0 divided by 2, got 'memref<4xf32>' and 'memref<4xf32>'}}
-  rt.local_slice ins(%x : memref<4xf32>) outs(%y : memref<4xf32>) dim 0 over <@mesh, {tp}>
-  rt.return
-}
-
-// -----
-
-rt.procedure @s1_mesh(%x: memref<4xf32>, %y: memref<2xf32> {rt.result}) {
-  // expected-error @below {{references unknown mesh @mesh}}
-  rt.local_slice ins(%x : memref<4xf32>) outs(%y : memref<2xf32>) dim 0 over <@mesh, {tp}>
   rt.return
 }

@@ -16,6 +16,18 @@ rt.kernel @double(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
   rt.yield %o : tensor<?x4xf32>
 }
 
+// CHECK: rt.kernel @embedding(tensor<4x4xf32>, tensor<16xi64>) -> tensor<16x4xf32> attributes {group = #comm.group<@mesh, {tp}>, library = "embedding", scalars = [7]}
+rt.kernel @embedding(tensor<4x4xf32>, tensor<16xi64>) -> tensor<16x4xf32>
+    attributes {group = #comm.group<@mesh, {tp}>, library = "embedding", scalars = [7]}
+// CHECK: rt.kernel @linear(tensor<16x4xf32>, tensor<4x4xf32>) -> tensor<16x4xf32> attributes {library = "linear"}
+rt.kernel @linear(tensor<16x4xf32>, tensor<4x4xf32>) -> tensor<16x4xf32> attributes {library = "linear"}
+// CHECK: rt.kernel @attention({{.*}}, tensor<2x8xi64>) -> tensor<2x8x2x2xf32> attributes {library = "attention", optional = ["mask"], scalars = [1, 5.000000e-01]}
+rt.kernel @attention(tensor<2x8x2x2xf32>, tensor<2x8x2x2xf32>, tensor<2x8x2x2xf32>, tensor<2x8xi64>) -> tensor<2x8x2x2xf32>
+    attributes {library = "attention", optional = ["mask"], scalars = [1, 0.5]}
+// CHECK: rt.kernel @local_slice(tensor<16x4xf32>) -> tensor<8x4xf32> attributes {group = #comm.group<@mesh, {dp}>, library = "local_slice", scalars = [0]}
+rt.kernel @local_slice(tensor<16x4xf32>) -> tensor<8x4xf32>
+    attributes {group = #comm.group<@mesh, {dp}>, library = "local_slice", scalars = [0]}
+
 // On values, leading dimensions of a row operand are taken together.
 // CHECK-LABEL: func.func @values
 func.func @values(%x: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
@@ -61,39 +73,17 @@ rt.procedure entry @main(
   %1 = rt.alloc : memref<16x4xf32, #rt.space<local>>
   %2 = rt.alloc : memref<2x8x2x2xf32, #rt.space<local>>
   %3 = rt.alloc : memref<8x4xf32, #rt.space<local>>
-  // CHECK: rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>) over <@mesh, {tp}>
-  rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%0 : memref<16x4xf32, #rt.space<local>>) over <@mesh, {tp}>
-  // CHECK: rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>) rows 7 over <@mesh, {tp}>
-  rt.gather ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%0 : memref<16x4xf32, #rt.space<local>>) rows 7 over <@mesh, {tp}>
-  // CHECK: rt.product ins(%{{.*}}, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>)
-  rt.product ins(%0, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%1 : memref<16x4xf32, #rt.space<local>>)
+  // CHECK: rt.launch @embedding rows 16 ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>)
+  rt.launch @embedding rows 16 ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%0 : memref<16x4xf32, #rt.space<local>>)
+  // CHECK: rt.launch @linear rows 16 ins(%{{.*}}, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>)
+  rt.launch @linear rows 16 ins(%0, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%1 : memref<16x4xf32, #rt.space<local>>)
   // CHECK: rt.view %{{.*}} : memref<16x4xf32, #rt.space<local>> to memref<2x8x2x2xf32, #rt.space<local>>
   %q = rt.view %1 : memref<16x4xf32, #rt.space<local>> to memref<2x8x2x2xf32, #rt.space<local>>
-  // CHECK: rt.attention causal ins(%[[Q:.*]], %[[Q]], %[[Q]] : {{.*}}) mask(%mask : memref<2x8xi64>) outs(%{{.*}} : memref<2x8x2x2xf32, #rt.space<local>>) scale 5.000000e-01
-  rt.attention causal ins(%q, %q, %q : memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>)
-      mask(%mask : memref<2x8xi64>) outs(%2 : memref<2x8x2x2xf32, #rt.space<local>>) scale 0.5
-  %narrow = rt.alloc : memref<2xi32, #rt.space<local>>
-  // CHECK: rt.attention {{.*}} valid_length(%[[N:.*]] : memref<2xi32, #rt.space<local>>) position_offset(%[[N]] : memref<2xi32, #rt.space<local>>) outs
-  rt.attention causal ins(%q, %q, %q : memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>)
-      valid_length(%narrow : memref<2xi32, #rt.space<local>>) position_offset(%narrow : memref<2xi32, #rt.space<local>>)
-      outs(%2 : memref<2x8x2x2xf32, #rt.space<local>>) scale 0.5
-  %cos = rt.alloc : memref<8x1xf32, #rt.space<local>>
-  %sin = rt.alloc : memref<8x1xf32, #rt.space<local>>
-  // CHECK: rt.rotary_table [1.000000e+00] outs(%[[COS:.*]], %[[SIN:.*]] : memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>)
-  rt.rotary_table [1.0] outs(%cos, %sin : memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>)
-  // CHECK: rt.rotary ins(%[[Q]], %[[COS]], %[[SIN]] : memref<2x8x2x2xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>) outs(%{{.*}} : memref<2x8x2x2xf32, #rt.space<local>>)
-  rt.rotary ins(%q, %cos, %sin : memref<2x8x2x2xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>, memref<8x1xf32, #rt.space<local>>)
+  // CHECK: rt.launch @attention rows 32 ins(%[[Q:.*]], %[[Q]], %[[Q]], %mask : {{.*}}) outs(%{{.*}} : memref<2x8x2x2xf32, #rt.space<local>>)
+  rt.launch @attention rows 32 ins(%q, %q, %q, %mask : memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8xi64>)
       outs(%2 : memref<2x8x2x2xf32, #rt.space<local>>)
-  %offset = rt.alloc : memref<2xi64, #rt.space<local>>
-  %coss = rt.alloc : memref<2x8x1xf32, #rt.space<local>>
-  // CHECK: rt.rotary_table [5.000000e-01] position_offset(%{{.*}} : memref<2xi64, #rt.space<local>>) scale 1.200000e+00 outs(
-  rt.rotary_table [0.5] position_offset(%offset : memref<2xi64, #rt.space<local>>) scale 1.2
-      outs(%coss, %coss : memref<2x8x1xf32, #rt.space<local>>, memref<2x8x1xf32, #rt.space<local>>)
-  %positions = rt.alloc : memref<2x8xi64, #rt.space<local>>
-  // CHECK: rt.position_ids ins(%mask : memref<2x8xi64>) padding 1 outs(%{{.*}} : memref<2x8xi64, #rt.space<local>>)
-  rt.position_ids ins(%mask : memref<2x8xi64>) padding 1 outs(%positions : memref<2x8xi64, #rt.space<local>>)
-  // CHECK: rt.local_slice ins(%{{.*}} : memref<16x4xf32, #rt.space<local>>) outs(%{{.*}} : memref<8x4xf32, #rt.space<local>>) dim 0 over <@mesh, {dp}>
-  rt.local_slice ins(%1 : memref<16x4xf32, #rt.space<local>>) outs(%3 : memref<8x4xf32, #rt.space<local>>) dim 0 over <@mesh, {dp}>
+  // CHECK: rt.launch @local_slice rows 32 ins(%{{.*}} : memref<16x4xf32, #rt.space<local>>) outs(%{{.*}} : memref<8x4xf32, #rt.space<local>>) on communication
+  rt.launch @local_slice rows 32 ins(%1 : memref<16x4xf32, #rt.space<local>>) outs(%3 : memref<8x4xf32, #rt.space<local>>) on communication
   %5 = rt.view %2 : memref<2x8x2x2xf32, #rt.space<local>> to memref<16x4xf32, #rt.space<local>>
   // CHECK: rt.call @callee(%{{.*}}, %out) : memref<16x4xf32, #rt.space<local>>, memref<16x4xf32>
   rt.call @callee(%5, %out) : memref<16x4xf32, #rt.space<local>>, memref<16x4xf32>

@@ -57,7 +57,7 @@ public:
 
   fb::ProcedureT &procedure() { return *builder.program.procedures[0]; }
   runtime::testing::ProcedureBuilder append() {
-    return runtime::testing::ProcedureBuilder(procedure());
+    return runtime::testing::ProcedureBuilder(builder.program, procedure());
   }
   fb::BufferT &buffer(int32_t number) { return *procedure().buffers[static_cast<size_t>(number)]; }
   /// All of a buffer, where it is now.

@@ -222,8 +222,8 @@ TEST(ProgramInterpreter, ComputesEveryCommand) {
   auto main = builder.procedure("main", 7, 256, 256, 4);
   const auto rows = local(0, DType::f32, {2, 4}), part = symmetric(0, DType::f32, {2, 2}),
              whole = symmetric(64, DType::f32, {2, 4}), half = symmetric(128, DType::f32, {1, 4});
-  fb::GatherT gather;
-  gather.source = argument(0, DType::f32, {3, 4}).build();
+  runtime::testing::EmbeddingLaunch gather;
+  gather.table = argument(0, DType::f32, {3, 4}).build();
   gather.ids = argument(3, DType::i64, {2}).build();
   gather.out = rows.build();
   main.compute("rows", std::move(gather));
@@ -235,7 +235,7 @@ TEST(ProgramInterpreter, ComputesEveryCommand) {
   main.start("scatter", fb::CollectiveKind::reduce_scatter, {"tp"}, {whole}, {half}, 0, 2, 3);
   main.wait("scatter", 3);
   main.copy("out", half, argument(4, DType::f32, {1, 4}));
-  fb::LocalSliceT slice;
+  runtime::testing::LocalSliceLaunch slice;
   slice.source = whole.build();
   slice.dest = argument(6, DType::f32, {2, 2}).build();
   slice.dim = 1;
@@ -290,19 +290,19 @@ TEST(ProgramInterpreter, ComputesPositions) {
   builder.result("positions", DType::i64, {1, 3});
   builder.result("turned", DType::f32, {1, 3, 1, 4});
   auto main = builder.procedure("main", 5, 128, 0, 0);
-  fb::PositionIdsT positions;
+  runtime::testing::PositionIdsLaunch positions;
   positions.ids = argument(0, DType::i64, {1, 3}).build();
   positions.padding = 7;
   positions.out = argument(3, DType::i64, {1, 3}).build();
   main.compute("positions", std::move(positions));
-  fb::RotaryTableT table;
+  runtime::testing::RotaryTableLaunch table;
   table.frequencies = {1, 0.25};
   table.scale = 2;
   table.position_offset = argument(1, DType::i64, {1}).build();
   table.cos = local(0, DType::f32, {1, 3, 2}).build();
   table.sin = local(64, DType::f32, {1, 3, 2}).build();
   main.compute("table", std::move(table));
-  fb::RotaryT rotary;
+  runtime::testing::RotaryLaunch rotary;
   rotary.input = argument(2, DType::f32, {1, 3, 1, 4}).build();
   rotary.cos = local(0, DType::f32, {1, 3, 2}).build();
   rotary.sin = local(64, DType::f32, {1, 3, 2}).build();

@@ -131,40 +131,40 @@ TEST(Apart, RefusesCommandsThatWriteWhatTheyRead) {
   EXPECT_OK(copied(128));
   const V lhs = at(0, {8, 4}), rhs = at(512, {4, 4}), bias = at(1024, {4});
   const std::pair<V, std::string> outs[] = {
-      {lhs, "lhs"}, {at(448, {8, 4}), "rhs"}, {at(912, {8, 4}), "bias"}};
+      {lhs, "input"}, {at(448, {8, 4}), "weight"}, {at(912, {8, 4}), "bias"}};
   for (const auto &[out, role] : outs)
     EXPECT_ERROR(loaded([&, &out = out](ProgramBuilder &, ProcedureBuilder &p) {
                    p.product("c", lhs, rhs, &bias, out);
                  }),
                  expect("linear", "out apart from " + role));
-  fb::GatherT gather;
-  gather.source = at(0, {10, 4}).build();
+  EmbeddingLaunch gather;
+  gather.table = at(0, {10, 4}).build();
   gather.ids = argument(1, DType::i64, {2, 4}).build();
   gather.out = at(128, {2, 4, 4}).build();
-  EXPECT_ERROR(with(std::move(gather)), expect("embedding", "out apart from source"));
-  fb::PositionIdsT positions;
+  EXPECT_ERROR(with(std::move(gather)), expect("embedding", "out apart from table"));
+  PositionIdsLaunch positions;
   positions.ids = local(0, DType::i64, {2, 4}).build();
   positions.out = local(32, DType::i64, {2, 4}).build();
   EXPECT_ERROR(with(std::move(positions)), expect("position_ids", "out apart from ids"));
-  fb::RotaryTableT table;
+  RotaryTableLaunch table;
   table.frequencies = {1, 2};
   table.cos = at(0, {4, 2}).build();
   table.sin = at(16, {4, 2}).build();
   EXPECT_ERROR(with(std::move(table)), expect("rotary_table", "sin apart from cos"));
-  fb::RotaryT rotary;
+  RotaryLaunch rotary;
   rotary.input = at(0, {1, 4, 2, 4}).build();
   rotary.cos = at(512, {4, 2}).build();
   rotary.sin = at(544, {4, 2}).build();
   rotary.out = at(0, {1, 4, 2, 4}).build();
   EXPECT_ERROR(with(std::move(rotary)), expect("rotary", "out apart from input"));
-  fb::AttentionT attention;
+  AttentionLaunch attention;
   attention.query = at(0, {1, 4, 2, 4}).build();
   attention.key = at(128, {1, 4, 2, 4}).build();
   attention.value = at(256, {1, 4, 2, 4}).build();
   attention.out = at(320, {1, 4, 2, 4}).build();
   attention.scale = 1;
   EXPECT_ERROR(with(std::move(attention)), expect("attention", "out apart from value"));
-  fb::LocalSliceT slice;
+  LocalSliceLaunch slice;
   slice.source = at(0, {8, 4}).build();
   slice.dest = at(0, {8, 4}).build();
   slice.axes = ProcedureBuilder::axisRefs({"tp"});

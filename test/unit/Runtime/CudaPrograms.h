@@ -41,21 +41,21 @@ inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0, DTyp
   const Shape rows{2, kSeq, kHeads * kDim}, heads{2, kSeq, kHeads, kDim},
       groups{2, kSeq, kGroups, kDim};
   V part = symmetric(0, floats, rows), whole = symmetric(2048, floats, rows);
-  fb::GatherT gather;
-  gather.source = argument(0, floats, {kRows / 2, kHeads * kDim}).build();
+  EmbeddingLaunch gather;
+  gather.table = argument(0, floats, {kRows / 2, kHeads * kDim}).build();
   gather.ids = argument(1, integers, {2, kSeq}).build();
   gather.out = part.build();
   gather.axes = ProcedureBuilder::axisRefs({"tp"});
   gather.rows = limit;
   p.compute("embed", std::move(gather));
   p.start("embed.sum", fb::CollectiveKind::all_reduce, {"tp"}, {part}, {whole}, 0, 0, 1);
-  fb::PositionIdsT positions;
+  PositionIdsLaunch positions;
   positions.ids = argument(1, integers, {2, kSeq}).build();
   positions.padding = 1;
   positions.out = argument(6, integers, {2, kSeq}).build();
   p.compute("positions", std::move(positions));
   V cos = local(0, floats, {2, kSeq, kDim / 2}), sin = local(512, floats, {2, kSeq, kDim / 2});
-  fb::RotaryTableT table;
+  RotaryTableLaunch table;
   table.frequencies = {1, 0.5, 0.25, 0.125};
   table.scale = 1.5;
   table.position_offset = argument(4, integers, {2}).build();
@@ -64,14 +64,14 @@ inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0, DTyp
   p.compute("angles", std::move(table));
   p.wait("embed.sum", 1);
   p.copy("rows", whole, argument(5, floats, rows));
-  fb::RotaryT rotary;
+  RotaryLaunch rotary;
   V query = local(1024, floats, heads);
   rotary.input = symmetric(2048, floats, heads).build();
   rotary.cos = cos.build();
   rotary.sin = sin.build();
   rotary.out = query.build();
   p.compute("turn", std::move(rotary));
-  fb::AttentionT attention;
+  AttentionLaunch attention;
   V keys = symmetric(2048, floats, groups),
     values = symmetric(2048 + kGroups * kDim * byteSize(floats), floats, groups);
   keys.strides = values.strides = {kSeq * kHeads * kDim, kHeads * kDim, kDim, 1};
@@ -85,7 +85,7 @@ inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0, DTyp
   attention.scale = 0.3F;
   attention.causal = true;
   p.compute("attend", std::move(attention));
-  fb::LocalSliceT slice; // strided on one side
+  LocalSliceLaunch slice; // strided on one side
   slice.source = whole.build();
   slice.dest = argument(8, floats, {2, kSeq, kHeads * kDim / 2}).build();
   slice.dim = 2;

@@ -198,20 +198,18 @@ TEST(CudaRefusals, TypesThatNoLibraryKernelHas) {
     return cudaSession(b);
   };
   auto attend = [](ProcedureBuilder &p, const V &x, const V &y) {
-    fb::AttentionT attention;
+    AttentionLaunch attention;
     for (auto *operand : {&attention.query, &attention.key, &attention.value})
       *operand = x.build();
     attention.out = y.build();
     p.compute("attend", std::move(attention));
   };
   EXPECT_ERROR(with(DType::f64, DType::f64, attend),
-               "attention 'attend' in @main on the compute queue expects query, key, value and out "
-               "of f32, f16 or bf16, got f64");
+               "rank 0: attention 'attend' in @main: expects query of f32, f16 or bf16, got f64");
   EXPECT_ERROR(with(DType::bf16, DType::f32, attend),
-               "attention 'attend' in @main on the compute queue expects query, key, value and out "
-               "of bf16, got f32");
+               "rank 0: attention 'attend' in @main: expects out of bf16, got f32");
   auto makeTable = [&](ProcedureBuilder &p, const V &x, const V &y) {
-    fb::RotaryTableT angles;
+    RotaryTableLaunch angles;
     angles.frequencies = {1, 0.5};
     angles.cos = local(0, DType::f64, table).build();
     angles.sin = local(64, DType::f64, table).build();
@@ -219,10 +217,9 @@ TEST(CudaRefusals, TypesThatNoLibraryKernelHas) {
     p.copy("out", x, y);
   };
   EXPECT_ERROR(with(f32, f32, makeTable),
-               "rotary_table 'angles' in @main on the compute queue expects cos and sin of f32, "
-               "f16 or bf16, got f64");
+               "rank 0: rotary_table 'angles' in @main: expects cos of f32, f16 or bf16, got f64");
   auto turn = [&](ProcedureBuilder &p, const V &x, const V &y) {
-    fb::RotaryT rotary;
+    RotaryLaunch rotary;
     rotary.input = x.build();
     rotary.cos = local(0, x.dtype, table).build();
     rotary.sin = local(64, x.dtype, table).build();
@@ -230,8 +227,7 @@ TEST(CudaRefusals, TypesThatNoLibraryKernelHas) {
     p.compute("turn", std::move(rotary));
   };
   EXPECT_ERROR(with(DType::f64, DType::f64, turn),
-               "rotary 'turn' in @main on the compute queue expects input of f32, f16 or bf16, "
-               "got f64");
+               "rank 0: rotary 'turn' in @main: expects input of f32, f16 or bf16, got f64");
 }
 
 TEST(CudaRefusals, MemoryOfTheCallerIsRefused) {

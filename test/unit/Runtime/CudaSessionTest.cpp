@@ -171,12 +171,12 @@ ProgramBuilder twoQueues() {
   }
   auto p = b.procedure("main", 8, 0, 0, 0);
   for (uint32_t queue = 0; queue < 2; ++queue) {
-    fb::ProductT product;
-    product.lhs = argument(2, f32, {6, 8}).build();
-    product.rhs = argument(0, f32, {4, 8}).build();
+    LinearLaunch product;
+    product.input = argument(2, f32, {6, 8}).build();
+    product.weight = argument(0, f32, {4, 8}).build();
     product.out = argument(4 + 2 * queue, f32, {6, 4}).build();
-    fb::GatherT gather;
-    gather.source = argument(1, f32, {10, 8}).build();
+    EmbeddingLaunch gather;
+    gather.table = argument(1, f32, {10, 8}).build();
     gather.ids = argument(3, i64, {3}).build();
     gather.out = argument(5 + 2 * queue, f32, {3, 8}).build();
     gather.rows = queue == 0 ? 10 : 9;

@@ -42,8 +42,8 @@ ProgramBuilder lookup(int64_t dp, int64_t tp) {
     y = argument(2, f32, {1, 4, 16});
   for (uint32_t i = 0; i < 2; ++i) {
     std::string suffix = "." + std::to_string(i);
-    fb::GatherT gather;
-    gather.source = argument(0, f32, {10, 16}).build();
+    EmbeddingLaunch gather;
+    gather.table = argument(0, f32, {10, 16}).build();
     gather.ids = argument(1, i64, {1, 4}).build();
     gather.out = in.build();
     p.compute("embeddings" + suffix, std::move(gather));

@@ -28,7 +28,7 @@ public:
     b.operand("x", f32, {ranks, 4}, {{"tp"}, {}});
     b.procedure("main", 1, 0, 4096, 0);
   }
-  ProcedureBuilder main() { return ProcedureBuilder(*b.program.procedures[0]); }
+  ProcedureBuilder main() { return ProcedureBuilder(b.program, *b.program.procedures[0]); }
 
   void result(const std::string &name, uint64_t offset) {
     b.result(name, f32, {ranks, 4}, {{"tp"}, {}});

@@ -9,7 +9,9 @@
 #ifndef BRAID_TEST_PROGRAMBUILDER_H
 #define BRAID_TEST_PROGRAMBUILDER_H
 
+#include "LibraryLaunches.h"
 #include "Testing.h"
+#include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
 #include "braid/Runtime/Session.h"
 
@@ -72,13 +74,14 @@ inline V symmetric(uint64_t offset, DType dtype, const Shape &shape) {
 /// Commands of one procedure.
 class ProcedureBuilder {
 public:
-  explicit ProcedureBuilder(fb::ProcedureT &procedure) : procedure(procedure) {}
+  ProcedureBuilder(fb::ProgramT &program, fb::ProcedureT &procedure)
+      : program(program), procedure(procedure) {}
 
   template <typename Op> void compute(const std::string &name, Op op) {
-    add(procedure.compute, name, std::move(op));
+    add(procedure.compute, name, operationIn(program, std::move(op)));
   }
   template <typename Op> void communication(const std::string &name, Op op) {
-    add(procedure.communication, name, std::move(op));
+    add(procedure.communication, name, operationIn(program, std::move(op)));
   }
 
   /// A buffer of the frame; gives its number.
@@ -99,9 +102,9 @@ public:
     compute(name, std::move(op));
   }
   void product(const std::string &name, const V &lhs, const V &rhs, const V *bias, const V &out) {
-    fb::ProductT op;
-    op.lhs = lhs.build();
-    op.rhs = rhs.build();
+    LinearLaunch op;
+    op.input = lhs.build();
+    op.weight = rhs.build();
     if (bias)
       op.bias = bias->build();
     op.out = out.build();
@@ -179,6 +182,7 @@ private:
     command->op.Set(std::move(op));
     queue.push_back(std::move(command));
   }
+  fb::ProgramT &program;
   fb::ProcedureT &procedure;
 };
 
@@ -192,6 +196,7 @@ public:
     manifest.transports = {"threads", "shm"};
     manifest.entries.resize(1);
     manifest.entries[0].name = "main";
+    program.version = kProgramVersion;
   }
 
   /// Adds a procedure; the first one is the entry's. Frame sizes include those of callees.
@@ -204,7 +209,7 @@ public:
     p->symmetric_bytes = symmetricBytes;
     p->num_events = events;
     program.procedures.push_back(std::move(p));
-    return ProcedureBuilder(*program.procedures.back());
+    return ProcedureBuilder(program, *program.procedures.back());
   }
   uint32_t kernel(const std::string &symbol, uint32_t operands, KernelFunction function) {
     auto k = std::make_unique<fb::KernelT>();

@@ -26,11 +26,33 @@ inline Status verifyAfter(const Change &change, const Manifest &manifest = sampl
 }
 
 // The commands of the sample by kind.
-inline program::LocalSliceT &slice(program::ProgramT &p) {
-  return *p.procedures[0]->compute[0]->op.AsLocalSlice();
+inline program::LaunchT &launchAt(program::ProgramT &p, size_t command) {
+  return *p.procedures[0]->compute[command]->op.AsLaunch();
 }
-inline program::ProductT &product(program::ProgramT &p) {
-  return *p.procedures[0]->compute[1]->op.AsProduct();
+inline program::KernelT &kernelAt(program::ProgramT &p, size_t command) {
+  return *p.kernels[launchAt(p, command).kernel];
+}
+struct SliceParts {
+  ViewPtr &source, &dest;
+  int64_t &dim;
+  AxisRefs &axes;
+};
+inline SliceParts slice(program::ProgramT &p) {
+  program::LibraryCallT &call = *kernelAt(p, 0).library;
+  return {launchAt(p, 0).operands[0], launchAt(p, 0).operands[1], call.integers[0], call.axes};
+}
+struct LinearParts {
+  ViewPtr &input, &weight, &out;
+};
+inline LinearParts product(program::ProgramT &p) {
+  std::vector<ViewPtr> &operands = launchAt(p, 1).operands;
+  return {operands[0], operands[1], operands[2]};
+}
+inline void addBias(program::ProgramT &p, ViewPtr bias) {
+  std::vector<ViewPtr> &operands = launchAt(p, 1).operands;
+  operands.insert(operands.begin() + 2, std::move(bias));
+  kernelAt(p, 1).library->optional = 1;
+  kernelAt(p, 1).num_operands = 4;
 }
 inline program::RecordT &record(program::ProgramT &p) {
   return *p.procedures[0]->compute[2]->op.AsRecord();
@@ -57,7 +79,7 @@ inline void eachCall(program::ProgramT &p, size_t index,
 }
 /// Replaces the launch, the last command of the layer's compute queue, by an operation.
 template <typename Op> void replaceLaunch(program::ProgramT &p, Op op) {
-  layer(p).compute[4] = command(std::move(op), "new");
+  layer(p).compute[4] = command(operationIn(p, std::move(op)), "new");
 }
 
 /// A value that no enumerator has, as a damaged file may hold; a byte is what the file has room

@@ -18,8 +18,8 @@ using program::ProgramT;
 namespace {
 
 TEST(Program, RefusesBadLaunches) {
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).kernel = 1; }),
-               launchPlace() + "expects a kernel below 1, got 1");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).kernel = 3; }),
+               launchPlace() + "expects a kernel below 3, got 3");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).operands.pop_back(); }),
                launchPlace() + "kernel 'gelu' expects 2 operands, got 1");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launch(p).row_operand.pop_back(); }),
@@ -59,42 +59,42 @@ TEST(Program, RefusesBadLaunches) {
 }
 
 TEST(Program, RefusesBadProducts) {
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs = local(0, {}); }),
-               productPlace() + "lhs: expects at least 1 dimension");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).rhs = argument(1, {32}); }),
-               productPlace() + "rhs: expects 2 dimensions, got shape [32]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).rhs = argument(1, {4, 8}); }),
-               productPlace() + "rhs: expects shape [4, 4], got [4, 8]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input = local(0, {}); }),
+               productPlace() + "input: expects at least 1 dimension");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).weight = argument(1, {32}); }),
+               productPlace() + "weight: expects 2 dimensions, got shape [32]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).weight = argument(1, {4, 8}); }),
+               productPlace() + "weight: expects shape [4, 4], got [4, 8]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).out = symmetric(0, {2, 4}); }),
                productPlace() + "out: expects shape [2, 8], got [2, 4]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).bias = local(0, {4}); }),
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { addBias(p, local(0, {4})); }),
                productPlace() + "bias: expects shape [8], got [4]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).bias = local(0, {8}, Type::i32); }),
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { addBias(p, local(0, {8}, Type::i32)); }),
                productPlace() + "bias: expects a floating-point type, got i32");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->dtype = Type::i32; }),
-               productPlace() + "lhs: expects a floating-point type, got i32");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->dtype = Type::bf16; }),
-               productPlace() + "rhs: expects bf16, got f32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->dtype = Type::i32; }),
+               productPlace() + "input: expects a floating-point type, got i32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->dtype = Type::bf16; }),
+               productPlace() + "weight: expects bf16, got f32");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).out->strides = {4, 1}; }),
                productPlace() + "out: writes through strides [4, 1] that overlap for shape [2, 8]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
-                 product(p).lhs = local(0, {2, 2, 2});
-                 product(p).lhs->strides = {3, 6, 1};
-                 product(p).rhs = argument(1, {2, 2});
+                 product(p).input = local(0, {2, 2, 2});
+                 product(p).input->strides = {3, 6, 1};
+                 product(p).weight = argument(1, {2, 2});
                  product(p).out = symmetric(0, {2, 2, 2});
                }),
                productPlace() +
-                   "lhs: expects leading dimensions that can be walked as one, got shape "
+                   "input: expects leading dimensions that can be walked as one, got shape "
                    "[2, 2, 2] and strides [3, 6, 1]");
   EXPECT_OK(verifyAfter([](ProgramT &p) {
-    product(p).lhs = local(0, {2, 1, 4});
-    product(p).lhs->strides = {4, 77, 1}; // a dimension of size 1 has any stride
+    product(p).input = local(0, {2, 1, 4});
+    product(p).input->strides = {4, 77, 1}; // a dimension of size 1 has any stride
     product(p).out = symmetric(0, {2, 1, 8});
   }));
 }
 
-program::AttentionT attention() {
-  program::AttentionT op;
+AttentionLaunch attention() {
+  AttentionLaunch op;
   op.query = local(0, {1, 2, 4, 2});
   op.key = local(0, {1, 3, 2, 2});
   op.value = local(0, {1, 3, 2, 2});
@@ -103,55 +103,94 @@ program::AttentionT attention() {
   return op;
 }
 
+TEST(Program, RefusesBadCallsOfTheLibrary) {
+  auto with = [](const std::function<void(program::KernelT &)> &change) {
+    return verifyAfter([&](ProgramT &p) { change(kernelAt(p, 1)); });
+  };
+  const std::string kernel = "kernel 'linear.2': ";
+  EXPECT_ERROR(with([](program::KernelT &k) { k.library->name = "product"; }),
+               kernel + "expects a kernel of the library, got 'product'");
+  EXPECT_ERROR(with([](program::KernelT &k) { k.library->optional = 2; }),
+               kernel + "expects bits of 1 optional operands, got 2");
+  EXPECT_ERROR(with([](program::KernelT &k) { k.library->optional = 1; }),
+               kernel + "expects 4 operands with 1 outputs, got 3 with 1");
+  EXPECT_ERROR(with([](program::KernelT &k) { k.num_outputs = 2; }),
+               kernel + "expects 3 operands with 1 outputs, got 3 with 2");
+  EXPECT_ERROR(with([](program::KernelT &k) { k.in_place = {0, 2}; }),
+               kernel + "expects no 'in_place' of a kernel of the library");
+  EXPECT_ERROR(with([](program::KernelT &k) { k.library->integers = {1}; }),
+               productPlace() + "expects 0 integers, got 1");
+  EXPECT_ERROR(with([](program::KernelT &k) { k.library->axes = tensorParallel(); }),
+               productPlace() + "expects no mesh axes");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { launchAt(p, 1).rows = 3; }),
+               productPlace() + "expects 2 rows, got 3");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { kernelAt(p, 0).library->integers.clear(); }),
+               slicePlace() + "expects 1 integers (dim), got 0");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 RotaryTableLaunch table;
+                 table.cos = local(0, {2, 2});
+                 table.sin = argument(2, {2, 2});
+                 replaceLaunch(p, std::move(table));
+               }),
+               newPlace() + "expects at least 2 numbers (scale, frequencies), got 1");
+}
+
+/// Versions of the format are told apart before anything else is read.
+TEST(Program, RefusesOtherVersions) {
+  for (uint32_t version : {1u, 3u})
+    EXPECT_ERROR(verifyAfter([&](ProgramT &p) { p.version = version; }),
+                 "expects program version 2, got " + std::to_string(version) +
+                     " (compile the model with this version of Braid)");
+}
+
 TEST(Program, RefusesBadAttention) {
-  auto with = [](const std::function<void(program::AttentionT &)> &change) {
+  auto with = [](const std::function<void(AttentionLaunch &)> &change) {
     return verifyAfter([&](ProgramT &p) {
-      program::AttentionT op = attention();
+      AttentionLaunch op = attention();
       change(op);
       replaceLaunch(p, std::move(op));
     });
   };
-  EXPECT_OK(with([](program::AttentionT &) {}));
-  EXPECT_OK(with([](program::AttentionT &op) {
+  EXPECT_OK(with([](AttentionLaunch &) {}));
+  EXPECT_OK(with([](AttentionLaunch &op) {
     op.mask = local(0, {1, 3}, Type::i64);
     op.valid_length = local(0, {1}, Type::i64);
     op.position_offset = local(0, {1}, Type::i64);
   }));
-  EXPECT_OK(with([](program::AttentionT &op) {
+  EXPECT_OK(with([](AttentionLaunch &op) {
     op.mask = local(0, {1, 3}, Type::i32);
     op.valid_length = local(0, {1}, Type::i32);
     op.position_offset = local(0, {1}, Type::i32);
   }));
-  EXPECT_ERROR(with([](program::AttentionT &op) { op.query = local(0, {2, 4, 2}); }),
+  EXPECT_ERROR(with([](AttentionLaunch &op) { op.query = local(0, {2, 4, 2}); }),
                newPlace() + "query: expects 4 dimensions, got shape [2, 4, 2]");
-  EXPECT_ERROR(with([](program::AttentionT &op) { op.key = local(0, {1, 3, 2, 1}); }),
+  EXPECT_ERROR(with([](AttentionLaunch &op) { op.key = local(0, {1, 3, 2, 1}); }),
                newPlace() + "key: expects shape [1, 3, 2, 2], got [1, 3, 2, 1]");
-  EXPECT_ERROR(with([](program::AttentionT &op) { op.value = local(0, {1, 2, 2, 2}); }),
+  EXPECT_ERROR(with([](AttentionLaunch &op) { op.value = local(0, {1, 2, 2, 2}); }),
                newPlace() + "value: expects shape [1, 3, 2, 2], got [1, 2, 2, 2]");
-  EXPECT_ERROR(with([](program::AttentionT &op) { op.out = argument(2, {1, 2, 2, 2}); }),
+  EXPECT_ERROR(with([](AttentionLaunch &op) { op.out = argument(2, {1, 2, 2, 2}); }),
                newPlace() + "out: expects shape [1, 2, 4, 2], got [1, 2, 2, 2]");
-  EXPECT_ERROR(with([](program::AttentionT &op) {
+  EXPECT_ERROR(with([](AttentionLaunch &op) {
                  op.key = local(0, {1, 2, 3, 2});
                  op.value = local(0, {1, 2, 3, 2});
                }),
                newPlace() + "expects query heads to divide among 3 key/value heads, got 4");
-  EXPECT_ERROR(with([](program::AttentionT &op) { op.mask = local(0, {1, 2}, Type::i64); }),
+  EXPECT_ERROR(with([](AttentionLaunch &op) { op.mask = local(0, {1, 2}, Type::i64); }),
                newPlace() + "mask: expects shape [1, 3], got [1, 2]");
-  EXPECT_ERROR(with([](program::AttentionT &op) { op.mask = local(0, {1, 3}); }),
+  EXPECT_ERROR(with([](AttentionLaunch &op) { op.mask = local(0, {1, 3}); }),
                newPlace() + "mask: expects i32 or i64, got f32");
-  EXPECT_ERROR(with([](program::AttentionT &op) { op.valid_length = local(0, {2}, Type::i64); }),
+  EXPECT_ERROR(with([](AttentionLaunch &op) { op.valid_length = local(0, {2}, Type::i64); }),
                newPlace() + "valid_length: expects shape [1], got [2]");
-  EXPECT_ERROR(with([](program::AttentionT &op) { op.position_offset = local(0, {1}); }),
+  EXPECT_ERROR(with([](AttentionLaunch &op) { op.position_offset = local(0, {1}); }),
                newPlace() + "position_offset: expects i32 or i64, got f32");
-  EXPECT_ERROR(
-      with([](program::AttentionT &op) { op.scale = std::numeric_limits<float>::infinity(); }),
-      newPlace() + "expects a finite scale");
+  EXPECT_ERROR(with([](AttentionLaunch &op) { op.scale = std::numeric_limits<float>::infinity(); }),
+               newPlace() + "expects finite scale, got inf");
 }
 
 TEST(Program, RefusesBadRotaryEmbeddings) {
-  auto table = [](const std::function<void(program::RotaryTableT &)> &change) {
+  auto table = [](const std::function<void(RotaryTableLaunch &)> &change) {
     return verifyAfter([&](ProgramT &p) {
-      program::RotaryTableT op;
+      RotaryTableLaunch op;
       op.frequencies = {1.0, 0.1};
       op.position_offset = local(0, {1}, Type::i64);
       op.cos = local(0, {1, 2, 2});
@@ -160,25 +199,24 @@ TEST(Program, RefusesBadRotaryEmbeddings) {
       replaceLaunch(p, std::move(op));
     });
   };
-  EXPECT_OK(table([](program::RotaryTableT &) {}));
-  EXPECT_ERROR(table([](program::RotaryTableT &op) { op.position_offset = nullptr; }),
+  EXPECT_OK(table([](RotaryTableLaunch &) {}));
+  EXPECT_ERROR(table([](RotaryTableLaunch &op) { op.position_offset = nullptr; }),
                newPlace() + "cos: expects 2 dimensions, got shape [1, 2, 2]");
-  EXPECT_ERROR(table([](program::RotaryTableT &op) { op.frequencies = {1.0}; }),
+  EXPECT_ERROR(table([](RotaryTableLaunch &op) { op.frequencies = {1.0}; }),
                newPlace() + "cos: expects shape [1, 2, 1], got [1, 2, 2]");
-  EXPECT_ERROR(table([](program::RotaryTableT &op) { op.sin = argument(2, {1, 2, 1}); }),
+  EXPECT_ERROR(table([](RotaryTableLaunch &op) { op.sin = argument(2, {1, 2, 1}); }),
                newPlace() + "sin: expects shape [1, 2, 2], got [1, 2, 1]");
-  EXPECT_ERROR(
-      table([](program::RotaryTableT &op) { op.position_offset = local(0, {2}, Type::i64); }),
-      newPlace() + "position_offset: expects shape [1], got [2]");
-  EXPECT_ERROR(table([](program::RotaryTableT &op) { op.position_offset = local(0, {1}); }),
+  EXPECT_ERROR(table([](RotaryTableLaunch &op) { op.position_offset = local(0, {2}, Type::i64); }),
+               newPlace() + "position_offset: expects shape [1], got [2]");
+  EXPECT_ERROR(table([](RotaryTableLaunch &op) { op.position_offset = local(0, {1}); }),
                newPlace() + "position_offset: expects i32 or i64, got f32");
   for (double bad : {std::numeric_limits<double>::infinity(), std::nan("")})
-    EXPECT_ERROR(table([&](program::RotaryTableT &op) { op.frequencies[1] = bad; }),
-                 newPlace() + "expects finite frequencies and a finite scale");
+    EXPECT_ERROR(table([&](RotaryTableLaunch &op) { op.frequencies[1] = bad; }),
+                 newPlace() + "expects finite frequencies, got " + std::to_string(bad));
 
-  auto rotary = [](const std::function<void(program::RotaryT &)> &change) {
+  auto rotary = [](const std::function<void(RotaryLaunch &)> &change) {
     return verifyAfter([&](ProgramT &p) {
-      program::RotaryT op;
+      RotaryLaunch op;
       op.input = local(0, {1, 2, 1, 4});
       op.cos = local(0, {2, 2});
       op.sin = local(0, {2, 2});
@@ -187,63 +225,63 @@ TEST(Program, RefusesBadRotaryEmbeddings) {
       replaceLaunch(p, std::move(op));
     });
   };
-  EXPECT_OK(rotary([](program::RotaryT &) {}));
-  EXPECT_OK(rotary([](program::RotaryT &op) {
+  EXPECT_OK(rotary([](RotaryLaunch &) {}));
+  EXPECT_OK(rotary([](RotaryLaunch &op) {
     op.cos = local(0, {1, 2, 2});
     op.sin = local(0, {1, 2, 2});
   }));
-  EXPECT_ERROR(rotary([](program::RotaryT &op) { op.input = local(0, {2, 1, 4}); }),
+  EXPECT_ERROR(rotary([](RotaryLaunch &op) { op.input = local(0, {2, 1, 4}); }),
                newPlace() + "input: expects 4 dimensions, got shape [2, 1, 4]");
-  EXPECT_ERROR(rotary([](program::RotaryT &op) { op.input = local(0, {1, 2, 1, 3}); }),
+  EXPECT_ERROR(rotary([](RotaryLaunch &op) { op.input = local(0, {1, 2, 1, 3}); }),
                newPlace() + "input: expects an even last dimension, got shape [1, 2, 1, 3]");
-  EXPECT_ERROR(rotary([](program::RotaryT &op) { op.cos = local(0, {2, 1}); }),
+  EXPECT_ERROR(rotary([](RotaryLaunch &op) { op.cos = local(0, {2, 1}); }),
                newPlace() + "cos: expects shape [2, 2], got [2, 1]");
-  EXPECT_ERROR(rotary([](program::RotaryT &op) { op.sin = local(0, {1, 2, 2}); }),
+  EXPECT_ERROR(rotary([](RotaryLaunch &op) { op.sin = local(0, {1, 2, 2}); }),
                newPlace() + "sin: expects shape [2, 2], got [1, 2, 2]");
-  EXPECT_ERROR(rotary([](program::RotaryT &op) { op.out = argument(2, {1, 2, 4, 1}); }),
+  EXPECT_ERROR(rotary([](RotaryLaunch &op) { op.out = argument(2, {1, 2, 4, 1}); }),
                newPlace() + "out: expects shape [1, 2, 1, 4], got [1, 2, 4, 1]");
-  EXPECT_ERROR(rotary([](program::RotaryT &op) { op.cos = local(0, {2, 2}, Type::i32); }),
+  EXPECT_ERROR(rotary([](RotaryLaunch &op) { op.cos = local(0, {2, 2}, Type::i32); }),
                newPlace() + "cos: expects f32, got i32");
 }
 
 TEST(Program, RefusesBadGathersCopiesAndSlices) {
-  auto gather = [](const std::function<void(program::GatherT &)> &change) {
+  auto gather = [](const std::function<void(EmbeddingLaunch &)> &change) {
     return verifyAfter([&](ProgramT &p) {
-      program::GatherT op;
-      op.source = local(0, {4, 4});
+      EmbeddingLaunch op;
+      op.table = local(0, {4, 4});
       op.ids = local(0, {2, 1}, Type::i64);
       op.out = argument(2, {2, 1, 4});
       change(op);
       replaceLaunch(p, std::move(op));
     });
   };
-  EXPECT_OK(gather([](program::GatherT &) {}));
-  EXPECT_OK(gather([](program::GatherT &op) { op.rows = 3; }));
+  EXPECT_OK(gather([](EmbeddingLaunch &) {}));
+  EXPECT_OK(gather([](EmbeddingLaunch &op) { op.rows = 3; }));
   for (int64_t bad : {-1, 5})
-    EXPECT_ERROR(gather([&](program::GatherT &op) { op.rows = bad; }),
+    EXPECT_ERROR(gather([&](EmbeddingLaunch &op) { op.rows = bad; }),
                  newPlace() + "expects rows of 0 to 4, got " + std::to_string(bad));
-  EXPECT_ERROR(gather([](program::GatherT &op) { op.source = local(0, {4}); }),
-               newPlace() + "source: expects 2 dimensions, got shape [4]");
-  EXPECT_ERROR(gather([](program::GatherT &op) { op.ids = local(0, {2, 1}); }),
+  EXPECT_ERROR(gather([](EmbeddingLaunch &op) { op.table = local(0, {4}); }),
+               newPlace() + "table: expects 2 dimensions, got shape [4]");
+  EXPECT_ERROR(gather([](EmbeddingLaunch &op) { op.ids = local(0, {2, 1}); }),
                newPlace() + "ids: expects i32 or i64, got f32");
-  EXPECT_ERROR(gather([](program::GatherT &op) { op.out = argument(2, {2, 4}); }),
+  EXPECT_ERROR(gather([](EmbeddingLaunch &op) { op.out = argument(2, {2, 4}); }),
                newPlace() + "out: expects shape [2, 1, 4], got [2, 4]");
-  EXPECT_ERROR(gather([](program::GatherT &op) {
+  EXPECT_ERROR(gather([](EmbeddingLaunch &op) {
                  op.axes.push_back(std::make_unique<program::AxisRefT>());
                  op.axes.back()->name = "pp";
                }),
                newPlace() + "unknown axis 'pp' in mesh 'mesh'");
-  EXPECT_ERROR(gather([](program::GatherT &op) {
-                 op.source = local(0, {1, 1});
-                 op.source->shape[0] = int64_t(1) << 62; // of one element
-                 op.source->strides[0] = 0;
+  EXPECT_ERROR(gather([](EmbeddingLaunch &op) {
+                 op.table = local(0, {1, 1});
+                 op.table->shape[0] = int64_t(1) << 62; // of one element
+                 op.table->strides[0] = 0;
                  op.axes = tensorParallel();
                }),
-               newPlace() + "source: 2 times the rows of shape [4611686018427387904, 1] are too "
+               newPlace() + "table: 2 times the rows of shape [4611686018427387904, 1] are too "
                             "many");
-  auto positions = [](const std::function<void(program::PositionIdsT &)> &change) {
+  auto positions = [](const std::function<void(PositionIdsLaunch &)> &change) {
     return verifyAfter([&](ProgramT &p) {
-      program::PositionIdsT op;
+      PositionIdsLaunch op;
       op.ids = local(0, {2, 4}, Type::i32);
       op.out = local(0, {2, 4}, Type::i32);
       change(op);
@@ -251,18 +289,17 @@ TEST(Program, RefusesBadGathersCopiesAndSlices) {
     });
   };
   // All that is wrong with it: the launch that it replaces wrote the result.
-  EXPECT_ERROR(positions([](program::PositionIdsT &) {}),
-               "entry 'main': result 'y' is never written");
-  EXPECT_ERROR(positions([](program::PositionIdsT &op) { op.ids = local(0, {2, 4}); }),
+  EXPECT_ERROR(positions([](PositionIdsLaunch &) {}), "entry 'main': result 'y' is never written");
+  EXPECT_ERROR(positions([](PositionIdsLaunch &op) { op.ids = local(0, {2, 4}); }),
                newPlace() + "ids: expects i32 or i64, got f32");
-  EXPECT_ERROR(positions([](program::PositionIdsT &op) { op.ids = local(0, {8}, Type::i32); }),
+  EXPECT_ERROR(positions([](PositionIdsLaunch &op) { op.ids = local(0, {8}, Type::i32); }),
                newPlace() + "ids: expects 2 dimensions, got shape [8]");
-  EXPECT_ERROR(positions([](program::PositionIdsT &op) { op.out = local(0, {4, 2}, Type::i32); }),
+  EXPECT_ERROR(positions([](PositionIdsLaunch &op) { op.out = local(0, {4, 2}, Type::i32); }),
                newPlace() + "out: expects shape [2, 4], got [4, 2]");
-  EXPECT_ERROR(positions([](program::PositionIdsT &op) { op.padding = INT32_MAX - 3; }),
+  EXPECT_ERROR(positions([](PositionIdsLaunch &op) { op.padding = INT32_MAX - 3; }),
                newPlace() + "expects padding from which 4 positions can be counted in i32, got "
                             "2147483644");
-  EXPECT_ERROR(positions([](program::PositionIdsT &op) {
+  EXPECT_ERROR(positions([](PositionIdsLaunch &op) {
                  op.ids = local(0, {1, 4}, Type::i64);
                  op.out = local(0, {1, 4}, Type::i64);
                  op.padding = INT64_MAX;

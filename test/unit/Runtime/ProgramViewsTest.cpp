@@ -17,50 +17,51 @@ using program::ProgramT;
 namespace {
 
 TEST(Program, RefusesBadViews) {
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->space = unknown<program::Space>(3); }),
-               productPlace() + "lhs: unknown memory space 3");
   EXPECT_ERROR(
-      verifyAfter([](ProgramT &p) { product(p).lhs->space = unknown<program::Space>(-1); }),
-      productPlace() + "lhs: unknown memory space -1");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->dtype = unknown<Type>(7); }),
-               productPlace() + "lhs: unknown type 7");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->strides.pop_back(); }),
+      verifyAfter([](ProgramT &p) { product(p).input->space = unknown<program::Space>(3); }),
+      productPlace() + "input: unknown memory space 3");
+  EXPECT_ERROR(
+      verifyAfter([](ProgramT &p) { product(p).input->space = unknown<program::Space>(-1); }),
+      productPlace() + "input: unknown memory space -1");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->dtype = unknown<Type>(7); }),
+               productPlace() + "input: unknown type 7");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->strides.pop_back(); }),
                productPlace() +
-                   "lhs: expects as many strides as sizes, got shape [2, 4] and strides [4]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->shape[0] = 0; }),
+                   "input: expects as many strides as sizes, got shape [2, 4] and strides [4]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->shape[0] = 0; }),
                productPlace() +
-                   "lhs: expects positive sizes and no negative strides, got shape [0, 4] "
+                   "input: expects positive sizes and no negative strides, got shape [0, 4] "
                    "and strides [4, 1]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->strides[0] = -4; }),
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->strides[0] = -4; }),
                productPlace() +
-                   "lhs: expects positive sizes and no negative strides, got shape [2, 4] "
+                   "input: expects positive sizes and no negative strides, got shape [2, 4] "
                    "and strides [-4, 1]");
   EXPECT_ERROR(
-      verifyAfter([](ProgramT &p) { product(p).lhs = local(0, std::vector<int64_t>(9, 1)); }),
-      productPlace() + "lhs: expects at most 8 dimensions, got shape of 9");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->offset_bytes = 2; }),
-               productPlace() + "lhs: expects an offset at a multiple of 4 bytes for f32, got 2");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->offset_bytes = 36; }),
-               productPlace() + "lhs: view ends at byte 68 of a local frame of 64 bytes");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).lhs->strides[0] = 13; }),
-               productPlace() + "lhs: view ends at byte 68 of a local frame of 64 bytes");
+      verifyAfter([](ProgramT &p) { product(p).input = local(0, std::vector<int64_t>(9, 1)); }),
+      productPlace() + "input: expects at most 8 dimensions, got shape of 9");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->offset_bytes = 2; }),
+               productPlace() + "input: expects an offset at a multiple of 4 bytes for f32, got 2");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->offset_bytes = 36; }),
+               productPlace() + "input: view ends at byte 68 of a local frame of 64 bytes");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->strides[0] = 13; }),
+               productPlace() + "input: view ends at byte 68 of a local frame of 64 bytes");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { layer(p).symmetric_bytes = 0; }),
                productPlace() + "out: view ends at byte 64 of a symmetric frame of 0 bytes");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).rhs->index = 3; }),
-               productPlace() + "rhs: expects an argument below 3, got 3");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).weight->index = 3; }),
+               productPlace() + "weight: expects an argument below 3, got 3");
 }
 
 TEST(Program, RefusesViewsThatOverflow) {
   const int64_t big = std::numeric_limits<int64_t>::max();
   auto message = [](const std::string &shape, const std::string &strides) {
-    return productPlace() + "lhs: view of shape " + shape + " and strides " + strides +
+    return productPlace() + "input: view of shape " + shape + " and strides " + strides +
            " is too large";
   };
   auto with = [&](std::vector<int64_t> shape, std::vector<int64_t> strides, uint64_t offset) {
     return verifyAfter([&](ProgramT &p) {
-      product(p).lhs->shape = shape;
-      product(p).lhs->strides = strides;
-      product(p).lhs->offset_bytes = offset;
+      product(p).input->shape = shape;
+      product(p).input->strides = strides;
+      product(p).input->offset_bytes = offset;
     });
   };
   const std::string text = std::to_string(big);
@@ -82,7 +83,7 @@ TEST(Program, RefusesBadBuffers) {
       auto buffer = std::make_unique<program::BufferT>();
       buffer->space = program::Space::local;
       buffer->size_bytes = 32;
-      product(p).lhs->buffer = 0;
+      product(p).input->buffer = 0;
       change(p, *buffer);
       layer(p).buffers.push_back(std::move(buffer));
     });
@@ -97,16 +98,16 @@ TEST(Program, RefusesBadBuffers) {
                "procedure 'layer': buffer 0 of 32 bytes at 18446744073709551615 is not within a "
                "local frame of 64 bytes");
   for (int32_t index : {1, -2})
-    EXPECT_ERROR(with([&](ProgramT &p, program::BufferT &) { product(p).lhs->buffer = index; }),
-                 productPlace() + "lhs: expects a buffer below 1, got " + std::to_string(index));
+    EXPECT_ERROR(with([&](ProgramT &p, program::BufferT &) { product(p).input->buffer = index; }),
+                 productPlace() + "input: expects a buffer below 1, got " + std::to_string(index));
   EXPECT_ERROR(with([](ProgramT &, program::BufferT &b) { b.size_bytes = 16; }),
                productPlace() +
-                   "lhs: view of bytes 0 to 32 is not within its buffer 0 of bytes 0 to 16");
+                   "input: view of bytes 0 to 32 is not within its buffer 0 of bytes 0 to 16");
   EXPECT_ERROR(with([](ProgramT &, program::BufferT &b) { b.space = program::Space::symmetric; }),
                productPlace() +
-                   "lhs: view of bytes 0 to 32 is not within its buffer 0 of bytes 0 to 32");
-  EXPECT_ERROR(with([](ProgramT &p, program::BufferT &) { product(p).rhs->buffer = 0; }),
-               productPlace() + "rhs: expects no buffer for an argument, got 0");
+                   "input: view of bytes 0 to 32 is not within its buffer 0 of bytes 0 to 32");
+  EXPECT_ERROR(with([](ProgramT &p, program::BufferT &) { product(p).weight->buffer = 0; }),
+               productPlace() + "weight: expects no buffer for an argument, got 0");
 }
 
 } // namespace

@@ -10,6 +10,8 @@
 #ifndef BRAID_TEST_UNIT_RUNTIME_SAMPLEPROGRAM_H
 #define BRAID_TEST_UNIT_RUNTIME_SAMPLEPROGRAM_H
 
+#include "LibraryLaunches.h"
+#include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
 #include "braid/Runtime/Bundle.h"
 
@@ -64,7 +66,7 @@ template <typename Op> std::unique_ptr<program::CommandT> eventCommand(uint32_t 
   return command(std::move(op));
 }
 
-inline std::unique_ptr<program::ProcedureT> sampleLayer() {
+inline std::unique_ptr<program::ProcedureT> sampleLayer(program::ProgramT &program) {
   auto layer = std::make_unique<program::ProcedureT>();
   layer->name = "layer";
   layer->num_arguments = 3; // x [2, 8], w [8, 4], y [2, 8]
@@ -72,17 +74,17 @@ inline std::unique_ptr<program::ProcedureT> sampleLayer() {
   layer->symmetric_bytes = 64;
   layer->num_events = 2;
 
-  program::LocalSliceT slice;
+  LocalSliceLaunch slice;
   slice.source = argument(0, {2, 8});
   slice.dest = local(0, {2, 4});
   slice.dim = 1;
   slice.axes = tensorParallel();
-  layer->compute.push_back(command(std::move(slice), "slice"));
-  program::ProductT product;
-  product.lhs = local(0, {2, 4});
-  product.rhs = argument(1, {8, 4});
+  layer->compute.push_back(command(launchIn(program, slice.launch()), "slice"));
+  LinearLaunch product;
+  product.input = local(0, {2, 4});
+  product.weight = argument(1, {8, 4});
   product.out = symmetric(0, {2, 8});
-  layer->compute.push_back(command(std::move(product), "linear"));
+  layer->compute.push_back(command(launchIn(program, product.launch()), "linear"));
   layer->compute.push_back(eventCommand<program::RecordT>(0));
   layer->compute.push_back(eventCommand<program::CollectiveWaitT>(1));
   program::LaunchT launch;
@@ -106,6 +108,7 @@ inline std::unique_ptr<program::ProcedureT> sampleLayer() {
 
 inline program::ProgramT sampleProgram() {
   program::ProgramT program;
+  program.version = kProgramVersion;
   program.mesh = std::make_unique<program::MeshT>();
   program.mesh->axes.push_back(std::make_unique<program::MeshAxisT>());
   program.mesh->axes[0]->name = "tp";
@@ -113,7 +116,7 @@ inline program::ProgramT sampleProgram() {
   program.kernels.push_back(std::make_unique<program::KernelT>());
   program.kernels[0]->symbol = "gelu";
   program.kernels[0]->num_operands = 2;
-  program.procedures.push_back(sampleLayer());
+  program.procedures.push_back(sampleLayer(program));
 
   auto main = std::make_unique<program::ProcedureT>();
   main->name = "main";

@@ -328,7 +328,7 @@ TEST(Session, CollectivesInFlightOverSeveralGroups) {
   p.start("a", fb::CollectiveKind::all_reduce, {"tp"}, {in}, {tpSum}, 0, 0, 1, "a");
   p.start("b", fb::CollectiveKind::reduce_scatter, {"dp"}, {in}, {dpPart}, 1, 2, 3, "b");
   p.start("c", fb::CollectiveKind::all_gather, {"dp", "tp"}, {in}, {all}, 0, 4, 5, "c");
-  fb::LocalSliceT slice;
+  LocalSliceLaunch slice;
   slice.source = x.build();
   slice.dest = argument(4, f32, {1, 16}).build();
   slice.dim = 1;
@@ -532,11 +532,11 @@ TEST(Session, BothQueuesComputeAtOnce) {
   for (uint32_t queue = 0; queue < 2; ++queue) {
     b.result("product" + std::to_string(queue), f32, {kSize, kSize});
     b.result("attention" + std::to_string(queue), f32, {1, kSize, 2, kSize / 2});
-    fb::ProductT product;
-    product.lhs = x.build();
-    product.rhs = argument(0, f32, {kSize, kSize}).build();
+    LinearLaunch product;
+    product.input = x.build();
+    product.weight = argument(0, f32, {kSize, kSize}).build();
     product.out = argument(2 + 2 * queue, f32, {kSize, kSize}).build();
-    fb::AttentionT attention;
+    AttentionLaunch attention;
     for (auto *operand : {&attention.query, &attention.key, &attention.value})
       *operand = heads.build();
     attention.out = argument(3 + 2 * queue, f32, heads.shape).build();

@@ -10,7 +10,7 @@
 #ifndef BRAID_INTERPRETER_CORE_KERNELS_H
 #define BRAID_INTERPRETER_CORE_KERNELS_H
 
-#include "braid/Interpreter/Core/Tensor.h"
+#include "braid/Interpreter/Core/Collectives.h"
 
 #include <optional>
 
@@ -91,6 +91,19 @@ Result<Tensor> crossEntropy(const Tensor &logits, const Tensor &labels,
                             std::optional<int64_t> ignore);
 
 Result<Tensor> reshape(const Tensor &input, const Shape &shape);
+
+/// A call of a library kernel (braid/Base/LibraryKernels.h), of a program or of an operation of
+/// a model that such a kernel computes.
+struct KernelCall {
+  std::vector<const Tensor *> inputs; ///< by the descriptor's operands; null: not given
+  std::vector<int64_t> integers;
+  std::vector<double> numbers;
+  int64_t part = 0, parts = 1; ///< this rank's position in the group, and the group's size
+  std::vector<ValueType> outputs;
+};
+
+/// The outputs of one call of the library kernel with this name.
+Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const KernelCall &call);
 
 } // namespace braid::interp
 #endif // BRAID_INTERPRETER_CORE_KERNELS_H

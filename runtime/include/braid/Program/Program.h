@@ -9,8 +9,16 @@
 #ifndef BRAID_PROGRAM_PROGRAM_H
 #define BRAID_PROGRAM_PROGRAM_H
 
+#include "braid/Base/LibraryKernels.h"
 #include "braid/Base/Support.h"
 #include "braid/Program/Manifest.h"
+
+#include <memory>
+
+namespace braid::program {
+struct AxisRefT;
+struct KernelT;
+} // namespace braid::program
 
 namespace braid::runtime {
 
@@ -22,6 +30,9 @@ using KernelFunction = void (*)(void *const *descriptors);
 enum class Queue : int32_t { compute = 0, communication };
 constexpr Queue kQueues[] = {Queue::compute, Queue::communication};
 const char *name(Queue queue); // "compute", "communication"
+
+/// Of the programs that this version of Braid writes and reads.
+constexpr uint32_t kProgramVersion = 2;
 
 /// Limits that a program keeps, so that what executes it may rely on them.
 constexpr size_t kMaxViewRank = 8;
@@ -49,6 +60,12 @@ constexpr uint64_t kMaxExpandedCommands = uint64_t(1) << 24;
 /// The message names procedure, queue and command. Nothing is said about data races: no order of
 /// memory accesses is checked.
 Status verifyProgram(const Bytes &program, const Manifest &manifest);
+
+/// The descriptor of a kernel of a verified program; null: it is generated.
+const LibraryKernel *libraryKernelOf(const program::KernelT &kernel);
+/// The names of the operands of a kernel's launches in messages, in order.
+std::vector<std::string> operandNames(const program::KernelT &kernel);
+std::vector<AxisRef> axesOf(const std::vector<std::unique_ptr<program::AxisRefT>> &axes);
 
 } // namespace braid::runtime
 #endif // BRAID_PROGRAM_PROGRAM_H

@@ -1,0 +1,74 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Interpreter/Core/Kernels.h"
+
+#include <map>
+
+namespace braid::interp {
+
+namespace {
+
+using Outputs = Result<std::vector<Tensor>>;
+
+Outputs single(Result<Tensor> result) {
+  if (!result.ok())
+    return result.status();
+  return std::vector<Tensor>{std::move(*result)};
+}
+
+Outputs attend(const KernelCall &c) {
+  AttentionOperands operands;
+  operands.query = c.inputs[0];
+  operands.key = c.inputs[1];
+  operands.value = c.inputs[2];
+  operands.mask = c.inputs[3];
+  operands.validLength = c.inputs[4];
+  operands.positionOffset = c.inputs[5];
+  operands.scale = c.numbers[0];
+  operands.causal = c.integers[0] != 0;
+  return single(attention(operands));
+}
+
+Outputs angles(const KernelCall &c) {
+  const ValueType &table = c.outputs[0];
+  Result<RotaryTables> tables =
+      rotaryTables(table.dtype, table.shape[table.shape.size() - 2],
+                   {c.numbers.begin() + 1, c.numbers.end()}, c.numbers[0], c.inputs[0]);
+  if (!tables.ok())
+    return tables.status();
+  return std::vector<Tensor>{std::move(tables->cos), std::move(tables->sin)};
+}
+
+} // namespace
+
+Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const KernelCall &call) {
+  using Compute = Outputs (*)(const KernelCall &);
+  static const std::map<std::string, Compute> kernels = {
+      {"linear",
+       [](const KernelCall &c) { return single(linear(*c.inputs[0], *c.inputs[1], c.inputs[2])); }},
+      {"attention", attend},
+      {"rotary_table", angles},
+      {"rotary",
+       [](const KernelCall &c) {
+         return single(rotary(*c.inputs[0], *c.inputs[1], *c.inputs[2]));
+       }},
+      {"embedding",
+       [](const KernelCall &c) {
+         return single(embedding(*c.inputs[1], *c.inputs[0], {c.part, c.parts, c.integers[0]}));
+       }},
+      {"position_ids",
+       [](const KernelCall &c) { return single(positionIds(*c.inputs[0], c.integers[0])); }},
+      {"local_slice",
+       [](const KernelCall &c) {
+         return single(slicePart(*c.inputs[0], c.integers[0], c.part, c.parts));
+       }},
+  };
+  auto kernel = kernels.find(name);
+  if (kernel == kernels.end())
+    return Status::error("the interpreter knows no library kernel '" + name + "'");
+  return kernel->second(call);
+}
+
+} // namespace braid::interp

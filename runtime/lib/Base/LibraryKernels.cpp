@@ -1,0 +1,409 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Base/LibraryKernels.h"
+
+#include "braid/Base/Support.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace braid::runtime {
+
+namespace {
+
+using Shape = std::vector<int64_t>;
+using Group = LibraryKernel::Group;
+
+double elements(const OperandType &operand) {
+  double count = 1;
+  for (int64_t size : operand.shape)
+    count *= static_cast<double>(size);
+  return count;
+}
+
+Status expectShape(const LibraryCall &call, size_t operand, const Shape &shape) {
+  if (!call.has(operand))
+    return {};
+  return runtime::expectShape(call.kernel->operands[operand].name, call[operand], shape);
+}
+Status expectRank(const LibraryCall &call, size_t operand, size_t rank) {
+  return runtime::expectRank(call.kernel->operands[operand].name, call[operand], rank);
+}
+Status expectRowsAsOne(const LibraryCall &call, size_t operand) {
+  const OperandType &type = call[operand];
+  if (type.isFlattenable(type.rank() - 1))
+    return {};
+  return Status::error(std::string(call.kernel->operands[operand].name) +
+                       ": expects leading dimensions that can be walked as one, got shape " +
+                       shapeString(type.shape) + " and strides " + shapeString(type.strides));
+}
+
+/// out[m, n] = sum_k input[m, k] * weight[n, k] (+ bias[n]), accumulated in f32. All leading
+/// dimensions of input and out are flattened into m.
+namespace linear {
+enum { input, weight, bias, out };
+Status check(const LibraryCall &c) {
+  if (c[input].rank() == 0)
+    return Status::error("input: expects at least 1 dimension");
+  if (Status status = expectRank(c, weight, 2); !status.ok())
+    return status;
+  Shape result = c[input].shape;
+  result.back() = c[weight].shape[0];
+  Status status = firstOf({expectShape(c, weight, {result.back(), c[input].shape.back()}),
+                           expectShape(c, out, result), expectShape(c, bias, {result.back()})});
+  return status.ok() ? firstOf({expectRowsAsOne(c, input), expectRowsAsOne(c, out)}) : status;
+}
+double flops(const LibraryCall &c) {
+  return 2 * elements(c[out]) * static_cast<double>(c[input].shape.back());
+}
+} // namespace linear
+
+/// out[b, s, h, :] = softmax_t(scale * query[b, s, h, :] . key[b, t, h', :] masked) value[b, t, h',
+/// :] with h' = h / (heads / kv_heads). Key t takes part when mask[b, t] != 0 (if given), t <
+/// valid_length[b] (if given) and, if causal, t <= s + position_offset[b] (0 if not given). A query
+/// that no key may answer gives zeros.
+namespace attention {
+enum { query, key, value, mask, length, offset, out };
+Status check(const LibraryCall &c) {
+  if (Status status = firstOf({expectRank(c, query, 4), expectRank(c, key, 4)}); !status.ok())
+    return status;
+  const Shape &q = c[query].shape, &k = c[key].shape;
+  Status status =
+      firstOf({expectShape(c, key, {q[0], k[1], k[2], q[3]}), //
+               expectShape(c, value, k), expectShape(c, out, q), expectShape(c, mask, {q[0], k[1]}),
+               expectShape(c, length, {q[0]}), expectShape(c, offset, {q[0]})});
+  if (status.ok() && (k[2] == 0 || q[2] % k[2] != 0))
+    return Status::error("expects query heads to divide among " + std::to_string(k[2]) +
+                         " key/value heads, got " + std::to_string(q[2]));
+  return status;
+}
+double flops(const LibraryCall &c) {
+  return 2 * static_cast<double>(c[key].shape[1]) * (elements(c[query]) + elements(c[out]));
+}
+} // namespace attention
+
+/// cos[(b,) s, i] = scale * cos(position * frequencies[i]), in f64 before it is rounded, with
+/// position = s, or s + position_offset[b] for tables that have a batch; sin likewise.
+namespace rotaryTable {
+enum { offset, cos, sin };
+Status check(const LibraryCall &c) {
+  if (Status status = expectRank(c, cos, c.has(offset) ? 3 : 2); !status.ok())
+    return status;
+  Shape shape = c[cos].shape;
+  shape.back() = static_cast<int64_t>(c.numbers.size()) - 1; // after the scale
+  return firstOf(
+      {expectShape(c, cos, shape), expectShape(c, sin, shape), expectShape(c, offset, {shape[0]})});
+}
+double flops(const LibraryCall &c) { return 4 * elements(c[cos]); }
+} // namespace rotaryTable
+
+/// With x and y the first and the second half of a head's row: out = (x * cos - y * sin, y * cos +
+/// x * sin).
+namespace rotary {
+enum { input, cos, sin, out };
+Status check(const LibraryCall &c) {
+  if (Status status = expectRank(c, input, 4); !status.ok())
+    return status;
+  const Shape &in = c[input].shape;
+  if (in[3] % 2 != 0)
+    return Status::error("input: expects an even last dimension, got shape " + shapeString(in));
+  Shape table{in[0], in[1], in[3] / 2};
+  if (c[cos].rank() == 2)
+    table.erase(table.begin());
+  return firstOf({expectShape(c, cos, table), expectShape(c, sin, table), expectShape(c, out, in)});
+}
+double flops(const LibraryCall &c) { return 3 * elements(c[out]); }
+} // namespace rotary
+
+/// out[..., :] = table[ids[...], :]; an id outside of the table is an error that names it. With a
+/// group, table is the part of its rows that belongs to this rank's position: an id in another part
+/// gives zeros. With rows, the whole table has no more of them than that: what follows is padding,
+/// and an id there is outside.
+namespace embedding {
+enum { table, ids, out };
+Status check(const LibraryCall &c) {
+  if (Status status = expectRank(c, table, 2); !status.ok())
+    return status;
+  // Strides of zero make large tables of little memory; the ids of all parts together must be
+  // numbers.
+  const Shape &shape = c[table].shape;
+  const std::optional<int64_t> whole = checkedMul(shape[0], c.parts);
+  if (!whole)
+    return Status::error("table: " + std::to_string(c.parts) + " times the rows of shape " +
+                         shapeString(shape) + " are too many");
+  if (c.integers[0] < 0 || c.integers[0] > *whole)
+    return Status::error("expects rows of 0 to " + std::to_string(*whole) + ", got " +
+                         std::to_string(c.integers[0]));
+  Shape result = c[ids].shape;
+  result.push_back(shape[1]);
+  return expectShape(c, out, result);
+}
+} // namespace embedding
+
+/// out[b, s] = padding where ids[b, s] is, else padding plus the number of ids up to and with s
+/// that are not padding.
+namespace positionIds {
+enum { ids, out };
+Status check(const LibraryCall &c) {
+  if (Status status = firstOf({expectRank(c, ids, 2), expectShape(c, out, c[ids].shape)});
+      !status.ok())
+    return status;
+  // The last position is padding plus the number of ids in a row.
+  const bool wide = c[ids].dtype == DType::i64;
+  const int64_t most = wide ? INT64_MAX : INT32_MAX, least = wide ? INT64_MIN : INT32_MIN;
+  const int64_t length = c[ids].shape[1], padding = c.integers[0];
+  if (padding < least || padding > most - std::min(most, length))
+    return Status::error("expects padding from which " + std::to_string(length) +
+                         " positions can be counted in " + name(c[ids].dtype) + ", got " +
+                         std::to_string(padding));
+  return {};
+}
+} // namespace positionIds
+
+/// dest = the part of source along `dim` that belongs to this rank's position.
+namespace localSlice {
+enum { source, dest };
+Status check(const LibraryCall &c) {
+  return expectCut(c[source], "source", c[dest], "dest", c.integers[0], c.parts);
+}
+} // namespace localSlice
+
+double nothing(const LibraryCall &) { return 0; }
+
+LibraryOperand in(const char *name, Elements elements) { return {name, Access::read, elements}; }
+LibraryOperand maybe(const char *name, Elements elements) {
+  return {name, Access::read, elements, true};
+}
+LibraryOperand out(const char *name, Elements elements) { return {name, Access::write, elements}; }
+
+} // namespace
+
+const std::vector<LibraryKernel> &libraryKernels() {
+  constexpr Elements any = Elements::any, floats = Elements::floats, ids = Elements::ids,
+                     same = Elements::asFirst, likeOutput = Elements::likeOutput;
+  static const std::vector<LibraryKernel> kernels = {
+      {"linear",
+       {in("input", floats), in("weight", same), maybe("bias", floats), out("out", floats)},
+       linear::check,
+       linear::flops},
+      {"attention",
+       {in("query", floats), in("key", same), in("value", same), maybe("mask", ids),
+        maybe("valid_length", ids), maybe("position_offset", ids), out("out", floats)},
+       attention::check,
+       attention::flops,
+       {"causal"},
+       {"scale"}},
+      {"rotary_table",
+       {maybe("position_offset", ids), out("cos", floats), out("sin", likeOutput)},
+       rotaryTable::check,
+       rotaryTable::flops,
+       {},
+       {"scale", "frequencies"},
+       /*listOfNumbers=*/true},
+      {"rotary",
+       {in("input", floats), in("cos", same), in("sin", same), out("out", same)},
+       rotary::check,
+       rotary::flops,
+       {},
+       {},
+       false,
+       Group::none,
+       /*rowRank=*/2},
+      {"embedding",
+       {in("table", any), in("ids", ids), out("out", same)},
+       embedding::check,
+       nothing,
+       {"rows"},
+       {},
+       false,
+       Group::optional},
+      {"position_ids",
+       {in("ids", ids), out("out", same)},
+       positionIds::check,
+       nothing,
+       {"padding"}},
+      {"local_slice",
+       {in("source", any), out("dest", same)},
+       localSlice::check,
+       nothing,
+       {"dim"},
+       {},
+       false,
+       Group::required,
+       /*rowRank=*/0},
+  };
+  return kernels;
+}
+
+const LibraryKernel *findLibraryKernel(const std::string &name) {
+  for (const LibraryKernel &kernel : libraryKernels())
+    if (kernel.name == name)
+      return &kernel;
+  return nullptr;
+}
+
+size_t LibraryKernel::numOptional() const {
+  return static_cast<size_t>(std::count_if(operands.begin(), operands.end(),
+                                           [](const auto &operand) { return operand.optional; }));
+}
+
+size_t LibraryKernel::firstOutput() const {
+  size_t i = 0;
+  while (operands[i].access == Access::read)
+    ++i;
+  return i;
+}
+
+std::vector<size_t> LibraryKernel::given(uint32_t optional) const {
+  std::vector<size_t> result;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].optional || (optional & 1) != 0)
+      result.push_back(i);
+    if (operands[i].optional)
+      optional >>= 1;
+  }
+  return result;
+}
+
+static Status checkElements(const LibraryCall &call, size_t i) {
+  const LibraryOperand &operand = call.kernel->operands[i];
+  auto typeOf = [&](size_t from) {
+    while (!call.has(from))
+      ++from;
+    return call[from].dtype;
+  };
+  switch (operand.elements) {
+  case Elements::any:
+    return {};
+  case Elements::floats:
+    return expectFloat(operand.name, call[i]);
+  case Elements::ids:
+    return expectIntegers(operand.name, call[i]);
+  case Elements::asFirst:
+    return expectType(operand.name, call[i], typeOf(0));
+  case Elements::likeOutput:
+    return expectType(operand.name, call[i], typeOf(call.kernel->firstOutput()));
+  }
+  return {};
+}
+
+Status LibraryCall::check() const {
+  auto expectCount = [](const char *what, size_t count, const std::vector<const char *> &names,
+                        bool list) {
+    if (list ? count >= names.size() : count == names.size())
+      return Status();
+    std::string all;
+    for (const char *name : names)
+      all += (all.empty() ? " (" : ", ") + std::string(name);
+    return Status::error("expects " + std::string(list ? "at least " : "") +
+                         std::to_string(names.size()) + " " + what +
+                         (all.empty() ? "" : all + ")") + ", got " + std::to_string(count));
+  };
+  if (Status status =
+          firstOf({expectCount("integers", integers.size(), kernel->integers, false),
+                   expectCount("numbers", numbers.size(), kernel->numbers, kernel->listOfNumbers)});
+      !status.ok())
+    return status;
+  if (Status status = kernel->check(*this); !status.ok())
+    return status;
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (has(i))
+      if (Status status = checkElements(*this, i); !status.ok())
+        return status;
+  for (size_t i = 0; i < numbers.size(); ++i)
+    if (!std::isfinite(numbers[i]))
+      return Status::error(std::string("expects finite ") +
+                           kernel->numbers[std::min(i, kernel->numbers.size() - 1)] + ", got " +
+                           std::to_string(numbers[i]));
+  return {};
+}
+
+int64_t LibraryCall::rows() const {
+  const std::vector<int64_t> &shape = operands[kernel->firstOutput()]->shape;
+  int64_t rows = 1;
+  for (size_t d = 0; d + kernel->rowRank < shape.size(); ++d)
+    rows *= shape[d];
+  return rows;
+}
+
+//===----------------------------------------------------------------------===//
+// Single operands
+//===----------------------------------------------------------------------===//
+
+bool OperandType::isFloat() const {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f64;
+}
+
+bool OperandType::isFlattenable(size_t count) const {
+  int64_t stride = -1, size = 1; // of the part already walked, from the right
+  for (size_t d = count; d-- > 0;) {
+    if (shape[d] == 1)
+      continue;
+    if (stride >= 0 && checkedMul(stride, size) != strides[d])
+      return false;
+    if (stride < 0)
+      stride = strides[d];
+    size *= shape[d];
+  }
+  return true;
+}
+
+Status expectShape(const std::string &role, const OperandType &view,
+                   const std::vector<int64_t> &shape) {
+  if (view.shape == shape)
+    return {};
+  return Status::error(role + ": expects shape " + shapeString(shape) + ", got " +
+                       shapeString(view.shape));
+}
+
+Status expectRank(const std::string &role, const OperandType &view, size_t rank) {
+  if (view.rank() == rank)
+    return {};
+  return Status::error(role + ": expects " + std::to_string(rank) + " dimensions, got shape " +
+                       shapeString(view.shape));
+}
+
+Status expectType(const std::string &role, const OperandType &view, DType type) {
+  if (view.dtype == type)
+    return {};
+  return Status::error(role + ": expects " + name(type) + ", got " + name(view.dtype));
+}
+
+Status expectFloat(const std::string &role, const OperandType &view) {
+  if (view.isFloat())
+    return {};
+  return Status::error(role + ": expects a floating-point type, got " + name(view.dtype));
+}
+
+Status expectIntegers(const std::string &role, const OperandType &view) {
+  if (view.dtype == DType::i32 || view.dtype == DType::i64)
+    return {};
+  return Status::error(role + ": expects i32 or i64, got " + name(view.dtype));
+}
+
+Status expectCut(const OperandType &whole, const std::string &wholeRole, const OperandType &part,
+                 const std::string &partRole, int64_t dim, int64_t shards) {
+  const auto d = static_cast<size_t>(dim);
+  if (dim < 0 || d >= part.rank())
+    return Status::error("expects a dimension below " + std::to_string(part.rank()) + ", got " +
+                         std::to_string(dim));
+  std::vector<int64_t> shape = part.shape;
+  std::optional<int64_t> joined = checkedMul(shape[d], shards);
+  shape[d] = joined.value_or(0);
+  if (!joined || whole.shape != shape)
+    return Status::error(wholeRole + ": expects " + std::to_string(shards) + " times " + partRole +
+                         " of shape " + shapeString(part.shape) + " along dimension " +
+                         std::to_string(dim) + ", got " + shapeString(whole.shape));
+  return {};
+}
+
+Status firstOf(std::initializer_list<Status> checks) {
+  for (const Status &check : checks)
+    if (!check.ok())
+      return check;
+  return {};
+}
+
+} // namespace braid::runtime
