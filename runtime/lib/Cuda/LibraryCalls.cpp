@@ -230,16 +230,29 @@ Result<WorkPtr> makeRotary(const LibraryArguments &a, const LibraryPlace &, Rank
                      c.batch * c.seq * c.row.heads * c.row.pairs, arguments);
 }
 
-Result<WorkPtr> makePositionIds(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
-  Result<PositionIdsCommand> resolved = resolvePositionIds(a);
-  if (!resolved.ok())
-    return resolved.status();
-  const PositionIdsCommand &c = *resolved;
-  const library::PositionIds arguments{c.ids,      c.out,       static_cast<int>(c.wide),
-                                       c.padding,  c.batch,     c.seq,
-                                       c.idsBatch, c.idsStride, c.outBatch,
-                                       c.outStride};
-  return libraryWork(rank, "braid_position_ids", c.batch * 32, arguments);
+/// Of a kernel that takes what its descriptor says.
+Result<WorkPtr> makeCall(const LibraryArguments &a, RankDevice &rank) {
+  if (a.operands.size() > library::kMaxOperands || a.integers.size() > library::kMaxScalars ||
+      a.numbers.size() > library::kMaxScalars)
+    return Status::error("expects at most " + std::to_string(library::kMaxOperands) +
+                         " operands and " + std::to_string(library::kMaxScalars) + " scalars");
+  library::Call call{};
+  for (size_t i = 0; i < a.operands.size(); ++i) {
+    if (!a.LibraryCall::has(i))
+      continue;
+    library::Operand &operand = call.operands[i];
+    operand.data = a.data[i];
+    operand.dtype = static_cast<int>(a[i].dtype);
+    operand.rank = static_cast<int>(a[i].rank());
+    std::copy(a[i].shape.begin(), a[i].shape.end(), operand.sizes);
+    std::copy(a[i].strides.begin(), a[i].strides.end(), operand.strides);
+  }
+  std::copy(a.integers.begin(), a.integers.end(), call.integers);
+  std::copy(a.numbers.begin(), a.numbers.end(), call.numbers);
+  call.rows = a.rows();
+  call.part = a.part;
+  call.parts = a.parts;
+  return libraryWork(rank, std::string("braid_") + a.kernel->name, call.rows * 32, call);
 }
 
 Result<WorkPtr> makeLocalSlice(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
@@ -298,8 +311,7 @@ struct DeviceKernel {
 constexpr DeviceKernel kDeviceKernels[] = {
     {"linear", makeProduct},           {"attention", makeAttention},
     {"rotary_table", makeRotaryTable}, {"rotary", makeRotary},
-    {"embedding", makeGather},         {"position_ids", makePositionIds},
-    {"local_slice", makeLocalSlice},
+    {"embedding", makeGather},         {"local_slice", makeLocalSlice},
 };
 
 } // namespace
@@ -309,8 +321,7 @@ Result<WorkPtr> makeLibrary(const LibraryArguments &arguments, const LibraryPlac
   for (const DeviceKernel &kernel : kDeviceKernels)
     if (std::strcmp(kernel.name, arguments.kernel->name) == 0)
       return kernel.make(arguments, place, rank);
-  return Status::error(std::string("has no kernel '") + arguments.kernel->name +
-                       "' on target 'cuda'");
+  return makeCall(arguments, rank);
 }
 
 } // namespace braid::runtime::cuda

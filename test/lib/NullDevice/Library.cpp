@@ -200,23 +200,38 @@ template <DType type> void runRotary(const library::Rotary &a) {
         }
 }
 
-std::string positionAccesses(const library::PositionIds &a, Accesses &accesses) {
-  const int64_t size = a.wide ? 8 : 4;
-  addRows(accesses, false, a.ids, {a.batch, a.seq}, {a.idsBatch * size, a.idsStride * size}, size);
-  addRows(accesses, true, a.out, {a.batch, a.seq}, {a.outBatch * size, a.outStride * size}, size);
+/// Of a kernel that takes what its descriptor says: the last `outputs` operands are written.
+template <int operands, int outputs>
+std::string callAccesses(const library::Call &a, Accesses &accesses) {
+  for (int i = 0; i < operands; ++i) {
+    const library::Operand &operand = a.operands[i];
+    const int64_t size = runtime::byteSize(static_cast<DType>(operand.dtype));
+    Index shape(operand.sizes, operand.sizes + operand.rank),
+        strides(operand.strides, operand.strides + operand.rank);
+    for (int64_t &stride : strides)
+      stride *= size;
+    addRows(accesses, i >= operands - outputs, operand.data, shape, strides, size);
+  }
   return {};
 }
-void runPosition(const library::PositionIds &a) {
-  for (int64_t b = 0; b < a.batch; ++b)
-    for (int64_t s = 0, tokens = 0; s < a.seq; ++s) {
-      const bool token = idAt(a.ids, a.wide != 0, b * a.idsBatch + s * a.idsStride) != a.padding;
+int64_t callThreads(const library::Call &a) { return a.rows * 32; }
+void storeId(void *ids, bool wide, int64_t i, int64_t id) {
+  if (wide)
+    static_cast<int64_t *>(ids)[i] = id;
+  else
+    static_cast<int32_t *>(ids)[i] = static_cast<int32_t>(id);
+}
+
+void runPosition(const library::Call &a) {
+  const library::Operand &ids = a.operands[0], &out = a.operands[1];
+  const bool wide = static_cast<DType>(ids.dtype) == DType::i64;
+  const int64_t padding = a.integers[0];
+  for (int64_t b = 0; b < ids.sizes[0]; ++b)
+    for (int64_t s = 0, tokens = 0; s < ids.sizes[1]; ++s) {
+      const bool token = idAt(ids.data, wide, b * ids.strides[0] + s * ids.strides[1]) != padding;
       tokens += token;
-      const int64_t position = a.padding + (token ? tokens : 0);
-      const int64_t at = b * a.outBatch + s * a.outStride;
-      if (a.wide)
-        static_cast<int64_t *>(a.out)[at] = position;
-      else
-        static_cast<int32_t *>(a.out)[at] = static_cast<int32_t>(position);
+      storeId(out.data, wide, b * out.strides[0] + s * out.strides[1],
+              padding + (token ? tokens : 0));
     }
 }
 
@@ -383,9 +398,7 @@ std::map<std::string, LibraryKernel> makeLibraryKernels() {
            "braid_check_counts", checkAccesses, runCheck,
            +[](const library::CheckCounts &a) -> int64_t { return a.count; })},
       {"braid_position_ids",
-       make(
-           "braid_position_ids", positionAccesses, runPosition,
-           +[](const library::PositionIds &a) -> int64_t { return a.batch * 32; })},
+       make("braid_position_ids", callAccesses<2, 1>, runPosition, callThreads)},
       {"braid_reduce", make(
                            "braid_reduce", reduceAccesses, runReduce,
                            +[](const library::Reduce &a) -> int64_t { return a.count; })},

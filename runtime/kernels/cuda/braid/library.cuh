@@ -74,6 +74,13 @@ __device__ __forceinline__ long long id_at(const void *ids, int wide, long long 
   return wide ? ((const long long *)ids)[i] : ((const int *)ids)[i];
 }
 
+__device__ __forceinline__ void store_id(void *ids, int wide, long long i, long long id) {
+  if (wide)
+    ((long long *)ids)[i] = id;
+  else
+    ((int *)ids)[i] = int(id);
+}
+
 __device__ __forceinline__ long long at(const Integers &integers, long long i) {
   return id_at(integers.data, integers.wide, i * integers.stride);
 }
@@ -276,31 +283,27 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
 }
 
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
-    braid_position_ids(const braid::library::PositionIds a) {
-  const long long b = braid::library::thread_index() / 32;
-  const int lane = threadIdx.x % 32;
-  if (b >= a.batch) // whole warps
+    braid_position_ids(const braid::library::Call a) {
+  const braid::library::Operand &ids = a.operands[0], &out = a.operands[1];
+  const long long b = braid::library::thread_index() / 32, padding = a.integers[0];
+  const int lane = threadIdx.x % 32, wide = ids.dtype == 5;
+  if (b >= a.rows) // whole warps
     return;
   long long before = 0; // tokens of the row so far
-  for (long long first = 0; first < a.seq; first += 32) {
+  for (long long first = 0; first < ids.sizes[1]; first += 32) {
     const long long s = first + lane;
     const bool token =
-        s < a.seq &&
-        braid::library::id_at(a.ids, a.wide, b * a.idsBatch + s * a.idsStride) != a.padding;
+        s < ids.sizes[1] &&
+        braid::library::id_at(ids.data, wide, b * ids.strides[0] + s * ids.strides[1]) != padding;
     int tokens = token; // of this lane and those below
     for (int distance = 1; distance < 32; distance *= 2) {
       const int other = __shfl_sync(0xffffffffu, tokens, lane < distance ? lane : lane - distance);
       if (lane >= distance)
         tokens += other;
     }
-    if (s < a.seq) {
-      const long long position = a.padding + (token ? before + tokens : 0);
-      const long long at = b * a.outBatch + s * a.outStride;
-      if (a.wide)
-        ((long long *)a.out)[at] = position;
-      else
-        ((int *)a.out)[at] = int(position);
-    }
+    if (s < ids.sizes[1])
+      braid::library::store_id(out.data, wide, b * out.strides[0] + s * out.strides[1],
+                               padding + (token ? before + tokens : 0));
     before += __shfl_sync(0xffffffffu, tokens, 31);
   }
 }

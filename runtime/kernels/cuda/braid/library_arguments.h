@@ -18,8 +18,27 @@ namespace library {
 constexpr int kThreads = 256;
 constexpr int kMaxDims = 8;
 constexpr int kMaxSources = 64;
+constexpr int kMaxOperands = 8;
+constexpr int kMaxScalars = 4;
 /// Elements of a head that a lane of attention has at most; a warp has a query.
 constexpr int kMaxHeadPerLane = 8;
+
+/// What the descriptor of a kernel says of one operand (braid/Runtime/LibraryKernels.h).
+struct Operand {
+  void *data; ///< or null
+  int dtype;  ///< f32, f16, bf16, f64, i32, i64, i8, as program.fbs numbers them
+  int rank;
+  long long sizes[kMaxDims], strides[kMaxDims];
+};
+
+/// What a kernel takes that has no structure of its own: operands and scalars as its descriptor
+/// lists them. A warp has a row.
+struct Call {
+  Operand operands[kMaxOperands];
+  long long integers[kMaxScalars];
+  double numbers[kMaxScalars];
+  long long rows, part, parts;
+};
 
 /// The first id that is outside of its table; zeros before.
 struct Fault {
@@ -96,15 +115,6 @@ struct Rotary {
   long long batch, seq, heads, pairs;
   long long inBatch, inRow, inHead, outBatch, outRow, outHead;
   long long cosBatch, cosRow, sinBatch, sinRow;
-};
-
-/// A warp has a row of ids.
-struct PositionIds {
-  const void *ids;
-  void *out;
-  int wide; ///< i64, else i32
-  long long padding, batch, seq;
-  long long idsBatch, idsStride, outBatch, outStride;
 };
 
 /// A warp has a query of one head. All are f32, f16 or bf16, as the kernel's name says.

@@ -348,6 +348,20 @@ TEST_F(Library, RotaryTablesAndRotary) {
         }
 }
 
+namespace {
+library::Operand operandOf(Buffer &buffer, DType type, const std::vector<int64_t> &shape) {
+  library::Operand operand{};
+  operand.data = buffer.address();
+  operand.dtype = static_cast<int>(type);
+  operand.rank = static_cast<int>(shape.size());
+  for (size_t d = 0; d < shape.size(); ++d) {
+    operand.sizes[d] = shape[d];
+    operand.strides[d] = buffer.strides()[d];
+  }
+  return operand;
+}
+} // namespace
+
 TEST_F(Library, PositionIds) {
   for (DType type : {DType::i32, DType::i64})
     for (int64_t seq : {1, 32, 75}) {
@@ -356,17 +370,11 @@ TEST_F(Library, PositionIds) {
       interp::Result<Tensor> expected = interp::positionIds(ids, 1);
       ASSERT_TRUE(expected.ok());
       Buffer in(ids, 2), out(type, {11, seq}, 1);
-      library::PositionIds a{};
-      a.ids = in.address();
-      a.out = out.address();
-      a.wide = static_cast<int>(type == DType::i64);
-      a.padding = 1;
-      a.batch = 11;
-      a.seq = seq;
-      a.idsBatch = in.strides()[0];
-      a.idsStride = in.strides()[1];
-      a.outBatch = out.strides()[0];
-      a.outStride = out.strides()[1];
+      library::Call a{};
+      a.operands[0] = operandOf(in, type, {11, seq});
+      a.operands[1] = operandOf(out, type, {11, seq});
+      a.integers[0] = 1;
+      a.rows = 11;
       launch("braid_position_ids", 11 * 32, a);
       EXPECT_TRUE(out.guardsHold());
       EXPECT_EQ(interp::firstDifference(out.read(), *expected), -1);
