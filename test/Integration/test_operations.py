@@ -34,6 +34,10 @@ CASES = {
         [("q", HEADS), ("k", "tensor<3x7x2x12xf32>"), ("v", "tensor<3x7x2x12xf32>"), ("mask", "tensor<3x7xi64>")],
         "%r = nn.attention causal %q, %k, %v mask %mask : tensor<3x7xi64> scale 0.29"
         f" : {HEADS}, tensor<3x7x2x12xf32>, tensor<3x7x2x12xf32> -> {HEADS}", HEADS),
+    "attention_of_longer_values": (
+        [("q", HEADS), ("k", "tensor<3x7x2x12xf32>"), ("v", "tensor<3x7x2x20xf32>"), ("mask", "tensor<3x7xi64>")],
+        "%r = nn.attention causal %q, %k, %v mask %mask : tensor<3x7xi64> scale 0.29"
+        f" : {HEADS}, tensor<3x7x2x12xf32>, tensor<3x7x2x20xf32> -> tensor<3x7x4x20xf32>", "tensor<3x7x4x20xf32>"),
     "attention_with_i32": (
         [("q", HEADS), ("mask", "tensor<3x7xi32>"), ("length", "tensor<3xi32>"), ("offset", "tensor<3xi32>")],
         "%c, %s = nn.rotary_table [1.0, 0.5, 0.1, 0.01, 0.001, 0.0] position_offset %offset : tensor<3xi32>"

@@ -70,10 +70,14 @@ Status check(const LibraryCall &c) {
   if (Status status = firstOf({expectRank(c, query, 4), expectRank(c, key, 4)}); !status.ok())
     return status;
   const Shape &q = c[query].shape, &k = c[key].shape;
-  Status status =
-      firstOf({expectShape(c, key, {q[0], k[1], k[2], q[3]}), //
-               expectShape(c, value, k), expectShape(c, out, q), expectShape(c, mask, {q[0], k[1]}),
-               expectShape(c, length, {q[0]}), expectShape(c, offset, {q[0]})});
+  if (Status status = expectRank(c, value, 4); !status.ok())
+    return status;
+  const int64_t valueDim = c[value].shape[3];
+  Status status = firstOf({expectShape(c, key, {q[0], k[1], k[2], q[3]}),
+                           expectShape(c, value, {k[0], k[1], k[2], valueDim}),
+                           expectShape(c, out, {q[0], q[1], q[2], valueDim}),
+                           expectShape(c, mask, {q[0], k[1]}), expectShape(c, length, {q[0]}),
+                           expectShape(c, offset, {q[0]})});
   if (status.ok() && (k[2] == 0 || q[2] % k[2] != 0))
     return Status::error("expects query heads to divide among " + std::to_string(k[2]) +
                          " key/value heads, got " + std::to_string(q[2]));

@@ -266,10 +266,10 @@ Result<WorkPtr> makeAttention(const LibraryArguments &a, const LibraryPlace &, R
     return resolved.status();
   const AttentionCommand &c = *resolved;
   const AttentionBlock &b = c.block;
-  if (b.headDim > 32 * library::kMaxHeadPerLane)
-    return Status::error("expects heads of at most " +
-                         std::to_string(32 * library::kMaxHeadPerLane) +
-                         " elements on target 'cuda', got " + std::to_string(b.headDim));
+  if (std::max(b.headDim, b.valueDim) > 32 * library::kMaxHeadPerLane)
+    return Status::error(
+        "expects heads of at most " + std::to_string(32 * library::kMaxHeadPerLane) +
+        " elements on target 'cuda', got " + std::to_string(std::max(b.headDim, b.valueDim)));
   library::Attention arguments{};
   arguments.query = b.query;
   arguments.key = b.key;
@@ -280,6 +280,7 @@ Result<WorkPtr> makeAttention(const LibraryArguments &a, const LibraryPlace &, R
   arguments.heads = c.kvHeads * b.group;
   arguments.keys = b.keys;
   arguments.headDim = b.headDim;
+  arguments.valueDim = b.valueDim;
   arguments.group = b.group;
   arguments.queryBatch = c.queryBatch;
   arguments.queryRow = b.queryStride;
@@ -300,8 +301,7 @@ Result<WorkPtr> makeAttention(const LibraryArguments &a, const LibraryPlace &, R
   arguments.scale = b.scale;
   arguments.causal = static_cast<int>(b.causal);
   const int64_t warps = arguments.batch * arguments.queries * arguments.heads;
-  return libraryWork(rank, ofType("braid_attention", c.dtype), b.headDim ? warps * 32 : 0,
-                     arguments);
+  return libraryWork(rank, ofType("braid_attention", c.dtype), warps * 32, arguments);
 }
 
 struct DeviceKernel {
@@ -309,9 +309,8 @@ struct DeviceKernel {
   Result<WorkPtr> (*make)(const LibraryArguments &a, const LibraryPlace &place, RankDevice &rank);
 };
 constexpr DeviceKernel kDeviceKernels[] = {
-    {"linear", makeProduct},           {"attention", makeAttention},
-    {"rotary_table", makeRotaryTable}, {"rotary", makeRotary},
-    {"embedding", makeGather},         {"local_slice", makeLocalSlice},
+    {"linear", makeProduct}, {"attention", makeAttention}, {"rotary_table", makeRotaryTable},
+    {"rotary", makeRotary},  {"embedding", makeGather},    {"local_slice", makeLocalSlice},
 };
 
 } // namespace

@@ -29,6 +29,7 @@ Result<AttentionCommand> resolveAttention(const LibraryArguments &a, int64_t thr
   AttentionBlock &b = c.block;
   b.group = query.shape[2] / c.kvHeads;
   b.headDim = query.shape[3];
+  b.valueDim = value.shape[3];
   b.keys = key.shape[1];
   c.rowsPerHead = query.shape[1] * b.group;
   c.blocksPerHead = (c.rowsPerHead + queryBlock - 1) / queryBlock;
@@ -69,7 +70,7 @@ Result<AttentionCommand> resolveAttention(const LibraryArguments &a, int64_t thr
 void execute(const AttentionCommand &c, const NamedCommand &, ExecutionContext &context) {
   const int64_t queryBlock = c.block.rows;
   const size_t scratchBytes =
-      static_cast<size_t>(context.kernels.attentionScratch(c.block.headDim)) + 64;
+      static_cast<size_t>(context.kernels.attentionScratch(c.block.headDim, c.block.valueDim)) + 64;
   // Blocks differ in length under a causal or ragged mask, so members take the next one when they
   // are done.
   std::atomic<int64_t> next{0};

@@ -26,9 +26,9 @@ struct AttentionBlock {
   int64_t group;                  ///< query heads that share the key/value head
   int64_t firstRow, rows;         ///< row = s * group + g; rows <= queryBlock
   int64_t keys;                   ///< after valid_length
-  int64_t headDim;
-  const void *mask; ///< of this batch, or null
-  bool wideMask;    ///< i64, else i32
+  int64_t headDim, valueDim;      ///< of queries and keys, and of values and out
+  const void *mask;               ///< of this batch, or null
+  bool wideMask;                  ///< i64, else i32
   int64_t maskStride;
   int64_t positionOffset;
   bool causal;
@@ -47,7 +47,7 @@ struct VectorKernels {
   const char *isa;    ///< "avx512", "avx2", "generic"
   int64_t queryBlock; ///< most rows of an AttentionBlock
   /// Bytes of 64-byte aligned scratch memory that `attention` needs.
-  int64_t (*attentionScratch)(int64_t headDim);
+  int64_t (*attentionScratch)(int64_t headDim, int64_t valueDim);
   void (*attention)(const AttentionBlock &block, void *scratch);
   void (*rotary)(const RotaryRow &row);
   /// out[i] = sources[0][i] op sources[1][i] op ...; ReduceKind and DType as integers. f16 and bf16

@@ -237,15 +237,17 @@ void runPosition(const library::Call &a) {
 
 template <DType type>
 std::string attentionAccesses(const library::Attention &a, Accesses &accesses) {
-  const Index queries{a.batch, a.queries, a.heads, a.headDim};
-  const Index keys{a.batch, a.keys, a.heads / a.group, a.headDim};
+  const Index queries{a.batch, a.queries, a.heads, a.headDim},
+      keys{a.batch, a.keys, a.heads / a.group, a.headDim},
+      values{a.batch, a.keys, a.heads / a.group, a.valueDim},
+      out{a.batch, a.queries, a.heads, a.valueDim};
   addElements<type>(accesses, false, a.query, queries, {a.queryBatch, a.queryRow, a.queryHead});
   addElements<type>(accesses, false, a.key, keys, {a.keyBatch, a.keyRow, a.keyHead});
-  addElements<type>(accesses, false, a.value, keys, {a.valueBatch, a.valueRow, a.valueHead});
+  addElements<type>(accesses, false, a.value, values, {a.valueBatch, a.valueRow, a.valueHead});
   addIntegers(accesses, a.mask, {a.batch, a.keys}, {a.maskBatch, a.mask.stride});
   addIntegers(accesses, a.validLength, {a.batch}, {a.validLength.stride});
   addIntegers(accesses, a.positionOffset, {a.batch}, {a.positionOffset.stride});
-  addElements<type>(accesses, true, a.out, queries, {a.outBatch, a.outRow, a.outHead});
+  addElements<type>(accesses, true, a.out, out, {a.outBatch, a.outRow, a.outHead});
   return {};
 }
 template <DType type> void runAttention(const library::Attention &a) {
@@ -273,7 +275,7 @@ template <DType type> void runAttention(const library::Attention &a) {
     }
     for (double &weight : weights)
       sum += weight = std::isinf(most) ? 0 : std::exp(weight - most);
-    for (int64_t d = 0; d < a.headDim; ++d) {
+    for (int64_t d = 0; d < a.valueDim; ++d) {
       double total = 0;
       for (int64_t t = 0; t < a.keys; ++t)
         total += weights[static_cast<size_t>(t)] *

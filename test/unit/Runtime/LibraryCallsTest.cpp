@@ -167,7 +167,8 @@ struct AttentionCase {
   int64_t batch, queries, keys, heads, kvHeads, dim;
   bool mask, lengths, offsets, causal;
   int64_t gap;
-  bool narrow = false; ///< mask, lengths and offsets of i32
+  bool narrow = false;  ///< mask, lengths and offsets of i32
+  int64_t valueDim = 0; ///< of values and out; 0: as dim
 };
 
 void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels &kernels,
@@ -178,10 +179,11 @@ void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels
                << ", dim " << c.dim << (c.mask ? ", mask" : "") << (c.lengths ? ", lengths" : "")
                << (c.offsets ? ", offsets" : "") << (c.causal ? ", causal" : "") << ", gap "
                << c.gap << (c.narrow ? ", i32" : ""));
+  const int64_t valueDim = c.valueDim ? c.valueDim : c.dim;
   Strided q({c.batch, c.queries, c.heads, c.dim}, c.gap, random),
       k({c.batch, c.keys, c.kvHeads, c.dim}, c.gap, random),
-      v({c.batch, c.keys, c.kvHeads, c.dim}, c.gap, random),
-      out({c.batch, c.queries, c.heads, c.dim}, c.gap, random);
+      v({c.batch, c.keys, c.kvHeads, valueDim}, c.gap, random),
+      out({c.batch, c.queries, c.heads, valueDim}, c.gap, random);
   std::vector<float> before = out.data;
   std::vector<int64_t> mask(static_cast<size_t>(c.batch * c.keys)),
       lengths(static_cast<size_t>(c.batch)), offsets(static_cast<size_t>(c.batch));
@@ -220,7 +222,7 @@ void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels
       for (int64_t s = 0; s < c.queries; ++s) {
         int64_t g = h / (c.heads / c.kvHeads);
         std::vector<double> weights(static_cast<size_t>(c.keys), 0),
-            expected(static_cast<size_t>(c.dim), 0);
+            expected(static_cast<size_t>(valueDim), 0);
         double largest = -INFINITY, sum = 0;
         auto takesPart = [&](int64_t t) {
           return (!c.mask || mask[static_cast<size_t>(b * c.keys + t)] != 0) &&
@@ -238,10 +240,10 @@ void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels
         for (int64_t t = 0; t < c.keys; ++t) {
           double w = takesPart(t) ? std::exp(weights[static_cast<size_t>(t)] - largest) : 0;
           sum += w;
-          for (int64_t e = 0; e < c.dim; ++e)
+          for (int64_t e = 0; e < valueDim; ++e)
             expected[static_cast<size_t>(e)] += w * static_cast<double>(v.at({b, t, g, e}));
         }
-        for (int64_t e = 0; e < c.dim; ++e) {
+        for (int64_t e = 0; e < valueDim; ++e) {
           double x = sum > 0 ? expected[static_cast<size_t>(e)] / sum : 0;
           double d = static_cast<double>(out.at({b, s, h, e})) - x;
           ASSERT_LT(std::abs(d), 1e-5) << "at " << b << ", " << s << ", " << h << ", " << e;
@@ -271,6 +273,9 @@ TEST(Attention, EqualsPlainLoopsOnChosenShapes) {
       {1, 128, 64, 2, 1, 8, true, false, false, true, 0},
       {1, 129, 65, 3, 3, 33, false, true, false, false, 5},
       {1, 43, 129, 6, 2, 12, false, false, true, true, 0},
+      // values that are longer and shorter than keys
+      {2, 65, 70, 6, 2, 24, true, true, true, true, 3, false, 41},
+      {2, 65, 70, 6, 2, 24, true, true, true, true, 3, false, 5},
   };
   for (const VectorKernels *kernels : allKernels())
     for (const AttentionCase &c : cases)

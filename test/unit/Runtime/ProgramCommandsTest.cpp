@@ -162,6 +162,11 @@ TEST(Program, RefusesBadAttention) {
     op.valid_length = local(0, {1}, Type::i32);
     op.position_offset = local(0, {1}, Type::i32);
   }));
+  // Values of another length than keys.
+  EXPECT_OK(with([](AttentionLaunch &op) {
+    op.query = local(0, {1, 2, 4, 1});
+    op.key = local(0, {1, 3, 2, 1});
+  }));
   EXPECT_ERROR(with([](AttentionLaunch &op) { op.query = local(0, {2, 4, 2}); }),
                newPlace() + "query: expects 4 dimensions, got shape [2, 4, 2]");
   EXPECT_ERROR(with([](AttentionLaunch &op) { op.key = local(0, {1, 3, 2, 1}); }),

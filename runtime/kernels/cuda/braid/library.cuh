@@ -205,7 +205,7 @@ template <class S> __device__ __forceinline__ void attend(const Attention &a) {
 #pragma unroll
     for (int i = 0; i < kMaxHeadPerLane; ++i) {
       const int d = i * 32 + lane;
-      if (d < a.headDim)
+      if (d < a.valueDim)
         sums[i] = sums[i] * shrink + weight * storage<S>::load(a.value, value + t * a.valueRow + d);
     }
   }
@@ -213,7 +213,7 @@ template <class S> __device__ __forceinline__ void attend(const Attention &a) {
 #pragma unroll
   for (int i = 0; i < kMaxHeadPerLane; ++i) {
     const int d = i * 32 + lane;
-    if (d < a.headDim)
+    if (d < a.valueDim)
       storage<S>::store(a.out, out + d, total > 0.0f || total != total ? sums[i] / total : 0.0f);
   }
 }

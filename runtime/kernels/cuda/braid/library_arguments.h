@@ -121,7 +121,7 @@ struct Rotary {
 struct Attention {
   const void *query, *key, *value;
   void *out;
-  long long batch, queries, heads, keys, headDim;
+  long long batch, queries, heads, keys, headDim, valueDim;
   long long group; ///< heads that share a head of keys and values
   long long queryBatch, queryRow, queryHead, outBatch, outRow, outHead;
   long long keyBatch, keyRow, keyHead, valueBatch, valueRow, valueHead;

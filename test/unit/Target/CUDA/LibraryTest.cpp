@@ -383,13 +383,14 @@ TEST_F(Library, PositionIds) {
 
 namespace {
 struct AttentionCase {
-  int64_t queries, keys, heads, group, dim;
+  int64_t queries, keys, heads, group, dim, valueDim;
 };
 } // namespace
 
 TEST_F(Library, AttentionUnderEveryRestriction) {
-  const AttentionCase cases[] = {{5, 13, 6, 3, 20}, {1, 40, 2, 1, 64},  {7, 7, 4, 4, 1},
-                                 {3, 2, 3, 1, 200}, {2, 33, 2, 2, 256}, {3, 0, 2, 1, 16}};
+  const AttentionCase cases[] = {
+      {5, 13, 6, 3, 20, 20},   {1, 40, 2, 1, 64, 64}, {7, 7, 4, 4, 1, 1},   {3, 2, 3, 1, 200, 200},
+      {2, 33, 2, 2, 256, 256}, {3, 0, 2, 1, 16, 16},  {5, 9, 4, 2, 24, 40}, {3, 9, 4, 2, 65, 7}};
   const int64_t batch = 2;
   for (const AttentionCase &c : cases)
     for (DType storage : kStorages)
@@ -399,16 +400,17 @@ TEST_F(Library, AttentionUnderEveryRestriction) {
                      " queries, " + std::to_string(c.keys) + " keys, " + std::to_string(c.heads) +
                      " heads of " + std::to_string(c.dim) + ", restrictions " +
                      std::to_string(restrict));
-        const Shape keyShape{batch, c.keys, c.heads / c.group, c.dim};
+        const Shape keyShape{batch, c.keys, c.heads / c.group, c.dim},
+            valueShape{batch, c.keys, c.heads / c.group, c.valueDim};
         Tensor q = floats({batch, c.queries, c.heads, c.dim}, storage),
-               k = floats(keyShape, storage), v = floats(keyShape, storage);
+               k = floats(keyShape, storage), v = floats(valueShape, storage);
         // The first sequence has no key at all; the second one's first queries come before all
         // keys.
         Tensor mask = integers({batch, c.keys}, 0, 1, type),
                valid = Tensor::ofInts(type, {2}, {0, c.keys - 1}),
                offset = Tensor::ofInts(type, {2}, {8, -2});
         Buffer query(q, 3), key(k, 1), value(v, 2), masks(mask, 4), lengths(valid, 0),
-            offsets(offset, 0), out(storage, q.shape(), 7);
+            offsets(offset, 0), out(storage, {batch, c.queries, c.heads, c.valueDim}, 7);
         interp::AttentionOperands operands{&q, &k, &v};
         library::Attention a{};
         operands.scale = a.scale = 0.3125f;
@@ -436,6 +438,7 @@ TEST_F(Library, AttentionUnderEveryRestriction) {
         a.heads = c.heads;
         a.keys = c.keys;
         a.headDim = c.dim;
+        a.valueDim = c.valueDim;
         a.group = c.group;
         a.queryBatch = query.strides()[0];
         a.queryRow = query.strides()[1];
@@ -472,7 +475,7 @@ TEST_F(Library, AttentionOfOffsetsThatNoSumHolds) {
     a.out = out.address();
     a.batch = a.heads = a.group = 1;
     a.queries = a.keys = 3;
-    a.headDim = 8;
+    a.headDim = a.valueDim = 8;
     a.queryRow = a.keyRow = a.valueRow = a.outRow = 8;
     a.positionOffset = integersOf(given, DType::i64);
     a.scale = 1;
