@@ -261,3 +261,13 @@ func.func @queues(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   %1 = rt.launch @silu rows 4 ins(%x : tensor<4x8xf32>) -> tensor<4x8xf32>
   return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// -----
+
+// CHECK: rt.kernel @top_k_0(tensor<2x8xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) attributes {library = "top_k"}
+// CHECK-LABEL: rt.procedure @top_k(
+// CHECK: rt.launch @top_k_0 rows 2 ins(%{{.*}} : memref<2x8xf32>) outs(%{{.*}}, %{{.*}} : memref<2x3xf32>, memref<2x3xi32>)
+func.func @top_k(%x: tensor<2x8xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {
+  %v, %i = nn.top_k %x : tensor<2x8xf32> -> tensor<2x3xf32>, tensor<2x3xi32>
+  return %v, %i : tensor<2x3xf32>, tensor<2x3xi32>
+}

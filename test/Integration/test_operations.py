@@ -38,6 +38,12 @@ CASES = {
         [("q", HEADS), ("k", "tensor<3x7x2x12xf32>"), ("v", "tensor<3x7x2x20xf32>"), ("mask", "tensor<3x7xi64>")],
         "%r = nn.attention causal %q, %k, %v mask %mask : tensor<3x7xi64> scale 0.29"
         f" : {HEADS}, tensor<3x7x2x12xf32>, tensor<3x7x2x20xf32> -> tensor<3x7x4x20xf32>", "tensor<3x7x4x20xf32>"),
+    "top_k": ([("x", "tensor<3x7x48xf32>")],
+              "%r, %i = nn.top_k %x : tensor<3x7x48xf32> -> tensor<3x7x5xf32>, tensor<3x7x5xi32>", "tensor<3x7x5xf32>"),
+    "top_k_indices": ([("x", "tensor<3x7x48xf32>"), ("w", "tensor<48x4xf32>")],
+                      "%v, %i = nn.top_k %x : tensor<3x7x48xf32> -> tensor<3x7x48xf32>, tensor<3x7x48xi64>\n"
+                      "%r = nn.embedding %i, %w : tensor<3x7x48xi64>, tensor<48x4xf32> -> tensor<3x7x48x4xf32>",
+                      "tensor<3x7x48x4xf32>"),
     "attention_with_i32": (
         [("q", HEADS), ("mask", "tensor<3x7xi32>"), ("length", "tensor<3xi32>"), ("offset", "tensor<3xi32>")],
         "%c, %s = nn.rotary_table [1.0, 0.5, 0.1, 0.01, 0.001, 0.0] position_offset %offset : tensor<3xi32>"

@@ -262,6 +262,31 @@ def NN_AttentionOp : NN_ComputeOp<"attention", [NN_KernelCallOpInterface, AttrSi
   }];
 }
 
+def NN_TopKOp : NN_ReferenceOp<"top_k", [], [NN_KernelCallOpInterface]> {
+  let summary = "The largest elements of the last dimension, and where they are";
+  let description = [{
+    `values[i..., :]` are the k largest of `input[i..., :]`, largest first, and `indices[i..., :]` where they stand; k is
+    the last dimension of the results. Among equal elements the lower index comes first, and the zeros are equal. A NaN is
+    larger than every number, and NaNs are equal.
+
+    ```mlir
+    %v, %i = nn.top_k %logits : tensor<8x50257xf32> -> tensor<8x40xf32>, tensor<8x40xi64>
+    ```
+
+    Constraints:
+    - (nn.top_k_c1) values and indices have the input's shape but for the last dimension, which is at least 1 and at most
+      the input's;
+    - (nn.top_k_c2) values have the input's element type;
+    - (nn.top_k_c3) with indices of i32 the input's last dimension is less than 2^31.
+  }];
+  let arguments = (ins NN_Tensor:$input);
+  let results = (outs NN_Tensor:$values, NN_Ids:$indices);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($values) `,` type($indices)";
+  let extraClassDeclaration = [{
+    KernelCall getKernelCall() { return {"top_k", {getInput()}}; }
+  }];
+}
+
 def NN_LayerNormOp : NN_RowOp<"layer_norm"> {
   let summary = "Normalizes the last dimension to mean 0 and variance 1, then scales and shifts";
   let description = [{

@@ -160,6 +160,17 @@ ShardingRule SoftmaxOp::getShardingRule() {
   return rule;
 }
 
+ShardingRule TopKOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors rows = addLeading(rule, shapeOf(getInput()).drop_back());
+  // Which elements are the largest depends on the whole row.
+  int64_t choices = rule.addFactor("choices", shapeOf(getInput()).back(), FactorKind::Whole);
+  int64_t chosen = rule.addFactor("chosen", shapeOf(getValues()).back(), FactorKind::Whole);
+  rule.operands = {rows + choices};
+  rule.results = {rows + chosen, rows + chosen};
+  return rule;
+}
+
 /// One parallel factor per dimension; the last is "hidden".
 static TensorFactors elementwise(ShardingRule &rule, ArrayRef<int64_t> shape) {
   if (shape.empty())

@@ -4,7 +4,11 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/Kernels.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
+#include <tuple>
 
 namespace braid::interp {
 
@@ -41,6 +45,29 @@ Outputs angles(const KernelCall &c) {
   return std::vector<Tensor>{std::move(tables->cos), std::move(tables->sin)};
 }
 
+/// By sorting the whole row.
+Outputs largest(const KernelCall &c) {
+  const Tensor &input = *c.inputs[0];
+  const int64_t n = input.shape().back(), k = c.outputs[0].shape.back();
+  std::vector<double> values;
+  std::vector<int64_t> indices, order(static_cast<size_t>(n));
+  for (const double *row = input.floats(), *end = row + input.numElements(); row < end; row += n) {
+    auto rank = [&](int64_t i) {
+      const bool isNaN = std::isnan(row[i]);
+      return std::tuple(isNaN, isNaN ? 0 : row[i], -i);
+    };
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return rank(a) > rank(b); });
+    for (int64_t i = 0; i < k; ++i) {
+      indices.push_back(order[static_cast<size_t>(i)]);
+      values.push_back(row[indices.back()]);
+    }
+  }
+  return std::vector<Tensor>{
+      Tensor::ofFloats(input.dtype(), c.outputs[0].shape, std::move(values)),
+      Tensor::ofInts(c.outputs[1].dtype, c.outputs[1].shape, std::move(indices))};
+}
+
 } // namespace
 
 Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const KernelCall &call) {
@@ -58,6 +85,7 @@ Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const 
        [](const KernelCall &c) {
          return single(embedding(*c.inputs[1], *c.inputs[0], {c.part, c.parts, c.integers[0]}));
        }},
+      {"top_k", largest},
       {"position_ids",
        [](const KernelCall &c) { return single(positionIds(*c.inputs[0], c.integers[0])); }},
       {"local_slice",

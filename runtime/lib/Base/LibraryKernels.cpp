@@ -174,6 +174,29 @@ Status check(const LibraryCall &c) {
 }
 } // namespace localSlice
 
+/// values[i..., :] = the largest of input[i..., :], largest first, indices[i..., :] where they are.
+/// Among equals the lower index comes first; a NaN is larger than every number.
+namespace topK {
+enum { input, values, indices };
+Status check(const LibraryCall &c) {
+  const Shape &in = c[input].shape;
+  if (in.empty())
+    return Status::error("input: expects at least 1 dimension");
+  if (Status status = expectRank(c, values, in.size()); !status.ok())
+    return status;
+  Shape result = in;
+  result.back() = c[values].shape.back();
+  if (result.back() < 1 || result.back() > in.back())
+    return Status::error("values: expects 1 to " + std::to_string(in.back()) +
+                         " of the last dimension, got shape " + shapeString(c[values].shape));
+  if (c[indices].dtype == DType::i32 && in.back() > INT32_MAX)
+    return Status::error("indices: expects i64 for a last dimension of " +
+                         std::to_string(in.back()));
+  return firstOf({expectShape(c, values, result), expectShape(c, indices, result)});
+}
+double flops(const LibraryCall &c) { return elements(c[input]); }
+} // namespace topK
+
 double nothing(const LibraryCall &) { return 0; }
 
 LibraryOperand in(const char *name, Elements elements) { return {name, Access::read, elements}; }
@@ -223,6 +246,10 @@ const std::vector<LibraryKernel> &libraryKernels() {
        {},
        false,
        Group::optional},
+      {"top_k",
+       {in("input", floats), out("values", same), out("indices", ids)},
+       topK::check,
+       topK::flops},
       {"position_ids",
        {in("ids", ids), out("out", same)},
        positionIds::check,

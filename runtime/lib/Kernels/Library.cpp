@@ -5,6 +5,8 @@
 #include "Library.h"
 #include "Operations.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace braid::runtime {
@@ -64,6 +66,74 @@ template <typename Op> Result<LibraryCommand> ready(Result<Op> op) {
   return LibraryCommand(std::make_shared<OperationRun<Op>>(std::move(*op)));
 }
 
+//===----------------------------------------------------------------------===//
+// top_k
+//===----------------------------------------------------------------------===//
+
+/// Offset in elements of a row, of which all dimensions but the last count.
+int64_t rowOffset(const Tensor &tensor, int64_t row) {
+  int64_t offset = 0;
+  for (size_t d = tensor.shape.size() - 1; d-- > 0; row /= tensor.shape[d])
+    offset += row % tensor.shape[d] * tensor.strides[d];
+  return offset;
+}
+
+/// Largest first; a NaN is larger than every number.
+bool comesBefore(float a, float b) { return a > b || (std::isnan(a) && !std::isnan(b)); }
+
+class TopK : public LibraryRun {
+public:
+  TopK(const LibraryArguments &a, int64_t threads)
+      : input(a.tensor("input")), values(a.tensor("values")), indices(a.tensor("indices")),
+        rows(a.rows()),
+        members(std::min(rows, shareOut(a.kernel->flops(a), 1 << 14, threads))) {}
+
+  void run(const NamedCommand &, ExecutionContext &context) const override {
+    context.team.run(
+        members,
+        [&](int64_t member) {
+          const Range part = partOf(rows, member, members);
+          for (int64_t row = part.begin; row < part.end; ++row)
+            if (indices.dtype == DType::i64)
+              choose<int64_t>(row);
+            else
+              choose<int32_t>(row);
+        },
+        context.control, context.self);
+  }
+
+private:
+  /// Each element goes to its place among the largest so far, behind its equals.
+  template <typename Id> void choose(int64_t row) const {
+    const float *in = input.as<float>() + rowOffset(input, row);
+    float *value = values.as<float>() + rowOffset(values, row);
+    Id *index = indices.as<Id>() + rowOffset(indices, row);
+    const int64_t k = values.shape.back(), step = values.strides.back(),
+                  indexStep = indices.strides.back();
+    for (int64_t i = 0, count = 0; i < input.shape.back(); ++i) {
+      const float x = in[i * input.strides.back()];
+      if (count == k && !comesBefore(x, value[(k - 1) * step]))
+        continue;
+      int64_t at = count < k ? count++ : k - 1;
+      for (; at > 0 && comesBefore(x, value[(at - 1) * step]); --at) {
+        value[at * step] = value[(at - 1) * step];
+        index[at * indexStep] = index[(at - 1) * indexStep];
+      }
+      value[at * step] = x;
+      index[at * indexStep] = static_cast<Id>(i);
+    }
+  }
+
+  Tensor input, values, indices;
+  int64_t rows, members;
+};
+
+Result<LibraryCommand> resolveTopK(const LibraryArguments &a, int64_t threads) {
+  if (Result<DType> type = storedType(a, Storage::f32); !type.ok())
+    return type.status();
+  return LibraryCommand(std::make_shared<TopK>(a, threads));
+}
+
 /// How the CPU runs each kernel.
 struct CpuKernel {
   const char *name;
@@ -78,6 +148,7 @@ constexpr CpuKernel kCpuKernels[] = {
     {"embedding", [](auto &a, auto &r) { return ready(resolveGather(a, r.threads)); }},
     {"position_ids", [](auto &a, auto &) { return ready(resolvePositionIds(a)); }},
     {"local_slice", [](auto &a, auto &) { return ready(resolveLocalSlice(a)); }},
+    {"top_k", [](auto &a, auto &r) { return resolveTopK(a, r.threads); }},
 };
 
 } // namespace

@@ -166,3 +166,59 @@ func.func @cross_entropy(%x: tensor<2x3x8xf32>, %l: tensor<2x3xi64>) {
   %0 = nn.cross_entropy %x, %l : tensor<2x3x8xf32>, tensor<2x3xi64> -> tensor<2x3xbf16>
   return
 }
+
+// -----
+
+func.func @top_k(%x: tensor<2x8xf32>) {
+  // expected-error @+1 {{'nn.top_k' op expects values and indices of the input's shape with 1 to all of its last dimension, got [2, 8], [2, 9] and [2, 9] [nn.top_k_c1]}}
+  %v, %i = nn.top_k %x : tensor<2x8xf32> -> tensor<2x9xf32>, tensor<2x9xi64>
+  return
+}
+
+// -----
+
+func.func @top_k(%x: tensor<2x8xf32>) {
+  // expected-error @+1 {{got [2, 8], [3, 4] and [3, 4] [nn.top_k_c1]}}
+  %v, %i = nn.top_k %x : tensor<2x8xf32> -> tensor<3x4xf32>, tensor<3x4xi64>
+  return
+}
+
+// -----
+
+func.func @top_k(%x: tensor<2x8xf32>) {
+  // expected-error @+1 {{got [2, 8], [2, 4] and [2, 3] [nn.top_k_c1]}}
+  %v, %i = nn.top_k %x : tensor<2x8xf32> -> tensor<2x4xf32>, tensor<2x3xi64>
+  return
+}
+
+// -----
+
+func.func @top_k(%x: tensor<2x8xf32>) {
+  // expected-error @+1 {{got [2, 8], [2, 0] and [2, 0] [nn.top_k_c1]}}
+  %v, %i = nn.top_k %x : tensor<2x8xf32> -> tensor<2x0xf32>, tensor<2x0xi64>
+  return
+}
+
+// -----
+
+func.func @top_k(%x: tensor<f32>) {
+  // expected-error @+1 {{got [], [] and [] [nn.top_k_c1]}}
+  %v, %i = nn.top_k %x : tensor<f32> -> tensor<f32>, tensor<i64>
+  return
+}
+
+// -----
+
+func.func @top_k(%x: tensor<2x8xf32>) {
+  // expected-error @+1 {{'nn.top_k' op expects one element type, got 'f32' and 'bf16' [nn.top_k_c2]}}
+  %v, %i = nn.top_k %x : tensor<2x8xf32> -> tensor<2x4xbf16>, tensor<2x4xi64>
+  return
+}
+
+// -----
+
+func.func @top_k(%x: tensor<2147483648xf32>) {
+  // expected-error @+1 {{'nn.top_k' op expects indices of i64 for a last dimension of 2147483648 [nn.top_k_c3]}}
+  %v, %i = nn.top_k %x : tensor<2147483648xf32> -> tensor<4xf32>, tensor<4xi32>
+  return
+}

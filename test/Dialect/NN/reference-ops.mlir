@@ -39,3 +39,10 @@ func.func @cross_attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %ma
   %0 = nn.attention %q, %k, %k mask %mask : tensor<2x5xi64> scale 0.5 : tensor<2x3x4x8xf32>, tensor<2x5x2x8xf32>, tensor<2x5x2x8xf32> -> tensor<2x3x4x8xf32>
   return %0 : tensor<2x3x4x8xf32>
 }
+
+// CHECK-LABEL: func.func @top_k
+func.func @top_k(%x: tensor<2x3x8xbf16>) -> (tensor<2x3x4xbf16>, tensor<2x3x4xi32>) {
+  // CHECK: nn.top_k %{{.*}} : tensor<2x3x8xbf16> -> tensor<2x3x4xbf16>, tensor<2x3x4xi32>
+  %v, %i = nn.top_k %x : tensor<2x3x8xbf16> -> tensor<2x3x4xbf16>, tensor<2x3x4xi32>
+  return %v, %i : tensor<2x3x4xbf16>, tensor<2x3x4xi32>
+}

@@ -235,6 +235,39 @@ void runPosition(const library::Call &a) {
     }
 }
 
+template <DType type> void runTopKOf(const library::Call &a) {
+  const library::Operand &input = a.operands[0], &values = a.operands[1], &indices = a.operands[2];
+  const int last = input.rank - 1;
+  auto offset = [&](const library::Operand &operand, int64_t row) {
+    int64_t elements = 0;
+    for (int d = last - 1; d >= 0; row /= operand.sizes[d--])
+      elements += row % operand.sizes[d] * operand.strides[d];
+    return elements;
+  };
+  for (int64_t row = 0; row < a.rows; ++row) {
+    std::vector<std::pair<float, int64_t>> order; // the least first
+    for (int64_t i = 0; i < input.sizes[last]; ++i) {
+      const float x = load<type>(input.data, offset(input, row) + i * input.strides[last]);
+      order.emplace_back(std::isnan(x) ? -INFINITY : -x, i);
+    }
+    std::sort(order.begin(), order.end());
+    for (int64_t k = 0; k < values.sizes[last]; ++k) {
+      const int64_t index = order[static_cast<size_t>(k)].second;
+      const float x = load<type>(input.data, offset(input, row) + index * input.strides[last]);
+      store<type>(values.data, offset(values, row) + k * values.strides[last], x);
+      storeId(indices.data, static_cast<DType>(indices.dtype) == DType::i64,
+              offset(indices, row) + k * indices.strides[last], index);
+    }
+  }
+}
+void runTopK(const library::Call &a) {
+  if (static_cast<DType>(a.operands[0].dtype) == DType::f32)
+    return runTopKOf<DType::f32>(a);
+  if (static_cast<DType>(a.operands[0].dtype) == DType::f16)
+    return runTopKOf<DType::f16>(a);
+  runTopKOf<DType::bf16>(a);
+}
+
 template <DType type>
 std::string attentionAccesses(const library::Attention &a, Accesses &accesses) {
   const Index queries{a.batch, a.queries, a.heads, a.headDim},
@@ -401,6 +434,7 @@ std::map<std::string, LibraryKernel> makeLibraryKernels() {
            +[](const library::CheckCounts &a) -> int64_t { return a.count; })},
       {"braid_position_ids",
        make("braid_position_ids", callAccesses<2, 1>, runPosition, callThreads)},
+      {"braid_top_k", make("braid_top_k", callAccesses<3, 2>, runTopK, callThreads)},
       {"braid_reduce", make(
                            "braid_reduce", reduceAccesses, runReduce,
                            +[](const library::Reduce &a) -> int64_t { return a.count; })},

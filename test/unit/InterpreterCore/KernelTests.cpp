@@ -341,3 +341,21 @@ TEST(Kernels, ReshapeKeepsOrder) {
   expectError(reshape(floats({2}, {1, 2}), {3}).status(),
               "reshape expects as many elements as [3] has, got f32[2]");
 }
+
+TEST(Kernels, TopKOrdersEqualsByIndexAndNaNFirst) {
+  const double nan = std::nan(""), inf = INFINITY;
+  Tensor input = floats({3, 5}, {1, 3, 3, -inf, 2, nan, 7, nan, inf, 0, -0.0, 0, -1, 0, -0.0});
+  KernelCall call;
+  call.inputs = {&input};
+  call.outputs = {{DType::f32, {3, 3}}, {DType::i32, {3, 3}}};
+  Result<std::vector<Tensor>> result = computeLibraryKernel("top_k", call);
+  ASSERT_TRUE(result.ok());
+  const std::vector<int64_t> expected{1, 2, 4, 0, 2, 3, 0, 1, 3};
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(result->at(1).ints()[i], expected[i]) << i;
+  EXPECT_EQ(result->at(0).floats()[2], 2);
+  EXPECT_TRUE(std::isnan(result->at(0).floats()[4]));
+  EXPECT_EQ(result->at(0).floats()[5], inf);
+  expectError(computeLibraryKernel("none", call).status(),
+              "the interpreter knows no library kernel 'none'");
+}

@@ -503,6 +503,61 @@ TEST(PositionIds, PaddingIsNotCounted) {
   EXPECT_EQ(std::vector<int64_t>(narrowPositions.begin(), narrowPositions.end()), expected);
 }
 
+void checkTopK(int64_t rows, int64_t n, int64_t k, int64_t gap, bool narrow, int64_t threads,
+               std::mt19937 &random) {
+  SCOPED_TRACE(::testing::Message() << rows << " rows, " << k << " of " << n << ", gap " << gap
+                                    << ", " << threads << " threads" << (narrow ? ", i32" : ""));
+  Strided in({2, rows, n}, gap, random), values({2, rows, k}, gap, random);
+  // Few different numbers, so that there are many equals.
+  for (float &x : in.data)
+    x = random() % 9 == 0 ? NAN : static_cast<float>(random() % 7) - 3;
+  std::vector<int64_t> wide(static_cast<size_t>(2 * rows * k), -1);
+  Tensor indices = integers(wide, {2, rows, k});
+  Narrow few(indices);
+  std::vector<float> before = values.data;
+  Result<LibraryCommand> command =
+      resolveLibrary(call("top_k", {&in.tensor, &values.tensor, narrow ? &few.tensor : &indices}),
+                     {threads, 1, nullptr});
+  ASSERT_OK(command);
+  Bench bench(threads, vectorKernels());
+  (*command)->run(Command(), bench.context);
+  for (int64_t b = 0; b < 2; ++b)
+    for (int64_t r = 0; r < rows; ++r) {
+      std::vector<std::pair<float, int64_t>> sorted; // negated, so that the least is first
+      for (int64_t i = 0; i < n; ++i) {
+        const float x = in.at({b, r, i});
+        sorted.emplace_back(std::isnan(x) ? -INFINITY : -x, i);
+      }
+      std::sort(sorted.begin(), sorted.end());
+      for (int64_t i = 0; i < k; ++i) {
+        const auto place = static_cast<size_t>((b * rows + r) * k + i);
+        const int64_t index = sorted[static_cast<size_t>(i)].second;
+        EXPECT_EQ(narrow ? few.data[place] : wide[place], index);
+        float &value = values.at({b, r, i});
+        const float expected = in.at({b, r, index});
+        EXPECT_TRUE(value == expected || (std::isnan(value) && std::isnan(expected)));
+        value = before[static_cast<size_t>(&value - values.data.data())];
+      }
+    }
+  EXPECT_EQ(values.data, before) << "memory between the rows was written";
+}
+
+TEST(TopK, EqualsASortedRow) {
+  std::mt19937 random(9);
+  for (int64_t threads : {1, 3})
+    for (bool narrow : {false, true}) {
+      checkTopK(5, 12, 4, 3, narrow, threads, random);
+      checkTopK(3, 7, 7, 0, narrow, threads, random);
+      checkTopK(1, 1, 1, 1, narrow, threads, random);
+      checkTopK(40, 1000, 17, 0, narrow, threads, random); // shared out
+    }
+  Strided half({2, 8}, 0, random);
+  half.tensor.dtype = DType::f16;
+  Tensor few = half.tensor;
+  EXPECT_ERROR(resolveLibrary(call("top_k", {&half.tensor, &half.tensor, &few}), {}),
+               "expects input of f32, got f16");
+}
+
 TEST(VectorKernels, Exp2IsAccurate) {
   std::vector<float> x, y;
   for (int i = 0; i <= 106569; ++i) // up to 20

@@ -192,6 +192,29 @@ TEST(Program, RefusesBadAttention) {
                newPlace() + "expects finite scale, got inf");
 }
 
+TEST(Program, RefusesBadTopK) {
+  auto with = [](ViewPtr input, ViewPtr values, ViewPtr indices) {
+    return verifyAfter([&](ProgramT &p) {
+      LibraryLaunch launch{"top_k", viewsOf(input, values, indices)};
+      layer(p).compute[4] = command(launchIn(p, std::move(launch)), "new");
+    });
+  };
+  auto ids = [](std::vector<int64_t> shape) { return local(0, std::move(shape), Type::i32); };
+  EXPECT_OK(with(local(0, {2, 4}), argument(2, {2, 2}), ids({2, 2})));
+  EXPECT_ERROR(with(local(0, {}), argument(2, {}), ids({})),
+               newPlace() + "input: expects at least 1 dimension");
+  EXPECT_ERROR(with(local(0, {2, 4}), argument(2, {4}), ids({4})),
+               newPlace() + "values: expects 2 dimensions, got shape [4]");
+  EXPECT_ERROR(with(local(0, {2, 4}), argument(2, {2, 5}), ids({2, 5})),
+               newPlace() + "values: expects 1 to 4 of the last dimension, got shape [2, 5]");
+  EXPECT_ERROR(with(local(0, {2, 4}), argument(2, {1, 3}), ids({1, 3})),
+               newPlace() + "values: expects shape [2, 3], got [1, 3]");
+  EXPECT_ERROR(with(local(0, {2, 4}), argument(2, {2, 3}), ids({2, 2})),
+               newPlace() + "indices: expects shape [2, 3], got [2, 2]");
+  EXPECT_ERROR(with(local(0, {2, 4}), argument(2, {2, 3}), local(0, {2, 3})),
+               newPlace() + "indices: expects i32 or i64, got f32");
+}
+
 TEST(Program, RefusesBadRotaryEmbeddings) {
   auto table = [](const std::function<void(RotaryTableLaunch &)> &change) {
     return verifyAfter([&](ProgramT &p) {

@@ -218,6 +218,84 @@ template <class S> __device__ __forceinline__ void attend(const Attention &a) {
   }
 }
 
+/// An element of type f32, f16 or bf16, as f32.
+__device__ __forceinline__ float load_float(const Operand &operand, long long i) {
+  if (operand.dtype == 0)
+    return storage<float>::load(operand.data, i);
+  return operand.dtype == 1 ? storage<f16>::load(operand.data, i)
+                            : storage<bf16>::load(operand.data, i);
+}
+__device__ __forceinline__ void store_float(const Operand &operand, long long i, float value) {
+  if (operand.dtype == 0)
+    storage<float>::store(operand.data, i, value);
+  else if (operand.dtype == 1)
+    storage<f16>::store(operand.data, i, value);
+  else
+    storage<bf16>::store(operand.data, i, value);
+}
+
+/// In elements, of a row, of which all dimensions but the last count.
+__device__ __forceinline__ long long row_offset(const Operand &operand, long long row) {
+  long long offset = 0;
+  for (int d = operand.rank - 2; d >= 0; --d) {
+    offset += row % operand.sizes[d] * operand.strides[d];
+    row /= operand.sizes[d];
+  }
+  return offset;
+}
+
+/// Largest first, NaN before all numbers, of equals the lower index. No element has index -1.
+__device__ __forceinline__ bool comes_before(float a, long long i, float b, long long j) {
+  if (i < 0 || j < 0)
+    return j < 0 && i >= 0;
+  const bool a_nan = a != a, b_nan = b != b;
+  if (a_nan != b_nan)
+    return a_nan;
+  if (a != b && !a_nan)
+    return a > b;
+  return i < j;
+}
+
+/// The next largest again and again: what comes behind the last one and before all others.
+__device__ __forceinline__ void choose_largest(const Call &a) {
+  const long long row = thread_index() / 32;
+  const int lane = threadIdx.x % 32;
+  if (row >= a.rows) // whole warps
+    return;
+  const Operand &input = a.operands[0], &values = a.operands[1], &indices = a.operands[2];
+  const int last = input.rank - 1;
+  const long long in = row_offset(input, row), out = row_offset(values, row),
+                  ids = row_offset(indices, row);
+  float previous = 0.0f;
+  long long previous_index = -1;
+  for (long long k = 0; k < values.sizes[last]; ++k) {
+    float best = 0.0f;
+    long long best_index = -1;
+    for (long long i = lane; i < input.sizes[last]; i += 32) {
+      const float x = load_float(input, in + i * input.strides[last]);
+      if ((k == 0 || comes_before(previous, previous_index, x, i)) &&
+          comes_before(x, i, best, best_index)) {
+        best = x;
+        best_index = i;
+      }
+    }
+    for (int distance = 16; distance; distance /= 2) {
+      const float x = __shfl_xor_sync(0xffffffffu, best, distance);
+      const long long i = __shfl_xor_sync(0xffffffffu, best_index, distance);
+      if (comes_before(x, i, best, best_index)) {
+        best = x;
+        best_index = i;
+      }
+    }
+    if (lane == 0) {
+      store_float(values, out + k * values.strides[last], best);
+      store_id(indices.data, indices.dtype == 5, ids + k * indices.strides[last], best_index);
+    }
+    previous = best;
+    previous_index = best_index;
+  }
+}
+
 } // namespace library
 } // namespace braid
 
@@ -306,6 +384,11 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
                                padding + (token ? before + tokens : 0));
     before += __shfl_sync(0xffffffffu, tokens, 31);
   }
+}
+
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_top_k(const braid::library::Call a) {
+  braid::library::choose_largest(a);
 }
 
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)

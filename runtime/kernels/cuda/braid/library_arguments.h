@@ -23,7 +23,7 @@ constexpr int kMaxScalars = 4;
 /// Elements of a head that a lane of attention has at most; a warp has a query.
 constexpr int kMaxHeadPerLane = 8;
 
-/// What the descriptor of a kernel says of one operand (braid/Runtime/LibraryKernels.h).
+/// What the descriptor of a kernel says of one operand (braid/Base/LibraryKernels.h).
 struct Operand {
   void *data; ///< or null
   int dtype;  ///< f32, f16, bf16, f64, i32, i64, i8, as program.fbs numbers them

@@ -381,6 +381,39 @@ TEST_F(Library, PositionIds) {
     }
 }
 
+TEST_F(Library, TopK) {
+  for (DType storage : kStorages)
+    for (DType type : {DType::i32, DType::i64})
+      for (int64_t n : {1, 31, 70})
+        for (int64_t k : {int64_t(1), (n + 1) / 2, n}) {
+          SCOPED_TRACE(std::string(runtime::name(storage)) + ", " + std::to_string(k) + " of " +
+                       std::to_string(n));
+          std::vector<double> numbers;
+          for (int64_t i = 0; i < 2 * 5 * n; ++i)
+            numbers.push_back(random() % 7 == 0 ? std::nan("") : double(random() % 5) - 2);
+          Tensor input = Tensor::ofFloats(storage, {2, 5, n}, std::move(numbers));
+          Buffer in(input, 3), values(storage, {2, 5, k}, 2), indices(type, {2, 5, k}, 1);
+          library::Call a{};
+          a.operands[0] = operandOf(in, storage, {2, 5, n});
+          a.operands[1] = operandOf(values, storage, {2, 5, k});
+          a.operands[2] = operandOf(indices, type, {2, 5, k});
+          a.rows = 10;
+          launch("braid_top_k", 10 * 32, a);
+          interp::KernelCall call;
+          call.inputs = {&input};
+          call.outputs = {{storage, {2, 5, k}}, {type, {2, 5, k}}};
+          auto expected = interp::computeLibraryKernel("top_k", call);
+          ASSERT_TRUE(expected.ok());
+          EXPECT_TRUE(values.guardsHold() && indices.guardsHold());
+          EXPECT_EQ(interp::firstDifference(indices.read(), expected->at(1)), -1);
+          const Tensor got = values.read();
+          for (int64_t i = 0; i < got.numElements(); ++i) {
+            const double x = got.floats()[i], y = expected->at(0).floats()[i];
+            EXPECT_TRUE(x == y || (std::isnan(x) && std::isnan(y))) << i;
+          }
+        }
+}
+
 namespace {
 struct AttentionCase {
   int64_t queries, keys, heads, group, dim, valueDim;
