@@ -12,7 +12,7 @@
 
 #include "Exchange.h"
 #include "runtime/lib/Collective/Letters.h"
-#include "runtime/lib/Data/CommandOrder.h"
+#include "runtime/lib/Program/CommandOrder.h"
 #include "runtime/lib/Executor/DeviceExecutor.h"
 
 #include <map>

@@ -6,8 +6,8 @@
 // A queue of a verified call tree, command by command, and what commands do with events.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_LIB_DATA_EXPANDEDQUEUE_H
-#define BRAID_RUNTIME_LIB_DATA_EXPANDEDQUEUE_H
+#ifndef BRAID_RUNTIME_LIB_PROGRAM_EXPANDEDQUEUE_H
+#define BRAID_RUNTIME_LIB_PROGRAM_EXPANDEDQUEUE_H
 
 #include "ProgramVerifier.h"
 
@@ -90,4 +90,4 @@ inline std::pair<Setter, uint32_t> waitedBy(const program::Command &command) {
 }
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_LIB_DATA_EXPANDEDQUEUE_H
+#endif // BRAID_RUNTIME_LIB_PROGRAM_EXPANDEDQUEUE_H

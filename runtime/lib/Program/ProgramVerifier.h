@@ -8,8 +8,8 @@
 // trusted.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_LIB_DATA_PROGRAMVERIFIER_H
-#define BRAID_RUNTIME_LIB_DATA_PROGRAMVERIFIER_H
+#ifndef BRAID_RUNTIME_LIB_PROGRAM_PROGRAMVERIFIER_H
+#define BRAID_RUNTIME_LIB_PROGRAM_PROGRAMVERIFIER_H
 
 #include "braid/Base/LibraryKernels.h"
 #include "braid/Program/Program.h"
@@ -91,4 +91,4 @@ std::vector<uint64_t> expandedCommands(const program::Program &program,
 Status verifyEvents(const program::Program &program, uint32_t root, uint64_t numCommands);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_LIB_DATA_PROGRAMVERIFIER_H
+#endif // BRAID_RUNTIME_LIB_PROGRAM_PROGRAMVERIFIER_H

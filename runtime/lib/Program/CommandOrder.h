@@ -7,8 +7,8 @@
 // there is none, the ranks wait for each other for ever.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_LIB_DATA_COMMANDORDER_H
-#define BRAID_RUNTIME_LIB_DATA_COMMANDORDER_H
+#ifndef BRAID_RUNTIME_LIB_PROGRAM_COMMANDORDER_H
+#define BRAID_RUNTIME_LIB_PROGRAM_COMMANDORDER_H
 
 #include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
@@ -35,4 +35,4 @@ Result<std::vector<Step>> orderCommands(const program::Program &program, uint32_
 Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &mesh);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_LIB_DATA_COMMANDORDER_H
+#endif // BRAID_RUNTIME_LIB_PROGRAM_COMMANDORDER_H

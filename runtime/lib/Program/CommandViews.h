@@ -8,8 +8,8 @@
 // command.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_LIB_DATA_COMMANDVIEWS_H
-#define BRAID_RUNTIME_LIB_DATA_COMMANDVIEWS_H
+#ifndef BRAID_RUNTIME_LIB_PROGRAM_COMMANDVIEWS_H
+#define BRAID_RUNTIME_LIB_PROGRAM_COMMANDVIEWS_H
 
 #include "ProgramVerifier.h"
 
@@ -45,4 +45,4 @@ Status verifyCollective(const program::CollectiveStart &op, const program::Proce
                         Queue queue, const Mesh &mesh, Views &views);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_LIB_DATA_COMMANDVIEWS_H
+#endif // BRAID_RUNTIME_LIB_PROGRAM_COMMANDVIEWS_H
