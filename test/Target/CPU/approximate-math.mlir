@@ -15,22 +15,29 @@ func.func @transcendental(%v: vector<16xf32>, %s: f32) -> (vector<16xf32>, f32) 
   return %3, %4 : vector<16xf32>, f32
 }
 
-// One polynomial over another, for all arguments: what exceeds 1 is cut, and nothing selects coefficients.
+// A polynomial of the square near 0, and elsewhere one to the power of -16, so that no quotient is near 1. A NaN passes
+// both comparisons.
 // CHECK-LABEL: func.func @erf
 // CHECK-SAME: (%[[X:.*]]: vector<8xf32>)
 func.func @erf(%x: vector<8xf32>) -> vector<8xf32> {
   // CHECK-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<8xf32>
-  // CHECK-DAG: %[[MINUS:.*]] = arith.constant dense<-1.000000e+00> : vector<8xf32>
+  // CHECK-DAG: %[[LIMIT:.*]] = arith.constant dense<4.000000e+00> : vector<8xf32>
+  // CHECK-DAG: %[[BOUND:.*]] = arith.constant dense<1.250000e+00> : vector<8xf32>
   // CHECK: %[[SQUARE:.*]] = arith.mulf %[[X]], %[[X]]
-  // CHECK: arith.cmpf ogt, %[[SQUARE]]
-  // CHECK-NEXT: %[[U:.*]] = arith.select
-  // CHECK-COUNT-10: math.fma %{{.*}}, %[[U]]
+  // CHECK-COUNT-6: math.fma %{{.*}}, %[[SQUARE]]
   // CHECK-NOT: math.fma
-  // CHECK: %[[Q:.*]] = arith.divf
-  // CHECK: arith.cmpf ogt, %[[Q]], %[[ONE]]
-  // CHECK-NEXT: %[[TOP:.*]] = arith.select %{{.*}}, %[[ONE]], %[[Q]]
-  // CHECK: arith.cmpf olt, %[[TOP]], %[[MINUS]]
-  // CHECK-NEXT: %[[R:.*]] = arith.select %{{.*}}, %[[MINUS]], %[[TOP]]
+  // CHECK: %[[NEAR:.*]] = arith.mulf %[[X]], %{{.*}}
+  // CHECK: %[[MAGNITUDE:.*]] = math.absf %[[X]]
+  // CHECK: arith.cmpf ogt, %[[MAGNITUDE]], %[[LIMIT]]
+  // CHECK-NEXT: %[[U:.*]] = arith.select %{{.*}}, %[[LIMIT]], %[[MAGNITUDE]]
+  // CHECK-COUNT-6: math.fma %{{.*}}, %[[U]]
+  // CHECK-NOT: math.fma
+  // CHECK-COUNT-4: arith.mulf
+  // CHECK: %[[Q:.*]] = arith.divf %[[ONE]]
+  // CHECK: %[[FAR:.*]] = arith.subf %[[ONE]], %[[Q]]
+  // CHECK: %[[SIGNED:.*]] = math.copysign %[[FAR]], %[[X]]
+  // CHECK: %[[IS_NEAR:.*]] = arith.cmpf olt, %[[MAGNITUDE]], %[[BOUND]]
+  // CHECK: %[[R:.*]] = arith.select %[[IS_NEAR]], %[[NEAR]], %[[SIGNED]]
   // CHECK: return %[[R]]
   %0 = math.erf %x : vector<8xf32>
   return %0 : vector<8xf32>

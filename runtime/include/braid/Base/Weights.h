@@ -10,6 +10,7 @@
 #ifndef BRAID_BASE_WEIGHTS_H
 #define BRAID_BASE_WEIGHTS_H
 
+#include "braid/Base/HostTensor.h"
 #include "braid/Base/Parameter.h"
 
 #include <functional>

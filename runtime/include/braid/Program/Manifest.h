@@ -12,28 +12,7 @@
 
 #include "braid/Base/Parameter.h"
 
-#include <optional>
-
 namespace braid::runtime {
-
-/// An operand or a result of an entry, under the name that --input and --output use.
-struct EntryValue {
-  std::string name;
-  DType dtype = DType::f32;
-  std::vector<int64_t> globalShape;
-  Sharding sharding;
-  /// Of a result: the shape that is cut, at least as large in every dimension; what is beyond
-  /// `globalShape` is padding that nobody gets to see. Empty: there is none.
-  std::vector<int64_t> paddedShape = {};
-
-  /// Of an operand of integers: what every element is when nobody gives it a value, and what all
-  /// elements are below.
-  std::optional<int64_t> defaultValue = std::nullopt, below = std::nullopt;
-
-  const std::vector<int64_t> &cutShape() const {
-    return paddedShape.empty() ? globalShape : paddedShape;
-  }
-};
 
 struct Entry {
   std::string name; ///< "main" unless the bundle has several
