@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramCompute.h"
 #include "braid/Interpreter/Core/Kernels.h"
-#include "braid/Base/LibraryKernels.h"
+#include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
 
 namespace braid::interp {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Apart.h"
-#include "braid/Base/LibraryKernels.h"
+#include "braid/Program/Program.h"
 
 #include <algorithm>
 

@@ -10,7 +10,7 @@
 #include "Apart.h"
 #include "Commands.h"
 #include "Overlap.h"
-#include "braid/Base/LibraryKernels.h"
+#include "braid/Program/Program.h"
 #include "runtime/lib/Collective/CollectiveExtents.h"
 #include "runtime/lib/Collective/Letters.h"
 #include "runtime/lib/Kernels/Operations.h"

@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramOutline.h"
 #include "braid/Base/Algorithm.h"
-#include "braid/Base/LibraryKernels.h"
+#include "braid/Program/Program.h"
 
 // flatc writes a default label into switches over all enumerators.
 #pragma clang diagnostic push

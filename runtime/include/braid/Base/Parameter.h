@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What a parameter is made of: pieces of a checkpoint's tensors.
+// The parameters of an entry, made of pieces of a checkpoint's tensors, its operands and results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_BASE_PARAMETER_H
