@@ -279,7 +279,7 @@ TEST(Manifest, DefaultAndBoundOfAnOperand) {
   };
   Manifest manifest = full();
   integers(1, 2)(manifest);
-  Result<Manifest> back = Manifest::fromJson(manifest.toJson());
+  Result<Manifest> back = manifestFromJson(toJson(manifest));
   ASSERT_OK(back);
   EXPECT_EQ(back->entries[0].operands[0].defaultValue, 1);
   EXPECT_EQ(back->entries[0].operands[0].below, 2);
