@@ -79,20 +79,18 @@ private:
   /// Of the work, where it is more than the memory that the views name.
   void take(const fb::Command &command) {
     take(uint64_t(64));
-    if (const fb::Product *p = command.op_as_Product()) {
-      take(p->lhs());
-      take(p->rhs());
-      const auto &rhs = *p->rhs()->shape();
-      if (rhs.size() == 2)
-        takeTimes(p->lhs(), rhs.Get(0));
-    } else if (const fb::Attention *a = command.op_as_Attention()) {
-      const auto &key = *a->key()->shape();
-      if (key.size() == 4)
-        takeTimes(a->query(), key.Get(1));
+    if (const fb::Launch *launch = command.op_as_Launch()) {
+      // A matmul takes the rows of its second operand for each element of the first one, attention
+      // the keys for each element of the queries; no kernel takes more.
+      const auto &operands = *launch->operands();
+      for (const fb::View *operand : operands)
+        take(operand);
+      if (operands.size() > 1 && operands.Get(1)->shape()->size() > 0) {
+        const auto &second = *operands.Get(1)->shape();
+        takeTimes(operands.Get(0), *std::max_element(second.begin(), second.end()));
+      }
     } else if (const fb::Copy *copy = command.op_as_Copy()) {
       take(copy->source());
-    } else if (const fb::Gather *gather = command.op_as_Gather()) {
-      take(gather->out());
     } else if (command.op_as_Call()) {
       take(uint64_t(4096)); // the procedure is expanded at each
     }

@@ -21,9 +21,8 @@ using braid::comm::TensorFactors;
 LogicalResult TopKOp::verify() {
   ArrayRef<int64_t> input = shapeOf(getInput()), values = shapeOf(getValues());
   const int64_t k = values.empty() ? 0 : values.back();
-  if (input.empty() || values.size() != input.size() ||
-      values.drop_back() != input.drop_back() || k < 1 || k > input.back() ||
-      values != shapeOf(getIndices()))
+  if (input.empty() || values.size() != input.size() || values.drop_back() != input.drop_back() ||
+      k < 1 || k > input.back() || values != shapeOf(getIndices()))
     return emitOpError("expects values and indices of the input's shape with 1 to all of its last "
                        "dimension, got ")
            << text(input) << ", " << text(values) << " and " << text(shapeOf(getIndices()))

@@ -12,8 +12,8 @@
 
 #include "Exchange.h"
 #include "runtime/lib/Collective/Letters.h"
-#include "runtime/lib/Program/CommandOrder.h"
 #include "runtime/lib/Executor/DeviceExecutor.h"
+#include "runtime/lib/Program/CommandOrder.h"
 
 #include <map>
 

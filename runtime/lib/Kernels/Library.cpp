@@ -85,8 +85,7 @@ class TopK : public LibraryRun {
 public:
   TopK(const LibraryArguments &a, int64_t threads)
       : input(a.tensor("input")), values(a.tensor("values")), indices(a.tensor("indices")),
-        rows(a.rows()),
-        members(std::min(rows, shareOut(a.kernel->flops(a), 1 << 14, threads))) {}
+        rows(a.rows()), members(std::min(rows, shareOut(a.kernel->flops(a), 1 << 14, threads))) {}
 
   void run(const NamedCommand &, ExecutionContext &context) const override {
     context.team.run(

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "SessionState.h"
-#include "braid/Runtime/Files.h"
 #include "braid/Base/Weights.h"
+#include "braid/Runtime/Files.h"
 #include "runtime/lib/Kernels/CpuFeatures.h"
 
 #include <algorithm>
