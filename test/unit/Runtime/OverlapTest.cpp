@@ -304,7 +304,13 @@ TEST(Overlap, NothingBetweenStartAndWaitIsNeverHidden) {
 /// A kernel on memory that is bound anew hides what it hid before.
 TEST(Overlap, MovedArgumentsChangeNothing) {
   constexpr int64_t kSize = 1 << 18;
-  kernelWork = [] { burn(10 * kMs); };
+  // With pauses, in which the other thread gets a core and begins.
+  kernelWork = [] {
+    for (int i = 0; i < 50; ++i) {
+      burn(kMs / 5);
+      sleepFor(kMs / 50);
+    }
+  };
   ProgramBuilder b({{"tp", 2}});
   b.operand("x", DType::f32, {2, 16}, {{"tp"}, {}});
   b.result("y", DType::f32, {2, 16}, {{"tp"}, {}});
