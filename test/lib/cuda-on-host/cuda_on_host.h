@@ -61,7 +61,7 @@ struct Fiber {
   Stop stop = Stop::None;
   Shuffle shuffle = Shuffle::Sync;
   unsigned lanes = 0, argument = 0; ///< Of the shuffle.
-  uint32_t value = 0;               ///< Given to the shuffle, then got from it.
+  uint64_t value = 0;               ///< Given to the shuffle, then got from it.
 };
 
 class Block;
@@ -113,7 +113,7 @@ public:
     return std::move(error);
   }
 
-  uint32_t stop(Stop why) {
+  uint64_t stop(Stop why) {
     Fiber &fiber = fibers[current];
     fiber.stop = why;
     if (_setjmp(fiber.state) == 0)
@@ -121,7 +121,7 @@ public:
     return fibers[current].value;
   }
 
-  uint32_t shuffle(Shuffle kind, unsigned lanes, unsigned argument, uint32_t value) {
+  uint64_t shuffle(Shuffle kind, unsigned lanes, unsigned argument, uint64_t value) {
     if (!(lanes >> (current % kWarp) & 1))
       return fail(thread(current) + " shuffles among lanes that it is not one of");
     Fiber &fiber = fibers[current];
@@ -133,7 +133,7 @@ public:
   }
 
   /// Ends the run; the kernel's effects so far remain.
-  uint32_t fail(std::string message) {
+  uint64_t fail(std::string message) {
     error = std::move(message);
     return stop(Stop::None);
   }
@@ -185,7 +185,7 @@ private:
   }
 
   void exchange(unsigned first, unsigned lanes) {
-    uint32_t given[kWarp];
+    uint64_t given[kWarp];
     const Fiber &like = fibers[current];
     for (unsigned lane = 0; lane < kWarp; ++lane) {
       if (!(lanes >> lane & 1))
@@ -331,11 +331,11 @@ inline void __syncthreads() { braid::on_host::running->stop(braid::on_host::Stop
 
 namespace braid::on_host {
 template <class T> T shuffled(Shuffle kind, unsigned lanes, T value, unsigned argument) {
-  static_assert(sizeof(T) == 4);
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
   bits = running->shuffle(kind, lanes, argument, bits);
-  std::memcpy(&value, &bits, 4);
+  std::memcpy(&value, &bits, sizeof(T));
   return value;
 }
 } // namespace braid::on_host
