@@ -35,10 +35,15 @@ public:
         contexts{context(Queue::compute), context(Queue::communication)} {}
 
   void run(Queue queue) {
-    for (const Command &command : rank.program.queues[static_cast<size_t>(queue)])
-      if (!(queue == Queue::communication && command.byWaiter) && !run(queue, command))
+    bool gaveAway = false; // the queue is the other thread's now
+    for (const Command &command : rank.program.queues[static_cast<size_t>(queue)]) {
+      if (queue == Queue::communication && command.byWaiter)
+        continue;
+      if (!run(queue, command))
         return;
-    if (!control.failed())
+      gaveAway = command.thenSets != Command::kNoEvent;
+    }
+    if (!gaveAway && !control.failed())
       state(queue).at.store(nullptr, std::memory_order_release);
   }
 
@@ -54,6 +59,10 @@ private:
   bool run(Queue queue, const Command &command) {
     if (control.failed())
       return false;
+    // Until the other thread has left the queue to this one, its state is the other one's.
+    if (command.firstAwaits != Command::kNoEvent &&
+        !control.wait(rank.events[command.firstAwaits], now, handOver, Waiting::event))
+      return false;
     QueueState &self = state(queue);
     self.at.store(&command, std::memory_order_release);
     atSchedulePoint("command");
@@ -61,8 +70,6 @@ private:
       control.stall(self);
       return false;
     }
-    if (command.firstAwaits != Command::kNoEvent)
-      control.wait(rank.events[command.firstAwaits], now, self, Waiting::event);
     const int64_t begin = workers.trace ? nowNs() : 0;
     {
       const ComputeClock::Span computing(command.mayOverlap ? &rank.clock : nullptr);
@@ -71,8 +78,10 @@ private:
     self.progress.fetch_add(1, std::memory_order_relaxed);
     if (workers.trace)
       rank.trace[static_cast<size_t>(queue)].push_back({&command, begin, nowNs()});
-    if (command.thenSets != Command::kNoEvent && !control.failed())
+    if (command.thenSets != Command::kNoEvent && !control.failed()) {
+      self.at.store(nullptr, std::memory_order_release);
       rank.events[command.thenSets].set(now);
+    }
     return true;
   }
 
@@ -117,7 +126,8 @@ private:
       for (size_t i = command.runsFirst.begin; i < command.runsFirst.end; ++i)
         if (!run(Queue::communication, rank.program.queues[1][i]))
           break;
-      if (!control.failed())
+      if (!control.failed() &&
+          rank.program.queues[1][command.runsFirst.end - 1].thenSets == Command::kNoEvent)
         state(Queue::communication).at.store(nullptr, std::memory_order_release);
       self.waiting.store(Waiting::nothing, std::memory_order_release);
     }
@@ -130,6 +140,7 @@ private:
   const uint32_t now;
   const bool stallHere;
   QueueState *states[2]; ///< by Queue
+  QueueState handOver;   ///< of this thread while it waits to be given a queue
   ExecutionContext contexts[2];
 };
 
