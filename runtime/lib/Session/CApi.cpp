@@ -264,10 +264,13 @@ braid_code braid_session_set_input(braid_session *session, const char *name, bra
                    if (rank > kLargestRank)
                      return Status::error("expects at most " + std::to_string(kLargestRank) +
                                           " dimensions, got " + std::to_string(rank));
-                   if (dtype < BRAID_F32 || dtype > BRAID_I8)
-                     return Status::error("expects a braid_dtype, got " +
-                                          std::to_string(static_cast<int>(dtype)));
-                   return session->session->setInput(name, static_cast<DType>(dtype),
+                   // To read what is no enumerator as one is undefined in C++, not in C.
+                   int number = 0;
+                   static_assert(sizeof number == sizeof dtype);
+                   std::memcpy(&number, &dtype, sizeof number);
+                   if (number < BRAID_F32 || number > BRAID_I8)
+                     return Status::error("expects a braid_dtype, got " + std::to_string(number));
+                   return session->session->setInput(name, static_cast<DType>(number),
                                                      std::vector<int64_t>(shape, shape + rank),
                                                      data);
                  });
