@@ -165,7 +165,7 @@ struct Activation {
 
 double gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 
-const Activation kActivations[] = {
+constexpr Activation kActivations[] = {
     {"gelu", gelu},
     {"gelu_tanh",
      [](double x) {
