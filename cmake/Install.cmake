@@ -31,7 +31,8 @@ endfunction()
 # Headers, and the package that find_package(Braid) reads. No public header of the runtime includes what is generated from
 # program.fbs, which compiles with one version of FlatBuffers only.
 function(braid_install_package)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/ DESTINATION ${BRAID_INSTALL_HEADER_DIR} FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/ DESTINATION ${BRAID_INSTALL_HEADER_DIR}
+          FILES_MATCHING PATTERN "*.h" PATTERN "StatusMacros.h" EXCLUDE)
   if(NOT BRAID_RUNTIME_ONLY)
     # TableGen sources as well: an operation defined elsewhere takes its interfaces from them.
     foreach(root ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})

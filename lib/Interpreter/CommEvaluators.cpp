@@ -2,6 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/EvaluatorTable.h"
 
 #include "dialects/Comm/IR/Comm.h"
@@ -92,10 +93,8 @@ Result<Collective> toCore(comm::CollectiveOpInterface op) {
         collective.channel = recv.getChannel();
         for (Type type : recv.getOutputs().getTypes()) {
           auto tensor = cast<RankedTensorType>(type);
-          Result<DType> dtype = dtypeOf(tensor.getElementType());
-          if (!dtype.ok())
-            return dtype.status();
-          collective.received.push_back({*dtype, tensor.getShape().vec()});
+          ASSIGN_OR_RETURN(DType dtype, dtypeOf(tensor.getElementType()));
+          collective.received.push_back({dtype, tensor.getShape().vec()});
         }
         return collective;
       })
@@ -114,25 +113,19 @@ std::vector<Tensor> gatherInputs(OpContext &context, OperandRange operands) {
 
 Status evaluateCollective(OpContext &context) {
   auto op = cast<comm::CollectiveOpInterface>(context.op);
-  Result<Collective> collective = toCore(op);
-  if (!collective.ok())
-    return collective.status();
+  ASSIGN_OR_RETURN(Collective collective, toCore(op));
   return context.setAll(op->getResults(), context.rank.process.run(
-                                              *collective, gatherInputs(context, op.getInputs())));
+                                              collective, gatherInputs(context, op.getInputs())));
 }
 
 Status evaluateStart(OpContext &context) {
   auto op = cast<comm::StartOp>(context.op);
-  Result<Collective> collective = toCore(op.getCollective());
-  if (!collective.ok())
-    return collective.status();
+  ASSIGN_OR_RETURN(Collective collective, toCore(op.getCollective()));
   ++context.rank.executed[op.getCollective()->getName().getStringRef().str()];
   // The verifier ensures that the collective takes the operands in order.
-  Result<Flight> flight =
-      context.rank.process.start(*collective, gatherInputs(context, op.getInputs()));
-  if (!flight.ok())
-    return flight.status();
-  context.set(op.getHandle(), RuntimeValue(*flight));
+  ASSIGN_OR_RETURN(Flight flight,
+                   context.rank.process.start(collective, gatherInputs(context, op.getInputs())));
+  context.set(op.getHandle(), RuntimeValue(flight));
   return {};
 }
 

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Evaluate.h"
 
+#include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/EvaluatorTable.h"
 
 #include "dialects/Comm/IR/Comm.h"
@@ -38,11 +39,9 @@ Result<EntryValue> describe(std::string name, Type local, Type global, Dictionar
   if (!tensor || !tensor.hasStaticShape())
     return Status::error("entry value " + quoted(name) +
                          " expects a statically shaped tensor, got " + typeText(global));
-  Result<DType> dtype = dtypeOf(tensor.getElementType());
-  if (!dtype.ok())
-    return dtype.status();
+  ASSIGN_OR_RETURN(DType dtype, dtypeOf(tensor.getElementType()));
   EntryValue value{
-      std::move(name), *dtype, {tensor.getShape().begin(), tensor.getShape().end()}, {}, {}};
+      std::move(name), dtype, {tensor.getShape().begin(), tensor.getShape().end()}, {}, {}};
   // Without a global type the value is unpartitioned: a sharding that propagation stated has not
   // been applied yet.
   auto sharding =
@@ -85,8 +84,7 @@ public:
               callee != functions.end() && seen.insert(callee->second).second)
             work.push_back(callee->second);
       });
-    if (!error.ok())
-      return error;
+    RETURN_IF_ERROR(error);
     return mesh;
   }
 
@@ -117,11 +115,10 @@ private:
 Result<std::vector<EntryValue>> describeArguments(func::FuncOp entry) {
   std::vector<EntryValue> values;
   for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
-    Result<EntryValue> value = describe(argumentName(entry, i), entry.getArgumentTypes()[i],
-                                        globalArgumentType(entry, i), entry.getArgAttrDict(i));
-    if (!value.ok())
-      return value.status();
-    values.push_back(std::move(*value));
+    ASSIGN_OR_RETURN(EntryValue value,
+                     describe(argumentName(entry, i), entry.getArgumentTypes()[i],
+                              globalArgumentType(entry, i), entry.getArgAttrDict(i)));
+    values.push_back(std::move(value));
   }
   return values;
 }
@@ -130,21 +127,19 @@ Result<std::vector<EntryValue>> describeResults(func::FuncOp entry) {
   std::vector<EntryValue> values;
   for (unsigned i = 0; i < entry.getNumResults(); ++i) {
     DictionaryAttr attrs = entry.getResultAttrDict(i);
-    Result<EntryValue> value = describe(resultName(entry, i), entry.getResultTypes()[i],
-                                        globalResultType(entry, i), attrs);
-    if (!value.ok())
-      return value.status();
+    ASSIGN_OR_RETURN(EntryValue value, describe(resultName(entry, i), entry.getResultTypes()[i],
+                                                globalResultType(entry, i), attrs));
     if (attrs && attrs.contains(comm::CommDialect::kGlobalTypeAttrName))
       if (auto sharding = attrs.getAs<comm::ShardingAttr>(comm::CommDialect::kShardingAttrName);
           sharding && sharding.isPartial())
-        return Status::error("result " + quoted(value->name) +
+        return Status::error("result " + quoted(value.name) +
                              " expects reduced values, got a partial sharding");
     if (auto unpadded =
             attrs ? attrs.getAs<TypeAttr>(nn::NNDialect::kUnpaddedAttrName) : TypeAttr()) {
       ArrayRef<int64_t> shape = cast<RankedTensorType>(unpadded.getValue()).getShape();
-      value->unpadded.assign(shape.begin(), shape.end());
+      value.unpadded.assign(shape.begin(), shape.end());
     }
-    values.push_back(std::move(*value));
+    values.push_back(std::move(value));
   }
   return values;
 }
@@ -245,9 +240,7 @@ Result<func::FuncOp> findEntry(ModuleOp module, const std::string &name) {
 }
 
 Result<Evaluation> evaluate(ModuleOp module, const EvaluateOptions &options) {
-  Result<func::FuncOp> entry = findEntry(module, options.entry);
-  if (!entry.ok())
-    return entry.status();
+  ASSIGN_OR_RETURN(func::FuncOp entry, findEntry(module, options.entry));
   const EvaluatorTable evaluators =
       options.evaluators ? EvaluatorTable() : collectEvaluators(module.getContext());
   RankEvaluator::Shared shared{options.evaluators ? *options.evaluators : evaluators,
@@ -257,31 +250,23 @@ Result<Evaluation> evaluate(ModuleOp module, const EvaluateOptions &options) {
                                options.roundToStorage};
   for (func::FuncOp func : module.getOps<func::FuncOp>())
     shared.functions[func.getSymName()] = func;
-  Result<comm::MeshOp> meshOp = MeshFinder().find(*entry, shared.functions);
-  if (!meshOp.ok())
-    return meshOp.status();
+  ASSIGN_OR_RETURN(comm::MeshOp meshOp, MeshFinder().find(entry, shared.functions));
   runtime::Mesh mesh;
-  if (*meshOp)
-    mesh = comm::toRuntime(*meshOp);
+  if (meshOp)
+    mesh = comm::toRuntime(meshOp);
 
-  Result<std::vector<EntryValue>> arguments = describeArguments(*entry);
-  if (!arguments.ok())
-    return arguments.status();
-  Result<std::vector<EntryValue>> results = describeResults(*entry);
-  if (!results.ok())
-    return results.status();
-  Result<std::vector<Tensor>> inputs = matchInputs(*arguments, options.inputs);
-  if (!inputs.ok())
-    return inputs.status();
+  ASSIGN_OR_RETURN(std::vector<EntryValue> arguments, describeArguments(entry));
+  ASSIGN_OR_RETURN(std::vector<EntryValue> results, describeResults(entry));
+  ASSIGN_OR_RETURN(std::vector<Tensor> inputs, matchInputs(arguments, options.inputs));
 
   Evaluation evaluation;
   evaluation.numRanks = mesh.numRanks();
   // Each rank writes its own row.
   std::vector<std::vector<RuntimeValue>> outputs(static_cast<size_t>(evaluation.numRanks));
   ProcessGrid grid(mesh, options.grid);
-  Status status = grid.run([&](Process &process) -> Status {
+  RETURN_IF_ERROR(grid.run([&](Process &process) -> Status {
     std::vector<RuntimeValue> values;
-    for (auto [argument, input] : llvm::zip_equal(*arguments, *inputs)) {
+    for (auto [argument, input] : llvm::zip_equal(arguments, inputs)) {
       Result<runtime::Box> box =
           runtime::localBox(mesh, process.rank(), argument.globalShape, argument.sharding);
       if (!box.ok())
@@ -289,24 +274,18 @@ Result<Evaluation> evaluate(ModuleOp module, const EvaluateOptions &options) {
       values.push_back(extractBox(input, *box));
     }
     RankEvaluator rank(shared, process);
-    Result<std::vector<RuntimeValue>> got = rank.call(*entry, std::move(values));
-    if (!got.ok())
-      return got.status();
-    outputs[static_cast<size_t>(process.rank())] = std::move(*got);
+    ASSIGN_OR_RETURN(outputs[static_cast<size_t>(process.rank())],
+                     rank.call(entry, std::move(values)));
     if (process.rank() == 0)
       evaluation.executed = std::move(rank.executed);
     return {};
-  });
-  if (!status.ok())
-    return status;
-  for (auto [i, result] : llvm::enumerate(*results)) {
+  }));
+  for (auto [i, result] : llvm::enumerate(results)) {
     std::vector<Tensor> parts;
     for (std::vector<RuntimeValue> &ofRank : outputs)
       parts.push_back(std::move(std::get<Tensor>(ofRank[i])));
-    Result<Tensor> whole = gatherResult(mesh, result, parts);
-    if (!whole.ok())
-      return whole.status();
-    evaluation.results.push_back({result.name, std::move(*whole)});
+    ASSIGN_OR_RETURN(Tensor whole, gatherResult(mesh, result, parts));
+    evaluation.results.push_back({result.name, std::move(whole)});
   }
   return evaluation;
 }

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "ScalarFunctions.h"
 
+#include "braid/Base/StatusMacros.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -99,8 +100,7 @@ public:
       return Status::error("expects tensors, got memory references");
     for (Status (StructuredOp::*step)() : {&StructuredOp::readMaps, &StructuredOp::findDomain,
                                            &StructuredOp::compileBody, &StructuredOp::iterate})
-      if (Status status = (this->*step)(); !status.ok())
-        return status;
+      RETURN_IF_ERROR((this->*step)());
     for (auto [i, writer] : llvm::enumerate(outputs)) {
       OpOperand *init = op.getDpsInitOperand(i);
       context.set(op->getResult(i),
@@ -180,13 +180,10 @@ private:
     for (BlockArgument argument : body.getArguments())
       newSlot(argument);
     for (Operation &inner : body.without_terminator())
-      if (Status status = compile(inner); !status.ok())
-        return status;
+      RETURN_IF_ERROR(compile(inner));
     for (mlir::Value v : body.getTerminator()->getOperands()) {
-      Result<unsigned> slot = slotOf(v);
-      if (!slot.ok())
-        return slot.status();
-      yielded.push_back(*slot);
+      ASSIGN_OR_RETURN(unsigned slot, slotOf(v));
+      yielded.push_back(slot);
     }
     return {};
   }
@@ -222,10 +219,8 @@ private:
                          Status::error("is an operation that the interpreter does not know"));
       }
       for (mlir::Value v : read) {
-        Result<unsigned> slot = slotOf(v);
-        if (!slot.ok())
-          return slot.status();
-        step.operands.push_back(*slot);
+        ASSIGN_OR_RETURN(unsigned slot, slotOf(v));
+        step.operands.push_back(slot);
       }
     }
     step.result = newSlot(inner.getResult(0));
@@ -289,8 +284,7 @@ private:
         }
       }
       for (const Step &step : steps)
-        if (Status status = execute(step, point); !status.ok())
-          return status;
+        RETURN_IF_ERROR(execute(step, point));
       for (size_t o = 0; o < outputs.size(); ++o)
         outputs[o].set(outputOffsets[o], values[yielded[o]]);
     }

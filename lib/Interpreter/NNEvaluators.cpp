@@ -7,6 +7,7 @@
 #include "braid/Interpreter/EvaluatorTable.h"
 
 #include "braid/Base/Mesh.h"
+#include "braid/Base/StatusMacros.h"
 #include "dialects/NN/IR/NN.h"
 
 #include <numeric>
@@ -22,12 +23,10 @@ template <typename T> std::vector<T> toVector(ArrayRef<T> values) {
 
 Result<runtime::Parameter> toRuntime(nn::ParameterOp op) {
   RankedTensorType type = op.getParameterType();
-  Result<DType> dtype = dtypeOf(type.getElementType());
-  if (!dtype.ok())
-    return dtype.status();
+  ASSIGN_OR_RETURN(DType dtype, dtypeOf(type.getElementType()));
   runtime::Parameter parameter;
   parameter.name = op.getName().str();
-  parameter.dtype = *dtype;
+  parameter.dtype = dtype;
   parameter.init = nn::toRuntime(op.getInit());
   parameter.globalShape = toVector(type.getShape());
   if (std::optional<comm::ShardingAttr> sharding = op.getSharding())
@@ -42,19 +41,14 @@ Status evaluateParameter(OpContext &context) {
   RankEvaluator::Shared &shared = context.rank.shared;
   if (!shared.weights)
     return Status::error("parameter '" + op.getName().str() + "' expects weights, got none");
-  Result<runtime::Parameter> parameter = toRuntime(op);
-  if (!parameter.ok())
-    return parameter.status();
+  ASSIGN_OR_RETURN(runtime::Parameter parameter, toRuntime(op));
   Process &process = context.rank.process;
-  Result<runtime::Box> box = runtime::localBox(process.mesh(), process.rank(),
-                                               parameter->globalShape, parameter->sharding);
-  if (!box.ok())
-    return box.status();
-  runtime::HostTensor host = runtime::HostTensor::zeros(parameter->dtype, box->sizes);
+  ASSIGN_OR_RETURN(runtime::Box box, runtime::localBox(process.mesh(), process.rank(),
+                                                       parameter.globalShape, parameter.sharding));
+  runtime::HostTensor host = runtime::HostTensor::zeros(parameter.dtype, box.sizes);
   {
     std::lock_guard<std::mutex> lock(shared.weightsMutex);
-    if (Status status = shared.weights->read(*parameter, *box, host.data.data()); !status.ok())
-      return status;
+    RETURN_IF_ERROR(shared.weights->read(parameter, box, host.data.data()));
   }
   context.set(op.getResult(), RuntimeValue(Tensor::fromHost(host)));
   return {};
@@ -84,23 +78,19 @@ Status evaluateKernelCall(OpContext &context) {
   }
   for (mlir::Type result : context.op->getResultTypes()) {
     auto type = cast<RankedTensorType>(result);
-    Result<DType> dtype = dtypeOf(type.getElementType());
-    if (!dtype.ok())
-      return dtype.status();
-    call.outputs.push_back({*dtype, toVector(type.getShape())});
+    ASSIGN_OR_RETURN(DType dtype, dtypeOf(type.getElementType()));
+    call.outputs.push_back({dtype, toVector(type.getShape())});
   }
   return context.setAll(context.op->getResults(), computeLibraryKernel(op.kernel.str(), call));
 }
 
 Status evaluateIota(OpContext &context) {
   auto type = cast<nn::IotaOp>(context.op).getResult().getType();
-  Result<DType> dtype = dtypeOf(type.getElementType());
-  if (!dtype.ok())
-    return dtype.status();
+  ASSIGN_OR_RETURN(DType dtype, dtypeOf(type.getElementType()));
   std::vector<int64_t> positions(static_cast<size_t>(type.getNumElements()));
   std::iota(positions.begin(), positions.end(), 0);
   context.set(context.op->getResult(0),
-              Tensor::ofInts(*dtype, toVector(type.getShape()), std::move(positions)));
+              Tensor::ofInts(dtype, toVector(type.getShape()), std::move(positions)));
   return {};
 }
 
@@ -125,15 +115,13 @@ Status evaluateCrossEntropy(OpContext &context) {
 
 Status evaluateRouter(OpContext &context) {
   auto op = cast<nn::RouterOp>(context.op);
-  Result<Routing> routing =
-      router(context.tensor(op.getLogits()), static_cast<int64_t>(op.getTop()),
-             static_cast<int64_t>(op.getCapacity()), op.getNormalized());
-  if (!routing.ok())
-    return routing.status();
-  context.set(op.getWeights(), std::move(routing->weights));
-  context.set(op.getExperts(), std::move(routing->experts));
-  context.set(op.getSlots(), std::move(routing->slots));
-  context.set(op.getCounts(), std::move(routing->counts));
+  ASSIGN_OR_RETURN(Routing routing,
+                   router(context.tensor(op.getLogits()), static_cast<int64_t>(op.getTop()),
+                          static_cast<int64_t>(op.getCapacity()), op.getNormalized()));
+  context.set(op.getWeights(), std::move(routing.weights));
+  context.set(op.getExperts(), std::move(routing.experts));
+  context.set(op.getSlots(), std::move(routing.slots));
+  context.set(op.getCounts(), std::move(routing.counts));
   return {};
 }
 

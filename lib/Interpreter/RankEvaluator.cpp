@@ -2,6 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/EvaluatorTable.h"
 
 #include "dialects/NN/IR/NN.h"
@@ -30,15 +31,13 @@ Status errorAt(Operation *op, const Status &status) {
 }
 
 Status OpContext::set(mlir::Value v, Result<Tensor> result) {
-  if (!result.ok())
-    return result.status();
+  RETURN_IF_ERROR(result.status());
   set(v, RuntimeValue(std::move(*result)));
   return {};
 }
 
 Status OpContext::setAll(ResultRange values, Result<std::vector<Tensor>> results) {
-  if (!results.ok())
-    return results.status();
+  RETURN_IF_ERROR(results.status());
   for (auto [v, result] : llvm::zip_equal(values, *results))
     set(v, RuntimeValue(std::move(result)));
   return {};
@@ -79,8 +78,7 @@ Status RankEvaluator::checkResults(Operation *op, Frame &frame) {
 }
 
 Status RankEvaluator::evaluate(Operation *op, Frame &frame) {
-  if (Status status = process.progress(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(process.progress());
   const EvaluateFn *fn = shared.table.lookup(op);
   if (!fn)
     return errorAt(op, Status::error("is an operation that the interpreter does not know"));
@@ -104,8 +102,7 @@ Result<std::vector<RuntimeValue>> RankEvaluator::call(func::FuncOp func,
   for (auto [parameter, argument] : llvm::zip_equal(body.getArguments(), arguments))
     frame[parameter] = std::move(argument);
   for (Operation &op : body.without_terminator())
-    if (Status status = evaluate(&op, frame); !status.ok())
-      return status;
+    RETURN_IF_ERROR(evaluate(&op, frame));
   if (!isa<func::ReturnOp>(body.getTerminator()))
     return errorAt(body.getTerminator(),
                    Status::error("is a terminator that the interpreter does not know"));
@@ -125,11 +122,9 @@ void populateFuncEvaluators(EvaluatorTable &table) {
     std::vector<RuntimeValue> arguments;
     for (mlir::Value operand : call.getOperands())
       arguments.push_back(context.value(operand));
-    Result<std::vector<RuntimeValue>> results =
-        context.rank.call(callee->second, std::move(arguments));
-    if (!results.ok())
-      return results.status();
-    for (auto [v, result] : llvm::zip_equal(call.getResults(), *results))
+    ASSIGN_OR_RETURN(std::vector<RuntimeValue> results,
+                     context.rank.call(callee->second, std::move(arguments)));
+    for (auto [v, result] : llvm::zip_equal(call.getResults(), results))
       context.set(v, std::move(result));
     return {};
   });

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "ScalarFunctions.h"
 
+#include "braid/Base/StatusMacros.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -295,9 +296,7 @@ namespace {
 Status evaluateElementwise(OpContext &context) {
   Operation *op = context.op;
   ScalarFn fn = scalarFunction(op);
-  Result<DType> dtype = dtypeOf(op->getResult(0).getType());
-  if (!dtype.ok())
-    return dtype.status();
+  ASSIGN_OR_RETURN(DType dtype, dtypeOf(op->getResult(0).getType()));
   SmallVector<const Tensor *> operands;
   const Tensor *widest = nullptr;
   for (mlir::Value operand : op->getOperands()) {
@@ -306,7 +305,7 @@ Status evaluateElementwise(OpContext &context) {
     if (!widest || operands.back()->rank() > widest->rank())
       widest = operands.back();
   }
-  ElementWriter writer(*dtype, widest->numElements());
+  ElementWriter writer(dtype, widest->numElements());
   SmallVector<Scalar> in(operands.size());
   for (int64_t i = 0, count = widest->numElements(); i < count; ++i) {
     for (auto [scalar, tensor] : llvm::zip_equal(in, operands))
@@ -323,15 +322,13 @@ Status evaluateConstant(OpContext &context) {
   auto op = cast<arith::ConstantOp>(context.op);
   if (auto elements = dyn_cast<ElementsAttr>(op.getValue()))
     return context.set(op.getResult(), fromAttribute(elements));
-  Result<DType> dtype = dtypeOf(op.getType());
-  if (!dtype.ok())
-    return dtype.status();
+  ASSIGN_OR_RETURN(DType dtype, dtypeOf(op.getType()));
   if (auto real = dyn_cast<FloatAttr>(op.getValue()))
-    context.set(op.getResult(), Tensor::ofFloats(*dtype, {}, {real.getValueAsDouble()}));
+    context.set(op.getResult(), Tensor::ofFloats(dtype, {}, {real.getValueAsDouble()}));
   else if (auto integer = dyn_cast<IntegerAttr>(op.getValue())) {
     APInt value = integer.getValue();
     context.set(op.getResult(),
-                Tensor::ofInts(*dtype, {},
+                Tensor::ofInts(dtype, {},
                                {value.getBitWidth() == 1 ? int64_t(value.getZExtValue())
                                                          : value.getSExtValue()}));
   } else {

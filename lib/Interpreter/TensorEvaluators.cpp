@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "ScalarFunctions.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/Core/Kernels.h"
 #include "dialects/Comm/IR/Comm.h"
 
@@ -31,27 +32,25 @@ Result<DType> dtypeOf(Type type) {
 
 Result<Tensor> fromAttribute(ElementsAttr attr) {
   auto type = cast<ShapedType>(attr.getType());
-  Result<DType> dtype = dtypeOf(type);
-  if (!dtype.ok())
-    return dtype.status();
+  ASSIGN_OR_RETURN(DType dtype, dtypeOf(type));
   auto dense = dyn_cast<DenseElementsAttr>(attr);
   if (!dense)
     return Status::error("expects dense elements");
   Shape shape(type.getShape().begin(), type.getShape().end());
-  if (isFloat(*dtype)) {
+  if (isFloat(dtype)) {
     std::vector<double> values;
     for (APFloat value : dense.getValues<APFloat>()) {
       bool losesInfo;
       value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
       values.push_back(value.convertToDouble());
     }
-    return Tensor::ofFloats(*dtype, std::move(shape), std::move(values));
+    return Tensor::ofFloats(dtype, std::move(shape), std::move(values));
   }
   std::vector<int64_t> values;
   for (const APInt &value : dense.getValues<APInt>())
     values.push_back(value.getBitWidth() == 1 ? static_cast<int64_t>(value.getZExtValue())
                                               : value.getSExtValue());
-  return Tensor::ofInts(*dtype, std::move(shape), std::move(values));
+  return Tensor::ofInts(dtype, std::move(shape), std::move(values));
 }
 
 namespace {
@@ -67,19 +66,17 @@ Shape resolve(OpContext &context, ArrayRef<int64_t> fixed, OperandRange dynamic)
 
 Status evaluateEmpty(OpContext &context) {
   auto op = cast<tensor::EmptyOp>(context.op);
-  Result<DType> dtype = dtypeOf(op.getType());
-  if (!dtype.ok())
-    return dtype.status();
+  ASSIGN_OR_RETURN(DType dtype, dtypeOf(op.getType()));
   Shape shape = resolve(context, op.getType().getShape(), op.getDynamicSizes());
   auto count = static_cast<size_t>(numElements(shape));
   // Unwritten elements must not look like values.
-  if (isFloat(*dtype))
+  if (isFloat(dtype))
     context.set(
         op.getResult(),
-        Tensor::ofFloats(*dtype, std::move(shape),
+        Tensor::ofFloats(dtype, std::move(shape),
                          std::vector<double>(count, std::numeric_limits<double>::quiet_NaN())));
   else
-    context.set(op.getResult(), Tensor::ofInts(*dtype, std::move(shape),
+    context.set(op.getResult(), Tensor::ofInts(dtype, std::move(shape),
                                                std::vector<int64_t>(count, int64_t(0x5a5a5a5a))));
   return {};
 }

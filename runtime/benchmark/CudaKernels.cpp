@@ -11,6 +11,7 @@
 //   BraidCudaBenchmark BUNDLE [--bytes N] [--repeat K] [--cuda-library FILE]
 //
 //===----------------------------------------------------------------------===//
+#include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Cuda/Kernels.h"
 
 #include <CLI/CLI.hpp>
@@ -50,8 +51,7 @@ public:
     Status status = benchmark.open();
     if (status.ok())
       status = benchmark.measureAll(report);
-    if (!status.ok())
-      return status;
+    RETURN_IF_ERROR(status);
     return report;
   }
 
@@ -59,41 +59,20 @@ private:
   explicit Benchmark(const Options &options) : options(options) {}
 
   Status open() {
-    Result<Bundle> read = Bundle::read(options.bundle);
-    if (!read.ok())
-      return read.status();
-    bundle = std::move(*read);
-    Result<std::shared_ptr<const Driver>> driver = Driver::load(options.cudaLibrary);
-    if (!driver.ok())
-      return driver.status();
-    Result<DevicePtr> opened = Device::open(*driver, 0, kLimitNs);
-    if (!opened.ok())
-      return opened.status();
-    device = *opened;
-    Result<const KernelLibrary *> library = chooseLibrary(bundle, *device);
-    if (!library.ok())
-      return library.status();
-    const Bytes *launches = bundle.find((*library)->launchesMember);
+    ASSIGN_OR_RETURN(bundle, Bundle::read(options.bundle));
+    ASSIGN_OR_RETURN(std::shared_ptr<const Driver> driver, Driver::load(options.cudaLibrary));
+    ASSIGN_OR_RETURN(device, Device::open(driver, 0, kLimitNs));
+    ASSIGN_OR_RETURN(const KernelLibrary *library, chooseLibrary(bundle, *device));
+    const Bytes *launches = bundle.find(library->launchesMember);
     if (!launches)
-      return Status::error("the bundle lacks its member '" + (*library)->launchesMember + "'");
-    Result<CudaLaunchTable> parsed = CudaLaunchTable::fromJson(
-        std::string(reinterpret_cast<const char *>(launches->data()), launches->size()));
-    if (!parsed.ok())
-      return parsed.status();
-    table = std::move(*parsed);
-    Result<std::unique_ptr<Kernels>> loaded = Kernels::load(bundle, **library, table, device);
-    if (!loaded.ok())
-      return loaded.status();
-    kernels = std::move(*loaded);
-    Result<Stream> created = createStream(device);
-    if (!created.ok())
-      return created.status();
-    stream = std::move(*created);
+      return Status::error("the bundle lacks its member '" + library->launchesMember + "'");
+    ASSIGN_OR_RETURN(table,
+                     CudaLaunchTable::fromJson(std::string(
+                         reinterpret_cast<const char *>(launches->data()), launches->size())));
+    ASSIGN_OR_RETURN(kernels, Kernels::load(bundle, *library, table, device));
+    ASSIGN_OR_RETURN(stream, createStream(device));
     for (Event *event : {&begin, &end}) {
-      Result<Event> made = createEvent(device, /*timed=*/true);
-      if (!made.ok())
-        return made.status();
-      *event = std::move(*made);
+      ASSIGN_OR_RETURN(*event, createEvent(device, /*timed=*/true));
     }
     return {};
   }
@@ -105,14 +84,11 @@ private:
     {
       Memory from, to;
       for (Memory *memory : {&from, &to})
-        if (Status status = get(*memory, half, "what is copied"); !status.ok())
-          return status;
-      Status status = time(copySeconds, [&] {
+        RETURN_IF_ERROR(get(*memory, half, "what is copied"));
+      RETURN_IF_ERROR(time(copySeconds, [&] {
         return api.check(api.cuMemcpyAsync(to.get(), from.get(), half, stream.get()),
                          "cuMemcpyAsync");
-      });
-      if (!status.ok())
-        return status;
+      }));
     }
     const double copyRate = 2.0 * static_cast<double>(half) / copySeconds;
     report["device"] = device->name;
@@ -142,10 +118,8 @@ private:
     std::vector<uint64_t> words;
     for (const CudaOperand &operand : kernel.operands) {
       const int64_t bytes = operandBytes(operand) * (operand.isRow() ? rows : 1);
-      if (Status status = get(operands.emplace_back(), static_cast<size_t>(bytes),
-                              "operand '" + operand.name + "'");
-          !status.ok())
-        return status;
+      RETURN_IF_ERROR(get(operands.emplace_back(), static_cast<size_t>(bytes),
+                          "operand '" + operand.name + "'"));
       words.push_back(operands.back().get());
       const size_t first = words.size();
       words.resize(first + operand.numStrides());
@@ -160,20 +134,16 @@ private:
     for (uint64_t &word : words)
       parameters.push_back(&word);
     parameters.push_back(&launchRows);
-    Result<CUfunction> function = kernels->generated(kernel);
-    if (!function.ok())
-      return function.status();
+    ASSIGN_OR_RETURN(CUfunction function, kernels->generated(kernel));
     const Driver &api = device->api();
     double seconds = 0;
-    Status status = time(seconds, [&] {
-      return api.check(api.cuLaunchKernel(*function, static_cast<unsigned>(kernel.blocks(rows)), 1,
+    RETURN_IF_ERROR(time(seconds, [&] {
+      return api.check(api.cuLaunchKernel(function, static_cast<unsigned>(kernel.blocks(rows)), 1,
                                           1, static_cast<unsigned>(kernel.threads), 1, 1,
                                           static_cast<unsigned>(kernel.sharedBytes), stream.get(),
                                           parameters.data(), nullptr),
                        "cuLaunchKernel");
-    });
-    if (!status.ok())
-      return status;
+    }));
     const int64_t bytes = perRow * rows + fixed;
     const double rate = static_cast<double>(bytes) / seconds;
     entry = {{"kernel", kernel.symbol}, {"rows", rows},        {"bytes", bytes},
@@ -182,10 +152,7 @@ private:
   }
 
   Status get(Memory &memory, size_t bytes, const std::string &what) {
-    Result<Memory> allocated = allocate(device, bytes, stream.get(), what);
-    if (!allocated.ok())
-      return allocated.status();
-    memory = std::move(*allocated);
+    ASSIGN_OR_RETURN(memory, allocate(device, bytes, stream.get(), what));
     return {};
   }
 
@@ -195,15 +162,13 @@ private:
     auto several = [&]() -> Status {
       BRAID_CUDA_TRY(api, cuEventRecordWithFlags, begin.get(), stream.get(), kEventRecordDefault);
       for (int64_t i = 0; i < options.repeat; ++i)
-        if (Status status = enqueue(); !status.ok())
-          return status;
+        RETURN_IF_ERROR(enqueue());
       BRAID_CUDA_TRY(api, cuEventRecordWithFlags, end.get(), stream.get(), kEventRecordDefault);
       return device->finish(stream.get());
     };
     seconds = 0;
     for (int round = 0; round < 6; ++round) { // the first one warms up
-      if (Status status = several(); !status.ok())
-        return status;
+      RETURN_IF_ERROR(several());
       float ms = 0;
       BRAID_CUDA_TRY(api, cuEventElapsedTime, &ms, begin.get(), end.get());
       const double now = static_cast<double>(ms) * 1e-3 / static_cast<double>(options.repeat);

@@ -9,6 +9,7 @@
 #include "Commands.h"
 #include "MlirOptions.h"
 #include "Session.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/Core/ProgramInterpreter.h"
 #include "braid/Interpreter/Core/ProgramOrder.h"
 #include "braid/Interpreter/Evaluate.h"
@@ -89,8 +90,7 @@ public:
     // The bundle passes through the archive and its reader, so that it is the one that `braid
     // compile` would write.
     runtime::Result<runtime::Bytes> archive = bundle->serialize();
-    if (!archive.ok())
-      return archive.status();
+    RETURN_IF_ERROR(archive.status());
     return share(runtime::Bundle::parse(*archive, options.model));
   }
 
@@ -116,8 +116,7 @@ public:
     if (double seconds = request.options.session.timeLimitSeconds; seconds > 0)
       options.grid.timeLimit = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
     runtime::Result<interp::Evaluation> evaluation = interp::evaluate(*module, options);
-    if (!evaluation.ok())
-      return evaluation.status();
+    RETURN_IF_ERROR(evaluation.status());
     Tensors results;
     for (interp::NamedTensor &result : evaluation->results)
       results.emplace(result.name, result.value.toHost());
@@ -131,34 +130,30 @@ public:
     std::shared_ptr<const runtime::KernelLibraryHandle> library;
     auto kernels = [&](const std::string &symbol) -> runtime::Result<runtime::KernelFunction> {
       if (!library) {
-        auto loaded = runtime::KernelLibraryHandle::load(bundle);
-        if (!loaded.ok())
-          return loaded.status();
-        library = std::move(*loaded);
+        ASSIGN_OR_RETURN(library, runtime::KernelLibraryHandle::load(bundle));
       }
       return library->find(symbol);
     };
-    auto interpreter = interp::ProgramInterpreter::create(
-        *bundle.find(bundle.manifest.programMember), bundle.manifest, request.entry, kernels);
-    if (!interpreter.ok())
-      return interpreter.status();
-    if (runtime::Status status = provedOrder((*interpreter)->program()); !status.ok())
+    ASSIGN_OR_RETURN(auto interpreter,
+                     interp::ProgramInterpreter::create(*bundle.find(bundle.manifest.programMember),
+                                                        bundle.manifest, request.entry, kernels));
+    if (runtime::Status status = provedOrder(interpreter->program()); !status.ok())
       return status;
     if (request.weights)
-      if (runtime::Status status = (*interpreter)->loadWeights(*request.weights); !status.ok())
+      if (runtime::Status status = interpreter->loadWeights(*request.weights); !status.ok())
         return status;
     for (const auto &[name, value] : request.inputs)
-      if (runtime::Status status = (*interpreter)->setInput(name, value); !status.ok())
+      if (runtime::Status status = interpreter->setInput(name, value); !status.ok())
         return status;
     Progress progress;
     const int64_t count = request.options.schedules.value_or(10);
     const uint64_t seed = request.options.scheduleSeed.value_or(1);
-    auto results = (*interpreter)->runSchedules(seed, count, [&](int64_t i) {
+    auto results = interpreter->runSchedules(seed, count, [&](int64_t i) {
       progress.step(llvm::Twine("[") + llvm::Twine(i + 1) + "/" + llvm::Twine(count) + "] order");
     });
     if (results.ok())
       llvm::outs() << "program interpreter: " << count << (count == 1 ? " order" : " orders")
-                   << " of " << (*interpreter)->program().numCommands() << " commands on "
+                   << " of " << interpreter->program().numCommands() << " commands on "
                    << bundle.manifest.mesh.numRanks() << " ranks, seeds from " << seed
                    << ": all values there when they are read, the same results in each\n";
     llvm::outs().flush();
@@ -207,8 +202,7 @@ private:
 
   static runtime::Result<std::shared_ptr<const runtime::Bundle>>
   share(runtime::Result<runtime::Bundle> bundle) {
-    if (!bundle.ok())
-      return bundle.status();
+    RETURN_IF_ERROR(bundle.status());
     return std::shared_ptr<const runtime::Bundle>(
         std::make_shared<runtime::Bundle>(std::move(*bundle)));
   }

@@ -2,6 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/Core/Kernels.h"
 
 #include <algorithm>
@@ -40,8 +41,7 @@ Status check(const AttentionOperands &op) {
 } // namespace
 
 Result<Tensor> attention(const AttentionOperands &op) {
-  if (Status status = check(op); !status.ok())
-    return status;
+  RETURN_IF_ERROR(check(op));
   const Tensor &q = *op.query, &k = *op.key, &v = *op.value;
   int64_t batch = q.dim(0), seqQ = q.dim(1), heads = q.dim(2), dim = q.dim(3);
   int64_t seqK = k.dim(1), kvHeads = k.dim(2), valueDim = v.dim(3), perKv = heads / kvHeads;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/Collectives.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
 #include <cmath>
@@ -112,8 +113,7 @@ Result<Tensor> combine(ReduceKind kind, const std::vector<Tensor> &parts) {
 
 Result<Tensor> concatenate(const std::vector<Tensor> &parts, int64_t dim) {
   const Tensor &first = parts.front();
-  if (Status status = checkDim(first, dim); !status.ok())
-    return status;
+  RETURN_IF_ERROR(checkDim(first, dim));
   auto d = static_cast<size_t>(dim);
   Shape shape = first.shape();
   shape[d] = 0;
@@ -135,8 +135,7 @@ Result<Tensor> concatenate(const std::vector<Tensor> &parts, int64_t dim) {
 }
 
 Result<Tensor> slicePart(const Tensor &tensor, int64_t dim, int64_t index, int64_t count) {
-  if (Status status = checkDim(tensor, dim); !status.ok())
-    return status;
+  RETURN_IF_ERROR(checkDim(tensor, dim));
   auto d = static_cast<size_t>(dim);
   if (tensor.dim(d) % count != 0)
     return Status::error("expects dimension " + std::to_string(dim) + " of " + tensor.typeString() +
@@ -158,19 +157,16 @@ Result<Tensor> apply(const Collective &collective, const std::vector<Tensor> &pa
   case CollectiveKind::allToAll: {
     std::vector<Tensor> slices;
     for (const Tensor &part : parts) {
-      Result<Tensor> slice =
-          slicePart(part, collective.dim, position, static_cast<int64_t>(parts.size()));
-      if (!slice.ok())
-        return slice;
-      slices.push_back(std::move(*slice));
+      ASSIGN_OR_RETURN(Tensor slice, slicePart(part, collective.dim, position,
+                                               static_cast<int64_t>(parts.size())));
+      slices.push_back(std::move(slice));
     }
     return collective.kind == CollectiveKind::allToAll ? concatenate(slices, collective.concatDim)
                                                        : combine(collective.reduce, slices);
   }
   case CollectiveKind::reduce:
   case CollectiveKind::broadcast: {
-    if (Status status = checkPosition(collective.root, parts.size()); !status.ok())
-      return status;
+    RETURN_IF_ERROR(checkPosition(collective.root, parts.size()));
     if (collective.kind == CollectiveKind::broadcast)
       return parts[static_cast<size_t>(collective.root)];
     if (position == collective.root)
@@ -180,8 +176,7 @@ Result<Tensor> apply(const Collective &collective, const std::vector<Tensor> &pa
   case CollectiveKind::permute:
     for (auto [source, target] : collective.pairs) {
       for (int64_t end : {source, target})
-        if (Status status = checkPosition(end, parts.size()); !status.ok())
-          return status;
+        RETURN_IF_ERROR(checkPosition(end, parts.size()));
       if (target == position)
         return parts[static_cast<size_t>(source)];
     }
@@ -233,15 +228,11 @@ Result<std::vector<Tensor>> applyAll(const Collective &collective,
         parts.push_back(contribution[v]);
         continue;
       }
-      Result<Tensor> rows = countedRows(contribution[v], contribution.back());
-      if (!rows.ok())
-        return rows.status();
-      parts.push_back(std::move(*rows));
+      ASSIGN_OR_RETURN(Tensor rows, countedRows(contribution[v], contribution.back()));
+      parts.push_back(std::move(rows));
     }
-    Result<Tensor> result = apply(single, parts, position);
-    if (!result.ok())
-      return result.status();
-    results.push_back(std::move(*result));
+    ASSIGN_OR_RETURN(Tensor result, apply(single, parts, position));
+    results.push_back(std::move(result));
   }
   return results;
 }

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/ExpandedProgram.h"
 #include "braid/Base/LibraryKernels.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
 
@@ -132,14 +133,11 @@ public:
       return {};
     };
     for (const runtime::Parameter &parameter : entry.parameters)
-      if (Status status = argument("parameter", parameter, true); !status.ok())
-        return status;
+      RETURN_IF_ERROR(argument("parameter", parameter, true));
     for (const runtime::EntryValue &operand : entry.operands)
-      if (Status status = argument("input", operand, true); !status.ok())
-        return status;
+      RETURN_IF_ERROR(argument("input", operand, true));
     for (const runtime::EntryValue &result : entry.results)
-      if (Status status = argument("result", result, false); !status.ok())
-        return status;
+      RETURN_IF_ERROR(argument("result", result, false));
     walk(frame);
     cutIntoSegments();
     return {};
@@ -344,12 +342,10 @@ private:
 Result<ExpandedProgram> ExpandedProgram::expand(const runtime::Bytes &bytes,
                                                 const runtime::Manifest &manifest,
                                                 const runtime::Entry &entry) {
-  if (Status status = runtime::verifyProgram(bytes, manifest); !status.ok())
-    return status;
+  RETURN_IF_ERROR(runtime::verifyProgram(bytes, manifest));
   ExpandedProgram result;
   result.source = std::shared_ptr<const fb::ProgramT>(fb::GetProgram(bytes.data())->UnPack());
-  if (Status status = Expander(result, *result.source).run(manifest, entry); !status.ok())
-    return status;
+  RETURN_IF_ERROR(Expander(result, *result.source).run(manifest, entry));
   return result;
 }
 

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/Experts.h"
 
+#include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/Core/Kernels.h"
 
 #include <functional>
@@ -53,9 +54,7 @@ Result<Routing> router(const Tensor &logits, int64_t top, int64_t capacity, bool
   if (top < 1 || top > count)
     return Status::error("router expects from 1 to " + std::to_string(count) + " choices, got " +
                          std::to_string(top));
-  Result<Tensor> probabilities = softmax(logits);
-  if (!probabilities.ok())
-    return probabilities.status();
+  ASSIGN_OR_RETURN(Tensor probabilities, softmax(logits));
   auto choices = static_cast<size_t>(groups * tokens * top);
   std::vector<double> weights(choices);
   std::vector<int64_t> experts(choices), slots(choices, -1);
@@ -70,7 +69,7 @@ Result<Routing> router(const Tensor &logits, int64_t top, int64_t capacity, bool
             (best < 0 || logits.floats()[row * count + e] > logits.floats()[row * count + best]))
           best = e;
       taken[static_cast<size_t>(best)] = 1;
-      double weight = probabilities->floats()[row * count + best];
+      double weight = probabilities.floats()[row * count + best];
       experts[first + static_cast<size_t>(k)] = best;
       weights[first + static_cast<size_t>(k)] = weight;
       total += weight;
@@ -104,13 +103,11 @@ Result<Tensor> dispatch(const Tensor &input, const Tensor &experts, const Tensor
   int64_t hidden = input.dim(2);
   Shape shape{input.dim(0), numExperts, capacity, hidden};
   std::vector<double> out(static_cast<size_t>(numElements(shape)));
-  Status status = forEachPlace(
+  RETURN_IF_ERROR(forEachPlace(
       "dispatch", experts, slots, numExperts, capacity, [&](int64_t, int64_t token, int64_t row) {
         for (int64_t h = 0; h < hidden; ++h)
           out[static_cast<size_t>(row * hidden + h)] += input.floats()[token * hidden + h];
-      });
-  if (!status.ok())
-    return status;
+      }));
   return Tensor::ofFloats(input.dtype(), std::move(shape), std::move(out));
 }
 
@@ -127,15 +124,13 @@ Result<Tensor> combineExperts(const Tensor &blocks, const Tensor &weights, const
   int64_t hidden = blocks.dim(3);
   Shape shape{weights.dim(0), weights.dim(1), hidden};
   std::vector<double> out(static_cast<size_t>(numElements(shape)));
-  Status status = forEachPlace("combine", experts, slots, blocks.dim(1), blocks.dim(2),
+  RETURN_IF_ERROR(forEachPlace("combine", experts, slots, blocks.dim(1), blocks.dim(2),
                                [&](int64_t choice, int64_t token, int64_t row) {
                                  double weight = weights.floats()[choice];
                                  for (int64_t h = 0; h < hidden; ++h)
                                    out[static_cast<size_t>(token * hidden + h)] +=
                                        weight * blocks.floats()[row * hidden + h];
-                               });
-  if (!status.ok())
-    return status;
+                               }));
   return Tensor::ofFloats(blocks.dtype(), std::move(shape), std::move(out));
 }
 

@@ -2,6 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/Core/Kernels.h"
 
 #include <algorithm>
@@ -17,8 +18,7 @@ namespace {
 using Outputs = Result<std::vector<Tensor>>;
 
 Outputs single(Result<Tensor> result) {
-  if (!result.ok())
-    return result.status();
+  RETURN_IF_ERROR(result.status());
   return std::vector<Tensor>{std::move(*result)};
 }
 
@@ -37,12 +37,11 @@ Outputs attend(const KernelCall &c) {
 
 Outputs angles(const KernelCall &c) {
   const ValueType &table = c.outputs[0];
-  Result<RotaryTables> tables =
-      rotaryTables(table.dtype, table.shape[table.shape.size() - 2],
-                   {c.numbers.begin() + 1, c.numbers.end()}, c.numbers[0], c.inputs[0]);
-  if (!tables.ok())
-    return tables.status();
-  return std::vector<Tensor>{std::move(tables->cos), std::move(tables->sin)};
+  ASSIGN_OR_RETURN(RotaryTables tables,
+                   rotaryTables(table.dtype, table.shape[table.shape.size() - 2],
+                                {c.numbers.begin() + 1, c.numbers.end()}, c.numbers[0],
+                                c.inputs[0]));
+  return std::vector<Tensor>{std::move(tables.cos), std::move(tables.sin)};
 }
 
 /// By sorting the whole row.

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/ProcessGrid.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -215,13 +216,11 @@ Status Process::progress() {
 }
 
 Result<Flight> Process::start(const Collective &collective, std::vector<Tensor> inputs) {
-  Result<std::vector<int64_t>> members = mesh().group(ownRank, collective.axes);
-  if (!members.ok())
-    return members.status();
+  ASSIGN_OR_RETURN(std::vector<int64_t> members, mesh().group(ownRank, collective.axes));
   auto position = static_cast<size_t>(*mesh().groupPosition(ownRank, collective.axes));
   if (collective.isPointToPoint())
-    return startHalf(collective, std::move(inputs), *members, static_cast<int64_t>(position));
-  std::vector<int64_t> sorted = *members;
+    return startHalf(collective, std::move(inputs), members, static_cast<int64_t>(position));
+  std::vector<int64_t> sorted = members;
   std::sort(sorted.begin(), sorted.end());
   std::vector<std::string> types = typesOf(inputs);
 
@@ -233,7 +232,7 @@ Result<Flight> Process::start(const Collective &collective, std::vector<Tensor> 
   int64_t sequence = own.started[sorted]++;
   std::shared_ptr<Rendezvous> &meeting = state.meetings[{sorted, sequence}];
   if (!meeting)
-    meeting = std::make_shared<Rendezvous>(collective, types, ownRank, sequence, *members);
+    meeting = std::make_shared<Rendezvous>(collective, types, ownRank, sequence, members);
   else if (meeting->collective.describe() != collective.describe() || meeting->types != types)
     return Status::error("ranks disagree about collective number " + std::to_string(sequence) +
                              " of " + rankList(sorted) + ": rank " + std::to_string(ownRank) +
@@ -359,8 +358,7 @@ Result<std::vector<Tensor>> Process::wait(const Flight &flight) {
       break;
     }
     own.waitingFor = nullptr;
-    if (!outcome.ok())
-      return outcome;
+    RETURN_IF_ERROR(outcome);
     ++own.ticks;
     meeting.taken[static_cast<size_t>(flight.position)] = 1;
     own.inFlight.erase(std::find(own.inFlight.begin(), own.inFlight.end(), flight.meeting));
@@ -374,18 +372,14 @@ Result<std::vector<Tensor>> Process::wait(const Flight &flight) {
 }
 
 Result<std::vector<Tensor>> Process::run(const Collective &collective, std::vector<Tensor> inputs) {
-  Result<Flight> flight = start(collective, std::move(inputs));
-  if (!flight.ok())
-    return flight.status();
-  return wait(*flight);
+  ASSIGN_OR_RETURN(Flight flight, start(collective, std::move(inputs)));
+  return wait(flight);
 }
 
 Result<Tensor> Process::localSlice(const Tensor &tensor, int64_t dim,
                                    const std::vector<runtime::AxisRef> &axes) const {
-  Result<int64_t> count = mesh().numShards(axes);
-  if (!count.ok())
-    return count.status();
-  return slicePart(tensor, dim, *mesh().groupPosition(ownRank, axes), *count);
+  ASSIGN_OR_RETURN(int64_t count, mesh().numShards(axes));
+  return slicePart(tensor, dim, *mesh().groupPosition(ownRank, axes), count);
 }
 
 ProcessGrid::ProcessGrid(runtime::Mesh mesh, GridOptions options)
@@ -397,8 +391,7 @@ ProcessGrid::ProcessGrid(runtime::Mesh mesh, GridOptions options)
 ProcessGrid::~ProcessGrid() = default;
 
 Status ProcessGrid::run(const std::function<Status(Process &)> &body) {
-  if (Status status = state->mesh.verify(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(state->mesh.verify());
   int64_t count = state->mesh.numRanks();
   state->ranks.assign(static_cast<size_t>(count), RankState());
   state->meetings.clear();

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "ProgramCompute.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/Core/Kernels.h"
 #include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
@@ -52,13 +53,8 @@ Status computeLibrary(const ProgramCommand &command, const runtime::LibraryKerne
   call.integers = library.integers;
   call.numbers = library.numbers;
   const std::vector<runtime::AxisRef> axes = runtime::axesOf(library.axes);
-  Result<int64_t> parts = mesh.numShards(axes), part = mesh.groupPosition(rank, axes);
-  if (!parts.ok())
-    return parts.status();
-  if (!part.ok())
-    return part.status();
-  call.parts = *parts;
-  call.part = *part;
+  ASSIGN_OR_RETURN(call.parts, mesh.numShards(axes));
+  ASSIGN_OR_RETURN(call.part, mesh.groupPosition(rank, axes));
   Result<std::vector<Tensor>> results = computeLibraryKernel(kernel.name, call);
   if (!results.ok())
     return Status::error("rank " + std::to_string(rank) + ": " + command.describe() + ": " +

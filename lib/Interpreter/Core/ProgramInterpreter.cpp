@@ -5,6 +5,7 @@
 #include "braid/Interpreter/Core/ProgramInterpreter.h"
 #include "ProgramCompute.h"
 #include "ProgramMail.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/Weights.h"
 #include "braid/Program/program_generated.h"
 
@@ -60,8 +61,7 @@ public:
   Schedule(const ProgramInterpreter::State &state, uint64_t seed) : state(state), random(seed) {}
 
   Status run() {
-    if (Status status = allocate(); !status.ok())
-      return status;
+    RETURN_IF_ERROR(allocate());
     for (QueueState &queue : queues)
       drawPace(queue);
     std::vector<QueueState *> able;
@@ -91,8 +91,7 @@ public:
           break;
         at -= weight(*queue);
       }
-      if (Status status = chosen->running ? end(*chosen) : begin(*chosen); !status.ok())
-        return status;
+      RETURN_IF_ERROR(chosen->running ? end(*chosen) : begin(*chosen));
     }
   }
 
@@ -172,8 +171,7 @@ private:
     if (Status status = memory(queue.rank).begin(command); !status.ok())
       return atFault(queue.rank, status.message());
     if (command.isCollective) {
-      if (Status status = meet(queue, command); !status.ok())
-        return status;
+      RETURN_IF_ERROR(meet(queue, command));
     } else if (command.writes.empty()) { // about events only
       return end(queue);
     }
@@ -184,9 +182,7 @@ private:
   Status end(QueueState &queue) {
     const ProgramCommand &command = commandOf(queue);
     if (command.isCollective) {
-      if (Status status = queue.half ? passOn(queue, command) : finish(queue, command);
-          !status.ok())
-        return status;
+      RETURN_IF_ERROR(queue.half ? passOn(queue, command) : finish(queue, command));
     } else if (Status status = compute(command, memory(queue.rank), state.program.program(),
                                        state.mesh, queue.rank, state.kernels);
                !status.ok()) {
@@ -240,21 +236,17 @@ private:
   /// The n-th collective that a rank starts on a group meets the n-th ones of the others.
   Status arrive(QueueState &queue, const ProgramCommand &command) {
     std::vector<runtime::AxisRef> axes = groupOf(command);
-    Result<std::vector<int64_t>> ranks = state.mesh.group(queue.rank, axes);
-    Result<int64_t> position = state.mesh.groupPosition(queue.rank, axes);
-    if (!ranks.ok())
-      return ranks.status();
-    if (!position.ok())
-      return position.status();
-    size_t number = started[{*ranks, queue.rank}]++;
-    std::shared_ptr<Meeting> &meeting = meetings[{*ranks, number}];
+    ASSIGN_OR_RETURN(std::vector<int64_t> ranks, state.mesh.group(queue.rank, axes));
+    ASSIGN_OR_RETURN(int64_t position, state.mesh.groupPosition(queue.rank, axes));
+    size_t number = started[{ranks, queue.rank}]++;
+    std::shared_ptr<Meeting> &meeting = meetings[{ranks, number}];
     if (!meeting) {
       meeting = std::make_shared<Meeting>();
-      meeting->ranks = *ranks;
-      meeting->commands.resize(ranks->size());
+      meeting->ranks = ranks;
+      meeting->commands.resize(ranks.size());
     }
     queue.meeting = meeting;
-    queue.position = static_cast<size_t>(*position);
+    queue.position = static_cast<size_t>(position);
     meeting->commands[queue.position] = &command;
     ++meeting->arrived;
     return {};
@@ -336,11 +328,9 @@ const ExpandedProgram &ProgramInterpreter::program() const { return state->progr
 Result<std::unique_ptr<ProgramInterpreter>>
 ProgramInterpreter::create(const runtime::Bytes &program, const runtime::Manifest &manifest,
                            const runtime::Entry &entry, const KernelLookup &kernels) {
-  Result<ExpandedProgram> expanded = ExpandedProgram::expand(program, manifest, entry);
-  if (!expanded.ok())
-    return expanded.status();
+  ASSIGN_OR_RETURN(ExpandedProgram expanded, ExpandedProgram::expand(program, manifest, entry));
   auto state = std::make_unique<State>();
-  state->program = std::move(*expanded);
+  state->program = std::move(expanded);
   state->mesh = manifest.mesh;
   state->entry = entry;
   state->inputSet.assign(entry.operands.size(), false);
@@ -350,10 +340,8 @@ ProgramInterpreter::create(const runtime::Bytes &program, const runtime::Manifes
       state->kernels.push_back(nullptr);
       continue;
     }
-    Result<runtime::KernelFunction> function = kernels(kernel->symbol);
-    if (!function.ok())
-      return function.status();
-    state->kernels.push_back(*function);
+    ASSIGN_OR_RETURN(runtime::KernelFunction function, kernels(kernel->symbol));
+    state->kernels.push_back(function);
   }
   for (int64_t rank = 0; rank < manifest.mesh.numRanks(); ++rank) {
     state->values.emplace_back();
@@ -371,10 +359,8 @@ ProgramInterpreter::create(const runtime::Bytes &program, const runtime::Manifes
 Status ProgramInterpreter::loadWeights(runtime::WeightSource &source) {
   for (size_t rank = 0; rank < state->values.size(); ++rank) {
     auto place = [&](size_t i) -> void * { return state->values[rank][i].get(); };
-    if (Status status = runtime::loadParameters(source, state->mesh, static_cast<int64_t>(rank),
-                                                state->entry.parameters, place);
-        !status.ok())
-      return status;
+    RETURN_IF_ERROR(runtime::loadParameters(source, state->mesh, static_cast<int64_t>(rank),
+                                            state->entry.parameters, place));
   }
   state->weightsLoaded = true;
   return {};
@@ -411,17 +397,14 @@ Result<ProgramResults> ProgramInterpreter::run(uint64_t seed) {
     if (!state->inputSet[i])
       return Status::error("input '" + state->entry.operands[i].name + "' is missing");
   Schedule schedule(*state, seed);
-  if (Status status = schedule.run(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(schedule.run());
   ProgramResults results;
   for (size_t i = 0; i < state->entry.results.size(); ++i) {
     const runtime::EntryValue &value = state->entry.results[i];
-    Result<HostTensor> whole = gather(state->mesh, value, [&](int64_t rank) {
-      return schedule.argument(rank, state->numInputs() + i);
-    });
-    if (!whole.ok())
-      return whole.status();
-    results.emplace(value.name, std::move(*whole));
+    ASSIGN_OR_RETURN(HostTensor whole, gather(state->mesh, value, [&](int64_t rank) {
+                       return schedule.argument(rank, state->numInputs() + i);
+                     }));
+    results.emplace(value.name, std::move(whole));
   }
   return results;
 }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "ProgramMail.h"
+#include "braid/Base/StatusMacros.h"
 
 namespace braid::interp {
 
@@ -16,18 +17,14 @@ std::string place(const std::array<int64_t, 3> &at) {
 } // namespace
 
 Result<ProgramHalf> halfOf(const Collective &collective, const runtime::Mesh &mesh, int64_t rank) {
-  Result<std::vector<int64_t>> ranks = mesh.group(rank, collective.axes);
-  Result<int64_t> position = mesh.groupPosition(rank, collective.axes);
-  if (!ranks.ok())
-    return ranks.status();
-  if (!position.ok())
-    return position.status();
+  ASSIGN_OR_RETURN(std::vector<int64_t> ranks, mesh.group(rank, collective.axes));
+  ASSIGN_OR_RETURN(int64_t position, mesh.groupPosition(rank, collective.axes));
   ProgramHalf half;
   half.sends = collective.kind == CollectiveKind::send;
   for (auto [source, target] : collective.pairs)
-    if ((half.sends ? source : target) == *position)
-      half.at = {collective.channel, ranks->at(static_cast<size_t>(source)),
-                 ranks->at(static_cast<size_t>(target))};
+    if ((half.sends ? source : target) == position)
+      half.at = {collective.channel, ranks.at(static_cast<size_t>(source)),
+                 ranks.at(static_cast<size_t>(target))};
   return half;
 }
 

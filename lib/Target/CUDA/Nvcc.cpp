@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "Compilers.h"
 
+#include "braid/Base/StatusMacros.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -64,27 +65,20 @@ public:
     if (folder.error)
       return Status::error("cannot create a temporary folder: " + folder.error.message());
     std::string text = folder.file("kernels.cu"), cubin = folder.file("kernels.cubin");
-    if (Status status = runtime::writeFile(text, {{source.bytes_begin(), source.size()}});
-        !status.ok())
-      return status;
+    RETURN_IF_ERROR(runtime::writeFile(text, {{source.bytes_begin(), source.size()}}));
     for (const Header &header : kernelHeaders()) {
       std::string file = folder.file(header.name);
       if (std::error_code error =
               llvm::sys::fs::create_directories(llvm::sys::path::parent_path(file)))
         return Status::error("cannot create a temporary folder: " + error.message());
-      if (Status status = runtime::writeFile(file, {{header.text, std::strlen(header.text)}});
-          !status.ok())
-        return status;
+      RETURN_IF_ERROR(runtime::writeFile(file, {{header.text, std::strlen(header.text)}}));
     }
     Compiled compiled;
     std::string arch = "-arch=" + architecture.str(), include = "-I" + folder.file("");
     if (!run({program, "-cubin", arch, "-std=c++17", "-Xptxas", "-v", include, text, "-o", cubin},
              folder.file("log.txt"), compiled.log))
       return Status::error(compiled.log);
-    Result<runtime::Bytes> bytes = runtime::readFile(cubin);
-    if (!bytes.ok())
-      return bytes.status();
-    compiled.cubin = std::move(*bytes);
+    ASSIGN_OR_RETURN(compiled.cubin, runtime::readFile(cubin));
     return compiled;
   }
 

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Base/LibraryKernels.h"
 
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 
 #include <algorithm>
@@ -47,8 +48,7 @@ enum { input, weight, bias, out };
 Status check(const LibraryCall &c) {
   if (c[input].rank() == 0)
     return Status::error("input: expects at least 1 dimension");
-  if (Status status = expectRank(c, weight, 2); !status.ok())
-    return status;
+  RETURN_IF_ERROR(expectRank(c, weight, 2));
   Shape result = c[input].shape;
   result.back() = c[weight].shape[0];
   Status status = firstOf({expectShape(c, weight, {result.back(), c[input].shape.back()}),
@@ -67,11 +67,9 @@ double flops(const LibraryCall &c) {
 namespace attention {
 enum { query, key, value, mask, length, offset, out };
 Status check(const LibraryCall &c) {
-  if (Status status = firstOf({expectRank(c, query, 4), expectRank(c, key, 4)}); !status.ok())
-    return status;
+  RETURN_IF_ERROR(firstOf({expectRank(c, query, 4), expectRank(c, key, 4)}));
   const Shape &q = c[query].shape, &k = c[key].shape;
-  if (Status status = expectRank(c, value, 4); !status.ok())
-    return status;
+  RETURN_IF_ERROR(expectRank(c, value, 4));
   const int64_t valueDim = c[value].shape[3];
   Status status = firstOf({expectShape(c, key, {q[0], k[1], k[2], q[3]}),
                            expectShape(c, value, {k[0], k[1], k[2], valueDim}),
@@ -93,8 +91,7 @@ double flops(const LibraryCall &c) {
 namespace rotaryTable {
 enum { offset, cos, sin };
 Status check(const LibraryCall &c) {
-  if (Status status = expectRank(c, cos, c.has(offset) ? 3 : 2); !status.ok())
-    return status;
+  RETURN_IF_ERROR(expectRank(c, cos, c.has(offset) ? 3 : 2));
   Shape shape = c[cos].shape;
   shape.back() = static_cast<int64_t>(c.numbers.size()) - 1; // after the scale
   return firstOf(
@@ -108,8 +105,7 @@ double flops(const LibraryCall &c) { return 4 * elements(c[cos]); }
 namespace rotary {
 enum { input, cos, sin, out };
 Status check(const LibraryCall &c) {
-  if (Status status = expectRank(c, input, 4); !status.ok())
-    return status;
+  RETURN_IF_ERROR(expectRank(c, input, 4));
   const Shape &in = c[input].shape;
   if (in[3] % 2 != 0)
     return Status::error("input: expects an even last dimension, got shape " + shapeString(in));
@@ -128,8 +124,7 @@ double flops(const LibraryCall &c) { return 3 * elements(c[out]); }
 namespace embedding {
 enum { table, ids, out };
 Status check(const LibraryCall &c) {
-  if (Status status = expectRank(c, table, 2); !status.ok())
-    return status;
+  RETURN_IF_ERROR(expectRank(c, table, 2));
   // Strides of zero make large tables of little memory; the ids of all parts together must be
   // numbers.
   const Shape &shape = c[table].shape;
@@ -151,9 +146,7 @@ Status check(const LibraryCall &c) {
 namespace positionIds {
 enum { ids, out };
 Status check(const LibraryCall &c) {
-  if (Status status = firstOf({expectRank(c, ids, 2), expectShape(c, out, c[ids].shape)});
-      !status.ok())
-    return status;
+  RETURN_IF_ERROR(firstOf({expectRank(c, ids, 2), expectShape(c, out, c[ids].shape)}));
   // The last position is padding plus the number of ids in a row.
   const bool wide = c[ids].dtype == DType::i64;
   const int64_t most = wide ? INT64_MAX : INT32_MAX, least = wide ? INT64_MIN : INT32_MIN;
@@ -182,8 +175,7 @@ Status check(const LibraryCall &c) {
   const Shape &in = c[input].shape;
   if (in.empty())
     return Status::error("input: expects at least 1 dimension");
-  if (Status status = expectRank(c, values, in.size()); !status.ok())
-    return status;
+  RETURN_IF_ERROR(expectRank(c, values, in.size()));
   Shape result = in;
   result.back() = c[values].shape.back();
   if (result.back() < 1 || result.back() > in.back())
@@ -332,17 +324,13 @@ Status LibraryCall::check() const {
                          std::to_string(names.size()) + " " + what +
                          (all.empty() ? "" : all + ")") + ", got " + std::to_string(count));
   };
-  if (Status status =
-          firstOf({expectCount("integers", integers.size(), kernel->integers, false),
-                   expectCount("numbers", numbers.size(), kernel->numbers, kernel->listOfNumbers)});
-      !status.ok())
-    return status;
-  if (Status status = kernel->check(*this); !status.ok())
-    return status;
+  RETURN_IF_ERROR(
+      firstOf({expectCount("integers", integers.size(), kernel->integers, false),
+               expectCount("numbers", numbers.size(), kernel->numbers, kernel->listOfNumbers)}));
+  RETURN_IF_ERROR(kernel->check(*this));
   for (size_t i = 0; i < operands.size(); ++i)
     if (has(i))
-      if (Status status = checkElements(*this, i); !status.ok())
-        return status;
+      RETURN_IF_ERROR(checkElements(*this, i));
   for (size_t i = 0; i < numbers.size(); ++i)
     if (!std::isfinite(numbers[i]))
       return Status::error(std::string("expects finite ") +
@@ -432,8 +420,7 @@ Status expectCut(const OperandType &whole, const std::string &wholeRole, const O
 
 Status firstOf(std::initializer_list<Status> checks) {
   for (const Status &check : checks)
-    if (!check.ok())
-      return check;
+    RETURN_IF_ERROR(check);
   return {};
 }
 

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Base/Mesh.h"
 
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 
 #include <algorithm>
@@ -48,13 +49,11 @@ Status Mesh::verify() const {
 
 Status Mesh::verify(const std::vector<AxisRef> &refs) const {
   for (size_t i = 0; i < refs.size(); ++i) {
-    Result<int64_t> size = axisSize(refs[i]);
-    if (!size.ok())
-      return size.status();
+    ASSIGN_OR_RETURN(int64_t size, axisSize(refs[i]));
     for (size_t j = 0; j < i; ++j) {
       // Parts of one axis are apart when all of one is major to all of the other.
       int64_t otherSize = *axisSize(refs[j]);
-      if (refs[i].name == refs[j].name && refs[j].pre % (refs[i].pre * *size) != 0 &&
+      if (refs[i].name == refs[j].name && refs[j].pre % (refs[i].pre * size) != 0 &&
           refs[i].pre % (refs[j].pre * otherSize) != 0)
         return Status::error("axis " + inQuotes(refs[i].name) + " is used twice");
     }
@@ -81,10 +80,8 @@ Result<int64_t> Mesh::axisSize(const AxisRef &axis) const {
 Result<int64_t> Mesh::numShards(const std::vector<AxisRef> &refs) const {
   int64_t product = 1;
   for (const AxisRef &ref : refs) {
-    Result<int64_t> size = axisSize(ref);
-    if (!size.ok())
-      return size;
-    product *= *size;
+    ASSIGN_OR_RETURN(int64_t size, axisSize(ref));
+    product *= size;
   }
   return product;
 }
@@ -105,26 +102,22 @@ Result<int64_t> Mesh::groupPosition(int64_t rank, const std::vector<AxisRef> &re
   std::vector<int64_t> coords = coordinates(rank);
   int64_t position = 0;
   for (const AxisRef &ref : refs) {
-    Result<int64_t> size = axisSize(ref);
-    if (!size.ok())
-      return size;
+    ASSIGN_OR_RETURN(int64_t size, axisSize(ref));
     size_t i = 0;
     while (axes[i].name != ref.name)
       ++i;
-    int64_t post = axes[i].size / (ref.pre * *size);
-    position = position * *size + (coords[i] / post) % *size;
+    int64_t post = axes[i].size / (ref.pre * size);
+    position = position * size + (coords[i] / post) % size;
   }
   return position;
 }
 
 Result<std::vector<int64_t>> Mesh::group(int64_t rank, const std::vector<AxisRef> &refs) const {
-  Result<int64_t> count = numShards(refs);
-  if (!count.ok())
-    return count.status();
+  ASSIGN_OR_RETURN(int64_t count, numShards(refs));
   // A member differs from `rank` only in the parts of its coordinates that the axes name.
   std::vector<int64_t> base = coordinates(rank);
-  std::vector<int64_t> members(static_cast<size_t>(*count));
-  for (int64_t position = 0; position < *count; ++position) {
+  std::vector<int64_t> members(static_cast<size_t>(count));
+  for (int64_t position = 0; position < count; ++position) {
     std::vector<int64_t> coords = base;
     int64_t rest = position;
     for (size_t r = refs.size(); r-- > 0;) {
@@ -157,21 +150,16 @@ Result<Box> localBox(const Mesh &mesh, int64_t rank, const std::vector<int64_t> 
   std::vector<AxisRef> all;
   for (const std::vector<AxisRef> &dim : sharding.dims)
     all.insert(all.end(), dim.begin(), dim.end());
-  if (Status status = mesh.verify(all); !status.ok())
-    return status;
+  RETURN_IF_ERROR(mesh.verify(all));
   for (size_t d = 0; d < globalShape.size(); ++d) {
-    Result<int64_t> shards = mesh.numShards(sharding.dims[d]);
-    if (!shards.ok())
-      return shards.status();
-    if (globalShape[d] % *shards != 0)
+    ASSIGN_OR_RETURN(int64_t shards, mesh.numShards(sharding.dims[d]));
+    if (globalShape[d] % shards != 0)
       return Status::error("dimension " + std::to_string(d) + " of size " +
                            std::to_string(globalShape[d]) + " does not divide into " +
-                           std::to_string(*shards) + " shards");
-    Result<int64_t> position = mesh.groupPosition(rank, sharding.dims[d]);
-    if (!position.ok())
-      return position.status();
-    box.sizes[d] = globalShape[d] / *shards;
-    box.offsets[d] = *position * box.sizes[d];
+                           std::to_string(shards) + " shards");
+    ASSIGN_OR_RETURN(int64_t position, mesh.groupPosition(rank, sharding.dims[d]));
+    box.sizes[d] = globalShape[d] / shards;
+    box.offsets[d] = position * box.sizes[d];
   }
   return box;
 }

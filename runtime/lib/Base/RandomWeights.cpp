@@ -22,6 +22,7 @@
 #include "braid/Base/Float16.h"
 #include "braid/Base/Philox.h"
 #include "braid/Base/Slices.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/StridedCopy.h"
 #include "braid/Base/Support.h"
 #include "braid/Base/Weights.h"
@@ -120,8 +121,7 @@ public:
   std::vector<TensorInfo> tensors() const override { return {}; }
 
   Status read(const Parameter &parameter, const Box &box, void *dest) override {
-    if (Status status = verifyRead(parameter, box); !status.ok())
-      return status;
+    RETURN_IF_ERROR(verifyRead(parameter, box));
     DType dtype = parameter.dtype;
     if (isInteger(dtype) && parameter.init == Init::normal)
       return Status::error("parameter " + inQuotes(parameter.name) + " of type " + name(dtype) +

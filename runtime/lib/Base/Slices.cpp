@@ -5,6 +5,7 @@
 #include "braid/Base/Slices.h"
 
 #include "braid/Base/HostTensor.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/StridedCopy.h"
 #include "braid/Base/Support.h"
 
@@ -37,8 +38,7 @@ Status verifySlice(const Slice &slice, const std::vector<int64_t> &globalShape) 
     if (values->size() != rank)
       return Status::error(std::string("expects ") + what + " of rank " + std::to_string(rank) +
                            ", got " + shapeString(*values));
-  if (Status status = verifyShape(slice.tensorShape, DType::f64); !status.ok())
-    return status;
+  RETURN_IF_ERROR(verifyShape(slice.tensorShape, DType::f64));
   if (!slice.permutation.empty()) {
     std::vector<bool> seen(rank, false);
     bool valid = slice.permutation.size() == rank;

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Base/Weights.h"
 
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 
 namespace braid::runtime {
@@ -20,14 +21,12 @@ Status loadParameters(WeightSource &source, const Mesh &mesh, int64_t rank,
                       const std::vector<Parameter> &parameters,
                       const std::function<void *(size_t)> &place,
                       const std::function<void(size_t, size_t)> &progress) {
-  if (Status status = mesh.verify(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(mesh.verify());
   if (rank < 0 || rank >= mesh.numRanks())
     return Status::error("expects a rank below " + std::to_string(mesh.numRanks()) + ", got " +
                          std::to_string(rank));
   for (size_t i = 0; i < parameters.size(); ++i) {
-    if (Status status = loadParameter(source, mesh, rank, parameters[i], place(i)); !status.ok())
-      return status;
+    RETURN_IF_ERROR(loadParameter(source, mesh, rank, parameters[i], place(i)));
     if (progress)
       progress(i + 1, parameters.size());
   }

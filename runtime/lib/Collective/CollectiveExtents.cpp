@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "CollectiveExtents.h"
 #include "Letters.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
 
@@ -24,8 +25,7 @@ struct Shapes {
                          std::to_string(dim));
   }
   Status divide(size_t dim) {
-    if (Status status = isDim(dim); !status.ok())
-      return status;
+    RETURN_IF_ERROR(isDim(dim));
     if (input[dim] % ranks != 0)
       return Status::error("expects dimension " + std::to_string(dim) + " of " +
                            shapeString(input) + " to divide by " + std::to_string(ranks));
@@ -37,8 +37,7 @@ struct Shapes {
 Status setChunks(Shapes &shapes, const Collective &c, CollectiveValue &value) {
   const auto dim = static_cast<size_t>(c.dim);
   const bool scatter = c.kind == CollectiveKind::reduceScatter;
-  if (Status status = scatter ? shapes.divide(dim) : shapes.isDim(dim); !status.ok())
-    return status;
+  RETURN_IF_ERROR(scatter ? shapes.divide(dim) : shapes.isDim(dim));
   value.inner = 1;
   for (size_t d = 0; d < shapes.output.size(); ++d)
     (d < dim ? value.outer : value.inner) *= shapes.output[d];
@@ -49,10 +48,8 @@ Status setChunks(Shapes &shapes, const Collective &c, CollectiveValue &value) {
 
 Status setExchanged(Shapes &shapes, const Collective &c, CollectiveValue &value) {
   const auto dim = static_cast<size_t>(c.dim), concat = static_cast<size_t>(c.concatDim);
-  if (Status status = shapes.isDim(concat); !status.ok())
-    return status;
-  if (Status status = shapes.divide(dim); !status.ok())
-    return status;
+  RETURN_IF_ERROR(shapes.isDim(concat));
+  RETURN_IF_ERROR(shapes.divide(dim));
   const size_t first = std::min(dim, concat), second = std::max(dim, concat);
   value.inner = 1;
   for (size_t d = 0; d < shapes.output.size(); ++d) {
@@ -74,8 +71,7 @@ Status setCounted(Shapes &shapes, bool isCounts, DType dtype, CollectiveValue &v
                          std::string(name(dtype)) + " " + shapeString(shapes.input));
   if (!isCounts && shapes.input.size() < 2)
     return Status::error("expects blocks of rows, got " + shapeString(shapes.input));
-  if (Status status = shapes.divide(0); !status.ok())
-    return status;
+  RETURN_IF_ERROR(shapes.divide(0));
   value.outer = shapes.output[0];
   value.inner = 1;
   for (size_t d = 1; d < shapes.input.size(); ++d)
@@ -111,8 +107,7 @@ Status setExtents(const Collective &c, const Tensor &input, const Tensor &output
     status = setCounted(shapes, isLast, input.dtype, value);
     break;
   }
-  if (!status.ok())
-    return status;
+  RETURN_IF_ERROR(status);
   if (output.dtype != input.dtype || output.shape != shapes.output)
     return Status::error(std::string("expects output ") + name(input.dtype) + " " +
                          shapeString(shapes.output) + ", got " + name(output.dtype) + " " +

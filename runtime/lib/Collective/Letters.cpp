@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Letters.h"
+#include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <algorithm>
@@ -86,8 +87,7 @@ Status Letters::check() const {
 }
 
 Status Letters::prepare() {
-  if (Status status = check(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(check());
   int64_t bytes = 0;
   for (const auto &[key, post] : posts)
     bytes += post.bytes();

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Blas.h"
+#include "braid/Base/StatusMacros.h"
 
 namespace braid::runtime::cuda {
 
@@ -16,8 +17,7 @@ Result<std::shared_ptr<const Blas>> Blas::load(const std::string &path) {
                          status.message());
   Status status;
   blas->findAll(status);
-  if (!status.ok())
-    return status;
+  RETURN_IF_ERROR(status);
   return std::shared_ptr<const Blas>(std::move(blas));
 }
 

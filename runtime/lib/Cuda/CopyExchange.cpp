@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
 
@@ -39,29 +40,24 @@ public:
       phase.resize(members.size());
     for (size_t m = 0; m < members.size(); ++m)
       for (size_t v = 0; v < members[m].collective->values.size(); ++v)
-        if (Status status = value(m, v); !status.ok())
-          return status;
+        RETURN_IF_ERROR(value(m, v));
     if (members.size() == 1)
       return {};
     // A meeting before each phase and one at the end.
     for (size_t meeting = 0; meeting <= phases.size(); ++meeting)
       for (const Member &member : members) {
-        Result<Event> event = createEvent(member.device->device, false);
-        if (!event.ok())
-          return event.status();
-        arrivals.push_back(std::move(*event));
+        ASSIGN_OR_RETURN(Event event, createEvent(member.device->device, false));
+        arrivals.push_back(std::move(event));
       }
     return {};
   }
 
   Status enqueue() const override {
     for (size_t phase = 0; phase < phases.size(); ++phase) {
-      if (Status status = meet(phase); !status.ok())
-        return status;
+      RETURN_IF_ERROR(meet(phase));
       for (size_t m = 0; m < members.size(); ++m)
         for (const WorkPtr &work : phases[phase][m].works)
-          if (Status status = work->enqueue(members[m].stream); !status.ok())
-            return status;
+          RETURN_IF_ERROR(work->enqueue(members[m].stream));
     }
     // A rank that left now could overwrite what a slower peer still reads.
     return meet(phases.size());
@@ -86,8 +82,7 @@ private:
   }
 
   Status add(size_t phase, size_t m, Result<WorkPtr> work) {
-    if (!work.ok())
-      return work.status();
+    RETURN_IF_ERROR(work.status());
     if (*work)
       phases[phase][m].works.push_back(std::move(*work));
     return {};
@@ -141,10 +136,8 @@ private:
     case CollectiveKind::allGather: {
       const int64_t chunk = value.inner * size;
       for (size_t i = 0; i < members.size(); ++i)
-        if (Status s = copy(0, m, input(i, v), output(m, v) + static_cast<int64_t>(i) * chunk,
-                            chunk, {value.outer}, {chunk}, {ranks() * chunk});
-            !s.ok())
-          return s;
+        RETURN_IF_ERROR(copy(0, m, input(i, v), output(m, v) + static_cast<int64_t>(i) * chunk,
+                             chunk, {value.outer}, {chunk}, {ranks() * chunk}));
       return {};
     }
     case CollectiveKind::allToAll:
@@ -178,12 +171,10 @@ private:
       if (begin == end)
         continue;
       const auto from = static_cast<size_t>(i);
-      Status status = from == m
+      RETURN_IF_ERROR(from == m
                           ? reduce(m, v, begin * size, output(m, v) + begin * size, end - begin)
                           : copy(1, m, output(from, v) + begin * size, output(m, v) + begin * size,
-                                 (end - begin) * size);
-      if (!status.ok())
-        return status;
+                                 (end - begin) * size));
     }
     return {};
   }
@@ -192,10 +183,8 @@ private:
     const CollectiveValue &value = mine(m).values[v];
     const int64_t chunk = value.inner * byteSize(value.dtype);
     for (int64_t o = 0; o < value.outer; ++o)
-      if (Status s = reduce(m, v, (o * ranks() + mine(m).position) * chunk,
-                            output(m, v) + o * chunk, value.inner);
-          !s.ok())
-        return s;
+      RETURN_IF_ERROR(reduce(m, v, (o * ranks() + mine(m).position) * chunk,
+                             output(m, v) + o * chunk, value.inner));
     return {};
   }
 
@@ -221,12 +210,11 @@ private:
     };
     const Side from = side(cutFirst), to = side(joinFirst);
     for (size_t i = 0; i < members.size(); ++i)
-      if (Status s = copy(0, m, input(i, v) + c.position * from.chunk,
-                          output(m, v) + static_cast<int64_t>(i) * to.chunk, value.second * inner,
-                          {value.outer, value.first, value.between},
-                          {from.outer, from.first, from.between}, {to.outer, to.first, to.between});
-          !s.ok())
-        return s;
+      RETURN_IF_ERROR(copy(0, m, input(i, v) + c.position * from.chunk,
+                           output(m, v) + static_cast<int64_t>(i) * to.chunk, value.second * inner,
+                           {value.outer, value.first, value.between},
+                           {from.outer, from.first, from.between},
+                           {to.outer, to.first, to.between}));
     return {};
   }
 
@@ -236,22 +224,18 @@ private:
     const CollectiveValue &value = mine(m).values[v], &counts = mine(m).values[last];
     const int64_t bytes = value.numElements() * byteSize(value.dtype);
     if (v == last)
-      if (Status s = add(0, m,
-                         makeCheckCounts(mine(m), input(m, v), ranks() * value.outer,
-                                         members[m].number, *members[m].device));
-          !s.ok())
-        return s;
+      RETURN_IF_ERROR(add(0, m,
+                          makeCheckCounts(mine(m), input(m, v), ranks() * value.outer,
+                                          members[m].number, *members[m].device)));
     for (size_t i = 0; i < members.size(); ++i) {
       const std::byte *from = input(i, v) + mine(m).position * bytes;
       std::byte *to = output(m, v) + static_cast<int64_t>(i) * bytes;
       const std::byte *countsFrom =
           input(i, last) + mine(m).position * counts.outer * byteSize(counts.dtype);
-      if (Status s = v == last ? copy(0, m, from, to, bytes)
-                               : add(0, m,
-                                     makeCopyCounted(value, from, to, value.outer, countsFrom,
-                                                     counts.dtype, *members[m].device));
-          !s.ok())
-        return s;
+      RETURN_IF_ERROR(v == last ? copy(0, m, from, to, bytes)
+                                : add(0, m,
+                                      makeCopyCounted(value, from, to, value.outer, countsFrom,
+                                                      counts.dtype, *members[m].device)));
     }
     return {};
   }
@@ -265,8 +249,7 @@ private:
 
 Result<ExchangePtr> makeCopyExchange(const std::vector<Member> &members) {
   auto exchange = std::make_unique<CopyExchange>(members);
-  if (Status status = exchange->prepare(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(exchange->prepare());
   return ExchangePtr(std::move(exchange));
 }
 

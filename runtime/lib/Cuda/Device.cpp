@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Device.h"
+#include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Sync/RunControl.h"
 
 #include <algorithm>
@@ -32,8 +33,7 @@ Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<const Driver> drive
   BRAID_CUDA_TRY(api, cuDeviceGetAttribute, &device->minor, kComputeCapabilityMinor, handle);
   BRAID_CUDA_TRY(api, cuDevicePrimaryCtxRetain, &device->context, handle);
   device->retained = true;
-  if (Status status = device->use(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(device->use());
   return device;
 }
 
@@ -67,8 +67,7 @@ Status Device::finish(CUstream stream) {
 Result<Stream> createStream(const DevicePtr &device) {
   const Driver &api = device->api();
   CUstream stream;
-  if (Status status = device->use(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(device->use());
   BRAID_CUDA_TRY(api, cuStreamCreate, &stream, kStreamNonBlocking);
   return Stream(device, stream, api.cuStreamDestroy_v2);
 }
@@ -76,8 +75,7 @@ Result<Stream> createStream(const DevicePtr &device) {
 Result<Event> createEvent(const DevicePtr &device, bool timed) {
   const Driver &api = device->api();
   CUevent event;
-  if (Status status = device->use(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(device->use());
   BRAID_CUDA_TRY(api, cuEventCreate, &event, timed ? kEventDefault : kEventDisableTiming);
   return Event(device, event, api.cuEventDestroy_v2);
 }
@@ -87,8 +85,7 @@ Result<Memory> allocate(const DevicePtr &device, size_t bytes, CUstream stream,
   const Driver &api = device->api();
   bytes = std::max<size_t>(bytes, 1);
   CUdeviceptr memory = 0;
-  if (Status status = device->use(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(device->use());
   if (Status status = api.check(api.cuMemAlloc_v2(&memory, bytes), "cuMemAlloc_v2"); !status.ok())
     return Status::error(what + " of " + std::to_string(bytes) + " bytes on " + device->name +
                          ": " + status.message());
@@ -105,8 +102,7 @@ Status copyNow(Device &device, CUdeviceptr to, CUdeviceptr from, size_t bytes, C
 Result<HostPages> allocatePinned(const DevicePtr &device, size_t bytes) {
   const Driver &api = device->api();
   void *memory = nullptr;
-  if (Status status = device->use(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(device->use());
   BRAID_CUDA_TRY(api, cuMemHostAlloc, &memory, std::max<size_t>(bytes, 1), kHostAllocPortable);
   return HostPages(device, memory, api.cuMemFreeHost);
 }

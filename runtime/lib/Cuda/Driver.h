@@ -11,6 +11,7 @@
 #define BRAID_CUDA_DRIVER_H
 
 #include "SharedLibrary.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -97,9 +98,7 @@ private:
 
 /// Calls a function of a driver and leaves the calling function with a Status if it failed.
 #define BRAID_CUDA_TRY(driver, function, ...)                                                      \
-  if (Status cudaStatus = (driver).check((driver).function(__VA_ARGS__), #function);               \
-      !cudaStatus.ok())                                                                            \
-  return cudaStatus
+  RETURN_IF_ERROR((driver).check((driver).function(__VA_ARGS__), #function))
 
 } // namespace braid::runtime::cuda
 #endif // BRAID_CUDA_DRIVER_H

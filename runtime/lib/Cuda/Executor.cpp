@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Executor.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,8 +12,7 @@ namespace braid::runtime {
 
 Result<std::unique_ptr<DeviceExecutor>> createCudaExecutor(const DeviceSetup &setup) {
   auto executor = std::make_unique<cuda::CudaExecutor>(setup);
-  if (Status status = executor->open(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(executor->open());
   return std::unique_ptr<DeviceExecutor>(std::move(executor));
 }
 
@@ -52,21 +52,12 @@ CudaExecutor::~CudaExecutor() {
 }
 
 Status CudaExecutor::open() {
-  Result<std::shared_ptr<const Driver>> loaded = Driver::load(libraryPath);
-  if (!loaded.ok())
-    return loaded.status();
-  driver = *loaded;
-  if (Status status = openDevices(); !status.ok())
-    return status;
-  if (Status status = loadKernels(); !status.ok())
-    return status;
-  Result<Stream> stream = createStream(devices[0]);
-  if (!stream.ok())
-    return stream.status();
-  control = std::move(*stream);
+  ASSIGN_OR_RETURN(driver, Driver::load(libraryPath));
+  RETURN_IF_ERROR(openDevices());
+  RETURN_IF_ERROR(loadKernels());
+  ASSIGN_OR_RETURN(control, createStream(devices[0]));
   for (size_t r = 0; r < ranks.size(); ++r)
-    if (Status status = allocateRank(static_cast<int64_t>(r)); !status.ok())
-      return status;
+    RETURN_IF_ERROR(allocateRank(static_cast<int64_t>(r)));
   // Memory is zeroed by then.
   for (size_t r = 0; r < ranks.size(); ++r) {
     Device &device = *ranks[r].device.device;
@@ -90,44 +81,35 @@ Status CudaExecutor::openDevices() {
                       " (transport 'threads' puts all ranks on one)"
                 : std::string("target 'cuda' expects a GPU, this machine has none"));
   for (int i = 0; i < needed; ++i) {
-    Result<DevicePtr> device = Device::open(driver, i, limitNs(*setup.options));
-    if (!device.ok())
-      return device.status();
-    devices.push_back(*device);
+    ASSIGN_OR_RETURN(DevicePtr device, Device::open(driver, i, limitNs(*setup.options)));
+    devices.push_back(device);
   }
   for (size_t r = 0; r < ranks.size(); ++r)
     ranks[r].device.device = devices[useNccl ? r : 0];
   if (useNccl && ranks.size() > 1) {
-    Result<std::shared_ptr<const Nccl>> library = Nccl::load(libraryPath);
-    if (!library.ok())
-      return library.status();
-    nccl = *library;
+    ASSIGN_OR_RETURN(nccl, Nccl::load(libraryPath));
   }
   return {};
 }
 
 Status CudaExecutor::loadKernels() {
-  Result<const KernelLibrary *> library = chooseLibrary(*setup.bundle, *devices[0]);
-  if (!library.ok())
-    return library.status();
-  const Bytes *launches = setup.bundle->find((*library)->launchesMember);
+  ASSIGN_OR_RETURN(const KernelLibrary *library, chooseLibrary(*setup.bundle, *devices[0]));
+  const Bytes *launches = setup.bundle->find(library->launchesMember);
   if (!launches)
-    return Status::error("the bundle lacks its member '" + (*library)->launchesMember + "'");
+    return Status::error("the bundle lacks its member '" + library->launchesMember + "'");
   Result<CudaLaunchTable> parsed = CudaLaunchTable::fromJson(
       std::string(reinterpret_cast<const char *>(launches->data()), launches->size()));
   if (!parsed.ok())
-    return Status::error("the bundle's member '" + (*library)->launchesMember +
+    return Status::error("the bundle's member '" + library->launchesMember +
                          "': " + parsed.status().message());
   table = std::move(*parsed);
   for (const DevicePtr &device : devices) {
-    if (!runsOn((*library)->isa, device->major, device->minor))
+    if (!runsOn(library->isa, device->major, device->minor))
       return Status::error("transport 'nccl' expects GPUs of one architecture, got " +
                            devices[0]->name + " and " + device->name);
-    Result<std::unique_ptr<Kernels>> loaded =
-        Kernels::load(*setup.bundle, **library, table, device);
-    if (!loaded.ok())
-      return loaded.status();
-    kernels.push_back(std::move(*loaded));
+    ASSIGN_OR_RETURN(std::unique_ptr<Kernels> loaded,
+                     Kernels::load(*setup.bundle, *library, table, device));
+    kernels.push_back(std::move(loaded));
   }
   for (size_t r = 0; r < ranks.size(); ++r) {
     ranks[r].device.kernels = kernels[useNccl ? r : 0].get();
@@ -149,10 +131,7 @@ Status CudaExecutor::allocateRank(int64_t number) {
   }
   const CUstream stream = rank.streams[0].get();
   auto get = [&](Memory &memory, size_t size, const std::string &what) -> Status {
-    Result<Memory> allocated = allocate(device, size, stream, what);
-    if (!allocated.ok())
-      return allocated.status();
-    memory = std::move(*allocated);
+    ASSIGN_OR_RETURN(memory, allocate(device, size, stream, what));
     bytes += static_cast<int64_t>(size);
     return {};
   };
@@ -164,28 +143,21 @@ Status CudaExecutor::allocateRank(int64_t number) {
   const size_t stride = (std::max<size_t>(setup.symmetricBytes, 1) + 511) / 512 * 512;
   const auto count = static_cast<int64_t>(ranks.size());
   if (useNccl) {
-    if (Status s = get(rank.symmetric, stride, "the symmetric arena" + suffix); !s.ok())
-      return s;
+    RETURN_IF_ERROR(get(rank.symmetric, stride, "the symmetric arena" + suffix));
     const size_t before = stride * static_cast<size_t>(number);
     deviceTransport.heaps.push_back(
         {pointer(rank.symmetric.get() - before), stride, number, count});
   } else {
     if (number == 0)
-      if (Status s =
-              get(sharedSymmetric, stride * ranks.size(), "the symmetric arenas of all ranks");
-          !s.ok())
-        return s;
+      RETURN_IF_ERROR(
+          get(sharedSymmetric, stride * ranks.size(), "the symmetric arenas of all ranks"));
     deviceTransport.heaps.push_back({pointer(sharedSymmetric.get()), stride, number, count});
   }
-  if (Status s = get(rank.local, setup.localBytes, "the local arena" + suffix); !s.ok())
-    return s;
+  RETURN_IF_ERROR(get(rank.local, setup.localBytes, "the local arena" + suffix));
   for (size_t size : setup.valueBytes[static_cast<size_t>(number)]) {
-    if (Status s = get(rank.values.emplace_back(), size, "a parameter, input or result" + suffix);
-        !s.ok())
-      return s;
+    RETURN_IF_ERROR(get(rank.values.emplace_back(), size, "a parameter, input or result" + suffix));
   }
-  if (Status s = get(rank.faults, 2 * sizeof(library::Fault), "a message" + suffix); !s.ok())
-    return s;
+  RETURN_IF_ERROR(get(rank.faults, 2 * sizeof(library::Fault), "a message" + suffix));
   rank.device.faults = reinterpret_cast<library::Fault *>(pointer(rank.faults.get()));
   Result<HostPages> copy = allocatePinned(device, 2 * sizeof(library::Fault));
   if (!copy.ok())
@@ -207,14 +179,11 @@ static Status waitFor(Staging &staging) {
 Result<std::byte *> CudaExecutor::stage(size_t size) {
   staged = 1 - staged;
   Staging &own = staging[staged];
-  if (Status status = waitFor(own); !status.ok())
-    return status;
+  RETURN_IF_ERROR(waitFor(own));
   if (own.bytes < size) {
     own.pages = {};
-    Result<HostPages> pages = allocatePinned(devices[0], size);
-    if (!pages.ok())
-      return pages.status();
-    own.pages = std::move(*pages);
+    ASSIGN_OR_RETURN(HostPages pages, allocatePinned(devices[0], size));
+    own.pages = std::move(pages);
     own.bytes = size;
   }
   return static_cast<std::byte *>(own.pages.get());
@@ -223,8 +192,7 @@ Result<std::byte *> CudaExecutor::stage(size_t size) {
 Status CudaExecutor::uploadStaged(int64_t number, size_t index, size_t offset, size_t size) {
   RankState &rank = state(number);
   Staging &own = staging[staged];
-  if (Status status = rank.device.device->use(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(rank.device.device->use());
   // A stream for each, so that one can be waited for while the other's data is on its way.
   own.stream = rank.streams[staged].get();
   own.device = rank.device.device;
@@ -236,8 +204,7 @@ Status CudaExecutor::uploadStaged(int64_t number, size_t index, size_t offset, s
 
 Status CudaExecutor::finishUploads() {
   for (Staging &own : staging) {
-    if (Status status = waitFor(own); !status.ok())
-      return status;
+    RETURN_IF_ERROR(waitFor(own));
     own = {};
   }
   return {};
@@ -302,13 +269,10 @@ Status CudaExecutor::prepareSlots(Workers &workers) {
     rank.events.clear();
     rank.device.constants.clear();
     for (uint32_t e = 0; e < program.numEvents; ++e)
-      if (Status s = event(rank.events.emplace_back(), false); !s.ok())
-        return s;
+      RETURN_IF_ERROR(event(rank.events.emplace_back(), false));
     for (int queue = 0; queue < 2; ++queue) {
-      if (Status s = event(rank.begin[queue], true); !s.ok())
-        return s;
-      if (Status s = event(rank.end[queue], true); !s.ok())
-        return s;
+      RETURN_IF_ERROR(event(rank.begin[queue], true));
+      RETURN_IF_ERROR(event(rank.end[queue], true));
       rank.slots[queue].clear();
       for (size_t i = 0; i < program.queues[queue].size(); ++i) {
         const Command &command = program.queues[queue][i];
@@ -320,10 +284,8 @@ Status CudaExecutor::prepareSlots(Workers &workers) {
         slot.work = std::move(*work);
         slot.timed = trace || isMeasured(command, queue);
         if (slot.timed)
-          if (Status s = event(slot.before, true); !s.ok())
-            return s;
-        if (Status s = event(slot.after, slot.timed); !s.ok())
-          return s;
+          RETURN_IF_ERROR(event(slot.before, true));
+        RETURN_IF_ERROR(event(slot.after, slot.timed));
       }
     }
   }
@@ -337,10 +299,7 @@ CudaExecutor::communicators(const std::vector<int64_t> &members) {
     std::vector<int> ordinals;
     for (int64_t member : members)
       ordinals.push_back(state(member).device.device->ordinal);
-    Result<std::shared_ptr<Communicators>> created = Communicators::create(nccl, ordinals);
-    if (!created.ok())
-      return created.status();
-    slot = *created;
+    ASSIGN_OR_RETURN(slot, Communicators::create(nccl, ordinals));
   }
   return slot;
 }
@@ -348,11 +307,9 @@ CudaExecutor::communicators(const std::vector<int64_t> &members) {
 Result<ExchangePtr> CudaExecutor::makeMeeting(const std::vector<Member> &members) {
   if (!useNccl || members.size() == 1)
     return makeCopyExchange(members);
-  Result<std::shared_ptr<Communicators>> group =
-      communicators(members.front().collective->group->ranks);
-  if (!group.ok())
-    return group.status();
-  return makeNcclExchange(members, *group);
+  ASSIGN_OR_RETURN(std::shared_ptr<Communicators> group,
+                   communicators(members.front().collective->group->ranks));
+  return makeNcclExchange(members, group);
 }
 
 Result<ExchangePtr> CudaExecutor::makeSend(const Member &sender) {
@@ -365,16 +322,12 @@ Result<ExchangePtr> CudaExecutor::makeSend(const Member &sender) {
   for (const CollectiveValue &value : sender.collective->values)
     size += static_cast<size_t>(Letters::roundedBytes(value));
   const DevicePtr &device = sender.device->device;
-  Result<Memory> memory =
-      allocate(device, size, sender.stream,
-               "values that rank " + std::to_string(sender.heap.rank) + " sends");
-  if (!memory.ok())
-    return memory.status();
-  parcel.memory = std::move(*memory);
-  Result<Event> sent = createEvent(device, false);
-  if (!sent.ok())
-    return sent.status();
-  parcel.sent = std::move(*sent);
+  ASSIGN_OR_RETURN(Memory memory,
+                   allocate(device, size, sender.stream,
+                            "values that rank " + std::to_string(sender.heap.rank) + " sends"));
+  parcel.memory = std::move(memory);
+  ASSIGN_OR_RETURN(Event sent, createEvent(device, false));
+  parcel.sent = std::move(sent);
   return cuda::makeSend(parcel);
 }
 
@@ -386,14 +339,12 @@ Result<ExchangePtr> CudaExecutor::makeReceive(const Member &receiver) {
   if (parcel.sender.device->device == receiver.device->device)
     return cuda::makeReceive(receiver, parcel);
   const std::vector<int64_t> &members = receiver.collective->group->ranks;
-  Result<std::shared_ptr<Communicators>> group = communicators(members);
-  if (!group.ok())
-    return group.status();
+  ASSIGN_OR_RETURN(std::shared_ptr<Communicators> group, communicators(members));
   auto position = [&](const Member &member) {
     return static_cast<size_t>(std::find(members.begin(), members.end(), member.heap.rank) -
                                members.begin());
   };
-  return makeNcclReceive(receiver, parcel, position(parcel.sender), position(receiver), *group);
+  return makeNcclReceive(receiver, parcel, position(parcel.sender), position(receiver), group);
 }
 
 Result<ExchangePtr> CudaExecutor::makeExchange(const std::vector<Member> &members) {
@@ -443,20 +394,12 @@ Status CudaExecutor::prepare(Workers &workers) {
   for (const auto &rank : workers.ranks)
     programs.push_back(&rank->program);
   const Bytes &program = *setup.bundle->find(setup.bundle->manifest.programMember);
-  Result<std::vector<Step>> ordered =
-      orderCommands(*program::GetProgram(program.data()), setup.root, setup.bundle->manifest.mesh);
-  if (!ordered.ok())
-    return ordered.status();
-  steps = std::move(*ordered);
-  if (Status status = prepareSlots(workers); !status.ok())
-    return status;
-  if (Status status = prepareExchanges(programs); !status.ok())
-    return status;
+  ASSIGN_OR_RETURN(steps, orderCommands(*program::GetProgram(program.data()), setup.root,
+                                        setup.bundle->manifest.mesh));
+  RETURN_IF_ERROR(prepareSlots(workers));
+  RETURN_IF_ERROR(prepareExchanges(programs));
   for (Event *event : {&fork, &graphEnd}) {
-    Result<Event> created = createEvent(devices[0], false);
-    if (!created.ok())
-      return created.status();
-    *event = std::move(*created);
+    ASSIGN_OR_RETURN(*event, createEvent(devices[0], false));
   }
   return {};
 }

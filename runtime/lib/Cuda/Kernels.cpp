@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Kernels.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <cstdlib>
 #include <tuple>
@@ -65,8 +66,7 @@ Result<std::unique_ptr<Kernels>> Kernels::load(const Bundle &bundle, const Kerne
   if (!code)
     return Status::error("the bundle lacks its member '" + library.member + "'");
   const Driver &api = device->api();
-  if (Status status = device->use(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(device->use());
   CUmodule module;
   if (Status status = api.check(api.cuModuleLoadData(&module, code->data()), "cuModuleLoadData");
       !status.ok())
@@ -74,8 +74,7 @@ Result<std::unique_ptr<Kernels>> Kernels::load(const Bundle &bundle, const Kerne
   kernels->module = Module(device, module, api.cuModuleUnload);
   // Before anything runs, all functions of the table are known to be what it says.
   for (const CudaKernel &kernel : table.kernels)
-    if (Result<CUfunction> function = kernels->generated(kernel); !function.ok())
-      return function.status();
+    RETURN_IF_ERROR(kernels->generated(kernel).status());
   return kernels;
 }
 
@@ -104,8 +103,7 @@ Result<CUfunction> Kernels::find(const std::string &name,
   if (known != found.end())
     return known->second;
   const Driver &api = device->api();
-  if (Status status = device->use(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(device->use());
   CUfunction function;
   if (api.cuModuleGetFunction(&function, module.get(), name.c_str()) != kSuccess)
     return Status::error("the bundle's member '" + member + "' lacks function '" + name + "'");

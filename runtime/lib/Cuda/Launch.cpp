@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Work.h"
+#include "braid/Base/StatusMacros.h"
 
 namespace braid::runtime::cuda {
 
@@ -95,11 +96,9 @@ Result<WorkPtr> makeLaunch(const DeviceLaunchCommand &command, RankDevice &rank)
   }
   if (kernel->blocks(command.rows) == 0)
     return WorkPtr();
-  Result<CUfunction> function = rank.kernels->generated(*kernel);
-  if (!function.ok())
-    return function.status();
+  ASSIGN_OR_RETURN(CUfunction function, rank.kernels->generated(*kernel));
   return WorkPtr(
-      new KernelWork(rank.device->api(), *function, *kernel, command.rows, std::move(words)));
+      new KernelWork(rank.device->api(), function, *kernel, command.rows, std::move(words)));
 }
 
 } // namespace braid::runtime::cuda

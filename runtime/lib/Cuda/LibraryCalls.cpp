@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Work.h"
+#include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Collective/CollectiveExtents.h"
 
 #include <algorithm>
@@ -144,10 +145,8 @@ Result<WorkPtr> makeReduce(const std::vector<const std::byte *> &sources, std::b
 namespace {
 
 Result<WorkPtr> makeGather(const LibraryArguments &a, const LibraryPlace &place, RankDevice &rank) {
-  Result<GatherCommand> resolved = resolveGather(a, 1);
-  if (!resolved.ok())
-    return resolved.status();
-  const GatherCommand &c = *resolved;
+  ASSIGN_OR_RETURN(GatherCommand resolved, resolveGather(a, 1));
+  const GatherCommand &c = resolved;
   rank.hasFaults[place.queue] = true;
   library::Gather arguments{};
   arguments.source = c.source;
@@ -171,22 +170,16 @@ Result<WorkPtr> makeGather(const LibraryArguments &a, const LibraryPlace &place,
 
 Result<WorkPtr> makeRotaryTable(const LibraryArguments &a, const LibraryPlace &place,
                                 RankDevice &rank) {
-  Result<RotaryTableCommand> resolved = resolveRotaryTable(a, 1, Storage::halves);
-  if (!resolved.ok())
-    return resolved.status();
-  const RotaryTableCommand &c = *resolved;
+  ASSIGN_OR_RETURN(RotaryTableCommand resolved, resolveRotaryTable(a, 1, Storage::halves));
+  const RotaryTableCommand &c = resolved;
   const size_t bytes = c.frequencies.size() * sizeof(double);
-  Result<Memory> frequencies =
-      allocate(rank.device, bytes, place.stream, "the frequencies of a table");
-  if (!frequencies.ok())
-    return frequencies.status();
-  if (Status status = copyNow(*rank.device, frequencies->get(), address(c.frequencies.data()),
-                              bytes, place.stream);
-      !status.ok())
-    return status;
+  ASSIGN_OR_RETURN(Memory frequencies,
+                   allocate(rank.device, bytes, place.stream, "the frequencies of a table"));
+  RETURN_IF_ERROR(
+      copyNow(*rank.device, frequencies.get(), address(c.frequencies.data()), bytes, place.stream));
   library::RotaryTable arguments{};
-  arguments.frequencies = reinterpret_cast<const double *>(pointer(frequencies->get()));
-  rank.constants.push_back(std::move(*frequencies));
+  arguments.frequencies = reinterpret_cast<const double *>(pointer(frequencies.get()));
+  rank.constants.push_back(std::move(frequencies));
   arguments.scale = c.scale;
   arguments.positionOffset = integers(c.positionOffset);
   arguments.cos = c.cos;
@@ -203,10 +196,8 @@ Result<WorkPtr> makeRotaryTable(const LibraryArguments &a, const LibraryPlace &p
 }
 
 Result<WorkPtr> makeRotary(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
-  Result<RotaryCommand> resolved = resolveRotary(a, 1, Storage::halves);
-  if (!resolved.ok())
-    return resolved.status();
-  const RotaryCommand &c = *resolved;
+  ASSIGN_OR_RETURN(RotaryCommand resolved, resolveRotary(a, 1, Storage::halves));
+  const RotaryCommand &c = resolved;
   library::Rotary arguments{};
   arguments.in = c.row.in;
   arguments.cos = c.row.cos;
@@ -261,10 +252,8 @@ Result<WorkPtr> makeLocalSlice(const LibraryArguments &a, const LibraryPlace &, 
 }
 
 Result<WorkPtr> makeAttention(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
-  Result<AttentionCommand> resolved = resolveAttention(a, 1, 1, Storage::halves);
-  if (!resolved.ok())
-    return resolved.status();
-  const AttentionCommand &c = *resolved;
+  ASSIGN_OR_RETURN(AttentionCommand resolved, resolveAttention(a, 1, 1, Storage::halves));
+  const AttentionCommand &c = resolved;
   const AttentionBlock &b = c.block;
   if (std::max(b.headDim, b.valueDim) > 32 * library::kMaxHeadPerLane)
     return Status::error(

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Nccl.h"
+#include "braid/Base/StatusMacros.h"
 
 namespace braid::runtime::cuda {
 
@@ -13,8 +14,7 @@ Result<std::shared_ptr<const Nccl>> Nccl::load(const std::string &path) {
     return Status::error("transport 'nccl' expects NCCL 2: " + status.message());
   Status status;
   nccl->findAll(status);
-  if (!status.ok())
-    return status;
+  RETURN_IF_ERROR(status);
   return std::shared_ptr<const Nccl>(std::move(nccl));
 }
 

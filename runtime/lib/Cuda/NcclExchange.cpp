@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"
+#include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Collective/Letters.h"
 
 namespace braid::runtime::cuda {
@@ -38,13 +39,11 @@ int operation(ReduceKind kind) {
 }
 
 #define BRAID_NCCL_TRY(function, ...)                                                              \
-  if (Status ncclStatus = nccl().check(nccl().function(__VA_ARGS__), #function); !ncclStatus.ok()) \
-  return ncclStatus
+  RETURN_IF_ERROR(nccl().check(nccl().function(__VA_ARGS__), #function))
 
 /// Calls of all ranks, of which none may come alone.
 template <typename Calls> Status inGroup(const Nccl &nccl, Calls calls) {
-  if (Status status = nccl.check(nccl.ncclGroupStart(), "ncclGroupStart"); !status.ok())
-    return status;
+  RETURN_IF_ERROR(nccl.check(nccl.ncclGroupStart(), "ncclGroupStart"));
   Status status = calls();
   // Also after a failure: the group must not stay open.
   Status ended = nccl.check(nccl.ncclGroupEnd(), "ncclGroupEnd");
@@ -62,20 +61,17 @@ public:
     after.resize(members.size());
     for (size_t m = 0; m < members.size(); ++m)
       if (members[m].collective->kind == CollectiveKind::allToAllV)
-        if (Status status = prepareCounted(m); !status.ok())
-          return status;
+        RETURN_IF_ERROR(prepareCounted(m));
     return {};
   }
 
   Status enqueue() const override {
     Status status = run(before);
-    if (!status.ok())
-      return status;
+    RETURN_IF_ERROR(status);
     status = inGroup(nccl(), [&]() -> Status {
       for (size_t m = 0; m < members.size(); ++m)
         for (size_t v = 0; v < members[m].collective->values.size(); ++v)
-          if (Status given = value(m, v); !given.ok())
-            return given;
+          RETURN_IF_ERROR(value(m, v));
       return {};
     });
     if (status.ok())
@@ -153,8 +149,7 @@ private:
         Status status = members[m].device->device->use();
         if (status.ok())
           status = work->enqueue(members[m].stream);
-        if (!status.ok())
-          return status;
+        RETURN_IF_ERROR(status);
       }
     return {};
   }
@@ -227,13 +222,11 @@ private:
       }
       if (!empty)
         continue;
-      if (Status status = member.device->device->use(); !status.ok())
-        return status;
+      RETURN_IF_ERROR(member.device->device->use());
       for (const CollectiveValue &value : c.values)
         if (WorkPtr fill = makeFill(member.heap.peer(member.heap.rank, value.outputOffset),
                                     value.numElements() * byteSize(value.dtype), *member.device))
-          if (Status status = fill->enqueue(member.stream); !status.ok())
-            return status;
+          RETURN_IF_ERROR(fill->enqueue(member.stream));
     }
     return {};
   }
@@ -288,12 +281,10 @@ Result<std::shared_ptr<Communicators>> Communicators::create(std::shared_ptr<con
   auto result = std::make_shared<Communicators>();
   result->nccl = std::move(library);
   std::vector<ncclComm_t> created(devices.size());
-  if (Status status =
-          result->nccl->check(result->nccl->ncclCommInitAll(
-                                  created.data(), static_cast<int>(devices.size()), devices.data()),
-                              "ncclCommInitAll");
-      !status.ok())
-    return status;
+  RETURN_IF_ERROR(
+      result->nccl->check(result->nccl->ncclCommInitAll(
+                              created.data(), static_cast<int>(devices.size()), devices.data()),
+                          "ncclCommInitAll"));
   result->members = std::move(created);
   return result;
 }
@@ -302,8 +293,7 @@ Status Communicators::check() const {
   for (ncclComm_t comm : members) {
     ncclResult_t error = 0;
     nccl->ncclCommGetAsyncError(comm, &error);
-    if (Status status = nccl->check(error, "a collective"); !status.ok())
-      return status;
+    RETURN_IF_ERROR(nccl->check(error, "a collective"));
   }
   return {};
 }
@@ -316,8 +306,7 @@ Communicators::~Communicators() {
 Result<ExchangePtr> makeNcclExchange(const std::vector<Member> &members,
                                      const std::shared_ptr<Communicators> &communicators) {
   auto exchange = std::make_unique<NcclExchange>(members, communicators);
-  if (Status status = exchange->prepare(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(exchange->prepare());
   return ExchangePtr(std::move(exchange));
 }
 

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"
+#include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Collective/Letters.h"
 
 namespace braid::runtime::cuda {
@@ -23,8 +24,7 @@ public:
     if (awaited)
       BRAID_CUDA_TRY(api, cuStreamWaitEvent, member.stream, awaited, 0);
     for (const WorkPtr &work : works)
-      if (Status status = work->enqueue(member.stream); !status.ok())
-        return status;
+      RETURN_IF_ERROR(work->enqueue(member.stream));
     if (recorded)
       BRAID_CUDA_TRY(api, cuEventRecordWithFlags, recorded, member.stream, kEventRecordDefault);
     return {};
@@ -58,10 +58,8 @@ Result<ExchangePtr> makeSend(const Parcel &parcel) {
   auto half = std::make_unique<Half>(sender);
   std::byte *to = pointer(parcel.memory.get());
   for (const CollectiveValue &value : sender.collective->values) {
-    if (Status status =
-            half->copy(sender.heap.peer(sender.heap.rank, value.inputOffset), to, bytesOf(value));
-        !status.ok())
-      return status;
+    RETURN_IF_ERROR(
+        half->copy(sender.heap.peer(sender.heap.rank, value.inputOffset), to, bytesOf(value)));
     to += Letters::roundedBytes(value);
   }
   half->recorded = parcel.sent.get();
@@ -73,10 +71,8 @@ Result<ExchangePtr> makeReceive(const Member &receiver, const Parcel &parcel) {
   half->awaited = parcel.sent.get();
   const std::byte *from = pointer(parcel.memory.get());
   for (const CollectiveValue &value : receiver.collective->values) {
-    if (Status status = half->copy(from, receiver.heap.peer(receiver.heap.rank, value.outputOffset),
-                                   bytesOf(value));
-        !status.ok())
-      return status;
+    RETURN_IF_ERROR(half->copy(from, receiver.heap.peer(receiver.heap.rank, value.outputOffset),
+                               bytesOf(value)));
     from += Letters::roundedBytes(value);
   }
   return ExchangePtr(std::move(half));

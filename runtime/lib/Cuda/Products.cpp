@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Work.h"
+#include "braid/Base/StatusMacros.h"
 
 namespace braid::runtime::cuda {
 
@@ -86,24 +87,18 @@ private:
 
 Status ProductWork::makeLayout(cublasLtMatrixLayout_t &layout, const char *what,
                                const Tensor &tensor) const {
-  Result<int> type = dataType(what, tensor.dtype);
-  Result<int64_t> stride = tensor.rowStride();
-  if (!type.ok())
-    return type.status();
-  if (!stride.ok())
-    return stride.status();
-  return blas->check(
-      blas->cublasLtMatrixLayoutCreate(&layout, *type, static_cast<uint64_t>(tensor.shape.back()),
-                                       static_cast<uint64_t>(tensor.rows()), *stride),
-      "cublasLtMatrixLayoutCreate");
+  ASSIGN_OR_RETURN(int type, dataType(what, tensor.dtype));
+  ASSIGN_OR_RETURN(int64_t stride, tensor.rowStride());
+  return blas->check(blas->cublasLtMatrixLayoutCreate(&layout, type,
+                                                      static_cast<uint64_t>(tensor.shape.back()),
+                                                      static_cast<uint64_t>(tensor.rows()), stride),
+                     "cublasLtMatrixLayoutCreate");
 }
 
 Status ProductWork::setBias(const Tensor &bias) const {
-  Result<int> type = dataType("bias", bias.dtype);
-  if (!type.ok())
-    return type.status();
+  ASSIGN_OR_RETURN(int type, dataType("bias", bias.dtype));
   const void *data = bias.data;
-  const int32_t biasType = *type;
+  const int32_t biasType = type;
   Status status = setOperation(kDescEpilogue, &kEpilogueBias, sizeof kEpilogueBias);
   if (status.ok())
     status = setOperation(kDescBiasPointer, static_cast<const void *>(&data), sizeof data);
@@ -133,10 +128,8 @@ Status ProductWork::prepare(const Operands &c) {
 
 Status ProductWork::chooseAlgorithm(const Operands &c) {
   cublasLtMatmulPreference_t preference;
-  if (Status status = blas->check(blas->cublasLtMatmulPreferenceCreate(&preference),
-                                  "cublasLtMatmulPreferenceCreate");
-      !status.ok())
-    return status;
+  RETURN_IF_ERROR(blas->check(blas->cublasLtMatmulPreferenceCreate(&preference),
+                              "cublasLtMatmulPreferenceCreate"));
   Status status;
   auto set = [&](int attribute, auto value) {
     if (status.ok())
@@ -169,19 +162,14 @@ Status ProductWork::chooseAlgorithm(const Operands &c) {
 } // namespace
 
 static Status openBlas(RankDevice &rank, const std::string &libraryPath) {
-  Result<std::shared_ptr<const Blas>> loaded = Blas::load(libraryPath);
-  if (!loaded.ok())
-    return loaded.status();
-  if (Status status = rank.device->use(); !status.ok())
-    return status;
+  ASSIGN_OR_RETURN(std::shared_ptr<const Blas> loaded, Blas::load(libraryPath));
+  RETURN_IF_ERROR(rank.device->use());
   cublasLtHandle_t handle;
-  if (Status status = (*loaded)->check((*loaded)->cublasLtCreate(&handle), "cublasLtCreate");
-      !status.ok())
-    return status;
-  rank.blas = *loaded;
+  RETURN_IF_ERROR(loaded->check(loaded->cublasLtCreate(&handle), "cublasLtCreate"));
+  rank.blas = loaded;
   // Destroying it waits for the device.
   rank.blasHandle = std::shared_ptr<cublasLtContext>(
-      handle, [blas = *loaded, device = rank.device](cublasLtHandle_t h) {
+      handle, [blas = loaded, device = rank.device](cublasLtHandle_t h) {
         if (device->use().ok())
           blas->cublasLtDestroy(h);
       });
@@ -191,23 +179,18 @@ static Status openBlas(RankDevice &rank, const std::string &libraryPath) {
 Result<WorkPtr> makeProduct(const LibraryArguments &a, const LibraryPlace &place,
                             RankDevice &rank) {
   if (!rank.blas)
-    if (Status status = openBlas(rank, place.libraryPath); !status.ok())
-      return status;
+    RETURN_IF_ERROR(openBlas(rank, place.libraryPath));
   Memory &workspace = rank.workspaces[place.queue];
   if (!workspace) {
-    Result<Memory> allocated =
-        allocate(rank.device, kWorkspaceBytes, place.stream, "the workspace of products");
-    if (!allocated.ok())
-      return allocated.status();
-    workspace = std::move(*allocated);
+    ASSIGN_OR_RETURN(workspace, allocate(rank.device, kWorkspaceBytes, place.stream,
+                                         "the workspace of products"));
   }
   auto work =
       std::make_unique<ProductWork>(rank.blas, rank.blasHandle.get(), pointer(workspace.get()));
   Operands operands{a.tensor("input"), a.tensor("weight"), a.tensor("out"), std::nullopt};
   if (a.has("bias"))
     operands.bias = a.tensor("bias");
-  if (Status status = work->prepare(operands); !status.ok())
-    return status;
+  RETURN_IF_ERROR(work->prepare(operands));
   return WorkPtr(std::move(work));
 }
 

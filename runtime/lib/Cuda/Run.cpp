@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Executor.h"
+#include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Collective/CollectiveExtents.h"
 
 #include <cstring>
@@ -36,22 +37,18 @@ Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recor
     // A graph keeps only the marks that something is measured by.
     if ((before || recordFlags == kEventRecordExternal) && !slot.timed)
       return {};
-    if (Status status = rank.device.device->use(); !status.ok())
-      return status;
+    RETURN_IF_ERROR(rank.device.device->use());
     BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, (before ? slot.before : slot.after).get(),
                    rank.streams[place.queue].get(), recordFlags);
     return {};
   };
   for (const Place &place : step.places)
-    if (Status status = mark(place, true); !status.ok())
-      return status;
+    RETURN_IF_ERROR(mark(place, true));
   if (exchanges[number])
-    if (Status status = exchanges[number]->enqueue(); !status.ok())
-      return status;
+    RETURN_IF_ERROR(exchanges[number]->enqueue());
   for (const Place &place : step.places) {
     RankState &rank = state(place.rank);
-    if (Status status = rank.device.device->use(); !status.ok())
-      return status;
+    RETURN_IF_ERROR(rank.device.device->use());
     const CUstream stream = rank.streams[place.queue].get();
     const Command &command =
         workers.ranks[static_cast<size_t>(place.rank)]->program.queues[place.queue][place.index];
@@ -77,15 +74,13 @@ Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recor
       status = work->enqueue(stream);
     if (status.ok())
       status = mark(place, false);
-    if (!status.ok())
-      return status;
+    RETURN_IF_ERROR(status);
   }
   return {};
 }
 
 Status CudaExecutor::enqueueBegin(RankState &rank, unsigned recordFlags) const {
-  if (Status status = rank.device.device->use(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(rank.device.device->use());
   for (int queue = 0; queue < 2; ++queue) {
     const CUstream stream = rank.streams[queue].get();
     BRAID_CUDA_TRY(*driver, cuStreamWaitEvent, stream, fork.get(), 0);
@@ -98,8 +93,7 @@ Status CudaExecutor::enqueueBegin(RankState &rank, unsigned recordFlags) const {
 }
 
 Status CudaExecutor::enqueueEnd(RankState &rank, unsigned recordFlags) const {
-  if (Status status = rank.device.device->use(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(rank.device.device->use());
   auto *copies = static_cast<library::Fault *>(rank.faultCopies.get());
   for (int queue = 0; queue < 2; ++queue) {
     const CUstream stream = rank.streams[queue].get();
@@ -112,26 +106,22 @@ Status CudaExecutor::enqueueEnd(RankState &rank, unsigned recordFlags) const {
 }
 
 Status CudaExecutor::enqueueAll(Workers &workers, unsigned recordFlags) {
-  if (Status status = devices[0]->use(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(devices[0]->use());
   BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, fork.get(), control.get(), kEventRecordDefault);
   for (size_t r = 0; r < ranks.size(); ++r)
-    if (Status status = ofRank(r, enqueueBegin(ranks[r], recordFlags)); !status.ok())
-      return status;
+    RETURN_IF_ERROR(ofRank(r, enqueueBegin(ranks[r], recordFlags)));
   for (size_t step = 0; step < steps.size(); ++step)
     if (Status status = enqueueStep(workers, step, recordFlags); !status.ok())
       return Status::error(where(workers, steps[step].places.front()) + ": " + status.message(),
                            status.code());
   for (size_t r = 0; r < ranks.size(); ++r)
-    if (Status status = ofRank(r, enqueueEnd(ranks[r], recordFlags)); !status.ok())
-      return status;
+    RETURN_IF_ERROR(ofRank(r, enqueueEnd(ranks[r], recordFlags)));
   return {};
 }
 
 Status CudaExecutor::capture(Workers &workers) {
   const Driver &api = *driver;
-  if (Status status = devices[0]->use(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(devices[0]->use());
   BRAID_CUDA_TRY(api, cuStreamBeginCapture_v2, control.get(), kCaptureThreadLocal);
   Status status = enqueueAll(workers, kEventRecordExternal);
   // Streams that have left the one they started from must come back to it.
@@ -167,10 +157,8 @@ Status CudaExecutor::start(Workers &workers) {
   if (!useGraph || !warm)
     return enqueueAll(workers, kEventRecordDefault);
   if (!graph)
-    if (Status status = capture(workers); !status.ok())
-      return status;
-  if (Status status = devices[0]->use(); !status.ok())
-    return status;
+    RETURN_IF_ERROR(capture(workers));
+  RETURN_IF_ERROR(devices[0]->use());
   BRAID_CUDA_TRY(*driver, cuGraphLaunch, graph.get(), control.get());
   BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, graphEnd.get(), control.get(),
                  kEventRecordDefault);
@@ -232,16 +220,14 @@ Status CudaExecutor::watch(Workers &workers) {
   for (int64_t idle = 0;;) {
     Status failure;
     const bool moved = advance(workers, failure);
-    if (!failure.ok())
-      return failure;
+    RETURN_IF_ERROR(failure);
     bool ended = true;
     for (size_t r = 0; r < ranks.size(); ++r)
       for (int queue = 0; queue < 2; ++queue)
         ended &= ranks[r].done[queue] > workers.ranks[r]->program.queues[queue].size();
     if (ended)
       return {};
-    if (Status status = checkGroups(); !status.ok())
-      return status;
+    RETURN_IF_ERROR(checkGroups());
     if (!control.look(watched))
       return control.failure();
     idle = moved ? 0 : idle + 1;
@@ -287,8 +273,7 @@ Status CudaExecutor::collectTimes(Workers &workers) {
   for (size_t r = 0; r < ranks.size(); ++r) {
     RankState &state = ranks[r];
     Rank &rank = *workers.ranks[r];
-    if (Status status = state.device.device->use(); !status.ok())
-      return status;
+    RETURN_IF_ERROR(state.device.device->use());
     std::vector<Interval> computing; // the compute queue comes first
     for (int queue = 0; queue < 2; ++queue)
       for (size_t i = 0; i < state.slots[queue].size(); ++i) {
@@ -299,8 +284,7 @@ Status CudaExecutor::collectTimes(Workers &workers) {
         Status status = elapsed(state, slot.before, origin, span.beginNs);
         if (status.ok())
           status = elapsed(state, slot.after, origin, span.endNs);
-        if (!status.ok())
-          return status;
+        RETURN_IF_ERROR(status);
         const Command &command = rank.program.queues[queue][i];
         const int64_t length = span.endNs - span.beginNs;
         if (command.mayOverlap)
@@ -326,8 +310,7 @@ Status CudaExecutor::watchGraph(Workers &workers) {
     const CUresult result = driver->cuEventQuery(graphEnd.get());
     if (result != kNotReady)
       return driver->check(result, "cuEventQuery");
-    if (Status status = checkGroups(); !status.ok())
-      return status;
+    RETURN_IF_ERROR(checkGroups());
     if (limit > 0 && nowNs() - begin >= limit)
       return Status::error("the graph of a run has not ended within " + seconds(limit) +
                                " (without --cuda-graph it is known where it is)",
@@ -372,8 +355,7 @@ Status CudaExecutor::run(Workers &workers) {
     return status;
   }
   warm = true;
-  if (Status faults = checkFaults(workers); !faults.ok())
-    return faults;
+  RETURN_IF_ERROR(checkFaults(workers));
   return collectTimes(workers);
 }
 

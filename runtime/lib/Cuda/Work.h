@@ -11,6 +11,7 @@
 
 #include "Blas.h"
 #include "Kernels.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/library_arguments.h"
 #include "runtime/lib/Executor/Commands.h"
 #include "runtime/lib/Kernels/Operations.h"
@@ -68,10 +69,8 @@ Result<WorkPtr> libraryWork(RankDevice &rank, const std::string &name, int64_t t
   if (blocks > INT32_MAX)
     return Status::error("expects at most " + std::to_string(INT32_MAX) + " blocks of '" + name +
                          "', got " + std::to_string(blocks));
-  Result<CUfunction> function = rank.kernels->library(name, sizeof(Arguments));
-  if (!function.ok())
-    return function.status();
-  return WorkPtr(new LibraryWork<Arguments>(rank.device->api(), *function, blocks, arguments));
+  ASSIGN_OR_RETURN(CUfunction function, rank.kernels->library(name, sizeof(Arguments)));
+  return WorkPtr(new LibraryWork<Arguments>(rank.device->api(), function, blocks, arguments));
 }
 
 Result<WorkPtr> makeLaunch(const DeviceLaunchCommand &command, RankDevice &rank);

@@ -5,6 +5,7 @@
 #include "braid/Runtime/Bundle.h"
 
 #include "Digest.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 #include "braid/Program/Program.h"
 #include "braid/Runtime/CudaKernels.h"
@@ -72,19 +73,17 @@ Status verifyMembers(const Manifest &manifest, const Map &present, const char *w
 
 Status verifyLaunches(const Bundle &bundle, const KernelLibrary &library) {
   const Bytes &bytes = *bundle.find(library.launchesMember);
-  Result<CudaLaunchTable> table = CudaLaunchTable::fromJson(
-      std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
-  if (!table.ok())
-    return table.status();
-  if (table->architecture != library.isa)
+  ASSIGN_OR_RETURN(CudaLaunchTable table,
+                   CudaLaunchTable::fromJson(
+                       std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size())));
+  if (table.architecture != library.isa)
     return Status::error("expects architecture " + inQuotes(library.isa) + ", got " +
-                         inQuotes(table->architecture));
+                         inQuotes(table.architecture));
   return {};
 }
 
 Status verifyContents(const Bundle &bundle) {
-  if (Status status = verifyMembers(bundle.manifest, bundle.members, "data"); !status.ok())
-    return status;
+  RETURN_IF_ERROR(verifyMembers(bundle.manifest, bundle.members, "data"));
   Status status = verifyProgram(*bundle.find(bundle.manifest.programMember), bundle.manifest);
   if (!status.ok())
     return Status::error("member " + inQuotes(bundle.manifest.programMember) + ": " +
@@ -260,10 +259,8 @@ Result<Bundle> Bundle::parse(const Bytes &archive, const std::string &nameForMes
 }
 
 Result<Bundle> Bundle::read(const std::string &path) {
-  Result<Bytes> bytes = readFile(path);
-  if (!bytes.ok())
-    return bytes.status();
-  return parse(*bytes, path);
+  ASSIGN_OR_RETURN(Bytes bytes, readFile(path));
+  return parse(bytes, path);
 }
 
 Result<Bytes> Bundle::serialize() const {

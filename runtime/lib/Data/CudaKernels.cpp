@@ -5,6 +5,7 @@
 #include "braid/Runtime/CudaKernels.h"
 
 #include "Json.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Program/Program.h"
 
 #include <set>
@@ -91,8 +92,7 @@ Status verifyKernel(const CudaKernel &kernel) {
         inRange("items_per_row", kernel.itemsPerRow, 1, INT32_MAX),
         inRange("items_per_block", kernel.itemsPerBlock, 1, INT32_MAX),
         inRange("outputs", kernel.outputs, 0, static_cast<int64_t>(kernel.operands.size()))})
-    if (!status.ok())
-      return status;
+    RETURN_IF_ERROR(status);
   for (size_t i = 0; i < kernel.operands.size(); ++i)
     if (Status status = verifyOperand(kernel.operands[i]); !status.ok())
       return Status::error("operand " + std::to_string(i) + " " +
@@ -142,10 +142,8 @@ std::string CudaLaunchTable::toJson() const {
 }
 
 Result<CudaLaunchTable> CudaLaunchTable::fromJson(const std::string &text) {
-  Result<Json> json = parseJson(text.data(), text.data() + text.size());
-  if (!json.ok())
-    return json.status();
-  FieldReader reader(*json, "");
+  ASSIGN_OR_RETURN(Json json, parseJson(text.data(), text.data() + text.size()));
+  FieldReader reader(json, "");
   if (int64_t version = reader.integer("format_version"); version != kFormatVersion)
     reader.fail("expects format version " + std::to_string(kFormatVersion) + ", got " +
                 std::to_string(version));
@@ -155,8 +153,7 @@ Result<CudaLaunchTable> CudaLaunchTable::fromJson(const std::string &text) {
   Status status = reader.finish();
   if (status.ok())
     status = table.verify();
-  if (!status.ok())
-    return status;
+  RETURN_IF_ERROR(status);
   return table;
 }
 

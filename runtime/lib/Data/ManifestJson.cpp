@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/ManifestJson.h"
+#include "braid/Base/StatusMacros.h"
 
 #include "Json.h"
 
@@ -237,10 +238,8 @@ Result<std::string> manifestToJson(const Manifest &manifest, const Digests *dige
 }
 
 Result<Manifest> manifestFromJson(const std::string &text, Digests *digests) {
-  Result<Json> json = parseJson(text.data(), text.data() + text.size());
-  if (!json.ok())
-    return json.status();
-  FieldReader reader(*json, "");
+  ASSIGN_OR_RETURN(Json json, parseJson(text.data(), text.data() + text.size()));
+  FieldReader reader(json, "");
   Manifest manifest;
   // Another version may have other fields: that it is another one is the message then.
   manifest.formatVersion = reader.integer("format_version");

@@ -6,6 +6,7 @@
 #include "braid/Runtime/Npy.h"
 
 #include "braid/Base/Float16.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/StridedCopy.h"
 #include "braid/Base/Support.h"
 #include "braid/Runtime/Files.h"
@@ -206,10 +207,8 @@ Result<HostTensor> parseNpy(const Bytes &file) {
 } // namespace
 
 Result<HostTensor> readNpy(const std::string &path) {
-  Result<Bytes> file = readFile(path);
-  if (!file.ok())
-    return file.status();
-  Result<HostTensor> tensor = parseNpy(*file);
+  ASSIGN_OR_RETURN(Bytes file, readFile(path));
+  Result<HostTensor> tensor = parseNpy(file);
   if (!tensor.ok())
     return Status::error("cannot read " + inQuotes(path) + ": " + tensor.status().message());
   return tensor;

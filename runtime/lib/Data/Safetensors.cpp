@@ -19,6 +19,7 @@
 #include "braid/Base/Float16.h"
 #include "braid/Base/HostTensor.h"
 #include "braid/Base/Slices.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/StridedCopy.h"
 #include "braid/Base/Support.h"
 #include "braid/Runtime/Files.h"
@@ -193,8 +194,7 @@ Status File::parseHeader() {
   if (file.size() < kLengthBytes)
     return Status::error("expects at least 8 bytes, got " + std::to_string(file.size()));
   unsigned char length[kLengthBytes];
-  if (Status status = file.read(length, 0, kLengthBytes); !status.ok())
-    return status;
+  RETURN_IF_ERROR(file.read(length, 0, kLengthBytes));
   uint64_t headerBytes = 0;
   for (size_t i = kLengthBytes; i-- > 0;)
     headerBytes = headerBytes << 8 | length[i];
@@ -207,8 +207,7 @@ Status File::parseHeader() {
 
   dataBegin = kLengthBytes + headerBytes;
   std::string text(headerBytes, ' ');
-  if (Status status = file.read(text.data(), kLengthBytes, headerBytes); !status.ok())
-    return status;
+  RETURN_IF_ERROR(file.read(text.data(), kLengthBytes, headerBytes));
   Result<Json> header = parseJson(text.data(), text.data() + text.size());
   if (!header.ok())
     return Status::error("bad header: " + header.status().message());
@@ -279,8 +278,7 @@ struct Transfer {
     if (reach * width <= kBufferBytes) {
       thread_local std::vector<char> buffer;
       buffer.resize(static_cast<size_t>(reach * width));
-      if (Status status = file.read(buffer.data(), at, buffer.size()); !status.ok())
-        return status;
+      RETURN_IF_ERROR(file.read(buffer.data(), at, buffer.size()));
       if (same)
         stridedCopy(dest, destStrides, buffer.data(), sourceStrides, sizes, width);
       else
@@ -378,11 +376,9 @@ Status SafetensorsSource::openIndex(const std::string &index) {
 
 Status SafetensorsSource::readIndex(const std::string &indexPath) {
   constexpr uint64_t kMaxIndexBytes = 100 << 20; // as much as a header may have
-  Result<Bytes> bytes = readFile(indexPath, kMaxIndexBytes);
-  if (!bytes.ok())
-    return bytes.status();
-  const char *text = reinterpret_cast<const char *>(bytes->data());
-  Result<Json> index = parseJson(text, text + bytes->size());
+  ASSIGN_OR_RETURN(Bytes bytes, readFile(indexPath, kMaxIndexBytes));
+  const char *text = reinterpret_cast<const char *>(bytes.data());
+  Result<Json> index = parseJson(text, text + bytes.size());
   if (!index.ok())
     return Status::error("bad index: " + index.status().message());
   auto map = index->is_object() ? index->find("weight_map") : index->end();
@@ -438,21 +434,18 @@ Result<SafetensorsSource::Located> SafetensorsSource::find(const Parameter &para
 }
 
 Status SafetensorsSource::read(const Parameter &parameter, const Box &box, void *dest) {
-  if (Status status = verifyRead(parameter, box); !status.ok())
-    return status;
+  RETURN_IF_ERROR(verifyRead(parameter, box));
   int64_t bytes = byteSize(parameter.dtype);
   int64_t boxElements = *checkedNumElements(box.sizes), covered = 0;
   std::vector<std::pair<SlicePart, Located>> parts;
   for (const Slice &slice : parameter.slices) {
     // A slice outside of the box is checked too: all ranks refuse a bad checkpoint, not only some.
-    Result<Located> tensor = find(parameter, slice);
-    if (!tensor.ok())
-      return tensor.status();
+    ASSIGN_OR_RETURN(Located tensor, find(parameter, slice));
     std::optional<SlicePart> part = intersect(slice, box);
     if (!part)
       continue;
     covered += *checkedNumElements(part->sizes);
-    parts.emplace_back(std::move(*part), *tensor);
+    parts.emplace_back(std::move(*part), tensor);
   }
   // Slices do not overlap, so that the number of elements tells whether any is left for zero.
   if (covered != boxElements)
@@ -489,8 +482,7 @@ Result<std::unique_ptr<WeightSource>> openSafetensors(const std::string &path) {
   constexpr std::string_view kIndex = ".json";
   bool index = file.size() > kIndex.size() &&
                file.compare(file.size() - kIndex.size(), kIndex.size(), kIndex) == 0;
-  if (Status status = index ? source->openIndex(file) : source->openFile(file); !status.ok())
-    return status;
+  RETURN_IF_ERROR(index ? source->openIndex(file) : source->openFile(file));
   return std::unique_ptr<WeightSource>(std::move(source));
 }
 

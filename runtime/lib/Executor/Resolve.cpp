@@ -10,6 +10,7 @@
 #include "Apart.h"
 #include "Commands.h"
 #include "Overlap.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Program/Program.h"
 #include "runtime/lib/Collective/CollectiveExtents.h"
 #include "runtime/lib/Collective/Letters.h"
@@ -81,8 +82,7 @@ public:
       nextPath = 0;
       root->calls = "@" + root->procedure->name;
       root->path = path(root->calls);
-      if (Status status = walk(root); !status.ok())
-        return status;
+      RETURN_IF_ERROR(walk(root));
     }
     nameWaits();
     findOverlap(out);
@@ -109,17 +109,14 @@ private:
         queue == Queue::compute ? frame->procedure->compute : frame->procedure->communication;
     for (const auto &source : commands) {
       if (const fb::CallT *call = source->op.AsCall()) {
-        if (Status status = enter(*frame, *call, source->name); !status.ok())
-          return status;
+        RETURN_IF_ERROR(enter(*frame, *call, source->name));
         continue;
       }
       used.clear();
-      Result<Command> command = make(*frame, *source);
-      if (!command.ok())
-        return command.status();
+      ASSIGN_OR_RETURN(Command command, make(*frame, *source));
       for (size_t argument : used)
         out.uses[argument].push_back({queue, stream(queue).size(), source.get(), frame});
-      stream(queue).push_back(std::move(*command));
+      stream(queue).push_back(std::move(command));
     }
     return {};
   }
@@ -184,8 +181,7 @@ private:
   }
 
   template <typename T> Status finish(Result<T> result, Command &command) {
-    if (!result.ok())
-      return result.status();
+    RETURN_IF_ERROR(result.status());
     command.op = std::move(*result);
     return {};
   }
@@ -255,13 +251,8 @@ private:
     arguments.integers = call.integers;
     arguments.numbers = call.numbers;
     const std::vector<AxisRef> axes = axesOf(call.axes);
-    Result<int64_t> parts = in.mesh->numShards(axes), part = in.mesh->groupPosition(in.rank, axes);
-    if (!parts.ok())
-      return parts.status();
-    if (!part.ok())
-      return part.status();
-    arguments.parts = *parts;
-    arguments.part = *part;
+    ASSIGN_OR_RETURN(arguments.parts, in.mesh->numShards(axes));
+    ASSIGN_OR_RETURN(arguments.part, in.mesh->groupPosition(in.rank, axes));
     if (!in.kernels) {
       command.op = std::move(arguments);
       return {};
@@ -297,28 +288,21 @@ private:
     for (size_t i = 0; i + 1 < start.pairs.size(); i += 2)
       c.pairs.push_back({start.pairs[i], start.pairs[i + 1]});
     std::vector<AxisRef> axes = axesOf(start.axes);
-    Result<std::vector<int64_t>> ranks = in.mesh->group(in.rank, axes);
-    Result<int64_t> position = in.mesh->groupPosition(in.rank, axes);
-    if (!ranks.ok())
-      return ranks.status();
-    if (!position.ok())
-      return position.status();
-    c.position = *position;
-    c.group = in.transport->group(*ranks);
+    ASSIGN_OR_RETURN(std::vector<int64_t> ranks, in.mesh->group(in.rank, axes));
+    ASSIGN_OR_RETURN(int64_t position, in.mesh->groupPosition(in.rank, axes));
+    c.position = position;
+    c.group = in.transport->group(ranks);
     int64_t bytes = 0;
-    if (Status status = addValues(c, start, frame, bytes); !status.ok())
-      return status;
+    RETURN_IF_ERROR(addValues(c, start, frame, bytes));
     if (isPointToPoint(c.kind)) {
       size_t &index = halves[{c.kind, Letters::peer(c), c.channel}];
       c.letter = in.transport->letter(c, index++);
     }
-    if (Status status = checkOverlap(c, start, frame); !status.ok())
-      return status;
-    int64_t groupSize = static_cast<int64_t>(ranks->size());
-    Result<Algorithm> algorithm = chooseAlgorithm(c.kind, bytes, groupSize, in.transport->name());
-    if (!algorithm.ok())
-      return algorithm.status();
-    c.algorithm = *algorithm;
+    RETURN_IF_ERROR(checkOverlap(c, start, frame));
+    int64_t groupSize = static_cast<int64_t>(ranks.size());
+    ASSIGN_OR_RETURN(Algorithm algorithm,
+                     chooseAlgorithm(c.kind, bytes, groupSize, in.transport->name()));
+    c.algorithm = algorithm;
     c.bytesSent = bytesSent(c.algorithm, c.kind, bytes, groupSize, isSource(c));
     result.event = frame.eventBase + start.done;
     result.index = identify(c, frame);
@@ -329,10 +313,7 @@ private:
 
   /// A value's offsets; of a send the input's, of a recv the output's.
   Status place(const Tensor &tensor, uint64_t &offset) const {
-    Result<uint64_t> found = symmetricOffset(tensor);
-    if (!found.ok())
-      return found.status();
-    offset = *found;
+    ASSIGN_OR_RETURN(offset, symmetricOffset(tensor));
     return {};
   }
 
@@ -350,19 +331,15 @@ private:
       CollectiveValue value;
       if (!receives) {
         input = tensor(frame, *start.inputs[v]);
-        if (Status s = place(input, value.inputOffset); !s.ok())
-          return s;
+        RETURN_IF_ERROR(place(input, value.inputOffset));
         bytes += input.numElements() * byteSize(input.dtype);
       }
       if (!sends) {
         output = tensor(frame, *start.outputs[v]);
-        if (Status s = place(output, value.outputOffset); !s.ok())
-          return s;
+        RETURN_IF_ERROR(place(output, value.outputOffset));
       }
-      Status status =
-          setExtents(c, receives ? output : input, sends ? input : output, v + 1 == count, value);
-      if (!status.ok())
-        return status;
+      RETURN_IF_ERROR(
+          setExtents(c, receives ? output : input, sends ? input : output, v + 1 == count, value));
       c.values.push_back(value);
     }
     if (c.kind == CollectiveKind::allToAllV)
@@ -456,12 +433,10 @@ Result<std::vector<MovedCommand>> moveArguments(const ResolveInput &input,
     for (const ArgumentCommand &use : program.uses[argument]) {
       if (!done.emplace(use.queue, use.command).second)
         continue;
-      Result<Command> command = resolver.again(use);
-      if (!command.ok())
-        return command.status();
-      static_cast<CommandSchedule &>(*command) =
+      ASSIGN_OR_RETURN(Command command, resolver.again(use));
+      static_cast<CommandSchedule &>(command) =
           program.queues[static_cast<size_t>(use.queue)][use.command];
-      moved.push_back({use.queue, use.command, std::move(*command)});
+      moved.push_back({use.queue, use.command, std::move(command)});
     }
   return moved;
 }

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Operations.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
 #include <atomic>
@@ -15,15 +16,13 @@ namespace braid::runtime {
 
 Result<AttentionCommand> resolveAttention(const LibraryArguments &a, int64_t threads,
                                           int64_t queryBlock, Storage storage) {
-  Result<DType> type = storedType(a, storage);
-  if (!type.ok())
-    return type.status();
+  ASSIGN_OR_RETURN(DType type, storedType(a, storage));
   const Tensor query = a.tensor("query"), key = a.tensor("key"), value = a.tensor("value"),
                out = a.tensor("out");
   if (key.shape[1] > INT32_MAX)
     return Status::error("expects fewer than 2^31 keys, got " + std::to_string(key.shape[1]));
   AttentionCommand c{};
-  c.dtype = *type;
+  c.dtype = type;
   c.batch = query.shape[0];
   c.kvHeads = key.shape[2];
   AttentionBlock &b = c.block;

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "Library.h"
 #include "Operations.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
 #include <cmath>
@@ -61,8 +62,7 @@ private:
 };
 
 template <typename Op> Result<LibraryCommand> ready(Result<Op> op) {
-  if (!op.ok())
-    return op.status();
+  RETURN_IF_ERROR(op.status());
   return LibraryCommand(std::make_shared<OperationRun<Op>>(std::move(*op)));
 }
 
@@ -128,8 +128,7 @@ private:
 };
 
 Result<LibraryCommand> resolveTopK(const LibraryArguments &a, int64_t threads) {
-  if (Result<DType> type = storedType(a, Storage::f32); !type.ok())
-    return type.status();
+  RETURN_IF_ERROR(storedType(a, Storage::f32).status());
   return LibraryCommand(std::make_shared<TopK>(a, threads));
 }
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Operations.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
 #include <cmath>
@@ -124,15 +125,12 @@ void execute(const LaunchCommand &command, const NamedCommand &, ExecutionContex
 
 Result<ProductCommand> resolveProduct(const LibraryArguments &a, int64_t threads,
                                       ProductCache &products) {
-  if (Result<DType> type = storedType(a, Storage::f32); !type.ok())
-    return type.status();
+  RETURN_IF_ERROR(storedType(a, Storage::f32).status());
   const Tensor lhs = a.tensor("input"), rhs = a.tensor("weight"), out = a.tensor("out");
   const float *bias = a.has("bias") ? a.tensor("bias").as<float>() : nullptr;
-  Result<int64_t> lhsStride = lhs.rowStride(), rhsStride = rhs.rowStride(),
-                  outStride = out.rowStride();
-  for (const Result<int64_t> *stride : {&lhsStride, &rhsStride, &outStride})
-    if (!stride->ok())
-      return stride->status();
+  ASSIGN_OR_RETURN(int64_t lhsStride, lhs.rowStride());
+  ASSIGN_OR_RETURN(int64_t rhsStride, rhs.rowStride());
+  ASSIGN_OR_RETURN(int64_t outStride, out.rowStride());
   int64_t m = lhs.rows(), n = rhs.shape[0], k = rhs.shape[1];
   ProductCommand command;
   int64_t members = shareOut(a.kernel->flops(a), 1 << 19, threads);
@@ -145,15 +143,13 @@ Result<ProductCommand> resolveProduct(const LibraryArguments &a, int64_t threads
       continue;
     int64_t size = part.end - part.begin;
     int64_t row = byRows ? part.begin : 0, column = byRows ? 0 : part.begin;
-    Result<std::shared_ptr<const Product>> product =
-        products.get({byRows ? size : m, byRows ? n : size, k, *lhsStride, *rhsStride, *outStride,
-                      bias != nullptr});
-    if (!product.ok())
-      return product.status();
-    ProductCommand::Part bound{
-        nullptr, lhs.as<float>() + row * *lhsStride, rhs.as<float>() + column * *rhsStride,
-        bias ? bias + column : nullptr, out.as<float>() + row * *outStride + column};
-    bound.call = (*product)->bind(bound.lhs, bound.rhs, bound.bias, bound.out);
+    ASSIGN_OR_RETURN(std::shared_ptr<const Product> product,
+                     products.get({byRows ? size : m, byRows ? n : size, k, lhsStride, rhsStride,
+                                   outStride, bias != nullptr}));
+    ProductCommand::Part bound{nullptr, lhs.as<float>() + row * lhsStride,
+                               rhs.as<float>() + column * rhsStride, bias ? bias + column : nullptr,
+                               out.as<float>() + row * outStride + column};
+    bound.call = product->bind(bound.lhs, bound.rhs, bound.bias, bound.out);
     command.parts.push_back(std::move(bound));
   }
   return command;
@@ -175,11 +171,8 @@ Result<GatherCommand> resolveGather(const LibraryArguments &a, int64_t threads) 
   if (!ids.contiguous())
     return Status::error("expects contiguous ids, got " + shapeString(ids.shape) +
                          " with strides " + shapeString(ids.strides));
-  Result<int64_t> sourceStride = source.rowStride(), outStride = out.rowStride();
-  if (!sourceStride.ok())
-    return sourceStride.status();
-  if (!outStride.ok())
-    return outStride.status();
+  ASSIGN_OR_RETURN(int64_t sourceStride, source.rowStride());
+  ASSIGN_OR_RETURN(int64_t outStride, out.rowStride());
   int64_t size = byteSize(source.dtype);
   GatherCommand command{};
   command.source = source.data;
@@ -187,11 +180,11 @@ Result<GatherCommand> resolveGather(const LibraryArguments &a, int64_t threads) 
   command.part = a.part;
   command.limit = a.integers[0] ? a.integers[0] : source.shape[0] * a.parts;
   command.rowBytes = source.shape[1] * size;
-  command.sourceStrideBytes = *sourceStride * size;
+  command.sourceStrideBytes = sourceStride * size;
   command.ids = ids.data;
   command.wideIds = ids.dtype == DType::i64;
   command.out = out.data;
-  command.outStrideBytes = *outStride * size;
+  command.outStrideBytes = outStride * size;
   command.count = ids.numElements();
   command.members = shareOut(out.numElements(), 65536, threads);
   return command;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Products.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <dnnl.hpp>
 
@@ -115,9 +116,7 @@ Result<std::shared_ptr<const Product>> ProductCache::get(const ProductShape &s) 
   std::shared_ptr<const Product> &slot =
       impl->products[Key(s.m, s.n, s.k, s.lhsStride, s.rhsStride, s.outStride, s.bias)];
   if (!slot) {
-    Status status = checkOneThread(dnnl_version()->cpu_runtime, findSetThreads() != nullptr);
-    if (!status.ok())
-      return status;
+    RETURN_IF_ERROR(checkOneThread(dnnl_version()->cpu_runtime, findSetThreads() != nullptr));
     try {
       slot = std::make_shared<DnnlProduct>(impl->engine, s);
     } catch (const dnnl::error &e) {

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Operations.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <cmath>
 
@@ -39,15 +40,13 @@ static void forEachPosition(const Op &c, ExecutionContext &context, Body body) {
 
 Result<RotaryTableCommand> resolveRotaryTable(const LibraryArguments &a, int64_t threads,
                                               Storage storage) {
-  Result<DType> dtype = storedType(a, storage);
-  if (!dtype.ok())
-    return dtype.status();
+  ASSIGN_OR_RETURN(DType dtype, storedType(a, storage));
   const Tensor cos = a.tensor("cos"), sin = a.tensor("sin");
   RotaryTableCommand c{};
   c.positionOffset = integersOf(a, "position_offset");
   c.frequencies.assign(a.numbers.begin() + 1, a.numbers.end());
   c.scale = a.numbers[0];
-  c.dtype = *dtype;
+  c.dtype = dtype;
   c.cos = cos.as<float>();
   c.sin = sin.as<float>();
   c.batch = c.positionOffset ? cos.shape[0] : 1;
@@ -73,13 +72,11 @@ void execute(const RotaryTableCommand &c, const NamedCommand &, ExecutionContext
 }
 
 Result<RotaryCommand> resolveRotary(const LibraryArguments &a, int64_t threads, Storage storage) {
-  Result<DType> dtype = storedType(a, storage);
-  if (!dtype.ok())
-    return dtype.status();
+  ASSIGN_OR_RETURN(DType dtype, storedType(a, storage));
   const Tensor input = a.tensor("input"), cos = a.tensor("cos"), sin = a.tensor("sin"),
                out = a.tensor("out");
   RotaryCommand c{};
-  c.dtype = *dtype;
+  c.dtype = dtype;
   c.batch = input.shape[0];
   c.seq = input.shape[1];
   c.row.heads = input.shape[2];

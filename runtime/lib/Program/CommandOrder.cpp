@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "CommandOrder.h"
 #include "ExpandedQueue.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
 #include <array>
@@ -56,10 +57,8 @@ public:
         leaf.procedure = &at.procedure();
         leaf.index = at.index();
         if (leaf.start) {
-          Result<const Groups *> groups = groupsOver(*leaf.start);
-          if (!groups.ok())
-            return groups.status();
-          leaf.groups = *groups;
+          ASSIGN_OR_RETURN(const Groups *groups, groupsOver(*leaf.start));
+          leaf.groups = groups;
         }
         queues[static_cast<size_t>(queue)].push_back(leaf);
       }
@@ -112,15 +111,13 @@ private:
     for (int64_t rank = 0; rank < ranks; ++rank) {
       if (result.position[static_cast<size_t>(rank)] >= 0)
         continue;
-      Result<std::vector<int64_t>> members = mesh.group(rank, axes);
-      if (!members.ok())
-        return members.status();
-      for (size_t i = 0; i < members->size(); ++i) {
-        const auto member = static_cast<size_t>((*members)[i]);
+      ASSIGN_OR_RETURN(std::vector<int64_t> members, mesh.group(rank, axes));
+      for (size_t i = 0; i < members.size(); ++i) {
+        const auto member = static_cast<size_t>(members[i]);
         result.of[member] = result.members.size();
         result.position[member] = static_cast<int64_t>(i);
       }
-      result.members.push_back(std::move(*members));
+      result.members.push_back(std::move(members));
     }
     return &result;
   }
@@ -259,8 +256,7 @@ private:
 Result<std::vector<Step>> orderCommands(const program::Program &program, uint32_t root,
                                         const Mesh &mesh) {
   Merge merge(program, mesh);
-  if (Status status = merge.load(root, /*all=*/true); !status.ok())
-    return status;
+  RETURN_IF_ERROR(merge.load(root, /*all=*/true));
   return merge.run(/*keep=*/true);
 }
 
@@ -284,8 +280,7 @@ Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &m
                          " communication commands, got " + std::to_string(ranks) + " with " +
                          std::to_string(commands * ranks));
   Merge merge(program, mesh);
-  if (Status status = merge.load(root, /*all=*/false); !status.ok())
-    return status;
+  RETURN_IF_ERROR(merge.load(root, /*all=*/false));
   return merge.run(/*keep=*/false).status();
 }
 

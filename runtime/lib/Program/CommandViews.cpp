@@ -5,6 +5,7 @@
 #include "CommandViews.h"
 
 #include "braid/Base/HostTensor.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 
 #include <algorithm>
@@ -52,8 +53,7 @@ Result<int64_t> groupSize(const flatbuffers::Vector<flatbuffers::Offset<program:
     refs.push_back({axis->name()->str(), axis->pre(), axis->size()});
   if (refs.empty())
     return Status::error("expects at least one mesh axis");
-  if (Status status = mesh.verify(refs); !status.ok())
-    return status;
+  RETURN_IF_ERROR(mesh.verify(refs));
   return mesh.numShards(refs);
 }
 

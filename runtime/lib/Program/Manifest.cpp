@@ -6,6 +6,7 @@
 
 #include "braid/Base/HostTensor.h"
 #include "braid/Base/Slices.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 
 #include <limits>
@@ -30,8 +31,7 @@ Status inField(const std::string &field, const Status &status) {
 
 Status verifySharded(const Mesh &mesh, const std::vector<int64_t> &shape, DType dtype,
                      const Sharding &sharding) {
-  if (Status status = verifyShape(shape, dtype); !status.ok())
-    return status;
+  RETURN_IF_ERROR(verifyShape(shape, dtype));
   // Every rank divides alike.
   return localBox(mesh, 0, shape, sharding).status();
 }
@@ -114,8 +114,7 @@ Status verifyEntry(const Mesh &mesh, const Entry &entry, const std::string &fiel
       return Status::error(inQuotes(field + ".parameters") + " has " +
                            inQuotes(entry.parameters[i].name) + " twice");
   }
-  if (Status status = verifyValues(mesh, entry.operands, field + ".operands", false); !status.ok())
-    return status;
+  RETURN_IF_ERROR(verifyValues(mesh, entry.operands, field + ".operands", false));
   return verifyValues(mesh, entry.results, field + ".results", true);
 }
 
@@ -135,8 +134,7 @@ Status Manifest::verify() const {
       return Status::error(inQuotes(at("entries", i)) + " expects a name");
     if (!entryNames.insert(entries[i].name).second)
       return Status::error("'entries' has " + inQuotes(entries[i].name) + " twice");
-    if (Status status = verifyEntry(mesh, entries[i], at("entries", i)); !status.ok())
-      return status;
+    RETURN_IF_ERROR(verifyEntry(mesh, entries[i], at("entries", i)));
   }
 
   std::set<std::string> members = {"manifest.json"};
@@ -149,11 +147,9 @@ Status Manifest::verify() const {
                            ", which has another use");
     return Status();
   };
-  if (Status status = claim("program", programMember); !status.ok())
-    return status;
+  RETURN_IF_ERROR(claim("program", programMember));
   if (!moduleMember.empty())
-    if (Status status = claim("module", moduleMember); !status.ok())
-      return status;
+    RETURN_IF_ERROR(claim("module", moduleMember));
   std::set<std::string> targets;
   for (size_t i = 0; i < kernels.size(); ++i) {
     const KernelLibrary &library = kernels[i];
@@ -162,8 +158,7 @@ Status Manifest::verify() const {
           std::pair("isa", &library.isa)})
       if (text->empty())
         return Status::error(inQuotes(at("kernels", i) + "." + what) + " expects a name");
-    if (Status status = claim(at("kernels", i) + ".member", library.member); !status.ok())
-      return status;
+    RETURN_IF_ERROR(claim(at("kernels", i) + ".member", library.member));
     const bool isCuda = library.target == "cuda";
     for (const auto &[what, member] : {std::pair(".launches", &library.launchesMember),
                                        std::pair(".source", &library.sourceMember)}) {
@@ -173,8 +168,7 @@ Status Manifest::verify() const {
                              (isCuda ? " expects the name of a member"
                                      : " expects target cuda, got " + inQuotes(library.target)));
       if (isCuda)
-        if (Status status = claim(field, *member); !status.ok())
-          return status;
+        RETURN_IF_ERROR(claim(field, *member));
     }
     if (!targets.insert(library.target + '\n' + library.triple + '\n' + library.isa).second)
       return Status::error("'kernels' has two libraries for " + library.target + " " +

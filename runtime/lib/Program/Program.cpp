@@ -6,6 +6,7 @@
 
 #include "CommandOrder.h"
 #include "ProgramVerifier.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 
 #include <set>
@@ -171,26 +172,20 @@ Status verifyEntry(const Entry &entry, const Mesh &mesh, const program::Procedur
   };
   uint32_t index = 0;
   for (const Parameter &parameter : entry.parameters) {
-    Status status = verifyArgument("parameter", parameter, mesh, index, uses);
-    if (!status.ok())
-      return status;
+    RETURN_IF_ERROR(verifyArgument("parameter", parameter, mesh, index, uses));
     if (isWritten(index++))
       return Status::error("parameter " + inQuotes(parameter.name) +
                            " is read-only, but the program writes it");
   }
   for (const EntryValue &operand : entry.operands) {
-    Status status = verifyArgument("operand", operand, mesh, index, uses);
-    if (!status.ok())
-      return status;
+    RETURN_IF_ERROR(verifyArgument("operand", operand, mesh, index, uses));
     // Only an operand that is given away for a result of its name may change.
     if (isWritten(index++) && !resultNames.count(operand.name))
       return Status::error("operand " + inQuotes(operand.name) +
                            " is not returned under its name, but the program writes it");
   }
   for (const EntryValue &result : entry.results) {
-    Status status = verifyArgument("result", result, mesh, index, uses);
-    if (!status.ok())
-      return status;
+    RETURN_IF_ERROR(verifyArgument("result", result, mesh, index, uses));
     auto use = uses.find(index++);
     if (use == uses.end() || !use->second.written)
       return Status::error("result " + inQuotes(result.name) + " is never written");
@@ -244,28 +239,20 @@ Status verifyProgram(const Bytes &bytes, const Manifest &manifest) {
   constexpr unsigned kMaxDepth = 16, kMaxTables = 1 << 24;
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size(),
                                  kMaxDepth, kMaxTables);
-  if (Status status = verifyVersion(bytes, verifier); !status.ok())
-    return status;
+  RETURN_IF_ERROR(verifyVersion(bytes, verifier));
   if (!program::VerifyProgramBuffer(verifier))
     return Status::error("not a Braid program, or a damaged one");
   const program::Program &program = *program::GetProgram(bytes.data());
-  if (Status status = manifest.mesh.verify(); !status.ok())
-    return status;
-  if (Status status = verifyMesh(*program.mesh(), manifest.mesh); !status.ok())
-    return status;
-  if (Status status = verifyKernels(program); !status.ok())
-    return status;
-  Result<std::vector<uint32_t>> calleesFirst = verifyCalls(program);
-  if (!calleesFirst.ok())
-    return calleesFirst.status();
+  RETURN_IF_ERROR(manifest.mesh.verify());
+  RETURN_IF_ERROR(verifyMesh(*program.mesh(), manifest.mesh));
+  RETURN_IF_ERROR(verifyKernels(program));
+  ASSIGN_OR_RETURN(std::vector<uint32_t> calleesFirst, verifyCalls(program));
   std::vector<ArgumentUses> uses(program.procedures()->size());
   CommandVerifier commandVerifier(program, manifest.mesh, uses);
-  for (uint32_t p : *calleesFirst) {
-    Status status = verifyProcedure(*program.procedures()->Get(p), commandVerifier, uses[p]);
-    if (!status.ok())
-      return status;
+  for (uint32_t p : calleesFirst) {
+    RETURN_IF_ERROR(verifyProcedure(*program.procedures()->Get(p), commandVerifier, uses[p]));
   }
-  return verifyEntries(program, manifest, uses, expandedCommands(program, *calleesFirst));
+  return verifyEntries(program, manifest, uses, expandedCommands(program, calleesFirst));
 }
 
 const LibraryKernel *libraryKernelOf(const program::KernelT &kernel) {

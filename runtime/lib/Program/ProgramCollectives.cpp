@@ -6,6 +6,7 @@
 #include "braid/Base/Support.h"
 
 #include "braid/Base/HostTensor.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <set>
 
@@ -52,8 +53,7 @@ Status verifyPositions(const program::CollectiveStart &op, int64_t ranks) {
   for (unsigned i = 0; i < op.pairs()->size(); ++i) {
     const char *what = i % 2 == 0 ? "a source" : "a target";
     uint32_t position = op.pairs()->Get(i);
-    if (Status status = expect(what, position); !status.ok())
-      return status;
+    RETURN_IF_ERROR(expect(what, position));
     if (!seen[i % 2].insert(position).second)
       return Status::error(std::string("expects position ") + std::to_string(position) + " as " +
                            what + " once");
@@ -71,8 +71,7 @@ Status verifyCounted(const std::vector<CheckedView> &inputs, int64_t ranks) {
     return Status::error("expects at least one value beside the counts");
   const CheckedView &counts = inputs.back();
   const std::string last = "input " + std::to_string(inputs.size() - 1);
-  if (Status status = expectRank(last, counts, 1); !status.ok())
-    return status;
+  RETURN_IF_ERROR(expectRank(last, counts, 1));
   if (counts.dtype != DType::i32 && counts.dtype != DType::i64)
     return Status::error(last + ": expects counts of i32 or i64, got " + name(counts.dtype));
   if (counts.shape[0] % ranks != 0)
@@ -116,8 +115,7 @@ Status verifyValues(const program::CollectiveStart &op, int64_t ranks, Views &vi
     if (!views.ok())
       return views.status;
     Status status = expectType(outRole, out, in.dtype);
-    if (!status.ok())
-      return status;
+    RETURN_IF_ERROR(status);
     switch (op.kind()) {
     case program::CollectiveKind::all_reduce:
     case program::CollectiveKind::reduce:
@@ -139,8 +137,7 @@ Status verifyValues(const program::CollectiveStart &op, int64_t ranks, Views &vi
     case program::CollectiveKind::recv:
       break;
     }
-    if (!status.ok())
-      return status;
+    RETURN_IF_ERROR(status);
     inputs.push_back(std::move(in));
   }
   if (op.kind() == program::CollectiveKind::all_to_all_v)
@@ -158,15 +155,11 @@ Status verifyCollective(const program::CollectiveStart &op, const program::Proce
     return Status::error("unknown collective " + std::to_string(int(op.kind())));
   if (op.reduce() < program::ReduceKind::sum || op.reduce() > program::ReduceKind::min)
     return Status::error("unknown reduction " + std::to_string(int(op.reduce())));
-  Result<int64_t> ranks = groupSize(*op.axes(), mesh);
-  if (!ranks.ok())
-    return ranks.status();
-  if (Status status = verifyPositions(op, *ranks); !status.ok())
-    return status;
+  ASSIGN_OR_RETURN(int64_t ranks, groupSize(*op.axes(), mesh));
+  RETURN_IF_ERROR(verifyPositions(op, ranks));
   const bool half =
       op.kind() == program::CollectiveKind::send || op.kind() == program::CollectiveKind::recv;
-  if (Status status = half ? verifyHalf(op, views) : verifyValues(op, *ranks, views); !status.ok())
-    return status;
+  RETURN_IF_ERROR(half ? verifyHalf(op, views) : verifyValues(op, ranks, views));
   return verifyEvent(op.done(), procedure);
 }
 

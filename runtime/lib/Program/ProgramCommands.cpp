@@ -6,6 +6,7 @@
 #include "braid/Base/Support.h"
 
 #include "braid/Base/HostTensor.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Program/Program.h"
 
 namespace braid::runtime {
@@ -35,13 +36,10 @@ Status verifyLibraryLaunch(const program::Launch &op, const program::Kernel &ker
     return Status::error(std::string("expects ") +
                          (library.axes() ? "no mesh axes" : "at least one mesh axis"));
   if (library.axes()) {
-    Result<int64_t> parts = groupSize(*library.axes(), mesh);
-    if (!parts.ok())
-      return parts.status();
-    call.parts = *parts;
+    ASSIGN_OR_RETURN(int64_t parts, groupSize(*library.axes(), mesh));
+    call.parts = parts;
   }
-  if (Status status = call.check(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(call.check());
   if (op.rows() != call.rows())
     return Status::error("expects " + std::to_string(call.rows()) + " rows, got " +
                          std::to_string(op.rows()));
@@ -106,8 +104,7 @@ Status verifyCall(const program::Call &op, const program::Program &program,
        expectInside("symmetric bytes", op.symmetric_base_bytes(), callee.symmetric_bytes(),
                     procedure.symmetric_bytes()),
        expectInside("events", op.event_base(), callee.num_events(), procedure.num_events())});
-  if (!status.ok())
-    return status;
+  RETURN_IF_ERROR(status);
   for (uint64_t base : {op.local_base_bytes(), op.symmetric_base_bytes()})
     if (base % kFrameAlignment != 0)
       return Status::error("expects a callee's frame at a multiple of " +

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "ExpandedQueue.h"
 
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 #include "braid/Program/Program.h"
 
@@ -115,8 +116,7 @@ Result<std::vector<uint32_t>> verifyCalls(const program::Program &program) {
   std::vector<uint32_t> openCallees(count, 0), depth(count, 1);
   for (uint32_t p = 0; p < count; ++p) {
     const program::Procedure &procedure = *procedures.Get(p);
-    if (Status status = verifyCallsOf(program, procedure); !status.ok())
-      return status;
+    RETURN_IF_ERROR(verifyCallsOf(program, procedure));
     for (const CallSite &site : callsOf(procedure, Queue::compute)) {
       callers[site.call->procedure()].push_back(p);
       ++openCallees[p];

@@ -5,6 +5,7 @@
 #include "ProgramVerifier.h"
 
 #include "braid/Base/HostTensor.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 #include "braid/Program/Program.h"
 
@@ -130,8 +131,7 @@ Result<CheckedView> checkView(const program::View &view, const program::Procedur
                          (local ? "local" : "symmetric") + " frame of " + std::to_string(frame) +
                          " bytes");
   if (view.buffer() != -1)
-    if (Status status = checkBuffer(result, view.buffer(), procedure); !status.ok())
-      return status;
+    RETURN_IF_ERROR(checkBuffer(result, view.buffer(), procedure));
   return result;
 }
 

@@ -6,6 +6,7 @@
 // The C ABI over Session.h. No exception leaves this file.
 //
 //===----------------------------------------------------------------------===//
+#include "braid/Base/StatusMacros.h"
 #include "braid/Runtime/Safetensors.h"
 #include "braid/Runtime/Session.h"
 #include "braid/Runtime/Version.h"
@@ -87,8 +88,7 @@ const char *braid_error_message(const braid_error *error) {
 void braid_error_free(braid_error *error) { delete error; }
 
 static Status give(Result<Bundle> opened, braid_bundle **bundle) {
-  if (!opened.ok())
-    return opened.status();
+  RETURN_IF_ERROR(opened.status());
   *bundle = new braid_bundle{std::make_shared<const Bundle>(std::move(*opened))};
   return {};
 }
@@ -176,29 +176,25 @@ void braid_session_options_init(braid_session_options *options, size_t size) {
 
 braid_code braid_session_create(const braid_bundle *bundle, const braid_session_options *options,
                                 braid_session **session, braid_error **error) {
-  return guarded(error, {{bundle, "a bundle"}, {session, "a place for the session"}},
-                 [&]() -> Status {
-                   Result<braid_session_options> given = readOptions(options);
-                   if (!given.ok())
-                     return given.status();
-                   SessionOptions o;
-                   o.transport = given->transport ? given->transport : "threads";
-                   o.ranks = given->ranks;
-                   o.threadsPerRank = given->threads_per_rank;
-                   o.timeLimitSeconds = given->time_limit_seconds;
-                   o.trace = given->trace != 0;
-                   o.entry = given->entry ? given->entry : "";
-                   o.target = given->target ? given->target : "cpu";
-                   o.cudaGraph = given->cuda_graph != 0;
-                   o.pin = given->pin != 0;
-                   if (!(given->spin_microseconds < 0))
-                     o.spinMicroseconds = given->spin_microseconds;
-                   Result<std::unique_ptr<Session>> created = Session::create(bundle->bundle, o);
-                   if (!created.ok())
-                     return created.status();
-                   *session = new braid_session{std::move(*created)};
-                   return {};
-                 });
+  return guarded(
+      error, {{bundle, "a bundle"}, {session, "a place for the session"}}, [&]() -> Status {
+        ASSIGN_OR_RETURN(braid_session_options given, readOptions(options));
+        SessionOptions o;
+        o.transport = given.transport ? given.transport : "threads";
+        o.ranks = given.ranks;
+        o.threadsPerRank = given.threads_per_rank;
+        o.timeLimitSeconds = given.time_limit_seconds;
+        o.trace = given.trace != 0;
+        o.entry = given.entry ? given.entry : "";
+        o.target = given.target ? given.target : "cpu";
+        o.cudaGraph = given.cuda_graph != 0;
+        o.pin = given.pin != 0;
+        if (!(given.spin_microseconds < 0))
+          o.spinMicroseconds = given.spin_microseconds;
+        ASSIGN_OR_RETURN(std::unique_ptr<Session> created, Session::create(bundle->bundle, o));
+        *session = new braid_session{std::move(created)};
+        return {};
+      });
 }
 
 void braid_session_free(braid_session *session) { delete session; }

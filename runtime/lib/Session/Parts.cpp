@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Parts.h"
+#include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
 
@@ -39,8 +40,7 @@ Status forEachPart(const Box &box, int64_t limit,
     for (int64_t at = 0; at < box.sizes[cut]; at += step) {
       part.offsets[cut] = box.offsets[cut] + at;
       part.sizes[cut] = std::min(step, box.sizes[cut] - at);
-      if (Status status = take(part, begin + at * inner); !status.ok())
-        return status;
+      RETURN_IF_ERROR(take(part, begin + at * inner));
     }
     begin += box.sizes[cut] * inner;
     size_t d = cut;

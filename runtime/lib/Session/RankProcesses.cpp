@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "RankProcesses.h"
+#include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Sync/HostMemory.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
 
@@ -166,8 +167,7 @@ Status RankProcesses::start(const Prepare &prepare, const std::function<void(uin
   workers.transport->reset();
   Status status = processes.start(
       static_cast<int64_t>(count), [&](int64_t rank) { return serve(rank, prepare); }, kept);
-  if (!status.ok())
-    return status;
+  RETURN_IF_ERROR(status);
   constexpr int64_t kSlice = 20000000;
   std::vector<uint64_t> activity(count);
   std::vector<int64_t> activeAt(count, nowNs());

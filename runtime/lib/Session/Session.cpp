@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "SessionState.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/Weights.h"
 #include "braid/Runtime/Files.h"
 #include "runtime/lib/Kernels/CpuFeatures.h"
@@ -99,22 +100,18 @@ Session::~Session() {
 
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Bundle> bundle,
                                                  const SessionOptions &options) {
-  if (Status status = checkOptions(bundle->manifest, options); !status.ok())
-    return status;
-  if (Status status = checkMaxISA(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(checkOptions(bundle->manifest, options));
+  RETURN_IF_ERROR(checkMaxISA());
   auto state = std::make_shared<State>();
   state->bundle = std::move(bundle);
   state->options = options;
   // From here on the destructor ends what has been started.
   std::unique_ptr<Session> session(new Session(state));
   try {
-    if (Status status = state->load(); !status.ok())
-      return status;
+    RETURN_IF_ERROR(state->load());
     // Processes start when the weights are known.
     if (!state->usesProcesses() && !state->usesDevice())
-      if (Status status = startThreads(*state->workers, state, state->threads); !status.ok())
-        return status;
+      RETURN_IF_ERROR(startThreads(*state->workers, state, state->threads));
   } catch (const std::exception &e) { // no memory or no thread
     return Status::error("cannot prepare the program for " + ranksString(state->numRanks()) + ": " +
                          e.what());
@@ -186,27 +183,23 @@ static void copyPart(const EntryValue &value, const Box &box, std::byte *global,
 
 Status Session::setInput(const std::string &name, DType dtype, const std::vector<int64_t> &shape,
                          const void *data) {
-  Result<size_t> index = findValue("input", state->entry->operands, name);
-  if (!index.ok())
-    return index.status();
-  const EntryValue &value = state->entry->operands[*index];
+  ASSIGN_OR_RETURN(size_t index, findValue("input", state->entry->operands, name));
+  const EntryValue &value = state->entry->operands[index];
   if (dtype != value.dtype || shape != value.globalShape)
     return Status::error("input '" + name + "' expects " +
                          typeString(value.dtype, value.globalShape) + ", got " +
                          typeString(dtype, shape));
   // Only read: the copy goes to the ranks.
   auto *global = const_cast<std::byte *>(static_cast<const std::byte *>(data));
-  const size_t at = state->operandIndex(*index);
+  const size_t at = state->operandIndex(index);
   for (size_t r = 0; r < state->values.size(); ++r) {
     LocalValue &local = state->values[r][at];
     copyPart(value, local.box, global, local.data(), true);
     if (state->device)
-      if (Status status =
-              state->device->upload(static_cast<int64_t>(r), at, local.data(), local.bytes);
-          !status.ok())
-        return status;
+      RETURN_IF_ERROR(
+          state->device->upload(static_cast<int64_t>(r), at, local.data(), local.bytes));
   }
-  state->inputSet[*index] = true;
+  state->inputSet[index] = true;
   return {};
 }
 
@@ -239,35 +232,25 @@ static Status checkBinding(const Session::State &state, int64_t rank) {
 }
 
 Status Session::bindInput(int64_t rank, const std::string &name, void *data, size_t bytes) {
-  if (Status status = checkBinding(*state, rank); !status.ok())
-    return status;
-  Result<size_t> index = findValue("input", state->entry->operands, name);
-  if (!index.ok())
-    return index.status();
-  size_t at = state->operandIndex(*index);
-  if (Status s = bindMemory(state->values[static_cast<size_t>(rank)][at],
-                            "input '" + name + "' of rank " + std::to_string(rank), data, bytes);
-      !s.ok())
-    return s;
+  RETURN_IF_ERROR(checkBinding(*state, rank));
+  ASSIGN_OR_RETURN(size_t index, findValue("input", state->entry->operands, name));
+  size_t at = state->operandIndex(index);
+  RETURN_IF_ERROR(bindMemory(state->values[static_cast<size_t>(rank)][at],
+                             "input '" + name + "' of rank " + std::to_string(rank), data, bytes));
   state->movedArguments[rank].push_back(at);
-  state->inputSet[*index] =
-      state->inputSet[*index] ||
+  state->inputSet[index] =
+      state->inputSet[index] ||
       std::all_of(state->values.begin(), state->values.end(),
                   [&](const auto &values) { return values[at].bound != nullptr; });
   return {};
 }
 
 Status Session::bindOutput(int64_t rank, const std::string &name, void *data, size_t bytes) {
-  if (Status status = checkBinding(*state, rank); !status.ok())
-    return status;
-  Result<size_t> index = findValue("output", state->entry->results, name);
-  if (!index.ok())
-    return index.status();
-  size_t at = state->resultIndex(*index);
-  if (Status s = bindMemory(state->values[static_cast<size_t>(rank)][at],
-                            "output '" + name + "' of rank " + std::to_string(rank), data, bytes);
-      !s.ok())
-    return s;
+  RETURN_IF_ERROR(checkBinding(*state, rank));
+  ASSIGN_OR_RETURN(size_t index, findValue("output", state->entry->results, name));
+  size_t at = state->resultIndex(index);
+  RETURN_IF_ERROR(bindMemory(state->values[static_cast<size_t>(rank)][at],
+                             "output '" + name + "' of rank " + std::to_string(rank), data, bytes));
   state->movedArguments[rank].push_back(at);
   return {};
 }
@@ -335,72 +318,57 @@ Status Session::setDefaults() {
         std::any_of(state->values.begin(), state->values.end(),
                     [&](const auto &values) { return values[at].bound != nullptr; }))
       continue;
-    if (Status status = setInput(operand.name, defaultInput(operand)); !status.ok())
-      return status;
+    RETURN_IF_ERROR(setInput(operand.name, defaultInput(operand)));
   }
   return {};
 }
 
 Status Session::run() {
-  if (Status status = setDefaults(); !status.ok())
-    return status;
-  if (Status status = state->checkReady(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(setDefaults());
+  RETURN_IF_ERROR(state->checkReady());
   if (!state->movedArguments.empty()) {
-    if (Status status = state->checkBindings(); !status.ok())
-      return status;
-    if (Status status = state->moveArguments(); !status.ok())
-      return status;
+    RETURN_IF_ERROR(state->checkBindings());
+    RETURN_IF_ERROR(state->moveArguments());
   }
   Workers &workers = *state->workers;
   state->hasRun = false;
   if (state->usesProcesses() && !state->processes->started())
-    if (Status status = state->startProcesses(nullptr, {}); !status.ok())
-      return status;
-  if (Status status = state->usesProcesses() ? state->processes->run()
-                      : state->device        ? state->device->run(workers)
-                                             : workers.run();
-      !status.ok())
-    return status;
+    RETURN_IF_ERROR(state->startProcesses(nullptr, {}));
+  RETURN_IF_ERROR(state->usesProcesses() ? state->processes->run()
+                  : state->device        ? state->device->run(workers)
+                                         : workers.run());
   state->hasRun = true;
   state->runs.add(workers.runEndNs - workers.runBeginNs, workers.ranks);
   return {};
 }
 
 Result<HostTensor> Session::output(const std::string &name) const {
-  Result<size_t> index = findValue("output", state->entry->results, name);
-  if (!index.ok())
-    return index.status();
-  const EntryValue &value = state->entry->results[*index];
+  ASSIGN_OR_RETURN(size_t index, findValue("output", state->entry->results, name));
+  const EntryValue &value = state->entry->results[index];
   HostTensor tensor = HostTensor::zeros(value.dtype, value.globalShape);
-  if (Status status = readOutput(name, tensor.data.data(), tensor.data.size()); !status.ok())
-    return status;
+  RETURN_IF_ERROR(readOutput(name, tensor.data.data(), tensor.data.size()));
   return tensor;
 }
 
 Status Session::readOutput(const std::string &name, void *data, size_t bytes) const {
-  Result<size_t> index = findValue("output", state->entry->results, name);
-  if (!index.ok())
-    return index.status();
+  ASSIGN_OR_RETURN(size_t index, findValue("output", state->entry->results, name));
   if (!state->hasRun)
     return Status::error("output '" + name + "' expects a run that has succeeded");
-  const EntryValue &value = state->entry->results[*index];
+  const EntryValue &value = state->entry->results[index];
   size_t expected = static_cast<size_t>(byteSize(value.dtype));
   for (int64_t size : value.globalShape)
     expected *= static_cast<size_t>(size);
   if (bytes != expected)
     return Status::error("output '" + name + "' expects memory of " + std::to_string(expected) +
                          " bytes, got " + std::to_string(bytes));
-  const size_t at = state->resultIndex(*index);
+  const size_t at = state->resultIndex(index);
   for (size_t r = 0; r < state->values.size(); ++r) {
     const LocalValue &local = state->values[r][at];
     if (local.replica) // equal to what an earlier rank has
       continue;
     if (state->device)
-      if (Status status =
-              state->device->download(static_cast<int64_t>(r), at, local.data(), local.bytes);
-          !status.ok())
-        return status;
+      RETURN_IF_ERROR(
+          state->device->download(static_cast<int64_t>(r), at, local.data(), local.bytes));
     copyPart(value, local.box, static_cast<std::byte *>(data), local.data(), false);
   }
   return {};

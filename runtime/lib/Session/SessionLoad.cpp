@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Parts.h"
 #include "SessionState.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Program/Program.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
 #include "runtime/lib/Sync/UsableCores.h"
@@ -23,15 +24,11 @@ namespace braid::runtime {
 
 Status Session::State::load() {
   const Manifest &manifest = bundle->manifest;
-  Result<const Entry *> selected = selectEntry(manifest, options.entry);
-  if (!selected.ok())
-    return selected.status();
-  entry = *selected;
+  ASSIGN_OR_RETURN(entry, selectEntry(manifest, options.entry));
   const Bytes *bytes = bundle->find(manifest.programMember);
   if (!bytes)
     return Status::error("the bundle lacks its member '" + manifest.programMember + "'");
-  if (Status status = verifyProgram(*bytes, manifest); !status.ok())
-    return status;
+  RETURN_IF_ERROR(verifyProgram(*bytes, manifest));
   program.reset(program::GetProgram(bytes->data())->UnPack());
 
   auto programEntry = std::find_if(program->entries.begin(), program->entries.end(),
@@ -42,10 +39,8 @@ Status Session::State::load() {
   const program::ProcedureT &root = *program->procedures[rootProcedure];
   localBytes = root.local_bytes;
   symmetricBytes = root.symmetric_bytes;
-  if (Status status = usesDevice() ? Status() : loadKernels(); !status.ok())
-    return status;
-  if (Status status = allocateArenas(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(usesDevice() ? Status() : loadKernels());
+  RETURN_IF_ERROR(allocateArenas());
   inputSet.assign(entry->operands.size(), false);
   weightsLoaded = entry->parameters.empty();
 
@@ -53,15 +48,12 @@ Status Session::State::load() {
       std::make_unique<Workers>(numRanks(), options.threadsPerRank, options.timeLimitSeconds,
                                 &meeting(), usesProcesses() ? Sharing::forks : Sharing::process);
   if (options.pin) {
-    Result<Pinning> pinning = Pinning::create(numRanks(), options.threadsPerRank);
-    if (!pinning.ok())
-      return pinning.status();
-    workers->pinning = std::move(*pinning);
+    ASSIGN_OR_RETURN(Pinning pinning, Pinning::create(numRanks(), options.threadsPerRank));
+    workers->pinning = std::move(pinning);
   }
   workers->trace = options.trace;
   workers->stall = options.stall;
-  if (Status status = resolveAll(); !status.ok())
-    return status;
+  RETURN_IF_ERROR(resolveAll());
   int64_t threads = 0;
   for (const auto &rank : workers->ranks)
     threads += options.threadsPerRank + (rank->program.ownThread ? 1 : 0);
@@ -78,10 +70,7 @@ Status Session::State::loadKernels() {
     kernelIsa = "supplied by the caller";
   else if (std::any_of(program->kernels.begin(), program->kernels.end(),
                        [](const auto &kernel) { return !kernel->library; })) {
-    Result<std::shared_ptr<const KernelLibraryHandle>> loaded = KernelLibraryHandle::load(*bundle);
-    if (!loaded.ok())
-      return loaded.status();
-    library = std::move(*loaded);
+    ASSIGN_OR_RETURN(library, KernelLibraryHandle::load(*bundle));
     kernelIsa = library->isa();
   }
   for (const auto &kernel : program->kernels) {
@@ -96,10 +85,8 @@ Status Session::State::loadKernels() {
       kernels.push_back(found->second);
       continue;
     }
-    Result<KernelFunction> function = library->find(kernel->symbol);
-    if (!function.ok())
-      return function.status();
-    kernels.push_back(*function);
+    ASSIGN_OR_RETURN(KernelFunction function, library->find(kernel->symbol));
+    kernels.push_back(function);
   }
   options.kernels = nullptr; // the caller's table need not outlive this call
   return {};
@@ -107,8 +94,7 @@ Status Session::State::loadKernels() {
 
 Status Session::State::allocateArenas() {
   if (usesDevice()) {
-    if (Status status = allocateValues(); !status.ok())
-      return status;
+    RETURN_IF_ERROR(allocateValues());
     DeviceSetup setup;
     setup.bundle = bundle;
     setup.program = program.get();
@@ -121,16 +107,12 @@ Status Session::State::allocateArenas() {
       for (const LocalValue &value : rank)
         setup.valueBytes.back().push_back(value.bytes);
     }
-    Result<std::unique_ptr<DeviceExecutor>> created = createCudaExecutor(setup);
-    if (!created.ok())
-      return created.status();
-    device = std::move(*created);
+    ASSIGN_OR_RETURN(device, createCudaExecutor(setup));
     kernelIsa = device->architecture();
     return {};
   }
   transport = usesProcesses() ? createShmTransport(numRanks()) : createThreadsTransport(numRanks());
-  if (Status status = transport->allocate(symmetricBytes); !status.ok())
-    return status;
+  RETURN_IF_ERROR(transport->allocate(symmetricBytes));
   for (int64_t rank = 0; rank < numRanks(); ++rank) {
     const size_t skew = static_cast<size_t>(rank) % 16 * kArenaSkew;
     Status status = localBytes > SIZE_MAX - skew
@@ -186,17 +168,11 @@ Status Session::State::allocateValues() {
       return {};
     };
     for (const Parameter &p : entry->parameters)
-      if (Status s = add("parameter '" + p.name + "'", p.dtype, p.globalShape, p.sharding, false);
-          !s.ok())
-        return s;
+      RETURN_IF_ERROR(add("parameter '" + p.name + "'", p.dtype, p.globalShape, p.sharding, false));
     for (const EntryValue &v : entry->operands)
-      if (Status s = add("input '" + v.name + "'", v.dtype, v.globalShape, v.sharding, true);
-          !s.ok())
-        return s;
+      RETURN_IF_ERROR(add("input '" + v.name + "'", v.dtype, v.globalShape, v.sharding, true));
     for (const EntryValue &v : entry->results)
-      if (Status s = add("output '" + v.name + "'", v.dtype, v.cutShape(), v.sharding, true);
-          !s.ok())
-        return s;
+      RETURN_IF_ERROR(add("output '" + v.name + "'", v.dtype, v.cutShape(), v.sharding, true));
   }
   return {};
 }
@@ -227,11 +203,11 @@ ResolveInput Session::State::resolveInput(int64_t r) {
 Status Session::State::moveArguments() {
   std::vector<std::vector<MovedCommand>> moved;
   for (const auto &[r, arguments] : movedArguments) {
-    Result<std::vector<MovedCommand>> commands = runtime::moveArguments(
-        resolveInput(r), workers->ranks[static_cast<size_t>(r)]->program, arguments);
-    if (!commands.ok())
-      return commands.status();
-    moved.push_back(std::move(*commands));
+    ASSIGN_OR_RETURN(std::vector<MovedCommand> commands,
+                     runtime::moveArguments(resolveInput(r),
+                                            workers->ranks[static_cast<size_t>(r)]->program,
+                                            arguments));
+    moved.push_back(std::move(commands));
   }
   // From here on nothing fails: either all ranks use the new memory, or all the old.
   auto commands = moved.begin();
@@ -249,13 +225,11 @@ Status Session::State::resolveAll() {
   Status status;
   auto resolveRank = [&](int64_t r) -> Status {
     ResolveInput input = resolveInput(r);
-    Result<RankProgram> resolved = resolve(input);
-    if (!resolved.ok())
-      return resolved.status();
+    ASSIGN_OR_RETURN(RankProgram resolved, resolve(input));
     Rank &rank = *workers->ranks[static_cast<size_t>(r)];
     rank.heap = input.symmetric;
-    rank.events = std::make_unique<Counter[]>(resolved->numEvents);
-    rank.program = std::move(*resolved);
+    rank.events = std::make_unique<Counter[]>(resolved.numEvents);
+    rank.program = std::move(resolved);
     return {};
   };
   // A thread of its own, as the number of threads that oneDNN plans with is a property of the
@@ -273,8 +247,7 @@ Status Session::State::resolveAll() {
     status = meeting().prepare();
   if (status.ok() && device)
     status = device->prepare(*workers);
-  if (!status.ok())
-    return status;
+  RETURN_IF_ERROR(status);
   if (options.stall && !options.stall->command.empty()) {
     const RankProgram &stalled = workers->ranks[static_cast<size_t>(options.stall->rank)]->program;
     auto named = [&](const Command &c) { return c.name == options.stall->command; };
@@ -304,8 +277,7 @@ Status Session::State::uploadWeights(WeightSource &source,
                             : device->uploadStaged(static_cast<int64_t>(rank), i,
                                                    static_cast<size_t>(begin * size), bytes);
       };
-      if (Status status = forEachPart(values[rank][i].box, kPartBytes / size, upload); !status.ok())
-        return status;
+      RETURN_IF_ERROR(forEachPart(values[rank][i].box, kPartBytes / size, upload));
       if (progress)
         progress(rank * count + i + 1, total);
     }
@@ -387,8 +359,7 @@ Status Session::State::prepareRanks(WeightSource &source,
   for (std::thread &rank : ranks)
     rank.join();
   for (Status &status : outcomes)
-    if (!status.ok())
-      return status;
+    RETURN_IF_ERROR(status);
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include "braid/Runtime/Explain.h"
 #include "ProgramOutline.h"
 #include "braid/Base/HostTensor.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Runtime/Session.h"
 
 #include <nlohmann/json.hpp>
@@ -308,16 +309,12 @@ OrderedJson toJson(const OutlineProcedure &procedure) {
 } // namespace
 
 Result<std::string> explain(const Bundle &bundle, const ExplainOptions &options) {
-  Result<ProgramOutline> outline = outlineFor(bundle, options);
-  if (!outline.ok())
-    return outline.status();
-  return TextWriter(bundle, options).write(*outline);
+  ASSIGN_OR_RETURN(ProgramOutline outline, outlineFor(bundle, options));
+  return TextWriter(bundle, options).write(outline);
 }
 
 Result<std::string> explainAsJson(const Bundle &bundle, const ExplainOptions &options) {
-  Result<ProgramOutline> outline = outlineFor(bundle, options);
-  if (!outline.ok())
-    return outline.status();
+  ASSIGN_OR_RETURN(ProgramOutline outline, outlineFor(bundle, options));
   const Manifest &manifest = bundle.manifest;
   OrderedJson json{{"producer", manifest.producer}, {"ranks", manifest.mesh.numRanks()}};
   json["mesh"] = OrderedJson::array();
@@ -341,7 +338,7 @@ Result<std::string> explainAsJson(const Bundle &bundle, const ExplainOptions &op
     json["entries"].push_back(std::move(one));
   }
   json["procedures"] = OrderedJson::array();
-  for (const OutlineProcedure &procedure : outline->procedures)
+  for (const OutlineProcedure &procedure : outline.procedures)
     json["procedures"].push_back(toJson(procedure));
   // Names come from the model, and need not be UTF-8.
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "OutputFiles.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Runtime/Files.h"
 #include "braid/Runtime/Npy.h"
 
@@ -36,8 +37,7 @@ Status OutputFiles::prepare(const std::string &path, const std::vector<std::stri
   if (stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
     return Status::error("cannot write to '" + path + "': is not a directory");
   for (const std::string &name : names)
-    if (Status status = checkWritable(path + "/" + name + ".npy"); !status.ok())
-      return status;
+    RETURN_IF_ERROR(checkWritable(path + "/" + name + ".npy"));
   return {};
 }
 

@@ -9,6 +9,7 @@
 // flatc writes a default label into switches over all enumerators.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wcovered-switch-default"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Program/program_generated.h"
 #pragma clang diagnostic pop
 
@@ -56,8 +57,7 @@ public:
         }
       procedures.push_back(std::move(outline));
     }
-    if (!status.ok())
-      return status;
+    RETURN_IF_ERROR(status);
     for (size_t p = 0; p < procedures.size(); ++p)
       connect(p);
     ProgramOutline result;

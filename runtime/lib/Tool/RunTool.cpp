@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "CommandLine.h"
 #include "OutputFiles.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Runtime/Files.h"
 #include "braid/Runtime/Npy.h"
 #include "braid/Runtime/Safetensors.h"
@@ -46,45 +47,28 @@ public:
   RunTool(const RunOptions &options, const RunHooks &hooks) : options(options), hooks(hooks) {}
 
   Status run() {
-    if (Status s = open(); !s.ok())
-      return s;
-    if (Status s = gatherInputs(); !s.ok())
-      return s;
-    if (Status s = prepareChecks(); !s.ok())
-      return s;
-    if (Status s = output.prepare(options.output, resultNames()); !s.ok())
-      return s;
+    RETURN_IF_ERROR(open());
+    RETURN_IF_ERROR(gatherInputs());
+    RETURN_IF_ERROR(prepareChecks());
+    RETURN_IF_ERROR(output.prepare(options.output, resultNames()));
     for (const std::string &path : {options.trace, options.report})
-      if (Status s = checkWritable(path); !s.ok())
-        return s;
-    Status status = options.target == "cpu" || options.target == "cuda" ? execute() : interpret();
-    if (!status.ok())
-      return status;
+      RETURN_IF_ERROR(checkWritable(path));
+    RETURN_IF_ERROR(options.target == "cpu" || options.target == "cuda" ? execute() : interpret());
     Status checked = check();
-    if (Status s = writeReport(); !s.ok())
-      return s;
-    if (!checked.ok())
-      return checked;
+    RETURN_IF_ERROR(writeReport());
+    RETURN_IF_ERROR(checked);
     return output.write(results);
   }
 
 private:
   Status open() {
     if (hooks.open) {
-      Result<std::shared_ptr<const Bundle>> opened = hooks.open(options);
-      if (!opened.ok())
-        return opened.status();
-      bundle = *opened;
+      ASSIGN_OR_RETURN(bundle, hooks.open(options));
     } else {
-      Result<Bundle> read = Bundle::read(options.model);
-      if (!read.ok())
-        return read.status();
-      bundle = std::make_shared<const Bundle>(std::move(*read));
+      ASSIGN_OR_RETURN(Bundle read, Bundle::read(options.model));
+      bundle = std::make_shared<const Bundle>(std::move(read));
     }
-    Result<const Entry *> selected = selectEntry(bundle->manifest, options.session.entry);
-    if (!selected.ok())
-      return selected.status();
-    entry = *selected;
+    ASSIGN_OR_RETURN(entry, selectEntry(bundle->manifest, options.session.entry));
     // A session checks this too, but the interpreter runs without one.
     const int64_t ranks = bundle->manifest.mesh.numRanks();
     if (options.target != "cpu" && options.session.ranks != 0 && options.session.ranks != ranks)
@@ -102,14 +86,12 @@ private:
       if (known == entry->operands.end())
         return Status::error("the model has no input '" + inputName + "', it has " +
                              list(entry->operands));
-      Result<HostTensor> tensor = readNpy(path);
-      if (!tensor.ok())
-        return tensor.status();
-      if (tensor->dtype != known->dtype || tensor->shape != known->globalShape)
+      ASSIGN_OR_RETURN(HostTensor tensor, readNpy(path));
+      if (tensor.dtype != known->dtype || tensor.shape != known->globalShape)
         return Status::error("input '" + inputName + "' expects " + name(known->dtype) + " " +
-                             shapeString(known->globalShape) + ", got " + name(tensor->dtype) +
-                             " " + shapeString(tensor->shape) + " in '" + path + "'");
-      inputs[inputName] = std::move(*tensor);
+                             shapeString(known->globalShape) + ", got " + name(tensor.dtype) + " " +
+                             shapeString(tensor.shape) + " in '" + path + "'");
+      inputs[inputName] = std::move(tensor);
     }
     std::string missing;
     for (const EntryValue &operand : entry->operands) {
@@ -148,10 +130,7 @@ private:
     if (options.randomWeights) {
       weights = WeightSource::random(*options.randomWeights);
     } else if (!options.weights.empty()) {
-      Result<std::unique_ptr<WeightSource>> opened = openSafetensors(options.weights);
-      if (!opened.ok())
-        return opened.status();
-      weights = std::move(*opened);
+      ASSIGN_OR_RETURN(weights, openSafetensors(options.weights));
     }
     return {};
   }
@@ -162,8 +141,7 @@ private:
         if (!hooks.reference)
           return Status::error("--check reference needs the compiler: use `braid run`");
         for (const EntryValue &result : entry->results)
-          if (Status s = addCheck(result, file, {}); !s.ok())
-            return s;
+          RETURN_IF_ERROR(addCheck(result, file, {}));
         continue;
       }
       size_t slash = file.rfind('/');
@@ -177,15 +155,12 @@ private:
       if (!result)
         return Status::error("--check expects a file named after a result, got '" + file +
                              "'; the results are " + list(entry->results));
-      Result<HostTensor> expected = readNpy(file);
-      if (!expected.ok())
-        return expected.status();
-      if (expected->shape != result->globalShape)
+      ASSIGN_OR_RETURN(HostTensor expected, readNpy(file));
+      if (expected.shape != result->globalShape)
         return Status::error("--check '" + file + "' expects " + shapeString(result->globalShape) +
                              " of result '" + result->name + "', got " +
-                             shapeString(expected->shape));
-      if (Status s = addCheck(*result, file, std::move(*expected)); !s.ok())
-        return s;
+                             shapeString(expected.shape));
+      RETURN_IF_ERROR(addCheck(*result, file, std::move(expected)));
     }
     return {};
   }
@@ -207,10 +182,7 @@ private:
   }
 
   Status execute() {
-    Result<std::unique_ptr<Session>> created = Session::create(bundle, options.session);
-    if (!created.ok())
-      return created.status();
-    session = std::move(*created);
+    ASSIGN_OR_RETURN(session, Session::create(bundle, options.session));
     auto begin = std::chrono::steady_clock::now();
     if (weights) {
       const bool terminal = isatty(STDERR_FILENO) == 1;
@@ -227,19 +199,14 @@ private:
     }
     loadSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     for (const auto &[inputName, tensor] : inputs)
-      if (Status s = session->setInput(inputName, tensor); !s.ok())
-        return s;
+      RETURN_IF_ERROR(session->setInput(inputName, tensor));
     for (int64_t i = 0; i < options.warmup + options.repeat; ++i) {
       if (i == options.warmup)
         session->resetStatistics();
-      if (Status s = session->run(); !s.ok())
-        return s;
+      RETURN_IF_ERROR(session->run());
     }
     for (const EntryValue &result : entry->results) {
-      Result<HostTensor> value = session->output(result.name);
-      if (!value.ok())
-        return value.status();
-      results[result.name] = std::move(*value);
+      ASSIGN_OR_RETURN(results[result.name], session->output(result.name));
     }
     printSummary();
     return options.trace.empty() ? Status() : session->writeTrace(options.trace);
@@ -249,11 +216,8 @@ private:
     if (!options.trace.empty() || !options.report.empty())
       return Status::error("--trace and --report expect --target cpu or cuda");
     const auto &compute = options.target == "reference" ? hooks.reference : hooks.interpretProgram;
-    Result<Tensors> computed =
-        compute({options, *bundle, *entry, weights.get(), inputs, /*partitioned=*/true});
-    if (!computed.ok())
-      return computed.status();
-    results = std::move(*computed);
+    ASSIGN_OR_RETURN(
+        results, compute({options, *bundle, *entry, weights.get(), inputs, /*partitioned=*/true}));
     return {};
   }
 
@@ -263,11 +227,8 @@ private:
       needsReference |= c.against == "reference";
     Tensors reference;
     if (needsReference) {
-      Result<Tensors> computed =
-          hooks.reference({options, *bundle, *entry, weights.get(), inputs, /*partitioned=*/false});
-      if (!computed.ok())
-        return computed.status();
-      reference = std::move(*computed);
+      ASSIGN_OR_RETURN(reference, hooks.reference({options, *bundle, *entry, weights.get(), inputs,
+                                                   /*partitioned=*/false}));
     }
     std::string failed;
     for (Check &c : checks) {
