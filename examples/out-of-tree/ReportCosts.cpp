@@ -36,7 +36,7 @@ struct ReportCosts : PassWrapper<ReportCosts, OperationPass<ModuleOp>> {
       }
       if (auto computation = dyn_cast<braid::nn::CostOpInterface>(op)) {
         braid::nn::OpCost cost = computation.getCost();
-        op->emitRemark("takes ") << cost.matrixFlops << " FLOPs of products and "
+        op->emitRemark("takes ") << cost.matrixFlops << " FLOPs of matmuls and "
                                  << cost.vectorFlops << " others, reads " << cost.bytesRead
                                  << " bytes and writes " << cost.bytesWritten;
       }

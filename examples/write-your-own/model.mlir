@@ -3,7 +3,7 @@
 
 comm.mesh @mesh <tp = 2>
 
-// A block is a function of its weights, so both layers share its code. The first two products are cut by their output
+// A block is a function of its weights, so both layers share its code. The first two matmuls are cut by their output
 // columns, the third by its rows: between them nothing is exchanged, and after the third every rank has an addend.
 func.func private @block(
     %x: tensor<2x64x256xf32>,

@@ -23,7 +23,7 @@ using namespace braid;
 namespace {
 
 /// From a start to its wait, and what of the block needs the wait's results.
-struct Flight {
+struct PendingCollective {
   comm::WaitOp wait;
   size_t begin, end;
   llvm::SmallPtrSet<Operation *, 16> dependents;
@@ -38,10 +38,10 @@ public:
       position[&op] = i;
       if (auto wait = dyn_cast<comm::WaitOp>(op))
         if (Operation *start = wait.getHandle().getDefiningOp(); start && position.contains(start))
-          flights.push_back({wait, position[start], i, {}});
-      for (Flight &flight : flights)
-        if (flight.wait == &op || readsAny(op, flight.dependents))
-          flight.dependents.insert(&op);
+          pendingCollectives.push_back({wait, position[start], i, {}});
+      for (PendingCollective &pending : pendingCollectives)
+        if (pending.wait == &op || readsAny(op, pending.dependents))
+          pending.dependents.insert(&op);
     }
     do {
       groups.clear();
@@ -113,9 +113,9 @@ private:
     if (shape(op) != shape(user))
       return miss(op, user, "of another shape");
     size_t from = position.lookup(op), to = runsAt(user);
-    for (const Flight &flight : flights)
-      if (flight.begin < from && from < flight.end && flight.end <= to &&
-          !flight.dependents.contains(op))
+    for (const PendingCollective &pending : pendingCollectives)
+      if (pending.begin < from && from < pending.end && pending.end <= to &&
+          !pending.dependents.contains(op))
         return miss(op, user, "it hides a collective that the user waits for");
     // Another operation that reads the value at the same place can only be a member of the same
     // kernel.
@@ -131,14 +131,14 @@ private:
   /// the collective, unless it is joined with it: true where that is to be looked at again.
   bool sinkWaits() {
     bool changed = false;
-    for (Flight &flight : llvm::reverse(flights)) {
+    for (PendingCollective &pending : llvm::reverse(pendingCollectives)) {
       size_t first = position.size();
-      for (Operation *user : flight.wait->getUsers())
-        if (Operation *here = flight.wait->getBlock()->findAncestorOpInBlock(*user))
+      for (Operation *user : pending.wait->getUsers())
+        if (Operation *here = pending.wait->getBlock()->findAncestorOpInBlock(*user))
           first = std::min(first, runsAt(here));
       // No earlier than it stood before, so that this comes to an end.
-      if (first < position.size() && first > flight.end) {
-        flight.end = first;
+      if (first < position.size() && first > pending.end) {
+        pending.end = first;
         changed = true;
       }
     }
@@ -148,7 +148,7 @@ private:
   bool fuse;
   DenseMap<Operation *, size_t> position;
   DenseMap<Operation *, size_t> groupOf;
-  SmallVector<Flight> flights;
+  SmallVector<PendingCollective> pendingCollectives;
   SmallVector<Miss> missed;
 };
 

@@ -254,7 +254,7 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
       .Case([&](nn::AddOp add) -> LogicalResult {
         if (add.isRowOperation())
           return refuseRowOperation(add);
-        return success(); // Its product has added it.
+        return success(); // Its matmul has added it.
       })
       .Case([&](nn::KernelCallOpInterface call) {
         launchLibrary(loc, call.getKernelCall(), call->getResults());
@@ -328,7 +328,7 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
   comm::ReduceKindAttr reduce;
   IntegerAttr dim, concat, root;
   DenseI64ArrayAttr pairs;
-  IntegerAttr channel;
+  IntegerAttr tag;
   if (auto allReduce = dyn_cast<comm::AllReduceOp>(*collective)) {
     kind = rt::CollectiveKind::AllReduce;
     reduce = allReduce.getKindAttr();
@@ -358,11 +358,11 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
   } else if (auto send = dyn_cast<comm::SendOp>(*collective)) {
     kind = rt::CollectiveKind::Send;
     pairs = send.getPairsAttr();
-    channel = send.getChannelAttr();
+    tag = send.getTagAttr();
   } else if (auto recv = dyn_cast<comm::RecvOp>(*collective)) {
     kind = rt::CollectiveKind::Recv;
     pairs = recv.getPairsAttr();
-    channel = recv.getChannelAttr();
+    tag = recv.getTagAttr();
   } else {
     return collective.emitOpError("has no counterpart in a procedure");
   }
@@ -370,7 +370,7 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
   rt::AwaitOp::create(builder, loc, ready, rt::Queue::Communication);
   events[op.getHandle()] = rt::StartOp::create(
       builder, loc, rt::CollectiveKindAttr::get(builder.getContext(), kind), reduce, inputs,
-      outputs, dim, concat, root, pairs, channel, collective.getGroup(),
+      outputs, dim, concat, root, pairs, tag, collective.getGroup(),
       collective->getAttrOfType<StringAttr>("role"), IntegerAttr());
   return success();
 }

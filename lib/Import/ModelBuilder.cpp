@@ -135,9 +135,9 @@ Expected<Value> ModelBuilder::buildHead(Value hidden, Value table, bool tied) {
 Value ModelBuilder::linear(StringRef role, Value input, Value weight, Value bias) {
   SmallVector<int64_t> shape(typeOf(input).getShape());
   shape.back() = typeOf(weight).getDimSize(0);
-  Value product = nn::LinearOp::create(builder, at(role), type(shape), input, weight,
+  Value matmul = nn::LinearOp::create(builder, at(role), type(shape), input, weight,
                                        builder.getStringAttr(role));
-  return bias ? add(role + ".biased", product, bias) : product;
+  return bias ? add(role + ".biased", matmul, bias) : matmul;
 }
 
 Value ModelBuilder::layerNorm(const Twine &name, Value input, Value weight, Value bias,

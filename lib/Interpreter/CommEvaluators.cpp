@@ -84,13 +84,13 @@ Result<Collective> toCore(comm::CollectiveOpInterface op) {
       .Case([&](comm::SendOp send) {
         collective.kind = CollectiveKind::send;
         collective.pairs = pairsOf(send.getPairs());
-        collective.channel = send.getChannel();
+        collective.tag = send.getTag();
         return collective;
       })
       .Case([&](comm::RecvOp recv) -> Result<Collective> {
         collective.kind = CollectiveKind::recv;
         collective.pairs = pairsOf(recv.getPairs());
-        collective.channel = recv.getChannel();
+        collective.tag = recv.getTag();
         for (Type type : recv.getOutputs().getTypes()) {
           auto tensor = cast<RankedTensorType>(type);
           ASSIGN_OR_RETURN(DType dtype, dtypeOf(tensor.getElementType()));
@@ -123,16 +123,16 @@ Status evaluateStart(OpContext &context) {
   ASSIGN_OR_RETURN(Collective collective, toCore(op.getCollective()));
   ++context.rank.executed[op.getCollective()->getName().getStringRef().str()];
   // The verifier ensures that the collective takes the operands in order.
-  ASSIGN_OR_RETURN(Flight flight,
+  ASSIGN_OR_RETURN(PendingCollective pending,
                    context.rank.process.start(collective, gatherInputs(context, op.getInputs())));
-  context.set(op.getHandle(), RuntimeValue(flight));
+  context.set(op.getHandle(), RuntimeValue(pending));
   return {};
 }
 
 Status evaluateWait(OpContext &context) {
   auto op = cast<comm::WaitOp>(context.op);
-  return context.setAll(op->getResults(),
-                        context.rank.process.wait(std::get<Flight>(context.value(op.getHandle()))));
+  return context.setAll(op->getResults(), context.rank.process.wait(std::get<PendingCollective>(
+                                              context.value(op.getHandle()))));
 }
 } // namespace
 

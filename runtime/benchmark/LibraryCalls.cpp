@@ -3,12 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Measures what the runtime's choices for attention and products rest on (runtime/README.md has the
+// Measures what the runtime's choices for attention and matmuls rest on (runtime/README.md has the
 // table):
-//   attention: the runtime's own kernels, per instruction set, against two oneDNN products per
+//   attention: the runtime's own kernels, per instruction set, against two oneDNN matmuls per
 //   block of queries with the same
 //     softmax between them;
-//   products: oneDNN's matmul over plain layouts, as Products.cpp calls it, against dnnl_sgemm.
+//   matmuls: oneDNN's matmul over plain layouts, as Matmul.cpp calls it, against dnnl_sgemm.
 // One thread. Build the target BraidRuntimeBenchmark; no arguments.
 //
 //===----------------------------------------------------------------------===//
@@ -148,8 +148,8 @@ void benchmarkAttention() {
   }
 }
 
-void benchmarkProducts() {
-  std::printf("\n| product [m, n, k] | call | ms | GFLOP/s |\n| --- | --- | ---: | ---: |\n");
+void benchmarkMatmuls() {
+  std::printf("\n| matmul [m, n, k] | call | ms | GFLOP/s |\n| --- | --- | ---: | ---: |\n");
   struct Shape {
     int64_t m, n, k;
   };
@@ -167,13 +167,13 @@ void benchmarkProducts() {
       std::printf("| [%ld, %ld, %ld] | %s | %.3f | %.1f |\n", m, n, k, call, seconds * 1e3,
                   flops / seconds * 1e-9);
     };
-    ProductCache products;
-    Result<std::shared_ptr<const Product>> product = products.get({m, n, k, k, k, n, true});
-    if (!product.ok()) {
-      std::printf("%s\n", product.status().message().c_str());
+    MatmulCache matmuls;
+    Result<std::shared_ptr<const Matmul>> matmul = matmuls.get({m, n, k, k, k, n, true});
+    if (!matmul.ok()) {
+      std::printf("%s\n", matmul.status().message().c_str());
       continue;
     }
-    auto call = (*product)->bind(lhs.data(), rhs.data(), bias.data(), out.data());
+    auto call = (*matmul)->bind(lhs.data(), rhs.data(), bias.data(), out.data());
     print("matmul with bias", measure([&] { call->run(); }));
     print("dnnl_sgemm, no bias", measure([&] {
             dnnl_sgemm('N', 'T', m, n, k, 1, lhs.data(), k, rhs.data(), k, 0, out.data(), n);
@@ -187,5 +187,5 @@ int main() {
   useOneThread();
   std::printf("%s, one thread\n", hostCpuModel().c_str());
   benchmarkAttention();
-  benchmarkProducts();
+  benchmarkMatmuls();
 }

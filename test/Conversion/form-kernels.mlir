@@ -118,7 +118,7 @@ func.func @flight(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> tensor<8x16xf32
 
 // -----
 
-// A wait stands before the kernel that needs it: the first addition runs with the last one, and both products before that
+// A wait stands before the kernel that needs it: the first addition runs with the last one, and both matmuls before that
 // hide the collective. The gelu hides it as well, and stays out of that kernel.
 comm.mesh @mesh <tp = 2>
 // CHECK-LABEL: func.func @wait_for_a_kernel

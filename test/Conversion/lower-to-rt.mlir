@@ -6,7 +6,7 @@ comm.mesh @mesh <dp = 2, tp = 2>
 // CHECK: rt.kernel @linear(tensor<2x4x8xf32>, tensor<8x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32> attributes {library = "linear", optional = ["bias"]}
 // CHECK-NOT: rt.kernel @linear
 
-// The product writes symmetric memory, since a collective reads it; the last kernel writes the result.
+// The matmul writes symmetric memory, since a collective reads it; the last kernel writes the result.
 // CHECK-LABEL: rt.procedure @mlp(
 // CHECK-SAME: %[[X:.*]]: memref<2x4x8xf32>, %[[W:.*]]: memref<8x8xf32>, %[[B:.*]]: memref<8xf32>, %[[OUT:.*]]: memref<2x4x8xf32> {rt.result}) {
 // CHECK-NEXT: %[[P:.*]] = rt.alloc : memref<2x4x8xf32, #rt.space<symmetric>>
@@ -142,8 +142,8 @@ func.func @exchanges(%x: tensor<8x4xf32>) -> (tensor<16x2xf32>, tensor<8x4xf32>,
 // CHECK-NEXT: %[[N:.*]] = rt.alloc : memref<4xi32, #rt.space<symmetric>>
 // CHECK-NEXT: rt.copy ins(%[[C]] : {{.*}}) outs(%[[N]] :
 // CHECK: rt.start all_to_all_v ins(%[[A]], %[[N]] : {{.*}}) outs(%[[R:.*]], %[[M:.*]] : memref<4x2xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) over <@mesh, {tp}> role "moe"
-// CHECK: %[[S:.*]] = rt.start send ins(%[[R]] : {{.*}}) pairs [0, 1] channel 2 over <@mesh, {tp}>
-// CHECK: %[[T:.*]] = rt.start recv outs(%{{.*}} : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel 2 over <@mesh, {tp}>
+// CHECK: %[[S:.*]] = rt.start send ins(%[[R]] : {{.*}}) pairs [0, 1] tag 2 over <@mesh, {tp}>
+// CHECK: %[[T:.*]] = rt.start recv outs(%{{.*}} : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] tag 2 over <@mesh, {tp}>
 // CHECK: rt.wait %[[S]]
 // CHECK: rt.wait %[[T]]
 func.func @halves(%x: tensor<4x2xf32>, %c: tensor<4xi32>) -> (tensor<4x2xf32>, tensor<4xi32>) {
@@ -153,11 +153,11 @@ func.func @halves(%x: tensor<4x2xf32>, %c: tensor<4xi32>) -> (tensor<4x2xf32>, t
   }
   %0:2 = comm.wait %h keeping %x, %c : !comm.handle<tensor<4x2xf32>, tensor<4xi32>>, tensor<4x2xf32>, tensor<4xi32> -> tensor<4x2xf32>, tensor<4xi32>
   %s = comm.start (%a = %0#0) : tensor<4x2xf32> -> !comm.handle {
-    comm.send(%a) pairs [0 -> 1] over <@mesh, {tp}> channel 2 : tensor<4x2xf32>
+    comm.send(%a) pairs [0 -> 1] over <@mesh, {tp}> tag 2 : tensor<4x2xf32>
     comm.yield
   }
   %r = comm.start () -> !comm.handle<tensor<4x2xf32>> {
-    %b = comm.recv pairs [0 -> 1] over <@mesh, {tp}> channel 2 : tensor<4x2xf32>
+    %b = comm.recv pairs [0 -> 1] over <@mesh, {tp}> tag 2 : tensor<4x2xf32>
     comm.yield %b : tensor<4x2xf32>
   }
   comm.wait %s keeping %0#0 : !comm.handle, tensor<4x2xf32>
@@ -221,7 +221,7 @@ func.func @padded(%ids: tensor<2x4xi32> {nn.name = "ids"}, %n: tensor<2xi32> {nn
 
 // -----
 
-// A bias is added in a kernel where the product has another user, and where the bias is computed after the product.
+// A bias is added in a kernel where the matmul has another user, and where the bias is computed after the matmul.
 // CHECK-LABEL: rt.procedure @biases_apart(
 // CHECK: rt.launch @linear rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :
 // CHECK: rt.launch @linear rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole programs for GPUs, on a machine without one: what `braid compile --target cuda` makes of a model is compiled for
 the host by braid-test-cuda-on-host and run by the CUDA executor on the null device, row kernels and library kernels as
-fibers in a random order, products and collectives in plain loops. The interpreter says what must come of it."""
+fibers in a random order, matmuls and collectives in plain loops. The interpreter says what must come of it."""
 import json
 
 import pytest

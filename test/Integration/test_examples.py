@@ -37,7 +37,7 @@ def test_out_of_tree():
     # 2 x 16 rows of 128 columns in groups of 32.
     assert re.search(r"group\.rms_norm .* size 32 .*: tensor<2x16x128xf32>, tensor<128xf32>", partitioned), partitioned
     assert re.findall(r"= (comm\.\w+) ", partitioned) == ["comm.all_reduce"], partitioned
-    assert f"takes 0 FLOPs of products and {4 * 4096 + 3 * 128} others, reads {4 * (4096 + 128)} bytes and writes {4 * 4096}" in partitioned
+    assert f"takes 0 FLOPs of matmuls and {4 * 4096 + 3 * 128} others, reads {4 * (4096 + 128)} bytes and writes {4 * 4096}" in partitioned
     # Its kernel gives what the interpreter gives, and is in the bundle.
     assert re.search(r"check y against reference.*: passed", run), run
     assert re.search(r"check y against .*y\.npy.*: passed", alone), alone

@@ -50,11 +50,11 @@ comm.mesh @mesh <pp = 3>
 func.func @main(%x: {STAGE} {{nn.name = "x"}}) -> ({STAGE} {{nn.name = "y"}}) attributes {{nn.entry}} {{
   %w = nn.parameter "w" of tensor<48x16xf32> sharded <@mesh, [{{pp}}, {{}}]> : tensor<16x16xf32>
   %0 = nn.linear %x, %w : {STAGE}, tensor<16x16xf32> -> {STAGE}
-  comm.send(%0) pairs [0 -> 1, 1 -> 2] over <@mesh, {{pp}}> channel 4 : {STAGE}
-  %1 = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {{pp}}> channel 4 : {STAGE}
+  comm.send(%0) pairs [0 -> 1, 1 -> 2] over <@mesh, {{pp}}> tag 4 : {STAGE}
+  %1 = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {{pp}}> tag 4 : {STAGE}
   %2 = nn.linear %1, %w : {STAGE}, tensor<16x16xf32> -> {STAGE}
-  comm.send(%2) pairs [0 -> 1, 1 -> 2] over <@mesh, {{pp}}> channel 4 : {STAGE}
-  %3 = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {{pp}}> channel 4 : {STAGE}
+  comm.send(%2) pairs [0 -> 1, 1 -> 2] over <@mesh, {{pp}}> tag 4 : {STAGE}
+  %3 = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {{pp}}> tag 4 : {STAGE}
   %4 = nn.linear %3, %w : {STAGE}, tensor<16x16xf32> -> {STAGE}
   %5 = comm.broadcast(%4) from 2 over <@mesh, {{pp}}> : {STAGE}
   return %5 : {STAGE}
@@ -129,7 +129,7 @@ def ring_values():
 
 
 def ring_program(step):
-    """`step(i)`: the text that gives %p<i+1>, the neighbour's %p<i>, and %s<i+1>, %s<i> with the product of %p<i> added."""
+    """`step(i)`: the text that gives %p<i+1>, the neighbour's %p<i>, and %s<i+1>, %s<i> with the matmul of %p<i> added."""
     return f"""
 comm.mesh @mesh <tp = 4>
 func.func @main(%p0: {PART} {{nn.name = "x", {CUT}}}, %y: {PART} {{nn.name = "y", {CUT}}}) -> ({PART} {{nn.name = "z", {CUT}}})
@@ -141,22 +141,22 @@ func.func @main(%p0: {PART} {{nn.name = "x", {CUT}}}, %y: {PART} {{nn.name = "y"
 """
 
 
-def product(i):
+def matmul(i):
     return (f"  %m{i} = nn.mul %p{i}, %y : {PART}, {PART} -> {PART}\n"
             f"  %s{i + 1} = nn.add %s{i}, %m{i} : {PART}, {PART} -> {PART}\n")
 
 
 def blocking_step(i):
-    return f"  %p{i + 1} = comm.permute(%p{i}) {RING} role \"ring\" : {PART}\n" + product(i + 1)
+    return f"  %p{i + 1} = comm.permute(%p{i}) {RING} role \"ring\" : {PART}\n" + matmul(i + 1)
 
 
 def overlapped_step(i):
     """The next part is on its way while this one is multiplied: level scheduled."""
     return (f"  %h{i} = comm.start (%a = %p{i}) : {PART} -> !comm.handle<{PART}> {{\n"
             f"    %b = comm.permute(%a) {RING} role \"ring\" : {PART}\n    comm.yield %b : {PART}\n  }}\n"
-            + (product(i) if i else "")
+            + (matmul(i) if i else "")
             + f"  %p{i + 1} = comm.wait %h{i} keeping %p{i} : !comm.handle<{PART}>, {PART} -> {PART}\n"
-            + (product(i + 1) if i == 2 else ""))
+            + (matmul(i + 1) if i == 2 else ""))
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -11,11 +11,11 @@ module {
 
 // -----
 
-// expected-error@+1 {{rank 0 sends in send pairs [0 -> 1] over {pp} channel 4 ('activation') what rank 1 never receives}}
+// expected-error@+1 {{rank 0 sends in send pairs [0 -> 1] over {pp} tag 4 ('activation') what rank 1 never receives}}
 module {
   comm.mesh @mesh <pp = 2>
   func.func @main(%x: tensor<2xf32> {test.input = dense<0.0> : tensor<2xf32>}) {
-    comm.send(%x) pairs [0 -> 1] over <@mesh, {pp}> channel 4 role "activation" : tensor<2xf32>
+    comm.send(%x) pairs [0 -> 1] over <@mesh, {pp}> tag 4 role "activation" : tensor<2xf32>
     return
   }
 }

@@ -25,7 +25,7 @@ func.func @main(%x: tensor<4x2xf32> {test.input = dense<[[1.0, 2.0], [3.0, 4.0],
 
 // -----
 
-// A ring in which all send before they receive; another channel overtakes; nobody sends to position 0 of a sub-axis.
+// A ring in which all send before they receive; another tag overtakes; nobody sends to position 0 of a sub-axis.
 comm.mesh @mesh <dp = 2, pp = 4>
 #s = #comm.sharding<@mesh, [{dp, pp}]>
 // CHECK: result0 = f32[8] [4, 1, 2, 3, 8, 5, 6, 7]
@@ -39,8 +39,8 @@ func.func @main(%x: tensor<1xf32> {test.input = dense<[1.0, 2.0, 3.0, 4.0, 5.0, 
         tensor<1xi64> {comm.sharding = #s, comm.global_type = tensor<8xi64>},
         tensor<1xf32> {comm.sharding = #s, comm.global_type = tensor<8xf32>}) {
   comm.send(%x) pairs [0 -> 1, 1 -> 2, 2 -> 3, 3 -> 0] over <@mesh, {pp}> : tensor<1xf32>
-  comm.send(%n) pairs [0 -> 1] over <@mesh, {pp:(2)2}> channel 1 : tensor<1xi64>
-  %1 = comm.recv pairs [0 -> 1] over <@mesh, {pp:(2)2}> channel 1 : tensor<1xi64>
+  comm.send(%n) pairs [0 -> 1] over <@mesh, {pp:(2)2}> tag 1 : tensor<1xi64>
+  %1 = comm.recv pairs [0 -> 1] over <@mesh, {pp:(2)2}> tag 1 : tensor<1xi64>
   %0 = comm.recv pairs [3 -> 0, 0 -> 1, 1 -> 2, 2 -> 3] over <@mesh, {pp}> : tensor<1xf32>
   %r = comm.start () -> !comm.handle<tensor<1xf32>> {
     %b = comm.recv pairs [0 -> 1] over <@mesh, {dp}> : tensor<1xf32>

@@ -25,7 +25,7 @@ func.func @main(%x: tensor<4x8x16xf32>, %mask: tensor<4x8xi64>, %s: tensor<f32>)
   %w = nn.parameter "here" : tensor<16x16xf32>
   %0 = nn.linear %x, %w role "attention.query" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
   %other = nn.parameter "other" : tensor<16x16xf32>
-  // Without a known role, by its place: it takes what a column-parallel product gives.
+  // Without a known role, by its place: it takes what a column-parallel matmul gives.
   // TP: nn.parameter "other"{{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}]>]}
   %1 = nn.linear %0, %other role "pooler" : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
   %2 = call @layer(%1, %w, %w, %w) : (tensor<4x8x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<4x8x16xf32>

@@ -52,7 +52,7 @@ func.func @dependent(%x: tensor<4x8xf32>, %y: tensor<4x2x3xi64>, %c: tensor<4xi3
   comm.send(%y) pairs [0 -> 1] over <@mesh, {tp}> : tensor<4x2x3xi64>
   %2 = comm.recv pairs [0 -> 1] over <@mesh, {tp}> : tensor<4x8xf32>
   %3 = comm.recv pairs [0 -> 1] over <@mesh, {tp}> : tensor<4x2x3xi64>
-  comm.send(%x, %y) pairs [0 -> 1] over <@mesh, {tp}> channel 1 : tensor<4x8xf32>, tensor<4x2x3xi64>
-  %4:2 = comm.recv pairs [0 -> 1] over <@mesh, {tp}> channel 1 : tensor<4x8xf32>, tensor<4x2x3xi64>
+  comm.send(%x, %y) pairs [0 -> 1] over <@mesh, {tp}> tag 1 : tensor<4x8xf32>, tensor<4x2x3xi64>
+  %4:2 = comm.recv pairs [0 -> 1] over <@mesh, {tp}> tag 1 : tensor<4x8xf32>, tensor<4x2x3xi64>
   return %n : tensor<4xi32>
 }

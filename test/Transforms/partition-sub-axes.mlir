@@ -103,7 +103,7 @@ func.func @main(%x: tensor<12x12xf32> {nn.name = "x", comm.sharding = #comm.shar
 
 // -----
 
-// A product between values whose sub-axes cross.
+// A matmul between values whose sub-axes cross.
 comm.mesh @mesh <tp = 6>
 // CHECK-LABEL: func.func @main
 // SAME: equivalent on 1 and 6 ranks
@@ -117,7 +117,7 @@ func.func @main(%x: tensor<12x12xf32> {nn.name = "x", comm.sharding = #comm.shar
 
 // -----
 
-// A product over parts of one axis, reduced over the part that cuts what is summed up.
+// A matmul over parts of one axis, reduced over the part that cuts what is summed up.
 comm.mesh @mesh <tp = 8>
 // CHECK-LABEL: func.func @main
 // CHECK: %[[P:.*]] = nn.linear %{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x4xf32>

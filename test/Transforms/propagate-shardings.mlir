@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --braid-propagate-shardings --split-input-file | FileCheck %s
 
-// One seed cuts a column-then-row pair and everything between; the second product's result is partial.
+// One seed cuts a column-then-row pair and everything between; the second matmul's result is partial.
 comm.mesh @mesh <tp = 2>
 
 // CHECK-LABEL: func.func @mlp

@@ -180,7 +180,7 @@ private:
       addEnum(c->kind);
       addEnum(c->reduce);
       addAll(c->axes, c->inputs, c->outputs, c->dim, c->done, c->concat_dim, c->root, c->pairs,
-             c->channel);
+             c->tag);
     } else if (auto *wait = command.op.AsCollectiveWait()) {
       add(wait->event);
     } else if (auto *record = command.op.AsRecord()) {

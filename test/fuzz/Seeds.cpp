@@ -148,7 +148,7 @@ ProgramBuilder libraryCalls() {
     p.compute("attention", std::move(op));
   }
   V bias = argument(2, f32, {kHeads * kDim});
-  p.product("linear", hidden, argument(1, f32, {kHeads * kDim, kHeads * kDim}), &bias, linear);
+  p.linear("linear", hidden, argument(1, f32, {kHeads * kDim, kHeads * kDim}), &bias, linear);
   {
     LocalSliceLaunch op;
     op.source = linear.build();

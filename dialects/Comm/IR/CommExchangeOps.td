@@ -154,21 +154,21 @@ def Comm_PermuteOp : Comm_CollectiveOp<"permute", [DeclareOpInterfaceMethods<Inf
   }];
 }
 
-def Comm_Channel_Number : ConfinedAttr<I32Attr, [IntNonNegative]>;
+def Comm_Tag : ConfinedAttr<I32Attr, [IntNonNegative]>;
 
 def Comm_SendOp : Comm_CollectiveOp<"send", [], ["hasIndependentValues", "hasSource"]> {
   let summary = "The sending side of a permute";
   let description = [{
     For every pair `s -> t`, the rank at position s of the group sends its values to the rank at position t; other ranks
-    do nothing. The n-th send to a rank on a channel matches that rank's n-th `comm.recv` from the sender on the
-    channel. Unlike in a permute, the receive may stand elsewhere in the program, or in another function that other
+    do nothing. The n-th send to a rank on a tag matches that rank's n-th `comm.recv` from the sender on the
+    tag. Unlike in a permute, the receive may stand elsewhere in the program, or in another function that other
     ranks run.
 
     A send does not wait for its receive: its operands may change after the send's wait, and a ring in which all ranks
     first send and then receive does not deadlock.
 
     ```mlir
-    comm.send(%x) pairs [0 -> 1, 1 -> 2] over <@mesh, {pp}> channel 1 role "activation" : tensor<8x384xf32>
+    comm.send(%x) pairs [0 -> 1, 1 -> 2] over <@mesh, {pp}> tag 1 role "activation" : tensor<8x384xf32>
     ```
 
     Constraints:
@@ -178,12 +178,12 @@ def Comm_SendOp : Comm_CollectiveOp<"send", [], ["hasIndependentValues", "hasSou
     - (comm.send_c4) `pairs` holds positions of the group, two for each pair;
     - (comm.send_c5) no position is the source of two pairs, and none the target of two;
     - (comm.send_c6) no position sends to itself;
-    - (comm.send_c7, ODS) `channel` is at least 0.
+    - (comm.send_c7, ODS) `tag` is at least 0.
   }];
   let arguments = (ins Variadic<Comm_Tensor>:$inputs, DenseI64ArrayAttr:$pairs, Comm_GroupAttr:$group,
-                       DefaultValuedAttr<Comm_Channel_Number, "0">:$channel, OptionalAttr<StrAttr>:$role);
+                       DefaultValuedAttr<Comm_Tag, "0">:$tag, OptionalAttr<StrAttr>:$role);
   let assemblyFormat = [{
-    `(` $inputs `)` `pairs` custom<Pairs>($pairs) `over` $group (`channel` $channel^)? (`role` $role^)? attr-dict
+    `(` $inputs `)` `pairs` custom<Pairs>($pairs) `over` $group (`tag` $tag^)? (`role` $role^)? attr-dict
     `:` type($inputs)
   }];
   // Removing a send or receive would leave its counterpart without a match.
@@ -194,11 +194,11 @@ def Comm_RecvOp : Comm_CollectiveOp<"recv", [], ["hasIndependentValues"]> {
   let summary = "The receiving side of a permute";
   let description = [{
     For every pair `s -> t`, the rank at position t of the group receives the values of the matching `comm.send` of the
-    rank at position s: the n-th receive from a rank on a channel matches the n-th send, which must have values of the
+    rank at position s: the n-th receive from a rank on a tag matches the n-th send, which must have values of the
     same types. Ranks that are no target receive zeros.
 
     ```mlir
-    %r = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {pp}> channel 1 role "activation" : tensor<8x384xf32>
+    %r = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {pp}> tag 1 role "activation" : tensor<8x384xf32>
     ```
 
     Constraints:
@@ -208,13 +208,13 @@ def Comm_RecvOp : Comm_CollectiveOp<"recv", [], ["hasIndependentValues"]> {
     - (comm.recv_c4) `pairs` holds positions of the group, two for each pair;
     - (comm.recv_c5) no position is the source of two pairs, and none the target of two;
     - (comm.recv_c6) no position sends to itself;
-    - (comm.recv_c7, ODS) `channel` is at least 0.
+    - (comm.recv_c7, ODS) `tag` is at least 0.
   }];
   let arguments = (ins DenseI64ArrayAttr:$pairs, Comm_GroupAttr:$group,
-                       DefaultValuedAttr<Comm_Channel_Number, "0">:$channel, OptionalAttr<StrAttr>:$role);
+                       DefaultValuedAttr<Comm_Tag, "0">:$tag, OptionalAttr<StrAttr>:$role);
   let results = (outs Variadic<Comm_Tensor>:$outputs);
   let assemblyFormat = [{
-    `pairs` custom<Pairs>($pairs) `over` $group (`channel` $channel^)? (`role` $role^)? attr-dict `:` type($outputs)
+    `pairs` custom<Pairs>($pairs) `over` $group (`tag` $tag^)? (`role` $role^)? attr-dict `:` type($outputs)
   }];
   let hasCanonicalizer = 0;
 }

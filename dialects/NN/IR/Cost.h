@@ -10,7 +10,7 @@
 namespace braid::nn {
 
 /// The cost of one execution of an operation on its own shapes (per-rank after partitioning).
-/// Follows the counting of the 4D performance model: a product of (m, k) by (k, n) is (2k - 1)mn
+/// Follows the counting of the 4D performance model: a matmul of (m, k) by (k, n) is (2k - 1)mn
 /// FLOPs; an operation that needs an intermediate only inside counts its inputs and outputs.
 struct OpCost {
   int64_t matrixFlops = 0;  ///< executed by matrix units

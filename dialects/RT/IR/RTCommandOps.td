@@ -94,8 +94,8 @@ def RT_StartOp : RT_Op<"start", [AttrSizedOperandSegments, DeclareOpInterfaceMet
 
     The last values of an all_to_all_v are the counts. A send has no outputs and a recv no inputs:
     ```mlir
-    %s = rt.start send ins(%a : memref<8xf32, #rt.space<symmetric>>) pairs [0, 1] channel 0 over <@mesh, {pp}>
-    %r = rt.start recv outs(%b : memref<8xf32, #rt.space<symmetric>>) pairs [0, 1] channel 0 over <@mesh, {pp}>
+    %s = rt.start send ins(%a : memref<8xf32, #rt.space<symmetric>>) pairs [0, 1] tag 0 over <@mesh, {pp}>
+    %r = rt.start recv outs(%b : memref<8xf32, #rt.space<symmetric>>) pairs [0, 1] tag 0 over <@mesh, {pp}>
     ```
 
     Constraints:
@@ -107,22 +107,22 @@ def RT_StartOp : RT_Op<"start", [AttrSizedOperandSegments, DeclareOpInterfaceMet
     - (R4) all_reduce, reduce_scatter and reduce have a reduction, the others have none;
     - (R5) its event is waited for by exactly one rt.wait;
     - (R6) `dim` belongs to all_gather, reduce_scatter and all_to_all, `concat` to all_to_all, `root` to reduce and
-      broadcast, `pairs` to permute, send and recv, `channel` to send and recv: there it is given, elsewhere it is not;
+      broadcast, `pairs` to permute, send and recv, `tag` to send and recv: there it is given, elsewhere it is not;
     - (R7) `root` and `pairs` hold positions of the group; `pairs` is source and target in turn, each position at most
       once as either, and in send and recv not both in one pair;
     - (R8) the values of an all_to_all_v are [blocks, capacity, ...] with one capacity, its counts [blocks] of i32 or i64,
       and the group's size divides the blocks;
-    - (R9) `channel` is at least 0.
+    - (R9) `tag` is at least 0.
   }];
   let arguments = (ins RT_CollectiveKindAttr:$kind, OptionalAttr<Comm_ReduceKindAttr>:$reduce,
                        Arg<Variadic<RT_Memory>, "", [MemRead]>:$inputs, Arg<Variadic<RT_Memory>, "", [MemWrite]>:$outputs,
                        OptionalAttr<I64Attr>:$dim, OptionalAttr<I64Attr>:$concat, OptionalAttr<I64Attr>:$root,
-                       OptionalAttr<DenseI64ArrayAttr>:$pairs, OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$channel,
+                       OptionalAttr<DenseI64ArrayAttr>:$pairs, OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$tag,
                        Comm_GroupAttr:$group, OptionalAttr<StrAttr>:$role, OptionalAttr<I64Attr>:$event);
   let results = (outs RT_EventType:$done);
   let assemblyFormat = [{
     `` $kind (`with` `` $reduce^)? (`ins` `(` $inputs^ `:` type($inputs) `)`)? (`outs` `(` $outputs^ `:` type($outputs) `)`)?
-    (`dim` $dim^)? (`concat` $concat^)? (`root` $root^)? (`pairs` $pairs^)? (`channel` $channel^)? `over` $group
+    (`dim` $dim^)? (`concat` $concat^)? (`root` $root^)? (`pairs` $pairs^)? (`tag` $tag^)? `over` $group
     (`role` $role^)? (`event` $event^)? attr-dict
   }];
   let hasVerifier = 1;

@@ -364,7 +364,7 @@ LogicalResult StartOp::verify() {
       {"'concat'", getConcat().has_value(), isOneOf({Kind::AllToAll})},
       {"'root'", getRoot().has_value(), isOneOf({Kind::Reduce, Kind::Broadcast})},
       {"'pairs'", getPairs().has_value(), isOneOf({Kind::Permute, Kind::Send, Kind::Recv})},
-      {"'channel'", getChannel().has_value(), isOneOf({Kind::Send, Kind::Recv})}};
+      {"'tag'", getTag().has_value(), isOneOf({Kind::Send, Kind::Recv})}};
   for (const auto &rule : rules)
     if (rule.given != rule.expected)
       return emitOpError("expects ") << (!rule.expected             ? "no "

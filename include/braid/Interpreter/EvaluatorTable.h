@@ -23,7 +23,7 @@
 namespace braid::interp {
 
 /// The value of an SSA value: a tensor (scalars are tensors of rank 0), or a collective in flight.
-using RuntimeValue = std::variant<Tensor, Flight>;
+using RuntimeValue = std::variant<Tensor, PendingCollective>;
 using Frame = llvm::DenseMap<mlir::Value, RuntimeValue>;
 
 class OpContext;

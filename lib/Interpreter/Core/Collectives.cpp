@@ -53,7 +53,7 @@ std::string Collective::describe() const {
       text += ":(" + std::to_string(axes[i].pre) + ")" + std::to_string(axes[i].size);
   }
   text += "}";
-  return channel == 0 ? text : text + " channel " + std::to_string(channel);
+  return tag == 0 ? text : text + " tag " + std::to_string(tag);
 }
 
 namespace {

@@ -45,7 +45,7 @@ struct Rendezvous {
   bool readyFor(int64_t position) const {
     return complete() || (collective.isPointToPoint() && position == kSource);
   }
-  /// As a rank stated it: of a send and its receive, the half that is the rank's.
+  /// As a rank stated it: of a send and its receive, the transfer that is the rank's.
   std::string describe(int64_t rank) const {
     Collective stated = collective;
     if (collective.isPointToPoint() && members[kSource] != members[kTarget])
@@ -102,9 +102,9 @@ std::string withTypes(const Collective &collective, const std::vector<std::strin
   return text;
 }
 
-/// Where the values of a channel meet. No group has a negative rank.
-std::vector<int64_t> pointToPointKey(int64_t channel, int64_t source, int64_t target) {
-  return {-1 - channel, source, target};
+/// Where the values of a tag meet. No group has a negative rank.
+std::vector<int64_t> pointToPointKey(int64_t tag, int64_t source, int64_t target) {
+  return {-1 - tag, source, target};
 }
 
 Status stopped() {
@@ -118,7 +118,7 @@ struct ProcessGrid::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<RankState> ranks;
-  std::map<std::pair<std::vector<int64_t>, int64_t>, std::shared_ptr<Rendezvous>> meetings;
+  std::map<std::pair<std::vector<int64_t>, int64_t>, std::shared_ptr<Rendezvous>> rendezvousTable;
   std::optional<Status> firstError;
 
   uint64_t totalTicks() const {
@@ -148,38 +148,40 @@ struct ProcessGrid::State {
     return Status::error(text, runtime::Code::rankFailed);
   }
 
-  using MeetingKey = std::pair<std::vector<int64_t>, int64_t>;
+  using RendezvousKey = std::pair<std::vector<int64_t>, int64_t>;
 
-  /// The rank's flight over a meeting at which it has arrived.
-  Flight takeOff(RankState &own, const std::shared_ptr<Rendezvous> &meeting, size_t position) {
+  /// The collective of a rendezvous at which the rank has arrived.
+  PendingCollective launch(RankState &own, const std::shared_ptr<Rendezvous> &rendezvous,
+                           size_t position) {
     ++own.ticks;
-    own.inFlight.push_back(meeting);
-    Flight flight;
-    flight.meeting = meeting;
-    flight.position = static_cast<int64_t>(position);
-    return flight;
+    own.inFlight.push_back(rendezvous);
+    PendingCollective pending;
+    pending.rendezvous = rendezvous;
+    pending.position = static_cast<int64_t>(position);
+    return pending;
   }
 
-  /// Brings a rank's values to a meeting of the table.
-  Flight join(RankState &own, const MeetingKey &key, size_t position, std::vector<Tensor> values) {
-    std::shared_ptr<Rendezvous> meeting = meetings.at(key);
-    meeting->arrive(position, std::move(values));
-    if (meeting->complete()) {
+  /// Brings a rank's values to a rendezvous of the table.
+  PendingCollective join(RankState &own, const RendezvousKey &key, size_t position,
+                         std::vector<Tensor> values) {
+    std::shared_ptr<Rendezvous> rendezvous = rendezvousTable.at(key);
+    rendezvous->arrive(position, std::move(values));
+    if (rendezvous->complete()) {
       // Whoever waits holds it; the table only serves those who are still to come.
-      meetings.erase(key);
+      rendezvousTable.erase(key);
       changed.notify_all();
     }
-    return takeOff(own, meeting, position);
+    return launch(own, rendezvous, position);
   }
 
   /// The first value that was sent and never received.
   Status unreceived() const {
-    for (const auto &[key, meeting] : meetings)
-      if (meeting->collective.kind == CollectiveKind::send)
+    for (const auto &[key, rendezvous] : rendezvousTable)
+      if (rendezvous->collective.kind == CollectiveKind::send)
         return Status::error(
-            "rank " + std::to_string(meeting->members[Rendezvous::kSource]) + " sends in " +
-                meeting->describe(meeting->members[Rendezvous::kSource]) + " what rank " +
-                std::to_string(meeting->members[Rendezvous::kTarget]) + " never receives",
+            "rank " + std::to_string(rendezvous->members[Rendezvous::kSource]) + " sends in " +
+                rendezvous->describe(rendezvous->members[Rendezvous::kSource]) + " what rank " +
+                std::to_string(rendezvous->members[Rendezvous::kTarget]) + " never receives",
             runtime::Code::rankFailed);
     return {};
   }
@@ -215,11 +217,11 @@ Status Process::progress() {
   return state.firstError ? stopped() : Status();
 }
 
-Result<Flight> Process::start(const Collective &collective, std::vector<Tensor> inputs) {
+Result<PendingCollective> Process::start(const Collective &collective, std::vector<Tensor> inputs) {
   ASSIGN_OR_RETURN(std::vector<int64_t> members, mesh().group(ownRank, collective.axes));
   auto position = static_cast<size_t>(*mesh().groupPosition(ownRank, collective.axes));
   if (collective.isPointToPoint())
-    return startHalf(collective, std::move(inputs), members, static_cast<int64_t>(position));
+    return startTransfer(collective, std::move(inputs), members, static_cast<int64_t>(position));
   std::vector<int64_t> sorted = members;
   std::sort(sorted.begin(), sorted.end());
   std::vector<std::string> types = typesOf(inputs);
@@ -230,25 +232,27 @@ Result<Flight> Process::start(const Collective &collective, std::vector<Tensor> 
     return stopped();
   RankState &own = state.ranks[static_cast<size_t>(ownRank)];
   int64_t sequence = own.started[sorted]++;
-  std::shared_ptr<Rendezvous> &meeting = state.meetings[{sorted, sequence}];
-  if (!meeting)
-    meeting = std::make_shared<Rendezvous>(collective, types, ownRank, sequence, members);
-  else if (meeting->collective.describe() != collective.describe() || meeting->types != types)
+  std::shared_ptr<Rendezvous> &rendezvous = state.rendezvousTable[{sorted, sequence}];
+  if (!rendezvous)
+    rendezvous = std::make_shared<Rendezvous>(collective, types, ownRank, sequence, members);
+  else if (rendezvous->collective.describe() != collective.describe() || rendezvous->types != types)
     return Status::error("ranks disagree about collective number " + std::to_string(sequence) +
                              " of " + rankList(sorted) + ": rank " + std::to_string(ownRank) +
                              " brings " + withTypes(collective, types) + ", rank " +
-                             std::to_string(meeting->firstRank) + " brought " +
-                             withTypes(meeting->collective, meeting->types),
+                             std::to_string(rendezvous->firstRank) + " brought " +
+                             withTypes(rendezvous->collective, rendezvous->types),
                          runtime::Code::rankFailed);
   return state.join(own, {sorted, sequence}, position, std::move(inputs));
 }
 
-Result<Flight> Process::startHalf(const Collective &half, std::vector<Tensor> inputs,
-                                  const std::vector<int64_t> &members, int64_t position) {
-  bool sends = half.kind == CollectiveKind::send;
+Result<PendingCollective> Process::startTransfer(const Collective &transfer,
+                                                 std::vector<Tensor> inputs,
+                                                 const std::vector<int64_t> &members,
+                                                 int64_t position) {
+  bool sends = transfer.kind == CollectiveKind::send;
   auto at = sends ? Rendezvous::kSource : Rendezvous::kTarget;
   std::optional<std::pair<int64_t, int64_t>> ends; // ranks
-  for (auto [source, target] : half.pairs) {
+  for (auto [source, target] : transfer.pairs) {
     for (int64_t end : {source, target})
       if (end < 0 || end >= static_cast<int64_t>(members.size()))
         return Status::error("expects a position in a group of " + std::to_string(members.size()) +
@@ -260,7 +264,7 @@ Result<Flight> Process::startHalf(const Collective &half, std::vector<Tensor> in
   }
   std::vector<std::string> types = typesOf(inputs);
   if (!sends)
-    for (const ValueType &type : half.received)
+    for (const ValueType &type : transfer.received)
       types.push_back(Tensor::zeros(type.dtype, type.shape).typeString());
 
   ProcessGrid::State &state = *grid.state;
@@ -271,25 +275,25 @@ Result<Flight> Process::startHalf(const Collective &half, std::vector<Tensor> in
   if (!ends) {
     // Nobody to meet: what it gives is there already.
     std::vector<Tensor> nothing;
-    for (const ValueType &type : half.received)
+    for (const ValueType &type : transfer.received)
       nothing.push_back(Tensor::zeros(type.dtype, type.shape));
-    auto alone = std::make_shared<Rendezvous>(half, types, ownRank, 0,
+    auto alone = std::make_shared<Rendezvous>(transfer, types, ownRank, 0,
                                               std::vector<int64_t>{ownRank, ownRank});
     alone->arrive(Rendezvous::kSource, std::move(nothing));
     alone->arrive(Rendezvous::kTarget, {});
-    return state.takeOff(own, alone, static_cast<size_t>(at));
+    return state.launch(own, alone, static_cast<size_t>(at));
   }
   auto [source, target] = *ends;
-  std::vector<int64_t> key = pointToPointKey(half.channel, source, target);
+  std::vector<int64_t> key = pointToPointKey(transfer.tag, source, target);
   int64_t sequence = own.started[key]++;
-  std::shared_ptr<Rendezvous> &meeting = state.meetings[{key, sequence}];
-  if (!meeting) {
-    meeting = std::make_shared<Rendezvous>(half, types, ownRank, sequence,
-                                           std::vector<int64_t>{source, target});
-  } else if (meeting->types != types) {
-    bool sentFirst = meeting->collective.kind == CollectiveKind::send;
-    std::string here = withTypes(half, types),
-                there = withTypes(meeting->collective, meeting->types);
+  std::shared_ptr<Rendezvous> &rendezvous = state.rendezvousTable[{key, sequence}];
+  if (!rendezvous) {
+    rendezvous = std::make_shared<Rendezvous>(transfer, types, ownRank, sequence,
+                                              std::vector<int64_t>{source, target});
+  } else if (rendezvous->types != types) {
+    bool sentFirst = rendezvous->collective.kind == CollectiveKind::send;
+    std::string here = withTypes(transfer, types),
+                there = withTypes(rendezvous->collective, rendezvous->types);
     return Status::error("ranks disagree about value number " + std::to_string(sequence) +
                              " from rank " + std::to_string(source) + " to rank " +
                              std::to_string(target) + ": rank " + std::to_string(source) +
@@ -301,33 +305,33 @@ Result<Flight> Process::startHalf(const Collective &half, std::vector<Tensor> in
 }
 
 namespace {
-Result<std::vector<Tensor>> resultsAt(const Rendezvous &meeting, int64_t position) {
-  if (meeting.collective.isPointToPoint())
-    return position == Rendezvous::kTarget ? *meeting.contributions[Rendezvous::kSource]
+Result<std::vector<Tensor>> resultsAt(const Rendezvous &rendezvous, int64_t position) {
+  if (rendezvous.collective.isPointToPoint())
+    return position == Rendezvous::kTarget ? *rendezvous.contributions[Rendezvous::kSource]
                                            : std::vector<Tensor>();
   std::vector<std::vector<Tensor>> contributions;
-  for (const auto &contribution : meeting.contributions)
+  for (const auto &contribution : rendezvous.contributions)
     contributions.push_back(*contribution);
-  Result<std::vector<Tensor>> results = applyAll(meeting.collective, contributions, position);
+  Result<std::vector<Tensor>> results = applyAll(rendezvous.collective, contributions, position);
   if (!results.ok())
-    return Status::error(meeting.describe(meeting.members[static_cast<size_t>(position)]) + " " +
-                         results.status().message());
+    return Status::error(rendezvous.describe(rendezvous.members[static_cast<size_t>(position)]) +
+                         " " + results.status().message());
   return results;
 }
 } // namespace
 
-Result<std::vector<Tensor>> Process::wait(const Flight &flight) {
-  if (!flight.valid())
+Result<std::vector<Tensor>> Process::wait(const PendingCollective &pending) {
+  if (!pending.valid())
     return Status::error("waits for a collective that was never started");
-  Rendezvous &meeting = *flight.meeting;
+  Rendezvous &rendezvous = *pending.rendezvous;
   ProcessGrid::State &state = *grid.state;
   {
     std::unique_lock<std::mutex> lock(state.mutex);
-    if (meeting.taken[static_cast<size_t>(flight.position)])
-      return Status::error("waits twice for " + meeting.describe(ownRank));
+    if (rendezvous.taken[static_cast<size_t>(pending.position)])
+      return Status::error("waits twice for " + rendezvous.describe(ownRank));
     RankState &own = state.ranks[static_cast<size_t>(ownRank)];
-    if (!meeting.readyFor(flight.position))
-      own.waitingFor = &meeting;
+    if (!rendezvous.readyFor(pending.position))
+      own.waitingFor = &rendezvous;
     if (own.waitingFor && !state.firstError && state.deadlocked()) {
       Status error = state.deadlockError();
       own.waitingFor = nullptr;
@@ -336,21 +340,21 @@ Result<std::vector<Tensor>> Process::wait(const Flight &flight) {
     uint64_t ticks = state.totalTicks();
     auto deadline = std::chrono::steady_clock::now() + state.options.timeLimit;
     Status outcome;
-    while (!meeting.readyFor(flight.position)) {
+    while (!rendezvous.readyFor(pending.position)) {
       if (state.firstError) {
         outcome = stopped();
         break;
       }
       if (state.changed.wait_until(lock, deadline) != std::cv_status::timeout ||
-          meeting.readyFor(flight.position) || state.firstError)
+          rendezvous.readyFor(pending.position) || state.firstError)
         continue;
       if (uint64_t now = state.totalTicks(); now != ticks) {
         ticks = now;
         deadline = std::chrono::steady_clock::now() + state.options.timeLimit;
         continue;
       }
-      std::vector<int64_t> missing = meeting.missing();
-      outcome = Status::error(meeting.describe(ownRank) + " waited " +
+      std::vector<int64_t> missing = rendezvous.missing();
+      outcome = Status::error(rendezvous.describe(ownRank) + " waited " +
                                   std::to_string(state.options.timeLimit.count()) +
                                   " ms without progress of any rank: " + rankList(missing) +
                                   (missing.size() == 1 ? " has" : " have") + " not arrived",
@@ -360,20 +364,20 @@ Result<std::vector<Tensor>> Process::wait(const Flight &flight) {
     own.waitingFor = nullptr;
     RETURN_IF_ERROR(outcome);
     ++own.ticks;
-    meeting.taken[static_cast<size_t>(flight.position)] = 1;
-    own.inFlight.erase(std::find(own.inFlight.begin(), own.inFlight.end(), flight.meeting));
+    rendezvous.taken[static_cast<size_t>(pending.position)] = 1;
+    own.inFlight.erase(std::find(own.inFlight.begin(), own.inFlight.end(), pending.rendezvous));
   }
-  if (!meeting.collective.isUniform())
-    return resultsAt(meeting, flight.position);
-  std::lock_guard<std::mutex> lock(meeting.sharedMutex);
-  if (!meeting.shared)
-    meeting.shared = resultsAt(meeting, flight.position);
-  return *meeting.shared;
+  if (!rendezvous.collective.isUniform())
+    return resultsAt(rendezvous, pending.position);
+  std::lock_guard<std::mutex> lock(rendezvous.sharedMutex);
+  if (!rendezvous.shared)
+    rendezvous.shared = resultsAt(rendezvous, pending.position);
+  return *rendezvous.shared;
 }
 
 Result<std::vector<Tensor>> Process::run(const Collective &collective, std::vector<Tensor> inputs) {
-  ASSIGN_OR_RETURN(Flight flight, start(collective, std::move(inputs)));
-  return wait(flight);
+  ASSIGN_OR_RETURN(PendingCollective pending, start(collective, std::move(inputs)));
+  return wait(pending);
 }
 
 Result<Tensor> Process::localSlice(const Tensor &tensor, int64_t dim,
@@ -394,7 +398,7 @@ Status ProcessGrid::run(const std::function<Status(Process &)> &body) {
   RETURN_IF_ERROR(state->mesh.verify());
   int64_t count = state->mesh.numRanks();
   state->ranks.assign(static_cast<size_t>(count), RankState());
-  state->meetings.clear();
+  state->rendezvousTable.clear();
   state->firstError.reset();
 
   auto runRank = [&](int64_t rank) {

@@ -92,7 +92,7 @@ Collective collectiveOf(const ProgramCommand &command) {
   collective.dim = op.dim;
   collective.concatDim = op.concat_dim;
   collective.root = op.root;
-  collective.channel = op.channel;
+  collective.tag = op.tag;
   for (size_t i = 0; i + 1 < op.pairs.size(); i += 2)
     collective.pairs.push_back({op.pairs[i], op.pairs[i + 1]});
   collective.axes = runtime::axesOf(op.axes);

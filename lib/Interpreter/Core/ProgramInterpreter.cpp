@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/ProgramInterpreter.h"
 #include "ProgramCompute.h"
-#include "ProgramMail.h"
+#include "ProgramMessages.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Base/Weights.h"
 #include "braid/Program/program_generated.h"
@@ -34,8 +34,8 @@ struct ProgramInterpreter::State {
 
 namespace {
 
-/// A meeting of the ranks of a group.
-struct Meeting {
+/// A rendezvous of the ranks of a group.
+struct Rendezvous {
   std::vector<int64_t> ranks;                   ///< by position
   std::vector<const ProgramCommand *> commands; ///< by position; null: has not arrived
   std::vector<std::vector<Tensor>> results;     ///< by position; empty until all have arrived
@@ -48,9 +48,9 @@ struct QueueState {
   Queue queue = Queue::compute;
   size_t next = 0;      ///< the command that begins next, or has begun
   bool running = false; ///< it has begun and not ended
-  std::shared_ptr<Meeting> meeting;
+  std::shared_ptr<Rendezvous> rendezvous;
   size_t position = 0;
-  std::optional<ProgramHalf> half; ///< of a send or receive that has begun
+  std::optional<ProgramTransfer> transfer; ///< of a send or receive that has begun
   /// How likely its next step is: 2 to this power, beginning and ending a command.
   int beginPace = 0, endPace = 0;
 };
@@ -77,7 +77,7 @@ public:
         }
       }
       if (done)
-        return mail.unreceived();
+        return messages.unreceived();
       if (able.empty())
         return deadlock();
       // Some queue changes its pace now and then: what lags behind must not always lag.
@@ -155,10 +155,10 @@ private:
     if (isDone(queue))
       return false;
     const ProgramCommand &command = commandOf(queue);
-    if (queue.half)
-      return mail.ready(*queue.half);
-    if (queue.meeting)
-      return queue.meeting->arrived == queue.meeting->ranks.size();
+    if (queue.transfer)
+      return messages.ready(*queue.transfer);
+    if (queue.rendezvous)
+      return queue.rendezvous->arrived == queue.rendezvous->ranks.size();
     return !command.waits || events[static_cast<size_t>(queue.rank)][*command.event];
   }
 
@@ -182,7 +182,7 @@ private:
   Status end(QueueState &queue) {
     const ProgramCommand &command = commandOf(queue);
     if (command.isCollective) {
-      RETURN_IF_ERROR(queue.half ? passOn(queue, command) : finish(queue, command));
+      RETURN_IF_ERROR(queue.transfer ? passOn(queue, command) : finish(queue, command));
     } else if (Status status = compute(command, memory(queue.rank), state.program.program(),
                                        state.mesh, queue.rank, state.kernels);
                !status.ok()) {
@@ -202,28 +202,28 @@ private:
     const Collective collective = collectiveOf(command);
     if (!collective.isPointToPoint())
       return arrive(queue, command);
-    Result<ProgramHalf> half = halfOf(collective, state.mesh, queue.rank);
-    if (half.ok())
-      queue.half = *half;
-    return half.status();
+    Result<ProgramTransfer> transfer = transferOf(collective, state.mesh, queue.rank);
+    if (transfer.ok())
+      queue.transfer = *transfer;
+    return transfer.status();
   }
 
   /// A send takes its values over; a receive puts what was sent into its own place.
   Status passOn(QueueState &queue, const ProgramCommand &command) {
     ProgramMemory &own = memory(queue.rank);
-    const ProgramHalf half = *queue.half;
-    queue.half.reset();
+    const ProgramTransfer transfer = *queue.transfer;
+    queue.transfer.reset();
     std::vector<Tensor> values;
     for (const Operand &operand : command.reads)
       values.push_back(own.load(operand.view));
-    if (half.sends) {
-      mail.send(half, std::move(values));
+    if (transfer.sends) {
+      messages.send(transfer, std::move(values));
       return {};
     }
     std::vector<ValueType> expected;
     for (const Operand &operand : command.writes)
       expected.push_back({operand.view.dtype, operand.view.shape});
-    Result<std::vector<Tensor>> received = mail.receive(half, expected);
+    Result<std::vector<Tensor>> received = messages.receive(transfer, expected);
     if (!received.ok())
       return Status::error("rank " + std::to_string(queue.rank) + ": " + command.describe() + ": " +
                                received.status().message(),
@@ -239,40 +239,40 @@ private:
     ASSIGN_OR_RETURN(std::vector<int64_t> ranks, state.mesh.group(queue.rank, axes));
     ASSIGN_OR_RETURN(int64_t position, state.mesh.groupPosition(queue.rank, axes));
     size_t number = started[{ranks, queue.rank}]++;
-    std::shared_ptr<Meeting> &meeting = meetings[{ranks, number}];
-    if (!meeting) {
-      meeting = std::make_shared<Meeting>();
-      meeting->ranks = ranks;
-      meeting->commands.resize(ranks.size());
+    std::shared_ptr<Rendezvous> &rendezvous = rendezvousTable[{ranks, number}];
+    if (!rendezvous) {
+      rendezvous = std::make_shared<Rendezvous>();
+      rendezvous->ranks = ranks;
+      rendezvous->commands.resize(ranks.size());
     }
-    queue.meeting = meeting;
+    queue.rendezvous = rendezvous;
     queue.position = static_cast<size_t>(position);
-    meeting->commands[queue.position] = &command;
-    ++meeting->arrived;
+    rendezvous->commands[queue.position] = &command;
+    ++rendezvous->arrived;
     return {};
   }
 
   /// All have arrived. The first one to leave computes for all, while every input is still there.
   Status finish(QueueState &queue, const ProgramCommand &command) {
-    Meeting &meeting = *queue.meeting;
-    if (meeting.results.empty()) {
-      meeting.results.resize(meeting.ranks.size());
+    Rendezvous &rendezvous = *queue.rendezvous;
+    if (rendezvous.results.empty()) {
+      rendezvous.results.resize(rendezvous.ranks.size());
       const Collective collective = collectiveOf(command);
-      std::vector<std::vector<Tensor>> contributions(meeting.ranks.size());
-      for (size_t i = 0; i < meeting.ranks.size(); ++i)
-        for (const Operand &read : meeting.commands[i]->reads)
-          contributions[i].push_back(memory(meeting.ranks[i]).load(read.view));
-      for (size_t i = 0; i < meeting.ranks.size(); ++i) {
+      std::vector<std::vector<Tensor>> contributions(rendezvous.ranks.size());
+      for (size_t i = 0; i < rendezvous.ranks.size(); ++i)
+        for (const Operand &read : rendezvous.commands[i]->reads)
+          contributions[i].push_back(memory(rendezvous.ranks[i]).load(read.view));
+      for (size_t i = 0; i < rendezvous.ranks.size(); ++i) {
         Result<std::vector<Tensor>> results =
             applyAll(collective, contributions, static_cast<int64_t>(i));
         if (!results.ok())
           return Status::error(command.describe() + ": " + results.status().message());
-        meeting.results[i] = std::move(*results);
+        rendezvous.results[i] = std::move(*results);
       }
     }
     for (size_t v = 0; v < command.writes.size(); ++v)
-      memory(queue.rank).store(command.writes[v].view, meeting.results[queue.position][v]);
-    queue.meeting.reset();
+      memory(queue.rank).store(command.writes[v].view, rendezvous.results[queue.position][v]);
+    queue.rendezvous.reset();
     return {};
   }
 
@@ -290,9 +290,9 @@ private:
   std::vector<ProgramMemory> memories;
   std::vector<std::vector<bool>> events;
   std::vector<QueueState> queues;
-  ProgramMail mail;
+  ProgramMessages messages;
   std::map<std::pair<std::vector<int64_t>, int64_t>, size_t> started;
-  std::map<std::pair<std::vector<int64_t>, size_t>, std::shared_ptr<Meeting>> meetings;
+  std::map<std::pair<std::vector<int64_t>, size_t>, std::shared_ptr<Rendezvous>> rendezvousTable;
 };
 
 Result<HostTensor> gather(const runtime::Mesh &mesh, const runtime::EntryValue &value,

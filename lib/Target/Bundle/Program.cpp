@@ -237,7 +237,7 @@ private:
     start.root = static_cast<uint32_t>(op.getRoot().value_or(0));
     for (int64_t position : op.getPairs().value_or(ArrayRef<int64_t>()))
       start.pairs.push_back(static_cast<uint32_t>(position));
-    start.channel = op.getChannel().value_or(0);
+    start.tag = op.getTag().value_or(0);
     start.done = *event;
     start.role = op.getRole().value_or("").str();
     emit(op, rt::Queue::Communication, std::move(start));

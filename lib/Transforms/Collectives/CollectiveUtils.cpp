@@ -13,7 +13,7 @@ using namespace braid::comm;
 
 namespace braid {
 
-RankedTensorType wholeType(Type type, int64_t dim, int64_t n) {
+RankedTensorType globalType(Type type, int64_t dim, int64_t n) {
   auto tensor = cast<RankedTensorType>(type);
   SmallVector<int64_t> shape(tensor.getShape());
   shape[dim] =

@@ -17,7 +17,7 @@
 namespace braid {
 
 /// `type` with dimension `dim` multiplied by `n`: the type of a gather's result.
-mlir::RankedTensorType wholeType(mlir::Type type, int64_t dim, int64_t n);
+mlir::RankedTensorType globalType(mlir::Type type, int64_t dim, int64_t n);
 /// `type` with dimension `dim` divided by `n`, which divides it: the type of a slice's result.
 mlir::RankedTensorType partType(mlir::Type type, int64_t dim, int64_t n);
 /// What a rank sends when n ranks gather their parts of one value.

@@ -67,7 +67,7 @@ Value Hoister::getWhole(Value part, int64_t dim, AllGatherOp like, Operation *be
     return known;
   }
   rewriter.setInsertionPoint(before);
-  Type type = wholeType(part.getType(), dim, groupSize(like, group));
+  Type type = globalType(part.getType(), dim, groupSize(like, group));
   return AllGatherOp::create(rewriter, like.getLoc(), TypeRange{type}, ValueRange{part}, dim, group,
                              like.getRoleAttr())
       .getOutputs()[0];
@@ -89,7 +89,7 @@ void Hoister::makeWhole(Value value, AllGatherOp gather) {
   // A placeholder stands for the old shard until its users are updated, then the result replaces
   // it.
   rewriter.setInsertionPointAfterValue(value);
-  Type whole = wholeType(value.getType(), dim, groupSize(gather, group));
+  Type whole = globalType(value.getType(), dim, groupSize(gather, group));
   auto slice = LocalSliceOp::create(rewriter, value.getLoc(), value.getType(), value, dim, group);
   rewriter.replaceAllUsesExcept(value, slice.getOutput(), slice);
   value.setType(whole);
@@ -141,7 +141,7 @@ LogicalResult Hoister::movePast(AllGatherOp gather, const SliceDims &dims) {
       whole = getWhole(whole, *cut, gather, op);
   SmallVector<Type> types;
   for (auto [result, cut] : llvm::zip_equal(op->getResults(), dims.results))
-    types.push_back(wholeType(result.getType(), *cut, n));
+    types.push_back(globalType(result.getType(), *cut, n));
   rewriter.setInsertionPoint(op);
   FailureOr<SmallVector<Value>> results = rebuild(op, rewriter, wholes, types);
   if (failed(results))

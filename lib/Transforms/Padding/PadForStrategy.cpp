@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "PadParameter.h"
 #include "VocabularyPadding.h"
-#include "lib/Transforms/Sharding/LinearCuts.h"
+#include "lib/Transforms/Sharding/ColumnRowParallel.h"
 #include "lib/Transforms/Sharding/StrategyOptions.h"
 
 #include "braid/Transforms/Passes.h"
@@ -134,7 +134,7 @@ LogicalResult FunctionPadder::padRow(nn::LinearOp row) {
   int64_t in = typeOf(row.getWeight()).getDimSize(1);
   Value input = row.getInput();
   LinearSources sources = findSources(input, typeOf(input).getRank() - 1);
-  if (sources.products.empty())
+  if (sources.matmuls.empty())
     return success();
   std::string what;
   DimPadding rowPadding;
@@ -144,7 +144,7 @@ LogicalResult FunctionPadder::padRow(nn::LinearOp row) {
     if (in % parts == 0)
       return success();
     rowPadding = padAtEnd(in, parts);
-    for (Operation *source : sources.products)
+    for (Operation *source : sources.matmuls)
       wanted.push_back({source, rowPadding});
     what = ("a dimension of " + Twine(in) + " is padded to " + Twine(rowPadding.size)).str();
   } else {
@@ -172,10 +172,10 @@ LogicalResult FunctionPadder::padRow(nn::LinearOp row) {
                                                {attention.getValue(), heading.keys(valueDim)}};
     for (const auto &[operand, padding] : operands) {
       LinearSources own = findSources(operand, 2);
-      if (own.products.empty())
+      if (own.matmuls.empty())
         return emitNamedError(attention) << "cannot be padded for axis '" << kTensorAxis
                                          << "': expects query, key and value from matmuls";
-      for (Operation *source : own.products)
+      for (Operation *source : own.matmuls)
         wanted.push_back({source, padding});
     }
     rowPadding = heading.queries(valueDim);
@@ -263,8 +263,8 @@ LogicalResult FunctionPadder::retype(Operation *op) {
 
 LogicalResult FunctionPadder::run() {
   SmallVector<nn::LinearOp> rowCut;
-  for (auto [linear, cut] : findLinearCuts(func))
-    if (cut == LinearCut::Row)
+  for (auto [linear, cut] : findColumnRowParallel(func))
+    if (cut == LinearSplit::Row)
       rowCut.push_back(linear);
   func.walk([&](ShardingRuleOpInterface op) { rules[op] = op.getShardingRule(); });
   for (nn::LinearOp row : rowCut)

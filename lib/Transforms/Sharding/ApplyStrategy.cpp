@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "LinearCuts.h"
+#include "ColumnRowParallel.h"
 #include "StrategyOptions.h"
 #include "lib/Transforms/Padding/VocabularyPadding.h"
 
@@ -121,15 +121,15 @@ LogicalResult ApplyStrategy::seedSequence(Operation *sum, StringRef role, MeshOp
 LogicalResult ApplyStrategy::seedTensorParallel(MeshOp mesh, bool sequence) {
   bool any = false;
   for (auto func : getOperation().getOps<func::FuncOp>())
-    for (auto [linear, cut] : findLinearCuts(func)) {
+    for (auto [linear, cut] : findColumnRowParallel(func)) {
       nn::LinearOp op = linear; // accessors are not const
       any = true;
       StringRef role = op.getRole().value_or("");
       std::string what =
-          describe(role) + "dimension '" + (cut == LinearCut::Column ? "out" : "in") + "'";
+          describe(role) + "dimension '" + (cut == LinearSplit::Column ? "out" : "in") + "'";
       if (failed(seedDim(op, op.getWeight(), static_cast<int64_t>(cut), what, mesh, kTensorAxis)))
         return failure();
-      if (sequence && cut == LinearCut::Row && failed(seedSequence(op, role, mesh)))
+      if (sequence && cut == LinearSplit::Row && failed(seedSequence(op, role, mesh)))
         return failure();
     }
   if (!any && strategy == "auto") {

@@ -29,21 +29,21 @@ nn::AddOp biased(Value value) {
 
 /// Whether `value` may be partial over the ranks: a matmul, perhaps with a bias, or a sum of such
 /// values, each with one user.
-bool isSumOfProducts(Value value) {
+bool isSumOfMatmuls(Value value) {
   while (nn::AddOp add = biased(value))
     value = add.getLhs();
   if (!value.hasOneUse())
     return false;
   auto sum = value.getDefiningOp<nn::AddOp>();
   return value.getDefiningOp<nn::LinearOp>() ||
-         (sum && isSum(sum) && isSumOfProducts(sum.getLhs()) && isSumOfProducts(sum.getRhs()));
+         (sum && isSum(sum) && isSumOfMatmuls(sum.getLhs()) && isSumOfMatmuls(sum.getRhs()));
 }
 
 struct DelayBias : OpRewritePattern<nn::AddOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(nn::AddOp sum, PatternRewriter &rewriter) const override {
-    if (!isSum(sum) || !isSumOfProducts(sum.getLhs()) || !isSumOfProducts(sum.getRhs()))
+    if (!isSum(sum) || !isSumOfMatmuls(sum.getLhs()) || !isSumOfMatmuls(sum.getRhs()))
       return rewriter.notifyMatchFailure(sum, "is no sum of matmuls");
     nn::AddOp right = biased(sum.getRhs()), bias = right ? right : biased(sum.getLhs());
     if (!bias)

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "FactorProjection.h"
-#include "LocalValue.h"
+#include "ReshardCache.h"
 
 #include "braid/Transforms/Passes.h"
 #include "braid/Transforms/ShardingUtils.h"
@@ -74,7 +74,7 @@ private:
   /// The local value of `operand` in the form that its user wants; null, with an error, when that
   /// form cannot be reached.
   Value take(OpOperand &operand) {
-    LocalValue &local = *values.at(operand.get());
+    ReshardCache &local = *values.at(operand.get());
     ShardingAttr want = wants.lookup(&operand);
     Value value = want ? local.get(want) : local.get();
     if (!value)
@@ -88,7 +88,7 @@ private:
   MeshOp mesh;
   DenseMap<Operation *, Signature> signatures;
   // Of the current function.
-  DenseMap<Value, std::unique_ptr<LocalValue>> values;
+  DenseMap<Value, std::unique_ptr<ReshardCache>> values;
   DenseMap<OpOperand *, ShardingAttr> wants;
   DenseMap<Operation *, LocalForm> forms;
   std::shared_ptr<InsertionTail> argumentTail;
@@ -313,7 +313,7 @@ LogicalResult Partitioner::wantCaptured(Operation *op) {
 
 void Partitioner::define(Value value, Value local, ShardingAttr sharding, const LocalForm *form) {
   if (!sharding) {
-    values[value] = std::make_unique<LocalValue>(local);
+    values[value] = std::make_unique<ReshardCache>(local);
     return;
   }
   Operation *op = value.getDefiningOp();
@@ -324,7 +324,7 @@ void Partitioner::define(Value value, Value local, ShardingAttr sharding, const 
     for (int64_t i : form->rule.partialOperands)
       if (form->operands[i] && form->operands[i].isPartial() && !role)
         role = values.at(op->getOperand(i))->getRole();
-  auto result = std::make_unique<LocalValue>(local, sharding, mesh, role, tail, &counts);
+  auto result = std::make_unique<ReshardCache>(local, sharding, mesh, role, tail, &counts);
   SmallVector<ShardingAttr> wanted;
   for (OpOperand &use : value.getUses())
     if (ShardingAttr want = wants.lookup(&use); want && want != sharding && !want.isPartial())

@@ -2,16 +2,16 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "Letters.h"
+#include "MessageSlots.h"
 
 namespace braid::runtime {
 
-std::vector<int64_t> Collective::absent() const {
+std::vector<int64_t> Collective::missing() const {
   if (isPointToPoint(kind)) {
-    const bool waits = kind == CollectiveKind::recv && letter && letter->waitedFor();
-    return waits ? std::vector<int64_t>{letter->source} : std::vector<int64_t>();
+    const bool waits = kind == CollectiveKind::recv && messageSlot && messageSlot->waitedFor();
+    return waits ? std::vector<int64_t>{messageSlot->source} : std::vector<int64_t>();
   }
-  return group ? group->absent(position) : std::vector<int64_t>();
+  return group ? group->missing(position) : std::vector<int64_t>();
 }
 
 std::string signature(const Collective &c) {
@@ -46,7 +46,7 @@ std::string signature(const Collective &c) {
     text += "]";
   }
   if (isPointToPoint(c.kind))
-    text += ", channel " + std::to_string(c.channel);
+    text += ", tag " + std::to_string(c.tag);
   text += ", role '" + c.role + "')";
   return c.path ? text + " in " + *c.path : text;
 }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "CollectiveExtents.h"
-#include "Letters.h"
+#include "MessageSlots.h"
 #include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
@@ -139,7 +139,7 @@ bool isSource(const Collective &c) {
       return pair.first == c.position && pair.second != c.position;
     });
   case CollectiveKind::send:
-    return Letters::peer(c) >= 0;
+    return MessageSlots::peer(c) >= 0;
   default:
     return true;
   }

@@ -23,7 +23,7 @@ std::pair<int64_t, int64_t> share(int64_t elements, int64_t position, int64_t ra
 }
 
 /// In a group of one rank, output and input may be the same memory.
-void copyApart(std::byte *out, const std::byte *in, int64_t bytes) {
+void copyDisjoint(std::byte *out, const std::byte *in, int64_t bytes) {
   if (out != in)
     std::memcpy(out, in, static_cast<size_t>(bytes));
 }
@@ -98,7 +98,7 @@ void Exchange::one(size_t v) const {
 }
 
 void Exchange::reduce(size_t v, int64_t inputByte, std::byte *out, int64_t count) const {
-  const void **sources = group.seats[static_cast<size_t>(c.position)].sources;
+  const void **sources = group.slots[static_cast<size_t>(c.position)].sources;
   for (int64_t i = 0; i < ranks; ++i)
     sources[i] = inputOf(i, v) + inputByte;
   kernels.reduce(static_cast<int>(c.reduce), static_cast<int>(c.values[v].dtype), out, sources,
@@ -140,7 +140,7 @@ void Exchange::allGather(size_t v) const {
   int64_t chunk = value.inner * byteSize(value.dtype);
   for (int64_t i = 0; i < ranks; ++i)
     for (int64_t o = 0; o < value.outer; ++o)
-      copyApart(output(v) + (o * ranks + i) * chunk, inputOf(i, v) + o * chunk, chunk);
+      copyDisjoint(output(v) + (o * ranks + i) * chunk, inputOf(i, v) + o * chunk, chunk);
 }
 
 void Exchange::allToAll(size_t v) const {
@@ -163,8 +163,8 @@ void Exchange::allToAll(size_t v) const {
     for (int64_t o = 0; o < value.outer; ++o)
       for (int64_t f = 0; f < value.first; ++f)
         for (int64_t b = 0; b < value.between; ++b)
-          copyApart(output(v) + row(joinFirst, i, o, f, b),
-                    inputOf(i, v) + row(cutFirst, c.position, o, f, b), bytes);
+          copyDisjoint(output(v) + row(joinFirst, i, o, f, b),
+                       inputOf(i, v) + row(cutFirst, c.position, o, f, b), bytes);
 }
 
 void Exchange::allToAllCounted(size_t v) const {
@@ -181,7 +181,7 @@ void Exchange::allToAllCounted(size_t v) const {
           v == last ? 1
                     : std::clamp<int64_t>(countAt(inputOf(i, last), c.values[last].dtype, there), 0,
                                           value.first);
-      copyApart(output(v) + here * block, inputOf(i, v) + there * block, rows * row);
+      copyDisjoint(output(v) + here * block, inputOf(i, v) + there * block, rows * row);
       std::memset(output(v) + here * block + rows * row, 0,
                   static_cast<size_t>(block - rows * row));
     }
@@ -192,7 +192,7 @@ void Exchange::take(size_t v, int64_t source) const {
   if (source < 0)
     std::memset(output(v), 0, static_cast<size_t>(bytes));
   else
-    copyApart(output(v), inputOf(source, v), bytes);
+    copyDisjoint(output(v), inputOf(source, v), bytes);
 }
 
 } // namespace braid::runtime

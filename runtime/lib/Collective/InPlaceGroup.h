@@ -14,8 +14,8 @@
 namespace braid::runtime {
 
 /// A rank's data for a barrier; written before it arrives, unchanged until all have left.
-struct Seat {
-  explicit Seat(Sharing sharing) : arrivals(sharing) {}
+struct BarrierSlot {
+  explicit BarrierSlot(Sharing sharing) : arrivals(sharing) {}
   Counter arrivals;
   const Collective *collective = nullptr;
   uint32_t step = 0;              ///< arrivals so far, used by the owner only
@@ -23,35 +23,35 @@ struct Seat {
 };
 
 /// An array in a pool.
-struct Seats {
-  Seat *first;
+struct BarrierSlots {
+  BarrierSlot *first;
   size_t count;
-  Seat &operator[](size_t i) const { return first[i]; }
+  BarrierSlot &operator[](size_t i) const { return first[i]; }
   size_t size() const { return count; }
-  Seat *begin() const { return first; }
-  Seat *end() const { return first + count; }
+  BarrierSlot *begin() const { return first; }
+  BarrierSlot *end() const { return first + count; }
 };
 
 struct InPlaceGroup : Group {
   InPlaceGroup(std::vector<int64_t> members, MemoryPool &pool)
-      : seats{pool.create<Seat>(members.size(), pool.sharing()), members.size()} {
+      : slots{pool.create<BarrierSlot>(members.size(), pool.sharing()), members.size()} {
     ranks = std::move(members);
-    for (Seat &seat : seats)
-      seat.sources = pool.create<const void *>(ranks.size());
+    for (BarrierSlot &slot : slots)
+      slot.sources = pool.create<const void *>(ranks.size());
   }
-  std::vector<int64_t> absent(int64_t position) const override {
+  std::vector<int64_t> missing(int64_t position) const override {
     std::vector<int64_t> result;
-    uint32_t mine = seats[static_cast<size_t>(position)].arrivals.value();
-    for (size_t i = 0; i < seats.size(); ++i)
-      if (!seats[i].arrivals.reached(mine))
+    uint32_t mine = slots[static_cast<size_t>(position)].arrivals.value();
+    for (size_t i = 0; i < slots.size(); ++i)
+      if (!slots[i].arrivals.reached(mine))
         result.push_back(ranks[i]);
     return result;
   }
   /// Value v of the rank at a position, in that rank's memory.
   const CollectiveValue &value(size_t position, size_t v) const {
-    return seats[position].collective->values[v];
+    return slots[position].collective->values[v];
   }
-  Seats seats;
+  BarrierSlots slots;
 };
 
 } // namespace braid::runtime

@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "InPlaceExchange.h"
-#include "Letters.h"
+#include "MessageSlots.h"
 #include "runtime/lib/Sync/HostMemory.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
 
@@ -22,13 +22,13 @@ namespace braid::runtime {
 namespace {
 
 /// Arrives at the next step and waits until all other ranks have arrived.
-bool meet(InPlaceGroup &group, size_t position, RunControl &control, QueueState &self) {
-  Seat &mine = group.seats[position];
+bool barrier(InPlaceGroup &group, size_t position, RunControl &control, QueueState &self) {
+  BarrierSlot &mine = group.slots[position];
   uint32_t step = ++mine.step;
   mine.arrivals.set(step);
-  for (size_t i = 0; i < group.seats.size(); ++i)
+  for (size_t i = 0; i < group.slots.size(); ++i)
     if (i != position &&
-        !control.wait(group.seats[i].arrivals, step, self, Waiting::peer, group.ranks[i]))
+        !control.wait(group.slots[i].arrivals, step, self, Waiting::peer, group.ranks[i]))
       return false;
   return !control.failed();
 }
@@ -36,7 +36,7 @@ bool meet(InPlaceGroup &group, size_t position, RunControl &control, QueueState 
 class InPlaceTransport : public Transport {
 public:
   explicit InPlaceTransport(int64_t ranks, Sharing sharing)
-      : numRanks(ranks), kernels(vectorKernels()), pool(sharing), letters(pool) {}
+      : numRanks(ranks), kernels(vectorKernels()), pool(sharing), messageSlots(pool) {}
 
   const char *name() const override {
     return pool.sharing() == Sharing::process ? "threads" : "shm";
@@ -67,17 +67,17 @@ public:
     return slot.get();
   }
 
-  Letter *letter(const Collective &half, size_t index) override {
-    return letters.find(half, index);
+  MessageSlot *messageSlot(const Collective &half, size_t index) override {
+    return messageSlots.find(half, index);
   }
-  Status prepare() override { return letters.prepare(); }
+  Status prepare() override { return messageSlots.prepare(); }
 
   void reset() override {
-    letters.reset();
+    messageSlots.reset();
     for (auto &entry : groups)
-      for (Seat &seat : entry.second->seats) {
-        seat.step = 0;
-        seat.arrivals.set(0);
+      for (BarrierSlot &slot : entry.second->slots) {
+        slot.step = 0;
+        slot.arrivals.set(0);
       }
   }
 
@@ -92,17 +92,17 @@ public:
     InPlaceGroup &group = *static_cast<InPlaceGroup *>(c.group);
     const Exchange exchange(c, heap, kernels);
     size_t position = static_cast<size_t>(c.position);
-    group.seats[position].collective = &c;
+    group.slots[position].collective = &c;
     if (Status counts = exchange.checkCounts(); !counts.ok()) {
       control.fail(Status::error("rank " + std::to_string(heap.rank) + ": " + counts.message(),
                                  counts.code()));
       return false;
     }
     atSchedulePoint("came to a collective");
-    if (!meet(group, position, control, self))
+    if (!barrier(group, position, control, self))
       return false;
-    for (size_t i = 0; i < group.seats.size(); ++i) {
-      const Collective &other = *group.seats[i].collective;
+    for (size_t i = 0; i < group.slots.size(); ++i) {
+      const Collective &other = *group.slots[i].collective;
       const bool alike = agree(c, other);
       if (alike && samePlace(c, other))
         continue;
@@ -116,13 +116,13 @@ public:
     exchange.run();
     atSchedulePoint("exchanged");
     if (c.kind == CollectiveKind::allReduce) {
-      if (!meet(group, position, control, self))
+      if (!barrier(group, position, control, self))
         return false;
       exchange.copyOthers();
       atSchedulePoint("copied from the others");
     }
     // A rank that left now could overwrite memory that a slower peer still reads.
-    return meet(group, position, control, self);
+    return barrier(group, position, control, self);
   }
 
 private:
@@ -130,8 +130,8 @@ private:
   const VectorKernels &kernels;
   size_t stride = 0;
   HostMemory memory;
-  MemoryPool pool; ///< meeting places
-  Letters letters;
+  MemoryPool pool; ///< barriers
+  MessageSlots messageSlots;
   std::map<std::vector<int64_t>, std::unique_ptr<InPlaceGroup>> groups;
 };
 

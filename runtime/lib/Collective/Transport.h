@@ -45,15 +45,15 @@ struct CollectiveValue {
   int64_t numElements() const { return outer * first * between * second * inner; }
 };
 
-/// The ranks that take part, by position, and their meeting place.
+/// The ranks that take part, by position, and their barrier.
 struct Group {
   virtual ~Group() = default;
   /// The ranks that the one at this position has got ahead of.
-  virtual std::vector<int64_t> absent(int64_t position) const = 0;
+  virtual std::vector<int64_t> missing(int64_t position) const = 0;
   std::vector<int64_t> ranks;
 };
 
-struct Letter; // Letters.h
+struct MessageSlot; // MessageSlots.h
 
 /// A collective as one rank sees it. A send has inputs only, a recv outputs only.
 struct Collective {
@@ -66,15 +66,15 @@ struct Collective {
   int64_t root = 0;      ///< of reduce and broadcast: a position in the group
   std::vector<std::pair<int64_t, int64_t>> pairs; ///< of permute, send, recv: source and target
                                                   ///< positions
-  int64_t channel = 0;                            ///< of send and recv
-  Letter *letter = nullptr; ///< of send and recv: what this rank leaves or takes
+  int64_t tag = 0;                                ///< of send and recv
+  MessageSlot *messageSlot = nullptr; ///< of send and recv: what this rank leaves or takes
   Group *group = nullptr;
   int64_t position = 0; ///< of this rank in the group
   std::string name, role;
   const std::string *path = nullptr; ///< of the calls that lead to it
   int64_t bytesSent = 0;             ///< by this rank
   /// The ranks that this one has got ahead of.
-  std::vector<int64_t> absent() const;
+  std::vector<int64_t> missing() const;
 };
 
 /// "all_reduce 'a' (sum, 8 f32, dim 0, role 'r') in @main"
@@ -92,11 +92,11 @@ public:
   /// Symmetric memory of `bytes` per rank, zeroed; called once, before any collective.
   virtual Status allocate(size_t bytes) = 0;
   virtual SymmetricHeap heap(int64_t rank) const = 0;
-  /// The meeting place of these ranks; the same object for the same list. Not called during a run.
+  /// The barrier of these ranks; the same object for the same list. Not called during a run.
   virtual Group *group(const std::vector<int64_t> &ranks) = 0;
   /// What a send or recv of a rank leaves or takes, null for none. `index` counts those of the same
-  /// kind, peer and channel that come before it in the rank's program. Not called during a run.
-  virtual Letter *letter(const Collective &half, size_t index) = 0;
+  /// kind, peer and tag that come before it in the rank's program. Not called during a run.
+  virtual MessageSlot *messageSlot(const Collective &half, size_t index) = 0;
   /// The programs of all ranks are known: every send has its receive, and memory on the way.
   virtual Status prepare() = 0;
   /// Runs a collective to its end on the calling communication queue. On return the outputs are

@@ -13,7 +13,7 @@ Result<std::shared_ptr<const Blas>> Blas::load(const std::string &path) {
   if (!path.empty())
     names = {path};
   if (Status status = blas->library.open("cuBLASLt", names); !status.ok())
-    return Status::error("products on target 'cuda' expect cuBLASLt of CUDA 13 or 12: " +
+    return Status::error("matmuls on target 'cuda' expect cuBLASLt of CUDA 13 or 12: " +
                          status.message());
   Status status;
   blas->findAll(status);

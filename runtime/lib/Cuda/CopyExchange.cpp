@@ -25,12 +25,12 @@ std::pair<int64_t, int64_t> share(int64_t elements, int64_t position, int64_t ra
           std::min(elements, lines * (position + 1) / ranks * kLine)};
 }
 
-/// What one member does between two meetings.
+/// What one member does between two barriers.
 struct Phase {
-  std::vector<WorkPtr> works;
+  std::vector<StreamCommandPtr> commands;
 };
 
-class CopyExchange : public ExchangeWork {
+class CopyExchange : public ExchangeCommand {
 public:
   explicit CopyExchange(const std::vector<Member> &members) : members(members) {}
 
@@ -43,8 +43,8 @@ public:
         RETURN_IF_ERROR(value(m, v));
     if (members.size() == 1)
       return {};
-    // A meeting before each phase and one at the end.
-    for (size_t meeting = 0; meeting <= phases.size(); ++meeting)
+    // A barrier before each phase and one at the end.
+    for (size_t barrierIndex = 0; barrierIndex <= phases.size(); ++barrierIndex)
       for (const Member &member : members) {
         ASSIGN_OR_RETURN(Event event, createEvent(member.device->device, false));
         arrivals.push_back(std::move(event));
@@ -54,22 +54,22 @@ public:
 
   Status enqueue() const override {
     for (size_t phase = 0; phase < phases.size(); ++phase) {
-      RETURN_IF_ERROR(meet(phase));
+      RETURN_IF_ERROR(barrier(phase));
       for (size_t m = 0; m < members.size(); ++m)
-        for (const WorkPtr &work : phases[phase][m].works)
+        for (const StreamCommandPtr &work : phases[phase][m].commands)
           RETURN_IF_ERROR(work->enqueue(members[m].stream));
     }
     // A rank that left now could overwrite what a slower peer still reads.
-    return meet(phases.size());
+    return barrier(phases.size());
   }
 
 private:
   const Driver &api() const { return members.front().device->device->api(); }
 
-  Status meet(size_t meeting) const {
+  Status barrier(size_t barrierIndex) const {
     if (members.size() == 1)
       return {};
-    const size_t first = meeting * members.size();
+    const size_t first = barrierIndex * members.size();
     for (size_t m = 0; m < members.size(); ++m)
       BRAID_CUDA_TRY(api(), cuEventRecordWithFlags, arrivals[first + m].get(), members[m].stream,
                      kEventRecordDefault);
@@ -81,10 +81,10 @@ private:
     return {};
   }
 
-  Status add(size_t phase, size_t m, Result<WorkPtr> work) {
+  Status add(size_t phase, size_t m, Result<StreamCommandPtr> work) {
     RETURN_IF_ERROR(work.status());
     if (*work)
-      phases[phase][m].works.push_back(std::move(*work));
+      phases[phase][m].commands.push_back(std::move(*work));
     return {};
   }
   Status copy(size_t phase, size_t m, const std::byte *source, std::byte *dest, int64_t bytes,
@@ -145,14 +145,14 @@ private:
     case CollectiveKind::reduce:
       if (c.position == c.root)
         return reduce(m, v, 0, output(m, v), value.numElements());
-      return add(0, m, Result<WorkPtr>(makeFill(output(m, v), bytes, *members[m].device)));
+      return add(0, m, Result<StreamCommandPtr>(makeFill(output(m, v), bytes, *members[m].device)));
     case CollectiveKind::broadcast:
       return copy(0, m, input(static_cast<size_t>(c.root), v), output(m, v), bytes);
     case CollectiveKind::permute:
       for (auto [from, to] : c.pairs)
         if (to == c.position)
           return copy(0, m, input(static_cast<size_t>(from), v), output(m, v), bytes);
-      return add(0, m, Result<WorkPtr>(makeFill(output(m, v), bytes, *members[m].device)));
+      return add(0, m, Result<StreamCommandPtr>(makeFill(output(m, v), bytes, *members[m].device)));
     case CollectiveKind::allToAllV:
       return allToAllCounted(m, v);
     case CollectiveKind::send:
@@ -242,7 +242,7 @@ private:
 
   std::vector<Member> members;
   std::vector<std::vector<Phase>> phases; ///< [phase][member]
-  std::vector<Event> arrivals;            ///< [meeting][member]
+  std::vector<Event> arrivals;            ///< [barrier][member]
 };
 
 } // namespace

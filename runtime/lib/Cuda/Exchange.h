@@ -12,7 +12,7 @@
 #define BRAID_CUDA_EXCHANGE_H
 
 #include "Nccl.h"
-#include "Work.h"
+#include "StreamCommand.h"
 
 namespace braid::runtime::cuda {
 
@@ -27,25 +27,25 @@ struct Member {
 
 /// What a collective does on the streams of its members. On each of them the outputs are complete,
 /// and nobody reads that member's inputs any more, when what was given to its stream is done.
-class ExchangeWork {
+class ExchangeCommand {
 public:
-  virtual ~ExchangeWork() = default;
+  virtual ~ExchangeCommand() = default;
   virtual Status enqueue() const = 0;
 };
-using ExchangePtr = std::unique_ptr<const ExchangeWork>;
+using ExchangePtr = std::unique_ptr<const ExchangeCommand>;
 
 Result<ExchangePtr> makeCopyExchange(const std::vector<Member> &members);
 
 /// What a send leaves behind for its receive, in memory of the sender's device.
-struct Parcel {
+struct DeviceMessage {
   Member sender;
   Memory memory;
   Event sent;
 };
-/// The values go into the parcel, on the sender's stream.
-Result<ExchangePtr> makeSend(const Parcel &parcel);
+/// The values go into the message, on the sender's stream.
+Result<ExchangePtr> makeSend(const DeviceMessage &message);
 /// They come out of it, on the same device.
-Result<ExchangePtr> makeReceive(const Member &receiver, const Parcel &parcel);
+Result<ExchangePtr> makeReceive(const Member &receiver, const DeviceMessage &message);
 /// For a rank that is nobody's target.
 ExchangePtr makeReceiveOfNothing(const Member &receiver);
 
@@ -64,8 +64,8 @@ Result<ExchangePtr> makeNcclExchange(const std::vector<Member> &members,
                                      const std::shared_ptr<Communicators> &communicators);
 /// From the sender's device, where the sender's stream waits for the receiver's to come here. The
 /// positions are those of sender and receiver among the communicators.
-ExchangePtr makeNcclReceive(const Member &receiver, const Parcel &parcel, size_t senderPosition,
-                            size_t receiverPosition,
+ExchangePtr makeNcclReceive(const Member &receiver, const DeviceMessage &message,
+                            size_t senderPosition, size_t receiverPosition,
                             const std::shared_ptr<Communicators> &communicators);
 
 } // namespace braid::runtime::cuda

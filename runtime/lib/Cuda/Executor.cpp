@@ -235,8 +235,8 @@ std::vector<std::string> CudaExecutor::deviceNames() const {
   return names;
 }
 
-Result<WorkPtr> CudaExecutor::makeWork(RankState &rank, int queue, size_t index,
-                                       const Command &command) {
+Result<StreamCommandPtr> CudaExecutor::makeStreamCommand(RankState &rank, int queue, size_t index,
+                                                         const Command &command) {
   RankDevice &device = rank.device;
   if (auto *op = std::get_if<DeviceLaunchCommand>(&command.op))
     return makeLaunch(*op, device);
@@ -244,7 +244,7 @@ Result<WorkPtr> CudaExecutor::makeWork(RankState &rank, int queue, size_t index,
     return makeLibrary(*op, {index + 1, queue, libraryPath, rank.streams[0].get()}, device);
   if (auto *op = std::get_if<CopyCommand>(&command.op))
     return makeCopy(*op, device);
-  return WorkPtr(); // events and collectives, which are not a stream's own
+  return StreamCommandPtr(); // events and collectives, which are not a stream's own
 }
 
 /// Whether a command's time is in the report.
@@ -277,7 +277,7 @@ Status CudaExecutor::prepareSlots(Workers &workers) {
       for (size_t i = 0; i < program.queues[queue].size(); ++i) {
         const Command &command = program.queues[queue][i];
         Slot &slot = rank.slots[queue].emplace_back();
-        Result<WorkPtr> work = makeWork(rank, queue, i, command);
+        Result<StreamCommandPtr> work = makeStreamCommand(rank, queue, i, command);
         if (!work.ok())
           return ofRank(r, Status::error(describe(command) + ": " + work.status().message(),
                                          work.status().code()));
@@ -304,7 +304,7 @@ CudaExecutor::communicators(const std::vector<int64_t> &members) {
   return slot;
 }
 
-Result<ExchangePtr> CudaExecutor::makeMeeting(const std::vector<Member> &members) {
+Result<ExchangePtr> CudaExecutor::makeBarrierExchange(const std::vector<Member> &members) {
   if (!useNccl || members.size() == 1)
     return makeCopyExchange(members);
   ASSIGN_OR_RETURN(std::shared_ptr<Communicators> group,
@@ -313,38 +313,38 @@ Result<ExchangePtr> CudaExecutor::makeMeeting(const std::vector<Member> &members
 }
 
 Result<ExchangePtr> CudaExecutor::makeSend(const Member &sender) {
-  const Letter *letter = sender.collective->letter;
-  if (!letter) // the rank is no source
+  const MessageSlot *messageSlot = sender.collective->messageSlot;
+  if (!messageSlot) // the rank is no source
     return ExchangePtr();
-  Parcel &parcel = parcels[letter];
-  parcel.sender = sender;
+  DeviceMessage &message = messages[messageSlot];
+  message.sender = sender;
   size_t size = 0;
   for (const CollectiveValue &value : sender.collective->values)
-    size += static_cast<size_t>(Letters::roundedBytes(value));
+    size += static_cast<size_t>(MessageSlots::roundedBytes(value));
   const DevicePtr &device = sender.device->device;
   ASSIGN_OR_RETURN(Memory memory,
                    allocate(device, size, sender.stream,
                             "values that rank " + std::to_string(sender.heap.rank) + " sends"));
-  parcel.memory = std::move(memory);
+  message.memory = std::move(memory);
   ASSIGN_OR_RETURN(Event sent, createEvent(device, false));
-  parcel.sent = std::move(sent);
-  return cuda::makeSend(parcel);
+  message.sent = std::move(sent);
+  return cuda::makeSend(message);
 }
 
 Result<ExchangePtr> CudaExecutor::makeReceive(const Member &receiver) {
-  const Letter *letter = receiver.collective->letter;
-  if (!letter)
+  const MessageSlot *messageSlot = receiver.collective->messageSlot;
+  if (!messageSlot)
     return makeReceiveOfNothing(receiver);
-  const Parcel &parcel = parcels.at(letter); // as its send comes first
-  if (parcel.sender.device->device == receiver.device->device)
-    return cuda::makeReceive(receiver, parcel);
+  const DeviceMessage &message = messages.at(messageSlot); // as its send comes first
+  if (message.sender.device->device == receiver.device->device)
+    return cuda::makeReceive(receiver, message);
   const std::vector<int64_t> &members = receiver.collective->group->ranks;
   ASSIGN_OR_RETURN(std::shared_ptr<Communicators> group, communicators(members));
   auto position = [&](const Member &member) {
     return static_cast<size_t>(std::find(members.begin(), members.end(), member.heap.rank) -
                                members.begin());
   };
-  return makeNcclReceive(receiver, parcel, position(parcel.sender), position(receiver), group);
+  return makeNcclReceive(receiver, message, position(message.sender), position(receiver), group);
 }
 
 Result<ExchangePtr> CudaExecutor::makeExchange(const std::vector<Member> &members) {
@@ -354,13 +354,13 @@ Result<ExchangePtr> CudaExecutor::makeExchange(const std::vector<Member> &member
   case CollectiveKind::recv:
     return makeReceive(members.front());
   default:
-    return makeMeeting(members);
+    return makeBarrierExchange(members);
   }
 }
 
 Status CudaExecutor::prepareExchanges(const std::vector<const RankProgram *> &programs) {
   exchanges.clear();
-  parcels.clear();
+  messages.clear();
   for (const Step &step : steps) {
     ExchangePtr &exchange = exchanges.emplace_back();
     const Place &first = step.places.front();

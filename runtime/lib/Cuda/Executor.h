@@ -11,7 +11,7 @@
 #define BRAID_CUDA_EXECUTOR_H
 
 #include "Exchange.h"
-#include "runtime/lib/Collective/Letters.h"
+#include "runtime/lib/Collective/MessageSlots.h"
 #include "runtime/lib/Executor/DeviceExecutor.h"
 #include "runtime/lib/Program/CommandOrder.h"
 
@@ -21,7 +21,7 @@ namespace braid::runtime::cuda {
 
 /// The ranks of a collective. Nobody is ever absent: they are all given to their streams at once.
 struct DeviceGroup : Group {
-  std::vector<int64_t> absent(int64_t) const override { return {}; }
+  std::vector<int64_t> missing(int64_t) const override { return {}; }
 };
 
 /// Memory and groups, for the resolver.
@@ -36,10 +36,10 @@ public:
     return heap;
   }
   Group *group(const std::vector<int64_t> &members) override;
-  Letter *letter(const Collective &half, size_t index) override {
-    return letters.find(half, index);
+  MessageSlot *messageSlot(const Collective &half, size_t index) override {
+    return messageSlots.find(half, index);
   }
-  Status prepare() override { return letters.check(); }
+  Status prepare() override { return messageSlots.check(); }
   bool run(const Collective &, const SymmetricHeap &, RunControl &, QueueState &) override {
     return false;
   }
@@ -51,7 +51,7 @@ private:
   bool isNccl;
   std::map<std::vector<int64_t>, std::unique_ptr<DeviceGroup>> groups;
   MemoryPool pool{Sharing::process};
-  Letters letters{pool};
+  MessageSlots messageSlots{pool};
 };
 
 /// Memory of the host on its way to a device.
@@ -64,8 +64,8 @@ struct Staging {
 
 /// A command on its stream.
 struct Slot {
-  WorkPtr work;        ///< null where there is nothing to do
-  Event before, after; ///< `before` only where the time is measured
+  StreamCommandPtr work; ///< null where there is nothing to do
+  Event before, after;   ///< `before` only where the time is measured
   bool timed = false;
 };
 
@@ -113,11 +113,12 @@ private:
   Status openDevices();
   Status loadKernels();
   Status allocateRank(int64_t rank);
-  Result<WorkPtr> makeWork(RankState &rank, int queue, size_t index, const Command &command);
+  Result<StreamCommandPtr> makeStreamCommand(RankState &rank, int queue, size_t index,
+                                             const Command &command);
   Status prepareSlots(Workers &workers);
   Status prepareExchanges(const std::vector<const RankProgram *> &programs);
   Result<ExchangePtr> makeExchange(const std::vector<Member> &members);
-  Result<ExchangePtr> makeMeeting(const std::vector<Member> &members);
+  Result<ExchangePtr> makeBarrierExchange(const std::vector<Member> &members);
   Result<ExchangePtr> makeSend(const Member &sender);
   Result<ExchangePtr> makeReceive(const Member &receiver);
   Result<std::shared_ptr<Communicators>> communicators(const std::vector<int64_t> &members);
@@ -155,7 +156,7 @@ private:
   Staging staging[2];
   size_t staged = 0; ///< the one in use
   std::vector<Step> steps;
-  std::map<const Letter *, Parcel> parcels;
+  std::map<const MessageSlot *, DeviceMessage> messages;
   std::vector<ExchangePtr> exchanges; ///< by step; null where it is none
   std::map<std::vector<int64_t>, std::shared_ptr<Communicators>> groups;
   GraphExec graph;

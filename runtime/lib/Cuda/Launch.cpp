@@ -6,17 +6,17 @@
 // Launches of generated kernels, as the launch table describes them.
 //
 //===----------------------------------------------------------------------===//
-#include "Work.h"
+#include "StreamCommand.h"
 #include "braid/Base/StatusMacros.h"
 
 namespace braid::runtime::cuda {
 
 namespace {
 
-class KernelWork : public Work {
+class KernelCommand : public StreamCommand {
 public:
-  KernelWork(const Driver &api, CUfunction function, const CudaKernel &kernel, int64_t rows,
-             std::vector<uint64_t> words)
+  KernelCommand(const Driver &api, CUfunction function, const CudaKernel &kernel, int64_t rows,
+                std::vector<uint64_t> words)
       : api(api), function(function), blocks(static_cast<unsigned>(kernel.blocks(rows))),
         threads(static_cast<unsigned>(kernel.threads)),
         sharedBytes(static_cast<unsigned>(kernel.sharedBytes)), rows(static_cast<unsigned>(rows)),
@@ -67,7 +67,7 @@ Status checkOperand(const CudaOperand &expected, const Tensor &got, int64_t rows
 
 } // namespace
 
-Result<WorkPtr> makeLaunch(const DeviceLaunchCommand &command, RankDevice &rank) {
+Result<StreamCommandPtr> makeLaunch(const DeviceLaunchCommand &command, RankDevice &rank) {
   const std::string &symbol = rank.program->kernels[command.kernel]->symbol;
   const CudaKernel *kernel = rank.table->find(symbol);
   if (!kernel)
@@ -95,10 +95,10 @@ Result<WorkPtr> makeLaunch(const DeviceLaunchCommand &command, RankDevice &rank)
       words.push_back(static_cast<uint64_t>(tensor.strides[d]));
   }
   if (kernel->blocks(command.rows) == 0)
-    return WorkPtr();
+    return StreamCommandPtr();
   ASSIGN_OR_RETURN(CUfunction function, rank.kernels->generated(*kernel));
-  return WorkPtr(
-      new KernelWork(rank.device->api(), function, *kernel, command.rows, std::move(words)));
+  return StreamCommandPtr(
+      new KernelCommand(rank.device->api(), function, *kernel, command.rows, std::move(words)));
 }
 
 } // namespace braid::runtime::cuda

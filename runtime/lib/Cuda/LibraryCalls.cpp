@@ -6,7 +6,7 @@
 // Commands that run kernels of library.cuh, and plain copies and fills.
 //
 //===----------------------------------------------------------------------===//
-#include "Work.h"
+#include "StreamCommand.h"
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Collective/CollectiveExtents.h"
 
@@ -17,9 +17,9 @@ namespace braid::runtime::cuda {
 
 namespace {
 
-class CopyWork : public Work {
+class CopyStreamCommand : public StreamCommand {
 public:
-  CopyWork(const Driver &api, CUdeviceptr dest, CUdeviceptr source, size_t bytes)
+  CopyStreamCommand(const Driver &api, CUdeviceptr dest, CUdeviceptr source, size_t bytes)
       : api(api), dest(dest), source(source), bytes(bytes) {}
   Status enqueue(CUstream stream) const override {
     return api.check(api.cuMemcpyAsync(dest, source, bytes, stream), "cuMemcpyAsync");
@@ -31,9 +31,9 @@ private:
   size_t bytes;
 };
 
-class FillWork : public Work {
+class FillStreamCommand : public StreamCommand {
 public:
-  FillWork(const Driver &api, CUdeviceptr data, size_t bytes)
+  FillStreamCommand(const Driver &api, CUdeviceptr data, size_t bytes)
       : api(api), data(data), bytes(bytes) {}
   Status enqueue(CUstream stream) const override {
     return api.check(api.cuMemsetD8Async(data, 0, bytes, stream), "cuMemsetD8Async");
@@ -68,12 +68,12 @@ library::Integers integers(const Integers &values) {
 
 } // namespace
 
-Result<WorkPtr> makeCopy(const CopyCommand &c, RankDevice &rank) {
+Result<StreamCommandPtr> makeCopy(const CopyCommand &c, RankDevice &rank) {
   if (c.runBytes == 0)
-    return WorkPtr();
+    return StreamCommandPtr();
   if (c.counts.empty())
-    return WorkPtr(new CopyWork(rank.device->api(), address(c.dest), address(c.source),
-                                static_cast<size_t>(c.runBytes)));
+    return StreamCommandPtr(new CopyStreamCommand(
+        rank.device->api(), address(c.dest), address(c.source), static_cast<size_t>(c.runBytes)));
   if (c.counts.size() > library::kMaxDims)
     return Status::error("expects at most " + std::to_string(library::kMaxDims) +
                          " dimensions, got " + std::to_string(c.counts.size()));
@@ -91,12 +91,12 @@ Result<WorkPtr> makeCopy(const CopyCommand &c, RankDevice &rank) {
     arguments.destStrides[d] = c.destStrides[d];
     arguments.units *= c.counts[d];
   }
-  return libraryWork(rank, "braid_copy", arguments.units, arguments);
+  return libraryStreamCommand(rank, "braid_copy", arguments.units, arguments);
 }
 
-Result<WorkPtr> makeCopyCounted(const CollectiveValue &value, const std::byte *source,
-                                std::byte *dest, int64_t blocks, const std::byte *counts,
-                                DType countType, RankDevice &rank) {
+Result<StreamCommandPtr> makeCopyCounted(const CollectiveValue &value, const std::byte *source,
+                                         std::byte *dest, int64_t blocks, const std::byte *counts,
+                                         DType countType, RankDevice &rank) {
   library::CopyCounted arguments{};
   arguments.source = source;
   arguments.dest = dest;
@@ -106,29 +106,30 @@ Result<WorkPtr> makeCopyCounted(const CollectiveValue &value, const std::byte *s
   const int64_t rowBytes = value.inner * byteSize(value.dtype);
   arguments.unit = unitOf({address(source), address(dest), static_cast<uint64_t>(rowBytes)});
   arguments.rowUnits = rowBytes / arguments.unit;
-  return libraryWork(rank, "braid_copy_counted", blocks * value.first * arguments.rowUnits,
-                     arguments);
+  return libraryStreamCommand(rank, "braid_copy_counted", blocks * value.first * arguments.rowUnits,
+                              arguments);
 }
 
-Result<WorkPtr> makeCheckCounts(const Collective &c, const std::byte *counts, int64_t count,
-                                uint64_t number, RankDevice &rank) {
+Result<StreamCommandPtr> makeCheckCounts(const Collective &c, const std::byte *counts,
+                                         int64_t count, uint64_t number, RankDevice &rank) {
   library::CheckCounts arguments{};
   arguments.counts = {counts, 1, static_cast<int>(c.values.back().dtype == DType::i64)};
   arguments.count = count;
   arguments.most = countedRows(c);
   arguments.fault = rank.faults + static_cast<int>(Queue::communication);
   arguments.command = number;
-  return libraryWork(rank, "braid_check_counts", count, arguments);
+  return libraryStreamCommand(rank, "braid_check_counts", count, arguments);
 }
 
-WorkPtr makeFill(std::byte *data, int64_t bytes, RankDevice &rank) {
+StreamCommandPtr makeFill(std::byte *data, int64_t bytes, RankDevice &rank) {
   if (bytes == 0)
     return nullptr;
-  return WorkPtr(new FillWork(rank.device->api(), address(data), static_cast<size_t>(bytes)));
+  return StreamCommandPtr(
+      new FillStreamCommand(rank.device->api(), address(data), static_cast<size_t>(bytes)));
 }
 
-Result<WorkPtr> makeReduce(const std::vector<const std::byte *> &sources, std::byte *out,
-                           int64_t count, ReduceKind kind, DType dtype, RankDevice &rank) {
+Result<StreamCommandPtr> makeReduce(const std::vector<const std::byte *> &sources, std::byte *out,
+                                    int64_t count, ReduceKind kind, DType dtype, RankDevice &rank) {
   if (sources.size() > library::kMaxSources)
     return Status::error("expects groups of at most " + std::to_string(library::kMaxSources) +
                          " ranks, got " + std::to_string(sources.size()));
@@ -139,12 +140,13 @@ Result<WorkPtr> makeReduce(const std::vector<const std::byte *> &sources, std::b
   arguments.numSources = static_cast<int>(sources.size());
   arguments.kind = static_cast<int>(kind);
   arguments.dtype = static_cast<int>(dtype);
-  return libraryWork(rank, "braid_reduce", count, arguments);
+  return libraryStreamCommand(rank, "braid_reduce", count, arguments);
 }
 
 namespace {
 
-Result<WorkPtr> makeGather(const LibraryArguments &a, const LibraryPlace &place, RankDevice &rank) {
+Result<StreamCommandPtr> makeGather(const LibraryArguments &a, const LibraryPlace &place,
+                                    RankDevice &rank) {
   ASSIGN_OR_RETURN(GatherCommand resolved, resolveGather(a, 1));
   const GatherCommand &c = resolved;
   rank.hasFaults[place.queue] = true;
@@ -165,11 +167,12 @@ Result<WorkPtr> makeGather(const LibraryArguments &a, const LibraryPlace &place,
               static_cast<uint64_t>(c.sourceStrideBytes), static_cast<uint64_t>(c.outStrideBytes)});
   arguments.fault = rank.faults + place.queue;
   arguments.command = place.number;
-  return libraryWork(rank, "braid_gather", c.rowBytes ? c.count * library::kThreads : 0, arguments);
+  return libraryStreamCommand(rank, "braid_gather", c.rowBytes ? c.count * library::kThreads : 0,
+                              arguments);
 }
 
-Result<WorkPtr> makeRotaryTable(const LibraryArguments &a, const LibraryPlace &place,
-                                RankDevice &rank) {
+Result<StreamCommandPtr> makeRotaryTable(const LibraryArguments &a, const LibraryPlace &place,
+                                         RankDevice &rank) {
   ASSIGN_OR_RETURN(RotaryTableCommand resolved, resolveRotaryTable(a, 1, Storage::halves));
   const RotaryTableCommand &c = resolved;
   const size_t bytes = c.frequencies.size() * sizeof(double);
@@ -191,11 +194,12 @@ Result<WorkPtr> makeRotaryTable(const LibraryArguments &a, const LibraryPlace &p
   arguments.sinBatch = c.sinBatch;
   arguments.cosRow = c.cosRow;
   arguments.sinRow = c.sinRow;
-  return libraryWork(rank, ofType("braid_rotary_table", c.dtype), c.batch * c.seq * arguments.pairs,
-                     arguments);
+  return libraryStreamCommand(rank, ofType("braid_rotary_table", c.dtype),
+                              c.batch * c.seq * arguments.pairs, arguments);
 }
 
-Result<WorkPtr> makeRotary(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
+Result<StreamCommandPtr> makeRotary(const LibraryArguments &a, const LibraryPlace &,
+                                    RankDevice &rank) {
   ASSIGN_OR_RETURN(RotaryCommand resolved, resolveRotary(a, 1, Storage::halves));
   const RotaryCommand &c = resolved;
   library::Rotary arguments{};
@@ -217,12 +221,12 @@ Result<WorkPtr> makeRotary(const LibraryArguments &a, const LibraryPlace &, Rank
   arguments.cosRow = c.cosRow;
   arguments.sinBatch = c.sinBatch;
   arguments.sinRow = c.sinRow;
-  return libraryWork(rank, ofType("braid_rotary", c.dtype),
-                     c.batch * c.seq * c.row.heads * c.row.pairs, arguments);
+  return libraryStreamCommand(rank, ofType("braid_rotary", c.dtype),
+                              c.batch * c.seq * c.row.heads * c.row.pairs, arguments);
 }
 
 /// Of a kernel that takes what its descriptor says.
-Result<WorkPtr> makeCall(const LibraryArguments &a, RankDevice &rank) {
+Result<StreamCommandPtr> makeCall(const LibraryArguments &a, RankDevice &rank) {
   if (a.operands.size() > library::kMaxOperands || a.integers.size() > library::kMaxScalars ||
       a.numbers.size() > library::kMaxScalars)
     return Status::error("expects at most " + std::to_string(library::kMaxOperands) +
@@ -243,15 +247,17 @@ Result<WorkPtr> makeCall(const LibraryArguments &a, RankDevice &rank) {
   call.rows = a.rows();
   call.part = a.part;
   call.parts = a.parts;
-  return libraryWork(rank, std::string("braid_") + a.kernel->name, call.rows * 32, call);
+  return libraryStreamCommand(rank, std::string("braid_") + a.kernel->name, call.rows * 32, call);
 }
 
-Result<WorkPtr> makeLocalSlice(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
+Result<StreamCommandPtr> makeLocalSlice(const LibraryArguments &a, const LibraryPlace &,
+                                        RankDevice &rank) {
   Result<CopyCommand> copy = resolveLocalSlice(a);
   return copy.ok() ? makeCopy(*copy, rank) : copy.status();
 }
 
-Result<WorkPtr> makeAttention(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
+Result<StreamCommandPtr> makeAttention(const LibraryArguments &a, const LibraryPlace &,
+                                       RankDevice &rank) {
   ASSIGN_OR_RETURN(AttentionCommand resolved, resolveAttention(a, 1, 1, Storage::halves));
   const AttentionCommand &c = resolved;
   const AttentionBlock &b = c.block;
@@ -290,22 +296,23 @@ Result<WorkPtr> makeAttention(const LibraryArguments &a, const LibraryPlace &, R
   arguments.scale = b.scale;
   arguments.causal = static_cast<int>(b.causal);
   const int64_t warps = arguments.batch * arguments.queries * arguments.heads;
-  return libraryWork(rank, ofType("braid_attention", c.dtype), warps * 32, arguments);
+  return libraryStreamCommand(rank, ofType("braid_attention", c.dtype), warps * 32, arguments);
 }
 
 struct DeviceKernel {
   const char *name;
-  Result<WorkPtr> (*make)(const LibraryArguments &a, const LibraryPlace &place, RankDevice &rank);
+  Result<StreamCommandPtr> (*make)(const LibraryArguments &a, const LibraryPlace &place,
+                                   RankDevice &rank);
 };
 constexpr DeviceKernel kDeviceKernels[] = {
-    {"linear", makeProduct}, {"attention", makeAttention}, {"rotary_table", makeRotaryTable},
-    {"rotary", makeRotary},  {"embedding", makeGather},    {"local_slice", makeLocalSlice},
+    {"linear", makeMatmul}, {"attention", makeAttention}, {"rotary_table", makeRotaryTable},
+    {"rotary", makeRotary}, {"embedding", makeGather},    {"local_slice", makeLocalSlice},
 };
 
 } // namespace
 
-Result<WorkPtr> makeLibrary(const LibraryArguments &arguments, const LibraryPlace &place,
-                            RankDevice &rank) {
+Result<StreamCommandPtr> makeLibrary(const LibraryArguments &arguments, const LibraryPlace &place,
+                                     RankDevice &rank) {
   for (const DeviceKernel &kernel : kDeviceKernels)
     if (std::strcmp(kernel.name, arguments.kernel->name) == 0)
       return kernel.make(arguments, place, rank);

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"
 #include "braid/Base/StatusMacros.h"
-#include "runtime/lib/Collective/Letters.h"
+#include "runtime/lib/Collective/MessageSlots.h"
 
 namespace braid::runtime::cuda {
 
@@ -50,7 +50,7 @@ template <typename Calls> Status inGroup(const Nccl &nccl, Calls calls) {
   return status.ok() ? ended : status;
 }
 
-class NcclExchange : public ExchangeWork {
+class NcclExchange : public ExchangeCommand {
 public:
   NcclExchange(const std::vector<Member> &members, std::shared_ptr<Communicators> communicators)
       : members(members), communicators(std::move(communicators)) {}
@@ -141,11 +141,11 @@ private:
     return {};
   }
 
-  using Works = std::vector<std::vector<WorkPtr>>; ///< by member
+  using CommandLists = std::vector<std::vector<StreamCommandPtr>>; ///< by member
 
-  Status run(const Works &works) const {
+  Status run(const CommandLists &commands) const {
     for (size_t m = 0; m < members.size(); ++m)
-      for (const WorkPtr &work : works[m]) {
+      for (const StreamCommandPtr &work : commands[m]) {
         Status status = members[m].device->device->use();
         if (status.ok())
           status = work->enqueue(members[m].stream);
@@ -160,9 +160,9 @@ private:
     const Collective &c = *member.collective;
     const CollectiveValue &counts = c.values.back();
     const auto blocks = static_cast<int64_t>(members.size()) * counts.outer;
-    auto add = [](std::vector<WorkPtr> &works, Result<WorkPtr> work) {
+    auto add = [](std::vector<StreamCommandPtr> &commands, Result<StreamCommandPtr> work) {
       if (work.ok() && *work)
-        works.push_back(std::move(*work));
+        commands.push_back(std::move(*work));
       return work.status();
     };
     Status status =
@@ -224,8 +224,9 @@ private:
         continue;
       RETURN_IF_ERROR(member.device->device->use());
       for (const CollectiveValue &value : c.values)
-        if (WorkPtr fill = makeFill(member.heap.peer(member.heap.rank, value.outputOffset),
-                                    value.numElements() * byteSize(value.dtype), *member.device))
+        if (StreamCommandPtr fill =
+                makeFill(member.heap.peer(member.heap.rank, value.outputOffset),
+                         value.numElements() * byteSize(value.dtype), *member.device))
           RETURN_IF_ERROR(fill->enqueue(member.stream));
     }
     return {};
@@ -233,15 +234,15 @@ private:
 
   std::vector<Member> members;
   std::shared_ptr<Communicators> communicators;
-  Works before, after;
+  CommandLists before, after;
 };
 
-/// A send's values to their receive. The sender's stream has put them into the parcel.
-class NcclReceive : public ExchangeWork {
+/// A send's values to their receive. The sender's stream has put them into the message.
+class NcclReceive : public ExchangeCommand {
 public:
-  NcclReceive(const Member &receiver, const Parcel &parcel, size_t senderPosition,
+  NcclReceive(const Member &receiver, const DeviceMessage &message, size_t senderPosition,
               size_t receiverPosition, std::shared_ptr<Communicators> communicators)
-      : receiver(receiver), parcel(parcel), from(senderPosition), to(receiverPosition),
+      : receiver(receiver), message(message), from(senderPosition), to(receiverPosition),
         communicators(std::move(communicators)) {}
 
   Status enqueue() const override {
@@ -252,24 +253,24 @@ private:
   const Nccl &nccl() const { return *communicators->nccl; }
 
   Status transfer() const {
-    const std::byte *in = pointer(parcel.memory.get());
+    const std::byte *in = pointer(message.memory.get());
     for (const CollectiveValue &value : receiver.collective->values) {
       const auto count = static_cast<size_t>(value.numElements());
       std::byte *out = receiver.heap.peer(receiver.heap.rank, value.outputOffset);
       const int type = dataType(value.dtype);
       if (count > 0) {
         BRAID_NCCL_TRY(ncclSend, in, count, type, static_cast<int>(to),
-                       communicators->members[from], parcel.sender.stream);
+                       communicators->members[from], message.sender.stream);
         BRAID_NCCL_TRY(ncclRecv, out, count, type, static_cast<int>(from),
                        communicators->members[to], receiver.stream);
       }
-      in += Letters::roundedBytes(value);
+      in += MessageSlots::roundedBytes(value);
     }
     return {};
   }
 
   Member receiver;
-  const Parcel &parcel;
+  const DeviceMessage &message;
   size_t from, to;
   std::shared_ptr<Communicators> communicators;
 };
@@ -310,10 +311,10 @@ Result<ExchangePtr> makeNcclExchange(const std::vector<Member> &members,
   return ExchangePtr(std::move(exchange));
 }
 
-ExchangePtr makeNcclReceive(const Member &receiver, const Parcel &parcel, size_t senderPosition,
-                            size_t receiverPosition,
+ExchangePtr makeNcclReceive(const Member &receiver, const DeviceMessage &message,
+                            size_t senderPosition, size_t receiverPosition,
                             const std::shared_ptr<Communicators> &communicators) {
-  return std::make_unique<NcclReceive>(receiver, parcel, senderPosition, receiverPosition,
+  return std::make_unique<NcclReceive>(receiver, message, senderPosition, receiverPosition,
                                        communicators);
 }
 

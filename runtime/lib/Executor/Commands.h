@@ -114,8 +114,8 @@ struct ResolveInput {
   SymmetricHeap symmetric;
   uint64_t localBytes = 0, symmetricBytes = 0;
   Transport *transport = nullptr;
-  ProductCache *products = nullptr; ///< null for a device
-  int64_t queryBlock = 1;           ///< of the VectorKernels in use
+  MatmulCache *matmuls = nullptr; ///< null for a device
+  int64_t queryBlock = 1;         ///< of the VectorKernels in use
 };
 
 /// Must run on a thread for which useOneThread() was called.

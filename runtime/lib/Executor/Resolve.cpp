@@ -7,13 +7,13 @@
 // absolute addresses.
 //
 //===----------------------------------------------------------------------===//
-#include "Apart.h"
 #include "Commands.h"
+#include "NoAlias.h"
 #include "Overlap.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Program/Program.h"
 #include "runtime/lib/Collective/CollectiveExtents.h"
-#include "runtime/lib/Collective/Letters.h"
+#include "runtime/lib/Collective/MessageSlots.h"
 #include "runtime/lib/Kernels/Operations.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ bool Command::waitsForQueue() const {
 
 std::vector<int64_t> Command::missingRanks() const {
   auto *started = std::get_if<CollectiveCommand>(&op);
-  return started ? started->collective.absent() : std::vector<int64_t>();
+  return started ? started->collective.missing() : std::vector<int64_t>();
 }
 
 std::string label(const CollectiveInfo &collective) {
@@ -127,8 +127,8 @@ private:
     command.path = frame.path;
     Status status = translate(frame, source.op, command);
     if (status.ok())
-      status = verifyApart(source.op, *in.program,
-                           [&](const fb::ViewT &view) { return tensor(frame, view); });
+      status = verifyNoAlias(source.op, *in.program,
+                             [&](const fb::ViewT &view) { return tensor(frame, view); });
     if (!status.ok())
       return Status::error(describe(command) + " on the " + name(queue) + " queue " +
                            status.message());
@@ -257,7 +257,7 @@ private:
       command.op = std::move(arguments);
       return {};
     }
-    return finish(resolveLibrary(arguments, {in.threads, in.queryBlock, in.products}), command);
+    return finish(resolveLibrary(arguments, {in.threads, in.queryBlock, in.matmuls}), command);
   }
 
   /// Offset of a contiguous tensor in the symmetric arena.
@@ -284,7 +284,7 @@ private:
     c.dim = start.dim;
     c.concatDim = start.concat_dim;
     c.root = start.root;
-    c.channel = start.channel;
+    c.tag = start.tag;
     for (size_t i = 0; i + 1 < start.pairs.size(); i += 2)
       c.pairs.push_back({start.pairs[i], start.pairs[i + 1]});
     std::vector<AxisRef> axes = axesOf(start.axes);
@@ -295,8 +295,8 @@ private:
     int64_t bytes = 0;
     RETURN_IF_ERROR(addValues(c, start, frame, bytes));
     if (isPointToPoint(c.kind)) {
-      size_t &index = halves[{c.kind, Letters::peer(c), c.channel}];
-      c.letter = in.transport->letter(c, index++);
+      size_t &index = halves[{c.kind, MessageSlots::peer(c), c.tag}];
+      c.messageSlot = in.transport->messageSlot(c, index++);
     }
     RETURN_IF_ERROR(checkOverlap(c, start, frame));
     int64_t groupSize = static_cast<int64_t>(ranks.size());
@@ -415,7 +415,7 @@ private:
   std::vector<std::pair<Queue, size_t>> collectiveWaits; ///< places in the queues
   /// Collectives so far, by calls, kind and tag.
   std::map<std::tuple<std::string, std::string, std::string>, int64_t> alike;
-  /// Sends and receives so far, by peer and channel.
+  /// Sends and receives so far, by peer and tag.
   std::map<std::tuple<CollectiveKind, int64_t, int64_t>, size_t> halves;
 };
 

@@ -9,7 +9,7 @@
 #ifndef BRAID_KERNELS_KERNELCOMMANDS_H
 #define BRAID_KERNELS_KERNELCOMMANDS_H
 
-#include "Products.h"
+#include "Matmul.h"
 #include "VectorKernels.h"
 #include "braid/Runtime/KernelLibrary.h"
 
@@ -27,9 +27,9 @@ struct LaunchCommand {
   std::vector<Part> parts;
 };
 
-struct ProductCommand {
+struct MatmulCommand {
   struct Part {
-    std::shared_ptr<ProductCall> call;
+    std::shared_ptr<MatmulCall> call;
     const float *lhs, *rhs, *bias; ///< that it is bound to
     float *out;
   };

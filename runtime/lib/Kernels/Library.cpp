@@ -138,7 +138,7 @@ struct CpuKernel {
   Result<LibraryCommand> (*resolve)(const LibraryArguments &a, const CpuResources &r);
 };
 constexpr CpuKernel kCpuKernels[] = {
-    {"linear", [](auto &a, auto &r) { return ready(resolveProduct(a, r.threads, *r.products)); }},
+    {"linear", [](auto &a, auto &r) { return ready(resolveMatmul(a, r.threads, *r.matmuls)); }},
     {"attention",
      [](auto &a, auto &r) { return ready(resolveAttention(a, r.threads, r.queryBlock)); }},
     {"rotary_table", [](auto &a, auto &r) { return ready(resolveRotaryTable(a, r.threads)); }},

@@ -10,7 +10,7 @@
 #ifndef BRAID_KERNELS_LIBRARY_H
 #define BRAID_KERNELS_LIBRARY_H
 
-#include "Products.h"
+#include "Matmul.h"
 #include "Tensor.h"
 #include "VectorKernels.h"
 #include "braid/Base/LibraryKernels.h"
@@ -50,8 +50,8 @@ using LibraryCommand = std::shared_ptr<const LibraryRun>;
 /// What launches are resolved for.
 struct CpuResources {
   int64_t threads = 1;
-  int64_t queryBlock = 1;           ///< of the VectorKernels in use
-  ProductCache *products = nullptr; ///< for products
+  int64_t queryBlock = 1;         ///< of the VectorKernels in use
+  MatmulCache *matmuls = nullptr; ///< for matmuls
 };
 Result<LibraryCommand> resolveLibrary(const LibraryArguments &arguments,
                                       const CpuResources &resources);

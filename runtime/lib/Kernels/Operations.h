@@ -23,8 +23,8 @@ int64_t shareOut(double flops, int64_t grain, int64_t members);
 Result<LaunchCommand> resolveLaunch(KernelFunction function, const std::vector<Tensor> &operands,
                                     const std::vector<bool> &rowOperand, int64_t rows,
                                     int64_t threads);
-Result<ProductCommand> resolveProduct(const LibraryArguments &a, int64_t threads,
-                                      ProductCache &products);
+Result<MatmulCommand> resolveMatmul(const LibraryArguments &a, int64_t threads,
+                                    MatmulCache &matmuls);
 /// One dimension of i32 or i64; null where the operand is not given.
 Integers integersOf(const LibraryArguments &a, const char *operand);
 Result<AttentionCommand> resolveAttention(const LibraryArguments &a, int64_t threads,
@@ -41,7 +41,7 @@ void runCopy(const CopyCommand &command);
 
 // Execution on the queue's thread and its team; they report failures through `control`.
 void execute(const LaunchCommand &command, const NamedCommand &source, ExecutionContext &context);
-void execute(const ProductCommand &command, const NamedCommand &source, ExecutionContext &context);
+void execute(const MatmulCommand &command, const NamedCommand &source, ExecutionContext &context);
 void execute(const AttentionCommand &command, const NamedCommand &source,
              ExecutionContext &context);
 void execute(const RotaryTableCommand &command, const NamedCommand &source,

@@ -141,15 +141,15 @@ private:
     return -1;
   }
 
-  /// Messages from a rank to another one over a channel come in the order in which they are sent.
+  /// Messages from a rank to another one over a tag come in the order in which they are sent.
   using Way = std::tuple<int64_t, int64_t, uint32_t>;
   struct Messages {
     uint64_t expected = 0, sent = 0, taken = 0;
   };
   static Way wayOf(const Leaf &leaf, size_t rank, int64_t peer) {
     const auto self = static_cast<int64_t>(rank);
-    return leaf.start->kind() == Kind::send ? Way{self, peer, leaf.start->channel()}
-                                            : Way{peer, self, leaf.start->channel()};
+    return leaf.start->kind() == Kind::send ? Way{self, peer, leaf.start->tag()}
+                                            : Way{peer, self, leaf.start->tag()};
   }
   void countSends(size_t ranks) {
     for (const Leaf &leaf : queues[1])

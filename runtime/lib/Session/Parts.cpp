@@ -16,8 +16,8 @@ int64_t elementsOf(const Box &box) {
   return elements;
 }
 
-Status forEachPart(const Box &box, int64_t limit,
-                   const std::function<Status(const Box &, int64_t)> &take) {
+Status forEachChunk(const Box &box, int64_t limit,
+                    const std::function<Status(const Box &, int64_t)> &take) {
   // One index of the dimensions before `cut` at a time, as many of `cut` as fit, all of the rest.
   size_t cut = 0;
   int64_t inner = 1;

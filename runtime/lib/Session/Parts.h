@@ -18,8 +18,8 @@ namespace braid::runtime {
 int64_t elementsOf(const Box &box);
 /// Calls `take` with the contiguous parts of a box, none above `limit` elements, and where in the
 /// box each begins.
-Status forEachPart(const Box &box, int64_t limit,
-                   const std::function<Status(const Box &, int64_t)> &take);
+Status forEachChunk(const Box &box, int64_t limit,
+                    const std::function<Status(const Box &, int64_t)> &take);
 
 } // namespace braid::runtime
 #endif // BRAID_SESSION_PARTS_H

@@ -22,7 +22,7 @@ struct RankProcesses::Board {
 };
 
 /// From a rank to the session: written before `done` is set to the number of the job.
-struct RankProcesses::Mailbox {
+struct RankProcesses::ControlBlock {
   Counter done{Sharing::forks};
   std::atomic<uint64_t> prepared{0};
   Code code = Code::ok; ///< of preparing
@@ -62,37 +62,37 @@ static std::vector<std::vector<TraceSpan> *> lanesOf(Rank &rank) {
 
 RankProcesses::RankProcesses(Workers &workers)
     : workers(workers), board(pool.create<Board>(1)),
-      boxes(pool.create<Mailbox>(workers.ranks.size())) {
+      blocks(pool.create<ControlBlock>(workers.ranks.size())) {
   for (size_t r = 0; r < workers.ranks.size(); ++r) {
     Rank &rank = *workers.ranks[r];
-    Mailbox &box = boxes[r];
+    ControlBlock &block = blocks[r];
     const RankProgram &program = rank.program;
-    box.collectives = pool.create<CommunicationTimes>(program.collectives.size());
+    block.collectives = pool.create<CommunicationTimes>(program.collectives.size());
     if (!workers.trace)
       continue;
     size_t lanes = lanesOf(rank).size();
-    box.lanes = pool.create<Mailbox::Lane>(lanes);
+    block.lanes = pool.create<ControlBlock::Lane>(lanes);
     for (size_t i = 0; i < lanes; ++i) // a command makes one span at most on each thread
-      box.lanes[i] = {pool.create<TraceSpan>(program.queues[i == 1 ? 1 : 0].size()), 0};
+      block.lanes[i] = {pool.create<TraceSpan>(program.queues[i == 1 ? 1 : 0].size()), 0};
   }
 }
 
 int RankProcesses::serve(int64_t r, const Prepare &prepare) {
-  Mailbox &box = boxes[r];
+  ControlBlock &block = blocks[r];
   workers.served = {r};
   std::vector<std::thread> threads;
   Status status;
   try {
-    status = prepare(r, box.prepared);
+    status = prepare(r, block.prepared);
     processes.closeOthers({});
     if (status.ok())
       status = startThreads(workers, nullptr, threads);
   } catch (const std::exception &e) {
     status = Status::error(e.what());
   }
-  box.code = status.code();
-  box.length = static_cast<uint32_t>(std::min(status.message().size(), sizeof box.text));
-  std::memcpy(box.text, status.message().data(), box.length);
+  block.code = status.code();
+  block.length = static_cast<uint32_t>(std::min(status.message().size(), sizeof block.text));
+  std::memcpy(block.text, status.message().data(), block.length);
   Spin spin(workers.control.spinNs());
   for (uint32_t job = 1;; ++job) {
     if (job > 1) {
@@ -104,8 +104,8 @@ int RankProcesses::serve(int64_t r, const Prepare &prepare) {
       workers.runServed();
       send(r);
     }
-    box.peakMemory = processPeakMemory();
-    box.done.set(job);
+    block.peakMemory = processPeakMemory();
+    block.done.set(job);
     processes.notify();
     atSchedulePoint("did its job");
   }
@@ -116,38 +116,38 @@ int RankProcesses::serve(int64_t r, const Prepare &prepare) {
 }
 
 void RankProcesses::send(int64_t r) {
-  Mailbox &box = boxes[r];
+  ControlBlock &block = blocks[r];
   Rank &rank = *workers.ranks[static_cast<size_t>(r)];
-  box.lost = workers.lost;
-  box.total = rank.times.total;
-  std::copy(rank.times.collectives.begin(), rank.times.collectives.end(), box.collectives);
+  block.lost = workers.lost;
+  block.total = rank.times.total;
+  std::copy(rank.times.collectives.begin(), rank.times.collectives.end(), block.collectives);
   if (!workers.trace || workers.lost)
     return;
   auto lanes = lanesOf(rank);
   for (size_t i = 0; i < lanes.size(); ++i) {
-    std::copy(lanes[i]->begin(), lanes[i]->end(), box.lanes[i].spans);
-    box.lanes[i].count = lanes[i]->size();
+    std::copy(lanes[i]->begin(), lanes[i]->end(), block.lanes[i].spans);
+    block.lanes[i].count = lanes[i]->size();
   }
 }
 
 void RankProcesses::collect() {
   for (size_t r = 0; r < workers.ranks.size(); ++r) {
     Rank &rank = *workers.ranks[r];
-    const Mailbox &box = boxes[r];
-    rank.times.total = box.total;
-    rank.times.collectives.assign(box.collectives,
-                                  box.collectives + rank.program.collectives.size());
+    const ControlBlock &block = blocks[r];
+    rank.times.total = block.total;
+    rank.times.collectives.assign(block.collectives,
+                                  block.collectives + rank.program.collectives.size());
     if (!workers.trace)
       continue;
     auto lanes = lanesOf(rank);
     for (size_t i = 0; i < lanes.size(); ++i)
-      lanes[i]->assign(box.lanes[i].spans, box.lanes[i].spans + box.lanes[i].count);
+      lanes[i]->assign(block.lanes[i].spans, block.lanes[i].spans + block.lanes[i].count);
   }
 }
 
 bool RankProcesses::allDone() const {
-  return std::all_of(boxes, boxes + workers.ranks.size(),
-                     [&](const Mailbox &box) { return box.done.reached(jobs); });
+  return std::all_of(blocks, blocks + workers.ranks.size(),
+                     [&](const ControlBlock &block) { return block.done.reached(jobs); });
 }
 
 Status RankProcesses::start(const Prepare &prepare, const std::function<void(uint64_t)> &watch,
@@ -159,9 +159,9 @@ Status RankProcesses::start(const Prepare &prepare, const std::function<void(uin
   board->job.set(jobs);
   board->stopping.store(false);
   for (size_t r = 0; r < count; ++r) {
-    boxes[r].done.set(0);
-    boxes[r].prepared.store(0);
-    boxes[r].lost = false;
+    blocks[r].done.set(0);
+    blocks[r].prepared.store(0);
+    blocks[r].lost = false;
   }
   workers.control.begin();
   workers.transport->reset();
@@ -181,26 +181,26 @@ Status RankProcesses::start(const Prepare &prepare, const std::function<void(uin
       status = Status::error(text, Code::rankFailed);
     uint64_t sum = 0;
     for (size_t r = 0; r < count; ++r)
-      sum += boxes[r].prepared.load(std::memory_order_relaxed);
+      sum += blocks[r].prepared.load(std::memory_order_relaxed);
     // One large parameter may take longer than the limit, so that work of any kind is progress.
     for (size_t r = 0; r < count && status.ok(); ++r) {
       const uint64_t now = processes.activity(static_cast<int64_t>(r));
-      if (boxes[r].done.reached(jobs) || now != activity[r])
+      if (blocks[r].done.reached(jobs) || now != activity[r])
         activeAt[r] = nowNs();
       activity[r] = now;
       if (workers.control.limit() > 0 && nowNs() - activeAt[r] >= workers.control.limit())
         status = Status::error("rank " + std::to_string(r) + " has done nothing for " +
                                    seconds(nowNs() - activeAt[r]) +
                                    " while it prepared its first run, after " +
-                                   std::to_string(boxes[r].prepared.load()) + " parameters",
+                                   std::to_string(blocks[r].prepared.load()) + " parameters",
                                Code::rankFailed);
     }
     if (watch && status.ok())
       watch(sum);
   }
   for (size_t r = 0; r < count && status.ok(); ++r)
-    if (boxes[r].code != Code::ok)
-      status = Status::error(std::string(boxes[r].text, boxes[r].length), boxes[r].code);
+    if (blocks[r].code != Code::ok)
+      status = Status::error(std::string(blocks[r].text, blocks[r].length), blocks[r].code);
   if (!status.ok())
     processes.kill();
   return status;
@@ -217,7 +217,7 @@ Status RankProcesses::lostRanks(std::vector<Processes::End> ended) {
   };
   auto someoneMayCome = [&] {
     for (size_t r = 0; r < workers.ranks.size(); ++r)
-      if (processes.running(static_cast<int64_t>(r)) && !boxes[r].done.reached(jobs))
+      if (processes.running(static_cast<int64_t>(r)) && !blocks[r].done.reached(jobs))
         return true;
     return false;
   };
@@ -229,7 +229,7 @@ Status RankProcesses::lostRanks(std::vector<Processes::End> ended) {
   for (const Processes::End &end : ended) {
     std::string waiter = workers.control.waiter(end.rank);
     text += (text.empty() ? "rank " : "; rank ") + std::to_string(end.rank) + " " + end.how +
-            " while it was " + workers.control.whereabouts(end.rank) +
+            " while it was " + workers.control.describePosition(end.rank) +
             (waiter.empty() ? "" : ", " + waiter);
   }
   return Status::error(text, Code::rankFailed);
@@ -253,7 +253,7 @@ Status RankProcesses::run() {
   auto late = [&] {
     std::string text;
     for (size_t r = 0; r < workers.ranks.size(); ++r)
-      if (!boxes[r].done.reached(jobs))
+      if (!blocks[r].done.reached(jobs))
         text += (text.empty() ? "rank " : ", rank ") + std::to_string(r);
     return text;
   };
@@ -263,13 +263,13 @@ Status RankProcesses::run() {
       control.replaceFailure(lostRanks(std::move(ended)));
       lost = true;
     }
-    if (control.look(watch, late))
+    if (control.poll(watch, late))
       continue;
     if (failedAt == 0)
       failedAt = nowNs();
     bool rest = true; // all but those that are lost
     for (size_t r = 0; r < workers.ranks.size(); ++r)
-      rest = rest && (boxes[r].done.reached(jobs) || !processes.running(static_cast<int64_t>(r)));
+      rest = rest && (blocks[r].done.reached(jobs) || !processes.running(static_cast<int64_t>(r)));
     if (rest || nowNs() - failedAt > kGrace) {
       lost = lost || !allDone();
       break;
@@ -278,7 +278,7 @@ Status RankProcesses::run() {
   workers.runEndNs = nowNs();
   Status failure = control.failure();
   for (size_t r = 0; r < workers.ranks.size(); ++r)
-    lost = lost || boxes[r].lost;
+    lost = lost || blocks[r].lost;
   if (lost)
     processes.kill();
   else if (!failure.ok())
@@ -309,7 +309,7 @@ int64_t RankProcesses::hugePageBytes() const {
 int64_t RankProcesses::peakMemory() const {
   int64_t sum = 0;
   for (size_t r = 0; r < workers.ranks.size(); ++r)
-    sum += boxes[r].peakMemory;
+    sum += blocks[r].peakMemory;
   return sum;
 }
 

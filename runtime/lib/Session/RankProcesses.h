@@ -43,7 +43,7 @@ public:
   int64_t hugePageBytes() const;
 
 private:
-  struct Mailbox;
+  struct ControlBlock;
   struct Board;
   int serve(int64_t rank, const Prepare &prepare);
   void send(int64_t rank);
@@ -55,7 +55,7 @@ private:
   Workers &workers;
   MemoryPool pool{Sharing::forks};
   Board *board;
-  Mailbox *boxes;
+  ControlBlock *blocks;
   uint32_t jobs = 0;
   bool lost = false;
   Processes processes;

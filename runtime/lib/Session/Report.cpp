@@ -86,7 +86,7 @@ std::string Session::State::report() const {
 
   int64_t memory = 0;
   for (const auto &rank : values)
-    for (const LocalValue &value : rank)
+    for (const ValueMemory &value : rank)
       memory += static_cast<int64_t>(value.bytes);
   for (const HostMemory &arena : localArenas)
     memory += static_cast<int64_t>(arena.bytes());
@@ -110,7 +110,7 @@ std::string Session::State::report() const {
                  {"mesh", mesh},
                  {"ranks", numRanks()},
                  {"threads_per_rank", options.threadsPerRank},
-                 {"transport", meeting().name()},
+                 {"transport", sessionTransport().name()},
                  {"machine",
                   {{"cpu_model", hostCpuModel()},
                    {"cores", std::thread::hardware_concurrency()},

@@ -193,7 +193,7 @@ Status Session::setInput(const std::string &name, DType dtype, const std::vector
   auto *global = const_cast<std::byte *>(static_cast<const std::byte *>(data));
   const size_t at = state->operandIndex(index);
   for (size_t r = 0; r < state->values.size(); ++r) {
-    LocalValue &local = state->values[r][at];
+    ValueMemory &local = state->values[r][at];
     copyPart(value, local.box, global, local.data(), true);
     if (state->device)
       RETURN_IF_ERROR(
@@ -207,7 +207,7 @@ Status Session::setInput(const std::string &name, const HostTensor &value) {
   return setInput(name, value.dtype, value.shape, value.data.data());
 }
 
-static Status bindMemory(LocalValue &local, const std::string &what, void *data, size_t bytes) {
+static Status bindMemory(ValueMemory &local, const std::string &what, void *data, size_t bytes) {
   if (bytes != local.bytes)
     return Status::error(what + " expects " + std::to_string(local.bytes) + " bytes " +
                          shapeString(local.box.sizes) + ", got " + std::to_string(bytes));
@@ -264,7 +264,7 @@ Status Session::State::checkBindings() const {
   std::vector<Bound> bound;
   for (size_t r = 0; r < values.size(); ++r)
     for (size_t v = 0; v < values[r].size(); ++v)
-      if (const LocalValue &value = values[r][v]; value.bound && value.bytes != 0)
+      if (const ValueMemory &value = values[r][v]; value.bound && value.bytes != 0)
         bound.push_back({value.bound, value.bound + value.bytes, v >= resultIndex(0), r, v});
   std::sort(bound.begin(), bound.end(), [](const Bound &a, const Bound &b) {
     return std::tie(a.begin, a.rank, a.value) < std::tie(b.begin, b.rank, b.value);
@@ -363,7 +363,7 @@ Status Session::readOutput(const std::string &name, void *data, size_t bytes) co
                          " bytes, got " + std::to_string(bytes));
   const size_t at = state->resultIndex(index);
   for (size_t r = 0; r < state->values.size(); ++r) {
-    const LocalValue &local = state->values[r][at];
+    const ValueMemory &local = state->values[r][at];
     if (local.replica) // equal to what an earlier rank has
       continue;
     if (state->device)

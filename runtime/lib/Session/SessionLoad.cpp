@@ -44,9 +44,9 @@ Status Session::State::load() {
   inputSet.assign(entry->operands.size(), false);
   weightsLoaded = entry->parameters.empty();
 
-  workers =
-      std::make_unique<Workers>(numRanks(), options.threadsPerRank, options.timeLimitSeconds,
-                                &meeting(), usesProcesses() ? Sharing::forks : Sharing::process);
+  workers = std::make_unique<Workers>(numRanks(), options.threadsPerRank, options.timeLimitSeconds,
+                                      &sessionTransport(),
+                                      usesProcesses() ? Sharing::forks : Sharing::process);
   if (options.pin) {
     ASSIGN_OR_RETURN(Pinning pinning, Pinning::create(numRanks(), options.threadsPerRank));
     workers->pinning = std::move(pinning);
@@ -104,7 +104,7 @@ Status Session::State::allocateArenas() {
     setup.symmetricBytes = symmetricBytes;
     for (const auto &rank : values) {
       setup.valueBytes.emplace_back();
-      for (const LocalValue &value : rank)
+      for (const ValueMemory &value : rank)
         setup.valueBytes.back().push_back(value.bytes);
     }
     ASSIGN_OR_RETURN(device, createCudaExecutor(setup));
@@ -143,7 +143,7 @@ Status Session::State::allocateValues() {
       Result<Box> box = localBox(mesh, rank, shape, sharding);
       if (!box.ok())
         return Status::error(what + ": " + box.status().message());
-      LocalValue value;
+      ValueMemory value;
       value.bytes = static_cast<size_t>(byteSize(dtype));
       for (int64_t size : box->sizes)
         value.bytes *= static_cast<size_t>(size);
@@ -184,7 +184,7 @@ ResolveInput Session::State::resolveInput(int64_t r) {
   input.mesh = &bundle->manifest.mesh;
   if (!device) {
     input.kernels = &kernels;
-    input.products = &products;
+    input.matmuls = &matmuls;
   }
   input.entry = entry->name;
   input.rank = r;
@@ -192,10 +192,10 @@ ResolveInput Session::State::resolveInput(int64_t r) {
   for (size_t v = 0; v < values[i].size(); ++v)
     input.arguments.push_back(device ? device->value(r, v) : values[i][v].data());
   input.local = device ? device->local(r) : localArena(r);
-  input.symmetric = meeting().heap(r);
+  input.symmetric = sessionTransport().heap(r);
   input.localBytes = localBytes;
   input.symmetricBytes = symmetricBytes;
-  input.transport = &meeting();
+  input.transport = &sessionTransport();
   input.queryBlock = workers->kernels.queryBlock;
   return input;
 }
@@ -244,7 +244,7 @@ Status Session::State::resolveAll() {
     }
   }).join();
   if (status.ok())
-    status = meeting().prepare();
+    status = sessionTransport().prepare();
   if (status.ok() && device)
     status = device->prepare(*workers);
   RETURN_IF_ERROR(status);
@@ -261,7 +261,7 @@ Status Session::State::resolveAll() {
 
 Status Session::State::uploadWeights(WeightSource &source,
                                      const std::function<void(size_t, size_t)> &progress) {
-  constexpr int64_t kPartBytes = int64_t(32) << 20; // of the host's memory that is pinned, twice
+  constexpr int64_t kChunkBytes = int64_t(32) << 20; // of the host's memory that is pinned, twice
   const size_t count = entry->parameters.size(), total = count * values.size();
   for (size_t rank = 0; rank < values.size(); ++rank)
     for (size_t i = 0; i < count; ++i) {
@@ -277,7 +277,7 @@ Status Session::State::uploadWeights(WeightSource &source,
                             : device->uploadStaged(static_cast<int64_t>(rank), i,
                                                    static_cast<size_t>(begin * size), bytes);
       };
-      RETURN_IF_ERROR(forEachPart(values[rank][i].box, kPartBytes / size, upload));
+      RETURN_IF_ERROR(forEachChunk(values[rank][i].box, kChunkBytes / size, upload));
       if (progress)
         progress(rank * count + i + 1, total);
     }

@@ -22,7 +22,7 @@
 namespace braid::runtime {
 
 /// A rank's part of a parameter, an operand or a result.
-struct LocalValue {
+struct ValueMemory {
   Box box;
   HostMemory pages; ///< of a large part; small ones share pages
   std::byte *owned = nullptr;
@@ -42,14 +42,14 @@ struct Session::State {
   std::vector<KernelFunction> kernels;
   std::string kernelIsa;
   std::unique_ptr<Transport> transport;
-  ProductCache products;
+  MatmulCache matmuls;
   uint64_t localBytes = 0, symmetricBytes = 0;
   std::vector<HostMemory> localArenas;
   std::byte *localArena(int64_t rank) const;
   /// Of small parts: what only its rank sees, and what the session sees too.
   MemoryPool ownParts{Sharing::process}, exchangedParts{Sharing::forks};
   /// values[rank][i]: parameters, operands, results, in the order of the entry's procedure.
-  std::vector<std::vector<LocalValue>> values;
+  std::vector<std::vector<ValueMemory>> values;
   bool weightsLoaded = false, hasRun = false;
   /// By rank: what has been bound to other memory since the commands were made or moved.
   std::map<int64_t, std::vector<size_t>> movedArguments;
@@ -62,7 +62,7 @@ struct Session::State {
 
   bool usesProcesses() const { return options.transport == "shm"; }
   bool usesDevice() const { return options.target != "cpu"; }
-  Transport &meeting() const { return device ? device->transport() : *transport; }
+  Transport &sessionTransport() const { return device ? device->transport() : *transport; }
   int64_t numRanks() const { return bundle->manifest.mesh.numRanks(); }
   size_t operandIndex(size_t operand) const { return entry->parameters.size() + operand; }
   size_t resultIndex(size_t result) const {

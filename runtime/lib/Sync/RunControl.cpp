@@ -39,12 +39,12 @@ void RunControl::begin() {
 
 void RunControl::fail(Status failure) {
   uint32_t none = kNone;
-  if (record->state.compare_exchange_strong(none, kTelling, std::memory_order_acq_rel))
+  if (record->state.compare_exchange_strong(none, kBeingWritten, std::memory_order_acq_rel))
     tell(failure);
 }
 
 void RunControl::replaceFailure(const Status &failure) {
-  record->state.store(kTelling, std::memory_order_release);
+  record->state.store(kBeingWritten, std::memory_order_release);
   tell(failure);
 }
 
@@ -53,12 +53,13 @@ void RunControl::tell(const Status &failure) {
   record->code = failure.code();
   record->length = static_cast<uint32_t>(std::min(failure.message().size(), sizeof record->text));
   std::memcpy(record->text, failure.message().data(), record->length);
-  record->state.store(kTold, std::memory_order_release);
+  record->state.store(kWritten, std::memory_order_release);
 }
 
 Status RunControl::failure() const {
   uint32_t state;
-  for (int64_t begin = nowNs(); (state = record->state.load(std::memory_order_acquire)) == kTelling;
+  for (int64_t begin = nowNs();
+       (state = record->state.load(std::memory_order_acquire)) == kBeingWritten;
        std::this_thread::yield())
     if (nowNs() - begin > 1000000000)
       return Status::error("a rank ended while it told of a failure", Code::rankFailed);
@@ -73,7 +74,7 @@ uint64_t RunControl::progress() const {
   return sum;
 }
 
-bool RunControl::look(Watch &watch, const std::function<std::string()> &idle) {
+bool RunControl::poll(Watch &watch, const std::function<std::string()> &idle) {
   if (failed())
     return false;
   uint64_t progressNow = progress();
@@ -97,7 +98,7 @@ bool RunControl::waitWithLimit(Counter &counter, uint32_t target, QueueState &se
   if (self.spin.reaches(counter, target) || counter.waitOnce(target, 0, sliceNs))
     return true;
   Watch watch;
-  while (look(watch))
+  while (poll(watch))
     if (counter.waitOnce(target, 0, sliceNs))
       return true;
   return false;
@@ -127,7 +128,7 @@ bool RunControl::waitForQueues(Counter &counter, uint32_t target,
   Watch watch;
   while (!counter.waitOnce(target, 0, sliceNs)) {
     tick();
-    if (!look(watch))
+    if (!poll(watch))
       return false;
   }
   return true;
@@ -163,7 +164,7 @@ static std::string position(const QueueState &queue) {
 
 /// The ranks that the queue waits for in a collective. Queues move while they are read, so the
 /// command need not be the one of the wait.
-static std::vector<int64_t> absentOf(const QueueState &queue) {
+static std::vector<int64_t> missingOf(const QueueState &queue) {
   const NamedCommand *command = queue.at.load(std::memory_order_acquire);
   if (!command || queue.waiting.load(std::memory_order_acquire) != Waiting::peer)
     return {};
@@ -182,17 +183,17 @@ const QueueState &RunControl::nearest(int64_t rank) const {
 
 const QueueState *RunControl::waiterFor(int64_t rank) const {
   for (size_t i = 0; i < numQueues; ++i)
-    for (int64_t absent : absentOf(queues[i]))
-      if (absent == rank)
+    for (int64_t missing : missingOf(queues[i]))
+      if (missing == rank)
         return &queues[i];
   return nullptr;
 }
 
-std::vector<int64_t> RunControl::circle() const {
+std::vector<int64_t> RunControl::deadlockCycle() const {
   const size_t ranks = numQueues / 2;
   std::vector<std::vector<int64_t>> waitsFor(ranks); // read once, as queues may still move
   for (size_t r = 0; r < ranks; ++r)
-    waitsFor[r] = absentOf(queues[r * 2 + 1]);
+    waitsFor[r] = missingOf(queues[r * 2 + 1]);
   enum : char { fresh, onPath, done };
   std::vector<char> state(ranks, fresh);
   std::vector<int64_t> path;
@@ -218,7 +219,7 @@ std::vector<int64_t> RunControl::circle() const {
   return {};
 }
 
-std::string RunControl::whereabouts(int64_t rank) const { return position(nearest(rank)); }
+std::string RunControl::describePosition(int64_t rank) const { return position(nearest(rank)); }
 
 std::string RunControl::waiter(int64_t rank) const {
   const QueueState *queue = waiterFor(rank);
@@ -233,7 +234,7 @@ std::string RunControl::waiter(int64_t rank) const {
 std::string RunControl::diagnose(const std::function<std::string()> &idle) const {
   int64_t now = nowNs();
   std::string around;
-  for (int64_t rank : circle()) {
+  for (int64_t rank : deadlockCycle()) {
     const NamedCommand *command = queues[rank * 2 + 1].at.load(std::memory_order_acquire);
     if (command)
       around += (around.empty() ? "rank " : ", rank ") + std::to_string(rank) + " at " +
@@ -244,7 +245,7 @@ std::string RunControl::diagnose(const std::function<std::string()> &idle) const
   // Queues may still move while they are read, so each is read once.
   const QueueState *best = nullptr;
   const NamedCommand *bestCommand = nullptr;
-  std::vector<int64_t> bestAbsent;
+  std::vector<int64_t> bestMissing;
   int bestScore = 0;
   for (size_t i = 0; i < numQueues; ++i) {
     const QueueState &queue = queues[i];
@@ -255,16 +256,16 @@ std::string RunControl::diagnose(const std::function<std::string()> &idle) const
     int score = what == Waiting::event ? 2 : 1; // 1: runs a command and does not come back
     // A queue whose peers have all arrived and that still waits is stuck too: it was stopped in its
     // wait.
-    std::vector<int64_t> absent = absentOf(queue);
-    if (!absent.empty())
-      score = std::all_of(absent.begin(), absent.end(),
-                          [&](int64_t r) { return !absentOf(queues[r * 2 + 1]).empty(); })
+    std::vector<int64_t> missing = missingOf(queue);
+    if (!missing.empty())
+      score = std::all_of(missing.begin(), missing.end(),
+                          [&](int64_t r) { return !missingOf(queues[r * 2 + 1]).empty(); })
                   ? 3
                   : 4;
     if (score > bestScore) {
       best = &queue;
       bestCommand = command;
-      bestAbsent = std::move(absent);
+      bestMissing = std::move(missing);
       bestScore = score;
     }
   }
@@ -276,16 +277,16 @@ std::string RunControl::diagnose(const std::function<std::string()> &idle) const
   std::string prefix = "rank " + std::to_string(best->rank) + ": ";
   std::string waited = seconds(now - best->since.load(std::memory_order_relaxed));
   if (bestScore >= 3) {
-    // Some of those that are absent may themselves wait for others, elsewhere; all are named.
-    const std::vector<int64_t> &absent = bestAbsent;
-    std::string names = absent.size() == 1 ? "rank " : "ranks ", positions;
-    for (size_t i = 0; i < absent.size(); ++i) {
-      std::string number = std::to_string(absent[i]);
-      names += (i == 0 ? "" : i + 1 == absent.size() ? " and " : ", ") + number;
-      positions += (i ? "; rank " : "rank ") + number + " is " + position(nearest(absent[i]));
+    // Some of those that are missing may themselves wait for others, elsewhere; all are named.
+    const std::vector<int64_t> &missing = bestMissing;
+    std::string names = missing.size() == 1 ? "rank " : "ranks ", positions;
+    for (size_t i = 0; i < missing.size(); ++i) {
+      std::string number = std::to_string(missing[i]);
+      names += (i == 0 ? "" : i + 1 == missing.size() ? " and " : ", ") + number;
+      positions += (i ? "; rank " : "rank ") + number + " is " + position(nearest(missing[i]));
     }
     return prefix + describe(command) + " on the communication queue waited " + waited + " for " +
-           names + ", which " + (absent.size() == 1 ? "has" : "have") + " not arrived (" +
+           names + ", which " + (missing.size() == 1 ? "has" : "have") + " not arrived (" +
            positions + ")";
   }
   if (bestScore == 2) {

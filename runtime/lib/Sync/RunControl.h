@@ -83,12 +83,12 @@ public:
   };
   /// False when the run has failed, or fails now because nothing has moved for too long.
   /// `idle` names who is late when no queue is at a command.
-  bool look(Watch &watch, const std::function<std::string()> &idle = {});
+  bool poll(Watch &watch, const std::function<std::string()> &idle = {});
   /// How long a sleep lasts at most before the run is looked at again.
   int64_t slice() const { return sliceNs; }
 
   /// "at all_reduce 'a' in @main on its communication queue"
-  std::string whereabouts(int64_t rank) const;
+  std::string describePosition(int64_t rank) const;
   /// "rank 0 waits for it at all_reduce 'a' in @main"; empty when no rank waits for this one in a
   /// collective.
   std::string waiter(int64_t rank) const;
@@ -101,11 +101,11 @@ private:
   const QueueState &nearest(int64_t rank) const;
   /// Ranks that wait for each other in collectives, each for the next and the last for the first;
   /// mostly none.
-  std::vector<int64_t> circle() const;
+  std::vector<int64_t> deadlockCycle() const;
   /// The queue that waits for this rank in a collective, or null.
   const QueueState *waiterFor(int64_t rank) const;
 
-  enum : uint32_t { kNone, kTelling, kTold };
+  enum : uint32_t { kNone, kBeingWritten, kWritten };
   /// The first failure, in memory of a size that does not depend on it.
   struct Record {
     std::atomic<uint32_t> state{kNone};

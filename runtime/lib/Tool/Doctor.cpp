@@ -177,7 +177,7 @@ Finding oneDNN() {
   return {"oneDNN", State::used,
           std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
               std::to_string(version->patch) + ", " + path,
-          "matrix products"};
+          "matmuls"};
 }
 
 } // namespace

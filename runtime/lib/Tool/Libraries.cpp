@@ -143,8 +143,8 @@ std::vector<Finding> findLibraries(const DoctorOptions &options) {
   const Probe blas{"cuBLASLt",
                    {"libcublasLt.so.13", "libcublasLt.so.12"},
                    blasVersion,
-                   "matrix products on GPUs",
-                   "no matrix products on GPUs"};
+                   "matmuls on GPUs",
+                   "no matmuls on GPUs"};
   const Probe nccl{"NCCL",
                    {"libnccl.so.2"},
                    ncclVersion,

@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --cse --loop-invariant-code-motion --control-flow-sink | FileCheck %s
 
-// Collectives read and write the communication channel: upstream passes neither merge, drop nor move them.
+// Collectives read and write the communication tag: upstream passes neither merge, drop nor move them.
 comm.mesh @mesh <tp = 2>
 
 // CHECK-LABEL: func.func @same_twice

@@ -214,8 +214,8 @@ func.func @f(%x: tensor<8xf32>) {
 // comm.send_c7
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8xf32>) {
-  // expected-error @+1 {{'comm.send' op attribute 'channel' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
-  comm.send(%x) pairs [0 -> 1] over <@mesh, {ep}> channel -1 : tensor<8xf32>
+  // expected-error @+1 {{'comm.send' op attribute 'tag' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+  comm.send(%x) pairs [0 -> 1] over <@mesh, {ep}> tag -1 : tensor<8xf32>
   return
 }
 
@@ -324,7 +324,7 @@ func.func @f(%x: tensor<8xf32>) {
 // comm.recv_c7
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8xf32>) {
-  // expected-error @+1 {{'comm.recv' op attribute 'channel' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
-  %0 = comm.recv pairs [0 -> 1] over <@mesh, {ep}> channel -1 : tensor<8xf32>
+  // expected-error @+1 {{'comm.recv' op attribute 'tag' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+  %0 = comm.recv pairs [0 -> 1] over <@mesh, {ep}> tag -1 : tensor<8xf32>
   return
 }

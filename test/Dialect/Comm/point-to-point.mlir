@@ -20,10 +20,10 @@ func.func @counted(%x: tensor<8x16x4xf32>, %y: tensor<8x16xi64>, %c: tensor<8xi3
 
 // CHECK-LABEL: func.func @halves
 func.func @halves(%x: tensor<8xf32>, %n: tensor<2xi64>) -> tensor<8xf32> {
-  // CHECK: comm.send(%{{.*}}, %{{.*}}) pairs [0 -> 1, 1 -> 2] over <@mesh, {ep}> channel 3 role "activation" : tensor<8xf32>, tensor<2xi64>
-  comm.send(%x, %n) pairs [0 -> 1, 1 -> 2] over <@mesh, {ep}> channel 3 role "activation" : tensor<8xf32>, tensor<2xi64>
-  // CHECK: %{{.*}}:2 = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {ep}> channel 3 role "activation" : tensor<8xf32>, tensor<2xi64>
-  %0:2 = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {ep}> channel 3 role "activation" : tensor<8xf32>, tensor<2xi64>
+  // CHECK: comm.send(%{{.*}}, %{{.*}}) pairs [0 -> 1, 1 -> 2] over <@mesh, {ep}> tag 3 role "activation" : tensor<8xf32>, tensor<2xi64>
+  comm.send(%x, %n) pairs [0 -> 1, 1 -> 2] over <@mesh, {ep}> tag 3 role "activation" : tensor<8xf32>, tensor<2xi64>
+  // CHECK: %{{.*}}:2 = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {ep}> tag 3 role "activation" : tensor<8xf32>, tensor<2xi64>
+  %0:2 = comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {ep}> tag 3 role "activation" : tensor<8xf32>, tensor<2xi64>
   // CHECK: comm.send(%{{.*}}) pairs [] over <@mesh, {ep:(1)2}> : tensor<8xf32>
   comm.send(%0#0) pairs [] over <@mesh, {ep:(1)2}> : tensor<8xf32>
   // CHECK: %[[S:.*]] = comm.start (%[[A:.*]] = %{{.*}}) : tensor<8xf32> -> !comm.handle {

@@ -272,7 +272,7 @@ rt.procedure @r1_send() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   // expected-error @below {{expects inputs and no outputs, got 1 and 1 values}}
-  %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel 0 over <@mesh, {tp}>
+  %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] tag 0 over <@mesh, {tp}>
   rt.wait %d
   rt.return
 }
@@ -285,7 +285,7 @@ rt.procedure @r1_recv() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   // expected-error @below {{expects outputs and no inputs, got 1 and 1 values}}
-  %d = rt.start recv ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel 0 over <@mesh, {tp}>
+  %d = rt.start recv ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] tag 0 over <@mesh, {tp}>
   rt.wait %d
   rt.return
 }
@@ -296,7 +296,7 @@ rt.procedure @r1_recv() {
 comm.mesh @mesh <tp = 2>
 rt.procedure @r6_channel() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects 'channel' for send}}
+  // expected-error @below {{expects 'tag' for send}}
   %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] over <@mesh, {tp}>
   rt.wait %d
   rt.return
@@ -309,8 +309,8 @@ comm.mesh @mesh <tp = 2>
 rt.procedure @r6_no_channel() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects no 'channel' for permute}}
-  %d = rt.start permute ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel 1 over <@mesh, {tp}>
+  // expected-error @below {{expects no 'tag' for permute}}
+  %d = rt.start permute ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] tag 1 over <@mesh, {tp}>
   rt.wait %d
   rt.return
 }
@@ -322,7 +322,7 @@ comm.mesh @mesh <tp = 2>
 rt.procedure @r6_recv_pairs() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   // expected-error @below {{expects 'pairs' for recv}}
-  %d = rt.start recv outs(%a : memref<4x2xf32, #rt.space<symmetric>>) channel 1 over <@mesh, {tp}>
+  %d = rt.start recv outs(%a : memref<4x2xf32, #rt.space<symmetric>>) tag 1 over <@mesh, {tp}>
   rt.wait %d
   rt.return
 }
@@ -334,7 +334,7 @@ comm.mesh @mesh <tp = 2>
 rt.procedure @r7_itself() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   // expected-error @below {{expects no position to send to itself, got 1}}
-  %d = rt.start recv outs(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [1, 1] channel 1 over <@mesh, {tp}>
+  %d = rt.start recv outs(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [1, 1] tag 1 over <@mesh, {tp}>
   rt.wait %d
   rt.return
 }
@@ -407,8 +407,8 @@ rt.procedure @r8_divides() {
 comm.mesh @mesh <tp = 2>
 rt.procedure @r9_channel() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
-  // expected-error @below {{attribute 'channel' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
-  %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] channel -1 over <@mesh, {tp}>
+  // expected-error @below {{attribute 'tag' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+  %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] tag -1 over <@mesh, {tp}>
   rt.wait %d
   rt.return
 }

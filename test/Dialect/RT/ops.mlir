@@ -129,10 +129,10 @@ rt.procedure @exchanges() {
   // CHECK: rt.start all_to_all_v ins(%{{.*}}, %{{.*}} : memref<16x4xf32, #rt.space<symmetric>>, memref<16xi32, #rt.space<symmetric>>) outs(%{{.*}}, %{{.*}} : memref<16x4xf32, #rt.space<symmetric>>, memref<16xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
   %d4 = rt.start all_to_all_v ins(%a, %f : memref<16x4xf32, #rt.space<symmetric>>, memref<16xi32, #rt.space<symmetric>>) outs(%h, %g : memref<16x4xf32, #rt.space<symmetric>>, memref<16xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
   rt.wait %d4
-  // CHECK: rt.start send ins(%{{.*}} : memref<16x4xf32, #rt.space<symmetric>>) pairs [0, 1] channel 0 over <@mesh, {tp}>
-  %d5 = rt.start send ins(%a : memref<16x4xf32, #rt.space<symmetric>>) pairs [0, 1] channel 0 over <@mesh, {tp}>
-  // CHECK: rt.start recv outs(%{{.*}} : memref<16x4xf32, #rt.space<symmetric>>) pairs [0, 1] channel 0 over <@mesh, {tp}> role "activation"
-  %d6 = rt.start recv outs(%h : memref<16x4xf32, #rt.space<symmetric>>) pairs [0, 1] channel 0 over <@mesh, {tp}> role "activation"
+  // CHECK: rt.start send ins(%{{.*}} : memref<16x4xf32, #rt.space<symmetric>>) pairs [0, 1] tag 0 over <@mesh, {tp}>
+  %d5 = rt.start send ins(%a : memref<16x4xf32, #rt.space<symmetric>>) pairs [0, 1] tag 0 over <@mesh, {tp}>
+  // CHECK: rt.start recv outs(%{{.*}} : memref<16x4xf32, #rt.space<symmetric>>) pairs [0, 1] tag 0 over <@mesh, {tp}> role "activation"
+  %d6 = rt.start recv outs(%h : memref<16x4xf32, #rt.space<symmetric>>) pairs [0, 1] tag 0 over <@mesh, {tp}> role "activation"
   rt.wait %d5
   rt.wait %d6
   rt.return

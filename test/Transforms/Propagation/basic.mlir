@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --braid-propagate-shardings --split-input-file | FileCheck %s
 
-// Cases after the tests of Shardy's basic propagation (openxla.org/shardy). A product is nn.linear, whose weight has its
+// Cases after the tests of Shardy's basic propagation (openxla.org/shardy). A matmul is nn.linear, whose weight has its
 // outputs first. What has no counterpart here is left out: priorities by user, sharding groups, barriers, manual computation,
 // several meshes in a module, tokens, dimensions that do not divide.
 
@@ -87,7 +87,7 @@ func.func @direct_return_prefix(%x: tensor<8x8xf32> {comm.sharding = #comm.shard
     -> (tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, c, ?}, {?}]>}) {
   return %x : tensor<8x8xf32>
 }
-// From the function's result through a product to both operands.
+// From the function's result through a matmul to both operands.
 // CHECK-LABEL: func.func @func_out_sharding
 // CHECK-SAME: %{{[^:]*}}: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {}]>}, %{{[^:]*}}: tensor<16x8xf32> {comm.sharding = #comm.sharding<@mesh, [{b}, {}]>}
 func.func @func_out_sharding(%x: tensor<8x8xf32>, %w: tensor<16x8xf32>)

@@ -55,8 +55,8 @@ func.func @closed_result_prefix(%x: tensor<8xf32> {comm.sharding = #comm.shardin
   return %0 : tensor<8xf32>
 }
 
-// What is elementwise goes before what is contracted: the result's sharding reaches the product's result first. Shardy gives the
-// product that form, too, for which the rows are gathered (128 bytes); to exchange its result sends 64.
+// What is elementwise goes before what is contracted: the result's sharding reaches the matmul's result first. Shardy gives the
+// matmul that form, too, for which the rows are gathered (128 bytes); to exchange its result sends 64.
 // CHECK-LABEL: func.func @elementwise_first
 func.func @elementwise_first(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {?}]>}, %w: tensor<8x8xf32>)
     -> (tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{?}, {a, ?}]>}) {
@@ -242,7 +242,7 @@ func.func @within_and_across(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding
   %0 = nn.add %x, %y : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
-// The first product keeps the rows of its input, the second is as its users take it.
+// The first matmul keeps the rows of its input, the second is as its users take it.
 // CHECK-LABEL: func.func @chained
 // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{a}, {}]>]
 // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{}, {a}]>]

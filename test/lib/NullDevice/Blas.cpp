@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// cuBLASLt's products in plain loops.
+// cuBLASLt's matmuls in plain loops.
 //
 //===----------------------------------------------------------------------===//
 #include "NullDevice.h"
@@ -66,7 +66,7 @@ void addMatrix(std::vector<Access> &accesses, bool writes, const void *data,
           {m->leading * size, size}, size);
 }
 
-/// Whether out = op(a) op(b) with these shapes is a product.
+/// Whether out = op(a) op(b) with these shapes is a matmul.
 std::string shapeProblem(cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                          cublasLtMatrixLayout_t out) {
   for (auto m : {a, b, out})
@@ -117,7 +117,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, int att
                                               const void *value, size_t bytes) {
   auto set = [&](auto &field) -> cublasStatus_t {
     if (bytes != sizeof field)
-      return fail("an attribute of a product has " + std::to_string(bytes) + " bytes, expects " +
+      return fail("an attribute of a matmul has " + std::to_string(bytes) + " bytes, expects " +
                   std::to_string(sizeof field));
     std::memcpy(static_cast<void *>(&field), value, bytes);
     return 0;
@@ -134,7 +134,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, int att
   case kDescBiasDataType:
     return set(desc->biasType);
   default:
-    return fail("an attribute of a product is unknown: " + std::to_string(attribute));
+    return fail("an attribute of a matmul is unknown: " + std::to_string(attribute));
   }
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, int type, uint64_t rows,
@@ -197,7 +197,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
     return fail(problem);
   const uint64_t expected[5] = {kMark, a->rows, a->columns, b->rows, b->columns};
   if (!algo || std::memcmp(algo->data, expected, sizeof expected) != 0)
-    return fail("a product is given an algorithm that was chosen for another one");
+    return fail("a matmul is given an algorithm that was chosen for another one");
   const void *addresses[3] = {A, B, D};
   for (int i = 0; i < 3; ++i)
     if (reinterpret_cast<uintptr_t>(addresses[i]) % algo->data[5 + i] != 0)
@@ -230,7 +230,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
       }
   };
   return fail(
-      submit(reinterpret_cast<Stream *>(stream), checked("a product", std::move(accesses), run)));
+      submit(reinterpret_cast<Stream *>(stream), checked("a matmul", std::move(accesses), run)));
 }
 
 } // extern "C"

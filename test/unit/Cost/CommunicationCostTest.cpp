@@ -51,8 +51,8 @@ func.func @main(%x: tensor<8x6xf32>, %y: tensor<5xi64>, %counts: tensor<8xi32>) 
   %6 = comm.broadcast(%x) from 0 over <@mesh, {tp}> : tensor<8x6xf32>
   %7 = comm.permute(%x) pairs [0 -> 1, 1 -> 0] over <@mesh, {tp}> : tensor<8x6xf32>
   %8 = comm.permute(%x) pairs [0 -> 0] over <@mesh, {tp}> : tensor<8x6xf32>
-  comm.send(%x) pairs [0 -> 1] over <@mesh, {tp}> channel 0 : tensor<8x6xf32>
-  %9 = comm.recv pairs [0 -> 1] over <@mesh, {tp}> channel 0 : tensor<8x6xf32>
+  comm.send(%x) pairs [0 -> 1] over <@mesh, {tp}> tag 0 : tensor<8x6xf32>
+  %9 = comm.recv pairs [0 -> 1] over <@mesh, {tp}> tag 0 : tensor<8x6xf32>
   return
 })",
                                                              &context);

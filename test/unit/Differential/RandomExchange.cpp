@@ -202,8 +202,8 @@ void Exchange::ring() {
     os << "  " << to.name << " = comm.permute(" << from.name << ") pairs [" << pairs << "]"
        << over(axis) << " : " << from.type() << "\n";
   } else {
-    // A channel of its own for each, as a program that overlaps several would have.
-    std::string where = " pairs [" + pairs + "] over <@mesh, {" + kAxes[axis] + "}> channel " +
+    // A tag of its own for each, as a program that overlaps several would have.
+    std::string where = " pairs [" + pairs + "] over <@mesh, {" + kAxes[axis] + "}> tag " +
                         std::to_string(count) + " : " + from.type() + "\n";
     os << "  comm.send(" << from.name << ")" << where << "  " << to.name << " = comm.recv" << where;
   }

@@ -131,13 +131,13 @@ void Printer::linear(const std::string &result, const std::string &input, const 
   Shape out = in;
   out.back() = width;
   bool biased = m.biases && role != "lm_head" && !role.empty();
-  std::string product = biased ? result + "p" : result;
-  os << "  %" << product << " = nn.linear %" << input << ", %" << weight;
+  std::string matmul = biased ? result + "p" : result;
+  os << "  %" << matmul << " = nn.linear %" << input << ", %" << weight;
   if (!role.empty() && (m.roles || role == "lm_head"))
     os << " role \"" << role << "\"";
   os << " : " << type(in) << ", " << type({width, in.back()}) << " -> " << type(out) << "\n";
   if (biased)
-    os << "  %" << result << " = nn.add %" << product << ", %" << weight << "b : " << type(out)
+    os << "  %" << result << " = nn.add %" << matmul << ", %" << weight << "b : " << type(out)
        << ", " << type({width}) << " -> " << type(out) << "\n";
 }
 

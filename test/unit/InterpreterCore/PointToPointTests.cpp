@@ -22,21 +22,21 @@ Mesh line(int64_t ranks) {
 }
 
 Collective half(CollectiveKind kind, std::vector<std::pair<int64_t, int64_t>> pairs,
-                int64_t channel = 0) {
+                int64_t tag = 0) {
   Collective result;
   result.kind = kind;
   result.axes = {{"pp"}};
   result.pairs = std::move(pairs);
-  result.channel = channel;
+  result.tag = tag;
   if (kind == CollectiveKind::recv)
     result.received = {{DType::f32, {1}}};
   return result;
 }
-Collective send(std::vector<std::pair<int64_t, int64_t>> pairs, int64_t channel = 0) {
-  return half(CollectiveKind::send, std::move(pairs), channel);
+Collective send(std::vector<std::pair<int64_t, int64_t>> pairs, int64_t tag = 0) {
+  return half(CollectiveKind::send, std::move(pairs), tag);
 }
-Collective recv(std::vector<std::pair<int64_t, int64_t>> pairs, int64_t channel = 0) {
-  return half(CollectiveKind::recv, std::move(pairs), channel);
+Collective recv(std::vector<std::pair<int64_t, int64_t>> pairs, int64_t tag = 0) {
+  return half(CollectiveKind::recv, std::move(pairs), tag);
 }
 Tensor scalar(double value) { return floats({1}, {value}); }
 
@@ -101,12 +101,12 @@ TEST(PointToPoint, ChannelsAreApartAndEachKeepsItsOrder) {
     for (int i = 0; i < 4; ++i)
       if (Status sent = process.run(send({{0, 1}}, i % 2), {scalar(i)}).status(); !sent.ok())
         return sent;
-    for (int channel : {1, 0})
-      for (int i : {channel, channel + 2}) {
-        Result<double> value = take(process, recv({{0, 1}}, channel));
+    for (int tag : {1, 0})
+      for (int i : {tag, tag + 2}) {
+        Result<double> value = take(process, recv({{0, 1}}, tag));
         double expected = process.rank() == 1 ? i : 0;
         if (!value.ok() || *value != expected)
-          return Status::error("wrong value on channel " + std::to_string(channel));
+          return Status::error("wrong value on tag " + std::to_string(tag));
       }
     return {};
   });

@@ -139,9 +139,9 @@ TEST(ProcessGrid, StartDoesNotBlockAndWaitsMayBeInAnyOrder) {
     double r = static_cast<double>(process.rank());
     Collective tp = collective(CollectiveKind::allReduce, {{"tp"}});
     Collective all = collective(CollectiveKind::allReduce, {{"dp"}, {"tp"}});
-    Result<Flight> a = process.start(tp, {scalar(r)});
-    Result<Flight> b = process.start(tp, {scalar(10 * r), scalar(100 * r)});
-    Result<Flight> c = process.start(all, {scalar(r)});
+    Result<PendingCollective> a = process.start(tp, {scalar(r)});
+    Result<PendingCollective> b = process.start(tp, {scalar(10 * r), scalar(100 * r)});
+    Result<PendingCollective> c = process.start(all, {scalar(r)});
     if (!a.ok() || !b.ok() || !c.ok())
       return Status::error("start failed");
     Result<std::vector<Tensor>> sums = process.wait(*c), second = process.wait(*b),
@@ -320,10 +320,10 @@ TEST(ProcessGrid, AFlightIsWaitedForExactlyOnce) {
   Collective op = collective(CollectiveKind::allReduce, {{"tp"}});
   ProcessGrid twice(mesh({{"tp", 1}}));
   expectError(twice.run([&](Process &process) -> Status {
-    Result<Flight> flight = process.start(op, {scalar(1)});
-    if (Status s = process.wait(*flight).status(); !s.ok())
+    Result<PendingCollective> pending = process.start(op, {scalar(1)});
+    if (Status s = process.wait(*pending).status(); !s.ok())
       return s;
-    return process.wait(*flight).status();
+    return process.wait(*pending).status();
   }),
               "rank 0: waits twice for all_reduce sum over {tp}");
   ProcessGrid never(mesh({{"tp", 1}}));

@@ -155,10 +155,10 @@ struct Passing {
     main.copy("in", argument(0, DType::f32, {1}), sent);
     main.start("pass on", fb::CollectiveKind::send, {"tp"}, {sent}, {}, 0, 0, 1);
     main.last().pairs = {0, 1, 1, 2, 2, 0};
-    main.last().channel = 4;
+    main.last().tag = 4;
     main.start("take", fb::CollectiveKind::recv, {"tp"}, {}, {got}, 0, 2, 3);
     main.last().pairs = {0, 1, 1, 2, 2, 0};
-    main.last().channel = 4;
+    main.last().tag = 4;
     main.wait("pass on", 1);
     main.wait("take", 3);
     main.copy("out", symmetric(64, DType::f32, {1}), argument(2, DType::f32, {1}));
@@ -206,7 +206,7 @@ TEST(ProgramInterpreter, PassesValuesOn) {
   EXPECT_THAT(Passing({2}).run({0, 0, 0, 0, 0, 0, 0, 0, 0}).status().message(),
               ::testing::ContainsRegex(
                   "rank [0-2]: recv 'take' .*: expects \\(f32\\[2\\]\\) from rank [0-2] to "
-                  "rank [0-2] on channel 4, which were sent \\(f32\\[1\\]\\)"));
+                  "rank [0-2] on tag 4, which were sent \\(f32\\[1\\]\\)"));
 }
 
 /// Everything that is not a kernel, against the same by hand.
@@ -228,7 +228,7 @@ TEST(ProgramInterpreter, ComputesEveryCommand) {
   gather.out = rows.build();
   main.compute("rows", std::move(gather));
   const auto bias = argument(2, DType::f32, {2});
-  main.product("linear", rows, argument(1, DType::f32, {2, 4}), &bias, part);
+  main.linear("linear", rows, argument(1, DType::f32, {2, 4}), &bias, part);
   main.start("join", fb::CollectiveKind::all_gather, {"tp"}, {part}, {whole}, 1, 0, 1);
   main.wait("join", 1);
   main.copy("out", whole, argument(5, DType::f32, {2, 4}));

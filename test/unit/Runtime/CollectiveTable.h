@@ -131,7 +131,7 @@ inline std::vector<Use> halves(int64_t n) {
     uses[0].collective.pairs.clear();
   for (size_t i = 0; i < uses.size(); ++i) {
     uses[i].inHalves = true;
-    uses[i].collective.channel = static_cast<int64_t>(i % 2);
+    uses[i].collective.tag = static_cast<int64_t>(i % 2);
   }
   return uses;
 }
@@ -211,7 +211,7 @@ inline void start(ProcedureBuilder &p, const std::string &name, const Use &use,
     op.reduce = static_cast<fb::ReduceKind>(c.reduce);
     op.concat_dim = static_cast<uint32_t>(c.concatDim);
     op.root = static_cast<uint32_t>(c.root);
-    op.channel = static_cast<uint32_t>(c.channel);
+    op.tag = static_cast<uint32_t>(c.tag);
     for (auto [source, target] : c.pairs)
       op.pairs.insert(op.pairs.end(),
                       {static_cast<uint32_t>(source), static_cast<uint32_t>(target)});

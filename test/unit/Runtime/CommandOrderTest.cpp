@@ -139,7 +139,7 @@ TEST(CommandOrder, NamesACollectiveBetweenAReceiveAndItsSend) {
                "communication command 1 ('r')");
 }
 
-/// Channels are queues of their own.
+/// Tags are queues of their own.
 TEST(CommandOrder, MessagesOfAChannelComeInOrder) {
   Exchanges program({{"pp", 2}});
   EXPECT_OK(program.send("a", {0, 1}).receive("a", {0, 1}).receive("b", {1, 0}).verify());

@@ -171,20 +171,20 @@ ProgramBuilder twoQueues() {
   }
   auto p = b.procedure("main", 8, 0, 0, 0);
   for (uint32_t queue = 0; queue < 2; ++queue) {
-    LinearLaunch product;
-    product.input = argument(2, f32, {6, 8}).build();
-    product.weight = argument(0, f32, {4, 8}).build();
-    product.out = argument(4 + 2 * queue, f32, {6, 4}).build();
+    LinearLaunch linear;
+    linear.input = argument(2, f32, {6, 8}).build();
+    linear.weight = argument(0, f32, {4, 8}).build();
+    linear.out = argument(4 + 2 * queue, f32, {6, 4}).build();
     EmbeddingLaunch gather;
     gather.table = argument(1, f32, {10, 8}).build();
     gather.ids = argument(3, i64, {3}).build();
     gather.out = argument(5 + 2 * queue, f32, {3, 8}).build();
     gather.rows = queue == 0 ? 10 : 9;
     if (queue == 0) {
-      p.compute("multiply", std::move(product));
+      p.compute("multiply", std::move(linear));
       p.compute("look up", std::move(gather));
     } else {
-      p.communication("multiply there", std::move(product));
+      p.communication("multiply there", std::move(linear));
       p.communication("look up there", std::move(gather));
     }
   }

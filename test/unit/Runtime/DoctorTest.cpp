@@ -81,7 +81,7 @@ TEST_F(DoctorTest, LibrariesSayTheirVersions) {
   EXPECT_EQ(find(diagnosis, "MPI").state, State::unused);
   for (const char *name : {"CUDA driver", "cuBLASLt", "NCCL"})
     EXPECT_EQ(find(diagnosis, name).state, State::used) << name;
-  EXPECT_EQ(find(diagnosis, "cuBLASLt").use, "matrix products on GPUs");
+  EXPECT_EQ(find(diagnosis, "cuBLASLt").use, "matmuls on GPUs");
 }
 
 TEST_F(DoctorTest, LibrariesWithoutGpu) {

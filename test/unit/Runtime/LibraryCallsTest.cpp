@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The attention, rotary and product commands against plain loops in double precision.
+// The attention, rotary and matmul commands against plain loops in double precision.
 //
 //===----------------------------------------------------------------------===//
 #include "Testing.h"
@@ -158,9 +158,9 @@ Result<PositionIdsCommand> resolvePositionIds(const Tensor &ids, int64_t padding
                                               const Tensor &out) {
   return resolvePositionIds(call("position_ids", {&ids, &out}, {padding}));
 }
-Result<ProductCommand> resolveProduct(const Tensor &lhs, const Tensor &rhs, const Tensor *bias,
-                                      const Tensor &out, int64_t threads, ProductCache &products) {
-  return resolveProduct(call("linear", {&lhs, &rhs, bias, &out}), threads, products);
+Result<MatmulCommand> resolveMatmul(const Tensor &lhs, const Tensor &rhs, const Tensor *bias,
+                                    const Tensor &out, int64_t threads, MatmulCache &matmuls) {
+  return resolveMatmul(call("linear", {&lhs, &rhs, bias, &out}), threads, matmuls);
 }
 
 struct AttentionCase {
@@ -390,7 +390,7 @@ TEST(Attention, NanInAQueryStaysInItsRow) {
 /// What descriptors leave open and the CPU has no kernel for.
 TEST(LibraryCalls, RefusesWhatTheCpuHasNoKernelFor) {
   std::mt19937 random(3);
-  ProductCache products;
+  MatmulCache matmuls;
   Strided q({1, 8, 2, 16}, 0, random), table({8, 8}, 0, random), ids({2, 3}, 1, random);
   auto message = [](const auto &result) { return result.status().message(); };
   AttentionOperands same{q.tensor, q.tensor, q.tensor, q.tensor};
@@ -410,7 +410,7 @@ TEST(LibraryCalls, RefusesWhatTheCpuHasNoKernelFor) {
             "expects input of f32, got f16");
   EXPECT_EQ(message(resolveRotaryTable({1.0}, 1, nullptr, half, half, 1)),
             "expects cos of f32, got f16");
-  EXPECT_EQ(message(resolveProduct(half, table.tensor, nullptr, q.tensor, 1, products)),
+  EXPECT_EQ(message(resolveMatmul(half, table.tensor, nullptr, q.tensor, 1, matmuls)),
             "expects input of f32, got f16");
   ids.tensor.dtype = DType::i32;
   EXPECT_EQ(
@@ -583,16 +583,16 @@ TEST(VectorKernels, Exp2IsAccurate) {
   }
 }
 
-void checkProduct(int64_t m, int64_t n, int64_t k, bool withBias, int64_t gap, int64_t threads,
-                  std::mt19937 &random) {
+void checkMatmul(int64_t m, int64_t n, int64_t k, bool withBias, int64_t gap, int64_t threads,
+                 std::mt19937 &random) {
   SCOPED_TRACE(::testing::Message() << m << " x " << n << " x " << k << (withBias ? ", bias" : "")
                                     << ", gap " << gap << ", " << threads << " threads");
   Strided lhs({m, k}, gap, random), rhs({n, k}, gap, random), bias({n}, 0, random),
       out({m, n}, gap, random);
   Bench bench(threads, vectorKernels());
-  ProductCache products;
-  Result<ProductCommand> command = resolveProduct(
-      lhs.tensor, rhs.tensor, withBias ? &bias.tensor : nullptr, out.tensor, threads, products);
+  MatmulCache matmuls;
+  Result<MatmulCommand> command = resolveMatmul(
+      lhs.tensor, rhs.tensor, withBias ? &bias.tensor : nullptr, out.tensor, threads, matmuls);
   ASSERT_TRUE(command.ok()) << command.status().message();
   std::vector<float> before = out.data;
   bench.run(*command);
@@ -611,7 +611,7 @@ void checkProduct(int64_t m, int64_t n, int64_t k, bool withBias, int64_t gap, i
   EXPECT_EQ(out.data, before) << "memory between the rows was written";
 }
 
-TEST(Product, ThreadsOfTheLibraryAreRefused) {
+TEST(Matmul, ThreadsOfTheLibraryAreRefused) {
   EXPECT_OK(checkOneThread(DNNL_RUNTIME_SEQ, false));
   EXPECT_OK(checkOneThread(DNNL_RUNTIME_OMP, true));
   const std::string expects = "linear expects a oneDNN that computes on one thread, got one that ";
@@ -621,33 +621,33 @@ TEST(Product, ThreadsOfTheLibraryAreRefused) {
                expects + "was built for a pool of threads");
 }
 
-TEST(Product, EqualsPlainLoops) {
+TEST(Matmul, EqualsPlainLoops) {
   std::mt19937 random(4);
   for (bool bias : {false, true})
     for (int64_t gap : {0, 16})
       for (int64_t threads : {1, 3}) {
-        checkProduct(128, 96, 64, bias, gap, threads, random); // by rows
-        checkProduct(5, 384, 256, bias, gap, threads, random); // by columns
-        checkProduct(1, 33, 7, bias, gap, threads, random);
-        checkProduct(100, 100, 100, bias, gap, threads, random);
+        checkMatmul(128, 96, 64, bias, gap, threads, random); // by rows
+        checkMatmul(5, 384, 256, bias, gap, threads, random); // by columns
+        checkMatmul(1, 33, 7, bias, gap, threads, random);
+        checkMatmul(100, 100, 100, bias, gap, threads, random);
       }
 }
 
-TEST(Product, SharesTheWorkOut) {
+TEST(Matmul, SharesTheWorkOut) {
   std::mt19937 random(5);
-  ProductCache products;
+  MatmulCache matmuls;
   Strided lhs({128, 64}, 0, random), few({5, 256}, 0, random), rhs({96, 64}, 0, random),
       wide({384, 256}, 0, random), out({128, 96}, 0, random), fewOut({5, 384}, 0, random);
-  auto rows = resolveProduct(lhs.tensor, rhs.tensor, nullptr, out.tensor, 3, products);
+  auto rows = resolveMatmul(lhs.tensor, rhs.tensor, nullptr, out.tensor, 3, matmuls);
   ASSERT_TRUE(rows.ok());
   ASSERT_EQ(rows->parts.size(), 3u);
   EXPECT_EQ(rows->parts[1].lhs, lhs.data.data() + 42 * 64);
   EXPECT_EQ(rows->parts[1].rhs, rhs.data.data());
-  auto columns = resolveProduct(few.tensor, wide.tensor, nullptr, fewOut.tensor, 3, products);
+  auto columns = resolveMatmul(few.tensor, wide.tensor, nullptr, fewOut.tensor, 3, matmuls);
   ASSERT_TRUE(columns.ok());
   ASSERT_EQ(columns->parts.size(), 1u); // too little work for more
   Strided more({8, 2048}, 0, random), wider({384, 2048}, 0, random), moreOut({8, 384}, 0, random);
-  columns = resolveProduct(more.tensor, wider.tensor, nullptr, moreOut.tensor, 3, products);
+  columns = resolveMatmul(more.tensor, wider.tensor, nullptr, moreOut.tensor, 3, matmuls);
   ASSERT_TRUE(columns.ok());
   ASSERT_EQ(columns->parts.size(), 3u);
   EXPECT_EQ(columns->parts[1].lhs, more.data.data());

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The null device notices launches, products and collectives that the real libraries would not do
+// The null device notices launches, matmuls and collectives that the real libraries would not do
 // as they are meant.
 //
 //===----------------------------------------------------------------------===//
@@ -202,7 +202,7 @@ protected:
     ASSERT_OK(loaded);
     blas = *loaded;
     ASSERT_EQ(blas->cublasLtCreate(&handle), 0);
-    ASSERT_EQ(blas->cublasLtMatmulDescCreate(&product, kCompute32F, kReal32F), 0);
+    ASSERT_EQ(blas->cublasLtMatmulDescCreate(&matmul, kCompute32F, kReal32F), 0);
     ASSERT_EQ(set(kDescTransA, kOpT), "");
     a = layout(8, 2, 8);
     b = layout(8, 4, 8);
@@ -212,7 +212,7 @@ protected:
   void TearDown() override {
     for (cublasLtMatrixLayout_t l : layouts)
       blas->cublasLtMatrixLayoutDestroy(l);
-    blas->cublasLtMatmulDescDestroy(product);
+    blas->cublasLtMatmulDescDestroy(matmul);
     blas->cublasLtDestroy(handle);
     NullDeviceTest::TearDown();
   }
@@ -221,7 +221,7 @@ protected:
   }
   template <typename T> std::string set(int attribute, T value) const {
     return failure(blas->cublasLtMatmulDescSetAttribute(
-        product, attribute, static_cast<const void *>(&value), sizeof value));
+        matmul, attribute, static_cast<const void *>(&value), sizeof value));
   }
   cublasLtMatrixLayout_t layout(uint64_t rows, uint64_t columns, int64_t leading) {
     cublasLtMatrixLayout_t result = nullptr;
@@ -242,14 +242,14 @@ protected:
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
     const cublasStatus_t status = blas->cublasLtMatmulAlgoGetHeuristic(
-        handle, product, a, b, d, d, preference, 1, &best, &found);
+        handle, matmul, a, b, d, d, preference, 1, &best, &found);
     algorithm = best.algo;
     blas->cublasLtMatmulPreferenceDestroy(preference);
     return failure(status);
   }
   std::string multiply(uint64_t shift = 0, size_t workspaceBytes = 0) const {
     const float one = 1, zero = 0;
-    return failure(blas->cublasLtMatmul(handle, product, &one, pointer(memory + 128 + shift), a,
+    return failure(blas->cublasLtMatmul(handle, matmul, &one, pointer(memory + 128 + shift), a,
                                         pointer(memory), b, &zero, pointer(other), d,
                                         pointer(other), d, &algorithm, pointer(other + 128),
                                         workspaceBytes, first.get()));
@@ -257,21 +257,21 @@ protected:
 
   std::shared_ptr<const Blas> blas;
   cublasLtHandle_t handle = nullptr;
-  cublasLtMatmulDesc_t product = nullptr;
+  cublasLtMatmulDesc_t matmul = nullptr;
   std::vector<cublasLtMatrixLayout_t> layouts;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
   cublasLtMatmulAlgo_t algorithm{};
 };
 
 TEST_F(NullBlas, ChecksProducts) {
-  EXPECT_EQ(multiply(), "a product is given an algorithm that was chosen for another one");
+  EXPECT_EQ(multiply(), "a matmul is given an algorithm that was chosen for another one");
   EXPECT_EQ(choose(64), "");
   EXPECT_EQ(multiply(0, 128), "");
-  EXPECT_EQ(multiply(0, 129), "a product on stream # writes 129 bytes at 128 of allocation # (256 "
+  EXPECT_EQ(multiply(0, 129), "a matmul on stream # writes 129 bytes at 128 of allocation # (256 "
                               "bytes), beyond its end");
   EXPECT_EQ(multiply(32), "a matrix is not aligned to the 64 bytes that its algorithm was chosen "
                           "for");
-  EXPECT_EQ(multiply(128), "a product on stream # reads 64 bytes outside of any allocation");
+  EXPECT_EQ(multiply(128), "a matmul on stream # reads 64 bytes outside of any allocation");
   a = layout(8, 3, 8);
   EXPECT_EQ(multiply(), "matrices of 3x8 and 8x4 do not give 2x4");
   EXPECT_EQ(choose(64), "matrices of 3x8 and 8x4 do not give 2x4");
@@ -287,14 +287,14 @@ TEST_F(NullBlas, ChecksHandles) {
 }
 
 TEST_F(NullBlas, ChecksAttributes) {
-  EXPECT_EQ(set(kDescTransA, int64_t{1}), "an attribute of a product has 8 bytes, expects 4");
-  EXPECT_EQ(set(99, int32_t{1}), "an attribute of a product is unknown: 99");
+  EXPECT_EQ(set(kDescTransA, int64_t{1}), "an attribute of a matmul has 8 bytes, expects 4");
+  EXPECT_EQ(set(99, int32_t{1}), "an attribute of a matmul is unknown: 99");
   EXPECT_EQ(choose(64), "");
   const void *bias = pointer(memory + 252);
   EXPECT_EQ(set(kDescEpilogue, kEpilogueBias), "");
   EXPECT_EQ(set(kDescBiasPointer, bias), "");
   EXPECT_EQ(set(kDescBiasDataType, int32_t{kReal32F}), "");
-  EXPECT_EQ(multiply(), "a product on stream # reads 8 bytes at 252 of allocation # (256 bytes), "
+  EXPECT_EQ(multiply(), "a matmul on stream # reads 8 bytes at 252 of allocation # (256 bytes), "
                         "beyond its end");
 }
 

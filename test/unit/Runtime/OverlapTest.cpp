@@ -60,7 +60,7 @@ public:
   Status allocate(size_t) override { return {}; }
   SymmetricHeap heap(int64_t) const override { return {}; }
   Group *group(const std::vector<int64_t> &) override { return nullptr; }
-  Letter *letter(const Collective &, size_t) override { return nullptr; }
+  MessageSlot *messageSlot(const Collective &, size_t) override { return nullptr; }
   Status prepare() override { return {}; }
   void reset() override {}
   bool run(const Collective &c, const SymmetricHeap &, RunControl &control,
@@ -92,7 +92,7 @@ template <typename Op> Command command(const char *operation, Op op) {
 }
 
 /// The compute queue of one rank: 'k' computes, a digit starts the collective of that number, a
-/// letter waits for it ('a' for 0). The communication queue runs them in their order.
+/// messageSlot waits for it ('a' for 0). The communication queue runs them in their order.
 RankProgram programOf(const std::string &text) {
   RankProgram program;
   for (char c : text) {
@@ -237,7 +237,7 @@ TEST(Overlap, ThreadsTakeTurnsWithAQueue) {
   EXPECT_EQ(threadsOf("k0a1k"), "0w 1o "); // nobody waits for the last one
   // A rank whose collectives are all run so needs no other thread, nor does one that is alone.
   struct : Group {
-    std::vector<int64_t> absent(int64_t) const override { return {}; }
+    std::vector<int64_t> missing(int64_t) const override { return {}; }
   } group;
   group.ranks = {0};
   for (const char *text : {"k0ak1b", "k0kak1kb"}) {
@@ -266,8 +266,8 @@ TEST(Overlap, NothingBetweenStartAndWaitIsNeverHidden) {
     const V in = symmetric(0, DType::f32, {kSize, kSize}),
             out = symmetric(kBytes, DType::f32, {kSize, kSize});
     for (uint32_t i = 0; i < kCount; ++i) {
-      p.product("product", i == 0 ? argument(0, DType::f32, {kSize, kSize}) : out,
-                argument(1, DType::f32, {kSize, kSize}), nullptr, in);
+      p.linear("product", i == 0 ? argument(0, DType::f32, {kSize, kSize}) : out,
+               argument(1, DType::f32, {kSize, kSize}), nullptr, in);
       p.start("", fb::CollectiveKind::all_reduce, {"tp"}, {in}, {out}, 0, 2 * i, 2 * i + 1, "");
       p.wait("", 2 * i + 1);
     }

@@ -23,7 +23,7 @@ struct Parts {
 Parts take(const Box &box, const std::vector<int64_t> &shape, int64_t limit) {
   Parts parts;
   parts.elements.assign(static_cast<size_t>(elementsOf(box)), -1);
-  EXPECT_OK(forEachPart(box, limit, [&](const Box &part, int64_t begin) -> Status {
+  EXPECT_OK(forEachChunk(box, limit, [&](const Box &part, int64_t begin) -> Status {
     parts.sizes.push_back(elementsOf(part));
     std::vector<int64_t> index(shape.size(), 0);
     for (int64_t i = 0; i < elementsOf(part); ++i) {
@@ -65,10 +65,10 @@ TEST(Parts, AreAsLargeAsTheyMayBe) {
 
 TEST(Parts, EndWithAnError) {
   int parts = 0;
-  EXPECT_ERROR(forEachPart({{0}, {9}}, 2,
-                           [&](const Box &, int64_t) {
-                             return ++parts == 3 ? Status::error("enough") : Status();
-                           }),
+  EXPECT_ERROR(forEachChunk({{0}, {9}}, 2,
+                            [&](const Box &, int64_t) {
+                              return ++parts == 3 ? Status::error("enough") : Status();
+                            }),
                "enough");
   EXPECT_EQ(parts, 3);
 }

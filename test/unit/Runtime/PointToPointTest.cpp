@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// send and recv beyond what the table of collectives says: their order, channels, halves that do
+// send and recv beyond what the table of collectives says: their order, tags, halves that do
 // not fit, on all transports of the CPU and of CUDA; and counts of an all_to_all_v that have no
 // room.
 //
@@ -36,7 +36,7 @@ public:
     ++b.program.procedures[0]->num_arguments;
   }
   void half(const std::string &name, fb::CollectiveKind kind, uint64_t offset,
-            const std::vector<uint32_t> &pairs, uint32_t channel = 0, DType dtype = f32,
+            const std::vector<uint32_t> &pairs, uint32_t tag = 0, DType dtype = f32,
             int64_t elements = 4) {
     fb::CollectiveStartT op;
     op.kind = kind;
@@ -44,19 +44,19 @@ public:
     (kind == fb::CollectiveKind::send ? op.inputs : op.outputs)
         .push_back(symmetric(offset, dtype, {elements}).build());
     op.pairs = pairs;
-    op.channel = channel;
+    op.tag = tag;
     op.done = events++;
     op.role = "test";
     ProcedureBuilder p = main();
     p.communication(name, std::move(op));
   }
   void send(const std::string &name, uint64_t offset, const std::vector<uint32_t> &pairs,
-            uint32_t channel = 0) {
-    half(name, fb::CollectiveKind::send, offset, pairs, channel);
+            uint32_t tag = 0) {
+    half(name, fb::CollectiveKind::send, offset, pairs, tag);
   }
   void recv(const std::string &name, uint64_t offset, const std::vector<uint32_t> &pairs,
-            uint32_t channel = 0) {
-    half(name, fb::CollectiveKind::recv, offset, pairs, channel);
+            uint32_t tag = 0) {
+    half(name, fb::CollectiveKind::recv, offset, pairs, tag);
   }
   /// Inputs are at 0 when the first half begins; all halves are over when the results are copied.
   Result<std::unique_ptr<Session>> session(const Where &where, double timeLimit = 20) {
@@ -122,7 +122,7 @@ TEST_P(PointToPoint, ARingThatSendsFirst) {
   }
 }
 
-/// What is sent first is received first, by each channel; a rank may take another channel's first.
+/// What is sent first is received first, by each tag; a rank may take another tag's first.
 /// What was sent is taken over: it goes on to be overwritten.
 TEST_P(PointToPoint, InOrderPerChannel) {
   Builder b(2);
@@ -130,9 +130,9 @@ TEST_P(PointToPoint, InOrderPerChannel) {
   b.send("a", 0, there);      // rank 0's x
   b.recv("a", 512, there);    // on rank 1: x of 0
   b.send("b", 512, back);     // rank 1 sends that on: x of 0
-  b.send("c", 0, back, 7);    // rank 1's own x, by another channel
+  b.send("c", 0, back, 7);    // rank 1's own x, by another tag
   b.recv("c", 1024, back, 7); // which rank 0 takes first
-  b.send("d", 0, back);       // a second one by the first channel
+  b.send("d", 0, back);       // a second one by the first tag
   b.recv("b", 1536, back);
   b.recv("d", 2048, back);
   b.result("c", 1024);
@@ -184,7 +184,7 @@ TEST_P(PointToPoint, HalvesThatDoNotFitAreRefused) {
     return b.session(GetParam()).status().message();
   };
   using Kind = fb::CollectiveKind;
-  const std::string s = "send 's' (4 f32, pairs [0 -> 1], channel 0, role 'test') in @main";
+  const std::string s = "send 's' (4 f32, pairs [0 -> 1], tag 0, role 'test') in @main";
   EXPECT_EQ(error([&](Builder &b) { b.send("s", 0, there); }),
             "rank 0: " + s + " is received by nobody on rank 1");
   EXPECT_EQ(error([&](Builder &b) {
@@ -193,26 +193,26 @@ TEST_P(PointToPoint, HalvesThatDoNotFitAreRefused) {
             }),
             "rank 0: " + s + " is received by nobody on rank 1");
   EXPECT_EQ(error([&](Builder &b) { b.recv("r", 512, there); }),
-            "rank 1: recv 'r' (4 f32, pairs [0 -> 1], channel 0, role 'test') in @main is sent by "
+            "rank 1: recv 'r' (4 f32, pairs [0 -> 1], tag 0, role 'test') in @main is sent by "
             "nobody on rank 0");
   EXPECT_EQ(error([&](Builder &b) {
               b.send("s", 0, there);
               b.half("r", Kind::recv, 512, there, 0, f32, 5);
             }),
-            "rank 1: recv 'r' (5 f32, pairs [0 -> 1], channel 0, role 'test') in @main meets " + s +
+            "rank 1: recv 'r' (5 f32, pairs [0 -> 1], tag 0, role 'test') in @main meets " + s +
                 " of rank 0");
   EXPECT_EQ(error([&](Builder &b) {
               b.send("s", 0, there);
               b.half("r", Kind::recv, 512, there, 0, i32);
             }),
-            "rank 1: recv 'r' (4 i32, pairs [0 -> 1], channel 0, role 'test') in @main meets " + s +
+            "rank 1: recv 'r' (4 i32, pairs [0 -> 1], tag 0, role 'test') in @main meets " + s +
                 " of rank 0");
   EXPECT_EQ(error([&](Builder &b) {
               b.send("s", 0, there);
               b.recv("r", 512, {0, 1, 1, 0});
               b.send("t", 0, back);
             }),
-            "rank 1: recv 'r' (4 f32, pairs [0 -> 1, 1 -> 0], channel 0, role 'test') in @main "
+            "rank 1: recv 'r' (4 f32, pairs [0 -> 1, 1 -> 0], tag 0, role 'test') in @main "
             "meets " +
                 s + " of rank 0");
 }

@@ -44,7 +44,7 @@ inline SliceParts slice(program::ProgramT &p) {
 struct LinearParts {
   ViewPtr &input, &weight, &out;
 };
-inline LinearParts product(program::ProgramT &p) {
+inline LinearParts linear(program::ProgramT &p) {
   std::vector<ViewPtr> &operands = launchAt(p, 1).operands;
   return {operands[0], operands[1], operands[2]};
 }
@@ -93,7 +93,7 @@ template <typename Enum> Enum unknown(int8_t value) {
 
 // Functions, since a constant string could throw before main.
 inline std::string slicePlace() { return "procedure 'layer', compute command 0 ('slice'): "; }
-inline std::string productPlace() { return "procedure 'layer', compute command 1 ('linear'): "; }
+inline std::string linearPlace() { return "procedure 'layer', compute command 1 ('linear'): "; }
 inline std::string launchPlace() { return "procedure 'layer', compute command 4 ('gelu'): "; }
 inline std::string collectivePlace() {
   return "procedure 'layer', communication command 1 ('all_reduce'): ";

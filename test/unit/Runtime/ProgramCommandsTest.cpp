@@ -59,37 +59,37 @@ TEST(Program, RefusesBadLaunches) {
 }
 
 TEST(Program, RefusesBadProducts) {
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input = local(0, {}); }),
-               productPlace() + "input: expects at least 1 dimension");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).weight = argument(1, {32}); }),
-               productPlace() + "weight: expects 2 dimensions, got shape [32]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).weight = argument(1, {4, 8}); }),
-               productPlace() + "weight: expects shape [4, 4], got [4, 8]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).out = symmetric(0, {2, 4}); }),
-               productPlace() + "out: expects shape [2, 8], got [2, 4]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input = local(0, {}); }),
+               linearPlace() + "input: expects at least 1 dimension");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).weight = argument(1, {32}); }),
+               linearPlace() + "weight: expects 2 dimensions, got shape [32]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).weight = argument(1, {4, 8}); }),
+               linearPlace() + "weight: expects shape [4, 4], got [4, 8]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).out = symmetric(0, {2, 4}); }),
+               linearPlace() + "out: expects shape [2, 8], got [2, 4]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { addBias(p, local(0, {4})); }),
-               productPlace() + "bias: expects shape [8], got [4]");
+               linearPlace() + "bias: expects shape [8], got [4]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { addBias(p, local(0, {8}, Type::i32)); }),
-               productPlace() + "bias: expects a floating-point type, got i32");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->dtype = Type::i32; }),
-               productPlace() + "input: expects a floating-point type, got i32");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->dtype = Type::bf16; }),
-               productPlace() + "weight: expects bf16, got f32");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).out->strides = {4, 1}; }),
-               productPlace() + "out: writes through strides [4, 1] that overlap for shape [2, 8]");
+               linearPlace() + "bias: expects a floating-point type, got i32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->dtype = Type::i32; }),
+               linearPlace() + "input: expects a floating-point type, got i32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->dtype = Type::bf16; }),
+               linearPlace() + "weight: expects bf16, got f32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).out->strides = {4, 1}; }),
+               linearPlace() + "out: writes through strides [4, 1] that overlap for shape [2, 8]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
-                 product(p).input = local(0, {2, 2, 2});
-                 product(p).input->strides = {3, 6, 1};
-                 product(p).weight = argument(1, {2, 2});
-                 product(p).out = symmetric(0, {2, 2, 2});
+                 linear(p).input = local(0, {2, 2, 2});
+                 linear(p).input->strides = {3, 6, 1};
+                 linear(p).weight = argument(1, {2, 2});
+                 linear(p).out = symmetric(0, {2, 2, 2});
                }),
-               productPlace() +
+               linearPlace() +
                    "input: expects leading dimensions that can be walked as one, got shape "
                    "[2, 2, 2] and strides [3, 6, 1]");
   EXPECT_OK(verifyAfter([](ProgramT &p) {
-    product(p).input = local(0, {2, 1, 4});
-    product(p).input->strides = {4, 77, 1}; // a dimension of size 1 has any stride
-    product(p).out = symmetric(0, {2, 1, 8});
+    linear(p).input = local(0, {2, 1, 4});
+    linear(p).input->strides = {4, 77, 1}; // a dimension of size 1 has any stride
+    linear(p).out = symmetric(0, {2, 1, 8});
   }));
 }
 
@@ -119,11 +119,11 @@ TEST(Program, RefusesBadCallsOfTheLibrary) {
   EXPECT_ERROR(with([](program::KernelT &k) { k.in_place = {0, 2}; }),
                kernel + "expects no 'in_place' of a kernel of the library");
   EXPECT_ERROR(with([](program::KernelT &k) { k.library->integers = {1}; }),
-               productPlace() + "expects 0 integers, got 1");
+               linearPlace() + "expects 0 integers, got 1");
   EXPECT_ERROR(with([](program::KernelT &k) { k.library->axes = tensorParallel(); }),
-               productPlace() + "expects no mesh axes");
+               linearPlace() + "expects no mesh axes");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launchAt(p, 1).rows = 3; }),
-               productPlace() + "expects 2 rows, got 3");
+               linearPlace() + "expects 2 rows, got 3");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { kernelAt(p, 0).library->integers.clear(); }),
                slicePlace() + "expects 1 integers (dim), got 0");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {

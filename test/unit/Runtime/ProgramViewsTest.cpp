@@ -18,50 +18,50 @@ namespace {
 
 TEST(Program, RefusesBadViews) {
   EXPECT_ERROR(
-      verifyAfter([](ProgramT &p) { product(p).input->space = unknown<program::Space>(3); }),
-      productPlace() + "input: unknown memory space 3");
+      verifyAfter([](ProgramT &p) { linear(p).input->space = unknown<program::Space>(3); }),
+      linearPlace() + "input: unknown memory space 3");
   EXPECT_ERROR(
-      verifyAfter([](ProgramT &p) { product(p).input->space = unknown<program::Space>(-1); }),
-      productPlace() + "input: unknown memory space -1");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->dtype = unknown<Type>(7); }),
-               productPlace() + "input: unknown type 7");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->strides.pop_back(); }),
-               productPlace() +
+      verifyAfter([](ProgramT &p) { linear(p).input->space = unknown<program::Space>(-1); }),
+      linearPlace() + "input: unknown memory space -1");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->dtype = unknown<Type>(7); }),
+               linearPlace() + "input: unknown type 7");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->strides.pop_back(); }),
+               linearPlace() +
                    "input: expects as many strides as sizes, got shape [2, 4] and strides [4]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->shape[0] = 0; }),
-               productPlace() +
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->shape[0] = 0; }),
+               linearPlace() +
                    "input: expects positive sizes and no negative strides, got shape [0, 4] "
                    "and strides [4, 1]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->strides[0] = -4; }),
-               productPlace() +
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->strides[0] = -4; }),
+               linearPlace() +
                    "input: expects positive sizes and no negative strides, got shape [2, 4] "
                    "and strides [-4, 1]");
   EXPECT_ERROR(
-      verifyAfter([](ProgramT &p) { product(p).input = local(0, std::vector<int64_t>(9, 1)); }),
-      productPlace() + "input: expects at most 8 dimensions, got shape of 9");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->offset_bytes = 2; }),
-               productPlace() + "input: expects an offset at a multiple of 4 bytes for f32, got 2");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->offset_bytes = 36; }),
-               productPlace() + "input: view ends at byte 68 of a local frame of 64 bytes");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).input->strides[0] = 13; }),
-               productPlace() + "input: view ends at byte 68 of a local frame of 64 bytes");
+      verifyAfter([](ProgramT &p) { linear(p).input = local(0, std::vector<int64_t>(9, 1)); }),
+      linearPlace() + "input: expects at most 8 dimensions, got shape of 9");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->offset_bytes = 2; }),
+               linearPlace() + "input: expects an offset at a multiple of 4 bytes for f32, got 2");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->offset_bytes = 36; }),
+               linearPlace() + "input: view ends at byte 68 of a local frame of 64 bytes");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->strides[0] = 13; }),
+               linearPlace() + "input: view ends at byte 68 of a local frame of 64 bytes");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { layer(p).symmetric_bytes = 0; }),
-               productPlace() + "out: view ends at byte 64 of a symmetric frame of 0 bytes");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { product(p).weight->index = 3; }),
-               productPlace() + "weight: expects an argument below 3, got 3");
+               linearPlace() + "out: view ends at byte 64 of a symmetric frame of 0 bytes");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).weight->index = 3; }),
+               linearPlace() + "weight: expects an argument below 3, got 3");
 }
 
 TEST(Program, RefusesViewsThatOverflow) {
   const int64_t big = std::numeric_limits<int64_t>::max();
   auto message = [](const std::string &shape, const std::string &strides) {
-    return productPlace() + "input: view of shape " + shape + " and strides " + strides +
+    return linearPlace() + "input: view of shape " + shape + " and strides " + strides +
            " is too large";
   };
   auto with = [&](std::vector<int64_t> shape, std::vector<int64_t> strides, uint64_t offset) {
     return verifyAfter([&](ProgramT &p) {
-      product(p).input->shape = shape;
-      product(p).input->strides = strides;
-      product(p).input->offset_bytes = offset;
+      linear(p).input->shape = shape;
+      linear(p).input->strides = strides;
+      linear(p).input->offset_bytes = offset;
     });
   };
   const std::string text = std::to_string(big);
@@ -83,7 +83,7 @@ TEST(Program, RefusesBadBuffers) {
       auto buffer = std::make_unique<program::BufferT>();
       buffer->space = program::Space::local;
       buffer->size_bytes = 32;
-      product(p).input->buffer = 0;
+      linear(p).input->buffer = 0;
       change(p, *buffer);
       layer(p).buffers.push_back(std::move(buffer));
     });
@@ -98,16 +98,16 @@ TEST(Program, RefusesBadBuffers) {
                "procedure 'layer': buffer 0 of 32 bytes at 18446744073709551615 is not within a "
                "local frame of 64 bytes");
   for (int32_t index : {1, -2})
-    EXPECT_ERROR(with([&](ProgramT &p, program::BufferT &) { product(p).input->buffer = index; }),
-                 productPlace() + "input: expects a buffer below 1, got " + std::to_string(index));
+    EXPECT_ERROR(with([&](ProgramT &p, program::BufferT &) { linear(p).input->buffer = index; }),
+                 linearPlace() + "input: expects a buffer below 1, got " + std::to_string(index));
   EXPECT_ERROR(with([](ProgramT &, program::BufferT &b) { b.size_bytes = 16; }),
-               productPlace() +
+               linearPlace() +
                    "input: view of bytes 0 to 32 is not within its buffer 0 of bytes 0 to 16");
   EXPECT_ERROR(with([](ProgramT &, program::BufferT &b) { b.space = program::Space::symmetric; }),
-               productPlace() +
+               linearPlace() +
                    "input: view of bytes 0 to 32 is not within its buffer 0 of bytes 0 to 32");
-  EXPECT_ERROR(with([](ProgramT &p, program::BufferT &) { product(p).weight->buffer = 0; }),
-               productPlace() + "weight: expects no buffer for an argument, got 0");
+  EXPECT_ERROR(with([](ProgramT &p, program::BufferT &) { linear(p).weight->buffer = 0; }),
+               linearPlace() + "weight: expects no buffer for an argument, got 0");
 }
 
 } // namespace

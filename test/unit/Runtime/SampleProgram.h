@@ -80,11 +80,11 @@ inline std::unique_ptr<program::ProcedureT> sampleLayer(program::ProgramT &progr
   slice.dim = 1;
   slice.axes = tensorParallel();
   layer->compute.push_back(command(launchIn(program, slice.launch()), "slice"));
-  LinearLaunch product;
-  product.input = local(0, {2, 4});
-  product.weight = argument(1, {8, 4});
-  product.out = symmetric(0, {2, 8});
-  layer->compute.push_back(command(launchIn(program, product.launch()), "linear"));
+  LinearLaunch linear;
+  linear.input = local(0, {2, 4});
+  linear.weight = argument(1, {8, 4});
+  linear.out = symmetric(0, {2, 8});
+  layer->compute.push_back(command(launchIn(program, linear.launch()), "linear"));
   layer->compute.push_back(eventCommand<program::RecordT>(0));
   layer->compute.push_back(eventCommand<program::CollectiveWaitT>(1));
   program::LaunchT launch;

@@ -52,7 +52,7 @@ ProgramBuilder chain(int64_t ranks, int64_t layers, KernelFunction step) {
     std::string suffix = "." + std::to_string(i);
     uint32_t event = static_cast<uint32_t>(2 * i);
     p.launch("step" + suffix, kernel, {y, stepped}, {true, true}, 4);
-    p.product("linear" + suffix, stepped, argument(0, f32, {8, 8}), nullptr, in);
+    p.linear("linear" + suffix, stepped, argument(0, f32, {8, 8}), nullptr, in);
     p.start("sum" + suffix, fb::CollectiveKind::all_reduce, {"tp"}, {in}, {out}, 0, event,
             event + 1);
     p.wait("sum" + suffix, event + 1);

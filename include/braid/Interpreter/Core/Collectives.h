@@ -34,7 +34,7 @@ struct Collective {
   int64_t root = 0;      ///< of reduce and broadcast: a position of the group
   /// Of permute, send and recv: from which position to which.
   std::vector<std::pair<int64_t, int64_t>> pairs;
-  int64_t channel = 0;                ///< of send and recv: they meet others of the same one only
+  int64_t tag = 0;                    ///< of send and recv: they meet others of the same one only
   std::vector<ValueType> received;    ///< of recv: what is expected
   std::vector<runtime::AxisRef> axes; ///< the group
   std::string name;                   ///< for messages: where it stands in the program, or its role

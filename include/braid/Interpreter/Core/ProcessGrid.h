@@ -5,7 +5,7 @@
 //
 // One thread per rank of a mesh, and the places where ranks meet. A collective is identified by its
 // group and by how many collectives the rank has started on that group before, as in MPI and NCCL;
-// a send and its receive by the two ranks, their channel and how many went before. Whatever can go
+// a send and its receive by the two ranks, their tag and how many went before. Whatever can go
 // wrong ends the run with one error: ranks that disagree about a collective, ranks that wait for
 // each other, a rank that stalls, a value that nobody receives.
 //
@@ -26,16 +26,16 @@ struct Rendezvous;
 class ProcessGrid;
 
 /// A collective in flight on one rank.
-class Flight {
+class PendingCollective {
 public:
-  Flight() = default;
-  bool valid() const { return meeting != nullptr; }
+  PendingCollective() = default;
+  bool valid() const { return rendezvous != nullptr; }
 
 private:
   friend class Process;
   friend class ProcessGrid;
-  std::shared_ptr<Rendezvous> meeting;
-  int64_t position = 0; ///< of the rank in the meeting
+  std::shared_ptr<Rendezvous> rendezvous;
+  int64_t position = 0; ///< of the rank in the rendezvous
 };
 
 /// What one rank sees of the grid. Used by that rank's thread only.
@@ -45,10 +45,10 @@ public:
   const runtime::Mesh &mesh() const;
 
   /// Brings this rank's values and returns at once.
-  Result<Flight> start(const Collective &collective, std::vector<Tensor> inputs);
+  Result<PendingCollective> start(const Collective &collective, std::vector<Tensor> inputs);
   /// Blocks until every rank of the group has brought its values; of a receive, until the value has
-  /// been sent; of a send, not at all. A flight is waited for exactly once.
-  Result<std::vector<Tensor>> wait(const Flight &flight);
+  /// been sent; of a send, not at all. A collective is waited for exactly once.
+  Result<std::vector<Tensor>> wait(const PendingCollective &pending);
   Result<std::vector<Tensor>> run(const Collective &collective, std::vector<Tensor> inputs);
   /// This rank's part of a value along a dimension.
   Result<Tensor> localSlice(const Tensor &tensor, int64_t dim,
@@ -62,8 +62,8 @@ private:
   friend class ProcessGrid;
   Process(ProcessGrid &grid, int64_t rank);
   /// A send or a receive of the rank at `position` of a group.
-  Result<Flight> startHalf(const Collective &half, std::vector<Tensor> inputs,
-                           const std::vector<int64_t> &members, int64_t position);
+  Result<PendingCollective> startTransfer(const Collective &transfer, std::vector<Tensor> inputs,
+                                          const std::vector<int64_t> &members, int64_t position);
   ProcessGrid &grid;
   int64_t ownRank;
 };

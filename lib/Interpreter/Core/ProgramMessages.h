@@ -6,8 +6,8 @@
 // What ranks of an interpreted program have sent each other and not received yet.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_LIB_INTERPRETER_CORE_PROGRAMMAIL_H
-#define BRAID_LIB_INTERPRETER_CORE_PROGRAMMAIL_H
+#ifndef BRAID_LIB_INTERPRETER_CORE_PROGRAMMESSAGES_H
+#define BRAID_LIB_INTERPRETER_CORE_PROGRAMMESSAGES_H
 
 #include "braid/Interpreter/Core/Collectives.h"
 
@@ -19,21 +19,22 @@
 namespace braid::interp {
 
 /// One rank's part in a send or a receive.
-struct ProgramHalf {
+struct ProgramTransfer {
   bool sends = false;
   /// Channel, source and target rank; none for a rank that no pair names.
   std::optional<std::array<int64_t, 3>> at;
 };
-Result<ProgramHalf> halfOf(const Collective &collective, const runtime::Mesh &mesh, int64_t rank);
+Result<ProgramTransfer> transferOf(const Collective &collective, const runtime::Mesh &mesh,
+                                   int64_t rank);
 
-class ProgramMail {
+class ProgramMessages {
 public:
   /// Nothing keeps it waiting: all sends are, and receives of what has been sent.
-  bool ready(const ProgramHalf &half) const;
-  void send(const ProgramHalf &half, std::vector<Tensor> values);
+  bool ready(const ProgramTransfer &transfer) const;
+  void send(const ProgramTransfer &transfer, std::vector<Tensor> values);
   /// The values sent first, or zeros where nobody sends. Error when they are not of the types
   /// expected.
-  Result<std::vector<Tensor>> receive(const ProgramHalf &half,
+  Result<std::vector<Tensor>> receive(const ProgramTransfer &transfer,
                                       const std::vector<ValueType> &expected);
   /// The first values that were sent and never received.
   Status unreceived() const;
@@ -43,4 +44,4 @@ private:
 };
 
 } // namespace braid::interp
-#endif // BRAID_LIB_INTERPRETER_CORE_PROGRAMMAIL_H
+#endif // BRAID_LIB_INTERPRETER_CORE_PROGRAMMESSAGES_H

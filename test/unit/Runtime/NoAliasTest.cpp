@@ -6,7 +6,7 @@
 // What a command writes is apart from what it reads.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/lib/Executor/Apart.h"
+#include "runtime/lib/Executor/NoAlias.h"
 #include "ProgramBuilder.h"
 
 #include <algorithm>
@@ -134,7 +134,7 @@ TEST(Apart, RefusesCommandsThatWriteWhatTheyRead) {
       {lhs, "input"}, {at(448, {8, 4}), "weight"}, {at(912, {8, 4}), "bias"}};
   for (const auto &[out, role] : outs)
     EXPECT_ERROR(loaded([&, &out = out](ProgramBuilder &, ProcedureBuilder &p) {
-                   p.product("c", lhs, rhs, &bias, out);
+                   p.linear("c", lhs, rhs, &bias, out);
                  }),
                  expect("linear", "out apart from " + role));
   EmbeddingLaunch gather;

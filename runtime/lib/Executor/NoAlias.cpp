@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "Apart.h"
+#include "NoAlias.h"
 #include "braid/Program/Program.h"
 
 #include <algorithm>
@@ -65,10 +65,10 @@ public:
     for (size_t w = 0; w < writes.size(); ++w) {
       for (size_t r = 0; r < reads.size(); ++r)
         if (!isInPlace(writes[w], r) && mayOverlap(writes[w].tensor, reads[r].tensor))
-          return notApart(writes[w], reads[r]);
+          return overlapError(writes[w], reads[r]);
       for (size_t other = 0; other < w; ++other)
         if (mayOverlap(writes[w].tensor, writes[other].tensor))
-          return notApart(writes[w], writes[other]);
+          return overlapError(writes[w], writes[other]);
     }
     return {};
   }
@@ -79,7 +79,7 @@ private:
     return std::count(write.inPlaceOf.begin(), write.inPlaceOf.end(), read) > 0 &&
            a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
   }
-  static Status notApart(const Used &a, const Used &b) {
+  static Status overlapError(const Used &a, const Used &b) {
     return Status::error("expects " + a.role + " apart from " + b.role);
   }
 
@@ -110,8 +110,8 @@ bool mayOverlap(const Tensor &a, const Tensor &b) {
   return true;
 }
 
-Status verifyApart(const fb::OperationUnion &op, const fb::ProgramT &program,
-                   const std::function<Tensor(const fb::ViewT &)> &tensor) {
+Status verifyNoAlias(const fb::OperationUnion &op, const fb::ProgramT &program,
+                     const std::function<Tensor(const fb::ViewT &)> &tensor) {
   Uses uses(tensor);
   if (const fb::LaunchT *launch = op.AsLaunch()) {
     uses.launch(*launch, *program.kernels[launch->kernel]);

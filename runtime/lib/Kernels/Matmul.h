@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Matrix products by oneDNN. The only file that knows the library.
+// Matmuls by oneDNN. The only file that knows the library.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_KERNELS_PRODUCTS_H
-#define BRAID_KERNELS_PRODUCTS_H
+#ifndef BRAID_KERNELS_MATMUL_H
+#define BRAID_KERNELS_MATMUL_H
 
 #include "braid/Base/Status.h"
 
@@ -18,38 +18,38 @@ namespace braid::runtime {
 
 /// out[m, n] = sum_k lhs[m, k] * rhs[n, k] (+ bias[n]), f32. Strides in elements between rows;
 /// columns are contiguous.
-struct ProductShape {
+struct MatmulShape {
   int64_t m, n, k;
   int64_t lhsStride, rhsStride, outStride;
   bool bias;
 };
 
-/// A product of certain memory. All that the library wants to be told is made when it is bound, so
+/// A matmul of certain memory. All that the library wants to be told is made when it is bound, so
 /// that a run allocates nothing of ours; oneDNN allocates small tables of its own in each.
-class ProductCall {
+class MatmulCall {
 public:
-  virtual ~ProductCall() = default;
+  virtual ~MatmulCall() = default;
   /// Computes on the calling thread alone; one thread at a time.
   virtual void run() = 0;
 };
 
 /// One shape, ready to be bound.
-class Product {
+class Matmul {
 public:
-  virtual ~Product() = default;
-  /// `bias` is null where the shape has none. The product must outlive the call.
-  virtual std::unique_ptr<ProductCall> bind(const float *lhs, const float *rhs, const float *bias,
-                                            float *out) const = 0;
+  virtual ~Matmul() = default;
+  /// `bias` is null where the shape has none. The matmul must outlive the call.
+  virtual std::unique_ptr<MatmulCall> bind(const float *lhs, const float *rhs, const float *bias,
+                                           float *out) const = 0;
 };
 
-/// Products by shape.
-class ProductCache {
+/// Matmuls by shape.
+class MatmulCache {
 public:
-  ProductCache();
-  ~ProductCache();
+  MatmulCache();
+  ~MatmulCache();
   /// To be called on a thread for which useOneThread() was called: oneDNN decides here how many
-  /// threads a product uses.
-  Result<std::shared_ptr<const Product>> get(const ProductShape &shape);
+  /// threads a matmul uses.
+  Result<std::shared_ptr<const Matmul>> get(const MatmulShape &shape);
 
 private:
   struct Impl;
@@ -65,4 +65,4 @@ void useOneThread();
 Status checkOneThread(unsigned cpuRuntime, bool hasOpenMP);
 
 } // namespace braid::runtime
-#endif // BRAID_KERNELS_PRODUCTS_H
+#endif // BRAID_KERNELS_MATMUL_H

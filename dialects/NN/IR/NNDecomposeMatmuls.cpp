@@ -33,8 +33,8 @@ AddOp LinearOp::getBiasAddition() {
 
 /// Except a bias that a matmul adds.
 bool AddOp::isRowOperation() {
-  auto product = getLhs().getDefiningOp<LinearOp>();
-  return !product || product.getBiasAddition() != *this;
+  auto matmul = getLhs().getDefiningOp<LinearOp>();
+  return !matmul || matmul.getBiasAddition() != *this;
 }
 
 bool SplitHeadsOp::isRowOperation() { return false; }
@@ -122,12 +122,12 @@ FailureOr<SmallVector<Value>> LinearOp::decompose(OpBuilder &builder, ValueRange
   int64_t rows = typeOf(operands[0]).getRank() - 1, out = rows, in = rows + 1;
   GenericBuilder::Dims inputDims = firstDims(rows), result = firstDims(rows + 1);
   inputDims.push_back(in);
-  Value product = generic.reduce(
-      "product", rows + 2, {{operands[0], inputDims}, {operands[1], {out, in}}}, result, 0.0,
+  Value matmul = generic.reduce(
+      "matmul", rows + 2, {{operands[0], inputDims}, {operands[1], {out, in}}}, result, 0.0,
       [](Scalars &s, Value acc, ValueRange x) { return s.add(acc, s.mul(x[0], x[1])); });
   if (elementType.isF32())
-    return SmallVector<Value>{product};
-  return SmallVector<Value>{generic.map("rounded", rows + 1, {{product, result}}, elementType,
+    return SmallVector<Value>{matmul};
+  return SmallVector<Value>{generic.map("rounded", rows + 1, {{matmul, result}}, elementType,
                                         [](Scalars &, ValueRange x) { return x[0]; })};
 }
 
@@ -220,7 +220,7 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder, ValueRa
     return s.select(allowed, score, s.constant(-infinity));
   });
 
-  // Softmax, with the division after the product with the values. In a row without any allowed key
+  // Softmax, with the division after the matmul with the values. In a row without any allowed key
   // the maximum is -inf, every weight exp(-inf) = 0, and the sum 0: such rows give zeros.
   Value maximum =
       generic.reduce("row_max", 5, {{scores, pairs}}, rows, -infinity,
@@ -238,13 +238,13 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder, ValueRa
   // The result over (batch, query, key head, member, value's dimension).
   enum : int64_t { rBatch, rQ, rHead, rMember, rDim, rKey };
   GenericBuilder::Dims resultDims = firstDims(5);
-  Value product = generic.reduce(
-      "product", 6,
+  Value matmul = generic.reduce(
+      "matmul", 6,
       {{weights, {rBatch, rHead, rMember, rQ, rKey}}, {operands[2], {rBatch, rKey, rHead, rDim}}},
       resultDims, 0.0,
       [](Scalars &s, Value acc, ValueRange x) { return s.add(acc, s.mul(x[0], x[1])); });
   Value average =
-      generic.map("average", 5, {{product, resultDims}, {total, {rBatch, rHead, rMember, rQ}}},
+      generic.map("average", 5, {{matmul, resultDims}, {total, {rBatch, rHead, rMember, rQ}}},
                   typeOf(operands[0]).getElementType(), [](Scalars &s, ValueRange x) {
                     Value zero = s.constant(0.0);
                     return s.select(s.less(zero, x[1]), s.div(x[0], x[1]), zero);

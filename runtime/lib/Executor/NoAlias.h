@@ -7,8 +7,8 @@
 // but for what it can work on in place.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_EXECUTOR_APART_H
-#define BRAID_EXECUTOR_APART_H
+#ifndef BRAID_EXECUTOR_NOALIAS_H
+#define BRAID_EXECUTOR_NOALIAS_H
 
 #include "runtime/lib/Kernels/Tensor.h"
 
@@ -26,8 +26,8 @@ bool mayOverlap(const Tensor &a, const Tensor &b);
 /// That what the operation writes is apart from what it reads, and from what else it writes. A
 /// kernel may write what it reads where its entry in the program says so, and the two are the same
 /// memory. Collectives have a rule of their own. `tensor` gives a view's address.
-Status verifyApart(const program::OperationUnion &op, const program::ProgramT &program,
-                   const std::function<Tensor(const program::ViewT &)> &tensor);
+Status verifyNoAlias(const program::OperationUnion &op, const program::ProgramT &program,
+                     const std::function<Tensor(const program::ViewT &)> &tensor);
 
 } // namespace braid::runtime
-#endif // BRAID_EXECUTOR_APART_H
+#endif // BRAID_EXECUTOR_NOALIAS_H

@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "LocalValue.h"
+#include "ReshardCache.h"
 
 #include "MeshLayouts.h"
 #include "ReductionPlan.h"
@@ -14,19 +14,19 @@ using namespace mlir;
 using namespace braid;
 using namespace braid::comm;
 
-GroupAttr LocalValue::group(ArrayRef<AxisAttr> axes) {
+GroupAttr ReshardCache::group(ArrayRef<AxisAttr> axes) {
   return GroupAttr::get(mesh.getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
                         MeshLayouts(mesh).axes(MeshLayouts(mesh).subAxes(axes)));
 }
 
-int64_t LocalValue::shards(ArrayRef<AxisAttr> axes) const {
+int64_t ReshardCache::shards(ArrayRef<AxisAttr> axes) const {
   int64_t n = 1;
   for (AxisAttr axis : axes)
     n *= axisSize(mesh, axis);
   return n;
 }
 
-void LocalValue::report(CollectiveOpInterface collective) {
+void ReshardCache::report(CollectiveOpInterface collective) {
   int64_t n = shards(collective.getGroup().getAxes());
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -39,19 +39,21 @@ void LocalValue::report(CollectiveOpInterface collective) {
       << text << remark::metric("bytesSentPerRank", collective.getBytesSent(n));
 }
 
-Value LocalValue::allGather(OpBuilder &builder, Value from, int64_t dim, ArrayRef<AxisAttr> axes) {
+Value ReshardCache::allGather(OpBuilder &builder, Value from, int64_t dim,
+                              ArrayRef<AxisAttr> axes) {
   int64_t n = shards(axes);
   if (n == 1)
     return from;
   ++counts->allGather;
-  Type type = braid::wholeType(from.getType(), dim, n);
+  Type type = braid::globalType(from.getType(), dim, n);
   auto gather = AllGatherOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from}, dim,
                                     group(axes), role);
   report(gather);
   return gather.getOutputs()[0];
 }
 
-Value LocalValue::localSlice(OpBuilder &builder, Value from, int64_t dim, ArrayRef<AxisAttr> axes) {
+Value ReshardCache::localSlice(OpBuilder &builder, Value from, int64_t dim,
+                               ArrayRef<AxisAttr> axes) {
   int64_t n = shards(axes);
   if (n == 1)
     return from;
@@ -60,21 +62,21 @@ Value LocalValue::localSlice(OpBuilder &builder, Value from, int64_t dim, ArrayR
                               group(axes));
 }
 
-Value LocalValue::allToAll(OpBuilder &builder, Value from, int64_t split, int64_t concat,
-                           ArrayRef<AxisAttr> axes) {
+Value ReshardCache::allToAll(OpBuilder &builder, Value from, int64_t split, int64_t concat,
+                             ArrayRef<AxisAttr> axes) {
   int64_t n = shards(axes);
   if (n == 1)
     return from;
   ++counts->allToAll;
-  Type type = braid::wholeType(partType(from.getType(), split, n), concat, n);
+  Type type = braid::globalType(partType(from.getType(), split, n), concat, n);
   auto exchange = AllToAllOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from},
                                      split, concat, group(axes), role);
   report(exchange);
   return exchange.getOutputs()[0];
 }
 
-Value LocalValue::permute(OpBuilder &builder, Value from, ArrayRef<int64_t> pairs,
-                          ArrayRef<AxisAttr> axes) {
+Value ReshardCache::permute(OpBuilder &builder, Value from, ArrayRef<int64_t> pairs,
+                            ArrayRef<AxisAttr> axes) {
   ++counts->permute;
   auto exchange = PermuteOp::create(builder, value.getLoc(), TypeRange{from.getType()},
                                     ValueRange{from}, pairs, group(axes), role);
@@ -82,7 +84,7 @@ Value LocalValue::permute(OpBuilder &builder, Value from, ArrayRef<int64_t> pair
   return exchange.getOutputs()[0];
 }
 
-RankedTensorType LocalValue::wholeType() const {
+RankedTensorType ReshardCache::globalType() const {
   auto tensor = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape;
   for (auto [size, axes] : llvm::zip_equal(tensor.getShape(), dimsOf(sharding)))
@@ -90,12 +92,12 @@ RankedTensorType LocalValue::wholeType() const {
   return RankedTensorType::get(shape, tensor.getElementType());
 }
 
-void LocalValue::planReduction(ArrayRef<ShardingAttr> wanted) {
+void ReshardCache::planReduction(ArrayRef<ShardingAttr> wanted) {
   if (sharding.isPartial())
-    reductions = planReductions(mesh, wholeType(), sharding, wanted);
+    reductions = planReductions(mesh, globalType(), sharding, wanted);
 }
 
-Value LocalValue::emit(OpBuilder &builder, ArrayRef<Reduction> steps) {
+Value ReshardCache::emit(OpBuilder &builder, ArrayRef<Reduction> steps) {
   Value current = value;
   for (const Reduction &reduction : steps) {
     int64_t n = shards(reduction.axes);
@@ -133,12 +135,12 @@ static DimAxes dimsAfter(ShardingAttr sharding, ArrayRef<Reduction> steps) {
   return dims;
 }
 
-void LocalValue::reduce(OpBuilder &builder) {
+void ReshardCache::reduce(OpBuilder &builder) {
   base = makeSharding(mesh, dimsAfter(sharding, reductions));
   forms[base] = emit(builder, reductions);
 }
 
-Value LocalValue::reduceSome(ShardingAttr wanted) {
+Value ReshardCache::reduceSome(ShardingAttr wanted) {
   if (auto it = forms.find(wanted); it != forms.end())
     return it->second;
   SmallVector<PartialAttr> reduced(
@@ -148,7 +150,7 @@ Value LocalValue::reduceSome(ShardingAttr wanted) {
   if (reduced.size() + wanted.getPartials().size() != sharding.getPartials().size())
     return {};
   SmallVector<Reduction> steps = planReductions(
-      mesh, wholeType(), makeSharding(mesh, dimsOf(sharding), reduced), wanted.withoutPartials());
+      mesh, globalType(), makeSharding(mesh, dimsOf(sharding), reduced), wanted.withoutPartials());
   MeshLayouts layouts(mesh);
   if (layouts.layout(makeSharding(mesh, dimsAfter(sharding, steps))) != layouts.layout(wanted))
     return {};
@@ -160,7 +162,7 @@ Value LocalValue::reduceSome(ShardingAttr wanted) {
   return current;
 }
 
-Value LocalValue::get(ShardingAttr wanted) {
+Value ReshardCache::get(ShardingAttr wanted) {
   if (wanted.isPartial())
     return reduceSome(wanted);
   if (auto it = forms.find(wanted); it != forms.end())
@@ -183,7 +185,7 @@ Value LocalValue::get(ShardingAttr wanted) {
       from.push_back(layouts.layout(form));
     }
   std::optional<ReshardPath> path =
-      layouts.resharder(wholeType()).cheapest(from, layouts.layout(wanted));
+      layouts.resharder(globalType()).cheapest(from, layouts.layout(wanted));
   if (!path)
     return {};
   Value current = values[path->from];

@@ -4,47 +4,47 @@
 //===----------------------------------------------------------------------===//
 //
 // Sends and receives on one device. A send is over when its values are in memory of their own, so
-// that it does not wait for its receive (Collective/Letters.h).
+// that it does not wait for its receive (Collective/MessageSlots.h).
 //
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"
 #include "braid/Base/StatusMacros.h"
-#include "runtime/lib/Collective/Letters.h"
+#include "runtime/lib/Collective/MessageSlots.h"
 
 namespace braid::runtime::cuda {
 
 namespace {
 
 /// What one rank gives to its stream.
-class Half : public ExchangeWork {
+class Half : public ExchangeCommand {
 public:
   explicit Half(const Member &member) : member(member) {}
   Status enqueue() const override {
     const Driver &api = member.device->device->api();
     if (awaited)
       BRAID_CUDA_TRY(api, cuStreamWaitEvent, member.stream, awaited, 0);
-    for (const WorkPtr &work : works)
+    for (const StreamCommandPtr &work : commands)
       RETURN_IF_ERROR(work->enqueue(member.stream));
     if (recorded)
       BRAID_CUDA_TRY(api, cuEventRecordWithFlags, recorded, member.stream, kEventRecordDefault);
     return {};
   }
   Status copy(const std::byte *source, std::byte *dest, int64_t bytes) {
-    Result<WorkPtr> work = makeCopy({source, dest, bytes, {}, {}, {}}, *member.device);
+    Result<StreamCommandPtr> work = makeCopy({source, dest, bytes, {}, {}, {}}, *member.device);
     if (work.ok() && *work)
-      works.push_back(std::move(*work));
+      commands.push_back(std::move(*work));
     return work.status();
   }
   void fill(std::byte *data, int64_t bytes) {
-    if (WorkPtr work = makeFill(data, bytes, *member.device))
-      works.push_back(std::move(work));
+    if (StreamCommandPtr work = makeFill(data, bytes, *member.device))
+      commands.push_back(std::move(work));
   }
 
   CUevent awaited = nullptr, recorded = nullptr;
 
 private:
   Member member;
-  std::vector<WorkPtr> works;
+  std::vector<StreamCommandPtr> commands;
 };
 
 int64_t bytesOf(const CollectiveValue &value) {
@@ -53,27 +53,27 @@ int64_t bytesOf(const CollectiveValue &value) {
 
 } // namespace
 
-Result<ExchangePtr> makeSend(const Parcel &parcel) {
-  const Member &sender = parcel.sender;
+Result<ExchangePtr> makeSend(const DeviceMessage &message) {
+  const Member &sender = message.sender;
   auto half = std::make_unique<Half>(sender);
-  std::byte *to = pointer(parcel.memory.get());
+  std::byte *to = pointer(message.memory.get());
   for (const CollectiveValue &value : sender.collective->values) {
     RETURN_IF_ERROR(
         half->copy(sender.heap.peer(sender.heap.rank, value.inputOffset), to, bytesOf(value)));
-    to += Letters::roundedBytes(value);
+    to += MessageSlots::roundedBytes(value);
   }
-  half->recorded = parcel.sent.get();
+  half->recorded = message.sent.get();
   return ExchangePtr(std::move(half));
 }
 
-Result<ExchangePtr> makeReceive(const Member &receiver, const Parcel &parcel) {
+Result<ExchangePtr> makeReceive(const Member &receiver, const DeviceMessage &message) {
   auto half = std::make_unique<Half>(receiver);
-  half->awaited = parcel.sent.get();
-  const std::byte *from = pointer(parcel.memory.get());
+  half->awaited = message.sent.get();
+  const std::byte *from = pointer(message.memory.get());
   for (const CollectiveValue &value : receiver.collective->values) {
     RETURN_IF_ERROR(half->copy(from, receiver.heap.peer(receiver.heap.rank, value.outputOffset),
                                bytesOf(value)));
-    from += Letters::roundedBytes(value);
+    from += MessageSlots::roundedBytes(value);
   }
   return ExchangePtr(std::move(half));
 }

@@ -3,12 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Products by cuBLASLt. Its matrices are column-major: out[m, n] = lhs[m, k] rhs[n, k]^T is given
+// Matmuls by cuBLASLt. Its matrices are column-major: out[m, n] = lhs[m, k] rhs[n, k]^T is given
 // to it as out^T[n, m] = rhs[n, k] lhs^T[k, m], where each matrix lies in memory as it does for us
 // and the bias belongs to the rows.
 //
 //===----------------------------------------------------------------------===//
-#include "Work.h"
+#include "StreamCommand.h"
 #include "braid/Base/StatusMacros.h"
 
 namespace braid::runtime::cuda {
@@ -43,19 +43,19 @@ struct Operands {
   std::optional<Tensor> bias;
 };
 
-class ProductWork : public Work {
+class MatmulStreamCommand : public StreamCommand {
 public:
-  ProductWork(std::shared_ptr<const Blas> blas, cublasLtHandle_t handle, void *workspace)
+  MatmulStreamCommand(std::shared_ptr<const Blas> blas, cublasLtHandle_t handle, void *workspace)
       : blas(std::move(blas)), handle(handle), workspace(workspace) {}
-  ~ProductWork() override {
+  ~MatmulStreamCommand() override {
     for (cublasLtMatrixLayout_t layout : {rhsLayout, lhsLayout, outLayout})
       if (layout)
         blas->cublasLtMatrixLayoutDestroy(layout);
     if (operation)
       blas->cublasLtMatmulDescDestroy(operation);
   }
-  ProductWork(const ProductWork &) = delete;
-  ProductWork &operator=(const ProductWork &) = delete;
+  MatmulStreamCommand(const MatmulStreamCommand &) = delete;
+  MatmulStreamCommand &operator=(const MatmulStreamCommand &) = delete;
 
   Status prepare(const Operands &c);
   Status enqueue(CUstream stream) const override {
@@ -85,8 +85,8 @@ private:
   void *out = nullptr, *workspace;
 };
 
-Status ProductWork::makeLayout(cublasLtMatrixLayout_t &layout, const char *what,
-                               const Tensor &tensor) const {
+Status MatmulStreamCommand::makeLayout(cublasLtMatrixLayout_t &layout, const char *what,
+                                       const Tensor &tensor) const {
   ASSIGN_OR_RETURN(int type, dataType(what, tensor.dtype));
   ASSIGN_OR_RETURN(int64_t stride, tensor.rowStride());
   return blas->check(blas->cublasLtMatrixLayoutCreate(&layout, type,
@@ -95,7 +95,7 @@ Status ProductWork::makeLayout(cublasLtMatrixLayout_t &layout, const char *what,
                      "cublasLtMatrixLayoutCreate");
 }
 
-Status ProductWork::setBias(const Tensor &bias) const {
+Status MatmulStreamCommand::setBias(const Tensor &bias) const {
   ASSIGN_OR_RETURN(int type, dataType("bias", bias.dtype));
   const void *data = bias.data;
   const int32_t biasType = type;
@@ -105,7 +105,7 @@ Status ProductWork::setBias(const Tensor &bias) const {
   return status.ok() ? setOperation(kDescBiasDataType, &biasType, sizeof biasType) : status;
 }
 
-Status ProductWork::prepare(const Operands &c) {
+Status MatmulStreamCommand::prepare(const Operands &c) {
   lhs = c.lhs.data;
   rhs = c.rhs.data;
   out = c.out.data;
@@ -126,7 +126,7 @@ Status ProductWork::prepare(const Operands &c) {
   return status.ok() ? chooseAlgorithm(c) : status;
 }
 
-Status ProductWork::chooseAlgorithm(const Operands &c) {
+Status MatmulStreamCommand::chooseAlgorithm(const Operands &c) {
   cublasLtMatmulPreference_t preference;
   RETURN_IF_ERROR(blas->check(blas->cublasLtMatmulPreferenceCreate(&preference),
                               "cublasLtMatmulPreferenceCreate"));
@@ -176,22 +176,22 @@ static Status openBlas(RankDevice &rank, const std::string &libraryPath) {
   return {};
 }
 
-Result<WorkPtr> makeProduct(const LibraryArguments &a, const LibraryPlace &place,
-                            RankDevice &rank) {
+Result<StreamCommandPtr> makeMatmul(const LibraryArguments &a, const LibraryPlace &place,
+                                    RankDevice &rank) {
   if (!rank.blas)
     RETURN_IF_ERROR(openBlas(rank, place.libraryPath));
   Memory &workspace = rank.workspaces[place.queue];
   if (!workspace) {
     ASSIGN_OR_RETURN(workspace, allocate(rank.device, kWorkspaceBytes, place.stream,
-                                         "the workspace of products"));
+                                         "the workspace of matmuls"));
   }
-  auto work =
-      std::make_unique<ProductWork>(rank.blas, rank.blasHandle.get(), pointer(workspace.get()));
+  auto work = std::make_unique<MatmulStreamCommand>(rank.blas, rank.blasHandle.get(),
+                                                    pointer(workspace.get()));
   Operands operands{a.tensor("input"), a.tensor("weight"), a.tensor("out"), std::nullopt};
   if (a.has("bias"))
     operands.bias = a.tensor("bias");
   RETURN_IF_ERROR(work->prepare(operands));
-  return WorkPtr(std::move(work));
+  return StreamCommandPtr(std::move(work));
 }
 
 } // namespace braid::runtime::cuda

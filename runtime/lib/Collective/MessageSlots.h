@@ -7,8 +7,8 @@
 // that all send first would deadlock; so each send has memory of its own for its values.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_COLLECTIVE_LETTERS_H
-#define BRAID_COLLECTIVE_LETTERS_H
+#ifndef BRAID_COLLECTIVE_MESSAGESLOTS_H
+#define BRAID_COLLECTIVE_MESSAGESLOTS_H
 
 #include "Transport.h"
 #include "runtime/lib/Sync/HostMemory.h"
@@ -18,10 +18,10 @@
 
 namespace braid::runtime {
 
-/// What one send of one run leaves for one receive. In a run every letter is sent and taken once.
-/// Ranks of a device have their values elsewhere; to them a letter says what belongs together.
-struct Letter {
-  explicit Letter(Sharing sharing) : sent(sharing) {}
+/// What one send of one run leaves for one receive. In a run every slot is sent and taken once.
+/// Ranks of a device have their values elsewhere; to them a slot says what belongs together.
+struct MessageSlot {
+  explicit MessageSlot(Sharing sharing) : sent(sharing) {}
   Counter sent;                   ///< runs in which it was sent
   std::atomic<uint32_t> taken{0}; ///< runs in which it was taken
   std::byte *data = nullptr;
@@ -29,15 +29,15 @@ struct Letter {
   bool waitedFor() const { return !sent.reached(taken.load(std::memory_order_acquire) + 1); }
 };
 
-class Letters {
+class MessageSlots {
 public:
-  explicit Letters(MemoryPool &pool) : pool(pool) {}
-  Letters(const Letters &) = delete;
-  Letters &operator=(const Letters &) = delete;
+  explicit MessageSlots(MemoryPool &pool) : pool(pool) {}
+  MessageSlots(const MessageSlots &) = delete;
+  MessageSlots &operator=(const MessageSlots &) = delete;
 
-  /// The letter that a send leaves, or a receive takes; null when this rank has no part in it.
-  /// `index` counts the halves of this rank that come before, with the same peer and channel.
-  Letter *find(const Collective &half, size_t index);
+  /// The slot that a send leaves, or a receive takes; null when this rank has no part in it.
+  /// `index` counts the halves of this rank that come before, with the same peer and tag.
+  MessageSlot *find(const Collective &half, size_t index);
   /// Checks that every send has a matching receive.
   Status check() const;
   /// Checks the same and allocates memory for all.
@@ -52,15 +52,14 @@ public:
 
 private:
   struct Key {
-    int64_t source, target, channel;
+    int64_t source, target, tag;
     size_t index;
     bool operator<(const Key &o) const {
-      return std::tie(source, target, channel, index) <
-             std::tie(o.source, o.target, o.channel, o.index);
+      return std::tie(source, target, tag, index) < std::tie(o.source, o.target, o.tag, o.index);
     }
   };
   struct Post {
-    Letter *letter;
+    MessageSlot *messageSlot;
     std::optional<Collective> send, receive;
     int64_t bytes() const;
   };
@@ -77,4 +76,4 @@ void send(const Collective &c, const SymmetricHeap &heap);
 bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control, QueueState &self);
 
 } // namespace braid::runtime
-#endif // BRAID_COLLECTIVE_LETTERS_H
+#endif // BRAID_COLLECTIVE_MESSAGESLOTS_H

@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "LinearCuts.h"
+#include "ColumnRowParallel.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -15,11 +15,11 @@ namespace braid {
 
 namespace {
 
-std::optional<LinearCut> cutOfRole(StringRef role) {
-  return llvm::StringSwitch<std::optional<LinearCut>>(role)
+std::optional<LinearSplit> cutOfRole(StringRef role) {
+  return llvm::StringSwitch<std::optional<LinearSplit>>(role)
       .Cases({"attention.query", "attention.key", "attention.value", "mlp.up", "mlp.gate"},
-             LinearCut::Column)
-      .Cases({"attention.output", "mlp.down"}, LinearCut::Row)
+             LinearSplit::Column)
+      .Cases({"attention.output", "mlp.down"}, LinearSplit::Row)
       .Default(std::nullopt);
 }
 
@@ -38,7 +38,7 @@ public:
       return;
     if (auto linear = dyn_cast<nn::LinearOp>(*shardable)) {
       if (dim == lastDim(value))
-        sources.products.insert(linear);
+        sources.matmuls.insert(linear);
       return;
     }
     if (isa<nn::AttentionOp>(*shardable))
@@ -62,26 +62,26 @@ LinearSources findSources(Value value, int64_t dim) {
   return std::move(finder.sources);
 }
 
-llvm::MapVector<nn::LinearOp, LinearCut> findLinearCuts(func::FuncOp func) {
-  llvm::MapVector<nn::LinearOp, LinearCut> cuts;
+llvm::MapVector<nn::LinearOp, LinearSplit> findColumnRowParallel(func::FuncOp func) {
+  llvm::MapVector<nn::LinearOp, LinearSplit> cuts;
   func.walk([&](nn::LinearOp linear) {
-    if (std::optional<LinearCut> cut = cutOfRole(linear.getRole().value_or("")))
+    if (std::optional<LinearSplit> cut = cutOfRole(linear.getRole().value_or("")))
       cuts[linear] = *cut;
   });
   func.walk([&](nn::LinearOp linear) {
     auto own = cuts.find(linear);
-    if (own != cuts.end() && own->second == LinearCut::Column)
+    if (own != cuts.end() && own->second == LinearSplit::Column)
       return;
-    auto sources = findSources(linear.getInput(), lastDim(linear.getInput())).products;
+    auto sources = findSources(linear.getInput(), lastDim(linear.getInput())).matmuls;
     bool columns = llvm::all_of(sources, [&](Operation *source) {
       auto it = cuts.find(cast<nn::LinearOp>(source));
-      return it == cuts.end() || it->second == LinearCut::Column;
+      return it == cuts.end() || it->second == LinearSplit::Column;
     });
     if (sources.empty() || !columns)
       return;
-    cuts[linear] = LinearCut::Row;
+    cuts[linear] = LinearSplit::Row;
     for (Operation *source : sources)
-      cuts[cast<nn::LinearOp>(source)] = LinearCut::Column;
+      cuts[cast<nn::LinearOp>(source)] = LinearSplit::Column;
   });
   return cuts;
 }

@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "Products.h"
+#include "Matmul.h"
 #include "braid/Base/StatusMacros.h"
 
 #include <dnnl.hpp>
@@ -18,11 +18,11 @@ namespace {
 
 using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool>;
 
-class DnnlProductCall : public ProductCall {
+class DnnlMatmulCall : public MatmulCall {
 public:
-  DnnlProductCall(const dnnl::matmul &primitive, const dnnl::engine &engine,
-                  const std::vector<std::pair<int, dnnl::memory>> &operands,
-                  const dnnl::memory::desc &scratch)
+  DnnlMatmulCall(const dnnl::matmul &primitive, const dnnl::engine &engine,
+                 const std::vector<std::pair<int, dnnl::memory>> &operands,
+                 const dnnl::memory::desc &scratch)
       : primitive(primitive), stream(engine), scratch(scratch, engine, nullptr),
         scratchBytes(scratch.get_size()) {
     for (const auto &[argument, memory] : operands) {
@@ -43,7 +43,7 @@ public:
     dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive.get(), stream.get(),
                                                    static_cast<int>(arguments.size()),
                                                    arguments.data()),
-                            "oneDNN cannot execute a product");
+                            "oneDNN cannot execute a matmul");
   }
 
 private:
@@ -55,9 +55,9 @@ private:
   std::vector<dnnl_exec_arg_t> arguments;
 };
 
-class DnnlProduct : public Product {
+class DnnlMatmul : public Matmul {
 public:
-  DnnlProduct(const dnnl::engine &engine, const ProductShape &s) : engine(engine) {
+  DnnlMatmul(const dnnl::engine &engine, const MatmulShape &s) : engine(engine) {
     using dnnl::memory;
     constexpr auto f32 = memory::data_type::f32;
     lhsDesc = memory::desc({s.m, s.k}, f32, memory::dims{s.lhsStride, 1});
@@ -75,8 +75,8 @@ public:
     hasBias = s.bias;
   }
 
-  std::unique_ptr<ProductCall> bind(const float *lhs, const float *rhs, const float *bias,
-                                    float *out) const override {
+  std::unique_ptr<MatmulCall> bind(const float *lhs, const float *rhs, const float *bias,
+                                   float *out) const override {
     auto wrap = [&](const dnnl::memory::desc &desc, const float *data) {
       return dnnl::memory(desc, engine, const_cast<float *>(data));
     };
@@ -85,7 +85,7 @@ public:
                                                        {DNNL_ARG_DST, wrap(outDesc, out)}};
     if (hasBias)
       operands.emplace_back(DNNL_ARG_BIAS, wrap(biasDesc, bias));
-    return std::make_unique<DnnlProductCall>(primitive, engine, operands, scratchDesc);
+    return std::make_unique<DnnlMatmulCall>(primitive, engine, operands, scratchDesc);
   }
 
 private:
@@ -97,13 +97,13 @@ private:
 
 } // namespace
 
-struct ProductCache::Impl {
+struct MatmulCache::Impl {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  std::map<Key, std::shared_ptr<const Product>> products;
+  std::map<Key, std::shared_ptr<const Matmul>> matmuls;
 };
 
-ProductCache::ProductCache() : impl(std::make_unique<Impl>()) {}
-ProductCache::~ProductCache() = default;
+MatmulCache::MatmulCache() : impl(std::make_unique<Impl>()) {}
+MatmulCache::~MatmulCache() = default;
 
 // oneDNN runs on OpenMP; which library provides it, and whether its development files are there,
 // does not matter.
@@ -112,15 +112,15 @@ static SetThreads findSetThreads() {
   return reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
 }
 
-Result<std::shared_ptr<const Product>> ProductCache::get(const ProductShape &s) {
-  std::shared_ptr<const Product> &slot =
-      impl->products[Key(s.m, s.n, s.k, s.lhsStride, s.rhsStride, s.outStride, s.bias)];
+Result<std::shared_ptr<const Matmul>> MatmulCache::get(const MatmulShape &s) {
+  std::shared_ptr<const Matmul> &slot =
+      impl->matmuls[Key(s.m, s.n, s.k, s.lhsStride, s.rhsStride, s.outStride, s.bias)];
   if (!slot) {
     RETURN_IF_ERROR(checkOneThread(dnnl_version()->cpu_runtime, findSetThreads() != nullptr));
     try {
-      slot = std::make_shared<DnnlProduct>(impl->engine, s);
+      slot = std::make_shared<DnnlMatmul>(impl->engine, s);
     } catch (const dnnl::error &e) {
-      return Status::error("oneDNN has no product [" + std::to_string(s.m) + ", " +
+      return Status::error("oneDNN has no matmul [" + std::to_string(s.m) + ", " +
                            std::to_string(s.k) + "] x [" + std::to_string(s.n) + ", " +
                            std::to_string(s.k) + "]: " + e.what());
     }

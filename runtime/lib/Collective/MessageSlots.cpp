@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "Letters.h"
+#include "MessageSlots.h"
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
 
@@ -35,7 +35,7 @@ bool fit(const Collective &send, const Collective &receive) {
 
 } // namespace
 
-int64_t Letters::peer(const Collective &half) {
+int64_t MessageSlots::peer(const Collective &half) {
   const bool sends = half.kind == CollectiveKind::send;
   for (auto [from, to] : half.pairs)
     if ((sends ? from : to) == half.position)
@@ -43,35 +43,34 @@ int64_t Letters::peer(const Collective &half) {
   return -1;
 }
 
-int64_t Letters::roundedBytes(const CollectiveValue &value) {
+int64_t MessageSlots::roundedBytes(const CollectiveValue &value) {
   return (bytesOf(value) + kLine - 1) / kLine * kLine;
 }
 
-int64_t Letters::Post::bytes() const {
+int64_t MessageSlots::Post::bytes() const {
   int64_t sum = 0;
   for (const CollectiveValue &value : send->values)
     sum += roundedBytes(value);
   return sum;
 }
 
-Letter *Letters::find(const Collective &half, size_t index) {
+MessageSlot *MessageSlots::find(const Collective &half, size_t index) {
   const int64_t other = peer(half);
   if (other < 0)
     return nullptr;
   const int64_t mine = half.group->ranks[static_cast<size_t>(half.position)];
   const bool sends = half.kind == CollectiveKind::send;
-  const Key key =
-      sends ? Key{mine, other, half.channel, index} : Key{other, mine, half.channel, index};
+  const Key key = sends ? Key{mine, other, half.tag, index} : Key{other, mine, half.tag, index};
   Post &post = posts[key];
-  if (!post.letter) {
-    post.letter = pool.create<Letter>(1, pool.sharing());
-    post.letter->source = key.source;
+  if (!post.messageSlot) {
+    post.messageSlot = pool.create<MessageSlot>(1, pool.sharing());
+    post.messageSlot->source = key.source;
   }
   (sends ? post.send : post.receive) = half;
-  return post.letter;
+  return post.messageSlot;
 }
 
-Status Letters::check() const {
+Status MessageSlots::check() const {
   for (const auto &[key, post] : posts) {
     if (!post.receive)
       return Status::error(where(*post.send, key.source) + " is received by nobody on rank " +
@@ -86,7 +85,7 @@ Status Letters::check() const {
   return {};
 }
 
-Status Letters::prepare() {
+Status MessageSlots::prepare() {
   RETURN_IF_ERROR(check());
   int64_t bytes = 0;
   for (const auto &[key, post] : posts)
@@ -100,49 +99,49 @@ Status Letters::prepare() {
     return Status::error("values that are sent from rank to rank: " + status.message());
   std::byte *next = memory.data();
   for (auto &[key, post] : posts) {
-    post.letter->data = next;
+    post.messageSlot->data = next;
     next += post.bytes();
   }
   return {};
 }
 
-void Letters::reset() {
+void MessageSlots::reset() {
   for (auto &[key, post] : posts) {
-    post.letter->sent.set(0);
-    post.letter->taken.store(0);
+    post.messageSlot->sent.set(0);
+    post.messageSlot->taken.store(0);
   }
 }
 
 void send(const Collective &c, const SymmetricHeap &heap) {
-  if (!c.letter)
+  if (!c.messageSlot)
     return;
   atSchedulePoint("before a send");
-  std::byte *to = c.letter->data;
+  std::byte *to = c.messageSlot->data;
   for (const CollectiveValue &value : c.values) {
     std::memcpy(to, heap.peer(heap.rank, value.inputOffset), static_cast<size_t>(bytesOf(value)));
-    to += Letters::roundedBytes(value);
+    to += MessageSlots::roundedBytes(value);
   }
-  c.letter->sent.increment();
+  c.messageSlot->sent.increment();
 }
 
 bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control,
              QueueState &self) {
-  if (!c.letter) {
+  if (!c.messageSlot) {
     for (const CollectiveValue &value : c.values)
       std::memset(heap.peer(heap.rank, value.outputOffset), 0, static_cast<size_t>(bytesOf(value)));
     return true;
   }
-  const uint32_t next = c.letter->taken.load() + 1;
-  if (!control.wait(c.letter->sent, next, self, Waiting::peer, c.letter->source))
+  const uint32_t next = c.messageSlot->taken.load() + 1;
+  if (!control.wait(c.messageSlot->sent, next, self, Waiting::peer, c.messageSlot->source))
     return false;
-  const std::byte *from = c.letter->data;
+  const std::byte *from = c.messageSlot->data;
   for (const CollectiveValue &value : c.values) {
     std::memcpy(heap.peer(heap.rank, value.outputOffset), from,
                 static_cast<size_t>(bytesOf(value)));
-    from += Letters::roundedBytes(value);
+    from += MessageSlots::roundedBytes(value);
   }
   atSchedulePoint("received");
-  c.letter->taken.store(next, std::memory_order_release);
+  c.messageSlot->taken.store(next, std::memory_order_release);
   return true;
 }
 

@@ -6,8 +6,8 @@
 // A value during partitioning: a rank's shard of it, and the resharded forms that its users want.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_LIB_TRANSFORMS_LOCALVALUE_H
-#define BRAID_LIB_TRANSFORMS_LOCALVALUE_H
+#ifndef BRAID_LIB_TRANSFORMS_RESHARDCACHE_H
+#define BRAID_LIB_TRANSFORMS_RESHARDCACHE_H
 
 #include "ReductionPlan.h"
 
@@ -45,12 +45,12 @@ struct CollectiveCounts {
 };
 
 /// One value of the program before partitioning.
-class LocalValue {
+class ReshardCache {
 public:
   /// A value that is no tensor and the same on every rank.
-  explicit LocalValue(mlir::Value value) : value(value) {}
-  LocalValue(mlir::Value value, comm::ShardingAttr sharding, comm::MeshOp mesh,
-             mlir::StringAttr role, std::shared_ptr<InsertionTail> tail, CollectiveCounts *counts)
+  explicit ReshardCache(mlir::Value value) : value(value) {}
+  ReshardCache(mlir::Value value, comm::ShardingAttr sharding, comm::MeshOp mesh,
+               mlir::StringAttr role, std::shared_ptr<InsertionTail> tail, CollectiveCounts *counts)
       : value(value), sharding(sharding), mesh(mesh), role(role), tail(std::move(tail)),
         counts(counts) {
     forms[sharding] = value;
@@ -72,7 +72,7 @@ public:
 
 private:
   /// The unpartitioned value.
-  mlir::RankedTensorType wholeType() const;
+  mlir::RankedTensorType globalType() const;
   void reduce(mlir::OpBuilder &builder);
   mlir::Value reduceSome(comm::ShardingAttr wanted);
   /// The steps from `value` on.
@@ -104,4 +104,4 @@ private:
 };
 
 } // namespace braid
-#endif // BRAID_LIB_TRANSFORMS_LOCALVALUE_H
+#endif // BRAID_LIB_TRANSFORMS_RESHARDCACHE_H

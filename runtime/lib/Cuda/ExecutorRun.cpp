@@ -70,7 +70,7 @@ Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recor
       status = await(op->event);
     else if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op))
       status = await(op->event);
-    else if (const WorkPtr &work = rank.slots[place.queue][place.index].work)
+    else if (const StreamCommandPtr &work = rank.slots[place.queue][place.index].work)
       status = work->enqueue(stream);
     if (status.ok())
       status = mark(place, false);
@@ -228,7 +228,7 @@ Status CudaExecutor::watch(Workers &workers) {
     if (ended)
       return {};
     RETURN_IF_ERROR(checkGroups());
-    if (!control.look(watched))
+    if (!control.poll(watched))
       return control.failure();
     idle = moved ? 0 : idle + 1;
     pause(idle);
