@@ -46,6 +46,9 @@ def NN_Dialect : Dialect {
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     void registerAttributes();
+    /// Reads modules that were written before activations became one operation: `nn.gelu erf`, `nn.gelu tanh` and
+    /// `nn.silu` become `nn.activation gelu`, `gelu_tanh` and `silu`.
+    std::optional<ParseOpHook> getParseOperationHook(::llvm::StringRef opName) const override;
 
     /// Discardable attribute on entry arguments and results: the name that --input and --output use.
     static constexpr ::llvm::StringLiteral kNameAttrName = "nn.name";

@@ -22,6 +22,41 @@ void NNDialect::initialize() {
       >();
 }
 
+/// `%x attr-dict : type`, as every elementwise operation is written.
+static ParseResult parseActivation(OpAsmParser &parser, OperationState &state,
+                                   ActivationKind kind) {
+  OpAsmParser::UnresolvedOperand input;
+  Type type;
+  if (parser.parseOperand(input) || parser.parseOptionalAttrDict(state.attributes) ||
+      parser.parseColonType(type) || parser.resolveOperand(input, type, state.operands))
+    return failure();
+  MLIRContext *context = parser.getContext();
+  state.name = OperationName(ActivationOp::getOperationName(), context);
+  state.getOrAddProperties<ActivationOp::Properties>().kind =
+      ActivationKindAttr::get(context, kind);
+  state.addTypes(type);
+  return success();
+}
+
+std::optional<Dialect::ParseOpHook> NNDialect::getParseOperationHook(StringRef opName) const {
+  if (opName == "nn.silu")
+    return [](OpAsmParser &parser, OperationState &state) {
+      return parseActivation(parser, state, ActivationKind::Silu);
+    };
+  if (opName != "nn.gelu")
+    return std::nullopt;
+  return [](OpAsmParser &parser, OperationState &state) -> ParseResult {
+    StringRef form;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&form))
+      return failure();
+    if (form != "erf" && form != "tanh")
+      return parser.emitError(loc, "expects 'erf' or 'tanh', got '") << form << "'";
+    return parseActivation(parser, state,
+                           form == "erf" ? ActivationKind::Gelu : ActivationKind::GeluTanh);
+  };
+}
+
 //===----------------------------------------------------------------------===//
 // Discardable attributes: nn.entry, nn.name and nn.unpadded.
 //===----------------------------------------------------------------------===//
