@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# braid_embed_kernels(<target> <name> sources...): compiles kernels written by hand (braid_kernel.h) and puts the machine
-# code into <target> as data, which BRAID_GET_EMBEDDED_KERNELS(<name>) gives: it is for bundles, not for the target to call.
+# braid_embed_kernels(<target> <name> sources...): compiles kernels written by hand (braid_kernel.h) and embeds their
+# machine code in <target> as data (BRAID_GET_EMBEDDED_KERNELS(<name>)). Bundles receive it; the target itself does not call it.
 function(braid_embed_kernels target name)
   add_library(${target}.${name} STATIC ${ARGN})
   set(archive ${CMAKE_CURRENT_BINARY_DIR}/lib${name}.a)
@@ -9,7 +9,7 @@ function(braid_embed_kernels target name)
     OUTPUT_NAME ${name} PREFIX lib SUFFIX .a ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
     POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${target}.${name} PRIVATE ${Braid_INCLUDE_DIR})
-  # Whatever C++ would throw, unwind or look up at run time has nobody to serve it there.
+  # No C++ runtime is there to throw, unwind or look up types.
   target_compile_options(${target}.${name} PRIVATE -fno-stack-protector
     $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
   set(embedding ${CMAKE_CURRENT_BINARY_DIR}/${name}.embedded.c)
@@ -23,7 +23,7 @@ __asm__(".section .rodata\n"
         ".text\n");
 ]=])
   set_source_files_properties(${embedding} PROPERTIES OBJECT_DEPENDS ${archive})
-  # Nothing else says that the archive is made before.
+  # The build system does not see what .incbin reads.
   add_dependencies(${target} ${target}.${name})
   target_sources(${target} PRIVATE ${embedding})
 endfunction()

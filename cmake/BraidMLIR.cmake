@@ -1,5 +1,5 @@
 # Finds MLIR and defines how our libraries and tools are built against it.
-# Only the dylibs are linked: the static archives beside libMLIR.so would bring every symbol twice.
+# Only the shared libraries are linked: the static archives beside libMLIR.so would define every symbol a second time.
 set(MLIR_LINK_MLIR_DYLIB ON CACHE BOOL "Link tools and libraries against libMLIR.so")
 find_package(MLIR ${BRAID_LLVM_VERSION} REQUIRED CONFIG
              HINTS /usr/lib/llvm-${BRAID_LLVM_MAJOR}/lib/cmake/mlir)
@@ -21,8 +21,7 @@ include(AddMLIR)
 include(HandleLLVMOptions)
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS} ${LLD_INCLUDE_DIRS})
 
-# Our code with assertions against a libMLIR without them (see the header); without NDEBUG on either side, or with it on both,
-# there is nothing to do.
+# Needed when our code has assertions and libMLIR has none (see the header).
 set(BRAID_STATISTIC_LAYOUT "")
 if(NOT LLVM_ENABLE_ASSERTIONS)
   set(BRAID_STATISTIC_LAYOUT $<$<CONFIG:Debug>:--include=${PROJECT_SOURCE_DIR}/cmake/StatisticLayout.h>)
@@ -47,7 +46,7 @@ function(braid_compile_settings target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC ${BRAID_STATISTIC_LAYOUT})
   if(BRAID_ENABLE_PCH)
-    # Without a time stamp in it the header is the same file whenever it is built, which ccache needs for a hit.
+    # ccache needs a precompiled header that does not change from build to build, so it has no time stamp.
     target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
     target_precompile_headers(${target} REUSE_FROM BraidPCH)
   endif()
@@ -63,7 +62,7 @@ function(braid_add_library name)
   set_property(GLOBAL APPEND PROPERTY BRAID_COMPILER_LIBRARIES ${name})
 endfunction()
 
-# braid_add_tool(<name> sources... LINK_LIBS libs...): of static libraries, such as only tests use.
+# braid_add_tool(<name> sources... LINK_LIBS libs...): links static libraries that only tests use.
 function(braid_add_tool name)
   cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
   add_llvm_executable(${name} PARTIAL_SOURCES_INTENDED ${ARG_UNPARSED_ARGUMENTS})
@@ -72,8 +71,8 @@ function(braid_add_tool name)
   braid_compile_settings(${name})
 endfunction()
 
-# braid_add_product_tool(<name> sources...): a tool that is installed. It links the shared libraries, so that plugins and
-# it have one copy of everything.
+# braid_add_product_tool(<name> sources...): a tool that is installed. It links the shared libraries, so that it shares one
+# copy of everything with plugins.
 function(braid_add_product_tool name)
   braid_add_tool(${name} ${ARGN} LINK_LIBS BraidCompilerShared)
   braid_install_tool(${name})

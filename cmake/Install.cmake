@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What `cmake --install` puts where, and what find_package(Braid) then gives: Braid::Runtime, Braid::RuntimeStatic and, unless
-# only the runtime is built, Braid::Compiler.
+# Where `cmake --install` puts files. find_package(Braid) then defines Braid::Runtime, Braid::RuntimeStatic and, unless only
+# the runtime is built, Braid::Compiler.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(BRAID_INSTALL_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Braid)
-# A folder of its own, as "dialects/NN/IR/NN.h" would be a strange thing to find in /usr/include.
+# Headers have a folder of their own, since their paths (dialects/NN/IR/NN.h) are too general for /usr/include.
 set(BRAID_INSTALL_HEADER_DIR ${CMAKE_INSTALL_INCLUDEDIR}/braid-${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
-# braid_install_library(<target> <name>): becomes libBraid<name>.so or .a, and Braid::<name> for other projects.
+# braid_install_library(<target> <name>): installs libBraid<name>.so or .a, and exports Braid::<name>.
 function(braid_install_library target name)
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME Braid${name} EXPORT_NAME ${name} LINKER_LANGUAGE CXX
@@ -28,13 +28,13 @@ function(braid_install_tool target)
   install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-# Headers, and the package that find_package(Braid) reads. No public header of the runtime includes what is generated from
-# program.fbs, which compiles with one version of FlatBuffers only.
+# Headers, and the package that find_package(Braid) reads. No public header of the runtime includes code generated from
+# program.fbs, since that compiles with one version of FlatBuffers only.
 function(braid_install_package)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/ DESTINATION ${BRAID_INSTALL_HEADER_DIR}
           FILES_MATCHING PATTERN "*.h" PATTERN "StatusMacros.h" EXCLUDE)
   if(NOT BRAID_RUNTIME_ONLY)
-    # TableGen sources as well: an operation defined elsewhere takes its interfaces from them.
+    # TableGen sources are installed too: operations defined by other projects use their interfaces.
     foreach(root ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
       install(DIRECTORY ${root}/include/braid DESTINATION ${BRAID_INSTALL_HEADER_DIR}
               FILES_MATCHING PATTERN "*.h" PATTERN "*.h.inc" PATTERN "*.td" PATTERN "CMakeFiles" EXCLUDE)

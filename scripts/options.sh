@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Sourced by scripts that hand their options on. Such a script says what it expects by `declare -A expects`: of each
-# option "value", "number" (a positive one) or "nothing".
+# Sourced by scripts that pass their options on. Such a script declares with `declare -A expects` what each option takes:
+# "value", "number" (a positive one) or "nothing".
 
-# read_options NAME ARGUMENTS...: checks the arguments, and leaves them in `args`. With --help anywhere among them it
-# calls `usage` and ends.
+# read_options NAME ARGUMENTS...: checks the arguments and stores them in `args`. If --help is among them, it
+# calls `usage` and exits.
 read_options() {
   local name=$1 arg
   shift

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Installs what is missing of Debian's packages, and makes the Python virtual environment build/venv.
+# Installs missing Debian packages and creates the Python virtual environment build/venv.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -44,7 +44,7 @@ fail() {
 
 wanted_packages() { sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' scripts/packages.txt; }
 
-# One query for all of them: dpkg-query prints a line for each that it knows of, and complains of the others.
+# One query for all packages: dpkg-query prints a line for each one that it knows and an error for the others.
 missing_packages() {
   local installed
   installed=$(wanted_packages | xargs dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null |
@@ -68,8 +68,8 @@ install_packages() {
     fi
   fi
   say "installing ${#missing[@]} packages: ${missing[*]}"
-  # A source of somebody else's that does not answer makes this fail without being in our way: what counts is
-  # whether the packages can be had afterwards.
+  # This fails if any configured source does not answer, also one that we do not need. What counts is whether the
+  # packages are available afterwards.
   "${as_root[@]}" apt-get -q update </dev/null || true
   local without
   mapfile -t without < <(comm -23 <(printf '%s\n' "${missing[@]}" | sort -u) \
@@ -113,11 +113,11 @@ find_python() {
   return 1
 }
 
-# -qq: no warnings, but errors.
+# -qq prints errors only.
 pip() { "$venv/bin/python" -m pip --disable-pip-version-check --no-input --retries 2 --timeout 30 -qq "$@"; }
 
-# Resolves without installing; the report says what would come. The pinned "+cpu" already excludes the CUDA build:
-# this guards against what some other package might ask for.
+# Resolves without installing; the report lists the packages. The pinned "+cpu" already excludes the CUDA build; this
+# guards against CUDA packages that another requirement may bring in.
 torch_can_be_had() {
   local report=$venv/torch-report.json log=$venv/torch-resolve.log
   local index=()

@@ -48,8 +48,8 @@ def digest_of(command, paths, memo={}):
     return h.hexdigest()
 
 
-# What it says of LLVM's own data structures is wrong too often to be of use, hence not core and cplusplus. Structures are
-# ordered to be read: bytes of padding count for none of them.
+# core and cplusplus are left out: their findings in LLVM's data structures are wrong too often. Padding is left out, since
+# members are ordered for the reader and no structure is large.
 ANALYZER = ("--checks=clang-analyzer-*,-clang-analyzer-core.*,-clang-analyzer-cplusplus.*,"
             "-clang-analyzer-optin.performance.Padding")
 
@@ -96,7 +96,7 @@ def main():
     else:
         named = set() if args.all else {os.path.join(ROOT, line.strip()) for line in sys.stdin if line.strip()}
         chosen = {p for p in entries if p in named}
-        # What a header says is the same in all sources that include it: one of them is enough.
+        # Findings in a header are the same in all sources that include it; one report is enough.
         for header in (n for n in named if n.endswith(".h")):
             including = sorted(p for p in entries if header in files_of[p])
             if including and not chosen.intersection(including):
