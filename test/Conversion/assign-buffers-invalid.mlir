@@ -12,7 +12,7 @@ rt.procedure @b() {
 
 // -----
 
-// What is planned is checked.
+// The assignment is verified.
 rt.procedure @never_written(%o: memref<16xf32> {rt.result}) {
   // expected-note @below {{the memory}}
   %a = rt.alloc : memref<16xf32, #rt.space<local>>

@@ -2,7 +2,7 @@
 // RUN: braid-opt %s -split-input-file --braid-assign-buffers=in-place=false | FileCheck %s --check-prefix=APART
 // RUN: braid-opt %s -split-input-file --braid-assign-buffers --remark-format=emitRemark --remarks-filter=buffers 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// Buffers that do not live at once share bytes; sizes are rounded up to 64.
+// Buffers that are not live at the same time share bytes. Sizes are rounded up to 64.
 // CHECK-LABEL: rt.procedure @reuse(
 // CHECK-SAME: frame <local 192, symmetric 0, events 0>
 // CHECK: %[[A:.*]] = rt.alloc at 0 : memref<20xf32
@@ -23,7 +23,7 @@ rt.procedure @reuse(%x: memref<20xf32>, %y: memref<16xf32>, %o: memref<20xf32> {
 
 // -----
 
-// What is in flight lives until the wait: %c may not take the bytes of %a or %b, %d may.
+// The operands of a collective live until its wait: %c must not take the bytes of %a or %b, but %d may.
 comm.mesh @mesh <tp = 2>
 // CHECK-LABEL: rt.procedure @flight(
 // CHECK-SAME: frame <local 0, symmetric 192, events 2>
@@ -65,8 +65,8 @@ rt.kernel @double(%x: tensor<?x16xf32>) -> tensor<?x16xf32> {
   } -> tensor<?x16xf32>
   rt.yield %o : tensor<?x16xf32>
 }
-// An elementwise kernel writes to the bytes of its input when that dies, seen through a view as well; not when it is
-// read later.
+// An elementwise kernel writes to the bytes of its input if the input dies there, also through a view. It does not if the input
+// is read later.
 // CHECK-LABEL: rt.procedure @in_place(
 // CHECK-SAME: frame <local 128, symmetric 0, events 0>
 // CHECK: rt.alloc at 0 :
@@ -90,8 +90,8 @@ rt.procedure @in_place(%x: memref<16xf32>, %o: memref<1x16xf32> {rt.result}) {
   rt.return
 }
 
-// The communication queue has an order, too: %a is read there behind the kernel, which may not write over it; %b dies in
-// the second kernel.
+// Commands on the communication queue are ordered too: %a is read there after the kernel, so the kernel must not overwrite it;
+// %b dies in the second kernel.
 // CHECK-LABEL: rt.procedure @in_place_on_communication(
 // CHECK-SAME: frame <local 128, symmetric 0, events 2>
 // CHECK: rt.alloc at 0 :
@@ -116,7 +116,7 @@ rt.procedure @in_place_on_communication(%x: memref<1x16xf32>, %o: memref<1x16xf3
 
 // -----
 
-// Callees' frames are temporaries beside what is live at the call, and may be reused by the next call; events are not.
+// Callees' frames are temporaries that do not overlap live memory at the call. The next call may reuse memory, not events.
 // CHECK-LABEL: rt.procedure @outer(
 // CHECK-SAME: frame <local 256, symmetric 64, events 5>
 // CHECK: rt.alloc at 0 : memref<32xf32

@@ -5,8 +5,8 @@
 // RUN:   --braid-propagate-shardings --braid-partition --braid-start-collectives --braid-form-kernels \
 // RUN:   --braid-lower-to-rt --braid-assign-buffers --braid-verify-buffers | FileCheck %s
 
-// A whole encoder layer under tensor parallelism (with data parallelism as well): two collectives, each followed by one
-// kernel for bias, residual and normalization; GELU in place; no copy anywhere.
+// A complete encoder layer under tensor parallelism (and data parallelism): two collectives, each followed by one kernel for
+// bias, residual and normalization. GELU runs in place and nothing is copied.
 // CHECK-LABEL: rt.procedure entry @main(
 // CHECK-NOT: rt.copy
 // CHECK: rt.call @layer({{.*}}) at <local

@@ -15,7 +15,7 @@ func.func @flight(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> tensor<8x16xf32
   return %4 : tensor<8x16xf32>
 }
 
-// The wait goes down to the kernel that needs it, so that what stands before the kernel hides the collective.
+// The wait moves down to the kernel that needs it, so that the operations before the kernel hide the collective.
 func.func @sunk(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> tensor<8x16xf32> {
   %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
     %r = comm.all_reduce sum (%a) over <@mesh, {tp}> : tensor<8x16xf32>

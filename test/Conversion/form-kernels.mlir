@@ -1,7 +1,7 @@
 // RUN: braid-opt %s -split-input-file --braid-form-kernels | FileCheck %s
 // RUN: braid-opt %s -split-input-file --braid-form-kernels=fuse=false | FileCheck %s --check-prefix=ALONE
 
-// Two additions and a normalization are one kernel over flattened rows; the weight goes whole.
+// Two additions and a normalization are one kernel over flattened rows; the weight is not a row operand.
 // CHECK-LABEL: rt.kernel @add_add_layer_norm(
 // CHECK-SAME: tensor<?x16xf32>, %{{.*}}: tensor<16xf32>, %{{.*}}: tensor<?x16xf32>, %{{.*}}: tensor<16xf32>) -> tensor<?x16xf32> {
 // The two additions are one linalg.generic that the reductions and the normalization read.
@@ -29,7 +29,7 @@ func.func @chain(%x: tensor<2x8x16xf32>, %r: tensor<2x8x16xf32>, %w: tensor<16xf
 
 // -----
 
-// An operand with some of the row dimensions keeps them apart.
+// Row dimensions are not flattened if an operand has only some of them.
 // CHECK-LABEL: rt.kernel @add_gelu(
 // CHECK-SAME: tensor<?x8x16xf32>, %{{.*}}: tensor<8x16xf32>) -> tensor<?x8x16xf32> attributes {row_dims = 2 : i64} {
 // CHECK-LABEL: func.func @positions
@@ -42,7 +42,7 @@ func.func @positions(%x: tensor<2x8x16xf32>, %p: tensor<8x16xf32>) -> tensor<2x8
 
 // -----
 
-// A producer that is needed later as well is a second result.
+// A producer that is also needed later is a second result.
 // CHECK-LABEL: rt.kernel @add_gelu(
 // CHECK-SAME: -> (tensor<?x16xf32>, tensor<?x16xf32>) {
 // CHECK: rt.yield %{{.*}}, %{{.*}} : tensor<?x16xf32>, tensor<?x16xf32>
@@ -59,7 +59,7 @@ func.func @two_results(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>, %w: tensor<16
 
 // -----
 
-// A producer that something needs before its user's kernel runs stays where it is.
+// A producer stays in place if one of its users runs before the kernel.
 // CHECK-LABEL: func.func @needed_before
 // CHECK: %[[A:.*]] = rt.launch @add rows 8
 // CHECK-NEXT: %[[L:.*]] = nn.linear %[[A]]
@@ -73,7 +73,7 @@ func.func @needed_before(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>, %w: tensor<
 
 // -----
 
-// Equal kernels are one symbol, also across functions and row counts; another column count is another kernel.
+// Equal kernels share one symbol, also across functions and row counts. Another column count makes another kernel.
 // CHECK: rt.kernel @gelu(
 // CHECK: rt.kernel @gelu_{{[0-9]+}}(
 // CHECK-NOT: rt.kernel
@@ -95,7 +95,7 @@ func.func @b(%x: tensor<4x8x16xf32>) -> tensor<4x8x16xf32> {
 
 // -----
 
-// What hides a collective stays between start and wait; what a start takes is computed before it.
+// Operations that hide a collective stay between start and wait; operands of a start are computed before it.
 comm.mesh @mesh <tp = 2>
 // CHECK-LABEL: func.func @flight
 // CHECK: %[[A:.*]] = rt.launch @gelu rows 8
@@ -118,8 +118,8 @@ func.func @flight(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> tensor<8x16xf32
 
 // -----
 
-// A wait stands before the kernel that needs it: the first addition runs with the last one, and both matmuls before that
-// hide the collective. The gelu hides it as well, and stays out of that kernel.
+// A wait stands before the kernel that needs it: the first addition runs with the last one, and both matmuls before that kernel
+// hide the collective. The gelu hides it as well and stays out of that kernel.
 comm.mesh @mesh <tp = 2>
 // CHECK-LABEL: func.func @wait_for_a_kernel
 // CHECK: %[[H:.*]] = comm.start

@@ -2,7 +2,7 @@
 
 comm.mesh @mesh <dp = 2, tp = 2>
 
-// A kernel of the runtime's library is declared once, with what it takes besides its operands.
+// A library kernel is declared once, with its scalars and its process group.
 // CHECK: rt.kernel @linear(tensor<2x4x8xf32>, tensor<8x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32> attributes {library = "linear", optional = ["bias"]}
 // CHECK-NOT: rt.kernel @linear
 
@@ -34,7 +34,7 @@ func.func @mlp(%x: tensor<2x4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) ->
 
 // CHECK: rt.kernel @embedding(tensor<100x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32> attributes {library = "embedding", scalars = [0]}
 
-// The entry: parameters, operands, results, with what the outside knows of them.
+// The entry: parameters, operands and results with the names, types and shardings that the bundle shows.
 // CHECK-LABEL: rt.procedure entry @main(
 // CHECK-SAME: %table: memref<100x8xf32> {rt.parameter = #rt.parameter<"table" of tensor<100x8xf32> init normal slices [#nn.slice<"table"[100, 8]>]>}
 // CHECK-SAME: %w: memref<8x8xf32> {rt.parameter = #rt.parameter<"w" of tensor<8x16xf32> sharded <@mesh, [{}, {tp}]> init ones slices [#nn.slice<"w"[8, 16]>]>}
@@ -63,7 +63,7 @@ func.func @main(%ids: tensor<2x4xi64> {nn.name = "input_ids", nn.default = 1 : i
 
 // CHECK: rt.kernel @attention({{.*}}tensor<2x4xi64>) -> tensor<2x4x2x4xf32> attributes {library = "attention", optional = ["mask"], scalars = [1, 5.000000e-01]}
 
-// Heads are views, of the attention's destination as well.
+// Heads are views, also of the attention's destination.
 // CHECK-LABEL: rt.procedure @heads(
 // CHECK-SAME: %[[X:.*]]: memref<2x4x8xf32>, %[[M:.*]]: memref<2x4xi64>, %[[OUT:.*]]: memref<2x4x8xf32> {rt.result}) {
 // CHECK-NEXT: %[[H:.*]] = rt.view %[[X]] : memref<2x4x8xf32> to memref<2x4x2x4xf32>
@@ -79,7 +79,7 @@ func.func @heads(%x: tensor<2x4x8xf32>, %m: tensor<2x4xi64>) -> tensor<2x4x8xf32
 
 // -----
 
-// Copies stand where a collective meets the function's own arguments and results, and for a value returned twice.
+// Copies are made for function arguments and results that a collective uses, and for a value that is returned twice.
 comm.mesh @mesh <tp = 2>
 // CHECK: rt.kernel @local_slice(tensor<4x8xf32>) -> tensor<2x8xf32> attributes {group = #comm.group<@mesh, {tp}>, library = "local_slice", scalars = [0]}
 // CHECK-LABEL: rt.procedure @boundary(
@@ -103,7 +103,7 @@ func.func @boundary(%x: tensor<4x8xf32>) -> (tensor<2x8xf32>, tensor<8x8xf32>, t
   return %0, %1, %0 : tensor<2x8xf32>, tensor<8x8xf32>, tensor<2x8xf32>
 }
 
-// Positions of the group go into the command.
+// The command has positions in the process group.
 // CHECK-LABEL: rt.procedure @exchanges
 // CHECK: rt.start all_to_all ins({{.*}}) outs({{.*}} : memref<16x2xf32, #rt.space<symmetric>>) dim 1 concat 0 over <@mesh, {tp}> role "swap"
 // CHECK: rt.start reduce with max ins({{.*}}) outs({{.*}}) root 1 over <@mesh, {tp}>
@@ -134,7 +134,7 @@ func.func @exchanges(%x: tensor<8x4xf32>) -> (tensor<16x2xf32>, tensor<8x4xf32>,
   return %0, %1, %2, %3 : tensor<16x2xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
 }
 
-// Counts travel as the last value; a send gives nothing and a receive takes nothing.
+// Counts are the last value; a send has no outputs and a receive has no inputs.
 // CHECK-LABEL: rt.procedure @halves
 // CHECK-SAME: %[[X:[^:]*]]: memref<4x2xf32>, %[[C:[^:]*]]: memref<4xi32>
 // CHECK: %[[A:.*]] = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
@@ -167,11 +167,11 @@ func.func @halves(%x: tensor<4x2xf32>, %c: tensor<4xi32>) -> (tensor<4x2xf32>, t
 
 // -----
 
-// A name that a function has is not the kernel's.
+// The kernel does not take the name of a function.
 // CHECK: rt.kernel @rotary_table(tensor<2xi64>) -> (tensor<2x4x2xf32>, tensor<2x4x2xf32>) attributes {library = "rotary_table", optional = ["position_offset"], scalars = [1.200000e+00, 1.000000e+00, 1.000000e-02]}
 // CHECK: rt.kernel @rotary_0(tensor<2x4x3x4xf32>, tensor<2x4x2xf32>, tensor<2x4x2xf32>) -> tensor<2x4x3x4xf32> attributes {library = "rotary"}
 
-// Tables are made once and turned by in place of the result.
+// Tables are made once, and the rotation writes directly to the result.
 // CHECK-LABEL: rt.procedure @rotary(
 // CHECK-SAME: %[[X:.*]]: memref<2x4x3x4xf32>, %[[P:.*]]: memref<2xi64>, %[[OUT:.*]]: memref<2x4x3x4xf32> {rt.result}) {
 // CHECK-NEXT: %[[C:.*]] = rt.alloc : memref<2x4x2xf32, #rt.space<local>>
@@ -196,8 +196,8 @@ func.func @positions(%ids: tensor<2x4xi64>) -> tensor<2x4xi64> {
 
 // -----
 
-// What is padded: a table of 13 words on two ranks, of which only so many may be looked up, and a result that goes on
-// beyond what the outside is to see. Integers of 32 bits are taken as they are.
+// Padding: a table of 13 words is padded to 14 rows over two ranks, so look-ups are limited to 13, and the result has more
+// columns than callers see. Integers of 32 bits are not converted.
 comm.mesh @mesh <tp = 2>
 // CHECK: rt.kernel @embedding(tensor<7x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32> attributes {group = #comm.group<@mesh, {tp}>, library = "embedding", scalars = [13]}
 // CHECK: rt.kernel @attention({{.*}} attributes {library = "attention", optional = ["mask", "valid_length", "position_offset"], scalars = [1, 5.000000e-01]}
@@ -221,7 +221,7 @@ func.func @padded(%ids: tensor<2x4xi32> {nn.name = "ids"}, %n: tensor<2xi32> {nn
 
 // -----
 
-// A bias is added in a kernel where the matmul has another user, and where the bias is computed after the matmul.
+// A kernel adds the bias if the matmul has another user or if the bias is computed after the matmul.
 // CHECK-LABEL: rt.procedure @biases_apart(
 // CHECK: rt.launch @linear rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :
 // CHECK: rt.launch @linear rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :
@@ -247,7 +247,7 @@ func.func @bias_after(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %id: tensor<i64>
 
 // -----
 
-// The queue of a launch on values is that of the launch on memory.
+// A launch stays on its queue when it is lowered from values to memory.
 // CHECK-LABEL: rt.procedure @queues(
 // CHECK: rt.launch @silu rows 4 ins({{.*}}) outs({{.*}}) on communication
 // CHECK: rt.launch @silu rows 4 ins({{.*}}) outs(%{{[^)]*}})

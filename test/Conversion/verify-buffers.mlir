@@ -1,6 +1,6 @@
 // RUN: braid-opt %s -split-input-file --braid-verify-buffers -verify-diagnostics
 
-// Both at once.
+// Both buffers are live at the same time.
 rt.procedure @overlap(%x: memref<16xf32>, %y: memref<20xf32>, %o: memref<16xf32> {rt.result}) frame <local 128, symmetric 0, events 0> {
   // expected-note @below {{the other one}}
   %a = rt.alloc at 0 : memref<20xf32, #rt.space<local>>
@@ -15,7 +15,7 @@ rt.procedure @overlap(%x: memref<16xf32>, %y: memref<20xf32>, %o: memref<16xf32>
 
 // -----
 
-// In flight until the wait.
+// The output is in use until the wait.
 comm.mesh @mesh <tp = 2>
 rt.procedure @in_flight(%x: memref<16xf32>) frame <local 0, symmetric 128, events 2> {
   %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
@@ -34,7 +34,7 @@ rt.procedure @in_flight(%x: memref<16xf32>) frame <local 0, symmetric 128, event
 
 // -----
 
-// The same after the wait is in order.
+// Writing after the wait is allowed.
 comm.mesh @mesh <tp = 2>
 rt.procedure @waited(%x: memref<16xf32>) frame <local 0, symmetric 128, events 2> {
   %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
@@ -51,7 +51,7 @@ rt.procedure @waited(%x: memref<16xf32>) frame <local 0, symmetric 128, events 2
 
 // -----
 
-// A record that comes too early orders nothing after it.
+// An event recorded too early orders nothing after it.
 comm.mesh @mesh <tp = 2>
 rt.procedure @early_record(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 128, events 2> {
   // expected-note @below {{the other one}}
@@ -94,7 +94,7 @@ rt.procedure @behind(%x: memref<16xf32>) frame <local 64, symmetric 0, events 1>
 
 // -----
 
-// A frame may lie anywhere in its caller's, but not beyond it; what a callee may use is not gone through one by one.
+// A frame may lie anywhere in its caller's, but not beyond it. The check does not iterate over a callee's bytes or events.
 rt.procedure @inner() frame <local 9223372036854775744, symmetric 0, events 2147483647> {
   rt.return
 }
@@ -129,7 +129,7 @@ rt.procedure @event_twice() frame <local 0, symmetric 0, events 2> {
 
 // -----
 
-// A callee's frame on top of what is live at the call, out of the caller's frame, and not aligned.
+// A callee's frame that overlaps live memory at the call, exceeds the caller's frame, or is not aligned.
 rt.procedure @inner() frame <local 64, symmetric 0, events 0> {
   rt.return
 }
@@ -155,7 +155,7 @@ rt.procedure @call_unaligned() frame <local 128, symmetric 0, events 0> {
 
 // -----
 
-// In place only where a kernel reads an element before it writes it: not across columns of a row.
+// A kernel may run in place only if it reads each element before it writes it, which reductions over a row's columns do not.
 rt.kernel @sum_rows(%x: tensor<?x16xf32>) -> tensor<?x16xf32> {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
@@ -190,7 +190,7 @@ rt.procedure @not_in_place(%x: memref<1x16xf32>, %o: memref<1x16xf32> {rt.result
 
 // -----
 
-// Within one buffer, too: what a collective reads is not awaited when it is written behind the record.
+// Also within one buffer: the event is recorded before the collective's input is written, so it does not order the two.
 comm.mesh @mesh <tp = 2>
 rt.procedure @written_too_late(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 128, events 2> {
   %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
@@ -227,7 +227,7 @@ rt.procedure @read_too_early(%x: memref<16xf32>, %o: memref<16xf32> {rt.result})
 
 // -----
 
-// A collective reads its input until it is waited for.
+// A collective may read its input until it is waited for.
 comm.mesh @mesh <tp = 2>
 rt.procedure @overwritten_in_flight(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 128, events 2> {
   %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
@@ -246,7 +246,7 @@ rt.procedure @overwritten_in_flight(%x: memref<16xf32>, %o: memref<16xf32> {rt.r
 
 // -----
 
-// Results are written on both queues.
+// Both queues write the result.
 rt.procedure @result_twice(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 2> {
   %e = rt.record on compute event 0
   rt.await %e on communication
@@ -272,7 +272,7 @@ rt.procedure @never_written(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) 
 
 // -----
 
-// A result is not there before the procedure has written it; a callee's result is written by the call.
+// A result cannot be read before the procedure has written it; a call writes the callee's results.
 rt.procedure @inner(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
   rt.copy ins(%x : memref<16xf32>) outs(%o : memref<16xf32>)
   rt.return
@@ -297,7 +297,7 @@ rt.procedure @forgotten_result(%x: memref<16xf32>, %o: memref<16xf32> {rt.result
 
 // -----
 
-// One command on one memory.
+// One command whose arguments are the same memory.
 rt.procedure @inner(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}, %p: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
   rt.copy ins(%x : memref<16xf32>) outs(%o : memref<16xf32>)
   rt.copy ins(%x : memref<16xf32>) outs(%p : memref<16xf32>)

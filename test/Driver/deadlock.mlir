@@ -1,4 +1,4 @@
-// Ranks that receive before they send wait for each other for ever: a program of them is not made, for any target.
+// A program whose ranks receive before they send would deadlock, so every target refuses to compile it.
 
 // RUN: not braid compile %s -o %t.braid 2>&1 | FileCheck %s
 // RUN: not braid run %s 2>&1 | FileCheck %s

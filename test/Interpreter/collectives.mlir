@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --split-input-file --test-interpret -o /dev/null | FileCheck %s
 
-// Ranks 0 and 1 hold a row each; both get the sum.
+// Ranks 0 and 1 have one row each; both get the sum.
 comm.mesh @mesh <tp = 2>
 // CHECK: result0 = f32[1, 3] [11, 22, 33]
 func.func @main(%x: tensor<1x3xf32> {test.input = dense<[[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]> : tensor<2x3xf32>,
@@ -30,7 +30,7 @@ func.func @main(%x: tensor<1xf32> {test.input = dense<[1.0, 7.0, -3.0, 2.0]> : t
 
 // -----
 
-// Every rank of tp brings addends of the whole and keeps one column of the sum.
+// Every rank of tp has a full-size partial sum and keeps one column of the result.
 comm.mesh @mesh <tp = 2>
 // CHECK: result0 = f32[2, 2] [6, 8, 10, 12]
 func.func @main(%x: tensor<1x2x2xf32> {test.input = dense<[[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]]> : tensor<2x2x2xf32>,
@@ -44,7 +44,7 @@ func.func @main(%x: tensor<1x2x2xf32> {test.input = dense<[[[1.0, 2.0], [3.0, 4.
 
 // -----
 
-// dp major, tp minor: rank r brings r. Gathering over either axis, over both in either order; then each takes its own back.
+// dp is major, tp minor: rank r has the value r. It is gathered over one axis and over both in either order, then sliced back.
 comm.mesh @mesh <dp = 2, tp = 2>
 // CHECK: result0 = f32[2, 2] [0, 1, 2, 3]
 // CHECK: result1 = f32[4] [0, 2, 1, 3]
@@ -83,7 +83,7 @@ func.func @main(%x: tensor<1xf32> {test.input = dense<[1.0, 2.0, 3.0, 4.0]> : te
 
 // -----
 
-// The order of the mesh moves coordinates to other ranks; what the program means stays.
+// Another axis order of the mesh moves coordinates to other ranks; the results stay the same.
 comm.mesh @mesh <dp = 2, tp = 2> order [0, 2, 1, 3]
 // CHECK: result0 = f32[2] [3, 7]
 func.func @main(%x: tensor<1xf32> {test.input = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>,
@@ -95,7 +95,7 @@ func.func @main(%x: tensor<1xf32> {test.input = dense<[1.0, 2.0, 3.0, 4.0]> : te
 
 // -----
 
-// Three in flight at once, waited for in another order, one of them across a call.
+// Three collectives in flight at once, waited for in another order, one of them across a call.
 comm.mesh @mesh <tp = 2>
 func.func private @finish(%h: !comm.handle<tensor<1xf32>>, %x: tensor<1xf32>) -> tensor<1xf32> {
   %0 = comm.wait %h keeping %x : !comm.handle<tensor<1xf32>>, tensor<1xf32> -> tensor<1xf32>

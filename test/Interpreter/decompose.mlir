@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --split-input-file --test-equivalence="pipeline=builtin.module(braid-decompose-nn) tolerance=1e-7" | FileCheck %s
 
-// What an operation's decomposition computes is what the operation means. The constants inside are f32: hence the tolerance.
+// An operation's decomposition computes the same as the operation. Its constants are f32, hence the tolerance.
 // CHECK: equivalent on 1 and 1 ranks: {{.*}}linalg.generic
 // CHECK-NOT: nn.layer_norm
 func.func @main(%x: tensor<2x3x8xf32>, %w: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<2x3x8xf32> {
@@ -33,7 +33,7 @@ func.func @main(%ids: tensor<2x3xi64> {test.range = array<i64: 0, 9>}, %table: t
 
 // -----
 
-// Grouped heads with a mask, then everything else that restricts keys. Lengths from 0 on: some queries answer no key.
+// Grouped heads with a mask, then with all other restrictions of keys. Lengths start at 0, so some queries attend to no key.
 // CHECK: equivalent on 1 and 1 ranks
 // CHECK-NOT: nn.attention
 func.func @main(%q: tensor<2x3x8xf32>, %k: tensor<2x5x2x2xf32>, %v: tensor<2x5x2x3xf32>, %mask: tensor<2x5xi64>,

@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --split-input-file --test-interpret -o /dev/null | FileCheck %s
 
-// Rows over tp become columns over tp; the whole value is the same.
+// Rows over tp become columns over tp; the full value stays the same.
 comm.mesh @mesh <tp = 2>
 // CHECK: result0 = f32[2, 4] [1, 2, 3, 4, 5, 6, 7, 8]
 func.func @main(%x: tensor<1x4xf32> {test.input = dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]> : tensor<2x4xf32>,
@@ -12,7 +12,7 @@ func.func @main(%x: tensor<1x4xf32> {test.input = dense<[[1.0, 2.0, 3.0, 4.0], [
 
 // -----
 
-// Three ranks, one dimension: part p of rank s becomes part s of rank p. Integers.
+// Three ranks, one dimension: chunk p of rank s becomes chunk s of rank p. Integers.
 comm.mesh @mesh <tp = 3>
 // CHECK: result0 = i64[9] [0, 10, 20, 1, 11, 21, 2, 12, 22]
 func.func @main(%x: tensor<3xi64> {test.input = dense<[0, 1, 2, 10, 11, 12, 20, 21, 22]> : tensor<9xi64>,
@@ -24,7 +24,7 @@ func.func @main(%x: tensor<3xi64> {test.input = dense<[0, 1, 2, 10, 11, 12, 20, 
 
 // -----
 
-// Roots and pairs are positions of the group: of both axes, of one of two axes, of a sub-axis.
+// Roots and pairs are positions in the group: over both axes, over one of two axes, and over a sub-axis.
 comm.mesh @mesh <dp = 2, tp = 4>
 // CHECK: result0 = f32[8] [0, 0, 0, 0, 0, 0, 36, 0]
 // CHECK: result1 = f32[8] [5, 6, 7, 8, 5, 6, 7, 8]

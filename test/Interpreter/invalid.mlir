@@ -41,7 +41,7 @@ module {
 
 // -----
 
-// The rank that found it, the place of the operation, and what is wrong.
+// The error names the rank, the operation's location and the cause.
 // expected-error-re@+1 {{rank 0: {{.*}}invalid.mlir:{{[0-9]+:[0-9]+}}: 'nn.embedding': embedding expects ids from 0 to 3, got 4 at position [1]}}
 module {
   func.func private @look_up(%ids: tensor<3xi64>, %table: tensor<4x2xf32>) -> tensor<3x2xf32> {
@@ -57,7 +57,7 @@ module {
 
 // -----
 
-// A result that is said to be whole but differs between ranks.
+// A result that is declared replicated but differs between ranks.
 // expected-error@+1 {{result 'y' expects equal values on ranks 0 and 1, which differ at [0]}}
 module {
   comm.mesh @mesh <tp = 2>

@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --split-input-file --test-interpret -o /dev/null | FileCheck %s
 
-// A transposed product by maps, with a body value from outside.
+// A matmul with a transposed operand by indexing maps; the body uses a value from outside.
 #lhs = affine_map<(m, n, k) -> (m, k)>
 #rhs = affine_map<(m, n, k) -> (n, k)>
 #out = affine_map<(m, n, k) -> (m, n)>
@@ -24,7 +24,7 @@ func.func @main(%x: tensor<2x2xf32> {test.input = dense<[[1.0, 2.0], [3.0, 4.0]]
 
 // -----
 
-// Indices, integers that wrap at their width, comparisons, and elements picked from a tensor outside of the body.
+// Indices, integers that wrap at their width, comparisons, and elements extracted from a tensor outside of the body.
 #id = affine_map<(d) -> (d)>
 // CHECK: result0 = i32[4] [-2147483647, 2, 1, -2147483644]
 // CHECK: result1 = f32[4] [40, 30, 20, 10]
@@ -61,8 +61,8 @@ func.func @main(%x: tensor<4xf32> {test.input = dense<[10.0, 20.0, 30.0, 40.0]> 
 
 // -----
 
-// A named structured operation is its maps and its body; slices with strides and dropped dimensions; nothing is rounded
-// unless asked for.
+// A named structured operation is evaluated by its maps and body. Slices have strides and dropped dimensions. Nothing is
+// rounded unless requested.
 // CHECK: result0 = f32[2, 2] [17, 20, 57, 68]
 // CHECK: result1 = f32[2] [12, 10]
 // CHECK: result2 = bf16[2] [1.001, 2.001]

@@ -1,7 +1,7 @@
 // RUN: braid-opt %s --split-input-file --test-interpret -o /dev/null | FileCheck %s
 
-// Two blocks of at most two rows for each of two ranks. Rank 0 brings blocks of 2, 0, 1 and 2 rows, rank 1 of 1, 2, 0 and 0:
-// rank 0 gets the first two of either, rank 1 the others. What lies beyond the counts does not travel.
+// Two blocks of at most two rows for each of two ranks. Rank 0 sends blocks of 2, 0, 1 and 2 rows, rank 1 blocks of 1, 2, 0 and
+// 0 rows: rank 0 gets the first two of each, rank 1 the others. Rows beyond the counts are not sent.
 comm.mesh @mesh <ep = 2>
 #s = #comm.sharding<@mesh, [{ep}, {}]>
 #c = #comm.sharding<@mesh, [{ep}]>
@@ -18,14 +18,14 @@ func.func @main(%x: tensor<4x2xf32> {test.input = dense<[[1.0, 2.0], [3.0, 4.0],
         tensor<4x2xi64> {comm.sharding = #s, comm.global_type = tensor<8x2xi64>},
         tensor<4xi32> {comm.sharding = #c, comm.global_type = tensor<8xi32>}) {
   %r:2, %n = comm.all_to_all_v(%x, %y) counts %c : tensor<4xi32> over <@mesh, {ep}> : tensor<4x2xf32>, tensor<4x2xi64>
-  // There and back: every count is where it was, and every row that travelled.
+  // Exchanged and back again: all counts and all rows that were sent are where they were.
   %s, %m = comm.all_to_all_v(%r#0) counts %n : tensor<4xi32> over <@mesh, {ep}> : tensor<4x2xf32>
   return %r#0, %r#1, %m : tensor<4x2xf32>, tensor<4x2xi64>, tensor<4xi32>
 }
 
 // -----
 
-// A ring in which all send before they receive; another tag overtakes; nobody sends to position 0 of a sub-axis.
+// In a ring all ranks send before they receive; another tag overtakes; position 0 of a sub-axis receives from no rank.
 comm.mesh @mesh <dp = 2, pp = 4>
 #s = #comm.sharding<@mesh, [{dp, pp}]>
 // CHECK: result0 = f32[8] [4, 1, 2, 3, 8, 5, 6, 7]
@@ -57,7 +57,7 @@ func.func @main(%x: tensor<1xf32> {test.input = dense<[1.0, 2.0, 3.0, 4.0, 5.0, 
 
 // -----
 
-// The first that was sent is the first to be received.
+// Messages are received in the order in which they were sent.
 comm.mesh @mesh <pp = 2>
 #s = #comm.sharding<@mesh, [{pp}]>
 // CHECK: result0 = f32[2] [0, 1]

@@ -2,7 +2,7 @@
 // RUN: braid-opt %s --braid-apply-strategy="mesh=dp=2,tp=2" --remark-format=emitRemark --remarks-filter=sharding 2>&1 | FileCheck %s --check-prefix=MESH
 // RUN: not braid-opt %s --braid-apply-strategy="mesh=tp=2 strategy=tp" 2>&1 | FileCheck %s --check-prefix=ASKED
 
-// Strategy auto takes what a module has: nothing to cut over tp, but a batch.
+// Strategy auto uses what the module offers: no weights to shard over tp, but a batch.
 // CHECK: comm.mesh @mesh <tp = 1>
 // CHECK: func.func @main(%{{.*}}: tensor<4x16xf32> {nn.name = "x"})
 // MESH: there is no nn.linear to shard over 'tp': its ranks compute the same

@@ -70,7 +70,7 @@ func.func @hardswish(%x: tensor<2x4xbf16>) -> tensor<2x4xbf16> {
   return %0 : tensor<2x4xbf16>
 }
 
-// The mean, then the variance about it; both are kept in f32.
+// The mean, then the variance around it; both are kept in f32.
 // CHECK-LABEL: func.func @layer_norm
 // CHECK-SAME: (%[[X:.*]]: tensor<2x4xbf16>, %[[W:.*]]: tensor<4xbf16>, %[[B:.*]]: tensor<4xbf16>)
 func.func @layer_norm(%x: tensor<2x4xbf16>, %w: tensor<4xbf16>, %b: tensor<4xbf16>) -> tensor<2x4xbf16> {
@@ -98,7 +98,7 @@ func.func @layer_norm(%x: tensor<2x4xbf16>, %w: tensor<4xbf16>, %b: tensor<4xbf1
 }
 
 //===----------------------------------------------------------------------===//
-// The others.
+// Other operations.
 //===----------------------------------------------------------------------===//
 
 // CHECK-LABEL: func.func @linear
@@ -154,7 +154,7 @@ func.func @heads(%x: tensor<2x3x8xf32>, %y: tensor<2x3x2x4xf32>) -> (tensor<2x3x
 // ROWS-LABEL: func.func @attention
 func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %v: tensor<2x5x2x6xf32>, %mask: tensor<2x5xi32>,
                      %length: tensor<2xi64>, %offset: tensor<2xi32>) -> tensor<2x3x4x6xf32> {
-  // Grouped heads become a dimension of their own.
+  // Grouped heads become a separate dimension.
   // CHECK: tensor.expand_shape %{{.*}} output_shape [2, 3, 2, 2, 8]
   // CHECK: -> tensor<2x2x2x3x5xf32>
   // CHECK: ^bb0(%[[DOT:.*]]: f32, %[[M:.*]]: i32, %[[L:.*]]: i64, %[[O:.*]]: i32, %{{.*}}: f32):
@@ -177,7 +177,7 @@ func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %v: tenso
   return %0 : tensor<2x3x4x6xf32>
 }
 
-// Parameters are not computed.
+// Parameters are not decomposed.
 // CHECK-LABEL: func.func @parameter
 func.func @parameter() -> tensor<4xf32> {
   // CHECK: nn.parameter "w"

@@ -16,7 +16,7 @@ func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}) -> (tensor<4x8xf32> {nn.nam
   %b = nn.parameter "b" : tensor<8xf32>
   %c = nn.parameter "c" : tensor<8xf32>
 
-  // The biases of two matmuls, in their order.
+  // The biases of two matmuls stay in their order.
   // CHECK: %[[P:.*]] = nn.linear %[[X]], %[[W]]
   // CHECK-NEXT: %[[Q:.*]] = nn.linear %[[X]], %[[V]]
   // CHECK-NEXT: %[[PQ:.*]] = nn.add %[[P]], %[[Q]]
@@ -30,7 +30,7 @@ func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}) -> (tensor<4x8xf32> {nn.nam
   %pq = nn.add %pb, %qb : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
   %a = nn.add %pq, %x : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
 
-  // A residual is no matmul, and what has another user stays as it is.
+  // A residual is not a bias, and a value with another user does not change.
   // CHECK: %[[S:.*]] = nn.linear %[[X]], %[[W]]
   // CHECK-NEXT: %[[SB:.*]] = nn.add %[[S]], %[[B]]
   // CHECK-NEXT: %[[T:.*]] = nn.linear %[[X]], %[[V]]

@@ -40,7 +40,7 @@ comm.mesh @mesh <tp = 2>
 
 #map = affine_map<(r, c) -> (r, c)>
 
-// The body multiplies by a scalar of the rank's own, with which the whole cannot be computed.
+// The body multiplies by a scalar that differs between ranks, so the full value cannot be computed before the gather.
 // CHECK-LABEL: func.func @captures
 // CHECK: %[[B:.*]] = linalg.generic
 // CHECK: comm.all_gather(%[[B]])

@@ -8,7 +8,7 @@ comm.mesh @mesh <dp = 2, tp = 2>
 // CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>
 func.func @main(%x: tensor<4x8xf32> {nn.name = "x"})
     -> (tensor<4x8xf32> {nn.name = "a"}, tensor<4x8xf32> {nn.name = "b"}) attributes {nn.entry} {
-  // Another user of the parts takes a slice of the whole.
+  // Other users of the shards take a slice of the full value.
   // CHECK: %[[A:.*]] = comm.all_reduce sum(%[[X]]) over <@mesh, {tp}> role "q" : tensor<4x8xf32>
   // CHECK: %[[S:.*]] = comm.local_slice %[[A]] dim 0 over <@mesh, {tp}>
   // CHECK: %[[G:.*]] = nn.activation gelu %[[S]]

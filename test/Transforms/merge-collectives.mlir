@@ -9,7 +9,7 @@ comm.mesh @mesh <tp = 2>
 // CHECK-SAME: %[[X:[^:]*]]: tensor<4x8xf32>{{.*}}, %[[Y:[^:]*]]: tensor<8xf32>
 func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}, %y: tensor<8xf32> {nn.name = "y"})
     -> (tensor<4x8xf32> {nn.name = "a"}, tensor<4x8xf32> {nn.name = "b"}) attributes {nn.entry} {
-  // Where the last one stood: its operand is made between.
+  // Merged at the position of the last one: its operand is computed in between.
   // CHECK: %[[G:.*]] = nn.activation gelu %[[X]]
   // CHECK-NEXT: %[[R:.*]]:3 = comm.all_reduce sum(%[[X]], %[[Y]], %[[G]]) over <@mesh, {tp}> role "q+q+k"
   // REMARK: comm.all_reduce 'q': now exchanges 2 values
@@ -24,7 +24,7 @@ func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}, %y: tensor<8xf32> {nn.name 
   // CHECK: comm.all_reduce sum(%{{[^,]*}}) over
   // REMARK: comm.all_reduce: the next collective is of another kind, group, reduction or dimension
   %5 = comm.all_reduce sum(%4) over <@mesh, {tp}> : tensor<4x8xf32>
-  // Where the first one stood: its result is read between.
+  // Merged at the position of the first one: its result is used in between.
   // CHECK: comm.all_reduce max(%{{.*}}, %[[X]]) over
   // REMARK: comm.all_reduce: now exchanges 2 values
   %6 = comm.all_reduce max(%4) over <@mesh, {tp}> : tensor<4x8xf32>

@@ -20,7 +20,7 @@ func.func @exchanges(%x: tensor<4x8xf32>, %y: tensor<2xf32>) -> (tensor<8x4xf32>
   // APART-COUNT-2: comm.permute({{[^,]*}}) pairs
   %2 = comm.permute(%x) pairs [0 -> 1] over <@mesh, {tp}> : tensor<4x8xf32>
   %3 = comm.permute(%y) pairs [0 -> 1] over <@mesh, {tp}> : tensor<2xf32>
-  // Of another root.
+  // Different roots are not merged.
   // CHECK-COUNT-2: comm.broadcast
   // DEAD-NOT: comm.{{broadcast|reduce}}
   %4 = comm.broadcast(%x) from 0 over <@mesh, {tp}> : tensor<4x8xf32>
@@ -29,7 +29,7 @@ func.func @exchanges(%x: tensor<4x8xf32>, %y: tensor<2xf32>) -> (tensor<8x4xf32>
   return %0, %1, %2, %3 : tensor<8x4xf32>, tensor<4x1xf32>, tensor<4x8xf32>, tensor<2xf32>
 }
 
-// Counts say how the other values travel, and what is sent somebody takes.
+// Neither merged nor split: counts determine how the other values travel, and every send matches one receive.
 // CHECK-LABEL: func.func @dependent
 // APART-LABEL: func.func @dependent
 // DEAD-LABEL: func.func @dependent

@@ -7,7 +7,7 @@
 // RUN: braid-opt %t/heads.mlir > %t/before
 // RUN: diff %t/before %t/same
 // RUN: diff %t/before %t/dp
-// The same answers, on ranks that heads and feed-forward do not divide over.
+// Equal results on ranks that do not divide heads and feed-forward.
 // RUN: braid-opt %t/heads.mlir --test-equivalence="pipeline=builtin.module(braid-pad-for-strategy{mesh=tp=2 strategy=tp},braid-apply-strategy{mesh=tp=2 strategy=tp},braid-propagate-shardings,braid-partition) seed=3" | FileCheck %s --check-prefix=TWO
 // RUN: braid-opt %t/heads.mlir --test-equivalence="pipeline=builtin.module(braid-pad-for-strategy{mesh=tp=4 strategy=tp-sp},braid-apply-strategy{mesh=tp=4 strategy=tp-sp},braid-propagate-shardings,braid-partition) seed=3" | FileCheck %s --check-prefix=FOUR
 // RUN: braid-opt %t/heads.mlir --test-equivalence="pipeline=builtin.module(braid-pad-for-strategy{mesh=tp=8 strategy=tp},braid-apply-strategy{mesh=tp=8 strategy=tp},braid-propagate-shardings,braid-partition) seed=3" | FileCheck %s --check-prefix=EIGHT
@@ -19,13 +19,13 @@
 // REMARK: remark: {{.*}}9 heads of 3 groups are padded to 12 of 4 for axis 'tp' of size 2: the weights of its matmuls grow from 864 to 1152 elements
 // REMARK: remark: {{.*}}a dimension of 15 is padded to 16 for axis 'tp' of size 2: the weights of its matmuls grow from 810 to 864 elements
 
-// 9 heads in 3 groups on two ranks are 12 in 4, the last group nothing.
+// 9 heads in 3 groups on two ranks become 12 in 4; the last group is padding.
 // HEADS-LABEL: func.func @main
 // HEADS-DAG: %[[Q0:.*]] = nn.parameter "0.q" slices ["0.q"[18, 18]] : tensor<24x18xf32>
 // HEADS-DAG: %[[K0:.*]] = nn.parameter "0.k" slices ["0.k"[6, 18]] : tensor<8x18xf32>
 // HEADS-DAG: %[[B0:.*]] = nn.parameter "0.kb" slices ["0.kb"[6]] : tensor<8xf32>
 // HEADS-DAG: %[[O0:.*]] = nn.parameter "0.o" slices ["0.o"[18, 18]] : tensor<18x24xf32>
-// Slices of a checkpoint's tensor are padded as they are.
+// Slices of a checkpoint's tensor are padded like full tensors.
 // HEADS-DAG: %[[V1:.*]] = nn.parameter "1.v" slices ["fused"[18, 10] permuted [1, 0] from [2, 0] size [6, 18]] : tensor<8x18xf32>
 // HEADS-DAG: nn.parameter "1.up" slices ["1.up"[15, 18]] : tensor<16x18xf32>
 // HEADS: call @layer({{.*}}) : (tensor<2x8x18xf32>, tensor<24x18xf32>, tensor<8x18xf32>, tensor<8xf32>, tensor<8x18xf32>, tensor<18x24xf32>, tensor<16x18xf32>, tensor<16x18xf32>, tensor<18x16xf32>) -> tensor<2x8x18xf32>
@@ -37,7 +37,7 @@
 // HEADS: nn.linear {{.*}} role "attention.output" : tensor<2x8x24xf32>, tensor<18x24xf32> -> tensor<2x8x18xf32>
 // HEADS: nn.mul {{.*}} : tensor<2x8x16xf32>, tensor<2x8x16xf32> -> tensor<2x8x16xf32>
 
-// On eight ranks each group becomes two with the same key and value, which halve its query heads: 16 heads instead of 24.
+// On eight ranks each group becomes two with the same key and value and half of its query heads each: 16 heads instead of 24.
 // COPIES: nn.parameter "0.q" slices ["0.q"[18, 18] size [6, 18], "0.q"[18, 18] from [6, 0] to [8, 0] size [6, 18], "0.q"[18, 18] from [12, 0] to [16, 0] size [6, 18]] : tensor<32x18xf32>
 // COPIES: nn.parameter "0.k" slices ["0.k"[6, 18] size [2, 18], "0.k"[6, 18] to [2, 0] size [4, 18], "0.k"[6, 18] from [2, 0] to [6, 0] size [4, 18], "0.k"[6, 18] from [4, 0] to [10, 0] size [2, 18]] : tensor<16x18xf32>
 

@@ -1,19 +1,19 @@
-// A vocabulary that the axis does not divide: rows of zeros in table and head, which nobody looks up, and logits whose
-// padding the entry's result cuts.
+// A vocabulary that the axis does not divide: table and head get rows of zeros that are never looked up, and the padding is
+// removed from the entry's logits.
 // RUN: split-file %s %t
 // RUN: braid-opt %t/tied.mlir --braid-pad-for-strategy="mesh=tp=3 strategy=tp,vocab" --remark-format=emitRemark --remarks-filter=sharding -o %t/out 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: FileCheck %s --check-prefix=TIED < %t/out
 // RUN: braid-opt %t/tied.mlir --braid-pad-for-strategy="mesh=tp=3" | diff %t/out -
-// The strategy does not cut it, or need not pad it.
+// The strategy does not shard the vocabulary, or the axis divides it.
 // RUN: braid-opt %t/tied.mlir > %t/before
 // RUN: braid-opt %t/tied.mlir --braid-pad-for-strategy="mesh=tp=3 strategy=tp" | diff %t/before -
 // RUN: braid-opt %t/tied.mlir --braid-pad-for-strategy="mesh=tp=4 strategy=tp,vocab" | diff %t/before -
 // RUN: braid-opt %t/tied.mlir --braid-pad-for-strategy="mesh=tp=3 strategy=tp,vocab" --braid-apply-strategy="mesh=tp=3 strategy=tp,vocab" --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefix=PART
 // RUN: braid-opt %t/bias.mlir --braid-pad-for-strategy="mesh=tp=3 strategy=vocab" | FileCheck %s --check-prefix=BIAS
-// The same answers. On eight ranks some have nothing but padding.
+// Equal results. On eight ranks some ranks have only padding.
 // RUN: braid-opt %t/tied.mlir --test-equivalence="pipeline=builtin.module(braid-pad-for-strategy{mesh=tp=3 strategy=tp,vocab},braid-apply-strategy{mesh=tp=3 strategy=tp,vocab},braid-propagate-shardings,braid-partition,cse) seed=3" | FileCheck %s --check-prefix=THREE
 // RUN: braid-opt %t/bias.mlir --test-equivalence="pipeline=builtin.module(braid-pad-for-strategy{mesh=tp=8 strategy=vocab},braid-apply-strategy{mesh=tp=8 strategy=vocab},braid-propagate-shardings,braid-partition,cse) seed=4" | FileCheck %s --check-prefix=EIGHT
-// With auto, a model without a head keeps its table whole, and one whose logits are not its result both; a remark says why.
+// With auto, the table is replicated without a head; both are replicated if logits are not the result, with a remark.
 // RUN: braid-opt %t/no-head.mlir --braid-pad-for-strategy="mesh=tp=3" | FileCheck %s --check-prefix=NOHEAD
 // RUN: braid-opt %t/loss.mlir --braid-pad-for-strategy="mesh=tp=3" --remark-format=emitRemark --remarks-filter=sharding -o %t/loss.out 2>&1 | FileCheck %s --check-prefix=LOSS
 // RUN: braid-opt %t/loss.mlir | diff - %t/loss.out
@@ -36,7 +36,7 @@
 // PART: nn.embedding %{{.*}}, %[[PART]] rows 32 over <@mesh, {tp}> role "embedding.word"
 // PART: nn.linear %{{.*}}, %[[PART]] role "lm_head" : tensor<2x8x6xf32>, tensor<11x6xf32> -> tensor<2x8x11xf32>
 
-// The bias too, and what each logit goes through by itself.
+// The bias and elementwise operations on the logits are padded too.
 // BIAS: -> (tensor<2x8x7xf32> {nn.name = "same"}, tensor<2x8x9xf32> {nn.name = "logits", nn.unpadded = tensor<2x8x7xf32>})
 // BIAS: nn.parameter "b" slices ["b"[7]] : tensor<9xf32>
 // BIAS: nn.linear {{.*}} role "lm_head" : {{.*}} -> tensor<2x8x9xf32>

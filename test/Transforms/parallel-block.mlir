@@ -1,5 +1,5 @@
-// A layer that runs attention and feed-forward side by side and adds what they give: two partial values, of which the sum is
-// reduced, once; with biases, which are added afterwards, too.
+// A layer that runs attention and feed-forward in parallel and adds their results: two partial values whose sum is reduced
+// once. Biases are added after the reduction.
 // RUN: braid-opt %s --braid-apply-strategy="mesh=tp=2 strategy=tp" --braid-delay-biases --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,TP
 // RUN: braid-opt %s --braid-apply-strategy="mesh=tp=2 strategy=tp-sp" --braid-delay-biases --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,SP
 // RUN: braid-opt %s --test-equivalence="pipeline=builtin.module(braid-apply-strategy{mesh=tp=2 strategy=tp},braid-delay-biases,braid-propagate-shardings,braid-partition) seed=5" | FileCheck %s --check-prefix=PLAIN

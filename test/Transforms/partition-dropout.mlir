@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --split-input-file --test-equivalence="pipeline=builtin.module(braid-propagate-shardings,braid-partition) seed=5" | FileCheck %s
 
-// Which elements go does not depend on how the value is cut: positions are cut with it.
+// Dropout does not depend on the sharding: the positions are sharded like the value.
 // CHECK: equivalent on 1 and 6 ranks
 comm.mesh @mesh <dp = 2, tp = 3>
 #s = #comm.sharding<@mesh, [{dp}, {tp}, {}]>
@@ -22,7 +22,7 @@ func.func @main(%x: tensor<4x6x8xf32> {nn.name = "x", comm.sharding = #s}, %seed
 
 // -----
 
-// Addends of a sum lose the same elements, so that the reduction may come after.
+// All partial sums drop the same elements, so the reduction may come after the dropout.
 // CHECK: equivalent on 1 and 2 ranks
 comm.mesh @mesh <tp = 2>
 // CHECK-LABEL: func.func @main

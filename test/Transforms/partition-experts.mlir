@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --split-input-file --test-equivalence="pipeline=builtin.module(braid-propagate-shardings,braid-partition) seed=5" | FileCheck %s
 
-// Tokens are cut by groups, experts among the same ranks: what a rank has chosen travels to the experts and back.
+// Tokens are sharded by groups, experts over the same ranks: the chosen tokens are sent to the experts and back.
 // CHECK: equivalent on 1 and 4 ranks: {{.*}}comm.all_to_all x2
 comm.mesh @mesh <ep = 4>
 #map_x = affine_map<(g, e, c, o, h) -> (g, e, c, h)>

@@ -89,7 +89,7 @@ func.func private @f() -> (tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, 
 
 // -----
 
-// Addends of one part are no addends of the whole.
+// A partial value that is sharded over dp is not a partial value of the full tensor.
 comm.mesh @mesh <dp = 2, tp = 2>
 func.func @other_part(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {tp}]>}, %w: tensor<16x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>})
     -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}) {
@@ -101,7 +101,7 @@ func.func @other_part(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh
 
 // -----
 
-// Elements without a width that collectives could carry.
+// Elements of type index have no width, so collectives cannot carry them.
 comm.mesh @mesh <tp = 2>
 // expected-error @+1 {{'comm.all_to_all' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<4x4xindex>'}}
 func.func @index(%x: tensor<8x4xindex> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>})

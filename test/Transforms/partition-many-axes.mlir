@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --braid-propagate-shardings --braid-partition --split-input-file | FileCheck %s
 
-// The search for a path does not grow with all arrangements of the axes: these would take minutes.
+// The search for a path does not enumerate all arrangements of the axes, which would take minutes here.
 
 comm.mesh @mesh <a = 2, b = 2, c = 2, d = 2, e = 2, f = 2, g = 2, h = 2>
 // CHECK-LABEL: func.func @slices_and_gathers
@@ -14,7 +14,7 @@ func.func @slices_and_gathers(%x: tensor<8x8x8x8xf32> {comm.sharding = #comm.sha
   return %x : tensor<8x8x8x8xf32>
 }
 
-// All axes change places: as many shards of each dimension, on other ranks.
+// All axes change places: every dimension has as many shards as before, on other ranks.
 // CHECK-LABEL: func.func @all_axes_permuted
 // CHECK-NEXT: comm.permute(%{{.*}}) pairs {{.*}} over <@mesh, {a, b, c, d, e, f, g, h}>
 // CHECK-NEXT: return
@@ -25,7 +25,7 @@ func.func @all_axes_permuted(%x: tensor<8x8x8x8xf32> {comm.sharding = #comm.shar
 
 // -----
 
-// Addends over four axes of eight, each scattered where it is wanted.
+// Partial sums over four axes of eight, each scattered along the dimension that the result shards over it.
 comm.mesh @mesh <dp = 2, cp = 2, tp = 2, ep = 2, a = 2, b = 2, c = 2, d = 2>
 // CHECK-LABEL: func.func @main
 // CHECK: nn.linear

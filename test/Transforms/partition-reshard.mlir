@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --braid-partition --split-input-file | FileCheck %s
 
-// Every way from one form to another. Shardings are stated by hand.
+// Every kind of conversion between two shardings. Shardings are stated by hand.
 comm.mesh @mesh <dp = 2, tp = 4>
 
 // CHECK-LABEL: func.func @forms
@@ -13,11 +13,11 @@ func.func @forms(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{d
         tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {dp}]>},
         tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp, dp}, {}]>},
         tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}) {
-  // Whole; the last result shares it.
+  // Replicated; the last result reuses it.
   // CHECK-DAG: %[[WHOLE:.*]] = comm.all_gather(%[[X]]) dim 0 over <@mesh, {dp}> : tensor<4x16xf32> -> tensor<8x16xf32>
   // CHECK-DAG: %[[DPTP:.*]] = comm.local_slice %[[X]] dim 1 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<4x4xf32>
   // CHECK-DAG: %[[MAJOR:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<1x16xf32>
-  // The whole is there already, so nothing is sent for its parts.
+  // The full value is on every rank already, so its shards need no communication.
   // CHECK-DAG: %[[TP:.*]] = comm.local_slice %[[WHOLE]] dim 1 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x4xf32>
   // CHECK-DAG: %[[MOVED:.*]] = comm.local_slice %[[WHOLE]] dim 1 over <@mesh, {dp}> : tensor<8x16xf32> -> tensor<8x8xf32>
   // CHECK-DAG: %[[ORDER:.*]] = comm.local_slice %[[WHOLE]] dim 0 over <@mesh, {tp, dp}> : tensor<8x16xf32> -> tensor<1x16xf32>
@@ -25,7 +25,7 @@ func.func @forms(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{d
   return %x, %x, %x, %x, %x, %x, %x : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
 }
 
-// What is cut before it is gathered is less to send.
+// A value is sliced before it is gathered, which sends less.
 // CHECK-LABEL: func.func @cut_first
 // CHECK-SAME: (%[[X:.*]]: tensor<4x16xf32>
 func.func @cut_first(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
@@ -36,7 +36,7 @@ func.func @cut_first(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh,
   return %x : tensor<8x16xf32>
 }
 
-// An axis that moves from one dimension to another is an exchange of parts.
+// An all_to_all moves an axis from one dimension to another.
 // CHECK-LABEL: func.func @move
 // CHECK-SAME: (%[[X:.*]]: tensor<4x16xf32>
 func.func @move(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
@@ -46,7 +46,7 @@ func.func @move(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp
   return %x : tensor<8x16xf32>
 }
 
-// Two axes move together; a third one stays, another is cut before anything is sent.
+// Two axes move together; a third one stays; a slice over another axis comes before any communication.
 // CHECK-LABEL: func.func @move_two
 // CHECK-SAME: (%[[X:.*]]: tensor<1x16xf32>
 func.func @move_two(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, tp}, {}]>})
@@ -58,7 +58,7 @@ func.func @move_two(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, 
   return %x, %x : tensor<8x16xf32>, tensor<8x16xf32>
 }
 
-// The minor axis is in the way of the one that moves: it goes along, and is gathered there.
+// The minor axis blocks the one that moves: it moves too, and is gathered there.
 // CHECK-LABEL: func.func @make_way
 // CHECK-SAME: (%[[X:.*]]: tensor<1x16xf32>
 func.func @make_way(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, tp}, {}]>})
@@ -69,7 +69,7 @@ func.func @make_way(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, 
   return %x : tensor<8x16xf32>
 }
 
-// Two axes of different sizes change places: an axis is taken apart, so that shards move in one piece first.
+// Two axes of different sizes change places: the larger axis is split into sub-axes, so that a permute moves shards first.
 // CHECK-LABEL: func.func @swap
 // CHECK-SAME: (%[[X:.*]]: tensor<4x4xf32>
 func.func @swap(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {tp}]>})
@@ -80,7 +80,7 @@ func.func @swap(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp
   return %x : tensor<8x16xf32>
 }
 
-// The same axes in another order: every rank's part is another one's.
+// The same axes in another order: every rank has another rank's shard.
 // CHECK-LABEL: func.func @reorder
 // CHECK-SAME: (%[[X:.*]]: tensor<1x16xf32>
 func.func @reorder(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp, tp}, {}]>})
@@ -90,7 +90,7 @@ func.func @reorder(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [
   return %x : tensor<8x16xf32>
 }
 
-// Replicated over the axis that is to split it: every rank takes as small a shard as it will have, and sends that.
+// The value is replicated over the axis that will shard it: every rank slices its value to the final size before it sends.
 // CHECK-LABEL: func.func @other_axis
 // CHECK-SAME: (%[[X:.*]]: tensor<4x16xf32>
 func.func @other_axis(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
@@ -103,7 +103,7 @@ func.func @other_axis(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh
 
 // -----
 
-// A partial value is reduced once for all its users, right after its definition, in the form that they all want.
+// A partial value is reduced once for all users, right after its definition, to the sharding that they share.
 comm.mesh @mesh <tp = 2>
 #w = #comm.sharding<@mesh, [{}, {tp}]>
 
@@ -121,7 +121,7 @@ func.func @one_reduction(%x: tensor<8x16xf32> {comm.sharding = #w}, %w: tensor<1
   return %1, %2 : tensor<8x16xf32>, tensor<8x16xf32>
 }
 
-// All users want it cut the same way; the bias is added to the part.
+// All users want the same sharding; the bias is added to the shard.
 // CHECK-LABEL: func.func @scatter
 // CHECK-SAME: %[[B:[^:]*]]: tensor<16xf32>
 func.func @scatter(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}]>}, %x: tensor<8x16xf32> {comm.sharding = #w}, %w: tensor<16x16xf32> {comm.sharding = #w})
@@ -137,7 +137,7 @@ func.func @scatter(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}
   return %1 : tensor<8x16xf32>
 }
 
-// Along the dimension that the bias has, a part of it is added.
+// A slice of the bias is added if the bias's dimension is sharded.
 // CHECK-LABEL: func.func @scatter_otherwise
 // CHECK-SAME: %[[B:[^:]*]]: tensor<16xf32>
 func.func @scatter_otherwise(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}]>}, %x: tensor<8x16xf32> {comm.sharding = #w}, %w: tensor<16x16xf32> {comm.sharding = #w})
@@ -150,7 +150,7 @@ func.func @scatter_otherwise(%b: tensor<16xf32> {comm.sharding = #comm.sharding<
   return %0 : tensor<8x16xf32>
 }
 
-// A partial value flows through a linear operation and keeps its role.
+// A partial value passes through a linear operation and keeps its role.
 // CHECK-LABEL: func.func @flows
 func.func @flows(%x: tensor<2x8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}, {tp}]>}, %w: tensor<16x16xf32> {comm.sharding = #w})
     -> (tensor<2x8x4x4xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}, {}, {}]>}) {
@@ -164,7 +164,7 @@ func.func @flows(%x: tensor<2x8x16xf32> {comm.sharding = #comm.sharding<@mesh, [
 
 // -----
 
-// A normalized dimension must be whole, and so must what an operation without a sharding rule takes.
+// A normalized dimension must be replicated, and so must the operands of an operation without a sharding rule.
 comm.mesh @mesh <tp = 2>
 #c = #comm.sharding<@mesh, [{}, {tp}]>
 
@@ -182,7 +182,7 @@ func.func @whole(%x: tensor<8x16xf32> {comm.sharding = #c}, %w: tensor<16xf32> {
   return %1 : tensor<8x16xf32>
 }
 
-// Values that a region reads are whole too.
+// Values that a region reads are replicated too.
 // CHECK-LABEL: func.func @region
 func.func @region(%x: tensor<8x16xf32> {comm.sharding = #c}, %p: i1) -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}) {
   // CHECK: %[[G:.*]] = comm.all_gather
@@ -199,7 +199,7 @@ func.func @region(%x: tensor<8x16xf32> {comm.sharding = #c}, %p: i1) -> (tensor<
 
 // -----
 
-// Call operands are brought into the form that the callee states, results come in the form that it gives.
+// Call operands are converted to the shardings that the callee states; results have the shardings that it returns.
 comm.mesh @mesh <tp = 2>
 
 // CHECK-LABEL: func.func @caller

@@ -1,7 +1,7 @@
 // RUN: braid-opt %s --braid-partition --split-input-file | FileCheck %s
 // RUN: braid-opt %s --split-input-file --test-equivalence="pipeline=builtin.module(braid-partition) seed=3" | FileCheck %s --check-prefix=SAME
 
-// Two results that state different shardings: the first one says how the operation is split, the other one is moved.
+// Two results that state different shardings: the operation is sharded as the first one states, the other one is moved.
 comm.mesh @mesh <a = 2, b = 2>
 #in = affine_map<(i, j, k) -> (i, j, k)>
 #out = affine_map<(i, j, k) -> (i, k)>
@@ -32,7 +32,7 @@ func.func @main(%x: tensor<4x8x8xf32> {nn.name = "x", comm.sharding = #cube}, %y
 
 // -----
 
-// Partial over b and c, of which c is left to be reduced after the sum.
+// Partial over b and c; the reduction over c comes after the addition.
 comm.mesh @mesh <a = 2, b = 2, c = 2>
 // CHECK-LABEL: func.func @main
 // CHECK: %[[P:.*]] = nn.linear
@@ -51,7 +51,7 @@ func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.shardi
 
 // -----
 
-// The same, where the sum is split over b too: what is reduced is scattered.
+// The addition is also sharded over b, so the reductions scatter.
 comm.mesh @mesh <a = 2, b = 2, c = 2>
 // CHECK-LABEL: func.func @main
 // CHECK: %[[P:.*]] = nn.linear

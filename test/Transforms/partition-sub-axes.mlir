@@ -1,7 +1,7 @@
 // RUN: braid-opt %s --braid-partition --split-input-file | FileCheck %s
 // RUN: braid-opt %s --split-input-file --test-equivalence="pipeline=builtin.module(braid-partition) seed=3" | FileCheck %s --check-prefix=SAME
 
-// Only the part of an axis that two forms do not share is exchanged.
+// Only the sub-axis in which the two shardings differ is exchanged.
 
 comm.mesh @mesh <tp = 8>
 // CHECK-LABEL: func.func @main
@@ -16,7 +16,7 @@ func.func @main(%x: tensor<8x16xf32> {nn.name = "x", comm.sharding = #comm.shard
 
 // -----
 
-// The other way nothing is sent.
+// The other direction sends nothing.
 comm.mesh @mesh <tp = 8>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:[^:]*]]: tensor<4x16xf32>
@@ -30,7 +30,7 @@ func.func @main(%x: tensor<8x16xf32> {nn.name = "x", comm.sharding = #comm.shard
 
 // -----
 
-// The minor part moves to another dimension.
+// The minor sub-axis moves to another dimension.
 comm.mesh @mesh <tp = 8>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:[^:]*]]: tensor<1x16xf32>
@@ -44,7 +44,7 @@ func.func @main(%x: tensor<8x16xf32> {nn.name = "x", comm.sharding = #comm.shard
 
 // -----
 
-// Parts that follow each other are the axis: there is nothing to do.
+// Consecutive sub-axes are the axis: nothing changes.
 comm.mesh @mesh <tp = 8>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:[^:]*]]: tensor<1x16xf32>
@@ -57,7 +57,7 @@ func.func @main(%x: tensor<8x16xf32> {nn.name = "x", comm.sharding = #comm.shard
 
 // -----
 
-// 2 and 3 of 6 ranks have no part in common, but the whole axis is both: sixths are gathered to thirds.
+// Sub-axes of 2 and of 3 of 6 ranks have no common sub-axis, but the full axis refines both: sixths are gathered to thirds.
 comm.mesh @mesh <tp = 6>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:[^:]*]]: tensor<6x16xf32>
@@ -72,7 +72,7 @@ func.func @main(%x: tensor<12x16xf32> {nn.name = "x", comm.sharding = #comm.shar
 
 // -----
 
-// The halves by the major and by the minor factor of 6 are no parts of one factorization either: no value is split over both.
+// The major sub-axis of 2 and the minor sub-axis of 2 of 6 have no common factorization either: no value is sharded over both.
 comm.mesh @mesh <tp = 6>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:[^:]*]]: tensor<6x12xf32>
@@ -88,7 +88,7 @@ func.func @main(%x: tensor<12x12xf32> {nn.name = "x", comm.sharding = #comm.shar
 
 // -----
 
-// A permute among all ranks of the axis, of which the groups are apart.
+// A permute over the full axis, in disjoint groups, one for each position of dp.
 comm.mesh @mesh <tp = 6, dp = 2>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:[^:]*]]: tensor<6x6xf32>
@@ -103,7 +103,7 @@ func.func @main(%x: tensor<12x12xf32> {nn.name = "x", comm.sharding = #comm.shar
 
 // -----
 
-// A matmul between values whose sub-axes cross.
+// A matmul of values with overlapping sub-axes.
 comm.mesh @mesh <tp = 6>
 // CHECK-LABEL: func.func @main
 // SAME: equivalent on 1 and 6 ranks
@@ -117,7 +117,7 @@ func.func @main(%x: tensor<12x12xf32> {nn.name = "x", comm.sharding = #comm.shar
 
 // -----
 
-// A matmul over parts of one axis, reduced over the part that cuts what is summed up.
+// A matmul sharded over sub-axes of one axis, reduced over the sub-axis that shards the contracted dimension.
 comm.mesh @mesh <tp = 8>
 // CHECK-LABEL: func.func @main
 // CHECK: %[[P:.*]] = nn.linear %{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x4xf32>

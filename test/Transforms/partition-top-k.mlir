@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --braid-propagate-shardings --braid-partition | FileCheck %s
 
-// Rows are cut; the dimension that is chosen from is whole on every rank.
+// Rows are sharded; the dimension that top_k selects from is replicated.
 comm.mesh @mesh <dp = 2, tp = 2>
 // CHECK-LABEL: func.func @main
 // CHECK: %[[X:.*]] = comm.all_gather({{.*}}) dim 1 over <@mesh, {tp}> {{.*}}: tensor<4x4xf32> -> tensor<4x8xf32>

@@ -7,7 +7,7 @@
 // REMARK: comm.all_reduce over 2 ranks for 'attention.output': value is #comm.sharding<@mesh, [{}, {}, {}], partial = [tp = sum]>{{.*}}bytesSentPerRank=2048
 // REMARK: comm.all_reduce over 2 ranks for 'mlp.down'
 
-// Tensor parallelism, column then row: two reductions in the one function that all layers share, and nothing else.
+// Tensor parallelism, column then row: two reductions in the one function that all layers share, and no other collective.
 // COUNT-LABEL: func.func @main
 // COUNT-NOT: {{comm\.(all|reduce|local)}}
 // COUNT: return
@@ -19,7 +19,7 @@
 // COUNT-NOT: {{comm\.(all|reduce|local)}}
 // COUNT: return
 
-// Data parallelism needs nothing for inference.
+// Data parallelism needs no collectives for inference.
 // DP: func.func @main(%{{.*}}: tensor<1x8xi64> {comm.global_type = tensor<4x8xi64>, comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>, nn.name = "input_ids"}
 // DP-NOT: {{comm\.(all|reduce|local)}}
 // DP: func.func private @layer

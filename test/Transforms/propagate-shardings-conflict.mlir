@@ -1,8 +1,8 @@
 // RUN: braid-opt %s --braid-propagate-shardings --remark-format=emitRemark --remarks-filter=sharding -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: FileCheck %s < %t
 
-// Two stated shardings meet at equal cost: the first operand's stands, the second operand is brought to it by partitioning.
-// Where the costs differ, the remark has both.
+// Two stated shardings conflict at equal cost: the first operand's is kept, and partitioning moves the second operand. Where
+// the costs differ, the remark has both.
 // REMARK: remark: {{.*}}nn.add: dimension 'hidden' is not split over axis 'tp' as in operand 1, because 'hidden' is split as in operand 0: a rank sends 128 bytes instead of 256
 // REMARK: remark: {{.*}}nn.linear: dimension 'batch' is not split over axis 'tp' as in operand 0, because 'in' is split as in operand 1: a rank sends 1536 bytes instead of 32768
 comm.mesh @mesh <dp = 2, tp = 2>

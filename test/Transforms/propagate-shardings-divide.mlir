@@ -2,8 +2,8 @@
 // RUN: FileCheck %s < %t
 // RUN: braid-opt %s --test-equivalence="pipeline=builtin.module(braid-apply-strategy{mesh=tp=4},braid-propagate-shardings,braid-partition)" | FileCheck %s --check-prefix=EQUIV
 
-// 6 heads on 4 ranks: the weights divide (24 over 4), the heads over a part of the axis only. The rest is gathered, which a
-// remark says.
+// 6 heads on 4 ranks: the axis divides the weights (24 over 4), but only a sub-axis divides the heads. The rest is gathered,
+// with a remark.
 // REMARK: remark: {{.*}}nn.split_heads: dimension 'head' of size 6 does not divide over axis 'tp' of size 4 and is split 2 ways
 // EQUIV: equivalent on 1 and 4 ranks: comm.all_gather x1
 func.func @f(%x: tensor<4x8x24xf32> {nn.name = "x"}, %w: tensor<24x24xf32> {nn.name = "w"}) -> (tensor<4x8x6x4xf32> {nn.name = "y"}) attributes {nn.entry} {

@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --braid-propagate-shardings --split-input-file | FileCheck %s
 
-// One seed cuts a column-then-row pair and everything between; the second matmul's result is partial.
+// One sharded weight shards a column-then-row pair and all operations between; the second matmul's result is partial.
 comm.mesh @mesh <tp = 2>
 
 // CHECK-LABEL: func.func @mlp
@@ -23,8 +23,8 @@ func.func @mlp(%x: tensor<4x8x16xf32>, %up: tensor<64x16xf32> {comm.sharding = #
 
 // -----
 
-// Through calls in both directions: into a callee by its arguments, back by its results, and from one caller's operand
-// to the other's. The callee stands below its callers.
+// Through calls in both directions: into a callee by its arguments, back by its results, and from one caller's operand to the
+// other's. The callee comes before its callers.
 comm.mesh @mesh <dp = 2>
 
 // CHECK-LABEL: func.func @first
@@ -50,7 +50,7 @@ func.func private @twice(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {
 
 // -----
 
-// A partial value flows through a linear operation that is its one user, and ends elsewhere.
+// A partial value passes through a linear operation that is its only user, and is reduced before other users.
 comm.mesh @mesh <tp = 2>
 
 // CHECK-LABEL: func.func @flows
@@ -64,7 +64,7 @@ func.func @flows(%x: tensor<4x8x16xf32>, %w: tensor<16x16xf32> {comm.sharding = 
   %3 = nn.split_heads %2 : tensor<4x8x16xf32> -> tensor<4x8x4x4xf32>
   // CHECK: nn.activation {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}]>]}
   %4 = nn.activation gelu %2 : tensor<4x8x16xf32>
-  // A bias is added after the reduction, which is therefore at once.
+  // A bias is added after the reduction, so the reduction comes right after the matmul.
   %p5 = nn.linear %x, %w : tensor<4x8x16xf32>, tensor<16x16xf32> -> tensor<4x8x16xf32>
   %5 = nn.add %p5, %b : tensor<4x8x16xf32>, tensor<16xf32> -> tensor<4x8x16xf32>
   // CHECK: nn.split_heads {{.*}} {comm.shardings = [#comm.sharding<@mesh, [{}, {}, {}, {}]>]}
@@ -74,7 +74,7 @@ func.func @flows(%x: tensor<4x8x16xf32>, %w: tensor<16x16xf32> {comm.sharding = 
 
 // -----
 
-// What the IR states stays, also where nothing is cut; and it ends propagation.
+// Shardings in the IR are kept, also replicated ones, and propagation stops there.
 comm.mesh @mesh <dp = 2, tp = 2>
 
 // CHECK-LABEL: func.func @stated
@@ -91,8 +91,8 @@ func.func @stated(%x: tensor<4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{
 
 // -----
 
-// linalg by its maps: parallel loops cut, a sum from zero gives a partial result and so does a maximum, and a loop whose
-// index the body reads stays whole.
+// linalg is sharded by its maps: parallel loops are sharded, a sum from zero is partial and so is a maximum, and a loop whose
+// index the body reads stays replicated.
 comm.mesh @mesh <tp = 2>
 #row = affine_map<(i, j) -> (i, j)>
 #sum = affine_map<(i, j) -> (i)>

@@ -1,7 +1,7 @@
 // RUN: braid-opt %s --test-equivalence="pipeline=builtin.module(braid-propagate-shardings,braid-partition) seed=3" | FileCheck %s
 
-// The weights ask for the hidden dimension of %h cut over tp, and %down reduces over the same axis: a rank's addend is a
-// whole row, and the cut comes after the reduction.
+// The weights ask for the hidden dimension of %h sharded over tp, and %down reduces over the same axis: each rank's partial sum
+// has full rows, and is sharded after the reduction.
 // CHECK: equivalent on 1 and 2 ranks: {{.*}}comm.all_reduce
 comm.mesh @mesh <tp = 2>
 // CHECK-LABEL: func.func @main

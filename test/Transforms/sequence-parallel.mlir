@@ -1,10 +1,10 @@
-// Sequence parallelism stated by the strategy: two gathers and two scatters in the function that all layers share, nothing
-// between layers, and nothing before the first or after the last one: ids come in as parts, logits go out as parts.
+// Sequence parallelism stated by the strategy: two gathers and two scatters in the function that all layers share, none between
+// layers, and none before the first or after the last one, since ids and logits are sharded.
 // RUN: braid-opt %S/Inputs/llama-4-layers.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp-sp" --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s
 // RUN: braid-opt %S/Inputs/llama-4-layers.mlir --braid-apply-strategy="mesh=dp=2,tp=2 strategy=tp-sp,dp" --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s
 // RUN: braid-opt %S/Inputs/llama-4-layers.mlir --test-equivalence="pipeline=builtin.module(braid-apply-strategy{mesh=tp=2 strategy=tp-sp},braid-propagate-shardings,braid-partition,canonicalize) seed=5" | FileCheck %s --check-prefix=SAME
 // RUN: braid-opt %S/Inputs/llama-4-layers.mlir --test-equivalence="pipeline=builtin.module(braid-apply-strategy{mesh=dp=2,tp=2 strategy=tp-sp,dp},braid-propagate-shardings,braid-partition,canonicalize) seed=6" | FileCheck %s --check-prefix=SAME4
-// Plain tensor parallelism has two reductions, and split and moved they are the same.
+// Plain tensor parallelism has two reductions; split and moved, they become the same program.
 // RUN: braid-opt %S/Inputs/llama-4-layers.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp" --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefix=PLAIN
 // RUN: braid-opt %S/Inputs/llama-4-layers.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp" --braid-propagate-shardings --braid-partition --braid-split-all-reduce --braid-sink-all-gathers --canonicalize --cse | FileCheck %s --check-prefix=REWRITTEN
 // RUN: braid-opt %S/Inputs/llama-4-layers.mlir --test-equivalence="pipeline=builtin.module(braid-apply-strategy{mesh=tp=2 strategy=tp},braid-propagate-shardings,braid-partition,braid-split-all-reduce,braid-sink-all-gathers,canonicalize) seed=7" | FileCheck %s --check-prefix=SAME-REWRITTEN
@@ -46,7 +46,7 @@
 // PLAIN-NOT: comm.{{all|reduce|local}}
 // PLAIN: return
 
-// Of the first layer's input a part is taken; the gather of the last layer's result is the one before the head.
+// The first layer's input is sliced; the gather of the last layer's result is the one before the head.
 // REWRITTEN-LABEL: func.func @main
 // REWRITTEN-NOT: comm.{{all|reduce|local}}
 // REWRITTEN: comm.local_slice

@@ -1,4 +1,4 @@
-// A gather does not cross the calls of a recursive function: it could do so for ever.
+// A gather does not move across the calls of a recursive function, since that would not end.
 // RUN: braid-opt %s --braid-sink-all-gathers --remark-format=emitRemark --remarks-filter=communication -o /dev/null 2>&1 | FileCheck %s
 
 // CHECK-COUNT-2: comm.all_gather 'endless': stays: '@{{even|odd}}' is recursive

@@ -1,9 +1,9 @@
-// Tensor parallelism, its reductions split and the gathers moved, is sequence parallelism: in the one function that all
-// layers share two gathers and two scatters, between layers nothing, and after the last one the gather of the result.
+// Tensor parallelism with its reductions split and gathers moved is sequence parallelism: two gathers and two scatters in the
+// one function that all layers share, none between layers, and after the last one the gather of the result.
 // RUN: braid-opt %S/Inputs/bert-4-layers.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition --braid-split-all-reduce --braid-sink-all-gathers | FileCheck %s
 // RUN: braid-opt %S/Inputs/bert-4-layers.mlir --braid-apply-strategy="mesh=dp=2,tp=4" --braid-propagate-shardings --braid-partition --braid-split-all-reduce --braid-sink-all-gathers | FileCheck %s
 // RUN: braid-opt %S/Inputs/bert-4-layers.mlir --test-equivalence="pipeline=builtin.module(braid-apply-strategy{mesh=tp=2},braid-propagate-shardings,braid-partition,braid-split-all-reduce,braid-sink-all-gathers) seed=5" | FileCheck %s --check-prefix=SAME
-// And back: tensor parallelism with two reductions in the layer, and nothing else.
+// The reverse passes give tensor parallelism again: two reductions in the layer and no other collective.
 // RUN: braid-opt %S/Inputs/bert-4-layers.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition --braid-split-all-reduce --braid-sink-all-gathers --braid-hoist-all-gathers --canonicalize --braid-join-all-reduce --canonicalize --cse | FileCheck %s --check-prefix=BACK
 
 // CHECK-LABEL: func.func @main

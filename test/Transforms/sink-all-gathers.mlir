@@ -9,7 +9,7 @@ comm.mesh @mesh <tp = 2>
 // CHECK-LABEL: func.func @both
 // CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>
 func.func @both(%x: tensor<4x8xf32> {nn.name = "x"}) -> (tensor<4x8xf32> {nn.name = "a"}) attributes {nn.entry} {
-  // Two gathered operands: both move. What all ranks have is sliced.
+  // Two gathered operands: both gathers move. Replicated operands are sliced.
   // CHECK: %[[S:.*]] = comm.reduce_scatter sum(%[[X]])
   // CHECK: %[[T:.*]] = comm.reduce_scatter max(%[[X]])
   // CHECK: %[[A:.*]] = nn.add %[[S]], %[[T]] : tensor<2x8xf32>
@@ -35,7 +35,7 @@ comm.mesh @mesh <tp = 2>
 // CHECK-LABEL: func.func @stays
 func.func @stays(%x: tensor<4x8xf32> {nn.name = "x"}, %y: tensor<4x4xf32> {nn.name = "y"})
     -> (tensor<4x8xf32> {nn.name = "a"}, tensor<4x4xf32> {nn.name = "b"}, tensor<4x4xf32> {nn.name = "c"}, tensor<4x4xf32> {nn.name = "d"}) attributes {nn.entry} {
-  // The normalized dimension is whole.
+  // The normalized dimension must be replicated.
   // CHECK: %[[G:.*]] = comm.all_gather({{.*}}) dim 1
   // CHECK: nn.layer_norm %[[G]]
   // REMARK: comm.all_gather 'hidden': stays: 'nn.layer_norm' needs all of 'hidden'
@@ -44,7 +44,7 @@ func.func @stays(%x: tensor<4x8xf32> {nn.name = "x"}, %y: tensor<4x4xf32> {nn.na
   %s = comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<4x4xf32>
   %g = comm.all_gather(%s) dim 1 over <@mesh, {tp}> role "hidden" : tensor<4x4xf32> -> tensor<4x8xf32>
   %a = nn.layer_norm %g, %nw, %nb epsilon 1.0e-6 : tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<4x8xf32>
-  // A weight of which every rank has other rows.
+  // Every rank has other rows of this weight.
   // CHECK: %[[H:.*]] = comm.all_gather({{.*}}) dim 0
   // CHECK: nn.linear %[[H]]
   // REMARK: comm.all_gather 'rows': stays: 'nn.linear' has an operand that differs between the ranks
@@ -53,7 +53,7 @@ func.func @stays(%x: tensor<4x8xf32> {nn.name = "x"}, %y: tensor<4x4xf32> {nn.na
   %h = comm.all_gather(%t) dim 0 over <@mesh, {tp}> role "rows" : tensor<2x8xf32> -> tensor<4x8xf32>
   %l = nn.linear %h, %w : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x4xf32>
   %b = comm.all_reduce sum(%l) over <@mesh, {tp}> : tensor<4x4xf32>
-  // Of two users both would need a gather.
+  // Each of the two users would need a gather.
   // REMARK: comm.all_gather 'twice': stays: 'nn.activation' would need 32 bytes sent in place of 0
   %u = comm.reduce_scatter sum(%y) dim 0 over <@mesh, {tp}> : tensor<4x4xf32> -> tensor<2x4xf32>
   %k = comm.all_gather(%u) dim 0 over <@mesh, {tp}> role "twice" : tensor<2x4xf32> -> tensor<4x4xf32>
@@ -66,7 +66,7 @@ func.func @stays(%x: tensor<4x8xf32> {nn.name = "x"}, %y: tensor<4x4xf32> {nn.na
 
 comm.mesh @mesh <tp = 2>
 
-// A result becomes a part, then the argument of the next call does.
+// A result becomes a shard, then the argument of the next call does.
 // CHECK-LABEL: func.func @calls
 // CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>
 // CHECK: %[[P:.*]] = comm.local_slice %[[X]] dim 0
@@ -102,8 +102,8 @@ comm.mesh @mesh <tp = 2>
 
 #map = affine_map<(r, c) -> (r, c)>
 
-// What a body captures counts as an operand does: a scalar that every rank has past which the gather moves, and one of
-// the rank's own past which it does not.
+// A captured value counts like an operand: the gather moves past a body that captures a replicated scalar, and not past one
+// that captures a scalar that differs between ranks.
 // CHECK-LABEL: func.func @captures
 // CHECK: %[[P:.*]] = comm.local_slice
 // CHECK: %[[G:.*]] = comm.all_gather(%[[P]])
@@ -129,7 +129,7 @@ func.func @captures(%x: tensor<4x4xf32> {nn.name = "x"})
     %m = arith.mulf %in, %own : f32
     linalg.yield %m : f32
   } -> tensor<4x4xf32>
-  // Its sum is the same on all ranks.
+  // The sum is the same on all ranks.
   %sum = comm.all_reduce sum(%b) over <@mesh, {tp}> : tensor<4x4xf32>
   return %a, %sum : tensor<4x4xf32>, tensor<4x4xf32>
 }
@@ -138,7 +138,7 @@ func.func @captures(%x: tensor<4x4xf32> {nn.name = "x"})
 
 comm.mesh @mesh <tp = 2>
 
-// What an argument differs along is what any call gives: one that gives a scale of the rank's own holds the gather back.
+// An argument differs along an axis if any call passes such a value: one call passes a scale that differs, so the gather stays.
 // CHECK-LABEL: func.func private @scaled
 // CHECK: %[[G:.*]] = comm.all_gather
 // CHECK: nn.mul %[[G]]

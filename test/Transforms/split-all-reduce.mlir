@@ -12,7 +12,7 @@ comm.mesh @mesh <tp = 4>
 // JOINED-LABEL: func.func @main
 func.func @main(%x: tensor<3x8x16xf32> {nn.name = "x"}, %y: tensor<6x12xf32> {nn.name = "y"}, %z: tensor<3xf32> {nn.name = "z"})
     -> (tensor<3x8x16xf32> {nn.name = "a"}, tensor<6x12xf32> {nn.name = "b"}, tensor<3xf32> {nn.name = "c"}) attributes {nn.entry} {
-  // The sequence before the outermost dimension.
+  // The sequence dimension is preferred to the outermost one.
   // CHECK: %[[A:.*]] = comm.reduce_scatter sum(%[[X]]) dim 1 over <@mesh, {tp}> role "mlp.down" : tensor<3x8x16xf32> -> tensor<3x2x16xf32>
   // CHECK: comm.all_gather(%[[A]]) dim 1 over <@mesh, {tp}> role "mlp.down" : tensor<3x2x16xf32> -> tensor<3x8x16xf32>
   // LAST: comm.reduce_scatter sum({{.*}}) dim 2
@@ -20,7 +20,7 @@ func.func @main(%x: tensor<3x8x16xf32> {nn.name = "x"}, %y: tensor<6x12xf32> {nn
   // JOINED: comm.all_reduce sum({{.*}}) over <@mesh, {tp}> role "mlp.down" : tensor<3x8x16xf32>
   // REMARK: comm.all_reduce 'mlp.down': split over dimension 1
   %a = comm.all_reduce sum(%x) over <@mesh, {tp}> role "mlp.down" : tensor<3x8x16xf32>
-  // 6 rows do not divide.
+  // The axis does not divide 6 rows.
   // CHECK: comm.reduce_scatter max(%[[Y]]) dim 1
   // LAST: comm.all_reduce max
   // JOINED: comm.all_reduce max

@@ -1,7 +1,7 @@
 // RUN: braid-opt %s --braid-start-collectives --split-input-file | FileCheck %s
 // RUN: braid-opt %S/Inputs/bert-4-layers.mlir --braid-apply-strategy="mesh=dp=2,tp=2" --braid-propagate-shardings --braid-partition --braid-start-collectives --braid-verify-level=level=scheduled | FileCheck %s --check-prefix=BERT
 
-// The reduction is in flight during the first gelu and the second; its wait stands before the first use.
+// The reduction is in flight during both gelus; its wait comes before the first use.
 comm.mesh @mesh <tp = 2>
 
 // CHECK-LABEL: func.func @overlap
@@ -22,7 +22,7 @@ func.func @overlap(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   return %d : tensor<8x4xf32>
 }
 
-// Starts keep their order, although the second's operand is there first; and a start may pass another's wait.
+// Starts keep their order, although the second one's operand is ready first; a start may move above another's wait.
 // CHECK-LABEL: func.func @order
 // CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>, %[[Y:.*]]: tensor<8x4xf32>)
 func.func @order(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<4x4xf32>) {
@@ -40,7 +40,7 @@ func.func @order(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>) -> (tensor<8x4xf32>, 
   return %c, %d : tensor<8x4xf32>, tensor<4x4xf32>
 }
 
-// One that needs another's result starts after its wait.
+// A collective that needs another's result starts after its wait.
 // CHECK-LABEL: func.func @chain
 func.func @chain(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   // CHECK: %[[H1:.*]] = comm.start
@@ -53,8 +53,8 @@ func.func @chain(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   return %c : tensor<8x4xf32>
 }
 
-// A call of a function that communicates keeps its place among the starts; a call of one that does not is passed. The
-// wait goes past both: what is in flight across a call belongs to the caller.
+// A call of a function that communicates keeps its position among the starts; a call of another function does not. The wait
+// moves below both: a collective in flight across a call belongs to the caller.
 // CHECK-LABEL: func.func @calls
 // CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>)
 func.func @calls(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
@@ -76,7 +76,7 @@ func.func private @quiet(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   return %a : tensor<8x4xf32>
 }
 
-// Several values of one collective are waited for together, before the first use of any.
+// Several values of one collective have one wait, before the first use of any of them.
 // CHECK-LABEL: func.func @variadic
 func.func @variadic(%x: tensor<8x4xf32>, %y: tensor<2xf32>) -> (tensor<8x4xf32>, tensor<2xf32>) {
   // CHECK: %[[H:.*]] = comm.start (%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) : tensor<8x4xf32>, tensor<2xf32> -> !comm.handle<tensor<8x4xf32>, tensor<2xf32>> {
@@ -90,7 +90,7 @@ func.func @variadic(%x: tensor<8x4xf32>, %y: tensor<2xf32>) -> (tensor<8x4xf32>,
   return %0#0, %2 : tensor<8x4xf32>, tensor<2xf32>
 }
 
-// Within its block: a collective in a loop stays in the loop.
+// A collective in a loop stays in its block.
 // CHECK-LABEL: func.func @loop
 func.func @loop(%x: tensor<8x4xf32>, %n: index) -> tensor<8x4xf32> {
   %zero = arith.constant 0 : index

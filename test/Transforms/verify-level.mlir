@@ -42,7 +42,7 @@ func.func @f(%x: tensor<8x4xf32>) {
 
 // -----
 
-// Below, nothing runs control flow: not even where no collective stands in it.
+// Control flow is refused at level nn, even without collectives in it.
 func.func @f(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -1,7 +1,7 @@
-// The table of words cut by rows, the head by outputs: one reduction after the look-up, logits as parts, and with sequence
-// parallelism a scatter there and a gather before the head.
+// The word table is sharded by rows, the head by outputs: one reduction after the look-up and sharded logits; with sequence
+// parallelism a scatter after the look-up and a gather before the head.
 // RUN: braid-opt %S/Inputs/llama-4-layers.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp,vocab" --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,PLAIN
-// A model with a head over a vocabulary that divides has it by default, and one without does not.
+// By default a model shards its vocabulary if it has a head and the axis divides the vocabulary, and otherwise does not.
 // RUN: braid-opt %S/Inputs/llama-4-layers.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,PLAIN
 // RUN: braid-opt %S/Inputs/bert-4-layers.mlir --braid-apply-strategy="mesh=tp=2" | FileCheck %s --check-prefix=BERT
 // RUN: braid-opt %S/Inputs/llama-4-layers.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp-sp,vocab" --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,SP

@@ -1,5 +1,5 @@
-// A vocabulary that the axis does not divide, and that nobody has padded (pad-vocabulary.mlir), stays whole by default, which a
-// remark says, and is an error when it is asked for.
+// By default a vocabulary that the axis does not divide and that is not padded (pad-vocabulary.mlir) stays replicated, with a
+// remark. Requesting to shard it is an error.
 // RUN: braid-opt %s --braid-apply-strategy="mesh=tp=3" --remark-format=emitRemark --remarks-filter=sharding -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: FileCheck %s < %t
 // RUN: not braid-opt %s --braid-apply-strategy="mesh=tp=3 strategy=tp,vocab" 2>&1 | FileCheck %s --check-prefix=ERROR

@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --split-input-file --verify-diagnostics -o /dev/null
 
-// Titles name the constraint of the operation's or the dialect's documentation.
+// Titles name the constraint in the documentation of the operation or of the dialect.
 
 // comm.mesh_c2: unique names
 // expected-error @+1 {{'comm.mesh' op mesh 'mesh' names axis 'tp' twice [comm.mesh_c2]}}
@@ -80,7 +80,7 @@ func.func private @f() attributes {test = #comm.sharding<@mesh, [{?, tp}]>}
 
 // -----
 
-// What is cut already has no open dimensions.
+// A sharded dimension of a parameter cannot be open.
 comm.mesh @mesh <tp = 2>
 // expected-error @+1 {{'func.func' op argument 0: expects a sharding without open dimensions beside 'comm.global_type', got #comm.sharding<@mesh, [{tp, ?}]> [comm.attributes_c3]}}
 func.func @f(%x: tensor<4xf32> {comm.global_type = tensor<8xf32>, comm.sharding = #comm.sharding<@mesh, [{tp, ?}]>}) { return }
@@ -93,7 +93,7 @@ func.func private @f() attributes {test = #comm.group<@mesh, {tp, tp}>}
 
 // -----
 
-// a malformed mesh is reported as such
+// A malformed mesh gives its own error.
 func.func private @f(tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>})
 // expected-error @+1 {{'comm.mesh' op mesh axis 'tp' expects a size of at least 1, got 0 [comm.mesh_c2]}}
 comm.mesh @mesh <tp = 0>
@@ -163,7 +163,7 @@ func.func private @f(tensor<8x16xf32> {comm.global_type = tensor<?x16xf32>})
 
 // -----
 
-// What is cut is bounded as other values are.
+// Sharded values have the same size limit as other values.
 comm.mesh @mesh <dp = 2, tp = 4>
 // expected-error @+1 {{'func.func' op argument 0: expects at most 2^48 elements, got 'tensor<16777216x33554432xf32>' [comm.sharding_c5]}}
 func.func private @f(tensor<16777216x33554432xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>})

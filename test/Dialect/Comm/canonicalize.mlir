@@ -2,7 +2,7 @@
 
 comm.mesh @mesh <dp = 1, tp = 2>
 
-// In a group of one rank nothing is exchanged.
+// Collectives over a group of one rank do nothing.
 // CHECK-LABEL: func.func @single_rank
 // CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>)
 // CHECK-NEXT: return %[[X]], %[[X]], %[[X]], %[[X]]
@@ -41,7 +41,7 @@ func.func @inverse(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
   return %1, %3 : tensor<8x4xf32>, tensor<8x4xf32>
 }
 
-// Another dimension is another part.
+// A slice along another dimension does not invert the gather.
 // CHECK-LABEL: func.func @not_inverse
 // CHECK: comm.all_gather
 // CHECK: comm.local_slice
@@ -58,7 +58,7 @@ func.func @unused(%x: tensor<8x4xf32>) {
   return
 }
 
-// What has been started is waited for.
+// A collective that was started is waited for, even if its results are unused.
 // CHECK-LABEL: func.func @started
 // CHECK: comm.start
 // CHECK: comm.all_reduce
@@ -83,7 +83,7 @@ func.func @single_rank_exchanges(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tenso
   return %0, %1, %2, %3 : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
 }
 
-// There and back again; and everyone keeps what it has.
+// An exchange and its inverse cancel, and so does a permute in which every rank keeps its value.
 // CHECK-LABEL: func.func @exchange_back
 // CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>)
 // CHECK-NEXT: return %[[X]], %[[X]]
@@ -94,7 +94,7 @@ func.func @exchange_back(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf3
   return %1, %2 : tensor<8x4xf32>, tensor<8x4xf32>
 }
 
-// A position that nobody sends to gets zeros, in a group of one too; the other exchanges move something.
+// A position without a source gets zeros, also in a group of one. The other exchanges move data.
 // CHECK-LABEL: func.func @exchanges_stay
 // CHECK: comm.permute(%{{.*}}) pairs [] over <@mesh, {dp}>
 // CHECK: comm.permute(%{{.*}}) pairs [0 -> 0] over <@mesh, {tp}>

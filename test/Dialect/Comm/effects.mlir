@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --cse --loop-invariant-code-motion --control-flow-sink | FileCheck %s
 
-// Collectives read and write the communication tag: upstream passes neither merge, drop nor move them.
+// Collectives have effects on the communication resource, so that upstream passes do not merge, drop or move them.
 comm.mesh @mesh <tp = 2>
 
 // CHECK-LABEL: func.func @same_twice
@@ -38,7 +38,7 @@ func.func @loop(%x: tensor<8x4xf32>, %n: index) -> tensor<8x4xf32> {
   return %r : tensor<8x4xf32>
 }
 
-// A slice sends nothing: it is merged and moved like any pure operation.
+// A slice communicates nothing, so it is merged and moved like any pure operation.
 // CHECK-LABEL: func.func @slice
 // CHECK: %[[A:.*]] = comm.local_slice
 // CHECK-NEXT: return %[[A]], %[[A]]

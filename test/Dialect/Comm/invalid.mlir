@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --split-input-file --verify-diagnostics -o /dev/null
 
-// Titles name the constraint of the operation's or the dialect's documentation.
+// Titles name the constraint in the documentation of the operation or of the dialect.
 
 // comm.all_reduce_c1
 comm.mesh @mesh <dp = 2, tp = 4>
@@ -243,7 +243,7 @@ func.func @f(%x: tensor<8x16xf32>) {
 
 // -----
 
-// Values whose bytes are not known, or too many.
+// Values whose bytes are unknown or too many.
 comm.mesh @mesh <tp = 2>
 func.func @index(%x: tensor<4xindex>) {
   // expected-error @+1 {{'comm.all_reduce' op operand #0 must be variadic of statically shaped tensor of at most 2^48 integers or floats of at most 64 bits, but got 'tensor<4xindex>'}}
@@ -262,7 +262,7 @@ func.func @wide(%x: tensor<4xi65>) {
 
 // -----
 
-// The result that is expected has a size above 64 bits, and is shown with the largest there is.
+// The expected size exceeds 64 bits, so the message shows the largest 64-bit number.
 comm.mesh @mesh <tp = 131072>
 func.func @gathered(%x: tensor<281474976710656xf32>) {
   // expected-error @+1 {{'comm.all_gather' op expects a result of type 'tensor<9223372036854775807xf32>', got 'tensor<281474976710656xf32>' [comm.all_gather_c5]}}

@@ -29,7 +29,7 @@ func.func @collectives(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mes
   return %4 : tensor<8x16xf32>
 }
 
-// A handle crosses a call with what was started, both ways.
+// Calls can return and take a handle together with the values in flight.
 // CHECK-LABEL: func.func @begin
 // CHECK-SAME: -> (!comm.handle<tensor<4xf32>, tensor<2xf32>>, tensor<4xf32>, tensor<2xf32>)
 func.func @begin(%x: tensor<4xf32>, %y: tensor<2xf32>) -> (!comm.handle<tensor<4xf32>, tensor<2xf32>>, tensor<4xf32>, tensor<2xf32>) {

@@ -40,7 +40,7 @@ func.func @f(%x: tensor<8x16xf32>, %y: tensor<8x12xf32>, %c: tensor<8xi32>) {
 
 // -----
 
-// comm.all_to_all_v: what counts are
+// comm.all_to_all_v: type of the counts
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8x16x4xf32>, %c: tensor<8xf32>) {
   // expected-error @+1 {{'comm.all_to_all_v' op operand #1 must be statically shaped tensor of rank 1 of at most 2^48 i32 or i64, but got 'tensor<8xf32>'}}
@@ -151,7 +151,7 @@ func.func @f(%x: tensor<8xcomplex<f32>>) {
 
 // -----
 
-// comm.send_c4: a position of the group
+// comm.send_c4: not a position of the group
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8xf32>) {
   // expected-error @+1 {{'comm.send' op expects every position of 'pairs' to be in [0, 4), got 4 [comm.send_c4]}}
@@ -161,7 +161,7 @@ func.func @f(%x: tensor<8xf32>) {
 
 // -----
 
-// comm.send_c4: any number may stand there
+// comm.send_c4: the largest and smallest integers
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8xf32>) {
   // expected-error @+1 {{'comm.send' op expects every position of 'pairs' to be in [0, 4), got 9223372036854775807 [comm.send_c4]}}
@@ -171,7 +171,7 @@ func.func @f(%x: tensor<8xf32>) {
 
 // -----
 
-// comm.send_c4: two for each pair
+// comm.send_c4: odd number of positions
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8xf32>) {
   // expected-error @+1 {{'comm.send' op expects 'pairs' to hold two positions for each pair, got 3 positions [comm.send_c4]}}
@@ -271,7 +271,7 @@ func.func @f(%x: tensor<8xcomplex<f32>>) {
 
 // -----
 
-// comm.recv_c4: a position of the group
+// comm.recv_c4: not a position of the group
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8xf32>) {
   // expected-error @+1 {{'comm.recv' op expects every position of 'pairs' to be in [0, 4), got 4 [comm.recv_c4]}}
@@ -281,7 +281,7 @@ func.func @f(%x: tensor<8xf32>) {
 
 // -----
 
-// comm.recv_c4: two for each pair
+// comm.recv_c4: odd number of positions
 comm.mesh @mesh <dp = 2, ep = 4>
 func.func @f(%x: tensor<8xf32>) {
   // expected-error @+1 {{'comm.recv' op expects 'pairs' to hold two positions for each pair, got 3 positions [comm.recv_c4]}}

@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --split-input-file --verify-diagnostics -o /dev/null
 
-// Titles name the constraint of the operation's or the dialect's documentation.
+// Titles name the constraint in the documentation of the operation or of the dialect.
 
 // comm.start_c1
 comm.mesh @mesh <dp = 2, tp = 4>

@@ -9,7 +9,7 @@ func.func @split_of_merge(%x: tensor<2x3x4x8xf32>) -> tensor<2x3x4x8xf32> {
   return %1 : tensor<2x3x4x8xf32>
 }
 
-// Other heads than before: not the same value.
+// The number of heads changes, so the value is not the same.
 // CHECK-LABEL: func.func @split_otherwise
 // CHECK: nn.merge_heads
 // CHECK: nn.split_heads
@@ -28,7 +28,7 @@ func.func @merge_of_split(%x: tensor<2x3x32xf32>) -> tensor<2x3x32xf32> {
   return %1 : tensor<2x3x32xf32>
 }
 
-// What has no use is not read.
+// An unused parameter is removed.
 // CHECK-LABEL: func.func @unused
 // CHECK-NEXT: return
 func.func @unused() {

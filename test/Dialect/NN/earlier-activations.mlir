@@ -1,6 +1,6 @@
 // RUN: braid-opt %s --split-input-file --verify-diagnostics | FileCheck %s
 
-// Modules written before activations became one operation are read as what they mean now.
+// Modules written before activations became one operation are upgraded when read.
 // CHECK-LABEL: func.func @earlier
 func.func @earlier(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   // CHECK-NEXT: nn.activation gelu %{{.*}} : tensor<2x4xf32>

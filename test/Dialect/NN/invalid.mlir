@@ -238,7 +238,7 @@ func.func @add(%x: tensor<2x4xf32>, %y: tensor<4xf16>) {
 
 // -----
 
-// Types that the dialect does not have.
+// Element types and shapes that the dialect does not support.
 func.func @types(%x: tensor<2x?xf32>, %y: tensor<4xf64>) {
   // expected-error @+1 {{'nn.add' op operand #0 must be statically shaped tensor of at most 2^48 f32, bf16 or f16 values, but got 'tensor<2x?xf32>'}}
   %0 = nn.add %x, %y : tensor<2x?xf32>, tensor<4xf64> -> tensor<2x?xf32>
@@ -247,7 +247,7 @@ func.func @types(%x: tensor<2x?xf32>, %y: tensor<4xf64>) {
 
 // -----
 
-// One element more than there may be.
+// One element more than the limit.
 func.func @too_large(%x: tensor<281474976710657xf32>, %y: tensor<281474976710656xf32>) {
   %0 = nn.add %y, %y : tensor<281474976710656xf32>, tensor<281474976710656xf32> -> tensor<281474976710656xf32>
   // expected-error @+1 {{'nn.add' op operand #0 must be statically shaped tensor of at most 2^48 f32, bf16 or f16 values, but got 'tensor<281474976710657xf32>'}}
@@ -257,7 +257,7 @@ func.func @too_large(%x: tensor<281474976710657xf32>, %y: tensor<281474976710656
 
 // -----
 
-// No elements, but strides that would not fit; and ids.
+// No elements, but strides above the limit; also for ids.
 func.func @too_large(%x: tensor<0x4294967296x4294967296xf32>) {
   // expected-error @+1 {{'nn.activation' op operand #0 must be statically shaped tensor of at most 2^48 f32, bf16 or f16 values, but got 'tensor<0x4294967296x4294967296xf32>'}}
   %0 = nn.activation silu %x : tensor<0x4294967296x4294967296xf32>

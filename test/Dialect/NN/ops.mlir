@@ -3,7 +3,7 @@
 
 // CHECK-LABEL: func.func @parameters
 func.func @parameters() {
-  // One whole tensor of the parameter's name says nothing of slices.
+  // Slices are not printed if they are one full tensor of the parameter's name.
   // CHECK: nn.parameter "encoder.w" : tensor<384x1536xf32>
   %0 = nn.parameter "encoder.w" : tensor<384x1536xf32>
   // CHECK: nn.parameter "encoder.w" : tensor<8xbf16>

@@ -13,7 +13,7 @@ func.func @parameter() {
 // -----
 
 func.func @parameter() {
-  // Without slices it is one whole tensor, which has a name and elements.
+  // Without slices a parameter is one full tensor, which needs a name and elements.
   // expected-error @+1 {{expects the name of a checkpoint's tensor [nn.slice_c1]}}
   %0 = nn.parameter "" : tensor<4xf32>
   return

@@ -32,7 +32,7 @@ func.func @training(%x: tensor<2x8x16xf32>, %labels: tensor<2x8xi64>, %seed: ten
   return %3 : tensor<2x8xf32>
 }
 
-// Queries of one sequence, keys and values of another.
+// Queries are of one sequence, keys and values of another.
 // CHECK-LABEL: func.func @cross_attention
 func.func @cross_attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %mask: tensor<2x5xi64>) -> tensor<2x3x4x8xf32> {
   // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}} : tensor<2x5xi64> scale 5.000000e-01 : tensor<2x3x4x8xf32>, tensor<2x5x2x8xf32>, tensor<2x5x2x8xf32> -> tensor<2x3x4x8xf32>

@@ -40,7 +40,7 @@ rt.kernel @softmax_scale(%x: tensor<?x384xf32> {rt.name = "x"}, %w: tensor<384xf
   rt.yield %o : tensor<?x384xf32>
 }
 
-// Two row dimensions: the second operand has no batch.
+// There are two row dimensions; the second operand has no batch dimension.
 // CHECK-LABEL: rt.kernel @add_positions(
 // CHECK-SAME: attributes {row_dims = 2 : i64}
 rt.kernel @add_positions(%x: tensor<?x16x8xf32>, %p: tensor<16x8xf32>) -> tensor<?x16x8xf32> attributes {row_dims = 2 : i64} {

@@ -28,7 +28,7 @@ rt.kernel @attention(tensor<2x8x2x2xf32>, tensor<2x8x2x2xf32>, tensor<2x8x2x2xf3
 rt.kernel @local_slice(tensor<16x4xf32>) -> tensor<8x4xf32>
     attributes {group = #comm.group<@mesh, {dp}>, library = "local_slice", scalars = [0]}
 
-// On values, leading dimensions of a row operand are taken together.
+// On values, leading dimensions of a row operand are flattened.
 // CHECK-LABEL: func.func @values
 func.func @values(%x: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
   // CHECK: rt.launch @double rows 16 ins(%{{.*}} : tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
@@ -58,7 +58,7 @@ rt.procedure @inner(%x: memref<16x4xf32> {rt.name = "x"}, %out: memref<16x4xf32>
   rt.return
 }
 
-// Not yet assigned: no offsets, no numbers.
+// Before buffer assignment there are no offsets and no event numbers.
 // CHECK-LABEL: rt.procedure entry @main(
 // CHECK-SAME: %w: memref<4x4xf32> {rt.parameter = #rt.parameter<"w" of tensor<8x4xf32> sharded <@mesh, [{tp}, {}]> init normal slices [#nn.slice<"w"[8, 4]>]>}
 // CHECK-SAME: %ids: memref<16xi64> {rt.operand = #rt.value<"ids" of tensor<16xi64>>}

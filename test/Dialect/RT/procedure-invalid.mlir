@@ -135,7 +135,7 @@ rt.procedure @p5_end() frame <local 64, symmetric 0, events 0> {
 
 // -----
 
-// Numbers that wrap are no way around it.
+// Sums that wrap around are refused.
 rt.procedure @p5_end() frame <local 64, symmetric 0, events 0> {
   // expected-error @below {{expects to end within the frame's 64 bytes of local memory, got 9223372036854775872}}
   %0 = rt.alloc at 9223372036854775744 : memref<32xf32, #rt.space<local>>

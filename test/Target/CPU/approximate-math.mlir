@@ -15,8 +15,8 @@ func.func @transcendental(%v: vector<16xf32>, %s: f32) -> (vector<16xf32>, f32) 
   return %3, %4 : vector<16xf32>, f32
 }
 
-// A polynomial of the square near 0, and elsewhere one to the power of -16, so that no quotient is near 1. A NaN passes
-// both comparisons.
+// Near 0 it is a polynomial of the square, elsewhere one to the power of -16, so that no quotient is near 1. A NaN fails both
+// comparisons.
 // CHECK-LABEL: func.func @erf
 // CHECK-SAME: (%[[X:.*]]: vector<8xf32>)
 func.func @erf(%x: vector<8xf32>) -> vector<8xf32> {

@@ -14,7 +14,7 @@
 // CHECK-NOT: call {{.*}}float @
 // CHECK: attributes {{.*}}"target-cpu"="x86-64-v3"
 
-// Nothing but the kernel, and nothing needed.
+// The object defines only the kernel and needs no other symbol.
 // SYMBOLS: T bias_gelu
 // SYMBOLS-NOT: {{[A-Za-z]}}
 

@@ -17,7 +17,7 @@ func.func @copy(%x: memref<?x8xf32>, %y: memref<f32>) {
   return
 }
 
-// A function that takes something else is none of ours.
+// A function with other arguments is not changed.
 // CHECK-LABEL: func.func @other(%{{.*}}: index, %{{.*}}: memref<f32>)
 func.func @other(%i: index, %y: memref<f32>) {
   return

@@ -2,7 +2,7 @@
 // RUN: not braid-test-compile-kernels %s 2>&1 | FileCheck %s --check-prefix=ALONE
 // RUN: not braid-opt -braid-cpu-kernel-abi %S/Inputs/library-kernel-scalars.mlir 2>&1 | FileCheck %s --check-prefix=OTHER
 
-// Whatever types the scalars have, C gets int64_t and double.
+// Scalars of any type are passed to C as int64_t or double.
 // CHECK-DAG: llvm.func @my_norm(!llvm.ptr, i64, f64, i64)
 // CHECK-LABEL: llvm.func @norm(
 // CHECK-SAME:    %[[D:.*]]: !llvm.ptr) {

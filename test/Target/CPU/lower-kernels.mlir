@@ -4,7 +4,7 @@
 #rc = affine_map<(r, c) -> (r, c)>
 #r = affine_map<(r, c) -> (r)>
 
-// The columns that a vector does not divide are masked; a value that an elementwise op computes is no tensor.
+// A mask handles columns that do not fill a vector; the results of elementwise operations do not become tensors.
 // CHECK-LABEL: func.func @twice_scaled(
 // CHECK-SAME:    %[[X:.*]]: memref<?x35xf32, strided<[?, 1], offset: ?>>, %[[W:.*]]: memref<35xf32, strided<[1], offset: ?>>,
 // CHECK-SAME:    %[[OUT:.*]]: memref<?x35xf32, strided<[?, 1], offset: ?>>) {
@@ -50,7 +50,7 @@ rt.kernel @twice_scaled(%x: tensor<?x35xf32>, %w: tensor<35xf32>) -> tensor<?x35
 #rc = affine_map<(r, c) -> (r, c)>
 #r = affine_map<(r, c) -> (r)>
 
-// Two sweeps: the exponentials are kept between them. Sums run on two vectors, halved to a scalar.
+// Two sweeps over the row: the exponentials are stored between them. Sums use two vectors, which are then reduced to a scalar.
 // CHECK-LABEL: func.func @normalized_exp(
 // CHECK-SAME:    %[[X:[a-z0-9]*]]: memref
 // CHECK-SAME:    %[[OUT:[a-z0-9]*]]: memref
@@ -107,8 +107,8 @@ rt.kernel @normalized_exp(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
 
 #full = affine_map<(b, r, c) -> (b, r, c)>
 
-// A loop per row dimension; an operand without the outermost one is read at the others. The column's number is a
-// vector. A row narrower than a vector takes a narrower one.
+// There is one loop per row dimension; an operand without the outermost dimension is indexed by the others. The column's index
+// is a vector. A row narrower than a vector uses a narrower vector.
 // CHECK-LABEL: func.func @two_row_dims(
 // CHECK-SAME:    %[[X:.*]]: memref<?x3x8xf32, strided<[?, ?, 1], offset: ?>>, %[[T:.*]]: memref<3x8xf32, strided<[?, 1], offset: ?>>,
 // CHECK:         scf.for %[[B:.*]] =

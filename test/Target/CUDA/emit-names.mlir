@@ -1,6 +1,6 @@
 // RUN: braid-test-compile-kernels %s -emit-cuda | FileCheck %s
 
-// Names that C++, CUDA, the skeletons or the library have taken are changed.
+// Names that are reserved by C++, CUDA, the skeletons or the library are changed.
 // CHECK:      {{^}}expf1(const float *__restrict__ while1, long long while1_stride,
 // CHECK-NEXT:       float *__restrict__ row1, long long row1_stride,
 rt.kernel @expf(%x: tensor<?x8xf32> {rt.name = "while"}) -> (tensor<?x8xf32> {rt.name = "row"}) {

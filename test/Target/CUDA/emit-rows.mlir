@@ -5,7 +5,7 @@
 #c = affine_map<(r, c) -> (c)>
 #row = affine_map<(r) -> (r)>
 
-// Two sweeps: what the first has computed stays in registers, in its storage type, for the second.
+// Two sweeps: results of the first stay in registers, in their storage type, for the second.
 // CHECK:       #include <braid/library.cuh>
 // CHECK-NEXT:  #include <braid/rows.cuh>
 // CHECK:       // add_rms_norm: layers.0.attention.sum, layers.0.mlp_norm
@@ -92,7 +92,7 @@ rt.kernel @add_rms_norm(%x: tensor<?x4096xbf16> {rt.name = "x"}, %r: tensor<?x40
   rt.yield %h, %o : tensor<?x4096xbf16>, tensor<?x4096xbf16>
 } loc(fused["layers.0.attention.sum", "layers.0.mlp_norm"])
 
-// One elementwise operation, which may run in place, so that no pointer is restricted.
+// One elementwise operation may run in place, so no pointer is restrict-qualified.
 // CHECK-LABEL: {{^}}// gelu
 // CHECK:       {{^}}gelu(const float *x, long long x_stride,
 // CHECK-NEXT:       float *out, long long out_stride,
@@ -118,7 +118,7 @@ rt.kernel @gelu(%x: tensor<?x3072xf32> {rt.name = "x"}) -> tensor<?x3072xf32> {
   rt.yield %0 : tensor<?x3072xf32>
 }
 
-// Rows of 37 floats begin anywhere, so that elements are moved one by one; what may not be contracted is not.
+// Rows of 37 floats have no alignment, so elements are moved one by one; operations that must not be contracted are not.
 // CHECK-LABEL: {{^}}// softmax
 // CHECK-NEXT:  // 37 columns, in vectors of 1; a warp has a row, a thread 2
 // CHECK:       {{^}}softmax(const float *__restrict__ float1, long long float1_stride0, long long float1_stride1,

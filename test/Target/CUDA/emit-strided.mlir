@@ -1,6 +1,6 @@
 // RUN: braid-test-compile-kernels %s -emit-cuda | FileCheck %s
 
-// A launch on a part of wider rows decides how wide accesses may be: here two floats, of 8 bytes.
+// A launch on slices of wider rows limits the width of accesses: here two floats, 8 bytes.
 #rc = affine_map<(r, c) -> (r, c)>
 // CHECK: {{^}}double_up(
 // CHECK: using Row = braid::Map<64, 2, 256>;

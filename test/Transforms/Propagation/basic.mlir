@@ -1,7 +1,7 @@
 // RUN: braid-opt %s --braid-propagate-shardings --split-input-file | FileCheck %s
 
-// Cases after the tests of Shardy's basic propagation (openxla.org/shardy). A matmul is nn.linear, whose weight has its
-// outputs first. What has no counterpart here is left out: priorities by user, sharding groups, barriers, manual computation,
+// Cases after the tests of Shardy's basic propagation (openxla.org/shardy). A matmul is nn.linear, whose weight has its outputs
+// first. Features without a counterpart here are omitted: priorities by user, sharding groups, barriers, manual computation,
 // several meshes in a module, tokens, dimensions that do not divide.
 
 comm.mesh @mesh <a = 2, b = 2, c = 2>
@@ -21,7 +21,7 @@ func.func @simple(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a
   return %1 : tensor<8x16xf32>
 }
 
-// A closed dimension takes nothing.
+// A closed dimension takes no axes.
 // CHECK-LABEL: func.func @closed_dim
 func.func @closed_dim(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {}]>},
                       %w: tensor<16x8xf32> {comm.sharding = #comm.sharding<@mesh, [{b}, {}]>}) -> tensor<8x16xf32> {
@@ -30,7 +30,7 @@ func.func @closed_dim(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh,
   return %0 : tensor<8x16xf32>
 }
 
-// Several axes, and one that an open dimension is lacking.
+// Several axes, and an open dimension that lacks one of them.
 // CHECK-LABEL: func.func @multi_axes
 // CHECK-SAME: %{{[^:]*}}: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{b, a}, {}]>}, %{{[^:]*}}: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{b, a}, {}]>}
 func.func @multi_axes(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{b, a}, {}]>},
@@ -41,7 +41,7 @@ func.func @multi_axes(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh,
 }
 
 // Where operands agree on the first axis only, Shardy propagates that one and leaves the operation to a later pass. Here the
-// operation is decided at once: one operand moves as many bytes as the other, so the first one's stands.
+// operation is decided at once: moving either operand costs the same bytes, so the first operand's sharding is kept.
 // CHECK-LABEL: func.func @multi_axes_conflict
 func.func @multi_axes_conflict(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{b, a}, {}]>},
                                %y: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{b, c}, {}]>}) -> tensor<8x8xf32> {
@@ -50,7 +50,7 @@ func.func @multi_axes_conflict(%x: tensor<8x8xf32> {comm.sharding = #comm.shardi
   return %0 : tensor<8x8xf32>
 }
 
-// A result that has an axis elsewhere takes what remains; the open operand takes both.
+// A result that uses an axis in another dimension takes the remaining ones; the open operand takes both.
 // CHECK-LABEL: func.func @some_axes_incompatible
 // CHECK-SAME: %{{[^:]*}}: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, b}, {}]>}, %{{[^:]*}}: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {b}]>}
 func.func @some_axes_incompatible(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, b}, {}]>}, %y: tensor<8x8xf32>) -> tensor<8x8xf32> {
@@ -59,7 +59,7 @@ func.func @some_axes_incompatible(%x: tensor<8x8xf32> {comm.sharding = #comm.sha
   return %0 : tensor<8x8xf32>
 }
 
-// Arguments and results of functions, each updated from the other.
+// Arguments and results of functions update each other.
 // CHECK-LABEL: func.func @both_updated
 // CHECK-SAME: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {b}]>}) -> (tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {b}]>})
 func.func @both_updated(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {?}]>})
@@ -74,7 +74,7 @@ func.func @direct_return(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@me
     -> (tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{?}, {b, ?}]>}) {
   return %x : tensor<8x8xf32>
 }
-// An axis in use along another dimension, and axes that go on differently, stay as they are.
+// An axis in use along another dimension stays as it is, and so do axes that continue differently.
 // CHECK-LABEL: func.func @direct_return_used_axes
 // CHECK-SAME: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {b}]>}) -> (tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, b}, {}]>})
 func.func @direct_return_used_axes(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {b, ?}]>})
@@ -99,7 +99,7 @@ func.func @func_out_sharding(%x: tensor<8x8xf32>, %w: tensor<16x8xf32>)
 
 // -----
 
-// To and from an operation of two results; the loop that is reduced is axis-free.
+// To and from an operation of two results; the reduction loop is not sharded.
 comm.mesh @mesh <a = 2, b = 2>
 #in = affine_map<(i, j, k) -> (i, j, k)>
 #out = affine_map<(i, j, k) -> (i, k)>
@@ -143,7 +143,7 @@ func.func @from_multi_result_op(%x: tensor<4x64x8xf32>, %y: tensor<4x64x8xf32>)
 
 comm.mesh @mesh <a = 16, b = 2>
 
-// Axes that both begin with, in sub-axes: what is stated of the second dimension keeps a:(4)2 for itself.
+// The common prefix of both axis lists is a sub-axis; the sharding stated for the second dimension keeps a:(4)2.
 // CHECK-LABEL: func.func @compatible_prefix
 // CHECK-SAME: %{{[^:]*}}: tensor<32x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a:(1)4}, {a:(4)2}]>}
 func.func @compatible_prefix(%x: tensor<32x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a:(1)4, ?}, {?}]>},
@@ -152,7 +152,7 @@ func.func @compatible_prefix(%x: tensor<32x8xf32> {comm.sharding = #comm.shardin
   %0 = nn.add %x, %y : tensor<32x8xf32>, tensor<32x8xf32> -> tensor<32x8xf32>
   return %0 : tensor<32x8xf32>
 }
-// An open sub-axis grows to the axis that it is the first part of.
+// An open sub-axis grows to the full axis if it is the major sub-axis.
 // CHECK-LABEL: func.func @full_to_sub_axis
 func.func @full_to_sub_axis(%x: tensor<32x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {}]>}) -> tensor<32x8xf32> {
   // CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{a}, {}]>]
@@ -169,7 +169,7 @@ func.func @open_sub_axis_grows(%x: tensor<64x64xf32> {comm.sharding = #comm.shar
 
 // -----
 
-// Parts of an axis of which no factorization has both do not stand in one sharding. The result's stays, as in Shardy.
+// Sub-axes without a common factorization cannot be in one sharding. The result's sharding is kept, as in Shardy.
 comm.mesh @mesh <x = 6>
 
 // CHECK-LABEL: func.func @sub_axes_cannot_coexist

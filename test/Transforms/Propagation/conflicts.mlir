@@ -1,11 +1,11 @@
 // RUN: braid-opt %s --braid-propagate-shardings --split-input-file | FileCheck %s
 
-// Where shardings disagree: cases after the tests of Shardy's aggressive and op-priority propagation, and what bytes decide.
+// Conflicting shardings: cases after the tests of Shardy's aggressive and op-priority propagation, decided by bytes.
 
 comm.mesh @mesh <a = 2, b = 2, c = 2>
 
-// Operands disagree about the contracted dimension, and about which of theirs has an axis. Shardy keeps both outer dimensions,
-// which sends 224 kB in gathers; one outer dimension and a sum send 152 kB.
+// Operands disagree about the contracted dimension, and about which operand's rows have an axis. Shardy keeps both outer
+// dimensions, which sends 224 kB in gathers; one outer dimension and a sum send 152 kB.
 // CHECK-LABEL: func.func @contracting_against_outer
 func.func @contracting_against_outer(%x: tensor<256x512xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {b, c}]>},
                                      %w: tensor<128x512xf32> {comm.sharding = #comm.sharding<@mesh, [{c, b}, {a}]>}) -> tensor<256x128xf32> {
@@ -30,7 +30,7 @@ func.func @different_sizes(%x: tensor<8x4xf32> {comm.sharding = #comm.sharding<@
   %0 = nn.linear %x, %w : tensor<8x4xf32>, tensor<16x4xf32> -> tensor<8x16xf32>
   return %0 : tensor<8x16xf32>
 }
-// Of two equal operands the first stays.
+// Of two equal operands the first one's sharding is kept.
 // CHECK-LABEL: func.func @same_sizes
 func.func @same_sizes(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {}]>},
                       %y: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {a}]>}) -> tensor<8x8xf32> {
@@ -38,7 +38,7 @@ func.func @same_sizes(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh,
   %0 = nn.add %x, %y : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
-// A result that is closed takes nothing sideways either.
+// A closed result also takes no axes from its operands.
 // CHECK-LABEL: func.func @closed_result
 // CHECK-SAME: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}]>}, %{{[^:]*}}: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{}]>}
 func.func @closed_result(%x: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}]>}, %y: tensor<8xf32>) -> tensor<8xf32> {
@@ -46,7 +46,7 @@ func.func @closed_result(%x: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh
   %0 = nn.add %x, %y {comm.shardings = [#comm.sharding<@mesh, [{}]>]} : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
-// One that is closed with the first of two axes lets that one through.
+// A result that is closed with the first of two axes passes on only that one.
 // CHECK-LABEL: func.func @closed_result_prefix
 // CHECK-SAME: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, b}]>}, %{{[^:]*}}: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}]>}
 func.func @closed_result_prefix(%x: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, b}]>}, %y: tensor<8xf32>) -> tensor<8xf32> {
@@ -55,8 +55,8 @@ func.func @closed_result_prefix(%x: tensor<8xf32> {comm.sharding = #comm.shardin
   return %0 : tensor<8xf32>
 }
 
-// What is elementwise goes before what is contracted: the result's sharding reaches the matmul's result first. Shardy gives the
-// matmul that form, too, for which the rows are gathered (128 bytes); to exchange its result sends 64.
+// Elementwise operations come before contractions: the result's sharding reaches the matmul's result first. Shardy gives the
+// matmul that sharding too, which gathers the rows (128 bytes); exchanging its result sends 64 bytes.
 // CHECK-LABEL: func.func @elementwise_first
 func.func @elementwise_first(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {?}]>}, %w: tensor<8x8xf32>)
     -> (tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{?}, {a, ?}]>}) {
@@ -81,8 +81,8 @@ func.func @elementwise_first_below(%x: tensor<8x8xf32> {comm.sharding = #comm.sh
 
 // -----
 
-// The weight asks for a sum over a, the result for rows over a. Shardy prefers factors that pass through, for which the weight
-// is gathered (16,384 bytes); the sum scattered over the rows sends 512.
+// The weight asks for a sum over a, the result for rows over a. Shardy prefers factors that pass through, which gathers the
+// weight (16,384 bytes); scattering the sum over the rows sends 512.
 comm.mesh @mesh <a = 2, b = 2>
 // CHECK-LABEL: func.func @outer_before_contracted
 func.func @outer_before_contracted(%x: tensor<32x1024xf32>, %w: tensor<16x1024xf32> {comm.sharding = #comm.sharding<@mesh, [{b, ?}, {a, ?}]>})
@@ -94,8 +94,8 @@ func.func @outer_before_contracted(%x: tensor<32x1024xf32>, %w: tensor<16x1024xf
 
 // -----
 
-// Broadcasts take from their results first: the conflict is settled where the value is small, a gather of 64 bytes instead of
-// an exchange of 4096.
+// Broadcasts propagate from their results first: the conflict is resolved where the value is small, by a gather of 64 bytes
+// instead of an exchange of 4096.
 comm.mesh @mesh <a = 2, b = 2>
 // CHECK-LABEL: func.func @broadcast
 func.func @broadcast(%x: tensor<32xf32> {comm.sharding = #comm.sharding<@mesh, [{a}]>})
@@ -111,7 +111,7 @@ func.func @broadcast(%x: tensor<32xf32> {comm.sharding = #comm.sharding<@mesh, [
 
 // -----
 
-// Four rows, a large weight: the rows come to the weight.
+// Four rows, a large weight: the rows are moved to match the weight.
 comm.mesh @mesh <x = 4>
 // CHECK-LABEL: func.func @weight_stays
 func.func @weight_stays(%x: tensor<4x4096xf32> {comm.sharding = #comm.sharding<@mesh, [{x}, {}]>},
@@ -121,7 +121,7 @@ func.func @weight_stays(%x: tensor<4x4096xf32> {comm.sharding = #comm.sharding<@
   %0 = nn.linear %x, %w : tensor<4x4096xf32>, tensor<4096x4096xf32> -> tensor<4x4096xf32>
   return %0 : tensor<4x4096xf32>
 }
-// Many rows, a small weight: the weight comes to the rows.
+// Many rows, a small weight: the weight is moved to match the rows.
 // CHECK-LABEL: func.func @rows_stay
 func.func @rows_stay(%x: tensor<4096x64xf32> {comm.sharding = #comm.sharding<@mesh, [{x}, {}]>},
                      %w: tensor<64x64xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {x}]>})
@@ -133,7 +133,7 @@ func.func @rows_stay(%x: tensor<4096x64xf32> {comm.sharding = #comm.sharding<@me
 
 // -----
 
-// What is stated of a sum is how it is sharded once it is reduced, also beside an axis that the batch is sharded over.
+// A sharding stated for a sum applies after the reduction, also beside an axis that shards the batch.
 comm.mesh @mesh <dp = 4, tp = 2>
 // CHECK-LABEL: func.func @sum_beside_batch
 func.func @sum_beside_batch(%x: tensor<8x32xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {tp}]>},
@@ -147,7 +147,7 @@ func.func @sum_beside_batch(%x: tensor<8x32xf32> {comm.sharding = #comm.sharding
 
 // -----
 
-// Results of one operation that are stated differently: it is sharded as one of them, and users of the other get it moved.
+// Two results state different shardings: the operation has one of them; the other result is moved for its users.
 comm.mesh @mesh <a = 2, b = 2>
 #in = affine_map<(i, j, k) -> (i, j, k)>
 #out = affine_map<(i, j, k) -> (i, k)>
@@ -171,7 +171,7 @@ func.func @two_results(%x: tensor<4x8x8xf32>, %y: tensor<4x8x8xf32>) -> (tensor<
 
 // -----
 
-// A call gives what its callee gives, whatever its users want or the call states.
+// A call's result has the sharding that its callee returns, whatever its users want or the call states.
 comm.mesh @mesh <a = 2, b = 2>
 func.func private @g(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %0 = nn.activation gelu %x : tensor<64x64xf32>
@@ -203,7 +203,7 @@ func.func @stated_call(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
 // -----
 
 comm.mesh @mesh <a = 2, b = 2, c = 2, d = 2>
-// The batch goes to the open operand as the closed result has it, also where the other operand uses an axis for its rows.
+// The batch axis of the closed result propagates to the open operand, also if the other operand uses an axis for its rows.
 // CHECK-LABEL: func.func @partial_conflict_across_factors
 // CHECK-SAME: %{{[^:]*}}: tensor<4x4x16xf32> {comm.sharding = #comm.sharding<@mesh, [{a, b}, {}, {}]>}
 // CHECK: linalg.batch_matmul {comm.shardings = [#comm.sharding<@mesh, [{a, b}, {}, {}]>]}
@@ -211,8 +211,8 @@ func.func @partial_conflict_across_factors(%x: tensor<4x8x4xf32> {comm.sharding 
   %0 = linalg.batch_matmul {comm.shardings = [#comm.sharding<@mesh, [{a, b}, {}, {}]>]} ins(%x, %y : tensor<4x8x4xf32>, tensor<4x4x16xf32>) outs(%e : tensor<4x8x16xf32>) -> tensor<4x8x16xf32>
   return %0 : tensor<4x8x16xf32>
 }
-// Rows against columns over a and b, and the sum over d and c against a batch over d. Shardy keeps the batch; stated of the result
-// of a sum it is how the result is sharded once the sum is complete. Both keep the columns.
+// Rows against columns over a and b, and the sum over d and c against a batch over d. Shardy keeps the batch. Here the sharding
+// that the result states applies after the sum is complete. Both keep the columns.
 // CHECK-LABEL: func.func @several_conflicts
 // CHECK-SAME: %{{[^:]*}}: tensor<2x8x4xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {a, b}, {d, c}]>}
 // CHECK-SAME: -> (tensor<2x8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{d}, {}, {b, a}]>})
@@ -225,7 +225,7 @@ func.func @several_conflicts(%x: tensor<2x8x4xf32> {comm.sharding = #comm.shardi
   %0 = linalg.batch_matmul {comm.shardings = [#comm.sharding<@mesh, [{d}, {?}, {?}]>]} ins(%x, %y : tensor<2x8x4xf32>, tensor<2x4x16xf32>) outs(%f : tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
   return %0 : tensor<2x8x16xf32>
 }
-// Closed dimensions that lack an axis contradict nobody.
+// Closed dimensions without an axis do not conflict.
 // CHECK-LABEL: func.func @no_conflict_closed
 // CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{a}, {b, c}]>]
 func.func @no_conflict_closed(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {b}]>},
@@ -233,8 +233,8 @@ func.func @no_conflict_closed(%x: tensor<8x8xf32> {comm.sharding = #comm.shardin
   %0 = nn.add %x, %y : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
-// A conflict within rows and one between rows and columns: 32 bytes to bring the first operand to the second, 128 the other way.
-// Shardy keeps the columns and leaves the rows to be decided later.
+// A conflict within rows and one between rows and columns: moving the first operand to the second sends 32 bytes, the other way
+// 128. Shardy keeps the columns and leaves the rows to be decided later.
 // CHECK-LABEL: func.func @within_and_across
 // CHECK: nn.add {{.*}} [#comm.sharding<@mesh, [{b}, {a}]>]
 func.func @within_and_across(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, ?}, {?}]>},
@@ -242,7 +242,7 @@ func.func @within_and_across(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding
   %0 = nn.add %x, %y : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
-// The first matmul keeps the rows of its input, the second is as its users take it.
+// The first matmul keeps the rows of its input, the second has the sharding that its users want.
 // CHECK-LABEL: func.func @chained
 // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{a}, {}]>]
 // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{}, {a}]>]
@@ -257,7 +257,7 @@ func.func @chained(%x: tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{
 
 // -----
 
-// A closed sub-axis takes no more of its axis, and lets none through.
+// A closed sub-axis takes no other sub-axis of its axis and passes none on.
 comm.mesh @mesh <a = 4>
 // CHECK-LABEL: func.func @closed_sub_axis
 // CHECK-SAME: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a}]>}, %{{[^:]*}}: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a:(1)2}]>}

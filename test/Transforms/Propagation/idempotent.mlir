@@ -2,7 +2,7 @@
 // RUN: braid-opt %s --braid-propagate-shardings --braid-propagate-shardings --split-input-file | diff %t.once -
 // RUN: FileCheck %s < %t.once
 
-// What a first run derives, a second one does not take for something to decide by.
+// A second run does not treat the shardings that the first run derived as conflicts to decide.
 comm.mesh @mesh <a = 2>
 // CHECK: nn.linear {{.*}} [#comm.sharding<@mesh, [{a}, {}]>]
 func.func @main(%x: tensor<8x8xf32> {nn.name = "x"}, %w: tensor<16x8xf32> {nn.name = "w"}) -> (tensor<8x16xf32> {nn.name = "r"}) attributes {nn.entry} {
@@ -14,7 +14,7 @@ func.func @main(%x: tensor<8x8xf32> {nn.name = "x"}, %w: tensor<16x8xf32> {nn.na
 
 // -----
 
-// Nor is it refused: calls of one function, and an external function.
+// A second run also accepts calls of one function and an external function.
 comm.mesh @mesh <a = 2, b = 2>
 func.func private @e(tensor<8x8xf32>) -> tensor<8x8xf32>
 func.func private @g(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {

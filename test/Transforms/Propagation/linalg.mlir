@@ -40,7 +40,7 @@ func.func @elementwise_and_reduce(%x: tensor<8x16xf32> {nn.name = "x", comm.shar
 
 // -----
 
-// Maxima and minima of parts are partial, and scattered like sums.
+// Maxima and minima over a sharded dimension are partial, and are scattered like sums.
 // EQUIV: equivalent on 1 and 4 ranks: {{.*}}comm.reduce_scatter x1
 comm.mesh @mesh <x = 2, y = 2>
 #in = affine_map<(i, j, k) -> (i, j, k)>
@@ -62,7 +62,7 @@ func.func @maximum(%x: tensor<8x8x8xf32> {nn.name = "x", comm.sharding = #comm.s
 
 // -----
 
-// Neither does a maximum pass as an addend, nor does a product reduce in parts.
+// A maximum with another start value is not partial, and neither is a reduction by multiplication.
 // EQUIV: equivalent on 1 and 2 ranks
 comm.mesh @mesh <a = 2>
 // CHECK-LABEL: func.func @other_reductions
@@ -84,7 +84,7 @@ func.func @other_reductions(%x: tensor<4x8xf32> {nn.name = "x", comm.sharding = 
 
 // -----
 
-// A body that captures what stands above it: a scalar is there on every rank, a tensor replicated.
+// The body captures values from outside: a scalar is on every rank, a tensor is replicated.
 // EQUIV: equivalent on 1 and 2 ranks
 comm.mesh @mesh <a = 2>
 #m = affine_map<(r, c) -> (r, c)>
@@ -107,7 +107,7 @@ func.func @captures(%x: tensor<8x4xf32> {nn.name = "x", comm.sharding = #comm.sh
 
 // -----
 
-// Heads fewer than the ranks of the axis: a part of it shards the heads, the rest what is in them.
+// There are fewer heads than ranks of the axis: a sub-axis shards the heads, the rest of it the dimension within them.
 // EQUIV: equivalent on 1 and 4 ranks
 comm.mesh @mesh <a = 4>
 // CHECK-LABEL: func.func @heads

@@ -1,9 +1,9 @@
 // RUN: braid-opt %s --test-equivalence="pipeline=builtin.module(braid-propagate-shardings,braid-partition)" --split-input-file --remark-format=emitRemark --remarks-filter=sharding 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: braid-opt %s --test-equivalence="pipeline=builtin.module(braid-propagate-shardings,braid-partition)" --split-input-file --remark-format=emitRemark --remarks-filter=sharding | FileCheck %s --check-prefix=EQUIV
 
-// What is exchanged where shardings meet, in bytes that a rank sends, and that the values stay the same.
+// Where shardings conflict: what is exchanged, in bytes that a rank sends, and that the values stay the same.
 
-// Few rows come to a large weight, and their sum is scattered: 61,440 bytes instead of 50,331,648.
+// A few rows are moved to match a large weight and their sum is scattered: 61,440 bytes instead of 50,331,648.
 // REMARK: nn.linear: dimension 'batch' is not split over axis 'x' as in operand 0, because 'in' is split as in operand 1: a rank sends 61440 bytes instead of 50331648
 // REMARK: comm.all_to_all over 4 ranks: {{.*}}bytesSentPerRank=12288
 // REMARK: comm.reduce_scatter over 4 ranks: {{.*}}bytesSentPerRank=49152
@@ -18,7 +18,7 @@ func.func @main(%x: tensor<4x4096xf32> {nn.name = "x", comm.sharding = #comm.sha
 
 // -----
 
-// Two users want a value alike: it is moved before it is made, once.
+// Two users want a value with the same sharding: its input is moved, once.
 // REMARK: comm.all_to_all over 2 ranks: {{.*}}bytesSentPerRank=64
 // EQUIV: equivalent on 1 and 2 ranks: comm.all_to_all x1 nn.activation x1 nn.add x1 nn.mul x1
 comm.mesh @mesh <a = 2>
@@ -33,7 +33,7 @@ func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.shardi
 
 // -----
 
-// Two values that go into one are moved after they are one.
+// Two values are moved after the operation that combines them.
 // REMARK: comm.all_to_all over 2 ranks: {{.*}}bytesSentPerRank=64
 // EQUIV: equivalent on 1 and 2 ranks: comm.all_to_all x1 nn.activation x2 nn.add x1
 comm.mesh @mesh <a = 2>
@@ -48,7 +48,7 @@ func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.shardi
 
 // -----
 
-// Before a value grows, not after.
+// A value is moved before an operation makes it larger.
 // REMARK: comm.all_gather over 2 ranks: {{.*}}bytesSentPerRank=64
 // EQUIV: equivalent on 1 and 4 ranks: comm.all_gather x1 linalg.broadcast x2 tensor.empty x2
 comm.mesh @mesh <a = 2, b = 2>
@@ -63,7 +63,7 @@ func.func @main(%x: tensor<32xf32> {nn.name = "x", comm.sharding = #comm.shardin
 
 // -----
 
-// A constant that two users want differently is sliced by each, and nothing is sent for it.
+// Two users want different shardings of a constant: each slices it, and nothing is sent.
 // EQUIV: equivalent on 1 and 2 ranks: arith.constant x1 comm.local_slice x2 nn.add x2
 comm.mesh @mesh <a = 2>
 func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{a}, {}]>},
@@ -77,7 +77,7 @@ func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.shardi
 
 // -----
 
-// Calls of one function, which gives what the first of them asks for; what the second wants is moved at its ends.
+// Calls of one function, which has the shardings that the first call wants; the second call moves its values.
 // EQUIV: equivalent on 1 and 4 ranks: comm.permute x2 func.call x2 nn.activation x2
 comm.mesh @mesh <a = 2, b = 2>
 func.func private @g(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
@@ -95,7 +95,7 @@ func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.shardi
 
 // -----
 
-// Parts of an axis that exclude each other: one is given up before the other is taken.
+// Sub-axes that exclude each other: the value gives up one before it takes the other.
 // EQUIV: equivalent on 1 and 6 ranks: comm.all_gather x1 comm.all_to_all x1 comm.local_slice x1 nn.activation x1
 comm.mesh @mesh <x = 6>
 func.func @main(%x: tensor<12x12xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{x:(1)2}, {}]>})

@@ -1,7 +1,7 @@
 // RUN: braid-opt %s --braid-propagate-shardings --split-input-file | FileCheck %s
 
 // Cases after the reshapes in the tests of Shardy's basic propagation. A dimension of several factors takes the axes of the
-// major one first, and those of the next only when the major one is sharded completely.
+// major one first, and those of the next only if the major one is sharded completely.
 
 comm.mesh @mesh <a = 2, b = 2>
 
@@ -17,7 +17,7 @@ func.func @merge_major_complete(%x: tensor<2x4xf32> {comm.sharding = #comm.shard
   %0 = tensor.collapse_shape %x [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>
   return %0 : tensor<8xf32>
 }
-// The minor dimension is gathered: a collapsed dimension cannot say that it is sharded.
+// The minor dimension is gathered: a collapsed dimension cannot express its sharding.
 // CHECK-LABEL: func.func @merge_major_partly
 func.func @merge_major_partly(%x: tensor<4x4xf32> {comm.sharding = #comm.sharding<@mesh, [{a}, {b}]>}) -> tensor<16xf32> {
   // CHECK: tensor.collapse_shape {{.*}} [#comm.sharding<@mesh, [{a}]>]
@@ -36,7 +36,7 @@ func.func @split_major_only(%x: tensor<16xf32> {comm.sharding = #comm.sharding<@
   %0 = tensor.expand_shape %x [[0, 1]] output_shape [4, 4] : tensor<16xf32> into tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
-// Dimensions of size 1 do not stand in the way.
+// Dimensions of size 1 do not block propagation.
 // CHECK-LABEL: func.func @split_over_one
 func.func @split_over_one(%x: tensor<8xf32> {comm.sharding = #comm.sharding<@mesh, [{a, b}]>}) -> tensor<2x1x4xf32> {
   // CHECK: tensor.expand_shape {{.*}} [#comm.sharding<@mesh, [{a}, {}, {b}]>]
@@ -79,7 +79,7 @@ func.func @split_twice(%x: tensor<32xf32> {comm.sharding = #comm.sharding<@mesh,
   %2 = tensor.expand_shape %1 [[0, 1], [2]] output_shape [2, 4, 4] : tensor<8x4xf32> into tensor<2x4x4xf32>
   return %2 : tensor<2x4x4xf32>
 }
-// Parts of an axis that meet again are one.
+// Consecutive sub-axes of an axis are merged to one.
 // CHECK-LABEL: func.func @split_then_merge
 func.func @split_then_merge(%x: tensor<32xf32> {comm.sharding = #comm.sharding<@mesh, [{a}]>}) -> tensor<32xf32> {
   // CHECK: tensor.expand_shape {{.*}} [#comm.sharding<@mesh, [{a:(1)4}, {a:(4)2}, {a:(8)2}]>]
@@ -93,7 +93,7 @@ func.func @split_then_merge(%x: tensor<32xf32> {comm.sharding = #comm.sharding<@
 
 // -----
 
-// What does not divide a factor ends there: of an axis of 6, the 2 of 8 that do. The rest is gathered. (Shardy pads and may
+// Axes are used as far as they divide a factor: 2 of an axis of 6 for a factor of 8. The rest is gathered. (Shardy pads and may
 // shard further.)
 comm.mesh @mesh <a = 6, b = 2>
 
