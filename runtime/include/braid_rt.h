@@ -24,8 +24,8 @@
  * - Strings are UTF-8 and end in a zero byte. Strings returned as const char * belong to the object
  * they came from.
  * - Tensors are dense and row-major; shapes are in elements, sizes named `bytes` in bytes, times in
- * seconds. Every value is the unpartitioned ("global") one, as for one device, unless a function
- * names a rank.
+ * seconds. Every value is the global one, as for one device, unless a function names a
+ * rank.
  * - There is no global state; nothing exits, prints or installs a signal handler. Different
  * sessions may be used by different threads at once; one session by one thread at a time.
  * - A bundle contains machine code: running one is trusting who made it.
@@ -62,10 +62,11 @@ typedef enum braid_dtype {
   BRAID_I8 = 6
 } braid_dtype;
 
-/* Of this header. Grows when functions or fields are added; what is there keeps its meaning. */
+/* The version of this header. It grows when functions or fields are added; existing ones keep their
+ * meaning. */
 #define BRAID_RT_ABI_VERSION 1
-/* Of the library; at least that of the header that a program is compiled with, or functions may be
- * missing. */
+/* The version of the library. It must be at least that of the header that a program was compiled
+ * with, or functions may be missing. */
 int braid_rt_abi_version(void);
 
 /* "0.1.0" */
@@ -82,7 +83,7 @@ braid_code braid_bundle_open(const char *path, braid_bundle **bundle, braid_erro
 /* `data` is copied and may be freed afterwards. */
 braid_code braid_bundle_open_memory(const void *data, size_t bytes, braid_bundle **bundle,
                                     braid_error **error);
-/* Sessions keep what they need of a bundle, so that it may be freed before them. */
+/* Sessions keep what they need of a bundle, so it may be freed before them. */
 void braid_bundle_free(braid_bundle *bundle); /* NULL is allowed */
 /* Ranks of the mesh that the bundle was compiled for; 0 for NULL. */
 int64_t braid_bundle_ranks(const braid_bundle *bundle);
@@ -91,39 +92,38 @@ int64_t braid_bundle_ranks(const braid_bundle *bundle);
 
 typedef struct braid_session_options {
   size_t size;               /* of this struct; set by braid_session_options_init */
-  const char *transport;     /* "threads": every rank is a thread of this process; "shm": a process,
-                                forked from the thread that loads the weights, which must live
-                                as long as the session, while no other thread holds a lock; on
-                                target "cuda" "threads": all ranks on the first GPU; "nccl": on a
-                                GPU each */
-  int64_t ranks;             /* must equal the mesh's; 0: as many as the mesh has */
+  const char *transport;     /* "threads": every rank is a thread of this process; "shm": every rank
+                                is a process, forked from the thread that loads the weights; that
+                                thread must live as long as the session, and no other thread may
+                                hold a lock during the fork. On target "cuda", "threads": all ranks
+                                share the first GPU; "nccl": each rank has a GPU */
+  int64_t ranks;             /* must equal the mesh's number of ranks; 0: that number */
   int64_t threads_per_rank;  /* threads that share a rank's computation */
   double time_limit_seconds; /* a run ends after so long without any progress; 0: never */
   int trace;                 /* record the last run for braid_session_write_trace */
   const char *entry;         /* NULL: the only entry, or "main" */
   const char *target;        /* "cpu", or "cuda": ranks on GPUs */
   int cuda_graph;            /* on target "cuda", a run is one graph, captured in the second run */
-  int pin;                   /* each thread that computes stays on a core of its own */
-  double spin_microseconds;  /* a waiting thread spins so long before it sleeps; negative: 50 or 1,
-                                by the cores that there are for the threads */
+  int pin;                   /* pins each thread that computes to a core of its own */
+  double spin_microseconds;  /* a waiting thread spins so long before it sleeps; negative: 50, or 1
+                                where threads outnumber cores */
 } braid_session_options;
 
 /* Sets the defaults: threads, 0 ranks, 1 thread, 60 s, no trace, NULL, cpu, no graph, not pinned,
- * spins chosen by the cores.
+ * spin time by the number of cores.
  * `size` is sizeof(braid_session_options) of the caller: fields that it does not have keep their
- * defaults. What lies behind the fields of this library is set to 0, and braid_session_create
- * refuses it when it is anything else. */
+ * defaults. Bytes behind the fields of this library are set to 0, and braid_session_create refuses
+ * other values there. */
 void braid_session_options_init(braid_session_options *options, size_t size);
 
 /* `options` may be NULL for the defaults. */
 braid_code braid_session_create(const braid_bundle *bundle, const braid_session_options *options,
                                 braid_session **session, braid_error **error);
-/* Ends the threads of the ranks and frees all memory but what the caller has bound. NULL is
- * allowed. */
+/* Ends the threads of the ranks and frees all memory except the caller's. NULL is allowed. */
 void braid_session_free(braid_session *session);
 
 /* A .safetensors file, the .json index of several, or a directory that holds model.safetensors or
- * model.safetensors.index.json; each rank's part of each parameter is copied. */
+ * model.safetensors.index.json; each rank's shard of each parameter is copied. */
 braid_code braid_session_load_safetensors(braid_session *session, const char *path,
                                           braid_error **error);
 /* Weights that depend on the seed, the parameter's name and the element's index only. */
@@ -140,21 +140,21 @@ const char *braid_session_output(const braid_session *session, size_t index, bra
 
 /* Gives an input its value. `data` is copied to the ranks that need it; type and shape must be
  * those of the entry. An input with a default, such as attention_mask (ones) and token_type_ids
- * (zeros), has that as long as nothing else is given. */
+ * (zeros), keeps it until a value is given. */
 braid_code braid_session_set_input(braid_session *session, const char *name, braid_dtype dtype,
                                    const int64_t *shape, size_t rank, const void *data,
                                    braid_error **error);
-/* Makes memory of the caller the home of one rank's part of an input or output, to save the copy:
-   `bytes` must be the size of that part, padding included, and `data` aligned to 64 bytes. It stays
-   the caller's, and must live until the session is freed or other memory is bound. An input counts
-   as set when it is bound on all ranks. Inputs may overlap each other; an output that overlaps an
-   input or another output, of any rank, makes the next run fail with BRAID_INVALID. */
+/* Uses memory of the caller for one rank's shard of an input or output, which saves the copy:
+   `bytes` must be the size of the shard, padding included, and `data` aligned to 64 bytes. The
+   memory stays the caller's, and must live until the session is freed or other memory is bound. An
+   input counts as set when it is bound on all ranks. Inputs may overlap each other; an output that
+   overlaps an input or another output, of any rank, makes the next run fail with BRAID_INVALID. */
 braid_code braid_session_bind_input(braid_session *session, int64_t rank, const char *name,
                                     void *data, size_t bytes, braid_error **error);
 braid_code braid_session_bind_output(braid_session *session, int64_t rank, const char *name,
                                      void *data, size_t bytes, braid_error **error);
 
-/* Runs the entry once on all ranks and returns when all are done, or have been stopped by the first
+/* Runs the entry once on all ranks and returns when all are done, or were stopped by the first
  * failure. */
 braid_code braid_session_run(braid_session *session, braid_error **error);
 

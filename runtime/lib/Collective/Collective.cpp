@@ -4,6 +4,9 @@
 //===----------------------------------------------------------------------===//
 #include "MessageSlots.h"
 
+#include <algorithm>
+#include <tuple>
+
 namespace braid::runtime {
 
 std::vector<int64_t> Collective::missing() const {
@@ -52,19 +55,18 @@ std::string signature(const Collective &c) {
 }
 
 bool agree(const Collective &a, const Collective &b) {
-  if (a.kind != b.kind || a.algorithm != b.algorithm || a.role != b.role || a.dim != b.dim ||
-      a.concatDim != b.concatDim || a.root != b.root || a.pairs != b.pairs ||
-      a.values.size() != b.values.size() || (hasReduction(a.kind) && a.reduce != b.reduce))
-    return false;
-  for (size_t i = 0; i < a.values.size(); ++i)
-    if (a.values[i].dtype != b.values[i].dtype || a.values[i].outer != b.values[i].outer ||
-        a.values[i].inner != b.values[i].inner || a.values[i].first != b.values[i].first ||
-        a.values[i].between != b.values[i].between || a.values[i].second != b.values[i].second)
-      return false;
-  return true;
+  auto operation = [](const Collective &c) {
+    return std::tie(c.kind, c.algorithm, c.role, c.dim, c.concatDim, c.root, c.pairs);
+  };
+  auto extents = [](const CollectiveValue &v) {
+    return std::tie(v.dtype, v.outer, v.inner, v.first, v.between, v.second);
+  };
+  return operation(a) == operation(b) && (!hasReduction(a.kind) || a.reduce == b.reduce) &&
+         std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
+                    [&](const auto &x, const auto &y) { return extents(x) == extents(y); });
 }
 
-bool samePlace(const Collective &a, const Collective &b) {
+bool isSameOperation(const Collective &a, const Collective &b) {
   return a.name == b.name && (a.path && b.path ? *a.path == *b.path : a.path == b.path);
 }
 

@@ -13,15 +13,6 @@ namespace braid::runtime {
 
 namespace {
 
-/// Elements [begin, end) of an all_reduce that the rank at `position` reduces; whole cache lines
-/// each.
-std::pair<int64_t, int64_t> share(int64_t elements, int64_t position, int64_t ranks) {
-  constexpr int64_t kLine = 64;
-  int64_t lines = (elements + kLine - 1) / kLine;
-  return {std::min(elements, lines * position / ranks * kLine),
-          std::min(elements, lines * (position + 1) / ranks * kLine)};
-}
-
 /// In a group of one rank, output and input may be the same memory.
 void copyDisjoint(std::byte *out, const std::byte *in, int64_t bytes) {
   if (out != in)
@@ -47,18 +38,18 @@ Status Exchange::checkCounts() const {
     return {};
   const size_t last = c.values.size() - 1;
   const CollectiveValue &counts = c.values[last];
-  const int64_t capacity = countedRows(c);
+  const int64_t capacity = countCapacity(c);
   for (int64_t block = 0; block < ranks * counts.outer; ++block) {
     int64_t count = countAt(inputOf(c.position, last), counts.dtype, block);
     if (count < 0 || count > capacity)
-      return noRoom(c, count, block);
+      return countError(c, count, block);
   }
   return {};
 }
 
 void Exchange::run() const {
   for (size_t v = 0; v < c.values.size(); ++v)
-    one(v);
+    run(v);
 }
 
 void Exchange::copyOthers() const {
@@ -66,7 +57,7 @@ void Exchange::copyOthers() const {
     copyOthers(v);
 }
 
-void Exchange::one(size_t v) const {
+void Exchange::run(size_t v) const {
   switch (c.kind) {
   case CollectiveKind::allReduce:
     return reduceMine(v);
@@ -81,19 +72,13 @@ void Exchange::one(size_t v) const {
   case CollectiveKind::reduce:
     if (c.position == c.root)
       return reduce(v, 0, output(v), c.values[v].numElements());
-    return take(v, -1);
+    [[fallthrough]];
   case CollectiveKind::broadcast:
-    return take(v, c.root);
-  case CollectiveKind::permute: {
-    int64_t source = -1;
-    for (auto [from, to] : c.pairs)
-      if (to == c.position)
-        source = from;
-    return take(v, source);
-  }
+  case CollectiveKind::permute:
+    return take(v, sourceOf(c));
   case CollectiveKind::send:
   case CollectiveKind::recv:
-    return; // do not meet
+    return; // without a barrier
   }
 }
 
@@ -107,7 +92,7 @@ void Exchange::reduce(size_t v, int64_t inputByte, std::byte *out, int64_t count
 
 void Exchange::reduceMine(size_t v) const {
   const CollectiveValue &value = c.values[v];
-  auto [begin, end] = share(value.numElements(), c.position, ranks);
+  auto [begin, end] = reducedRange(value.numElements(), c.position, ranks);
   if (begin == end)
     return;
   int64_t at = begin * byteSize(value.dtype);
@@ -119,7 +104,7 @@ void Exchange::copyOthers(size_t v) const {
   for (int64_t i = 0; i < ranks; ++i) {
     if (i == c.position)
       continue;
-    auto [begin, end] = share(value.numElements(), i, ranks);
+    auto [begin, end] = reducedRange(value.numElements(), i, ranks);
     int64_t at = begin * byteSize(value.dtype);
     auto from = static_cast<size_t>(i);
     std::memcpy(output(v) + at,
@@ -145,26 +130,12 @@ void Exchange::allGather(size_t v) const {
 
 void Exchange::allToAll(size_t v) const {
   const CollectiveValue &value = c.values[v];
-  const int64_t size = byteSize(value.dtype);
-  // Both dimensions in one: chunks lie side by side as in all_gather and reduce_scatter.
-  const bool same = c.dim == c.concatDim;
-  /// Where row (o, f, b) of the chunk `index` begins when the chunks are side by side along the
-  /// first or the second dimension.
-  auto row = [&](bool alongFirst, int64_t index, int64_t o, int64_t f, int64_t b) {
-    int64_t firsts = alongFirst ? ranks * value.first : value.first;
-    int64_t seconds = alongFirst ? value.second : ranks * value.second;
-    int64_t atFirst = alongFirst ? index * value.first + f : f;
-    int64_t atSecond = alongFirst ? 0 : index * value.second;
-    return (((o * firsts + atFirst) * value.between + b) * seconds + atSecond) * value.inner * size;
-  };
-  const bool cutFirst = same || c.dim < c.concatDim, joinFirst = same || !cutFirst;
-  const int64_t bytes = value.second * value.inner * size;
+  const AllToAllStrides strides = allToAllStrides(c, value, ranks);
   for (int64_t i = 0; i < ranks; ++i)
-    for (int64_t o = 0; o < value.outer; ++o)
-      for (int64_t f = 0; f < value.first; ++f)
-        for (int64_t b = 0; b < value.between; ++b)
-          copyDisjoint(output(v) + row(joinFirst, i, o, f, b),
-                       inputOf(i, v) + row(cutFirst, c.position, o, f, b), bytes);
+    forEachRow(value, [&](int64_t o, int64_t f, int64_t b) {
+      copyDisjoint(output(v) + strides.output.at(i, o, f, b),
+                   inputOf(i, v) + strides.input.at(c.position, o, f, b), strides.rowBytes);
+    });
 }
 
 void Exchange::allToAllCounted(size_t v) const {
@@ -173,10 +144,10 @@ void Exchange::allToAllCounted(size_t v) const {
   const int64_t row = value.inner * byteSize(value.dtype), block = value.first * row;
   for (int64_t i = 0; i < ranks; ++i)
     for (int64_t b = 0; b < value.outer; ++b) {
-      // The sender's block for this rank becomes this rank's block from the sender.
+      // The receiver's block from a sender is that sender's block for the receiver.
       const int64_t there = c.position * value.outer + b, here = i * value.outer + b;
       // The sender has checked its counts. A program that writes them concurrently gets wrong rows,
-      // but none from outside of the block.
+      // but only rows of the block.
       const int64_t rows =
           v == last ? 1
                     : std::clamp<int64_t>(countAt(inputOf(i, last), c.values[last].dtype, there), 0,
@@ -188,7 +159,7 @@ void Exchange::allToAllCounted(size_t v) const {
 }
 
 void Exchange::take(size_t v, int64_t source) const {
-  int64_t bytes = c.values[v].numElements() * byteSize(c.values[v].dtype);
+  const int64_t bytes = c.values[v].bytes();
   if (source < 0)
     std::memset(output(v), 0, static_cast<size_t>(bytes));
   else

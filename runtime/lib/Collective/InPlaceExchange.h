@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The reads of a rank from its peers and their destinations, after the barrier of a group.
+// What a rank copies and reduces from its peers' memory between the barriers of a collective.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_COLLECTIVE_INPLACEEXCHANGE_H
@@ -14,7 +14,7 @@
 
 namespace braid::runtime {
 
-/// One rank's part of a collective between barriers.
+/// What one rank does in a collective.
 class Exchange {
 public:
   Exchange(const Collective &collective, const SymmetricHeap &heap, const VectorKernels &kernels)
@@ -25,18 +25,18 @@ public:
   Status checkCounts() const;
   /// Runs between the first and the last barrier; for an all_reduce the first of two steps.
   void run() const;
-  /// The second step of an all_reduce: copies the shares that the others have reduced.
+  /// The second step of an all_reduce: copies the ranges that the others have reduced.
   void copyOthers() const;
 
 private:
-  void one(size_t v) const;
+  void run(size_t v) const;
   void reduceMine(size_t v) const;
   void copyOthers(size_t v) const;
   void reduceScatter(size_t v) const;
   void allGather(size_t v) const;
   void allToAll(size_t v) const;
   void allToAllCounted(size_t v) const;
-  /// The whole value of the rank at a position; zeros for a position below 0.
+  /// Copies the value of the rank at a position; writes zeros for a position below 0.
   void take(size_t v, int64_t source) const;
 
   void reduce(size_t v, int64_t inputByte, std::byte *out, int64_t count) const;

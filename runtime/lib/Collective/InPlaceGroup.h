@@ -13,7 +13,7 @@
 
 namespace braid::runtime {
 
-/// A rank's data for a barrier; written before it arrives, unchanged until all have left.
+/// A rank's data for a barrier. It writes them before it arrives; they stay until all have left.
 struct BarrierSlot {
   explicit BarrierSlot(Sharing sharing) : arrivals(sharing) {}
   Counter arrivals;
@@ -22,27 +22,17 @@ struct BarrierSlot {
   const void **sources = nullptr; ///< room for an address of each rank, used by the owner only
 };
 
-/// An array in a pool.
-struct BarrierSlots {
-  BarrierSlot *first;
-  size_t count;
-  BarrierSlot &operator[](size_t i) const { return first[i]; }
-  size_t size() const { return count; }
-  BarrierSlot *begin() const { return first; }
-  BarrierSlot *end() const { return first + count; }
-};
-
-struct InPlaceGroup : Group {
+struct InPlaceGroup : ProcessGroup {
   InPlaceGroup(std::vector<int64_t> members, MemoryPool &pool)
-      : slots{pool.create<BarrierSlot>(members.size(), pool.sharing()), members.size()} {
+      : slots(pool.create<BarrierSlot>(members.size(), pool.sharing())) {
     ranks = std::move(members);
-    for (BarrierSlot &slot : slots)
-      slot.sources = pool.create<const void *>(ranks.size());
+    for (size_t i = 0; i < ranks.size(); ++i)
+      slots[i].sources = pool.create<const void *>(ranks.size());
   }
   std::vector<int64_t> missing(int64_t position) const override {
     std::vector<int64_t> result;
-    uint32_t mine = slots[static_cast<size_t>(position)].arrivals.value();
-    for (size_t i = 0; i < slots.size(); ++i)
+    uint32_t mine = slots[position].arrivals.value();
+    for (size_t i = 0; i < ranks.size(); ++i)
       if (!slots[i].arrivals.reached(mine))
         result.push_back(ranks[i]);
     return result;
@@ -51,7 +41,7 @@ struct InPlaceGroup : Group {
   const CollectiveValue &value(size_t position, size_t v) const {
     return slots[position].collective->values[v];
   }
-  BarrierSlots slots;
+  BarrierSlot *slots; ///< by position, in the pool
 };
 
 } // namespace braid::runtime

@@ -3,18 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Ranks of one host: one allocation holds every rank's symmetric memory, and peers are read in
-// place. Ranks are threads of one process, or processes forked after all collectives were created,
-// so that pointers are valid in all of them.
+// Ranks of one host: one allocation holds every rank's symmetric memory, and ranks read their peers
+// in place. Ranks are threads of one process, or processes forked after all collectives were
+// created, so that pointers are valid in all of them.
 //
 //===----------------------------------------------------------------------===//
 #include "InPlaceExchange.h"
 #include "MessageSlots.h"
+#include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Sync/HostMemory.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <map>
 
 namespace braid::runtime {
@@ -26,7 +25,7 @@ bool barrier(InPlaceGroup &group, size_t position, RunControl &control, QueueSta
   BarrierSlot &mine = group.slots[position];
   uint32_t step = ++mine.step;
   mine.arrivals.set(step);
-  for (size_t i = 0; i < group.slots.size(); ++i)
+  for (size_t i = 0; i < group.ranks.size(); ++i)
     if (i != position &&
         !control.wait(group.slots[i].arrivals, step, self, Waiting::peer, group.ranks[i]))
       return false;
@@ -47,8 +46,7 @@ public:
     Status status = Status::error("more than addresses reach");
     if (bytes <= SIZE_MAX / 4 / count) {
       stride = (bytes + 4095) / 4096 * 4096 + kArenaSkew;
-      status = pool.sharing() == Sharing::forks ? memory.reserve(stride * count)
-                                                : memory.map(stride * count);
+      status = memory.map(stride * count, pool.sharing());
     }
     return status.ok() ? status
                        : Status::error("symmetric memory of " + std::to_string(bytes) +
@@ -60,24 +58,29 @@ public:
     return {memory.data(), stride, rank, numRanks};
   }
 
-  Group *group(const std::vector<int64_t> &ranks) override {
+  ProcessGroup *group(const std::vector<int64_t> &ranks) override {
     std::unique_ptr<InPlaceGroup> &slot = groups[ranks];
     if (!slot)
       slot = std::make_unique<InPlaceGroup>(ranks, pool);
     return slot.get();
   }
 
-  MessageSlot *messageSlot(const Collective &half, size_t index) override {
-    return messageSlots.find(half, index);
+  MessageSlot *messageSlot(const Collective &pointToPoint, size_t index) override {
+    return messageSlots.find(pointToPoint, index);
   }
   Status prepare() override { return messageSlots.prepare(); }
 
+  Status touch(int64_t rank) override {
+    RETURN_IF_ERROR(memory.touch(static_cast<size_t>(rank) * stride, stride - kArenaSkew));
+    return messageSlots.touch(rank);
+  }
+
   void reset() override {
     messageSlots.reset();
-    for (auto &entry : groups)
-      for (BarrierSlot &slot : entry.second->slots) {
-        slot.step = 0;
-        slot.arrivals.set(0);
+    for (auto &[ranks, group] : groups)
+      for (size_t i = 0; i < ranks.size(); ++i) {
+        group->slots[i].step = 0;
+        group->slots[i].arrivals.set(0);
       }
   }
 
@@ -91,27 +94,26 @@ public:
       return receive(c, heap, control, self);
     InPlaceGroup &group = *static_cast<InPlaceGroup *>(c.group);
     const Exchange exchange(c, heap, kernels);
-    size_t position = static_cast<size_t>(c.position);
-    group.slots[position].collective = &c;
-    if (Status counts = exchange.checkCounts(); !counts.ok()) {
-      control.fail(Status::error("rank " + std::to_string(heap.rank) + ": " + counts.message(),
-                                 counts.code()));
+    const auto position = static_cast<size_t>(c.position);
+    auto fail = [&](const std::string &message, Code code) {
+      control.fail(Status::error("rank " + std::to_string(heap.rank) + ": " + message, code));
       return false;
-    }
-    atSchedulePoint("came to a collective");
+    };
+    group.slots[position].collective = &c;
+    if (Status counts = exchange.checkCounts(); !counts.ok())
+      return fail(counts.message(), counts.code());
+    atSchedulePoint("reached a collective");
     if (!barrier(group, position, control, self))
       return false;
-    for (size_t i = 0; i < group.slots.size(); ++i) {
+    for (size_t i = 0; i < group.ranks.size(); ++i) {
       const Collective &other = *group.slots[i].collective;
       const bool alike = agree(c, other);
-      if (alike && samePlace(c, other))
+      if (alike && isSameOperation(c, other))
         continue;
-      control.fail(
-          Status::error("rank " + std::to_string(heap.rank) + ": " + signature(c) + " meets " +
-                            signature(other) + " of rank " + std::to_string(group.ranks[i]) +
-                            (alike ? ", as these ranks come to them in different orders" : ""),
-                        Code::rankFailed));
-      return false;
+      return fail(signature(c) + " does not match " + signature(other) + " of rank " +
+                      std::to_string(group.ranks[i]) +
+                      (alike ? ", as these ranks reach them in different orders" : ""),
+                  Code::rankFailed);
     }
     exchange.run();
     atSchedulePoint("exchanged");

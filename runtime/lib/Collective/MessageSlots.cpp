@@ -16,16 +16,12 @@ namespace {
 
 constexpr int64_t kLine = 64;
 
-int64_t bytesOf(const CollectiveValue &value) {
-  return value.numElements() * byteSize(value.dtype);
-}
-
 std::string where(const Collective &c, int64_t rank) {
   return "rank " + std::to_string(rank) + ": " + signature(c);
 }
 
-/// A send and its matching receive.
-bool fit(const Collective &send, const Collective &receive) {
+/// Whether a receive expects what a send sends.
+bool match(const Collective &send, const Collective &receive) {
   return send.pairs == receive.pairs && send.role == receive.role &&
          std::equal(send.values.begin(), send.values.end(), receive.values.begin(),
                     receive.values.end(), [](const CollectiveValue &a, const CollectiveValue &b) {
@@ -35,16 +31,16 @@ bool fit(const Collective &send, const Collective &receive) {
 
 } // namespace
 
-int64_t MessageSlots::peer(const Collective &half) {
-  const bool sends = half.kind == CollectiveKind::send;
-  for (auto [from, to] : half.pairs)
-    if ((sends ? from : to) == half.position)
-      return half.group->ranks[static_cast<size_t>(sends ? to : from)];
+int64_t MessageSlots::peer(const Collective &c) {
+  const bool sends = c.kind == CollectiveKind::send;
+  for (auto [from, to] : c.pairs)
+    if ((sends ? from : to) == c.position)
+      return c.group->ranks[static_cast<size_t>(sends ? to : from)];
   return -1;
 }
 
 int64_t MessageSlots::roundedBytes(const CollectiveValue &value) {
-  return (bytesOf(value) + kLine - 1) / kLine * kLine;
+  return (value.bytes() + kLine - 1) / kLine * kLine;
 }
 
 int64_t MessageSlots::Post::bytes() const {
@@ -54,33 +50,33 @@ int64_t MessageSlots::Post::bytes() const {
   return sum;
 }
 
-MessageSlot *MessageSlots::find(const Collective &half, size_t index) {
-  const int64_t other = peer(half);
+MessageSlot *MessageSlots::find(const Collective &c, size_t index) {
+  const int64_t other = peer(c);
   if (other < 0)
     return nullptr;
-  const int64_t mine = half.group->ranks[static_cast<size_t>(half.position)];
-  const bool sends = half.kind == CollectiveKind::send;
-  const Key key = sends ? Key{mine, other, half.tag, index} : Key{other, mine, half.tag, index};
+  const int64_t mine = c.group->ranks[static_cast<size_t>(c.position)];
+  const bool sends = c.kind == CollectiveKind::send;
+  const Key key = sends ? Key{mine, other, c.tag, index} : Key{other, mine, c.tag, index};
   Post &post = posts[key];
   if (!post.messageSlot) {
     post.messageSlot = pool.create<MessageSlot>(1, pool.sharing());
     post.messageSlot->source = key.source;
   }
-  (sends ? post.send : post.receive) = half;
+  (sends ? post.send : post.receive) = c;
   return post.messageSlot;
 }
 
 Status MessageSlots::check() const {
   for (const auto &[key, post] : posts) {
     if (!post.receive)
-      return Status::error(where(*post.send, key.source) + " is received by nobody on rank " +
+      return Status::error(where(*post.send, key.source) + " has no matching recv on rank " +
                            std::to_string(key.target));
     if (!post.send)
-      return Status::error(where(*post.receive, key.target) + " is sent by nobody on rank " +
+      return Status::error(where(*post.receive, key.target) + " has no matching send on rank " +
                            std::to_string(key.source));
-    if (!fit(*post.send, *post.receive))
-      return Status::error(where(*post.receive, key.target) + " meets " + signature(*post.send) +
-                           " of rank " + std::to_string(key.source));
+    if (!match(*post.send, *post.receive))
+      return Status::error(where(*post.receive, key.target) + " does not match " +
+                           signature(*post.send) + " of rank " + std::to_string(key.source));
   }
   return {};
 }
@@ -90,18 +86,24 @@ Status MessageSlots::prepare() {
   int64_t bytes = 0;
   for (const auto &[key, post] : posts)
     bytes += post.bytes();
-  // Addresses of arguments may change later; the values sent do not.
+  // Arguments may move later; the sizes of messages do not change.
   if (memory.data() || bytes == 0)
     return {};
-  Status status = pool.sharing() == Sharing::forks ? memory.reserve(static_cast<size_t>(bytes))
-                                                   : memory.map(static_cast<size_t>(bytes));
-  if (!status.ok())
-    return Status::error("values that are sent from rank to rank: " + status.message());
+  if (Status status = memory.map(static_cast<size_t>(bytes), pool.sharing()); !status.ok())
+    return Status::error("memory for messages: " + status.message());
   std::byte *next = memory.data();
   for (auto &[key, post] : posts) {
     post.messageSlot->data = next;
     next += post.bytes();
   }
+  return {};
+}
+
+Status MessageSlots::touch(int64_t rank) const {
+  for (const auto &[key, post] : posts)
+    if (key.source == rank)
+      RETURN_IF_ERROR(memory.touch(static_cast<size_t>(post.messageSlot->data - memory.data()),
+                                   static_cast<size_t>(post.bytes())));
   return {};
 }
 
@@ -118,7 +120,7 @@ void send(const Collective &c, const SymmetricHeap &heap) {
   atSchedulePoint("before a send");
   std::byte *to = c.messageSlot->data;
   for (const CollectiveValue &value : c.values) {
-    std::memcpy(to, heap.peer(heap.rank, value.inputOffset), static_cast<size_t>(bytesOf(value)));
+    std::memcpy(to, heap.peer(heap.rank, value.inputOffset), static_cast<size_t>(value.bytes()));
     to += MessageSlots::roundedBytes(value);
   }
   c.messageSlot->sent.increment();
@@ -128,7 +130,7 @@ bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control
              QueueState &self) {
   if (!c.messageSlot) {
     for (const CollectiveValue &value : c.values)
-      std::memset(heap.peer(heap.rank, value.outputOffset), 0, static_cast<size_t>(bytesOf(value)));
+      std::memset(heap.peer(heap.rank, value.outputOffset), 0, static_cast<size_t>(value.bytes()));
     return true;
   }
   const uint32_t next = c.messageSlot->taken.load() + 1;
@@ -136,8 +138,7 @@ bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control
     return false;
   const std::byte *from = c.messageSlot->data;
   for (const CollectiveValue &value : c.values) {
-    std::memcpy(heap.peer(heap.rank, value.outputOffset), from,
-                static_cast<size_t>(bytesOf(value)));
+    std::memcpy(heap.peer(heap.rank, value.outputOffset), from, static_cast<size_t>(value.bytes()));
     from += MessageSlots::roundedBytes(value);
   }
   atSchedulePoint("received");

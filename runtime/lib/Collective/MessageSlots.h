@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Values between a send and its receive. A send must not wait for the receive, or a ring of ranks
-// that all send first would deadlock; so each send has memory of its own for its values.
+// Messages from a send to its receive. A send must not wait for the receive, or a ring of ranks
+// that all send first would deadlock; so each send has memory of its own for its message.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_COLLECTIVE_MESSAGESLOTS_H
@@ -18,8 +18,8 @@
 
 namespace braid::runtime {
 
-/// What one send of one run leaves for one receive. In a run every slot is sent and taken once.
-/// Ranks of a device have their values elsewhere; to them a slot says what belongs together.
+/// The message of one send to one receive. In a run every slot is sent and taken once. Ranks of a
+/// device have their messages elsewhere; for them a slot identifies the send of a receive.
 struct MessageSlot {
   explicit MessageSlot(Sharing sharing) : sent(sharing) {}
   Counter sent;                   ///< runs in which it was sent
@@ -35,19 +35,21 @@ public:
   MessageSlots(const MessageSlots &) = delete;
   MessageSlots &operator=(const MessageSlots &) = delete;
 
-  /// The slot that a send leaves, or a receive takes; null when this rank has no part in it.
-  /// `index` counts the halves of this rank that come before, with the same peer and tag.
-  MessageSlot *find(const Collective &half, size_t index);
+  /// The slot of a send or receive; null when this rank takes no part in it. `index` counts the
+  /// sends or receives of this rank that come before, with the same peer and tag.
+  MessageSlot *find(const Collective &c, size_t index);
   /// Checks that every send has a matching receive.
   Status check() const;
-  /// Checks the same and allocates memory for all.
+  /// Checks the same and maps memory for all messages.
   Status prepare();
+  /// Allocates the pages of the messages that a rank sends.
+  Status touch(int64_t rank) const;
   void reset();
 
-  /// The rank that `half` sends to or receives from, or -1.
-  static int64_t peer(const Collective &half);
+  /// The rank that `c` sends to or receives from, or -1.
+  static int64_t peer(const Collective &c);
 
-  /// The distance from one value to the next.
+  /// The distance from one value of a message to the next.
   static int64_t roundedBytes(const CollectiveValue &value);
 
 private:
@@ -69,10 +71,10 @@ private:
   HostMemory memory;
 };
 
-/// Stores a send's values and returns at once.
+/// Copies a send's values to its message and returns at once.
 void send(const Collective &c, const SymmetricHeap &heap);
-/// Waits for the values and copies them; ranks that are no target receive zeros. False when the run
-/// failed.
+/// Waits for the message and copies its values; a rank that is no target receives zeros. False when
+/// the run failed.
 bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control, QueueState &self);
 
 } // namespace braid::runtime

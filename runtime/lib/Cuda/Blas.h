@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The part of cuBLASLt's interface that is used; as Driver.h.
+// The functions of cuBLASLt in use, as in Driver.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_CUDA_BLAS_H

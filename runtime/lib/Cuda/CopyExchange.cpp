@@ -3,34 +3,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Collectives of ranks that share a GPU, and so see each other's memory. What a rank reads from its
-// peers is the same as with CPU ranks (Collective/InPlaceExchange.cpp), and so are the sums'
-// orders.
+// Collectives of ranks that share a GPU, and so see each other's memory. A rank reads the same from
+// its peers as a CPU rank does (Collective/InPlaceExchange.cpp), and sums in the same order.
 //
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"
 #include "braid/Base/StatusMacros.h"
-
-#include <algorithm>
+#include "runtime/lib/Collective/CollectiveExtents.h"
 
 namespace braid::runtime::cuda {
 
 namespace {
 
-/// Elements [begin, end) of an all_reduce that the rank at `position` reduces.
-std::pair<int64_t, int64_t> share(int64_t elements, int64_t position, int64_t ranks) {
-  constexpr int64_t kLine = 64;
-  const int64_t lines = (elements + kLine - 1) / kLine;
-  return {std::min(elements, lines * position / ranks * kLine),
-          std::min(elements, lines * (position + 1) / ranks * kLine)};
-}
-
-/// What one member does between two barriers.
-struct Phase {
-  std::vector<StreamCommandPtr> commands;
-};
-
-class CopyExchange : public ExchangeCommand {
+class CopyExchange {
 public:
   explicit CopyExchange(const std::vector<Member> &members) : members(members) {}
 
@@ -52,12 +37,12 @@ public:
     return {};
   }
 
-  Status enqueue() const override {
+  Status enqueue() const {
     for (size_t phase = 0; phase < phases.size(); ++phase) {
       RETURN_IF_ERROR(barrier(phase));
       for (size_t m = 0; m < members.size(); ++m)
-        for (const StreamCommandPtr &work : phases[phase][m].commands)
-          RETURN_IF_ERROR(work->enqueue(members[m].stream));
+        for (const StreamCommand &command : phases[phase][m])
+          RETURN_IF_ERROR(command(members[m].stream));
     }
     // A rank that left now could overwrite what a slower peer still reads.
     return barrier(phases.size());
@@ -81,15 +66,14 @@ private:
     return {};
   }
 
-  Status add(size_t phase, size_t m, Result<StreamCommandPtr> work) {
-    RETURN_IF_ERROR(work.status());
-    if (*work)
-      phases[phase][m].commands.push_back(std::move(*work));
-    return {};
+  /// Adds a command of member m.
+  Status add(size_t phase, size_t m, Result<StreamCommand> made) {
+    return append(phases[phase][m], std::move(made));
   }
   Status copy(size_t phase, size_t m, const std::byte *source, std::byte *dest, int64_t bytes,
-              std::vector<int64_t> counts = {}, std::vector<int64_t> sourceStrides = {},
-              std::vector<int64_t> destStrides = {}) {
+              const std::vector<int64_t> &counts = {},
+              const std::vector<int64_t> &sourceStrides = {},
+              const std::vector<int64_t> &destStrides = {}) {
     // In a group of one rank, output and input may be the same memory.
     if (source == dest)
       return {};
@@ -108,12 +92,8 @@ private:
 
   int64_t ranks() const { return static_cast<int64_t>(members.size()); }
   const Collective &mine(size_t m) const { return *members[m].collective; }
-  const std::byte *input(size_t m, size_t v) const {
-    return members[m].heap.peer(members[m].heap.rank, mine(m).values[v].inputOffset);
-  }
-  std::byte *output(size_t m, size_t v) const {
-    return members[m].heap.peer(members[m].heap.rank, mine(m).values[v].outputOffset);
-  }
+  const std::byte *input(size_t m, size_t v) const { return members[m].input(v); }
+  std::byte *output(size_t m, size_t v) const { return members[m].output(v); }
   Status reduce(size_t m, size_t v, int64_t inputByte, std::byte *out, int64_t count) {
     std::vector<const std::byte *> sources;
     for (size_t other = 0; other < members.size(); ++other)
@@ -123,18 +103,17 @@ private:
                           *members[m].device));
   }
 
-  /// What member m does for value v.
+  /// Adds the commands of member m for value v.
   Status value(size_t m, size_t v) {
     const Collective &c = mine(m);
     const CollectiveValue &value = c.values[v];
-    const int64_t size = byteSize(value.dtype), bytes = value.numElements() * size;
     switch (c.kind) {
     case CollectiveKind::allReduce:
       return allReduce(m, v);
     case CollectiveKind::reduceScatter:
       return reduceScatter(m, v);
     case CollectiveKind::allGather: {
-      const int64_t chunk = value.inner * size;
+      const int64_t chunk = value.inner * byteSize(value.dtype);
       for (size_t i = 0; i < members.size(); ++i)
         RETURN_IF_ERROR(copy(0, m, input(i, v), output(m, v) + static_cast<int64_t>(i) * chunk,
                              chunk, {value.outer}, {chunk}, {ranks() * chunk}));
@@ -145,19 +124,19 @@ private:
     case CollectiveKind::reduce:
       if (c.position == c.root)
         return reduce(m, v, 0, output(m, v), value.numElements());
-      return add(0, m, Result<StreamCommandPtr>(makeFill(output(m, v), bytes, *members[m].device)));
+      [[fallthrough]];
     case CollectiveKind::broadcast:
-      return copy(0, m, input(static_cast<size_t>(c.root), v), output(m, v), bytes);
-    case CollectiveKind::permute:
-      for (auto [from, to] : c.pairs)
-        if (to == c.position)
-          return copy(0, m, input(static_cast<size_t>(from), v), output(m, v), bytes);
-      return add(0, m, Result<StreamCommandPtr>(makeFill(output(m, v), bytes, *members[m].device)));
+    case CollectiveKind::permute: {
+      const int64_t source = sourceOf(c);
+      return source < 0
+                 ? add(0, m, makeFill(output(m, v), value.bytes(), *members[m].device))
+                 : copy(0, m, input(static_cast<size_t>(source), v), output(m, v), value.bytes());
+    }
     case CollectiveKind::allToAllV:
       return allToAllCounted(m, v);
     case CollectiveKind::send:
     case CollectiveKind::recv:
-      break; // do not meet
+      break; // without a barrier
     }
     return {};
   }
@@ -167,7 +146,7 @@ private:
     const int64_t size = byteSize(value.dtype);
     const int64_t elements = value.numElements();
     for (int64_t i = 0; i < ranks(); ++i) {
-      auto [begin, end] = share(elements, i, ranks());
+      auto [begin, end] = reducedRange(elements, i, ranks());
       if (begin == end)
         continue;
       const auto from = static_cast<size_t>(i);
@@ -189,40 +168,22 @@ private:
   }
 
   Status allToAll(size_t m, size_t v) {
-    const Collective &c = mine(m);
-    const CollectiveValue &value = c.values[v];
-    const int64_t inner = value.inner * byteSize(value.dtype);
-    const bool same = c.dim == c.concatDim;
-    const bool cutFirst = same || c.dim < c.concatDim, joinFirst = same || !cutFirst;
-    // A side has its chunks side by side along the first or the second of two dimensions.
-    struct Side {
-      int64_t outer, first, between, chunk;
-    };
-    auto side = [&](bool alongFirst) {
-      const int64_t firsts = alongFirst ? ranks() * value.first : value.first;
-      const int64_t row = (alongFirst ? value.second : ranks() * value.second) * inner;
-      Side s;
-      s.between = row;
-      s.first = value.between * row;
-      s.outer = firsts * s.first;
-      s.chunk = alongFirst ? value.first * s.first : value.second * inner;
-      return s;
-    };
-    const Side from = side(cutFirst), to = side(joinFirst);
+    const CollectiveValue &value = mine(m).values[v];
+    const auto [from, to, rowBytes] = allToAllStrides(mine(m), value, ranks());
     for (size_t i = 0; i < members.size(); ++i)
-      RETURN_IF_ERROR(copy(0, m, input(i, v) + c.position * from.chunk,
-                           output(m, v) + static_cast<int64_t>(i) * to.chunk, value.second * inner,
+      RETURN_IF_ERROR(copy(0, m, input(i, v) + mine(m).position * from.chunk,
+                           output(m, v) + static_cast<int64_t>(i) * to.chunk, rowBytes,
                            {value.outer, value.first, value.between},
                            {from.outer, from.first, from.between},
                            {to.outer, to.first, to.between}));
     return {};
   }
 
-  /// The sender's blocks for this rank become this rank's blocks from the sender.
+  /// The receiver's blocks from a sender are that sender's blocks for the receiver.
   Status allToAllCounted(size_t m, size_t v) {
     const size_t last = mine(m).values.size() - 1;
     const CollectiveValue &value = mine(m).values[v], &counts = mine(m).values[last];
-    const int64_t bytes = value.numElements() * byteSize(value.dtype);
+    const int64_t bytes = value.bytes();
     if (v == last)
       RETURN_IF_ERROR(add(0, m,
                           makeCheckCounts(mine(m), input(m, v), ranks() * value.outer,
@@ -241,16 +202,16 @@ private:
   }
 
   std::vector<Member> members;
-  std::vector<std::vector<Phase>> phases; ///< [phase][member]
-  std::vector<Event> arrivals;            ///< [barrier][member]
+  std::vector<std::vector<std::vector<StreamCommand>>> phases; ///< [phase][member]
+  std::vector<Event> arrivals;                                 ///< [barrier][member]
 };
 
 } // namespace
 
-Result<ExchangePtr> makeCopyExchange(const std::vector<Member> &members) {
-  auto exchange = std::make_unique<CopyExchange>(members);
+Result<Exchange> makeCopyExchange(const std::vector<Member> &members) {
+  auto exchange = std::make_shared<CopyExchange>(members);
   RETURN_IF_ERROR(exchange->prepare());
-  return ExchangePtr(std::move(exchange));
+  return Exchange([exchange] { return exchange->enqueue(); });
 }
 
 } // namespace braid::runtime::cuda

@@ -12,8 +12,8 @@
 
 namespace braid::runtime::cuda {
 
-void pause(int64_t looks) {
-  if (looks > 2000)
+void pause(int64_t polls) {
+  if (polls > 2000)
     std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
@@ -50,8 +50,9 @@ Status Device::use() const {
 }
 
 Status Device::finish(CUstream stream) {
+  RETURN_IF_ERROR(use());
   const int64_t begin = nowNs();
-  for (int64_t looks = 0;; ++looks) {
+  for (int64_t polls = 0;; ++polls) {
     const CUresult result = driver->cuStreamQuery(stream);
     if (result != kNotReady)
       return driver->check(result, "cuStreamQuery");
@@ -60,7 +61,7 @@ Status Device::finish(CUstream stream) {
       return Status::error("work on " + name + " has not ended within " + seconds(limitNs),
                            Code::rankFailed);
     }
-    pause(looks);
+    pause(polls);
   }
 }
 
@@ -95,6 +96,7 @@ Result<Memory> allocate(const DevicePtr &device, size_t bytes, CUstream stream,
 }
 
 Status copyNow(Device &device, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  RETURN_IF_ERROR(device.use());
   BRAID_CUDA_TRY(device.api(), cuMemcpyAsync, to, from, bytes, stream);
   return device.finish(stream);
 }

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// GPUs, and what lives on one: memory, streams, events. All free what they hold, unless the device
-// does not answer any more.
+// GPUs and their objects: memory, streams, events. Destructors free these, unless the device does
+// not answer any more.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_CUDA_DEVICE_H
@@ -20,23 +20,23 @@ namespace braid::runtime::cuda {
 /// A GPU and its context.
 class Device {
 public:
-  /// `limitNs`: how long work may take that is waited for; 0 for as long as it likes.
+  /// `limitNs`: how long finish() waits at most; 0: without a limit.
   static Result<std::shared_ptr<Device>> open(std::shared_ptr<const Driver> driver, int ordinal,
                                               int64_t limitNs);
   ~Device();
   Device(const Device &) = delete;
   Device &operator=(const Device &) = delete;
 
-  /// Calls of this thread are for this device from now on. Error when it is lost.
+  /// Directs the calls of this thread to this device. Error when it is lost.
   Status use() const;
-  /// Waits for all that the stream has been given. Beyond the limit the device is lost.
+  /// Waits for everything that was enqueued on the stream. Beyond the limit the device is lost.
   Status finish(CUstream stream);
   const Driver &api() const { return *driver; }
 
   int ordinal = 0;
   std::string name;
   int major = 0, minor = 0; ///< compute capability
-  /// Work on it did not end: freeing anything would wait for that.
+  /// Commands on it did not end; to free anything would wait for them.
   bool lost = false;
 
 private:
@@ -48,7 +48,7 @@ private:
 };
 using DevicePtr = std::shared_ptr<Device>;
 
-/// Something of a device that is freed with one call; what a moved-from or empty one holds is not.
+/// An object of a device that one call frees. A moved-from object is empty and frees nothing.
 template <typename Handle> class Owned {
 public:
   Owned() = default;
@@ -84,17 +84,17 @@ using GraphExec = Owned<CUgraphExec>;
 
 Result<Stream> createStream(const DevicePtr &device);
 Result<Event> createEvent(const DevicePtr &device, bool timed);
-/// Zeroed by work on `stream`; `what` is for messages: "the local arena of rank 0".
+/// Memory that is zeroed on `stream`; `what` is for messages: "the local arena".
 Result<Memory> allocate(const DevicePtr &device, size_t bytes, CUstream stream,
                         const std::string &what);
-/// Copies, from or to any memory, and returns when it is done. A plain cuMemcpy may return before.
+/// Copies from or to any memory, and returns when the copy is done. cuMemcpy may return before.
 Status copyNow(Device &device, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
-/// Memory of the host that the device reads and writes on its own.
+/// Pinned host memory, which the device accesses itself.
 Result<HostPages> allocatePinned(const DevicePtr &device, size_t bytes);
 
-/// Between two looks at what a device does, of which `looks` have seen nothing new: what takes
-/// microseconds should not sleep, and what takes long not keep a core busy.
-void pause(int64_t looks);
+/// Called between two polls of a device, after `polls` without news: sleeps only after many, so
+/// that short commands are noticed at once and long ones do not keep a core busy.
+void pause(int64_t polls);
 
 inline CUdeviceptr address(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 inline std::byte *pointer(CUdeviceptr address) {

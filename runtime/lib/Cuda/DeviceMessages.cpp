@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Sends and receives on one device. A send is over when its values are in memory of their own, so
-// that it does not wait for its receive (Collective/MessageSlots.h).
+// Sends and receives on one device. A send ends when its values are in the message's memory, so it
+// does not wait for its receive (Collective/MessageSlots.h).
 //
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"
@@ -13,76 +13,53 @@
 
 namespace braid::runtime::cuda {
 
-namespace {
-
-/// What one rank gives to its stream.
-class Half : public ExchangeCommand {
-public:
-  explicit Half(const Member &member) : member(member) {}
-  Status enqueue() const override {
+/// Gives commands to a rank's stream, behind an event and before another one; both may be null.
+static Exchange onStream(const Member &member, CUevent awaited, std::vector<StreamCommand> commands,
+                         CUevent recorded) {
+  return [member, awaited, commands = std::move(commands), recorded]() -> Status {
     const Driver &api = member.device->device->api();
     if (awaited)
       BRAID_CUDA_TRY(api, cuStreamWaitEvent, member.stream, awaited, 0);
-    for (const StreamCommandPtr &work : commands)
-      RETURN_IF_ERROR(work->enqueue(member.stream));
+    for (const StreamCommand &command : commands)
+      RETURN_IF_ERROR(command(member.stream));
     if (recorded)
       BRAID_CUDA_TRY(api, cuEventRecordWithFlags, recorded, member.stream, kEventRecordDefault);
     return {};
-  }
-  Status copy(const std::byte *source, std::byte *dest, int64_t bytes) {
-    Result<StreamCommandPtr> work = makeCopy({source, dest, bytes, {}, {}, {}}, *member.device);
-    if (work.ok() && *work)
-      commands.push_back(std::move(*work));
-    return work.status();
-  }
-  void fill(std::byte *data, int64_t bytes) {
-    if (StreamCommandPtr work = makeFill(data, bytes, *member.device))
-      commands.push_back(std::move(work));
-  }
-
-  CUevent awaited = nullptr, recorded = nullptr;
-
-private:
-  Member member;
-  std::vector<StreamCommandPtr> commands;
-};
-
-int64_t bytesOf(const CollectiveValue &value) {
-  return value.numElements() * byteSize(value.dtype);
+  };
 }
 
-} // namespace
-
-Result<ExchangePtr> makeSend(const DeviceMessage &message) {
+Result<Exchange> makeSend(const DeviceMessage &message) {
   const Member &sender = message.sender;
-  auto half = std::make_unique<Half>(sender);
+  std::vector<StreamCommand> commands;
   std::byte *to = pointer(message.memory.get());
-  for (const CollectiveValue &value : sender.collective->values) {
-    RETURN_IF_ERROR(
-        half->copy(sender.heap.peer(sender.heap.rank, value.inputOffset), to, bytesOf(value)));
+  for (size_t v = 0; v < sender.collective->values.size(); ++v) {
+    const CollectiveValue &value = sender.collective->values[v];
+    RETURN_IF_ERROR(append(
+        commands, makeCopy({sender.input(v), to, value.bytes(), {}, {}, {}}, *sender.device)));
     to += MessageSlots::roundedBytes(value);
   }
-  half->recorded = message.sent.get();
-  return ExchangePtr(std::move(half));
+  return onStream(sender, nullptr, std::move(commands), message.sent.get());
 }
 
-Result<ExchangePtr> makeReceive(const Member &receiver, const DeviceMessage &message) {
-  auto half = std::make_unique<Half>(receiver);
-  half->awaited = message.sent.get();
+Result<Exchange> makeReceive(const Member &receiver, const DeviceMessage &message) {
+  std::vector<StreamCommand> commands;
   const std::byte *from = pointer(message.memory.get());
-  for (const CollectiveValue &value : receiver.collective->values) {
-    RETURN_IF_ERROR(half->copy(from, receiver.heap.peer(receiver.heap.rank, value.outputOffset),
-                               bytesOf(value)));
+  for (size_t v = 0; v < receiver.collective->values.size(); ++v) {
+    const CollectiveValue &value = receiver.collective->values[v];
+    RETURN_IF_ERROR(append(commands, makeCopy({from, receiver.output(v), value.bytes(), {}, {}, {}},
+                                              *receiver.device)));
     from += MessageSlots::roundedBytes(value);
   }
-  return ExchangePtr(std::move(half));
+  return onStream(receiver, message.sent.get(), std::move(commands), nullptr);
 }
 
-ExchangePtr makeReceiveOfNothing(const Member &receiver) {
-  auto half = std::make_unique<Half>(receiver);
-  for (const CollectiveValue &value : receiver.collective->values)
-    half->fill(receiver.heap.peer(receiver.heap.rank, value.outputOffset), bytesOf(value));
-  return half;
+Exchange makeReceiveOfZeros(const Member &receiver) {
+  std::vector<StreamCommand> commands;
+  for (size_t v = 0; v < receiver.collective->values.size(); ++v)
+    if (StreamCommand fill =
+            makeFill(receiver.output(v), receiver.collective->values[v].bytes(), *receiver.device))
+      commands.push_back(std::move(fill));
+  return onStream(receiver, nullptr, std::move(commands), nullptr);
 }
 
 } // namespace braid::runtime::cuda

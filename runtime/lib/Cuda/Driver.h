@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The part of the CUDA driver's interface that is used. Types and values are those of cuda.h, which
-// is not needed to build; test/unit/Runtime/CudaAbiTest.cpp compares them where it is there.
+// The functions of the CUDA driver in use. Types and values are those of cuda.h, which the build
+// does not need; test/unit/Runtime/CudaAbiTest.cpp compares them where cuda.h exists.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_CUDA_DRIVER_H
@@ -87,7 +87,7 @@ public:
 
   BRAID_CUDA_DRIVER_SYMBOLS(BRAID_DECLARE_SYMBOL)
 
-  /// Of a call's result: "the CUDA driver failed in cuMemAlloc: out of memory
+  /// The error of a call's result: "the CUDA driver failed in cuMemAlloc: out of memory
   /// (CUDA_ERROR_OUT_OF_MEMORY)".
   Status check(CUresult result, const char *call) const;
 
@@ -96,7 +96,7 @@ private:
   SharedLibrary library;
 };
 
-/// Calls a function of a driver and leaves the calling function with a Status if it failed.
+/// Calls a function of a driver, NCCL or cuBLASLt and returns its error from the calling function.
 #define BRAID_CUDA_TRY(driver, function, ...)                                                      \
   RETURN_IF_ERROR((driver).check((driver).function(__VA_ARGS__), #function))
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Collectives on streams: a step of all ranks of a group at once. NCCL does them where each rank
+// Collectives on streams, enqueued for all ranks of a group at once. NCCL runs them where each rank
 // has a GPU of its own; where ranks share one, which NCCL refuses, they copy from each other's
 // memory.
 //
@@ -16,8 +16,14 @@
 
 namespace braid::runtime::cuda {
 
-/// One rank's side of a collective. The heap is a rank's own with NCCL, that of all ranks else.
+/// One rank's side of a collective. The heap is the rank's own with NCCL, else that of all ranks.
 struct Member {
+  const std::byte *input(size_t v) const {
+    return heap.peer(heap.rank, collective->values[v].inputOffset);
+  }
+  std::byte *output(size_t v) const {
+    return heap.peer(heap.rank, collective->values[v].outputOffset);
+  }
   const Collective *collective;
   SymmetricHeap heap;
   RankDevice *device;
@@ -25,29 +31,25 @@ struct Member {
   uint64_t number; ///< of the command on that queue, from 1 on
 };
 
-/// What a collective does on the streams of its members. On each of them the outputs are complete,
-/// and nobody reads that member's inputs any more, when what was given to its stream is done.
-class ExchangeCommand {
-public:
-  virtual ~ExchangeCommand() = default;
-  virtual Status enqueue() const = 0;
-};
-using ExchangePtr = std::unique_ptr<const ExchangeCommand>;
+/// Enqueues a collective on the streams of its members. When a stream has done what it was given,
+/// its member's outputs are complete and no other member reads its inputs any more. Empty where
+/// there is nothing to do.
+using Exchange = std::function<Status()>;
 
-Result<ExchangePtr> makeCopyExchange(const std::vector<Member> &members);
+Result<Exchange> makeCopyExchange(const std::vector<Member> &members);
 
-/// What a send leaves behind for its receive, in memory of the sender's device.
+/// A message from a send to its receive, in memory of the sender's device.
 struct DeviceMessage {
   Member sender;
   Memory memory;
   Event sent;
 };
-/// The values go into the message, on the sender's stream.
-Result<ExchangePtr> makeSend(const DeviceMessage &message);
-/// They come out of it, on the same device.
-Result<ExchangePtr> makeReceive(const Member &receiver, const DeviceMessage &message);
-/// For a rank that is nobody's target.
-ExchangePtr makeReceiveOfNothing(const Member &receiver);
+/// Copies the values to the message, on the sender's stream.
+Result<Exchange> makeSend(const DeviceMessage &message);
+/// Copies them from the message, on the same device.
+Result<Exchange> makeReceive(const Member &receiver, const DeviceMessage &message);
+/// Writes zeros, for a rank that is no target.
+Exchange makeReceiveOfZeros(const Member &receiver);
 
 /// A group's communicators, by position.
 struct Communicators {
@@ -56,17 +58,17 @@ struct Communicators {
   static Result<std::shared_ptr<Communicators>> create(std::shared_ptr<const Nccl> nccl,
                                                        const std::vector<int> &devices);
   ~Communicators();
-  /// What went wrong since, while collectives were under way.
+  /// The error of a collective that was enqueued.
   Status check() const;
-  bool lost = false; ///< what they do did not end
+  bool lost = false; ///< a collective did not end
 };
-Result<ExchangePtr> makeNcclExchange(const std::vector<Member> &members,
-                                     const std::shared_ptr<Communicators> &communicators);
-/// From the sender's device, where the sender's stream waits for the receiver's to come here. The
-/// positions are those of sender and receiver among the communicators.
-ExchangePtr makeNcclReceive(const Member &receiver, const DeviceMessage &message,
-                            size_t senderPosition, size_t receiverPosition,
-                            const std::shared_ptr<Communicators> &communicators);
+Result<Exchange> makeNcclExchange(const std::vector<Member> &members,
+                                  const std::shared_ptr<Communicators> &communicators);
+/// Receives from the sender's device, where the sender's stream waits for the receiver's to arrive.
+/// The positions are those of sender and receiver among the communicators.
+Exchange makeNcclReceive(const Member &receiver, const DeviceMessage &message,
+                         size_t senderPosition, size_t receiverPosition,
+                         const std::shared_ptr<Communicators> &communicators);
 
 } // namespace braid::runtime::cuda
 #endif // BRAID_CUDA_EXCHANGE_H

@@ -18,7 +18,7 @@ Result<std::unique_ptr<DeviceExecutor>> createCudaExecutor(const DeviceSetup &se
 
 namespace cuda {
 
-Group *DeviceTransport::group(const std::vector<int64_t> &members) {
+ProcessGroup *DeviceTransport::group(const std::vector<int64_t> &members) {
   std::unique_ptr<DeviceGroup> &slot = groups[members];
   if (!slot) {
     slot = std::make_unique<DeviceGroup>();
@@ -43,11 +43,10 @@ CudaExecutor::CudaExecutor(const DeviceSetup &given)
       deviceTransport(useNccl), ranks(given.valueBytes.size()) {}
 
 CudaExecutor::~CudaExecutor() {
-  // Nothing is freed under work that still runs, of this run or of one that was given up.
+  // Memory must not be freed while commands use it, of this run or of one that was given up.
   for (RankState &rank : ranks)
     for (Stream &stream : rank.streams)
-      if (stream &&
-          (!rank.device.device->use().ok() || !rank.device.device->finish(stream.get()).ok()))
+      if (stream && !rank.device.device->finish(stream.get()).ok())
         giveUp();
 }
 
@@ -56,17 +55,15 @@ Status CudaExecutor::open() {
   RETURN_IF_ERROR(openDevices());
   RETURN_IF_ERROR(loadKernels());
   ASSIGN_OR_RETURN(control, createStream(devices[0]));
+  if (setup.symmetricBytes > SIZE_MAX / 2 / ranks.size())
+    return Status::error("the symmetric arena of " + std::to_string(setup.symmetricBytes) +
+                         " bytes for each of " + std::to_string(ranks.size()) +
+                         " ranks is too large");
   for (size_t r = 0; r < ranks.size(); ++r)
-    RETURN_IF_ERROR(allocateRank(static_cast<int64_t>(r)));
-  // Memory is zeroed by then.
-  for (size_t r = 0; r < ranks.size(); ++r) {
-    Device &device = *ranks[r].device.device;
-    Status status = device.use();
-    if (status.ok())
-      status = device.finish(ranks[r].streams[0].get());
-    if (!status.ok())
-      return ofRank(r, status);
-  }
+    RETURN_IF_ERROR(ofRank(r, allocateRank(static_cast<int64_t>(r))));
+  // Wait until memory is zeroed.
+  for (size_t r = 0; r < ranks.size(); ++r)
+    RETURN_IF_ERROR(ofRank(r, ranks[r].device.device->finish(ranks[r].streams[0].get())));
   return {};
 }
 
@@ -122,58 +119,35 @@ Status CudaExecutor::loadKernels() {
 Status CudaExecutor::allocateRank(int64_t number) {
   RankState &rank = state(number);
   const DevicePtr &device = rank.device.device;
-  const std::string suffix = " of rank " + std::to_string(number);
   for (Stream &stream : rank.streams) {
-    Result<Stream> created = createStream(device);
-    if (!created.ok())
-      return ofRank(static_cast<size_t>(number), created.status());
-    stream = std::move(*created);
+    ASSIGN_OR_RETURN(stream, createStream(device));
   }
-  const CUstream stream = rank.streams[0].get();
   auto get = [&](Memory &memory, size_t size, const std::string &what) -> Status {
-    ASSIGN_OR_RETURN(memory, allocate(device, size, stream, what));
+    ASSIGN_OR_RETURN(memory, allocate(device, size, rank.streams[0].get(), what));
     bytes += static_cast<int64_t>(size);
     return {};
   };
-  if (setup.symmetricBytes > SIZE_MAX / 2 / ranks.size())
-    return Status::error("the symmetric arena of " + std::to_string(setup.symmetricBytes) +
-                         " bytes for each of " + std::to_string(ranks.size()) +
-                         " ranks is too large");
-  // Ranks of one device see each other's memory at a stride; others have one that is their own.
+  // Ranks of one device see each other's memory at a stride; others see only their own memory.
   const size_t stride = (std::max<size_t>(setup.symmetricBytes, 1) + 511) / 512 * 512;
-  const auto count = static_cast<int64_t>(ranks.size());
-  if (useNccl) {
-    RETURN_IF_ERROR(get(rank.symmetric, stride, "the symmetric arena" + suffix));
-    const size_t before = stride * static_cast<size_t>(number);
-    deviceTransport.heaps.push_back(
-        {pointer(rank.symmetric.get() - before), stride, number, count});
-  } else {
-    if (number == 0)
-      RETURN_IF_ERROR(
-          get(sharedSymmetric, stride * ranks.size(), "the symmetric arenas of all ranks"));
-    deviceTransport.heaps.push_back({pointer(sharedSymmetric.get()), stride, number, count});
-  }
-  RETURN_IF_ERROR(get(rank.local, setup.localBytes, "the local arena" + suffix));
-  for (size_t size : setup.valueBytes[static_cast<size_t>(number)]) {
-    RETURN_IF_ERROR(get(rank.values.emplace_back(), size, "a parameter, input or result" + suffix));
-  }
-  RETURN_IF_ERROR(get(rank.faults, 2 * sizeof(library::Fault), "a message" + suffix));
+  const size_t before = useNccl ? stride * static_cast<size_t>(number) : 0;
+  Memory &symmetric = useNccl ? rank.symmetric : sharedSymmetric;
+  if (!symmetric)
+    RETURN_IF_ERROR(useNccl ? get(symmetric, stride, "the symmetric arena")
+                            : get(symmetric, stride * ranks.size(), "all symmetric arenas"));
+  deviceTransport.heaps.push_back(
+      {pointer(symmetric.get() - before), stride, number, static_cast<int64_t>(ranks.size())});
+  RETURN_IF_ERROR(get(rank.local, setup.localBytes, "the local arena"));
+  for (size_t size : setup.valueBytes[static_cast<size_t>(number)])
+    RETURN_IF_ERROR(get(rank.values.emplace_back(), size, "a parameter, input or result"));
+  RETURN_IF_ERROR(get(rank.faults, 2 * sizeof(library::Fault), "memory for faults"));
   rank.device.faults = reinterpret_cast<library::Fault *>(pointer(rank.faults.get()));
-  Result<HostPages> copy = allocatePinned(device, 2 * sizeof(library::Fault));
-  if (!copy.ok())
-    return ofRank(static_cast<size_t>(number), copy.status());
-  rank.faultCopies = std::move(*copy);
+  ASSIGN_OR_RETURN(rank.faultCopies, allocatePinned(device, 2 * sizeof(library::Fault)));
   return {};
 }
 
 static Status waitFor(Staging &staging) {
-  if (!staging.stream)
-    return {};
-  Status status = staging.device->use();
-  if (status.ok())
-    status = staging.device->finish(staging.stream);
-  staging.stream = nullptr;
-  return status;
+  const CUstream stream = std::exchange(staging.stream, nullptr);
+  return stream ? staging.device->finish(stream) : Status();
 }
 
 Result<std::byte *> CudaExecutor::stage(size_t size) {
@@ -181,9 +155,8 @@ Result<std::byte *> CudaExecutor::stage(size_t size) {
   Staging &own = staging[staged];
   RETURN_IF_ERROR(waitFor(own));
   if (own.bytes < size) {
-    own.pages = {};
-    ASSIGN_OR_RETURN(HostPages pages, allocatePinned(devices[0], size));
-    own.pages = std::move(pages);
+    own.pages = {}; // the old pages go first
+    ASSIGN_OR_RETURN(own.pages, allocatePinned(devices[0], size));
     own.bytes = size;
   }
   return static_cast<std::byte *>(own.pages.get());
@@ -193,7 +166,7 @@ Status CudaExecutor::uploadStaged(int64_t number, size_t index, size_t offset, s
   RankState &rank = state(number);
   Staging &own = staging[staged];
   RETURN_IF_ERROR(rank.device.device->use());
-  // A stream for each, so that one can be waited for while the other's data is on its way.
+  // Each buffer has a stream, so that a wait for one copy does not wait for the other one.
   own.stream = rank.streams[staged].get();
   own.device = rank.device.device;
   return ofRank(static_cast<size_t>(number),
@@ -213,11 +186,9 @@ Status CudaExecutor::finishUploads() {
 Status CudaExecutor::transfer(int64_t number, CUdeviceptr to, CUdeviceptr from, size_t size) {
   if (size == 0)
     return {};
-  Device &device = *state(number).device.device;
-  Status status = device.use();
-  if (status.ok())
-    status = copyNow(device, to, from, size, state(number).streams[0].get());
-  return ofRank(static_cast<size_t>(number), status);
+  RankState &rank = state(number);
+  return ofRank(static_cast<size_t>(number),
+                copyNow(*rank.device.device, to, from, size, rank.streams[0].get()));
 }
 
 Status CudaExecutor::upload(int64_t number, size_t index, const void *data, size_t size) {
@@ -235,8 +206,8 @@ std::vector<std::string> CudaExecutor::deviceNames() const {
   return names;
 }
 
-Result<StreamCommandPtr> CudaExecutor::makeStreamCommand(RankState &rank, int queue, size_t index,
-                                                         const Command &command) {
+Result<StreamCommand> CudaExecutor::makeStreamCommand(RankState &rank, int queue, size_t index,
+                                                      const Command &command) {
   RankDevice &device = rank.device;
   if (auto *op = std::get_if<DeviceLaunchCommand>(&command.op))
     return makeLaunch(*op, device);
@@ -244,7 +215,7 @@ Result<StreamCommandPtr> CudaExecutor::makeStreamCommand(RankState &rank, int qu
     return makeLibrary(*op, {index + 1, queue, libraryPath, rank.streams[0].get()}, device);
   if (auto *op = std::get_if<CopyCommand>(&command.op))
     return makeCopy(*op, device);
-  return StreamCommandPtr(); // events and collectives, which are not a stream's own
+  return StreamCommand(); // of events and collectives, which are enqueued otherwise
 }
 
 /// Whether a command's time is in the report.
@@ -254,39 +225,30 @@ static bool isMeasured(const Command &command, int queue) {
           (std::holds_alternative<CollectiveWaitCommand>(command.op) || command.mayOverlap));
 }
 
-Status CudaExecutor::prepareSlots(Workers &workers) {
-  for (size_t r = 0; r < ranks.size(); ++r) {
-    RankState &rank = ranks[r];
-    const RankProgram &program = workers.ranks[r]->program;
-    const DevicePtr &device = rank.device.device;
-    auto event = [&](Event &slot, bool timed) -> Status {
-      Result<Event> created = createEvent(device, timed);
-      if (!created.ok())
-        return ofRank(r, created.status());
-      slot = std::move(*created);
-      return {};
-    };
-    rank.events.clear();
-    rank.device.constants.clear();
-    for (uint32_t e = 0; e < program.numEvents; ++e)
-      RETURN_IF_ERROR(event(rank.events.emplace_back(), false));
-    for (int queue = 0; queue < 2; ++queue) {
-      RETURN_IF_ERROR(event(rank.begin[queue], true));
-      RETURN_IF_ERROR(event(rank.end[queue], true));
-      rank.slots[queue].clear();
-      for (size_t i = 0; i < program.queues[queue].size(); ++i) {
-        const Command &command = program.queues[queue][i];
-        Slot &slot = rank.slots[queue].emplace_back();
-        Result<StreamCommandPtr> work = makeStreamCommand(rank, queue, i, command);
-        if (!work.ok())
-          return ofRank(r, Status::error(describe(command) + ": " + work.status().message(),
-                                         work.status().code()));
-        slot.work = std::move(*work);
-        slot.timed = trace || isMeasured(command, queue);
-        if (slot.timed)
-          RETURN_IF_ERROR(event(slot.before, true));
-        RETURN_IF_ERROR(event(slot.after, slot.timed));
+Status CudaExecutor::prepareSlots(RankState &rank, const RankProgram &program) {
+  const DevicePtr &device = rank.device.device;
+  rank.events.clear();
+  rank.device.constants.clear();
+  for (uint32_t e = 0; e < program.numEvents; ++e) {
+    ASSIGN_OR_RETURN(rank.events.emplace_back(), createEvent(device, false));
+  }
+  for (int queue = 0; queue < 2; ++queue) {
+    ASSIGN_OR_RETURN(rank.begin[queue], createEvent(device, true));
+    ASSIGN_OR_RETURN(rank.end[queue], createEvent(device, true));
+    rank.slots[queue].clear();
+    for (size_t i = 0; i < program.queues[queue].size(); ++i) {
+      const Command &command = program.queues[queue][i];
+      Slot &slot = rank.slots[queue].emplace_back();
+      Result<StreamCommand> made = makeStreamCommand(rank, queue, i, command);
+      if (!made.ok())
+        return Status::error(describe(command) + ": " + made.status().message(),
+                             made.status().code());
+      slot.command = std::move(*made);
+      slot.timed = trace || isMeasured(command, queue);
+      if (slot.timed) {
+        ASSIGN_OR_RETURN(slot.before, createEvent(device, true));
       }
+      ASSIGN_OR_RETURN(slot.after, createEvent(device, slot.timed));
     }
   }
   return {};
@@ -304,7 +266,7 @@ CudaExecutor::communicators(const std::vector<int64_t> &members) {
   return slot;
 }
 
-Result<ExchangePtr> CudaExecutor::makeBarrierExchange(const std::vector<Member> &members) {
+Result<Exchange> CudaExecutor::makeBarrierExchange(const std::vector<Member> &members) {
   if (!useNccl || members.size() == 1)
     return makeCopyExchange(members);
   ASSIGN_OR_RETURN(std::shared_ptr<Communicators> group,
@@ -312,30 +274,26 @@ Result<ExchangePtr> CudaExecutor::makeBarrierExchange(const std::vector<Member> 
   return makeNcclExchange(members, group);
 }
 
-Result<ExchangePtr> CudaExecutor::makeSend(const Member &sender) {
+Result<Exchange> CudaExecutor::makeSend(const Member &sender) {
   const MessageSlot *messageSlot = sender.collective->messageSlot;
   if (!messageSlot) // the rank is no source
-    return ExchangePtr();
+    return Exchange();
   DeviceMessage &message = messages[messageSlot];
   message.sender = sender;
   size_t size = 0;
   for (const CollectiveValue &value : sender.collective->values)
     size += static_cast<size_t>(MessageSlots::roundedBytes(value));
   const DevicePtr &device = sender.device->device;
-  ASSIGN_OR_RETURN(Memory memory,
-                   allocate(device, size, sender.stream,
-                            "values that rank " + std::to_string(sender.heap.rank) + " sends"));
-  message.memory = std::move(memory);
-  ASSIGN_OR_RETURN(Event sent, createEvent(device, false));
-  message.sent = std::move(sent);
+  ASSIGN_OR_RETURN(message.memory, allocate(device, size, sender.stream, "a message"));
+  ASSIGN_OR_RETURN(message.sent, createEvent(device, false));
   return cuda::makeSend(message);
 }
 
-Result<ExchangePtr> CudaExecutor::makeReceive(const Member &receiver) {
+Result<Exchange> CudaExecutor::makeReceive(const Member &receiver) {
   const MessageSlot *messageSlot = receiver.collective->messageSlot;
   if (!messageSlot)
-    return makeReceiveOfNothing(receiver);
-  const DeviceMessage &message = messages.at(messageSlot); // as its send comes first
+    return makeReceiveOfZeros(receiver);
+  const DeviceMessage &message = messages.at(messageSlot); // its send comes first
   if (message.sender.device->device == receiver.device->device)
     return cuda::makeReceive(receiver, message);
   const std::vector<int64_t> &members = receiver.collective->group->ranks;
@@ -347,7 +305,7 @@ Result<ExchangePtr> CudaExecutor::makeReceive(const Member &receiver) {
   return makeNcclReceive(receiver, message, position(message.sender), position(receiver), group);
 }
 
-Result<ExchangePtr> CudaExecutor::makeExchange(const std::vector<Member> &members) {
+Result<Exchange> CudaExecutor::makeExchange(const std::vector<Member> &members) {
   switch (members.front().collective->kind) {
   case CollectiveKind::send:
     return makeSend(members.front());
@@ -362,7 +320,7 @@ Status CudaExecutor::prepareExchanges(const std::vector<const RankProgram *> &pr
   exchanges.clear();
   messages.clear();
   for (const Step &step : steps) {
-    ExchangePtr &exchange = exchanges.emplace_back();
+    Exchange &exchange = exchanges.emplace_back();
     const Place &first = step.places.front();
     auto commandAt = [&](const Place &place) -> const Command & {
       return programs[static_cast<size_t>(place.rank)]->queues[place.queue][place.index];
@@ -377,7 +335,7 @@ Status CudaExecutor::prepareExchanges(const std::vector<const RankProgram *> &pr
     if (members.front().collective->kind == CollectiveKind::allToAllV)
       for (const Place &place : step.places)
         state(place.rank).device.hasFaults[1] = true;
-    Result<ExchangePtr> made = makeExchange(members);
+    Result<Exchange> made = makeExchange(members);
     if (!made.ok())
       return ofRank(static_cast<size_t>(first.rank),
                     Status::error(describe(commandAt(first)) + ": " + made.status().message(),
@@ -396,7 +354,8 @@ Status CudaExecutor::prepare(Workers &workers) {
   const Bytes &program = *setup.bundle->find(setup.bundle->manifest.programMember);
   ASSIGN_OR_RETURN(steps, orderCommands(*program::GetProgram(program.data()), setup.root,
                                         setup.bundle->manifest.mesh));
-  RETURN_IF_ERROR(prepareSlots(workers));
+  for (size_t r = 0; r < ranks.size(); ++r)
+    RETURN_IF_ERROR(ofRank(r, prepareSlots(ranks[r], workers.ranks[r]->program)));
   RETURN_IF_ERROR(prepareExchanges(programs));
   for (Event *event : {&fork, &graphEnd}) {
     ASSIGN_OR_RETURN(*event, createEvent(devices[0], false));

@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Ranks on GPUs. The two queues of a rank are streams; one thread gives all ranks' commands to them
-// in an order that was found in advance, and then watches events until all is done.
+// Ranks on GPUs. The two queues of a rank are streams; one thread enqueues the commands of all
+// ranks in an order that was computed in advance, and then polls events until all commands have
+// ended.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_CUDA_EXECUTOR_H
@@ -19,8 +20,8 @@
 
 namespace braid::runtime::cuda {
 
-/// The ranks of a collective. Nobody is ever absent: they are all given to their streams at once.
-struct DeviceGroup : Group {
+/// The ranks of a collective. No rank is ever missing: a collective is enqueued for all at once.
+struct DeviceGroup : ProcessGroup {
   std::vector<int64_t> missing(int64_t) const override { return {}; }
 };
 
@@ -35,9 +36,9 @@ public:
     heap.rank = rank;
     return heap;
   }
-  Group *group(const std::vector<int64_t> &members) override;
-  MessageSlot *messageSlot(const Collective &half, size_t index) override {
-    return messageSlots.find(half, index);
+  ProcessGroup *group(const std::vector<int64_t> &members) override;
+  MessageSlot *messageSlot(const Collective &pointToPoint, size_t index) override {
+    return messageSlots.find(pointToPoint, index);
   }
   Status prepare() override { return messageSlots.check(); }
   bool run(const Collective &, const SymmetricHeap &, RunControl &, QueueState &) override {
@@ -54,18 +55,18 @@ private:
   MessageSlots messageSlots{pool};
 };
 
-/// Memory of the host on its way to a device.
+/// Host memory for copies to a device.
 struct Staging {
   HostPages pages;
   size_t bytes = 0;
-  CUstream stream = nullptr; ///< that reads it; null when nothing does
+  CUstream stream = nullptr; ///< that reads it, or null
   DevicePtr device;
 };
 
 /// A command on its stream.
 struct Slot {
-  StreamCommandPtr work; ///< null where there is nothing to do
-  Event before, after;   ///< `before` only where the time is measured
+  StreamCommand command;
+  Event before, after; ///< `before` only where the time is measured
   bool timed = false;
 };
 
@@ -76,8 +77,8 @@ struct RankState {
   std::vector<Slot> slots[2];
   Event begin[2], end[2];
   Memory symmetric, local;
-  Memory faults; ///< of each queue, as they come to the host
-  HostPages faultCopies;
+  Memory faults;         ///< of each queue
+  HostPages faultCopies; ///< on the host
   std::vector<Memory> values;
   size_t done[2] = {0, 0}; ///< commands that are known to have ended in this run
 };
@@ -113,21 +114,22 @@ private:
   Status openDevices();
   Status loadKernels();
   Status allocateRank(int64_t rank);
-  Result<StreamCommandPtr> makeStreamCommand(RankState &rank, int queue, size_t index,
-                                             const Command &command);
-  Status prepareSlots(Workers &workers);
+  Result<StreamCommand> makeStreamCommand(RankState &rank, int queue, size_t index,
+                                          const Command &command);
+  Status prepareSlots(RankState &rank, const RankProgram &program);
   Status prepareExchanges(const std::vector<const RankProgram *> &programs);
-  Result<ExchangePtr> makeExchange(const std::vector<Member> &members);
-  Result<ExchangePtr> makeBarrierExchange(const std::vector<Member> &members);
-  Result<ExchangePtr> makeSend(const Member &sender);
-  Result<ExchangePtr> makeReceive(const Member &receiver);
+  Result<Exchange> makeExchange(const std::vector<Member> &members);
+  Result<Exchange> makeBarrierExchange(const std::vector<Member> &members);
+  Result<Exchange> makeSend(const Member &sender);
+  Result<Exchange> makeReceive(const Member &receiver);
   Result<std::shared_ptr<Communicators>> communicators(const std::vector<int64_t> &members);
 
-  // A run (Run.cpp).
+  // A run (ExecutorRun.cpp).
   Status enqueueAll(Workers &workers, unsigned recordFlags);
   Status enqueueBegin(RankState &rank, unsigned recordFlags) const;
   Status enqueueStep(Workers &workers, size_t step, unsigned recordFlags);
   Status enqueueEnd(RankState &rank, unsigned recordFlags) const;
+  Status joinStreams();
   Status capture(Workers &workers);
   Status start(Workers &workers);
   bool advance(Workers &workers, Status &failure);
@@ -136,10 +138,10 @@ private:
   Status watchGraph(Workers &workers);
   Status checkFaults(const Workers &workers) const;
   Status collectTimes(Workers &workers);
-  Status elapsed(const RankState &rank, const Event &event, int64_t beginNs, int64_t &ns) const;
+  Result<int64_t> timeOf(const RankState &rank, const Event &event, int64_t beginNs) const;
   void giveUp();
 
-  // All of it is there before the devices' memory and after its use: order matters for freeing.
+  // Members are destroyed in reverse order: memory of the devices before these.
   DeviceSetup setup;
   bool useNccl, useGraph, trace;
   std::string libraryPath; ///< for tests; empty: the system's
@@ -149,15 +151,15 @@ private:
   std::vector<std::unique_ptr<Kernels>> kernels; ///< by device
   CudaLaunchTable table;
   DeviceTransport deviceTransport;
-  Stream control; ///< from which all others start, and where they come together
+  Stream control; ///< from which all others fork, and which they join
   Memory sharedSymmetric;
   std::vector<RankState> ranks;
   Event fork, graphEnd;
   Staging staging[2];
-  size_t staged = 0; ///< the one in use
+  size_t staged = 0; ///< the index of the one in use
   std::vector<Step> steps;
   std::map<const MessageSlot *, DeviceMessage> messages;
-  std::vector<ExchangePtr> exchanges; ///< by step; null where it is none
+  std::vector<Exchange> exchanges; ///< by step; empty where it is none
   std::map<std::vector<int64_t>, std::shared_ptr<Communicators>> groups;
   GraphExec graph;
   bool warm = false; ///< has run

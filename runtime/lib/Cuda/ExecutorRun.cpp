@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// One run: giving everything to the streams, waiting for it, and what it took.
+// One run: enqueues all commands, waits for them, and collects their times.
 //
 //===----------------------------------------------------------------------===//
 #include "Executor.h"
@@ -34,7 +34,7 @@ Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recor
   auto mark = [&](const Place &place, bool before) -> Status {
     RankState &rank = state(place.rank);
     const Slot &slot = rank.slots[place.queue][place.index];
-    // A graph keeps only the marks that something is measured by.
+    // A graph keeps only the events that times are computed from.
     if ((before || recordFlags == kEventRecordExternal) && !slot.timed)
       return {};
     RETURN_IF_ERROR(rank.device.device->use());
@@ -45,36 +45,34 @@ Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recor
   for (const Place &place : step.places)
     RETURN_IF_ERROR(mark(place, true));
   if (exchanges[number])
-    RETURN_IF_ERROR(exchanges[number]->enqueue());
+    RETURN_IF_ERROR(exchanges[number]());
   for (const Place &place : step.places) {
     RankState &rank = state(place.rank);
     RETURN_IF_ERROR(rank.device.device->use());
     const CUstream stream = rank.streams[place.queue].get();
     const Command &command =
         workers.ranks[static_cast<size_t>(place.rank)]->program.queues[place.queue][place.index];
-    auto record = [&](uint32_t event) {
-      return driver->check(
-          driver->cuEventRecordWithFlags(rank.events[event].get(), stream, kEventRecordDefault),
-          "cuEventRecordWithFlags");
+    const Slot &slot = rank.slots[place.queue][place.index];
+    auto record = [&](uint32_t event) -> Status {
+      BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.events[event].get(), stream,
+                     kEventRecordDefault);
+      return {};
     };
-    auto await = [&](uint32_t event) {
-      return driver->check(driver->cuStreamWaitEvent(stream, rank.events[event].get(), 0),
-                           "cuStreamWaitEvent");
+    auto await = [&](uint32_t event) -> Status {
+      BRAID_CUDA_TRY(*driver, cuStreamWaitEvent, stream, rank.events[event].get(), 0);
+      return {};
     };
-    Status status;
     if (auto *op = std::get_if<CollectiveCommand>(&command.op))
-      status = record(op->event);
+      RETURN_IF_ERROR(record(op->event));
     else if (auto *op = std::get_if<RecordCommand>(&command.op))
-      status = record(op->event);
+      RETURN_IF_ERROR(record(op->event));
     else if (auto *op = std::get_if<AwaitCommand>(&command.op))
-      status = await(op->event);
+      RETURN_IF_ERROR(await(op->event));
     else if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op))
-      status = await(op->event);
-    else if (const StreamCommandPtr &work = rank.slots[place.queue][place.index].work)
-      status = work->enqueue(stream);
-    if (status.ok())
-      status = mark(place, false);
-    RETURN_IF_ERROR(status);
+      RETURN_IF_ERROR(await(op->event));
+    else if (slot.command)
+      RETURN_IF_ERROR(slot.command(stream));
+    RETURN_IF_ERROR(mark(place, false));
   }
   return {};
 }
@@ -119,41 +117,44 @@ Status CudaExecutor::enqueueAll(Workers &workers, unsigned recordFlags) {
   return {};
 }
 
-Status CudaExecutor::capture(Workers &workers) {
-  const Driver &api = *driver;
-  RETURN_IF_ERROR(devices[0]->use());
-  BRAID_CUDA_TRY(api, cuStreamBeginCapture_v2, control.get(), kCaptureThreadLocal);
-  Status status = enqueueAll(workers, kEventRecordExternal);
-  // Streams that have left the one they started from must come back to it.
+/// Makes the stream that all others were forked from wait for them, as a capture requires.
+Status CudaExecutor::joinStreams() {
   for (RankState &rank : ranks)
-    for (int queue = 0; queue < 2 && status.ok(); ++queue) {
-      Result<Event> join = createEvent(rank.device.device, false);
-      status = join.status();
-      if (status.ok())
-        status = api.check(
-            api.cuEventRecordWithFlags(join->get(), rank.streams[queue].get(), kEventRecordDefault),
-            "cuEventRecordWithFlags");
-      if (status.ok())
-        status = devices[0]->use();
-      if (status.ok())
-        status =
-            api.check(api.cuStreamWaitEvent(control.get(), join->get(), 0), "cuStreamWaitEvent");
+    for (const Stream &stream : rank.streams) {
+      ASSIGN_OR_RETURN(Event join, createEvent(rank.device.device, false));
+      BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, join.get(), stream.get(),
+                     kEventRecordDefault);
+      RETURN_IF_ERROR(devices[0]->use());
+      BRAID_CUDA_TRY(*driver, cuStreamWaitEvent, control.get(), join.get(), 0);
     }
+  return {};
+}
+
+Status CudaExecutor::capture(Workers &workers) {
+  RETURN_IF_ERROR(devices[0]->use());
+  BRAID_CUDA_TRY(*driver, cuStreamBeginCapture_v2, control.get(), kCaptureThreadLocal);
+  Status status = enqueueAll(workers, kEventRecordExternal);
+  if (status.ok())
+    status = joinStreams();
+  // The capture is ended after a failure too.
   CUgraph captured = nullptr;
-  Status ended = devices[0]->use();
-  if (ended.ok())
-    ended = api.check(api.cuStreamEndCapture(control.get(), &captured), "cuStreamEndCapture");
-  Graph owned = captured ? Graph(devices[0], captured, api.cuGraphDestroy) : Graph();
-  if (!status.ok() || !ended.ok())
-    return status.ok() ? ended : status;
+  auto end = [&]() -> Status {
+    RETURN_IF_ERROR(devices[0]->use());
+    BRAID_CUDA_TRY(*driver, cuStreamEndCapture, control.get(), &captured);
+    return {};
+  };
+  const Status ended = end();
+  const Graph owned = captured ? Graph(devices[0], captured, driver->cuGraphDestroy) : Graph();
+  RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(ended);
   CUgraphExec instance;
-  BRAID_CUDA_TRY(api, cuGraphInstantiateWithFlags, &instance, captured, 0);
-  graph = GraphExec(devices[0], instance, api.cuGraphExecDestroy);
+  BRAID_CUDA_TRY(*driver, cuGraphInstantiateWithFlags, &instance, captured, 0);
+  graph = GraphExec(devices[0], instance, driver->cuGraphExecDestroy);
   return {};
 }
 
 Status CudaExecutor::start(Workers &workers) {
-  // Code may be loaded when it is first used, which should not be while a graph is captured.
+  // The first use of a kernel may load code, which a capture forbids.
   if (!useGraph || !warm)
     return enqueueAll(workers, kEventRecordDefault);
   if (!graph)
@@ -165,7 +166,7 @@ Status CudaExecutor::start(Workers &workers) {
   return {};
 }
 
-/// Takes note of commands that have ended since the last look; whether there were any.
+/// Counts commands that have ended since the last poll; returns whether there were any.
 bool CudaExecutor::advance(Workers &workers, Status &failure) {
   bool moved = false;
   for (size_t r = 0; r < ranks.size() && failure.ok(); ++r) {
@@ -247,27 +248,26 @@ Status CudaExecutor::checkFaults(const Workers &workers) const {
         continue;
       const Command &command = workers.ranks[r]->program.queues[queue][fault.command - 1];
       if (auto *op = std::get_if<CollectiveCommand>(&command.op))
-        return ofRank(r, noRoom(op->collective, fault.value, fault.position));
+        return ofRank(r, countError(op->collective, fault.value, fault.position));
       const int64_t limit = resolveGather(std::get<LibraryArguments>(command.op), 1)->limit;
       return ofRank(r, Status::error(describe(command) + ": id " + std::to_string(fault.value) +
                                          " at position " + std::to_string(fault.position) +
                                          " is outside of [0, " + std::to_string(limit) + ")",
-                                     Code::invalid)); // the ids came in from outside
+                                     Code::invalid)); // the ids are an input
     }
   return {};
 }
 
-Status CudaExecutor::elapsed(const RankState &rank, const Event &event, int64_t beginNs,
-                             int64_t &ns) const {
+Result<int64_t> CudaExecutor::timeOf(const RankState &rank, const Event &event,
+                                     int64_t beginNs) const {
   float ms = 0;
   BRAID_CUDA_TRY(*driver, cuEventElapsedTime, &ms, rank.begin[0].get(), event.get());
-  ns = beginNs + static_cast<int64_t>(static_cast<double>(ms) * 1e6);
-  return {};
+  return beginNs + static_cast<int64_t>(static_cast<double>(ms) * 1e6);
 }
 
-/// Times of a device count from where its rank's compute queue began, which is taken to be when the
-/// run began. A collective is hidden while the compute stream runs commands that compute; whether
-/// it moves bytes meanwhile, or waits for a peer, the device does not tell.
+/// Times of a device count from the begin of its rank's compute queue, which is taken as the begin
+/// of the run. A collective is hidden while the compute stream runs commands that compute; the
+/// device does not report whether it moves bytes meanwhile, or waits for a peer.
 Status CudaExecutor::collectTimes(Workers &workers) {
   const int64_t origin = workers.runBeginNs;
   for (size_t r = 0; r < ranks.size(); ++r) {
@@ -281,10 +281,8 @@ Status CudaExecutor::collectTimes(Workers &workers) {
         if (!slot.timed)
           continue;
         Interval span;
-        Status status = elapsed(state, slot.before, origin, span.beginNs);
-        if (status.ok())
-          status = elapsed(state, slot.after, origin, span.endNs);
-        RETURN_IF_ERROR(status);
+        ASSIGN_OR_RETURN(span.beginNs, timeOf(state, slot.before, origin));
+        ASSIGN_OR_RETURN(span.endNs, timeOf(state, slot.after, origin));
         const Command &command = rank.program.queues[queue][i];
         const int64_t length = span.endNs - span.beginNs;
         if (command.mayOverlap)
@@ -302,8 +300,8 @@ Status CudaExecutor::collectTimes(Workers &workers) {
   return {};
 }
 
-/// Marks inside of a graph are those of the run before until they are reached, so only its end says
-/// anything.
+/// Events inside a graph keep the state of the previous run until they are reached, so only the end
+/// of the graph is polled.
 Status CudaExecutor::watchGraph(Workers &workers) {
   const int64_t limit = workers.control.limit(), begin = nowNs();
   for (int64_t idle = 0;; ++idle) {
@@ -313,7 +311,7 @@ Status CudaExecutor::watchGraph(Workers &workers) {
     RETURN_IF_ERROR(checkGroups());
     if (limit > 0 && nowNs() - begin >= limit)
       return Status::error("the graph of a run has not ended within " + seconds(limit) +
-                               " (without --cuda-graph it is known where it is)",
+                               " (without --cuda-graph the message names the command)",
                            Code::rankFailed);
     pause(idle);
   }
@@ -349,7 +347,7 @@ Status CudaExecutor::run(Workers &workers) {
     status = useGraph && warm ? watchGraph(workers) : watch(workers);
   workers.runEndNs = nowNs();
   if (!status.ok()) {
-    // What was given to the streams may never end, and after a fault nothing of the context works.
+    // Enqueued commands may never end, and after a fault no call of the context works.
     workers.lost = true;
     giveUp();
     return status;

@@ -72,14 +72,14 @@ Result<std::unique_ptr<Kernels>> Kernels::load(const Bundle &bundle, const Kerne
       !status.ok())
     return Status::error("the bundle's member '" + library.member + "': " + status.message());
   kernels->module = Module(device, module, api.cuModuleUnload);
-  // Before anything runs, all functions of the table are known to be what it says.
+  // All functions of the table are checked before anything runs.
   for (const CudaKernel &kernel : table.kernels)
     RETURN_IF_ERROR(kernels->generated(kernel).status());
   return kernels;
 }
 
 Result<CUfunction> Kernels::generated(const CudaKernel &kernel) {
-  constexpr int64_t kGivenToAll = 48 * 1024; // of dynamic shared memory; more must be asked for
+  constexpr int64_t kGivenToAll = 48 * 1024; // of dynamic shared memory; more must be requested
   Result<CUfunction> function = find(kernel.function, kernel.parameterBytes());
   if (function.ok() && kernel.sharedBytes > kGivenToAll)
     if (Status status = device->api().check(

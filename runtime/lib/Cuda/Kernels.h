@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A bundle's kernels on a device: which architecture's, and the functions with their launches.
+// A bundle's kernels on a device: the choice of the architecture, and the functions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_CUDA_KERNELS_H
@@ -22,7 +22,7 @@ namespace braid::runtime::cuda {
 /// XY only. An architecture that is not of this form runs nowhere.
 bool runsOn(const std::string &architecture, int major, int minor);
 
-/// The architecture whose code is for this device, of several the most particular one.
+/// The library with code for this device; among several the most specific one.
 Result<const KernelLibrary *> chooseLibrary(const Bundle &bundle, const Device &device);
 
 /// The code of a library on one device.

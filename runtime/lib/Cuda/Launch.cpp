@@ -13,30 +13,20 @@ namespace braid::runtime::cuda {
 
 namespace {
 
-class KernelCommand : public StreamCommand {
-public:
-  KernelCommand(const Driver &api, CUfunction function, const CudaKernel &kernel, int64_t rows,
-                std::vector<uint64_t> words)
-      : api(api), function(function), blocks(static_cast<unsigned>(kernel.blocks(rows))),
-        threads(static_cast<unsigned>(kernel.threads)),
-        sharedBytes(static_cast<unsigned>(kernel.sharedBytes)), rows(static_cast<unsigned>(rows)),
-        words(std::move(words)) {
-    for (uint64_t &word : this->words)
-      parameters.push_back(&word);
-    parameters.push_back(&this->rows);
+/// The parameters of a launch, and pointers to them.
+struct Parameters {
+  Parameters(std::vector<uint64_t> operands, int64_t numRows)
+      : words(std::move(operands)), rows(static_cast<unsigned>(numRows)) {
+    for (uint64_t &word : words)
+      pointers.push_back(&word);
+    pointers.push_back(&rows);
   }
-  Status enqueue(CUstream stream) const override {
-    return api.check(api.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, sharedBytes, stream,
-                                        const_cast<void **>(parameters.data()), nullptr),
-                     "cuLaunchKernel");
-  }
+  Parameters(const Parameters &) = delete;
+  Parameters &operator=(const Parameters &) = delete;
 
-private:
-  const Driver &api;
-  CUfunction function;
-  unsigned blocks, threads, sharedBytes, rows;
   std::vector<uint64_t> words;
-  std::vector<void *> parameters; ///< of the words, and of the rows
+  unsigned rows;
+  std::vector<void *> pointers;
 };
 
 Status checkOperand(const CudaOperand &expected, const Tensor &got, int64_t rows) {
@@ -67,7 +57,7 @@ Status checkOperand(const CudaOperand &expected, const Tensor &got, int64_t rows
 
 } // namespace
 
-Result<StreamCommandPtr> makeLaunch(const DeviceLaunchCommand &command, RankDevice &rank) {
+Result<StreamCommand> makeLaunch(const DeviceLaunchCommand &command, RankDevice &rank) {
   const std::string &symbol = rank.program->kernels[command.kernel]->symbol;
   const CudaKernel *kernel = rank.table->find(symbol);
   if (!kernel)
@@ -95,10 +85,18 @@ Result<StreamCommandPtr> makeLaunch(const DeviceLaunchCommand &command, RankDevi
       words.push_back(static_cast<uint64_t>(tensor.strides[d]));
   }
   if (kernel->blocks(command.rows) == 0)
-    return StreamCommandPtr();
+    return StreamCommand();
   ASSIGN_OR_RETURN(CUfunction function, rank.kernels->generated(*kernel));
-  return StreamCommandPtr(
-      new KernelCommand(rank.device->api(), function, *kernel, command.rows, std::move(words)));
+  auto parameters = std::make_shared<Parameters>(std::move(words), command.rows);
+  return StreamCommand(
+      [&api = rank.device->api(), function, kernel, parameters,
+       blocks = static_cast<unsigned>(kernel->blocks(command.rows))](CUstream stream) {
+        return api.check(api.cuLaunchKernel(function, blocks, 1, 1,
+                                            static_cast<unsigned>(kernel->threads), 1, 1,
+                                            static_cast<unsigned>(kernel->sharedBytes), stream,
+                                            parameters->pointers.data(), nullptr),
+                         "cuLaunchKernel");
+      });
 }
 
 } // namespace braid::runtime::cuda

@@ -17,34 +17,6 @@ namespace braid::runtime::cuda {
 
 namespace {
 
-class CopyStreamCommand : public StreamCommand {
-public:
-  CopyStreamCommand(const Driver &api, CUdeviceptr dest, CUdeviceptr source, size_t bytes)
-      : api(api), dest(dest), source(source), bytes(bytes) {}
-  Status enqueue(CUstream stream) const override {
-    return api.check(api.cuMemcpyAsync(dest, source, bytes, stream), "cuMemcpyAsync");
-  }
-
-private:
-  const Driver &api;
-  CUdeviceptr dest, source;
-  size_t bytes;
-};
-
-class FillStreamCommand : public StreamCommand {
-public:
-  FillStreamCommand(const Driver &api, CUdeviceptr data, size_t bytes)
-      : api(api), data(data), bytes(bytes) {}
-  Status enqueue(CUstream stream) const override {
-    return api.check(api.cuMemsetD8Async(data, 0, bytes, stream), "cuMemsetD8Async");
-  }
-
-private:
-  const Driver &api;
-  CUdeviceptr data;
-  size_t bytes;
-};
-
 /// The largest power of two up to 16 that divides all of them.
 int unitOf(std::initializer_list<uint64_t> bytes, const std::vector<int64_t> &strides = {},
            const std::vector<int64_t> &moreStrides = {}) {
@@ -57,7 +29,7 @@ int unitOf(std::initializer_list<uint64_t> bytes, const std::vector<int64_t> &st
   return static_cast<int>(bits & (~bits + 1));
 }
 
-/// The kernel for elements of this type.
+/// The name of a kernel for elements of this type.
 std::string ofType(const char *kernel, DType dtype) {
   return std::string(kernel) + "_" + name(dtype);
 }
@@ -68,12 +40,15 @@ library::Integers integers(const Integers &values) {
 
 } // namespace
 
-Result<StreamCommandPtr> makeCopy(const CopyCommand &c, RankDevice &rank) {
+Result<StreamCommand> makeCopy(const CopyCommand &c, RankDevice &rank) {
   if (c.runBytes == 0)
-    return StreamCommandPtr();
+    return StreamCommand();
   if (c.counts.empty())
-    return StreamCommandPtr(new CopyStreamCommand(
-        rank.device->api(), address(c.dest), address(c.source), static_cast<size_t>(c.runBytes)));
+    return StreamCommand([&api = rank.device->api(), dest = address(c.dest),
+                          source = address(c.source),
+                          bytes = static_cast<size_t>(c.runBytes)](CUstream stream) {
+      return api.check(api.cuMemcpyAsync(dest, source, bytes, stream), "cuMemcpyAsync");
+    });
   if (c.counts.size() > library::kMaxDims)
     return Status::error("expects at most " + std::to_string(library::kMaxDims) +
                          " dimensions, got " + std::to_string(c.counts.size()));
@@ -94,9 +69,9 @@ Result<StreamCommandPtr> makeCopy(const CopyCommand &c, RankDevice &rank) {
   return libraryStreamCommand(rank, "braid_copy", arguments.units, arguments);
 }
 
-Result<StreamCommandPtr> makeCopyCounted(const CollectiveValue &value, const std::byte *source,
-                                         std::byte *dest, int64_t blocks, const std::byte *counts,
-                                         DType countType, RankDevice &rank) {
+Result<StreamCommand> makeCopyCounted(const CollectiveValue &value, const std::byte *source,
+                                      std::byte *dest, int64_t blocks, const std::byte *counts,
+                                      DType countType, RankDevice &rank) {
   library::CopyCounted arguments{};
   arguments.source = source;
   arguments.dest = dest;
@@ -110,26 +85,28 @@ Result<StreamCommandPtr> makeCopyCounted(const CollectiveValue &value, const std
                               arguments);
 }
 
-Result<StreamCommandPtr> makeCheckCounts(const Collective &c, const std::byte *counts,
-                                         int64_t count, uint64_t number, RankDevice &rank) {
+Result<StreamCommand> makeCheckCounts(const Collective &c, const std::byte *counts, int64_t count,
+                                      uint64_t number, RankDevice &rank) {
   library::CheckCounts arguments{};
   arguments.counts = {counts, 1, static_cast<int>(c.values.back().dtype == DType::i64)};
   arguments.count = count;
-  arguments.most = countedRows(c);
+  arguments.most = countCapacity(c);
   arguments.fault = rank.faults + static_cast<int>(Queue::communication);
   arguments.command = number;
   return libraryStreamCommand(rank, "braid_check_counts", count, arguments);
 }
 
-StreamCommandPtr makeFill(std::byte *data, int64_t bytes, RankDevice &rank) {
+StreamCommand makeFill(std::byte *data, int64_t bytes, RankDevice &rank) {
   if (bytes == 0)
-    return nullptr;
-  return StreamCommandPtr(
-      new FillStreamCommand(rank.device->api(), address(data), static_cast<size_t>(bytes)));
+    return {};
+  return [&api = rank.device->api(), dest = address(data),
+          count = static_cast<size_t>(bytes)](CUstream stream) {
+    return api.check(api.cuMemsetD8Async(dest, 0, count, stream), "cuMemsetD8Async");
+  };
 }
 
-Result<StreamCommandPtr> makeReduce(const std::vector<const std::byte *> &sources, std::byte *out,
-                                    int64_t count, ReduceKind kind, DType dtype, RankDevice &rank) {
+Result<StreamCommand> makeReduce(const std::vector<const std::byte *> &sources, std::byte *out,
+                                 int64_t count, ReduceKind kind, DType dtype, RankDevice &rank) {
   if (sources.size() > library::kMaxSources)
     return Status::error("expects groups of at most " + std::to_string(library::kMaxSources) +
                          " ranks, got " + std::to_string(sources.size()));
@@ -145,10 +122,9 @@ Result<StreamCommandPtr> makeReduce(const std::vector<const std::byte *> &source
 
 namespace {
 
-Result<StreamCommandPtr> makeGather(const LibraryArguments &a, const LibraryPlace &place,
-                                    RankDevice &rank) {
-  ASSIGN_OR_RETURN(GatherCommand resolved, resolveGather(a, 1));
-  const GatherCommand &c = resolved;
+Result<StreamCommand> makeGather(const LibraryArguments &a, const LibraryPlace &place,
+                                 RankDevice &rank) {
+  ASSIGN_OR_RETURN(const GatherCommand c, resolveGather(a, 1));
   rank.hasFaults[place.queue] = true;
   library::Gather arguments{};
   arguments.source = c.source;
@@ -171,10 +147,9 @@ Result<StreamCommandPtr> makeGather(const LibraryArguments &a, const LibraryPlac
                               arguments);
 }
 
-Result<StreamCommandPtr> makeRotaryTable(const LibraryArguments &a, const LibraryPlace &place,
-                                         RankDevice &rank) {
-  ASSIGN_OR_RETURN(RotaryTableCommand resolved, resolveRotaryTable(a, 1, Storage::halves));
-  const RotaryTableCommand &c = resolved;
+Result<StreamCommand> makeRotaryTable(const LibraryArguments &a, const LibraryPlace &place,
+                                      RankDevice &rank) {
+  ASSIGN_OR_RETURN(const RotaryTableCommand c, resolveRotaryTable(a, 1, Storage::halves));
   const size_t bytes = c.frequencies.size() * sizeof(double);
   ASSIGN_OR_RETURN(Memory frequencies,
                    allocate(rank.device, bytes, place.stream, "the frequencies of a table"));
@@ -198,10 +173,9 @@ Result<StreamCommandPtr> makeRotaryTable(const LibraryArguments &a, const Librar
                               c.batch * c.seq * arguments.pairs, arguments);
 }
 
-Result<StreamCommandPtr> makeRotary(const LibraryArguments &a, const LibraryPlace &,
-                                    RankDevice &rank) {
-  ASSIGN_OR_RETURN(RotaryCommand resolved, resolveRotary(a, 1, Storage::halves));
-  const RotaryCommand &c = resolved;
+Result<StreamCommand> makeRotary(const LibraryArguments &a, const LibraryPlace &,
+                                 RankDevice &rank) {
+  ASSIGN_OR_RETURN(const RotaryCommand c, resolveRotary(a, 1, Storage::halves));
   library::Rotary arguments{};
   arguments.in = c.row.in;
   arguments.cos = c.row.cos;
@@ -225,8 +199,8 @@ Result<StreamCommandPtr> makeRotary(const LibraryArguments &a, const LibraryPlac
                               c.batch * c.seq * c.row.heads * c.row.pairs, arguments);
 }
 
-/// Of a kernel that takes what its descriptor says.
-Result<StreamCommandPtr> makeCall(const LibraryArguments &a, RankDevice &rank) {
+/// A call of a kernel whose arguments follow its descriptor.
+Result<StreamCommand> makeCall(const LibraryArguments &a, RankDevice &rank) {
   if (a.operands.size() > library::kMaxOperands || a.integers.size() > library::kMaxScalars ||
       a.numbers.size() > library::kMaxScalars)
     return Status::error("expects at most " + std::to_string(library::kMaxOperands) +
@@ -250,16 +224,15 @@ Result<StreamCommandPtr> makeCall(const LibraryArguments &a, RankDevice &rank) {
   return libraryStreamCommand(rank, std::string("braid_") + a.kernel->name, call.rows * 32, call);
 }
 
-Result<StreamCommandPtr> makeLocalSlice(const LibraryArguments &a, const LibraryPlace &,
-                                        RankDevice &rank) {
-  Result<CopyCommand> copy = resolveLocalSlice(a);
-  return copy.ok() ? makeCopy(*copy, rank) : copy.status();
+Result<StreamCommand> makeLocalSlice(const LibraryArguments &a, const LibraryPlace &,
+                                     RankDevice &rank) {
+  ASSIGN_OR_RETURN(CopyCommand copy, resolveLocalSlice(a));
+  return makeCopy(copy, rank);
 }
 
-Result<StreamCommandPtr> makeAttention(const LibraryArguments &a, const LibraryPlace &,
-                                       RankDevice &rank) {
-  ASSIGN_OR_RETURN(AttentionCommand resolved, resolveAttention(a, 1, 1, Storage::halves));
-  const AttentionCommand &c = resolved;
+Result<StreamCommand> makeAttention(const LibraryArguments &a, const LibraryPlace &,
+                                    RankDevice &rank) {
+  ASSIGN_OR_RETURN(const AttentionCommand c, resolveAttention(a, 1, 1, Storage::halves));
   const AttentionBlock &b = c.block;
   if (std::max(b.headDim, b.valueDim) > 32 * library::kMaxHeadPerLane)
     return Status::error(
@@ -301,8 +274,8 @@ Result<StreamCommandPtr> makeAttention(const LibraryArguments &a, const LibraryP
 
 struct DeviceKernel {
   const char *name;
-  Result<StreamCommandPtr> (*make)(const LibraryArguments &a, const LibraryPlace &place,
-                                   RankDevice &rank);
+  Result<StreamCommand> (*make)(const LibraryArguments &a, const LibraryPlace &place,
+                                RankDevice &rank);
 };
 constexpr DeviceKernel kDeviceKernels[] = {
     {"linear", makeMatmul}, {"attention", makeAttention}, {"rotary_table", makeRotaryTable},
@@ -311,8 +284,8 @@ constexpr DeviceKernel kDeviceKernels[] = {
 
 } // namespace
 
-Result<StreamCommandPtr> makeLibrary(const LibraryArguments &arguments, const LibraryPlace &place,
-                                     RankDevice &rank) {
+Result<StreamCommand> makeLibrary(const LibraryArguments &arguments, const LibraryPlace &place,
+                                  RankDevice &rank) {
   for (const DeviceKernel &kernel : kDeviceKernels)
     if (std::strcmp(kernel.name, arguments.kernel->name) == 0)
       return kernel.make(arguments, place, rank);

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Matmuls by cuBLASLt. Its matrices are column-major: out[m, n] = lhs[m, k] rhs[n, k]^T is given
-// to it as out^T[n, m] = rhs[n, k] lhs^T[k, m], where each matrix lies in memory as it does for us
-// and the bias belongs to the rows.
+// Matmuls by cuBLASLt. Its matrices are column-major: out[m, n] = lhs[m, k] rhs[n, k]^T becomes
+// out^T[n, m] = rhs[n, k] lhs^T[k, m], with the same memory for each matrix and a bias for each
+// row.
 //
 //===----------------------------------------------------------------------===//
 #include "StreamCommand.h"
@@ -15,7 +15,7 @@ namespace braid::runtime::cuda {
 
 namespace {
 
-/// What cuBLASLt's heuristics count on for recent architectures.
+/// The size that cuBLASLt's heuristics expect for recent architectures.
 constexpr uint64_t kWorkspaceBytes = uint64_t(32) << 20;
 
 Result<int> dataType(const char *what, DType dtype) {
@@ -43,35 +43,37 @@ struct Operands {
   std::optional<Tensor> bias;
 };
 
-class MatmulStreamCommand : public StreamCommand {
+/// The descriptors of a matmul and its algorithm.
+class MatmulPlan {
 public:
-  MatmulStreamCommand(std::shared_ptr<const Blas> blas, cublasLtHandle_t handle, void *workspace)
+  MatmulPlan(std::shared_ptr<const Blas> blas, cublasLtHandle_t handle, void *workspace)
       : blas(std::move(blas)), handle(handle), workspace(workspace) {}
-  ~MatmulStreamCommand() override {
+  ~MatmulPlan() {
     for (cublasLtMatrixLayout_t layout : {rhsLayout, lhsLayout, outLayout})
       if (layout)
         blas->cublasLtMatrixLayoutDestroy(layout);
     if (operation)
       blas->cublasLtMatmulDescDestroy(operation);
   }
-  MatmulStreamCommand(const MatmulStreamCommand &) = delete;
-  MatmulStreamCommand &operator=(const MatmulStreamCommand &) = delete;
+  MatmulPlan(const MatmulPlan &) = delete;
+  MatmulPlan &operator=(const MatmulPlan &) = delete;
 
   Status prepare(const Operands &c);
-  Status enqueue(CUstream stream) const override {
+  Status enqueue(CUstream stream) const {
     const float one = 1, zero = 0;
-    return blas->check(blas->cublasLtMatmul(handle, operation, &one, rhs, rhsLayout, lhs, lhsLayout,
-                                            &zero, out, outLayout, out, outLayout, &algorithm,
-                                            workspace, kWorkspaceBytes, stream),
-                       "cublasLtMatmul");
+    BRAID_CUDA_TRY(*blas, cublasLtMatmul, handle, operation, &one, rhs, rhsLayout, lhs, lhsLayout,
+                   &zero, out, outLayout, out, outLayout, &algorithm, workspace, kWorkspaceBytes,
+                   stream);
+    return {};
   }
 
 private:
   /// Rows of `tensor` as columns.
   Status makeLayout(cublasLtMatrixLayout_t &layout, const char *what, const Tensor &tensor) const;
-  Status setOperation(int attribute, const void *value, size_t bytes) const {
-    return blas->check(blas->cublasLtMatmulDescSetAttribute(operation, attribute, value, bytes),
-                       "cublasLtMatmulDescSetAttribute");
+  template <typename Value> Status setOperation(int attribute, const Value &value) const {
+    BRAID_CUDA_TRY(*blas, cublasLtMatmulDescSetAttribute, operation, attribute,
+                   static_cast<const void *>(&value), sizeof value);
+    return {};
   }
   Status setBias(const Tensor &bias) const;
   Status chooseAlgorithm(const Operands &c);
@@ -85,78 +87,66 @@ private:
   void *out = nullptr, *workspace;
 };
 
-Status MatmulStreamCommand::makeLayout(cublasLtMatrixLayout_t &layout, const char *what,
-                                       const Tensor &tensor) const {
+Status MatmulPlan::makeLayout(cublasLtMatrixLayout_t &layout, const char *what,
+                              const Tensor &tensor) const {
   ASSIGN_OR_RETURN(int type, dataType(what, tensor.dtype));
   ASSIGN_OR_RETURN(int64_t stride, tensor.rowStride());
-  return blas->check(blas->cublasLtMatrixLayoutCreate(&layout, type,
-                                                      static_cast<uint64_t>(tensor.shape.back()),
-                                                      static_cast<uint64_t>(tensor.rows()), stride),
-                     "cublasLtMatrixLayoutCreate");
+  BRAID_CUDA_TRY(*blas, cublasLtMatrixLayoutCreate, &layout, type,
+                 static_cast<uint64_t>(tensor.shape.back()), static_cast<uint64_t>(tensor.rows()),
+                 stride);
+  return {};
 }
 
-Status MatmulStreamCommand::setBias(const Tensor &bias) const {
-  ASSIGN_OR_RETURN(int type, dataType("bias", bias.dtype));
-  const void *data = bias.data;
-  const int32_t biasType = type;
-  Status status = setOperation(kDescEpilogue, &kEpilogueBias, sizeof kEpilogueBias);
-  if (status.ok())
-    status = setOperation(kDescBiasPointer, static_cast<const void *>(&data), sizeof data);
-  return status.ok() ? setOperation(kDescBiasDataType, &biasType, sizeof biasType) : status;
+Status MatmulPlan::setBias(const Tensor &bias) const {
+  ASSIGN_OR_RETURN(int32_t type, dataType("bias", bias.dtype));
+  RETURN_IF_ERROR(setOperation(kDescEpilogue, kEpilogueBias));
+  RETURN_IF_ERROR(setOperation<const void *>(kDescBiasPointer, bias.data));
+  return setOperation(kDescBiasDataType, type);
 }
 
-Status MatmulStreamCommand::prepare(const Operands &c) {
+Status MatmulPlan::prepare(const Operands &c) {
   lhs = c.lhs.data;
   rhs = c.rhs.data;
   out = c.out.data;
-  Status status = blas->check(blas->cublasLtMatmulDescCreate(&operation, kCompute32F, kReal32F),
-                              "cublasLtMatmulDescCreate");
-  if (status.ok())
-    status = setOperation(kDescTransA, &kOpT, sizeof kOpT);
-  if (status.ok())
-    status = setOperation(kDescTransB, &kOpN, sizeof kOpN);
-  if (status.ok() && c.bias)
-    status = setBias(*c.bias);
-  if (status.ok())
-    status = makeLayout(rhsLayout, "rhs", c.rhs);
-  if (status.ok())
-    status = makeLayout(lhsLayout, "lhs", c.lhs);
-  if (status.ok())
-    status = makeLayout(outLayout, "out", c.out);
-  return status.ok() ? chooseAlgorithm(c) : status;
+  BRAID_CUDA_TRY(*blas, cublasLtMatmulDescCreate, &operation, kCompute32F, kReal32F);
+  RETURN_IF_ERROR(setOperation(kDescTransA, kOpT));
+  RETURN_IF_ERROR(setOperation(kDescTransB, kOpN));
+  RETURN_IF_ERROR(c.bias ? setBias(*c.bias) : Status());
+  RETURN_IF_ERROR(makeLayout(rhsLayout, "rhs", c.rhs));
+  RETURN_IF_ERROR(makeLayout(lhsLayout, "lhs", c.lhs));
+  RETURN_IF_ERROR(makeLayout(outLayout, "out", c.out));
+  return chooseAlgorithm(c);
 }
 
-Status MatmulStreamCommand::chooseAlgorithm(const Operands &c) {
+Status MatmulPlan::chooseAlgorithm(const Operands &c) {
   cublasLtMatmulPreference_t preference;
-  RETURN_IF_ERROR(blas->check(blas->cublasLtMatmulPreferenceCreate(&preference),
-                              "cublasLtMatmulPreferenceCreate"));
-  Status status;
-  auto set = [&](int attribute, auto value) {
-    if (status.ok())
-      status = blas->check(
-          blas->cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
-          "cublasLtMatmulPreferenceSetAttribute");
-  };
-  set(kPreferenceMaxWorkspace, kWorkspaceBytes);
-  set(kPreferenceAlignmentA, alignmentOf(c.rhs));
-  set(kPreferenceAlignmentB, alignmentOf(c.lhs));
-  set(kPreferenceAlignmentC, alignmentOf(c.out));
-  set(kPreferenceAlignmentD, alignmentOf(c.out));
+  BRAID_CUDA_TRY(*blas, cublasLtMatmulPreferenceCreate, &preference);
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
-  if (status.ok())
-    status = blas->check(blas->cublasLtMatmulAlgoGetHeuristic(handle, operation, rhsLayout,
-                                                              lhsLayout, outLayout, outLayout,
-                                                              preference, 1, &best, &found),
-                         "cublasLtMatmulAlgoGetHeuristic");
+  auto set = [&](int attribute, auto value) -> Status {
+    BRAID_CUDA_TRY(*blas, cublasLtMatmulPreferenceSetAttribute, preference, attribute, &value,
+                   sizeof value);
+    return {};
+  };
+  auto choose = [&]() -> Status {
+    RETURN_IF_ERROR(set(kPreferenceMaxWorkspace, kWorkspaceBytes));
+    RETURN_IF_ERROR(set(kPreferenceAlignmentA, alignmentOf(c.rhs)));
+    RETURN_IF_ERROR(set(kPreferenceAlignmentB, alignmentOf(c.lhs)));
+    RETURN_IF_ERROR(set(kPreferenceAlignmentC, alignmentOf(c.out)));
+    RETURN_IF_ERROR(set(kPreferenceAlignmentD, alignmentOf(c.out)));
+    BRAID_CUDA_TRY(*blas, cublasLtMatmulAlgoGetHeuristic, handle, operation, rhsLayout, lhsLayout,
+                   outLayout, outLayout, preference, 1, &best, &found);
+    return {};
+  };
+  const Status status = choose();
   blas->cublasLtMatmulPreferenceDestroy(preference);
-  if (!status.ok() || found == 0 || best.state != 0)
-    status = Status::error("cuBLASLt has no algorithm for [m, n, k] = " +
-                           shapeString({c.lhs.rows(), c.rhs.shape[0], c.rhs.shape[1]}) + " of " +
-                           name(c.lhs.dtype) + " and " + name(c.rhs.dtype) + " to " +
-                           name(c.out.dtype) + (status.ok() ? "" : ": " + status.message()));
   algorithm = best.algo;
-  return status;
+  if (status.ok() && found > 0 && best.state == 0)
+    return {};
+  return Status::error("cuBLASLt has no algorithm for [m, n, k] = " +
+                       shapeString({c.lhs.rows(), c.rhs.shape[0], c.rhs.shape[1]}) + " of " +
+                       name(c.lhs.dtype) + " and " + name(c.rhs.dtype) + " to " +
+                       name(c.out.dtype) + (status.ok() ? "" : ": " + status.message()));
 }
 
 } // namespace
@@ -165,7 +155,7 @@ static Status openBlas(RankDevice &rank, const std::string &libraryPath) {
   ASSIGN_OR_RETURN(std::shared_ptr<const Blas> loaded, Blas::load(libraryPath));
   RETURN_IF_ERROR(rank.device->use());
   cublasLtHandle_t handle;
-  RETURN_IF_ERROR(loaded->check(loaded->cublasLtCreate(&handle), "cublasLtCreate"));
+  BRAID_CUDA_TRY(*loaded, cublasLtCreate, &handle);
   rank.blas = loaded;
   // Destroying it waits for the device.
   rank.blasHandle = std::shared_ptr<cublasLtContext>(
@@ -176,8 +166,8 @@ static Status openBlas(RankDevice &rank, const std::string &libraryPath) {
   return {};
 }
 
-Result<StreamCommandPtr> makeMatmul(const LibraryArguments &a, const LibraryPlace &place,
-                                    RankDevice &rank) {
+Result<StreamCommand> makeMatmul(const LibraryArguments &a, const LibraryPlace &place,
+                                 RankDevice &rank) {
   if (!rank.blas)
     RETURN_IF_ERROR(openBlas(rank, place.libraryPath));
   Memory &workspace = rank.workspaces[place.queue];
@@ -185,13 +175,13 @@ Result<StreamCommandPtr> makeMatmul(const LibraryArguments &a, const LibraryPlac
     ASSIGN_OR_RETURN(workspace, allocate(rank.device, kWorkspaceBytes, place.stream,
                                          "the workspace of matmuls"));
   }
-  auto work = std::make_unique<MatmulStreamCommand>(rank.blas, rank.blasHandle.get(),
-                                                    pointer(workspace.get()));
+  auto plan =
+      std::make_shared<MatmulPlan>(rank.blas, rank.blasHandle.get(), pointer(workspace.get()));
   Operands operands{a.tensor("input"), a.tensor("weight"), a.tensor("out"), std::nullopt};
   if (a.has("bias"))
     operands.bias = a.tensor("bias");
-  RETURN_IF_ERROR(work->prepare(operands));
-  return StreamCommandPtr(std::move(work));
+  RETURN_IF_ERROR(plan->prepare(operands));
+  return StreamCommand([plan](CUstream stream) { return plan->enqueue(stream); });
 }
 
 } // namespace braid::runtime::cuda

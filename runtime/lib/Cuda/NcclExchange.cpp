@@ -3,11 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Collectives by NCCL. One thread gives them for all ranks, so that they stand in a group.
+// Collectives by NCCL. One thread enqueues the calls of all ranks, in a group.
 //
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"
 #include "braid/Base/StatusMacros.h"
+#include "runtime/lib/Collective/CollectiveExtents.h"
 #include "runtime/lib/Collective/MessageSlots.h"
 
 namespace braid::runtime::cuda {
@@ -15,33 +16,20 @@ namespace braid::runtime::cuda {
 namespace {
 
 int dataType(DType dtype) {
-  switch (dtype) {
-  case DType::f32:
-    return kNcclFloat32;
-  case DType::f16:
-    return kNcclFloat16;
-  case DType::bf16:
-    return kNcclBfloat16;
-  case DType::f64:
-    return kNcclFloat64;
-  case DType::i32:
-    return kNcclInt32;
-  case DType::i64:
-    return kNcclInt64;
-  case DType::i8:
-    break;
-  }
-  return kNcclInt8;
+  constexpr int kTypes[] = {kNcclFloat32, kNcclFloat16, kNcclBfloat16, kNcclFloat64,
+                            kNcclInt32,   kNcclInt64,   kNcclInt8};
+  static_assert(static_cast<int>(DType::f32) == 0 && static_cast<int>(DType::f16) == 1 &&
+                static_cast<int>(DType::bf16) == 2 && static_cast<int>(DType::f64) == 3 &&
+                static_cast<int>(DType::i32) == 4 && static_cast<int>(DType::i64) == 5 &&
+                static_cast<int>(DType::i8) == 6);
+  return kTypes[static_cast<int>(dtype)];
 }
 
 int operation(ReduceKind kind) {
   return kind == ReduceKind::sum ? kNcclSum : kind == ReduceKind::max ? kNcclMax : kNcclMin;
 }
 
-#define BRAID_NCCL_TRY(function, ...)                                                              \
-  RETURN_IF_ERROR(nccl().check(nccl().function(__VA_ARGS__), #function))
-
-/// Calls of all ranks, of which none may come alone.
+/// Groups the calls of all ranks, as a single one would wait for the others.
 template <typename Calls> Status inGroup(const Nccl &nccl, Calls calls) {
   RETURN_IF_ERROR(nccl.check(nccl.ncclGroupStart(), "ncclGroupStart"));
   Status status = calls();
@@ -50,33 +38,32 @@ template <typename Calls> Status inGroup(const Nccl &nccl, Calls calls) {
   return status.ok() ? ended : status;
 }
 
-class NcclExchange : public ExchangeCommand {
+class NcclExchange {
 public:
   NcclExchange(const std::vector<Member> &members, std::shared_ptr<Communicators> communicators)
       : members(members), communicators(std::move(communicators)) {}
 
-  /// Work of each rank beside NCCL's.
+  /// Makes the commands that each rank runs before and after NCCL's.
   Status prepare() {
     before.resize(members.size());
     after.resize(members.size());
-    for (size_t m = 0; m < members.size(); ++m)
+    for (size_t m = 0; m < members.size(); ++m) {
       if (members[m].collective->kind == CollectiveKind::allToAllV)
         RETURN_IF_ERROR(prepareCounted(m));
+      RETURN_IF_ERROR(prepareZeros(m));
+    }
     return {};
   }
 
-  Status enqueue() const override {
-    Status status = run(before);
-    RETURN_IF_ERROR(status);
-    status = inGroup(nccl(), [&]() -> Status {
+  Status enqueue() const {
+    RETURN_IF_ERROR(run(before));
+    RETURN_IF_ERROR(inGroup(nccl(), [&]() -> Status {
       for (size_t m = 0; m < members.size(); ++m)
         for (size_t v = 0; v < members[m].collective->values.size(); ++v)
           RETURN_IF_ERROR(value(m, v));
       return {};
-    });
-    if (status.ok())
-      status = run(after);
-    return status.ok() ? zeros() : status;
+    }));
+    return run(after);
   }
 
 private:
@@ -87,8 +74,8 @@ private:
     const Collective &c = *member.collective;
     const CollectiveValue &value = c.values[v];
     const ncclComm_t comm = communicators->members[m];
-    const std::byte *in = member.heap.peer(member.heap.rank, value.inputOffset);
-    std::byte *out = member.heap.peer(member.heap.rank, value.outputOffset);
+    const std::byte *in = member.input(v);
+    std::byte *out = member.output(v);
     const int type = dataType(value.dtype), op = operation(c.reduce);
     const auto count = static_cast<size_t>(value.numElements());
     const auto inner = static_cast<size_t>(value.inner);
@@ -99,180 +86,121 @@ private:
       return {};
     switch (c.kind) {
     case CollectiveKind::allReduce:
-      BRAID_NCCL_TRY(ncclAllReduce, in, out, count, type, op, comm, member.stream);
+      BRAID_CUDA_TRY(nccl(), ncclAllReduce, in, out, count, type, op, comm, member.stream);
       return {};
     case CollectiveKind::reduceScatter:
       for (int64_t o = 0; o < value.outer; ++o)
-        BRAID_NCCL_TRY(ncclReduceScatter, in + o * ranks * chunk, out + o * chunk, inner, type, op,
-                       comm, member.stream);
+        BRAID_CUDA_TRY(nccl(), ncclReduceScatter, in + o * ranks * chunk, out + o * chunk, inner,
+                       type, op, comm, member.stream);
       return {};
     case CollectiveKind::allGather:
       for (int64_t o = 0; o < value.outer; ++o)
-        BRAID_NCCL_TRY(ncclAllGather, in + o * chunk, out + o * ranks * chunk, inner, type, comm,
-                       member.stream);
+        BRAID_CUDA_TRY(nccl(), ncclAllGather, in + o * chunk, out + o * ranks * chunk, inner, type,
+                       comm, member.stream);
       return {};
     case CollectiveKind::allToAll:
       return allToAll(m, v, in, out);
     case CollectiveKind::reduce:
-      BRAID_NCCL_TRY(ncclReduce, in, out, count, type, op, root, comm, member.stream);
+      BRAID_CUDA_TRY(nccl(), ncclReduce, in, out, count, type, op, root, comm, member.stream);
       return {};
     case CollectiveKind::broadcast:
-      BRAID_NCCL_TRY(ncclBroadcast, in, out, count, type, root, comm, member.stream);
+      BRAID_CUDA_TRY(nccl(), ncclBroadcast, in, out, count, type, root, comm, member.stream);
       return {};
     case CollectiveKind::permute:
       for (auto [from, to] : c.pairs) {
         if (from == c.position)
-          BRAID_NCCL_TRY(ncclSend, in, count, type, static_cast<int>(to), comm, member.stream);
+          BRAID_CUDA_TRY(nccl(), ncclSend, in, count, type, static_cast<int>(to), comm,
+                         member.stream);
         if (to == c.position)
-          BRAID_NCCL_TRY(ncclRecv, out, count, type, static_cast<int>(from), comm, member.stream);
+          BRAID_CUDA_TRY(nccl(), ncclRecv, out, count, type, static_cast<int>(from), comm,
+                         member.stream);
       }
       return {};
-    case CollectiveKind::allToAllV: // NCCL is told by the host how many rows there are: all
+    case CollectiveKind::allToAllV: // the host does not know the counts, so all rows are sent
       for (int64_t i = 0; i < ranks; ++i) {
-        const int64_t at = i * static_cast<int64_t>(count) * byteSize(value.dtype);
-        BRAID_NCCL_TRY(ncclSend, in + at, count, type, static_cast<int>(i), comm, member.stream);
-        BRAID_NCCL_TRY(ncclRecv, out + at, count, type, static_cast<int>(i), comm, member.stream);
+        const int64_t at = i * value.bytes();
+        BRAID_CUDA_TRY(nccl(), ncclSend, in + at, count, type, static_cast<int>(i), comm,
+                       member.stream);
+        BRAID_CUDA_TRY(nccl(), ncclRecv, out + at, count, type, static_cast<int>(i), comm,
+                       member.stream);
       }
       return {};
     case CollectiveKind::send:
     case CollectiveKind::recv:
-      break; // do not meet
+      break; // without a barrier
     }
     return {};
   }
 
-  using CommandLists = std::vector<std::vector<StreamCommandPtr>>; ///< by member
+  using CommandLists = std::vector<std::vector<StreamCommand>>; ///< by member
 
   Status run(const CommandLists &commands) const {
     for (size_t m = 0; m < members.size(); ++m)
-      for (const StreamCommandPtr &work : commands[m]) {
-        Status status = members[m].device->device->use();
-        if (status.ok())
-          status = work->enqueue(members[m].stream);
-        RETURN_IF_ERROR(status);
+      for (const StreamCommand &command : commands[m]) {
+        RETURN_IF_ERROR(members[m].device->device->use());
+        RETURN_IF_ERROR(command(members[m].stream));
       }
     return {};
   }
 
-  /// Counts are checked by who sends them. Rows beyond them arrive, and become zeros.
+  /// The sender checks the counts. Rows beyond them arrive, and become zeros.
   Status prepareCounted(size_t m) {
     const Member &member = members[m];
     const Collective &c = *member.collective;
     const CollectiveValue &counts = c.values.back();
+    const size_t last = c.values.size() - 1;
     const auto blocks = static_cast<int64_t>(members.size()) * counts.outer;
-    auto add = [](std::vector<StreamCommandPtr> &commands, Result<StreamCommandPtr> work) {
-      if (work.ok() && *work)
-        commands.push_back(std::move(*work));
-      return work.status();
-    };
-    Status status =
-        add(before[m], makeCheckCounts(c, member.heap.peer(member.heap.rank, counts.inputOffset),
-                                       blocks, member.number, *member.device));
-    for (size_t v = 0; v + 1 < c.values.size() && status.ok(); ++v) {
-      std::byte *rows = member.heap.peer(member.heap.rank, c.values[v].outputOffset);
-      status =
-          add(after[m], makeCopyCounted(c.values[v], rows, rows, blocks,
-                                        member.heap.peer(member.heap.rank, counts.outputOffset),
-                                        counts.dtype, *member.device));
-    }
-    return status;
+    RETURN_IF_ERROR(append(
+        before[m], makeCheckCounts(c, member.input(last), blocks, member.number, *member.device)));
+    for (size_t v = 0; v < last; ++v)
+      RETURN_IF_ERROR(
+          append(after[m], makeCopyCounted(c.values[v], member.output(v), member.output(v), blocks,
+                                           member.output(last), counts.dtype, *member.device)));
+    return {};
   }
 
-  /// Both sides of a pair give their rows in the same order, and what is sent between two ranks
-  /// arrives in the order in which it was sent.
-  Status allToAll(size_t m, size_t v, const std::byte *in, std::byte *out) const {
+  /// A rank that is no target of a permute, or not the root of a reduce, gets zeros.
+  Status prepareZeros(size_t m) {
     const Member &member = members[m];
     const Collective &c = *member.collective;
-    const CollectiveValue &value = c.values[v];
-    const auto ranks = static_cast<int64_t>(members.size());
-    const int64_t inner = value.inner * byteSize(value.dtype);
-    const bool same = c.dim == c.concatDim;
-    const bool cutFirst = same || c.dim < c.concatDim, joinFirst = same || !cutFirst;
-    auto row = [&](bool alongFirst, int64_t index, int64_t o, int64_t f, int64_t b) {
-      const int64_t firsts = alongFirst ? ranks * value.first : value.first;
-      const int64_t seconds = alongFirst ? value.second : ranks * value.second;
-      const int64_t atFirst = alongFirst ? index * value.first + f : f;
-      const int64_t atSecond = alongFirst ? 0 : index * value.second;
-      return (((o * firsts + atFirst) * value.between + b) * seconds + atSecond) * inner;
-    };
+    const bool isTarget = c.kind == CollectiveKind::permute
+                              ? sourceOf(c) >= 0
+                              : c.kind != CollectiveKind::reduce || c.position == c.root;
+    for (size_t v = 0; v < c.values.size() && !isTarget; ++v)
+      RETURN_IF_ERROR(
+          append(after[m], makeFill(member.output(v), c.values[v].bytes(), *member.device)));
+    return {};
+  }
+
+  /// Sender and receiver enumerate the rows in the same order, and messages between two ranks
+  /// arrive in the order in which they were sent.
+  Status allToAll(size_t m, size_t v, const std::byte *in, std::byte *out) const {
+    const CollectiveValue &value = members[m].collective->values[v];
+    const auto ranks = static_cast<int>(members.size());
+    const AllToAllStrides strides = allToAllStrides(*members[m].collective, value, ranks);
     const auto count = static_cast<size_t>(value.second * value.inner);
     const int type = dataType(value.dtype);
     const ncclComm_t comm = communicators->members[m];
-    for (int64_t i = 0; i < ranks; ++i)
-      for (int64_t o = 0; o < value.outer; ++o)
-        for (int64_t f = 0; f < value.first; ++f)
-          for (int64_t b = 0; b < value.between; ++b) {
-            BRAID_NCCL_TRY(ncclSend, in + row(cutFirst, i, o, f, b), count, type,
-                           static_cast<int>(i), comm, member.stream);
-            BRAID_NCCL_TRY(ncclRecv, out + row(joinFirst, i, o, f, b), count, type,
-                           static_cast<int>(i), comm, member.stream);
-          }
-    return {};
-  }
-
-  /// Who is nobody's target, and not the root of a reduce, has zeros.
-  Status zeros() const {
-    for (const Member &member : members) {
-      const Collective &c = *member.collective;
-      bool empty = c.kind == CollectiveKind::reduce && c.position != c.root;
-      if (c.kind == CollectiveKind::permute) {
-        empty = true;
-        for (auto [from, to] : c.pairs)
-          empty &= to != c.position;
-      }
-      if (!empty)
-        continue;
-      RETURN_IF_ERROR(member.device->device->use());
-      for (const CollectiveValue &value : c.values)
-        if (StreamCommandPtr fill =
-                makeFill(member.heap.peer(member.heap.rank, value.outputOffset),
-                         value.numElements() * byteSize(value.dtype), *member.device))
-          RETURN_IF_ERROR(fill->enqueue(member.stream));
-    }
-    return {};
+    const CUstream stream = members[m].stream;
+    Status status;
+    for (int i = 0; i < ranks; ++i)
+      forEachRow(value, [&](int64_t o, int64_t f, int64_t b) {
+        auto exchange = [&]() -> Status {
+          BRAID_CUDA_TRY(nccl(), ncclSend, in + strides.input.at(i, o, f, b), count, type, i, comm,
+                         stream);
+          BRAID_CUDA_TRY(nccl(), ncclRecv, out + strides.output.at(i, o, f, b), count, type, i,
+                         comm, stream);
+          return {};
+        };
+        if (status.ok())
+          status = exchange();
+      });
+    return status;
   }
 
   std::vector<Member> members;
   std::shared_ptr<Communicators> communicators;
   CommandLists before, after;
-};
-
-/// A send's values to their receive. The sender's stream has put them into the message.
-class NcclReceive : public ExchangeCommand {
-public:
-  NcclReceive(const Member &receiver, const DeviceMessage &message, size_t senderPosition,
-              size_t receiverPosition, std::shared_ptr<Communicators> communicators)
-      : receiver(receiver), message(message), from(senderPosition), to(receiverPosition),
-        communicators(std::move(communicators)) {}
-
-  Status enqueue() const override {
-    return inGroup(nccl(), [&] { return transfer(); });
-  }
-
-private:
-  const Nccl &nccl() const { return *communicators->nccl; }
-
-  Status transfer() const {
-    const std::byte *in = pointer(message.memory.get());
-    for (const CollectiveValue &value : receiver.collective->values) {
-      const auto count = static_cast<size_t>(value.numElements());
-      std::byte *out = receiver.heap.peer(receiver.heap.rank, value.outputOffset);
-      const int type = dataType(value.dtype);
-      if (count > 0) {
-        BRAID_NCCL_TRY(ncclSend, in, count, type, static_cast<int>(to),
-                       communicators->members[from], message.sender.stream);
-        BRAID_NCCL_TRY(ncclRecv, out, count, type, static_cast<int>(from),
-                       communicators->members[to], receiver.stream);
-      }
-      in += MessageSlots::roundedBytes(value);
-    }
-    return {};
-  }
-
-  Member receiver;
-  const DeviceMessage &message;
-  size_t from, to;
-  std::shared_ptr<Communicators> communicators;
 };
 
 } // namespace
@@ -282,10 +210,8 @@ Result<std::shared_ptr<Communicators>> Communicators::create(std::shared_ptr<con
   auto result = std::make_shared<Communicators>();
   result->nccl = std::move(library);
   std::vector<ncclComm_t> created(devices.size());
-  RETURN_IF_ERROR(
-      result->nccl->check(result->nccl->ncclCommInitAll(
-                              created.data(), static_cast<int>(devices.size()), devices.data()),
-                          "ncclCommInitAll"));
+  BRAID_CUDA_TRY(*result->nccl, ncclCommInitAll, created.data(), static_cast<int>(devices.size()),
+                 devices.data());
   result->members = std::move(created);
   return result;
 }
@@ -304,18 +230,35 @@ Communicators::~Communicators() {
     lost ? nccl->ncclCommAbort(comm) : nccl->ncclCommDestroy(comm);
 }
 
-Result<ExchangePtr> makeNcclExchange(const std::vector<Member> &members,
-                                     const std::shared_ptr<Communicators> &communicators) {
-  auto exchange = std::make_unique<NcclExchange>(members, communicators);
+Result<Exchange> makeNcclExchange(const std::vector<Member> &members,
+                                  const std::shared_ptr<Communicators> &communicators) {
+  auto exchange = std::make_shared<NcclExchange>(members, communicators);
   RETURN_IF_ERROR(exchange->prepare());
-  return ExchangePtr(std::move(exchange));
+  return Exchange([exchange] { return exchange->enqueue(); });
 }
 
-ExchangePtr makeNcclReceive(const Member &receiver, const DeviceMessage &message,
-                            size_t senderPosition, size_t receiverPosition,
-                            const std::shared_ptr<Communicators> &communicators) {
-  return std::make_unique<NcclReceive>(receiver, message, senderPosition, receiverPosition,
-                                       communicators);
+Exchange makeNcclReceive(const Member &receiver, const DeviceMessage &message,
+                         size_t senderPosition, size_t receiverPosition,
+                         const std::shared_ptr<Communicators> &communicators) {
+  auto transfer = [=, &message]() -> Status {
+    const Nccl &nccl = *communicators->nccl;
+    const std::byte *in = pointer(message.memory.get());
+    for (size_t v = 0; v < receiver.collective->values.size(); ++v) {
+      const CollectiveValue &value = receiver.collective->values[v];
+      const auto count = static_cast<size_t>(value.numElements());
+      const int type = dataType(value.dtype);
+      if (count > 0) {
+        BRAID_CUDA_TRY(nccl, ncclSend, in, count, type, static_cast<int>(receiverPosition),
+                       communicators->members[senderPosition], message.sender.stream);
+        BRAID_CUDA_TRY(nccl, ncclRecv, receiver.output(v), count, type,
+                       static_cast<int>(senderPosition), communicators->members[receiverPosition],
+                       receiver.stream);
+      }
+      in += MessageSlots::roundedBytes(value);
+    }
+    return {};
+  };
+  return [communicators, transfer] { return inGroup(*communicators->nccl, transfer); };
 }
 
 } // namespace braid::runtime::cuda

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Libraries of NVIDIA that are looked for when a program runs, so that one build runs with and
-// without them. Each has a table of the functions that are used, filled in at once: what is missing
-// is known, and named, before anything begins.
+// NVIDIA's libraries, which are loaded at run time, so that one build runs with and without them.
+// Each has a table of the functions in use, which is filled completely at load time, so that an
+// error names a missing function before anything runs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_CUDA_SHAREDLIBRARY_H
@@ -23,12 +23,12 @@ public:
   SharedLibrary() = default;
   SharedLibrary(const SharedLibrary &) = delete;
   SharedLibrary &operator=(const SharedLibrary &) = delete;
-  /// Not unloaded: these libraries keep threads and state of their own.
+  /// Does not unload the library, as these libraries keep threads and state of their own.
   ~SharedLibrary() = default;
 
-  /// Opens the first of `names` that is there; `what` names it in messages ("the CUDA driver").
+  /// Opens the first of `names` that exists; messages call it `what` ("the CUDA driver").
   Status open(const std::string &what, const std::vector<std::string> &names);
-  /// The first missing symbol is the error of `status`, which is left alone when it is one already.
+  /// Sets `status` for a missing symbol, unless it is an error already.
   void *find(const char *symbol, Status &status) const;
 
 private:

@@ -338,8 +338,7 @@ private:
         output = tensor(frame, *start.outputs[v]);
         RETURN_IF_ERROR(place(output, value.outputOffset));
       }
-      RETURN_IF_ERROR(
-          setExtents(c, receives ? output : input, sends ? input : output, v + 1 == count, value));
+      setExtents(c, receives ? output : input, value);
       c.values.push_back(value);
     }
     if (c.kind == CollectiveKind::allToAllV)

@@ -63,10 +63,10 @@ template <typename Work> static braid_code guarded(braid_error **error, Work wor
   }
 }
 
-/// A pointer that a function cannot do without, and what it is.
+/// A pointer that must not be null, and a name for it.
 using Required = std::pair<const void *, const char *>;
 
-/// The same for functions that need what `required` lists.
+/// The same for functions whose `required` pointers must not be null.
 template <typename Work>
 static braid_code guarded(braid_error **error, std::initializer_list<Required> required,
                           Work work) {
@@ -114,7 +114,7 @@ int64_t braid_bundle_ranks(const braid_bundle *bundle) {
   return bundle ? bundle->bundle->manifest.mesh.numRanks() : 0;
 }
 
-/// Where the fields of the options begin and end. What lies between them is padding.
+/// Where the fields of the options begin and end. Between them is padding.
 static constexpr std::pair<size_t, size_t> kFields[] = {
 #define BRAID_FIELD(name)                                                                          \
   {offsetof(braid_session_options, name),                                                          \
@@ -133,7 +133,7 @@ static constexpr std::pair<size_t, size_t> kFields[] = {
 #undef BRAID_FIELD
 };
 
-/// What the caller has given, and defaults for the fields that an older caller does not have.
+/// The caller's options, with defaults for the fields that an older caller does not have.
 static Result<braid_session_options> readOptions(const braid_session_options *options) {
   constexpr size_t kKnown = sizeof(braid_session_options), kLargest = 4096;
   braid_session_options given;
@@ -260,7 +260,7 @@ braid_code braid_session_set_input(braid_session *session, const char *name, bra
                    if (rank > kLargestRank)
                      return Status::error("expects at most " + std::to_string(kLargestRank) +
                                           " dimensions, got " + std::to_string(rank));
-                   // To read what is no enumerator as one is undefined in C++, not in C.
+                   // Reading a value that is no enumerator is undefined in C++, but not in C.
                    int number = 0;
                    static_assert(sizeof number == sizeof dtype);
                    std::memcpy(&number, &dtype, sizeof number);
@@ -298,11 +298,7 @@ char *braid_session_report(const braid_session *session) {
   if (!session)
     return nullptr;
   try {
-    std::string report = session->session->report();
-    char *copy = static_cast<char *>(std::malloc(report.size() + 1));
-    if (copy)
-      std::memcpy(copy, report.c_str(), report.size() + 1);
-    return copy;
+    return strdup(session->session->report().c_str());
   } catch (const std::exception &) {
     return nullptr;
   }

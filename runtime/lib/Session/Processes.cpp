@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Processes.h"
+#include "runtime/lib/Sync/ControlGroups.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <algorithm>
@@ -30,19 +31,16 @@ int64_t taskLimit() {
   };
   lower("/proc/sys/kernel/pid_max");
   lower("/proc/sys/kernel/threads-max");
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);)
-    if (line.rfind("0::", 0) == 0)
-      lower("/sys/fs/cgroup" + line.substr(3) + "/pids.max");
-  // The system does not hold root to it.
+  forEachControlGroup("", "pids", [&](const std::string &folder) { lower(folder + "/pids.max"); });
+  // This limit does not apply to root.
   if (rlimit given{}; getuid() != 0 && getrlimit(RLIMIT_NPROC, &given) == 0 &&
                       given.rlim_cur < static_cast<rlim_t>(limit))
     limit = static_cast<int64_t>(given.rlim_cur);
   return limit;
 }
 
-/// Closes all descriptors but the standard ones and those of the list.
-static void closeAllBut(std::vector<int> kept) {
+void Processes::closeOthers(std::vector<int> kept) const {
+  kept.push_back(wakeup);
   std::sort(kept.begin(), kept.end());
   auto closeRange = [](int first, int last) {
     if (first > last ||
@@ -62,11 +60,6 @@ static void closeAllBut(std::vector<int> kept) {
   closeRange(next, INT_MAX);
 }
 
-void Processes::closeOthers(std::vector<int> kept) const {
-  kept.push_back(wakeup);
-  closeAllBut(std::move(kept));
-}
-
 Status Processes::start(int64_t count, const std::function<int(int64_t)> &work,
                         const std::vector<int> &kept) {
   kill();
@@ -80,7 +73,7 @@ Status Processes::start(int64_t count, const std::function<int(int64_t)> &work,
       beginSchedule(rank, kMainLane);
     atSchedulePoint("forked");
     if (pid == 0) {
-      // The second line is for a parent that ended before the first.
+      // A parent that ended before the call to prctl sends no signal.
       if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(1);
       closeOthers(kept);
@@ -91,7 +84,7 @@ Status Processes::start(int64_t count, const std::function<int(int64_t)> &work,
       } catch (...) {
         status = 1; // unwinding further would run the parent's code
       }
-      _exit(status); // what else there is to clean up is the parent's
+      _exit(status); // the parent cleans up everything else
     }
     if (pid < 0) {
       Status status = Status::error("cannot start a process for rank " + std::to_string(rank) +
@@ -101,7 +94,7 @@ Status Processes::start(int64_t count, const std::function<int(int64_t)> &work,
     }
     Child child;
     child.pid = pid;
-    // Without a handle, as on old kernels, an end is noticed when the wait is over.
+    // Old kernels give no handle; then wait() notices an end after its timeout.
     child.handle = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
     children.push_back(child);
   }
@@ -110,7 +103,7 @@ Status Processes::start(int64_t count, const std::function<int(int64_t)> &work,
 
 void Processes::notify() const {
   uint64_t one = 1;
-  // It fails only when so many are pending that the parent is awake anyway.
+  // A write fails only when so many are pending that the parent is awake anyway.
   if (write(wakeup, &one, sizeof one) != sizeof one)
     return;
 }
@@ -136,7 +129,7 @@ std::vector<Processes::End> Processes::wait(int64_t timeoutNs) {
   ppoll(polled.data(), polled.size(), &timeout, nullptr);
   uint64_t count;
   if (polled[0].revents && read(wakeup, &count, sizeof count) < 0)
-    count = 0; // somebody else's wake-up
+    count = 0; // another process woke this one
   std::vector<End> ended;
   for (size_t i = 0; i < children.size(); ++i) {
     int status = 0;
@@ -145,9 +138,9 @@ std::vector<Processes::End> Processes::wait(int64_t timeoutNs) {
     pid_t pid = waitpid(children[i].pid, &status, WNOHANG);
     if (pid == 0 || (pid < 0 && errno == EINTR))
       continue;
-    // The program around us may have collected it.
+    // The embedding program may have waited for it.
     ended.push_back({static_cast<int64_t>(i),
-                     pid < 0 ? std::string("ended, nobody knows how") : howItEnded(status)});
+                     pid < 0 ? std::string("ended in an unknown way") : howItEnded(status)});
     release(children[i]);
   }
   return ended;
@@ -164,8 +157,8 @@ uint64_t Processes::activity(int64_t rank) const {
   std::ifstream file("/proc/" + std::to_string(children[static_cast<size_t>(rank)].pid) + "/stat");
   std::string text;
   std::getline(file, text);
-  // The name is in parentheses and may hold anything. Behind it are the state and, from the tenth
-  // on, page faults and times.
+  // The name is in parentheses and may contain anything. After it come the state and, from the
+  // tenth field on, page faults and times.
   std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
   std::string field;
   uint64_t sum = 0;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Processes forked from this one, and noticing at once when one of them ends.
+// Processes forked from this one; their ends are noticed at once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SESSION_PROCESSES_H
@@ -19,11 +19,11 @@
 
 namespace braid::runtime {
 
-/// How many threads and processes this process may start, as far as that is known in advance.
+/// The number of threads and processes that this process may start, as far as known in advance.
 int64_t taskLimit();
 
-/// One process per rank. None outlives this object, nor the thread that started them: the kernel
-/// kills them when that ends, however it ends.
+/// One process per rank. None outlives this object, nor the thread that started it: the kernel
+/// kills the processes when that thread ends, however it ends.
 class Processes {
 public:
   Processes() = default;
@@ -37,25 +37,25 @@ public:
     std::string how;
   };
 
-  /// Forks; each process runs work(rank) on its only thread and ends with what that returns.
-  /// Threads of this process must hold no lock that the work needs. Of this process's descriptors
-  /// they have the standard ones and `kept` only: its connections, ports and locks must not live on
-  /// in a rank.
+  /// Forks; each process runs work(rank) on its only thread and exits with the result. Threads of
+  /// this process must hold no lock that the work needs. Of the descriptors of this process a rank
+  /// keeps the standard ones and `kept` only, as connections, ports and locks must not stay open in
+  /// a rank.
   Status start(int64_t count, const std::function<int(int64_t)> &work,
                const std::vector<int> &kept = {});
-  /// Closes all descriptors but the standard ones, these and our own. Called by them.
+  /// Closes all descriptors except the standard ones, `kept` and our own. For a started process.
   void closeOthers(std::vector<int> kept) const;
-  /// Wakes the process that started them. Called by them.
+  /// Wakes the process that started this one. For a started process.
   void notify() const;
-  /// Sleeps until one has notified or ended, or the time is over; returns those that have ended
-  /// since the last call.
+  /// Sleeps until a process notifies or ends, or until the timeout; returns those that ended since
+  /// the last call.
   std::vector<End> wait(int64_t timeoutNs);
   int64_t numRunning() const;
   bool running(int64_t rank) const { return children[static_cast<size_t>(rank)].pid >= 0; }
   pid_t pid(int64_t rank) const { return children[static_cast<size_t>(rank)].pid; }
   /// A number that grows while the process computes or reads pages; 0 when it has ended.
   uint64_t activity(int64_t rank) const;
-  /// Ends those that still run, and waits until they are gone.
+  /// Kills the processes that still run, and waits until they are gone.
   void kill();
 
 private:

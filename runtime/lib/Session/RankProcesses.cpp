@@ -15,24 +15,22 @@
 
 namespace braid::runtime {
 
-/// From the session to the ranks. Preparing is job 1, each run is one more.
+/// From the session to the ranks. Preparation is job 1, each run is one more.
 struct RankProcesses::Board {
   Counter job{Sharing::forks};
   std::atomic<bool> stopping{false};
 };
 
-/// From a rank to the session: written before `done` is set to the number of the job.
+/// From a rank to the session. The rank writes it before it sets `done` to the number of the job.
 struct RankProcesses::ControlBlock {
   Counter done{Sharing::forks};
   std::atomic<uint64_t> prepared{0};
-  Code code = Code::ok; ///< of preparing
-  uint32_t length = 0;
-  char text[4096];
-  bool lost = false; ///< a thread of the rank did not come back
+  StatusRecord outcome; ///< of preparing
+  bool lost = false;    ///< a thread of the rank did not come back
   int64_t peakMemory = 0;
   CommunicationTimes total;
   CommunicationTimes *collectives = nullptr;
-  /// Of the compute queue, of the communication queue, and of the team's members but the first.
+  /// Of the compute queue, the communication queue, and the members of the team after the first.
   struct Lane {
     TraceSpan *spans;
     size_t count;
@@ -40,7 +38,7 @@ struct RankProcesses::ControlBlock {
 };
 
 int64_t processPeakMemory() {
-  // Asked for after each run, so that it may not allocate; the file is of some 1500 bytes.
+  // Called after each run, so it must not allocate; the file has some 1500 bytes.
   char text[8192];
   int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
   if (file < 0)
@@ -52,7 +50,7 @@ int64_t processPeakMemory() {
   return peak ? std::strtoll(peak + 7, nullptr, 10) * 1024 : 0;
 }
 
-/// What a rank traced, by lane.
+/// The trace of a rank, by lane.
 static std::vector<std::vector<TraceSpan> *> lanesOf(Rank &rank) {
   std::vector<std::vector<TraceSpan> *> lanes{&rank.trace[0], &rank.trace[1]};
   for (size_t member = 1; member < rank.team.spans.size(); ++member)
@@ -72,7 +70,7 @@ RankProcesses::RankProcesses(Workers &workers)
       continue;
     size_t lanes = lanesOf(rank).size();
     block.lanes = pool.create<ControlBlock::Lane>(lanes);
-    for (size_t i = 0; i < lanes; ++i) // a command makes one span at most on each thread
+    for (size_t i = 0; i < lanes; ++i) // a command makes at most one span on each thread
       block.lanes[i] = {pool.create<TraceSpan>(program.queues[i == 1 ? 1 : 0].size()), 0};
   }
 }
@@ -90,9 +88,7 @@ int RankProcesses::serve(int64_t r, const Prepare &prepare) {
   } catch (const std::exception &e) {
     status = Status::error(e.what());
   }
-  block.code = status.code();
-  block.length = static_cast<uint32_t>(std::min(status.message().size(), sizeof block.text));
-  std::memcpy(block.text, status.message().data(), block.length);
+  block.outcome.set(status);
   Spin spin(workers.control.spinNs());
   for (uint32_t job = 1;; ++job) {
     if (job > 1) {
@@ -150,6 +146,13 @@ bool RankProcesses::allDone() const {
                      [&](const ControlBlock &block) { return block.done.reached(jobs); });
 }
 
+bool RankProcesses::anyAtWork() const {
+  for (size_t r = 0; r < workers.ranks.size(); ++r)
+    if (processes.running(static_cast<int64_t>(r)) && !blocks[r].done.reached(jobs))
+      return true;
+  return false;
+}
+
 Status RankProcesses::start(const Prepare &prepare, const std::function<void(uint64_t)> &watch,
                             const std::vector<int> &kept) {
   stop();
@@ -165,14 +168,14 @@ Status RankProcesses::start(const Prepare &prepare, const std::function<void(uin
   }
   workers.control.begin();
   workers.transport->reset();
-  Status status = processes.start(
-      static_cast<int64_t>(count), [&](int64_t rank) { return serve(rank, prepare); }, kept);
-  RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(processes.start(
+      static_cast<int64_t>(count), [&](int64_t rank) { return serve(rank, prepare); }, kept));
+  Status status;
   constexpr int64_t kSlice = 20000000;
   std::vector<uint64_t> activity(count);
   std::vector<int64_t> activeAt(count, nowNs());
   for (bool done = false; status.ok() && !done;) {
-    done = allDone(); // before the sum is taken, so that the last one told is the whole
+    done = allDone(); // read before the sum, so that the last sum reported is complete
     std::string text;
     for (const Processes::End &end : processes.wait(done ? 0 : kSlice))
       text += (text.empty() ? "rank " : "; rank ") + std::to_string(end.rank) + " " + end.how +
@@ -182,7 +185,7 @@ Status RankProcesses::start(const Prepare &prepare, const std::function<void(uin
     uint64_t sum = 0;
     for (size_t r = 0; r < count; ++r)
       sum += blocks[r].prepared.load(std::memory_order_relaxed);
-    // One large parameter may take longer than the limit, so that work of any kind is progress.
+    // One large parameter may take longer than the limit, so work of any kind is progress.
     for (size_t r = 0; r < count && status.ok(); ++r) {
       const uint64_t now = processes.activity(static_cast<int64_t>(r));
       if (blocks[r].done.reached(jobs) || now != activity[r])
@@ -199,30 +202,22 @@ Status RankProcesses::start(const Prepare &prepare, const std::function<void(uin
       watch(sum);
   }
   for (size_t r = 0; r < count && status.ok(); ++r)
-    if (blocks[r].code != Code::ok)
-      status = Status::error(std::string(blocks[r].text, blocks[r].length), blocks[r].code);
+    status = blocks[r].outcome.get();
   if (!status.ok())
     processes.kill();
   return status;
 }
 
 Status RankProcesses::lostRanks(std::vector<Processes::End> ended) {
-  // The others may be on their way to where they would wait for it; who waits where is worth a
-  // moment.
+  // The others may be about to wait for a lost rank; the message is worth a moment, as it names
+  // them.
   constexpr int64_t kMoment = 1000000000;
   auto everyoneIsWaitedFor = [&] {
     return std::all_of(ended.begin(), ended.end(), [&](const Processes::End &end) {
       return !workers.control.waiter(end.rank).empty();
     });
   };
-  auto someoneMayCome = [&] {
-    for (size_t r = 0; r < workers.ranks.size(); ++r)
-      if (processes.running(static_cast<int64_t>(r)) && !blocks[r].done.reached(jobs))
-        return true;
-    return false;
-  };
-  for (int64_t begin = nowNs();
-       !everyoneIsWaitedFor() && someoneMayCome() && nowNs() - begin < kMoment;)
+  for (int64_t begin = nowNs(); !everyoneIsWaitedFor() && anyAtWork() && nowNs() - begin < kMoment;)
     for (Processes::End &end : processes.wait(1000000))
       ended.push_back(std::move(end));
   std::string text;
@@ -245,8 +240,7 @@ Status RankProcesses::run() {
   ++jobs;
   workers.runBeginNs = nowNs();
   board->job.set(jobs);
-  // A process that does not come back can be ended, unlike a thread, so that it is not waited for
-  // long.
+  // A process that hangs can be ended, unlike a thread, so the wait for it is short.
   constexpr int64_t kGrace = 1000000000;
   int64_t failedAt = 0;
   RunControl::Watch watch;
@@ -267,10 +261,7 @@ Status RankProcesses::run() {
       continue;
     if (failedAt == 0)
       failedAt = nowNs();
-    bool rest = true; // all but those that are lost
-    for (size_t r = 0; r < workers.ranks.size(); ++r)
-      rest = rest && (blocks[r].done.reached(jobs) || !processes.running(static_cast<int64_t>(r)));
-    if (rest || nowNs() - failedAt > kGrace) {
+    if (!anyAtWork() || nowNs() - failedAt > kGrace) {
       lost = lost || !allDone();
       break;
     }

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The ranks of a session as processes. Everything is loaded and resolved once, in the process of
-// the session; the ranks are forked from it, so that commands have one address in all of them.
+// The ranks of a session as processes. The process of the session loads and resolves the program
+// once and then forks the ranks, so that a command has one address in all of them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SESSION_RANKPROCESSES_H
@@ -15,7 +15,7 @@
 
 namespace braid::runtime {
 
-/// High-water mark of this process, in bytes; 0 where the system does not tell.
+/// High-water mark of this process, in bytes; 0 where the system does not report it.
 int64_t processPeakMemory();
 
 class RankProcesses {
@@ -24,17 +24,17 @@ public:
   explicit RankProcesses(Workers &workers);
   ~RankProcesses() { stop(); }
 
-  /// Starts the processes. Each prepares itself by prepare(rank, done), which counts in `done` how
-  /// far it is; `watch` is told the sum. Fails when a rank ends, or when one that is not ready does
+  /// Starts the processes. Each prepares itself by prepare(rank, done), which counts its progress
+  /// in `done`; `watch` gets the sum. Fails when a rank ends, or when one that is not ready does
   /// nothing for the time limit.
   using Prepare = std::function<Status(int64_t rank, std::atomic<uint64_t> &done)>;
-  /// While they prepare they keep the descriptors `kept`.
+  /// While they prepare, they keep the descriptors `kept`.
   Status start(const Prepare &prepare, const std::function<void(uint64_t)> &watch,
                const std::vector<int> &kept);
-  /// Whether they have been started, even if they are lost since.
+  /// Whether they were started, even if some were lost since.
   bool started() const { return jobs > 0; }
   bool running() const { return processes.numRunning() > 0; }
-  /// One run on all ranks; afterwards `workers` holds what they measured.
+  /// One run on all ranks; afterwards `workers` holds their times.
   Status run();
   /// Ends the processes.
   void stop();
@@ -49,7 +49,9 @@ private:
   void send(int64_t rank);
   void collect();
   bool allDone() const;
-  /// The message for ranks that ended before their time.
+  /// Whether a rank that has not ended is at the job.
+  bool anyAtWork() const;
+  /// The message for ranks that ended during a run.
   Status lostRanks(std::vector<Processes::End> ended);
 
   Workers &workers;

@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 #include "SessionState.h"
 #include "runtime/lib/Kernels/CpuFeatures.h"
-#include "runtime/lib/Sync/UsableCores.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -19,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 static double inSeconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
-/// A device does not tell how long its ranks waited for each other inside of a collective.
+/// A device does not report how long its ranks waited for each other inside a collective.
 static void addTo(Json &json, const CommunicationTimes &times, bool onDevice) {
   json["comm_s"] = inSeconds(times.communicationNs);
   json["hidden_comm_s"] = inSeconds(times.hiddenNs);
@@ -27,15 +26,15 @@ static void addTo(Json &json, const CommunicationTimes &times, bool onDevice) {
   json["peer_wait_s"] = onDevice ? Json() : Json(inSeconds(times.peerWaitNs));
 }
 
-static bool isWhole(const Parameter &p) {
+static bool isReplicated(const Parameter &p) {
   return std::all_of(p.sharding.dims.begin(), p.sharding.dims.end(),
                      [](const auto &axes) { return axes.empty(); });
 }
 
 std::string Session::State::report() const {
   const Manifest &manifest = bundle->manifest;
-  // What collectives took is told of one run, the one of median time, and above the ranks of one
-  // rank, the one most exposed: medians and maxima of each number for itself would not add up.
+  // The times of collectives come from one run, the one of median time, and the totals from one
+  // rank, the most exposed one: separate medians and maxima of each number would not add up.
   const size_t count = workers->ranks.size();
   RunRecord none;
   none.ranks.resize(count);
@@ -95,8 +94,8 @@ std::string Session::State::report() const {
   else
     memory += static_cast<int64_t>(transport->heap(0).stride) * numRanks();
 
-  int64_t wholeParameters =
-      std::count_if(entry->parameters.begin(), entry->parameters.end(), isWhole);
+  int64_t replicated =
+      std::count_if(entry->parameters.begin(), entry->parameters.end(), isReplicated);
   const std::vector<int64_t> times = runs.times();
   Json runTimes = Json::array();
   for (int64_t ns : times)
@@ -135,7 +134,7 @@ std::string Session::State::report() const {
        {"process_peak_memory_bytes",
         processPeakMemory() + (processes ? processes->peakMemory() : 0)},
        {"parameters", entry->parameters.size()},
-       {"replicated_parameters", wholeParameters},
+       {"replicated_parameters", replicated},
        {"collectives", collectives},
        {"per_rank", perRank}});
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

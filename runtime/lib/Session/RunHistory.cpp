@@ -8,7 +8,7 @@
 
 namespace braid::runtime {
 
-// All memory is taken at the first run, so that later ones take none.
+// The first run allocates all memory, so that later runs allocate none.
 void RunHistory::add(int64_t ns, const std::vector<std::unique_ptr<Rank>> &ranks) {
   if (ring.empty()) {
     size_t bytes = sizeof(RunRecord);

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What a session remembers of its runs: as much after a million of them as after some thousands.
+// What a session remembers of its runs, in memory that does not grow with their number.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SESSION_RUNHISTORY_H
@@ -20,7 +20,8 @@ struct RunRecord {
 
 class RunHistory {
 public:
-  /// Runs whose times are kept; of collectives those of fewer runs, if there are many.
+  /// The number of runs whose times are kept; times of collectives are kept for fewer runs where
+  /// there are many collectives.
   static constexpr size_t kTimes = 4096, kDetailBytes = size_t(1) << 20;
 
   void add(int64_t ns, const std::vector<std::unique_ptr<Rank>> &ranks);
@@ -28,7 +29,7 @@ public:
 
   uint64_t count() const { return runs; }
   int64_t leastNs() const { return runs == 0 ? 0 : least; }
-  /// Of the runs that are kept, the oldest first.
+  /// The times of the runs that are kept, the oldest first.
   std::vector<int64_t> times() const;
   /// The run of median time among those whose collectives are kept; null when there is none.
   const RunRecord *typical() const;
@@ -40,8 +41,7 @@ private:
   std::vector<RunRecord> details;
 };
 
-/// The q-th quantile of some numbers, 0 <= q <= 1, between two of them where it falls there; 0 of
-/// none.
+/// The q-th quantile of some numbers, 0 <= q <= 1, interpolated linearly; 0 for no numbers.
 double quantile(std::vector<int64_t> numbers, double q);
 
 } // namespace braid::runtime

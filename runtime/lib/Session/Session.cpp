@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "SessionState.h"
 #include "braid/Base/StatusMacros.h"
+#include "braid/Base/StridedCopy.h"
 #include "braid/Base/Weights.h"
 #include "braid/Runtime/Files.h"
 #include "runtime/lib/Kernels/CpuFeatures.h"
@@ -105,14 +106,14 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Bundle> b
   auto state = std::make_shared<State>();
   state->bundle = std::move(bundle);
   state->options = options;
-  // From here on the destructor ends what has been started.
+  // From here on the destructor stops the threads.
   std::unique_ptr<Session> session(new Session(state));
   try {
     RETURN_IF_ERROR(state->load());
     // Processes start when the weights are known.
     if (!state->usesProcesses() && !state->usesDevice())
       RETURN_IF_ERROR(startThreads(*state->workers, state, state->threads));
-  } catch (const std::exception &e) { // no memory or no thread
+  } catch (const std::exception &e) { // too little memory, or too few threads
     return Status::error("cannot prepare the program for " + ranksString(state->numRanks()) + ": " +
                          e.what());
   }
@@ -124,17 +125,9 @@ const Entry &Session::entry() const { return *state->entry; }
 
 Status Session::loadWeights(WeightSource &source,
                             const std::function<void(size_t, size_t)> &progress) {
-  if (state->usesProcesses()) {
-    Status status = state->startProcesses(&source, progress);
-    state->weightsLoaded = status.ok();
-    return status;
-  }
-  if (state->usesDevice()) {
-    Status status = state->uploadWeights(source, progress);
-    state->weightsLoaded = status.ok();
-    return status;
-  }
-  Status status = state->prepareRanks(source, progress);
+  Status status = state->usesProcesses() ? state->startProcesses(&source, progress)
+                  : state->usesDevice()  ? state->uploadWeights(source, progress)
+                                         : state->prepareRanks(source, progress);
   state->weightsLoaded = status.ok();
   return status;
 }
@@ -156,29 +149,24 @@ static Result<size_t> findValue(const char *what, const std::vector<EntryValue> 
                        listOf(values));
 }
 
-/// Copies a rank's part between a row-major global value and the rank's own memory; padding stays
-/// where it is.
-static void copyPart(const EntryValue &value, const Box &box, std::byte *global, std::byte *local,
-                     bool toLocal) {
-  size_t n = value.globalShape.size();
+/// Copies a rank's shard between a row-major global value and the rank's own memory; padding is
+/// left as it is.
+static void copyShard(const EntryValue &value, const Box &box, std::byte *global, std::byte *local,
+                      bool toLocal) {
+  const auto globalStrides = rowMajorStrides(value.globalShape);
+  const auto localStrides = rowMajorStrides(box.sizes);
+  const int64_t size = byteSize(value.dtype);
   std::vector<int64_t> sizes = box.sizes;
-  for (size_t d = 0; d < n; ++d) {
+  for (size_t d = 0; d < sizes.size(); ++d) {
     sizes[d] = std::min(sizes[d], value.globalShape[d] - box.offsets[d]);
     if (sizes[d] <= 0)
       return; // all of it is padding
+    global += box.offsets[d] * globalStrides[d] * size;
   }
-  Tensor part{global, value.dtype, sizes, std::vector<int64_t>(n)};
-  Tensor own{local, value.dtype, sizes, std::vector<int64_t>(n)};
-  int64_t globalStride = 1, localStride = 1;
-  for (size_t d = n; d-- > 0;) {
-    part.strides[d] = globalStride;
-    own.strides[d] = localStride;
-    part.data += box.offsets[d] * globalStride * byteSize(value.dtype);
-    globalStride *= value.globalShape[d];
-    localStride *= box.sizes[d];
-  }
-  Result<CopyCommand> copy = toLocal ? resolveCopy(part, own) : resolveCopy(own, part);
-  runCopy(*copy);
+  if (toLocal)
+    stridedCopy(local, localStrides, global, globalStrides, sizes, size);
+  else
+    stridedCopy(global, globalStrides, local, localStrides, sizes, size);
 }
 
 Status Session::setInput(const std::string &name, DType dtype, const std::vector<int64_t> &shape,
@@ -189,12 +177,11 @@ Status Session::setInput(const std::string &name, DType dtype, const std::vector
     return Status::error("input '" + name + "' expects " +
                          typeString(value.dtype, value.globalShape) + ", got " +
                          typeString(dtype, shape));
-  // Only read: the copy goes to the ranks.
-  auto *global = const_cast<std::byte *>(static_cast<const std::byte *>(data));
+  auto *global = const_cast<std::byte *>(static_cast<const std::byte *>(data)); // only read
   const size_t at = state->operandIndex(index);
   for (size_t r = 0; r < state->values.size(); ++r) {
     ValueMemory &local = state->values[r][at];
-    copyPart(value, local.box, global, local.data(), true);
+    copyShard(value, local.box, global, local.data(), true);
     if (state->device)
       RETURN_IF_ERROR(
           state->device->upload(static_cast<int64_t>(r), at, local.data(), local.bytes));
@@ -207,17 +194,9 @@ Status Session::setInput(const std::string &name, const HostTensor &value) {
   return setInput(name, value.dtype, value.shape, value.data.data());
 }
 
-static Status bindMemory(ValueMemory &local, const std::string &what, void *data, size_t bytes) {
-  if (bytes != local.bytes)
-    return Status::error(what + " expects " + std::to_string(local.bytes) + " bytes " +
-                         shapeString(local.box.sizes) + ", got " + std::to_string(bytes));
-  if (!data || reinterpret_cast<uintptr_t>(data) % 64 != 0)
-    return Status::error(what + " expects memory aligned to 64 bytes");
-  local.bound = static_cast<std::byte *>(data);
-  return {};
-}
-
-static Status checkBinding(const Session::State &state, int64_t rank) {
+/// Binds an input or output of a rank and returns its index.
+static Result<size_t> bind(Session::State &state, int64_t rank, bool input, const std::string &name,
+                           void *data, size_t bytes) {
   const int64_t ranks = state.numRanks();
   if (state.usesDevice())
     return Status::error("memory of the caller expects target 'cpu', got '" + state.options.target +
@@ -228,31 +207,33 @@ static Status checkBinding(const Session::State &state, int64_t rank) {
   if (rank < 0 || rank >= ranks)
     return Status::error("expects a rank of 0 to " + std::to_string(ranks - 1) + ", got " +
                          std::to_string(rank));
-  return {};
+  const char *kind = input ? "input" : "output";
+  ASSIGN_OR_RETURN(size_t index,
+                   findValue(kind, input ? state.entry->operands : state.entry->results, name));
+  const size_t at = input ? state.operandIndex(index) : state.resultIndex(index);
+  ValueMemory &local = state.values[static_cast<size_t>(rank)][at];
+  const std::string what = std::string(kind) + " '" + name + "' of rank " + std::to_string(rank);
+  if (bytes != local.bytes)
+    return Status::error(what + " expects " + std::to_string(local.bytes) + " bytes " +
+                         shapeString(local.box.sizes) + ", got " + std::to_string(bytes));
+  if (!data || reinterpret_cast<uintptr_t>(data) % 64 != 0)
+    return Status::error(what + " expects memory aligned to 64 bytes");
+  local.bound = static_cast<std::byte *>(data);
+  state.movedArguments[rank].push_back(at);
+  return index;
 }
 
 Status Session::bindInput(int64_t rank, const std::string &name, void *data, size_t bytes) {
-  RETURN_IF_ERROR(checkBinding(*state, rank));
-  ASSIGN_OR_RETURN(size_t index, findValue("input", state->entry->operands, name));
-  size_t at = state->operandIndex(index);
-  RETURN_IF_ERROR(bindMemory(state->values[static_cast<size_t>(rank)][at],
-                             "input '" + name + "' of rank " + std::to_string(rank), data, bytes));
-  state->movedArguments[rank].push_back(at);
-  state->inputSet[index] =
-      state->inputSet[index] ||
-      std::all_of(state->values.begin(), state->values.end(),
-                  [&](const auto &values) { return values[at].bound != nullptr; });
+  ASSIGN_OR_RETURN(size_t index, bind(*state, rank, true, name, data, bytes));
+  if (std::all_of(state->values.begin(), state->values.end(), [&](const auto &values) {
+        return values[state->operandIndex(index)].bound != nullptr;
+      }))
+    state->inputSet[index] = true;
   return {};
 }
 
 Status Session::bindOutput(int64_t rank, const std::string &name, void *data, size_t bytes) {
-  RETURN_IF_ERROR(checkBinding(*state, rank));
-  ASSIGN_OR_RETURN(size_t index, findValue("output", state->entry->results, name));
-  size_t at = state->resultIndex(index);
-  RETURN_IF_ERROR(bindMemory(state->values[static_cast<size_t>(rank)][at],
-                             "output '" + name + "' of rank " + std::to_string(rank), data, bytes));
-  state->movedArguments[rank].push_back(at);
-  return {};
+  return bind(*state, rank, false, name, data, bytes).status();
 }
 
 Status Session::State::checkBindings() const {
@@ -274,7 +255,7 @@ Status Session::State::checkBindings() const {
                       : "input '" + entry->operands[b.value - operandIndex(0)].name) +
            "' of rank " + std::to_string(b.rank);
   };
-  // Of those that begin before, the ones that reach furthest: of all, and of what is written.
+  // Of the memory that begins before: what reaches furthest, of all and of the outputs.
   const Bound *furthest = nullptr, *furthestWritten = nullptr;
   for (const Bound &b : bound) {
     const Bound *other = b.written ? furthest : furthestWritten;
@@ -309,7 +290,7 @@ Status Session::State::checkReady() const {
   return text.empty() ? Status() : Status::error(text);
 }
 
-/// Inputs that nobody gave a value get their defaults. Memory of the caller is left alone.
+/// Gives inputs without a value their defaults. Memory of the caller stays as it is.
 Status Session::setDefaults() {
   for (size_t i = 0; i < state->inputSet.size(); ++i) {
     const EntryValue &operand = state->entry->operands[i];
@@ -364,12 +345,12 @@ Status Session::readOutput(const std::string &name, void *data, size_t bytes) co
   const size_t at = state->resultIndex(index);
   for (size_t r = 0; r < state->values.size(); ++r) {
     const ValueMemory &local = state->values[r][at];
-    if (local.replica) // equal to what an earlier rank has
+    if (local.replica)
       continue;
     if (state->device)
       RETURN_IF_ERROR(
           state->device->download(static_cast<int64_t>(r), at, local.data(), local.bytes));
-    copyPart(value, local.box, static_cast<std::byte *>(data), local.data(), false);
+    copyShard(value, local.box, static_cast<std::byte *>(data), local.data(), false);
   }
   return {};
 }

@@ -6,17 +6,14 @@
 // What a session makes before it runs: memory, kernels, the commands of all ranks, weights.
 //
 //===----------------------------------------------------------------------===//
-#include "Parts.h"
+#include "Chunks.h"
 #include "SessionState.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Program/Program.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
-#include "runtime/lib/Sync/UsableCores.h"
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <set>
 
@@ -114,57 +111,52 @@ Status Session::State::allocateArenas() {
   transport = usesProcesses() ? createShmTransport(numRanks()) : createThreadsTransport(numRanks());
   RETURN_IF_ERROR(transport->allocate(symmetricBytes));
   for (int64_t rank = 0; rank < numRanks(); ++rank) {
+    // The sum does not overflow: rank 0 has no skew, and sizes near the limit are refused there.
     const size_t skew = static_cast<size_t>(rank) % 16 * kArenaSkew;
-    Status status = localBytes > SIZE_MAX - skew
-                        ? Status::error("cannot allocate " + std::to_string(localBytes) + " bytes")
-                        : localArenas.emplace_back().map(localBytes + skew);
-    if (!status.ok())
+    if (Status status = localArenas.emplace_back().map(localBytes + skew); !status.ok())
       return Status::error("local memory of rank " + std::to_string(rank) + ": " +
                            status.message());
   }
   return allocateValues();
 }
 
-/// Large arenas all begin at a huge page, but ranks should not at one set of a cache.
+/// Large arenas all begin at a huge page, but those of different ranks should not compete for the
+/// same cache sets.
 std::byte *Session::State::localArena(int64_t rank) const {
   const HostMemory &arena = localArenas[static_cast<size_t>(rank)];
   return arena.data() + (arena.bytes() - localBytes);
 }
 
 Status Session::State::allocateValues() {
-  constexpr size_t kLarge = size_t(1) << 16; // few pages may be mapped of their own
+  constexpr size_t kLarge = size_t(1) << 16; // the number of mappings is limited
   const Mesh &mesh = bundle->manifest.mesh;
   values.resize(static_cast<size_t>(numRanks()));
-  std::set<std::pair<size_t, std::vector<int64_t>>>
-      seen; // a value and where a rank's part of it begins
+  std::set<std::pair<size_t, std::vector<int64_t>>> seen; // a value and where a shard of it begins
   for (int64_t rank = 0; rank < numRanks(); ++rank) {
+    MemoryPool &rankPool = rankPools.emplace_back(Sharing::process);
+    std::vector<ValueMemory> &own = values[static_cast<size_t>(rank)];
     auto add = [&](const std::string &what, DType dtype, const std::vector<int64_t> &shape,
                    const Sharding &sharding, bool exchanged) -> Status {
       Result<Box> box = localBox(mesh, rank, shape, sharding);
       if (!box.ok())
         return Status::error(what + ": " + box.status().message());
       ValueMemory value;
-      value.bytes = static_cast<size_t>(byteSize(dtype));
-      for (int64_t size : box->sizes)
-        value.bytes *= static_cast<size_t>(size);
-      value.replica = !seen.emplace(values[static_cast<size_t>(rank)].size(), box->offsets).second;
+      value.bytes = static_cast<size_t>(elementsOf(*box) * byteSize(dtype));
+      value.replica = !seen.emplace(own.size(), box->offsets).second;
       value.box = std::move(*box);
-      if (usesDevice() && !exchanged) { // weights go to the device without staying here
-        values[static_cast<size_t>(rank)].push_back(std::move(value));
-        return {};
-      }
-      // What the session gives and takes is seen by both sides, a weight by its rank only.
-      const bool shared = usesProcesses() && exchanged;
-      if (value.bytes < kLarge) {
+      // The session and the rank both use inputs and results, only the rank a weight. Weights of a
+      // device have no memory here.
+      const bool shared = usesProcesses() && exchanged, here = exchanged || !usesDevice();
+      if (here && value.bytes < kLarge) {
         value.owned =
-            static_cast<std::byte *>((shared ? exchangedParts : ownParts).allocate(value.bytes));
-      } else {
+            static_cast<std::byte *>((shared ? exchangePool : rankPool).allocate(value.bytes));
+      } else if (here) {
         if (Status s = value.pages.map(value.bytes, shared ? Sharing::forks : Sharing::process);
             !s.ok())
           return Status::error(what + " on rank " + std::to_string(rank) + ": " + s.message());
         value.owned = value.pages.data();
       }
-      values[static_cast<size_t>(rank)].push_back(std::move(value));
+      own.push_back(std::move(value));
       return {};
     };
     for (const Parameter &p : entry->parameters)
@@ -232,8 +224,7 @@ Status Session::State::resolveAll() {
     rank.program = std::move(resolved);
     return {};
   };
-  // A thread of its own, as the number of threads that oneDNN plans with is a property of the
-  // thread.
+  // In a thread of its own, as oneDNN plans with a number of threads that belongs to the thread.
   std::thread([&] {
     try {
       useOneThread();
@@ -243,11 +234,9 @@ Status Session::State::resolveAll() {
       status = Status::error(e.what());
     }
   }).join();
-  if (status.ok())
-    status = sessionTransport().prepare();
-  if (status.ok() && device)
-    status = device->prepare(*workers);
   RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(sessionTransport().prepare());
+  RETURN_IF_ERROR(device ? device->prepare(*workers) : Status());
   if (options.stall && !options.stall->command.empty()) {
     const RankProgram &stalled = workers->ranks[static_cast<size_t>(options.stall->rank)]->program;
     auto named = [&](const Command &c) { return c.name == options.stall->command; };
@@ -261,21 +250,18 @@ Status Session::State::resolveAll() {
 
 Status Session::State::uploadWeights(WeightSource &source,
                                      const std::function<void(size_t, size_t)> &progress) {
-  constexpr int64_t kChunkBytes = int64_t(32) << 20; // of the host's memory that is pinned, twice
+  constexpr int64_t kChunkBytes = int64_t(32) << 20; // of pinned host memory, twice
   const size_t count = entry->parameters.size(), total = count * values.size();
   for (size_t rank = 0; rank < values.size(); ++rank)
     for (size_t i = 0; i < count; ++i) {
       const Parameter &parameter = entry->parameters[i];
       const int64_t size = byteSize(parameter.dtype);
-      auto upload = [&](const Box &part, int64_t begin) -> Status {
-        const auto bytes = static_cast<size_t>(elementsOf(part) * size);
-        Result<std::byte *> staged = device->stage(bytes);
-        Status status = staged.status();
-        if (status.ok())
-          status = source.read(parameter, part, *staged);
-        return !status.ok() ? status
-                            : device->uploadStaged(static_cast<int64_t>(rank), i,
-                                                   static_cast<size_t>(begin * size), bytes);
+      auto upload = [&](const Box &chunk, int64_t begin) -> Status {
+        const auto bytes = static_cast<size_t>(elementsOf(chunk) * size);
+        ASSIGN_OR_RETURN(std::byte * staged, device->stage(bytes));
+        RETURN_IF_ERROR(source.read(parameter, chunk, staged));
+        return device->uploadStaged(static_cast<int64_t>(rank), i,
+                                    static_cast<size_t>(begin * size), bytes);
       };
       RETURN_IF_ERROR(forEachChunk(values[rank][i].box, kChunkBytes / size, upload));
       if (progress)
@@ -285,16 +271,21 @@ Status Session::State::uploadWeights(WeightSource &source,
 }
 
 Status Session::State::prepareRank(int64_t rank, WeightSource *source,
-                                   const std::function<void()> &tell) {
+                                   const std::function<void()> &parameterDone) {
   workers->pinning.pinRank(rank);
-  std::memset(localArena(rank), 0, localBytes);
+  const HostMemory &arena = localArenas[static_cast<size_t>(rank)];
+  Status touched = arena.touch(0, arena.bytes());
+  if (touched.ok())
+    touched = transport->touch(rank);
+  if (!touched.ok())
+    return Status::error("arenas of rank " + std::to_string(rank) + ": " + touched.message());
   if (!source)
     return {};
   const auto &parameters = entry->parameters;
   auto &own = values[static_cast<size_t>(rank)];
   std::atomic<size_t> next{0};
   std::mutex failing;
-  size_t failed = SIZE_MAX; // the first in the order of parameters, whoever finds it first
+  size_t failed = SIZE_MAX; // the first one in the order of parameters
   Status failure;
   auto load = [&] {
     for (size_t i; (i = next.fetch_add(1)) < parameters.size();) {
@@ -312,7 +303,7 @@ Status Session::State::prepareRank(int64_t rank, WeightSource *source,
         next.store(parameters.size());
         return;
       }
-      tell();
+      parameterDone();
     }
   };
   std::vector<std::thread> helpers;
@@ -329,33 +320,28 @@ Status Session::State::prepareRanks(WeightSource &source,
                                     const std::function<void(size_t, size_t)> &progress) {
   const size_t total = entry->parameters.size() * values.size();
   std::vector<Status> outcomes(values.size());
-  std::mutex counting;
-  std::condition_variable counted;
-  size_t done = 0, ended = 0;
-  auto tell = [&](size_t &count) {
-    std::lock_guard<std::mutex> lock(counting);
-    ++count;
-    counted.notify_one();
+  std::atomic<size_t> done{0}, ended{0};
+  Counter changes;
+  auto count = [&](std::atomic<size_t> &number) {
+    ++number;
+    changes.increment();
   };
   std::vector<std::thread> ranks;
   for (size_t r = 0; r < values.size(); ++r)
     ranks.emplace_back([&, r] {
-      outcomes[r] = prepareRank(static_cast<int64_t>(r), &source, [&] { tell(done); });
-      tell(ended);
+      outcomes[r] = prepareRank(static_cast<int64_t>(r), &source, [&] { count(done); });
+      count(ended);
     });
-  // The caller hears of it on its own thread.
-  std::unique_lock<std::mutex> lock(counting);
-  for (size_t told = 0; ended < ranks.size() || told < done;) {
-    counted.wait(lock, [&] { return told < done || ended == ranks.size(); });
-    if (told == done)
-      continue;
-    told = done;
-    lock.unlock();
-    if (progress)
-      progress(told, total);
-    lock.lock();
+  // Progress is reported on the caller's thread.
+  size_t reported = 0;
+  for (bool last = false; !last;) {
+    const uint32_t seen = changes.value();
+    last = ended == ranks.size();
+    if (const size_t now = done; now != reported && progress)
+      progress(reported = now, total);
+    if (!last)
+      changes.waitOnce(seen + 1, 0, -1);
   }
-  lock.unlock();
   for (std::thread &rank : ranks)
     rank.join();
   for (Status &status : outcomes)
@@ -367,6 +353,7 @@ Status Session::State::startProcesses(WeightSource *source,
                                       const std::function<void(size_t, size_t)> &progress) {
   const size_t total = entry->parameters.size() * values.size();
   auto prepare = [&](int64_t rank, std::atomic<uint64_t> &done) {
+    atSchedulePoint("before its memory is touched");
     return prepareRank(rank, source, [&] {
       done.fetch_add(1);
       atSchedulePoint("has a parameter");

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What a session owns: memory, threads, transport, and the record of its runs.
+// What a session owns: memory, threads, transport, and the history of its runs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SESSION_SESSIONSTATE_H
@@ -16,19 +16,18 @@
 #include "runtime/lib/Executor/Executor.h"
 #include "runtime/lib/Sync/HostMemory.h"
 
-#include <cstdlib>
 #include <map>
 
 namespace braid::runtime {
 
-/// A rank's part of a parameter, an operand or a result.
+/// A rank's shard of a parameter, an operand or a result.
 struct ValueMemory {
   Box box;
-  HostMemory pages; ///< of a large part; small ones share pages
+  HostMemory pages; ///< of a large shard; small ones share pages
   std::byte *owned = nullptr;
   std::byte *bound = nullptr; ///< the caller's memory, used in place of `owned`
   size_t bytes = 0;
-  bool replica = false; ///< an earlier rank has the same part
+  bool replica = false; ///< an earlier rank has the same shard
   std::byte *data() const { return bound ? bound : owned; }
 };
 
@@ -46,12 +45,14 @@ struct Session::State {
   uint64_t localBytes = 0, symmetricBytes = 0;
   std::vector<HostMemory> localArenas;
   std::byte *localArena(int64_t rank) const;
-  /// Of small parts: what only its rank sees, and what the session sees too.
-  MemoryPool ownParts{Sharing::process}, exchangedParts{Sharing::forks};
+  /// Of small shards: those that only their rank uses, by rank, and those that the session uses
+  /// too.
+  std::vector<MemoryPool> rankPools;
+  MemoryPool exchangePool{Sharing::forks};
   /// values[rank][i]: parameters, operands, results, in the order of the entry's procedure.
   std::vector<std::vector<ValueMemory>> values;
   bool weightsLoaded = false, hasRun = false;
-  /// By rank: what has been bound to other memory since the commands were made or moved.
+  /// By rank: the arguments that were bound to other memory since the commands were made or moved.
   std::map<int64_t, std::vector<size_t>> movedArguments;
   std::vector<bool> inputSet; ///< by operand
   std::unique_ptr<Workers> workers;
@@ -74,18 +75,20 @@ struct Session::State {
   Status allocateArenas();
   Status uploadWeights(WeightSource &source, const std::function<void(size_t, size_t)> &progress);
   Status allocateValues();
-  /// Reads a rank's part of the parameters, by several threads where cores are left; writes to the
-  /// rank's arena first, so that its memory is near its cores. `tell` is called after each
-  /// parameter, by any of the threads. Without a source, only the latter.
-  Status prepareRank(int64_t rank, WeightSource *source, const std::function<void()> &tell);
-  /// The same for all ranks at once.
+  /// Touches the rank's arenas from the calling thread, pinned to the rank's cores, so that their
+  /// pages are near these. Then reads the rank's shards of the parameters, by several threads where
+  /// cores are left; `parameterDone` is called after each one, by any of these threads. Without a
+  /// source there are no parameters.
+  Status prepareRank(int64_t rank, WeightSource *source,
+                     const std::function<void()> &parameterDone);
+  /// The same for all ranks, each in a thread of its own.
   Status prepareRanks(WeightSource &source, const std::function<void(size_t, size_t)> &progress);
   ResolveInput resolveInput(int64_t rank);
   Status resolveAll();
-  /// Gives the commands the addresses that memory has been bound to; on an error none of them.
+  /// Gives the commands the addresses of memory that was bound; on an error none of them.
   Status moveArguments();
   Status checkReady() const;
-  /// A program reads and writes its arguments in any order, so no result of any rank may overlap
+  /// A program reads and writes its arguments in any order, so a result of a rank must not overlap
   /// other memory of the caller.
   Status checkBindings() const;
   /// Starts the processes of the ranks; each loads its own weights.

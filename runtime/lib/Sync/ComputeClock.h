@@ -21,8 +21,8 @@ int64_t processorNs(clockid_t clock);
 /// The clock of a thread's processor time, readable from all threads of the process.
 clockid_t processorClock(std::thread &thread);
 
-/// Processor time that the compute queue of a rank has spent in commands that compute. Counted by
-/// its thread; the communication queue's thread reads it meanwhile.
+/// Processor time that the compute queue of a rank has spent in commands that compute. The queue's
+/// thread counts it; the communication queue's thread reads it meanwhile.
 class ComputeClock {
 public:
   /// The clock of the compute queue's thread; before its first run.
@@ -44,8 +44,8 @@ private:
   void begin();
   void end();
   clockid_t threadClock{};
-  /// Twice the time up to now; while a command runs, twice the time less the thread's clock when it
-  /// began, plus 1.
+  /// Twice the time so far. While a command runs: twice the difference of the time so far and the
+  /// thread's clock at the command's begin, plus 1.
   std::atomic<int64_t> state{0};
 };
 

@@ -3,13 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Cores.h"
+#include "ControlGroups.h"
 
+#include <algorithm>
+#include <fstream>
 #include <sched.h>
-#include <string>
+#include <thread>
 
 namespace braid::runtime {
 
-/// A system may know more processors than cpu_set_t holds.
+/// A system may have more processors than cpu_set_t holds.
 static constexpr int kMostCores = 1 << 16;
 
 std::vector<int> allowedCores() {
@@ -21,6 +24,26 @@ std::vector<int> allowedCores() {
       if (CPU_ISSET_S(core, bytes, sets.data()))
         cores.push_back(core);
   return cores;
+}
+
+double usableCores(const std::string &root) {
+  const std::vector<int> allowed = allowedCores();
+  double cores = allowed.empty() ? std::max(1U, std::thread::hardware_concurrency())
+                                 : static_cast<double>(allowed.size());
+  forEachControlGroup(root, "cpu", [&](const std::string &folder) {
+    double quota = 0, period = 0; // microseconds; a quota of "max" or -1 is no limit
+    std::ifstream(folder + "/cpu.max") >> quota >> period;
+    std::ifstream(folder + "/cpu.cfs_quota_us") >> quota;
+    std::ifstream(folder + "/cpu.cfs_period_us") >> period;
+    if (quota > 0 && period > 0)
+      cores = std::min(cores, quota / period);
+  });
+  return cores;
+}
+
+int64_t spinFor(int64_t runnableThreads, double cores) {
+  // About the time of a wake-up by the kernel; or just enough to see a change in progress.
+  return static_cast<double>(runnableThreads) <= cores ? 50000 : 1000;
 }
 
 Result<Pinning> Pinning::create(int64_t ranks, int64_t threadsPerRank) {
@@ -46,7 +69,7 @@ void Pinning::pin(int64_t first, int64_t count) const {
   const size_t bytes = sets.size() * sizeof(cpu_set_t);
   for (int64_t i = first; i < first + count; ++i)
     CPU_SET_S(all[static_cast<size_t>(i)], bytes, sets.data());
-  // It was allowed when the session was created; a core that disappeared since is no error.
+  // All were allowed when the session was created; losing one since is no error.
   sched_setaffinity(0, bytes, sets.data());
 }
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Assigns threads to cores.
+// The cores that this process may use, and how threads are pinned to them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SYNC_CORES_H
@@ -20,13 +20,22 @@ namespace braid::runtime {
 /// report them.
 std::vector<int> allowedCores();
 
-/// A core for each thread that computes. The thread that communicates for a rank has the choice of
-/// the rank's.
+/// The number of cores that this process may use, which may be fewer than the machine's: the
+/// minimum of the calling thread's affinity and of the processor time of its control groups, which
+/// may be fractional. `root` comes before /proc and /sys.
+double usableCores(const std::string &root = "");
+
+/// How long a waiting thread spins before it sleeps, in nanoseconds: where runnable threads
+/// outnumber the cores, the awaited thread needs the core.
+int64_t spinFor(int64_t runnableThreads, double cores);
+
+/// Assigns a core to each thread that computes. The thread that communicates for a rank may use all
+/// of the rank's cores.
 class Pinning {
 public:
-  /// Nothing is pinned.
+  /// Pins nothing.
   Pinning() = default;
-  /// The first cores of those allowed. Fails when there are too few.
+  /// Uses the first of the allowed cores. Fails when there are too few.
   static Result<Pinning> create(int64_t ranks, int64_t threadsPerRank);
 
   /// Pins the calling thread to the core of a member of a rank's team.

@@ -45,11 +45,11 @@ public:
 private:
   std::atomic<uint32_t> word{0};
   std::atomic<uint32_t> sleepers{0};
-  const Sharing sharing; ///< the kernel finds sleepers of one process with less work
+  const Sharing sharing; ///< the kernel finds the sleepers of one process faster
 };
 
 /// How long one thread spins before it sleeps. A spin in vain wastes time, and perhaps the core
-/// that the awaited thread needs, so it becomes shorter; occasionally a long one is tried.
+/// that the awaited thread needs, so the next spin is shorter; occasionally a long one is tried.
 class Spin {
 public:
   explicit Spin(int64_t mostNs = 0) : most(mostNs), length(mostNs) {}

@@ -3,13 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "HostMemory.h"
-#include "SchedulePoint.h"
+#include "ControlGroups.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fcntl.h>
 #include <fstream>
 #include <string>
 #include <sys/mman.h>
@@ -23,16 +22,10 @@ uint64_t availableMemory() {
   for (std::string field, unit; info >> field >> number; std::getline(info, unit))
     if (field == "MemAvailable:" || field == "SwapFree:")
       available += number * 1024;
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);)
-    if (line.rfind("0::", 0) == 0)
-      // A group's limit is bounded by those of its ancestors.
-      for (std::string path = line.substr(3);; path.resize(path.rfind('/'))) {
-        if (std::ifstream("/sys/fs/cgroup" + path + "/memory.max") >> number) // "max" is none
-          limit = std::min(limit, number);
-        if (path.find('/') == std::string::npos)
-          break;
-      }
+  forEachControlGroup("", "memory", [&](const std::string &folder) {
+    if (std::ifstream(folder + "/memory.max") >> number) // "max" is no limit
+      limit = std::min(limit, number);
+  });
   return available == 0 ? limit : std::min(available, limit);
 }
 
@@ -51,24 +44,32 @@ HostMemory::~HostMemory() {
     munmap(memory, length);
 }
 
-Status HostMemory::place(size_t bytes, int flags, int file) {
+static Status cannotAllocate(size_t bytes, int error) {
+  return Status::error("cannot allocate " + std::to_string(bytes) + " bytes, the system has " +
+                       std::to_string(availableMemory()) + " available: " + std::strerror(error));
+}
+
+Status HostMemory::map(size_t bytes, Sharing sharing) {
   constexpr size_t kHuge = size_t(1) << 21;
-  auto failure = [&] {
-    return Status::error("cannot allocate " + std::to_string(bytes) + " bytes");
-  };
+  const bool shared = sharing == Sharing::forks;
+  bytes = std::max<size_t>(bytes, 1);
+  // The system would kill processes to satisfy a larger request when its pages are used.
+  if (bytes > SIZE_MAX / 2 || (shared && bytes > availableMemory()))
+    return cannotAllocate(bytes, ENOMEM);
   // A mapping begins at a page, so extra space is reserved for the alignment and the rest unmapped.
+  // Memory that was mapped with that space would not begin at a huge page of its file.
   const size_t room = bytes >= kHuge ? bytes + kHuge : bytes;
-  void *reserved = bytes > SIZE_MAX / 2 ? MAP_FAILED
-                                        : mmap(nullptr, room, PROT_NONE,
-                                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *reserved =
+      mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED)
-    return failure();
+    return cannotAllocate(bytes, errno);
   auto *begin = static_cast<std::byte *>(reserved);
   std::byte *aligned = begin;
   if (bytes >= kHuge)
     aligned += (kHuge - reinterpret_cast<uintptr_t>(begin) % kHuge) % kHuge;
-  if (mmap(aligned, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, file, 0) == MAP_FAILED) {
-    Status status = failure();
+  if (mmap(aligned, bytes, PROT_READ | PROT_WRITE,
+           MAP_ANONYMOUS | MAP_FIXED | (shared ? MAP_SHARED : MAP_PRIVATE), -1, 0) == MAP_FAILED) {
+    Status status = cannotAllocate(bytes, errno);
     munmap(begin, room);
     return status;
   }
@@ -84,30 +85,22 @@ Status HostMemory::place(size_t bytes, int flags, int file) {
   return {};
 }
 
-Status HostMemory::map(size_t bytes, Sharing sharing) {
-  return place(std::max<size_t>(bytes, 1),
-               MAP_ANONYMOUS | (sharing == Sharing::forks ? MAP_SHARED : MAP_PRIVATE), -1);
-}
-
-Status HostMemory::reserve(size_t bytes) {
-  auto failure = [&](int error) {
-    return Status::error("cannot allocate " + std::to_string(bytes) +
-                         " bytes of shared memory, the system has " +
-                         std::to_string(availableMemory()) + " available: " + std::strerror(error));
-  };
-  bytes = std::max<size_t>(bytes, 1);
-  // The system would kill processes to satisfy such a request.
-  if (bytes > availableMemory())
-    return failure(ENOMEM);
-  int file = memfd_create("braid", MFD_CLOEXEC);
-  if (file < 0)
-    return failure(errno);
-  atSchedulePoint("opened shared memory");
-  // Writing to a page that cannot be allocated would end the process by a signal.
-  int error = posix_fallocate(file, 0, static_cast<off_t>(bytes));
-  Status status = error != 0 ? failure(error) : place(bytes, MAP_SHARED | MAP_POPULATE, file);
-  close(file);
-  return status;
+Status HostMemory::touch(size_t begin, size_t bytes) const {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::byte *first = memory + begin / page * page;
+  const size_t room = begin % page + bytes;
+  if (bytes == 0 || madvise(first, room, MADV_POPULATE_WRITE) == 0)
+    return {};
+  if (errno != EINVAL)
+    return cannotAllocate(bytes, errno);
+  // Linux before 5.14 lacks MADV_POPULATE_WRITE. A write allocates a page as well; it ends the
+  // process where memory is short.
+  for (size_t at = 0; at < room; at += page) {
+    volatile std::byte &byte = first[at];
+    const std::byte value = byte;
+    byte = value;
+  }
+  return {};
 }
 
 } // namespace braid::runtime

@@ -9,12 +9,16 @@
 #ifndef BRAID_SYNC_HOSTMEMORY_H
 #define BRAID_SYNC_HOSTMEMORY_H
 
-#include "MemoryPool.h"
 #include "braid/Base/Status.h"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace braid::runtime {
+
+/// Whether memory is visible to the threads of this process only, or also to the processes that it
+/// forks later. Forked processes map it at the same address, so that pointers into it stay valid.
+enum class Sharing { process, forks };
 
 /// The least distance between the arenas of two ranks: arenas at equal offsets within a page would
 /// compete for the same cache sets when ranks access equal offsets. It is more than a page, so that
@@ -25,12 +29,12 @@ constexpr size_t kArenaSkew = 4096 + 256;
 /// bounded by the limits of this process's control groups.
 uint64_t availableMemory();
 
-/// Bytes of a process that lie in huge pages, without files; 0 where the system does not report
-/// them. `process` is a process id, or "self".
+/// Bytes of a process in huge pages, files excluded; 0 where the system does not report them.
+/// `process` is a process id, or "self".
 int64_t hugePageBytes(const std::string &process);
 
 /// Zeroed memory, aligned for the widest vectors. From 2 MiB on it is aligned to huge pages, which
-/// are requested. It has no name in the file system, so that nothing is left behind however the
+/// are requested. It has no name in the file system, so nothing is left behind however the
 /// processes end.
 class HostMemory {
 public:
@@ -43,17 +47,16 @@ public:
   }
   ~HostMemory();
 
-  /// Memory whose pages are allocated on first write, by the process that writes them.
+  /// Memory whose pages are allocated when they are touched, on the NUMA node of the thread that
+  /// touches them. A request for shared memory fails when it exceeds availableMemory().
   Status map(size_t bytes, Sharing sharing = Sharing::process);
-  /// Memory for this process and those that it forks later, all reserved at once, so that a later
-  /// use never runs out of memory. Needs no file system.
-  Status reserve(size_t bytes);
+  /// Allocates the pages of a range now, from the calling thread, and keeps their contents. Fails
+  /// where memory is short, when a first write would end the process.
+  Status touch(size_t begin, size_t bytes) const;
   std::byte *data() const { return memory; }
   size_t bytes() const { return length; }
 
 private:
-  Status place(size_t bytes, int flags, int file);
-
   std::byte *memory = nullptr;
   size_t length = 0;
 };

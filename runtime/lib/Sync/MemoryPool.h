@@ -9,33 +9,25 @@
 #ifndef BRAID_SYNC_MEMORYPOOL_H
 #define BRAID_SYNC_MEMORYPOOL_H
 
-#include <cstddef>
+#include "HostMemory.h"
+
 #include <new>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace braid::runtime {
-
-/// Whether memory is visible to the threads of this process only, or also to the processes that it
-/// forks later. Forked processes map it at the same address, so that pointers into it stay valid.
-enum class Sharing { process, forks };
 
 /// Memory lives as long as the pool. Forked processes share earlier allocations; nothing is
 /// allocated after a fork.
 class MemoryPool {
 public:
   explicit MemoryPool(Sharing sharing) : kind(sharing) {}
-  ~MemoryPool();
-  MemoryPool(const MemoryPool &) = delete;
-  MemoryPool &operator=(const MemoryPool &) = delete;
-
   Sharing sharing() const { return kind; }
   /// Zeroed and aligned to a cache line. Throws std::bad_alloc.
   void *allocate(size_t bytes);
   /// The same as objects.
   template <typename T, typename... Args> T *create(size_t count, const Args &...args) {
-    static_assert(std::is_trivially_destructible_v<T>, "nobody destroys what a pool holds");
+    static_assert(std::is_trivially_destructible_v<T>, "a pool does not destroy its objects");
     T *objects = static_cast<T *>(allocate(count * sizeof(T)));
     for (size_t i = 0; i < count; ++i)
       new (static_cast<void *>(objects + i)) T(args...);
@@ -43,12 +35,9 @@ public:
   }
 
 private:
-  struct Chunk {
-    std::byte *data;
-    size_t bytes, used;
-  };
   Sharing kind;
-  std::vector<Chunk> chunks;
+  std::vector<HostMemory> chunks;
+  size_t used = 0; ///< of the last chunk
 };
 
 } // namespace braid::runtime

@@ -13,6 +13,16 @@
 
 namespace braid::runtime {
 
+void StatusRecord::set(const Status &status) {
+  code = status.code();
+  length = std::min(status.message().size(), sizeof text);
+  std::memcpy(text, status.message().data(), length);
+}
+
+Status StatusRecord::get() const {
+  return code == Code::ok ? Status() : Status::error(std::string(text, length), code);
+}
+
 RunControl::RunControl(int64_t ranks, double timeLimitSeconds, int64_t spinNs, Sharing sharing)
     : pool(sharing), numQueues(static_cast<size_t>(ranks * 2)),
       queues(pool.create<QueueState>(numQueues)), record(pool.create<Record>(1)),
@@ -37,22 +47,16 @@ void RunControl::begin() {
   }
 }
 
-void RunControl::fail(Status failure) {
+void RunControl::fail(const Status &failure) {
   uint32_t none = kNone;
   if (record->state.compare_exchange_strong(none, kBeingWritten, std::memory_order_acq_rel))
-    tell(failure);
+    replaceFailure(failure);
 }
 
 void RunControl::replaceFailure(const Status &failure) {
   record->state.store(kBeingWritten, std::memory_order_release);
-  tell(failure);
-}
-
-void RunControl::tell(const Status &failure) {
-  atSchedulePoint("before a failure is told");
-  record->code = failure.code();
-  record->length = static_cast<uint32_t>(std::min(failure.message().size(), sizeof record->text));
-  std::memcpy(record->text, failure.message().data(), record->length);
+  atSchedulePoint("before a failure is written");
+  record->failure.set(failure);
   record->state.store(kWritten, std::memory_order_release);
 }
 
@@ -62,9 +66,8 @@ Status RunControl::failure() const {
        (state = record->state.load(std::memory_order_acquire)) == kBeingWritten;
        std::this_thread::yield())
     if (nowNs() - begin > 1000000000)
-      return Status::error("a rank ended while it told of a failure", Code::rankFailed);
-  return state == kNone ? Status()
-                        : Status::error(std::string(record->text, record->length), record->code);
+      return Status::error("a rank ended while it reported a failure", Code::rankFailed);
+  return state == kNone ? Status() : record->failure.get();
 }
 
 uint64_t RunControl::progress() const {
@@ -156,16 +159,20 @@ std::string seconds(int64_t ns) {
   return text;
 }
 
+static const NamedCommand *commandOf(const QueueState &queue) {
+  return queue.at.load(std::memory_order_acquire);
+}
+
 static std::string position(const QueueState &queue) {
-  const NamedCommand *command = queue.at.load(std::memory_order_acquire);
+  const NamedCommand *command = commandOf(queue);
   return command ? "at " + describe(*command) + " on its " + name(queue.kind) + " queue"
                  : std::string("not at any command of its ") + name(queue.kind) + " queue";
 }
 
 /// The ranks that the queue waits for in a collective. Queues move while they are read, so the
-/// command need not be the one of the wait.
+/// command may not be the one that waits.
 static std::vector<int64_t> missingOf(const QueueState &queue) {
-  const NamedCommand *command = queue.at.load(std::memory_order_acquire);
+  const NamedCommand *command = commandOf(queue);
   if (!command || queue.waiting.load(std::memory_order_acquire) != Waiting::peer)
     return {};
   return command->missingRanks();
@@ -175,7 +182,7 @@ static std::vector<int64_t> missingOf(const QueueState &queue) {
 // commands, is not informative.
 const QueueState &RunControl::nearest(int64_t rank) const {
   const QueueState &compute = queues[rank * 2], &communication = queues[rank * 2 + 1];
-  const NamedCommand *command = communication.at.load(std::memory_order_acquire);
+  const NamedCommand *command = commandOf(communication);
   return !command || command->waitsForQueue() || compute.stalled.load(std::memory_order_acquire)
              ? compute
              : communication;
@@ -223,80 +230,75 @@ std::string RunControl::describePosition(int64_t rank) const { return position(n
 
 std::string RunControl::waiter(int64_t rank) const {
   const QueueState *queue = waiterFor(rank);
-  const NamedCommand *command = queue ? queue->at.load(std::memory_order_acquire) : nullptr;
+  const NamedCommand *command = queue ? commandOf(*queue) : nullptr;
   return command ? "rank " + std::to_string(queue->rank) + " waits for it at " + describe(*command)
                  : std::string();
+}
+
+/// "rank 1", "ranks 1, 2 and 4"
+static std::string ranksString(const std::vector<int64_t> &ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
+  return text;
 }
 
 // When nothing moves, most queues wait for each other; the message must name the one that all the
 // others wait for. A queue that waits in a collective for a rank that does not wait itself is
 // nearest to the cause.
 std::string RunControl::diagnose(const std::function<std::string()> &idle) const {
-  int64_t now = nowNs();
   std::string around;
-  for (int64_t rank : deadlockCycle()) {
-    const NamedCommand *command = queues[rank * 2 + 1].at.load(std::memory_order_acquire);
-    if (command)
+  for (int64_t rank : deadlockCycle())
+    if (const NamedCommand *command = commandOf(queues[rank * 2 + 1]))
       around += (around.empty() ? "rank " : ", rank ") + std::to_string(rank) + " at " +
                 describe(*command);
-  }
   if (!around.empty())
-    return "ranks wait for each other, as they come to collectives in different orders: " + around;
+    return "ranks wait for each other, as they reach collectives in different orders: " + around;
   // Queues may still move while they are read, so each is read once.
-  const QueueState *best = nullptr;
-  const NamedCommand *bestCommand = nullptr;
-  std::vector<int64_t> bestMissing;
-  int bestScore = 0;
+  struct Candidate {
+    const QueueState *queue = nullptr;
+    const NamedCommand *command = nullptr;
+    std::vector<int64_t> missing;
+    int score = 0;
+  } best;
   for (size_t i = 0; i < numQueues; ++i) {
-    const QueueState &queue = queues[i];
-    Waiting what = queue.waiting.load(std::memory_order_acquire);
-    const NamedCommand *command = queue.at.load(std::memory_order_acquire);
-    if (!command)
-      continue;
-    int score = what == Waiting::event ? 2 : 1; // 1: runs a command and does not come back
+    // 1: runs a command and does not come back.
+    const bool waits = queues[i].waiting.load(std::memory_order_acquire) == Waiting::event;
+    Candidate candidate{&queues[i], commandOf(queues[i]), missingOf(queues[i]), waits ? 2 : 1};
     // A queue whose peers have all arrived and that still waits is stuck too: it was stopped in its
     // wait.
-    std::vector<int64_t> missing = missingOf(queue);
+    const auto &missing = candidate.missing;
     if (!missing.empty())
-      score = std::all_of(missing.begin(), missing.end(),
-                          [&](int64_t r) { return !missingOf(queues[r * 2 + 1]).empty(); })
-                  ? 3
-                  : 4;
-    if (score > bestScore) {
-      best = &queue;
-      bestCommand = command;
-      bestMissing = std::move(missing);
-      bestScore = score;
-    }
+      candidate.score =
+          std::all_of(missing.begin(), missing.end(),
+                      [&](int64_t r) { return !missingOf(queues[r * 2 + 1]).empty(); })
+              ? 3
+              : 4;
+    if (candidate.command && candidate.score > best.score)
+      best = std::move(candidate);
   }
-  if (!best)
+  if (!best.command)
     return (idle ? idle() + " has neither begun nor ended the run within "
                  : "no rank has begun its work within ") +
            seconds(limitNs);
-  const NamedCommand &command = *bestCommand;
-  std::string prefix = "rank " + std::to_string(best->rank) + ": ";
-  std::string waited = seconds(now - best->since.load(std::memory_order_relaxed));
-  if (bestScore >= 3) {
-    // Some of those that are missing may themselves wait for others, elsewhere; all are named.
-    const std::vector<int64_t> &missing = bestMissing;
-    std::string names = missing.size() == 1 ? "rank " : "ranks ", positions;
-    for (size_t i = 0; i < missing.size(); ++i) {
-      std::string number = std::to_string(missing[i]);
-      names += (i == 0 ? "" : i + 1 == missing.size() ? " and " : ", ") + number;
-      positions += (i ? "; rank " : "rank ") + number + " is " + position(nearest(missing[i]));
-    }
-    return prefix + describe(command) + " on the communication queue waited " + waited + " for " +
-           names + ", which " + (missing.size() == 1 ? "has" : "have") + " not arrived (" +
-           positions + ")";
+  const QueueState &queue = *best.queue;
+  const std::string waited = seconds(nowNs() - queue.since.load(std::memory_order_relaxed));
+  const std::string prefix = "rank " + std::to_string(queue.rank) + ": " + describe(*best.command) +
+                             " on the " + name(queue.kind) + " queue ";
+  if (best.score >= 3) {
+    // Some of the missing ranks may themselves wait for others, elsewhere; all are named.
+    std::string positions;
+    for (int64_t rank : best.missing)
+      positions += (positions.empty() ? "rank " : "; rank ") + std::to_string(rank) + " is " +
+                   position(nearest(rank));
+    return prefix + "waited " + waited + " for " + ranksString(best.missing) + ", which " +
+           (best.missing.size() == 1 ? "has" : "have") + " not arrived (" + positions + ")";
   }
-  if (bestScore == 2) {
-    const QueueState &other = queues[best->rank * 2 + (best->kind == Queue::compute ? 1 : 0)];
-    return prefix + describe(command) + " on the " + name(best->kind) + " queue waited " + waited +
-           " for the rank's " + name(other.kind) + " queue, which is " +
-           (other.at.load(std::memory_order_acquire) ? position(other) : "at its end");
-  }
-  return prefix + describe(command) + " on the " + name(best->kind) +
-         " queue has made no progress in " + seconds(limitNs);
+  if (best.score == 1)
+    return prefix + "has made no progress in " + seconds(limitNs);
+  const QueueState &other = queues[queue.rank * 2 + (queue.kind == Queue::compute ? 1 : 0)];
+  return prefix + "waited " + waited + " for the rank's " + name(other.kind) + " queue, which is " +
+         (commandOf(other) ? position(other) : "at its end");
 }
 
 } // namespace braid::runtime

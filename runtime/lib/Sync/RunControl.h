@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What all queues of all ranks share during a run: the first failure, who is where, and waiting
-// with a limit on lack of progress. Ranks may be processes forked later.
+// What all queues of all ranks share during a run: the first failure, the position of each queue,
+// and waits with a limit on lack of progress. Ranks may be processes forked later.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SYNC_RUNCONTROL_H
@@ -26,11 +26,23 @@ enum class Waiting : int32_t { nothing = 0, event, peer, team };
 /// "1.5 s"
 std::string seconds(int64_t ns);
 
-/// Where a queue is. Written by its thread, read by whoever has to say why nothing moves.
+/// A Status in memory of a fixed size, for processes that share the memory. A longer message is
+/// truncated.
+struct StatusRecord {
+  void set(const Status &status);
+  Status get() const;
+
+private:
+  Code code = Code::ok;
+  size_t length = 0;
+  char text[16384];
+};
+
+/// Where a queue is. Its thread writes it; whoever explains a lack of progress reads it.
 struct alignas(64) QueueState {
   int64_t rank = 0;
   Queue kind = Queue::compute;
-  std::atomic<uint64_t> progress{0}; ///< finished commands and parts of commands
+  std::atomic<uint64_t> progress{0}; ///< finished commands and shares of commands
   std::atomic<const NamedCommand *> at{nullptr};
   std::atomic<Waiting> waiting{Waiting::nothing};
   std::atomic<int64_t> missingRank{-1}; ///< the peer waited for
@@ -38,8 +50,8 @@ struct alignas(64) QueueState {
   std::atomic<bool> stalled{false};     ///< by StallInjection
   Spin spin;                            ///< for the queue's thread only, as is the rest
 
-  /// Of the collective at hand: its waits for peers, and how much the compute queue's clock went on
-  /// in them; a null clock: nothing is computed beside it.
+  /// Of the current collective: its waits for peers, and the time that the compute queue's clock
+  /// counted during them. The clock is null when nothing is computed beside the collective.
   const ComputeClock *clock = nullptr;
   int64_t peerWaitNs = 0, computedInWaitsNs = 0;
   int64_t computedNs() const { return clock ? clock->readNs() : 0; }
@@ -51,20 +63,19 @@ public:
              Sharing sharing = Sharing::process);
 
   QueueState &queue(int64_t rank, Queue kind) { return queues[rank * 2 + static_cast<int>(kind)]; }
-  /// How long to look before sleeping, in nanoseconds, at most. Set before any thread starts.
+  /// How long a wait spins at most before it sleeps, in nanoseconds. Set before any thread starts.
   int64_t spinNs() const { return spinTime; }
   void setSpin(int64_t ns);
-  /// Nanoseconds without progress that end a run; 0: none do.
+  /// A run ends after so many nanoseconds without progress; 0: never.
   int64_t limit() const { return limitNs; }
 
   /// Forgets the failure of an earlier run. No queue may be running.
   void begin();
   bool failed() const { return record->state.load(std::memory_order_acquire) != kNone; }
   /// Ends the run on all ranks. Only the first failure is kept.
-  void fail(Status failure);
+  void fail(const Status &failure);
   Status failure() const;
-  /// Puts this failure in the place of any other. For a rank that ended and may have left a
-  /// half-told one.
+  /// Replaces any other failure: a rank that ended may have left one half written.
   void replaceFailure(const Status &failure);
 
   /// Waits on behalf of a queue until the counter has reached the target; false when the run has
@@ -76,15 +87,15 @@ public:
   /// Waits until the run fails, without taking part in it.
   void stall(QueueState &self);
 
-  /// Until when nothing has moved, for one that waits.
+  /// The progress of all queues that a waiting thread saw last.
   struct Watch {
     uint64_t progress = 0;
-    int64_t since = -1; ///< before the first look
+    int64_t since = -1; ///< when it changed last; -1 before the first poll
   };
   /// False when the run has failed, or fails now because nothing has moved for too long.
-  /// `idle` names who is late when no queue is at a command.
+  /// `idle` names the late ranks when no queue is at a command.
   bool poll(Watch &watch, const std::function<std::string()> &idle = {});
-  /// How long a sleep lasts at most before the run is looked at again.
+  /// How long a sleep lasts at most before the run is polled again.
   int64_t slice() const { return sliceNs; }
 
   /// "at all_reduce 'a' in @main on its communication queue"
@@ -97,23 +108,19 @@ private:
   bool waitWithLimit(Counter &counter, uint32_t target, QueueState &self);
   uint64_t progress() const;
   std::string diagnose(const std::function<std::string()> &idle) const;
-  /// The rank's queue that says more about where it is.
+  /// The more informative one of the rank's queues.
   const QueueState &nearest(int64_t rank) const;
   /// Ranks that wait for each other in collectives, each for the next and the last for the first;
-  /// mostly none.
+  /// empty when there is no cycle.
   std::vector<int64_t> deadlockCycle() const;
   /// The queue that waits for this rank in a collective, or null.
   const QueueState *waiterFor(int64_t rank) const;
 
   enum : uint32_t { kNone, kBeingWritten, kWritten };
-  /// The first failure, in memory of a size that does not depend on it.
   struct Record {
     std::atomic<uint32_t> state{kNone};
-    Code code = Code::ok;
-    uint32_t length = 0;
-    char text[16384];
+    StatusRecord failure; ///< the first one
   };
-  void tell(const Status &failure);
 
   MemoryPool pool;
   size_t numQueues;

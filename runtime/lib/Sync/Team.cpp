@@ -12,7 +12,7 @@ namespace braid::runtime {
 // An exception must neither end the process from a helper nor leave the leader's frame, which holds
 // the work, while helpers still use it.
 void Team::perform(int64_t member) {
-  atSchedulePoint("before a part");
+  atSchedulePoint("before a share");
   try {
     (*jobWork)(member);
   } catch (const std::exception &e) {
@@ -33,11 +33,11 @@ bool Team::run(int64_t count, const MemberWork &work, RunControl &control, Queue
       perform(member);
     return !control.failed();
   }
-  for (int64_t member = 1; member < count; ++member) // nobody else need wake up
+  for (int64_t member = 1; member < count; ++member) // the others keep sleeping
     started[static_cast<size_t>(member)].increment();
   perform(0);
-  // `work` lives on the caller's stack, so even after a failure elsewhere the helpers must be out
-  // of it first. They run finite pieces; only this wait has no limit of its own.
+  // `work` lives on the caller's stack, so even after a failure elsewhere this waits until no
+  // helper uses it. Helpers run finite shares; only this wait has no limit of its own.
   const uint32_t target = given += static_cast<uint32_t>(count - 1);
   if (!finished.reached(target)) {
     self.since.store(nowNs(), std::memory_order_relaxed);

@@ -18,7 +18,7 @@ namespace braid::runtime {
 
 /// A time span of a thread, for the trace.
 struct TraceSpan {
-  const NamedCommand *command; ///< the command, or part of one
+  const NamedCommand *command; ///< that the thread ran, or ran a share of
   int64_t beginNs, endNs;
 };
 
@@ -64,8 +64,8 @@ private:
 
   int64_t size;
   std::unique_ptr<Counter[]> started; ///< by member: the jobs that it takes part in
-  Counter finished;                   ///< parts that helpers have done
-  uint32_t given = 0;                 ///< parts that were given to helpers
+  Counter finished;                   ///< shares that helpers have done
+  uint32_t given = 0;                 ///< shares that were given to helpers
   const MemberWork *jobWork = nullptr;
   const NamedCommand *jobCommand = nullptr;
   RunControl *jobControl = nullptr;

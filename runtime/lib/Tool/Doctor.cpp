@@ -126,11 +126,11 @@ Finding hugePages(const DoctorOptions &options) {
 
 Finding sharedMemory() {
   HostMemory memory;
-  if (Status status = memory.reserve(1 << 16); !status.ok())
+  if (Status status = memory.map(1 << 16, Sharing::forks); !status.ok())
     return {"shared memory", State::absent, status.message(),
             "ranks can be threads, but not processes (--transport shm)"};
   return {"shared memory", State::used,
-          "memory files, " + gibibytes(static_cast<double>(availableMemory())) + " available",
+          "anonymous, " + gibibytes(static_cast<double>(availableMemory())) + " available",
           "what ranks that are processes (--transport shm) exchange"};
 }
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Ranks that meet with different collectives, or come to the same ones in different orders, on both
+// Ranks that reach different collectives, or the same ones in different orders, on both
 // transports: the run ends with a message that names both sides.
 //
 //===----------------------------------------------------------------------===//
@@ -111,8 +111,8 @@ TEST_P(Mismatch, NamesBothSides) {
   EXPECT_EQ(failure.code(), Code::rankFailed);
   std::string mine = d.mine, theirs = d.theirs;
   EXPECT_THAT(failure.message(),
-              AnyOf("rank 0: " + mine + " meets " + theirs + " of rank 1" + d.rest,
-                    "rank 1: " + theirs + " meets " + mine + " of rank 0" + d.rest));
+              AnyOf("rank 0: " + mine + " does not match " + theirs + " of rank 1" + d.rest,
+                    "rank 1: " + theirs + " does not match " + mine + " of rank 0" + d.rest));
 }
 
 /// A call that leads to a collective.
@@ -120,7 +120,7 @@ const std::string *path() {
   static const std::string text = "@layer (layer.3)";
   return &text;
 }
-constexpr const char *kOrder = ", as these ranks come to them in different orders";
+constexpr const char *kOrder = ", as these ranks reach them in different orders";
 
 INSTANTIATE_TEST_SUITE_P(
     Of, Mismatch,
@@ -186,10 +186,10 @@ TEST_P(Order, OfTwoThatLookAlike) {
                            std::string(name) == "first" ? "second" : "first"));
   }
   EXPECT_THAT(pair.run().message(),
-              AnyOf("rank 0: broadcast 'first' (8 f32, root 0, role 'r') meets broadcast "
+              AnyOf("rank 0: broadcast 'first' (8 f32, root 0, role 'r') does not match broadcast "
                     "'second' (8 f32, root 0, role 'r') of rank 1" +
                         std::string(kOrder),
-                    "rank 1: broadcast 'second' (8 f32, root 0, role 'r') meets broadcast "
+                    "rank 1: broadcast 'second' (8 f32, root 0, role 'r') does not match broadcast "
                     "'first' (8 f32, root 0, role 'r') of rank 0" +
                         std::string(kOrder)));
 }
@@ -200,11 +200,13 @@ TEST_P(Order, OneIsMissing) {
   pair.add(0, collective(CollectiveKind::allGather, "first"));
   for (int64_t rank : {0, 1})
     pair.add(rank, collective(CollectiveKind::allReduce, "second"));
-  EXPECT_THAT(pair.run().message(),
-              AnyOf("rank 0: all_gather 'first' (8 f32, dim 0, role 'r') meets all_reduce 'second' "
-                    "(sum, 8 f32, role 'r') of rank 1",
-                    "rank 1: all_reduce 'second' (sum, 8 f32, role 'r') meets all_gather "
-                    "'first' (8 f32, dim 0, role 'r') of rank 0"));
+  EXPECT_THAT(
+      pair.run().message(),
+      AnyOf(
+          "rank 0: all_gather 'first' (8 f32, dim 0, role 'r') does not match all_reduce 'second' "
+          "(sum, 8 f32, role 'r') of rank 1",
+          "rank 1: all_reduce 'second' (sum, 8 f32, role 'r') does not match all_gather "
+          "'first' (8 f32, dim 0, role 'r') of rank 0"));
 }
 
 /// Rank 1 ends before the last one.
@@ -221,10 +223,10 @@ TEST_P(Order, TheLastIsMissing) {
       });
 }
 
-/// Of different groups nobody meets the wrong one, but all wait for each other.
+/// Of different groups nobody does not match the wrong one, but all wait for each other.
 TEST_P(Order, OfTwoGroups) {
   expectRankFailed(
-      "ranks wait for each other, as they come to collectives in different orders: rank 0 at "
+      "ranks wait for each other, as they reach collectives in different orders: rank 0 at "
       "all_reduce 'first', rank 1 at all_gather 'second'",
       [](double limit) {
         Pair pair(GetParam(), limit);

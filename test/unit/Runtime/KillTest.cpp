@@ -367,14 +367,14 @@ TEST_P(EveryMomentOfARank, WhileItTellsOfAFailure) {
   Life life = live(nullptr, GetParam());
   EXPECT_EQ(life.status.message(),
             "rank " + std::to_string(GetParam()) + ": kernel 'check' in @main: a marked value");
-  moment = {GetParam(), kComputeLane, "before a failure is told", 0};
+  moment = {GetParam(), kComputeLane, "before a failure is written", 0};
   // Nobody waits for long for what is half told: it may be over before the rank is seen to be gone.
   for (int round = 0; round < kRounds; ++round) {
     life = live(killAtTheMoment, GetParam());
     EXPECT_EQ(shared->killedIn, kFirstRun);
     EXPECT_EQ(holdings(), before);
     EXPECT_EQ(life.status.code(), Code::rankFailed);
-    if (life.status.message() != "a rank ended while it told of a failure")
+    if (life.status.message() != "a rank ended while it reported a failure")
       break;
   }
   EXPECT_THAT(life.status.message(), MatchesRegex(place()));

@@ -59,7 +59,7 @@ public:
   const char *name() const override { return "driven"; }
   Status allocate(size_t) override { return {}; }
   SymmetricHeap heap(int64_t) const override { return {}; }
-  Group *group(const std::vector<int64_t> &) override { return nullptr; }
+  ProcessGroup *group(const std::vector<int64_t> &) override { return nullptr; }
   MessageSlot *messageSlot(const Collective &, size_t) override { return nullptr; }
   Status prepare() override { return {}; }
   void reset() override {}
@@ -236,7 +236,7 @@ TEST(Overlap, ThreadsTakeTurnsWithAQueue) {
   EXPECT_EQ(threadsOf("k0k1a2bck3d"), "0o 1w 2w 3w ");
   EXPECT_EQ(threadsOf("k0a1k"), "0w 1o "); // nobody waits for the last one
   // A rank whose collectives are all run so needs no other thread, nor does one that is alone.
-  struct : Group {
+  struct : ProcessGroup {
     std::vector<int64_t> missing(int64_t) const override { return {}; }
   } group;
   group.ranks = {0};

@@ -176,7 +176,7 @@ TEST_P(PointToPoint, WhoIsNobodysTargetGetsZeros) {
   }
 }
 
-TEST_P(PointToPoint, HalvesThatDoNotFitAreRefused) {
+TEST_P(PointToPoint, SendsAndRecvsThatDoNotMatchAreRefused) {
   const std::vector<uint32_t> there{0, 1}, back{1, 0};
   auto error = [&](const std::function<void(Builder &)> &fill) {
     Builder b(2);
@@ -186,34 +186,36 @@ TEST_P(PointToPoint, HalvesThatDoNotFitAreRefused) {
   using Kind = fb::CollectiveKind;
   const std::string s = "send 's' (4 f32, pairs [0 -> 1], tag 0, role 'test') in @main";
   EXPECT_EQ(error([&](Builder &b) { b.send("s", 0, there); }),
-            "rank 0: " + s + " is received by nobody on rank 1");
+            "rank 0: " + s + " has no matching recv on rank 1");
   EXPECT_EQ(error([&](Builder &b) {
               b.send("s", 0, there);
               b.recv("r", 512, there, 1);
             }),
-            "rank 0: " + s + " is received by nobody on rank 1");
+            "rank 0: " + s + " has no matching recv on rank 1");
   EXPECT_EQ(error([&](Builder &b) { b.recv("r", 512, there); }),
-            "rank 1: recv 'r' (4 f32, pairs [0 -> 1], tag 0, role 'test') in @main is sent by "
-            "nobody on rank 0");
-  EXPECT_EQ(error([&](Builder &b) {
-              b.send("s", 0, there);
-              b.half("r", Kind::recv, 512, there, 0, f32, 5);
-            }),
-            "rank 1: recv 'r' (5 f32, pairs [0 -> 1], tag 0, role 'test') in @main meets " + s +
-                " of rank 0");
-  EXPECT_EQ(error([&](Builder &b) {
-              b.send("s", 0, there);
-              b.half("r", Kind::recv, 512, there, 0, i32);
-            }),
-            "rank 1: recv 'r' (4 i32, pairs [0 -> 1], tag 0, role 'test') in @main meets " + s +
-                " of rank 0");
+            "rank 1: recv 'r' (4 f32, pairs [0 -> 1], tag 0, role 'test') in @main has no "
+            "matching send on rank 0");
+  EXPECT_EQ(
+      error([&](Builder &b) {
+        b.send("s", 0, there);
+        b.half("r", Kind::recv, 512, there, 0, f32, 5);
+      }),
+      "rank 1: recv 'r' (5 f32, pairs [0 -> 1], tag 0, role 'test') in @main does not match " + s +
+          " of rank 0");
+  EXPECT_EQ(
+      error([&](Builder &b) {
+        b.send("s", 0, there);
+        b.half("r", Kind::recv, 512, there, 0, i32);
+      }),
+      "rank 1: recv 'r' (4 i32, pairs [0 -> 1], tag 0, role 'test') in @main does not match " + s +
+          " of rank 0");
   EXPECT_EQ(error([&](Builder &b) {
               b.send("s", 0, there);
               b.recv("r", 512, {0, 1, 1, 0});
               b.send("t", 0, back);
             }),
             "rank 1: recv 'r' (4 f32, pairs [0 -> 1, 1 -> 0], tag 0, role 'test') in @main "
-            "meets " +
+            "does not match " +
                 s + " of rank 0");
 }
 

@@ -21,6 +21,7 @@
 #include <gmock/gmock.h>
 #include <random>
 #include <set>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -353,28 +354,92 @@ TEST(Lost, AllThatHaveNotArrivedAreNamed) {
 
 TEST(HostMemory, WhatDoesNotFitIsRefusedWithItsSize) {
   HostMemory memory;
-  EXPECT_THAT(memory.reserve(size_t(1) << 50).message(),
-              MatchesRegex("cannot allocate 1125899906842624 bytes of shared memory, the system "
-                           "has [0-9]+ available: .*"));
-  EXPECT_ERROR(memory.map(SIZE_MAX), "cannot allocate 18446744073709551615 bytes");
+  EXPECT_THAT(memory.map(size_t(1) << 50, Sharing::forks).message(),
+              MatchesRegex("cannot allocate 1125899906842624 bytes, the system has [0-9]+ "
+                           "available: Cannot allocate memory"));
+  EXPECT_THAT(memory.map(SIZE_MAX).message(),
+              MatchesRegex("cannot allocate 18446744073709551615 bytes, the system has [0-9]+ "
+                           "available: Cannot allocate memory"));
   EXPECT_EQ(memory.data(), nullptr);
 }
 
 TEST(HostMemory, LargeMemoryBeginsAtAHugePage) {
   for (const Sharing sharing : {Sharing::process, Sharing::forks})
     for (size_t bytes : {size_t(1), size_t(5000), size_t(1) << 21, (size_t(5) << 20) + 3}) {
-      HostMemory mapped, reserved;
-      ASSERT_OK(mapped.map(bytes, sharing));
-      ASSERT_OK(reserved.reserve(bytes));
-      for (HostMemory *memory : {&mapped, &reserved}) {
-        EXPECT_EQ(memory->bytes(), bytes);
-        const size_t alignment = bytes >= size_t(1) << 21 ? size_t(1) << 21 : 4096;
-        EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->data()) % alignment, 0u);
-        for (size_t at : {size_t(0), bytes / 2, bytes - 1})
-          EXPECT_EQ(memory->data()[at], std::byte{0});
-        std::memset(memory->data(), 1, bytes);
-      }
+      HostMemory memory;
+      ASSERT_OK(memory.map(bytes, sharing));
+      EXPECT_EQ(memory.bytes(), bytes);
+      const size_t alignment = bytes >= size_t(1) << 21 ? size_t(1) << 21 : 4096;
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.data()) % alignment, 0u);
+      for (size_t at : {size_t(0), bytes / 2, bytes - 1})
+        EXPECT_EQ(memory.data()[at], std::byte{0});
+      std::memset(memory.data(), 1, bytes);
     }
+}
+
+/// Whether some process has allocated a page of shared memory.
+bool isAllocated(std::byte *page) {
+  unsigned char resident = 0;
+  EXPECT_EQ(mincore(page, 1, &resident), 0);
+  return resident & 1;
+}
+
+TEST(HostMemory, TouchAllocatesThePagesOfARange) {
+  constexpr size_t kPage = 4096;
+  for (const Sharing sharing : {Sharing::process, Sharing::forks}) {
+    HostMemory memory;
+    ASSERT_OK(memory.map(8 * kPage, sharing));
+    memory.data()[3 * kPage] = std::byte{7};
+    ASSERT_OK(memory.touch(2 * kPage + 100, 2 * kPage - 100));
+    ASSERT_OK(memory.touch(6 * kPage, 0));
+    for (size_t page = 0; page < 8; ++page)
+      EXPECT_EQ(isAllocated(memory.data() + page * kPage), page == 2 || page == 3) << page;
+    EXPECT_EQ(memory.data()[3 * kPage], std::byte{7}) << "touching changes nothing";
+    EXPECT_EQ(memory.data()[2 * kPage], std::byte{0});
+  }
+}
+
+/// Where a write would end the process, touching is an error.
+TEST(HostMemory, TouchReportsPagesThatCannotBeAllocated) {
+  constexpr size_t kPage = 4096;
+  HostMemory memory;
+  ASSERT_OK(memory.map(4 * kPage, Sharing::forks));
+  ASSERT_EQ(munmap(memory.data() + 2 * kPage, kPage), 0);
+  ASSERT_OK(memory.touch(0, 2 * kPage));
+  EXPECT_THAT(memory.touch(0, 4 * kPage).message(),
+              MatchesRegex("cannot allocate 16384 bytes, the system has [0-9]+ available: Cannot "
+                           "allocate memory"));
+}
+
+/// Neither the launcher nor a peer touches the symmetric memory of a rank.
+TEST(ShmTransport, ARankTouchesItsOwnSymmetricMemory) {
+  constexpr size_t kBytes = 10 * 4096;
+  auto transport = createShmTransport(3);
+  ASSERT_OK(transport->allocate(kBytes));
+  auto touched = [&] {
+    std::vector<int64_t> ranks;
+    for (int64_t r = 0; r < 3; ++r) {
+      std::byte *begin = transport->heap(r).peer(r, 0);
+      auto *page = begin - reinterpret_cast<uintptr_t>(begin) % 4096;
+      int pages = 0;
+      for (; page < begin + kBytes; page += 4096)
+        pages += isAllocated(page);
+      if (pages > 0)
+        ranks.push_back(r);
+      EXPECT_TRUE(pages == 0 || pages >= 10) << pages;
+    }
+    return ranks;
+  };
+  using Ranks = std::vector<int64_t>;
+  EXPECT_EQ(touched(), Ranks());
+  for (int64_t rank : {1, 0, 2}) {
+    Processes processes;
+    ASSERT_OK(processes.start(
+        3, [&](int64_t self) { return self != rank || transport->touch(self).ok() ? 0 : 1; }));
+    for (const std::string &how : join(processes, 3, 60))
+      EXPECT_EQ(how, "ended with status 0");
+    EXPECT_EQ(touched(), rank == 1 ? Ranks({1}) : rank == 0 ? Ranks({0, 1}) : Ranks({0, 1, 2}));
+  }
 }
 
 } // namespace

@@ -2,8 +2,8 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "runtime/lib/Sync/UsableCores.h"
 #include "ProgramBuilder.h"
+#include "runtime/lib/Sync/Cores.h"
 #include "runtime/lib/Sync/Counter.h"
 
 #include <nlohmann/json.hpp>

@@ -3,59 +3,59 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Weights go to devices in parts of bounded size.
+// Weights go to devices in chunks of bounded size.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/lib/Session/Parts.h"
+#include "runtime/lib/Session/Chunks.h"
 #include "Testing.h"
 
 using namespace braid::runtime;
 
 namespace {
 
-/// The parts of a box, and what was in them put together again.
-struct Parts {
+/// The chunks of a box, and what was in them put together again.
+struct Chunks {
   std::vector<int64_t> sizes; ///< in elements
   std::vector<int64_t> elements;
 };
 
-/// Takes parts of a box from a tensor of this shape whose elements are their own numbers.
-Parts take(const Box &box, const std::vector<int64_t> &shape, int64_t limit) {
-  Parts parts;
-  parts.elements.assign(static_cast<size_t>(elementsOf(box)), -1);
-  EXPECT_OK(forEachChunk(box, limit, [&](const Box &part, int64_t begin) -> Status {
-    parts.sizes.push_back(elementsOf(part));
+/// Takes chunks of a box from a tensor of this shape whose elements are their own numbers.
+Chunks take(const Box &box, const std::vector<int64_t> &shape, int64_t limit) {
+  Chunks chunks;
+  chunks.elements.assign(static_cast<size_t>(elementsOf(box)), -1);
+  EXPECT_OK(forEachChunk(box, limit, [&](const Box &chunk, int64_t begin) -> Status {
+    chunks.sizes.push_back(elementsOf(chunk));
     std::vector<int64_t> index(shape.size(), 0);
-    for (int64_t i = 0; i < elementsOf(part); ++i) {
+    for (int64_t i = 0; i < elementsOf(chunk); ++i) {
       int64_t number = 0;
       for (size_t d = 0; d < shape.size(); ++d)
-        number = number * shape[d] + part.offsets[d] + index[d];
-      parts.elements.at(static_cast<size_t>(begin + i)) = number;
+        number = number * shape[d] + chunk.offsets[d] + index[d];
+      chunks.elements.at(static_cast<size_t>(begin + i)) = number;
       for (size_t d = shape.size(); d-- > 0;) {
-        if (++index[d] < part.sizes[d])
+        if (++index[d] < chunk.sizes[d])
           break;
         index[d] = 0;
       }
     }
     return {};
   }));
-  return parts;
+  return chunks;
 }
 
-TEST(Parts, PutABoxTogether) {
+TEST(Chunks, PutABoxTogether) {
   const std::vector<int64_t> shape{3, 4, 5, 6};
   const Box box{{1, 1, 0, 2}, {2, 3, 5, 4}};
-  const Parts whole = take(box, shape, 1000);
+  const Chunks whole = take(box, shape, 1000);
   EXPECT_THAT(whole.sizes, ::testing::ElementsAre(120));
   for (int64_t limit = 1; limit <= 130; ++limit) {
-    const Parts parts = take(box, shape, limit);
-    EXPECT_EQ(parts.elements, whole.elements) << limit;
-    for (int64_t size : parts.sizes)
+    const Chunks chunks = take(box, shape, limit);
+    EXPECT_EQ(chunks.elements, whole.elements) << limit;
+    for (int64_t size : chunks.sizes)
       EXPECT_LE(size, limit);
   }
 }
 
-TEST(Parts, AreAsLargeAsTheyMayBe) {
+TEST(Chunks, AreAsLargeAsTheyMayBe) {
   EXPECT_THAT(take({{0, 0}, {7, 4}}, {7, 4}, 12).sizes, ::testing::ElementsAre(12, 12, 4));
   EXPECT_THAT(take({{0, 0}, {2, 5}}, {2, 5}, 3).sizes, ::testing::ElementsAre(3, 2, 3, 2));
   EXPECT_THAT(take({{0}, {4}}, {4}, 4).sizes, ::testing::ElementsAre(4));
@@ -63,14 +63,14 @@ TEST(Parts, AreAsLargeAsTheyMayBe) {
   EXPECT_TRUE(take({{0, 0}, {3, 0}}, {3, 0}, 1).sizes.empty());
 }
 
-TEST(Parts, EndWithAnError) {
-  int parts = 0;
+TEST(Chunks, EndWithAnError) {
+  int chunks = 0;
   EXPECT_ERROR(forEachChunk({{0}, {9}}, 2,
                             [&](const Box &, int64_t) {
-                              return ++parts == 3 ? Status::error("enough") : Status();
+                              return ++chunks == 3 ? Status::error("enough") : Status();
                             }),
                "enough");
-  EXPECT_EQ(parts, 3);
+  EXPECT_EQ(chunks, 3);
 }
 
 } // namespace

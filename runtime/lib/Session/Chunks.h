@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Boxes in parts of bounded size.
+// Boxes in chunks of bounded size.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_SESSION_PARTS_H
-#define BRAID_SESSION_PARTS_H
+#ifndef BRAID_SESSION_CHUNKS_H
+#define BRAID_SESSION_CHUNKS_H
 
 #include "braid/Base/Mesh.h"
 
@@ -16,10 +16,10 @@
 namespace braid::runtime {
 
 int64_t elementsOf(const Box &box);
-/// Calls `take` with the contiguous parts of a box, none above `limit` elements, and where in the
-/// box each begins.
+/// Calls `take(chunk, begin)` for contiguous chunks of a box, of at most `limit` elements each,
+/// that begin at element `begin` of the box, until one fails.
 Status forEachChunk(const Box &box, int64_t limit,
-                    const std::function<Status(const Box &, int64_t)> &take);
+                    const std::function<Status(const Box &, int64_t)> &take, int64_t begin = 0);
 
 } // namespace braid::runtime
-#endif // BRAID_SESSION_PARTS_H
+#endif // BRAID_SESSION_CHUNKS_H
