@@ -1,23 +1,23 @@
 // RUN: braid-opt %s --braid-merge-collectives | FileCheck %s
-// RUN: braid-opt %s --braid-merge-collectives --braid-unmerge-collectives | FileCheck %s --check-prefix=APART
+// RUN: braid-opt %s --braid-merge-collectives --braid-unmerge-collectives | FileCheck %s --check-prefix=UNMERGED
 // RUN: braid-opt %s --braid-remove-dead-collectives | FileCheck %s --check-prefix=DEAD
 // RUN: braid-opt %s --braid-merge-collectives --remark-format=emitRemark --remarks-filter=communication -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 comm.mesh @mesh <tp = 2>
 
 // CHECK-LABEL: func.func @exchanges
-// APART-LABEL: func.func @exchanges
+// UNMERGED-LABEL: func.func @exchanges
 // DEAD-LABEL: func.func @exchanges
 // CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>, %[[Y:.*]]: tensor<2xf32>
 func.func @exchanges(%x: tensor<4x8xf32>, %y: tensor<2xf32>) -> (tensor<8x4xf32>, tensor<4x1xf32>, tensor<4x8xf32>, tensor<2xf32>) {
   %z = tensor.expand_shape %y [[0, 1]] output_shape [2, 1] : tensor<2xf32> into tensor<2x1xf32>
   %w = tensor.concat dim(1) %z, %z : (tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x2xf32>
   // CHECK: %[[A:.*]]:2 = comm.all_to_all(%[[X]], %{{.*}}) split 1 concat 0 over <@mesh, {tp}> : tensor<4x8xf32>, tensor<2x2xf32> -> tensor<8x4xf32>, tensor<4x1xf32>
-  // APART-COUNT-2: comm.all_to_all({{[^,]*}}) split 1
+  // UNMERGED-COUNT-2: comm.all_to_all({{[^,]*}}) split 1
   %0 = comm.all_to_all(%x) split 1 concat 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<8x4xf32>
   %1 = comm.all_to_all(%w) split 1 concat 0 over <@mesh, {tp}> : tensor<2x2xf32> -> tensor<4x1xf32>
   // CHECK: %[[P:.*]]:2 = comm.permute(%[[X]], %[[Y]]) pairs [0 -> 1] over <@mesh, {tp}>
-  // APART-COUNT-2: comm.permute({{[^,]*}}) pairs
+  // UNMERGED-COUNT-2: comm.permute({{[^,]*}}) pairs
   %2 = comm.permute(%x) pairs [0 -> 1] over <@mesh, {tp}> : tensor<4x8xf32>
   %3 = comm.permute(%y) pairs [0 -> 1] over <@mesh, {tp}> : tensor<2xf32>
   // Different roots are not merged.
@@ -31,11 +31,11 @@ func.func @exchanges(%x: tensor<4x8xf32>, %y: tensor<2xf32>) -> (tensor<8x4xf32>
 
 // Neither merged nor split: counts determine how the other values travel, and every send matches one receive.
 // CHECK-LABEL: func.func @dependent
-// APART-LABEL: func.func @dependent
+// UNMERGED-LABEL: func.func @dependent
 // DEAD-LABEL: func.func @dependent
 func.func @dependent(%x: tensor<4x8xf32>, %y: tensor<4x2x3xi64>, %c: tensor<4xi32>) -> tensor<4xi32> {
   // CHECK-COUNT-2: comm.all_to_all_v(%{{[^,]*}}) counts
-  // APART-COUNT-2: comm.all_to_all_v
+  // UNMERGED-COUNT-2: comm.all_to_all_v
   // DEAD: comm.all_to_all_v
   // DEAD-NOT: comm.all_to_all_v
   // REMARK: comm.all_to_all_v: its values are not independent of each other
@@ -43,7 +43,7 @@ func.func @dependent(%x: tensor<4x8xf32>, %y: tensor<4x2x3xi64>, %c: tensor<4xi3
   %1, %m = comm.all_to_all_v(%y) counts %c : tensor<4xi32> over <@mesh, {tp}> : tensor<4x2x3xi64>
   // CHECK-COUNT-2: comm.send(%{{[^,]*}}) pairs
   // CHECK-COUNT-2: comm.recv pairs
-  // APART: comm.send(%{{.*}}, %{{.*}}) pairs
+  // UNMERGED: comm.send(%{{.*}}, %{{.*}}) pairs
   // DEAD-COUNT-2: comm.send
   // DEAD-COUNT-2: comm.recv
   // DEAD: comm.send

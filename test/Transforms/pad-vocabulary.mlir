@@ -8,7 +8,7 @@
 // RUN: braid-opt %t/tied.mlir > %t/before
 // RUN: braid-opt %t/tied.mlir --braid-pad-for-strategy="mesh=tp=3 strategy=tp" | diff %t/before -
 // RUN: braid-opt %t/tied.mlir --braid-pad-for-strategy="mesh=tp=4 strategy=tp,vocab" | diff %t/before -
-// RUN: braid-opt %t/tied.mlir --braid-pad-for-strategy="mesh=tp=3 strategy=tp,vocab" --braid-apply-strategy="mesh=tp=3 strategy=tp,vocab" --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefix=PART
+// RUN: braid-opt %t/tied.mlir --braid-pad-for-strategy="mesh=tp=3 strategy=tp,vocab" --braid-apply-strategy="mesh=tp=3 strategy=tp,vocab" --braid-propagate-shardings --braid-partition --canonicalize --cse | FileCheck %s --check-prefix=SHARD
 // RUN: braid-opt %t/bias.mlir --braid-pad-for-strategy="mesh=tp=3 strategy=vocab" | FileCheck %s --check-prefix=BIAS
 // Equal results. On eight ranks some ranks have only padding.
 // RUN: braid-opt %t/tied.mlir --test-equivalence="pipeline=builtin.module(braid-pad-for-strategy{mesh=tp=3 strategy=tp,vocab},braid-apply-strategy{mesh=tp=3 strategy=tp,vocab},braid-propagate-shardings,braid-partition,cse) seed=3" | FileCheck %s --check-prefix=THREE
@@ -31,10 +31,10 @@
 // TIED: nn.embedding %{{.*}}, %[[WORDS]] rows 32 role "embedding.word" : tensor<2x8xi64>, tensor<33x6xf32> -> tensor<2x8x6xf32>
 // TIED: nn.linear %{{.*}}, %[[WORDS]] role "lm_head" : tensor<2x8x6xf32>, tensor<33x6xf32> -> tensor<2x8x33xf32>
 
-// PART: -> (tensor<2x8x11xf32> {comm.global_type = tensor<2x8x33xf32>, comm.sharding = #comm.sharding<@mesh, [{}, {}, {tp}]>, nn.name = "logits", nn.unpadded = tensor<2x8x32xf32>})
-// PART: %[[PART:.*]] = nn.parameter "words" slices ["words"[32, 6]] of tensor<33x6xf32> sharded <@mesh, [{tp}, {}]> : tensor<11x6xf32>
-// PART: nn.embedding %{{.*}}, %[[PART]] rows 32 over <@mesh, {tp}> role "embedding.word"
-// PART: nn.linear %{{.*}}, %[[PART]] role "lm_head" : tensor<2x8x6xf32>, tensor<11x6xf32> -> tensor<2x8x11xf32>
+// SHARD: -> (tensor<2x8x11xf32> {comm.global_type = tensor<2x8x33xf32>, comm.sharding = #comm.sharding<@mesh, [{}, {}, {tp}]>, nn.name = "logits", nn.unpadded = tensor<2x8x32xf32>})
+// SHARD: %[[SHARD:.*]] = nn.parameter "words" slices ["words"[32, 6]] of tensor<33x6xf32> sharded <@mesh, [{tp}, {}]> : tensor<11x6xf32>
+// SHARD: nn.embedding %{{.*}}, %[[SHARD]] rows 32 over <@mesh, {tp}> role "embedding.word"
+// SHARD: nn.linear %{{.*}}, %[[SHARD]] role "lm_head" : tensor<2x8x6xf32>, tensor<11x6xf32> -> tensor<2x8x11xf32>
 
 // The bias and elementwise operations on the logits are padded too.
 // BIAS: -> (tensor<2x8x7xf32> {nn.name = "same"}, tensor<2x8x9xf32> {nn.name = "logits", nn.unpadded = tensor<2x8x7xf32>})

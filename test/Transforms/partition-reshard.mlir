@@ -30,8 +30,8 @@ func.func @forms(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{d
 // CHECK-SAME: (%[[X:.*]]: tensor<4x16xf32>
 func.func @cut_first(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
     -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) {
-  // CHECK-NEXT: %[[CUT:.*]] = comm.local_slice %[[X]] dim 1 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<4x4xf32>
-  // CHECK-NEXT: %[[TP:.*]] = comm.all_gather(%[[CUT]]) dim 0 over <@mesh, {dp}> : tensor<4x4xf32> -> tensor<8x4xf32>
+  // CHECK-NEXT: %[[SLICE:.*]] = comm.local_slice %[[X]] dim 1 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<4x4xf32>
+  // CHECK-NEXT: %[[TP:.*]] = comm.all_gather(%[[SLICE]]) dim 0 over <@mesh, {dp}> : tensor<4x4xf32> -> tensor<8x4xf32>
   // CHECK-NEXT: return %[[TP]]
   return %x : tensor<8x16xf32>
 }
@@ -168,9 +168,9 @@ func.func @flows(%x: tensor<2x8x16xf32> {comm.sharding = #comm.sharding<@mesh, [
 comm.mesh @mesh <tp = 2>
 #c = #comm.sharding<@mesh, [{}, {tp}]>
 
-// CHECK-LABEL: func.func @whole
+// CHECK-LABEL: func.func @replicated
 // CHECK-SAME: (%[[X:.*]]: tensor<8x8xf32>
-func.func @whole(%x: tensor<8x16xf32> {comm.sharding = #c}, %w: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}]>}) -> (tensor<8x16xf32> {comm.sharding = #c}) {
+func.func @replicated(%x: tensor<8x16xf32> {comm.sharding = #c}, %w: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}]>}) -> (tensor<8x16xf32> {comm.sharding = #c}) {
   // CHECK: %[[G:.*]] = comm.all_gather(%[[X]]) dim 1
   // CHECK: %[[W:.*]] = comm.all_gather(%{{.*}}) dim 0
   // CHECK: %[[N:.*]] = nn.layer_norm %[[G]], %[[W]], %[[W]]

@@ -5,7 +5,7 @@
 comm.mesh @mesh <a = 2, b = 2>
 #in = affine_map<(i, j, k) -> (i, j, k)>
 #out = affine_map<(i, j, k) -> (i, k)>
-#whole = #comm.sharding<@mesh, [{}, {}]>
+#replicated = #comm.sharding<@mesh, [{}, {}]>
 #cube = #comm.sharding<@mesh, [{}, {}, {}]>
 // CHECK-LABEL: func.func @main
 // CHECK: %[[R:.*]]:2 = linalg.generic {{.*}}
@@ -17,8 +17,8 @@ func.func @main(%x: tensor<4x8x8xf32> {nn.name = "x", comm.sharding = #cube}, %y
     -> (tensor<4x8xf32> {nn.name = "p", comm.sharding = #comm.sharding<@mesh, [{}, {a}]>},
         tensor<4x8xf32> {nn.name = "q", comm.sharding = #comm.sharding<@mesh, [{}, {b}]>}) attributes {nn.entry} {
   %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() {comm.shardings = [#whole]} : tensor<4x8xf32>
-  %z = linalg.fill {comm.shardings = [#whole]} ins(%zero : f32) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %e = tensor.empty() {comm.shardings = [#replicated]} : tensor<4x8xf32>
+  %z = linalg.fill {comm.shardings = [#replicated]} ins(%zero : f32) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
   %0, %1 = linalg.generic {indexing_maps = [#in, #in, #out, #out], iterator_types = ["parallel", "reduction", "parallel"]}
       ins(%x, %y : tensor<4x8x8xf32>, tensor<4x8x8xf32>) outs(%z, %z : tensor<4x8xf32>, tensor<4x8xf32>)
       attrs = {comm.shardings = [#comm.sharding<@mesh, [{}, {a}]>, #comm.sharding<@mesh, [{}, {b}]>]} {

@@ -17,8 +17,8 @@
 // CHECK: call @layer
 // CHECK-NOT: comm.{{all|reduce|local}}
 // CHECK: %[[LAST:.*]] = call @layer
-// CHECK-NEXT: %[[WHOLE:.*]] = comm.all_gather(%[[LAST]]) dim 1
-// CHECK-NEXT: return %[[WHOLE]]
+// CHECK-NEXT: %[[FULL:.*]] = comm.all_gather(%[[LAST]]) dim 1
+// CHECK-NEXT: return %[[FULL]]
 // CHECK-LABEL: func.func private @layer
 // CHECK-SAME: %[[X:[^:]*]]: tensor
 // CHECK-NEXT: %[[XG:.*]] = comm.all_gather(%[[X]]) dim 1 over <@mesh, {tp}>
