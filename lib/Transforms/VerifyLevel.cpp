@@ -18,19 +18,8 @@ namespace braid {
 #include "braid/Transforms/Passes.h.inc"
 
 StringRef stringifyLevel(Level level) {
-  switch (level) {
-  case Level::NN:
-    return "nn";
-  case Level::Comm:
-    return "comm";
-  case Level::Scheduled:
-    return "scheduled";
-  case Level::Kernels:
-    return "kernels";
-  case Level::RT:
-    return "rt";
-  }
-  llvm_unreachable("unknown level");
+  static constexpr StringLiteral kNames[] = {"nn", "comm", "scheduled", "kernels", "rt"};
+  return kNames[static_cast<size_t>(level)];
 }
 
 namespace {
@@ -54,17 +43,17 @@ bool isModelOp(Operation *op, StringRef dialect) {
 
 bool isAllowed(Operation *op, Level level) {
   StringRef dialect = op->getName().getDialectNamespace();
-  bool collective = isa<CollectiveOpInterface>(op);
-  bool asynchronous = isa<StartOp, WaitOp, YieldOp>(op);
+  bool computes = isPlain(op, dialect) || isModelOp(op, dialect);
+  // A collective is inside a start.
+  bool scheduled = dialect == "comm" &&
+                   (!isa<CollectiveOpInterface>(op) || isa_and_nonnull<StartOp>(op->getParentOp()));
   switch (level) {
   case Level::NN:
-    return isPlain(op, dialect) || isModelOp(op, dialect) || isa<MeshOp>(op);
+    return computes || isa<MeshOp>(op);
   case Level::Comm:
-    return isPlain(op, dialect) || isModelOp(op, dialect) || (dialect == "comm" && !asynchronous);
+    return computes || (dialect == "comm" && !isa<StartOp, WaitOp, YieldOp>(op));
   case Level::Scheduled:
-    // A collective is inside a start.
-    return isPlain(op, dialect) || isModelOp(op, dialect) ||
-           (dialect == "comm" && (!collective || isa_and_nonnull<StartOp>(op->getParentOp())));
+    return computes || scheduled;
   case Level::Kernels:
     // Row operations are in kernels, which verify their own bodies; library calls, views and
     // parameters remain.
@@ -74,8 +63,7 @@ bool isAllowed(Operation *op, Level level) {
       return false;
     if (dialect == "nn")
       return true;
-    return isStructure(dialect) || dialect == "rt" ||
-           (dialect == "comm" && (!collective || isa_and_nonnull<StartOp>(op->getParentOp())));
+    return isStructure(dialect) || dialect == "rt" || scheduled;
   case Level::RT:
     return dialect == "builtin" || dialect == "rt" || isa<MeshOp>(op);
   }
@@ -92,18 +80,22 @@ WalkResult walkLevel(ModuleOp module, llvm::function_ref<WalkResult(Operation *)
   });
 }
 
-/// Whether an argument or result of a function has a per-rank type.
-bool hasLocalSignature(func::FuncOp func) {
-  auto isLocal = [](DictionaryAttr attributes) {
-    return attributes && attributes.contains(CommDialect::kGlobalTypeAttrName);
-  };
-  for (unsigned i = 0; i < func.getNumArguments(); ++i)
-    if (isLocal(func.getArgAttrDict(i)))
-      return true;
-  for (unsigned i = 0; i < func.getNumResults(); ++i)
-    if (isLocal(func.getResultAttrDict(i)))
-      return true;
-  return false;
+/// An argument or result of a function.
+struct SignatureValue {
+  StringRef what;
+  size_t index;
+  Type type;
+  DictionaryAttr attributes;
+  bool has(StringRef name) const { return attributes && attributes.contains(name); }
+};
+
+SmallVector<SignatureValue> signatureOf(func::FuncOp func) {
+  SmallVector<SignatureValue> values;
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+    values.push_back({"argument", i, type, func.getArgAttrDict(i)});
+  for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
+    values.push_back({"result", i, type, func.getResultAttrDict(i)});
+  return values;
 }
 
 /// The first level that admits such operations.
@@ -117,8 +109,10 @@ Level firstLevelOf(Operation *op) {
     return Level::Comm;
   if (auto parameter = dyn_cast<nn::ParameterOp>(op); parameter && parameter.getGlobalType())
     return Level::Comm;
-  if (auto func = dyn_cast<func::FuncOp>(op); func && hasLocalSignature(func))
-    return Level::Comm;
+  if (auto func = dyn_cast<func::FuncOp>(op))
+    for (const SignatureValue &value : signatureOf(func))
+      if (value.has(CommDialect::kGlobalTypeAttrName))
+        return Level::Comm;
   return Level::NN;
 }
 
@@ -132,8 +126,7 @@ public:
     return failure(walkLevel(module, [&](Operation *op) -> WalkResult {
                      if (!isAllowed(op, level))
                        return explain(op->emitError("'")
-                                      << op->getName() << "' op is not allowed at level "
-                                      << stringifyLevel(level) << whyNot(op));
+                                      << op->getName() << "' op" << notAllowed() << whyNot(op));
                      return checkAttributes(op);
                    }).wasInterrupted());
   }
@@ -151,6 +144,10 @@ private:
     return "";
   }
 
+  std::string notAllowed() const {
+    return (" is not allowed at level " + stringifyLevel(level)).str();
+  }
+
   LogicalResult explain(InFlightDiagnostic &&diag) const {
     if (reason)
       diag.attachNote(reason->getLoc())
@@ -164,40 +161,27 @@ private:
   LogicalResult checkAttributes(Operation *op) {
     if (level != Level::NN && op->hasAttr(CommDialect::kShardingsAttrName))
       return explain(op->emitOpError("with attribute '")
-                     << CommDialect::kShardingsAttrName << "' is not allowed at level "
-                     << stringifyLevel(level) << ", where types are per-rank");
-    auto func = dyn_cast<func::FuncOp>(op);
-    if (!func)
-      return success();
-    for (unsigned i = 0; i < func.getNumArguments(); ++i)
-      if (failed(checkSignature(func, "argument", i, func.getArgumentTypes()[i],
-                                func.getArgAttrDict(i))))
-        return failure();
-    for (unsigned i = 0; i < func.getNumResults(); ++i)
-      if (failed(checkSignature(func, "result", i, func.getResultTypes()[i],
-                                func.getResultAttrDict(i))))
-        return failure();
+                     << CommDialect::kShardingsAttrName << "'" << notAllowed()
+                     << ", where types are per-rank");
+    if (auto func = dyn_cast<func::FuncOp>(op))
+      for (const SignatureValue &value : signatureOf(func))
+        if (failed(checkSignature(func, value)))
+          return failure();
     return success();
   }
 
-  LogicalResult checkSignature(func::FuncOp func, StringRef what, unsigned index, Type type,
-                               DictionaryAttr attributes) {
-    if (isa<HandleType>(type))
-      return explain(func.emitOpError(what)
-                     << " " << index << " is a handle, which is not allowed at level "
-                     << stringifyLevel(level)
+  LogicalResult checkSignature(func::FuncOp func, const SignatureValue &value) {
+    auto error = [&](StringRef what) {
+      return func.emitOpError(value.what) << " " << value.index << " " << what << notAllowed();
+    };
+    bool local = value.has(CommDialect::kGlobalTypeAttrName);
+    if (isa<HandleType>(value.type))
+      return explain(error("is a handle, which")
                      << ": every collective is waited for in the function that starts it");
-    bool local = attributes && attributes.contains(CommDialect::kGlobalTypeAttrName);
-    bool sharded = attributes && attributes.contains(CommDialect::kShardingAttrName);
     if (level == Level::NN && local)
-      return explain(func.emitOpError(what)
-                     << " " << index << " has a per-rank type, which is not allowed at level "
-                     << stringifyLevel(level));
-    if (level != Level::NN && sharded && !local)
-      return explain(func.emitOpError(what)
-                     << " " << index << " has a sharding but no '"
-                     << CommDialect::kGlobalTypeAttrName << "', which is not allowed at level "
-                     << stringifyLevel(level));
+      return explain(error("has a per-rank type, which"));
+    if (level != Level::NN && !local && value.has(CommDialect::kShardingAttrName))
+      return explain(error("has a sharding but no 'comm.global_type', which"));
     return success();
   }
 

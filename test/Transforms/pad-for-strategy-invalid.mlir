@@ -24,7 +24,7 @@ func.func @computed(%x: tensor<2x8x16xf32>, %w: tensor<6x16xf32>) -> tensor<2x8x
 
 comm.mesh @mesh <tp = 4>
 func.func @stated(%x: tensor<2x8x16xf32>) -> tensor<2x8x16xf32> {
-  // expected-error @+1 {{'nn.parameter' op cannot be padded for axis 'tp' beside a stated sharding}}
+  // expected-error @+1 {{'nn.parameter' op cannot be padded for axis 'tp': it has a stated sharding}}
   %up = nn.parameter "up" {comm.shardings = [#comm.sharding<@mesh, [{}, {tp}]>]} : tensor<6x16xf32>
   %down = nn.parameter "down" : tensor<16x6xf32>
   %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<6x16xf32> -> tensor<2x8x6xf32>

@@ -14,14 +14,14 @@ func.func @forms(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{d
         tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp, dp}, {}]>},
         tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}) {
   // Replicated; the last result reuses it.
-  // CHECK-DAG: %[[WHOLE:.*]] = comm.all_gather(%[[X]]) dim 0 over <@mesh, {dp}> : tensor<4x16xf32> -> tensor<8x16xf32>
+  // CHECK-DAG: %[[FULL:.*]] = comm.all_gather(%[[X]]) dim 0 over <@mesh, {dp}> : tensor<4x16xf32> -> tensor<8x16xf32>
   // CHECK-DAG: %[[DPTP:.*]] = comm.local_slice %[[X]] dim 1 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<4x4xf32>
   // CHECK-DAG: %[[MAJOR:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<1x16xf32>
   // The full value is on every rank already, so its shards need no communication.
-  // CHECK-DAG: %[[TP:.*]] = comm.local_slice %[[WHOLE]] dim 1 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x4xf32>
-  // CHECK-DAG: %[[MOVED:.*]] = comm.local_slice %[[WHOLE]] dim 1 over <@mesh, {dp}> : tensor<8x16xf32> -> tensor<8x8xf32>
-  // CHECK-DAG: %[[ORDER:.*]] = comm.local_slice %[[WHOLE]] dim 0 over <@mesh, {tp, dp}> : tensor<8x16xf32> -> tensor<1x16xf32>
-  // CHECK: return %[[WHOLE]], %[[DPTP]], %[[MAJOR]], %[[TP]], %[[MOVED]], %[[ORDER]], %[[WHOLE]]
+  // CHECK-DAG: %[[TP:.*]] = comm.local_slice %[[FULL]] dim 1 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x4xf32>
+  // CHECK-DAG: %[[MOVED:.*]] = comm.local_slice %[[FULL]] dim 1 over <@mesh, {dp}> : tensor<8x16xf32> -> tensor<8x8xf32>
+  // CHECK-DAG: %[[ORDER:.*]] = comm.local_slice %[[FULL]] dim 0 over <@mesh, {tp, dp}> : tensor<8x16xf32> -> tensor<1x16xf32>
+  // CHECK: return %[[FULL]], %[[DPTP]], %[[MAJOR]], %[[TP]], %[[MOVED]], %[[ORDER]], %[[FULL]]
   return %x, %x, %x, %x, %x, %x, %x : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
 }
 

@@ -48,7 +48,7 @@ FailureOr<AxisAttr> parseAxis(AsmParser &parser) {
 
 void printAxis(AsmPrinter &printer, AxisAttr axis) {
   printer.printKeywordOrString(axis.getName());
-  if (!axis.isWhole())
+  if (!axis.isFull())
     printer << ":(" << axis.getPre() << ")" << axis.getSize();
 }
 
@@ -101,9 +101,9 @@ void printDim(AsmPrinter &printer, DimAttr dim) {
 bool braid::comm::overlap(AxisAttr a, AxisAttr b) {
   if (a.getName() != b.getName())
     return false;
-  if (a.isWhole() || b.isWhole())
+  if (a.isFull() || b.isFull())
     return true;
-  // Parts of an axis seen as [pre, size, rest] are disjoint when the one is a factor of the other's
+  // Sub-axes of an axis seen as [pre, size, rest] are disjoint when one is a factor of the other's
   // [pre]. `x:(1)2` and `x:(3)2` of 6 are not: no factorization of the axis has both.
   return b.getPre() % (a.getPre() * a.getSize()) != 0 &&
          a.getPre() % (b.getPre() * b.getSize()) != 0;
@@ -265,24 +265,12 @@ void ShardingAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-ShardingAttr ShardingAttr::replicated(FlatSymbolRefAttr mesh, int64_t rank) {
-  SmallVector<DimAttr> dims(rank, DimAttr::get(mesh.getContext(), {}));
-  return get(mesh.getContext(), mesh, dims, {});
-}
 bool ShardingAttr::isReplicated() const {
   return getPartials().empty() &&
          llvm::all_of(getDims(), [](DimAttr dim) { return dim.getAxes().empty(); });
 }
 bool ShardingAttr::isOpen() const {
   return llvm::any_of(getDims(), [](DimAttr dim) { return dim.getOpen(); });
-}
-ShardingAttr ShardingAttr::withoutPartials() const {
-  return get(getContext(), getMesh(), getDims(), {});
-}
-ShardingAttr ShardingAttr::withDim(int64_t dim, ArrayRef<AxisAttr> axes) const {
-  SmallVector<DimAttr> dims(getDims());
-  dims[dim] = DimAttr::get(getContext(), axes);
-  return get(getContext(), getMesh(), dims, getPartials());
 }
 
 //===----------------------------------------------------------------------===//

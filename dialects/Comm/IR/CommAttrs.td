@@ -18,20 +18,20 @@ def Comm_ReduceKindAttr : EnumAttr<Comm_Dialect, Comm_ReduceKind, "reduce"> {
 }
 
 def Comm_AxisAttr : Comm_Attr<"Axis", "axis"> {
-  let summary = "a mesh axis, or part of one";
+  let summary = "a mesh axis, or a sub-axis of one";
   let description = [{
-    `tp` is a whole axis. `tp:(1)2` is a sub-axis: the middle factor of an axis of size n seen as `[pre, size, n / (pre
-    * size)]`. A whole axis has `size` 0.
+    `tp` is a full axis. `tp:(1)2` is a sub-axis: the middle factor of an axis of size n seen as `[pre, size, n / (pre
+    * size)]`. A full axis has `size` 0.
 
     Constraints:
     - (comm.axis_c1) the name is not empty;
-    - (comm.axis_c2) `pre` and `size` are at least 1, except in a whole axis;
+    - (comm.axis_c2) `pre` and `size` are at least 1, except in a full axis;
     - (comm.axis_c3) `pre * size` fits 64 bits.
   }];
   let parameters = (ins StringRefParameter<"axis name">:$name, "int64_t":$pre, "int64_t":$size);
   let builders = [AttrBuilder<(ins "::llvm::StringRef":$name), [{ return $_get($_ctxt, name, 1, 0); }]>];
   let extraClassDeclaration = [{
-    bool isWhole() const { return getSize() == 0; }
+    bool isFull() const { return getSize() == 0; }
   }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
@@ -76,14 +76,10 @@ def Comm_ShardingAttr : Comm_Attr<"Sharding", "sharding"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// No dimension is split and no axis is partial.
-    static ShardingAttr replicated(::mlir::FlatSymbolRefAttr mesh, int64_t rank);
     bool isReplicated() const;
     bool isPartial() const { return !getPartials().empty(); }
     /// Propagation may still add axes to a dimension.
     bool isOpen() const;
-    /// The same dimensions without partial axes.
-    ShardingAttr withoutPartials() const;
-    ShardingAttr withDim(int64_t dim, ::llvm::ArrayRef<AxisAttr> axes) const;
   }];
 }
 

@@ -9,7 +9,7 @@
 include "dialects/Comm/IR/CommBase.td"
 
 def Comm_HandleType : Comm_Type<"Handle", "handle"> {
-  let summary = "a collective in flight";
+  let summary = "a pending collective";
   let description = [{
     The values of the collective exist only as results of the `comm.wait` on the handle; the parameters are their types.
     A handle is waited for exactly once.

@@ -20,9 +20,9 @@
 namespace braid::comm {
 
 enum class FactorKind {
-  Parallel,  ///< cut freely: each rank computes its part of the results
-  Reduction, ///< cutting it leaves the results partial, to be combined by Factor::reduce
-  Whole      ///< must not be cut (a normalized dimension, say)
+  Parallel,  ///< may be sharded: each rank computes its shard of the results
+  Reduction, ///< may be sharded: the results are then partial, to be combined by Factor::reduce
+  Replicated ///< must not be sharded (a normalized dimension, say)
 };
 
 struct Factor {
@@ -40,9 +40,9 @@ using TensorFactors = llvm::SmallVector<DimFactors, 4>;
 struct ShardingRule {
   llvm::SmallVector<Factor, 6> factors;
   llvm::SmallVector<TensorFactors, 4> operands, results;
-  /// True when the operation is linear and acts alike on each addend, so that partial operands give
-  /// a partial result (all operands that `partialOperands` names must then be partial over the same
-  /// axes).
+  /// True when the operation is linear in the operands that `partialOperands` names, so that
+  /// partial operands give a partial result. All of these operands must then be partial over the
+  /// same axes.
   bool linear = false;
   /// Operands that may be partial when `linear`; the others must be reduced. A partial value flows
   /// through only where this operation is its one user.

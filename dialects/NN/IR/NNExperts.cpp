@@ -78,9 +78,9 @@ ShardingRule RouterOp::getShardingRule() {
   ArrayRef<int64_t> shape = shapeOf(getLogits());
   int64_t group = rule.addFactor("group", shape[0]);
   // A token's slot depends on the tokens before it, and its experts on the logits of all experts.
-  int64_t token = rule.addFactor("token", shape[1], FactorKind::Whole);
-  int64_t expert = rule.addFactor("expert", shape[2], FactorKind::Whole);
-  int64_t choice = rule.addFactor("choice", static_cast<int64_t>(getTop()), FactorKind::Whole);
+  int64_t token = rule.addFactor("token", shape[1], FactorKind::Replicated);
+  int64_t expert = rule.addFactor("expert", shape[2], FactorKind::Replicated);
+  int64_t choice = rule.addFactor("choice", static_cast<int64_t>(getTop()), FactorKind::Replicated);
   TensorFactors chosen{{group}, {token}, {choice}};
   rule.operands = {{{group}, {token}, {expert}}};
   rule.results = {chosen, chosen, chosen, {{group}, {expert}}};
@@ -129,10 +129,10 @@ static RowFactors addRowFactors(ShardingRule &rule, Value tokens, Value experts,
   ArrayRef<int64_t> shape = shapeOf(blocks);
   int64_t group = rule.addFactor("group", shape[0]);
   int64_t token = rule.addFactor("token", shapeOf(tokens)[1], tokenKind);
-  int64_t choice = rule.addFactor("choice", shapeOf(experts)[2], FactorKind::Whole);
+  int64_t choice = rule.addFactor("choice", shapeOf(experts)[2], FactorKind::Replicated);
   // Experts and slots index the unpartitioned block.
-  int64_t expert = rule.addFactor("expert", shape[1], FactorKind::Whole);
-  int64_t slot = rule.addFactor("slot", shape[2], FactorKind::Whole);
+  int64_t expert = rule.addFactor("expert", shape[1], FactorKind::Replicated);
+  int64_t slot = rule.addFactor("slot", shape[2], FactorKind::Replicated);
   int64_t hidden = rule.addFactor("hidden", shape[3]);
   return {{{group}, {token}, {hidden}},
           {{group}, {token}, {choice}},
@@ -143,7 +143,8 @@ ShardingRule DispatchOp::getShardingRule() {
   ShardingRule rule;
   // Ranks with some of the tokens would have partial sums of entire blocks, which are larger than
   // the tokens, so the tokens are gathered before.
-  RowFactors rows = addRowFactors(rule, getInput(), getExperts(), getResult(), FactorKind::Whole);
+  RowFactors rows =
+      addRowFactors(rule, getInput(), getExperts(), getResult(), FactorKind::Replicated);
   rule.operands = {rows.tokens, rows.chosen, rows.chosen};
   rule.results = {rows.blocks};
   rule.linear = true;

@@ -62,8 +62,9 @@ ShardingRule RotaryTableOp::getShardingRule() {
   // Positions count from the start of the unpartitioned sequence and frequencies are constants, so
   // a sharded operation would compute the first rank's shard on every rank.
   int64_t seq = typeOf(getCos()).getShape().drop_back().back();
-  table.push_back({rule.addFactor("seq", seq, FactorKind::Whole)});
-  table.push_back({rule.addFactor("pair", typeOf(getCos()).getShape().back(), FactorKind::Whole)});
+  table.push_back({rule.addFactor("seq", seq, FactorKind::Replicated)});
+  table.push_back(
+      {rule.addFactor("pair", typeOf(getCos()).getShape().back(), FactorKind::Replicated)});
   rule.results = {table, table};
   return rule;
 }
@@ -148,8 +149,8 @@ ShardingRule RotaryOp::getShardingRule() {
   int64_t batch = rule.addFactor("batch", shape[0]), seq = rule.addFactor("seq", shape[1]),
           head = rule.addFactor("head", shape[2]);
   // Both elements of a pair are needed for either.
-  int64_t half = rule.addFactor("half", 2, FactorKind::Whole),
-          pair = rule.addFactor("pair", shape[3] / 2, FactorKind::Whole);
+  int64_t half = rule.addFactor("half", 2, FactorKind::Replicated),
+          pair = rule.addFactor("pair", shape[3] / 2, FactorKind::Replicated);
   TensorFactors input{{batch}, {seq}, {head}, {half, pair}}, table{{seq}, {pair}};
   if (typeOf(getCos()).getRank() == 3)
     table.insert(table.begin(), {batch});

@@ -42,7 +42,7 @@ ShardingRule EmbeddingOp::getShardingRule() {
   TensorFactors ids = addLeading(rule, shapeOf(getIds()));
   // Exactly one rank has the row of an id; the others add zeros.
   int64_t vocabulary = rule.addFactor("vocab", shapeOf(getTable())[0],
-                                      getGroup() ? FactorKind::Whole : FactorKind::Reduction);
+                                      getGroup() ? FactorKind::Replicated : FactorKind::Reduction);
   int64_t hidden = rule.addFactor("hidden", shapeOf(getTable())[1]);
   rule.operands = {ids, {{vocabulary}, {hidden}}};
   rule.results = {ids + hidden};
@@ -53,7 +53,7 @@ ShardingRule PositionIdsOp::getShardingRule() {
   ShardingRule rule;
   int64_t batch = rule.addFactor("batch", shapeOf(getIds())[0]);
   // Earlier tokens determine the position.
-  int64_t seq = rule.addFactor("seq", shapeOf(getIds())[1], FactorKind::Whole);
+  int64_t seq = rule.addFactor("seq", shapeOf(getIds())[1], FactorKind::Replicated);
   rule.operands = rule.results = {{{batch}, {seq}}};
   return rule;
 }
@@ -112,13 +112,13 @@ ShardingRule AttentionOp::getShardingRule() {
   int64_t batch = rule.addFactor("batch", query[0]);
   // A query's position decides which keys it may attend to, and softmax runs over all keys, so both
   // sequences stay replicated.
-  int64_t q = rule.addFactor("seq_q", query[1], FactorKind::Whole);
-  int64_t k = rule.addFactor("seq_k", key[1], FactorKind::Whole);
+  int64_t q = rule.addFactor("seq_q", query[1], FactorKind::Replicated);
+  int64_t k = rule.addFactor("seq_k", key[1], FactorKind::Replicated);
   int64_t head = rule.addFactor("kv_head", key[2]);
   // Ranks that split a group would share its key head, and a sharding cannot express that some
   // ranks share a head. Groups are therefore not split.
-  int64_t group = rule.addFactor("group", query[2] / key[2], FactorKind::Whole);
-  int64_t dim = rule.addFactor("head_dim", query[3], FactorKind::Whole);
+  int64_t group = rule.addFactor("group", query[2] / key[2], FactorKind::Replicated);
+  int64_t dim = rule.addFactor("head_dim", query[3], FactorKind::Replicated);
   int64_t valueDim = rule.addFactor("value_dim", shapeOf(getValue())[3]);
   rule.operands = {{{batch}, {q}, {head, group}, {dim}},
                    {{batch}, {k}, {head}, {dim}},
@@ -136,7 +136,7 @@ ShardingRule AttentionOp::getShardingRule() {
 ShardingRule LayerNormOp::getShardingRule() {
   ShardingRule rule;
   TensorFactors rows = addLeading(rule, shapeOf(getInput()).drop_back());
-  int64_t hidden = rule.addFactor("hidden", shapeOf(getInput()).back(), FactorKind::Whole);
+  int64_t hidden = rule.addFactor("hidden", shapeOf(getInput()).back(), FactorKind::Replicated);
   rule.operands = {rows + hidden, {{hidden}}, {{hidden}}};
   rule.results = {rows + hidden};
   return rule;
@@ -145,7 +145,7 @@ ShardingRule LayerNormOp::getShardingRule() {
 ShardingRule RmsNormOp::getShardingRule() {
   ShardingRule rule;
   TensorFactors rows = addLeading(rule, shapeOf(getInput()).drop_back());
-  int64_t hidden = rule.addFactor("hidden", shapeOf(getInput()).back(), FactorKind::Whole);
+  int64_t hidden = rule.addFactor("hidden", shapeOf(getInput()).back(), FactorKind::Replicated);
   rule.operands = {rows + hidden, {{hidden}}};
   rule.results = {rows + hidden};
   return rule;
@@ -154,7 +154,8 @@ ShardingRule RmsNormOp::getShardingRule() {
 ShardingRule SoftmaxOp::getShardingRule() {
   ShardingRule rule;
   TensorFactors rows = addLeading(rule, shapeOf(getInput()).drop_back());
-  int64_t normalized = rule.addFactor("normalized", shapeOf(getInput()).back(), FactorKind::Whole);
+  int64_t normalized =
+      rule.addFactor("normalized", shapeOf(getInput()).back(), FactorKind::Replicated);
   rule.operands = {rows + normalized};
   rule.results = {rows + normalized};
   return rule;
@@ -164,8 +165,8 @@ ShardingRule TopKOp::getShardingRule() {
   ShardingRule rule;
   TensorFactors rows = addLeading(rule, shapeOf(getInput()).drop_back());
   // Which elements are the largest depends on the whole row.
-  int64_t choices = rule.addFactor("choices", shapeOf(getInput()).back(), FactorKind::Whole);
-  int64_t chosen = rule.addFactor("chosen", shapeOf(getValues()).back(), FactorKind::Whole);
+  int64_t choices = rule.addFactor("choices", shapeOf(getInput()).back(), FactorKind::Replicated);
+  int64_t chosen = rule.addFactor("chosen", shapeOf(getValues()).back(), FactorKind::Replicated);
   rule.operands = {rows + choices};
   rule.results = {rows + chosen, rows + chosen};
   return rule;

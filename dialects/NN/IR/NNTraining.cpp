@@ -21,7 +21,7 @@ using braid::comm::TensorFactors;
 ShardingRule IotaOp::getShardingRule() {
   ShardingRule rule;
   // Built unpartitioned and then sliced, since a rank's shard does not begin at 0.
-  rule.results = {{{rule.addFactor("position", elements(getResult()), FactorKind::Whole)}}};
+  rule.results = {{{rule.addFactor("position", elements(getResult()), FactorKind::Replicated)}}};
   return rule;
 }
 
@@ -105,7 +105,7 @@ ShardingRule CrossEntropyOp::getShardingRule() {
   for (auto [d, size] : llvm::enumerate(shapeOf(getLabels())))
     labels.push_back({rule.addFactor(d == 0 ? "batch" : "dim" + std::to_string(d), size)});
   TensorFactors logits = labels;
-  logits.push_back({rule.addFactor("class", shapeOf(getLogits()).back(), FactorKind::Whole)});
+  logits.push_back({rule.addFactor("class", shapeOf(getLogits()).back(), FactorKind::Replicated)});
   rule.operands = {logits, labels};
   rule.results = {labels};
   return rule;

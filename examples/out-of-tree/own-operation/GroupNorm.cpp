@@ -99,7 +99,7 @@ braid::comm::ShardingRule RmsNormOp::getShardingRule() {
     rows.push_back({rule.addFactor("row" + std::to_string(i), extent)});
   braid::comm::DimFactors columns = {
       rule.addFactor("group", input.getShape().back() / size),
-      rule.addFactor("column", size, braid::comm::FactorKind::Whole)};
+      rule.addFactor("column", size, braid::comm::FactorKind::Replicated)};
   rows.push_back(columns);
   rule.operands = {rows, {columns}};
   rule.results = {rows};

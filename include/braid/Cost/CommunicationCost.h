@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What passes compare when values can be exchanged in several ways. Without MLIR.
+// The cost by which passes choose between ways to exchange values. Without MLIR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_COST_COMMUNICATIONCOST_H
@@ -16,7 +16,7 @@
 
 namespace braid {
 
-/// What a sequence of collectives and local slices costs; what comes first decides.
+/// The cost of a sequence of collectives and local slices, compared field by field.
 struct CommunicationCost {
   SaturatingCount bytes = 0; ///< that a rank sends; where ranks differ, the rank that sends most
   int64_t collectives = 0, slices = 0;
@@ -31,7 +31,7 @@ struct CommunicationCost {
 /// (braid/Base/Algorithm.h). One rank alone needs none.
 CommunicationCost collectiveCost(runtime::CollectiveKind kind, SaturatingCount bytes,
                                  int64_t ranks);
-/// One slice of what a rank has; nothing is sent.
+/// A local slice; nothing is sent.
 inline CommunicationCost sliceCost() { return {0, 0, 1}; }
 
 } // namespace braid

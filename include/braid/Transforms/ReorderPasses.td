@@ -189,8 +189,8 @@ def MergeCollectives : ReorderPass<"braid-merge-collectives"> {
 def UnmergeCollectives : ReorderPass<"braid-unmerge-collectives"> {
   let summary = "Exchange every value in a collective of its own";
   let description = [{
-    The inverse of `braid-merge-collectives`. A role with as many parts, joined by `+`, as there are values gives each
-    its own; any other role stays on all.
+    The inverse of `braid-merge-collectives`. A role of as many names, joined by `+`, as there are values gives each
+    value its own; any other role stays on all.
 
     Before:
     ```mlir

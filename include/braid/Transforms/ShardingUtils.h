@@ -16,10 +16,6 @@
 
 namespace braid {
 
-using AxisList = llvm::SmallVector<comm::AxisAttr, 2>;
-/// Axes per dimension of a value.
-using DimAxes = llvm::SmallVector<AxisList, 4>;
-
 /// The one mesh of a module; an error when there is none or more than one.
 mlir::FailureOr<comm::MeshOp> getModuleMesh(mlir::ModuleOp module);
 /// Fails, with an error on the module's mesh, unless that is the one of `text` ("pp=2,tp=4").
@@ -30,6 +26,9 @@ int64_t axisSize(comm::MeshOp mesh, comm::AxisAttr axis);
 /// Whether a function is marked `nn.entry` or, in a module without marks, has no caller.
 bool isEntry(mlir::func::FuncOp func);
 
+/// The function of this module that is called; null when the symbol names another operation.
+mlir::func::FuncOp calleeOf(mlir::func::CallOp call);
+
 /// `comm.sharding` of an argument or the entry of `comm.shardings` of a result; null when not
 /// stated.
 comm::ShardingAttr getSharding(mlir::Value value);
@@ -37,14 +36,14 @@ comm::ShardingAttr getSharding(mlir::Value value);
 void setSharding(mlir::Value value, comm::ShardingAttr sharding);
 comm::ShardingAttr getResultSharding(mlir::func::FuncOp func, unsigned index);
 
+/// Sets the function's type to that of its block's arguments and its return.
+void updateType(mlir::func::FuncOp func);
+
 /// An error on `op` with the name in its location, if any.
 mlir::InFlightDiagnostic emitNamedError(mlir::Operation *op);
 
-/// The dimensions that a sharding states.
-DimAxes dimsOf(comm::ShardingAttr sharding);
-
-comm::ShardingAttr makeSharding(comm::MeshOp mesh, const DimAxes &dims,
-                                llvm::ArrayRef<comm::PartialAttr> partials = {});
+/// A ranked tensor type with another size of dimension `dim`.
+mlir::RankedTensorType withDim(mlir::Type type, int64_t dim, int64_t size);
 
 } // namespace braid
 #endif // BRAID_TRANSFORMS_SHARDINGUTILS_H

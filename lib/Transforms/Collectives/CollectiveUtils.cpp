@@ -5,6 +5,7 @@
 #include "CollectiveUtils.h"
 
 #include "braid/Cost/CommunicationCost.h"
+#include "braid/Transforms/ShardingUtils.h"
 
 #include "mlir/IR/Remarks.h"
 
@@ -13,34 +14,50 @@ using namespace braid::comm;
 
 namespace braid {
 
-RankedTensorType globalType(Type type, int64_t dim, int64_t n) {
-  auto tensor = cast<RankedTensorType>(type);
-  SmallVector<int64_t> shape(tensor.getShape());
-  shape[dim] =
-      saturatingProduct({shape[dim], n}); // the verifier of its user refuses too large a type
-  return tensor.clone(shape);
+RankedTensorType gatheredType(Type type, int64_t dim, int64_t n) {
+  // The verifier of its user refuses too large a type.
+  return withDim(type, dim, saturatingProduct({cast<ShapedType>(type).getDimSize(dim), n}));
 }
 
-RankedTensorType partType(Type type, int64_t dim, int64_t n) {
-  auto tensor = cast<RankedTensorType>(type);
-  SmallVector<int64_t> shape(tensor.getShape());
-  shape[dim] /= n;
-  return tensor.clone(shape);
+RankedTensorType shardType(Type type, int64_t dim, int64_t n) {
+  return withDim(type, dim, cast<ShapedType>(type).getDimSize(dim) / n);
 }
 
-SaturatingCount gatherBytes(Type part, int64_t n) {
-  return collectiveCost(runtime::CollectiveKind::allGather, totalBytes(part), n).bytes;
+SaturatingCount gatherBytes(Type shard, int64_t n) {
+  return collectiveCost(runtime::CollectiveKind::allGather, totalBytes(shard), n).bytes;
 }
 
 bool isStarted(Operation *collective) { return isa<StartOp>(collective->getParentOp()); }
 
-Value takePart(OpBuilder &builder, Location loc, Value whole, int64_t dim, GroupAttr group) {
-  if (auto gather = whole.getDefiningOp<AllGatherOp>();
-      gather && !isStarted(gather) && gather.getDim() == static_cast<uint64_t>(dim) &&
-      gather.getGroup() == group)
-    return gather.getInputs()[cast<OpResult>(whole).getResultNumber()];
+LocalSliceOp createSlice(OpBuilder &builder, Location loc, Value value, int64_t dim,
+                         GroupAttr group) {
   int64_t n = groupSize(builder.getInsertionBlock()->getParentOp(), group);
-  return LocalSliceOp::create(builder, loc, partType(whole.getType(), dim, n), whole, dim, group);
+  return LocalSliceOp::create(builder, loc, shardType(value.getType(), dim, n), value, dim, group);
+}
+
+ReduceScatterOp createReduceScatter(AllReduceOp reduce, int64_t dim) {
+  int64_t n = groupSize(reduce, reduce.getGroup());
+  auto types = llvm::map_to_vector(
+      reduce.getInputs(), [&](Value value) -> Type { return shardType(value.getType(), dim, n); });
+  OpBuilder builder(reduce);
+  return ReduceScatterOp::create(builder, reduce.getLoc(), types, reduce.getKind(),
+                                 reduce.getInputs(), dim, reduce.getGroup(), reduce.getRoleAttr());
+}
+
+void replaceByAllReduce(ReduceScatterOp scatter, AllGatherOp gather) {
+  OpBuilder builder(scatter);
+  auto reduce = AllReduceOp::create(
+      builder, scatter.getLoc(), llvm::to_vector(scatter.getInputs().getTypes()), scatter.getKind(),
+      scatter.getInputs(), scatter.getGroup(), scatter.getRoleAttr());
+  if (gather) {
+    gather.replaceAllUsesWith(reduce.getOutputs());
+    gather.erase();
+  }
+  for (auto [shard, value] : llvm::zip_equal(scatter.getOutputs(), reduce.getOutputs()))
+    if (!shard.use_empty())
+      shard.replaceAllUsesWith(
+          createSlice(builder, scatter.getLoc(), value, scatter.getDim(), scatter.getGroup()));
+  scatter.erase();
 }
 
 static std::string title(Operation *collective) {

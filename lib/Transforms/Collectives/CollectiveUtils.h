@@ -17,11 +17,11 @@
 namespace braid {
 
 /// `type` with dimension `dim` multiplied by `n`: the type of a gather's result.
-mlir::RankedTensorType globalType(mlir::Type type, int64_t dim, int64_t n);
+mlir::RankedTensorType gatheredType(mlir::Type type, int64_t dim, int64_t n);
 /// `type` with dimension `dim` divided by `n`, which divides it: the type of a slice's result.
-mlir::RankedTensorType partType(mlir::Type type, int64_t dim, int64_t n);
-/// What a rank sends when n ranks gather their parts of one value.
-SaturatingCount gatherBytes(mlir::Type part, int64_t n);
+mlir::RankedTensorType shardType(mlir::Type type, int64_t dim, int64_t n);
+/// The bytes that a rank sends when n ranks gather their shards of a value.
+SaturatingCount gatherBytes(mlir::Type shard, int64_t n);
 
 /// Whether the operation is inside a comm.start, whose body must keep its form.
 bool isStarted(mlir::Operation *collective);
@@ -35,9 +35,14 @@ template <typename OpT> llvm::SmallVector<OpT> collectivesIn(mlir::Operation *ro
   return found;
 }
 
-/// This rank's shard of `whole`: the input of the gather that made it, or a local_slice.
-mlir::Value takePart(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value whole, int64_t dim,
-                     comm::GroupAttr group);
+/// This rank's shard of `value`, by a local_slice.
+comm::LocalSliceOp createSlice(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                               int64_t dim, comm::GroupAttr group);
+/// The reduce_scatter along `dim` of what an all_reduce reduces, before it.
+comm::ReduceScatterOp createReduceScatter(comm::AllReduceOp reduce, int64_t dim);
+/// Replaces a reduce_scatter by an all_reduce. The results of `gather`, which gathers all shards,
+/// become those of the all_reduce; other users of a shard take a slice.
+void replaceByAllReduce(comm::ReduceScatterOp scatter, comm::AllGatherOp gather = {});
 
 /// Remarks of category `communication` begin with the collective's name and role.
 void remarkDone(mlir::Operation *collective, llvm::StringRef name, const llvm::Twine &what);

@@ -44,18 +44,12 @@ struct FuseReduceScatter : impl::FuseReduceScatterBase<FuseReduceScatter> {
       FailureOr<int64_t> dim = matchSliceDim(op);
       if (failed(dim))
         continue;
-      int64_t n = groupSize(op, op.getGroup());
-      SmallVector<Type> parts;
-      for (Value value : op.getInputs())
-        parts.push_back(partType(value.getType(), *dim, n));
-      OpBuilder builder(op);
-      auto scatter = ReduceScatterOp::create(builder, op.getLoc(), parts, op.getKind(),
-                                             op.getInputs(), *dim, op.getGroup(), op.getRoleAttr());
+      ReduceScatterOp scatter = createReduceScatter(op, *dim);
       remarkDone(op, "FuseReduceScatter", "fused with slices of dimension " + Twine(*dim));
-      for (auto [whole, part] : llvm::zip_equal(op.getOutputs(), scatter.getOutputs()))
-        for (Operation *user : llvm::make_early_inc_range(whole.getUsers())) {
-          user->getResult(0).replaceAllUsesWith(part);
-          user->erase();
+      for (auto [value, shard] : llvm::zip_equal(op.getOutputs(), scatter.getOutputs()))
+        for (Operation *slice : llvm::make_early_inc_range(value.getUsers())) {
+          slice->getResult(0).replaceAllUsesWith(shard);
+          slice->erase();
         }
       op.erase();
       ++numFused;

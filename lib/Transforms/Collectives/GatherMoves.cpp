@@ -12,8 +12,8 @@ using namespace mlir;
 using namespace braid;
 using namespace braid::comm;
 
-GatherMover::GatherMover(ModuleOp module, MeshOp mesh, bool acrossCalls)
-    : module(module), acrossCalls(acrossCalls), replication(module, mesh),
+GatherMover::GatherMover(ModuleOp module, MeshOp mesh, bool acrossCalls, Counts counts)
+    : counts(counts), module(module), acrossCalls(acrossCalls), replication(module, mesh),
       rewriter(module.getContext(), this), users(symbols, module) {
   CallGraph graph(module);
   for (auto it = llvm::scc_begin<const CallGraph *>(&graph); !it.isAtEnd(); ++it)
@@ -36,7 +36,7 @@ void GatherMover::notifyMatchFailure(Location loc, function_ref<void(Diagnostic 
     reasons->push_back(std::move(why));
 }
 
-FailureOr<bool> GatherMover::moveAll(MatchFn match, bool firstFirst) {
+FailureOr<bool> GatherMover::move(MatchFn match, bool firstFirst) {
   SmallVector<AllGatherOp> gathers = collectivesIn<AllGatherOp>(module);
   if (firstFirst)
     std::reverse(gathers.begin(), gathers.end());
@@ -85,4 +85,19 @@ FailureOr<SmallVector<func::CallOp>> GatherMover::matchCalls(func::FuncOp func) 
   if (calls.empty() || calls.size() != users.getUsers(func).size())
     return rewriter.notifyMatchFailure(func, name + " is not only called");
   return calls;
+}
+
+LogicalResult GatherMover::matchBytes(Operation *op, SaturatingCount before,
+                                      SaturatingCount after) {
+  if (after <= before)
+    return success();
+  return rewriter.notifyMatchFailure(op, quoted(op) + " would need " + Twine(after.getValue()) +
+                                             " bytes sent in place of " + Twine(before.getValue()));
+}
+
+Value GatherMover::gather(Value shard, int64_t dim, AllGatherOp like) {
+  Type type = gatheredType(shard.getType(), dim, groupSize(like, like.getGroup()));
+  return AllGatherOp::create(rewriter, like.getLoc(), TypeRange{type}, ValueRange{shard}, dim,
+                             like.getGroup(), like.getRoleAttr())
+      .getOutputs()[0];
 }

@@ -12,8 +12,9 @@
 
 #include "CollectiveUtils.h"
 #include "Replication.h"
+#include "SliceWise.h"
 
-#include "mlir/IR/PatternMatch.h"
+#include "mlir/Pass/Pass.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace braid {
@@ -26,24 +27,20 @@ using Move = std::function<mlir::LogicalResult()>;
 /// moves report every operation that they create or erase to Replication.
 class GatherMover : private mlir::RewriterBase::Listener {
 public:
-  GatherMover(mlir::ModuleOp module, comm::MeshOp mesh, bool acrossCalls);
-
   /// How often a gather has moved.
   struct Counts {
-    int64_t past = 0, intoCalls = 0, outOfCalls = 0;
+    mlir::Pass::Statistic &past, &intoCalls, &outOfCalls;
   };
-  /// All moves of the mover MoverT, where there are gathers.
+  GatherMover(mlir::ModuleOp module, comm::MeshOp mesh, bool acrossCalls, Counts counts);
+
+  /// Makes all moves of the mover MoverT, where there are gathers.
   template <typename MoverT>
-  static mlir::FailureOr<Counts> moveIn(mlir::ModuleOp module, bool acrossCalls) {
+  static mlir::LogicalResult run(mlir::ModuleOp module, bool acrossCalls, Counts counts) {
     if (collectivesIn<comm::AllGatherOp>(module).empty())
-      return Counts();
+      return mlir::success();
     mlir::FailureOr<comm::MeshOp> mesh = getModuleMesh(module);
-    if (failed(mesh))
-      return mlir::failure();
-    MoverT mover(module, *mesh, acrossCalls);
-    if (failed(mover.run()))
-      return mlir::failure();
-    return mover.counts;
+    return mlir::success(succeeded(mesh) &&
+                         succeeded(MoverT(module, *mesh, acrossCalls, counts).moveAll()));
   }
 
 protected:
@@ -51,12 +48,17 @@ protected:
 
   /// Applies the moves that `match` finds to every gather of the module, the last first unless
   /// `firstFirst`, and to gathers that moves create. Returns whether anything moved.
-  mlir::FailureOr<bool> moveAll(MatchFn match, bool firstFirst = false);
+  mlir::FailureOr<bool> move(MatchFn match, bool firstFirst = false);
   /// The distinct reasons that `match` reports.
   std::string explain(llvm::function_ref<void()> match);
   /// All calls of a function whose signature may change. Fails for the entry, a function without a
   /// body or with several blocks, a recursive function, and one with uses other than calls.
   mlir::FailureOr<llvm::SmallVector<mlir::func::CallOp>> matchCalls(mlir::func::FuncOp func);
+  /// Fails where a move past `op` would increase the bytes sent.
+  mlir::LogicalResult matchBytes(mlir::Operation *op, SaturatingCount before,
+                                 SaturatingCount after);
+  /// Gathers `shard` along `dim` like `like`, at the insertion point.
+  mlir::Value gather(mlir::Value shard, int64_t dim, comm::AllGatherOp like);
 
   Counts counts;
   mlir::ModuleOp module;

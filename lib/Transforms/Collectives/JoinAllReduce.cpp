@@ -15,7 +15,7 @@ namespace braid {
 
 namespace {
 
-/// The reduce_scatter whose results `gather` takes, all and in order, along the same dimension;
+/// The reduce_scatter of which `gather` gathers all results, in order and along the same dimension;
 /// null and a reason when there is none.
 ReduceScatterOp scatterOf(AllGatherOp gather, StringRef &why) {
   auto scatter = gather.getInputs()[0].getDefiningOp<ReduceScatterOp>();
@@ -39,22 +39,9 @@ struct JoinAllReduce : impl::JoinAllReduceBase<JoinAllReduce> {
         remarkMissed(gather, "JoinAllReduce", why);
         continue;
       }
-      // At the scatter's place, so that it serves the scatter's other users too. A second gather of
-      // the same shards then gathers slices, which folds.
-      OpBuilder builder(scatter);
-      auto reduce =
-          AllReduceOp::create(builder, scatter.getLoc(), gather.getResultTypes(), scatter.getKind(),
-                              scatter.getInputs(), scatter.getGroup(), scatter.getRoleAttr());
       remarkDone(gather, "JoinAllReduce", "joined with its comm.reduce_scatter");
-      gather.replaceAllUsesWith(reduce.getOutputs());
-      gather.erase();
-      for (auto [part, whole] : llvm::zip_equal(scatter.getOutputs(), reduce.getOutputs())) {
-        if (part.use_empty())
-          continue;
-        part.replaceAllUsesWith(LocalSliceOp::create(builder, scatter.getLoc(), part.getType(),
-                                                     whole, scatter.getDim(), scatter.getGroup()));
-      }
-      scatter.erase();
+      // A second gather of the same shards then gathers slices, which folds.
+      replaceByAllReduce(scatter, gather);
       ++numJoined;
     }
   }

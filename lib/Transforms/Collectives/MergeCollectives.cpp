@@ -17,28 +17,12 @@ namespace braid {
 
 namespace {
 
-/// The next collective of the block; null and a reason when an operation in between may not be
-/// crossed by a collective.
-CollectiveOpInterface nextCollective(Operation *op, StringRef &why) {
-  for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
-    if (auto collective = dyn_cast<CollectiveOpInterface>(next))
-      return collective;
-    if (!isMemoryEffectFree(next) && !next->hasTrait<OpTrait::IsTerminator>()) {
-      why = "what follows has effects";
-      return {};
-    }
-  }
-  why = "no collective follows in its block";
-  return {};
-}
-
 /// Whether all attributes of the two except roles are equal: reduction, dimension and group.
 bool sameExchange(Operation *a, Operation *b) {
   auto withoutRole = [](Operation *op) {
-    SmallVector<NamedAttribute> attributes = llvm::to_vector(op->getAttrDictionary());
-    llvm::erase_if(attributes,
-                   [](NamedAttribute attribute) { return attribute.getName() == "role"; });
-    return DictionaryAttr::get(op->getContext(), attributes);
+    NamedAttrList attributes(op->getAttrDictionary());
+    attributes.erase("role");
+    return attributes.getDictionary(op->getContext());
   };
   return a->getName() == b->getName() && withoutRole(a) == withoutRole(b);
 }
@@ -73,6 +57,38 @@ Operation *placeFor(Operation *first, Operation *second) {
   return existAtFirst ? first : nullptr;
 }
 
+/// The next collective of the block; null and a reason when an operation in between may not be
+/// crossed by a collective.
+CollectiveOpInterface nextCollective(Operation *op, StringRef &why) {
+  for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
+    if (auto collective = dyn_cast<CollectiveOpInterface>(next))
+      return collective;
+    if (!isMemoryEffectFree(next) && !next->hasTrait<OpTrait::IsTerminator>()) {
+      why = "what follows has effects";
+      return {};
+    }
+  }
+  why = "no collective follows in its block";
+  return {};
+}
+
+/// The collective to merge `op` with, and the place of the merged one; null and a reason when there
+/// is none.
+std::pair<Operation *, Operation *> matchNext(CollectiveOpInterface op, StringRef &why) {
+  Operation *next = nextCollective(op, why);
+  if (!next)
+    return {};
+  if (!sameExchange(op, next))
+    why = "the next collective is of another kind, group, reduction or dimension";
+  else if (!op.hasIndependentValues())
+    why = "its values are not independent of each other";
+  else if (Operation *place = placeFor(op, next))
+    return {next, place};
+  else
+    why = "the next collective depends on it";
+  return {};
+}
+
 Operation *merge(Operation *first, Operation *second, Operation *place) {
   OperationState state(first->getLoc(), first->getName());
   state.location = FusedLoc::get(first->getContext(), {first->getLoc(), second->getLoc()});
@@ -95,37 +111,21 @@ Operation *merge(Operation *first, Operation *second, Operation *place) {
 
 struct MergeCollectives : impl::MergeCollectivesBase<MergeCollectives> {
   void runOnOperation() override {
-    SmallVector<Operation *> work;
-    for (CollectiveOpInterface op : collectivesIn<CollectiveOpInterface>(getOperation()))
-      work.push_back(op);
     DenseSet<Operation *> gone;
-    for (Operation *op : work) {
+    for (CollectiveOpInterface op : collectivesIn<CollectiveOpInterface>(getOperation())) {
       if (gone.contains(op))
         continue;
-      while (true) {
-        StringRef why;
-        Operation *next = nextCollective(op, why);
-        Operation *place = nullptr;
-        if (next && !sameExchange(op, next)) {
-          why = "the next collective is of another kind, group, reduction or dimension";
-        } else if (next && !cast<CollectiveOpInterface>(op).hasIndependentValues()) {
-          why = "its values are not independent of each other";
-        } else if (next) {
-          place = placeFor(op, next);
-          if (!place)
-            why = "the next collective depends on it";
-        }
-        if (!place) {
-          remarkMissed(op, "MergeCollectives", why);
-          break;
-        }
+      StringRef why;
+      for (auto [next, place] = matchNext(op, why); next;
+           std::tie(next, place) = matchNext(op, why)) {
         gone.insert(op);
         gone.insert(next);
-        op = merge(op, next, place);
+        op = cast<CollectiveOpInterface>(merge(op, next, place));
         remarkDone(op, "MergeCollectives",
                    "now exchanges " + Twine(op->getNumOperands()) + " values");
         ++numMerged;
       }
+      remarkMissed(op, "MergeCollectives", why);
     }
   }
 };

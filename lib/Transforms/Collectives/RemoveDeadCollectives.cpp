@@ -28,10 +28,10 @@ struct Report : RewriterBase::Listener {
   void notifyOperationErased(Operation *op) override {
     if (!isa<CollectiveOpInterface>(op))
       return;
-    bool whole = !narrowed.erase(op);
+    bool isDead = !narrowed.erase(op);
     remarkDone(op, "RemoveDeadCollectives",
-               whole ? "removed, no rank reads a result" : "a value that no rank reads removed");
-    ++(whole ? removed : values);
+               isDead ? "removed, no rank reads a result" : "a value that no rank reads removed");
+    ++(isDead ? removed : values);
   }
   DenseSet<Operation *> narrowed;
   int64_t removed = 0, values = 0;

@@ -16,29 +16,23 @@ using namespace braid::comm;
 namespace braid {
 namespace {
 
+using AxisSet = llvm::SmallSetVector<AxisAttr, 2>;
+
 /// The axes along which a value may differ; empty until the analysis reaches the value.
 struct Differing {
-  std::optional<AxisList> axes;
+  std::optional<AxisSet> axes;
 
-  void add(ArrayRef<AxisAttr> more) {
-    if (!axes)
-      axes.emplace();
-    for (AxisAttr axis : more)
-      if (!llvm::is_contained(*axes, axis))
-        axes->push_back(axis);
-  }
-  /// A value still differs along an axis that the group covers only in part.
+  /// A value still differs along an axis of which the group covers only a sub-axis.
   void remove(GroupAttr group) {
     if (axes)
-      llvm::erase_if(*axes,
-                     [&](AxisAttr axis) { return llvm::is_contained(group.getAxes(), axis); });
+      axes->set_subtract(group.getAxes());
   }
 
   static Differing join(const Differing &lhs, const Differing &rhs) {
     Differing both = lhs;
-    if (rhs.axes)
-      both.add(*rhs.axes);
-    return both;
+    if (rhs.axes && both.axes)
+      both.axes->set_union(*rhs.axes);
+    return both.axes ? both : rhs;
   }
   bool operator==(const Differing &other) const { return axes == other.axes; }
   void print(raw_ostream &os) const {
@@ -50,22 +44,15 @@ struct Differing {
 };
 
 /// The axes that a sharding names, split or partial.
-AxisList axesOf(ShardingAttr sharding) {
-  AxisList axes;
+AxisSet axesOf(ShardingAttr sharding) {
+  AxisSet axes;
   if (!sharding)
     return axes;
   for (DimAttr dim : sharding.getDims())
-    llvm::append_range(axes, dim.getAxes());
+    axes.insert_range(dim.getAxes());
   for (PartialAttr partial : sharding.getPartials())
-    axes.push_back(partial.getAxis());
+    axes.insert(partial.getAxis());
   return axes;
-}
-
-/// The inputs of the operation: its operands and the values that its regions capture.
-llvm::SetVector<Value> inputsOf(Operation *op) {
-  llvm::SetVector<Value> inputs(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), inputs);
-  return inputs;
 }
 
 using AxesLattice = dataflow::Lattice<Differing>;
@@ -76,7 +63,7 @@ class ReplicationAnalysis : public dataflow::SparseForwardDataFlowAnalysis<AxesL
 public:
   ReplicationAnalysis(DataFlowSolver &solver, MeshOp mesh) : SparseForwardDataFlowAnalysis(solver) {
     for (Attribute name : mesh.getAxisNames())
-      everything.push_back(AxisAttr::get(mesh.getContext(), cast<StringAttr>(name).getValue()));
+      everything.insert(AxisAttr::get(mesh.getContext(), cast<StringAttr>(name).getValue()));
   }
 
   using SparseForwardDataFlowAnalysis::getLatticeElement;
@@ -105,13 +92,14 @@ public:
   /// The axes along which the results of `op` differ; nothing while one of its inputs is not
   /// reached.
   Differing resultsOf(Operation *op, function_ref<Differing(Value)> lookup) const {
-    Differing differing;
-    differing.add({});
-    for (Value input : inputsOf(op)) {
+    Differing differing{AxisSet()};
+    llvm::SetVector<Value> inputs(op->operand_begin(), op->operand_end());
+    getUsedValuesDefinedAbove(op->getRegions(), inputs);
+    for (Value input : inputs) {
       Differing of = lookup(input);
       if (!of.axes)
         return of;
-      differing.add(*of.axes);
+      differing = Differing::join(differing, of);
     }
     if (isa<AllReduceOp, AllGatherOp>(op)) {
       differing.remove(cast<CollectiveOpInterface>(op).getGroup());
@@ -119,30 +107,27 @@ public:
     }
     op->walk([&](Operation *nested) {
       if (auto parameter = dyn_cast<nn::ParameterOp>(nested))
-        differing.add(axesOf(parameter.getShardingAttr()));
+        differing.axes->set_union(axesOf(parameter.getShardingAttr()));
       else if (auto slice = dyn_cast<LocalSliceOp>(nested))
-        differing.add(slice.getGroup().getAxes());
+        differing.axes->insert_range(slice.getGroup().getAxes());
       else if (auto scatter = dyn_cast<ReduceScatterOp>(nested))
-        differing.add(scatter.getGroup().getAxes());
+        differing.axes->insert_range(scatter.getGroup().getAxes());
       else if (auto embedding = dyn_cast<nn::EmbeddingOp>(nested);
                embedding && embedding.getGroup())
-        differing.add(embedding.getGroup()->getAxes());
+        differing.axes->insert_range(embedding.getGroup()->getAxes());
       else if (isa<CollectiveOpInterface, StartOp, WaitOp>(nested) || !isMemoryEffectFree(nested))
-        differing.add(everything);
+        differing.axes->set_union(everything);
     });
     return differing;
   }
 
 protected:
   void setToEntryState(AxesLattice *lattice) override {
-    Differing differing;
     auto argument = dyn_cast<BlockArgument>(lattice->getAnchor());
     auto func = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
-    if (func && argument.getOwner()->isEntryBlock() && isEntry(func))
-      differing.add(axesOf(getSharding(argument)));
-    else
-      differing.add(everything);
-    propagateIfChanged(lattice, lattice->join(differing));
+    bool known = func && argument.getOwner()->isEntryBlock() && isEntry(func);
+    propagateIfChanged(
+        lattice, lattice->join(Differing{known ? axesOf(getSharding(argument)) : everything}));
   }
 
   void visitRegionSuccessors(ProgramPoint *, RegionBranchOpInterface, RegionSuccessor,
@@ -151,7 +136,7 @@ protected:
   }
 
 private:
-  AxisList everything; ///< the axes of the mesh
+  AxisSet everything; ///< the axes of the mesh
 };
 
 Replication::Replication(ModuleOp module, MeshOp mesh) {
@@ -192,13 +177,12 @@ void Replication::forget(Operation *op) {
         solver.eraseState(argument);
 }
 
-void Replication::becomesPart(Value value, GroupAttr group) {
-  Differing &differing = analysis->getLatticeElement(value)->getValue();
-  if (differing.axes)
-    differing.add(group.getAxes());
+void Replication::becomesSharded(Value value, GroupAttr group) {
+  if (auto &axes = analysis->getLatticeElement(value)->getValue().axes)
+    axes->insert_range(group.getAxes());
 }
 
-void Replication::becomesWhole(Value value, GroupAttr group) {
+void Replication::becomesReplicated(Value value, GroupAttr group) {
   analysis->getLatticeElement(value)->getValue().remove(group);
 }
 

@@ -21,8 +21,8 @@ class ReplicationAnalysis;
 /// the calls of the module. Parameters and the entry's operands differ along the axes of their
 /// shardings. An all_reduce or all_gather makes values equal along the axes of its group;
 /// reduce_scatter and local_slice make them different. Other results differ like the operands and
-/// captured values of their operation. Rewrites report their changes (update, forget, becomesPart,
-/// becomesWhole), so that one analysis serves all rewrites of a pass.
+/// captured values of their operation. Rewrites report their changes, so that one analysis serves
+/// all rewrites of a pass.
 class Replication {
 public:
   Replication(mlir::ModuleOp module, comm::MeshOp mesh);
@@ -37,8 +37,8 @@ public:
   /// An operation is about to be erased.
   void forget(mlir::Operation *op);
   /// The value is now this rank's shard of the former value over `group`, or the gathered value.
-  void becomesPart(mlir::Value value, comm::GroupAttr group);
-  void becomesWhole(mlir::Value value, comm::GroupAttr group);
+  void becomesSharded(mlir::Value value, comm::GroupAttr group);
+  void becomesReplicated(mlir::Value value, comm::GroupAttr group);
 
 private:
   mlir::DataFlowSolver solver;

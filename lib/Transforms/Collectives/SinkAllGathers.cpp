@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "GatherMoves.h"
-#include "SliceWise.h"
 
 #include "braid/Transforms/Passes.h"
 
@@ -16,15 +15,10 @@ namespace braid {
 
 namespace {
 
-bool isOwnSlice(Operation *user, int64_t dim, GroupAttr group) {
-  auto slice = dyn_cast<LocalSliceOp>(user);
-  return slice && static_cast<int64_t>(slice.getDim()) == dim && slice.getGroup() == group;
-}
-
 class Sinker : public GatherMover {
 public:
   using GatherMover::GatherMover;
-  LogicalResult run();
+  LogicalResult moveAll();
 
 private:
   FailureOr<Move> matchSlices(AllGatherOp gather);
@@ -34,29 +28,45 @@ private:
   FailureOr<Move> matchIntoCallee(AllGatherOp gather, OpOperand &argument);
   LogicalResult movePast(AllGatherOp gather, Operation *op, const SliceDims &dims,
                          ArrayRef<AllGatherOp> passed);
-  void moveIntoCallers(AllGatherOp gather, OpOperand &returned, ArrayRef<func::CallOp> calls);
-  void moveIntoCallee(AllGatherOp gather, func::FuncOp func, unsigned index,
-                      ArrayRef<func::CallOp> calls);
-  /// Gathers `part` for all its uses except this one.
-  void gatherAgain(Value part, Type whole, AllGatherOp gather);
-  void explainAll();
+  /// This rank's shard of `value`: the input of the gather that made it, or a slice.
+  Value takeShard(Value value, int64_t dim, GroupAttr group);
+  /// Turns a call's result or a function's argument into its shard, which is gathered for all
+  /// uses.
+  void makeSharded(Value value, AllGatherOp gather);
   void eraseIfUnused(Operation *op) {
     if (op->use_empty())
       rewriter.eraseOp(op);
   }
 };
 
+Value Sinker::takeShard(Value value, int64_t dim, GroupAttr group) {
+  if (auto gather = value.getDefiningOp<AllGatherOp>();
+      gather && !isStarted(gather) && gather.getDim() == static_cast<uint64_t>(dim) &&
+      gather.getGroup() == group)
+    return gather.getInputs()[cast<OpResult>(value).getResultNumber()];
+  return createSlice(rewriter, rewriter.getInsertionPoint()->getLoc(), value, dim, group);
+}
+
+void Sinker::makeSharded(Value value, AllGatherOp gather) {
+  value.setType(gather.getInputs()[0].getType());
+  replication.becomesSharded(value, gather.getGroup());
+  rewriter.setInsertionPointAfterValue(value);
+  Value gathered = this->gather(value, gather.getDim(), gather);
+  rewriter.replaceAllUsesExcept(value, gathered, gathered.getDefiningOp());
+  eraseIfUnused(gathered.getDefiningOp());
+}
+
 /// Slices of the gathered value that take the rank's own shard again.
 FailureOr<Move> Sinker::matchSlices(AllGatherOp gather) {
-  SmallVector<Operation *> slices;
+  SmallVector<Operation *> found;
   for (Operation *user : gather->getUsers())
-    if (isOwnSlice(user, gather.getDim(), gather.getGroup()))
-      slices.push_back(user);
-  if (slices.empty())
+    if (slices(user, gather.getDim(), gather.getGroup()))
+      found.push_back(user);
+  if (found.empty())
     return failure();
-  return Move([=] {
-    for (Operation *slice : slices)
-      rewriter.replaceOp(slice, AllGatherOp(gather).getInputs()[0]);
+  return Move([=]() mutable {
+    for (Operation *slice : found)
+      rewriter.replaceOp(slice, gather.getInputs()[0]);
     eraseIfUnused(gather);
     return success();
   });
@@ -66,40 +76,39 @@ FailureOr<Move> Sinker::matchPast(AllGatherOp gather, OpOperand &use) {
   Operation *op = use.getOwner();
   GroupAttr group = gather.getGroup();
   int64_t n = groupSize(gather, group);
-  std::string name = ("'" + op->getName().getStringRef() + "'").str();
   if (op->getBlock() != gather->getBlock())
-    return rewriter.notifyMatchFailure(op, name + " is in another block");
-  FailureOr<SliceDims> dims = matchSliceDims(rewriter, use, gather.getDim(), n);
+    return rewriter.notifyMatchFailure(op, quoted(op) + " is in another block");
+  FailureOr<SliceDims> dims = matchSliceDims(
+      rewriter, op,
+      [&](const ShardingRule &rule) -> auto & { return rule.operands[use.getOperandNumber()]; },
+      gather.getDim(), n);
   if (failed(dims))
     return failure();
   // Ranks then compute different slices of a result that must have been the same on all.
   for (Value operand : op->getOperands())
-    if (!gatherOf(operand) || gatherOf(operand).getGroup() != group)
+    if (AllGatherOp other = gatherOf(operand); !other || other.getGroup() != group)
       if (!replication.isReplicated(operand, group))
-        return rewriter.notifyMatchFailure(op,
-                                           name + " has an operand that differs between the ranks");
+        return rewriter.notifyMatchFailure(
+            op, quoted(op) + " has an operand that differs between the ranks");
   if (!replication.capturesReplicated(op, group))
-    return rewriter.notifyMatchFailure(op,
-                                       name + " captures a value that differs between the ranks");
+    return rewriter.notifyMatchFailure(op, quoted(op) +
+                                               " captures a value that differs between the ranks");
 
-  // A move must not increase the bytes exchanged.
   SaturatingCount before = 0, after = 0;
   llvm::SetVector<AllGatherOp> passed;
-  for (auto [operand, cut] : llvm::zip_equal(op->getOperands(), dims->operands)) {
+  for (auto [operand, dim] : llvm::zip_equal(op->getOperands(), dims->operands)) {
     AllGatherOp other = gatherOf(operand);
-    if (cut && gathers(other, *cut, group) && other->getBlock() == op->getBlock() &&
+    if (dim && gathers(other, *dim, group) && other->getBlock() == op->getBlock() &&
         llvm::all_of(other->getUsers(), [&](Operation *user) { return user == op; }) &&
         passed.insert(other))
       before += other.getBytesSent(n);
   }
-  for (auto [result, cut] : llvm::zip_equal(op->getResults(), dims->results))
+  for (auto [result, dim] : llvm::zip_equal(op->getResults(), dims->results))
     if (!llvm::all_of(result.getUsers(),
-                      [&, cut = cut](Operation *user) { return isOwnSlice(user, *cut, group); }))
-      after += gatherBytes(partType(result.getType(), *cut, n), n);
-  if (after > before)
-    return rewriter.notifyMatchFailure(op, name + " would need " + Twine(after.getValue()) +
-                                               " bytes sent in place of " +
-                                               Twine(before.getValue()));
+                      [&, dim = *dim](Operation *user) { return slices(user, dim, group); }))
+      after += gatherBytes(shardType(result.getType(), *dim, n), n);
+  if (failed(matchBytes(op, before, after)))
+    return failure();
   return Move([=, dims = *dims, passed = passed.takeVector()] {
     return movePast(gather, op, dims, passed);
   });
@@ -110,36 +119,27 @@ LogicalResult Sinker::movePast(AllGatherOp gather, Operation *op, const SliceDim
   GroupAttr group = gather.getGroup();
   int64_t n = groupSize(gather, group);
   rewriter.setInsertionPoint(op);
-  SmallVector<Value> parts(op->getOperands());
-  for (auto [part, cut] : llvm::zip_equal(parts, dims.operands))
-    if (cut)
-      part = takePart(rewriter, op->getLoc(), part, *cut, group);
+  SmallVector<Value> operands(op->getOperands());
+  for (auto [operand, dim] : llvm::zip_equal(operands, dims.operands))
+    if (dim)
+      operand = takeShard(operand, *dim, group);
   SmallVector<Type> types;
-  for (auto [result, cut] : llvm::zip_equal(op->getResults(), dims.results))
-    types.push_back(partType(result.getType(), *cut, n));
-  FailureOr<SmallVector<Value>> locals = rebuild(op, rewriter, parts, types);
+  for (auto [result, dim] : llvm::zip_equal(op->getResults(), dims.results))
+    types.push_back(shardType(result.getType(), *dim, n));
+  FailureOr<SmallVector<Value>> locals = rebuild(op, rewriter, operands, types);
   if (failed(locals))
     return failure();
-  remarkDone(gather, "SinkAllGathers", "moved past '" + op->getName().getStringRef() + "'");
+  remarkDone(gather, "SinkAllGathers", "moved past " + quoted(op));
   ++counts.past;
   SmallVector<Value> results;
-  for (auto [result, local, cut] : llvm::zip_equal(op->getResults(), *locals, dims.results))
-    results.push_back(AllGatherOp::create(rewriter, gather.getLoc(), TypeRange{result.getType()},
-                                          ValueRange{local}, *cut, group, gather.getRoleAttr())
-                          .getOutputs()[0]);
+  for (auto [local, dim] : llvm::zip_equal(*locals, dims.results))
+    results.push_back(this->gather(local, *dim, gather));
   rewriter.replaceOp(op, results);
   for (Value result : results)
     eraseIfUnused(result.getDefiningOp());
   for (AllGatherOp other : passed)
     eraseIfUnused(other);
   return success();
-}
-
-void Sinker::gatherAgain(Value part, Type whole, AllGatherOp gather) {
-  auto moved = AllGatherOp::create(rewriter, gather.getLoc(), TypeRange{whole}, ValueRange{part},
-                                   gather.getDim(), gather.getGroup(), gather.getRoleAttr());
-  rewriter.replaceAllUsesExcept(part, moved.getOutputs()[0], moved);
-  eraseIfUnused(moved);
 }
 
 FailureOr<Move> Sinker::matchIntoCallers(AllGatherOp gather, OpOperand &returned) {
@@ -150,33 +150,20 @@ FailureOr<Move> Sinker::matchIntoCallers(AllGatherOp gather, OpOperand &returned
   if (!gather->hasOneUse())
     return rewriter.notifyMatchFailure(gather, "the value that '@" + func.getSymName() +
                                                    "' returns is used in it too");
-  return Move([=, &returned, calls = *calls] {
-    moveIntoCallers(gather, returned, calls);
+  return Move([=, &returned, calls = *calls]() mutable {
+    remarkDone(gather, "SinkAllGathers", "moved to the callers of '@" + func.getSymName() + "'");
+    ++counts.outOfCalls;
+    for (func::CallOp call : calls)
+      makeSharded(call.getResult(returned.getOperandNumber()), gather);
+    rewriter.modifyOpInPlace(returned.getOwner(), [&] { returned.set(gather.getInputs()[0]); });
+    rewriter.eraseOp(gather);
+    updateType(func);
     return success();
   });
 }
 
-void Sinker::moveIntoCallers(AllGatherOp gather, OpOperand &returned,
-                             ArrayRef<func::CallOp> calls) {
-  auto func = cast<func::FuncOp>(returned.getOwner()->getParentOp());
-  remarkDone(gather, "SinkAllGathers", "moved to the callers of '@" + func.getSymName() + "'");
-  ++counts.outOfCalls;
-  for (func::CallOp call : calls) {
-    Value result = call.getResult(returned.getOperandNumber());
-    Type whole = result.getType();
-    result.setType(gather.getInputs()[0].getType());
-    replication.becomesPart(result, gather.getGroup());
-    rewriter.setInsertionPointAfter(call);
-    gatherAgain(result, whole, gather);
-  }
-  rewriter.modifyOpInPlace(returned.getOwner(), [&] { returned.set(gather.getInputs()[0]); });
-  rewriter.eraseOp(gather);
-  updateType(func);
-}
-
 FailureOr<Move> Sinker::matchIntoCallee(AllGatherOp gather, OpOperand &argument) {
-  auto func = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-      argument.getOwner(), cast<func::CallOp>(argument.getOwner()).getCalleeAttr());
+  func::FuncOp func = calleeOf(cast<func::CallOp>(argument.getOwner()));
   unsigned index = argument.getOperandNumber();
   FailureOr<SmallVector<func::CallOp>> calls = matchCalls(func);
   if (failed(calls))
@@ -198,35 +185,24 @@ FailureOr<Move> Sinker::matchIntoCallee(AllGatherOp gather, OpOperand &argument)
     return rewriter.notifyMatchFailure(func, Twine(calls->size() - moving) + " of " +
                                                  Twine(calls->size()) + " callers of " + callee +
                                                  " would gather more than before");
-  return Move([=, calls = *calls] {
-    moveIntoCallee(gather, func, index, calls);
+  return Move([=, calls = *calls]() mutable {
+    remarkDone(gather, "SinkAllGathers", "moved into " + callee);
+    ++counts.intoCalls;
+    makeSharded(func.getArgument(index), gather);
+    updateType(func);
+    // The callers' gathers are read before they are erased, this one last.
+    llvm::SetVector<Operation *> others;
+    for (func::CallOp call : calls) {
+      Value operand = call.getOperand(index);
+      if (AllGatherOp other = gatherOf(operand))
+        others.insert(other);
+      rewriter.setInsertionPoint(call);
+      Value shard = takeShard(operand, gather.getDim(), gather.getGroup());
+      rewriter.modifyOpInPlace(call, [&] { call->setOperand(index, shard); });
+    }
+    llvm::for_each(others, [&](Operation *other) { eraseIfUnused(other); });
     return success();
   });
-}
-
-void Sinker::moveIntoCallee(AllGatherOp gather, func::FuncOp func, unsigned index,
-                            ArrayRef<func::CallOp> calls) {
-  remarkDone(gather, "SinkAllGathers", "moved into '@" + func.getSymName() + "'");
-  ++counts.intoCalls;
-  BlockArgument argument = func.getArgument(index);
-  Type whole = argument.getType();
-  argument.setType(gather.getInputs()[0].getType());
-  replication.becomesPart(argument, gather.getGroup());
-  rewriter.setInsertionPointToStart(&func.getBody().front());
-  gatherAgain(argument, whole, gather);
-  updateType(func);
-  // Callers' gathers are read before they are erased, this one last.
-  SmallVector<AllGatherOp> others;
-  for (func::CallOp call : calls) {
-    Value operand = call.getOperand(index);
-    if (AllGatherOp other = gatherOf(operand); other && !llvm::is_contained(others, other))
-      others.push_back(other);
-    rewriter.setInsertionPoint(call);
-    Value part = takePart(rewriter, call.getLoc(), operand, gather.getDim(), gather.getGroup());
-    rewriter.modifyOpInPlace(call, [&] { call->setOperand(index, part); });
-  }
-  for (AllGatherOp other : others)
-    eraseIfUnused(other);
 }
 
 FailureOr<Move> Sinker::matchUse(AllGatherOp gather, OpOperand &use) {
@@ -238,43 +214,31 @@ FailureOr<Move> Sinker::matchUse(AllGatherOp gather, OpOperand &use) {
   return isa<func::CallOp>(user) ? matchIntoCallee(gather, use) : matchIntoCallers(gather, use);
 }
 
-LogicalResult Sinker::run() {
+LogicalResult Sinker::moveAll() {
   // Every move brings a gather closer to the results, and gathers pass through no recursive
   // function, so this terminates.
-  auto matchUses = [&](auto &&isOne) {
-    return moveAll(
-        [&](AllGatherOp gather) -> FailureOr<Move> {
-          if (gather.getInputs().size() != 1)
-            return failure();
-          if (FailureOr<Move> move = matchSlices(gather); succeeded(move))
-            return move;
-          for (OpOperand &use : gather->getUses())
-            if (isOne(use.getOwner()))
-              if (FailureOr<Move> move = matchUse(gather, use); succeeded(move))
-                return move;
-          return failure();
-        },
-        /*firstFirst=*/true);
+  // First all moves within a function, then across its return, then across calls.
+  enum Kind { kOther, kReturn, kCall, kNone };
+  auto kindOf = [](Operation *user) {
+    return isa<func::CallOp>(user) ? kCall : isa<func::ReturnOp>(user) ? kReturn : kOther;
   };
-  // First all moves within a function, then its signature.
-  auto isCall = [](Operation *user) { return isa<func::CallOp>(user); };
-  auto isReturn = [](Operation *user) { return isa<func::ReturnOp>(user); };
-  auto isOther = [&](Operation *user) { return !isCall(user) && !isReturn(user); };
-  for (bool changed = true; changed;) {
-    FailureOr<bool> moved = matchUses(isOther);
-    if (succeeded(moved) && !*moved)
-      moved = matchUses(isReturn);
-    if (succeeded(moved) && !*moved)
-      moved = matchUses(isCall);
+  for (int kind = kOther; kind != kNone;) {
+    auto match = [&](AllGatherOp gather) -> FailureOr<Move> {
+      if (gather.getInputs().size() != 1)
+        return failure();
+      if (FailureOr<Move> move = matchSlices(gather); succeeded(move))
+        return move;
+      for (OpOperand &use : gather->getUses())
+        if (kindOf(use.getOwner()) == kind)
+          if (FailureOr<Move> move = matchUse(gather, use); succeeded(move))
+            return move;
+      return failure();
+    };
+    FailureOr<bool> moved = move(match, /*firstFirst=*/true);
     if (failed(moved))
       return failure();
-    changed = *moved;
+    kind = *moved ? kOther : kind + 1;
   }
-  explainAll();
-  return success();
-}
-
-void Sinker::explainAll() {
   for (AllGatherOp gather : collectivesIn<AllGatherOp>(module)) {
     if (gather.getInputs().size() != 1) {
       remarkMissed(gather, "SinkAllGathers", "stays, it gathers several values");
@@ -286,19 +250,16 @@ void Sinker::explainAll() {
     });
     remarkMissed(gather, "SinkAllGathers", "stays: " + why);
   }
+  return success();
 }
 
 struct SinkAllGathers : impl::SinkAllGathersBase<SinkAllGathers> {
   using SinkAllGathersBase::SinkAllGathersBase;
 
   void runOnOperation() override {
-    FailureOr<GatherMover::Counts> counts =
-        GatherMover::moveIn<Sinker>(getOperation(), acrossCalls);
-    if (failed(counts))
-      return signalPassFailure();
-    numSunk += counts->past;
-    numIntoCalls += counts->intoCalls;
-    numOutOfCalls += counts->outOfCalls;
+    if (failed(GatherMover::run<Sinker>(getOperation(), acrossCalls,
+                                        {numSunk, numIntoCalls, numOutOfCalls})))
+      signalPassFailure();
   }
 };
 

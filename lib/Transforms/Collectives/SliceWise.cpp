@@ -25,14 +25,18 @@ static LogicalResult findFactor(const TensorFactors &tensor, int64_t f,
   return success();
 }
 
-static std::string quoted(Operation *op) {
-  return ("'" + op->getName().getStringRef() + "'").str();
-}
+std::string quoted(Operation *op) { return ("'" + op->getName().getStringRef() + "'").str(); }
 
-static FailureOr<SliceDims> matchSliceDims(RewriterBase &rewriter, Operation *op,
-                                           const ShardingRule &rule, const DimFactors &factors,
-                                           int64_t n) {
+FailureOr<SliceDims>
+matchSliceDims(RewriterBase &rewriter, Operation *op,
+               function_ref<const TensorFactors &(const ShardingRule &)> tensor, int64_t dim,
+               int64_t n) {
   std::string name = quoted(op);
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!interface || !isMemoryEffectFree(op))
+    return rewriter.notifyMatchFailure(op, name + " takes the unsliced value");
+  ShardingRule rule = interface.getShardingRule();
+  const DimFactors &factors = tensor(rule)[dim];
   if (factors.empty())
     return rewriter.notifyMatchFailure(op, name + " has no factor for the dimension");
   int64_t f = factors[0];
@@ -58,31 +62,6 @@ static FailureOr<SliceDims> matchSliceDims(RewriterBase &rewriter, Operation *op
   return dims;
 }
 
-static FailureOr<ShardingRule> matchRule(RewriterBase &rewriter, Operation *op) {
-  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!interface || !isMemoryEffectFree(op))
-    return rewriter.notifyMatchFailure(op, quoted(op) + " takes the unsliced value");
-  return interface.getShardingRule();
-}
-
-FailureOr<SliceDims> matchSliceDims(RewriterBase &rewriter, OpOperand &tensor, int64_t dim,
-                                    int64_t n) {
-  Operation *op = tensor.getOwner();
-  FailureOr<ShardingRule> rule = matchRule(rewriter, op);
-  if (failed(rule))
-    return failure();
-  return matchSliceDims(rewriter, op, *rule, rule->operands[tensor.getOperandNumber()][dim], n);
-}
-
-FailureOr<SliceDims> matchSliceDims(RewriterBase &rewriter, OpResult tensor, int64_t dim,
-                                    int64_t n) {
-  Operation *op = tensor.getOwner();
-  FailureOr<ShardingRule> rule = matchRule(rewriter, op);
-  if (failed(rule))
-    return failure();
-  return matchSliceDims(rewriter, op, *rule, rule->results[tensor.getResultNumber()][dim], n);
-}
-
 FailureOr<SmallVector<Value>> rebuild(Operation *op, OpBuilder &builder, ValueRange operands,
                                       TypeRange types) {
   FailureOr<SmallVector<Value>> values = cast<ShardingRuleOpInterface>(op).buildLocal(
@@ -97,14 +76,15 @@ AllGatherOp gatherOf(Value value) {
   return gather && !isStarted(gather) && gather.getInputs().size() == 1 ? gather : AllGatherOp();
 }
 
-bool gathers(AllGatherOp gather, int64_t dim, GroupAttr group) {
-  return gather && static_cast<int64_t>(gather.getDim()) == dim && gather.getGroup() == group;
+bool gathers(Operation *op, int64_t dim, GroupAttr group) {
+  auto gather = dyn_cast_or_null<AllGatherOp>(op);
+  return gather && !isStarted(gather) && gather.getInputs().size() == 1 &&
+         static_cast<int64_t>(gather.getDim()) == dim && gather.getGroup() == group;
 }
 
-void updateType(func::FuncOp func) {
-  Block &block = func.getBody().front();
-  func.setType(FunctionType::get(func.getContext(), block.getArgumentTypes(),
-                                 block.getTerminator()->getOperandTypes()));
+bool slices(Operation *op, int64_t dim, GroupAttr group) {
+  auto slice = dyn_cast_or_null<LocalSliceOp>(op);
+  return slice && static_cast<int64_t>(slice.getDim()) == dim && slice.getGroup() == group;
 }
 
 } // namespace braid

@@ -21,13 +21,16 @@ struct SliceDims {
   llvm::SmallVector<std::optional<int64_t>> operands, results;
 };
 
-/// The dimensions to slice `op` along the first factor of dimension `dim` of operand or result
-/// `tensor`, in n slices (1: any number). Fails and reports the reason when the operation does not
-/// act alike on slices.
-mlir::FailureOr<SliceDims> matchSliceDims(mlir::RewriterBase &rewriter, mlir::OpOperand &tensor,
-                                          int64_t dim, int64_t n);
-mlir::FailureOr<SliceDims> matchSliceDims(mlir::RewriterBase &rewriter, mlir::OpResult tensor,
-                                          int64_t dim, int64_t n);
+/// The operation's name in quotes.
+std::string quoted(mlir::Operation *op);
+
+/// The dimensions to slice `op` along the first factor of dimension `dim` of one of its tensors, in
+/// n slices (1: any number); `tensor` selects it from the operation's rule. Fails and reports the
+/// reason when the operation does not act alike on slices.
+mlir::FailureOr<SliceDims>
+matchSliceDims(mlir::RewriterBase &rewriter, mlir::Operation *op,
+               llvm::function_ref<const comm::TensorFactors &(const comm::ShardingRule &)> tensor,
+               int64_t dim, int64_t n);
 
 /// Builds the operation on other operands before it, with results of `types`. Emits an error when
 /// it cannot be built although its sharding rule allows these operands.
@@ -38,11 +41,9 @@ mlir::FailureOr<llvm::SmallVector<mlir::Value>> rebuild(mlir::Operation *op,
 
 /// The gather whose only result is `value`, or null.
 comm::AllGatherOp gatherOf(mlir::Value value);
-/// Whether the gather is along this dimension over this group.
-bool gathers(comm::AllGatherOp gather, int64_t dim, comm::GroupAttr group);
-
-/// Sets the function's type to that of its block's arguments and its return.
-void updateType(mlir::func::FuncOp func);
+/// Whether the operation gathers or slices one value along this dimension over this group.
+bool gathers(mlir::Operation *op, int64_t dim, comm::GroupAttr group);
+bool slices(mlir::Operation *op, int64_t dim, comm::GroupAttr group);
 
 } // namespace braid
 #endif // BRAID_LIB_TRANSFORMS_SLICEWISE_H

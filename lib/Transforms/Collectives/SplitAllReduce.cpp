@@ -50,13 +50,8 @@ struct SplitAllReduce : impl::SplitAllReduceBase<SplitAllReduce> {
                      which + " divides over " + Twine(n) + " ranks in every value");
         continue;
       }
-      SmallVector<Type> parts;
-      for (Value value : op.getInputs())
-        parts.push_back(partType(value.getType(), *chosen, n));
+      ReduceScatterOp scatter = createReduceScatter(op, *chosen);
       OpBuilder builder(op);
-      auto scatter =
-          ReduceScatterOp::create(builder, op.getLoc(), parts, op.getKind(), op.getInputs(),
-                                  *chosen, op.getGroup(), op.getRoleAttr());
       auto gather =
           AllGatherOp::create(builder, op.getLoc(), op.getResultTypes(), scatter.getOutputs(),
                               *chosen, op.getGroup(), op.getRoleAttr());

@@ -2,12 +2,14 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "CollectiveUtils.h"
+
 #include "braid/Transforms/Passes.h"
+#include "braid/Transforms/ShardingUtils.h"
 
 #include "dialects/Comm/IR/Schedule.h"
 
 #include "mlir/Analysis/CallGraph.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SCCIterator.h"
 
@@ -39,7 +41,7 @@ public:
     if (isa<WaitOp>(op))
       return false; // A wait completes an earlier start; later starts do not depend on it.
     if (auto call = dyn_cast<func::CallOp>(op))
-      return !silent.contains(SymbolTable::lookupNearestSymbolFrom(call, call.getCalleeAttr()));
+      return !silent.contains(calleeOf(call));
     if (op->getNumRegions() != 0 && anyWithin(op))
       return true;
     if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
@@ -104,14 +106,7 @@ struct StartCollectives : impl::StartCollectivesBase<StartCollectives> {
   void runOnOperation() override {
     ChannelUsers channel(getOperation());
     for (auto func : getOperation().getOps<func::FuncOp>()) {
-      SmallVector<CollectiveOpInterface> collectives;
-      func.walk([&](CollectiveOpInterface collective) {
-        if (!isa<StartOp>(collective->getParentOp()))
-          collectives.push_back(collective);
-      });
-      SmallVector<std::pair<StartOp, WaitOp>> pairs;
-      for (CollectiveOpInterface collective : collectives)
-        pairs.push_back(split(collective));
+      auto pairs = llvm::map_to_vector(collectivesIn<CollectiveOpInterface>(func), split);
       numStarted += pairs.size();
       for (auto [start, wait] : pairs) {
         if (Operation *after = earliestAfter(start, channel))

@@ -25,21 +25,20 @@ namespace braid {
 
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// Positions are computed head by head.
 constexpr int64_t kMaxHeads = 65536;
 
-LogicalResult emitTooLarge(Operation *op) {
-  return emitNamedError(op) << "cannot be padded for axis '" << kTensorAxis
-                            << "': it would have more than 2^48 elements";
+LogicalResult refuse(Operation *op, const Twine &why) {
+  return emitNamedError(op) << "cannot be padded for axis '" << kTensorAxis << "': " << why;
 }
+
+constexpr StringLiteral kTooLarge = "it would have more than 2^48 elements";
 
 /// Pads the matmuls of one function, and the parameters that its callers pass.
 class FunctionPadder {
 public:
-  FunctionPadder(ModuleOp module, func::FuncOp func, int64_t parts)
-      : module(module), func(func), parts(parts) {}
+  FunctionPadder(ModuleOp module, func::FuncOp func, int64_t ranks)
+      : module(module), func(func), ranks(ranks) {}
 
   LogicalResult run();
   int64_t numPadded = 0;
@@ -47,81 +46,70 @@ public:
 private:
   LogicalResult padRow(nn::LinearOp row);
   LogicalResult padColumn(nn::LinearOp column, const DimPadding &padding);
-  LogicalResult padWeight(Operation *user, Value weight, int64_t dim, const DimPadding &padding);
-  LogicalResult padOperand(Operation *user, OpOperand &operand, int64_t dim,
-                           const DimPadding &padding);
+  LogicalResult padWeight(OpOperand &weight, int64_t dim, const DimPadding &padding);
+  LogicalResult padOperand(OpOperand &operand, int64_t dim, const DimPadding &padding);
   LogicalResult retype(Operation *op);
 
   ModuleOp module;
   func::FuncOp func;
-  int64_t parts;
+  int64_t ranks;
   /// The rules before padding: a factor keeps its place while types change.
   DenseMap<Operation *, ShardingRule> rules;
-  DenseMap<Operation *, int64_t> columns; ///< to the size that they got
+  DenseMap<Operation *, int64_t> columns; ///< the size that they are padded to
   DenseSet<Operation *> rows;
-  DenseSet<Value> changed;       ///< of another shape, or of the same with elements elsewhere
+  DenseSet<Value> changed;       ///< in shape or in the positions of elements
   int64_t before = 0, after = 0; ///< elements of the weights of the pair at hand
 };
 
 /// Replaces the parameter of `operand` by one padded along `dim`; other users keep the original.
-LogicalResult FunctionPadder::padOperand(Operation *user, OpOperand &operand, int64_t dim,
+LogicalResult FunctionPadder::padOperand(OpOperand &operand, int64_t dim,
                                          const DimPadding &padding) {
   auto parameter = operand.get().getDefiningOp<nn::ParameterOp>();
   if (!parameter)
-    return emitNamedError(user) << "cannot be padded for axis '" << kTensorAxis
-                                << "': expects its weights to be parameters";
+    return refuse(operand.getOwner(), "expects its weights to be parameters");
   if (getSharding(parameter.getResult()))
-    return emitNamedError(parameter)
-           << "cannot be padded for axis '" << kTensorAxis << "' beside a stated sharding";
-  if (!isBounded(withDim(typeOf(parameter.getResult()), dim, padding.size)))
-    return emitTooLarge(user);
+    return refuse(parameter, "it has a stated sharding");
+  if (!isBounded(withDim(parameter.getType(), dim, padding.size)))
+    return refuse(operand.getOwner(), kTooLarge);
   operand.set(padParameter(parameter, dim, padding).getResult());
   if (parameter.use_empty())
     parameter.erase();
   return success();
 }
 
-LogicalResult FunctionPadder::padWeight(Operation *user, Value weight, int64_t dim,
-                                        const DimPadding &padding) {
-  auto argument = dyn_cast<BlockArgument>(weight);
-  if (!argument) {
-    for (OpOperand &operand : user->getOpOperands())
-      if (operand.get() == weight)
-        return padOperand(user, operand, dim, padding);
-    llvm_unreachable("the weight of an operation is one of its operands");
-  }
-  if (!argument.hasOneUse() || isEntry(func))
-    return emitNamedError(user) << "cannot be padded for axis '" << kTensorAxis << "': "
-                                << (isEntry(func) ? "its weight is an operand of the entry"
-                                                  : "its weight has other users in the function");
+LogicalResult FunctionPadder::padWeight(OpOperand &weight, int64_t dim, const DimPadding &padding) {
+  auto argument = dyn_cast<BlockArgument>(weight.get());
+  if (!argument)
+    return padOperand(weight, dim, padding);
+  if (isEntry(func))
+    return refuse(weight.getOwner(), "its weight is an operand of the entry");
+  if (!argument.hasOneUse())
+    return refuse(weight.getOwner(), "its weight has other users in the function");
   std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(func, module);
   for (SymbolTable::SymbolUse use : *uses) {
     auto call = dyn_cast<func::CallOp>(use.getUser());
     if (!call)
-      return emitNamedError(user) << "cannot be padded for axis '" << kTensorAxis
-                                  << "': its function is used other than by calls";
-    if (failed(padOperand(call, call->getOpOperand(argument.getArgNumber()), dim, padding)))
+      return refuse(weight.getOwner(), "its function is used other than by calls");
+    if (failed(padOperand(call->getOpOperand(argument.getArgNumber()), dim, padding)))
       return failure();
   }
-  argument.setType(withDim(typeOf(argument), dim, padding.size));
+  argument.setType(withDim(argument.getType(), dim, padding.size));
   return success();
 }
 
 LogicalResult FunctionPadder::padColumn(nn::LinearOp column, const DimPadding &padding) {
   auto [it, isNew] = columns.try_emplace(column, padding.size);
-  if (!isNew) {
-    if (it->second == padding.size)
-      return success();
-    return emitNamedError(column) << "cannot be padded for axis '" << kTensorAxis
-                                  << "': its users want it padded to " << it->second << " and to "
-                                  << padding.size;
-  }
+  if (!isNew && it->second == padding.size)
+    return success();
+  if (!isNew)
+    return refuse(column, "its users want it padded to " + Twine(it->second) + " and to " +
+                              Twine(padding.size));
   before += typeOf(column.getWeight()).getNumElements();
-  if (failed(padWeight(column, column.getWeight(), 0, padding)))
+  if (failed(padWeight(column.getWeightMutable(), 0, padding)))
     return failure();
   for (Operation *user : column->getUsers())
     if (auto bias = dyn_cast<nn::AddOp>(user); bias && typeOf(bias.getRhs()).getRank() == 1)
-      if (failed(padWeight(bias, bias.getRhs(), 0, padding)))
+      if (failed(padWeight(bias.getRhsMutable(), 0, padding)))
         return failure();
   after += typeOf(column.getWeight()).getNumElements();
   RankedTensorType type = typeOf(column.getResult());
@@ -141,40 +129,37 @@ LogicalResult FunctionPadder::padRow(nn::LinearOp row) {
   before = after = 0;
   SmallVector<std::pair<Operation *, DimPadding>> wanted;
   if (sources.attentions.empty()) {
-    if (in % parts == 0)
+    if (in % ranks == 0)
       return success();
-    rowPadding = padAtEnd(in, parts);
+    rowPadding = padAtEnd(in, ranks);
     for (Operation *source : sources.matmuls)
       wanted.push_back({source, rowPadding});
     what = ("a dimension of " + Twine(in) + " is padded to " + Twine(rowPadding.size)).str();
   } else {
     auto attention = cast<nn::AttentionOp>(sources.attentions.front());
     if (sources.attentions.size() != 1)
-      return emitNamedError(row) << "cannot be padded for axis '" << kTensorAxis
-                                 << "': expects one attention before it, got "
-                                 << sources.attentions.size();
+      return refuse(row,
+                    "expects one attention before it, got " + Twine(sources.attentions.size()));
     int64_t heads = typeOf(attention.getQuery()).getDimSize(2),
             groups = typeOf(attention.getKey()).getDimSize(2);
-    if (groups % parts == 0)
+    if (groups % ranks == 0)
       return success();
     int64_t headDim = typeOf(attention.getKey()).getDimSize(3),
             valueDim = typeOf(attention.getValue()).getDimSize(3);
     if (heads > kMaxHeads)
-      return emitNamedError(attention)
-             << "cannot be padded for axis '" << kTensorAxis << "': expects at most " << kMaxHeads
-             << " heads, got " << heads;
-    HeadPadding heading = padHeads(groups, heads / groups, parts);
+      return refuse(attention,
+                    "expects at most " + Twine(kMaxHeads) + " heads, got " + Twine(heads));
+    HeadPadding heading = padHeads(groups, heads / groups, ranks);
     if (saturatingProduct({heading.groups, heading.groupSize, std::max(headDim, valueDim)}) >
         kMaxElements)
-      return emitTooLarge(attention);
+      return refuse(attention, kTooLarge);
     std::pair<Value, DimPadding> operands[] = {{attention.getQuery(), heading.queries(headDim)},
                                                {attention.getKey(), heading.keys(headDim)},
                                                {attention.getValue(), heading.keys(valueDim)}};
     for (const auto &[operand, padding] : operands) {
       LinearSources own = findSources(operand, 2);
       if (own.matmuls.empty())
-        return emitNamedError(attention) << "cannot be padded for axis '" << kTensorAxis
-                                         << "': expects query, key and value from matmuls";
+        return refuse(attention, "expects query, key and value from matmuls");
       for (Operation *source : own.matmuls)
         wanted.push_back({source, padding});
     }
@@ -187,13 +172,13 @@ LogicalResult FunctionPadder::padRow(nn::LinearOp row) {
     if (failed(padColumn(cast<nn::LinearOp>(source), padding)))
       return failure();
   before += typeOf(row.getWeight()).getNumElements();
-  if (failed(padWeight(row, row.getWeight(), 1, rowPadding)))
+  if (failed(padWeight(row.getWeightMutable(), 1, rowPadding)))
     return failure();
   after += typeOf(row.getWeight()).getNumElements();
   rows.insert(row);
   ++numPadded;
   remark::analysis(row.getLoc(), remark::RemarkOpts::name("Padding").category("sharding"))
-      << (what + " for axis '" + kTensorAxis + "' of size " + Twine(parts) +
+      << (what + " for axis '" + kTensorAxis + "' of size " + Twine(ranks) +
           ": the weights of its matmuls grow from " + Twine(before) + " to " + Twine(after) +
           " elements")
              .str();
@@ -206,11 +191,8 @@ LogicalResult FunctionPadder::retype(Operation *op) {
       columns.contains(op) || rows.contains(op))
     return success();
   auto it = rules.find(op);
-  auto refuse = [&](const Twine &why) {
-    return emitNamedError(op) << "cannot be padded for axis '" << kTensorAxis << "': " << why;
-  };
   if (it == rules.end())
-    return refuse("expects only operations with a sharding rule between the matmuls");
+    return refuse(op, "expects only operations with a sharding rule between the matmuls");
   const ShardingRule &rule = it->second;
   SmallVector<int64_t> sizes;
   for (const Factor &factor : rule.factors)
@@ -247,8 +229,8 @@ LogicalResult FunctionPadder::retype(Operation *op) {
     for (auto [d, factors] : llvm::enumerate(tensor)) {
       int64_t has = typeOf(operand).getDimSize(d), wants = sizeOf(factors, has);
       if (has != wants)
-        return refuse("dimension " + Twine(d) + " of operand " + Twine(i) + " would be " +
-                      Twine(wants) + ", got " + Twine(has));
+        return refuse(op, "dimension " + Twine(d) + " of operand " + Twine(i) + " would be " +
+                              Twine(wants) + ", got " + Twine(has));
     }
   for (auto [result, tensor] : llvm::zip_equal(op->getResults(), rule.results)) {
     RankedTensorType type = typeOf(result);
@@ -262,21 +244,17 @@ LogicalResult FunctionPadder::retype(Operation *op) {
 }
 
 LogicalResult FunctionPadder::run() {
-  SmallVector<nn::LinearOp> rowCut;
-  for (auto [linear, cut] : findColumnRowParallel(func))
-    if (cut == LinearSplit::Row)
-      rowCut.push_back(linear);
+  auto styles = findColumnRowParallel(func);
   func.walk([&](ShardingRuleOpInterface op) { rules[op] = op.getShardingRule(); });
-  for (nn::LinearOp row : rowCut)
-    if (failed(padRow(row)))
+  for (auto [linear, style] : styles)
+    if (style == ParallelStyle::Row && failed(padRow(linear)))
       return failure();
   if (numPadded == 0)
     return success();
   for (Operation &op : func.getBody().front())
     if (failed(retype(&op)))
       return failure();
-  func.setType(FunctionType::get(func.getContext(), func.getBody().front().getArgumentTypes(),
-                                 func.getResultTypes()));
+  updateType(func);
   return success();
 }
 
@@ -284,65 +262,57 @@ struct PadForStrategy : impl::PadForStrategyBase<PadForStrategy> {
   using Base::Base;
 
   void runOnOperation() override {
-    FailureOr<bool> layers = cuts("layers"), vocabulary = cuts("vocabulary");
-    if (failed(layers) || failed(vocabulary))
+    FailureOr<SmallVector<StringRef>> kinds = shardedKinds();
+    if (failed(kinds))
       return signalPassFailure();
-    FailureOr<int64_t> parts = tensorParallelSize();
-    if (failed(parts))
-      return signalPassFailure();
-    if (*parts == 1)
-      return;
-    if (*layers && failed(padLayers(*parts)))
-      return signalPassFailure();
-    if (!*vocabulary)
-      return;
-    FailureOr<int64_t> padded =
-        padVocabulary(getOperation(), *parts, /*wherePossible=*/strategy == "auto");
-    if (failed(padded))
-      return signalPassFailure();
-    numVocabularies += *padded;
+    FailureOr<int64_t> ranks = tensorParallelSize();
+    if (failed(ranks) || (*ranks != 1 && failed(pad(*kinds, *ranks))))
+      signalPassFailure();
   }
 
 private:
-  LogicalResult padLayers(int64_t parts) {
+  LogicalResult pad(ArrayRef<StringRef> kinds, int64_t ranks) {
     for (auto func : getOperation().getOps<func::FuncOp>()) {
-      if (!func.getBody().hasOneBlock())
+      if (!func.getBody().hasOneBlock() || !llvm::is_contained(kinds, "layers"))
         continue;
-      FunctionPadder padder(getOperation(), func, parts);
+      FunctionPadder padder(getOperation(), func, ranks);
       if (failed(padder.run()))
         return failure();
       numPadded += padder.numPadded;
     }
-    return success();
+    if (!llvm::is_contained(kinds, "vocabulary"))
+      return success();
+    FailureOr<int64_t> padded =
+        padVocabulary(getOperation(), ranks, /*wherePossible=*/strategy == "auto");
+    numVocabularies += padded.value_or(0);
+    return padded;
   }
 
-  /// Whether the strategy shards, or may shard, this kind of dimension over the tensor axis.
-  FailureOr<bool> cuts(StringRef kind) {
+  /// The kinds of dimensions that the strategy shards, or may shard.
+  FailureOr<SmallVector<StringRef>> shardedKinds() {
     if (strategy == "auto")
-      return true;
-    FailureOr<SmallVector<const StrategyPart *>> parts = parseStrategy(getOperation(), strategy);
-    if (failed(parts))
+      return SmallVector<StringRef>{"layers", "vocabulary"};
+    FailureOr<SmallVector<const StrategyComponent *>> components =
+        parseStrategy(getOperation(), strategy);
+    if (failed(components))
       return failure();
-    return llvm::any_of(*parts, [&](const StrategyPart *part) { return part->kind == kind; });
+    return llvm::map_to_vector(*components,
+                               [](const StrategyComponent *c) -> StringRef { return c->kind; });
   }
 
   FailureOr<int64_t> tensorParallelSize() {
-    int64_t size = 1;
-    if (!mesh.empty()) {
-      FailureOr<SmallVector<MeshAxis>> axes = parseMesh(getOperation(), mesh, /*anyAxis=*/true);
-      if (failed(axes))
-        return failure();
-      for (const MeshAxis &axis : *axes)
-        if (axis.name == kTensorAxis)
-          size = axis.size;
-      return size;
-    }
-    for (auto op : getOperation().getOps<MeshOp>())
-      for (auto [name, length] :
-           llvm::zip_equal(op.getAxisNames().getAsValueRange<StringAttr>(), op.getAxisSizes()))
-        if (name == kTensorAxis)
-          size = length;
-    return size;
+    FailureOr<SmallVector<MeshAxis>> axes = SmallVector<MeshAxis>();
+    if (!mesh.empty())
+      axes = parseMesh(getOperation(), mesh, /*anyAxis=*/true);
+    else
+      for (auto op : getOperation().getOps<MeshOp>())
+        llvm::append_range(*axes, axesOf(op));
+    if (failed(axes))
+      return failure();
+    for (const MeshAxis &axis : *axes)
+      if (axis.name == kTensorAxis)
+        return axis.size;
+    return 1;
   }
 };
 

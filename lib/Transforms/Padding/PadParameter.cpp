@@ -8,12 +8,6 @@ using namespace mlir;
 
 namespace braid {
 
-RankedTensorType withDim(RankedTensorType type, int64_t dim, int64_t size) {
-  SmallVector<int64_t> shape(type.getShape());
-  shape[dim] = size;
-  return RankedTensorType::get(shape, type.getElementType());
-}
-
 /// The slices of a parameter whose elements along `dim` move as `padding` says.
 static ArrayAttr padSlices(ArrayAttr slices, int64_t dim, const DimPadding &padding) {
   SmallVector<Attribute> padded;
@@ -39,11 +33,10 @@ static ArrayAttr padSlices(ArrayAttr slices, int64_t dim, const DimPadding &padd
 
 nn::ParameterOp padParameter(nn::ParameterOp parameter, int64_t dim, const DimPadding &padding) {
   OpBuilder builder(parameter);
-  auto type = cast<RankedTensorType>(parameter.getResult().getType());
-  return nn::ParameterOp::create(builder, parameter.getLoc(), withDim(type, dim, padding.size),
-                                 parameter.getNameAttr(),
-                                 padSlices(parameter.getSlices(), dim, padding),
-                                 parameter.getInitAttr(), TypeAttr(), comm::ShardingAttr());
+  return nn::ParameterOp::create(
+      builder, parameter.getLoc(), withDim(parameter.getType(), dim, padding.size),
+      parameter.getNameAttr(), padSlices(parameter.getSlices(), dim, padding),
+      parameter.getInitAttr(), TypeAttr(), comm::ShardingAttr());
 }
 
 } // namespace braid

@@ -11,11 +11,14 @@
 
 #include "Padding.h"
 
+#include "braid/Transforms/ShardingUtils.h"
 #include "dialects/NN/IR/NN.h"
 
 namespace braid {
 
-mlir::RankedTensorType withDim(mlir::RankedTensorType type, int64_t dim, int64_t size);
+inline mlir::RankedTensorType typeOf(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
 
 /// Creates a copy of `parameter` whose elements along `dim` move as `padding` says.
 nn::ParameterOp padParameter(nn::ParameterOp parameter, int64_t dim, const DimPadding &padding);

@@ -25,13 +25,13 @@ void append(std::vector<Segment> &segments, Segment next) {
 }
 } // namespace
 
-DimPadding padAtEnd(int64_t size, int64_t parts) {
-  return {divideUp(size, parts) * parts, {{0, 0, size}}};
+DimPadding padAtEnd(int64_t size, int64_t ranks) {
+  return {divideUp(size, ranks) * ranks, {{0, 0, size}}};
 }
 
-HeadPadding padHeads(int64_t groups, int64_t groupSize, int64_t parts) {
+HeadPadding padHeads(int64_t groups, int64_t groupSize, int64_t ranks) {
   auto with = [&](int64_t copies) {
-    return HeadPadding{groups, groupSize, divideUp(groups * copies, parts) * parts,
+    return HeadPadding{groups, groupSize, divideUp(groups * copies, ranks) * ranks,
                        divideUp(groupSize, copies), copies};
   };
   HeadPadding best = with(1);

@@ -30,8 +30,8 @@ struct DimPadding {
   std::vector<Segment> segments;
 };
 
-/// A dimension padded with zeros at the end until `parts` divides it.
-DimPadding padAtEnd(int64_t size, int64_t parts);
+/// A dimension padded with zeros at the end until `ranks` divides it.
+DimPadding padAtEnd(int64_t size, int64_t ranks);
 
 /// Grouped-query heads after padding: `groups` groups of `groupSize` query heads each. A group of
 /// the model becomes `copies` groups with the same key and value head, which share its query heads.
@@ -45,9 +45,9 @@ struct HeadPadding {
   DimPadding keys(int64_t headDim) const;
 };
 
-/// The padding with the fewest heads, and so the fewest weights, that gives each of `parts` ranks
+/// The padding with the fewest heads, and so the fewest weights, that gives each of `ranks` ranks
 /// the same number of complete groups.
-HeadPadding padHeads(int64_t groups, int64_t groupSize, int64_t parts);
+HeadPadding padHeads(int64_t groups, int64_t groupSize, int64_t ranks);
 
 } // namespace braid
 #endif // BRAID_LIB_TRANSFORMS_PADDING_H

@@ -22,8 +22,6 @@ namespace braid {
 
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// An operation with a vocabulary, and its operands with one row or element for each word.
 struct VocabularyOp {
   Operation *op;
@@ -33,9 +31,15 @@ struct VocabularyOp {
   StringRef name() const { return isa<nn::EmbeddingOp>(op) ? kWordRole : kHeadRole; }
 };
 
+/// An operation that prevents padding.
+struct Obstacle {
+  Operation *op;
+  std::string why;
+};
+
 class VocabularyPadder {
 public:
-  VocabularyPadder(ModuleOp module, int64_t parts) : module(module), parts(parts) {}
+  VocabularyPadder(ModuleOp module, int64_t ranks) : module(module), ranks(ranks) {}
 
   /// Collects the operations to pad.
   void find();
@@ -43,14 +47,10 @@ public:
   /// Whether padding and sharding leaves a rank with fewer weights.
   bool pays() const {
     return llvm::all_of(ops, [&](const VocabularyOp &op) {
-      return padAtEnd(op.rows(), parts).size / parts < op.rows();
+      return padAtEnd(op.rows(), ranks).size / ranks < op.rows();
     });
   }
-  /// Follows the padding through the module. Returns the operation that prevents it, if any.
-  struct Obstacle {
-    Operation *op;
-    std::string why;
-  };
+  /// Follows the padding through the module. Returns what prevents it, if anything.
   std::optional<Obstacle> check();
   void pad();
 
@@ -62,7 +62,7 @@ private:
   std::optional<Obstacle> checkOthers(OpOperand &use);
 
   ModuleOp module;
-  int64_t parts;
+  int64_t ranks;
   DenseSet<OpOperand *> weights; ///< of all operations
   /// Values with logits, and the dimension of the vocabulary.
   llvm::MapVector<Value, int64_t> logits;
@@ -71,34 +71,30 @@ private:
 };
 
 void VocabularyPadder::find() {
-  module.walk([&](Operation *op) {
-    VocabularyOp found{op, {}};
-    if (auto embedding = dyn_cast<nn::EmbeddingOp>(op);
-        embedding && embedding.getRole() == kWordRole) {
-      found.weights = {&embedding.getTableMutable()};
-    } else if (auto head = dyn_cast<nn::LinearOp>(op); head && head.getRole() == kHeadRole) {
-      hasHead = true;
-      found.weights = {&head.getWeightMutable()};
-      for (Operation *user : head->getUsers())
-        if (auto bias = dyn_cast<nn::AddOp>(user); bias && typeOf(bias.getRhs()).getRank() == 1)
-          found.weights.push_back(&bias.getRhsMutable());
-    }
+  walkVocabularies(module, [&](Operation *op, OpOperand &weight, bool isHead) {
+    VocabularyOp found{op, {&weight}};
+    hasHead |= isHead;
+    for (Operation *user : op->getUsers())
+      if (auto bias = dyn_cast<nn::AddOp>(user);
+          isHead && bias && typeOf(bias.getRhs()).getRank() == 1)
+        found.weights.push_back(&bias.getRhsMutable());
     // A stated sharding decides whether and how the vocabulary is sharded.
-    if (found.weights.empty() || found.rows() % parts == 0 || getSharding(found.weights[0]->get()))
-      return;
-    weights.insert(found.weights.begin(), found.weights.end());
-    ops.push_back(std::move(found));
+    if (found.rows() % ranks != 0 && !getSharding(weight.get())) {
+      weights.insert(found.weights.begin(), found.weights.end());
+      ops.push_back(std::move(found));
+    }
+    return WalkResult::advance();
   });
 }
 
-std::optional<VocabularyPadder::Obstacle> VocabularyPadder::checkWeights(const VocabularyOp &op) {
+std::optional<Obstacle> VocabularyPadder::checkWeights(const VocabularyOp &op) {
   for (OpOperand *weight : op.weights) {
     auto parameter = weight->get().getDefiningOp<nn::ParameterOp>();
     if (!parameter)
       return Obstacle{op.op, "expects its weights to be parameters"};
     if (getSharding(parameter.getResult()))
       return Obstacle{parameter, "it has a stated sharding"};
-    if (!isBounded(withDim(typeOf(weight->get()), 0, padAtEnd(op.rows(), parts).size)))
+    if (!isBounded(withDim(typeOf(weight->get()), 0, padAtEnd(op.rows(), ranks).size)))
       return Obstacle{op.op, "its weights would have more than 2^48 elements"};
     // Parameter names are unique in an entry.
     for (OpOperand &use : parameter.getResult().getUses())
@@ -113,7 +109,7 @@ std::optional<VocabularyPadder::Obstacle> VocabularyPadder::checkWeights(const V
 
 /// Whether a user of logits tolerates padding: it acts on each element by itself, or returns them
 /// from the entry, which removes the padding.
-std::optional<VocabularyPadder::Obstacle> VocabularyPadder::follow(OpOperand &use) {
+std::optional<Obstacle> VocabularyPadder::follow(OpOperand &use) {
   Operation *user = use.getOwner();
   int64_t dim = logits.lookup(use.get());
   if (isa<func::ReturnOp>(user)) {
@@ -141,7 +137,7 @@ std::optional<VocabularyPadder::Obstacle> VocabularyPadder::follow(OpOperand &us
 }
 
 /// Once all logits are known: other operands that share their dimension are padded too.
-std::optional<VocabularyPadder::Obstacle> VocabularyPadder::checkOthers(OpOperand &use) {
+std::optional<Obstacle> VocabularyPadder::checkOthers(OpOperand &use) {
   auto shardable = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
   if (!shardable)
     return std::nullopt;
@@ -154,7 +150,7 @@ std::optional<VocabularyPadder::Obstacle> VocabularyPadder::checkOthers(OpOperan
   return std::nullopt;
 }
 
-std::optional<VocabularyPadder::Obstacle> VocabularyPadder::check() {
+std::optional<Obstacle> VocabularyPadder::check() {
   for (const VocabularyOp &op : ops) {
     if (std::optional<Obstacle> obstacle = checkWeights(op))
       return obstacle;
@@ -175,7 +171,7 @@ std::optional<VocabularyPadder::Obstacle> VocabularyPadder::check() {
 void VocabularyPadder::pad() {
   llvm::MapVector<Operation *, nn::ParameterOp> padded;
   for (VocabularyOp &op : ops) {
-    DimPadding padding = padAtEnd(op.rows(), parts);
+    DimPadding padding = padAtEnd(op.rows(), ranks);
     int64_t before = 0, after = 0, rows = op.rows();
     for (OpOperand *weight : op.weights) {
       auto parameter = weight->get().getDefiningOp<nn::ParameterOp>();
@@ -190,7 +186,7 @@ void VocabularyPadder::pad() {
       embedding.setRows(rows);
     remark::analysis(op.op->getLoc(), remark::RemarkOpts::name("Padding").category("sharding"))
         << ("a vocabulary of " + Twine(rows) + " of '" + op.name() + "' is padded to " +
-            Twine(padding.size) + " for axis '" + kTensorAxis + "' of size " + Twine(parts) +
+            Twine(padding.size) + " for axis '" + kTensorAxis + "' of size " + Twine(ranks) +
             ": its weights grow from " + Twine(before) + " to " + Twine(after) + " elements")
                .str();
   }
@@ -204,27 +200,35 @@ void VocabularyPadder::pad() {
   }
   for (auto [value, dim] : logits) {
     RankedTensorType type = typeOf(value);
-    value.setType(withDim(type, dim, padAtEnd(type.getDimSize(dim), parts).size));
+    value.setType(withDim(type, dim, padAtEnd(type.getDimSize(dim), ranks).size));
   }
-  for (auto [func, index] : results) {
-    auto entry = cast<func::FuncOp>(func);
-    Operation *end = entry.getBody().front().getTerminator();
-    entry.setType(
-        FunctionType::get(entry.getContext(), entry.getArgumentTypes(), end->getOperandTypes()));
-  }
+  for (auto [func, index] : results)
+    updateType(cast<func::FuncOp>(func));
 }
 
 } // namespace
 
-FailureOr<int64_t> padVocabulary(ModuleOp module, int64_t parts, bool wherePossible) {
-  VocabularyPadder padder(module, parts);
+WalkResult walkVocabularies(ModuleOp module,
+                            function_ref<WalkResult(Operation *, OpOperand &, bool)> visit) {
+  return module.walk([&](Operation *op) {
+    if (auto embedding = dyn_cast<nn::EmbeddingOp>(op);
+        embedding && embedding.getRole() == kWordRole)
+      return visit(op, embedding.getTableMutable(), /*isHead=*/false);
+    if (auto head = dyn_cast<nn::LinearOp>(op); head && head.getRole() == kHeadRole)
+      return visit(op, head.getWeightMutable(), /*isHead=*/true);
+    return WalkResult::advance();
+  });
+}
+
+FailureOr<int64_t> padVocabulary(ModuleOp module, int64_t ranks, bool wherePossible) {
+  VocabularyPadder padder(module, ranks);
   padder.find();
   if (padder.ops.empty() || (wherePossible && (!padder.hasHead || !padder.pays())))
     return 0;
-  if (std::optional<VocabularyPadder::Obstacle> obstacle = padder.check()) {
+  if (std::optional<Obstacle> obstacle = padder.check()) {
     const VocabularyOp &first = padder.ops.front();
     std::string what = ("a vocabulary of " + Twine(first.rows()) + " cannot be padded for axis '" +
-                        kTensorAxis + "' of size " + Twine(parts) + ": " + obstacle->why)
+                        kTensorAxis + "' of size " + Twine(ranks) + ": " + obstacle->why)
                            .str();
     if (!wherePossible) {
       InFlightDiagnostic diag = emitNamedError(first.op);

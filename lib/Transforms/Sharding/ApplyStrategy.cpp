@@ -32,22 +32,31 @@ struct ApplyStrategy : impl::ApplyStrategyBase<ApplyStrategy> {
   using Base::Base;
 
   void runOnOperation() override {
-    FailureOr<MeshOp> op = findOrMakeMesh();
-    if (failed(op) || failed(seed(*op)))
+    FailureOr<MeshOp> found = findOrMakeMesh();
+    if (failed(found))
+      return signalPassFailure();
+    meshOp = *found;
+    if (failed(seed()))
       signalPassFailure();
   }
 
 private:
   FailureOr<MeshOp> findOrMakeMesh();
-  LogicalResult seed(MeshOp mesh);
-  LogicalResult seedParts(ArrayRef<const StrategyPart *> parts, MeshOp mesh);
-  LogicalResult seedVocabulary(MeshOp mesh, bool sequence);
-  bool hasCutVocabulary(MeshOp mesh);
-  LogicalResult seedTensorParallel(MeshOp mesh, bool sequence);
-  LogicalResult seedDataParallel(MeshOp mesh);
-  LogicalResult seedSequence(Operation *sum, StringRef role, MeshOp mesh);
-  LogicalResult seedDim(Operation *op, Value value, int64_t dim, StringRef what, MeshOp mesh,
-                        StringRef axis, bool othersOpen = false);
+  LogicalResult seed();
+  LogicalResult seedComponents(ArrayRef<const StrategyComponent *> components);
+  LogicalResult seedVocabulary(bool sequence);
+  bool canShardVocabulary();
+  LogicalResult seedTensorParallel(bool sequence);
+  LogicalResult seedDataParallel();
+  LogicalResult seedSequence(Operation *sum, StringRef role);
+  LogicalResult seedDim(Operation *op, Value value, int64_t dim, const Twine &what, StringRef axis,
+                        bool othersOpen = false);
+  int64_t sizeOf(StringRef axis) { return axisSize(meshOp, AxisAttr::get(&getContext(), axis)); }
+  static void remarkMissed(Operation *op, StringRef name, const Twine &why) {
+    remark::missed(op->getLoc(), remark::RemarkOpts::name(name).category("sharding")) << why.str();
+  }
+
+  MeshOp meshOp;
 };
 
 FailureOr<MeshOp> ApplyStrategy::findOrMakeMesh() {
@@ -61,35 +70,30 @@ FailureOr<MeshOp> ApplyStrategy::findOrMakeMesh() {
                 /*anyAxis=*/strategy == kNoStrategy);
   if (failed(axes))
     return failure();
-  Builder attrs(&getContext());
-  SmallVector<Attribute> names;
-  SmallVector<int64_t> sizes;
-  for (const MeshAxis &axis : *axes) {
-    names.push_back(attrs.getStringAttr(axis.name));
-    sizes.push_back(axis.size);
-  }
+  OpBuilder builder(&getContext());
+  auto names = llvm::map_to_vector(
+      *axes, [&](const MeshAxis &axis) -> Attribute { return builder.getStringAttr(axis.name); });
+  auto sizes = llvm::map_to_vector(*axes, [](const MeshAxis &axis) { return axis.size; });
   if (Operation *other = SymbolTable::lookupSymbolIn(getOperation(), kMeshName))
     return other->emitOpError("has the name '") << kMeshName << "' that the mesh is to get";
-  OpBuilder builder(&getContext());
   builder.setInsertionPointToStart(getOperation().getBody());
-  return MeshOp::create(builder, getOperation().getLoc(), kMeshName, attrs.getArrayAttr(names),
+  return MeshOp::create(builder, getOperation().getLoc(), kMeshName, builder.getArrayAttr(names),
                         sizes, DenseI64ArrayAttr());
 }
 
-LogicalResult ApplyStrategy::seedDim(Operation *op, Value value, int64_t dim, StringRef what,
-                                     MeshOp mesh, StringRef axis, bool othersOpen) {
+LogicalResult ApplyStrategy::seedDim(Operation *op, Value value, int64_t dim, const Twine &what,
+                                     StringRef axis, bool othersOpen) {
   auto type = cast<RankedTensorType>(value.getType());
-  AxisAttr attr = AxisAttr::get(&getContext(), axis);
-  int64_t size = axisSize(mesh, attr);
+  int64_t size = sizeOf(axis);
   if (size == 1 || getSharding(value))
     return success();
   if (type.getDimSize(dim) % size != 0)
     return emitNamedError(op) << what << " of size " << type.getDimSize(dim)
                               << " does not divide over axis '" << axis << "' of size " << size;
   SmallVector<DimAttr> dims(type.getRank(), DimAttr::get(&getContext(), {}, othersOpen));
-  dims[dim] = DimAttr::get(&getContext(), attr);
-  setSharding(value, ShardingAttr::get(&getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
-                                       dims, {}));
+  dims[dim] = DimAttr::get(&getContext(), AxisAttr::get(&getContext(), axis));
+  setSharding(value, ShardingAttr::get(&getContext(),
+                                       FlatSymbolRefAttr::get(meshOp.getSymNameAttr()), dims, {}));
   ++numSeeds;
   return success();
 }
@@ -99,118 +103,97 @@ std::string describe(StringRef role) { return role.empty() ? "" : ("role '" + ro
 
 /// A partial sum is scattered over the sequence; the operations up to the next matmul then run on
 /// shards of it.
-LogicalResult ApplyStrategy::seedSequence(Operation *sum, StringRef role, MeshOp mesh) {
+LogicalResult ApplyStrategy::seedSequence(Operation *sum, StringRef role) {
   auto type = cast<RankedTensorType>(sum->getResult(0).getType());
   if (type.getRank() < 3)
     return emitNamedError(sum)
            << describe(role) << "strategy 'tp-sp' expects a result [batch, sequence, hidden], got "
            << type;
-  int64_t size = type.getDimSize(type.getRank() - 2),
-          parts = axisSize(mesh, AxisAttr::get(&getContext(), kTensorAxis));
-  if (size % parts != 0) {
-    remark::missed(sum->getLoc(), remark::RemarkOpts::name("Sequence").category("sharding"))
-        << (describe(role) + "a sequence of " + Twine(size) +
-            " does not divide over 'tp' of size " + Twine(parts) + " and stays replicated")
-               .str();
-    return success();
-  }
-  return seedDim(sum, sum->getResult(0), type.getRank() - 2, describe(role) + "sequence dimension",
-                 mesh, kTensorAxis, /*othersOpen=*/true);
+  int64_t dim = type.getRank() - 2, size = type.getDimSize(dim);
+  if (size % sizeOf(kTensorAxis) == 0)
+    return seedDim(sum, sum->getResult(0), dim, describe(role) + "sequence dimension", kTensorAxis,
+                   /*othersOpen=*/true);
+  remarkMissed(sum, "Sequence",
+               describe(role) + "a sequence of " + Twine(size) +
+                   " does not divide over 'tp' of size " + Twine(sizeOf(kTensorAxis)) +
+                   " and stays replicated");
+  return success();
 }
 
-LogicalResult ApplyStrategy::seedTensorParallel(MeshOp mesh, bool sequence) {
+LogicalResult ApplyStrategy::seedTensorParallel(bool sequence) {
   bool any = false;
   for (auto func : getOperation().getOps<func::FuncOp>())
-    for (auto [linear, cut] : findColumnRowParallel(func)) {
+    for (auto [linear, style] : findColumnRowParallel(func)) {
       nn::LinearOp op = linear; // accessors are not const
       any = true;
-      StringRef role = op.getRole().value_or("");
-      std::string what =
-          describe(role) + "dimension '" + (cut == LinearSplit::Column ? "out" : "in") + "'";
-      if (failed(seedDim(op, op.getWeight(), static_cast<int64_t>(cut), what, mesh, kTensorAxis)))
+      StringRef role = op.getRole().value_or(""),
+                dim = style == ParallelStyle::Column ? "out" : "in";
+      if (failed(seedDim(op, op.getWeight(), static_cast<int64_t>(style),
+                         describe(role) + "dimension '" + dim + "'", kTensorAxis)))
         return failure();
-      if (sequence && cut == LinearSplit::Row && failed(seedSequence(op, role, mesh)))
+      if (sequence && style == ParallelStyle::Row && failed(seedSequence(op, role)))
         return failure();
     }
-  if (!any && strategy == "auto") {
-    bool oneRank = axisSize(mesh, AxisAttr::get(&getContext(), kTensorAxis)) == 1;
+  if (any)
+    return success();
+  if (strategy == "auto") {
+    bool oneRank = sizeOf(kTensorAxis) == 1;
     bool hasLinear =
         getOperation().walk([](nn::LinearOp) { return WalkResult::interrupt(); }).wasInterrupted();
     if (!oneRank && !hasLinear)
-      remark::missed(getOperation().getLoc(),
-                     remark::RemarkOpts::name("TensorParallel").category("sharding"))
-          << "there is no nn.linear to shard over 'tp': its ranks compute the same";
+      remarkMissed(getOperation(), "TensorParallel",
+                   "there is no nn.linear to shard over 'tp': its ranks compute the same");
     if (oneRank || !hasLinear)
       return success();
   }
-  if (!any)
-    return getOperation().emitError("strategy '")
-           << strategy
-           << "' finds no nn.linear to shard over 'tp': expects one of a known role "
-              "(attention.query, attention.key, attention.value, attention.output, mlp.gate, "
-              "mlp.up, mlp.down), or two of which the second depends on the first elementwise or "
-              "headwise";
-  return success();
+  return getOperation().emitError("strategy '")
+         << strategy
+         << "' finds no nn.linear to shard over 'tp': expects one of a known role "
+            "(attention.query, attention.key, attention.value, attention.output, mlp.gate, "
+            "mlp.up, mlp.down), or two of which the second depends on the first elementwise or "
+            "headwise";
 }
 
 /// Splits the embedding table by rows and the head by outputs, so that logits are sharded too.
-LogicalResult ApplyStrategy::seedVocabulary(MeshOp mesh, bool sequence) {
+LogicalResult ApplyStrategy::seedVocabulary(bool sequence) {
   bool any = false;
-  WalkResult result = getOperation().walk([&](Operation *op) {
-    auto embedding = dyn_cast<nn::EmbeddingOp>(op);
-    auto linear = dyn_cast<nn::LinearOp>(op);
-    if (embedding && embedding.getRole() == kWordRole) {
-      any = true;
-      if (failed(seedDim(op, embedding.getTable(), 0, describe(kWordRole) + "dimension 'vocab'",
-                         mesh, kTensorAxis)) ||
-          (sequence && failed(seedSequence(op, kWordRole, mesh))))
-        return WalkResult::interrupt();
-    } else if (linear && linear.getRole() == kHeadRole) {
-      any = true;
-      if (failed(seedDim(op, linear.getWeight(), 0, describe(kHeadRole) + "dimension 'out'", mesh,
-                         kTensorAxis)))
-        return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  if (result.wasInterrupted())
+  auto visit = [&](Operation *op, OpOperand &weight, bool isHead) -> WalkResult {
+    any = true;
+    std::string what =
+        describe(isHead ? kHeadRole : kWordRole) + "dimension '" + (isHead ? "out" : "vocab") + "'";
+    if (failed(seedDim(op, weight.get(), 0, what, kTensorAxis)))
+      return failure();
+    return sequence && !isHead ? seedSequence(op, kWordRole) : success();
+  };
+  if (walkVocabularies(getOperation(), visit).wasInterrupted())
     return failure();
-  if (!any)
-    return getOperation().emitError("strategy '")
-           << strategy
-           << "' finds no vocabulary to shard over 'tp': expects an nn.embedding of role '"
-           << kWordRole << "' or an nn.linear of role '" << kHeadRole << "'";
-  return success();
+  if (any)
+    return success();
+  return getOperation().emitError("strategy '")
+         << strategy
+         << "' finds no vocabulary to shard over 'tp': expects an nn.embedding of role '"
+         << kWordRole << "' or an nn.linear of role '" << kHeadRole << "'";
 }
 
 /// Whether the model returns logits and every vocabulary divides. Without logits a replicated table
 /// costs only memory, and a sharded one a reduction.
-bool ApplyStrategy::hasCutVocabulary(MeshOp mesh) {
-  int64_t size = axisSize(mesh, AxisAttr::get(&getContext(), kTensorAxis));
-  bool head = false, divides = true;
-  auto see = [&](Operation *op, Value table) {
-    int64_t rows = cast<RankedTensorType>(table.getType()).getDimSize(0);
-    if (rows % size == 0)
-      return;
-    divides = false;
-    remark::missed(op->getLoc(), remark::RemarkOpts::name("Vocabulary").category("sharding"))
-        << ("a vocabulary of " + Twine(rows) + " does not divide over 'tp' of size " + Twine(size) +
-            " and stays replicated")
-               .str();
-  };
-  getOperation().walk([&](Operation *op) {
-    if (auto linear = dyn_cast<nn::LinearOp>(op); linear && linear.getRole() == kHeadRole) {
-      head = true;
-      see(op, linear.getWeight());
-    } else if (auto embedding = dyn_cast<nn::EmbeddingOp>(op);
-               embedding && embedding.getRole() == kWordRole) {
-      see(op, embedding.getTable());
+bool ApplyStrategy::canShardVocabulary() {
+  bool hasHead = false, divides = true;
+  walkVocabularies(getOperation(), [&](Operation *op, OpOperand &weight, bool isHead) {
+    int64_t rows = cast<RankedTensorType>(weight.get().getType()).getDimSize(0);
+    hasHead |= isHead;
+    if (rows % sizeOf(kTensorAxis) != 0) {
+      divides = false;
+      remarkMissed(op, "Vocabulary",
+                   "a vocabulary of " + Twine(rows) + " does not divide over 'tp' of size " +
+                       Twine(sizeOf(kTensorAxis)) + " and stays replicated");
     }
+    return WalkResult::advance();
   });
-  return head && divides;
+  return hasHead && divides;
 }
 
-LogicalResult ApplyStrategy::seedDataParallel(MeshOp mesh) {
+LogicalResult ApplyStrategy::seedDataParallel() {
   for (auto func : getOperation().getOps<func::FuncOp>()) {
     if (!isEntry(func) || func.isExternal())
       continue;
@@ -223,50 +206,52 @@ LogicalResult ApplyStrategy::seedDataParallel(MeshOp mesh) {
       std::string what = "operand " +
                          (name ? "'" + name.str() + "'" : std::to_string(argument.getArgNumber())) +
                          ": dimension 0";
-      if (failed(seedDim(func, argument, 0, what, mesh, kDataAxis, /*othersOpen=*/true)))
+      if (failed(seedDim(func, argument, 0, what, kDataAxis, /*othersOpen=*/true)))
         return failure();
     }
   }
   return success();
 }
 
-LogicalResult ApplyStrategy::seed(MeshOp mesh) {
+LogicalResult ApplyStrategy::seed() {
   // Local shapes would be partitioned a second time.
   for (auto func : getOperation().getOps<func::FuncOp>())
     for (unsigned i = 0; i < func.getNumArguments(); ++i)
       if (func.getArgAttr(i, CommDialect::kGlobalTypeAttrName))
         return func.emitOpError("is partitioned already");
   auto has = [&](StringRef axis) {
-    return llvm::is_contained(mesh.getAxisNames().getAsValueRange<StringAttr>(), axis);
+    return llvm::is_contained(meshOp.getAxisNames().getAsValueRange<StringAttr>(), axis);
   };
   if (strategy == "auto") {
-    SmallVector<const StrategyPart *> parts;
-    for (const StrategyPart &part : strategyParts())
-      if (has(part.axis) && part.name != "tp-sp" &&
-          (part.name != "vocab" || hasCutVocabulary(mesh)))
-        parts.push_back(&part);
-    return seedParts(parts, mesh);
+    SmallVector<const StrategyComponent *> components;
+    for (const StrategyComponent &component : strategyComponents())
+      if (has(component.axis) && component.name != "tp-sp" &&
+          (component.name != "vocab" || canShardVocabulary()))
+        components.push_back(&component);
+    return seedComponents(components);
   }
-  FailureOr<SmallVector<const StrategyPart *>> parts = parseStrategy(getOperation(), strategy);
-  if (failed(parts))
+  FailureOr<SmallVector<const StrategyComponent *>> components =
+      parseStrategy(getOperation(), strategy);
+  if (failed(components))
     return failure();
-  for (const StrategyPart *part : *parts)
-    if (!has(part->axis))
-      return mesh.emitOpError("has no axis '")
-             << part->axis << "' for strategy '" << strategy << "'";
-  return seedParts(*parts, mesh);
+  for (const StrategyComponent *component : *components)
+    if (!has(component->axis))
+      return meshOp.emitOpError("has no axis '")
+             << component->axis << "' for strategy '" << strategy << "'";
+  return seedComponents(*components);
 }
 
-LogicalResult ApplyStrategy::seedParts(ArrayRef<const StrategyPart *> parts, MeshOp mesh) {
-  auto named = [&](StringRef name) {
-    return llvm::any_of(parts, [&](const StrategyPart *part) { return part->name == name; });
+LogicalResult ApplyStrategy::seedComponents(ArrayRef<const StrategyComponent *> components) {
+  auto has = [&](StringRef name) {
+    return llvm::any_of(
+        components, [&](const StrategyComponent *component) { return component->name == name; });
   };
-  bool sequence = named("tp-sp");
-  if ((sequence || named("tp")) && failed(seedTensorParallel(mesh, sequence)))
+  bool sequence = has("tp-sp");
+  if ((sequence || has("tp")) && failed(seedTensorParallel(sequence)))
     return failure();
-  if (named("vocab") && failed(seedVocabulary(mesh, sequence)))
+  if (has("vocab") && failed(seedVocabulary(sequence)))
     return failure();
-  return success(!named("dp") || succeeded(seedDataParallel(mesh)));
+  return success(!has("dp") || succeeded(seedDataParallel()));
 }
 
 } // namespace

@@ -17,10 +17,10 @@
 
 namespace braid {
 
-/// The dimension of a weight [out, in] that tensor parallelism splits.
-enum class LinearSplit : int64_t {
+/// The dimension of a weight [out, in] that tensor parallelism shards.
+enum class ParallelStyle : int64_t {
   Column = 0, ///< by outputs: every rank computes some of them
-  Row = 1     ///< by inputs: every rank gives addends
+  Row = 1     ///< by inputs: every rank computes partial sums
 };
 
 /// The origin of a value's dimension, through operations that can be sharded along it.
@@ -33,7 +33,7 @@ LinearSources findSources(mlir::Value value, int64_t dim);
 /// The matmuls of a function to shard. A known role decides ("attention.query" and others). Of the
 /// others, a matmul is row-parallel when its input derives from column-parallel matmuls elementwise
 /// or headwise, so that a rank has its shard of the input.
-llvm::MapVector<nn::LinearOp, LinearSplit> findColumnRowParallel(mlir::func::FuncOp func);
+llvm::MapVector<nn::LinearOp, ParallelStyle> findColumnRowParallel(mlir::func::FuncOp func);
 
 } // namespace braid
 #endif // BRAID_LIB_TRANSFORMS_COLUMNROWPARALLEL_H

@@ -4,10 +4,10 @@
 //===----------------------------------------------------------------------===//
 #include "FactorStrategy.h"
 
-#include "AxisPieces.h"
 #include "braid/Cost/CommunicationCost.h"
 
 #include <numeric>
+#include <set>
 
 using namespace mlir;
 using namespace braid::comm;
@@ -22,49 +22,52 @@ constexpr size_t kMaxPermuted = 4;
 enum : int { kFirst, kClosed, kStated, kDerived };
 static int rankOf(int order) { return order == kClosed ? kStated : order; }
 
-SaturatingCount bytesToReshard(MeshOp mesh, RankedTensorType type, const DimAxes &from,
-                               ArrayRef<PartialAttr> partials, const DimAxes &to) {
-  // Splits axes into pieces common to both forms.
-  DimAxes had = from, wanted = to, reduced(1);
-  for (PartialAttr partial : partials)
-    reduced[0].push_back(partial.getAxis());
-  refine(mesh, {&had, &wanted, &reduced});
-  AxisList leaving, arriving;
+SaturatingCount bytesToReshard(RankedTensorType type, const Layout &from, const SubAxes &partials,
+                               const Layout &to) {
+  // Sub-axes are split so that those common to both layouts are equal.
+  SubAxes all = partials;
+  for (const Layout *layout : {&from, &to})
+    for (const SubAxes &dim : *layout)
+      llvm::append_range(all, dim);
+  auto split = [&](const SubAxes &axes) {
+    SubAxes result;
+    for (const SubAxis &axis : axes)
+      llvm::append_range(result, splitWhere(axis, all));
+    return result;
+  };
+  SubAxes leaving, arriving;
   SaturatingCount local = elementBytes(type);
-  for (auto [d, size] : llvm::enumerate(type.getShape())) {
-    local *= size / shards(mesh, from[d]);
-    size_t common = 0;
-    while (common < std::min(had[d].size(), wanted[d].size()) &&
-           had[d][common] == wanted[d][common])
-      ++common;
-    leaving.append(had[d].begin() + static_cast<std::ptrdiff_t>(common), had[d].end());
-    arriving.append(wanted[d].begin() + static_cast<std::ptrdiff_t>(common), wanted[d].end());
+  for (auto [size, had, wanted] : llvm::zip_equal(type.getShape(), from, to)) {
+    local *= size / shards(had);
+    SubAxes before = split(had), after = split(wanted);
+    auto [left, right] = std::mismatch(before.begin(), before.end(), after.begin(), after.end());
+    leaving.insert(leaving.end(), left, before.end());
+    arriving.insert(arriving.end(), right, after.end());
   }
-  AxisList moved, gathered, scattered, combined;
-  for (AxisAttr axis : leaving)
+  SubAxes moved, gathered, scattered, combined;
+  for (const SubAxis &axis : leaving)
     (llvm::is_contained(arriving, axis) ? moved : gathered).push_back(axis);
-  for (AxisAttr axis : reduced[0])
+  for (const SubAxis &axis : split(partials))
     (llvm::is_contained(arriving, axis) ? scattered : combined).push_back(axis);
   // Data that is sliced off first is not sent.
-  for (AxisAttr axis : arriving)
+  for (const SubAxis &axis : arriving)
     if (!llvm::is_contained(moved, axis) && !llvm::is_contained(scattered, axis))
-      local = local / axisSize(mesh, axis);
-  auto sent = [&](CollectiveKind kind, const AxisList &axes) {
-    return collectiveCost(kind, local, shards(mesh, axes)).bytes;
+      local = local / axis.size();
+  auto sent = [&](CollectiveKind kind, const SubAxes &axes) {
+    return collectiveCost(kind, local, shards(axes)).bytes;
   };
   SaturatingCount bytes = sent(CollectiveKind::reduceScatter, scattered);
-  local = local / shards(mesh, scattered);
+  local = local / shards(scattered);
   bytes += sent(CollectiveKind::allReduce, combined);
   bytes += sent(CollectiveKind::allToAll, moved);
   bytes += sent(CollectiveKind::allGather, gathered);
   return bytes;
 }
 
-FactorStrategy::FactorStrategy(MeshOp mesh, const ShardingRule &rule,
-                               ArrayRef<TensorState> operands, ArrayRef<TensorState> results,
-                               ArrayRef<PartialAttr> partials)
-    : mesh(mesh), rule(rule), tensors(operands.begin(), operands.end()),
-      numOperands(operands.size()), partials(partials) {
+FactorStrategy::FactorStrategy(const ShardingRule &rule, ArrayRef<TensorState> operands,
+                               ArrayRef<TensorState> results, SubAxes partials)
+    : rule(rule), tensors(operands.begin(), operands.end()), numOperands(operands.size()),
+      partials(std::move(partials)) {
   llvm::append_range(tensors, results);
   collect();
   findAgreed();
@@ -76,41 +79,40 @@ const TensorFactors &FactorStrategy::factorsOf(size_t tensor) const {
 
 void FactorStrategy::collect() {
   // A closed dimension of a result accepts no other axes, so neither does the operation.
-  SmallVector<bool> decided(rule.factors.size(), false);
   auto closes = [&](size_t t, int64_t factor) {
-    for (auto [d, factors] : llvm::enumerate(factorsOf(t)))
-      if (tensors[t].closed[d] && llvm::is_contained(factors, factor))
-        return true;
-    return false;
+    return isResult(t) && tensors[t].type &&
+           llvm::any_of(llvm::zip_equal(tensors[t].closed, factorsOf(t)), [&](const auto &dim) {
+             return std::get<0>(dim) && llvm::is_contained(std::get<1>(dim), factor);
+           });
   };
-  for (size_t t = numOperands; t < tensors.size(); ++t)
-    if (tensors[t].type)
-      for (size_t f = 0; f < decided.size(); ++f)
-        decided[f] = decided[f] || closes(t, static_cast<int64_t>(f));
+  auto isDecided = [&](int64_t factor) {
+    return llvm::any_of(llvm::seq(tensors.size()), [&](size_t t) { return closes(t, factor); });
+  };
 
   for (auto [t, tensor] : llvm::enumerate(tensors)) {
     if (!tensor.type || !tensor.proposes)
       continue;
-    FactorAxes axes = project(mesh, rule, factorsOf(t), tensor.dims);
+    FactorAxes axes = project(rule, factorsOf(t), tensor.dims);
     for (auto [f, list] : llvm::enumerate(axes)) {
       auto factor = static_cast<int64_t>(f);
       bool stated = !partials.empty() && rule.factors[f].kind == FactorKind::Reduction;
       if (stated) {
-        auto *end = llvm::find_if(list, [&](AxisAttr axis) {
-          return llvm::none_of(partials, [&](PartialAttr p) { return p.getAxis() == axis; });
-        });
+        auto end = llvm::find_if_not(
+            list, [&](const SubAxis &axis) { return llvm::is_contained(partials, axis); });
         list.erase(end, list.end());
       }
-      bool closed = isResult(t) && closes(t, factor);
       if (list.empty())
         continue;
-      int order = stated ? kFirst : closed ? kClosed : tensor.stated ? kStated : kDerived;
+      int order = stated              ? kFirst
+                  : closes(t, factor) ? kClosed
+                  : tensor.stated     ? kStated
+                                      : kDerived;
       proposals.push_back({factor, list, t, order, {}});
     }
   }
   preferSums();
   llvm::erase_if(proposals, [&](const Proposal &p) {
-    return decided[p.factor] && !(isResult(p.tensor) && closes(p.tensor, p.factor));
+    return isDecided(p.factor) && !closes(p.tensor, p.factor);
   });
   llvm::sort(proposals, [](const Proposal &a, const Proposal &b) {
     return std::tuple(a.order, a.tensor, a.factor) < std::tuple(b.order, b.tensor, b.factor);
@@ -122,7 +124,7 @@ void FactorStrategy::collect() {
     for (auto [j, other] : llvm::enumerate(proposals)) {
       if (i == j || other.factor != proposal.factor)
         continue;
-      std::optional<AxisList> rest = axesBeyond(mesh, proposal.axes, other.axes);
+      std::optional<SubAxes> rest = axesBeyond(proposal.axes, other.axes);
       subsumed |=
           rest && rankOf(other.order) <= rankOf(proposal.order) && (!rest->empty() || j < i);
     }
@@ -135,9 +137,6 @@ void FactorStrategy::collect() {
 /// The stated sharding of a reduction's result holds after the reduction. Where an operand is
 /// stated to be sharded like the result, bytes decide.
 void FactorStrategy::preferSums() {
-  auto share = [](const Proposal &a, AxisAttr axis) {
-    return llvm::any_of(a.axes, [&](AxisAttr other) { return overlap(other, axis); });
-  };
   for (Proposal &term : proposals) {
     if (isResult(term.tensor) || !tensors[term.tensor].stated ||
         rule.factors[term.factor].kind != FactorKind::Reduction)
@@ -145,10 +144,10 @@ void FactorStrategy::preferSums() {
     for (const Proposal &result : proposals) {
       if (!isResult(result.tensor) || !tensors[result.tensor].stated)
         continue;
-      for (AxisAttr axis : term.axes)
-        if (share(result, axis) && llvm::none_of(proposals, [&](const Proposal &other) {
+      for (const SubAxis &axis : term.axes)
+        if (!isFree(result.axes, axis) && llvm::none_of(proposals, [&](const Proposal &other) {
               return !isResult(other.tensor) && other.factor == result.factor &&
-                     tensors[other.tensor].stated && share(other, axis);
+                     tensors[other.tensor].stated && !isFree(other.axes, axis);
             }))
           term.order = kFirst;
     }
@@ -162,29 +161,25 @@ void FactorStrategy::findAgreed() {
       if (&other == &proposal)
         continue;
       if (other.factor == proposal.factor) {
-        if (!axesBeyond(mesh, proposal.axes, other.axes) &&
-            !axesBeyond(mesh, other.axes, proposal.axes))
-          proposal.agreed = commonPrefix(mesh, proposal.agreed, other.axes);
+        if (!isMajorOf(proposal.axes, other.axes) && !isMajorOf(other.axes, proposal.axes))
+          proposal.agreed = commonPrefix(proposal.agreed, other.axes);
         continue;
       }
-      auto *end = llvm::find_if(proposal.agreed, [&](AxisAttr axis) {
-        return llvm::any_of(other.axes, [&](AxisAttr o) { return overlap(o, axis); });
-      });
+      auto end = llvm::find_if_not(proposal.agreed,
+                                   [&](const SubAxis &axis) { return isFree(other.axes, axis); });
       proposal.agreed.erase(end, proposal.agreed.end());
     }
   }
 }
 
-bool FactorStrategy::insert(int64_t factor, ArrayRef<AxisAttr> wanted, FactorAxes &axes) const {
-  std::optional<AxisList> rest = axesBeyond(mesh, axes[factor], wanted);
+bool FactorStrategy::insert(int64_t factor, const SubAxes &wanted, FactorAxes &axes) {
+  std::optional<SubAxes> rest = axesBeyond(axes[factor], wanted);
   if (!rest)
-    return axesBeyond(mesh, wanted, axes[factor]).has_value();
-  for (AxisAttr axis : *rest) {
-    for (const AxisList &list : axes)
-      if (llvm::any_of(list, [&](AxisAttr other) { return overlap(other, axis); }))
-        return false;
-    axes[factor].push_back(axis);
-    axes[factor] = joinPieces(mesh, axes[factor]);
+    return isMajorOf(wanted, axes[factor]);
+  for (const SubAxis &axis : *rest) {
+    if (!isFree(axes, axis))
+      return false;
+    appendMerged(axes[factor], axis);
   }
   return true;
 }
@@ -193,7 +188,7 @@ FactorAxes FactorStrategy::agreed() const {
   FactorAxes axes(rule.factors.size());
   for (const Proposal &proposal : proposals)
     insert(proposal.factor, proposal.agreed, axes);
-  dropInexpressible(mesh, rule, axes);
+  dropInexpressible(rule, axes);
   return axes;
 }
 
@@ -204,60 +199,50 @@ FactorAxes FactorStrategy::satisfy(ArrayRef<const Proposal *> order) const {
       insert(proposal.factor, proposal.axes, axes);
   for (const Proposal *proposal : order)
     insert(proposal->factor, proposal->axes, axes);
-  dropInexpressible(mesh, rule, axes);
+  dropInexpressible(rule, axes);
   return axes;
 }
 
 bool FactorStrategy::isSatisfied(const Proposal &proposal, const FactorAxes &axes) const {
-  return axesBeyond(mesh, proposal.axes, axes[proposal.factor]).has_value();
+  return isMajorOf(proposal.axes, axes[proposal.factor]);
 }
 
 SaturatingCount FactorStrategy::bytes(const FactorAxes &axes) const {
-  SmallVector<PartialAttr> reduced;
+  SubAxes reduced;
   for (auto [factor, list] : llvm::zip_equal(rule.factors, axes))
     if (factor.kind == FactorKind::Reduction)
-      for (AxisAttr axis : list)
-        reduced.push_back(PartialAttr::get(mesh->getContext(), axis, factor.reduce));
+      llvm::append_range(reduced, list);
   SaturatingCount bytes = 0;
-  llvm::SmallDenseMap<int, SmallVector<DimAxes, 1>> counted;
+  std::set<std::pair<int, Layout>> counted;
   for (auto [t, tensor] : llvm::enumerate(tensors)) {
     if (!tensor.type)
       continue;
-    DimAxes form = dimsOf(mesh, factorsOf(t), axes);
+    Layout form = dimsOf(factorsOf(t), axes);
     if (!isResult(t)) {
-      SmallVector<DimAxes, 1> &seen = counted[tensor.value];
-      if (tensor.isFree || (tensor.value >= 0 && llvm::is_contained(seen, form)))
-        continue;
-      seen.push_back(form);
-      bytes += bytesToReshard(mesh, tensor.type, tensor.dims, tensor.partials, form);
+      // A value that is several operands is resharded once.
+      if (!tensor.isFree && (tensor.value < 0 || counted.insert({tensor.value, form}).second))
+        bytes += bytesToReshard(tensor.type, tensor.dims, tensor.partials, form);
       continue;
     }
     // Users accept the axes of an open dimension.
-    DimAxes wanted = tensor.dims;
+    Layout wanted = tensor.dims;
     for (auto [d, dim] : llvm::enumerate(wanted)) {
-      std::optional<AxisList> more =
-          tensor.closed[d] ? std::nullopt : axesBeyond(mesh, dim, form[d]);
-      bool isFree =
-          more && llvm::none_of(*more, [&](AxisAttr axis) {
-            return llvm::any_of(wanted, [&](const AxisList &other) {
-              return llvm::any_of(other, [&](AxisAttr used) { return overlap(used, axis); });
-            });
-          });
-      if (isFree)
+      std::optional<SubAxes> more = tensor.closed[d] ? std::nullopt : axesBeyond(dim, form[d]);
+      if (more && llvm::all_of(*more, [&](const SubAxis &axis) { return isFree(wanted, axis); }))
         dim = form[d];
     }
-    bytes += bytesToReshard(mesh, tensor.type, form, reduced, wanted);
+    bytes += bytesToReshard(tensor.type, form, reduced, wanted);
   }
   return bytes;
 }
 
 std::optional<FactorConflict> FactorStrategy::explain(const Proposal &lost,
                                                       const FactorAxes &axes) const {
-  AxisList given = commonPrefix(mesh, lost.axes, axes[lost.factor]);
-  AxisAttr axis = axesBeyond(mesh, given, lost.axes)->front();
+  SubAxes given = commonPrefix(lost.axes, axes[lost.factor]);
+  SubAxis axis = withoutPrefix(lost.axes, given).front();
   int64_t winnerFactor = lost.factor;
   for (auto [f, list] : llvm::enumerate(axes))
-    if (llvm::any_of(list, [&](AxisAttr other) { return overlap(other, axis); }))
+    if (!isFree(list, axis))
       winnerFactor = static_cast<int64_t>(f);
   if (isResult(lost.tensor) && rule.factors[winnerFactor].kind == FactorKind::Reduction)
     return std::nullopt;

@@ -18,9 +18,9 @@ namespace braid {
 
 /// An operand or result of an operation.
 struct TensorState {
-  mlir::RankedTensorType type; ///< null for what is no tensor, which asks for nothing
-  DimAxes dims;
-  llvm::SmallVector<comm::PartialAttr> partials;
+  mlir::RankedTensorType type; ///< null for a value that is no tensor
+  Layout dims;
+  SubAxes partials;               ///< axes over which the value is not reduced yet
   llvm::SmallVector<bool> closed; ///< dimensions that take no further axes
   bool stated = false;            ///< in the IR
   bool proposes = true;           ///< takes part in the decision
@@ -31,12 +31,12 @@ struct TensorState {
 /// A proposal that was not followed.
 struct FactorConflict {
   int64_t factor;
-  comm::AxisAttr axis; ///< the first that the factor does not get
-  size_t tensor;       ///< that asked for it: operands first, then results
-  size_t winner;       ///< that has the axis or the factor instead
+  SubAxis axis;  ///< the first that the factor does not get
+  size_t tensor; ///< the tensor that asks for it: operands first, then results
+  size_t winner; ///< the tensor that has the axis or the factor instead
   int64_t winnerFactor;
-  SaturatingCount bytes;                 ///< that a rank sends as decided
-  std::optional<SaturatingCount> others; ///< as proposed, where that was tried
+  SaturatingCount bytes;                 ///< a rank sends with the decision
+  std::optional<SaturatingCount> others; ///< and with the proposal, where that was tried
 };
 
 struct FactorDecision {
@@ -48,9 +48,8 @@ class FactorStrategy {
 public:
   /// `partials` are those stated for the results: reduction factors are sharded over these and no
   /// others.
-  FactorStrategy(comm::MeshOp mesh, const comm::ShardingRule &rule,
-                 llvm::ArrayRef<TensorState> operands, llvm::ArrayRef<TensorState> results,
-                 llvm::ArrayRef<comm::PartialAttr> partials = {});
+  FactorStrategy(const comm::ShardingRule &rule, llvm::ArrayRef<TensorState> operands,
+                 llvm::ArrayRef<TensorState> results, SubAxes partials = {});
 
   /// The axes without a conflict.
   FactorAxes agreed() const;
@@ -64,10 +63,10 @@ public:
 private:
   struct Proposal {
     int64_t factor;
-    AxisList axes;
+    SubAxes axes;
     size_t tensor;
-    int order;       ///< among equals, see settled()
-    AxisList agreed; ///< the first axes, as far as nothing contradicts
+    int order;      ///< among equals, see settled()
+    SubAxes agreed; ///< the first axes, as far as nothing contradicts
   };
   const comm::TensorFactors &factorsOf(size_t tensor) const;
   bool isResult(size_t tensor) const { return tensor >= numOperands; }
@@ -75,25 +74,24 @@ private:
   void preferSums();
   void findAgreed();
   /// Adds the axes of `wanted` that can be added. Returns whether these are all.
-  bool insert(int64_t factor, llvm::ArrayRef<comm::AxisAttr> wanted, FactorAxes &axes) const;
+  static bool insert(int64_t factor, const SubAxes &wanted, FactorAxes &axes);
   FactorAxes satisfy(llvm::ArrayRef<const Proposal *> order) const;
   bool isSatisfied(const Proposal &proposal, const FactorAxes &axes) const;
   /// Empty where the result of a reduction is sharded after the reduction.
   std::optional<FactorConflict> explain(const Proposal &lost, const FactorAxes &axes) const;
 
-  comm::MeshOp mesh;
   const comm::ShardingRule &rule;
   std::vector<TensorState> tensors; ///< operands, then results
   size_t numOperands;
-  llvm::ArrayRef<comm::PartialAttr> partials;
+  SubAxes partials;
   std::vector<Proposal> proposals;
 };
 
 /// Estimates the bytes that a rank sends to reshard a value: `partials` are reduced, or scattered
 /// where the axis is wanted; axes that move from one dimension to another are exchanged, axes that
 /// disappear are gathered. Partitioning may send more where axes are in another order.
-SaturatingCount bytesToReshard(comm::MeshOp mesh, mlir::RankedTensorType type, const DimAxes &from,
-                               llvm::ArrayRef<comm::PartialAttr> partials, const DimAxes &to);
+SaturatingCount bytesToReshard(mlir::RankedTensorType type, const Layout &from,
+                               const SubAxes &partials, const Layout &to);
 
 } // namespace braid
 #endif // BRAID_LIB_TRANSFORMS_SHARDING_FACTORSTRATEGY_H

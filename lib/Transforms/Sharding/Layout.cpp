@@ -33,18 +33,18 @@ std::vector<int64_t> divisors(int64_t n) {
   return divisors;
 }
 
-void appendJoined(SubAxes &axes, SubAxis part) {
-  if (part.size() == 1)
+void appendMerged(SubAxes &axes, SubAxis axis) {
+  if (axis.size() == 1)
     return;
-  if (!axes.empty() && axes.back().axis == part.axis && axes.back().end == part.begin)
-    axes.back().end = part.end;
+  if (!axes.empty() && axes.back().axis == axis.axis && axes.back().end == axis.begin)
+    axes.back().end = axis.end;
   else
-    axes.push_back(part);
+    axes.push_back(axis);
 }
 
-void appendJoined(SubAxes &axes, const SubAxes &parts) {
-  for (const SubAxis &part : parts)
-    appendJoined(axes, part);
+void appendMerged(SubAxes &axes, const SubAxes &more) {
+  for (const SubAxis &axis : more)
+    appendMerged(axes, axis);
 }
 
 SubAxes commonPrefix(const SubAxes &a, const SubAxes &b) {
@@ -53,7 +53,7 @@ SubAxes commonPrefix(const SubAxes &a, const SubAxes &b) {
     if (a[i].axis != b[i].axis || a[i].begin != b[i].begin)
       break;
     int64_t end = std::gcd(a[i].end, b[i].end);
-    appendJoined(prefix, {a[i].axis, a[i].begin, end});
+    appendMerged(prefix, {a[i].axis, a[i].begin, end});
     if (end != a[i].end || end != b[i].end)
       break;
   }
@@ -63,15 +63,19 @@ SubAxes commonPrefix(const SubAxes &a, const SubAxes &b) {
 SubAxes withoutPrefix(const SubAxes &axes, const SubAxes &prefix) {
   SubAxes rest(axes.begin() + static_cast<std::ptrdiff_t>(prefix.size()), axes.end());
   if (!prefix.empty())
-    if (const SubAxis &part = axes[prefix.size() - 1]; part.end != prefix.back().end)
-      rest.insert(rest.begin(), {part.axis, prefix.back().end, part.end});
+    if (const SubAxis &last = axes[prefix.size() - 1]; last.end != prefix.back().end)
+      rest.insert(rest.begin(), {last.axis, prefix.back().end, last.end});
   return rest;
 }
 
-SubAxes joinSubAxes(const SubAxes &axes) {
-  SubAxes joined;
-  appendJoined(joined, axes);
-  return joined;
+std::optional<SubAxes> axesBeyond(const SubAxes &prefix, const SubAxes &axes) {
+  return isMajorOf(prefix, axes) ? std::optional(withoutPrefix(axes, prefix)) : std::nullopt;
+}
+
+SubAxes mergeSubAxes(const SubAxes &axes) {
+  SubAxes merged;
+  appendMerged(merged, axes);
+  return merged;
 }
 
 bool isMajorOf(const SubAxes &axes, const SubAxes &all) { return commonPrefix(axes, all) == axes; }
@@ -81,17 +85,17 @@ SubAxes splitWhere(SubAxis axis, const SubAxes &others) {
   for (const SubAxis &other : others)
     if (other.axis == axis.axis)
       points.insert({other.begin, other.end});
-  SubAxes parts;
+  SubAxes split;
   for (int64_t point : points) {
-    // Where parts cross, none is common to both.
+    // Crossing sub-axes have no common sub-axis.
     if (point <= axis.begin || point >= axis.end || point % axis.begin != 0 ||
         axis.end % point != 0)
       continue;
-    parts.push_back({axis.axis, axis.begin, point});
+    split.push_back({axis.axis, axis.begin, point});
     axis.begin = point;
   }
-  parts.push_back(axis);
-  return parts;
+  split.push_back(axis);
+  return split;
 }
 
 int64_t shards(const SubAxes &axes) {
@@ -101,12 +105,12 @@ int64_t shards(const SubAxes &axes) {
   return n;
 }
 
+bool isFree(const SubAxes &axes, const SubAxis &axis) {
+  return llvm::all_of(axes, [&](const SubAxis &other) { return other.isDisjoint(axis); });
+}
+
 bool isFree(const Layout &layout, const SubAxis &axis) {
-  for (const SubAxes &dim : layout)
-    for (const SubAxis &other : dim)
-      if (!other.isDisjoint(axis))
-        return false;
-  return true;
+  return llvm::all_of(layout, [&](const SubAxes &dim) { return isFree(dim, axis); });
 }
 
 std::vector<Digit> digitsOf(const Layout &layout) {
@@ -130,26 +134,23 @@ SubAxes permuteGroup(const Layout &before, const Layout &after) {
   std::vector<Digit> from = digitsOf(before), to = digitsOf(after);
   auto add = [&](const std::vector<Digit> &digits, const std::vector<Digit> &others) {
     for (const Digit &digit : digits) {
-      if (std::find(others.begin(), others.end(), digit) != others.end())
+      if (llvm::is_contained(others, digit))
         continue;
-      SubAxis part = digit.part;
-      for (size_t i = 0; i < group.size();) {
-        if (group[i].isDisjoint(part)) {
-          ++i;
-          continue;
-        }
-        part.begin = std::gcd(part.begin, group[i].begin);
-        part.end = std::lcm(part.end, group[i].end);
-        group.erase(group.begin() + static_cast<std::ptrdiff_t>(i));
-        i = 0;
+      SubAxis range = digit.axis;
+      auto crosses = [&](const SubAxis &other) { return !other.isDisjoint(range); };
+      for (auto it = llvm::find_if(group, crosses); it != group.end();
+           it = llvm::find_if(group, crosses)) {
+        range.begin = std::gcd(range.begin, it->begin);
+        range.end = std::lcm(range.end, it->end);
+        group.erase(it);
       }
-      group.push_back(part);
+      group.push_back(range);
     }
   };
   add(from, to);
   add(to, from);
   std::sort(group.begin(), group.end());
-  return joinSubAxes(group);
+  return mergeSubAxes(group);
 }
 
 std::vector<int64_t> permutation(const Layout &before, const Layout &after) {
@@ -158,45 +159,38 @@ std::vector<int64_t> permutation(const Layout &before, const Layout &after) {
   auto shardOf = [&](const std::vector<Digit> &digits, int64_t position) {
     std::vector<int64_t> shard(before.size());
     for (const Digit &digit : digits) {
-      const SubAxis &part = digit.part;
-      int64_t minor = 1, value = 0;
+      int64_t minor = 1, value = 0, size = digit.axis.size();
       for (const SubAxis &axis : llvm::reverse(group)) {
-        if (axis.axis == part.axis && part.begin % axis.begin == 0 && axis.end % part.end == 0)
-          value = position / minor % axis.size() / (axis.end / part.end) % part.size();
+        if (axis.contains(digit.axis))
+          value = position / minor % axis.size() / (axis.end / digit.axis.end) % size;
         minor *= axis.size();
       }
-      shard[digit.dim] = shard[digit.dim] * part.size() + value;
+      shard[digit.dim] = shard[digit.dim] * size + value;
     }
     return shard;
   };
   std::vector<Digit> from = digitsOf(before), to = digitsOf(after);
   int64_t n = shards(group);
   std::map<std::vector<int64_t>, std::vector<int64_t>> holders;
-  std::vector<std::vector<int64_t>> wanted;
-  for (int64_t position = 0; position < n; ++position) {
+  for (int64_t position = 0; position < n; ++position)
     holders[shardOf(from, position)].push_back(position);
-    wanted.push_back(shardOf(to, position));
-  }
-  std::vector<int64_t> sources(static_cast<size_t>(n), -1);
-  // Whoever has what it wants keeps it.
-  for (int64_t position = 0; position < n; ++position) {
-    std::vector<int64_t> &own = holders[wanted[static_cast<size_t>(position)]];
-    if (auto it = std::find(own.begin(), own.end(), position); it != own.end()) {
-      sources[static_cast<size_t>(position)] = position;
-      own.erase(it);
-    }
-  }
   std::vector<int64_t> pairs;
+  auto assign = [&](int64_t position, bool keep) {
+    std::vector<int64_t> &own = holders[shardOf(to, position)];
+    auto source = keep ? llvm::find(own, position) : own.begin();
+    if (source == own.end())
+      return;
+    pairs[2 * static_cast<size_t>(position)] = *source;
+    own.erase(source);
+  };
+  // A rank that already has its shard keeps it.
   for (int64_t position = 0; position < n; ++position) {
-    int64_t &source = sources[static_cast<size_t>(position)];
-    if (source < 0) {
-      std::vector<int64_t> &others = holders[wanted[static_cast<size_t>(position)]];
-      source = others.front();
-      others.erase(others.begin());
-    }
-    pairs.push_back(source);
-    pairs.push_back(position);
+    pairs.insert(pairs.end(), {-1, position});
+    assign(position, /*keep=*/true);
   }
+  for (int64_t position = 0; position < n; ++position)
+    if (pairs[2 * static_cast<size_t>(position)] < 0)
+      assign(position, /*keep=*/false);
   return pairs;
 }
 

@@ -8,46 +8,49 @@ using namespace mlir;
 using namespace braid;
 using namespace braid::comm;
 
-SubAxis MeshLayouts::subAxis(AxisAttr axis) {
+SubAxis MeshLayouts::subAxis(AxisAttr axis) const {
   auto names = mesh.getAxisNames().getAsValueRange<StringAttr>();
   auto number = std::distance(names.begin(), llvm::find(names, axis.getName()));
-  int64_t begin = axis.isWhole() ? 1 : axis.getPre();
+  int64_t begin = axis.isFull() ? 1 : axis.getPre();
   return {static_cast<int>(number), begin, begin * axisSize(mesh, axis)};
 }
 
-SubAxes MeshLayouts::subAxes(ArrayRef<AxisAttr> axes) {
-  SubAxes parts;
-  for (AxisAttr axis : axes)
-    parts.push_back(subAxis(axis));
-  return joinSubAxes(parts);
+SubAxes MeshLayouts::subAxes(ArrayRef<AxisAttr> axes) const {
+  auto converted = llvm::map_range(axes, [&](AxisAttr axis) { return subAxis(axis); });
+  return SubAxes(converted.begin(), converted.end());
 }
 
-Layout MeshLayouts::layout(ShardingAttr sharding) {
+Layout MeshLayouts::layout(ShardingAttr sharding) const {
   Layout layout;
   for (DimAttr dim : sharding.getDims())
-    layout.push_back(subAxes(dim.getAxes()));
+    layout.push_back(mergeSubAxes(subAxes(dim.getAxes())));
   return layout;
 }
 
-AxisAttr MeshLayouts::axis(const SubAxis &part) {
-  StringRef name = cast<StringAttr>(mesh.getAxisNames()[part.axis]).getValue();
-  return part.size() == mesh.getAxisSizes()[part.axis]
+AxisAttr MeshLayouts::axis(const SubAxis &axis) const {
+  StringRef name = cast<StringAttr>(mesh.getAxisNames()[axis.axis]).getValue();
+  return axis.size() == mesh.getAxisSizes()[axis.axis]
              ? AxisAttr::get(mesh.getContext(), name)
-             : AxisAttr::get(mesh.getContext(), name, part.begin, part.size());
+             : AxisAttr::get(mesh.getContext(), name, axis.begin, axis.size());
 }
 
-AxisList MeshLayouts::axes(const SubAxes &parts) {
-  return AxisList(
-      llvm::map_range(joinSubAxes(parts), [&](const SubAxis &part) { return axis(part); }));
+SmallVector<AxisAttr> MeshLayouts::axes(const SubAxes &axes) const {
+  return llvm::map_to_vector(mergeSubAxes(axes), [&](const SubAxis &a) { return axis(a); });
 }
 
-ShardingAttr MeshLayouts::sharding(const Layout &layout) {
-  DimAxes dims;
-  for (const SubAxes &dim : layout)
-    dims.push_back(axes(dim));
-  return makeSharding(mesh, dims);
+GroupAttr MeshLayouts::group(const SubAxes &subAxes) const {
+  return GroupAttr::get(mesh.getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+                        axes(subAxes));
 }
 
-Resharder MeshLayouts::resharder(RankedTensorType whole) {
-  return Resharder(mesh.getAxisSizes().vec(), whole.getShape().vec(), elementBytes(whole));
+ShardingAttr MeshLayouts::sharding(const Layout &layout, ArrayRef<PartialAttr> partials) const {
+  auto dims = llvm::map_to_vector(
+      layout, [&](const SubAxes &dim) { return DimAttr::get(mesh.getContext(), axes(dim)); });
+  return ShardingAttr::get(mesh.getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()), dims,
+                           partials);
+}
+
+Resharder MeshLayouts::resharder(RankedTensorType globalType) const {
+  return Resharder(mesh.getAxisSizes().vec(), globalType.getShape().vec(),
+                   elementBytes(globalType));
 }

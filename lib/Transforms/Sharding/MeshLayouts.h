@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Converts between sharding attributes and the layouts of the resharding search, which treat axes
-// and sub-axes alike.
+// Converts between sharding attributes and layouts.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_MESHLAYOUTS_H
@@ -20,18 +19,22 @@ class MeshLayouts {
 public:
   explicit MeshLayouts(comm::MeshOp mesh) : mesh(mesh) {}
 
-  SubAxis subAxis(comm::AxisAttr axis);
-  SubAxes subAxes(llvm::ArrayRef<comm::AxisAttr> axes);
+  SubAxis subAxis(comm::AxisAttr axis) const;
+  /// One sub-axis for each axis, not merged.
+  SubAxes subAxes(llvm::ArrayRef<comm::AxisAttr> axes) const;
   /// The dimensions of a sharding without its partial axes.
-  Layout layout(comm::ShardingAttr sharding);
-  comm::AxisAttr axis(const SubAxis &part);
-  /// Merges adjacent sub-axes of an axis.
-  AxisList axes(const SubAxes &axes);
-  comm::ShardingAttr sharding(const Layout &layout);
-  Resharder resharder(mlir::RankedTensorType whole);
+  Layout layout(comm::ShardingAttr sharding) const;
+  comm::AxisAttr axis(const SubAxis &axis) const;
+  llvm::SmallVector<comm::AxisAttr> axes(const SubAxes &axes) const;
+  comm::GroupAttr group(const SubAxes &axes) const;
+  comm::ShardingAttr sharding(const Layout &layout,
+                              llvm::ArrayRef<comm::PartialAttr> partials = {}) const;
+  comm::ShardingAttr replicated(int64_t rank) const { return sharding(Layout(rank)); }
+  /// For a value of this type before partitioning.
+  Resharder resharder(mlir::RankedTensorType globalType) const;
 
 private:
-  comm::MeshOp mesh;
+  mutable comm::MeshOp mesh; ///< accessors of operations are not const
 };
 
 } // namespace braid

@@ -11,6 +11,7 @@
 #include "dialects/NN/IR/NN.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace braid::comm;
@@ -25,9 +26,9 @@ namespace {
 struct LocalForm {
   ShardingRule rule;
   FactorAxes axes;
-  SmallVector<ShardingAttr> operands, results; ///< null for what is no tensor
+  SmallVector<ShardingAttr> operands, results; ///< null for values that are no tensors
   SmallVector<PartialAttr> partials;           ///< of the results
-  GroupAttr partial; ///< over which reduction factors are cut; null when none is
+  GroupAttr partial; ///< over which reduction factors are sharded; null when none is
 };
 
 /// Shardings of a function's arguments and results; null for values that are no tensors.
@@ -37,17 +38,16 @@ struct Signature {
 
 class Partitioner {
 public:
-  Partitioner(ModuleOp module, MeshOp mesh) : module(module), mesh(mesh) {}
+  Partitioner(ModuleOp module, MeshOp mesh) : module(module), mesh(mesh), layouts(mesh) {}
   LogicalResult run();
-  CollectiveCounts counts;
 
 private:
   LogicalResult readSignatures();
   LogicalResult runOnFunction(func::FuncOp func);
   LogicalResult emit(Operation *op, OpBuilder &builder);
-  LogicalResult emitWhole(Operation *op, OpBuilder &builder);
+  LogicalResult emitReplicated(Operation *op, OpBuilder &builder);
   LogicalResult emitLocal(Operation *op, const LocalForm &form, OpBuilder &builder);
-  void emitParameter(nn::ParameterOp op, OpBuilder &builder);
+  LogicalResult emitParameter(nn::ParameterOp op, OpBuilder &builder);
 
   FailureOr<LocalForm> localForm(Operation *op);
   LogicalResult reductionAxes(Operation *op, LocalForm &form);
@@ -57,88 +57,95 @@ private:
   LogicalResult wantCaptured(Operation *op);
   LogicalResult takeCaptured(Operation *op, IRMapping &mapping);
   void define(Value value, Value local, ShardingAttr sharding, const LocalForm *form = nullptr);
-  FailureOr<RankedTensorType> toLocal(Operation *op, Type type, ShardingAttr sharding);
-  /// The type itself when there is no sharding.
-  FailureOr<Type> localOr(Operation *op, Type type, ShardingAttr sharding) {
-    if (!sharding)
-      return type;
-    FailureOr<RankedTensorType> local = toLocal(op, type, sharding);
-    return failed(local) ? FailureOr<Type>() : FailureOr<Type>(*local);
-  }
-  ShardingAttr whole(Value value) {
-    auto type = dyn_cast<RankedTensorType>(value.getType());
-    return type ? ShardingAttr::replicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
-                                           type.getRank())
-                : ShardingAttr();
+  FailureOr<SmallVector<Type>> localTypes(Operation *op, TypeRange types,
+                                          ArrayRef<ShardingAttr> shardings);
+  /// Null for what is no tensor.
+  ShardingAttr replicated(Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor ? layouts.replicated(tensor.getRank()) : ShardingAttr();
   }
   /// The local value of `operand` in the form that its user wants; null, with an error, when that
   /// form cannot be reached.
-  Value take(OpOperand &operand) {
-    ReshardCache &local = *values.at(operand.get());
-    ShardingAttr want = wants.lookup(&operand);
-    Value value = want ? local.get(want) : local.get();
-    if (!value)
-      emitNamedError(operand.getOwner())
-          << "takes operand " << operand.getOperandNumber() << " as " << want << ", which is "
-          << local.getSharding() << " and does not become that";
-    return value;
-  }
+  Value take(OpOperand &operand);
+  FailureOr<SmallVector<Value>> takeOperands(Operation *op);
 
   ModuleOp module;
   MeshOp mesh;
+  MeshLayouts layouts;
   DenseMap<Operation *, Signature> signatures;
   // Of the current function.
   DenseMap<Value, std::unique_ptr<ReshardCache>> values;
-  DenseMap<OpOperand *, ShardingAttr> wants;
+  DenseMap<OpOperand *, ShardingAttr> wants; ///< null for values that are no tensors
   DenseMap<Operation *, LocalForm> forms;
   std::shared_ptr<InsertionTail> argumentTail;
 };
 
 LogicalResult Partitioner::readSignatures() {
-  auto check = [&](func::FuncOp func, Type type, ShardingAttr &sharding,
-                   const Twine &what) -> LogicalResult {
-    if (!isa<RankedTensorType>(type)) {
-      sharding = {};
-      return success();
-    }
-    if (!sharding)
+  auto read = [&](func::FuncOp func, Type type, ShardingAttr stated, const Twine &what,
+                  SmallVector<ShardingAttr> &shardings) -> LogicalResult {
+    if (!isa<RankedTensorType>(type))
+      stated = {};
+    else if (!stated)
       return func.emitOpError(what) << " has no sharding (braid-propagate-shardings states one)";
+    shardings.push_back(stated);
     return success();
   };
   for (auto func : module.getOps<func::FuncOp>()) {
     Signature &signature = signatures[func];
-    for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+    for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
       if (func.getArgAttr(i, CommDialect::kGlobalTypeAttrName))
         return func.emitOpError("is partitioned already");
-      auto sharding = func.getArgAttrOfType<ShardingAttr>(i, CommDialect::kShardingAttrName);
-      if (func.isExternal()) // Its definition does not know ranks.
-        sharding = isa<RankedTensorType>(func.getArgumentTypes()[i])
-                       ? ShardingAttr::replicated(
-                             FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
-                             cast<RankedTensorType>(func.getArgumentTypes()[i]).getRank())
-                       : ShardingAttr();
-      if (failed(check(func, func.getArgumentTypes()[i], sharding, "argument " + Twine(i))))
+      // The definition of an external function does not know ranks.
+      auto stated = func.isExternal()
+                        ? replicated(type)
+                        : func.getArgAttrOfType<ShardingAttr>(i, CommDialect::kShardingAttrName);
+      if (failed(read(func, type, stated, "argument " + Twine(i), signature.arguments)))
         return failure();
-      signature.arguments.push_back(sharding);
     }
     for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {
-      ShardingAttr sharding = getResultSharding(func, i);
-      if (failed(check(func, type, sharding, "result " + Twine(i))))
+      ShardingAttr stated = getResultSharding(func, i);
+      if (failed(read(func, type, stated, "result " + Twine(i), signature.results)))
         return failure();
-      if (sharding && sharding.isPartial())
+      if (stated && stated.isPartial())
         return func.emitOpError("result ") << i << " expects a sharding without partial axes";
-      signature.results.push_back(sharding);
     }
   }
   return success();
 }
 
-FailureOr<RankedTensorType> Partitioner::toLocal(Operation *op, Type type, ShardingAttr sharding) {
-  FailureOr<RankedTensorType> local = localType(mesh, cast<RankedTensorType>(type), sharding);
-  if (failed(local))
-    emitNamedError(op) << "has a value of type " << type << " that does not divide as " << sharding
-                       << " says";
-  return local;
+/// The per-rank types of values; a type without a sharding stays.
+FailureOr<SmallVector<Type>> Partitioner::localTypes(Operation *op, TypeRange types,
+                                                     ArrayRef<ShardingAttr> shardings) {
+  SmallVector<Type> locals(types);
+  for (auto [type, sharding] : llvm::zip_equal(locals, shardings)) {
+    if (!sharding)
+      continue;
+    FailureOr<RankedTensorType> local = localType(mesh, cast<RankedTensorType>(type), sharding);
+    if (failed(local))
+      return emitNamedError(op) << "has a value of type " << type << " that does not divide as "
+                                << sharding << " says";
+    type = *local;
+  }
+  return locals;
+}
+
+Value Partitioner::take(OpOperand &operand) {
+  ReshardCache &local = *values.at(operand.get());
+  ShardingAttr want = wants.lookup(&operand);
+  Value value = want ? local.get(want) : local.get();
+  if (!value)
+    emitNamedError(operand.getOwner())
+        << "takes operand " << operand.getOperandNumber() << " as " << want << ", which is "
+        << local.getSharding() << " and does not become that";
+  return value;
+}
+
+FailureOr<SmallVector<Value>> Partitioner::takeOperands(Operation *op) {
+  SmallVector<Value> operands;
+  for (OpOperand &operand : op->getOpOperands())
+    if (!operands.emplace_back(take(operand)))
+      return failure();
+  return operands;
 }
 
 /// Splits reduction factors so that the result is partial as stated; the remaining axes must come
@@ -152,18 +159,19 @@ LogicalResult Partitioner::reductionAxes(Operation *op, LocalForm &form) {
           stated.push_back(partial);
   SmallVector<PartialAttr> passed;
   for (PartialAttr partial : stated) {
+    SubAxis axis = layouts.subAxis(partial.getAxis());
     bool found = false;
     for (auto [i, tensor] : llvm::enumerate(form.rule.operands)) {
       ShardingAttr sharding = getSharding(op->getOperand(i));
       if (!sharding || found)
         continue;
-      for (auto [d, factors] : llvm::enumerate(tensor)) {
+      for (auto [dim, factors] : llvm::zip(sharding.getDims(), tensor)) {
         FactorAxes axes(form.rule.factors.size());
-        projectDim(mesh, form.rule, factors, sharding.getDims()[d].getAxes(), axes);
+        projectDim(form.rule, factors, layouts.subAxes(dim.getAxes()), axes);
         for (int64_t f : factors)
           if (!found && form.rule.factors[f].kind == FactorKind::Reduction &&
-              llvm::is_contained(axes[f], partial.getAxis())) {
-            form.axes[f].push_back(partial.getAxis());
+              llvm::is_contained(axes[f], axis)) {
+            form.axes[f].push_back(axis);
             found = true;
           }
       }
@@ -180,7 +188,7 @@ LogicalResult Partitioner::reductionAxes(Operation *op, LocalForm &form) {
     if (form.rule.linear && sharding && llvm::all_of(passed, [&](PartialAttr partial) {
           return llvm::is_contained(sharding.getPartials(), partial);
         }))
-      form.operands[i] = makeSharding(mesh, dimsOf(sharding), passed);
+      form.operands[i] = layouts.sharding(layouts.layout(sharding), passed);
     else
       form.rule.linear = false;
   }
@@ -193,18 +201,17 @@ LogicalResult Partitioner::reductionAxes(Operation *op, LocalForm &form) {
 
 /// Reductions over factors that are not split are complete on every rank.
 void Partitioner::dropUnsplitReductions(LocalForm &form) {
-  AxisList reduced;
+  SubAxes reduced;
   for (auto [factor, axes] : llvm::zip_equal(form.rule.factors, form.axes))
     if (factor.kind == FactorKind::Reduction)
       llvm::append_range(reduced, axes);
   if (!reduced.empty())
-    form.partial =
-        GroupAttr::get(mesh.getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()), reduced);
+    form.partial = layouts.group(reduced);
   llvm::erase_if(form.partials, [&](PartialAttr partial) {
     bool isPassed = llvm::any_of(form.operands, [&](ShardingAttr operand) {
       return operand && llvm::is_contained(operand.getPartials(), partial);
     });
-    return !isPassed && !llvm::is_contained(reduced, partial.getAxis());
+    return !isPassed && !llvm::is_contained(reduced, layouts.subAxis(partial.getAxis()));
   });
 }
 
@@ -220,17 +227,15 @@ FailureOr<LocalForm> Partitioner::localForm(Operation *op) {
     if (!sharding)
       return emitNamedError(op) << "has no sharding for result " << i
                                 << " (braid-propagate-shardings states one)";
-    for (auto [d, factors] : llvm::enumerate(form.rule.results[i])) {
+    for (auto [dim, factors] : llvm::zip_equal(sharding.getDims(), form.rule.results[i])) {
       FactorAxes axes(form.rule.factors.size());
-      projectDim(mesh, form.rule, factors, sharding.getDims()[d].getAxes(), axes);
+      projectDim(form.rule, factors, layouts.subAxes(dim.getAxes()), axes);
       // If the stated shardings of results differ, the first decides how the operation is sharded;
       // the others are resharded for their users.
       for (int64_t f : factors)
         if (form.axes[f].empty())
-          for (AxisAttr axis : axes[f]) {
-            if (llvm::any_of(form.axes, [&](const AxisList &list) {
-                  return llvm::any_of(list, [&](AxisAttr other) { return overlap(other, axis); });
-                }))
+          for (const SubAxis &axis : axes[f]) {
+            if (!isFree(form.axes, axis))
               break;
             form.axes[f].push_back(axis);
           }
@@ -238,15 +243,14 @@ FailureOr<LocalForm> Partitioner::localForm(Operation *op) {
   }
   if (failed(reductionAxes(op, form)))
     return failure();
-  dropInexpressible(mesh, form.rule, form.axes);
+  dropInexpressible(form.rule, form.axes);
   dropUnsplitReductions(form);
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     if (!isa<RankedTensorType>(operand.getType()))
       continue;
-    ArrayRef<PartialAttr> partials;
-    if (form.operands[i])
-      partials = form.operands[i].getPartials();
-    form.operands[i] = makeSharding(mesh, dimsOf(mesh, form.rule.operands[i], form.axes), partials);
+    ShardingAttr &sharding = form.operands[i];
+    sharding = layouts.sharding(dimsOf(form.rule.operands[i], form.axes),
+                                sharding ? sharding.getPartials() : ArrayRef<PartialAttr>());
   }
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
     ShardingAttr &sharding = form.results.emplace_back();
@@ -256,41 +260,35 @@ FailureOr<LocalForm> Partitioner::localForm(Operation *op) {
         llvm::make_filter_range(getSharding(result).getPartials(), [&](PartialAttr partial) {
           return llvm::is_contained(form.partials, partial);
         }));
-    sharding = makeSharding(mesh, dimsOf(mesh, form.rule.results[i], form.axes), partials);
+    sharding = layouts.sharding(dimsOf(form.rule.results[i], form.axes), partials);
   }
   return form;
 }
 
 /// Announces the forms in which an operation wants its operands.
 LogicalResult Partitioner::readWants(Operation *op) {
-  auto want = [&](OpOperand &operand, ShardingAttr sharding) {
-    if (isa<RankedTensorType>(operand.get().getType()))
+  auto want = [&](ArrayRef<ShardingAttr> shardings) {
+    for (auto [operand, sharding] : llvm::zip_equal(op->getOpOperands(), shardings))
       wants[&operand] = sharding;
   };
   if (auto call = dyn_cast<func::CallOp>(op)) {
-    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
-    for (auto [operand, sharding] :
-         llvm::zip_equal(op->getOpOperands(), signatures.at(callee).arguments))
-      want(operand, sharding);
+    want(signatures.at(calleeOf(call)).arguments);
     return success();
   }
   if (isa<func::ReturnOp>(op)) {
-    for (auto [operand, sharding] :
-         llvm::zip_equal(op->getOpOperands(), signatures.at(op->getParentOp()).results))
-      want(operand, sharding);
+    want(signatures.at(op->getParentOp()).results);
     return success();
   }
   if (isa<ShardingRuleOpInterface>(op)) {
     FailureOr<LocalForm> form = localForm(op);
     if (failed(form))
       return failure();
-    for (auto [operand, sharding] : llvm::zip_equal(op->getOpOperands(), form->operands))
-      want(operand, sharding);
+    want(form->operands);
     forms[op] = std::move(*form);
     return wantCaptured(op);
   }
   for (OpOperand &operand : op->getOpOperands())
-    want(operand, whole(operand.get()));
+    wants[&operand] = replicated(operand.get().getType());
   return wantCaptured(op);
 }
 
@@ -298,14 +296,14 @@ LogicalResult Partitioner::wantCaptured(Operation *op) {
   WalkResult inside = op->walk([&](Operation *nested) {
     if (nested == op)
       return WalkResult::advance();
-    if (isa<func::CallOp, nn::ParameterOp>(nested) || nested->getDialect() == mesh->getDialect()) {
+    if (isa<func::CallOp, nn::ParameterOp>(nested) ||
+        isa_and_nonnull<CommDialect>(nested->getDialect())) {
       emitNamedError(nested) << "is not expected inside '" << op->getName()
                              << "', which runs replicated on every rank";
       return WalkResult::interrupt();
     }
     for (OpOperand &operand : nested->getOpOperands())
-      if (isa<RankedTensorType>(operand.get().getType()))
-        wants[&operand] = whole(operand.get());
+      wants[&operand] = replicated(operand.get().getType());
     return WalkResult::advance();
   });
   return failure(inside.wasInterrupted());
@@ -324,7 +322,8 @@ void Partitioner::define(Value value, Value local, ShardingAttr sharding, const 
     for (int64_t i : form->rule.partialOperands)
       if (form->operands[i] && form->operands[i].isPartial() && !role)
         role = values.at(op->getOperand(i))->getRole();
-  auto result = std::make_unique<ReshardCache>(local, sharding, mesh, role, tail, &counts);
+  auto result = std::make_unique<ReshardCache>(local, cast<RankedTensorType>(value.getType()),
+                                               sharding, layouts, role, tail);
   SmallVector<ShardingAttr> wanted;
   for (OpOperand &use : value.getUses())
     if (ShardingAttr want = wants.lookup(&use); want && want != sharding && !want.isPartial())
@@ -333,70 +332,51 @@ void Partitioner::define(Value value, Value local, ShardingAttr sharding, const 
   values[value] = std::move(result);
 }
 
-void Partitioner::emitParameter(nn::ParameterOp op, OpBuilder &builder) {
+LogicalResult Partitioner::emitParameter(nn::ParameterOp op, OpBuilder &builder) {
   ShardingAttr sharding = getSharding(op.getResult());
+  if (!sharding)
+    return emitNamedError(op) << "has no sharding (braid-propagate-shardings states one)";
   auto local = cast<nn::ParameterOp>(builder.clone(*op));
   local->removeAttr(CommDialect::kShardingsAttrName);
   local.setGlobalType(op.getType());
   local.setShardingAttr(sharding);
   local.getResult().setType(*localType(mesh, cast<RankedTensorType>(op.getType()), sharding));
   define(op.getResult(), local.getResult(), sharding);
+  return success();
 }
 
 /// Maps the values that the regions of an operation capture to local values.
 LogicalResult Partitioner::takeCaptured(Operation *op, IRMapping &mapping) {
-  for (Region &region : op->getRegions()) {
-    WalkResult taken = region.walk([&](Operation *nested) {
-      for (OpOperand &operand : nested->getOpOperands())
-        if (values.contains(operand.get())) {
-          Value value = take(operand);
-          if (!value)
-            return WalkResult::interrupt();
-          mapping.map(operand.get(), value);
-        }
-      return WalkResult::advance();
-    });
-    if (taken.wasInterrupted())
-      return failure();
-  }
-  return success();
+  bool taken = true;
+  visitUsedValuesDefinedAbove(op->getRegions(), [&](OpOperand *operand) {
+    if (Value value = taken ? take(*operand) : Value())
+      mapping.map(operand->get(), value);
+    else
+      taken = false;
+  });
+  return success(taken);
 }
 
-LogicalResult Partitioner::emitWhole(Operation *op, OpBuilder &builder) {
+LogicalResult Partitioner::emitReplicated(Operation *op, OpBuilder &builder) {
+  FailureOr<SmallVector<Value>> operands = takeOperands(op);
   IRMapping mapping;
-  for (OpOperand &operand : op->getOpOperands()) {
-    Value value = take(operand);
-    if (!value)
-      return failure();
-    mapping.map(operand.get(), value);
-  }
-  if (failed(takeCaptured(op, mapping)))
+  if (failed(operands) || failed(takeCaptured(op, mapping)))
     return failure();
+  mapping.map(op->getOperands(), *operands);
   Operation *local = builder.clone(*op, mapping);
   local->removeAttr(CommDialect::kShardingsAttrName);
   for (auto [result, value] : llvm::zip_equal(op->getResults(), local->getResults()))
-    define(result, value, whole(result));
+    define(result, value, replicated(result.getType()));
   return success();
 }
 
 LogicalResult Partitioner::emitLocal(Operation *op, const LocalForm &form, OpBuilder &builder) {
-  SmallVector<Value> operands;
-  for (OpOperand &operand : op->getOpOperands()) {
-    operands.push_back(take(operand));
-    if (!operands.back())
-      return failure();
-  }
-  SmallVector<Type> types;
-  for (auto [result, sharding] : llvm::zip_equal(op->getResults(), form.results)) {
-    if (!sharding) {
-      types.push_back(result.getType());
-      continue;
-    }
-    FailureOr<RankedTensorType> type = toLocal(op, result.getType(), sharding);
-    if (failed(type))
-      return failure();
-    types.push_back(*type);
-  }
+  FailureOr<SmallVector<Value>> operands = takeOperands(op);
+  if (failed(operands))
+    return failure();
+  FailureOr<SmallVector<Type>> types = localTypes(op, op->getResultTypes(), form.results);
+  if (failed(types))
+    return failure();
   IRMapping captured;
   if (failed(takeCaptured(op, captured)))
     return failure();
@@ -404,17 +384,15 @@ LogicalResult Partitioner::emitLocal(Operation *op, const LocalForm &form, OpBui
   builder.setInsertionPointToEnd(block);
   Operation *last = block->empty() ? nullptr : &block->back();
   FailureOr<SmallVector<Value>> locals =
-      cast<ShardingRuleOpInterface>(op).buildLocal(builder, operands, types, form.partial);
+      cast<ShardingRuleOpInterface>(op).buildLocal(builder, *operands, *types, form.partial);
   if (failed(locals))
     return emitNamedError(op) << "cannot be built on per-rank operands";
   for (auto it = last ? std::next(last->getIterator()) : block->begin(); it != block->end(); ++it)
     for (Region &region : it->getRegions())
-      region.walk([&](Operation *nested) {
-        for (OpOperand &operand : nested->getOpOperands())
-          operand.set(captured.lookupOrDefault(operand.get()));
-      });
-  if (TypeRange(ValueRange(*locals)) != TypeRange(types))
-    return emitNamedError(op) << "expects per-rank results of types (" << TypeRange(types)
+      for (auto [global, value] : captured.getValueMap())
+        replaceAllUsesInRegionWith(global, value, region);
+  if (TypeRange(ValueRange(*locals)) != TypeRange(*types))
+    return emitNamedError(op) << "expects per-rank results of types (" << TypeRange(*types)
                               << "), got (" << TypeRange(ValueRange(*locals)) << ")";
   for (auto [result, local, sharding] : llvm::zip_equal(op->getResults(), *locals, form.results))
     define(result, local, sharding, &form);
@@ -422,38 +400,26 @@ LogicalResult Partitioner::emitLocal(Operation *op, const LocalForm &form, OpBui
 }
 
 LogicalResult Partitioner::emit(Operation *op, OpBuilder &builder) {
-  if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
-    if (!getSharding(parameter.getResult()))
-      return emitNamedError(op) << "has no sharding (braid-propagate-shardings states one)";
-    emitParameter(parameter, builder);
-    return success();
-  }
+  if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+    return emitParameter(parameter, builder);
   if (auto it = forms.find(op); it != forms.end())
     return emitLocal(op, it->second, builder);
   if (!isa<func::CallOp, func::ReturnOp>(op))
-    return emitWhole(op, builder);
-  SmallVector<Value> operands;
-  for (OpOperand &operand : op->getOpOperands()) {
-    operands.push_back(take(operand));
-    if (!operands.back())
-      return failure();
-  }
+    return emitReplicated(op, builder);
+  FailureOr<SmallVector<Value>> operands = takeOperands(op);
+  if (failed(operands))
+    return failure();
   builder.setInsertionPointToEnd(builder.getBlock());
   auto call = dyn_cast<func::CallOp>(op);
   if (!call) {
-    func::ReturnOp::create(builder, op->getLoc(), operands);
+    func::ReturnOp::create(builder, op->getLoc(), *operands);
     return success();
   }
-  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
-  const Signature &signature = signatures.at(callee);
-  SmallVector<Type> types;
-  for (auto [result, sharding] : llvm::zip_equal(op->getResults(), signature.results)) {
-    FailureOr<Type> type = localOr(op, result.getType(), sharding);
-    if (failed(type))
-      return failure();
-    types.push_back(*type);
-  }
-  auto local = func::CallOp::create(builder, op->getLoc(), call.getCallee(), types, operands);
+  const Signature &signature = signatures.at(calleeOf(call));
+  FailureOr<SmallVector<Type>> types = localTypes(op, op->getResultTypes(), signature.results);
+  if (failed(types))
+    return failure();
+  auto local = func::CallOp::create(builder, op->getLoc(), call.getCallee(), *types, *operands);
   local->setDiscardableAttrs(call->getDiscardableAttrDictionary());
   local->removeDiscardableAttr(CommDialect::kShardingsAttrName);
   for (auto [result, value, sharding] :
@@ -464,19 +430,13 @@ LogicalResult Partitioner::emit(Operation *op, OpBuilder &builder) {
 
 LogicalResult Partitioner::runOnFunction(func::FuncOp func) {
   const Signature &signature = signatures.at(func);
-  SmallVector<Type> arguments, results;
-  auto append = [&](SmallVector<Type> &types, Type type, ShardingAttr sharding) -> LogicalResult {
-    FailureOr<Type> local = localOr(func, type, sharding);
-    if (succeeded(local))
-      types.push_back(*local);
-    return local;
-  };
-  for (auto [type, sharding] : llvm::zip_equal(func.getArgumentTypes(), signature.arguments))
-    if (failed(append(arguments, type, sharding)))
-      return failure();
-  for (auto [type, sharding] : llvm::zip_equal(func.getResultTypes(), signature.results))
-    if (failed(append(results, type, sharding)))
-      return failure();
+  FailureOr<SmallVector<Type>> arguments =
+      localTypes(func, func.getArgumentTypes(), signature.arguments);
+  if (failed(arguments))
+    return failure();
+  FailureOr<SmallVector<Type>> results = localTypes(func, func.getResultTypes(), signature.results);
+  if (failed(results))
+    return failure();
   if (func.isExternal())
     return success();
   if (!func.getBody().hasOneBlock())
@@ -495,7 +455,7 @@ LogicalResult Partitioner::runOnFunction(func::FuncOp func) {
   func.getBody().push_back(local);
   argumentTail = std::make_shared<InsertionTail>(local);
   for (auto [argument, type, sharding] :
-       llvm::zip_equal(global->getArguments(), arguments, signature.arguments))
+       llvm::zip_equal(global->getArguments(), *arguments, signature.arguments))
     define(argument, local->addArgument(type, argument.getLoc()), sharding);
   OpBuilder builder(func.getContext());
   for (Operation &op : *global) {
@@ -511,33 +471,27 @@ LogicalResult Partitioner::runOnFunction(func::FuncOp func) {
   }
   global->erase();
 
+  // Only the entry keeps its shardings: inside the program the per-rank types suffice.
   bool entry = isEntry(func);
-  auto attribute = [&](Type type, ShardingAttr sharding, auto set, auto remove) {
-    if (!sharding || !entry) // Inside the program the per-rank types suffice.
-      return remove(CommDialect::kShardingAttrName);
-    set(CommDialect::kGlobalTypeAttrName, TypeAttr::get(type));
+  auto updated = [&](DictionaryAttr attributes, Type type, ShardingAttr sharding) {
+    NamedAttrList list(attributes);
+    if (sharding && entry)
+      list.set(CommDialect::kGlobalTypeAttrName, TypeAttr::get(type));
+    else
+      list.erase(CommDialect::kShardingAttrName);
+    return list.getDictionary(func.getContext());
   };
   for (auto [i, type, sharding] : llvm::enumerate(func.getArgumentTypes(), signature.arguments))
-    attribute(
-        type, sharding,
-        [&, i = i](StringRef name, Attribute value) { func.setArgAttr(i, name, value); },
-        [&, i = i](StringRef name) {
-          func.removeArgAttr(i, StringAttr::get(func.getContext(), name));
-        });
+    func.setArgAttrs(i, updated(func.getArgAttrDict(i), type, sharding));
   for (auto [i, type, sharding] : llvm::enumerate(func.getResultTypes(), signature.results))
-    attribute(
-        type, sharding,
-        [&, i = i](StringRef name, Attribute value) { func.setResultAttr(i, name, value); },
-        [&, i = i](StringRef name) {
-          func.removeResultAttr(i, StringAttr::get(func.getContext(), name));
-        });
-  func.setType(FunctionType::get(func.getContext(), arguments, results));
+    func.setResultAttrs(i, updated(func.getResultAttrDict(i), type, sharding));
+  func.setType(FunctionType::get(func.getContext(), *arguments, *results));
   return success();
 }
 
 LogicalResult Partitioner::run() {
   WalkResult found = module.walk([&](Operation *op) {
-    if (op->getDialect() != mesh->getDialect() || isa<MeshOp>(op))
+    if (!isa_and_nonnull<CommDialect>(op->getDialect()) || isa<MeshOp>(op))
       return WalkResult::advance();
     emitNamedError(op) << "is not expected before partitioning";
     return WalkResult::interrupt();
@@ -555,15 +509,16 @@ struct Partition : impl::PartitionBase<Partition> {
     FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
     if (failed(mesh))
       return signalPassFailure();
-    Partitioner partitioner(getOperation(), *mesh);
-    if (failed(partitioner.run()))
+    if (failed(Partitioner(getOperation(), *mesh).run()))
       return signalPassFailure();
-    numAllReduce += partitioner.counts.allReduce;
-    numReduceScatter += partitioner.counts.reduceScatter;
-    numAllGather += partitioner.counts.allGather;
-    numAllToAll += partitioner.counts.allToAll;
-    numPermute += partitioner.counts.permute;
-    numLocalSlice += partitioner.counts.localSlice;
+    getOperation().walk([&](Operation *op) {
+      numAllReduce += isa<AllReduceOp>(op);
+      numReduceScatter += isa<ReduceScatterOp>(op);
+      numAllGather += isa<AllGatherOp>(op);
+      numAllToAll += isa<AllToAllOp>(op);
+      numPermute += isa<PermuteOp>(op);
+      numLocalSlice += isa<LocalSliceOp>(op);
+    });
   }
 };
 

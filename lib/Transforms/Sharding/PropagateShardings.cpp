@@ -23,33 +23,29 @@ namespace {
 /// The decided sharding of an operation.
 struct Form {
   FactorAxes axes;
-  SmallVector<ShardingAttr> results; ///< null for what is no tensor
+  SmallVector<ShardingAttr> results; ///< null for values that are no tensors
 };
 
 /// Builds the equations of a module and derives the shardings of its values.
 class Propagation {
 public:
-  Propagation(ModuleOp module, MeshOp mesh) : module(module), mesh(mesh), graph(mesh) {}
+  Propagation(ModuleOp module, MeshOp mesh) : module(module), layouts(mesh), graph(mesh) {}
 
-  LogicalResult build();
-  void run() { graph.run(); }
-  /// Whether every value has a closed sharding, as after this pass: then nothing is decided again.
-  bool isComplete() const;
-  /// Decides the sharding of every operation and remarks on rejected proposals. Returns their
-  /// number.
-  int64_t decide();
-  void write();
-
+  LogicalResult run();
+  int64_t conflicts = 0; ///< rejected proposals
   int64_t visits() const { return graph.visits; }
 
 private:
+  LogicalResult build();
+  /// Whether every value has a closed sharding, as after this pass: then nothing is decided again.
+  bool isComplete() const;
+  /// Decides the sharding of every operation and remarks on rejected proposals.
+  void decide();
+  void write();
+
   int addNode(Value value, bool fixed);
-  int nodeOf(Value value) const {
-    auto it = nodeIds.find(value);
-    return it == nodeIds.end() ? kNoNode : it->second;
-  }
+  int nodeOf(Value value) const { return nodeIds.lookup_or(value, kNoNode); }
   LogicalResult buildSignature(func::FuncOp func);
-  LogicalResult buildFunction(func::FuncOp func);
   LogicalResult buildOp(Operation *op);
   LogicalResult buildShardable(ShardingRuleOpInterface op);
   bool isFree(Operation *op) const;
@@ -58,24 +54,27 @@ private:
   Form decideForm(Operation *op, const ShardingEquation &equation, FactorDecision &decision);
   SmallVector<PartialAttr> passedPartials(Operation *op, const ShardingRule &rule,
                                           FactorAxes &axes) const;
-  SmallVector<DimAxes> wantsOf(Value value) const;
-  bool isReducedAlike(Value value, const DimAxes &dims) const;
-  bool moveEarlier(Operation *op);
-  void meetUsers(Operation *op);
+  SmallVector<Layout> wantsOf(Value value) const;
+  bool isReducedAlike(Value value, const Layout &dims) const;
+  bool reshardEarlier(Operation *op);
+  void shardFreeValue(Operation *op);
   void adaptResults(func::FuncOp func);
   void reportConflict(Operation *op, const ShardingRule &rule,
                       const FactorConflict &conflict) const;
   void reportMisfits(Operation *op, const ShardingEquation &equation) const;
   /// The sharding of a value whose operation has been decided.
   ShardingAttr shardingOf(Value value) const;
-  ShardingAttr shardingOf(int node) const { return makeSharding(mesh, graph.nodes[node].dims); }
+  ShardingAttr shardingOf(int node) const { return layouts.sharding(graph.nodes[node].dims); }
+  Layout layoutOf(Value value) const { return layouts.layout(shardingOf(value)); }
 
   ModuleOp module;
-  MeshOp mesh;
+  MeshLayouts layouts;
   ShardingGraph graph;
   DenseMap<Value, int> nodeIds;
   DenseMap<std::pair<Operation *, unsigned>, int> functionResults;
   DenseMap<Operation *, size_t> equationOf;
+  /// What the results state to be partial over. An axis of one rank needs no reduction.
+  DenseMap<Operation *, SmallVector<PartialAttr>> statedPartials;
   DenseMap<Operation *, Form> forms;
 };
 
@@ -111,15 +110,18 @@ LogicalResult Propagation::buildShardable(ShardingRuleOpInterface op) {
       graph.nodes[node].isFree = free;
     if (ShardingAttr stated = getSharding(result))
       for (PartialAttr partial : stated.getPartials())
-        if (!llvm::is_contained(equation.partials, partial))
-          equation.partials.push_back(partial);
+        if (SubAxis axis = layouts.subAxis(partial.getAxis());
+            axis.size() != 1 && !llvm::is_contained(equation.partials, axis)) {
+          equation.partials.push_back(axis);
+          statedPartials[op].push_back(partial);
+        }
   }
   equationOf[op] = graph.addEquation(std::move(equation));
   return success();
 }
 
 LogicalResult Propagation::buildOp(Operation *op) {
-  if (op->getDialect() == mesh->getDialect())
+  if (isa_and_nonnull<CommDialect>(op->getDialect()))
     return emitNamedError(op) << "is not expected before partitioning";
   if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
     if (parameter.getSharding())
@@ -128,7 +130,7 @@ LogicalResult Propagation::buildOp(Operation *op) {
     return success();
   }
   if (auto call = dyn_cast<func::CallOp>(op)) {
-    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+    func::FuncOp callee = calleeOf(call);
     if (!callee)
       return emitNamedError(op) << "calls '" << call.getCallee() << "', which is no func.func";
     for (auto [i, operand] : llvm::enumerate(call.getOperands()))
@@ -140,26 +142,13 @@ LogicalResult Propagation::buildOp(Operation *op) {
   }
   if (auto ret = dyn_cast<func::ReturnOp>(op)) {
     for (auto [i, operand] : llvm::enumerate(ret.getOperands()))
-      if (int node = nodeOf(operand); node != kNoNode)
-        graph.addEquality(node, functionResults.lookup({op->getParentOp(), i}));
+      graph.addEquality(nodeOf(operand), functionResults.lookup({op->getParentOp(), i}));
     return success();
   }
   auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
   for (Value result : op->getResults())
     addNode(result, /*fixed=*/!shardable);
   return shardable ? buildShardable(shardable) : success();
-}
-
-LogicalResult Propagation::buildFunction(func::FuncOp func) {
-  if (func.isExternal())
-    return success();
-  if (!func.getBody().hasOneBlock())
-    return func.emitOpError("expects one block to propagate shardings through, got ")
-           << func.getBody().getBlocks().size();
-  for (Operation &op : func.getBody().front())
-    if (failed(buildOp(&op)))
-      return failure();
-  return success();
 }
 
 LogicalResult Propagation::buildSignature(func::FuncOp func) {
@@ -197,9 +186,16 @@ LogicalResult Propagation::build() {
   for (auto func : module.getOps<func::FuncOp>())
     if (failed(buildSignature(func)))
       return failure();
-  for (auto func : module.getOps<func::FuncOp>())
-    if (failed(buildFunction(func)))
-      return failure();
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (func.isExternal())
+      continue;
+    if (!func.getBody().hasOneBlock())
+      return func.emitOpError("expects one block to propagate shardings through, got ")
+             << func.getBody().getBlocks().size();
+    for (Operation &op : func.getBody().front())
+      if (failed(buildOp(&op)))
+        return failure();
+  }
   return success();
 }
 
@@ -209,8 +205,7 @@ ShardingAttr Propagation::shardingOf(Value value) const {
       return it->second.results[cast<OpResult>(value).getResultNumber()];
     // A call's result has the sharding of its callee's.
     if (auto call = dyn_cast<func::CallOp>(op))
-      if (auto callee =
-              SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr()))
+      if (func::FuncOp callee = calleeOf(call))
         if (int node = functionResults.lookup({callee, cast<OpResult>(value).getResultNumber()});
             node != kNoNode)
           return shardingOf(node);
@@ -246,18 +241,17 @@ SmallVector<PartialAttr> Propagation::passedPartials(Operation *op, const Shardi
     // Linear operations do not commute with a maximum.
     if (partial.getKind() != ReduceKind::Sum)
       return {};
-    for (AxisList &list : passing) {
-      auto *taken =
-          llvm::find_if(list, [&](AxisAttr axis) { return overlap(axis, partial.getAxis()); });
-      // Reducing a sum once sends less than reducing every term, sharded or not.
-      if (taken != list.end() && !rule.sum)
-        return {};
-      list.erase(taken, list.end());
-    }
+    SubAxis axis = layouts.subAxis(partial.getAxis());
+    // Reducing a sum once sends less than reducing every term, sharded or not.
+    if (!rule.sum && !braid::isFree(passing, axis))
+      return {};
+    for (SubAxes &list : passing)
+      list.erase(llvm::find_if(list, [&](const SubAxis &own) { return !own.isDisjoint(axis); }),
+                 list.end());
   }
   // A partial sum over one sub-axis does not cover another.
   for (int64_t i : rule.partialOperands)
-    if (dimsOf(shardingOf(op->getOperand(i))) != dimsOf(mesh, rule.operands[i], passing))
+    if (layoutOf(op->getOperand(i)) != dimsOf(rule.operands[i], passing))
       return {};
   axes = std::move(passing);
   return common;
@@ -271,9 +265,9 @@ std::vector<TensorState> Propagation::operandStates(Operation *op,
     TensorState &state = operands.emplace_back(graph.state(node));
     if (!state.type)
       continue;
-    ShardingAttr sharding = shardingOf(operand);
-    state.dims = dimsOf(sharding);
-    state.partials.assign(sharding.getPartials().begin(), sharding.getPartials().end());
+    state.dims = layoutOf(operand);
+    for (PartialAttr partial : shardingOf(operand).getPartials())
+      state.partials.push_back(layouts.subAxis(partial.getAxis()));
   }
   return operands;
 }
@@ -285,42 +279,37 @@ Form Propagation::decideForm(Operation *op, const ShardingEquation &equation,
   for (int node : equation.results)
     results.push_back(graph.state(node));
   decision =
-      FactorStrategy(mesh, rule, operandStates(op, equation), results, equation.partials).settled();
+      FactorStrategy(rule, operandStates(op, equation), results, equation.partials).settled();
   Form form{decision.axes, {}};
 
-  SmallVector<PartialAttr> partials(equation.partials);
+  SmallVector<PartialAttr> partials = statedPartials.lookup(op);
   if (partials.empty()) {
-    for (auto [f, factor] : llvm::enumerate(rule.factors)) {
-      if (factor.kind != FactorKind::Reduction || form.axes[f].empty())
-        continue;
-      for (AxisAttr axis : form.axes[f])
-        partials.push_back(PartialAttr::get(op->getContext(), axis, factor.reduce));
-    }
-    SmallVector<PartialAttr> passed = passedPartials(op, rule, form.axes);
-    llvm::append_range(partials, passed);
+    for (auto [factor, axes] : llvm::zip_equal(rule.factors, form.axes))
+      if (factor.kind == FactorKind::Reduction)
+        for (const SubAxis &axis : axes)
+          partials.push_back(PartialAttr::get(op->getContext(), layouts.axis(axis), factor.reduce));
+    llvm::append_range(partials, passedPartials(op, rule, form.axes));
   }
   for (auto [tensor, node] : llvm::zip_equal(rule.results, equation.results))
-    form.results.push_back(node == kNoNode
-                               ? ShardingAttr()
-                               : makeSharding(mesh, dimsOf(mesh, tensor, form.axes), partials));
+    form.results.push_back(node == kNoNode ? ShardingAttr()
+                                           : layouts.sharding(dimsOf(tensor, form.axes), partials));
   return form;
 }
 
-/// The distinct forms in which users take a value.
-SmallVector<DimAxes> Propagation::wantsOf(Value value) const {
-  SmallVector<DimAxes> wants;
+/// The distinct layouts in which users take a value.
+SmallVector<Layout> Propagation::wantsOf(Value value) const {
+  SmallVector<Layout> wants;
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     unsigned number = use.getOperandNumber();
-    DimAxes wanted(cast<RankedTensorType>(value.getType()).getRank());
+    Layout wanted(cast<RankedTensorType>(value.getType()).getRank());
     if (auto form = forms.find(user); form != forms.end()) {
-      wanted = dimsOf(mesh, graph.equations[equationOf.at(user)].rule.operands[number],
-                      form->second.axes);
+      wanted =
+          dimsOf(graph.equations[equationOf.at(user)].rule.operands[number], form->second.axes);
     } else if (isa<func::ReturnOp>(user)) {
       wanted = graph.nodes[functionResults.at({user->getParentOp(), number})].dims;
     } else if (auto call = dyn_cast<func::CallOp>(user)) {
-      auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
-      if (!callee.isExternal())
+      if (func::FuncOp callee = calleeOf(call); !callee.isExternal())
         wanted = graph.nodes[nodeOf(callee.getArgument(number))].dims;
     }
     if (!llvm::is_contained(wants, wanted))
@@ -331,19 +320,19 @@ SmallVector<DimAxes> Propagation::wantsOf(Value value) const {
 
 /// Whether users that reduce over a sharded dimension of a value still find it sharded with `dims`:
 /// partitioning derives from its operands what an operation reduces.
-bool Propagation::isReducedAlike(Value value, const DimAxes &dims) const {
+bool Propagation::isReducedAlike(Value value, const Layout &dims) const {
   return llvm::all_of(value.getUses(), [&](OpOperand &use) {
     auto form = forms.find(use.getOwner());
     if (form == forms.end())
       return true;
     const ShardingRule &rule = graph.equations[equationOf.at(use.getOwner())].rule;
     const TensorFactors &tensor = rule.operands[use.getOperandNumber()];
-    FactorAxes own = project(mesh, rule, tensor, dims);
+    FactorAxes own = project(rule, tensor, dims);
     for (const DimFactors &factors : tensor)
       for (int64_t f : factors)
         if (rule.factors[f].kind == FactorKind::Reduction &&
-            llvm::any_of(form->second.axes[f],
-                         [&](AxisAttr axis) { return !llvm::is_contained(own[f], axis); }))
+            !llvm::all_of(form->second.axes[f],
+                          [&](const SubAxis &axis) { return llvm::is_contained(own[f], axis); }))
           return false;
     return true;
   });
@@ -351,7 +340,7 @@ bool Propagation::isReducedAlike(Value value, const DimAxes &dims) const {
 
 /// Where all users want a value in another form, its operation produces that form if no more bytes
 /// are sent: this serves all users at once, and may continue further up.
-bool Propagation::moveEarlier(Operation *op) {
+bool Propagation::reshardEarlier(Operation *op) {
   auto it = equationOf.find(op);
   if (it == equationOf.end() || op->getNumResults() != 1)
     return false;
@@ -360,36 +349,34 @@ bool Propagation::moveEarlier(Operation *op) {
   int id = equation.results[0];
   if (id == kNoNode || graph.nodes[id].stated || form.results[0].isPartial())
     return false;
-  SmallVector<DimAxes> wants = wantsOf(op->getResult(0));
-  RankedTensorType type = graph.nodes[id].type;
+  SmallVector<Layout> wants = wantsOf(op->getResult(0));
   std::vector<TensorState> operands = operandStates(op, equation);
   auto parallelism = [&](const FactorAxes &axes) {
     int64_t n = 1;
-    for (const AxisList &list : axes)
-      n *= shards(mesh, list);
+    for (const SubAxes &list : axes)
+      n *= shards(list);
     return n;
   };
   auto bytes = [&](const FactorAxes &axes) {
-    DimAxes dims = dimsOf(mesh, equation.rule.results[0], axes);
     TensorState result = graph.state(id);
-    result.dims = dims;
-    SaturatingCount sum = FactorStrategy(mesh, equation.rule, operands, result).bytes(axes);
-    for (const DimAxes &want : wants)
-      sum += bytesToReshard(mesh, type, dims, {}, want);
+    result.dims = dimsOf(equation.rule.results[0], axes);
+    SaturatingCount sum = FactorStrategy(equation.rule, operands, result).bytes(axes);
+    for (const Layout &want : wants)
+      sum += bytesToReshard(result.type, result.dims, {}, want);
     return sum;
   };
   SaturatingCount least = bytes(form.axes);
   bool isFirst = true;
-  for (const DimAxes &want : wants) {
+  for (const Layout &want : wants) {
     TensorState result = graph.state(id);
     result.dims = want;
     result.closed.assign(want.size(), true);
-    FactorAxes axes = FactorStrategy(mesh, equation.rule, operands, result).settled().axes;
+    FactorAxes axes = FactorStrategy(equation.rule, operands, result).settled().axes;
     bool reduces = llvm::any_of(llvm::zip_equal(equation.rule.factors, axes), [](auto pair) {
       return std::get<0>(pair).kind == FactorKind::Reduction && !std::get<1>(pair).empty();
     });
     if (axes == form.axes || reduces || parallelism(axes) < parallelism(form.axes) ||
-        !isReducedAlike(op->getResult(0), dimsOf(mesh, equation.rule.results[0], axes)))
+        !isReducedAlike(op->getResult(0), dimsOf(equation.rule.results[0], axes)))
       continue;
     SaturatingCount cost = bytes(axes);
     if (!(cost < least || (isFirst && cost == least)))
@@ -397,30 +384,30 @@ bool Propagation::moveEarlier(Operation *op) {
     least = cost;
     isFirst = false;
     form.axes = std::move(axes);
-    form.results = {makeSharding(mesh, dimsOf(mesh, equation.rule.results[0], form.axes))};
+    form.results = {layouts.sharding(dimsOf(equation.rule.results[0], form.axes))};
   }
   return !isFirst;
 }
 
 /// A free value gets the axes that all its users share; each slices the rest.
-void Propagation::meetUsers(Operation *op) {
+void Propagation::shardFreeValue(Operation *op) {
   auto equation = equationOf.find(op);
   if (equation == equationOf.end() || op->getNumResults() != 1)
     return;
   int id = nodeOf(op->getResult(0));
   if (id == kNoNode || !graph.nodes[id].isFree || graph.nodes[id].stated)
     return;
-  SmallVector<DimAxes> wants = wantsOf(op->getResult(0));
+  SmallVector<Layout> wants = wantsOf(op->getResult(0));
   if (wants.empty())
     return;
-  for (const DimAxes &want : wants)
+  for (const Layout &want : wants)
     for (auto [dim, other] : llvm::zip_equal(wants[0], want))
-      dim = commonPrefix(mesh, dim, other);
+      dim = commonPrefix(dim, other);
   const ShardingRule &rule = graph.equations[equation->second].rule;
   Form &form = forms.at(op);
-  form.axes = project(mesh, rule, rule.results[0], wants[0]);
-  dropInexpressible(mesh, rule, form.axes);
-  form.results = {makeSharding(mesh, dimsOf(mesh, rule.results[0], form.axes))};
+  form.axes = project(rule, rule.results[0], wants[0]);
+  dropInexpressible(rule, form.axes);
+  form.results = {layouts.sharding(dimsOf(rule.results[0], form.axes))};
 }
 
 /// The results of an entry without stated shardings keep the sharding of their values.
@@ -432,7 +419,7 @@ void Propagation::adaptResults(func::FuncOp func) {
     if (id == kNoNode || graph.nodes[id].stated || graph.nodes[nodeOf(operand)].stated)
       continue;
     if (ShardingAttr sharding = shardingOf(operand); !sharding.isPartial())
-      graph.nodes[id].dims = dimsOf(sharding);
+      graph.nodes[id].dims = layouts.layout(sharding);
   }
 }
 
@@ -445,7 +432,7 @@ static std::string nameOf(Operation *op, size_t tensor) {
 
 static std::string text(AxisAttr axis) {
   std::string result = axis.getName().str();
-  if (!axis.isWhole())
+  if (!axis.isFull())
     result += ":(" + std::to_string(axis.getPre()) + ")" + std::to_string(axis.getSize());
   return result;
 }
@@ -455,7 +442,7 @@ void Propagation::reportConflict(Operation *op, const ShardingRule &rule,
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << op->getName() << ": dimension '" << rule.factors[conflict.factor].name
-         << "' is not split over axis '" << braid::text(conflict.axis) << "' as in "
+         << "' is not split over axis '" << braid::text(layouts.axis(conflict.axis)) << "' as in "
          << nameOf(op, conflict.tensor) << ", because '" << rule.factors[conflict.winnerFactor].name
          << "' is split as in " << nameOf(op, conflict.winner) << ": a rank sends "
          << conflict.bytes << " bytes";
@@ -468,26 +455,24 @@ void Propagation::reportConflict(Operation *op, const ShardingRule &rule,
 void Propagation::reportMisfits(Operation *op, const ShardingEquation &equation) const {
   const ShardingRule &rule = equation.rule;
   SmallVector<int64_t> reported;
-  auto check = [&](const TensorFactors &tensor, Value value) {
+  for (auto [tensor, value] : llvm::zip_equal(rule.operands, op->getOperands())) {
     if (!isa<RankedTensorType>(value.getType()))
-      return;
+      continue;
     FactorAxes axes(rule.factors.size());
-    for (auto [factors, dim] : llvm::zip_equal(tensor, dimsOf(shardingOf(value)))) {
-      std::optional<Misfit> misfit = projectDim(mesh, rule, factors, dim, axes);
+    for (auto [factors, dim] : llvm::zip_equal(tensor, layoutOf(value))) {
+      std::optional<Misfit> misfit = projectDim(rule, factors, dim, axes);
       if (!misfit || llvm::is_contained(reported, misfit->factor))
         continue;
       reported.push_back(misfit->factor);
       const Factor &factor = rule.factors[misfit->factor];
       remark::missed(op->getLoc(), remark::RemarkOpts::name("DoesNotDivide").category("sharding"))
           << (op->getName().getStringRef() + ": dimension '" + factor.name + "' of size " +
-              Twine(factor.size) + " does not divide over axis '" + text(misfit->axis) +
-              "' of size " + Twine(axisSize(mesh, misfit->axis)) + " and is split " +
-              Twine(shards(mesh, axes[misfit->factor])) + " ways")
+              Twine(factor.size) + " does not divide over axis '" +
+              text(layouts.axis(misfit->axis)) + "' of size " + Twine(misfit->axis.size()) +
+              " and is split " + Twine(shards(axes[misfit->factor])) + " ways")
                  .str();
     }
-  };
-  for (auto [tensor, value] : llvm::zip_equal(rule.operands, op->getOperands()))
-    check(tensor, value);
+  }
 }
 
 bool Propagation::isComplete() const {
@@ -496,8 +481,7 @@ bool Propagation::isComplete() const {
   });
 }
 
-int64_t Propagation::decide() {
-  int64_t conflicts = 0;
+void Propagation::decide() {
   for (auto func : module.getOps<func::FuncOp>()) {
     if (func.isExternal())
       continue;
@@ -508,8 +492,8 @@ int64_t Propagation::decide() {
         forms[&op] = decideForm(&op, graph.equations[it->second], decisions[&op]);
     adaptResults(func);
     for (Operation &op : llvm::reverse(block)) {
-      meetUsers(&op);
-      if (moveEarlier(&op))
+      shardFreeValue(&op);
+      if (reshardEarlier(&op))
         decisions[&op].conflicts.clear();
     }
     for (const auto &[op, decision] : decisions) {
@@ -520,7 +504,6 @@ int64_t Propagation::decide() {
       reportMisfits(op, equation);
     }
   }
-  return conflicts;
 }
 
 void Propagation::write() {
@@ -532,19 +515,26 @@ void Propagation::write() {
                                                   shardingOf(id));
 }
 
+LogicalResult Propagation::run() {
+  if (failed(build()))
+    return failure();
+  if (isComplete())
+    return success();
+  graph.run();
+  decide();
+  write();
+  return success();
+}
+
 struct PropagateShardings : impl::PropagateShardingsBase<PropagateShardings> {
   void runOnOperation() override {
     FailureOr<MeshOp> mesh = getModuleMesh(getOperation());
     if (failed(mesh))
       return signalPassFailure();
     Propagation propagation(getOperation(), *mesh);
-    if (failed(propagation.build()))
+    if (failed(propagation.run()))
       return signalPassFailure();
-    if (propagation.isComplete())
-      return;
-    propagation.run();
-    numConflicts += propagation.decide();
-    propagation.write();
+    numConflicts += propagation.conflicts;
     numVisits += propagation.visits();
   }
 };

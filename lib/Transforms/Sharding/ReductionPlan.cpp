@@ -4,8 +4,6 @@
 //===----------------------------------------------------------------------===//
 #include "ReductionPlan.h"
 
-#include "MeshLayouts.h"
-
 #include <set>
 
 using namespace mlir;
@@ -15,21 +13,16 @@ using braid::runtime::CollectiveKind;
 namespace braid {
 namespace {
 
-struct Partial {
-  SubAxis axis;
-  ReduceKind kind;
-};
-
 /// Searches the slices of partial sums, which send nothing, and the orders in which partial axes
 /// can be scattered; the other axes are all-reduced.
 class ReductionSearch {
 public:
-  ReductionSearch(MeshLayouts layouts, Resharder resharder, std::vector<Layout> wanted,
-                  std::vector<Partial> partials, SubAxes free)
-      : layouts(layouts), resharder(std::move(resharder)), wanted(std::move(wanted)),
-        partials(std::move(partials)), free(std::move(free)), used(this->partials.size(), false) {}
+  ReductionSearch(const Resharder &resharder, const std::vector<Layout> &wanted,
+                  std::vector<PartialAxis> partials, SubAxes free)
+      : resharder(resharder), wanted(wanted), partials(std::move(partials)), free(std::move(free)),
+        used(this->partials.size(), false) {}
 
-  SmallVector<Reduction> run(const Layout &layout) {
+  std::vector<Reduction> run(const Layout &layout) {
     slice(layout, {}, 0);
     return best;
   }
@@ -117,8 +110,7 @@ private:
       if (!resharder.divides(layout, step.dim, step.axis.size()))
         continue;
       Layout next = layout;
-      next[step.dim].push_back(step.axis);
-      next[step.dim] = joinSubAxes(next[step.dim]);
+      appendMerged(next[step.dim], step.axis);
       if (isInPlace(next[step.dim], step.dim) != inPlace)
         continue;
       bool joins = !steps.empty() && steps.back().dim == step.dim && steps.back().kind == step.kind;
@@ -136,14 +128,12 @@ private:
   void finish(const Layout &layout, CommunicationCost cost) {
     if (!best.empty() && ++finished > kMaxFinished)
       return;
-    SmallVector<Reduction> reductions;
-    SubAxes group;
-    for (const auto &[i, step] : llvm::enumerate(steps)) {
-      group.push_back(step.axis);
-      if (i + 1 < steps.size() && steps[i + 1].dim == step.dim && steps[i + 1].kind == step.kind)
-        continue;
-      reductions.push_back({step.kind, layouts.axes(group), static_cast<int64_t>(step.dim)});
-      group.clear();
+    std::vector<Reduction> reductions;
+    for (const Step &step : steps) {
+      if (reductions.empty() || reductions.back().dim != step.dim ||
+          reductions.back().kind != step.kind)
+        reductions.push_back({step.kind, {}, step.dim});
+      reductions.back().axes.push_back(step.axis);
     }
     SaturatingCount bytes = resharder.localBytes(layout);
     for (ReduceKind kind : {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min}) {
@@ -153,7 +143,7 @@ private:
           rest.push_back(partial.axis);
       if (rest.empty())
         continue;
-      reductions.push_back({kind, layouts.axes(rest), std::nullopt});
+      reductions.push_back({kind, rest, std::nullopt});
       cost = cost + collectiveCost(CollectiveKind::allReduce, bytes, shards(rest));
     }
     std::vector<Layout> there{layout};
@@ -171,57 +161,49 @@ private:
     best = std::move(reductions);
   }
 
-  MeshLayouts layouts;
-  Resharder resharder;
-  std::vector<Layout> wanted;
-  std::vector<Partial> partials;
+  const Resharder &resharder;
+  const std::vector<Layout> &wanted;
+  std::vector<PartialAxis> partials;
   SubAxes free;
   std::vector<bool> used;
   SmallVector<Step> steps;
   std::set<std::pair<Layout, std::vector<bool>>> seen;
   int64_t states = 0, finished = 0;
-  SmallVector<Reduction> best;
+  std::vector<Reduction> best;
   CommunicationCost least;
 };
 
 } // namespace
 
-SmallVector<Reduction> planReductions(MeshOp mesh, RankedTensorType whole, ShardingAttr sharding,
-                                      ArrayRef<ShardingAttr> wanted) {
-  MeshLayouts layouts(mesh);
-  Layout layout = layouts.layout(sharding);
-  std::vector<Layout> goals;
+std::vector<Reduction> planReductions(const Resharder &resharder, const Layout &layout,
+                                      const std::vector<PartialAxis> &partials,
+                                      const std::vector<Layout> &wanted) {
   SubAxes ends; // where a partial axis is split
-  for (ShardingAttr want : wanted) {
-    goals.push_back(layouts.layout(want));
-    for (const SubAxes &axes : goals.back())
+  for (const Layout &want : wanted)
+    for (const SubAxes &axes : want)
       llvm::append_range(ends, axes);
-  }
-  std::vector<Partial> partials;
-  for (PartialAttr partial : sharding.getPartials())
-    for (const SubAxis &part : splitWhere(layouts.subAxis(partial.getAxis()), ends))
-      partials.push_back({part, partial.getKind()});
-  // A form that is replicated over an axis is not sliced over it, only to be gathered.
+  std::vector<PartialAxis> split;
+  for (const PartialAxis &partial : partials)
+    for (const SubAxis &axis : splitWhere(partial.axis, ends))
+      split.push_back({axis, partial.kind});
+  // A value is not sliced over an axis that some wanted layout is replicated over: it would be
+  // gathered again.
+  auto isSplitOver = [](const Layout &want, const SubAxis &axis) {
+    return llvm::any_of(want, [&](const SubAxes &axes) {
+      return llvm::any_of(axes, [&](const SubAxis &other) { return other.contains(axis); });
+    });
+  };
   SubAxes free;
-  if (!goals.empty())
-    for (const SubAxes &axes : goals.front())
-      for (const SubAxis &axis : axes)
-        for (const SubAxis &part : splitWhere(axis, ends)) {
-          auto isWanted = [&](const Layout &goal) {
-            return llvm::any_of(goal, [&](const SubAxes &axes) {
-              return llvm::any_of(axes, [&](const SubAxis &other) {
-                return other.axis == part.axis && part.begin % other.begin == 0 &&
-                       other.end % part.end == 0;
-              });
-            });
-          };
-          if (llvm::all_of(goals, isWanted) && isFree(layout, part) &&
-              llvm::all_of(partials, [&](const Partial &p) { return p.axis.isDisjoint(part); }))
-            free.push_back(part);
-        }
-  return ReductionSearch(layouts, layouts.resharder(whole), std::move(goals), std::move(partials),
-                         std::move(free))
-      .run(layout);
+  if (!wanted.empty())
+    for (const SubAxes &axes : wanted.front())
+      for (const SubAxis &outer : axes)
+        for (const SubAxis &axis : splitWhere(outer, ends))
+          if (llvm::all_of(wanted, [&](const Layout &w) { return isSplitOver(w, axis); }) &&
+              isFree(layout, axis) && llvm::all_of(split, [&](const PartialAxis &partial) {
+                return partial.axis.isDisjoint(axis);
+              }))
+            free.push_back(axis);
+  return ReductionSearch(resharder, wanted, std::move(split), std::move(free)).run(layout);
 }
 
 } // namespace braid

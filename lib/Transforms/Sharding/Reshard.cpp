@@ -71,7 +71,7 @@ private:
   static void slice(Layout &layout, size_t dim, const SubAxes &axes, Node &node) {
     if (axes.empty())
       return;
-    appendJoined(layout[dim], axes);
+    appendMerged(layout[dim], axes);
     node.steps.push_back({ReshardStep::Slice, dim, 0, axes, layout});
     node.cost = node.cost + sliceCost();
   }
@@ -85,8 +85,8 @@ private:
         if (prefix != layout[d])
           continue;
         Layout next = layout;
-        for (const SubAxis &part : withoutPrefix(to[d], prefix))
-          if (!sliceParts(next, d, part, added))
+        for (const SubAxis &subAxis : withoutPrefix(to[d], prefix))
+          if (!sliceFree(next, d, subAxis, added))
             break;
         changed |= !added.empty();
         slice(layout, d, added, node);
@@ -94,23 +94,23 @@ private:
     }
   }
 
-  /// Slices over the free part of `part`, major first. Returns whether it is all of it.
-  static bool sliceParts(Layout &layout, size_t dim, SubAxis part, SubAxes &added) {
-    while (part.size() > 1) {
-      SubAxis next = part;
-      for (int64_t p : primeFactors(part.size()))
-        if (next = {part.axis, part.begin, part.begin * p}; isFree(layout, next))
+  /// Slices over the free sub-axes of `subAxis`, major first. Returns whether all of it was free.
+  static bool sliceFree(Layout &layout, size_t dim, SubAxis subAxis, SubAxes &added) {
+    while (subAxis.size() > 1) {
+      SubAxis next = subAxis;
+      for (int64_t p : primeFactors(subAxis.size()))
+        if (next = {subAxis.axis, subAxis.begin, subAxis.begin * p}; isFree(layout, next))
           break;
       if (!isFree(layout, next))
         return false;
-      appendJoined(layout[dim], next);
-      appendJoined(added, next);
-      part.begin = next.end;
+      appendMerged(layout[dim], next);
+      appendMerged(added, next);
+      subAxis.begin = next.end;
     }
     return true;
   }
 
-  /// A lower bound of the bytes still to receive: a rank's shard less the part it already has.
+  /// A lower bound of the bytes still to receive: a rank's shard less what it already has.
   /// Ranks are equal on average; digits that coincide by chance count only where they are
   /// independent, so that the bound stays a lower one.
   SaturatingCount leastBytes(const Layout &layout) const {
@@ -123,11 +123,11 @@ private:
     auto classOf = [&](const Digit &digit) {
       for (auto &[other, number] : classes)
         if (other.dim == digit.dim && other.major == digit.major &&
-            other.part.size() == digit.part.size())
+            other.axis.size() == digit.axis.size())
           return number;
       for (auto &[other, number] : classes)
-        if (other.dim == digit.dim && other.major % (digit.major * digit.part.size()) != 0 &&
-            digit.major % (other.major * other.part.size()) != 0)
+        if (other.dim == digit.dim && other.major % (digit.major * digit.axis.size()) != 0 &&
+            digit.major % (other.major * other.axis.size()) != 0)
           return -1;
       classes.emplace_back(digit, numClasses);
       return numClasses++;
@@ -136,17 +136,17 @@ private:
       const Digit *have = nullptr;
       bool isFree = true;
       for (const Digit &digit : digits) {
-        isFree &= digit.part.isDisjoint(want.part);
-        if (digit.part == want.part)
+        isFree &= digit.axis.isDisjoint(want.axis);
+        if (digit.axis == want.axis)
           have = &digit;
       }
       if (isFree) {
-        chance *= want.part.size();
+        chance *= want.axis.size();
       } else if (have && !(*have == want)) {
         int a = classOf(*have), b = classOf(want);
         if (a < 0 || b < 0 || a == b)
           continue;
-        chance *= want.part.size();
+        chance *= want.axis.size();
         for (auto &[digit, number] : classes)
           if (number == b)
             number = a;
@@ -218,22 +218,23 @@ private:
   }
 
   /// Splits each dimension of `layout` further by `factors` over free sub-axes, preferably those of
-  /// `like`; `factors` keeps the remainder without ranks. Small factors come first, so that few
-  /// dimensions remain.
-  void refine(Layout &layout, std::vector<int64_t> &factors, const Layout &like,
-              std::vector<SubAxes> &added) const {
+  /// `like`, and returns these; `factors` keeps the remainder without ranks. Small factors come
+  /// first, so that few dimensions remain.
+  std::vector<SubAxes> refine(Layout &layout, std::vector<int64_t> &factors,
+                              const Layout &like) const {
     std::vector<size_t> order(layout.size());
     std::iota(order.begin(), order.end(), 0);
     llvm::sort(order, [&](size_t a, size_t b) {
       return std::pair(factors[a], a) < std::pair(factors[b], b);
     });
-    added.assign(layout.size(), {});
+    std::vector<SubAxes> added(layout.size());
     for (size_t d : order)
-      for (const SubAxis &part : like[d])
-        takeFree(layout, d, part, factors[d], added[d]);
+      for (const SubAxis &subAxis : like[d])
+        takeFree(layout, d, subAxis, factors[d], added[d]);
     for (size_t d : order)
       for (size_t a = 0; a < resharder.axisSizes.size(); ++a)
         takeFree(layout, d, {static_cast<int>(a), 1, resharder.axisSizes[a]}, factors[d], added[d]);
+    return added;
   }
 
   /// Splits `dim` over free sub-axes of `of` whose sizes divide `factor`, which keeps the rest.
@@ -246,8 +247,8 @@ private:
         SubAxis next{of.axis, of.begin * offset, of.begin * offset * p};
         if (factor % p != 0 || !isFree(layout, next))
           continue;
-        appendJoined(layout[dim], next);
-        appendJoined(added, next);
+        appendMerged(layout[dim], next);
+        appendMerged(added, next);
         factor /= p;
       }
   }
@@ -258,19 +259,19 @@ private:
     SubAxes left, minor;
     std::vector<Digit> digits = digitsOf({axes});
     for (const Digit &digit : llvm::reverse(digits)) {
-      bool isTaken = n % digit.part.size() == 0;
+      bool isTaken = n % digit.axis.size() == 0;
       SubAxes &list = isTaken ? minor : left;
-      list.insert(list.begin(), digit.part);
+      list.insert(list.begin(), digit.axis);
       if (isTaken)
-        n /= digit.part.size();
+        n /= digit.axis.size();
     }
-    axes = joinSubAxes(left);
-    return joinSubAxes(minor);
+    axes = mergeSubAxes(left);
+    return mergeSubAxes(minor);
   }
 
   static void dropMinor(SubAxes &axes, const SubAxes &minor) {
-    for (const SubAxis &part : llvm::reverse(minor)) {
-      axes.back().end = part.begin;
+    for (const SubAxis &subAxis : llvm::reverse(minor)) {
+      axes.back().end = subAxis.begin;
       if (axes.back().begin == axes.back().end)
         axes.pop_back();
     }
@@ -284,8 +285,7 @@ private:
     std::vector<int64_t> lacks(rank), excess(rank), early(rank, 1);
     for (size_t d = 0; d < rank; ++d)
       lacks[d] = shards(to[d]) / std::gcd(shards(layout[d]), shards(to[d]));
-    std::vector<SubAxes> slices, gathers, earlyGathers;
-    refine(sliced, lacks, to, slices);
+    std::vector<SubAxes> slices = refine(sliced, lacks, to);
     for (size_t d = 0; d < rank; ++d) {
       excess[d] = shards(sliced[d]) * lacks[d] / shards(to[d]);
       if (lacks[d] > 1) // A surplus sub-axis makes room for a missing one.
@@ -310,13 +310,13 @@ private:
         moves.push_back(move);
       }
     // Backwards from the goal to the layout that the permute has to produce.
-    refine(there, excess, sliced, gathers);
+    std::vector<SubAxes> gathers = refine(there, excess, sliced);
     Layout ordered = there;
     for (size_t i = moves.size(); i-- > 0;) {
       moves[i].axes = popMinor(there[moves[i].to], moves[i].n);
-      appendJoined(there[moves[i].from], moves[i].axes);
+      appendMerged(there[moves[i].from], moves[i].axes);
     }
-    refine(there, early, sliced, earlyGathers);
+    std::vector<SubAxes> earlyGathers = refine(there, early, sliced);
     for (size_t d = 0; d < rank; ++d)
       if (excess[d] > 1 || early[d] > 1)
         return;
@@ -334,7 +334,7 @@ private:
     SaturatingCount bytes = resharder.localBytes(there);
     for (const Move &move : moves) {
       dropMinor(there[move.from], move.axes);
-      appendJoined(there[move.to], move.axes);
+      appendMerged(there[move.to], move.axes);
       node.steps.push_back({ReshardStep::AllToAll, move.from, move.to, move.axes, there});
       node.cost = node.cost + collectiveCost(CollectiveKind::allToAll, bytes, move.n);
     }
@@ -350,7 +350,7 @@ private:
     SubAxes prefix = commonPrefix(layout[dim], to[dim]);
     if (prefix != layout[dim])
       return false;
-    appendJoined(prefix, axes.front());
+    appendMerged(prefix, axes.front());
     return commonPrefix(prefix, to[dim]) != layout[dim];
   }
 
@@ -378,8 +378,8 @@ private:
           SubAxes axes{{rest[i].axis, rest[i].end / size, rest[i].end}}, left = prefix;
           axes.insert(axes.end(), minor.begin(), minor.end());
           for (size_t j = 0; j < i; ++j)
-            appendJoined(left, rest[j]);
-          appendJoined(left, {rest[i].axis, rest[i].begin, rest[i].end / size});
+            appendMerged(left, rest[j]);
+          appendMerged(left, {rest[i].axis, rest[i].begin, rest[i].end / size});
           int64_t n = shards(axes);
           ReshardStep gather{ReshardStep::Gather, d, 0, axes, layout};
           gather.after[d] = left;
@@ -388,7 +388,7 @@ private:
                 (isOnly && (node.hasMoved || !continues(layout, e, axes))))
               continue;
             ReshardStep move{ReshardStep::AllToAll, d, e, axes, gather.after};
-            appendJoined(move.after[e], axes);
+            appendMerged(move.after[e], axes);
             step(std::move(move), collectiveCost(CollectiveKind::allToAll, bytes, n));
           }
           // Entire dimensions are gathered last, unless that frees sub-axes that are wanted
@@ -403,9 +403,9 @@ private:
   /// Slices over the sub-axes that follow `top` in its target, so that they move together. Where
   /// several sub-axes move, slices over all that are wanted somewhere.
   void sliceOnTop(const Entry &entry, size_t dim, const SubAxis &top, bool onlyWhatFollows) {
-    auto sliceOver = [&](const SubAxis &part) {
-      for (int64_t p : primeFactors(part.size())) {
-        SubAxis next{part.axis, part.begin, part.begin * p};
+    auto sliceOver = [&](const SubAxis &subAxis) {
+      for (int64_t p : primeFactors(subAxis.size())) {
+        SubAxis next{subAxis.axis, subAxis.begin, subAxis.begin * p};
         if (!isFree(entry.first, next) || !resharder.divides(entry.first, dim, p))
           continue;
         Layout layout = entry.first;
@@ -441,19 +441,19 @@ private:
 
 std::optional<ReshardPath> Resharder::cheapest(const std::vector<Layout> &from, const Layout &to,
                                                int64_t maxReached) const {
-  std::vector<Layout> joined;
-  for (const Layout &layout : from) {
-    Layout &own = joined.emplace_back();
-    for (const SubAxes &axes : layout)
-      own.push_back(joinSubAxes(axes));
-  }
-  Layout goal;
-  for (size_t d = 0; d < to.size(); ++d) {
-    goal.push_back(joinSubAxes(to[d]));
+  auto merged = [](Layout layout) {
+    for (SubAxes &axes : layout)
+      axes = mergeSubAxes(axes);
+    return layout;
+  };
+  std::vector<Layout> starts;
+  for (const Layout &layout : from)
+    starts.push_back(merged(layout));
+  Layout goal = merged(to);
+  for (size_t d = 0; d < goal.size(); ++d)
     if (shape[d] % shards(goal[d]) != 0)
       return std::nullopt;
-  }
-  return ReshardSearch(*this, goal, maxReached).run(joined);
+  return ReshardSearch(*this, goal, maxReached).run(starts);
 }
 
 } // namespace braid

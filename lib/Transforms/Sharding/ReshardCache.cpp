@@ -4,8 +4,6 @@
 //===----------------------------------------------------------------------===//
 #include "ReshardCache.h"
 
-#include "MeshLayouts.h"
-#include "ReductionPlan.h"
 #include "lib/Transforms/Collectives/CollectiveUtils.h"
 
 #include "mlir/IR/Remarks.h"
@@ -14,20 +12,8 @@ using namespace mlir;
 using namespace braid;
 using namespace braid::comm;
 
-GroupAttr ReshardCache::group(ArrayRef<AxisAttr> axes) {
-  return GroupAttr::get(mesh.getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
-                        MeshLayouts(mesh).axes(MeshLayouts(mesh).subAxes(axes)));
-}
-
-int64_t ReshardCache::shards(ArrayRef<AxisAttr> axes) const {
-  int64_t n = 1;
-  for (AxisAttr axis : axes)
-    n *= axisSize(mesh, axis);
-  return n;
-}
-
-void ReshardCache::report(CollectiveOpInterface collective) {
-  int64_t n = shards(collective.getGroup().getAxes());
+Value ReshardCache::report(CollectiveOpInterface collective) const {
+  int64_t n = groupSize(collective, collective.getGroup());
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << collective->getName() << " over " << n << " ranks";
@@ -37,155 +23,122 @@ void ReshardCache::report(CollectiveOpInterface collective) {
   remark::analysis(collective.getLoc(),
                    remark::RemarkOpts::name("CollectiveInserted").category("sharding"))
       << text << remark::metric("bytesSentPerRank", collective.getBytesSent(n));
+  return collective.getOutputs()[0];
 }
 
-Value ReshardCache::allGather(OpBuilder &builder, Value from, int64_t dim,
-                              ArrayRef<AxisAttr> axes) {
-  int64_t n = shards(axes);
-  if (n == 1)
-    return from;
-  ++counts->allGather;
-  Type type = braid::globalType(from.getType(), dim, n);
-  auto gather = AllGatherOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from}, dim,
-                                    group(axes), role);
-  report(gather);
-  return gather.getOutputs()[0];
+Value ReshardCache::slice(OpBuilder &builder, Value from, size_t dim, const SubAxes &axes) {
+  return LocalSliceOp::create(builder, value.getLoc(), shardType(from.getType(), dim, shards(axes)),
+                              from, dim, layouts.group(axes));
 }
 
-Value ReshardCache::localSlice(OpBuilder &builder, Value from, int64_t dim,
-                               ArrayRef<AxisAttr> axes) {
-  int64_t n = shards(axes);
-  if (n == 1)
-    return from;
-  ++counts->localSlice;
-  return LocalSliceOp::create(builder, value.getLoc(), partType(from.getType(), dim, n), from, dim,
-                              group(axes));
-}
-
-Value ReshardCache::allToAll(OpBuilder &builder, Value from, int64_t split, int64_t concat,
-                             ArrayRef<AxisAttr> axes) {
-  int64_t n = shards(axes);
-  if (n == 1)
-    return from;
-  ++counts->allToAll;
-  Type type = braid::globalType(partType(from.getType(), split, n), concat, n);
-  auto exchange = AllToAllOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from},
-                                     split, concat, group(axes), role);
-  report(exchange);
-  return exchange.getOutputs()[0];
-}
-
-Value ReshardCache::permute(OpBuilder &builder, Value from, ArrayRef<int64_t> pairs,
-                            ArrayRef<AxisAttr> axes) {
-  ++counts->permute;
-  auto exchange = PermuteOp::create(builder, value.getLoc(), TypeRange{from.getType()},
-                                    ValueRange{from}, pairs, group(axes), role);
-  report(exchange);
-  return exchange.getOutputs()[0];
-}
-
-RankedTensorType ReshardCache::globalType() const {
-  auto tensor = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape;
-  for (auto [size, axes] : llvm::zip_equal(tensor.getShape(), dimsOf(sharding)))
-    shape.push_back(size * shards(axes));
-  return RankedTensorType::get(shape, tensor.getElementType());
-}
-
-void ReshardCache::planReduction(ArrayRef<ShardingAttr> wanted) {
-  if (sharding.isPartial())
-    reductions = planReductions(mesh, globalType(), sharding, wanted);
+Value ReshardCache::emit(OpBuilder &builder, Value from, const Layout &before,
+                         const ReshardStep &step) {
+  int64_t n = shards(step.axes);
+  GroupAttr group = layouts.group(step.axes);
+  Type type = from.getType();
+  switch (step.kind) {
+  case ReshardStep::Slice:
+    return slice(builder, from, step.dim, step.axes);
+  case ReshardStep::Gather:
+    return report(AllGatherOp::create(builder, value.getLoc(),
+                                      TypeRange{gatheredType(type, step.dim, n)}, ValueRange{from},
+                                      step.dim, group, role));
+  case ReshardStep::AllToAll:
+    type = gatheredType(shardType(type, step.to, n), step.dim, n);
+    return report(AllToAllOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from},
+                                     step.to, step.dim, group, role));
+  case ReshardStep::Permute:
+    return report(PermuteOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{from},
+                                    permutation(before, step.after), group, role));
+  }
+  llvm_unreachable("unknown step");
 }
 
 Value ReshardCache::emit(OpBuilder &builder, ArrayRef<Reduction> steps) {
   Value current = value;
-  for (const Reduction &reduction : steps) {
-    int64_t n = shards(reduction.axes);
-    CollectiveOpInterface collective;
-    if (!reduction.kind) {
-      current = localSlice(builder, current, *reduction.dim, reduction.axes);
-      continue;
-    }
+  for (const Reduction &step : steps) {
+    int64_t n = shards(step.axes);
+    GroupAttr group = layouts.group(step.axes);
     if (n == 1)
-      continue;
-    if (reduction.dim) {
-      ++counts->reduceScatter;
-      Type type = partType(current.getType(), *reduction.dim, n);
-      collective =
-          ReduceScatterOp::create(builder, value.getLoc(), TypeRange{type}, *reduction.kind,
-                                  ValueRange{current}, *reduction.dim, group(reduction.axes), role);
-    } else {
-      ++counts->allReduce;
-      collective =
-          AllReduceOp::create(builder, value.getLoc(), TypeRange{current.getType()},
-                              *reduction.kind, ValueRange{current}, group(reduction.axes), role);
-    }
-    report(collective);
-    current = collective.getOutputs()[0];
+      continue; // One rank alone has the reduced value.
+    if (!step.kind)
+      current = slice(builder, current, *step.dim, step.axes);
+    else if (step.dim)
+      current = report(ReduceScatterOp::create(
+          builder, value.getLoc(), TypeRange{shardType(current.getType(), *step.dim, n)},
+          *step.kind, ValueRange{current}, *step.dim, group, role));
+    else
+      current = report(AllReduceOp::create(builder, value.getLoc(), TypeRange{current.getType()},
+                                           *step.kind, ValueRange{current}, group, role));
   }
   return current;
 }
 
-/// The dimensions after the steps of the reduction.
-static DimAxes dimsAfter(ShardingAttr sharding, ArrayRef<Reduction> steps) {
-  DimAxes dims = dimsOf(sharding);
-  for (const Reduction &step : steps)
-    if (step.dim)
-      llvm::append_range(dims[*step.dim], step.axes);
-  return dims;
+std::vector<Reduction> ReshardCache::plan(ArrayRef<PartialAttr> partials,
+                                          ArrayRef<ShardingAttr> wanted) const {
+  std::vector<PartialAxis> axes;
+  for (PartialAttr partial : partials)
+    axes.push_back({layouts.subAxis(partial.getAxis()), partial.getKind()});
+  std::vector<Layout> goals;
+  for (ShardingAttr want : wanted)
+    goals.push_back(layouts.layout(want));
+  return planReductions(layouts.resharder(globalType), layouts.layout(sharding), axes, goals);
 }
 
-void ReshardCache::reduce(OpBuilder &builder) {
-  base = makeSharding(mesh, dimsAfter(sharding, reductions));
-  forms[base] = emit(builder, reductions);
+Layout ReshardCache::layoutAfter(ArrayRef<Reduction> steps) const {
+  Layout layout = layouts.layout(sharding);
+  for (const Reduction &step : steps)
+    if (step.dim)
+      appendMerged(layout[*step.dim], step.axes);
+  return layout;
+}
+
+void ReshardCache::planReduction(ArrayRef<ShardingAttr> wanted) {
+  if (sharding.isPartial())
+    reductions = plan(sharding.getPartials(), wanted);
 }
 
 Value ReshardCache::reduceSome(ShardingAttr wanted) {
-  if (auto it = forms.find(wanted); it != forms.end())
-    return it->second;
   SmallVector<PartialAttr> reduced(
       llvm::make_filter_range(sharding.getPartials(), [&](PartialAttr partial) {
         return !llvm::is_contained(wanted.getPartials(), partial);
       }));
   if (reduced.size() + wanted.getPartials().size() != sharding.getPartials().size())
     return {};
-  SmallVector<Reduction> steps = planReductions(
-      mesh, globalType(), makeSharding(mesh, dimsOf(sharding), reduced), wanted.withoutPartials());
-  MeshLayouts layouts(mesh);
-  if (layouts.layout(makeSharding(mesh, dimsAfter(sharding, steps))) != layouts.layout(wanted))
+  std::vector<Reduction> steps = plan(reduced, wanted);
+  if (layoutAfter(steps) != layouts.layout(wanted))
     return {};
-  OpBuilder builder(mesh.getContext());
+  OpBuilder builder(value.getContext());
   tail->setInsertionPoint(builder);
-  Value current = emit(builder, steps);
-  forms[wanted] = current;
+  Value current = forms[wanted] = emit(builder, steps);
   tail->advance(builder);
   return current;
 }
 
 Value ReshardCache::get(ShardingAttr wanted) {
-  if (wanted.isPartial())
-    return reduceSome(wanted);
   if (auto it = forms.find(wanted); it != forms.end())
     return it->second;
-  OpBuilder builder(mesh.getContext());
+  if (wanted.isPartial())
+    return reduceSome(wanted);
+  OpBuilder builder(value.getContext());
   tail->setInsertionPoint(builder);
   if (!base) {
-    if (sharding.isPartial())
-      reduce(builder);
-    else
-      base = sharding;
+    base = sharding;
+    if (sharding.isPartial()) {
+      base = layouts.sharding(layoutAfter(reductions));
+      forms[base] = emit(builder, reductions);
+    }
   }
 
   SmallVector<Value> values;
   std::vector<Layout> from;
-  MeshLayouts layouts(mesh);
   for (const auto &[form, held] : forms)
     if (!form.isPartial()) {
       values.push_back(held);
       from.push_back(layouts.layout(form));
     }
   std::optional<ReshardPath> path =
-      layouts.resharder(globalType()).cheapest(from, layouts.layout(wanted));
+      layouts.resharder(globalType).cheapest(from, layouts.layout(wanted));
   if (!path)
     return {};
   Value current = values[path->from];
@@ -200,25 +153,10 @@ Value ReshardCache::get(ShardingAttr wanted) {
       step.axes.insert(step.axes.end(), next.axes.begin(), next.axes.end());
       step.after = next.after;
     }
-    AxisList axes = layouts.axes(step.axes);
     // Every intermediate form is cached for other users.
     Value &form = forms[layouts.sharding(step.after)];
-    if (!form) {
-      switch (step.kind) {
-      case ReshardStep::Slice:
-        form = localSlice(builder, current, step.dim, axes);
-        break;
-      case ReshardStep::Gather:
-        form = allGather(builder, current, step.dim, axes);
-        break;
-      case ReshardStep::AllToAll:
-        form = allToAll(builder, current, step.to, step.dim, axes);
-        break;
-      case ReshardStep::Permute:
-        form = permute(builder, current, permutation(before, step.after), axes);
-        break;
-      }
-    }
+    if (!form)
+      form = emit(builder, current, before, step);
     current = form;
     before = step.after;
   }

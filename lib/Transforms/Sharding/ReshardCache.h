@@ -4,11 +4,13 @@
 //===----------------------------------------------------------------------===//
 //
 // A value during partitioning: a rank's shard of it, and the resharded forms that its users want.
+// It caches them as XLA's PartitionedHlo does.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_RESHARDCACHE_H
 #define BRAID_LIB_TRANSFORMS_RESHARDCACHE_H
 
+#include "MeshLayouts.h"
 #include "ReductionPlan.h"
 
 #include "mlir/IR/Builders.h"
@@ -39,28 +41,24 @@ private:
   mlir::Block *block;
 };
 
-struct CollectiveCounts {
-  int64_t allReduce = 0, reduceScatter = 0, allGather = 0, allToAll = 0, permute = 0,
-          localSlice = 0;
-};
-
 /// One value of the program before partitioning.
 class ReshardCache {
 public:
   /// A value that is no tensor and the same on every rank.
-  explicit ReshardCache(mlir::Value value) : value(value) {}
-  ReshardCache(mlir::Value value, comm::ShardingAttr sharding, comm::MeshOp mesh,
-               mlir::StringAttr role, std::shared_ptr<InsertionTail> tail, CollectiveCounts *counts)
-      : value(value), sharding(sharding), mesh(mesh), role(role), tail(std::move(tail)),
-        counts(counts) {
+  explicit ReshardCache(mlir::Value value) : value(value), layouts({}) {}
+  /// `value` is the shard of a value of type `globalType`.
+  ReshardCache(mlir::Value value, mlir::RankedTensorType globalType, comm::ShardingAttr sharding,
+               MeshLayouts layouts, mlir::StringAttr role, std::shared_ptr<InsertionTail> tail)
+      : value(value), globalType(globalType), sharding(sharding), layouts(layouts), role(role),
+        tail(std::move(tail)) {
     forms[sharding] = value;
   }
 
   comm::ShardingAttr getSharding() const { return sharding; }
   mlir::StringAttr getRole() const { return role; }
 
-  /// Announces a form in which a user wants the reduced value, so that one reduction serves all
-  /// users.
+  /// Announces the forms in which users want the reduced value, so that one reduction serves all of
+  /// them.
   void planReduction(llvm::ArrayRef<comm::ShardingAttr> wanted);
 
   /// Returns the value in the form `wanted`, inserting collectives and slices after the definition.
@@ -71,35 +69,26 @@ public:
   mlir::Value get() const { return value; }
 
 private:
-  /// The unpartitioned value.
-  mlir::RankedTensorType globalType() const;
-  void reduce(mlir::OpBuilder &builder);
+  std::vector<Reduction> plan(llvm::ArrayRef<comm::PartialAttr> partials,
+                              llvm::ArrayRef<comm::ShardingAttr> wanted) const;
+  /// The layout of `value` after the steps of a reduction.
+  Layout layoutAfter(llvm::ArrayRef<Reduction> steps) const;
   mlir::Value reduceSome(comm::ShardingAttr wanted);
-  /// The steps from `value` on.
   mlir::Value emit(mlir::OpBuilder &builder, llvm::ArrayRef<Reduction> steps);
-  mlir::Value allGather(mlir::OpBuilder &builder, mlir::Value from, int64_t dim,
-                        llvm::ArrayRef<comm::AxisAttr> axes);
-  mlir::Value localSlice(mlir::OpBuilder &builder, mlir::Value from, int64_t dim,
-                         llvm::ArrayRef<comm::AxisAttr> axes);
-  /// Splits along `split` and concatenates along `concat`.
-  mlir::Value allToAll(mlir::OpBuilder &builder, mlir::Value from, int64_t split, int64_t concat,
-                       llvm::ArrayRef<comm::AxisAttr> axes);
-  mlir::Value permute(mlir::OpBuilder &builder, mlir::Value from, llvm::ArrayRef<int64_t> pairs,
-                      llvm::ArrayRef<comm::AxisAttr> axes);
-  /// Remarks on the purpose and cost of a collective.
-  void report(comm::CollectiveOpInterface collective);
-  comm::GroupAttr group(llvm::ArrayRef<comm::AxisAttr> axes);
-  /// Number of ranks of a group over `axes`; nothing is exchanged in a group of one.
-  int64_t shards(llvm::ArrayRef<comm::AxisAttr> axes) const;
+  mlir::Value emit(mlir::OpBuilder &builder, mlir::Value from, const Layout &before,
+                   const ReshardStep &step);
+  mlir::Value slice(mlir::OpBuilder &builder, mlir::Value from, size_t dim, const SubAxes &axes);
+  /// Remarks on the purpose and cost of a new collective. Returns its result.
+  mlir::Value report(comm::CollectiveOpInterface collective) const;
 
   mlir::Value value;
-  comm::ShardingAttr sharding; ///< of `value`; once reduced, of `base`
-  comm::MeshOp mesh;
+  mlir::RankedTensorType globalType;
+  comm::ShardingAttr sharding; ///< of `value`
+  MeshLayouts layouts;
   mlir::StringAttr role;
   std::shared_ptr<InsertionTail> tail;
-  CollectiveCounts *counts = nullptr;
-  llvm::SmallVector<Reduction> reductions; ///< in order
-  comm::ShardingAttr base;                 ///< the sharding after the reduction; null before
+  std::vector<Reduction> reductions; ///< in order
+  comm::ShardingAttr base;           ///< the sharding after the reduction; null before
   llvm::MapVector<comm::ShardingAttr, mlir::Value> forms; ///< in the order of requests
 };
 

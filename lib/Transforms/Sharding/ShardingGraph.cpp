@@ -4,8 +4,6 @@
 //===----------------------------------------------------------------------===//
 #include "ShardingGraph.h"
 
-#include "AxisPieces.h"
-
 #include <deque>
 
 using namespace mlir;
@@ -14,13 +12,13 @@ using namespace braid::comm;
 namespace braid {
 
 int ShardingGraph::addNode(RankedTensorType type, ShardingAttr stated, bool fixed) {
-  ShardingNode node{type, DimAxes(type.getRank()), {}, static_cast<bool>(stated)};
+  ShardingNode node{type, Layout(type.getRank()), {}, static_cast<bool>(stated)};
   node.closed.assign(type.getRank(), fixed);
-  if (stated)
-    for (auto [d, attr] : llvm::enumerate(stated.getDims())) {
-      node.closed[d] = fixed || !attr.getOpen();
-      node.dims[d] = joinPieces(mesh, attr.getAxes());
-    }
+  if (stated) {
+    node.dims = layouts.layout(stated);
+    for (auto [closed, dim] : llvm::zip_equal(node.closed, stated.getDims()))
+      closed = fixed || !dim.getOpen();
+  }
   nodes.push_back(std::move(node));
   users.emplace_back();
   return static_cast<int>(nodes.size()) - 1;
@@ -62,35 +60,22 @@ TensorState ShardingGraph::state(int node) const {
   return state;
 }
 
-FactorStrategy ShardingGraph::strategy(const ShardingEquation &equation) const {
-  auto states = [&](ArrayRef<int> list) {
-    std::vector<TensorState> states;
-    for (int node : list)
-      states.push_back(state(node));
-    return states;
-  };
-  return {mesh, equation.rule, states(equation.operands), states(equation.results),
-          equation.partials};
-}
-
 /// Whether a tensor has all shardable factors.
-static bool isFull(const ShardingRule &rule, const TensorFactors &tensor) {
+static bool hasAllFactors(const ShardingRule &rule, const TensorFactors &tensor) {
+  llvm::SmallDenseSet<int64_t> own;
+  for (const DimFactors &factors : tensor)
+    own.insert(factors.begin(), factors.end());
   for (auto [f, factor] : llvm::enumerate(rule.factors))
     if (factor.kind == FactorKind::Parallel && factor.size != 1 &&
-        llvm::none_of(tensor, [f = static_cast<int64_t>(f)](const DimFactors &factors) {
-          return llvm::is_contained(factors, f);
-        }))
+        !own.contains(static_cast<int64_t>(f)))
       return false;
   return true;
 }
 
 FactorAxes ShardingGraph::axesOf(const ShardingEquation &equation, Phase phase) const {
-  if (phase == Phase::Settled)
-    return strategy(equation).settled().axes;
-  if (phase == Phase::Agreed)
-    return strategy(equation).agreed();
   const ShardingRule &rule = equation.rule;
-  if (llvm::any_of(rule.factors, [](const Factor &factor) {
+  bool elementwise = phase == Phase::Elementwise;
+  if (elementwise && llvm::any_of(rule.factors, [](const Factor &factor) {
         return factor.kind == FactorKind::Reduction && factor.size != 1;
       }))
     return FactorAxes(rule.factors.size());
@@ -98,13 +83,13 @@ FactorAxes ShardingGraph::axesOf(const ShardingEquation &equation, Phase phase) 
     std::vector<TensorState> states;
     for (auto [node, tensor] : llvm::zip_equal(list, tensors)) {
       states.push_back(state(node));
-      states.back().proposes &= isFull(rule, tensor);
+      states.back().proposes &= !elementwise || hasAllFactors(rule, tensor);
     }
     return states;
   };
-  return FactorStrategy(mesh, rule, states(equation.operands, rule.operands),
-                        states(equation.results, rule.results), equation.partials)
-      .agreed();
+  FactorStrategy strategy(rule, states(equation.operands, rule.operands),
+                          states(equation.results, rule.results), equation.partials);
+  return phase == Phase::Settled ? strategy.settled().axes : strategy.agreed();
 }
 
 void ShardingGraph::writeBack(const ShardingEquation &equation, const FactorAxes &axes,
@@ -113,18 +98,15 @@ void ShardingGraph::writeBack(const ShardingEquation &equation, const FactorAxes
     if (id == kNoNode)
       return;
     ShardingNode &node = nodes[id];
-    for (auto [d, wanted] : llvm::enumerate(dimsOf(mesh, tensor, axes))) {
-      std::optional<AxisList> more =
-          node.closed[d] ? std::nullopt : axesBeyond(mesh, node.dims[d], wanted);
+    for (auto [d, wanted] : llvm::enumerate(dimsOf(tensor, axes))) {
+      std::optional<SubAxes> more =
+          node.closed[d] ? std::nullopt : axesBeyond(node.dims[d], wanted);
       if (!more)
         continue;
-      for (AxisAttr axis : *more) {
-        if (llvm::any_of(node.dims, [&](const AxisList &dim) {
-              return llvm::any_of(dim, [&](AxisAttr other) { return overlap(other, axis); });
-            }))
+      for (const SubAxis &axis : *more) {
+        if (!isFree(node.dims, axis))
           break;
-        node.dims[d].push_back(axis);
-        node.dims[d] = joinPieces(mesh, node.dims[d]);
+        appendMerged(node.dims[d], axis);
         if (!llvm::is_contained(changed, id))
           changed.push_back(id);
       }

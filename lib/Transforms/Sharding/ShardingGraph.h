@@ -11,16 +11,17 @@
 #define BRAID_LIB_TRANSFORMS_SHARDING_SHARDINGGRAPH_H
 
 #include "FactorStrategy.h"
+#include "MeshLayouts.h"
 
 namespace braid {
 
 /// A tensor value, or a result of a function.
 struct ShardingNode {
   mlir::RankedTensorType type;
-  DimAxes dims;
-  llvm::SmallVector<bool> closed; ///< takes no further axes: so stated, or cannot be sharded
+  Layout dims;
+  llvm::SmallVector<bool> closed; ///< takes no further axes
   bool stated = false;
-  /// Free in any form, so it proposes none unless one is stated.
+  /// Costs nothing in any sharding, so it proposes only a stated one.
   bool isFree = false;
 };
 
@@ -30,13 +31,13 @@ constexpr int kNoNode = -1;
 /// An operation, or an equality between two values.
 struct ShardingEquation {
   comm::ShardingRule rule;
-  llvm::SmallVector<int> operands, results;      ///< nodes of the rule's tensors
-  llvm::SmallVector<comm::PartialAttr> partials; ///< stated of the results
+  llvm::SmallVector<int> operands, results; ///< nodes of the rule's tensors
+  SubAxes partials;                         ///< stated of the results
 };
 
 class ShardingGraph {
 public:
-  explicit ShardingGraph(comm::MeshOp mesh) : mesh(mesh) {}
+  explicit ShardingGraph(comm::MeshOp mesh) : layouts(mesh) {}
 
   /// `fixed`: no dimension takes further axes.
   int addNode(mlir::RankedTensorType type, comm::ShardingAttr stated, bool fixed);
@@ -48,8 +49,6 @@ public:
   /// are resolved and the results propagated. Dimensions only gain axes.
   void run();
 
-  /// The sharding of an equation from the current nodes.
-  FactorStrategy strategy(const ShardingEquation &equation) const;
   TensorState state(int node) const;
 
   std::vector<ShardingNode> nodes;
@@ -64,7 +63,7 @@ private:
   void writeBack(const ShardingEquation &equation, const FactorAxes &axes,
                  llvm::SmallVectorImpl<int> &changed);
 
-  comm::MeshOp mesh;
+  MeshLayouts layouts;
   std::vector<llvm::SmallVector<size_t, 4>> users; ///< equations of each node
 };
 

@@ -34,13 +34,7 @@ LogicalResult expectMesh(ModuleOp module, StringRef text) {
   FailureOr<SmallVector<MeshAxis>> axes = parseMesh(module, text, /*anyAxis=*/true);
   if (failed(axes))
     return failure();
-  auto names = mesh->getAxisNames().getAsValueRange<StringAttr>();
-  auto isSame = [](auto pair) {
-    auto [name, size, axis] = pair;
-    return name == axis.name && size == axis.size;
-  };
-  if (mesh->getAxisSizes().size() == axes->size() &&
-      llvm::all_of(llvm::zip_equal(names, mesh->getAxisSizes(), *axes), isSame))
+  if (axesOf(*mesh) == *axes)
     return success();
   return mesh->emitOpError("of the module is not the mesh '") << text << "' that was asked for";
 }
@@ -56,6 +50,10 @@ bool isEntry(func::FuncOp func) {
     return false;
   std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(func, module);
   return uses && uses->empty();
+}
+
+func::FuncOp calleeOf(func::CallOp call) {
+  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
 }
 
 ShardingAttr getSharding(Value value) {
@@ -93,6 +91,12 @@ ShardingAttr getResultSharding(func::FuncOp func, unsigned index) {
   return func.getResultAttrOfType<ShardingAttr>(index, CommDialect::kShardingAttrName);
 }
 
+void updateType(func::FuncOp func) {
+  Block &block = func.getBody().front();
+  func.setType(FunctionType::get(func.getContext(), block.getArgumentTypes(),
+                                 block.getTerminator()->getOperandTypes()));
+}
+
 InFlightDiagnostic emitNamedError(Operation *op) {
   InFlightDiagnostic diag = op->emitOpError();
   if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
@@ -100,19 +104,11 @@ InFlightDiagnostic emitNamedError(Operation *op) {
   return diag;
 }
 
-DimAxes dimsOf(ShardingAttr sharding) {
-  DimAxes dims;
-  for (DimAttr dim : sharding.getDims())
-    dims.emplace_back(dim.getAxes());
-  return dims;
-}
-
-ShardingAttr makeSharding(MeshOp mesh, const DimAxes &dims, ArrayRef<PartialAttr> partials) {
-  MLIRContext *context = mesh.getContext();
-  SmallVector<DimAttr> attrs;
-  for (const AxisList &dim : dims)
-    attrs.push_back(DimAttr::get(context, dim));
-  return ShardingAttr::get(context, FlatSymbolRefAttr::get(mesh.getSymNameAttr()), attrs, partials);
+RankedTensorType withDim(Type type, int64_t dim, int64_t size) {
+  auto tensor = cast<RankedTensorType>(type);
+  SmallVector<int64_t> shape(tensor.getShape());
+  shape[dim] = size;
+  return tensor.clone(shape);
 }
 
 } // namespace braid

@@ -8,12 +8,20 @@ using namespace mlir;
 
 namespace braid {
 
-static constexpr StrategyPart kParts[] = {{"tp", kTensorAxis, "layers"},
-                                          {"tp-sp", kTensorAxis, "layers"},
-                                          {"vocab", kTensorAxis, "vocabulary"},
-                                          {"dp", kDataAxis, "batch"}};
+static constexpr StrategyComponent kComponents[] = {{"tp", kTensorAxis, "layers"},
+                                                    {"tp-sp", kTensorAxis, "layers"},
+                                                    {"vocab", kTensorAxis, "vocabulary"},
+                                                    {"dp", kDataAxis, "batch"}};
 
-ArrayRef<StrategyPart> strategyParts() { return kParts; }
+ArrayRef<StrategyComponent> strategyComponents() { return kComponents; }
+
+SmallVector<MeshAxis> axesOf(comm::MeshOp mesh) {
+  SmallVector<MeshAxis> axes;
+  for (auto [name, size] :
+       llvm::zip_equal(mesh.getAxisNames().getAsValueRange<StringAttr>(), mesh.getAxisSizes()))
+    axes.push_back({name, size});
+  return axes;
+}
 
 FailureOr<SmallVector<MeshAxis>> parseMesh(ModuleOp module, StringRef mesh, bool anyAxis) {
   auto error = [&] { return module.emitError("mesh '") << mesh << "' "; };
@@ -37,30 +45,31 @@ FailureOr<SmallVector<MeshAxis>> parseMesh(ModuleOp module, StringRef mesh, bool
   return axes;
 }
 
-FailureOr<SmallVector<const StrategyPart *>> parseStrategy(ModuleOp module, StringRef strategy) {
-  SmallVector<const StrategyPart *> parts;
+FailureOr<SmallVector<const StrategyComponent *>> parseStrategy(ModuleOp module,
+                                                                StringRef strategy) {
+  SmallVector<const StrategyComponent *> components;
   if (strategy == kNoStrategy)
-    return parts;
+    return components;
   SmallVector<StringRef> names;
   strategy.split(names, ',');
   for (StringRef name : names) {
     name = name.trim();
-    const StrategyPart *part =
-        llvm::find_if(kParts, [&](const StrategyPart &p) { return p.name == name; });
-    if (part == std::end(kParts)) {
+    const auto *found =
+        llvm::find_if(kComponents, [&](const StrategyComponent &c) { return c.name == name; });
+    if (found == std::end(kComponents)) {
       InFlightDiagnostic diag = module.emitError("strategy '");
       diag << strategy << "' expects auto, none or a list of ";
-      llvm::interleaveComma(kParts, diag, [&](const StrategyPart &p) { diag << p.name; });
+      llvm::interleaveComma(kComponents, diag, [&](const StrategyComponent &c) { diag << c.name; });
       return diag << ", got '" << name << "'";
     }
-    for (const StrategyPart *other : parts)
-      if (other->kind == part->kind)
+    for (const StrategyComponent *other : components)
+      if (other->kind == found->kind)
         return module.emitError("strategy '")
-               << strategy << "' expects one way to split the " << part->kind << ", got '"
-               << other->name << "' and '" << part->name << "'";
-    parts.push_back(part);
+               << strategy << "' expects one way to split the " << found->kind << ", got '"
+               << other->name << "' and '" << found->name << "'";
+    components.push_back(found);
   }
-  return parts;
+  return components;
 }
 
 } // namespace braid

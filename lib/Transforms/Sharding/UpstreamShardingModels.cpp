@@ -10,7 +10,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -57,15 +56,16 @@ ShardingRule loopRule(linalg::LinalgOp op) {
   std::optional<ReduceKind> kind = reductionKind(op);
   for (auto [i, size, iterator] : llvm::enumerate(sizes, iterators)) {
     bool parallel = iterator == utils::IteratorType::parallel;
-    bool whole = ShapedType::isDynamic(size) || (!parallel && !kind);
+    bool replicated = ShapedType::isDynamic(size) || (!parallel && !kind);
     int64_t factor = rule.addFactor("d" + std::to_string(i), size,
-                                    whole      ? FactorKind::Whole
+                                    replicated ? FactorKind::Replicated
                                     : parallel ? FactorKind::Parallel
                                                : FactorKind::Reduction);
     rule.factors[factor].reduce = kind.value_or(ReduceKind::Sum);
   }
   // A split loop counts from zero on every rank, which linalg.index would see.
-  op->walk([&](linalg::IndexOp index) { rule.factors[index.getDim()].kind = FactorKind::Whole; });
+  op->walk(
+      [&](linalg::IndexOp index) { rule.factors[index.getDim()].kind = FactorKind::Replicated; });
 
   SmallVector<TensorFactors> tensors;
   for (OpOperand &operand : op->getOpOperands()) {
@@ -81,9 +81,9 @@ ShardingRule loopRule(linalg::LinalgOp op) {
       // A window or a fixed index: neither the dimension nor its loops can be split.
       expr.walk([&](AffineExpr inner) {
         if (auto dim = dyn_cast<AffineDimExpr>(inner))
-          rule.factors[dim.getPosition()].kind = FactorKind::Whole;
+          rule.factors[dim.getPosition()].kind = FactorKind::Replicated;
       });
-      tensor.push_back({rule.addFactor("window", type.getDimSize(d), FactorKind::Whole)});
+      tensor.push_back({rule.addFactor("window", type.getDimSize(d), FactorKind::Replicated)});
     }
   }
   for (auto [i, tensor] : llvm::enumerate(tensors)) {
@@ -99,12 +99,8 @@ struct LinalgModel : ShardingRuleOpInterface::ExternalModel<LinalgModel<OpT>, Op
   ShardingRule getShardingRule(Operation *op) const { return loopRule(cast<linalg::LinalgOp>(op)); }
   FailureOr<SmallVector<Value>> buildLocal(Operation *op, OpBuilder &builder, ValueRange operands,
                                            TypeRange types, GroupAttr) const {
-    IRMapping mapping;
-    for (auto [global, local] : llvm::zip_equal(op->getOperands(), operands))
-      mapping.map(global, local);
-    Operation *local = builder.clone(*op, mapping);
+    Operation *local = builder.clone(*op);
     local->removeAttr(CommDialect::kShardingsAttrName);
-    // A value that occurs as two differently sharded operands has only one entry in the mapping.
     local->setOperands(operands);
     for (auto [result, type] : llvm::zip_equal(local->getResults(), types))
       result.setType(type);
@@ -112,17 +108,29 @@ struct LinalgModel : ShardingRuleOpInterface::ExternalModel<LinalgModel<OpT>, Op
   }
 };
 
+/// Adds a factor for each dimension; those of dynamic size stay replicated.
+TensorFactors addFactors(ShardingRule &rule, ArrayRef<int64_t> shape, bool replicated = false) {
+  TensorFactors tensor;
+  for (auto [d, size] : llvm::enumerate(shape))
+    tensor.push_back(
+        {rule.addFactor("d" + std::to_string(d), size,
+                        replicated || ShapedType::isDynamic(size) ? FactorKind::Replicated
+                                                                  : FactorKind::Parallel)});
+  return tensor;
+}
+
 /// A reshape: the factors are the dimensions of its expanded side; a collapsed dimension has the
 /// factors of its dimensions.
-ShardingRule reshapeRule(RankedTensorType expanded, ArrayRef<ReassociationIndices> groups,
-                         TensorFactors &collapsed, TensorFactors &split) {
+ShardingRule reshapeRule(Operation *op, RankedTensorType expanded,
+                         ArrayRef<ReassociationIndices> groups) {
   ShardingRule rule;
-  for (auto [d, size] : llvm::enumerate(expanded.getShape()))
-    split.push_back(
-        {rule.addFactor("d" + std::to_string(d), size,
-                        ShapedType::isDynamic(size) ? FactorKind::Whole : FactorKind::Parallel)});
+  TensorFactors split = addFactors(rule, expanded.getShape()), collapsed;
   for (const ReassociationIndices &group : groups)
     collapsed.emplace_back(group.begin(), group.end());
+  bool expands = isa<tensor::ExpandShapeOp>(op);
+  rule.operands.resize(op->getNumOperands());
+  rule.operands[0] = expands ? collapsed : split;
+  rule.results = {expands ? split : collapsed};
   rule.linear = true;
   rule.partialOperands = {0};
   return rule;
@@ -131,13 +139,7 @@ ShardingRule reshapeRule(RankedTensorType expanded, ArrayRef<ReassociationIndice
 struct ExpandModel : ShardingRuleOpInterface::ExternalModel<ExpandModel, tensor::ExpandShapeOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto expand = cast<tensor::ExpandShapeOp>(op);
-    TensorFactors collapsed, split;
-    ShardingRule rule =
-        reshapeRule(expand.getResultType(), expand.getReassociationIndices(), collapsed, split);
-    rule.operands.resize(op->getNumOperands());
-    rule.operands[0] = collapsed;
-    rule.results = {split};
-    return rule;
+    return reshapeRule(op, expand.getResultType(), expand.getReassociationIndices());
   }
   FailureOr<SmallVector<Value>> buildLocal(Operation *op, OpBuilder &builder, ValueRange operands,
                                            TypeRange types, GroupAttr) const {
@@ -152,24 +154,16 @@ struct CollapseModel
     : ShardingRuleOpInterface::ExternalModel<CollapseModel, tensor::CollapseShapeOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto collapse = cast<tensor::CollapseShapeOp>(op);
-    TensorFactors collapsed, split;
-    ShardingRule rule =
-        reshapeRule(collapse.getSrcType(), collapse.getReassociationIndices(), collapsed, split);
-    rule.operands = {split};
-    rule.results = {collapsed};
-    return rule;
+    return reshapeRule(op, collapse.getSrcType(), collapse.getReassociationIndices());
   }
 };
 
-/// One parallel factor per dimension of the result.
-ShardingRule fillRule(Operation *op, bool whole) {
+/// A factor per dimension of the result.
+ShardingRule fillRule(Operation *op, bool replicated) {
   ShardingRule rule;
-  TensorFactors tensor;
-  for (auto [d, size] : llvm::enumerate(cast<ShapedType>(op->getResult(0).getType()).getShape()))
-    tensor.push_back({rule.addFactor("d" + std::to_string(d), size,
-                                     whole ? FactorKind::Whole : FactorKind::Parallel)});
   rule.operands.resize(op->getNumOperands());
-  rule.results = {tensor};
+  rule.results = {
+      addFactors(rule, cast<ShapedType>(op->getResult(0).getType()).getShape(), replicated)};
   return rule;
 }
 

@@ -36,7 +36,8 @@ std::string text(const ShardingRule &rule) {
   tensors(rule.results);
   for (const Factor &factor : rule.factors)
     if (factor.kind != FactorKind::Parallel)
-      result += "; " + factor.name + (factor.kind == FactorKind::Whole ? " whole" : " reduced");
+      result +=
+          "; " + factor.name + (factor.kind == FactorKind::Replicated ? " replicated" : " reduced");
   return result + (rule.linear ? "; linear" : "");
 }
 
@@ -103,8 +104,9 @@ TEST(ShardingRule, Attention) {
                    "tensor<2x5x2x6xf32> -> tensor<2x3x4x6xf32>"),
             "[batch][seq_q][kv_head group][head_dim], [batch][seq_k][kv_head][head_dim], "
             "[batch][seq_k][kv_head][value_dim], [batch][seq_k], [batch], [batch] -> "
-            "[batch][seq_q][kv_head group][value_dim]; seq_q whole; seq_k whole; group whole; "
-            "head_dim whole");
+            "[batch][seq_q][kv_head group][value_dim]; seq_q replicated; seq_k replicated; group "
+            "replicated; "
+            "head_dim replicated");
 }
 
 TEST(ShardingRule, Rows) {
@@ -112,7 +114,7 @@ TEST(ShardingRule, Rows) {
                    "%0 = nn.layer_norm %x, %w, %w epsilon 1.0e-5 : tensor<2x3x4xf32>, "
                    "tensor<4xf32>, tensor<4xf32> -> "
                    "tensor<2x3x4xf32>"),
-            "[batch][seq][hidden], [hidden], [hidden] -> [batch][seq][hidden]; hidden whole");
+            "[batch][seq][hidden], [hidden], [hidden] -> [batch][seq][hidden]; hidden replicated");
   EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>", "%0 = nn.activation gelu %x : tensor<2x3x4xf32>"),
             "[batch][seq][hidden] -> [batch][seq][hidden]");
   EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %y: tensor<3x4xf32>",
@@ -124,11 +126,11 @@ TEST(ShardingRule, DecoderRows) {
   EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %w: tensor<4xf32>",
                    "%0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x3x4xf32>, tensor<4xf32> -> "
                    "tensor<2x3x4xf32>"),
-            "[batch][seq][hidden], [hidden] -> [batch][seq][hidden]; hidden whole");
+            "[batch][seq][hidden], [hidden] -> [batch][seq][hidden]; hidden replicated");
   EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>", "%0 = nn.activation silu %x : tensor<2x3x4xf32>"),
             "[batch][seq][hidden] -> [batch][seq][hidden]");
   EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>", "%0 = nn.softmax %x : tensor<2x3x4xf32>"),
-            "[batch][seq][normalized] -> [batch][seq][normalized]; normalized whole");
+            "[batch][seq][normalized] -> [batch][seq][normalized]; normalized replicated");
   EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %y: tensor<3x4xf32>",
                    "%0 = nn.mul %x, %y : tensor<2x3x4xf32>, tensor<3x4xf32> -> tensor<2x3x4xf32>"),
             "[batch][seq][hidden], [seq][hidden] -> [batch][seq][hidden]; linear");
@@ -136,18 +138,18 @@ TEST(ShardingRule, DecoderRows) {
 
 TEST(ShardingRule, PositionIds) {
   EXPECT_EQ(ruleOf("%i: tensor<2x3xi64>", "%0 = nn.position_ids %i padding 1 : tensor<2x3xi64>"),
-            "[batch][seq] -> [batch][seq]; seq whole");
+            "[batch][seq] -> [batch][seq]; seq replicated");
 }
 
 TEST(ShardingRule, Rotary) {
   EXPECT_EQ(ruleOf("%x: tensor<2x3x5x8xf32>, %t: tensor<2x3x4xf32>",
                    "%0 = nn.rotary %x, %t, %t : tensor<2x3x5x8xf32>, tensor<2x3x4xf32>"),
             "[batch][seq][head][half pair], [batch][seq][pair], [batch][seq][pair] -> "
-            "[batch][seq][head][half pair]; half whole; pair whole; linear");
+            "[batch][seq][head][half pair]; half replicated; pair replicated; linear");
   EXPECT_EQ(ruleOf("%o: tensor<2xi64>",
                    "%0, %1 = nn.rotary_table [1.0, 0.5] position_offset %o : tensor<2xi64> : "
                    "tensor<2x3x2xf32>"),
-            "[batch] -> [batch][seq][pair], [batch][seq][pair]; seq whole; pair whole");
+            "[batch] -> [batch][seq][pair], [batch][seq][pair]; seq replicated; pair replicated");
 }
 
 TEST(ShardingRule, Experts) {
@@ -155,23 +157,26 @@ TEST(ShardingRule, Experts) {
   EXPECT_EQ(ruleOf("%l: tensor<2x3x4xf32>",
                    "%w, %e, %s, %c = nn.router %l top 2 capacity 5 : tensor<2x3x4xf32>"),
             "[group][token][expert] -> [group][token][choice], [group][token][choice], "
-            "[group][token][choice], [group][expert]; token whole; expert whole; choice whole");
+            "[group][token][choice], [group][expert]; token replicated; expert replicated; choice "
+            "replicated");
   EXPECT_EQ(ruleOf("%x: tensor<2x3x8xf32>, %e: " + chosen,
                    "%0 = nn.dispatch %x, %e, %e : tensor<2x3x8xf32>, " + chosen +
                        " -> tensor<2x4x5x8xf32>"),
             "[group][token][hidden], [group][token][choice], [group][token][choice] -> "
-            "[group][expert][slot][hidden]; token whole; choice whole; expert whole; slot whole; "
+            "[group][expert][slot][hidden]; token replicated; choice replicated; expert "
+            "replicated; slot replicated; "
             "linear");
   EXPECT_EQ(ruleOf("%b: tensor<2x4x5x8xf32>, %w: tensor<2x3x2xf32>, %e: " + chosen,
                    "%0 = nn.combine %b, %w, %e, %e : tensor<2x4x5x8xf32>, tensor<2x3x2xf32>, " +
                        chosen + " -> tensor<2x3x8xf32>"),
             "[group][expert][slot][hidden], [group][token][choice], [group][token][choice], "
-            "[group][token][choice] -> [group][token][hidden]; choice whole; expert whole; slot "
-            "whole; linear");
+            "[group][token][choice] -> [group][token][hidden]; choice replicated; expert "
+            "replicated; slot "
+            "replicated; linear");
 }
 
 TEST(ShardingRule, Training) {
-  EXPECT_EQ(ruleOf("", "%0 = nn.iota : tensor<8xi64>"), " -> [position]; position whole");
+  EXPECT_EQ(ruleOf("", "%0 = nn.iota : tensor<8xi64>"), " -> [position]; position replicated");
   EXPECT_EQ(ruleOf("%x: tensor<2x3xf32>, %i: tensor<2xi64>, %j: tensor<3xi64>, %s: tensor<i64>",
                    "%0 = nn.dropout %x at (%i, %j : tensor<2xi64>, tensor<3xi64>) seed %s : "
                    "tensor<i64> rate 0.5 : tensor<2x3xf32>"),
@@ -179,7 +184,7 @@ TEST(ShardingRule, Training) {
   EXPECT_EQ(ruleOf("%x: tensor<2x3x8xf32>, %l: tensor<2x3xi64>",
                    "%0 = nn.cross_entropy %x, %l : tensor<2x3x8xf32>, tensor<2x3xi64> -> "
                    "tensor<2x3xf32>"),
-            "[batch][dim1][class], [batch][dim1] -> [batch][dim1]; class whole");
+            "[batch][dim1][class], [batch][dim1] -> [batch][dim1]; class replicated");
 }
 
 } // namespace

@@ -3,53 +3,95 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A mesh, and axes of it from text: "{a}, {b:(1)2, c}".
+// Layouts from text, "{a}, {b:(1)2, c}", and back, and what the tests of shardings build with them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_TRANSFORMS_AXES_H
 #define BRAID_TEST_UNIT_TRANSFORMS_AXES_H
 
-#include "lib/Transforms/Sharding/FactorProjection.h"
-
-#include "dialects/Comm/IR/Comm.h"
+#include "lib/Transforms/Sharding/MeshLayouts.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <gtest/gtest.h>
 
 namespace braid::test {
 
-struct Axes : ::testing::Test {
-  Axes() : context(mlir::MLIRContext::Threading::DISABLED) {
+/// The axes of a mesh "x = 4, y = 2".
+struct AxisNames {
+  explicit AxisNames(llvm::StringRef mesh) {
+    for (llvm::StringRef axis : llvm::split(mesh, ',')) {
+      auto [name, size] = axis.split('=');
+      names.push_back(name.trim().str());
+      sizes.push_back(number(size.trim()));
+    }
+  }
+  static int64_t number(llvm::StringRef text) {
+    int64_t number = 0;
+    EXPECT_FALSE(text.getAsInteger(10, number)) << text.str();
+    return number;
+  }
+  SubAxes list(llvm::StringRef text) const {
+    SubAxes axes;
+    for (llvm::StringRef axis : llvm::split(text, ',')) {
+      auto [name, subAxis] = axis.trim().split(":(");
+      if (name.empty())
+        continue;
+      auto it = std::find(names.begin(), names.end(), name.str());
+      int64_t begin = 1, end = sizes[static_cast<size_t>(it - names.begin())];
+      if (!subAxis.empty()) {
+        begin = number(subAxis.split(')').first);
+        end = begin * number(subAxis.split(')').second);
+      }
+      axes.push_back({static_cast<int>(it - names.begin()), begin, end});
+    }
+    return mergeSubAxes(axes);
+  }
+  Layout layout(llvm::StringRef text) const {
+    Layout layout;
+    for (auto [dim, rest] = text.split('}'); !dim.empty(); std::tie(dim, rest) = rest.split('}'))
+      layout.push_back(list(dim.split('{').second));
+    return layout;
+  }
+  std::string text(const SubAxes &axes) const {
+    std::string result;
+    for (const SubAxis &axis : axes) {
+      auto number = static_cast<size_t>(axis.axis);
+      result += (result.empty() ? "" : ", ") + names[number];
+      if (axis.size() != sizes[number])
+        result += ":(" + std::to_string(axis.begin) + ")" + std::to_string(axis.size());
+    }
+    return result;
+  }
+  std::string text(const Layout &layout) const {
+    std::string result;
+    for (const SubAxes &axes : layout)
+      result += (result.empty() ? "{" : ", {") + text(axes) + "}";
+    return result;
+  }
+
+  std::vector<std::string> names;
+  std::vector<int64_t> sizes;
+};
+
+/// The same with MLIR: a mesh, and sharding attributes of it.
+struct Axes : ::testing::Test, AxisNames {
+  Axes()
+      : AxisNames("a = 4, b = 2, c = 2, x = 6"), context(mlir::MLIRContext::Threading::DISABLED) {
     context.loadDialect<comm::CommDialect>();
     setMesh("a = 4, b = 2, c = 2, x = 6");
   }
   void setMesh(const std::string &axes) {
+    static_cast<AxisNames &>(*this) = AxisNames(axes);
     module = mlir::parseSourceString<mlir::ModuleOp>("comm.mesh @mesh <" + axes + ">", &context);
     mesh = *module->getOps<comm::MeshOp>().begin();
   }
   /// "{a, ?}" is an open dimension.
-  comm::ShardingAttr sharding(const std::string &dims, const std::string &rest = "") {
+  comm::ShardingAttr sharding(const std::string &dims) {
     return mlir::cast<comm::ShardingAttr>(
-        mlir::parseAttribute("#comm.sharding<@mesh, [" + dims + "]" + rest + ">", &context));
-  }
-  DimAxes dims(const std::string &text) { return dimsOf(sharding(text)); }
-  AxisList list(const std::string &text) { return dims("{" + text + "}")[0]; }
-  static std::string text(const AxisList &axes) {
-    std::string result;
-    for (comm::AxisAttr axis : axes) {
-      result += (result.empty() ? "" : ", ") + axis.getName().str();
-      if (!axis.isWhole())
-        result += ":(" + std::to_string(axis.getPre()) + ")" + std::to_string(axis.getSize());
-    }
-    return result;
-  }
-  static std::string text(llvm::ArrayRef<AxisList> lists) {
-    std::string result;
-    for (const AxisList &axes : lists)
-      result += (result.empty() ? "{" : ", {") + text(axes) + "}";
-    return result;
+        mlir::parseAttribute("#comm.sharding<@mesh, [" + dims + "]>", &context));
   }
   mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape) {
     return mlir::RankedTensorType::get(shape, mlir::Float32Type::get(&context));

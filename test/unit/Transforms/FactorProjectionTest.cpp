@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "Axes.h"
 
+#include "lib/Transforms/Sharding/FactorProjection.h"
+
 using namespace braid;
 using namespace braid::comm;
 using braid::test::Axes;
@@ -20,15 +22,15 @@ struct FactorProjection : Axes {
       factors.push_back(rule.addFactor("f", size));
     rule.factors.back().kind = last;
     FactorAxes axes(sizes.size());
-    std::optional<Misfit> misfit = projectDim(mesh, rule, factors, list(dim), axes);
+    std::optional<Misfit> misfit = projectDim(rule, factors, list(dim), axes);
     std::string result = text(axes);
-    return misfit ? result + " without " + text(AxisList{misfit->axis}) : result;
+    return misfit ? result + " without " + text(SubAxes{misfit->axis}) : result;
   }
 };
 
 TEST_F(FactorProjection, AxesBeyondAPrefix) {
   auto beyond = [&](const std::string &prefix, const std::string &axes) {
-    std::optional<AxisList> rest = axesBeyond(mesh, list(prefix), list(axes));
+    std::optional<SubAxes> rest = axesBeyond(list(prefix), list(axes));
     return rest ? "{" + text(*rest) + "}" : "no prefix";
   };
   EXPECT_EQ(beyond("", "a, b"), "{a, b}");
@@ -36,7 +38,7 @@ TEST_F(FactorProjection, AxesBeyondAPrefix) {
   EXPECT_EQ(beyond("a, b", "a, b"), "{}");
   EXPECT_EQ(beyond("b", "a, b"), "no prefix");
   EXPECT_EQ(beyond("a, b", "a"), "no prefix");
-  // Sub-axes are parts of what they come from.
+  // Sub-axes are compared by coordinates.
   EXPECT_EQ(beyond("a:(1)2", "a"), "{a:(2)2}");
   EXPECT_EQ(beyond("a:(1)2, a:(2)2", "a, b"), "{b}");
   EXPECT_EQ(beyond("a", "a:(1)2, a:(2)2, b"), "{b}");
@@ -49,8 +51,8 @@ TEST_F(FactorProjection, AxesBeyondAPrefix) {
 
 TEST_F(FactorProjection, CommonPrefix) {
   auto common = [&](const std::string &a, const std::string &b) {
-    std::string result = text(commonPrefix(mesh, list(a), list(b)));
-    EXPECT_EQ(result, text(commonPrefix(mesh, list(b), list(a))));
+    std::string result = text(commonPrefix(list(a), list(b)));
+    EXPECT_EQ(result, text(commonPrefix(list(b), list(a))));
     return result;
   };
   EXPECT_EQ(common("a, b", "a, c"), "a");
@@ -58,6 +60,9 @@ TEST_F(FactorProjection, CommonPrefix) {
   EXPECT_EQ(common("a, b", "a:(1)2, c"), "a:(1)2");
   EXPECT_EQ(common("a, b", "a:(1)2, a:(2)2, b, c"), "a, b");
   EXPECT_EQ(common("x:(1)2", "x:(1)3"), "");
+  // Of the sizes 4 and 6 the common divisor.
+  setMesh("y = 24");
+  EXPECT_EQ(common("y:(1)4", "y:(1)6"), "y:(1)2");
 }
 
 TEST_F(FactorProjection, SplitsAxesToFit) {
@@ -74,9 +79,9 @@ TEST_F(FactorProjection, EndsWhereAnAxisDoesNotDivide) {
   EXPECT_EQ(projected({3, 8}, "a"), "{}, {} without a");
   EXPECT_EQ(projected({3, 8}, "a, b"), "{}, {} without a");
   EXPECT_EQ(projected({8, 4}, "x"), "{x:(1)2}, {} without x");
-  // What stays whole takes nothing, and is no misfit.
-  EXPECT_EQ(projected({2, 4}, "a", FactorKind::Whole), "{a:(1)2}, {}");
-  EXPECT_EQ(projected({4}, "a", FactorKind::Whole), "{}");
+  // A replicated factor takes no axes, which is no misfit.
+  EXPECT_EQ(projected({2, 4}, "a", FactorKind::Replicated), "{a:(1)2}, {}");
+  EXPECT_EQ(projected({4}, "a", FactorKind::Replicated), "{}");
 }
 
 TEST_F(FactorProjection, MinorFactorsNeedCompleteMajorOnes) {
@@ -85,19 +90,18 @@ TEST_F(FactorProjection, MinorFactorsNeedCompleteMajorOnes) {
   rule.operands = {{{major}, {minor}}};
   rule.results = {{{major, minor}}};
   auto expressible = [&](const std::string &axes) {
-    DimAxes lists = dims(axes);
-    FactorAxes result(lists.begin(), lists.end());
-    dropInexpressible(mesh, rule, result);
+    FactorAxes result = layout(axes);
+    dropInexpressible(rule, result);
     return text(result);
   };
   EXPECT_EQ(expressible("{a}, {b}"), "{a}, {b}");
   EXPECT_EQ(expressible("{b}, {c}"), "{b}, {}");
   EXPECT_EQ(expressible("{}, {a}"), "{}, {}");
   FactorAxes both{list("a:(1)2, b"), list("a:(2)2")};
-  EXPECT_EQ(text(dimsOf(mesh, rule.results[0], both)), "{a:(1)2, b, a:(2)2}");
-  // Parts of an axis that follow each other are one.
-  FactorAxes parts{list("a:(1)2"), list("a:(2)2")};
-  EXPECT_EQ(text(dimsOf(mesh, rule.results[0], parts)), "{a}");
+  EXPECT_EQ(text(dimsOf(rule.results[0], both)), "{a:(1)2, b, a:(2)2}");
+  // Sub-axes that follow each other are merged.
+  FactorAxes subAxes{list("a:(1)2"), list("a:(2)2")};
+  EXPECT_EQ(text(dimsOf(rule.results[0], subAxes)), "{a}");
 }
 
 } // namespace

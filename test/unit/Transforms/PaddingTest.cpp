@@ -58,14 +58,14 @@ TEST(Padding, CopiesOfGroups) {
 TEST(Padding, EveryQueryHeadOnceBesideItsKey) {
   for (int64_t groups : {1, 2, 3, 4, 5, 8})
     for (int64_t groupSize : {1, 2, 3, 4, 7, 8})
-      for (int64_t parts : {1, 2, 3, 4, 5, 6, 8, 16}) {
+      for (int64_t ranks : {1, 2, 3, 4, 5, 6, 8, 16}) {
         SCOPED_TRACE(std::to_string(groups) + " groups of " + std::to_string(groupSize) + " on " +
-                     std::to_string(parts));
-        HeadPadding heads = padHeads(groups, groupSize, parts);
-        EXPECT_EQ(heads.groups % parts, 0);
+                     std::to_string(ranks));
+        HeadPadding heads = padHeads(groups, groupSize, ranks);
+        EXPECT_EQ(heads.groups % ranks, 0);
         // Never more than groups of zeros take.
         EXPECT_LE(heads.groups * (heads.groupSize + 1),
-                  (groups + parts - 1) / parts * parts * (groupSize + 1));
+                  (groups + ranks - 1) / ranks * ranks * (groupSize + 1));
         std::vector<int64_t> queries = elements(heads.queries(1)), keys = elements(heads.keys(1));
         ASSERT_EQ(static_cast<int64_t>(queries.size()), heads.groups * heads.groupSize);
         ASSERT_EQ(static_cast<int64_t>(keys.size()), heads.groups);

@@ -7,12 +7,9 @@
 // cover, and random ones, checked rank by rank; test/unit/Differential/ReshardTest.cpp runs such.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Transforms/Sharding/Reshard.h"
-
-#include "llvm/ADT/StringExtras.h"
+#include "Axes.h"
 
 #include <chrono>
-#include <gtest/gtest.h>
 #include <iostream>
 #include <numeric>
 #include <random>
@@ -35,46 +32,15 @@ std::string text(const std::vector<ReshardStep> &steps) {
   return text;
 }
 
-int64_t number(StringRef text) {
-  int64_t number = 0;
-  EXPECT_FALSE(text.getAsInteger(10, number)) << text.str();
-  return number;
-}
-
 /// A mesh "x=4,y=2" and a shape "16x8" of f32; layouts are "{x:(2)2,y} {}".
-struct Case {
-  std::vector<std::string> names;
-  std::vector<int64_t> sizes, shape;
+struct Case : test::AxisNames {
+  std::vector<int64_t> shape;
 
-  Case(StringRef mesh, StringRef extents) {
-    for (StringRef axis : llvm::split(mesh, ',')) {
-      names.push_back(axis.split('=').first.str());
-      sizes.push_back(number(axis.split('=').second));
-    }
+  Case(StringRef mesh, StringRef extents) : AxisNames(mesh) {
     for (StringRef extent : llvm::split(extents, 'x'))
       shape.push_back(number(extent));
   }
   Resharder resharder() const { return Resharder(sizes, shape, 4); }
-  Layout layout(StringRef text) const {
-    Layout layout;
-    for (StringRef dim : llvm::split(text, ' ')) {
-      SubAxes &axes = layout.emplace_back();
-      dim = dim.drop_front().drop_back();
-      if (dim.empty())
-        continue;
-      for (StringRef axis : llvm::split(dim, ',')) {
-        auto [name, part] = axis.split(":(");
-        auto it = std::find(names.begin(), names.end(), name.str());
-        int64_t begin = 1, end = sizes[static_cast<size_t>(it - names.begin())];
-        if (!part.empty()) {
-          begin = number(part.split(')').first);
-          end = begin * number(part.split(')').second);
-        }
-        axes.push_back({static_cast<int>(it - names.begin()), begin, end});
-      }
-    }
-    return layout;
-  }
   std::optional<ReshardPath> cheapest(const std::vector<StringRef> &from, StringRef to) const {
     std::vector<Layout> layouts;
     for (StringRef text : from)
@@ -109,7 +75,7 @@ TEST(Reshard, BeginsAtTheBestLayout) {
 }
 
 TEST(Reshard, AxesThatChangePlaces) {
-  // Shards that are as large stay in one piece: half the ranks send theirs to another.
+  // Shards of equal size are sent undivided: half the ranks send theirs to another.
   std::optional<ReshardPath> path = kCase.cheapest({"{a} {c}"}, "{c} {a}");
   ASSERT_TRUE(path);
   EXPECT_EQ(text(path->steps), "permute");
@@ -283,9 +249,9 @@ constexpr SuiteCase kSuite[] = {
      "slice 1, permute, all_to_all 0>1, gather 0", 44, 44},
     {"replace_sub_axes", "x=2,y=2,z=2,w=4", "16x8", "{y,z,w:(2)2} {}", "{y} {x,w}",
      "slice 1, all_to_all 0>1, gather 0", 24, 24},
-    {"replace_sub_axes_part", "x=2,y=2,z=2,w=16", "16x16", "{y,w:(4)2,z,w:(1)2} {}",
-     "{y} {x,w:(2)8}", "slice 1, slice 1, permute, all_to_all 0>1, gather 0", 36, 36},
-    {"replace_sub_axes_whole", "x=2,y=2,z=2,w=16", "16x32", "{y,w:(4)2,z,w:(1)2} {}", "{y} {x,w}",
+    {"replace_by_sub_axis", "x=2,y=2,z=2,w=16", "16x16", "{y,w:(4)2,z,w:(1)2} {}", "{y} {x,w:(2)8}",
+     "slice 1, slice 1, permute, all_to_all 0>1, gather 0", 36, 36},
+    {"replace_by_full_axis", "x=2,y=2,z=2,w=16", "16x32", "{y,w:(4)2,z,w:(1)2} {}", "{y} {x,w}",
      "slice 1, slice 1, permute, all_to_all 0>1, gather 0", 44, 44},
     {"crossing_sub_axes", "x=6", "6x2", "{x:(1)2} {}", "{x:(1)3} {}", "slice 0, gather 0", 8, 24},
     {"crossing_sub_axes_of_one_size", "x=6", "6x2", "{x:(2)3} {}", "{x:(1)3} {}", "permute", 16,
@@ -330,10 +296,10 @@ public:
       int64_t end = 1 + static_cast<int64_t>(draw(static_cast<size_t>(n)));
       if (draw(2))
         begin = 1, end = n;
-      SubAxis part{static_cast<int>(axis), begin, end};
-      if (n % end == 0 && end % begin == 0 && end > begin && isFree(layout, part) &&
-          resharder.divides(layout, dim, part.size()))
-        layout[dim].push_back(part);
+      SubAxis subAxis{static_cast<int>(axis), begin, end};
+      if (n % end == 0 && end % begin == 0 && end > begin && isFree(layout, subAxis) &&
+          resharder.divides(layout, dim, subAxis.size()))
+        layout[dim].push_back(subAxis);
     }
     return layout;
   }
@@ -380,16 +346,16 @@ private:
       rank /= sizes[i];
     return rank % sizes[static_cast<size_t>(axis)];
   }
-  int64_t digit(int64_t rank, const SubAxis &part) const {
-    return coordinate(rank, part.axis) / (sizes[static_cast<size_t>(part.axis)] / part.end) %
-           part.size();
+  int64_t digit(int64_t rank, const SubAxis &axis) const {
+    return coordinate(rank, axis.axis) / (sizes[static_cast<size_t>(axis.axis)] / axis.end) %
+           axis.size();
   }
   Box boxOf(int64_t rank, const Layout &layout) const {
     Box box;
     for (size_t d = 0; d < shape.size(); ++d) {
       int64_t index = 0, extent = shape[d] / shards(layout[d]);
-      for (const SubAxis &part : layout[d])
-        index = index * part.size() + digit(rank, part);
+      for (const SubAxis &axis : layout[d])
+        index = index * axis.size() + digit(rank, axis);
       box.emplace_back(index * extent, (index + 1) * extent);
     }
     return box;
@@ -404,14 +370,14 @@ private:
   /// Ranks that differ only in these digits, by position.
   std::vector<int64_t> group(int64_t rank, const SubAxes &axes) const {
     std::vector<int64_t> members{rank};
-    for (const SubAxis &part : axes) {
+    for (const SubAxis &axis : axes) {
       std::vector<int64_t> next;
-      int64_t minor = sizes[static_cast<size_t>(part.axis)] / part.end;
-      for (size_t i = static_cast<size_t>(part.axis) + 1; i < sizes.size(); ++i)
+      int64_t minor = sizes[static_cast<size_t>(axis.axis)] / axis.end;
+      for (size_t i = static_cast<size_t>(axis.axis) + 1; i < sizes.size(); ++i)
         minor *= sizes[i];
       for (int64_t member : members)
-        for (int64_t value = 0; value < part.size(); ++value)
-          next.push_back(member + (value - digit(member, part)) * minor);
+        for (int64_t value = 0; value < axis.size(); ++value)
+          next.push_back(member + (value - digit(member, axis)) * minor);
       members = std::move(next);
     }
     return members;

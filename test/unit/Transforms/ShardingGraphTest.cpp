@@ -63,15 +63,15 @@ TEST_F(Graph, AnAxisInUseIsNotUsedAgain) {
 
 TEST_F(Graph, ElementwiseGoesBeforeContractions) {
   // The result's sharding passes the elementwise operations before that of the rows passes the
-  // product, which stands first.
+  // matmul, which stands first.
   ShardingGraph graph(mesh);
-  int x = node(graph, {8, 8}, "{a}, {?}"), w = node(graph, {8, 8}), product = node(graph, {8, 8}),
+  int x = node(graph, {8, 8}, "{a}, {?}"), w = node(graph, {8, 8}), matmul = node(graph, {8, 8}),
       r = node(graph, {8, 8}), out = node(graph, {8, 8}, "{}, {a}");
-  graph.addEquation({linearRule(8, 8, 8), {x, w}, {product}, {}});
-  graph.addEquation({elementwiseRule(8, 8, 1), {product}, {r}, {}});
+  graph.addEquation({linearRule(8, 8, 8), {x, w}, {matmul}, {}});
+  graph.addEquation({elementwiseRule(8, 8, 1), {matmul}, {r}, {}});
   graph.addEquality(r, out);
   graph.run();
-  EXPECT_EQ(dimsOf(graph, product), "{}, {a}");
+  EXPECT_EQ(dimsOf(graph, matmul), "{}, {a}");
 }
 
 TEST_F(Graph, BroadcastsTakeFromTheirResultFirst) {
