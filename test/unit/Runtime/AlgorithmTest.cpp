@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The bytes that collectives send, against numbers counted by hand: 4 ranks with 1200 bytes each
-// unless a test says otherwise.
+// The bytes that collectives send, compared with numbers computed by hand: 4 ranks with 1200 bytes
+// each unless a test says otherwise.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Base/Algorithm.h"
@@ -27,17 +27,17 @@ int64_t direct(CollectiveKind kind, int64_t bytes, int64_t ranks, bool isSource 
 
 TEST(BytesSent, AllReduce) {
   for (Algorithm algorithm : kAlgorithms) {
-    // Quarters to three others, twice.
+    // Each rank sends quarters to three other ranks, twice.
     EXPECT_EQ(bytesSent(algorithm, CollectiveKind::allReduce, 1200, 4), 2 * 3 * 300);
     EXPECT_EQ(bytesSent(algorithm, CollectiveKind::allReduce, 1200, 2), 1200);
   }
 }
 
 TEST(BytesSent, AllReduceOfPartsThatDiffer) {
-  // Five numbers of 4 bytes among three ranks: two parts of 8 bytes and one of 4. Those with 8 send
-  // 12 to be reduced and 16 when reduced, the third one 16 and 8; 80 in all.
+  // Five numbers of 4 bytes on three ranks: two shares of 8 bytes and one of 4. Ranks with 8 bytes
+  // send 12 to reduce and 16 after reducing, the third one 16 and 8; 80 in all.
   EXPECT_EQ(direct(CollectiveKind::allReduce, 20, 3), 80 / 3);
-  // Three numbers among four ranks, one of which has no part: three times 8 + 12, and 12; 72.
+  // Three numbers on four ranks, one of which has no share: three times 8 + 12, and 12; 72.
   EXPECT_EQ(direct(CollectiveKind::allReduce, 12, 4), 72 / 4);
 }
 
@@ -62,7 +62,7 @@ TEST(BytesSent, AllToAll) {
 }
 
 TEST(BytesSent, Broadcast) {
-  // The root's value is read by all others; NCCL passes it on from rank to rank.
+  // All others read the root's value; NCCL passes it on from rank to rank.
   EXPECT_EQ(bytesSent(Algorithm::direct, CollectiveKind::broadcast, 1200, 4), 3 * 1200);
   EXPECT_EQ(bytesSent(Algorithm::nccl, CollectiveKind::broadcast, 1200, 4), 1200);
   for (Algorithm algorithm : kAlgorithms)
@@ -93,7 +93,7 @@ TEST(BytesSent, NothingToOneself) {
 }
 
 TEST(BytesSent, CountsToTheEndOfItsRange) {
-  // Twice the input is beyond it, what is sent is not.
+  // Twice the input exceeds the range, but the bytes sent do not.
   EXPECT_EQ(direct(CollectiveKind::allReduce, int64_t(1) << 62, 2), int64_t(1) << 62);
   EXPECT_EQ(direct(CollectiveKind::allReduce, kMost, 4), kMost);
   EXPECT_EQ(direct(CollectiveKind::allGather, int64_t(1) << 62, 4), kMost);

@@ -3,9 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What a run allocates from the third on, in all threads and processes: nothing, but for what
-// oneDNN allocates itself. In front of the C library's allocator is one that counts, in memory
-// that forked ranks share.
+// From the third run on, no thread or process allocates memory, except inside oneDNN. An allocator
+// in front of the C library's one counts allocations, in memory that forked ranks share.
 //
 //===----------------------------------------------------------------------===//
 #include "CollectiveTable.h"
@@ -39,7 +38,7 @@ void note(const void *caller) {
 
 } // namespace
 
-// NOLINTBEGIN: these are the C library's names.
+// NOLINTBEGIN: the names are the C library's.
 extern "C" {
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
@@ -133,7 +132,8 @@ protected:
       counts->counting = false;
       ASSERT_OK(status);
       EXPECT_EQ(counts->ours.load(), 0);
-      // oneDNN makes tables of a product's arguments whenever it runs one, as many each time.
+      // oneDNN allocates tables of a matmul's arguments whenever it runs one, the same number each
+      // time.
       if (ofDnnl >= 0)
         EXPECT_EQ(counts->ofDnnl.load(), ofDnnl);
       ofDnnl = counts->ofDnnl.load();
@@ -142,7 +142,7 @@ protected:
   }
 };
 
-TEST_P(Allocations, AreCounted) { // or the others would show nothing
+TEST_P(Allocations, AreCounted) { // otherwise the other tests would check nothing
   counts->ours = 0;
   counts->counting = true;
   std::thread([] { std::make_unique<std::vector<char>>(100)->front() = 1; }).join();

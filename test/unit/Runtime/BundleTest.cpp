@@ -19,8 +19,8 @@ using namespace braid::runtime::testing;
 
 namespace {
 
-/// Members as the central directory of a ZIP archive lists them, read here by the format's
-/// definition.
+/// Members in the order of the central directory of a ZIP archive, read here according to the
+/// format's specification.
 struct Member {
   std::string name;
   uint64_t method, time, date, size, offset, dataOffset;
@@ -56,7 +56,7 @@ std::vector<Member> listMembers(const Bytes &bytes) {
   return members;
 }
 
-/// An archive of arbitrary members, the way other tools write one.
+/// An archive of arbitrary members, as other tools write them.
 Bytes archive(const std::vector<std::pair<std::string, Bytes>> &members,
               zip_int32_t method = ZIP_CM_STORE) {
   TemporaryFolder folder;
@@ -88,7 +88,7 @@ TEST(Bundle, RoundTrips) {
   std::string path = folder.path("x.braid");
   Bundle bundle = sampleBundle();
   bundle.manifest.moduleMember = "module.mlirbc";
-  bundle.members["module.mlirbc"] = {}; // an empty member is one too
+  bundle.members["module.mlirbc"] = {}; // an empty member is valid too
   ASSERT_OK(bundle.write(path));
   EXPECT_EQ(folder.numFiles(), 1u);
   Result<Bundle> back = Bundle::read(path);
@@ -160,7 +160,7 @@ TEST(Bundle, RefusesEveryTruncation) {
   }
 }
 
-/// A changed byte is refused, or it is one that means nothing (padding, a time stamp).
+/// A changed byte is refused, unless it has no meaning (padding, a time stamp).
 TEST(Bundle, NoticesChangedBytes) {
   const Bundle bundle = sampleBundle();
   const Bytes good = *bundle.serialize();
@@ -210,7 +210,7 @@ TEST(Bundle, RefusesMembersThatTheManifestDoesNotMean) {
 }
 
 TEST(Bundle, RefusesMembersOfOneName) {
-  // libzip does not write this: a name of the same length is patched in, in both of its places.
+  // libzip cannot write this: a name of the same length is replaced in both headers.
   auto members = sampleMembers();
   members.emplace_back("program.brpX", members.back().second);
   Bytes bytes = archive(members);
@@ -222,7 +222,7 @@ TEST(Bundle, RefusesMembersOfOneName) {
       break;
     std::memcpy(&*at, to.data(), to.size());
   }
-  // Some versions of libzip notice it first.
+  // Some versions of libzip detect it themselves.
   EXPECT_ERROR_HAS(Bundle::parse(bytes, "x.braid"), "bundle 'x.braid': ");
 }
 
@@ -242,7 +242,7 @@ uint32_t crc32(const Bytes &bytes) {
   }
   return ~crc;
 }
-/// From the version that is needed up to the lengths of a member's name and of no extra field.
+/// Header fields from the required version up to the lengths of a member's name and extra field.
 Bytes fields(const Bytes &data) {
   Bytes bytes;
   append(bytes, 10, 2);

@@ -22,7 +22,7 @@
 int braidTestCApi(const void *data, size_t bytes, float *result);
 int braidTestCApiMisuse(const void *data, size_t bytes);
 
-/* `call` fails with BRAID_INVALID and this message, and takes it that nobody wants the message. */
+/* `call` fails with BRAID_INVALID and this message, also if the caller wants no message. */
 #define CHECK_REFUSED(call, text)                                                                  \
   do {                                                                                             \
     braid_error *error = NULL, **errorOut = &error;                                                \
@@ -33,7 +33,7 @@ int braidTestCApiMisuse(const void *data, size_t bytes);
     CHECK((call) == BRAID_INVALID);                                                                \
   } while (0)
 
-/* What a later version of the struct would be. */
+/* A later version of the struct. */
 typedef struct {
   braid_session_options known;
   void *later;
@@ -64,7 +64,7 @@ int braidTestCApiMisuse(const void *data, size_t bytes) {
   CHECK_REFUSED(braid_session_create(bundle, NULL, NULL, errorOut),
                 "expects a place for the session, got NULL");
   braid_session_options_init(NULL, sizeof options);
-  /* Every size that an older version of the struct may have had, and those that none had. */
+  /* All sizes: some are those of older versions of the struct, the others are refused. */
   for (size = 0; size <= sizeof options; ++size) {
     braid_session_options_init(&options, sizeof options);
     options.size = size;
@@ -75,7 +75,7 @@ int braidTestCApiMisuse(const void *data, size_t bytes) {
       ++refused;
     }
   }
-  /* All 8 bytes of a pointer or a number but the last, 4 of an int; none of the padding. */
+  /* Refused: ends within a pointer or number of 8 bytes or an int of 4, but not in padding. */
   CHECK(refused == 8 + 4 * 7 + 3 + 2 * 7 + 2 * 3 + 7);
   session = NULL;
   braid_session_options_init(&options, sizeof options);
@@ -155,7 +155,7 @@ int braidTestCApi(const void *data, size_t bytes, float *result) {
   const int64_t *shape;
   size_t rank, i;
   float x[64];
-  /* of the ranks: their columns of twice x, and what they make of them */
+  /* of the two ranks: their columns of twice x, and their results */
   static _Alignas(64) float parts[2][32], results[2][32];
   int64_t wrongShape[2] = {4, 15};
   char *report;
@@ -194,7 +194,7 @@ int braidTestCApi(const void *data, size_t bytes, float *result) {
                 "expects to spin for 0 to 1e6 microseconds, got 2000000.000000");
   options.spin_microseconds = 5;
   CHECK(braid_session_create(bundle, &options, &session, &error) == BRAID_OK);
-  braid_bundle_free(bundle); /* the session keeps what it needs */
+  braid_bundle_free(bundle); /* a session outlives its bundle */
 
   CHECK(braid_session_num_inputs(session) == 1 && braid_session_num_outputs(session) == 1);
   CHECK(strcmp(braid_session_input(session, 0, &dtype, &shape, &rank), "x") == 0);

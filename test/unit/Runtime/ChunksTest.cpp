@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Weights go to devices in chunks of bounded size.
+// Weights are copied to devices in chunks of bounded size.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/lib/Session/Chunks.h"
@@ -13,13 +13,13 @@ using namespace braid::runtime;
 
 namespace {
 
-/// The chunks of a box, and what was in them put together again.
+/// The sizes of a box's chunks, and the elements that they contain.
 struct Chunks {
   std::vector<int64_t> sizes; ///< in elements
   std::vector<int64_t> elements;
 };
 
-/// Takes chunks of a box from a tensor of this shape whose elements are their own numbers.
+/// Takes chunks of a box from a tensor of this shape whose elements are their own indices.
 Chunks take(const Box &box, const std::vector<int64_t> &shape, int64_t limit) {
   Chunks chunks;
   chunks.elements.assign(static_cast<size_t>(elementsOf(box)), -1);

@@ -15,8 +15,7 @@ namespace {
 constexpr DType f32 = DType::f32;
 using Pairs = std::vector<uint32_t>;
 
-/// A program of messages and sums over `axis`, each in memory of its own, that are all waited for
-/// at the end.
+/// A program of messages and sums over `axis`, each in its own memory, with all waits at the end.
 class Exchanges {
 public:
   explicit Exchanges(std::vector<Mesh::Axis> axes, std::string axis = "pp")
@@ -82,12 +81,12 @@ private:
 
 TEST(CommandOrder, PutsWaitsBehindWhatTheyWaitFor) {
   Exchanges program({{"pp", 2}});
-  // Every command once, and of the collective both ranks' at once.
+  // Every command once; the collective's commands of both ranks together.
   EXPECT_EQ(program.sum("sum").order(), "0c0 0m0 1c0 1m0 0m1+1m1 0c1 0c2 1c1 1c2 ");
 }
 
-/// A receive comes behind its send, and no later send in between, as NCCL would let that one wait
-/// for it. Who is nobody's source or target waits for nobody.
+/// A receive comes after its send with no later send in between, since NCCL would make that send
+/// wait for the receive. A rank without a source or target does not wait.
 TEST(CommandOrder, PutsReceivesCloseBehindTheirSends) {
   Exchanges program({{"pp", 2}});
   program.send("s", {0, 1}).receive("r", {0, 1}).send("s", {0, 1}).receive("r", {0, 1});
@@ -95,7 +94,7 @@ TEST(CommandOrder, PutsReceivesCloseBehindTheirSends) {
   const std::string order = program.order();
   auto at = [&](const char *place) { return order.find(place); };
   EXPECT_LT(at("0m1 "), at("1m3 ")); // the first send before its receive
-  EXPECT_LT(at("1m3 "), at("0m5 ")); // which comes before the second send
+  EXPECT_LT(at("1m3 "), at("0m5 ")); // and that receive before the second send
   EXPECT_LT(at("0m5 "), at("1m7 "));
 }
 
@@ -118,11 +117,11 @@ TEST(CommandOrder, NamesAllRanksOfARing) {
                "communication command 1 ('r'); rank 2 waits for a send of rank 1 at procedure "
                "'main', communication command 1 ('r'); rank 1 waits for a send of rank 0 at "
                "procedure 'main', communication command 1 ('r')");
-  Exchanges pipeline({{"pp", 3}}); // rank 0 receives nothing, so that it sends
+  Exchanges pipeline({{"pp", 3}}); // rank 0 receives nothing, so it can send
   EXPECT_OK(pipeline.receive("r", line).send("s", line).verify());
 }
 
-/// The one that the ranks wait for is not the one that was looked at first.
+/// The first rank examined is not in the cycle.
 TEST(CommandOrder, NamesTheRanksOfTheCircleOnly) {
   Exchanges other({{"dp", 2}, {"pp", 3}});
   EXPECT_ERROR(other.receive("r", {1, 2, 2, 1}).sum("sum").send("s", {1, 2, 2, 1}).verify(),
@@ -139,7 +138,7 @@ TEST(CommandOrder, NamesACollectiveBetweenAReceiveAndItsSend) {
                "communication command 1 ('r')");
 }
 
-/// Tags are queues of their own.
+/// Each tag has its own order.
 TEST(CommandOrder, MessagesOfAChannelComeInOrder) {
   Exchanges program({{"pp", 2}});
   EXPECT_OK(program.send("a", {0, 1}).receive("a", {0, 1}).receive("b", {1, 0}).verify());

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the runtime declares of CUDA's driver, held against cuda.h where that is installed.
+// The runtime's declarations of CUDA's driver, compared with cuda.h if installed.
 //
 //===----------------------------------------------------------------------===//
 #include "../../../runtime/lib/Cuda/Driver.h"

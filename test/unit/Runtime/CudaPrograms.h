@@ -23,8 +23,8 @@ inline void expectClose(const HostTensor &got, const HostTensor &expected, doubl
 }
 
 /// Embedding, positions, rotary embedding and attention, with all their optional operands, on
-/// integers and floats of these types. Ids are below `limit`: with 10 rows in two parts, the rest
-/// is padding.
+/// integers and floats of these types. Ids are below `limit`: each of two ranks has 5 of 10 rows;
+/// rows from `limit` on are padding.
 inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0, DType floats = f32) {
   constexpr int64_t kRows = 10, kSeq = 6, kHeads = 4, kGroups = 2, kDim = 8;
   ProgramBuilder b({{"tp", 2}});
@@ -85,7 +85,7 @@ inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0, DTyp
   attention.scale = 0.3F;
   attention.causal = true;
   p.compute("attend", std::move(attention));
-  LocalSliceLaunch slice; // strided on one side
+  LocalSliceLaunch slice; // one side is strided
   slice.source = whole.build();
   slice.dest = argument(8, floats, {2, kSeq, kHeads * kDim / 2}).build();
   slice.dim = 2;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What is wrong with a program, its launch table or the machine is noticed and named.
+// Errors of a program, its launch table or the machine are detected and named.
 //
 //===----------------------------------------------------------------------===//
 #include "CudaPrograms.h"
@@ -40,7 +40,7 @@ template <typename Op, typename Commands> void eraseFirst(Commands &commands) {
   FAIL() << "there is no such command";
 }
 
-/// Rounded up, or for all ranks, such a size would be 0 again.
+/// Rounding these sizes up, or multiplying them by the number of ranks, overflows to 0.
 TEST(CudaRefusals, FramesThatNoMemoryHolds) {
   for (const char *transport : {"threads", "nccl"})
     for (const uint64_t bytes : {UINT64_MAX, UINT64_MAX - 510, uint64_t(1) << 63}) {
@@ -100,7 +100,7 @@ TEST(CudaRefusals, ALaunchThatDoesNotFitTheTable) {
                "sm_100");
 }
 
-/// The launch table of the bundle is not the one that the code was made with.
+/// The code was compiled with another launch table than the bundle's.
 TEST(CudaRefusals, ALaunchThatTheCodeDoesNotExpect) {
   auto runWith = [](auto change) {
     ProgramBuilder builder = feedForward(1, 1);
@@ -124,7 +124,7 @@ TEST(CudaRefusals, ALaunchThatTheCodeDoesNotExpect) {
                expects + "9 of 64 with 0 (null device)");
   EXPECT_ERROR(runWith([](CudaKernel &k) { k.sharedBytes = 16; }),
                expects + "9 of 32 with 16 (null device)");
-  EXPECT_ERROR(runWith([](CudaKernel &k) { k.sharedBytes = 65536; }), // more than all have
+  EXPECT_ERROR(runWith([](CudaKernel &k) { k.sharedBytes = 65536; }), // exceeds every device
                expects + "9 of 32 with 65536 (null device)");
 }
 
@@ -186,7 +186,7 @@ TEST(CudaRefusals, AKernelThatDoesNotEnd) {
   }
 }
 
-/// What the program's own rules leave open, and no kernel has.
+/// Types that the program verifier accepts but no kernel supports.
 TEST(CudaRefusals, TypesThatNoLibraryKernelHas) {
   const Shape heads{1, 2, 1, 4}, table{2, 2};
   auto with = [&](DType type, DType outType, auto add) {
@@ -242,11 +242,11 @@ TEST(CudaRefusals, MemoryOfTheCallerIsRefused) {
 TEST(CudaKernels, ArchitecturesRunWhereTheyCan) {
   using cuda::runsOn;
   EXPECT_TRUE(runsOn("sm_90a", 9, 0));
-  EXPECT_FALSE(runsOn("sm_90a", 9, 1)); // of that one only
+  EXPECT_FALSE(runsOn("sm_90a", 9, 1)); // code for sm_90a runs only on 9.0
   EXPECT_FALSE(runsOn("sm_90a", 10, 0));
   EXPECT_TRUE(runsOn("sm_80", 8, 9));
   EXPECT_FALSE(runsOn("sm_86", 8, 0));
-  EXPECT_FALSE(runsOn("sm_80", 9, 0)); // code is not carried over to another generation
+  EXPECT_FALSE(runsOn("sm_80", 9, 0)); // code does not run on another generation
   EXPECT_TRUE(runsOn("sm_100f", 10, 3));
   EXPECT_TRUE(runsOn("sm_120", 12, 0));
   EXPECT_FALSE(runsOn("compute_90", 9, 0));

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Programs on the null device give what they give on the CPU.
+// Programs give the same results on the null device as on the CPU.
 //
 //===----------------------------------------------------------------------===//
 #include "CudaPrograms.h"
@@ -102,8 +102,8 @@ TEST(CudaSession, LibraryKernelsGiveWhatTheCpuGives) {
   EXPECT_EQ(inUse(), before);
 }
 
-/// The CPU has f32 only. A result differs by roundings: of the table, of angles and turned heads,
-/// and of itself.
+/// The CPU supports f32 only. A result differs by roundings of the table, of angles and rotated
+/// heads, and of the result.
 TEST(CudaSession, LibraryKernelsOfHalvesGiveWhatF32Gives) {
   const std::vector<int64_t> ids = {0, 5, 9, 1, 2, 8, 4, 1, 1, 7, 3, 6};
   ProgramBuilder wide = libraryCalls();
@@ -146,19 +146,19 @@ TEST(CudaSession, NamesAnIdOutsideOfTheTable) {
       auto session = cudaSession(builder, options);
       ASSERT_OK(session);
       ASSERT_OK((*session)->loadWeights(*WeightSource::random(3)));
-      for (int run = 0; run < 2; ++run) { // the second one is a graph
+      for (int run = 0; run < 2; ++run) { // the second run replays a graph
         ASSERT_OK(
             setLibraryInputs(**session, {0, 5, 8, 1, 2, 8, 4, c.wrong, 1, 7, 3, 6}, c.integers));
         Status status = (*session)->run();
         EXPECT_ERROR(status, std::string("rank 0: embedding 'embed' in @main: ") + c.message);
         EXPECT_EQ(status.code(), Code::invalid);
         ASSERT_OK(setLibraryInputs(**session, {0, 5, 8, 1, 2, 8, 4, 1, 1, 7, 3, 6}, c.integers));
-        EXPECT_OK((*session)->run()); // the fault was the input's
+        EXPECT_OK((*session)->run()); // a run with valid inputs succeeds again
       }
     }
 }
 
-/// y = x w^T and rows = table[ids] on both queues, which nothing orders.
+/// y = x w^T and rows = table[ids] on both queues, unordered.
 ProgramBuilder twoQueues() {
   ProgramBuilder b({{"a", 1}});
   b.parameter("w", {4, 8});

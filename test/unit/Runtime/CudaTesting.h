@@ -16,7 +16,7 @@
 
 namespace braid::runtime::testing {
 
-/// The launch table of the kernels in NullKernels.cpp, or of no kernels.
+/// The launch table of the kernels in NullKernels.cpp, or a table without kernels.
 inline CudaLaunchTable nullKernelTable() {
   void *handle = dlopen(BRAID_TEST_NULL_KERNELS, RTLD_NOW | RTLD_LOCAL);
   auto *text = static_cast<const char *>(dlsym(handle, "braid_launch_table"));
@@ -72,7 +72,7 @@ struct Where {
 };
 inline void PrintTo(const Where &where, std::ostream *os) { *os << where.name; }
 
-/// All that there are.
+/// All targets and transports.
 inline constexpr Where kEverywhere[] = {
     {"threads", "cpu", "threads"}, {"shm", "cpu", "shm"},
     {"cuda", "cuda", "threads"},   {"cudaGraph", "cuda", "threads", true},

@@ -34,7 +34,7 @@ protected:
     std::ofstream(directory + "/" + file) << text;
   }
 
-  /// A host without any library that need not be there.
+  /// A host without any optional library.
   DoctorOptions bare() {
     DoctorOptions options;
     options.libraryDirectories = {directory};
@@ -85,7 +85,7 @@ TEST_F(DoctorTest, LibrariesSayTheirVersions) {
 }
 
 TEST_F(DoctorTest, LibrariesWithoutGpu) {
-  // All but the driver.
+  // All libraries except the driver.
   for (const char *file : {"libcublasLt.so.13", "libnccl.so.2"})
     std::filesystem::create_symlink(std::string(BRAID_TEST_FAKE_LIBRARIES) + "/" + file,
                                     directory + "/" + file);

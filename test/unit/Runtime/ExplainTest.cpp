@@ -17,7 +17,7 @@ namespace {
 
 constexpr DType f32 = DType::f32;
 
-/// y = layer(layer(x)), a layer being an all_reduce over tp.
+/// y = layer(layer(x)); a layer is an all_reduce over tp.
 std::shared_ptr<const Bundle> twoLayers() {
   ProgramBuilder b({{"dp", 2}, {"tp", 2}});
   b.operand("x", f32, {8, 16}, {{"dp"}, {}});
@@ -105,7 +105,7 @@ TEST(Explain, OneProcedure) {
             "the program has no procedure 'leyer', it has main, layer");
 }
 
-/// An event may be set in a callee and awaited by its caller.
+/// A callee may record an event that its caller awaits.
 TEST(Explain, WaitsAcrossACall) {
   ProgramBuilder b({{"tp", 2}});
   b.operand("x", f32, {16});

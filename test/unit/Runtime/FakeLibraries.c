@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *===----------------------------------------------------------------------===*
  *
- * What `braid doctor` asks of libraries, for a library of any of their names.
+ * The functions that `braid doctor` calls, for a library with any of the names that it looks for.
  *
  *===----------------------------------------------------------------------===*/
 #include <stddef.h>

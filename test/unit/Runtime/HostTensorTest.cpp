@@ -53,7 +53,7 @@ TEST(HostTensor, BoxesEqualElementwiseCopies) {
                     ((i + box.offsets[0]) * 4 + j + box.offsets[1]) * 5 + k + box.offsets[2]);
     EXPECT_EQ(next, part.numElements());
 
-    // Into a tensor of other values: exactly the box changes.
+    // Into a tensor of other values: only the box changes.
     HostTensor target = HostTensor::zeros(DType::i32, shape);
     std::fill(target.as<int32_t>(), target.as<int32_t>() + target.numElements(), -1);
     insertBox(target, box, part);

@@ -230,7 +230,7 @@ TEST(Manifest, RefusesContradictions) {
 }
 
 TEST(Manifest, PaddingOfAResult) {
-  // y is [4, 8] to whoever asks for it, and [4, 9] in three parts.
+  // Callers see y as [4, 8]; it is padded to [4, 9] for three shards.
   auto padded = [](std::vector<int64_t> shape) {
     return [shape](Manifest &m) {
       m.mesh.axes[1] = {"dp", 3};

@@ -33,7 +33,7 @@ TEST(Mesh, Groups) {
   EXPECT_EQ(*mesh.group(6, {{"dp"}}), (Numbers{2, 6}));
   EXPECT_EQ(*mesh.group(6, {{"tp"}, {"dp"}}), (Numbers{0, 4, 1, 5, 2, 6, 3, 7}));
   EXPECT_EQ(*mesh.groupPosition(6, {{"tp"}, {"dp"}}), 5);
-  // tp as [2, 2]: the major half, and the minor one.
+  // tp as [2, 2]: the major sub-axis, then the minor one.
   EXPECT_EQ(*mesh.group(6, {{"tp", 1, 2}}), (Numbers{4, 6}));
   EXPECT_EQ(*mesh.group(6, {{"tp", 2, 2}}), (Numbers{6, 7}));
   EXPECT_EQ(*mesh.groupPosition(6, {{"tp", 2, 2}, {"tp", 1, 2}}), 1);
@@ -47,7 +47,7 @@ TEST(Mesh, OrderMapsCoordinatesToRanks) {
   EXPECT_EQ(*mesh.group(3, {{"tp"}}), (Numbers{1, 3}));
 }
 
-/// Every rank finds itself in its group where it says it is, whatever the axes.
+/// Every rank is at the position in its group that the mesh computes, for all axes.
 TEST(Mesh, GroupPositionAgreesWithGroup) {
   for (const Mesh &mesh : {grid({{"a", 2}, {"b", 12}}), grid({{"a", 4}, {"b", 3}}),
                            grid({{"a", 2}, {"b", 2}}, {3, 1, 0, 2})})

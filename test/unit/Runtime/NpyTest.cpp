@@ -15,7 +15,7 @@ using namespace braid::runtime::testing;
 
 namespace {
 
-/// A file as NumPy writes it, or nearly so.
+/// A file like those that NumPy writes, possibly with errors.
 std::string npy(const std::string &header, const std::string &data, int version = 1) {
   std::string length;
   for (int i = 0; i < (version == 1 ? 2 : 4); ++i)

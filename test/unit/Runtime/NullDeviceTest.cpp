@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The null device notices what streams, events, memory and graphs must not be used for.
+// The null device detects wrong uses of streams, events, memory and graphs.
 //
 //===----------------------------------------------------------------------===//
 #include "NullDeviceTesting.h"
@@ -17,7 +17,7 @@ namespace {
 
 class NullDevice : public braid::runtime::testing::NullDeviceTest {
 protected:
-  /// Between the two, `second` is part of the capture.
+  /// Between beginCapture and endCapture, `second` is part of the capture.
   void beginCapture() {
     ASSERT_EQ(driver->cuStreamBeginCapture_v2(first.get(), kCaptureThreadLocal), kSuccess);
     fork = event();
@@ -56,7 +56,7 @@ TEST_F(NullDevice, NoticesAccessesThatRace) {
             "ordered after a fill on stream #, which writes them");
   EXPECT_OK(device->finish(first.get()));
   EXPECT_EQ(copy(other, memory, 64, first), "");
-  EXPECT_EQ(fill(memory + 64, 64, second), ""); // apart
+  EXPECT_EQ(fill(memory + 64, 64, second), ""); // does not overlap
   EXPECT_EQ(fill(memory + 63, 1, second),
             "a fill on stream # writes 1 bytes at 63 of allocation # (256 bytes) without being "
             "ordered after a copy on stream #, which reads them");
@@ -83,7 +83,7 @@ TEST_F(NullDevice, NoticesMemoryThatIsFreedInUse) {
   EXPECT_EQ(record(done, first), "");
   EXPECT_EQ(problem(driver->cuMemFree_v2(memory)),
             "allocation # is freed while a fill on stream # may still use it");
-  EXPECT_EQ(driver->cuEventQuery(done.get()), kSuccess); // the host knows of the event now
+  EXPECT_EQ(driver->cuEventQuery(done.get()), kSuccess); // now the host knows the event
   EXPECT_EQ(problem(driver->cuMemFree_v2(memory)), "");
   EXPECT_EQ(problem(driver->cuMemFree_v2(memory)),
             "memory is freed that was not allocated, or was freed before");
@@ -113,7 +113,7 @@ TEST_F(NullDevice, NoticesHostMemoryThatChangesUnderACopy) {
   EXPECT_OK(device->finish(first.get()));
   EXPECT_EQ(copy(memory, address(pages->get()), 64, first), "");
   static_cast<char *>(pages->get())[63] = 2;
-  EXPECT_EQ(problem(driver->cuStreamQuery(second.get())), ""); // says nothing of the first
+  EXPECT_EQ(problem(driver->cuStreamQuery(second.get())), ""); // does not order `first`
   EXPECT_EQ(problem(driver->cuStreamQuery(first.get())),
             "the host has written to 64 bytes of its memory before it waited for a copy on stream "
             "#, which reads them");
@@ -130,7 +130,7 @@ TEST_F(NullDevice, NoticesHostMemoryThatIsFreedInUse) {
             "memory is freed that was not allocated, or was freed before");
   EXPECT_EQ(copy(address(pages->get()) + 60, memory, 5, first),
             "a copy on stream # writes 5 bytes at 60 of allocation # (64 bytes), beyond its end");
-  EXPECT_OK(device->finish(first.get())); // and it is freed
+  EXPECT_OK(device->finish(first.get())); // then it may be freed
   void *own;
   EXPECT_EQ(problem(driver->cuMemHostAlloc(&own, 8, 0)),
             "memory of the host is allocated that not all devices can use");
@@ -184,7 +184,7 @@ TEST_F(NullDevice, NoticesUsesOfAnotherDevice) {
       fill(memory, 1, foreign),
       "a fill on stream # writes 1 bytes at 0 of allocation # (256 bytes), which is on device "
       "0, not 1");
-  EXPECT_EQ(wait(foreign, timed), ""); // events order streams of any device
+  EXPECT_EQ(wait(foreign, timed), ""); // events may order streams of any device
   ASSERT_OK(device->use());
   EXPECT_EQ(fill(memory, 1, foreign), "stream # is of device 1, the current one is 0");
   ASSERT_EQ(driver->cuCtxSetCurrent(nullptr), kSuccess);
@@ -203,7 +203,7 @@ TEST_F(NullDevice, CapturesAndLaunches) {
   EXPECT_EQ(fill(memory, 256, first), "");
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(problem(driver->cuGraphLaunch(exec.get(), first.get())), "");
-  EXPECT_EQ(copy(memory, other, 256, first), ""); // ordered after all of the graph
+  EXPECT_EQ(copy(memory, other, 256, first), ""); // ordered after the complete graph
   EXPECT_EQ(wait(second, fork), "stream # waits for an event of a capture that has ended");
   graph = {};
   EXPECT_EQ(wait(second, fork), "stream # waits for an event of a graph that is gone");

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The null device through the tables that the executor uses, with one device, two streams and two
-// allocations on it.
+// The null device through the function tables that the executor uses, with one device, two streams
+// and two allocations on it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_NULLDEVICETESTING_H
@@ -17,14 +17,14 @@
 
 namespace braid::runtime::testing {
 
-/// A function of the null device that no driver has.
+/// A function of the null device that drivers do not have.
 template <typename Function> Function *ofNullDevice(const char *name) {
   return reinterpret_cast<Function *>(
       dlsym(dlopen(BRAID_TEST_NULL_DEVICE, RTLD_NOW | RTLD_LOCAL), name));
 }
-/// A text about the resources in use on it.
+/// A text that lists the null device's resources in use.
 inline std::string inUse() { return ofNullDevice<const char *()>("braidNullInUse")(); }
-/// Names a kernel that does not end from now on; "" for none.
+/// From now on this kernel does not end; "" for none.
 inline void stallNullDevice(const char *kernel) {
   ofNullDevice<void(const char *)>("braidNullStall")(kernel);
 }
@@ -57,7 +57,7 @@ protected:
         EXPECT_EQ(problem(driver->cuMemFree_v2(address)), "");
   }
 
-  /// Without the numbers of streams and allocations, which go on from test to test.
+  /// Removes the numbers of streams and allocations, which continue from test to test.
   static std::string withoutNumbers(const std::string &text) {
     std::string result;
     bool skip = false;
@@ -78,7 +78,7 @@ protected:
     }
     return skip ? result + '#' : result;
   }
-  /// Empty for success.
+  /// Returns an empty text on success.
   std::string problem(cuda::CUresult result) const {
     const char *text = "";
     if (result != cuda::kSuccess)

@@ -23,7 +23,7 @@ const char braid_launch_table[] = R"({
   }]
 })";
 
-/// y[row, column] = x[row, column] + bias[column], as a GPU would: a thread has an element.
+/// y[row, column] = x[row, column] + bias[column], as on a GPU: one element per thread.
 void braid_add_bias(const BraidNullLaunch *launch) {
   void **p = launch->parameters;
   const float *x = *static_cast<const float **>(p[0]);

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The null device notices launches, matmuls and collectives that the real libraries would not do
-// as they are meant.
+// The null device detects launches, matmuls and collectives that the real libraries would execute
+// wrongly.
 //
 //===----------------------------------------------------------------------===//
 #include "../../../runtime/lib/Cuda/Blas.h"
@@ -53,7 +53,7 @@ protected:
     return problem(driver->cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, first.get(),
                                           parameters, nullptr));
   }
-  /// Two rows of 24, from `memory` to `other`; `bias` is within `memory`.
+  /// Two rows of 24 floats, from `memory` to `other`; `bias` is within `memory`.
   std::string addBias(unsigned grid, unsigned block, uint64_t shift = 0,
                       int64_t stride = 24) const {
     uint64_t x = memory + shift, bias = memory, y = other;
@@ -66,7 +66,7 @@ protected:
     void *parameters[] = {&arguments};
     return launch(find("braid_copy"), grid, block, parameters);
   }
-  braid::library::Copy rows(int unit) const { // 2 of 16 bytes, every 32
+  braid::library::Copy rows(int unit) const { // two rows of 16 bytes, 32 apart
     braid::library::Copy copy{};
     copy.source = pointer(memory);
     copy.dest = pointer(other);
@@ -176,7 +176,7 @@ TEST_F(NullKernels, WaitsNoLongerThanTheLimit) {
   ASSERT_OK(lost);
   Stream stream = std::move(*createStream(*lost));
   std::swap(first, stream);
-  EXPECT_OK((*lost)->finish(stream.get())); // what was filled
+  EXPECT_OK((*lost)->finish(stream.get())); // waits for the fills
   Event done = event();
   EXPECT_EQ(record(done, stream), "");
   EXPECT_EQ(wait(first, done), "");
@@ -229,7 +229,7 @@ protected:
     layouts.push_back(result);
     return result;
   }
-  /// The algorithm for matrices whose addresses are multiples of this.
+  /// The algorithm for matrices whose addresses are multiples of `alignment`.
   std::string choose(uint32_t alignment) {
     cublasLtMatmulPreference_t preference;
     EXPECT_EQ(blas->cublasLtMatmulPreferenceCreate(&preference), 0);
@@ -302,7 +302,7 @@ TEST_F(NullBlas, ChecksAttributes) {
 // NCCL
 //===----------------------------------------------------------------------===//
 
-/// Two ranks; `first` and `memory` are of one, `there` and `far` of the other.
+/// Two ranks; `first` and `memory` are on one, `there` and `far` on the other.
 class NullNccl : public braid::runtime::testing::NullDeviceTest {
 protected:
   void SetUp() override {
@@ -333,7 +333,7 @@ protected:
   std::string failure(ncclResult_t result) const {
     return result == 0 ? "" : withoutNumbers(nccl->ncclGetErrorString(result));
   }
-  /// What comes of it at the end of the group.
+  /// The result of the calls in `give` at the end of their group.
   std::string together(const std::function<void()> &give) const {
     EXPECT_EQ(nccl->ncclGroupStart(), 0);
     give();

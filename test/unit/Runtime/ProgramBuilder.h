@@ -26,7 +26,7 @@ namespace fb = braid::program;
 using Shape = std::vector<int64_t>;
 using Axes = std::vector<std::string>;
 
-/// A description of memory, turned into a view of a program when used.
+/// A description of memory that becomes a view of a program when used.
 struct V {
   fb::Space space;
   uint32_t index;
@@ -35,7 +35,7 @@ struct V {
   Shape shape, strides;
   int32_t buffer = -1;
 
-  /// The same memory as a view of one of the procedure's buffers.
+  /// The same memory in one of the procedure's buffers.
   V of(int32_t number) const {
     V result = *this;
     result.buffer = number;
@@ -120,8 +120,8 @@ public:
     op.rows = rows;
     compute(name, std::move(op));
   }
-  /// Record on the compute queue, await and start on the communication queue, in the order of use:
-  /// the input is ready when event `ready` is recorded, the output when `done` is.
+  /// Appends a record to the compute queue, an await and a start to the communication queue: the
+  /// input is ready when event `ready` is recorded, the output when `done` is.
   void start(const std::string &name, fb::CollectiveKind kind, const Axes &axes,
              const std::vector<V> &inputs, const std::vector<V> &outputs, uint32_t dim,
              uint32_t ready, uint32_t done, const std::string &role = "test") {
@@ -186,7 +186,7 @@ private:
   fb::ProcedureT &procedure;
 };
 
-/// A bundle without kernel libraries; kernels come from the table of the session's options.
+/// A bundle without kernel libraries; kernels come from the table in the session's options.
 class ProgramBuilder {
 public:
   explicit ProgramBuilder(const std::vector<Mesh::Axis> &axes) {
@@ -278,7 +278,7 @@ public:
   std::map<std::string, KernelFunction> kernels;
 };
 
-/// y = all_reduce over tp of x W^T, W cut along its columns.
+/// y = all_reduce over tp of x W^T; W is sharded along its columns.
 inline ProgramBuilder projection() {
   constexpr DType f32 = DType::f32;
   ProgramBuilder b({{"tp", 2}});

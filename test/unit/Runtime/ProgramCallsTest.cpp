@@ -83,7 +83,7 @@ TEST(Program, RefusesBadCalls) {
       launchPlace() + "operand 1: argument 1 is used as i32 here and as f32 elsewhere");
 }
 
-/// A procedure that does nothing but call `callee` `times` times.
+/// A procedure that only calls `callee`, `times` times.
 std::unique_ptr<program::ProcedureT> caller(const std::string &name, uint32_t callee, int times) {
   auto procedure = std::make_unique<program::ProcedureT>();
   procedure->name = name;
@@ -97,7 +97,7 @@ std::unique_ptr<program::ProcedureT> caller(const std::string &name, uint32_t ca
 }
 
 TEST(Program, BoundsTheCallTree) {
-  // Each level calls the one before it twice: few bytes, 2^40 commands.
+  // Each level calls the level below twice: few bytes, but 2^40 commands.
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  p.procedures.push_back(caller("leaf", 0, 0));
                  for (uint32_t i = 0; i < 40; ++i)
@@ -142,13 +142,14 @@ TEST(Program, RefusesBadEvents) {
 }
 
 TEST(Program, FindsDeadlocks) {
-  // The compute queue waits for the collective before it records what the collective waits for.
+  // The compute queue waits for the collective before it records the event that the
+  // collective needs.
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) { std::swap(layer(p).compute[2], layer(p).compute[3]); }),
       "entry 'main': deadlock: procedure 'layer', compute command 2 waits for event "
       "1, which is not set by then; procedure 'layer', communication command 0 "
       "waits for event 0, which is not set by then");
-  // One queue alone.
+  // A deadlock within one queue.
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  layer(p).compute.insert(layer(p).compute.begin() + 2,
                                          std::move(layer(p).communication[0]));
@@ -158,10 +159,10 @@ TEST(Program, FindsDeadlocks) {
                "which is not set by then");
 }
 
-/// What is in flight across a call belongs to the caller: a callee starts, its caller waits.
+/// A collective in flight across a call belongs to the caller: the callee starts, the caller waits.
 TEST(Program, AcceptsEventsAcrossCalls) {
   EXPECT_OK(verifyAfter([](ProgramT &p) {
-    layer(p).compute.erase(layer(p).compute.begin() + 3); // the wait
+    layer(p).compute.erase(layer(p).compute.begin() + 3); // removes the wait
     mainOf(p).compute.push_back(eventCommand<program::CollectiveWaitT>(1));
     mainOf(p).compute.push_back(eventCommand<program::CollectiveWaitT>(3));
   }));

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Ways to spoil the sample program, and the names of its commands in messages.
+// Changes that make the sample program invalid, and the names of its commands in messages.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_RUNTIME_PROGRAMCHANGES_H
@@ -71,7 +71,7 @@ inline program::CollectiveStartT &collective(program::ProgramT &p) {
 }
 inline program::ProcedureT &layer(program::ProgramT &p) { return *p.procedures[0]; }
 inline program::ProcedureT &mainOf(program::ProgramT &p) { return *p.procedures[1]; }
-/// Both copies of a call.
+/// The call is on both queues.
 inline void eachCall(program::ProgramT &p, size_t index,
                      const std::function<void(program::CallT &)> &change) {
   change(*mainOf(p).compute[index]->op.AsCall());
@@ -82,8 +82,7 @@ template <typename Op> void replaceLaunch(program::ProgramT &p, Op op) {
   layer(p).compute[4] = command(operationIn(p, std::move(op)), "new");
 }
 
-/// A value that no enumerator has, as a damaged file may hold; a byte is what the file has room
-/// for.
+/// A value that is not an enumerator, as a damaged file may contain; files store one byte.
 template <typename Enum> Enum unknown(int8_t value) {
   static_assert(sizeof(Enum) == sizeof(value));
   Enum result;

@@ -116,7 +116,7 @@ TEST(Program, RefusesBadExchanges) {
 }
 
 TEST(Program, RefusesBadCounts) {
-  // Four blocks of at most two rows and their counts.
+  // Four blocks of at most two rows, and their counts.
   auto counted = [](const std::function<void(program::CollectiveStartT &)> &change) {
     return verifyAfter([&](ProgramT &p) {
       program::CollectiveStartT &c = collective(p);

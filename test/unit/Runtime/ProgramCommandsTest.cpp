@@ -88,7 +88,7 @@ TEST(Program, RefusesBadProducts) {
                    "[2, 2, 2] and strides [3, 6, 1]");
   EXPECT_OK(verifyAfter([](ProgramT &p) {
     linear(p).input = local(0, {2, 1, 4});
-    linear(p).input->strides = {4, 77, 1}; // a dimension of size 1 has any stride
+    linear(p).input->strides = {4, 77, 1}; // a dimension of size 1 may have any stride
     linear(p).out = symmetric(0, {2, 1, 8});
   }));
 }
@@ -135,7 +135,7 @@ TEST(Program, RefusesBadCallsOfTheLibrary) {
                newPlace() + "expects at least 2 numbers (scale, frequencies), got 1");
 }
 
-/// Versions of the format are told apart before anything else is read.
+/// The format's version is checked before anything else is read.
 TEST(Program, RefusesOtherVersions) {
   for (uint32_t version : {1u, 3u})
     EXPECT_ERROR(verifyAfter([&](ProgramT &p) { p.version = version; }),
@@ -162,7 +162,7 @@ TEST(Program, RefusesBadAttention) {
     op.valid_length = local(0, {1}, Type::i32);
     op.position_offset = local(0, {1}, Type::i32);
   }));
-  // Values of another length than keys.
+  // Values with another dimension than keys.
   EXPECT_OK(with([](AttentionLaunch &op) {
     op.query = local(0, {1, 2, 4, 1});
     op.key = local(0, {1, 3, 2, 1});
@@ -301,7 +301,7 @@ TEST(Program, RefusesBadGathersCopiesAndSlices) {
                newPlace() + "unknown axis 'pp' in mesh 'mesh'");
   EXPECT_ERROR(gather([](EmbeddingLaunch &op) {
                  op.table = local(0, {1, 1});
-                 op.table->shape[0] = int64_t(1) << 62; // of one element
+                 op.table->shape[0] = int64_t(1) << 62; // all rows are one element
                  op.table->strides[0] = 0;
                  op.axes = tensorParallel();
                }),
@@ -316,7 +316,7 @@ TEST(Program, RefusesBadGathersCopiesAndSlices) {
       replaceLaunch(p, std::move(op));
     });
   };
-  // All that is wrong with it: the launch that it replaces wrote the result.
+  // Valid by itself, but it replaces the launch that wrote the result.
   EXPECT_ERROR(positions([](PositionIdsLaunch &) {}), "entry 'main': result 'y' is never written");
   EXPECT_ERROR(positions([](PositionIdsLaunch &op) { op.ids = local(0, {2, 4}); }),
                newPlace() + "ids: expects i32 or i64, got f32");

@@ -37,8 +37,8 @@ TEST(Program, RefusesOtherBytes) {
   EXPECT_ERROR(verifyProgram(truncated, sampleManifest()), "not a Braid program, or a damaged one");
 }
 
-/// Whatever a flipped bit does, the checks neither crash nor read outside (under the address
-/// sanitizer, noticed).
+/// With any flipped bit, the checks neither crash nor read out of bounds (which the address
+/// sanitizer detects).
 TEST(Program, SurvivesEveryFlippedBit) {
   const Bytes good = serialized(sampleProgram());
   const Manifest manifest = sampleManifest();
@@ -57,7 +57,7 @@ TEST(Program, SurvivesEveryFlippedBit) {
 
 TEST(Program, SurvivesEveryTruncation) {
   const Bytes good = serialized(sampleProgram());
-  // At the end there may be padding.
+  // There may be padding at the end.
   for (size_t size = 0; size + 8 < good.size(); ++size)
     EXPECT_FALSE(
         verifyProgram(Bytes(good.begin(), good.begin() + static_cast<long>(size)), sampleManifest())

@@ -70,10 +70,10 @@ TEST(Program, RefusesViewsThatOverflow) {
   EXPECT_ERROR(with({2, 4}, {big / 2, 1}, 0),
                message("[2, 4]", "[" + std::to_string(big / 2) + ", 1]"));
   EXPECT_ERROR(with({2, 4}, {4, 1}, ~uint64_t(3)), message("[2, 4]", "[4, 1]"));
-  // Nothing is taken by the stride, but its bytes do not fit.
+  // The stride is not used, but it overflows when converted to bytes.
   EXPECT_ERROR(with({1, 4}, {int64_t(1) << 61, 1}, 0),
                message("[1, 4]", "[2305843009213693952, 1]"));
-  // The elements are all the same one, but their number does not fit.
+  // All elements are the same one, but their number overflows.
   EXPECT_ERROR(with({big, 4}, {0, 1}, 0), message("[" + text + ", 4]", "[0, 1]"));
 }
 

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Random schedules: with BRAID_SCHEDULE_SEED set, threads are held up between the steps of
-// counters, waits and transports, in orders that an idle machine hardly ever shows. Who is held up
-// where, and for how long, follows from the seed alone.
+// Random schedules: with BRAID_SCHEDULE_SEED set, threads are delayed between the steps of
+// counters, waits and transports, in orders that are rare on an idle machine. The seed alone
+// determines which threads are delayed, where, and for how long.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/lib/Sync/SchedulePoint.h"
@@ -34,8 +34,8 @@ uint64_t mixed(uint64_t a, uint64_t b) {
   return x ^ (x >> 31);
 }
 
-/// Of each three threads one is never held up, one at times, and one often: where all are held up
-/// alike, hardly any of them gets far ahead.
+/// One of three threads is never delayed, one sometimes and one often: with equal delays, threads
+/// would rarely get far ahead of each other.
 void holdUp(const SchedulePoint &at) {
   const uint64_t thread = mixed(mixed(seed, static_cast<uint64_t>(at.rank)), //
                                 static_cast<uint64_t>(at.lane));

@@ -16,7 +16,7 @@ using namespace braid::runtime;
 
 namespace {
 
-/// The vectors that come with Random123, the authors' own implementation.
+/// The test vectors of Random123, from the authors' implementation.
 TEST(Philox, KnownAnswers) {
   using Block = std::array<uint32_t, 4>;
   EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}),
@@ -49,7 +49,7 @@ HostTensor readAll(const Parameter &parameter, uint64_t seed = 7) {
               {std::vector<int64_t>(parameter.globalShape.size(), 0), parameter.globalShape}, seed);
 }
 
-/// The definition in RandomWeights.cpp, written down a second time and for one element only.
+/// The definition in RandomWeights.cpp, implemented independently for one element.
 double expected(uint64_t seed, const std::string &name, uint64_t index) {
   uint64_t hash = 14695981039346656037u;
   for (unsigned char c : name)
@@ -86,12 +86,12 @@ TEST(RandomInputs, FollowTheirDefinition) {
   std::vector<int64_t> counts(61);
   for (int64_t i = 0; i < 2000; ++i)
     ++counts.at(static_cast<size_t>(drawn->as<int64_t>()[i]));
-  // 33 are expected of each, with a deviation of 5.7.
+  // The expected count is 33, with a deviation of 5.7.
   EXPECT_GT(*std::min_element(counts.begin(), counts.end()), 5);
   EXPECT_LT(*std::max_element(counts.begin(), counts.end()), 61);
   EXPECT_EQ(randomInput(ids, 1)->data, drawn->data);
   EXPECT_NE(randomInput(ids, 2)->data, drawn->data);
-  // The element's index counts, and its type and the shape do not.
+  // Values depend on the element's index, not on its type or the shape.
   ids.dtype = DType::i32;
   ids.globalShape = {7};
   Result<HostTensor> narrow = randomInput(ids, 1);

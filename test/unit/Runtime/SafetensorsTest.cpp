@@ -71,7 +71,7 @@ Parameter whole(const std::string &tensor, std::vector<int64_t> shape) {
 Result<std::vector<float>> readBox(WeightSource &source, const Parameter &parameter,
                                    const Box &box) {
   HostTensor tensor = HostTensor::zeros(parameter.dtype, box.sizes);
-  // What is not written must come out as zero all the same.
+  // Memory that is not written must be zero too.
   std::fill(tensor.data.begin(), tensor.data.end(), std::byte(0xab));
   if (Status status = source.read(parameter, box, tensor.data.data()); !status.ok())
     return status;
@@ -79,8 +79,8 @@ Result<std::vector<float>> readBox(WeightSource &source, const Parameter &parame
 }
 
 TEST_F(Safetensors, ReadsTensors) {
-  // A header of odd length: the data are not aligned. A scalar, an empty tensor, metadata, spaces
-  // at the end.
+  // A header of odd length, so the data are not aligned; a scalar, an empty tensor, metadata, and
+  // spaces at the end.
   put(path,
       file("{\"__metadata__\":{\"format\":\"pt\"}," + entry("b", "F32", "[2,2]", "[4,20]") + "," +
                entry("s", "F32", "[]", "[0,4]") + "," + entry("empty", "I64", "[0,3]", "[4,4]") +
@@ -134,7 +134,7 @@ TEST_F(Safetensors, ReadsSeveralFilesByTheirIndex) {
     for (const TensorInfo &info : (*source)->tensors())
       names.push_back(info.name);
     EXPECT_EQ(names, (std::vector<std::string>{"z", "y", "x"}));
-    // A parameter of tensors in both files.
+    // A parameter with slices from both files.
     Parameter joined;
     joined.name = "joined";
     joined.globalShape = {4};
@@ -181,7 +181,7 @@ TEST_F(Safetensors, RefusesBadLengths) {
   expectError(lengthBytes(~uint64_t(0)) + "{}",
               "expects a header of 18446744073709551615 bytes, got a file of 10 bytes");
   expectError(lengthBytes(3) + "{}", "expects a header of 3 bytes, got a file of 10 bytes");
-  // A file as long as its header claims, without its disk space.
+  // A sparse file as long as its header claims.
   put(path, lengthBytes(200 << 20));
   ASSERT_EQ(::truncate(path.c_str(), 300 << 20), 0);
   EXPECT_ERROR(openSafetensors(path),
@@ -293,7 +293,7 @@ TEST_F(Safetensors, RefusesWhatTheParameterDoesNotExpect) {
                "weight 'y' in '" + path + "': expects shape [1, 2], got [2]");
   EXPECT_ERROR(error(whole("z", {2}), {{0}, {2}}),
                "weight 'z' in '" + path + "' is missing; parameter 'p.z' needs it");
-  // Also when the rank needs nothing of that slice.
+  // Also if the rank needs nothing of that slice.
   Parameter joined = whole("y", {2});
   joined.globalShape = {4};
   joined.slices.push_back({"z", {2}, {}, {0}, {2}, {2}});
@@ -344,7 +344,7 @@ TEST_F(Safetensors, RefusesBadSlices) {
 }
 
 /// Three tensors joined with one transposed and a row of zeros, over several meshes: every rank has
-/// exactly the part that its coordinates say.
+/// exactly the shard of its coordinates.
 TEST_F(Safetensors, LoadsEveryShardingOfJoinedSlices) {
   put(path, file("{" + entry("q", "F32", "[4,8]", "[0,128]") + "," +
                      entry("k", "F32", "[8,4]", "[128,256]") + "," +
@@ -436,9 +436,9 @@ TEST_F(Safetensors, PermutesHigherRanks) {
   } while (std::next_permutation(permutation.begin(), permutation.end()));
 }
 
-/// A tensor larger than this test could read: only the part that a rank needs is touched.
+/// The tensor is too large to read in full: only the shard that a rank needs is read.
 TEST_F(Safetensors, ReadsOnlyWhatARankNeeds) {
-  const int64_t rows = int64_t(1) << 24, columns = 1024; // 64 GiB, as a hole in the file
+  const int64_t rows = int64_t(1) << 24, columns = 1024; // 64 GiB in a sparse file
   const std::string header = "{" + entry("x", "F32", "[16777216,1024]", "[0,68719476736]") + "}";
   put(path, lengthBytes(header.size()) + header);
   const int64_t begin = static_cast<int64_t>(8 + header.size());
@@ -456,7 +456,7 @@ TEST_F(Safetensors, ReadsOnlyWhatARankNeeds) {
   EXPECT_EQ(*values, (std::vector<float>{0, 0, 0, 5}));
 }
 
-// 1, -2, infinity and the smallest subnormal; the last two as a transposed part of a matrix.
+// 1, -2, infinity and the smallest subnormal; the last two as a transposed column of a matrix.
 TEST_F(Safetensors, WidensHalfPrecision) {
   const uint16_t bf16[] = {0x3f80, 0xc000, 0x7f80, 0x0001},
                  f16[] = {0x3c00, 0xc000, 0x7c00, 0x0001};
@@ -487,9 +487,7 @@ TEST_F(Safetensors, WidensHalfPrecision) {
   }
 }
 
-// The columns of a key's projection in a tensor that holds query, key and value side by side,
-// transposed: one rank's rows of it.
-/// Every number there is, in rows that vectors do not fit evenly.
+/// Every 16-bit value, in rows whose size is not a multiple of the vector size.
 TEST_F(Safetensors, WidensEveryHalf) {
   std::string halves;
   for (uint32_t bits = 0; bits < 65536; ++bits)
@@ -516,7 +514,7 @@ TEST_F(Safetensors, WidensEveryHalf) {
     }
 }
 
-/// Pieces of many bytes come in several reads.
+/// Large slices take several reads.
 TEST_F(Safetensors, ReadsLargeParts) {
   constexpr int64_t kRows = 1500, kColumns = 900; // 5.4 MB
   put(path,
@@ -543,7 +541,7 @@ TEST_F(Safetensors, ReadsLargeParts) {
     }
 }
 
-/// A file that is cut while it is in use is an error, not a signal.
+/// A file that is truncated while it is in use is an error, not a signal.
 TEST_F(Safetensors, NoticesAFileThatBecomesShorter) {
   const std::string content =
       file("{" + entry("w", "F32", "[20000]", "[0,80000]") + "}", iota(20000));
@@ -558,8 +556,10 @@ TEST_F(Safetensors, NoticesAFileThatBecomesShorter) {
   EXPECT_OK(readBox(**source, whole("w", {20000}), {{0}, {100}}));
 }
 
+/// One rank's rows of a key's projection: columns, transposed, of a tensor that holds query, key
+/// and value side by side.
 TEST_F(Safetensors, ReadsOnlyASliceOfWhatIsFusedAndTransposed) {
-  const int64_t in = 1024, out = int64_t(1) << 22; // 48 GiB, as a hole in the file
+  const int64_t in = 1024, out = int64_t(1) << 22; // 48 GiB in a sparse file
   const std::string header = "{" + entry("x", "F32", "[1024,12582912]", "[0,51539607552]") + "}";
   put(path, lengthBytes(header.size()) + header);
   const int64_t begin = static_cast<int64_t>(8 + header.size());

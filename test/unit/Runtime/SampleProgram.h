@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A small valid program with everything that the verifier checks, for tests to spoil: y =
-// layer(layer(x)), layer(x) = kernel(all_reduce_tp(slice_tp(x) * w^T)), on a mesh of tp = 2.
+// A small valid program with everything that the verifier checks, for tests that make it invalid: y
+// = layer(layer(x)), layer(x) = kernel(all_reduce_tp(slice_tp(x) * w^T)), on a mesh of tp = 2.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_RUNTIME_SAMPLEPROGRAM_H
