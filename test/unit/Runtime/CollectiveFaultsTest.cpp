@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Ranks that are lost before or in the middle of each collective: all others end, with a message
-// that says who has not arrived and where. The middle is met exactly: a page of the rank's output
-// cannot be written, and the rank ends or stops at the first write to it.
+// Ranks that are lost before or in the middle of each collective: all other ranks end, with a
+// message that names the missing rank and its position. A page of the rank's output that is
+// write-protected makes the middle deterministic: the rank ends or stops at the first write to it.
 //
 //===----------------------------------------------------------------------===//
 #include "CollectiveTable.h"
@@ -35,12 +35,12 @@ volatile sig_atomic_t signalInTheMiddle = SIGKILL; ///< set before the ranks are
 size_t guardedBytes = 0;
 void inTheMiddle(int) { raise(signalInTheMiddle); }
 
-/// The memref descriptor's words: allocated, aligned, offset, sizes, strides.
+/// `descriptor` is a memref descriptor: allocated, aligned, offset, sizes, strides.
 std::byte *data(void *descriptor) {
   auto *words = static_cast<int64_t *>(descriptor);
   return reinterpret_cast<std::byte *>(words[1]) + words[2] * static_cast<int64_t>(sizeof(float));
 }
-/// On the victim, takes a page out of the middle of the second operand.
+/// On the victim, protects a page in the middle of the second operand.
 void guard(void *const *descriptors) {
   if (*reinterpret_cast<float *>(data(descriptors[0])) != kVictim)
     return;
@@ -51,7 +51,7 @@ void guard(void *const *descriptors) {
     std::abort();
 }
 
-/// guard, then the collective 'c' over all ranks, then one of its outputs copied.
+/// The kernel 'guard', then the collective 'c' over all ranks, then a copy of one of its outputs.
 ProgramBuilder program(const Row &row) {
   const Use use = large(row, kRanks);
   ProgramBuilder b({{"tp", kRanks}});
@@ -99,7 +99,8 @@ std::string here(const Row &row) {
   return std::string(braid::runtime::name(row.kind)) + " 'c' in @main";
 }
 
-/// All ranks of the group wait for each other; who receives waits for who sends.
+/// In these collectives all ranks of the group wait for each other; a receiver waits for its sender
+/// only.
 bool meets(const Row &row) { return row.kind != braid::interp::CollectiveKind::recv; }
 
 class EachCollective : public ::testing::TestWithParam<Row> {
@@ -125,7 +126,7 @@ TEST_P(EachCollective, ARankThatDiesInTheMiddle) {
                           " was ended by signal 9 \\(Killed\\) while it was at " +
                           here(GetParam()) + " on its communication queue";
     if (meets(GetParam()))
-      message += "(, rank [0-2] waits for it at " + here(GetParam()) + ")?"; // may be late
+      message += "(, rank [0-2] waits for it at " + here(GetParam()) + ")?"; // others may be late
     EXPECT_THAT(status.message(), MatchesRegex(message));
     EXPECT_FALSE(hasChildren());
   }
@@ -152,7 +153,7 @@ TEST_P(EachCollective, ARankThatStopsInTheMiddle) {
         return session.status();
       EXPECT_OK(setVictim(**session, victim));
       Status status = (*session)->run();
-      // It ran out before the rank got there, and the session lives.
+      // The limit ran out before the rank got there, and the session is still usable.
       if (!status.ok() && hasChildren())
         return Status::error(status.message());
       return status;
@@ -167,7 +168,7 @@ TEST_P(EachCollective, ARankThatStallsBefore) {
                                 " on the communication queue waited [0-9.]+ s for rank 1, which "
                                 "has not arrived \\(rank 1 is at kernel 'guard' in @main on its "
                                 "compute queue\\)"),
-                   2, [&](double limit) { // the session survives it
+                   2, [&](double limit) { // the session stays usable
                      SessionOptions options = optionsFor(transport, limit);
                      options.stall = StallInjection{1, "guard"};
                      auto session = b.session(options);
@@ -180,7 +181,7 @@ TEST_P(EachCollective, ARankThatStallsBefore) {
 
 /// The launcher is killed while one rank has stopped in the middle and the others wait for it.
 TEST_P(EachCollective, TheLauncherIsKilledInTheMiddle) {
-  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); // its orphans become ours
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); // adopts the launcher's orphans
   signalInTheMiddle = SIGSTOP;
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);

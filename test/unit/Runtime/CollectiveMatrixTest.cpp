@@ -29,7 +29,7 @@ struct Grid {
   std::vector<Mesh::Axis> axes;
   std::vector<AxisList> groups;
 };
-/// Made when first asked for, as making them may throw.
+/// Made on first use, since the constructors may throw.
 const std::array<Grid, 3> &grids() {
   static const std::array<Grid, 3> made{{
       {"OneAxis", {{"x", 5}}, {{{"x"}}}},
@@ -43,7 +43,7 @@ const std::array<Grid, 3> &grids() {
   return made;
 }
 
-/// What a rank brings: small whole numbers, so that every type and every order of sums is exact.
+/// A rank's input: small integers, so that every type and every order of sums is exact.
 Tensor contribution(const Use &use, size_t input, DType valueType, int64_t rank, int64_t run) {
   const Shape &shape = use.inputs[input];
   const DType dtype = use.inputType(input, valueType);
@@ -59,7 +59,7 @@ Tensor contribution(const Use &use, size_t input, DType valueType, int64_t rank,
                                        : Tensor::ofInts(dtype, shape, ints);
 }
 
-/// One collective of the program, and where its values are among the entry's.
+/// One collective of the program, and the indices of its values among the entry's.
 struct Step {
   Use use;
   AxisList axes;
@@ -84,7 +84,7 @@ protected:
     step.axes = axes;
     step.name = braid::runtime::name(use.kind()) + std::string(".") + std::to_string(steps.size());
     std::vector<Shape> outputs = outputShapes(use, dtype, *mesh.numShards(axes));
-    for (size_t i = 0; i < use.inputs.size(); ++i) { // as many outputs, of the same types
+    for (size_t i = 0; i < use.inputs.size(); ++i) { // there are as many outputs, of the same types
       step.inputs.push_back(layout.place(use.inputType(i, dtype), use.inputs[i]));
       step.outputs.push_back(layout.place(use.inputType(i, dtype), outputs[i]));
     }
@@ -96,7 +96,7 @@ protected:
     steps.push_back(std::move(step));
   }
 
-  /// A rank's values, one behind the other.
+  /// The values of all ranks, concatenated.
   Shape global(const Shape &shape) const {
     Shape result{ranks};
     result.insert(result.end(), shape.begin(), shape.end());
@@ -245,10 +245,10 @@ INSTANTIATE_TEST_SUITE_P(Of, Matrix,
                                   name(std::get<2>(info.param));
                          });
 
-/// The table is whole: a collective that the runtime learns must join it.
+/// A collective that the runtime adds must also be in the table.
 TEST(CollectiveTable, HasEveryKindOfTheProgram) {
   for (fb::CollectiveKind kind : fb::EnumValuesCollectiveKind())
-    EXPECT_TRUE(kind == fb::CollectiveKind::send || // stands with recv
+    EXPECT_TRUE(kind == fb::CollectiveKind::send || // is in the row of recv
                 std::any_of(std::begin(kRows), std::end(kRows),
                             [&](const Row &row) {
                               return std::string(fb::EnumNameCollectiveKind(kind)) ==

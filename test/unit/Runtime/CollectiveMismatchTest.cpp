@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Ranks that reach different collectives, or the same ones in different orders, on both
-// transports: the run ends with a message that names both sides.
+// Ranks that call different collectives at the same time, or the same ones in different orders, on
+// both transports: the run ends with a message that names both sides.
 //
 //===----------------------------------------------------------------------===//
 #include "LimitTesting.h"
@@ -54,7 +54,7 @@ public:
     commands[rank].push_back(std::move(command));
   }
 
-  /// The failure of the run.
+  /// Runs both ranks; returns the run's failure.
   Status run() {
     if (processes) {
       Processes ranks;
@@ -92,7 +92,7 @@ private:
 struct Difference {
   const char *what;
   CollectiveKind kind;
-  void (*change)(Collective &); ///< to what rank 1 has
+  void (*change)(Collective &); ///< applied to rank 1's collective
   const char *mine, *theirs;
   const char *rest = "";
 };
@@ -115,7 +115,7 @@ TEST_P(Mismatch, NamesBothSides) {
                     "rank 1: " + theirs + " does not match " + mine + " of rank 0" + d.rest));
 }
 
-/// A call that leads to a collective.
+/// The calls that lead to a collective.
 const std::string *path() {
   static const std::string text = "@layer (layer.3)";
   return &text;
@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class Order : public ::testing::TestWithParam<const char *> {};
 
-/// Ranks that do the same in another order would otherwise exchange values of different operations.
+/// Without this check, ranks with another order would exchange values of different operations.
 TEST_P(Order, OfTwoThatLookAlike) {
   Pair pair(GetParam(), 30);
   for (const char *name : {"first", "second"}) {
@@ -194,7 +194,7 @@ TEST_P(Order, OfTwoThatLookAlike) {
                         std::string(kOrder)));
 }
 
-/// Rank 1 leaves one out.
+/// Rank 1 skips the first one.
 TEST_P(Order, OneIsMissing) {
   Pair pair(GetParam(), 30);
   pair.add(0, collective(CollectiveKind::allGather, "first"));
@@ -223,7 +223,7 @@ TEST_P(Order, TheLastIsMissing) {
       });
 }
 
-/// Of different groups nobody does not match the wrong one, but all wait for each other.
+/// With different groups no rank finds a wrong collective, but the ranks deadlock.
 TEST_P(Order, OfTwoGroups) {
   expectRankFailed(
       "ranks wait for each other, as they reach collectives in different orders: rank 0 at "

@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Every collective of the runtime, once. Tests of all collectives iterate over this table, so a new
-// one needs one row. The interpreter gives the expected results.
+// one needs one row. The interpreter computes the expected results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_RUNTIME_COLLECTIVETABLE_H
@@ -20,10 +20,10 @@ namespace braid::runtime::testing {
 /// A collective with its options, over a group of a certain size.
 struct Use {
   interp::Collective collective;
-  std::vector<Shape> inputs; ///< that each rank brings
+  std::vector<Shape> inputs; ///< of each rank
   /// If above 0, the last input holds counts up to this number.
   int64_t capacity = 0;
-  bool inHalves = false; ///< the permute of `collective` as a send and a recv
+  bool inHalves = false; ///< as a send and a recv with the pairs of the permute
 
   interp::CollectiveKind kind() const {
     return inHalves ? interp::CollectiveKind::recv : collective.kind;
@@ -104,7 +104,7 @@ inline std::vector<Use> broadcasts(int64_t n) {
   uses[0].collective.root = n - 1;
   return uses;
 }
-/// Pairs of a ring, of a chain, none, and to oneself.
+/// Pairs of a ring, of a chain, no pairs, and pairs of each rank with itself.
 inline std::vector<Use> permutes(int64_t n) {
   std::vector<Use> uses(4, use(CollectiveKind::permute, {{5, 7}}));
   uses[1].inputs = {{1}, {37, 29}};
@@ -123,7 +123,7 @@ inline std::vector<Use> countedAllToAlls(int64_t n) {
   uses[1].capacity = 3;
   return uses;
 }
-/// As permutes, without pairs of a rank and itself.
+/// The permutes as sends and receives, without pairs of a rank and itself.
 inline std::vector<Use> halves(int64_t n) {
   std::vector<Use> uses = permutes(n);
   uses.pop_back();
@@ -146,7 +146,7 @@ inline const Row kRows[] = {
     {interp::CollectiveKind::broadcast, detail::broadcasts},
     {interp::CollectiveKind::permute, detail::permutes},
     {interp::CollectiveKind::allToAllV, detail::countedAllToAlls},
-    {interp::CollectiveKind::recv, detail::halves}, // and the sends
+    {interp::CollectiveKind::recv, detail::halves}, // together with the sends
 };
 
 /// A use with buffers of many pages each.
@@ -158,7 +158,7 @@ inline Use large(const Row &row, int64_t groupSize) {
   return use;
 }
 
-/// The results of the ranks of a group for their inputs.
+/// The results of the rank at this position in the group, for the inputs of all its ranks.
 inline std::vector<interp::Tensor>
 expected(const Use &use, const std::vector<std::vector<interp::Tensor>> &inputs, int64_t position) {
   auto result = interp::applyAll(use.collective, inputs, position);
@@ -177,12 +177,12 @@ inline std::vector<Shape> outputShapes(const Use &use, DType dtype, int64_t grou
   return shapes;
 }
 
-/// The events of one use: its inputs are ready, its outputs are written, and the inputs of a send
-/// are free again.
+/// Event numbers of one use: its inputs are ready, its outputs are written, and the inputs of a
+/// send may be overwritten.
 struct Events {
   uint32_t ready = 0, done = 0, sent = 0;
   Events() = default;
-  /// The next ones after `count` that are in use already.
+  /// The next event numbers after `count`.
   Events(const Use &use, uint32_t &count) {
     ready = count++;
     done = count++;
@@ -194,7 +194,7 @@ inline fb::CollectiveKind programKind(interp::CollectiveKind kind) {
   return static_cast<fb::CollectiveKind>(kind);
 }
 
-/// Starts the collective after the compute queue has reached this point.
+/// Starts the collective when the compute queue has reached this command.
 inline void start(ProcedureBuilder &p, const std::string &name, const Use &use,
                   const std::vector<AxisRef> &axes, const std::vector<V> &inputs,
                   const std::vector<V> &outputs, const Events &events) {
@@ -240,7 +240,7 @@ inline void wait(ProcedureBuilder &p, const std::string &name, const Use &use,
   p.wait(name, events.done);
 }
 
-/// The places of values in symmetric memory, one behind the other.
+/// Assigns consecutive offsets in symmetric memory to values.
 class Layout {
 public:
   V place(DType dtype, const Shape &shape) {

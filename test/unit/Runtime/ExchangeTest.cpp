@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Collectives of the threads transport in which ranks send different things: all_to_all, reduce,
-// broadcast and permute, in all types, on groups of all sizes, with ranks that come at random
+// Collectives of the threads transport in which ranks send different data: all_to_all, reduce,
+// broadcast and permute, in all types, on groups of all sizes, with ranks that arrive at random
 // times.
 //
 //===----------------------------------------------------------------------===//
@@ -27,7 +27,7 @@ int64_t product(const Extents &extents) {
   return std::accumulate(extents.begin(), extents.end(), int64_t(1), std::multiplies<>());
 }
 
-/// What an all_to_all gives at a coordinate of the output, by its definition.
+/// The result of an all_to_all at an element of the output, computed from its definition.
 double exchanged(const Extents &input, size_t split, size_t concat, int64_t n, int64_t position,
                  const std::vector<int64_t> &group, int64_t element, int round) {
   Extents output = input;
@@ -46,7 +46,7 @@ double exchanged(const Extents &input, size_t split, size_t concat, int64_t n, i
   return contribution(group[static_cast<size_t>(sender)], flat, round);
 }
 
-/// The geometry that the resolver derives, once more and by hand.
+/// The geometry of an all_to_all, computed independently of the resolver.
 CollectiveValue geometry(const Extents &input, size_t split, size_t concat, int64_t n, DType type,
                          uint64_t outputOffset) {
   Extents chunk = input;
@@ -90,7 +90,7 @@ TYPED_TEST(Exchanges, AllKindsAndGroupsUnderUnevenArrival) {
         CollectiveKind kind = kinds[round % 4];
         auto reduce = kind == CollectiveKind::reduce ? static_cast<ReduceKind>(round / 4 % 3)
                                                      : ReduceKind::sum;
-        // Every pair of dimensions in turn; all extents but the one that is cut are odd.
+        // Every pair of dimensions in turn; all sizes are odd except that of the split dimension.
         const size_t split = static_cast<size_t>(round / 4 % 3),
                      concat = static_cast<size_t>(round / 12);
         Extents input = {3, 5, 7};
@@ -136,7 +136,7 @@ TYPED_TEST(Exchanges, AllKindsAndGroupsUnderUnevenArrival) {
           if (toDouble(out[i]) != expected)
             wrong.fetch_add(1);
         }
-        for (int64_t i = 0; i < count; ++i) // a peer that still reads would notice
+        for (int64_t i = 0; i < count; ++i) // detects peers that still read
           fromDouble(99, in[i]);
       }
     });
@@ -145,11 +145,11 @@ TYPED_TEST(Exchanges, AllKindsAndGroupsUnderUnevenArrival) {
   }
 }
 
-/// Counts that change after their sender has checked them: rows of a block at most are copied.
+/// Counts that change after the check on the sender: at most one block's rows are copied.
 TEST(CountedExchange, CountsThatChangeInFlightStayInTheirBlocks) {
   constexpr int64_t kCapacity = 4, kBlocks = 2;
   World w(2, 4096);
-  // [2 blocks, 4 rows] and their counts; then the same as outputs.
+  // Inputs: [2 blocks, 4 rows] and their counts; the outputs have the same shapes.
   CollectiveValue rows{DType::f32, 1, 1, 0, 256}, counts{DType::i64, 1, 1, 128, 384};
   rows.first = kCapacity;
   for (int64_t rank : {0, 1}) {
@@ -169,9 +169,9 @@ TEST(CountedExchange, CountsThatChangeInFlightStayInTheirBlocks) {
   EXPECT_TRUE(run(1));
   first.join();
   for (int64_t i = 0; i < kCapacity; ++i) {
-    EXPECT_EQ(w.memory<float>(0, 256)[i], 1);                 // the whole block
-    EXPECT_EQ(w.memory<float>(1, 256)[i], 0);                 // nothing
-    EXPECT_EQ(w.memory<float>(1, 256)[i + 4], i < 2 ? 2 : 0); // as said
+    EXPECT_EQ(w.memory<float>(0, 256)[i], 1);                 // the full block
+    EXPECT_EQ(w.memory<float>(1, 256)[i], 0);                 // no rows
+    EXPECT_EQ(w.memory<float>(1, 256)[i + 4], i < 2 ? 2 : 0); // 2 rows
   }
   EXPECT_EQ(w.memory<float>(0, 256)[8], -1);
 }

@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Ranks that stall, fail or are asked for the impossible: the run ends on all of them, with one
-// message.
+// Ranks that stall, fail or get invalid inputs: the run ends on all of them, with one message.
 //
 //===----------------------------------------------------------------------===//
 #include "LimitTesting.h"
@@ -30,7 +29,7 @@ namespace {
 
 constexpr DType f32 = DType::f32, i64 = DType::i64;
 
-/// table lookup, all_reduce over tp, twice; every rank has ids of its own.
+/// A table lookup, then all_reduce over tp, twice; every rank has its own ids.
 ProgramBuilder lookup(int64_t dp, int64_t tp) {
   ProgramBuilder b({{"dp", dp}, {"tp", tp}});
   int64_t ranks = dp * tp;
@@ -73,13 +72,13 @@ TEST(Faults, AnIdOutsideOfTheTableStopsAllRanks) {
     ASSERT_OK(setIds(**session, 4, 2 * 4 + 1, bad)); // rank 2, position 1
     auto begin = std::chrono::steady_clock::now();
     Status status = (*session)->run();
-    EXPECT_EQ(status.code(), Code::invalid); // the ids came in from outside
+    EXPECT_EQ(status.code(), Code::invalid); // the ids are the caller's input
     EXPECT_EQ(status.message(), "rank 2: embedding 'embeddings.0' in @main: id " +
                                     std::to_string(bad) + " at position 1 is outside of [0, 10)");
     EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 60)
         << "the others waited for the limit";
     EXPECT_ERROR((*session)->output("y"), "output 'y' expects a run that has succeeded");
-    // The session is as good as new.
+    // The session is still usable.
     ASSERT_OK(setIds(**session, 4));
     EXPECT_OK((*session)->run());
     EXPECT_OK((*session)->output("y"));
@@ -104,13 +103,13 @@ TEST(Faults, AStalledRankEndsTheRunWithinTheLimit) {
        "rank 2: all_reduce 'sum\\.1' in @main on the communication queue waited [0-9.]+ s for rank "
        "3, which has not "
        "arrived \\(rank 3 is at copy 'result\\.0' in @main on its compute queue\\)"},
-      // Nobody waits for it but the caller.
+      // No other rank waits for it, only the caller.
       {1, 1, 0, "result.1",
        "rank 0: copy 'result\\.1' in @main on the compute queue has made no progress in [0-9.]+ s"},
   };
   for (const Case &c : cases) {
     ProgramBuilder b = lookup(c.dp, c.tp);
-    expectRunsFail(MatchesRegex(c.expected), 2, [&](double limit) { // again: the session survives
+    expectRunsFail(MatchesRegex(c.expected), 2, [&](double limit) { // the session stays usable
       SessionOptions options;
       options.timeLimitSeconds = limit;
       options.stall = StallInjection{c.stalled, c.command};
@@ -124,8 +123,8 @@ TEST(Faults, AStalledRankEndsTheRunWithinTheLimit) {
   }
 }
 
-/// A kernel that computes is at work, however long it takes, on the queue's thread or on one of its
-/// team; one that sleeps is not.
+/// A kernel that computes is making progress, however long it takes, on the queue's thread or on
+/// its team's; a kernel that sleeps is not.
 TEST(Faults, ALongKernelIsNoStall) {
   constexpr int64_t kRows = 64, kColumns = 1024; // enough work for a team
   static std::atomic<bool> sleeps;
@@ -139,7 +138,7 @@ TEST(Faults, ALongKernelIsNoStall) {
       clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
       return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
     };
-    if (parts++ != late) // the others wait for it
+    if (parts++ != late) // the other threads wait for the last one
       return;
     if (sleeps)
       std::this_thread::sleep_for(std::chrono::milliseconds(900));
@@ -235,7 +234,7 @@ TEST(Faults, AKernelThatTheTableLacks) {
   EXPECT_ERROR(b.session(), "the table of kernels lacks 'fused_0'");
 }
 
-/// Rounded up, such a size would be 0 again.
+/// Rounding these sizes up overflows to 0.
 TEST(Faults, FramesThatNoMemoryHolds) {
   for (const char *transport : {"threads", "shm"})
     for (const uint64_t bytes : {UINT64_MAX, UINT64_MAX - 62, UINT64_MAX - 4094}) {
@@ -268,7 +267,7 @@ TEST(Faults, KernelsForAnotherMachine) {
               HasSubstr("cpu riscv64-unknown-linux-gnu rv64 is not for "));
 }
 
-/// How many different libraries of kernels this process has in memory.
+/// The number of different kernel libraries that this process has loaded.
 size_t loadedLibraries() {
   std::set<std::string> inodes;
   std::ifstream maps("/proc/self/maps");
@@ -282,8 +281,8 @@ size_t loadedLibraries() {
   return inodes.size();
 }
 
-/// Two sessions whose bundles carry different code under one name: each must get its own. Those
-/// that carry the same code share it.
+/// Two sessions whose bundles have different code under one name: each must load its own. Sessions
+/// with the same code share it.
 TEST(KernelLibraries, LoadFromTheBundle) {
   std::vector<std::unique_ptr<Session>> sessions;
   for (const char *path : {BRAID_TEST_KERNELS_ADD, BRAID_TEST_KERNELS_SUBTRACT}) {
@@ -294,7 +293,7 @@ TEST(KernelLibraries, LoadFromTheBundle) {
     auto p = b.procedure("main", 2, 0, 0, 0);
     p.launch("shift", kernel, {argument(0, f32, {2, 8}), argument(1, f32, {2, 8})}, {true, true},
              2);
-    // The better one of two; the third is for no machine.
+    // The better one of two is chosen; no machine supports the third.
     b.manifest.kernels.push_back(
         {"cpu", "x86_64-unknown-linux-gnu", "plain", {"sse2"}, "kernels/plain.so"});
     b.manifest.kernels.push_back(
@@ -317,7 +316,7 @@ TEST(KernelLibraries, LoadFromTheBundle) {
     auto another = Session::create(std::make_shared<Bundle>(bundle), {});
     ASSERT_OK(another);
     EXPECT_EQ(loadedLibraries(), sessions.size());
-    // What the library is linked with has this one.
+    // The symbol is not in the kernel library, but in a library that it links.
     b.program.kernels[0]->symbol = "memcpy";
     Bundle other = *b.bundle();
     other.members = bundle.members;
@@ -343,7 +342,7 @@ TEST(KernelLibraries, LoadFromTheBundle) {
   EXPECT_EQ(loadedLibraries(), 0U);
 }
 
-/// What a kernel throws is the failure of its rank, also from a thread of the team.
+/// An exception from a kernel is the failure of its rank, also on a thread of the team.
 TEST(Faults, AnExceptionInATeamIsAFailedRank) {
   constexpr int64_t kRows = 64, kColumns = 1024; // enough work for a team
   ProgramBuilder b({{"dp", 1}});

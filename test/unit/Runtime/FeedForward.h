@@ -37,8 +37,8 @@ inline void addBias(void *const *descriptors) {
 
 constexpr int64_t kBatch = 12, kHidden = 24, kInner = 16;
 
-/// y = all_reduce(x W1^T W2^T) + b by tensor parallelism over `tp`, data parallel over `dp`; the
-/// two matmuls are in a procedure that is called twice, the second time on the first one's result.
+/// y = all_reduce(x W1^T W2^T) + b by tensor parallelism over `tp`, data parallel over `dp`. The
+/// two matmuls are in a procedure that is called twice, the second time on the first call's result.
 inline ProgramBuilder feedForward(int64_t dp, int64_t tp) {
   ProgramBuilder b({{"dp", dp}, {"tp", tp}});
   int64_t rows = kBatch / dp, inner = kInner / tp;

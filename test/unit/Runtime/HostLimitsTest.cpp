@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the host cannot give: shared memory, processes, threads. Each is one error that names the
-// rank or the amount, and nothing is left behind.
+// Limits of the host: shared memory, processes, threads. Each gives one error that names the rank
+// or the amount, and nothing is left behind.
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
@@ -29,9 +29,8 @@ namespace {
 
 constexpr DType f32 = DType::f32;
 
-/// Runs in a process of its own, as limits and mounts do not come back; returns what it says,
-/// "skip:
-/// ..." where this process lacks the right.
+/// Runs `work` in a child process, since limits and mounts cannot be undone. Returns its text:
+/// "skip: ..." if the process lacks the permission.
 std::string apart(const std::function<std::string()> &work) {
   int pipes[2];
   EXPECT_EQ(pipe(pipes), 0);
@@ -57,7 +56,7 @@ std::string apart(const std::function<std::string()> &work) {
   if ((text).rfind("skip: ", 0) == 0)                                                              \
   GTEST_SKIP() << (text)
 
-/// y = all_reduce(x), of `elements` each. Something is computed beside it, so that a rank has a
+/// y = all_reduce(x), of `elements` each. A copy runs at the same time, so that a rank needs a
 /// thread for each of its queues.
 ProgramBuilder sum(int64_t ranks, int64_t elements = 16) {
   ProgramBuilder b({{"tp", ranks}});
@@ -74,7 +73,7 @@ ProgramBuilder sum(int64_t ranks, int64_t elements = 16) {
   return b;
 }
 
-/// The first error of a session: of creating, setting, running.
+/// The first error of creating a session, setting its input or running it.
 std::string firstError(ProgramBuilder &b, const std::string &transport, int64_t ranks,
                        int64_t elements = 16) {
   SessionOptions options;
@@ -89,9 +88,8 @@ std::string firstError(ProgramBuilder &b, const std::string &transport, int64_t 
   return status.ok() ? "it ran" : status.message();
 }
 
-/// Another user than root, to whom limits of processes apply, with at most so many. Each test that
-/// runs has a user of its own, since processes are counted by user, and tests run beside each
-/// other.
+/// Becomes a user other than root, since only those have limits of processes, and sets the limit.
+/// Each test uses its own user, since processes are counted by user and tests run in parallel.
 std::string limitProcesses(rlim_t count) {
   if (getuid() == 0 && setuid(20000 + static_cast<uid_t>(getpid()) % 40000) != 0)
     return std::string("skip: cannot become another user: ") + std::strerror(errno);
@@ -101,7 +99,7 @@ std::string limitProcesses(rlim_t count) {
   return "";
 }
 
-/// With /dev/shm of one page, as some containers have it, or without any.
+/// /dev/shm is absent, or has one page as in some containers.
 TEST(HostLimits, RanksShareMemoryWithoutDevShm) {
   for (const bool absent : {false, true}) {
     SCOPED_TRACE(absent ? "absent" : "of one page");
@@ -184,17 +182,17 @@ TEST(Processes, OneThatCannotStartIsNamedAndNoneIsLeft) {
   EXPECT_EQ(text, "cannot start a process for rank 0 of 3: Resource temporarily unavailable; 0");
 }
 
-/// Others of the same user leave too little: found out on the way, and those that were started end.
+/// Other processes of the user leave too few: the error comes late, and started ranks end.
 TEST(HostLimits, TheRankThatCannotStartIsNamed) {
   std::string text = apart([] {
     std::string refused = limitProcesses(20);
     if (!refused.empty())
       return refused;
-    // Fills the user's 20, in which a sanitizer's threads count too, and leaves room for two.
+    // Fills the user's limit of 20, which also counts a sanitizer's threads, and leaves two.
     std::vector<pid_t> others;
     for (pid_t pid; (pid = fork()) >= 0; others.push_back(pid))
       if (pid == 0) {
-        alarm(600); // should the test end without ending this
+        alarm(600); // ends it even if the test dies
         pause();
         _exit(0);
       }
@@ -213,7 +211,7 @@ TEST(HostLimits, TheRankThatCannotStartIsNamed) {
                                                                             : "; one is left");
   });
   SKIP_IF_NOT_PERMITTED(text);
-  // Which one depends on whether a rank's threads come first.
+  // The kind of error depends on whether a rank's threads are started first.
   EXPECT_THAT(text, MatchesRegex("cannot start (a process for|the threads of) rank [0-3] of 4: "
                                  "Resource temporarily unavailable; nobody is left"));
 }
@@ -228,7 +226,7 @@ TEST(HostLimits, TheThreadsOfARankThatCannotStart) {
       pause();
       _exit(0);
     }
-    ProgramBuilder b = sum(4); // 8 threads, but this process and the other one are there already
+    ProgramBuilder b = sum(4); // needs 8 threads besides two running processes
     std::string result = firstError(b, "threads", 4);
     kill(other, SIGKILL);
     waitpid(other, nullptr, 0);

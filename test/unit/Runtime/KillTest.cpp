@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Every rank killed at every of its steps, and the launcher at every step of its own and of its
-// ranks: while ranks start, run and stop. Steps are those of the runtime's own code, counted on
-// each thread, so that nothing depends on how fast a machine is.
+// Kills every rank at every one of its steps, and the launcher at every step of its own and of its
+// ranks, while ranks start, run and stop. Steps are schedule points in the runtime's code, counted
+// on each thread, so results do not depend on the machine's speed.
 //
 //===----------------------------------------------------------------------===//
 #include "Leftovers.h"
@@ -41,23 +41,23 @@ namespace {
 constexpr DType f32 = DType::f32;
 constexpr int64_t kRanks = 3, kLauncher = -1;
 constexpr int64_t kWide = 1 << 16; ///< elements of a kernel that two threads share
-constexpr int kRounds = 20;        ///< for what a busy machine may be late for
+constexpr int kRounds = 20;        ///< attempts, for a busy machine
 
-/// What the launcher was doing.
+/// The launcher's activity.
 enum Phase : int { kLoading, kFirstRun, kSecondRun, kStopping, kNumPhases };
 
-/// A thread at one of its steps, for the so many-th time.
+/// The n-th time that a thread is at a step.
 struct Moment {
   int64_t rank = 0, lane = 0;
   const char *step = nullptr;
   int occurrence = 0;
 };
 
-/// In memory that all processes of a test have.
+/// Memory shared by all processes of a test.
 struct Shared {
   std::atomic<int> phase{kLoading};
-  std::atomic<int> killedIn{-1}; ///< the phase; -1: nobody was
-  /// What was passed, with the number of times.
+  std::atomic<int> killedIn{-1}; ///< the phase; -1: no process was killed
+  /// The steps that threads have passed, and how many times each.
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
   size_t numPassed = 0;
   Moment passed[256];
@@ -65,15 +65,15 @@ struct Shared {
 Shared *shared = nullptr;
 
 Moment moment;
-std::atomic<int> numBefore{0}; ///< times that the moment's thread was at its step; one per process
-pid_t launcher = 0;            ///< of the ranks of this life
+std::atomic<int> numBefore{0}; ///< times that the thread was at the step, per process
+pid_t launcher = 0;            ///< of this life's ranks
 
 bool isTheMoment(const SchedulePoint &at) {
   return at.rank == moment.rank && at.lane == moment.lane &&
          std::strcmp(at.step, moment.step) == 0 && numBefore.fetch_add(1) == moment.occurrence;
 }
 
-/// Kills who comes to the moment.
+/// Kills the process that reaches the moment.
 void killAtTheMoment(const SchedulePoint &at) {
   if (!isTheMoment(at))
     return;
@@ -81,7 +81,7 @@ void killAtTheMoment(const SchedulePoint &at) {
   kill(getpid(), SIGKILL);
 }
 
-/// Kills the launcher. Who comes to the moment goes on, as far as it can, when that is gone.
+/// Kills the launcher. The rank that reaches the moment then continues as far as it can.
 void killTheLauncherAtTheMoment(const SchedulePoint &at) {
   if (!isTheMoment(at))
     return;
@@ -113,14 +113,14 @@ std::string describe(const Moment &m) {
          std::to_string(m.occurrence);
 }
 
-/// Whether all threads come to it whatever the others do: a wait may be over before it begins.
+/// Whether all threads reach the step under any schedule: a wait may be over before it begins.
 bool isCertain(const char *step) {
   static const std::set<std::string> waits{"before a sleep", "announced a sleep", "falls asleep",
                                            "after a wait"};
   return waits.count(step) == 0;
 }
 
-/// What sessions hold of the system, apart from memory of their own.
+/// System resources of sessions, except private memory.
 struct Holdings {
   size_t processes = 0, files = 0, segments = 0, sharedMappings = 0;
   bool operator==(const Holdings &o) const {
@@ -145,7 +145,7 @@ Holdings holdings() {
   return held;
 }
 
-/// The memref descriptor's words: allocated, aligned, offset, sizes, strides.
+/// `descriptor` is a memref descriptor: allocated, aligned, offset, sizes, strides.
 float *data(void *descriptor) {
   auto *words = static_cast<int64_t *>(descriptor);
   return reinterpret_cast<float *>(words[1]) + words[2];
@@ -158,10 +158,10 @@ void check(void *const *descriptors) {
   std::copy_n(data(descriptors[0]), 32, data(descriptors[1]));
 }
 
-/// Does nothing, with both threads of a rank.
+/// Does nothing; both threads of a rank call it.
 void wide(void *const *) {}
 
-/// A kernel of many rows, two layers of a product and an all_reduce, and a ring of sends.
+/// A kernel of many rows, two layers of a matmul and an all_reduce, and a ring of sends.
 ProgramBuilder program() {
   ProgramBuilder b({{"tp", kRanks}});
   b.parameter("w", {kRanks * 8, 8}, {{"tp"}, {}});
@@ -189,7 +189,7 @@ ProgramBuilder program() {
   return b;
 }
 
-/// One session from its start to its end, at most to its first failure.
+/// One session from its start to its end or its first failure.
 struct Life {
   Status status;
   int failedIn = kNumPhases;
@@ -204,7 +204,7 @@ protected:
     ASSERT_NE(memory, MAP_FAILED);
     shared = new (memory) Shared;
     usual = scheduleHook.load();
-    live(nullptr); // what a process makes once, as streams and libraries do, is there
+    live(nullptr); // creates what a process creates once: streams, libraries
     before = holdings();
     const Life undisturbed = live(record);
     ASSERT_OK(undisturbed.status);
@@ -216,8 +216,8 @@ protected:
     munmap(shared, sizeof(Shared));
   }
 
-  /// Of each step of the rank's threads the first time, one in the middle and the last; with
-  /// BRAID_EVERY_MOMENT set, and of the launcher, all.
+  /// For each step of the rank's threads the first, a middle and the last time. With
+  /// BRAID_EVERY_MOMENT set, and for the launcher, every time.
   std::vector<Moment> momentsOf(int64_t rank) {
     const bool all = rank == kLauncher || std::getenv("BRAID_EVERY_MOMENT");
     std::vector<Moment> moments;
@@ -278,7 +278,7 @@ protected:
         return true;
       };
       if (!loadRunAndRun() && marked < 0 && moment.occurrence == 0) {
-        // Who loads again has new processes, and all is well.
+        // Loading again starts new processes, and the session works.
         const Life failed = life;
         scheduleHook.store(nullptr);
         EXPECT_TRUE(loadRunAndRun()) << life.status.message();
@@ -291,9 +291,9 @@ protected:
     return life;
   }
 
-  /// At each moment of the rank, or of the launcher, lives a life in which somebody is killed then:
-  /// in all phases, and at all steps that a life comes to. A rank that is late may be ended before
-  /// it comes to its last steps, so that such a life is lived again.
+  /// For each moment of the rank or launcher, runs a life in which a process is killed then; all
+  /// phases and steps must occur. A life is repeated if the rank was late and ended before its last
+  /// steps.
   template <typename Live> void expectKilledEverywhere(int64_t rank, Live liveOnce) {
     std::set<int> phases;
     for (const Moment &next : momentsOf(rank)) {
@@ -312,7 +312,7 @@ protected:
   }
   void expectNobodyIsLeft(void (*hook)(const SchedulePoint &));
 
-  void (*usual)(const SchedulePoint &) = nullptr; ///< of random schedules
+  void (*usual)(const SchedulePoint &) = nullptr; ///< the hook of random schedules
   Holdings before;
   std::vector<float> y; ///< of an undisturbed life
 };
@@ -345,12 +345,12 @@ TEST_P(EveryMomentOfARank, ItIsNamedAndTheOthersEnd) {
     const int killedIn = shared->killedIn;
     EXPECT_EQ(holdings(), before);
     if (life.status.ok()) {
-      // It was on its way out, or had done its part of the last run.
+      // The rank was ending, or had completed its last run.
       EXPECT_TRUE(killedIn < 0 || killedIn >= kSecondRun) << killedIn;
       EXPECT_EQ(life.y, y);
       return;
     }
-    // A rank that had done its part is missed one phase later.
+    // If the rank had completed its run, the failure comes one phase later.
     EXPECT_TRUE(life.failedIn == killedIn || life.failedIn == killedIn + 1)
         << "killed in " << killedIn << ", failed in " << life.failedIn;
     EXPECT_LE(life.failedIn, kSecondRun);
@@ -362,13 +362,14 @@ TEST_P(EveryMomentOfARank, ItIsNamedAndTheOthersEnd) {
   });
 }
 
-/// Its failure is half told: what the others see is that it is gone.
+/// The rank is killed while it reports a failure: the others report that it is gone.
 TEST_P(EveryMomentOfARank, WhileItTellsOfAFailure) {
   Life life = live(nullptr, GetParam());
   EXPECT_EQ(life.status.message(),
             "rank " + std::to_string(GetParam()) + ": kernel 'check' in @main: a marked value");
   moment = {GetParam(), kComputeLane, "before a failure is written", 0};
-  // Nobody waits for long for what is half told: it may be over before the rank is seen to be gone.
+  // The launcher waits only shortly for an incomplete report, perhaps before it sees that the rank
+  // is gone.
   for (int round = 0; round < kRounds; ++round) {
     life = live(killAtTheMoment, GetParam());
     EXPECT_EQ(shared->killedIn, kFirstRun);
@@ -380,7 +381,7 @@ TEST_P(EveryMomentOfARank, WhileItTellsOfAFailure) {
   EXPECT_THAT(life.status.message(), MatchesRegex(place()));
 }
 
-/// Waits until the launcher and all that it started have ended, orphans too.
+/// Waits until the launcher and all processes that it started have ended, orphans too.
 bool allEnd(pid_t launcher, int &status) {
   const auto begin = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(120)) {
@@ -396,7 +397,7 @@ bool allEnd(pid_t launcher, int &status) {
   return false;
 }
 
-/// A launcher in a process of its own, which the hook kills, leaves nobody.
+/// The hook kills a launcher in a child process; no process may be left.
 void EveryMoment::expectNobodyIsLeft(void (*hook)(const SchedulePoint &)) {
   shared->killedIn = -1;
   const pid_t pid = fork();
@@ -416,7 +417,7 @@ void EveryMoment::expectNobodyIsLeft(void (*hook)(const SchedulePoint &)) {
 }
 
 TEST_P(EveryMomentOfARank, AKilledLauncherLeavesNobody) {
-  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); // its orphans become ours
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); // adopts the launcher's orphans
   expectKilledEverywhere(GetParam(), [&] { expectNobodyIsLeft(killTheLauncherAtTheMoment); });
 }
 

@@ -18,7 +18,7 @@
 
 namespace braid::runtime::testing {
 
-/// Children that the calling thread has or, as a main thread, has inherited; zombies too.
+/// Children that the calling thread has or, on the main thread, has adopted; zombies too.
 inline std::vector<pid_t> children() {
   std::vector<pid_t> pids;
   std::ifstream file("/proc/self/task/" + std::to_string(gettid()) + "/children");
@@ -27,7 +27,7 @@ inline std::vector<pid_t> children() {
   return pids;
 }
 
-/// Shared memory that has a name.
+/// Named shared memory.
 inline std::vector<std::string> segments() {
   std::vector<std::string> names;
   for (const auto &entry : std::filesystem::directory_iterator("/dev/shm"))

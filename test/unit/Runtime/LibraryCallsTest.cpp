@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The attention, rotary and matmul commands against plain loops in double precision.
+// Library kernels compared with plain loops in double precision.
 //
 //===----------------------------------------------------------------------===//
 #include "Testing.h"
@@ -31,7 +31,7 @@ std::vector<const VectorKernels *> allKernels() {
   return kernels;
 }
 
-/// Runs a command as a queue with a team would.
+/// Runs a command as an executor's queue does, with a team of threads.
 class Bench {
 public:
   explicit Bench(int64_t threads, const VectorKernels &kernels)
@@ -113,8 +113,7 @@ struct Narrow {
   Tensor tensor;
 };
 
-/// A call of a kernel of the library; operands are by its descriptor, null where they are not
-/// given.
+/// A call of a library kernel. Operands are in the order of its descriptor; absent ones are null.
 LibraryArguments call(const char *kernel, const std::vector<const Tensor *> &operands,
                       std::vector<int64_t> integers = {}, std::vector<double> numbers = {}) {
   LibraryArguments a;
@@ -168,7 +167,7 @@ struct AttentionCase {
   bool mask, lengths, offsets, causal;
   int64_t gap;
   bool narrow = false;  ///< mask, lengths and offsets of i32
-  int64_t valueDim = 0; ///< of values and out; 0: as dim
+  int64_t valueDim = 0; ///< of values and out; 0: the same as dim
 };
 
 void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels &kernels,
@@ -189,7 +188,7 @@ void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels
       lengths(static_cast<size_t>(c.batch)), offsets(static_cast<size_t>(c.batch));
   for (int64_t &m : mask)
     m = random() % 4 != 0;
-  if (c.mask && c.batch > 1) // one sequence that nobody may look at
+  if (c.mask && c.batch > 1) // one sequence is masked entirely
     std::fill(mask.begin(), mask.begin() + c.keys, 0);
   for (int64_t &l : lengths)
     l = static_cast<int64_t>(random() % static_cast<uint32_t>(c.keys + 1));
@@ -212,7 +211,7 @@ void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels
   Result<AttentionCommand> command = resolveAttention(operands, threads, kernels.queryBlock);
   ASSERT_TRUE(command.ok()) << command.status().message();
   command->members =
-      std::min(threads, command->units()); // also where the work alone would not be worth it
+      std::min(threads, command->units()); // also if the work is too small for this many
   Bench bench(threads, kernels);
   bench.run(*command);
 
@@ -263,17 +262,17 @@ TEST(Attention, EqualsPlainLoopsOnChosenShapes) {
       {2, 128, 128, 4, 4, 32, true, false, false, false, 0}, // MiniLM
       {2, 70, 70, 6, 2, 64, false, false, false, true, 0},   // grouped heads, causal
       {2, 1, 200, 8, 2, 16, false, true, true, true, 0},     // one query against a cache
-      {1, 65, 130, 9, 3, 40, true, true, true, true, 8},     // everything at once
+      {1, 65, 130, 9, 3, 40, true, true, true, true, 8},     // all options
       {3, 65, 130, 9, 3, 40, true, true, true, true, 8, true},
       {3, 5, 7, 2, 1, 3, true, false, false, false, 1}, // smaller than any block
       {1, 17, 1, 1, 1, 1, false, false, false, false, 0},
       {2, 4, 300, 1, 1, 128, false, true, false, false, 0},
-      // tiles, blocks of keys and vectors that end one before, at and one behind their bounds
+      // tiles, blocks of keys and vectors that end one before, at and one after their bounds
       {1, 127, 63, 1, 1, 7, false, false, false, true, 1},
       {1, 128, 64, 2, 1, 8, true, false, false, true, 0},
       {1, 129, 65, 3, 3, 33, false, true, false, false, 5},
       {1, 43, 129, 6, 2, 12, false, false, true, true, 0},
-      // values that are longer and shorter than keys
+      // values with a larger and a smaller dimension than keys
       {2, 65, 70, 6, 2, 24, true, true, true, true, 3, false, 41},
       {2, 65, 70, 6, 2, 24, true, true, true, true, 3, false, 5},
   };
@@ -298,7 +297,7 @@ TEST(Attention, EqualsPlainLoopsOnRandomShapes) {
   }
 }
 
-/// An offset is data: whatever it is, a query sees all keys or none.
+/// With any offset, however large, a query attends to all keys or to none.
 TEST(Attention, OffsetsAtTheEndsOfTheirType) {
   std::mt19937 random(4);
   for (const VectorKernels *kernels : allKernels()) {
@@ -344,7 +343,7 @@ TEST(Attention, BitsDoNotDependOnThreads) {
   }
 }
 
-/// Scores of +inf are NaN less their maximum; scores of -inf are keys that nobody looks at.
+/// Scores of +inf become NaN when the maximum is subtracted; keys with scores of -inf are ignored.
 TEST(Attention, InfiniteScoresStayInTheirRow) {
   std::mt19937 random(6);
   for (const VectorKernels *kernels : allKernels()) {
@@ -387,7 +386,7 @@ TEST(Attention, NanInAQueryStaysInItsRow) {
   }
 }
 
-/// What descriptors leave open and the CPU has no kernel for.
+/// Calls that descriptors allow but that the CPU has no kernel for.
 TEST(LibraryCalls, RefusesWhatTheCpuHasNoKernelFor) {
   std::mt19937 random(3);
   MatmulCache matmuls;
@@ -479,7 +478,7 @@ TEST(Rotary, EqualsPlainLoops) {
           checkRotary(1, 40, 9, 32, offsets, gap, threads, *kernels, random);
           checkRotary(3, 7, 2, 21, offsets, gap, threads, *kernels, random);
           checkRotary(3, 7, 2, 21, offsets, gap, threads, *kernels, random, /*narrow=*/true);
-          checkRotary(2, 200, 3, 64, offsets, gap, threads, *kernels, random); // shared out
+          checkRotary(2, 200, 3, 64, offsets, gap, threads, *kernels, random); // divided
           checkRotary(2, 1, 1, 1, offsets, gap, threads, *kernels, random);
         }
 }
@@ -508,7 +507,7 @@ void checkTopK(int64_t rows, int64_t n, int64_t k, int64_t gap, bool narrow, int
   SCOPED_TRACE(::testing::Message() << rows << " rows, " << k << " of " << n << ", gap " << gap
                                     << ", " << threads << " threads" << (narrow ? ", i32" : ""));
   Strided in({2, rows, n}, gap, random), values({2, rows, k}, gap, random);
-  // Few different numbers, so that there are many equals.
+  // Few different numbers, so that many are equal.
   for (float &x : in.data)
     x = random() % 9 == 0 ? NAN : static_cast<float>(random() % 7) - 3;
   std::vector<int64_t> wide(static_cast<size_t>(2 * rows * k), -1);
@@ -523,7 +522,7 @@ void checkTopK(int64_t rows, int64_t n, int64_t k, int64_t gap, bool narrow, int
   (*command)->run(Command(), bench.context);
   for (int64_t b = 0; b < 2; ++b)
     for (int64_t r = 0; r < rows; ++r) {
-      std::vector<std::pair<float, int64_t>> sorted; // negated, so that the least is first
+      std::vector<std::pair<float, int64_t>> sorted; // negated, so that the largest value is first
       for (int64_t i = 0; i < n; ++i) {
         const float x = in.at({b, r, i});
         sorted.emplace_back(std::isnan(x) ? -INFINITY : -x, i);
@@ -549,7 +548,7 @@ TEST(TopK, EqualsASortedRow) {
       checkTopK(5, 12, 4, 3, narrow, threads, random);
       checkTopK(3, 7, 7, 0, narrow, threads, random);
       checkTopK(1, 1, 1, 1, narrow, threads, random);
-      checkTopK(40, 1000, 17, 0, narrow, threads, random); // shared out
+      checkTopK(40, 1000, 17, 0, narrow, threads, random); // divided among threads
     }
   Strided half({2, 8}, 0, random);
   half.tensor.dtype = DType::f16;
@@ -626,8 +625,8 @@ TEST(Matmul, EqualsPlainLoops) {
   for (bool bias : {false, true})
     for (int64_t gap : {0, 16})
       for (int64_t threads : {1, 3}) {
-        checkMatmul(128, 96, 64, bias, gap, threads, random); // by rows
-        checkMatmul(5, 384, 256, bias, gap, threads, random); // by columns
+        checkMatmul(128, 96, 64, bias, gap, threads, random); // split by rows
+        checkMatmul(5, 384, 256, bias, gap, threads, random); // split by columns
         checkMatmul(1, 33, 7, bias, gap, threads, random);
         checkMatmul(100, 100, 100, bias, gap, threads, random);
       }
@@ -666,14 +665,14 @@ TEST(Copy, MovesStridedData) {
   Result<CopyCommand> out = resolveCopy(from, to), in = resolveCopy(to, again);
   ASSERT_TRUE(out.ok() && in.ok());
   EXPECT_EQ(out->runBytes, 16);
-  EXPECT_EQ(out->counts, std::vector<int64_t>{6}); // two loops that continue each other
+  EXPECT_EQ(out->counts, std::vector<int64_t>{6}); // two loops merged into one
   runCopy(*out);
   runCopy(*in);
   EXPECT_EQ(back, source);
   for (size_t row = 0; row < 12; ++row)
     for (size_t i = 0; i < 4; ++i)
       EXPECT_EQ(big[row * 4 + i], row % 2 ? -1 : static_cast<int32_t>(row / 2 * 4 + i));
-  // A transpose has no common run.
+  // A transpose has no contiguous run of elements.
   Tensor transposed{reinterpret_cast<std::byte *>(back.data()), DType::i32, {2, 3, 4}, {1, 2, 6}};
   Result<CopyCommand> transpose = resolveCopy(from, transposed);
   ASSERT_TRUE(transpose.ok());

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Launches of library kernels by their operands' names, for programs written by hand.
+// Launches of library kernels with operands by name, for programs written by hand.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_RUNTIME_LIBRARYLAUNCHES_H
@@ -22,13 +22,13 @@ using AxisRefs = std::vector<std::unique_ptr<program::AxisRefT>>;
 
 struct LibraryLaunch {
   std::string kernel;
-  std::vector<ViewPtr> operands; ///< by the descriptor's; null: not given
+  std::vector<ViewPtr> operands; ///< in the descriptor's order; null: absent
   std::vector<int64_t> integers = {};
   std::vector<double> numbers = {};
   AxisRefs axes = {};
 };
 
-/// The launch of a kernel that this adds to the program.
+/// Adds the kernel to the program; returns its launch.
 inline program::LaunchT launchIn(program::ProgramT &program, LibraryLaunch call) {
   const LibraryKernel &library = *findLibraryKernel(call.kernel);
   auto kernel = std::make_unique<program::KernelT>();
@@ -124,7 +124,7 @@ template <typename Op>
 struct IsLibraryLaunch<Op, std::void_t<decltype(std::declval<Op &>().launch())>> : std::true_type {
 };
 
-/// The operation of a command: itself, or the launch that stands for it.
+/// The operation of a command; for a call of a library kernel, its launch.
 template <typename Op> auto operationIn(program::ProgramT &program, Op op) {
   if constexpr (IsLibraryLaunch<Op>::value)
     return launchIn(program, op.launch());

@@ -20,8 +20,8 @@ namespace braid::runtime::testing {
 inline constexpr double kFirstLimit = 0.3, kLastLimit = 15; ///< in seconds
 
 /// Expects that `attempt(limit)`, a run that waits in vain, fails with a message that matches. On a
-/// busy machine other ranks may be late too within a short limit, and the message then rightly
-/// names them; so the limit grows until the machine cannot be the cause.
+/// busy machine other ranks may exceed a short limit too, and the message then correctly names
+/// those; so the limit grows until the machine cannot be the cause.
 template <typename Attempt>
 void expectRankFailed(const ::testing::Matcher<const std::string &> &message, Attempt attempt) {
   for (double limit = kFirstLimit;; limit *= 4) {
@@ -36,8 +36,8 @@ void expectRankFailed(const ::testing::Matcher<const std::string &> &message, At
   }
 }
 
-/// Expects that `attempt(limit)`, in which no rank is late on purpose, succeeds, perhaps only with
-/// a longer limit.
+/// Expects that `attempt(limit)`, in which no rank is delayed on purpose, succeeds, if necessary
+/// with a longer limit.
 template <typename Attempt> void expectOk(Attempt attempt) {
   Status status;
   for (double limit = kFirstLimit; limit < 4 * kLastLimit; limit *= 4)
@@ -46,7 +46,7 @@ template <typename Attempt> void expectOk(Attempt attempt) {
   ADD_FAILURE() << status.message();
 }
 
-/// As expectRankFailed, of each of so many runs of one session, which `make(limit)` gives.
+/// Like expectRankFailed, for each of `runs` runs of one session that `make(limit)` creates.
 template <typename Make>
 void expectRunsFail(const ::testing::Matcher<const std::string &> &message, int runs, Make make) {
   expectRankFailed(message, [&](double limit) {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What a command writes is apart from what it reads.
+// Outputs of a command must not alias its inputs.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/lib/Executor/NoAlias.h"
@@ -25,7 +25,7 @@ std::byte *memory(int64_t offset) {
   return bytes + offset;
 }
 
-/// All bytes that the tensor's elements take.
+/// All bytes of the tensor's elements.
 std::set<const std::byte *> bytesOf(const Tensor &tensor) {
   std::set<const std::byte *> bytes;
   std::vector<int64_t> index(tensor.shape.size(), 0);
@@ -79,7 +79,7 @@ TEST(Apart, NeverOverlooksACommonByte) {
   EXPECT_LT(unsure, 600);
 }
 
-/// Cuts of one tensor along each of its dimensions, as programs have them.
+/// Slices of one tensor along each of its dimensions, as programs use them.
 TEST(Apart, KnowsPartsOfOneTensor) {
   const std::vector<int64_t> shape{2, 6, 4, 8};
   const std::vector<size_t> orders[] = {{0, 1, 2, 3}, {0, 2, 1, 3}, {3, 1, 0, 2}};
@@ -104,7 +104,7 @@ TEST(Apart, KnowsPartsOfOneTensor) {
     }
 }
 
-/// What loading a program says whose entry does `fill`.
+/// The result of loading a program whose entry is made by `fill`.
 template <typename Fill> Status loaded(Fill fill) {
   ProgramBuilder b({{"tp", 1}});
   b.operand("x", f32, {8, 4});
@@ -171,7 +171,7 @@ TEST(Apart, RefusesCommandsThatWriteWhatTheyRead) {
   EXPECT_ERROR(with(std::move(slice)), expect("local_slice", "dest apart from source"));
 }
 
-/// Arguments of a call are known by what the caller gives.
+/// The check of a call's arguments depends on what the caller passes.
 TEST(Apart, RefusesCallsWhoseArgumentsOverlap) {
   auto copied = [](uint64_t to) {
     return loaded([&](ProgramBuilder &b, ProcedureBuilder &p) {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What collectives take of a run's time, told apart: hidden, exposed, waiting for peers.
+// Measured times of collectives in a run: hidden, exposed, waiting for peers.
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
@@ -27,7 +27,7 @@ constexpr int64_t kMs = 1000000;
 
 int64_t ownProcessorNs() { return processorNs(CLOCK_THREAD_CPUTIME_ID); }
 
-/// Uses so much processor time, however long that takes.
+/// Uses this much processor time, however long it takes.
 void burn(int64_t ns) {
   for (const int64_t end = ownProcessorNs() + ns; ownProcessorNs() < end;) {
   }
@@ -53,7 +53,7 @@ TEST(Overlap, WhatIsCovered) {
   EXPECT_EQ(coveredNs({0, 100}, {}), 0);
 }
 
-/// A rank whose collective moves bytes and waits for its peer as the test says.
+/// A transport of one rank; the test decides how a collective moves bytes and waits for its peer.
 class Driven : public Transport {
 public:
   const char *name() const override { return "driven"; }
@@ -92,7 +92,7 @@ template <typename Op> Command command(const char *operation, Op op) {
 }
 
 /// The compute queue of one rank: 'k' computes, a digit starts the collective of that number, a
-/// messageSlot waits for it ('a' for 0). The communication queue runs them in their order.
+/// lowercase letter waits for it ('a' for 0). The communication queue runs them in order.
 RankProgram programOf(const std::string &text) {
   RankProgram program;
   for (char c : text) {
@@ -133,7 +133,7 @@ RankTimes timesOf(const std::string &text, Driven &transport, bool inTurns = tru
   return rank.times;
 }
 
-/// Which collectives nothing is computed beside, and which commands compute beside one.
+/// Collectives that no command can hide ('x'), and commands that may hide a collective ('o').
 std::string formOf(const std::string &text) {
   RankProgram program = programOf(text);
   findOverlap(program);
@@ -152,16 +152,16 @@ TEST(Overlap, Form) {
   EXPECT_EQ(formOf("k0kak"), "- .o.");
   EXPECT_EQ(formOf("0a"), "x ");
   EXPECT_EQ(formOf("01kab"), "-- o");
-  // The wait for the second one is that for the first as well, as they run in order.
+  // The wait for the second collective includes the first, since they run in order.
   EXPECT_EQ(formOf("01bka"), "xx .");
   EXPECT_EQ(formOf("0k1bka"), "-x o.");
-  // The second one runs when the first one has ended, but may begin beside the second kernel.
+  // The second one runs after the first, but may begin during the second kernel.
   EXPECT_EQ(formOf("0k1kakb"), "-- ooo");
-  EXPECT_EQ(formOf("0k"), "- o"); // nobody waits for it
+  EXPECT_EQ(formOf("0k"), "- o"); // no command waits for it
 }
 
-/// Processor time beside moving bytes counts, to the tenth part: not that beside the wait for a
-/// peer, and not time in which the kernel has no processor.
+/// Processor time while bytes move is hidden, to within a tenth: not time while waiting for a peer,
+/// and not time in which the kernel has no processor.
 TEST(Overlap, HiddenIsWhatIsComputedWhileBytesMove) {
   constexpr int64_t kWaiting = 30 * kMs, kMoving = 60 * kMs;
   std::atomic<bool> waits{false}, moves{false}, burned{false}, done{false};
@@ -171,7 +171,7 @@ TEST(Overlap, HiddenIsWhatIsComputedWhileBytesMove) {
     burned = true;
     waitUntil(moves);
     burn(kMoving / 2);
-    sleepFor(20 * kMs); // nothing is computed meanwhile
+    sleepFor(20 * kMs); // not hidden: computes nothing
     burn(kMoving / 2);
     done = true;
   };
@@ -195,7 +195,7 @@ TEST(Overlap, HiddenIsWhatIsComputedWhileBytesMove) {
   EXPECT_EQ(times.total.hiddenNs, c.hiddenNs);
 }
 
-/// The wait is exposed, on whichever thread the collective runs.
+/// The time of the wait is exposed, on whichever thread the collective runs.
 TEST(Overlap, ExposedIsTheWait) {
   kernelWork = [] { burn(5 * kMs); };
   for (bool inTurns : {false, true}) {
@@ -214,9 +214,9 @@ TEST(Overlap, ExposedIsTheWait) {
   }
 }
 
-/// Commands that only the waiting thread could run meanwhile are run by it, in the queue's order.
+/// A thread that would only wait runs the communication queue's commands itself, in their order.
 TEST(Overlap, ThreadsTakeTurnsWithAQueue) {
-  // The last collective may still run on the other thread while the kernel does.
+  // The last collective may run on the other thread while the kernel runs.
   std::atomic<std::thread::id> computing{std::thread::id()};
   kernelWork = [&] { computing = std::this_thread::get_id(); };
   auto threadsOf = [&](const std::string &text) {
@@ -234,8 +234,8 @@ TEST(Overlap, ThreadsTakeTurnsWithAQueue) {
   EXPECT_EQ(threadsOf("k0k1ba2c"), "0o 1w 2w ");
   EXPECT_EQ(threadsOf("k0a1kb2c3kd4e"), "0w 1o 2w 3o 4w ");
   EXPECT_EQ(threadsOf("k0k1a2bck3d"), "0o 1w 2w 3w ");
-  EXPECT_EQ(threadsOf("k0a1k"), "0w 1o "); // nobody waits for the last one
-  // A rank whose collectives are all run so needs no other thread, nor does one that is alone.
+  EXPECT_EQ(threadsOf("k0a1k"), "0w 1o "); // no command waits for the last one
+  // A rank needs no other thread if waiting threads run all its collectives or if it has no peers.
   struct : ProcessGroup {
     std::vector<int64_t> missing(int64_t) const override { return {}; }
   } group;
@@ -250,8 +250,8 @@ TEST(Overlap, ThreadsTakeTurnsWithAQueue) {
   }
 }
 
-/// Nothing is computed between start and wait, and yet threads are held up anywhere: there are four
-/// times as many as cores.
+/// Nothing is computed between start and wait. Threads are preempted at random, since there are
+/// four times as many as cores.
 TEST(Overlap, NothingBetweenStartAndWaitIsNeverHidden) {
   const int64_t ranks = 4 * std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
   constexpr int64_t kSize = 128;
@@ -288,7 +288,7 @@ TEST(Overlap, NothingBetweenStartAndWaitIsNeverHidden) {
         EXPECT_GE(rank["exposed_comm_s"], 0.0);
       }
       ASSERT_EQ(report["collectives"].size(), kCount);
-      for (uint32_t i = 0; i < kCount; ++i) { // each has a row, though nobody gave them names
+      for (uint32_t i = 0; i < kCount; ++i) { // unnamed collectives have rows too
         const auto &c = report["collectives"][i];
         EXPECT_EQ(c["exposed_by_form"], true);
         EXPECT_EQ(c["calls"], "@main");
@@ -301,10 +301,10 @@ TEST(Overlap, NothingBetweenStartAndWaitIsNeverHidden) {
   }
 }
 
-/// A kernel on memory that is bound anew hides what it hid before.
+/// A kernel whose memory is bound again hides the same collectives as before.
 TEST(Overlap, MovedArgumentsChangeNothing) {
   constexpr int64_t kSize = 1 << 18;
-  // With pauses, in which the other thread gets a core and begins.
+  // With pauses in which the other thread gets a core and starts.
   kernelWork = [] {
     for (int i = 0; i < 50; ++i) {
       burn(kMs / 5);
@@ -327,7 +327,7 @@ TEST(Overlap, MovedArgumentsChangeNothing) {
   for (size_t round = 0; round < 2; ++round) {
     for (int64_t rank = 0; rank < 2; ++rank)
       ASSERT_OK((*session)->bindInput(rank, "x", memory[round][rank], sizeof memory[0][0]));
-    double hidden = 0; // the machine may give the other thread no core for the while
+    double hidden = 0; // the machine may give the other thread no core for a while
     for (int run = 0; run < 100 && hidden == 0; ++run) {
       (*session)->resetStatistics();
       ASSERT_OK((*session)->run());
@@ -337,7 +337,7 @@ TEST(Overlap, MovedArgumentsChangeNothing) {
   }
 }
 
-/// Nobody wakes a helper that has nothing to do: a thread that sleeps has no reason to switch.
+/// Helpers without work are not woken: a sleeping thread does not switch.
 TEST(Team, WakesTheHelpersThatItNeeds) {
   constexpr int64_t kMembers = 4, kJobs = 2000;
   Team team(kMembers);
@@ -367,7 +367,7 @@ TEST(Team, WakesTheHelpersThatItNeeds) {
     EXPECT_LT(switches[member], 50) << member;
 }
 
-/// Of many runs as much is kept as of some thousands.
+/// The history keeps a fixed number of runs, however many there are.
 TEST(RunHistory, KeepsTheLastRuns) {
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int i = 0; i < 2; ++i) {
@@ -417,7 +417,7 @@ bool asksForLong() {
   return given && *given;
 }
 
-/// BRAID_TEST_LONG asks for a million of runs.
+/// With BRAID_TEST_LONG set, a million runs.
 TEST(RunHistory, MemoryStaysFlat) {
   ProgramBuilder b({{"tp", 1}});
   b.operand("x", DType::f32, {1, 16});
@@ -435,7 +435,7 @@ TEST(RunHistory, MemoryStaysFlat) {
   const int runs = asksForLong() ? 1000000 : 100000;
   int64_t before = 0;
   for (int run = 0; run < runs; ++run) {
-    if (run == 20000) // what is kept at all has been filled
+    if (run == 20000) // by now all buffers have grown to their final size
       before = residentPages();
     ASSERT_OK((*session)->run());
   }

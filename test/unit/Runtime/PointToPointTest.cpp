@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// send and recv beyond what the table of collectives says: their order, tags, halves that do
-// not fit, on all transports of the CPU and of CUDA; and counts of an all_to_all_v that have no
-// room.
+// send and recv beyond the table of collectives: their order, tags, and sends that do not match
+// their receives, on all transports of the CPU and of CUDA; and counts of an all_to_all_v that
+// exceed its capacity.
 //
 //===----------------------------------------------------------------------===//
 #include "CollectiveTable.h"
@@ -58,7 +58,7 @@ public:
             uint32_t tag = 0) {
     half(name, fb::CollectiveKind::recv, offset, pairs, tag);
   }
-  /// Inputs are at 0 when the first half begins; all halves are over when the results are copied.
+  /// Inputs are at 0 when the first send or recv begins; all are complete when results are copied.
   Result<std::unique_ptr<Session>> session(const Where &where, double timeLimit = 20) {
     fb::ProcedureT &procedure = *b.program.procedures[0];
     procedure.num_events = events + 1;
@@ -99,7 +99,7 @@ std::vector<float> input(int64_t ranks, int run) {
 class PointToPoint : public ::testing::TestWithParam<Where> {};
 class Counts : public ::testing::TestWithParam<Where> {};
 
-/// Every rank sends before it receives: nobody would ever receive if a send waited for it.
+/// Every rank sends before it receives: this deadlocks if a send waits for its receive.
 TEST_P(PointToPoint, ARingThatSendsFirst) {
   constexpr int64_t kRanks = 4;
   Builder b(kRanks);
@@ -122,17 +122,17 @@ TEST_P(PointToPoint, ARingThatSendsFirst) {
   }
 }
 
-/// What is sent first is received first, by each tag; a rank may take another tag's first.
-/// What was sent is taken over: it goes on to be overwritten.
+/// Messages with the same tag are received in the order in which they were sent; a rank may receive
+/// another tag's message first. A sent buffer may be overwritten.
 TEST_P(PointToPoint, InOrderPerChannel) {
   Builder b(2);
   const std::vector<uint32_t> there{0, 1}, back{1, 0};
   b.send("a", 0, there);      // rank 0's x
-  b.recv("a", 512, there);    // on rank 1: x of 0
-  b.send("b", 512, back);     // rank 1 sends that on: x of 0
-  b.send("c", 0, back, 7);    // rank 1's own x, by another tag
-  b.recv("c", 1024, back, 7); // which rank 0 takes first
-  b.send("d", 0, back);       // a second one by the first tag
+  b.recv("a", 512, there);    // rank 1 gets rank 0's x
+  b.send("b", 512, back);     // rank 1 sends rank 0's x back
+  b.send("c", 0, back, 7);    // rank 1's own x, with another tag
+  b.recv("c", 1024, back, 7); // rank 0 receives this one first
+  b.send("d", 0, back);       // the second one with the first tag
   b.recv("b", 1536, back);
   b.recv("d", 2048, back);
   b.result("c", 1024);
@@ -155,7 +155,7 @@ TEST_P(PointToPoint, InOrderPerChannel) {
   }
 }
 
-/// Where something else was before: its own values, which are sent by then.
+/// The memory had other values before, the rank's own, which have been sent.
 TEST_P(PointToPoint, WhoIsNobodysTargetGetsZeros) {
   Builder b(2);
   b.send("s", 0, {0, 1});
@@ -219,8 +219,7 @@ TEST_P(PointToPoint, SendsAndRecvsThatDoNotMatchAreRefused) {
                 s + " of rank 0");
 }
 
-/// Both receive before they send: they would wait for each other, which is found before anything
-/// runs.
+/// Both ranks receive before they send: this deadlock is detected before any command runs.
 TEST_P(PointToPoint, ReceivingBeforeSendingIsRefused) {
   Builder b(2);
   b.recv("r", 512, {0, 1, 1, 0});
@@ -231,7 +230,7 @@ TEST_P(PointToPoint, ReceivingBeforeSendingIsRefused) {
                "'main', communication command 1 ('r')");
 }
 
-/// all_to_all_v: the rank, the block and the bound are named.
+/// all_to_all_v: the error names the rank, the block and the bound.
 TEST_P(Counts, ThatHaveNoRoom) {
   for (auto [bad, where] : {std::pair{6, 1}, std::pair{-1, 3}}) {
     ProgramBuilder b({{"tp", 2}});
@@ -264,7 +263,7 @@ TEST_P(Counts, ThatHaveNoRoom) {
               "rank 1: all_to_all_v 'experts' (30 f32 and 2 i32, role 'test') in @main expects "
               "counts in [0, 5], got " +
                   std::to_string(bad) + " at block " + std::to_string(where));
-    // The session is as good as new.
+    // The session is still usable.
     values[4 + static_cast<size_t>(where)] = 0;
     ASSERT_OK((*session)->setInput("counts", i32, {8}, values.data()));
     EXPECT_OK((*session)->run());

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// braid-run from its arguments to its exit status, files and messages, in this process.
+// braid-run in this process: arguments, exit status, files and messages.
 //
 //===----------------------------------------------------------------------===//
 #include "LimitTesting.h"
@@ -56,7 +56,7 @@ protected:
     err = ::testing::internal::GetCapturedStderr();
     return status;
   }
-  /// The arguments of a run that succeeds, and more.
+  /// The arguments of a run that succeeds, followed by `more`.
   std::vector<std::string> good(std::vector<std::string> more = {}) const {
     std::vector<std::string> all = {file("m.braid"), "--random-weights", "5", "--input",
                                     "x=" + file("x.npy")};
@@ -156,7 +156,7 @@ TEST_F(RunTool, DrawsInputs) {
   EXPECT_NE(drawn("2", "c"), once);
   EXPECT_EQ(run({file("m.braid"), "--random-weights", "5", "--random-inputs", "-1"}), 1);
   EXPECT_THAT(err, HasSubstr("--random-inputs: expects a whole number of at least 0, got -1"));
-  // What is given is not drawn.
+  // Given inputs are not drawn at random.
   ASSERT_EQ(run(good({"--output", file("d")})), 0) << err;
   ASSERT_EQ(run(good({"--output", file("e"), "--random-inputs", "1"})), 0) << err;
   EXPECT_EQ(get(file("d/y.npy")), get(file("e/y.npy")));
@@ -185,7 +185,7 @@ TEST_F(RunTool, RefusesWrongRequests) {
   EXPECT_THAT(err, HasSubstr("nothing.braid"));
   EXPECT_EQ(run({"--help"}), 0);
   EXPECT_THAT(out, HasSubstr("Exit status:"));
-  EXPECT_THAT(out, Not(HasSubstr("reference"))); // only with the compiler's hooks
+  EXPECT_THAT(out, Not(HasSubstr("reference"))); // needs the compiler's hooks
   EXPECT_EQ(run(good({"--cuda-graph"})), 1);
   EXPECT_EQ(err, "braid-run: error: --cuda-graph expects --target cuda\n");
   EXPECT_EQ(run(good({"--cuda-library", "/nowhere/libcuda.so"})), 1);

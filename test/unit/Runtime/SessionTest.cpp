@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 namespace {
 
-/// What feedForward computes, in double precision on one device.
+/// The result of feedForward, in double precision on one device.
 std::vector<double> expectedFeedForward(const std::vector<float> &x, uint64_t seed,
                                         const Entry &entry) {
   std::vector<std::vector<float>> weights;
@@ -76,7 +76,7 @@ TEST_P(FeedForward, EqualsOneDevice) {
   auto session = builder.session(options);
   ASSERT_OK(session.status());
   ASSERT_OK((*session)->loadWeights(*WeightSource::random(7)));
-  for (uint32_t seed = 1; seed <= 3; ++seed) { // the same session runs again on other inputs
+  for (uint32_t seed = 1; seed <= 3; ++seed) { // the same session runs again with other inputs
     std::vector<float> x = randomValues(kBatch * kHidden, seed);
     ASSERT_OK((*session)->setInput("x", DType::f32, {kBatch, kHidden}, x.data()));
     ASSERT_OK((*session)->run());
@@ -125,7 +125,7 @@ TEST(CApi, LifeCycle) {
   EXPECT_LT(relativeL2(y, expected), 1e-6);
 }
 
-/// Commands in procedures that are called, too, follow memory that is bound again and again.
+/// After each binding all commands use the new memory, also in called procedures.
 TEST(Session, BindingMovesEveryUse) {
   auto session = feedForward(1, 2).session();
   ASSERT_OK(session);
@@ -140,10 +140,10 @@ TEST(Session, BindingMovesEveryUse) {
   for (int round = 0; round < 4; ++round) {
     const int half = round % 2;
     std::copy(x.begin(), x.end(), in[half]);
-    std::fill(in[1 - half], in[1 - half] + kCount, std::nanf("")); // nobody reads the old memory
+    std::fill(in[1 - half], in[1 - half] + kCount, std::nanf("")); // must not be read
     for (int64_t rank = 0; rank < 2; ++rank) {
       ASSERT_OK((*session)->bindInput(rank, "x", in[half], kBytes));
-      // Of the second rank the result stays where it is.
+      // The second rank's output stays at its first binding.
       if (rank == 0 || round == 0)
         ASSERT_OK((*session)->bindOutput(rank, "y", out[half][rank], kBytes));
     }
@@ -155,10 +155,10 @@ TEST(Session, BindingMovesEveryUse) {
   }
 }
 
-/// Of ranks that have the same part of a result, the first one's is read, and only that.
+/// If several ranks have the same shard of a result, only the first rank's is read.
 TEST(Session, AReplicatedResultIsReadOnce) {
   ProgramBuilder b({{"dp", 2}, {"tp", 2}});
-  b.operand("x", f32, {4, 2}, {{"dp", "tp"}, {}}); // a row of its own for each rank
+  b.operand("x", f32, {4, 2}, {{"dp", "tp"}, {}}); // a different row on each rank
   b.result("y", f32, {2, 2}, {{"dp"}, {}});
   b.procedure("main", 2, 0, 0, 0).copy("y", argument(0, f32, {1, 2}), argument(1, f32, {1, 2}));
   auto session = b.session();
@@ -172,7 +172,7 @@ TEST(Session, AReplicatedResultIsReadOnce) {
               ::testing::ElementsAre(0, 1, 4, 5));
 }
 
-/// Where a kernel's threads may run, by rank and row.
+/// The processors on which a kernel's threads may run, by rank and row.
 std::mutex seenLock;
 std::map<float, std::vector<int>> seenCores;
 void noteCores(void *const *descriptors) {
@@ -185,7 +185,7 @@ TEST(Session, ThreadsArePinnedToCores) {
   const std::vector<int> cores = allowedCores();
   if (cores.size() < 2)
     GTEST_SKIP() << "expects 2 cores, got " << cores.size();
-  constexpr int64_t kRows = 2, kColumns = 32768; // so that two members share the kernel
+  constexpr int64_t kRows = 2, kColumns = 32768; // large enough for two threads
   auto program = [&](int64_t ranks) {
     ProgramBuilder b({{"tp", ranks}});
     b.operand("x", f32, {ranks * kRows, kColumns}, {{"tp"}, {}});
@@ -211,7 +211,8 @@ TEST(Session, ThreadsArePinnedToCores) {
     ASSERT_OK((*session)->setInput("x", f32, {ranks * kRows, kColumns}, x.data()));
     seenCores.clear();
     ASSERT_OK((*session)->run());
-    // The rows of one rank go to two members, or the first row of each of two ranks to its own.
+    // With one rank, two threads have one row each; with two ranks, each rank's thread has its
+    // first row.
     EXPECT_EQ(seenCores[0], std::vector<int>{cores[0]});
     EXPECT_EQ(seenCores[ranks == 1 ? 1.0F : 2.0F], std::vector<int>{cores[1]});
     EXPECT_THAT((*session)->report(), HasSubstr("\"pinned_cores\": ["));
@@ -225,7 +226,7 @@ TEST(Session, ThreadsArePinnedToCores) {
   EXPECT_EQ(allowedCores(), cores) << "the caller's thread stays where it was";
 }
 
-/// Large memory is in huge pages where the system has them for who asks, and the report says so.
+/// Large memory uses huge pages where the system has them on request, and the report says so.
 TEST(Session, LargeMemoryIsInHugePages) {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string setting;
@@ -241,11 +242,12 @@ TEST(Session, LargeMemoryIsInHugePages) {
   ASSERT_OK((*session)->loadWeights(*WeightSource::random(7)));
   ASSERT_OK((*session)->run());
   auto report = nlohmann::json::parse((*session)->report());
-  // Of 2 ranks: 64 MiB of weights and an arena of 32 MiB each. The system may be short of them.
+  // Two ranks with 64 MiB of weights in all and an arena of 32 MiB each. The system may not have
+  // enough huge pages.
   EXPECT_GE(report["huge_page_bytes"].get<int64_t>(), int64_t(2) << 20);
 }
 
-/// Of [2, 8] in four parts nobody gets to see more than [2, 5]; the last part is padding only.
+/// Callers see [2, 5] of [2, 8] in four shards; the last shard is only padding.
 TEST(Session, PaddingOfAResult) {
   ProgramBuilder b({{"tp", 4}});
   b.operand("x", f32, {2, 8}, {{}, {"tp"}});
@@ -273,7 +275,7 @@ TEST(Session, PaddingOfAResult) {
                "output 'y' expects memory of 40 bytes, got 64");
 }
 
-/// Until it is given a value, and not where the caller's memory is.
+/// The default is used until the input is set. Memory that the caller binds is not overwritten.
 TEST(Session, AnInputWithADefaultMayBeLeftOut) {
   ProgramBuilder b({{"tp", 2}});
   b.operand("x", DType::i64, {2, 8}, {{"tp"}, {}});
@@ -289,7 +291,7 @@ TEST(Session, AnInputWithADefaultMayBeLeftOut) {
   auto without = Session::create(bundle, {});
   ASSERT_OK(without);
   EXPECT_ERROR((*without)->run(), "inputs are missing: 'x' i64 [2, 8]");
-  without->reset(); // the thread sanitizer refuses processes of a process with several threads
+  without->reset(); // the thread sanitizer refuses to fork a process with several threads
   bundle->manifest.entries[0].operands[0].defaultValue = 3;
   for (const char *transport : {"threads", "shm"}) {
     SessionOptions options;
@@ -312,11 +314,11 @@ TEST(Session, AnInputWithADefaultMayBeLeftOut) {
   EXPECT_EQ(part[0], 5);
 }
 
-/// Several collectives in flight, over both axes of the mesh, waited for in another order than they
-/// were started.
+/// Several collectives in flight, over both axes of the mesh, waited for in another order than
+/// started.
 TEST(Session, CollectivesInFlightOverSeveralGroups) {
   ProgramBuilder b({{"dp", 2}, {"tp", 2}});
-  b.operand("x", f32, {4, 32}, {{"dp", "tp"}, {}}); // a row per rank
+  b.operand("x", f32, {4, 32}, {{"dp", "tp"}, {}}); // one row per rank
   b.result("tp_sum", f32, {4, 32}, {{"dp", "tp"}, {}});
   b.result("dp_parts", f32, {4, 16}, {{"dp", "tp"}, {}});
   b.result("all", f32, {4, 4, 32}, {{"dp", "tp"}, {}, {}});
@@ -369,7 +371,7 @@ TEST(Session, CollectivesInFlightOverSeveralGroups) {
   EXPECT_THAT(report, HasSubstr("\"tag\": \"b\""));
 }
 
-/// all_to_all, reduce, broadcast and permute of a program, all in flight at once; three ranks.
+/// all_to_all, reduce, broadcast and permute on three ranks, all in flight at once.
 TEST(Session, ExchangesInFlight) {
   ProgramBuilder b({{"tp", 3}});
   b.operand("x", f32, {3, 2, 6}, {{"tp"}, {}, {}});
@@ -418,7 +420,8 @@ TEST(Session, ExchangesInFlight) {
         ASSERT_EQ(shiftedOut->as<float>()[rank * 12 + i], rank == 0 ? 0 : at(rank - 1, i));
       }
   }
-  // Of 48 bytes a rank: two thirds, all where it is not the root, nothing, all.
+  // Each rank has 48 bytes. It sends two thirds (all_to_all), all unless it is the root (reduce),
+  // nothing unless it is the root (broadcast), and all if it is a source (permute).
   auto report = (*session)->report();
   EXPECT_THAT(report, HasSubstr("\"kind\": \"all_to_all\""));
   EXPECT_THAT(report, HasSubstr("\"bytes_sent\": 128")); // rank 0: 32 + 48 + 0 + 48
@@ -464,7 +467,7 @@ TEST(Session, TheCallerMaySupplyMemory) {
   EXPECT_LT(relativeL2(out[1], {expected.begin() + kPart, expected.end()}), 1e-6);
 }
 
-/// y is written before x is read for the last time.
+/// y is written before the last read of x.
 TEST(Session, BoundOutputsOverlapNothing) {
   ProgramBuilder b({{"dp", 2}});
   b.operand("x", f32, {2, 32}, {{"dp"}, {}});
@@ -497,7 +500,7 @@ TEST(Session, BoundOutputsOverlapNothing) {
   };
   const Case cases[] = {
       {0, "'y' of rank 0", "input 'x' of rank 0"},    // all of it
-      {32, "'y' of rank 0", "input 'z' of rank 0"},   // its second half
+      {32, "'y' of rank 0", "input 'z' of rank 0"},   // the second half of z
       {80, "'t' of rank 0", "output 'y' of rank 0"},  //
       {112, "'y' of rank 0", "output 't' of rank 0"}, //
       {176, "'y' of rank 0", "output 't' of rank 1"}, // of another rank
@@ -509,7 +512,7 @@ TEST(Session, BoundOutputsOverlapNothing) {
                                           " expects memory that does not overlap that of " +
                                           c.other);
   }
-  // Memory changes places: what counts is how it is bound when the program runs.
+  // Bindings may exchange memory: only the bindings at the time of the run are checked.
   ASSERT_OK(bind("y", 0, 0));
   for (int64_t rank = 0; rank < 2; ++rank) {
     ASSERT_OK(bind("x", rank, 64));
@@ -521,8 +524,8 @@ TEST(Session, BoundOutputsOverlapNothing) {
                                   "of input 'x' of rank 1");
 }
 
-/// Products and attentions on both queues, which nothing orders: what a thread of one queue needs
-/// belongs to it, and the compute queue's helpers are not the other queue's.
+/// Matmuls and attentions on both queues, unordered: each queue's threads have their own scratch
+/// memory, and helpers of the compute queue do not work for the other queue.
 TEST(Session, BothQueuesComputeAtOnce) {
   constexpr int64_t kSize = 128;
   const V x = argument(1, f32, {kSize, kSize}), heads = argument(1, f32, {1, kSize, 2, kSize / 2});

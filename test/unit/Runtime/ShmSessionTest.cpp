@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Sessions whose ranks are processes: the same results, report and trace as with threads, and what
-// happens when a rank, or the launcher, is killed.
+// Sessions whose ranks are processes: the same results, report and trace as with threads, and their
+// behaviour when a rank or the launcher is killed.
 //
 //===----------------------------------------------------------------------===//
 #include "Leftovers.h"
@@ -37,8 +37,7 @@ namespace {
 
 constexpr DType f32 = DType::f32;
 
-/// y = x, then `layers` times y = all_reduce(step(y) * w): every rank has rows and weights of its
-/// own.
+/// y = x, then `layers` times y = all_reduce(step(y) * w): every rank has its own rows and weights.
 ProgramBuilder chain(int64_t ranks, int64_t layers, KernelFunction step) {
   ProgramBuilder b({{"tp", ranks}});
   b.parameter("w", {8 * ranks, 8}, {{"tp"}, {}});
@@ -62,7 +61,7 @@ ProgramBuilder chain(int64_t ranks, int64_t layers, KernelFunction step) {
   return b;
 }
 
-/// The memref descriptor's words: allocated, aligned, offset, sizes, strides.
+/// `descriptor` is a memref descriptor: allocated, aligned, offset, sizes, strides.
 float *data(void *descriptor) {
   auto *words = static_cast<int64_t *>(descriptor);
   return reinterpret_cast<float *>(words[1]) + words[2];
@@ -151,7 +150,7 @@ TEST_F(ShmSession, ResultsReportAndTraceAreThoseOfThreads) {
 
 TEST_F(ShmSession, ARankThatDiesIsNamedAtOnceWithItsSignalAndPlace) {
   for (int64_t victim : {0, 1, 2}) {
-    // On a busy machine the others may be late, and then the message does not say who waits.
+    // On a busy machine the others may be late, and then the message names no rank that waits.
     bool tellsWhoWaits = false;
     for (int round = 0; round < 20 && !tellsWhoWaits; ++round) {
       ProgramBuilder b = chain(3, 2, deadly);
@@ -205,7 +204,8 @@ TEST_F(ShmSession, ARankKilledOrStoppedAtAnyMoment) {
       std::this_thread::sleep_for(delay);
       kill(victim, signal);
     });
-    // Until the rank is lost: on a busy machine a short limit may also run out without a signal.
+    // Repeats until the rank is lost: on a busy machine a short limit may also expire without the
+    // signal.
     Status status, next;
     auto begin = std::chrono::steady_clock::now();
     auto lost = [&] { return next.message().rfind("the session cannot run again", 0) == 0; };
@@ -226,7 +226,7 @@ TEST_F(ShmSession, ARankKilledOrStoppedAtAnyMoment) {
   }
 }
 
-/// A stall on purpose is survived: the process comes back.
+/// The session survives a stall that was injected, since the process continues.
 TEST_F(ShmSession, AStalledRankEndsTheRunAndTheSessionSurvives) {
   ProgramBuilder b = chain(2, 2, shrink);
   expectRunsFail(MatchesRegex("rank 0: all_reduce 'sum\\.1' in @main on the communication queue "
@@ -245,7 +245,7 @@ TEST_F(ShmSession, AStalledRankEndsTheRunAndTheSessionSurvives) {
                  });
 }
 
-/// Random weights that rank 1's process never gets all of.
+/// Random weights; reading rank 1's raises the signal.
 class HaltingWeights : public WeightSource {
 public:
   HaltingWeights(int signal) : signal(signal) {}
@@ -283,7 +283,7 @@ TEST_F(ShmSession, ARankThatIsLostWhileItLoadsIsNamed) {
   EXPECT_EQ(status.message(), "rank 1 was ended by signal 9 (Killed) before its first run");
 }
 
-/// What a process has open, without the listing itself.
+/// Open files of a process, except the directory that is listed.
 std::set<std::string> openFiles(pid_t pid) {
   std::set<std::string> files;
   std::error_code ignored;
@@ -294,14 +294,14 @@ std::set<std::string> openFiles(pid_t pid) {
   return files;
 }
 
-/// Connections, ports and locks of the program around the ranks end with that program.
+/// Sockets and files that the program had open are closed in the ranks.
 TEST_F(ShmSession, RanksKeepNoDescriptorsOfTheProgram) {
   std::vector<int> opened;
-  for (int i = 0; i < 20; ++i) { // before and after what the session opens itself
+  for (int i = 0; i < 20; ++i) { // before and after the session opens its own
     opened.push_back(socket(AF_INET, SOCK_STREAM, 0));
     opened.push_back(open("/proc/self/exe", O_RDONLY));
   }
-  close(opened[3]); // a gap for the session's own
+  close(opened[3]); // a free descriptor for the session's own
   ProgramBuilder b = chain(3, 1, shrink);
   auto session = b.session(shm());
   ASSERT_OK(session);
@@ -326,9 +326,9 @@ TEST_F(ShmSession, RanksKeepNoDescriptorsOfTheProgram) {
     close(file);
 }
 
-/// The processes of a launcher that is killed are gone as well.
+/// When a launcher is killed, its ranks end too.
 TEST_F(ShmSession, AKilledLauncherLeavesNobody) {
-  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); // its orphans become ours
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); // adopts the launcher's orphans
   for (int round = 0; round < 4; ++round) {
     int pipes[2];
     ASSERT_EQ(pipe(pipes), 0);
@@ -412,7 +412,7 @@ TEST_F(ShmSession, WhatCannotBeIsRefused) {
                "see it");
   EXPECT_THAT((*session)->run().message(), HasSubstr("weights are missing"));
 
-  // A rank's failure to load is the session's.
+  // If a rank fails to load, loading fails.
   auto missing = b.session(shm());
   ASSERT_OK(missing);
   Status status = (*missing)->loadWeights(**openSafetensors(BRAID_TEST_OTHER_WEIGHTS));

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Collectives between processes give the bits that they give between threads; ranks that are killed
-// or stopped at random moments end the others within the limit, and nothing is left.
+// Collectives between processes give the same bits as between threads; ranks that are killed or
+// stopped at random moments end the others within the limit, and nothing is left behind.
 //
 //===----------------------------------------------------------------------===//
 #include "LimitTesting.h"
@@ -32,7 +32,7 @@ using ::testing::MatchesRegex;
 
 namespace {
 
-/// Logged, and taken from the environment to repeat a failure.
+/// The seed, which is logged, or read from the environment to repeat a failure.
 uint32_t testSeed() {
   const char *given = std::getenv("BRAID_TEST_SEED");
   return given ? static_cast<uint32_t>(std::strtoul(given, nullptr, 10)) : std::random_device()();
@@ -49,7 +49,7 @@ struct Step {
   int64_t outer, inner; ///< of a chunk
 };
 
-/// A rank's value is cut into, or joined of, as many chunks as there are ranks.
+/// The rank's input or output consists of one chunk for each rank.
 bool isOfChunks(CollectiveKind kind) {
   return kind == CollectiveKind::reduceScatter || kind == CollectiveKind::allGather ||
          kind == CollectiveKind::allToAll;
@@ -59,7 +59,7 @@ const CollectiveKind kAllKinds[] = {CollectiveKind::allReduce, CollectiveKind::r
                                     CollectiveKind::reduce,    CollectiveKind::broadcast,
                                     CollectiveKind::permute};
 
-/// Ranks of one transport, the collectives of all of them made in advance.
+/// Ranks of one transport; all their collectives are created in advance.
 class World {
 public:
   World(bool processes, int64_t ranks, const std::vector<Step> &steps, double timeLimit = 60)
@@ -73,7 +73,7 @@ public:
       for (const auto &group : step.groups) {
         int64_t size = static_cast<int64_t>(group.size());
         CollectiveValue value{step.dtype, step.outer, step.inner, 0, 0};
-        if (step.kind == CollectiveKind::allToAll && index % 2) // from one dimension to another
+        if (step.kind == CollectiveKind::allToAll && index % 2) // between two dimensions
           value = {step.dtype, 1, 1, 0, 0, step.outer, 1, step.inner};
         else if (!isOfChunks(step.kind))
           value = {step.dtype, 1, step.outer * step.inner, 0, 0};
@@ -108,7 +108,7 @@ public:
     control.begin();
   }
 
-  /// Values that round, and are valid in every type.
+  /// Values whose sums are rounded and that are valid in every type.
   void fill(const std::vector<Step> &steps, uint32_t seed) {
     std::mt19937 random(seed);
     std::normal_distribution<double> normal(0, 40);
@@ -152,7 +152,7 @@ public:
         .collective.values[0];
   }
 
-  /// What a communication queue does; true when all steps are done.
+  /// Does the work of a communication queue; true when all steps are done.
   bool work(int64_t rank, uint32_t seed, unsigned maxSleepUs) {
     std::mt19937 random(seed + static_cast<uint32_t>(rank));
     QueueState &self = control.queue(rank, Queue::communication);
@@ -176,7 +176,7 @@ public:
   uint64_t symmetricBytes = 0;
 };
 
-/// Waits until all processes have ended; returns how, by rank.
+/// Waits until all processes have ended; returns how each ended, by rank.
 std::vector<std::string> join(Processes &processes, int64_t ranks, double limit) {
   std::vector<std::string> how(static_cast<size_t>(ranks), "still running");
   for (int64_t begin = nowNs();
@@ -186,7 +186,7 @@ std::vector<std::string> join(Processes &processes, int64_t ranks, double limit)
   return how;
 }
 
-/// Every group has one more rank than the last; 6 ranks also as rows and columns of a mesh.
+/// One group of all ranks, and pairs in reverse order; for 6 ranks also rows and columns of a mesh.
 std::vector<Groups> groupsOf(int64_t ranks) {
   Groups whole(1), pairs;
   for (int64_t r = 0; r < ranks; ++r)
@@ -214,7 +214,7 @@ TEST_P(Ranks, ProcessesGiveTheBitsOfThreads) {
       for (CollectiveKind kind : kAllKinds)
         for (auto reduce : {ReduceKind::sum, ReduceKind::max, ReduceKind::min})
           for (auto [outer, inner] : {std::pair{1, 1}, std::pair{3, 37}, std::pair{1, 1021}})
-            // Groups of different sizes in one step would have buffers of different sizes.
+            // Groups of different sizes in one step would need buffers of different sizes.
             if (groups.front().size() == groups.back().size())
               steps.push_back({kind, reduce, dtype, groups, outer, inner});
   std::shuffle(steps.begin(), steps.end(), std::mt19937(seed));
@@ -223,7 +223,7 @@ TEST_P(Ranks, ProcessesGiveTheBitsOfThreads) {
   forks.fill(steps, seed);
 
   std::vector<std::thread> running;
-  Processes processes; // before the threads: a fork takes only the calling one along
+  Processes processes; // before the threads: a fork copies only the calling thread
   ASSERT_OK(
       processes.start(ranks, [&](int64_t rank) { return forks.work(rank, seed, 50) ? 0 : 1; }));
   for (int64_t r = 0; r < ranks; ++r)
@@ -242,7 +242,7 @@ TEST_P(Ranks, ProcessesGiveTheBitsOfThreads) {
                 0)
           << name(steps[s].kind) << " " << name(steps[s].dtype) << " on rank " << r;
     }
-  // The comparison means something only if the collectives wrote something.
+  // The comparison is only meaningful if the collectives wrote something.
   std::set<CollectiveKind> wrote;
   for (int64_t r = 0; r < ranks; ++r)
     for (size_t s = 0; s < steps.size(); ++s) {
@@ -251,14 +251,14 @@ TEST_P(Ranks, ProcessesGiveTheBitsOfThreads) {
                       [](std::byte b) { return b != std::byte(0); }))
         wrote.insert(steps[s].kind);
     }
-  // Nobody sends to the one rank of a group, so a permute gives zeros there.
+  // A permute in a group of one rank has no source and gives zeros.
   EXPECT_EQ(wrote.size(), std::size(kAllKinds) - (ranks == 1 ? 1 : 0));
 }
 INSTANTIATE_TEST_SUITE_P(Of, Ranks, ::testing::Values(1, 2, 3, 4, 5, 6));
 
 constexpr int64_t kLostRanks = 3;
 
-/// The failure of ranks that do collectives without end, after one of them gets the signal.
+/// The failure of ranks that run collectives endlessly, after one of them gets the signal.
 Status failureWithout(int64_t victim, CollectiveKind kind, int signal, double limit,
                       std::mt19937 &random) {
   std::vector<Step> steps(100, {kind, ReduceKind::sum, DType::f32, {{0, 1, 2}}, 1, 33});
@@ -292,7 +292,7 @@ Status failureWithout(int64_t victim, CollectiveKind kind, int signal, double li
   std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
   EXPECT_EQ(kill(pidOf[victim], signal), 0);
   int64_t begin = nowNs();
-  if (signal == SIGSTOP) { // it stays until it is killed
+  if (signal == SIGSTOP) { // it stays stopped until it is killed
     while (processes.numRunning() > 1 && nowNs() - begin < 60000000000)
       processes.wait(10000000);
     const bool stopped = processes.numRunning() == 1 && processes.running(victim);
@@ -310,7 +310,7 @@ Status failureWithout(int64_t victim, CollectiveKind kind, int signal, double li
 
 class Lost : public ::testing::TestWithParam<std::tuple<CollectiveKind, int>> {};
 
-/// A rank that is gone in the middle of a stream of collectives.
+/// A rank is lost while ranks run collectives endlessly.
 TEST_P(Lost, EndsTheOthersWithinTheLimit) {
   const CollectiveKind kind = std::get<0>(GetParam());
   const int signal = std::get<1>(GetParam());
@@ -324,7 +324,7 @@ TEST_P(Lost, EndsTheOthersWithinTheLimit) {
                      " 'step\\.[0-9]+' on the communication queue waited [0-9.]+ s for rank " +
                      std::to_string(victim) + ", which has not arrived \\(.*\\)"),
         [&](double limit) { return failureWithout(victim, kind, signal, limit, random); });
-    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1); // nobody is left to wait for
+    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1); // no process is left to wait for
     EXPECT_EQ(errno, ECHILD);
   }
 }
@@ -344,7 +344,7 @@ TEST(Lost, AllThatHaveNotArrivedAreNamed) {
         Processes processes;
         EXPECT_OK(processes.start(4, [&](int64_t rank) {
           if (rank % 2)
-            return 0; // never comes
+            return 0; // does not arrive
           return world.work(rank, 1, 0) ? 0 : 1;
         }));
         join(processes, 4, 60);

@@ -2,7 +2,7 @@
  * Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A kernel library for tests of the loader, compiled twice.
+ * A kernel library for tests of the loader; it is compiled twice.
  */
 #include <stdint.h>
 

@@ -77,7 +77,7 @@ template <typename T> Status statusOf(const Result<T> &result) { return result.s
     ::braid::runtime::Status braidStatus = ::braid::runtime::testing::statusOf(expression);        \
     ASSERT_TRUE(braidStatus.ok()) << braidStatus.message();                                        \
   } while (false)
-/// Compares the whole message: a test that accepts a wrong message would not detect a wrong check.
+/// Compares the full message: a test that accepts a wrong message would not detect a wrong check.
 #define EXPECT_ERROR(expression, expected)                                                         \
   do {                                                                                             \
     ::braid::runtime::Status braidStatus = ::braid::runtime::testing::statusOf(expression);        \

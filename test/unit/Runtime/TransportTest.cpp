@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Collectives of the threads transport, driven without a program: all kinds, types and groups,
-// ranks that come at random times, and ranks that disagree.
+// Collectives of the threads transport without a program: all kinds, types and groups, ranks that
+// arrive at random times, and ranks that disagree.
 //
 //===----------------------------------------------------------------------===//
 #include "LimitTesting.h"
@@ -19,8 +19,8 @@ namespace {
 template <typename E> class Collectives : public ::testing::Test {};
 TYPED_TEST_SUITE(Collectives, Types);
 
-/// Reductions and gathers on a world of 1, 2 and 4 ranks, the last one also in two groups of two,
-/// with sleeps at random places and every buffer overwritten as soon as its collective is over.
+/// Reductions and gathers on 1, 2 and 4 ranks, the last also in two groups of two, with sleeps at
+/// random points and every buffer overwritten as soon as its collective is complete.
 TYPED_TEST(Collectives, ReductionsAndGathersUnderUnevenArrival) {
   using T = typename TypeParam::Storage;
   const uint32_t seed = testSeed();
@@ -38,7 +38,7 @@ TYPED_TEST(Collectives, ReductionsAndGathersUnderUnevenArrival) {
     const uint64_t outputOffset = 65536;
     World w(world.ranks, 2 * outputOffset);
     std::atomic<int> wrong{0};
-    // Groups are made before the threads run, as a session does when it loads.
+    // Groups are created before the threads run, as in a session.
     for (const auto &group : world.groups)
       w.transport->group(group);
     w.run([&](int64_t rank) {
@@ -82,7 +82,7 @@ TYPED_TEST(Collectives, ReductionsAndGathersUnderUnevenArrival) {
           if (toDouble(result[i]) != expected)
             wrong.fetch_add(1);
         }
-        for (int64_t i = 0; i < big; ++i) { // a peer that still reads would notice
+        for (int64_t i = 0; i < big; ++i) { // detects a peer that still reads
           fromDouble(99, in[i]);
           fromDouble(77, out[i]);
         }
@@ -113,8 +113,7 @@ TEST(ThreadsTransport, SeveralValuesTravelTogether) {
   });
 }
 
-/// Sums of numbers that round must be in rank order and the same on all ranks: bits, not a
-/// tolerance.
+/// Sums that round must be in rank order and bitwise equal on all ranks, not within a tolerance.
 TEST(ThreadsTransport, SumsAreInRankOrder) {
   constexpr int64_t kCount = 1000;
   World w(4, 1 << 16);
@@ -140,8 +139,8 @@ TEST(ThreadsTransport, SumsAreInRankOrder) {
   });
 }
 
-/// f16 and bf16 are added up in f32 and rounded once: 2048 + 1 + 1 is 2050 in f16, while rounding
-/// after every step loses both.
+/// f16 and bf16 are summed in f32 and rounded once: 2048 + 1 + 1 is 2050 in f16, while rounding
+/// after every step loses both ones.
 TEST(ThreadsTransport, HalfPrecisionRoundsOnce) {
   World w(3, 4096);
   w.transport->group({0, 1, 2});
@@ -195,14 +194,14 @@ TEST(ThreadsTransport, AMissingRankIsNamedWithinTheLimit) {
       });
 }
 
-/// A slow rank is no stalled rank: the limit counts from the last progress of anyone.
+/// A slow rank is not stalled: the limit counts from the last progress of any rank.
 TEST(ThreadsTransport, ProgressElsewhereProlongsTheWait) {
   expectOk([](double limit) {
     World w(2, 4096, limit);
     w.transport->group({0, 1});
     w.run([&](int64_t rank) {
       if (rank == 1)
-        for (int i = 0; i < 10; ++i) { // more than three times the limit in all
+        for (int i = 0; i < 10; ++i) { // in total more than three times the limit
           std::this_thread::sleep_for(std::chrono::duration<double>(limit / 3));
           w.control.queue(1, Queue::compute).progress.fetch_add(1);
         }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Shared by the tests of the threads transport: a world of ranks that run without a program.
+// Ranks that run without a program, for tests of the threads transport.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_RUNTIME_TRANSPORTTESTING_H
@@ -46,8 +46,8 @@ public:
     for (std::thread &t : threads)
       t.join();
   }
-  /// As an executor's queue would: publishes the command for messages. It is kept as long as the
-  /// world, as a program keeps its commands: another rank may read it after this one has given up.
+  /// Publishes the command for messages, as an executor's queue does. The command is kept as long
+  /// as the world, like a program's commands: another rank may read it after this one has failed.
   bool collective(int64_t rank, const Command &given) {
     const Command *command = nullptr;
     {
@@ -121,7 +121,7 @@ inline void fromDouble(double x, int8_t &out) { out = static_cast<int8_t>(x); }
 inline void fromDouble(double x, Half &out) { out.bits = floatToF16(static_cast<float>(x)); }
 inline void fromDouble(double x, Brain &out) { out.bits = floatToBf16(static_cast<float>(x)); }
 
-/// What a rank contributes at element i: small integers, so that every type and every order of sums
+/// A rank's contribution at element i: small integers, so that every type and every order of sums
 /// is exact.
 inline double contribution(int64_t rank, int64_t i, int round) {
   return static_cast<double>((rank * 7 + i * 3 + round) % 11 - 5);

@@ -14,7 +14,7 @@ using namespace braid::runtime::testing;
 
 namespace {
 
-/// The system's files, as a machine has them.
+/// A root folder with the files of a system.
 class Root {
 public:
   void file(const std::string &path, const std::string &text) {
@@ -28,8 +28,8 @@ private:
   TemporaryFolder folder;
 };
 
-/// Calls `work` while this thread, and what it starts, may run on one processor only. No thread of
-/// its own: the thread sanitizer refuses processes of a process with several threads.
+/// Calls `work` while this thread and threads that it starts are restricted to one processor. It
+/// uses no other thread: the thread sanitizer refuses to fork a process with several threads.
 template <typename Work> void onOneProcessor(Work work) {
   cpu_set_t all, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
@@ -43,7 +43,7 @@ template <typename Work> void onOneProcessor(Work work) {
 }
 
 TEST(UsableCores, FollowAffinity) {
-  const double all = Root().cores(); // no groups
+  const double all = Root().cores(); // without control groups
   EXPECT_GE(all, 1);
   onOneProcessor([] { EXPECT_EQ(Root().cores(), 1); });
 }
@@ -54,7 +54,7 @@ TEST(UsableCores, FollowControlGroups) {
   whole.file("proc/self/cgroup", "0::/\n");
   whole.file("sys/fs/cgroup/cpu.max", "25000 100000\n");
   EXPECT_EQ(whole.cores(), 0.25);
-  // The least of a group and of those above it.
+  // The minimum of a group and its ancestors.
   parent.file("proc/self/cgroup", "1:name=systemd:/x\n0::/jobs/7\n");
   parent.file("sys/fs/cgroup/jobs/cpu.max", "50000 100000\n");
   parent.file("sys/fs/cgroup/jobs/7/cpu.max", "max 100000\n");
@@ -63,7 +63,7 @@ TEST(UsableCores, FollowControlGroups) {
   v1.file("sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "75000\n");
   v1.file("sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(v1.cores(), 0.75);
-  // What a group is called outside of a container has no folder inside.
+  // Within a container there is no folder with the group's outer name.
   container.file("proc/self/cgroup", "3:cpu:/docker/abc\n");
   container.file("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "30000\n");
   container.file("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
@@ -80,7 +80,7 @@ TEST(UsableCores, ThreadsThatOutnumberCoresSleepSoon) {
   EXPECT_GT(spinFor(1, 1), spinFor(1, 0.5));
 }
 
-/// Whoever waits in vain learns not to spin, and tries again only now and then.
+/// After spinning in vain a thread stops spinning and retries only rarely.
 TEST(Spin, BecomesShorterInVain) {
   constexpr int64_t kMost = 2000000;
   Counter counter;
@@ -97,14 +97,14 @@ TEST(Spin, BecomesShorterInVain) {
   for (int i = 0; i < 128; ++i)
     tries += spun(1) >= kMost / 2;
   EXPECT_GE(tries, 1);
-  EXPECT_LE(tries, 8); // 2, and those that the machine holds up
+  EXPECT_LE(tries, 8); // expects 2, plus delays by the machine
   counter.set(1);
   for (int i = 0; i < 64; ++i)
     EXPECT_TRUE(spin.reaches(counter, 1)) << i;
-  EXPECT_GE(spun(2), kMost); // what was worth it is tried again
+  EXPECT_GE(spun(2), kMost); // after successes it spins fully again
 }
 
-/// A session under one processor counts that one, whatever the machine has.
+/// A session on one processor counts one, whatever the machine has.
 TEST(UsableCores, OfASession) {
   auto reportOf = [](SessionOptions options) {
     auto session = projection().session(options);
