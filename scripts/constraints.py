@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-DIALECTS = ("NN", "Comm")
+DIALECTS = ("NN", "Comm", "RT")
 ID = r"[a-z]+\.[a-z_]+_c[0-9]+"
 
 

@@ -35,8 +35,7 @@ LogicalResult verifyBounded(ShapedType type, function_ref<InFlightDiagnostic()> 
                             StringRef id) {
   if (isBounded(type))
     return success();
-  InFlightDiagnostic diag = emitError() << "expects at most 2^48 elements, got " << type;
-  return id.empty() ? diag : diag << " [" << id << "]";
+  return emitError() << "expects at most 2^48 elements, got " << type << " [" << id << "]";
 }
 
 int64_t elementBytes(ShapedType type) {

@@ -28,7 +28,7 @@ bool isBounded(mlir::ShapedType type);
 /// isBounded, else "expects at most 2^48 elements, got TYPE [ID]".
 mlir::LogicalResult verifyBounded(mlir::ShapedType type,
                                   llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
-                                  llvm::StringRef id = {});
+                                  llvm::StringRef id);
 
 /// Bytes of an element. Types without a width (index, complex) count 8; no collective carries them.
 int64_t elementBytes(mlir::ShapedType type);

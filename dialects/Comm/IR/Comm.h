@@ -65,6 +65,14 @@ int64_t groupSize(mlir::Operation *from, GroupAttr group);
 /// Checks that the group names a mesh and axes of it. An error on `op` ends with `[id]`.
 mlir::LogicalResult verifyGroup(mlir::Operation *op, GroupAttr group,
                                 mlir::SymbolTableCollection &symbols, llvm::StringRef id);
+/// Checks that `position` is a position of the group; `what` names it in the error.
+mlir::LogicalResult verifyPosition(mlir::Operation *op, GroupAttr group, const llvm::Twine &what,
+                                   int64_t position, llvm::StringRef id);
+/// Checks that `pairs` alternates sources and targets, that each position is at most once a source
+/// and at most once a target, and, with a `selfId`, that none sends to itself.
+mlir::LogicalResult verifyPairs(mlir::Operation *op, llvm::ArrayRef<int64_t> pairs,
+                                llvm::StringRef sizeId, llvm::StringRef onceId,
+                                llvm::StringRef selfId = {});
 /// The mesh that a symbol names, or null.
 MeshOp lookupMesh(mlir::Operation *from, mlir::FlatSymbolRefAttr mesh);
 

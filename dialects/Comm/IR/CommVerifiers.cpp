@@ -115,25 +115,24 @@ LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-/// Checks that `position` is a position of the group of `op`; `what` names it in the message.
-template <typename OpT>
-static LogicalResult verifyPosition(OpT op, const Twine &what, int64_t position, StringRef id) {
-  int64_t n = groupSize(op, op.getGroup());
+LogicalResult braid::comm::verifyPosition(Operation *op, GroupAttr group, const Twine &what,
+                                          int64_t position, StringRef id) {
+  int64_t n = groupSize(op, group);
   if (position >= 0 && position < n)
     return success();
-  return op.emitOpError("expects ")
+  return op->emitOpError("expects ")
          << what << " in [0, " << n << "), got " << position << " [" << id << "]";
 }
 
 LogicalResult ReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return failure(
-      failed(verifyGroup(*this, getGroup(), symbols, "comm.reduce_c3")) ||
-      failed(verifyPosition(*this, "'root' to be a position", getRoot(), "comm.reduce_c6")));
+  return failure(failed(verifyGroup(*this, getGroup(), symbols, "comm.reduce_c3")) ||
+                 failed(verifyPosition(*this, getGroup(), "'root' to be a position", getRoot(),
+                                       "comm.reduce_c6")));
 }
 LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return failure(
-      failed(verifyGroup(*this, getGroup(), symbols, "comm.broadcast_c3")) ||
-      failed(verifyPosition(*this, "'root' to be a position", getRoot(), "comm.broadcast_c5")));
+  return failure(failed(verifyGroup(*this, getGroup(), symbols, "comm.broadcast_c3")) ||
+                 failed(verifyPosition(*this, getGroup(), "'root' to be a position", getRoot(),
+                                       "comm.broadcast_c5")));
 }
 template <typename OpT>
 static LogicalResult verifyPairPositions(OpT op, SymbolTableCollection &symbols, StringRef groupId,
@@ -141,7 +140,8 @@ static LogicalResult verifyPairPositions(OpT op, SymbolTableCollection &symbols,
   if (failed(verifyGroup(op, op.getGroup(), symbols, groupId)))
     return failure();
   for (int64_t position : op.getPairs())
-    if (failed(verifyPosition(op, "every position of 'pairs' to be", position, positionId)))
+    if (failed(verifyPosition(op, op.getGroup(), "every position of 'pairs' to be", position,
+                              positionId)))
       return failure();
   return success();
 }
@@ -191,10 +191,8 @@ LogicalResult BroadcastOp::verify() {
   return verifyCount(*this, "comm.broadcast_c1", "comm.broadcast_c2");
 }
 
-/// `pairs` alternates sources and targets. A position occurs at most once as source and at most
-/// once as target.
-static LogicalResult verifyPairs(Operation *op, ArrayRef<int64_t> pairs, StringRef sizeId,
-                                 StringRef onceId) {
+LogicalResult braid::comm::verifyPairs(Operation *op, ArrayRef<int64_t> pairs, StringRef sizeId,
+                                       StringRef onceId, StringRef selfId) {
   if (pairs.size() % 2 != 0)
     return op->emitOpError("expects 'pairs' to hold two positions for each pair, got ")
            << pairs.size() << " positions [" << sizeId << "]";
@@ -207,6 +205,9 @@ static LogicalResult verifyPairs(Operation *op, ArrayRef<int64_t> pairs, StringR
     if (!targets.insert(pairs[i + 1]).second)
       return op->emitOpError("expects position ")
              << pairs[i + 1] << " to be the target of one pair [" << onceId << "]";
+    if (!selfId.empty() && pairs[i] == pairs[i + 1])
+      return op->emitOpError("expects no position to send to itself, got ")
+             << pairs[i] << " -> " << pairs[i] << " [" << selfId << "]";
   }
   return success();
 }
@@ -226,13 +227,7 @@ static LogicalResult verifyPointToPoint(Operation *op, TypeRange values, ArrayRe
                                         const PointToPointIds &ids) {
   if (values.empty())
     return op->emitOpError("expects at least one value [") << ids.values << "]";
-  if (failed(verifyPairs(op, pairs, ids.pairs, ids.once)))
-    return failure();
-  for (size_t i = 0; i < pairs.size(); i += 2)
-    if (pairs[i] == pairs[i + 1])
-      return op->emitOpError("expects no position to send to itself, got ")
-             << pairs[i] << " -> " << pairs[i] << " [" << ids.self << "]";
-  return success();
+  return verifyPairs(op, pairs, ids.pairs, ids.once, ids.self);
 }
 LogicalResult SendOp::verify() {
   return verifyPointToPoint(*this, getOperandTypes(), getPairs(),

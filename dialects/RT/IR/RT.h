@@ -29,7 +29,7 @@ struct LibraryCall;
 } // namespace braid::runtime
 
 namespace braid::rt {
-/// What the commands that order the queues read and write, so that they keep their place.
+/// The resource that commands that order the queues read and write, which keeps their order.
 struct QueueResource : mlir::SideEffects::Resource::Base<QueueResource> {
   llvm::StringRef getName() final { return "queues"; }
 };
@@ -46,23 +46,23 @@ struct QueueResource : mlir::SideEffects::Resource::Base<QueueResource> {
 
 namespace braid::rt {
 
-/// Every planned buffer begins at a multiple of this.
+/// Alignment of every planned buffer, in bytes.
 constexpr int64_t kBufferAlignment = 64;
 /// Bytes of contiguous memory of this type.
 int64_t sizeInBytes(mlir::ShapedType type);
-/// Row-major without gaps and from its first byte.
+/// Whether memory is row-major without gaps and begins at its first byte.
 bool isContiguous(mlir::MemRefType type);
-/// The buffer or argument that a chain of views looks at.
+/// The buffer or argument under a chain of views.
 mlir::Value getRoot(mlir::Value memory);
-/// The queue that runs a command; compute for calls, which stand in both queues' streams and order
-/// what they do on the other within their own begin and end.
+/// The queue that runs a command. Calls stand in both queues' streams; compute is returned, since a
+/// callee orders its communication within its own begin and end.
 Queue queueOf(mlir::Operation *command);
-/// The size of a group whose mesh is known and has its axes, or an error on the operation.
-mlir::FailureOr<int64_t> groupRanks(mlir::Operation *op, comm::GroupAttr group,
-                                    mlir::SymbolTableCollection &symbols);
-/// The memory that a command reads and writes, without the frames of callees.
-void getAccesses(mlir::Operation *op, llvm::SmallVectorImpl<mlir::Value> &reads,
-                 llvm::SmallVectorImpl<mlir::Value> &writes);
+/// Buffers and arguments, without views of them.
+struct Accesses {
+  llvm::SmallVector<mlir::Value> reads, writes;
+};
+/// The memory that a command reads and writes, except for the frames of callees.
+Accesses getAccesses(mlir::Operation *op);
 
 } // namespace braid::rt
 #endif // BRAID_DIALECTS_RT_RT_H

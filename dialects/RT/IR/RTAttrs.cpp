@@ -37,18 +37,17 @@ LogicalResult FrameAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
                                 int64_t symmetric, int64_t events) {
   if (local < 0 || symmetric < 0 || events < 0)
     return emitError() << "expects no negative extent, got <local " << local << ", symmetric "
-                       << symmetric << ", events " << events << ">";
+                       << symmetric << ", events " << events << "> [rt.frame_c1]";
   if (events > std::numeric_limits<int32_t>::max())
-    return emitError() << "expects at most 2^31 - 1 events, got " << events;
+    return emitError() << "expects at most 2^31 - 1 events, got " << events << " [rt.frame_c2]";
   return success();
 }
 
-/// V4.
-static LogicalResult verifyValueType(function_ref<InFlightDiagnostic()> emitError,
-                                     RankedTensorType type) {
+static LogicalResult verifyGlobalType(function_ref<InFlightDiagnostic()> emitError,
+                                      RankedTensorType type, StringRef id) {
   if (!type.hasStaticShape())
-    return emitError() << "expects a statically shaped type, got " << type;
-  return braid::verifyBounded(type, emitError);
+    return emitError() << "expects a statically shaped type, got " << type << " [" << id << "]";
+  return braid::verifyBounded(type, emitError, id);
 }
 
 LogicalResult ValueAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
@@ -56,27 +55,24 @@ LogicalResult ValueAttr::verify(function_ref<InFlightDiagnostic()> emitError, St
                                 braid::comm::ShardingAttr, IntegerAttr defaultValue,
                                 IntegerAttr below) {
   if (name.empty())
-    return emitError() << "expects a name";
-  if (failed(verifyValueType(emitError, global)))
-    return failure();
-  // V5
+    return emitError() << "expects a name [rt.value_c1]";
+  for (RankedTensorType type : {global, padded})
+    if (type && failed(verifyGlobalType(emitError, type, "rt.value_c2")))
+      return failure();
   for (IntegerAttr integer : {defaultValue, below})
     if (integer && integer.getType() != global.getElementType())
       return emitError() << "expects default and bound of type " << global.getElementType()
-                         << ", got " << integer;
+                         << ", got " << integer << " [rt.value_c5]";
   if ((below && below.getInt() < 1) ||
       (defaultValue &&
        (defaultValue.getInt() < 0 || (below && defaultValue.getInt() >= below.getInt()))))
-    return emitError() << "expects a bound of at least 1, and a default of 0 or more below it";
-  if (!padded)
-    return success();
-  if (failed(verifyValueType(emitError, padded)))
-    return failure();
-  if (padded.getElementType() != global.getElementType() || padded.getRank() != global.getRank() ||
-      llvm::any_of(llvm::zip_equal(padded.getShape(), global.getShape()),
-                   [](auto sizes) { return std::get<0>(sizes) < std::get<1>(sizes); }))
-    return emitError() << "expects a padded type of which " << global << " is the beginning, got "
-                       << padded;
+    return emitError() << "expects a bound of at least 1, and a default of 0 or more below it "
+                          "[rt.value_c5]";
+  if (padded &&
+      (padded.getElementType() != global.getElementType() || padded.getRank() != global.getRank() ||
+       !llvm::all_of_zip(padded.getShape(), global.getShape(), std::greater_equal<>())))
+    return emitError() << "expects a padded type that begins with " << global << ", got " << padded
+                       << " [rt.value_c3]";
   return success();
 }
 
@@ -84,11 +80,9 @@ LogicalResult ParameterAttr::verify(function_ref<InFlightDiagnostic()> emitError
                                     RankedTensorType global, braid::comm::ShardingAttr,
                                     braid::nn::InitKindAttr, ArrayAttr slices) {
   if (name.empty())
-    return emitError() << "expects a name";
-  if (failed(verifyValueType(emitError, global)))
-    return failure();
+    return emitError() << "expects a name [rt.parameter_c1]";
   for (Attribute slice : slices)
     if (!isa<braid::nn::SliceAttr>(slice))
-      return emitError() << "expects slices to be #nn.slice, got " << slice;
-  return success();
+      return emitError() << "expects slices to be #nn.slice, got " << slice << " [rt.parameter_c3]";
+  return verifyGlobalType(emitError, global, "rt.parameter_c2");
 }

@@ -16,8 +16,8 @@ def RT_Space : I32EnumAttr<"Space", "which planned arena of a rank a buffer live
 def RT_SpaceAttr : EnumAttr<RT_Dialect, RT_Space, "space"> {
   let summary = "memory space of a planned buffer";
   let description = [{
-    `local` is a rank's own memory; `symmetric` is memory that the transport allocates on every rank at the same
-    offset, and what collectives read and write. A memref without a space is memory that the caller passed in.
+    `local` is a rank's own memory. `symmetric` is memory that the transport allocates on every rank at the same
+    offset; collectives read and write it. A memref without a space is memory that the caller passed in.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -49,7 +49,10 @@ def RT_FrameAttr : RT_Attr<"Frame", "frame"> {
   let summary = "extent of a procedure's frame, or where a callee's frame lies in the caller's";
   let description = [{
     Bytes in the local and in the symmetric arena, and events: `<local 4096, symmetric 128, events 2>`.
-    Constraints: (F1) none is negative; (F2) there are at most 2^31 - 1 events.
+
+    Constraints:
+    - (rt.frame_c1) none is negative;
+    - (rt.frame_c2) there are at most 2^31 - 1 events.
   }];
   let parameters = (ins "int64_t":$local, "int64_t":$symmetric, "int64_t":$events);
   let assemblyFormat = "`<` `local` $local `,` `symmetric` $symmetric `,` `events` $events `>`";
@@ -57,22 +60,24 @@ def RT_FrameAttr : RT_Attr<"Frame", "frame"> {
 }
 
 def RT_ValueAttr : RT_Attr<"Value", "value"> {
-  let summary = "an entry's operand or result as the outside knows it";
+  let summary = "an entry's operand or result as a caller sees it";
   let description = [{
-    Stands on arguments of an entry procedure, as `rt.operand` or `rt.result`: the name that input and output files go
-    by, the type of the whole value, and which part of it a rank holds (all, without a sharding). A result may be the
-    beginning of a larger value, of which ranks hold parts:
-    `#rt.value<"logits" of tensor<8x61xf32> padded tensor<8x62xf32> sharded <@mesh, [{}, {tp} ]>>`. An operand may say what
-    every element is when it is left out, and what all elements are below:
+    An attribute `rt.operand` or `rt.result` of an argument of an entry procedure: the name in input and output files,
+    the global type, and the sharding (replicated without one). A result may be padded: ranks then hold shards of the
+    padded value, and the result is its beginning:
+    `#rt.value<"logits" of tensor<8x61xf32> padded tensor<8x62xf32> sharded <@mesh, [{}, {tp} ]>>`. An operand may have
+    a default, which fills it when the caller leaves it out, and an exclusive upper bound of its elements:
     `#rt.value<"attention_mask" of tensor<8x61xi64> default 1 : i64 below 2 : i64>`.
 
     Constraints:
-    - (V1) the name is not empty;
-    - (V4) the type is statically shaped, of at most 2^48 elements, and so is the padded type;
-    - (V3) the padded type has the rank and element type of the value's, and is as large in every dimension; only results
-      have one;
-    - (V5) default and bound are integers of the element type, the bound at least 1 and the default in [0, bound); only
-      operands have them.
+    - (rt.value_c1) the name is not empty;
+    - (rt.value_c2) the type is statically shaped, of at most 2^48 elements, and so is the padded type;
+    - (rt.value_c3) the padded type has the rank and element type of the value's, and is at least as large in every
+      dimension;
+    - (rt.value_c4) only results have a padded type;
+    - (rt.value_c5) default and bound are integers of the element type, the bound at least 1 and the default in
+      [0, bound);
+    - (rt.value_c6) only operands have a default or a bound.
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "::mlir::RankedTensorType":$globalType,
                         OptionalParameter<"::mlir::RankedTensorType">:$paddedType,
@@ -88,10 +93,13 @@ def RT_ValueAttr : RT_Attr<"Value", "value"> {
 def RT_ParameterAttr : RT_Attr<"Parameter", "parameter"> {
   let summary = "an entry's weight: where the loader takes it from";
   let description = [{
-    Stands on arguments of an entry procedure, as `rt.parameter`: name, whole type and sharding as #rt.value, what random
-    weights it gets, and the #nn.slice list that it is put together from.
-    Constraints: (V1) the name is not empty; (V2) `slices` holds #nn.slice attributes only; (V4) the type is
-    statically shaped, of at most 2^48 elements.
+    An attribute `rt.parameter` of an argument of an entry procedure: name, global type and sharding as in #rt.value, the
+    distribution of random weights, and the #nn.slice list that assembles it from checkpoint tensors.
+
+    Constraints:
+    - (rt.parameter_c1) the name is not empty;
+    - (rt.parameter_c2) the type is statically shaped, of at most 2^48 elements;
+    - (rt.parameter_c3) `slices` holds #nn.slice attributes only.
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "::mlir::RankedTensorType":$globalType,
                         OptionalParameter<"::braid::comm::ShardingAttr">:$sharding, "::braid::nn::InitKindAttr":$init,
@@ -101,7 +109,7 @@ def RT_ParameterAttr : RT_Attr<"Parameter", "parameter"> {
 }
 
 def RT_EventType : RT_Type<"Event", "event"> {
-  let summary = "something a queue has done that another queue can wait for";
+  let summary = "a point in one queue's stream that another queue can wait for";
 }
 
 #endif

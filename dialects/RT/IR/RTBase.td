@@ -22,11 +22,10 @@ include "mlir/Interfaces/ViewLikeInterface.td"
 def RT_Dialect : Dialect {
   let name = "rt";
   let cppNamespace = "::braid::rt";
-  let summary = "What the executor runs, one operation to one command";
+  let summary = "The commands that the executor runs";
   let description = [{
-    Procedures of commands on two queues over planned memory, and the target-neutral kernels that they launch. The
-    memory-form operations stand one to one for the commands of a serialized program; nothing is inferred below this
-    level.
+    Procedures of commands on two queues over planned memory, and the target-independent kernels that they launch. Each
+    operation on memory is one command of the serialized program; nothing is inferred below this level.
   }];
   let dependentDialects = ["::braid::comm::CommDialect", "::braid::nn::NNDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
@@ -38,10 +37,10 @@ def RT_Dialect : Dialect {
     void registerAttributes();
     void registerTypes();
 
-    /// Discardable attribute on arguments and results: the name they go by in the model or in generated code.
+    /// Discardable attribute on arguments and results: their name in the model or in generated code.
     static constexpr ::llvm::StringLiteral kNameAttrName = "rt.name";
-    /// Discardable attributes on arguments of procedures: what the argument is. rt.result is a unit attribute, or on
-    /// an entry a #rt.value; the others stand on entries only.
+    /// Discardable attributes on arguments of procedures. rt.result is a unit attribute, or on an entry a #rt.value;
+    /// the others are on entries only.
     static constexpr ::llvm::StringLiteral kParameterAttrName = "rt.parameter";
     static constexpr ::llvm::StringLiteral kOperandAttrName = "rt.operand";
     static constexpr ::llvm::StringLiteral kResultAttrName = "rt.result";

@@ -12,7 +12,7 @@ include "dialects/Comm/IR/CommAttrs.td"
 class RT_Reads<Type type> : Arg<type, "", [MemRead]>;
 class RT_Writes<Type type> : Arg<type, "", [MemWrite]>;
 
-/// A command that stands in one queue's stream.
+/// A command of one queue's stream.
 class RT_CommandOp<string mnemonic, list<Trait> traits = []> : RT_Op<mnemonic, traits> {
   let hasVerifier = 1;
 }
@@ -25,20 +25,20 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
                                    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Runs a kernel over a number of rows";
   let description = [{
-    On memory, as a procedure holds it, and on values, as kernel forming leaves it:
+    On memory in a procedure, and on tensors between kernel forming and lowering:
     ```mlir
     rt.launch @add rows 1024 ins(%x, %y : memref<1024x384xf32>, memref<1024x384xf32>) outs(%o : memref<1024x384xf32>)
     %r = rt.launch @add rows 1024 ins(%x, %y : tensor<8x128x384xf32>, tensor<8x128x384xf32>) -> tensor<8x128x384xf32>
     ```
-    On values, the leading dimensions of a row operand are taken together where the kernel has fewer of them.
+    A tensor may have more leading dimensions than the kernel's type; they are collapsed into the rows.
 
     Constraints:
-    - (L1) the kernel exists and takes and gives as many values as the launch;
-    - (L2) inputs and outputs are all tensors (and outputs are results), or all memory;
-    - (L3) an operand has the kernel's type with `rows` as the dynamic dimension; a tensor may have more leading dimensions
-      that multiply to the kernel's first;
-    - (L4) `rows` is at least 1, and of a kernel of the runtime's library it is the number of rows that the kernel
-      computes.
+    - (rt.launch_c1) the kernel exists and has as many arguments and results as the launch has inputs and outputs;
+    - (rt.launch_c2) inputs and outputs are all tensors (and outputs are results), or all memory;
+    - (rt.launch_c3) an operand has the kernel's type with `rows` as the dynamic dimension; a tensor may have more
+      leading dimensions, whose product is `rows`;
+    - (rt.launch_c4, ODS) `rows` is at least 1;
+    - (rt.launch_c5) `rows` of a kernel of the runtime's library is the number of rows that the kernel computes.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, ConfinedAttr<I64Attr, [IntPositive]>:$rows,
                        Variadic<AnyTypeOf<[RT_Memory, RT_Tensor]>>:$inputs,
@@ -54,7 +54,7 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
     OpBuilder<(ins "::mlir::FlatSymbolRefAttr":$kernel, "int64_t":$rows, "::mlir::ValueRange":$inputs,
                    "::mlir::ValueRange":$outputs, CArg<"Queue", "Queue::Compute">:$queue)>];
   let extraClassDeclaration = [{
-    bool onValues() { return getOutputs().empty(); }
+    bool onTensors() { return getOutputs().empty(); }
     /// The kernel that `kernel` names; null before symbols are verified if there is none.
     KernelOp getKernelOp();
   }];
@@ -67,7 +67,7 @@ def RT_CopyOp : RT_CommandOp<"copy"> {
     rt.copy ins(%x : memref<8x4xf32>) outs(%y : memref<8x4xf32, #rt.space<symmetric>>) on communication
     ```
     Constraints:
-    - (Y1) shapes and element types are the same.
+    - (rt.copy_c1) shapes and element types are the same.
   }];
   let arguments = (ins RT_Reads<RT_Memory>:$source, RT_Writes<RT_Memory>:$dest, RT_OnCompute:$queue);
   let assemblyFormat = [{
@@ -84,13 +84,13 @@ def RT_QueueState : Resource<"::braid::rt::QueueResource">;
 
 def RT_StartOp : RT_Op<"start", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                                  MemoryEffects<[MemRead<RT_QueueState>, MemWrite<RT_QueueState>]>]> {
-  let summary = "Runs a collective on the communication queue; its event is set when it is done";
+  let summary = "Runs a collective on the communication queue and sets an event when it is done";
   let description = [{
     ```mlir
     %done = rt.start all_reduce with sum ins(%a : memref<8x4xf32, #rt.space<symmetric>>)
         outs(%b : memref<8x4xf32, #rt.space<symmetric>>) over <@mesh, {tp}> role "mlp.down" event 1
     ```
-    Done means that the outputs are there and that no other rank reads this rank's inputs any more.
+    Done means that the outputs are written and that no other rank still reads this rank's inputs.
 
     The last values of an all_to_all_v are the counts. A send has no outputs and a recv no inputs:
     ```mlir
@@ -99,20 +99,22 @@ def RT_StartOp : RT_Op<"start", [AttrSizedOperandSegments, DeclareOpInterfaceMet
     ```
 
     Constraints:
-    - (R1) the group is of a known mesh; there is at least one value, in an all_to_all_v one beside the counts, and as
-      many outputs as inputs, but no outputs of a send and no inputs of a recv;
-    - (R2) inputs and outputs are contiguous symmetric memory;
-    - (R3) outputs have the inputs' types, but for dimension `dim`: all_gather multiplies it by the group's size,
-      reduce_scatter and all_to_all divide it, and all_to_all multiplies dimension `concat`;
-    - (R4) all_reduce, reduce_scatter and reduce have a reduction, the others have none;
-    - (R5) its event is waited for by exactly one rt.wait;
-    - (R6) `dim` belongs to all_gather, reduce_scatter and all_to_all, `concat` to all_to_all, `root` to reduce and
-      broadcast, `pairs` to permute, send and recv, `tag` to send and recv: there it is given, elsewhere it is not;
-    - (R7) `root` and `pairs` hold positions of the group; `pairs` is source and target in turn, each position at most
-      once as either, and in send and recv not both in one pair;
-    - (R8) the values of an all_to_all_v are [blocks, capacity, ...] with one capacity, its counts [blocks] of i32 or i64,
-      and the group's size divides the blocks;
-    - (R9) `tag` is at least 0.
+    - (rt.start_c1) the group has a known mesh and axes of it;
+    - (rt.start_c2) a send has inputs only, a recv has outputs only, and any other collective has as many outputs as
+      inputs and at least one, in an all_to_all_v at least one besides the counts;
+    - (rt.start_c3) inputs and outputs are contiguous symmetric memory;
+    - (rt.start_c4) outputs have the inputs' types, except for dimension `dim`: all_gather multiplies it by the group's
+      size, reduce_scatter and all_to_all divide it, and all_to_all multiplies dimension `concat`;
+    - (rt.start_c5) each attribute is given for these kinds and no others: a reduction for all_reduce, reduce_scatter
+      and reduce, `dim` for all_gather, reduce_scatter and all_to_all, `concat` for all_to_all, `root` for reduce and
+      broadcast, `pairs` for permute, send and recv, `tag` for send and recv;
+    - (rt.start_c6) `root` and `pairs` hold positions of the group;
+    - (rt.start_c7) `pairs` alternates sources and targets, each position is at most once a source and at most once a
+      target, and no position sends to itself in send and recv;
+    - (rt.start_c8) the values of an all_to_all_v are [blocks, capacity, ...] with one capacity, its counts [blocks] of
+      i32 or i64, and the group's size divides the blocks;
+    - (rt.start_c9, ODS) `tag` is at least 0;
+    - (rt.start_c10) exactly one rt.wait waits for its event.
   }];
   let arguments = (ins RT_CollectiveKindAttr:$kind, OptionalAttr<Comm_ReduceKindAttr>:$reduce,
                        Arg<Variadic<RT_Memory>, "", [MemRead]>:$inputs, Arg<Variadic<RT_Memory>, "", [MemWrite]>:$outputs,
@@ -134,10 +136,10 @@ def RT_WaitOp : RT_Op<"wait", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite<R
     ```mlir
     rt.wait %done
     ```
-    Kept apart from rt.await because the time spent in it is exposed communication.
+    It differs from rt.await in that the time spent in it is exposed communication.
 
     Constraints:
-    - (N1) the event is that of an rt.start.
+    - (rt.wait_c1) the event is that of an rt.start.
   }];
   let arguments = (ins RT_EventType:$event, RT_OnCompute:$queue);
   let assemblyFormat = "$event (`on` `` $queue^)? attr-dict";
@@ -145,7 +147,7 @@ def RT_WaitOp : RT_Op<"wait", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite<R
 }
 
 def RT_RecordOp : RT_Op<"record", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite<RT_QueueState>]>]> {
-  let summary = "An event that is set when the queue gets here";
+  let summary = "Sets an event when the queue reaches it";
   let description = [{
     ```mlir
     %e = rt.record on compute event 0
@@ -158,10 +160,10 @@ def RT_RecordOp : RT_Op<"record", [MemoryEffects<[MemRead<RT_QueueState>, MemWri
 }
 
 def RT_AwaitOp : RT_Op<"await", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite<RT_QueueState>]>]> {
-  let summary = "A queue goes on when the event is set";
+  let summary = "A queue waits until the event is set";
   let description = [{
     Constraints:
-    - (E1) the event is that of an rt.record on another queue.
+    - (rt.await_c1) the event is that of an rt.record on another queue.
   }];
   let arguments = (ins RT_EventType:$event, RT_QueueAttr:$queue);
   let assemblyFormat = "$event `on` `` $queue attr-dict";

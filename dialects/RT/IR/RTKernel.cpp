@@ -61,11 +61,10 @@ bool KernelOp::isRowOperand(Type type) {
 }
 
 uint32_t KernelOp::getOptionalBits() {
-  ArrayAttr given = getOptional().value_or(ArrayAttr::get(getContext(), {}));
   uint32_t bits = 0, next = 1;
   for (const auto &operand : braid::runtime::findLibraryKernel(getLibrary()->str())->operands)
     if (operand.optional) {
-      for (StringRef name : given.getAsValueRange<StringAttr>())
+      for (StringRef name : getOptional().getAsValueRange<StringAttr>())
         bits |= name == operand.name ? next : 0;
       next *= 2;
     }
@@ -76,24 +75,22 @@ FailureOr<braid::runtime::LibraryCall> KernelOp::getLibraryCall(int64_t parts) {
   braid::runtime::LibraryCall call;
   call.kernel = braid::runtime::findLibraryKernel(getLibrary()->str());
   if (!call.kernel)
-    return emitOpError("expects a kernel of the library, got ") << getLibraryAttr(), failure();
-  ArrayAttr optional = getOptional().value_or(ArrayAttr::get(getContext(), {}));
-  for (StringRef name : optional.getAsValueRange<StringAttr>())
+    return emitOpError("expects a kernel of the library, got ")
+           << getLibraryAttr() << " [rt.kernel_c10]";
+  for (StringRef name : getOptional().getAsValueRange<StringAttr>())
     if (llvm::none_of(call.kernel->operands,
                       [&](const auto &o) { return o.optional && name == o.name; }))
       return emitOpError("expects optional operands of '")
-                 << *getLibrary() << "', got '" << name << "'",
-             failure();
+             << *getLibrary() << "', got '" << name << "' [rt.kernel_c10]";
   SmallVector<Type> types(getArgumentTypes());
   llvm::append_range(types, getResultTypes());
   const std::vector<size_t> given = call.kernel->given(getOptionalBits());
   const size_t results = call.kernel->operands.size() - call.kernel->firstOutput();
   if (types.size() != given.size() || getResultTypes().size() != results)
     return emitOpError("expects ")
-               << given.size() - results << " arguments and " << results << " results of '"
-               << *getLibrary() << "', got " << getArgumentTypes().size() << " and "
-               << getResultTypes().size(),
-           failure();
+           << given.size() - results << " arguments and " << results << " results of '"
+           << *getLibrary() << "', got " << getArgumentTypes().size() << " and "
+           << getResultTypes().size() << " [rt.kernel_c10]";
   call.operands.resize(call.kernel->operands.size());
   for (auto [place, type] : llvm::zip_equal(given, types)) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -101,21 +98,22 @@ FailureOr<braid::runtime::LibraryCall> KernelOp::getLibraryCall(int64_t parts) {
     if (tensor && tensor.hasStaticShape())
       dtype = braid::comm::toRuntime(tensor.getElementType());
     if (!dtype)
-      return emitOpError("expects static tensors of types that bundles hold, got ") << type,
-             failure();
+      return emitOpError("expects static tensors of types that bundles hold, got ")
+             << type << " [rt.kernel_c10]";
     SmallVector<int64_t> strides = computeSuffixProduct(tensor.getShape());
     call.operands[place] = {*dtype,
                             {tensor.getShape().begin(), tensor.getShape().end()},
                             {strides.begin(), strides.end()}};
   }
-  for (Attribute scalar : getScalars().value_or(ArrayAttr::get(getContext(), {}))) {
+  for (Attribute scalar : getScalars()) {
     if (auto number = dyn_cast<FloatAttr>(scalar))
       call.numbers.push_back(number.getValueAsDouble());
     else if (auto integer = dyn_cast<IntegerAttr>(scalar);
              integer && integer.getValue().getSignificantBits() <= 64)
       call.integers.push_back(integer.getValue().getSExtValue());
     else
-      return emitOpError("expects scalars that are integers or floats, got ") << scalar, failure();
+      return emitOpError("expects scalars that are integers or floats, got ")
+             << scalar << " [rt.kernel_c10]";
   }
   call.parts = parts;
   return call;
@@ -124,22 +122,18 @@ FailureOr<braid::runtime::LibraryCall> KernelOp::getLibraryCall(int64_t parts) {
 LogicalResult KernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!getLibrary())
     return success();
-  int64_t parts = 1;
-  if (getGroup()) {
-    FailureOr<int64_t> ranks = groupRanks(*this, *getGroup(), symbols);
-    if (failed(ranks))
-      return failure();
-    parts = *ranks;
-  }
-  FailureOr<braid::runtime::LibraryCall> call = getLibraryCall(parts);
+  if (getGroup() && failed(verifyGroup(*this, *getGroup(), symbols, "rt.kernel_c10")))
+    return failure();
+  FailureOr<braid::runtime::LibraryCall> call =
+      getLibraryCall(getGroup() ? groupSize(*this, *getGroup()) : 1);
   if (failed(call))
     return failure();
   using Group = braid::runtime::LibraryKernel::Group;
   if (getGroup() ? call->kernel->group == Group::none : call->kernel->group == Group::required)
-    return emitOpError("expects ")
-           << (getGroup() ? "no 'group' of '" : "a 'group' of '") << *getLibrary() << "'";
+    return emitOpError("expects ") << (getGroup() ? "no 'group' of '" : "a 'group' of '")
+                                   << *getLibrary() << "' [rt.kernel_c10]";
   if (braid::runtime::Status status = call->check(); !status.ok())
-    return emitOpError("of '") << *getLibrary() << "': " << status.message();
+    return emitOpError("of '") << *getLibrary() << "': " << status.message() << " [rt.kernel_c10]";
   return success();
 }
 
@@ -171,10 +165,10 @@ std::string KernelOp::getArgumentName(unsigned index) {
 }
 
 //===----------------------------------------------------------------------===//
-// Verification; the numbers are those of the operation's documentation.
+// Verification.
 //===----------------------------------------------------------------------===//
 
-/// (K9)
+/// Verifies a kernel with a `library_symbol`.
 static LogicalResult verifyLibraryKernel(KernelOp op) {
   for (Type type : llvm::concat<const Type>(op.getArgumentTypes(), op.getResultTypes())) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -182,43 +176,45 @@ static LogicalResult verifyLibraryKernel(KernelOp op) {
                                 ShapedType::isDynamic))
       return op.emitOpError(
                  "expects ranked tensors, static but for the outermost row dimension, got ")
-             << type;
+             << type << " [rt.kernel_c9]";
   }
   if (op.getResultTypes().empty())
-    return op.emitOpError("expects at least one result");
-  for (Attribute scalar : op.getScalars().value_or(ArrayAttr::get(op.getContext(), {})))
+    return op.emitOpError("expects at least one result [rt.kernel_c9]");
+  for (Attribute scalar : op.getScalars())
     if (!isa<IntegerAttr, FloatAttr>(scalar))
-      return op.emitOpError("expects scalars that are integers or floats, got ") << scalar;
+      return op.emitOpError("expects scalars that are integers or floats, got ")
+             << scalar << " [rt.kernel_c9]";
   return success();
 }
 
 LogicalResult KernelOp::verify() {
   if (!isExternal() + getLibrarySymbol().has_value() + getLibrary().has_value() != 1)
-    return emitOpError("expects either a body or 'library_symbol' or 'library'");
-  if (!getLibrary() && (getOptional() || getGroup())) // K10
-    return emitOpError("expects no 'optional' and no 'group' without 'library'");
+    return emitOpError("expects either a body or 'library_symbol' or 'library' [rt.kernel_c9]");
+  if (!getLibrary() && (getOptionalAttr() || getGroup()))
+    return emitOpError("expects no 'optional' and no 'group' without 'library' [rt.kernel_c10]");
   if (getLibrary())
-    return success(); // verifySymbolUses does the rest, as the mesh is part of it.
+    return success(); // verifySymbolUses does the rest, since it needs the mesh.
   if (isExternal())
     return verifyLibraryKernel(*this);
-  if (getScalars())
-    return emitOpError("expects no 'scalars' beside a body");
+  if (getScalarsAttr())
+    return emitOpError("expects no 'scalars' beside a body [rt.kernel_c9]");
   int64_t rowDims = getRowDims();
   auto check = [&](Type type, const Twine &what, bool mustBeRow) -> LogicalResult {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor || tensor.getRank() > rowDims + 1)
       return emitOpError("expects ") << what << " to be a ranked tensor of at most " << rowDims + 1
-                                     << " dimensions, got " << type;
+                                     << " dimensions, got " << type << " [rt.kernel_c2]";
     bool row = isRowOperand(type);
     if (llvm::any_of(tensor.getShape().drop_front(row ? 1 : 0), ShapedType::isDynamic))
       return emitOpError("expects ")
-             << what << " to be static but for the outermost row dimension, got " << type;
+             << what << " to be static but for the outermost row dimension, got " << type
+             << " [rt.kernel_c2]";
     if (row && tensor.getRank() < rowDims)
-      return emitOpError("expects ")
-             << what << " to have all " << rowDims << " row dimensions, got " << type;
+      return emitOpError("expects ") << what << " to have all " << rowDims
+                                     << " row dimensions, got " << type << " [rt.kernel_c2]";
     if (mustBeRow && !row)
       return emitOpError("expects ")
-             << what << " to have a dynamic outermost dimension, got " << type;
+             << what << " to have a dynamic outermost dimension, got " << type << " [rt.kernel_c2]";
     return success();
   };
   for (auto [i, type] : llvm::enumerate(getArgumentTypes()))
@@ -229,11 +225,12 @@ LogicalResult KernelOp::verify() {
       return failure();
   if (getResultTypes().empty() || llvm::none_of(getArgumentTypes(), isRowOperand))
     return emitOpError(
-        "expects at least one result and one argument with a dynamic outermost dimension");
+        "expects at least one result and one argument with a dynamic outermost dimension "
+        "[rt.kernel_c2]");
   return success();
 }
 
-/// The operation that combines the accumulator (K6), null when there is none.
+/// The operation that combines the accumulator, null when there is none.
 static Operation *getCombiner(linalg::GenericOp generic) {
   if (generic->getNumResults() != 1)
     return nullptr;
@@ -251,12 +248,14 @@ static LogicalResult verifyReduction(linalg::GenericOp generic) {
   Operation *combiner = getCombiner(generic);
   if (!combiner)
     return generic.emitOpError(
-        "expects a reduction in rt.kernel to yield combiner(acc, x) with acc used once");
+        "expects a reduction in rt.kernel to yield combiner(acc, x) with acc used once "
+        "[rt.kernel_c6]");
   auto fill = generic.getDpsInits().front().getDefiningOp<linalg::FillOp>();
   FloatAttr value;
   if (!fill || !matchPattern(fill.getInputs().front(), m_Constant(&value)))
     return generic.emitOpError(
-        "expects a reduction in rt.kernel to start from a linalg.fill with a constant");
+        "expects a reduction in rt.kernel to start from a linalg.fill with a constant "
+        "[rt.kernel_c7]");
   std::optional<TypedAttr> identity = arith::getNeutralElement(combiner);
   // maximumf and maxnumf (and the minima) have NaN-aware identities upstream; an infinity serves as
   // well.
@@ -270,7 +269,7 @@ static LogicalResult verifyReduction(linalg::GenericOp generic) {
   bool zero = isa<arith::AddFOp>(combiner) && value.getValue().isZero();
   if (!infinity && !zero && (!identity || *identity != value))
     return generic.emitOpError("expects a reduction in rt.kernel to start from the identity of ")
-           << combiner->getName() << ", got " << value;
+           << combiner->getName() << ", got " << value << " [rt.kernel_c7]";
   return success();
 }
 
@@ -284,7 +283,7 @@ static LogicalResult verifyGeneric(linalg::GenericOp generic, unsigned rowDims) 
   if (!rowsAndColumn && !rowsOnly)
     return generic.emitOpError("expects a domain of (rows..., column), (rows..., reduced column) "
                                "or (rows...) with ")
-           << rowDims << " row dimensions in rt.kernel";
+           << rowDims << " row dimensions in rt.kernel [rt.kernel_c4]";
   for (AffineMap map : generic.getIndexingMapsArray()) {
     bool ordered = map.isProjectedPermutation();
     for (unsigned i = 1; ordered && i < map.getNumResults(); ++i)
@@ -292,19 +291,21 @@ static LogicalResult verifyGeneric(linalg::GenericOp generic, unsigned rowDims) 
     if (!ordered)
       return generic.emitOpError("expects maps in rt.kernel to project dimensions in order, the "
                                  "column innermost, got ")
-             << AffineMapAttr::get(map);
+             << AffineMapAttr::get(map) << " [rt.kernel_c5]";
   }
   for (Operation &op : generic.getBlock()->without_terminator())
     if (!isa<linalg::IndexOp>(op) &&
         !isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()))
       return op.emitOpError(
-          "is not a scalar operation that rt.kernel allows inside of linalg.generic");
+          "is not a scalar operation that rt.kernel allows inside of linalg.generic "
+          "[rt.kernel_c8]");
   if (reductions != 0)
     return verifyReduction(generic);
   for (BlockArgument output : generic.getRegionOutputArgs())
     if (!output.use_empty())
       return generic.emitOpError(
-          "expects no use of the output's former value in rt.kernel outside of a reduction");
+          "expects no use of the output's former value in rt.kernel outside of a reduction "
+          "[rt.kernel_c7]");
   return success();
 }
 
@@ -317,12 +318,12 @@ LogicalResult KernelOp::verifyRegions() {
       continue;
     auto generic = dyn_cast<linalg::GenericOp>(op);
     if (!generic)
-      return op.emitOpError("is not allowed in rt.kernel");
+      return op.emitOpError("is not allowed in rt.kernel [rt.kernel_c3]");
     if (failed(verifyGeneric(generic, getRowDims())))
       return failure();
   }
   auto yield = dyn_cast<YieldOp>(block.back());
   if (!yield || !llvm::equal(yield.getValues().getTypes(), getResultTypes()))
-    return emitOpError("expects a body that ends in rt.yield of the result types");
+    return emitOpError("expects a body that ends in rt.yield of the result types [rt.kernel_c1]");
   return success();
 }

@@ -33,47 +33,49 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
       rt.yield %r : tensor<?x384xf32>
     }
     ```
-    Without a body, `library_symbol` names the function that computes it, and `scalars` what it takes besides the operands:
+    Without a body, `library_symbol` names the function that computes it, and `scalars` lists the arguments that it takes
+    besides the operands:
     ```mlir
     rt.kernel @group_norm(tensor<?x256xf32>, tensor<256xf32>) -> tensor<?x256xf32>
         attributes {library_symbol = "group_norm_f32", scalars = [32 : i64, 1.0e-5 : f64]}
     ```
-    With `library`, it is a kernel that every runtime has, and its descriptor (braid/Base/LibraryKernels.h) says what it
-    takes: `optional` names those of the optional operands that there are, `scalars` lists the integers and then the
-    floats, and `group` is what a rank's part is chosen by:
+    With `library`, it is a kernel of the runtime's library, and its descriptor (braid/Base/LibraryKernels.h) says what it
+    takes: `optional` names the optional operands that are given, `scalars` lists the integers and then the floats, and
+    the rank's position in `group` chooses its shard:
     ```mlir
     rt.kernel @attention(tensor<8x4x2x16xf32>, tensor<8x4x2x16xf32>, tensor<8x4x2x16xf32>, tensor<8x4xi64>)
         -> tensor<8x4x2x16xf32> attributes {library = "attention", optional = ["mask"], scalars = [0, 0.25]}
     ```
-    The body says what is computed, for a whole number of rows; threads, vectors and what stays in registers are the
-    target's. There are `row_dims` row dimensions (1 unless said), of which the outermost is dynamic: a launch may hand
-    any range of it to any thread. An argument whose outermost dimension is dynamic is a *row operand* and is cut with
-    the rows; the others (weights, biases) are passed whole.
+    The body computes any number of complete rows; the target chooses threads, vectors and registers. There are `row_dims`
+    row dimensions (1 by default), of which the outermost is dynamic: a launch may hand any range of it to any thread. An
+    argument whose outermost dimension is dynamic is a *row operand*: a thread gets its range of rows. Every thread gets
+    all of the other arguments (weights, biases).
 
     Constraints:
-    - (K1) the body ends in an rt.yield of the result types;
-    - (K2) arguments and results are ranked tensors of at most row_dims + 1 dimensions, static but for the outermost
-      dimension of row operands; a row operand has at least row_dims dimensions; every result is a row operand, and
-      there is at least one row argument;
-    - (K3) the body holds linalg.generic, linalg.fill, tensor.empty, tensor.dim and arith.constant only;
-    - (K4) the domain of a linalg.generic is (rows..., column), (rows..., reduced column) or (rows...);
-    - (K5) its maps are projected permutations that keep the order of dimensions, so that the column is innermost;
-    - (K6) a reduction has one result and yields combiner(acc, x), with the accumulator used once and the combiner
-      one of addf, mulf, maximumf, minimumf, maxnumf, minnumf;
-    - (K7) a reduction starts from a linalg.fill with the combiner's identity; any other linalg.generic does not read
-      its output;
-    - (K8) bodies of linalg.generic hold arith and math operations and linalg.index only;
-    - (K9) a kernel has either a body or a `library_symbol` or a `library`, and only the latter two have `scalars`, which
-      are integers and floats. Of the types of a `library_symbol` only this is asked: ranked tensors, static but for the
-      outermost dimension of row operands, and at least one result;
-    - (K10) `library` names a descriptor, which types, `optional`, `scalars` and `group` fit; the types are static, and
-      only such a kernel has `optional` and `group`, whose mesh is known.
+    - (rt.kernel_c1) the body ends in an rt.yield of the result types;
+    - (rt.kernel_c2) arguments and results are ranked tensors of at most row_dims + 1 dimensions, static except for the
+      outermost dimension of row operands; a row operand has at least row_dims dimensions; every result is a row
+      operand, and there is at least one row argument;
+    - (rt.kernel_c3) the body holds linalg.generic, linalg.fill, tensor.empty, tensor.dim and arith.constant only;
+    - (rt.kernel_c4) the domain of a linalg.generic is (rows..., column), (rows..., reduced column) or (rows...);
+    - (rt.kernel_c5) its maps are projected permutations that keep the order of dimensions, so that the column is
+      innermost;
+    - (rt.kernel_c6) a reduction has one result and yields combiner(acc, x), with the accumulator used once and the
+      combiner one of addf, mulf, maximumf, minimumf, maxnumf, minnumf;
+    - (rt.kernel_c7) a reduction starts from a linalg.fill with the combiner's identity; any other linalg.generic does
+      not read its output;
+    - (rt.kernel_c8) bodies of linalg.generic hold arith and math operations and linalg.index only;
+    - (rt.kernel_c9) a kernel has either a body or a `library_symbol` or a `library`, and only the latter two have
+      `scalars`, which are integers and floats. With a `library_symbol`, rt.kernel_c2 is relaxed: types are ranked
+      tensors, static except for the outermost dimension of row operands, and there is at least one result;
+    - (rt.kernel_c10) `library` names a descriptor, and types, `optional`, `scalars` and `group` fit it; the types are
+      static, and only such a kernel has `optional` and `group`, whose mesh is known.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$row_dims,
-                       OptionalAttr<StrAttr>:$library_symbol, OptionalAttr<ArrayAttr>:$scalars,
-                       OptionalAttr<StrAttr>:$library, OptionalAttr<StrArrayAttr>:$optional,
+                       OptionalAttr<StrAttr>:$library_symbol, DefaultValuedOptionalAttr<ArrayAttr, "{}">:$scalars,
+                       OptionalAttr<StrAttr>:$library, DefaultValuedOptionalAttr<StrArrayAttr, "{}">:$optional,
                        OptionalAttr<Comm_GroupAttr>:$group);
   let regions = (region AnyRegion:$body);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type, CArg<"int64_t", "1">:$rowDims)>];
@@ -89,14 +91,14 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
     /// Arguments whose outermost dimension is the launch's row count; all results are.
     static bool isRowOperand(::mlir::Type type);
     /// True when the result may be written to the argument's memory: the body is one elementwise operation that reads
-    /// and writes the same element, so that nothing is read after it was written.
+    /// and writes the same element, so that no element is read after it was written.
     bool canShare(unsigned argument, unsigned result);
     /// The name of an argument for generated code and messages; `arg<i>` when it has none.
     ::std::string getArgumentName(unsigned index);
-    /// Of a kernel of the runtime's library: its descriptor with the types, for groups of `parts` ranks. Or an error on
-    /// this operation.
+    /// The descriptor of a library kernel with the types of this one, for groups of `parts` ranks; or an error on this
+    /// operation.
     ::mlir::FailureOr<::braid::runtime::LibraryCall> getLibraryCall(int64_t parts);
-    /// A bit for each optional operand of the descriptor, the first one's lowest: those in `optional`.
+    /// The operands in `optional` as a bit set: bit i stands for the descriptor's i-th optional operand.
     uint32_t getOptionalBits();
   }];
 }

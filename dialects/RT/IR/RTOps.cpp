@@ -22,7 +22,7 @@ int64_t braid::rt::sizeInBytes(ShapedType type) {
 }
 
 bool braid::rt::isContiguous(MemRefType type) {
-  // An identity layout, or one that says the same in strides.
+  // An identity layout, or strides equal to those of one.
   if (type.getLayout().isIdentity())
     return true;
   SmallVector<int64_t> strides;
@@ -51,21 +51,20 @@ Queue braid::rt::queueOf(Operation *command) {
   return Queue::Compute;
 }
 
-void braid::rt::getAccesses(Operation *op, SmallVectorImpl<Value> &reads,
-                            SmallVectorImpl<Value> &writes) {
-  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-  if (!effects)
-    return;
+Accesses braid::rt::getAccesses(Operation *op) {
+  Accesses accesses;
   SmallVector<MemoryEffects::EffectInstance> instances;
-  effects.getEffects(instances);
+  if (auto effects = dyn_cast<MemoryEffectOpInterface>(op))
+    effects.getEffects(instances);
   for (const MemoryEffects::EffectInstance &instance : instances) {
     if (!instance.getValue())
       continue;
     if (isa<MemoryEffects::Read>(instance.getEffect()))
-      reads.push_back(instance.getValue());
+      accesses.reads.push_back(getRoot(instance.getValue()));
     else if (isa<MemoryEffects::Write>(instance.getEffect()))
-      writes.push_back(instance.getValue());
+      accesses.writes.push_back(getRoot(instance.getValue()));
   }
+  return accesses;
 }
 
 //===----------------------------------------------------------------------===//
@@ -97,7 +96,7 @@ ParseResult ProcedureOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   if (!resultTypes.empty())
     return parser.emitError(
-        loc, "expects no function results: what a procedure gives is an rt.result argument");
+        loc, "expects rt.result arguments instead of function results [rt.procedure_c1]");
   SmallVector<Type> types;
   for (OpAsmParser::Argument &argument : arguments)
     types.push_back(argument.type);

@@ -32,22 +32,22 @@ def RT_ProcedureOp : RT_Op<"procedure", [IsolatedFromAbove, Symbol, FunctionOpIn
       rt.return
     }
     ```
-    The order of commands is the order on each queue; between queues only events order them. What a procedure
-    gives is written to its `rt.result` arguments. The frame says how much of the arenas and how many events the
-    procedure and everything it calls need; it is there once buffers are assigned.
+    The order of commands is the order on each queue; between queues only events order them. A procedure writes its
+    results to its `rt.result` arguments. The frame says how many bytes of the arenas and how many events the procedure
+    and all its callees need; buffer assignment adds it.
 
-    An entry takes what a bundle's manifest lists: first parameters (`rt.parameter`), then operands (`rt.operand`), then
-    results (`rt.result` with a value), each described as the outside knows it.
+    The arguments of an entry are the values that a bundle's manifest lists: first parameters (`rt.parameter`), then
+    operands (`rt.operand`), then results (`rt.result` with a value).
 
     Constraints:
-    - (P1) arguments are statically shaped, contiguous memory of at most 2^48 elements without a space, and there are no
-      function results;
-    - (P2) the body ends in rt.return and otherwise holds rt commands only;
-    - (P3) only `rt.result` arguments are written;
-    - (P4) every argument of an entry has exactly one of rt.parameter, rt.operand and rt.result (with a value), in this
-      order, and its element type is that of the global type;
-    - (P5) with a frame, every buffer has an offset and lies in the frame with its 64-byte alignment, every call has a
-      place and every event a number, all within the frame; without, none has.
+    - (rt.procedure_c1) arguments are statically shaped, contiguous memory of at most 2^48 elements without a space, and
+      there are no function results;
+    - (rt.procedure_c2) the body ends in rt.return and otherwise holds rt commands only;
+    - (rt.procedure_c3) of the arguments, commands write only the `rt.result` ones;
+    - (rt.procedure_c4) every argument of an entry has exactly one of rt.parameter, rt.operand and rt.result (with a
+      value), in this order, and has the element type and the rank of the global type;
+    - (rt.procedure_c5) with a frame, every buffer has an offset, every call has a place for its callee's frame and
+      every event has a number, all within the frame; without a frame, none has.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
@@ -82,8 +82,8 @@ def RT_AllocOp : RT_Op<"alloc"> {
     Buffers whose lives do not overlap may share bytes.
 
     Constraints:
-    - (A1) the result has a space and is contiguous;
-    - (A2) the offset is a multiple of 64.
+    - (rt.alloc_c1) the result has a space and is contiguous;
+    - (rt.alloc_c2) the offset is a multiple of 64.
   }];
   let arguments = (ins OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$offset);
   let results = (outs Res<RT_Memory, "", [MemAlloc]>:$buffer);
@@ -96,13 +96,13 @@ def RT_AllocOp : RT_Op<"alloc"> {
 }
 
 def RT_ViewOp : RT_Op<"view", [Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
-  let summary = "Contiguous memory seen in another shape";
+  let summary = "Contiguous memory in another shape";
   let description = [{
     ```mlir
     %v = rt.view %x : memref<8x128x384xf32> to memref<8x128x12x32xf32>
     ```
     Constraints:
-    - (W1) both types are contiguous and have the same number of elements, element type and space.
+    - (rt.view_c1) both types are contiguous and have the same number of elements, element type and space.
   }];
   let arguments = (ins RT_Memory:$source);
   let results = (outs RT_Memory:$result);
@@ -117,11 +117,12 @@ def RT_CallOp : RT_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<Symbol
     ```mlir
     rt.call @layer(%x, %w, %out) at <local 4096, symmetric 0, events 2> : memref<8x384xf32>, ...
     ```
-    The call stands in both queues' streams. `at` is where the callee's frame lies in the caller's, once assigned.
+    The call stands in both queues' streams. `at` is the callee's frame's place in the caller's; buffer assignment adds it.
 
     Constraints:
-    - (C1) the callee is an rt.procedure that is not an entry, whose arguments have the operands' shapes and elements;
-    - (C2) operands are contiguous.
+    - (rt.call_c1) the callee is an rt.procedure that is not an entry, whose arguments have the operands' shapes and
+      element types;
+    - (rt.call_c2) operands are contiguous.
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<RT_Memory>:$arguments, OptionalAttr<RT_FrameAttr>:$base);
   let assemblyFormat = [{

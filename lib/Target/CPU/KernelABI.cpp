@@ -44,7 +44,7 @@ class KernelABI : public braid::cpu::impl::CPUKernelABIBase<KernelABI> {
     Type pointer = LLVM::LLVMPointerType::get(&getContext());
     SmallVector<Type> types = {pointer};
     SmallVector<TypedAttr> scalars;
-    for (Attribute scalar : kernel.getScalars().value_or(builder.getArrayAttr({}))) {
+    for (Attribute scalar : kernel.getScalars()) {
       // As C passes them to a function that declares int64_t and double.
       if (auto number = dyn_cast<FloatAttr>(scalar))
         scalars.push_back(builder.getF64FloatAttr(number.getValue().convertToDouble()));

@@ -1,10 +1,34 @@
 // RUN: braid-opt %s -split-input-file -verify-diagnostics
 
-// R1
-comm.mesh @mesh <tp = 2>
-rt.procedure @r1() {
+rt.procedure @start_c1() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{'rt.start' op expects at least one input and as many outputs, got 2 and 1}}
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{'rt.start' op references unknown mesh @mesh [rt.start_c1]}}
+  %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
+      over <@mesh, {tp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+rt.procedure @start_c1_axis() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{'rt.start' op unknown axis 'pp' in mesh 'mesh' [rt.start_c1]}}
+  %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
+      over <@mesh, {pp}>
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+rt.procedure @start_c2() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{'rt.start' op expects at least one input and as many outputs, got 2 and 1 [rt.start_c2]}}
   %d = rt.start all_reduce with sum ins(%a, %a : memref<4xf32, #rt.space<symmetric>>, memref<4xf32, #rt.space<symmetric>>)
       outs(%a : memref<4xf32, #rt.space<symmetric>>) over <@mesh, {tp}>
   rt.wait %d
@@ -13,12 +37,11 @@ rt.procedure @r1() {
 
 // -----
 
-// R2
 comm.mesh @mesh <tp = 2>
-rt.procedure @r2() {
+rt.procedure @start_c3() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<local>>
-  // expected-error @below {{expects contiguous symmetric memory, got 'memref<4xf32, #rt.space<local>>'}}
+  // expected-error @below {{expects contiguous symmetric memory, got 'memref<4xf32, #rt.space<local>>' [rt.start_c3]}}
   %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<local>>)
       over <@mesh, {tp}>
   rt.wait %d
@@ -27,12 +50,11 @@ rt.procedure @r2() {
 
 // -----
 
-// R3
 comm.mesh @mesh <tp = 2>
-rt.procedure @r3() {
+rt.procedure @start_c4() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects outputs of all_gather over 2 ranks to fit its inputs}}
+  // expected-error @below {{expects outputs of all_gather over 2 ranks to fit its inputs, got 'memref<4xf32, #rt.space<symmetric>>' and 'memref<4xf32, #rt.space<symmetric>>' [rt.start_c4]}}
   %d = rt.start all_gather ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
       dim 0 over <@mesh, {tp}>
   rt.wait %d
@@ -42,9 +64,9 @@ rt.procedure @r3() {
 // -----
 
 comm.mesh @mesh <tp = 2>
-rt.procedure @r3_dim() {
+rt.procedure @start_c5_dim() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects no 'dim' for all_reduce}}
+  // expected-error @below {{expects no 'dim' for all_reduce [rt.start_c5]}}
   %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%a : memref<4xf32, #rt.space<symmetric>>)
       dim 0 over <@mesh, {tp}>
   rt.wait %d
@@ -53,11 +75,10 @@ rt.procedure @r3_dim() {
 
 // -----
 
-// R4
 comm.mesh @mesh <tp = 2>
-rt.procedure @r4() {
+rt.procedure @start_c5() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects a reduction for all_reduce}}
+  // expected-error @below {{expects a reduction for all_reduce [rt.start_c5]}}
   %d = rt.start all_reduce ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%a : memref<4xf32, #rt.space<symmetric>>)
       over <@mesh, {tp}>
   rt.wait %d
@@ -66,12 +87,11 @@ rt.procedure @r4() {
 
 // -----
 
-// R5
 comm.mesh @mesh <tp = 2>
-rt.procedure @r5() {
+rt.procedure @start_c10() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects its event to be waited for by exactly one rt.wait}}
+  // expected-error @below {{expects its event to be waited for by exactly one rt.wait [rt.start_c10]}}
   %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
       over <@mesh, {tp}>
   rt.return
@@ -79,32 +99,29 @@ rt.procedure @r5() {
 
 // -----
 
-// N1
-rt.procedure @n1() {
+rt.procedure @wait_c1() {
   %e = rt.record on communication
-  // expected-error @below {{'rt.wait' op expects the event of an rt.start}}
+  // expected-error @below {{'rt.wait' op expects the event of an rt.start [rt.wait_c1]}}
   rt.wait %e
   rt.return
 }
 
 // -----
 
-// E1
-rt.procedure @e1() {
+rt.procedure @await_c1() {
   %e = rt.record on compute
-  // expected-error @below {{'rt.await' op expects the event of an rt.record on another queue}}
+  // expected-error @below {{'rt.await' op expects the event of an rt.record on another queue [rt.await_c1]}}
   rt.await %e on compute
   rt.return
 }
 
 // -----
 
-// R3
 comm.mesh @mesh <tp = 2>
-rt.procedure @r3_concat() {
+rt.procedure @start_c4_concat() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects outputs of all_to_all over 2 ranks to fit its inputs}}
+  // expected-error @below {{expects outputs of all_to_all over 2 ranks to fit its inputs, got 'memref<4xf32, #rt.space<symmetric>>' and 'memref<4xf32, #rt.space<symmetric>>' [rt.start_c4]}}
   %d = rt.start all_to_all ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) dim 0 concat 1
       over <@mesh, {tp}>
   rt.wait %d
@@ -113,12 +130,11 @@ rt.procedure @r3_concat() {
 
 // -----
 
-// R4
 comm.mesh @mesh <tp = 2>
-rt.procedure @r4_broadcast() {
+rt.procedure @start_c5_broadcast() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects no reduction for broadcast}}
+  // expected-error @below {{expects no reduction for broadcast [rt.start_c5]}}
   %d = rt.start broadcast with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) root 0
       over <@mesh, {tp}>
   rt.wait %d
@@ -127,12 +143,11 @@ rt.procedure @r4_broadcast() {
 
 // -----
 
-// R6
 comm.mesh @mesh <tp = 2>
-rt.procedure @r6_concat() {
+rt.procedure @start_c5_concat() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects 'concat' for all_to_all}}
+  // expected-error @below {{expects 'concat' for all_to_all [rt.start_c5]}}
   %d = rt.start all_to_all ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) dim 0
       over <@mesh, {tp}>
   rt.wait %d
@@ -141,12 +156,11 @@ rt.procedure @r6_concat() {
 
 // -----
 
-// R6
 comm.mesh @mesh <tp = 2>
-rt.procedure @r6_no_concat() {
+rt.procedure @start_c5_no_concat() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects no 'concat' for all_reduce}}
+  // expected-error @below {{expects no 'concat' for all_reduce [rt.start_c5]}}
   %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) concat 0
       over <@mesh, {tp}>
   rt.wait %d
@@ -155,12 +169,11 @@ rt.procedure @r6_no_concat() {
 
 // -----
 
-// R6
 comm.mesh @mesh <tp = 2>
-rt.procedure @r6_root() {
+rt.procedure @start_c5_root() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects 'root' for reduce}}
+  // expected-error @below {{expects 'root' for reduce [rt.start_c5]}}
   %d = rt.start reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
       over <@mesh, {tp}>
   rt.wait %d
@@ -169,12 +182,11 @@ rt.procedure @r6_root() {
 
 // -----
 
-// R6
 comm.mesh @mesh <tp = 2>
-rt.procedure @r6_pairs() {
+rt.procedure @start_c5_pairs() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects 'pairs' for permute}}
+  // expected-error @below {{expects 'pairs' for permute [rt.start_c5]}}
   %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
       over <@mesh, {tp}>
   rt.wait %d
@@ -183,12 +195,11 @@ rt.procedure @r6_pairs() {
 
 // -----
 
-// R7
 comm.mesh @mesh <tp = 2>
-rt.procedure @r7_root() {
+rt.procedure @start_c6_root() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects 'root' to be a position below 2, got 2}}
+  // expected-error @below {{expects 'root' to be a position in [0, 2), got 2 [rt.start_c6]}}
   %d = rt.start broadcast ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) root 2
       over <@mesh, {tp}>
   rt.wait %d
@@ -197,12 +208,11 @@ rt.procedure @r7_root() {
 
 // -----
 
-// R7
 comm.mesh @mesh <tp = 2>
-rt.procedure @r7_pairs() {
+rt.procedure @start_c6_pairs() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects 'pairs' to hold positions below 2, got 2}}
+  // expected-error @below {{expects every position of 'pairs' to be in [0, 2), got 2 [rt.start_c6]}}
   %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) pairs [0, 2]
       over <@mesh, {tp}>
   rt.wait %d
@@ -211,12 +221,11 @@ rt.procedure @r7_pairs() {
 
 // -----
 
-// R7
 comm.mesh @mesh <tp = 2>
-rt.procedure @r7_odd() {
+rt.procedure @start_c7_odd() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects 'pairs' to hold sources and targets in turn, got 1 positions}}
+  // expected-error @below {{expects 'pairs' to hold two positions for each pair, got 1 positions [rt.start_c7]}}
   %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) pairs [0]
       over <@mesh, {tp}>
   rt.wait %d
@@ -225,12 +234,11 @@ rt.procedure @r7_odd() {
 
 // -----
 
-// R7
 comm.mesh @mesh <tp = 2>
-rt.procedure @r7_source() {
+rt.procedure @start_c7_source() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects position 0 to be the source of one pair}}
+  // expected-error @below {{expects position 0 to be the source of one pair [rt.start_c7]}}
   %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) pairs [0, 1, 0, 0]
       over <@mesh, {tp}>
   rt.wait %d
@@ -239,12 +247,11 @@ rt.procedure @r7_source() {
 
 // -----
 
-// R7
 comm.mesh @mesh <tp = 2>
-rt.procedure @r7_target() {
+rt.procedure @start_c7_target() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects position 1 to be the target of one pair}}
+  // expected-error @below {{expects position 1 to be the target of one pair [rt.start_c7]}}
   %d = rt.start permute ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>) pairs [0, 1, 1, 1]
       over <@mesh, {tp}>
   rt.wait %d
@@ -253,12 +260,11 @@ rt.procedure @r7_target() {
 
 // -----
 
-// R1
 comm.mesh @mesh <tp = 2>
-rt.procedure @r1_counts() {
+rt.procedure @start_c2_counts() {
   %c = rt.alloc : memref<4xi32, #rt.space<symmetric>>
   %e = rt.alloc : memref<4xi32, #rt.space<symmetric>>
-  // expected-error @below {{expects at least one value beside the counts}}
+  // expected-error @below {{expects at least one value besides the counts [rt.start_c2]}}
   %d = rt.start all_to_all_v ins(%c : memref<4xi32, #rt.space<symmetric>>) outs(%e : memref<4xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
   rt.wait %d
   rt.return
@@ -266,12 +272,11 @@ rt.procedure @r1_counts() {
 
 // -----
 
-// R1
 comm.mesh @mesh <tp = 2>
-rt.procedure @r1_send() {
+rt.procedure @start_c2_send() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects inputs and no outputs, got 1 and 1 values}}
+  // expected-error @below {{expects inputs and no outputs, got 1 and 1 values [rt.start_c2]}}
   %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] tag 0 over <@mesh, {tp}>
   rt.wait %d
   rt.return
@@ -279,12 +284,11 @@ rt.procedure @r1_send() {
 
 // -----
 
-// R1
 comm.mesh @mesh <tp = 2>
-rt.procedure @r1_recv() {
+rt.procedure @start_c2_recv() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects outputs and no inputs, got 1 and 1 values}}
+  // expected-error @below {{expects outputs and no inputs, got 1 and 1 values [rt.start_c2]}}
   %d = rt.start recv ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] tag 0 over <@mesh, {tp}>
   rt.wait %d
   rt.return
@@ -292,11 +296,10 @@ rt.procedure @r1_recv() {
 
 // -----
 
-// R6
 comm.mesh @mesh <tp = 2>
-rt.procedure @r6_channel() {
+rt.procedure @start_c5_tag() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects 'tag' for send}}
+  // expected-error @below {{expects 'tag' for send [rt.start_c5]}}
   %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] over <@mesh, {tp}>
   rt.wait %d
   rt.return
@@ -304,12 +307,11 @@ rt.procedure @r6_channel() {
 
 // -----
 
-// R6
 comm.mesh @mesh <tp = 2>
-rt.procedure @r6_no_channel() {
+rt.procedure @start_c5_no_tag() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects no 'tag' for permute}}
+  // expected-error @below {{expects no 'tag' for permute [rt.start_c5]}}
   %d = rt.start permute ins(%a : memref<4x2xf32, #rt.space<symmetric>>) outs(%b : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] tag 1 over <@mesh, {tp}>
   rt.wait %d
   rt.return
@@ -317,11 +319,10 @@ rt.procedure @r6_no_channel() {
 
 // -----
 
-// R6
 comm.mesh @mesh <tp = 2>
-rt.procedure @r6_recv_pairs() {
+rt.procedure @start_c5_recv_pairs() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects 'pairs' for recv}}
+  // expected-error @below {{expects 'pairs' for recv [rt.start_c5]}}
   %d = rt.start recv outs(%a : memref<4x2xf32, #rt.space<symmetric>>) tag 1 over <@mesh, {tp}>
   rt.wait %d
   rt.return
@@ -329,11 +330,10 @@ rt.procedure @r6_recv_pairs() {
 
 // -----
 
-// R7
 comm.mesh @mesh <tp = 2>
-rt.procedure @r7_itself() {
+rt.procedure @start_c7_itself() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects no position to send to itself, got 1}}
+  // expected-error @below {{expects no position to send to itself, got 1 -> 1 [rt.start_c7]}}
   %d = rt.start recv outs(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [1, 1] tag 1 over <@mesh, {tp}>
   rt.wait %d
   rt.return
@@ -341,14 +341,13 @@ rt.procedure @r7_itself() {
 
 // -----
 
-// R8
 comm.mesh @mesh <tp = 2>
-rt.procedure @r8_counts_type() {
+rt.procedure @start_c8_counts_type() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   %c = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %e = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects counts of rank 1 of i32 or i64 as last value, got 'memref<4xf32, #rt.space<symmetric>>'}}
+  // expected-error @below {{expects counts of rank 1 of i32 or i64 as last value, got 'memref<4xf32, #rt.space<symmetric>>' [rt.start_c8]}}
   %d = rt.start all_to_all_v ins(%a, %c : memref<4x2xf32, #rt.space<symmetric>>, memref<4xf32, #rt.space<symmetric>>) outs(%b, %e : memref<4x2xf32, #rt.space<symmetric>>, memref<4xf32, #rt.space<symmetric>>) over <@mesh, {tp}>
   rt.wait %d
   rt.return
@@ -356,14 +355,13 @@ rt.procedure @r8_counts_type() {
 
 // -----
 
-// R8
 comm.mesh @mesh <tp = 2>
-rt.procedure @r8_blocks() {
+rt.procedure @start_c8_blocks() {
   %a = rt.alloc : memref<6x2xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<6x2xf32, #rt.space<symmetric>>
   %c = rt.alloc : memref<4xi32, #rt.space<symmetric>>
   %e = rt.alloc : memref<4xi32, #rt.space<symmetric>>
-  // expected-error @below {{expects values of 4 blocks by one capacity, got 'memref<6x2xf32, #rt.space<symmetric>>'}}
+  // expected-error @below {{expects values of 4 blocks by one capacity, got 'memref<6x2xf32, #rt.space<symmetric>>' [rt.start_c8]}}
   %d = rt.start all_to_all_v ins(%a, %c : memref<6x2xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) outs(%b, %e : memref<6x2xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
   rt.wait %d
   rt.return
@@ -371,16 +369,15 @@ rt.procedure @r8_blocks() {
 
 // -----
 
-// R8
 comm.mesh @mesh <tp = 2>
-rt.procedure @r8_capacity() {
+rt.procedure @start_c8_capacity() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   %c = rt.alloc : memref<4xi32, #rt.space<symmetric>>
   %e = rt.alloc : memref<4xi32, #rt.space<symmetric>>
   %f = rt.alloc : memref<4x3xf32, #rt.space<symmetric>>
   %g = rt.alloc : memref<4x3xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects values of 4 blocks by one capacity, got 'memref<4x3xf32, #rt.space<symmetric>>'}}
+  // expected-error @below {{expects values of 4 blocks by one capacity, got 'memref<4x3xf32, #rt.space<symmetric>>' [rt.start_c8]}}
   %d = rt.start all_to_all_v ins(%a, %f, %c : memref<4x2xf32, #rt.space<symmetric>>, memref<4x3xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) outs(%b, %g, %e : memref<4x2xf32, #rt.space<symmetric>>, memref<4x3xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
   rt.wait %d
   rt.return
@@ -388,14 +385,13 @@ rt.procedure @r8_capacity() {
 
 // -----
 
-// R8
 comm.mesh @mesh <tp = 2>
-rt.procedure @r8_divides() {
+rt.procedure @start_c8_divides() {
   %a = rt.alloc : memref<3x2xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<3x2xf32, #rt.space<symmetric>>
   %c = rt.alloc : memref<3xi32, #rt.space<symmetric>>
   %e = rt.alloc : memref<3xi32, #rt.space<symmetric>>
-  // expected-error @below {{expects 3 blocks to divide over 2 ranks}}
+  // expected-error @below {{expects 3 blocks to divide over 2 ranks [rt.start_c8]}}
   %d = rt.start all_to_all_v ins(%a, %c : memref<3x2xf32, #rt.space<symmetric>>, memref<3xi32, #rt.space<symmetric>>) outs(%b, %e : memref<3x2xf32, #rt.space<symmetric>>, memref<3xi32, #rt.space<symmetric>>) over <@mesh, {tp}>
   rt.wait %d
   rt.return
@@ -403,9 +399,9 @@ rt.procedure @r8_divides() {
 
 // -----
 
-// R9
+// rt.start_c9
 comm.mesh @mesh <tp = 2>
-rt.procedure @r9_channel() {
+rt.procedure @start_c9() {
   %a = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
   // expected-error @below {{attribute 'tag' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
   %d = rt.start send ins(%a : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] tag -1 over <@mesh, {tp}>

@@ -5,7 +5,7 @@
 rt.kernel @norm(tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>
     attributes {library_symbol = "my_norm", scalars = [32 : i64, 1.0e-5 : f64]}
 
-// A library kernel need not have row operands and may have any number of dimensions.
+// A kernel of a library needs no row operand, and may have any number of dimensions.
 // CHECK: rt.kernel @whole(tensor<4x8x16xi32>) -> tensor<3xf32> attributes {library_symbol = "my_count"}
 rt.kernel @whole(tensor<4x8x16xi32>) -> tensor<3xf32> attributes {library_symbol = "my_count"}
 

@@ -28,9 +28,9 @@ rt.kernel @attention(tensor<2x8x2x2xf32>, tensor<2x8x2x2xf32>, tensor<2x8x2x2xf3
 rt.kernel @local_slice(tensor<16x4xf32>) -> tensor<8x4xf32>
     attributes {group = #comm.group<@mesh, {dp}>, library = "local_slice", scalars = [0]}
 
-// On values, leading dimensions of a row operand are flattened.
-// CHECK-LABEL: func.func @values
-func.func @values(%x: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
+// On tensors, the leading dimensions of a row operand are collapsed.
+// CHECK-LABEL: func.func @tensors
+func.func @tensors(%x: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
   // CHECK: rt.launch @double rows 16 ins(%{{.*}} : tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
   %0 = rt.launch @double rows 16 ins(%x : tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
   return %0 : tensor<2x8x4xf32>
