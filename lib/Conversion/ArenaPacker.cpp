@@ -11,7 +11,7 @@ std::optional<int64_t> braid::packArena(std::vector<ArenaItem> &items, int64_t a
   auto aligned = [&](int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
   std::vector<size_t> bySize(items.size());
   std::iota(bySize.begin(), bySize.end(), 0);
-  // Ties in the order given: plans do not depend on the sort.
+  // Ties are in the given order: plans do not depend on the sort.
   std::sort(bySize.begin(), bySize.end(), [&](size_t a, size_t b) {
     return items[a].size != items[b].size ? items[a].size > items[b].size : a < b;
   });
@@ -20,7 +20,7 @@ std::optional<int64_t> braid::packArena(std::vector<ArenaItem> &items, int64_t a
   int64_t total = 0;
   for (size_t index : bySize) {
     ArenaItem &item = items[index];
-    // Gaps are looked for between those already placed that live at the same time.
+    // Looks for the first gap between placed items that live at the same time.
     int64_t offset = 0;
     for (size_t other : placed) {
       const ArenaItem &taken = items[other];

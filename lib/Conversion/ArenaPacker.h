@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Places intervals of bytes that live for intervals of time. Depends on no IR.
+// Places intervals of bytes that live for intervals of time, without IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_CONVERSION_ARENAPACKER_H
@@ -15,19 +15,19 @@
 
 namespace braid {
 
-/// Something that needs memory from `begin` to `end`, both included.
+/// A need of `size` bytes of memory from time `begin` to `end`, both included.
 struct ArenaItem {
   int64_t size = 0;
   int64_t begin = 0, end = 0;
   int64_t offset = 0; ///< set by packArena
 };
 
-/// What sums of two of which fit 64 bits.
+/// The sum of two such sizes fits 64 bits.
 constexpr int64_t kMaxArenaBytes = int64_t(1) << 61;
 
-/// Gives every item an offset such that items alive at once do not overlap; the greedy order by
-/// size, each at the lowest offset that is free for all of its life. Returns the arena's size;
-/// offsets and size are multiples of `alignment`. Nothing where that would be above kMaxArenaBytes.
+/// Gives every item an offset such that items that live at the same time do not overlap: in the
+/// order of their sizes, each at the lowest offset that is free for all of its life. Returns the
+/// arena's size, or nullopt above kMaxArenaBytes. Offsets and size are multiples of `alignment`.
 std::optional<int64_t> packArena(std::vector<ArenaItem> &items, int64_t alignment);
 
 } // namespace braid

@@ -24,7 +24,7 @@ using rt::Queue;
 
 namespace {
 
-/// First and last place in the compute queue's order at which something is in use.
+/// First and last place in the compute queue's order at which memory is in use.
 struct Life {
   int64_t begin = -1, end = -1;
   void extend(Life other) {
@@ -33,9 +33,9 @@ struct Life {
   }
 };
 
-/// When commands run, as seen from the compute queue: a command of the communication queue may
-/// begin once the last command of this queue that it is known to follow has begun, and has ended at
-/// the first one that is known to follow it.
+/// When commands run, in places of the compute queue. The life of a command of the communication
+/// queue begins at the last compute command that must precede it, and ends at the first one that
+/// must follow it.
 class Timeline {
 public:
   explicit Timeline(Block &block) : commands(orderCommands(block)) {
@@ -102,14 +102,12 @@ private:
     int64_t local = 0, symmetric = 0, events = 0;
   };
 
-  /// Every call has its callee's events for itself: none is used twice in a run.
+  /// Every call gets its own numbers for its callee's events: none is used twice in a run.
   void numberEvents() {
     OpBuilder builder(procedure);
     for (Operation &op : procedure.getBody().front()) {
-      if (auto record = dyn_cast<rt::RecordOp>(op))
-        record.setEventAttr(builder.getI64IntegerAttr(numEvents++));
-      else if (auto start = dyn_cast<rt::StartOp>(op))
-        start.setEventAttr(builder.getI64IntegerAttr(numEvents++));
+      if (isa<rt::RecordOp, rt::StartOp>(op))
+        op.setAttr("event", builder.getI64IntegerAttr(numEvents++));
       else if (auto call = dyn_cast<rt::CallOp>(op)) {
         bases[call].events = numEvents;
         numEvents += call.getProcedure().getFrameAttr().getEvents();
@@ -119,45 +117,41 @@ private:
 
   void findLives() {
     for (Operation &op : procedure.getBody().front()) {
-      SmallVector<Value> reads, writes;
-      rt::getAccesses(&op, reads, writes);
-      for (Value value : llvm::concat<Value>(reads, writes))
-        if (auto alloc = rt::getRoot(value).getDefiningOp<rt::AllocOp>(); alloc && alloc != &op) {
+      auto [reads, writes] = rt::getAccesses(&op);
+      for (Value root : llvm::concat<Value>(reads, writes))
+        if (auto alloc = root.getDefiningOp<rt::AllocOp>(); alloc && alloc != &op) {
           lives[alloc].extend(timeline[&op]);
           users[alloc].push_back(&op);
         }
     }
     for (auto alloc : procedure.getBody().front().getOps<rt::AllocOp>()) {
       allocs.push_back(alloc);
-      lives.try_emplace(alloc, Life{0, 0}); // of one that nothing uses
+      lives.try_emplace(alloc, Life{0, 0}); // of an unused one
       sharing.insert(alloc);
     }
   }
 
-  /// A kernel's result takes over the bytes of an input that dies there.
+  /// A kernel's result reuses the bytes of an input whose last use the kernel is.
   void shareInPlace() {
     for (auto launch : procedure.getBody().front().getOps<rt::LaunchOp>()) {
       rt::KernelOp kernel = launch.getKernelOp();
-      auto isLastUse = [&](rt::AllocOp buffer) {
+      auto otherUsesAre = [&](rt::AllocOp buffer, bool before) {
         return llvm::all_of(users[buffer], [&](Operation *user) {
-          return user == launch || timeline.isBefore(user, launch);
-        });
-      };
-      auto isFirstUse = [&](rt::AllocOp buffer) {
-        return llvm::all_of(users[buffer], [&](Operation *user) {
-          return user == launch || timeline.isBefore(launch, user);
+          return user == launch ||
+                 (before ? timeline.isBefore(user, launch) : timeline.isBefore(launch, user));
         });
       };
       llvm::SmallPtrSet<Operation *, 4> taken;
       for (auto [o, output] : llvm::enumerate(launch.getOutputs())) {
         auto to = rt::getRoot(output).getDefiningOp<rt::AllocOp>();
-        if (!to || !isFirstUse(to))
+        if (!to || !otherUsesAre(to, /*before=*/false))
           continue;
         for (auto [i, input] : llvm::enumerate(launch.getInputs())) {
           auto from = rt::getRoot(input).getDefiningOp<rt::AllocOp>();
           if (!from || from.getSpace() != to.getSpace() ||
-              from.getSizeInBytes() != to.getSizeInBytes() || !isLastUse(from) ||
-              taken.contains(from) || !kernel.canShare(i, o) || !onlyUsedAs(launch, from, i))
+              from.getSizeInBytes() != to.getSizeInBytes() ||
+              !otherUsesAre(from, /*before=*/true) || taken.contains(from) ||
+              !kernel.canShare(i, o) || !isOneInput(launch, from))
             continue;
           sharing.unionSets(from, to);
           taken.insert(from);
@@ -168,15 +162,14 @@ private:
     }
   }
 
-  /// The buffer is this input of the launch and no other, whose elements may be read later.
-  static bool onlyUsedAs(rt::LaunchOp launch, rt::AllocOp buffer, size_t index) {
-    for (auto [i, input] : llvm::enumerate(launch.getInputs()))
-      if (i != index && rt::getRoot(input) == buffer.getBuffer())
-        return false;
-    return true;
+  /// Whether one input only is in the buffer: the kernel may read others' elements later.
+  static bool isOneInput(rt::LaunchOp launch, rt::AllocOp buffer) {
+    return llvm::count_if(launch.getInputs(), [&](Value input) {
+             return rt::getRoot(input) == buffer.getBuffer();
+           }) == 1;
   }
 
-  /// The arena's size; nothing where it is too large.
+  /// The arena's size; nullopt where it is too large.
   std::optional<int64_t> pack(rt::Space space) {
     std::vector<ArenaItem> items;
     DenseMap<Operation *, size_t> itemOf; // of the leader of what shares bytes
@@ -229,9 +222,9 @@ struct AssignBuffers : braid::impl::AssignBuffersBase<AssignBuffers> {
 
   void runOnOperation() override {
     CallGraph graph(getOperation());
-    // Callees come first.
+    // Callees before their callers.
     for (auto it = llvm::scc_begin<const CallGraph *>(&graph); !it.isAtEnd(); ++it) {
-      const CallGraphNode *node = it->back(); // of a cycle the member that is reached first
+      const CallGraphNode *node = it->back(); // the member of a cycle that is reached first
       if (node->isExternal())
         continue;
       auto procedure = dyn_cast<rt::ProcedureOp>(node->getCallableRegion()->getParentOp());

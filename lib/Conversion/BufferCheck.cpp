@@ -22,7 +22,7 @@ struct Extent {
   SmallVector<const Command *> uses;
 };
 
-/// What one command does with a buffer or an argument.
+/// A command's access to a buffer or an argument.
 struct Access {
   const Command *command;
   bool reads = false, writes = false;
@@ -48,12 +48,10 @@ private:
   LogicalResult checkJoined() {
     const Command &last = commands.back(); // rt.return
     for (const Command &command : commands) {
-      SmallVector<Value> reads, writes;
-      rt::getAccesses(command.op, reads, writes);
+      auto [reads, writes] = rt::getAccesses(command.op);
       if (command.queue == Queue::Compute || (reads.empty() && writes.empty()))
         continue;
-      // Something of the compute queue precedes it exactly when it has awaited one of this
-      // procedure's events.
+      // A compute command precedes it exactly when it has awaited an event of this procedure.
       if (command.endedOf(Queue::Compute) == 0)
         return command.op->emitOpError(
             "expects to come after an rt.await of an event of the compute queue, since the "
@@ -67,15 +65,13 @@ private:
 
   LogicalResult checkEvents() {
     struct Taken {
-      int64_t begin, count; // of a callee there may be more than can be gone through
+      int64_t begin, count; // a callee's may be too many to enumerate
       size_t command;
     };
     SmallVector<Taken> taken;
     for (auto [i, command] : llvm::enumerate(commands)) {
-      if (auto record = dyn_cast<rt::RecordOp>(command.op))
-        taken.push_back({static_cast<int64_t>(*record.getEvent()), 1, i});
-      else if (auto start = dyn_cast<rt::StartOp>(command.op))
-        taken.push_back({static_cast<int64_t>(*start.getEvent()), 1, i});
+      if (isa<rt::RecordOp, rt::StartOp>(command.op))
+        taken.push_back({command.op->getAttrOfType<IntegerAttr>("event").getInt(), 1, i});
       else if (auto call = dyn_cast<rt::CallOp>(command.op))
         taken.push_back(
             {call.getBaseAttr().getEvents(), call.getProcedure().getFrameAttr().getEvents(), i});
@@ -132,22 +128,20 @@ private:
     return success();
   }
 
-  /// Of memory that one command reads and writes only a kernel that can run in place makes sense.
+  /// Only a kernel that can run in place may read and write the same memory.
   static LogicalResult collectAccesses(const Command &command,
                                        llvm::MapVector<Value, SmallVector<Access>> &accesses) {
-    SmallVector<Value> reads, writes;
-    rt::getAccesses(command.op, reads, writes);
-    auto of = [&](Value memory) -> Access & {
-      SmallVector<Access> &list = accesses[rt::getRoot(memory)];
+    auto [reads, writes] = rt::getAccesses(command.op);
+    auto of = [&](Value root) -> Access & {
+      SmallVector<Access> &list = accesses[root];
       if (list.empty() || list.back().command != &command)
         list.push_back({&command});
       return list.back();
     };
-    for (Value memory : reads)
-      of(memory).reads = true;
-    for (Value memory : writes) {
-      Access &access = of(memory);
-      Value root = rt::getRoot(memory);
+    for (Value root : reads)
+      of(root).reads = true;
+    for (Value root : writes) {
+      Access &access = of(root);
       if (access.writes)
         return command.op->emitOpError("writes one memory twice");
       if (access.reads && !canRunInPlace(command.op, root, root))
@@ -158,7 +152,7 @@ private:
   }
 
   static LogicalResult reportRace(const Access &earlier, const Access &later) {
-    // A write says more than a read of the same command.
+    // Of a command that reads and writes, the write is reported.
     auto does = [](const Access &access) { return access.writes ? "writes" : "reads"; };
     InFlightDiagnostic diag = later.command->op->emitOpError(does(later))
                               << " memory that another command " << does(earlier)
@@ -175,28 +169,22 @@ private:
       extents.push_back({alloc, alloc.getSpace(), begin, begin + alloc.getSizeInBytes(), {}});
     }
     for (const Command &command : commands) {
-      SmallVector<Value> reads, writes;
-      rt::getAccesses(command.op, reads, writes);
-      for (Value value : llvm::concat<Value>(reads, writes))
-        if (auto it = extentOf.find(rt::getRoot(value)); it != extentOf.end())
+      auto [reads, writes] = rt::getAccesses(command.op);
+      for (Value root : llvm::concat<Value>(reads, writes))
+        if (auto it = extentOf.find(root); it != extentOf.end())
           extents[it->second].uses.push_back(&command);
       if (auto call = dyn_cast<rt::CallOp>(command.op)) {
         rt::FrameAttr base = call.getBaseAttr(), frame = call.getProcedure().getFrameAttr();
-        extents.push_back({call,
-                           rt::Space::Local,
-                           base.getLocal(),
-                           base.getLocal() + frame.getLocal(),
-                           {&command}});
-        extents.push_back({call,
-                           rt::Space::Symmetric,
-                           base.getSymmetric(),
-                           base.getSymmetric() + frame.getSymmetric(),
-                           {&command}});
+        auto add = [&](rt::Space space, int64_t begin, int64_t size) {
+          extents.push_back({call, space, begin, begin + size, {&command}});
+        };
+        add(rt::Space::Local, base.getLocal(), frame.getLocal());
+        add(rt::Space::Symmetric, base.getSymmetric(), frame.getSymmetric());
       }
     }
   }
 
-  /// The command is a kernel that may write the one where it reads the other from the same bytes.
+  /// Whether the command is a kernel that may write `written` to the bytes of `read`.
   static bool canRunInPlace(Operation *command, Value read, Value written) {
     auto launch = dyn_cast<rt::LaunchOp>(command);
     if (!launch)
@@ -209,24 +197,15 @@ private:
     return true;
   }
 
-  /// The one command that both extents share may run in place, one of them read and the other
-  /// written.
+  /// Whether a command that uses both extents reads one and writes the other in place.
   static bool isInPlace(const Command &command, const Extent &a, const Extent &b) {
-    auto launch = dyn_cast<rt::LaunchOp>(command.op);
-    if (!launch || a.begin != b.begin || a.end != b.end)
+    if (!isa<rt::LaunchOp>(command.op) || a.begin != b.begin || a.end != b.end)
       return false;
-    auto isOf = [](const Extent &extent) {
-      return [&](Value memory) { return rt::getRoot(memory).getDefiningOp() == extent.owner; };
-    };
-    auto reads = [&](const Extent &extent) {
-      return llvm::any_of(launch.getInputs(), isOf(extent));
-    };
-    auto writes = [&](const Extent &extent) {
-      return llvm::any_of(launch.getOutputs(), isOf(extent));
-    };
     Value first = a.owner->getResult(0), second = b.owner->getResult(0);
-    return ((reads(a) && writes(b)) || (reads(b) && writes(a))) &&
-           canRunInPlace(launch, first, second) && canRunInPlace(launch, second, first);
+    auto [reads, writes] = rt::getAccesses(command.op);
+    return ((llvm::is_contained(reads, first) && llvm::is_contained(writes, second)) ||
+            (llvm::is_contained(reads, second) && llvm::is_contained(writes, first))) &&
+           canRunInPlace(command.op, first, second) && canRunInPlace(command.op, second, first);
   }
 
   static bool allBefore(const Extent &a, const Extent &b) {

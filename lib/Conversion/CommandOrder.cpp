@@ -16,7 +16,7 @@ std::vector<Command> braid::orderCommands(Block &body) {
       continue;
     rt::Queue queue = rt::queueOf(&op);
     Command::Clock &clock = now[static_cast<int>(queue)];
-    // A wait takes over what was known where its event was set.
+    // A wait adds the clock of its event.
     if (isa<rt::AwaitOp, rt::WaitOp>(op))
       for (auto [mine, theirs] : llvm::zip(clock, events.lookup(op.getOperand(0))))
         mine = std::max(mine, theirs);

@@ -22,15 +22,15 @@ using namespace braid;
 
 namespace {
 
-/// From a start to its wait, and what of the block needs the wait's results.
+/// A collective between the positions of its start and its wait.
 struct PendingCollective {
   comm::WaitOp wait;
   size_t begin, end;
-  llvm::SmallPtrSet<Operation *, 16> dependents;
+  llvm::SmallPtrSet<Operation *, 16> dependents; ///< operations that need the wait's results
 };
 
-/// Decides which row operations of a block share a kernel. Works backwards, so that the place where
-/// a user's kernel will run is known when its producers are looked at.
+/// Decides which row operations of a block share a kernel. Works backwards, so that the place of a
+/// user's kernel is known before its producers are assigned.
 class Grouping {
 public:
   Grouping(Block &block, bool fuse) : fuse(fuse) {
@@ -62,7 +62,7 @@ public:
                  .str();
   }
 
-  /// Members in the order they stand in; the kernel runs at the last one's place.
+  /// Members in the block's order; the kernel runs at the place of the last one.
   SmallVector<SmallVector<Operation *>> groups;
   unsigned numJoined = 0;
 
@@ -83,7 +83,7 @@ private:
         .wasInterrupted();
   }
 
-  /// Where the operation will run: its own place, or its kernel's.
+  /// The position at which the operation will run: its own, or its kernel's.
   size_t runsAt(Operation *op) const {
     auto it = groupOf.find(op);
     return position.lookup(it == groupOf.end() ? op : groups[it->second].front());
@@ -104,8 +104,8 @@ private:
     groups.push_back({op});
   }
 
-  /// `user` is the first to run of all users of `op`, and in a kernel; all others of this value are
-  /// then after it or in the same kernel, so that moving `op` there breaks no order.
+  /// Whether `op` can move to the kernel of `user`, the first of its users to run. All other users
+  /// are after that kernel or in it.
   bool canJoin(Operation *op, Operation *user) {
     auto shape = [](Operation *of) {
       return cast<RankedTensorType>(of->getResult(0).getType()).getShape();
@@ -117,8 +117,6 @@ private:
       if (pending.begin < from && from < pending.end && pending.end <= to &&
           !pending.dependents.contains(op))
         return miss(op, user, "it hides a collective that the user waits for");
-    // Another operation that reads the value at the same place can only be a member of the same
-    // kernel.
     return true;
   }
 
@@ -127,8 +125,8 @@ private:
     return false;
   }
 
-  /// A wait goes down to the kernel that needs it first. What stands before that kernel then hides
-  /// the collective, unless it is joined with it: true where that is to be looked at again.
+  /// Moves the end of each collective down to the first kernel that needs it, so that operations
+  /// before that kernel hide it if they are not joined with it. True if grouping must be repeated.
   bool sinkWaits() {
     bool changed = false;
     for (PendingCollective &pending : llvm::reverse(pendingCollectives)) {
@@ -136,7 +134,7 @@ private:
       for (Operation *user : pending.wait->getUsers())
         if (Operation *here = pending.wait->getBlock()->findAncestorOpInBlock(*user))
           first = std::min(first, runsAt(here));
-      // No earlier than it stood before, so that this comes to an end.
+      // An end only moves down, so that the repetition terminates.
       if (first < position.size() && first > pending.end) {
         pending.end = first;
         changed = true;
@@ -184,14 +182,21 @@ struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
       if (failed(built))
         return failure();
       rt::KernelOp kernel = unique(*built, symbols, kernels);
-      launch(kernel, group);
+      const size_t count = members.size();
+      ResultRange results =
+          launch(members.back(), count == 1 ? members.front()->getLoc() : kernel.getLoc(),
+                 ValueRange(group.outputs).getTypes(), kernel, group.getRows(), group.inputs,
+                 "kernel", "joins " + Twine(count) + " operations");
+      for (auto [output, result] : llvm::zip_equal(group.outputs, results))
+        output.replaceUsesWithIf(
+            result, [&](OpOperand &use) { return !llvm::is_contained(members, use.getOwner()); });
     }
-    // What nobody reads, and producers whose users have all gone into kernels.
+    // Erases unused operations, and producers whose users are all in kernels.
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isRowOperation(&op) && op.use_empty())
         op.erase();
-    // A kernel runs where its last operation stood, so what its first one waited for is needed
-    // later now. From the last wait on, as the first user of one may be another.
+    // A kernel runs at the place of its last operation, so the waits of its first ones may sink;
+    // from the last wait on, since the first user of a wait may be another wait.
     SmallVector<comm::WaitOp> waits(block.getOps<comm::WaitOp>());
     for (comm::WaitOp wait : llvm::reverse(waits))
       comm::sinkWait(wait);
@@ -206,21 +211,25 @@ struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
     if (failed(declared))
       return failure();
     rt::KernelOp kernel = unique(*declared, symbols, kernels);
-    builder.setInsertionPoint(op);
-    auto launch = rt::LaunchOp::create(builder, op->getLoc(), op->getResultTypes(),
-                                       FlatSymbolRefAttr::get(kernel.getSymNameAttr()), rows,
-                                       op->getOperands());
-    ++numLaunches;
-    remark::passed(launch.getLoc(), remark::RemarkOpts::name("library").category("kernels"))
-        << ("@" + kernel.getSymName() + " calls " + *kernel.getLibrarySymbol() + " over " +
-            Twine(rows) + " rows")
-               .str();
-    op->replaceAllUsesWith(launch.getResults());
+    op->replaceAllUsesWith(launch(op, op->getLoc(), op->getResultTypes(), kernel, rows,
+                                  op->getOperands(), "library",
+                                  "calls " + *kernel.getLibrarySymbol()));
     op->erase();
     return success();
   }
 
-  /// An equal kernel that is there already, or this one under a name of its own.
+  /// Creates a launch before `before`, and a remark `name` that says what the kernel does.
+  ResultRange launch(Operation *before, Location loc, TypeRange types, rt::KernelOp kernel,
+                     int64_t rows, ValueRange inputs, StringRef name, const Twine &what) {
+    OpBuilder builder(before);
+    ++numLaunches;
+    remark::passed(loc, remark::RemarkOpts::name(name).category("kernels"))
+        << ("@" + kernel.getSymName() + " " + what + " over " + Twine(rows) + " rows").str();
+    return rt::LaunchOp::create(builder, loc, types, FlatSymbolRefAttr::get(kernel), rows, inputs)
+        .getResults();
+  }
+
+  /// An equal existing kernel, or this one under a unique name.
   rt::KernelOp unique(rt::KernelOp kernel, SymbolTable &symbols,
                       SmallVectorImpl<rt::KernelOp> &kernels) {
     for (rt::KernelOp other : kernels)
@@ -232,25 +241,6 @@ struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
     kernels.push_back(kernel);
     ++numKernels;
     return kernel;
-  }
-
-  void launch(rt::KernelOp kernel, const KernelGroup &group) {
-    OpBuilder builder(group.ops.back());
-    SmallVector<Type> types;
-    for (Value output : group.outputs)
-      types.push_back(output.getType());
-    auto launch = rt::LaunchOp::create(
-        builder, group.ops.size() == 1 ? group.ops.front()->getLoc() : kernel.getLoc(), types,
-        FlatSymbolRefAttr::get(kernel.getSymNameAttr()), group.getRows(), group.inputs);
-    ++numLaunches;
-    remark::passed(launch.getLoc(), remark::RemarkOpts::name("kernel").category("kernels"))
-        << ("@" + kernel.getSymName() + " joins " + Twine(group.ops.size()) + " operations over " +
-            Twine(group.getRows()) + " rows")
-               .str();
-    llvm::SmallPtrSet<Operation *, 8> members(group.ops.begin(), group.ops.end());
-    for (auto [output, result] : llvm::zip_equal(group.outputs, launch.getResults()))
-      Value(output).replaceUsesWithIf(
-          result, [&](OpOperand &use) { return !members.contains(use.getOwner()); });
   }
 };
 

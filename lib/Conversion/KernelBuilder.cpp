@@ -75,7 +75,7 @@ std::string KernelGroup::getName() const {
   return name;
 }
 
-/// The type of a row operand or a weight inside of the kernel.
+/// The type of a row operand or a weight in the kernel.
 static RankedTensorType kernelType(RankedTensorType type, RankedTensorType domain, bool flatten) {
   if (type.getRank() != domain.getRank())
     return type;
@@ -84,7 +84,7 @@ static RankedTensorType kernelType(RankedTensorType type, RankedTensorType domai
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-/// A readable name for an operand: the last part of the name its definition carries.
+/// A readable name for an operand: the last part of its location's name.
 static StringAttr argumentName(Value value) {
   auto loc = value.getLoc()->findInstanceOf<NameLoc>();
   if (!loc)
@@ -93,11 +93,11 @@ static StringAttr argumentName(Value value) {
   return StringAttr::get(value.getContext(), name.substr(name.rfind('.') + 1));
 }
 
-/// Joins elementwise operations, resolves sizes to the arguments' and removes what is double or
-/// unused.
+/// Fuses elementwise operations, resolves sizes to the arguments' and removes duplicates and unused
+/// operations.
 static LogicalResult cleanUp(rt::KernelOp kernel) {
   RewritePatternSet patterns(kernel.getContext());
-  // A value with several users is computed once; one per row is not recomputed for each column.
+  // Does not recompute a value for several users, nor a row's value for each column.
   linalg::populateElementwiseOpsFusionPatterns(patterns, [](OpOperand *operand) {
     auto producer = operand->get().getDefiningOp<linalg::LinalgOp>();
     auto consumer = dyn_cast<linalg::LinalgOp>(operand->getOwner());
@@ -119,20 +119,20 @@ static LogicalResult cleanUp(rt::KernelOp kernel) {
 FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup &group) {
   OpBuilder::InsertionGuard guard(builder);
   bool flatten = group.flattensRows();
-  SmallVector<Type> inputTypes, outputTypes;
-  for (Value input : group.inputs)
-    inputTypes.push_back(kernelType(typeOf(input), group.domain, flatten));
-  for (Value output : group.outputs)
-    outputTypes.push_back(kernelType(typeOf(output), group.domain, flatten));
-  SmallVector<Location> locs;
-  for (Operation *op : group.ops)
-    locs.push_back(op->getLoc());
-  auto kernel = rt::KernelOp::create(builder, builder.getFusedLoc(locs), group.getName(),
-                                     builder.getFunctionType(inputTypes, outputTypes),
-                                     flatten ? 1 : group.domain.getRank() - 1);
+  auto types = [&](ArrayRef<Value> values) {
+    return llvm::map_to_vector(values, [&](Value value) -> Type {
+      return kernelType(typeOf(value), group.domain, flatten);
+    });
+  };
+  auto locs = llvm::map_to_vector(group.ops, [](Operation *op) { return op->getLoc(); });
+  auto kernel =
+      rt::KernelOp::create(builder, builder.getFusedLoc(locs), group.getName(),
+                           builder.getFunctionType(types(group.inputs), types(group.outputs)),
+                           flatten ? 1 : group.domain.getRank() - 1);
   Block &body = kernel.getBody().front();
   IRMapping mapping;
   mapping.map(group.inputs, body.getArguments());
+  auto lookup = [&](Value value) -> Value { return mapping.lookup(value); };
   llvm::StringSet<> names;
   for (auto [i, input] : llvm::enumerate(group.inputs))
     if (StringAttr name = argumentName(input); name && names.insert(name).second)
@@ -140,19 +140,14 @@ FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup
 
   builder.setInsertionPointToStart(&body);
   for (Operation *op : group.ops) {
-    SmallVector<Value> operands;
-    for (Value operand : op->getOperands())
-      operands.push_back(mapping.lookup(operand));
+    auto operands = llvm::map_to_vector(op->getOperands(), lookup);
     FailureOr<SmallVector<Value>> results =
         cast<nn::DecomposeOpInterface>(op).decompose(builder, operands);
     if (failed(results))
       return op->emitOpError("cannot be decomposed into a kernel");
     mapping.map(op->getResults(), *results);
   }
-  SmallVector<Value> outputs;
-  for (Value output : group.outputs)
-    outputs.push_back(mapping.lookup(output));
-  rt::YieldOp::create(builder, kernel.getLoc(), outputs);
+  rt::YieldOp::create(builder, kernel.getLoc(), llvm::map_to_vector(group.outputs, lookup));
   if (failed(cleanUp(kernel)))
     return failure();
   return kernel;
@@ -170,44 +165,37 @@ FailureOr<rt::KernelOp> braid::declareKernel(OpBuilder &builder, nn::LibraryKern
                                              int64_t &rows) {
   const int64_t rowDims = op.getKernelRowDims();
   std::optional<ArrayRef<int64_t>> rowShape;
-  unsigned number = 0; // of the operand, then of the result
+  unsigned number = 0; // counts operands, then results
   auto kernelTypes = [&](TypeRange types, StringRef what) -> FailureOr<SmallVector<Type>> {
     SmallVector<Type> result;
     for (auto [i, type] : llvm::enumerate(types)) {
       auto tensor = dyn_cast<RankedTensorType>(type);
       if (!tensor || !tensor.hasStaticShape())
-        return op->emitOpError("expects ") << what << " " << i
-                                           << " to be a tensor of static shape for a kernel of a "
-                                              "library, got "
-                                           << type,
-               failure();
+        return op->emitOpError("expects ")
+               << what << " " << i
+               << " to be a tensor of static shape for a kernel of a library, got " << type;
       if (!op.isKernelRowOperand(number++)) {
         result.push_back(tensor);
         continue;
       }
       if (rowDims < 1 || tensor.getRank() < rowDims)
         return op->emitOpError("expects ")
-                   << what << " " << i << " to have rows in its first " << rowDims
-                   << " dimensions for a kernel of a library, got " << type,
-               failure();
+               << what << " " << i << " to have rows in its first " << rowDims
+               << " dimensions for a kernel of a library, got " << type;
       ArrayRef<int64_t> shape = tensor.getShape();
       if (rowShape.value_or(shape.take_front(rowDims)) != shape.take_front(rowDims))
         return op->emitOpError("expects ")
-                   << what << " " << i << " to have the rows [" << *rowShape
-                   << "] of the row operands before it for a kernel of a library, got " << type,
-               failure();
+               << what << " " << i << " to have the rows [" << *rowShape
+               << "] of the row operands before it for a kernel of a library, got " << type;
       rowShape = shape.take_front(rowDims);
-      SmallVector<int64_t> seen = {ShapedType::kDynamic};
-      llvm::append_range(seen, shape.drop_front(rowDims));
-      result.push_back(tensor.clone(seen));
+      SmallVector<int64_t> collapsed = {ShapedType::kDynamic};
+      llvm::append_range(collapsed, shape.drop_front(rowDims));
+      result.push_back(tensor.clone(collapsed));
     }
     return result;
   };
-  FailureOr<SmallVector<Type>> inputs = kernelTypes(op->getOperandTypes(), "operand");
-  if (failed(inputs))
-    return failure();
-  FailureOr<SmallVector<Type>> results = kernelTypes(op->getResultTypes(), "result");
-  if (failed(results))
+  FailureOr<SmallVector<Type>> inputs = kernelTypes(op->getOperandTypes(), "operand"), results;
+  if (failed(inputs) || failed(results = kernelTypes(op->getResultTypes(), "result")))
     return failure();
   rows = rowShape ? ShapedType::getNumElements(*rowShape) : 1;
 

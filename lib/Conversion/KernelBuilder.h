@@ -13,16 +13,16 @@
 
 namespace braid {
 
-/// Row operations that become one kernel, in the order they stand in, and how the world sees them.
+/// Row operations that become one kernel, in their order, and the kernel's interface.
 struct KernelGroup {
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::SmallVector<mlir::Value> inputs;  ///< in the order of first use
-  llvm::SmallVector<mlir::Value> outputs; ///< needed outside, in the order of definition
+  llvm::SmallVector<mlir::Value> outputs; ///< used outside, in the order of definition
   mlir::RankedTensorType domain;          ///< shape of every operation's result
 
   /// Fills inputs and outputs from ops.
   void findInterface();
-  /// Leading dimensions can be taken together: no input has some but not all of them.
+  /// Whether leading dimensions can be collapsed: no input has some but not all of them.
   bool flattensRows() const;
   /// The launch's row count.
   int64_t getRows() const;
@@ -30,23 +30,22 @@ struct KernelGroup {
   std::string getName() const;
 };
 
-/// An operation that kernels are formed of.
+/// Whether kernels are formed of the operation.
 bool isRowOperation(mlir::Operation *op);
 
-/// Checks that `op` fits a kernel at all: one result shape of at least two dimensions, operands
-/// that have it or its end.
+/// Checks that all results of `op` have one shape of at least two dimensions, and that each
+/// operand's shape is that one or the end of it.
 mlir::LogicalResult verifyRowOperation(mlir::Operation *op);
 
-/// Builds the kernel at the builder's place, fused and cleaned up. The symbol's name is not yet
-/// unique.
+/// Builds the kernel, fused and cleaned up. The symbol's name is not yet unique.
 mlir::FailureOr<rt::KernelOp> buildKernel(mlir::OpBuilder &builder, const KernelGroup &group);
 
-/// The operation as a kernel without a body, at the builder's place; `rows` is what a launch gives
-/// it. The symbol's name is not yet unique.
+/// Declares the operation as a kernel without a body; `rows` is the launch's row count. The
+/// symbol's name is not yet unique.
 mlir::FailureOr<rt::KernelOp> declareKernel(mlir::OpBuilder &builder,
                                             nn::LibraryKernelOpInterface op, int64_t &rows);
 
-/// The same function of the same types, whatever the names.
+/// Whether the kernels compute the same function of the same types.
 bool areEquivalent(rt::KernelOp a, rt::KernelOp b);
 
 } // namespace braid

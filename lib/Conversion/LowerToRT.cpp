@@ -26,8 +26,7 @@ struct LowerToRT : braid::impl::LowerToRTBase<LowerToRT> {
       ++numProcedures;
       numCopies += lowering.numCopies;
     }
-    // Functions are looked up by calls until the last one is lowered; then the procedures take
-    // their names.
+    // Calls look functions up until the last one is lowered; then the procedures take their names.
     for (func::FuncOp function : functions)
       function.erase();
   }

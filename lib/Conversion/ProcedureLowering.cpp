@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "ProcedureLowering.h"
 
+#include "KernelBuilder.h"
+
 #include "braid/Base/LibraryKernels.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -12,17 +14,17 @@ using namespace mlir;
 using namespace braid;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-static MemRefType memoryType(Type type) {
+static Type memoryType(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return MemRefType::get(tensor.getShape(), tensor.getElementType());
 }
 
-/// Operations whose result is the operand's memory seen in another shape.
+/// Operations whose result is the operand's memory in another shape.
 static bool isView(Operation *op) {
   return isa_and_nonnull<nn::SplitHeadsOp, nn::MergeHeadsOp>(op);
 }
 
-/// The value whose memory this one looks at.
+/// The value under a chain of views.
 static Value rootOf(Value value) {
   while (isView(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
@@ -30,12 +32,11 @@ static Value rootOf(Value value) {
 }
 
 static LogicalResult refuseRowOperation(Operation *op) {
-  return op->emitOpError("expects to be part of a kernel at the kernels level, which is what "
-                         "procedures are made of");
+  return op->emitOpError("expects to be part of a kernel: lowering to procedures takes the kernels "
+                         "level");
 }
 
-/// The location under the name that traces show: the source's name, else the operation's role in
-/// the model.
+/// The location with a name for traces: the source's name, else the operation's role in the model.
 static Location namedLoc(Operation *op) {
   auto role = op->getAttrOfType<StringAttr>("role");
   if (!role || op->getLoc()->findInstanceOf<NameLoc>())
@@ -74,7 +75,7 @@ LogicalResult ProcedureLowering::checkFunction() {
 
 void ProcedureLowering::analyze() {
   Block &block = function.getBody().front();
-  llvm::DenseSet<Value> received; // what waits give: memory that the start has chosen
+  llvm::DenseSet<Value> received; // results of waits, whose memory the start has chosen
   for (Operation &op : block) {
     if (auto start = dyn_cast<comm::StartOp>(op))
       for (Value input : start.getInputs())
@@ -103,37 +104,20 @@ LogicalResult ProcedureLowering::buildSignature() {
     return parameters.front().emitOpError("expects to stand in an entry, got @")
            << function.getSymName();
 
-  SmallVector<Type> types;
-  SmallVector<Location> locs;
-  for (nn::ParameterOp parameter : parameters) {
-    types.push_back(memoryType(parameter.getType()));
-    locs.push_back(parameter.getLoc());
-  }
-  for (BlockArgument argument : block.getArguments()) {
-    types.push_back(memoryType(argument.getType()));
-    locs.push_back(argument.getLoc());
-  }
-  for (Type type : function.getResultTypes()) {
-    types.push_back(memoryType(type));
-    locs.push_back(function.getLoc());
-  }
+  SmallVector<Value> given(parameters.begin(), parameters.end());
+  llvm::append_range(given, block.getArguments());
+  auto types = llvm::map_to_vector(ValueRange(given).getTypes(), memoryType);
+  llvm::append_range(types, llvm::map_range(function.getResultTypes(), memoryType));
   builder.setInsertionPoint(function);
   procedure = rt::ProcedureOp::create(builder, function.getLoc(), function.getSymName(), types);
   procedure.setEntry(entry);
   Block &body = procedure.getBody().front();
   builder.setInsertionPointToStart(&body);
-
-  auto next = body.args_begin();
-  auto take = [&](Location loc) {
-    next->setLoc(loc);
-    return *next++;
-  };
-  for (nn::ParameterOp parameter : parameters)
-    buffers[parameter] = take(parameter.getLoc());
-  for (BlockArgument argument : block.getArguments())
-    buffers[argument] = take(argument.getLoc());
-  for (unsigned i = 0; i < function.getNumResults(); ++i)
-    resultArguments.push_back(take(function.getLoc()));
+  for (auto [value, argument] : llvm::zip(given, body.getArguments())) {
+    argument.setLoc(value.getLoc());
+    buffers[value] = argument;
+  }
+  resultArguments = llvm::to_vector(body.getArguments().drop_front(given.size()));
   if (entry)
     return describeEntry(parameters);
 
@@ -154,47 +138,41 @@ LogicalResult ProcedureLowering::describeEntry(ArrayRef<nn::ParameterOp> paramet
                                        parameter.getInitAttr(), parameter.getSlices());
     procedure.setArgAttr(i, rt::RTDialect::kParameterAttrName, attr);
   }
-  auto value = [&](StringAttr name, TypeAttr global, comm::ShardingAttr sharding, Type local,
-                   TypeAttr unpadded = {}, IntegerAttr defaultValue = {}, IntegerAttr below = {}) {
+  auto describe = [&](unsigned i, bool isResult) -> LogicalResult {
+    StringRef what = isResult ? "result " : "argument ";
+    NamedAttrList attrs(isResult ? function.getResultAttrDict(i) : function.getArgAttrDict(i));
+    auto get = [&](StringRef name, auto type) {
+      return dyn_cast_or_null<decltype(type)>(attrs.get(name));
+    };
+    auto name = get(nn::NNDialect::kNameAttrName, StringAttr());
+    if (!name)
+      return function.emitOpError("expects ")
+             << what << i << " of an entry to have '" << nn::NNDialect::kNameAttrName << "'";
+    auto sharding = get(comm::CommDialect::kShardingAttrName, comm::ShardingAttr());
+    if (isResult && sharding && sharding.isPartial())
+      return function.emitOpError("expects result ")
+             << i << " of an entry to be reduced, got " << sharding;
+    auto global = get(comm::CommDialect::kGlobalTypeAttrName, TypeAttr()),
+         unpadded = get(nn::NNDialect::kUnpaddedAttrName, TypeAttr());
+    Type local = isResult ? function.getResultTypes()[i] : function.getArgumentTypes()[i];
     auto type = cast<RankedTensorType>(global ? global.getValue() : local),
          padded = RankedTensorType();
     if (unpadded && unpadded.getValue() != type)
       padded = std::exchange(type, cast<RankedTensorType>(unpadded.getValue()));
-    return rt::ValueAttr::get(builder.getContext(), name.getValue(), type, padded, sharding,
-                              defaultValue, below);
+    procedure.setArgAttr(
+        isResult ? resultArguments[i].getArgNumber() : parameters.size() + i,
+        isResult ? rt::RTDialect::kResultAttrName : rt::RTDialect::kOperandAttrName,
+        rt::ValueAttr::get(builder.getContext(), name.getValue(), type, padded, sharding,
+                           get(nn::NNDialect::kDefaultAttrName, IntegerAttr()),
+                           get(nn::NNDialect::kBelowAttrName, IntegerAttr())));
+    return success();
   };
-  unsigned base = parameters.size();
-  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    auto name = function.getArgAttrOfType<StringAttr>(i, nn::NNDialect::kNameAttrName);
-    if (!name)
-      return function.emitOpError("expects argument ")
-             << i << " of an entry to have '" << nn::NNDialect::kNameAttrName << "'";
-    procedure.setArgAttr(
-        base + i, rt::RTDialect::kOperandAttrName,
-        value(
-            name, function.getArgAttrOfType<TypeAttr>(i, comm::CommDialect::kGlobalTypeAttrName),
-            function.getArgAttrOfType<comm::ShardingAttr>(i, comm::CommDialect::kShardingAttrName),
-            function.getArgumentTypes()[i], {},
-            function.getArgAttrOfType<IntegerAttr>(i, nn::NNDialect::kDefaultAttrName),
-            function.getArgAttrOfType<IntegerAttr>(i, nn::NNDialect::kBelowAttrName)));
-  }
-  for (unsigned i = 0; i < function.getNumResults(); ++i) {
-    auto name = function.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kNameAttrName);
-    if (!name)
-      return function.emitOpError("expects result ")
-             << i << " of an entry to have '" << nn::NNDialect::kNameAttrName << "'";
-    auto sharding =
-        function.getResultAttrOfType<comm::ShardingAttr>(i, comm::CommDialect::kShardingAttrName);
-    if (sharding && sharding.isPartial())
-      return function.emitOpError("expects result ")
-             << i << " of an entry to be reduced, got " << sharding;
-    procedure.setArgAttr(
-        resultArguments[i].getArgNumber(), rt::RTDialect::kResultAttrName,
-        value(name,
-              function.getResultAttrOfType<TypeAttr>(i, comm::CommDialect::kGlobalTypeAttrName),
-              sharding, function.getResultTypes()[i],
-              function.getResultAttrOfType<TypeAttr>(i, nn::NNDialect::kUnpaddedAttrName)));
-  }
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (failed(describe(i, /*isResult=*/false)))
+      return failure();
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    if (failed(describe(i, /*isResult=*/true)))
+      return failure();
   return success();
 }
 
@@ -212,9 +190,9 @@ Value ProcedureLowering::view(Location loc, Value memory, ArrayRef<int64_t> shap
   auto type = cast<MemRefType>(memory.getType());
   if (type.getShape() == shape)
     return memory;
-  auto seen = MemRefType::get(shape, type.getElementType(), MemRefLayoutAttrInterface{},
-                              type.getMemorySpace());
-  return rt::ViewOp::create(builder, loc, seen, memory);
+  auto viewed = MemRefType::get(shape, type.getElementType(), MemRefLayoutAttrInterface{},
+                                type.getMemorySpace());
+  return rt::ViewOp::create(builder, loc, viewed, memory);
 }
 
 void ProcedureLowering::copy(Location loc, Value from, Value to) {
@@ -224,15 +202,12 @@ void ProcedureLowering::copy(Location loc, Value from, Value to) {
 }
 
 Value ProcedureLowering::define(Value value) {
-  auto destination = destinations.find(value);
-  Value memory;
-  if (destination != destinations.end())
-    memory = view(value.getLoc(), resultArguments[destination->second], typeOf(value).getShape());
-  else
-    memory = alloc(value.getLoc(), typeOf(value),
+  if (auto destination = destinations.find(value); destination != destinations.end())
+    return buffers[value] =
+               view(value.getLoc(), resultArguments[destination->second], typeOf(value).getShape());
+  return buffers[value] =
+             alloc(value.getLoc(), typeOf(value),
                    symmetric.contains(value) ? rt::Space::Symmetric : rt::Space::Local);
-  buffers[value] = memory;
-  return memory;
 }
 
 //===----------------------------------------------------------------------===//
@@ -247,37 +222,26 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
       .Case([&](nn::LinearOp linear) {
         nn::AddOp biased = linear.getBiasAddition();
         Value bias = biased ? biased.getRhs() : Value();
-        launchLibrary(loc, {"linear", {linear.getInput(), linear.getWeight(), bias}},
-                      biased ? biased.getResult() : linear.getResult());
-        return success();
+        return launchLibrary(loc, {"linear", {linear.getInput(), linear.getWeight(), bias}},
+                             biased ? biased.getResult() : linear.getResult());
       })
       .Case([&](nn::AddOp add) -> LogicalResult {
-        if (add.isRowOperation())
-          return refuseRowOperation(add);
-        return success(); // Its matmul has added it.
+        // The kernel of its matmul adds a bias.
+        return add.isRowOperation() ? refuseRowOperation(add) : success();
       })
       .Case([&](nn::KernelCallOpInterface call) {
-        launchLibrary(loc, call.getKernelCall(), call->getResults());
-        return success();
+        return launchLibrary(loc, call.getKernelCall(), call->getResults());
       })
       .Case<nn::SplitHeadsOp, nn::MergeHeadsOp>([&](Operation *reshape) {
         Value result = reshape->getResult(0);
         buffers[result] = view(loc, memory(reshape->getOperand(0)), typeOf(result).getShape());
         return success();
       })
-      .Case([&](rt::LaunchOp launch) {
-        lowerLaunch(launch);
-        return success();
-      })
+      .Case([&](rt::LaunchOp launch) { return lowerLaunch(launch); })
       .Case([&](comm::LocalSliceOp slice) {
-        launchLibrary(loc,
-                      {"local_slice",
-                       {slice.getInput()},
-                       {static_cast<int64_t>(slice.getDim())},
-                       {},
-                       slice.getGroup()},
-                      slice.getOutput());
-        return success();
+        const int64_t dim = slice.getDim();
+        return launchLibrary(loc, {"local_slice", {slice.getInput()}, {dim}, {}, slice.getGroup()},
+                             slice.getOutput());
       })
       .Case([&](comm::StartOp start) { return lowerStart(start); })
       .Case([&](comm::WaitOp wait) -> LogicalResult {
@@ -291,17 +255,13 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
           buffers[output] = memory(inner);
         return success();
       })
-      .Case([&](func::CallOp call) {
-        lowerCall(call);
-        return success();
-      })
+      .Case([&](func::CallOp call) { return lowerCall(call); })
       .Case([&](func::ReturnOp ret) { return lowerReturn(ret); })
       .Default([&](Operation *other) -> LogicalResult {
         if (isa<comm::CollectiveOpInterface>(other))
-          return other->emitOpError(
-              "expects to be inside of comm.start at the scheduled level, which is what "
-              "procedures are made of");
-        if (auto row = dyn_cast<nn::DecomposeOpInterface>(other); row && row.isRowOperation())
+          return other->emitOpError("expects to be inside of comm.start: lowering to procedures "
+                                    "takes the scheduled level");
+        if (isRowOperation(other))
           return refuseRowOperation(other);
         return other->emitOpError("has no counterpart in a procedure");
       });
@@ -313,7 +273,7 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
   SmallVector<Value> inputs, outputs;
   for (Value input : op.getInputs()) {
     Value from = memory(input);
-    // Arguments are the caller's memory, wherever that is.
+    // Arguments are the caller's memory, which may not be symmetric.
     if (isa<BlockArgument>(rt::getRoot(from))) {
       Value to = alloc(loc, typeOf(input), rt::Space::Symmetric);
       copy(loc, from, to);
@@ -324,60 +284,28 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
   for (Value output : collective.getOutputs())
     outputs.push_back(buffers[output] = alloc(loc, typeOf(output), rt::Space::Symmetric));
 
-  rt::CollectiveKind kind;
-  comm::ReduceKindAttr reduce;
-  IntegerAttr dim, concat, root;
-  DenseI64ArrayAttr pairs;
-  IntegerAttr tag;
-  if (auto allReduce = dyn_cast<comm::AllReduceOp>(*collective)) {
-    kind = rt::CollectiveKind::AllReduce;
-    reduce = allReduce.getKindAttr();
-  } else if (auto scatter = dyn_cast<comm::ReduceScatterOp>(*collective)) {
-    kind = rt::CollectiveKind::ReduceScatter;
-    reduce = scatter.getKindAttr();
-    dim = scatter.getDimAttr();
-  } else if (auto gather = dyn_cast<comm::AllGatherOp>(*collective)) {
-    kind = rt::CollectiveKind::AllGather;
-    dim = gather.getDimAttr();
-  } else if (auto exchange = dyn_cast<comm::AllToAllOp>(*collective)) {
-    kind = rt::CollectiveKind::AllToAll;
-    dim = exchange.getSplitDimAttr();
-    concat = exchange.getConcatDimAttr();
-  } else if (auto toRoot = dyn_cast<comm::ReduceOp>(*collective)) {
-    kind = rt::CollectiveKind::Reduce;
-    reduce = toRoot.getKindAttr();
-    root = toRoot.getRootAttr();
-  } else if (auto fromRoot = dyn_cast<comm::BroadcastOp>(*collective)) {
-    kind = rt::CollectiveKind::Broadcast;
-    root = fromRoot.getRootAttr();
-  } else if (auto permute = dyn_cast<comm::PermuteOp>(*collective)) {
-    kind = rt::CollectiveKind::Permute;
-    pairs = permute.getPairsAttr();
-  } else if (isa<comm::AllToAllVOp>(*collective)) {
-    kind = rt::CollectiveKind::AllToAllV;
-  } else if (auto send = dyn_cast<comm::SendOp>(*collective)) {
-    kind = rt::CollectiveKind::Send;
-    pairs = send.getPairsAttr();
-    tag = send.getTagAttr();
-  } else if (auto recv = dyn_cast<comm::RecvOp>(*collective)) {
-    kind = rt::CollectiveKind::Recv;
-    pairs = recv.getPairsAttr();
-    tag = recv.getTagAttr();
-  } else {
+  // The kinds of rt.start have the names of the comm operations, which name their attributes alike.
+  std::optional<rt::CollectiveKind> kind;
+  if (isa_and_nonnull<comm::CommDialect>(collective->getDialect()))
+    kind = rt::symbolizeCollectiveKind(collective->getName().stripDialect());
+  if (!kind)
     return collective.emitOpError("has no counterpart in a procedure");
-  }
+  auto integer = [&](StringRef name) { return collective->getAttrOfType<IntegerAttr>(name); };
+  IntegerAttr dim = integer(*kind == rt::CollectiveKind::AllToAll ? "split_dim" : "dim");
   Value ready = rt::RecordOp::create(builder, loc, rt::Queue::Compute, IntegerAttr());
   rt::AwaitOp::create(builder, loc, ready, rt::Queue::Communication);
   events[op.getHandle()] = rt::StartOp::create(
-      builder, loc, rt::CollectiveKindAttr::get(builder.getContext(), kind), reduce, inputs,
-      outputs, dim, concat, root, pairs, tag, collective.getGroup(),
-      collective->getAttrOfType<StringAttr>("role"), IntegerAttr());
+      builder, loc, rt::CollectiveKindAttr::get(builder.getContext(), *kind),
+      collective->getAttrOfType<comm::ReduceKindAttr>("kind"), inputs, outputs, dim,
+      integer("concat_dim"), integer("root"), collective->getAttrOfType<DenseI64ArrayAttr>("pairs"),
+      integer("tag"), collective.getGroup(), collective->getAttrOfType<StringAttr>("role"),
+      IntegerAttr());
   return success();
 }
 
-void ProcedureLowering::lowerLaunch(rt::LaunchOp op) {
+LogicalResult ProcedureLowering::lowerLaunch(rt::LaunchOp op) {
   rt::KernelOp kernel = op.getKernelOp();
-  // Row operands of more dimensions than the kernel's are seen with their rows taken together.
+  // Collapses the row dimensions of operands that have more of them than the kernel.
   auto asRows = [&](Value memory, Type kernelType) {
     SmallVector<int64_t> shape(cast<RankedTensorType>(kernelType).getShape());
     if (rt::KernelOp::isRowOperand(kernelType))
@@ -391,10 +319,11 @@ void ProcedureLowering::lowerLaunch(rt::LaunchOp op) {
     outputs.push_back(asRows(define(result), type));
   rt::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), op.getRows(), inputs, outputs,
                        op.getQueue());
+  return success();
 }
 
-void ProcedureLowering::launchLibrary(Location loc, const nn::KernelCall &call,
-                                      ValueRange results) {
+LogicalResult ProcedureLowering::launchLibrary(Location loc, const nn::KernelCall &call,
+                                               ValueRange results) {
   const runtime::LibraryKernel &descriptor = *runtime::findLibraryKernel(call.kernel.str());
   SmallVector<Value> inputs, outputs;
   SmallVector<Attribute> optional, scalars;
@@ -418,9 +347,12 @@ void ProcedureLowering::launchLibrary(Location loc, const nn::KernelCall &call,
     input = memory(input);
   for (Value result : results)
     outputs.push_back(define(result));
-  const int64_t rows = kernel.getLibraryCall(/*parts=*/1)->rows();
-  rt::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(kernel.getSymNameAttr()), rows, inputs,
-                       outputs);
+  FailureOr<runtime::LibraryCall> described = kernel.getLibraryCall(/*parts=*/1);
+  if (failed(described))
+    return failure();
+  rt::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
+                       described->rows(), inputs, outputs);
+  return success();
 }
 
 LibraryKernels::LibraryKernels(ModuleOp module) {
@@ -454,18 +386,19 @@ rt::KernelOp LibraryKernels::get(Operation *before, FunctionType type, StringRef
   return kernel;
 }
 
-void ProcedureLowering::lowerCall(func::CallOp op) {
+LogicalResult ProcedureLowering::lowerCall(func::CallOp op) {
   SmallVector<Value> arguments;
   for (Value operand : op.getOperands())
     arguments.push_back(memory(operand));
   for (Value result : op.getResults())
     arguments.push_back(define(result));
   rt::CallOp::create(builder, op.getLoc(), op.getCalleeAttr(), arguments, rt::FrameAttr());
+  return success();
 }
 
 LogicalResult ProcedureLowering::lowerReturn(func::ReturnOp op) {
   for (auto [i, value] : llvm::enumerate(op.getOperands())) {
-    // Computed in place unless it is an argument, in symmetric memory, or returned twice.
+    // An argument, a value in symmetric memory and the second result of one value need a copy.
     auto destination = destinations.find(rootOf(value));
     if (destination == destinations.end() || destination->second != i)
       copy(op.getLoc(), memory(value), resultArguments[i]);

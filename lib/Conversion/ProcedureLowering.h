@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// One scheduled function to one procedure.
+// Lowers one scheduled function to one procedure.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_CONVERSION_PROCEDURELOWERING_H
@@ -17,11 +17,11 @@
 
 namespace braid {
 
-/// The kernels of the runtime's library that a module's procedures launch: declared once each.
+/// Declares each library kernel that a module's procedures launch once.
 class LibraryKernels {
 public:
   explicit LibraryKernels(mlir::ModuleOp module);
-  /// Declares it before this operation if it is not there yet.
+  /// The kernel, which is declared before `before` if there is none yet.
   rt::KernelOp get(mlir::Operation *before, mlir::FunctionType type, llvm::StringRef library,
                    mlir::ArrayAttr optional, mlir::ArrayAttr scalars, comm::GroupAttr group);
 
@@ -35,26 +35,27 @@ public:
   ProcedureLowering(mlir::func::FuncOp function, LibraryKernels &kernels)
       : function(function), kernels(kernels) {}
 
-  /// Builds the procedure before the function, which stays as it is. Its name is the function's.
+  /// Builds a procedure of the function's name before the function, which is not changed.
   mlir::LogicalResult run();
   unsigned numCopies = 0;
 
 private:
   mlir::LogicalResult checkFunction();
-  /// Which values have to be symmetric, and which are what the function returns.
+  /// Fills `symmetric` and `destinations`.
   void analyze();
   mlir::LogicalResult buildSignature();
   mlir::LogicalResult describeEntry(llvm::ArrayRef<nn::ParameterOp> parameters);
   mlir::LogicalResult lower(mlir::Operation &op);
   mlir::LogicalResult lowerReturn(mlir::func::ReturnOp op);
   mlir::LogicalResult lowerStart(comm::StartOp op);
-  void lowerLaunch(rt::LaunchOp op);
-  void launchLibrary(mlir::Location loc, const nn::KernelCall &call, mlir::ValueRange results);
-  void lowerCall(mlir::func::CallOp op);
+  mlir::LogicalResult lowerLaunch(rt::LaunchOp op);
+  mlir::LogicalResult launchLibrary(mlir::Location loc, const nn::KernelCall &call,
+                                    mlir::ValueRange results);
+  mlir::LogicalResult lowerCall(mlir::func::CallOp op);
 
   /// The memory that holds a value.
   mlir::Value memory(mlir::Value value) const { return buffers.lookup(value); }
-  /// New memory for a value that is about to be computed.
+  /// Memory for a value that is about to be computed.
   mlir::Value define(mlir::Value value);
   mlir::Value alloc(mlir::Location loc, mlir::RankedTensorType type, rt::Space space);
   mlir::Value view(mlir::Location loc, mlir::Value memory, llvm::ArrayRef<int64_t> shape);
@@ -67,7 +68,7 @@ private:
   mlir::DenseMap<mlir::Value, mlir::Value> buffers;
   mlir::DenseMap<mlir::Value, mlir::Value> events;    ///< of handles
   llvm::DenseSet<mlir::Value> symmetric;              ///< roots that collectives read
-  mlir::DenseMap<mlir::Value, unsigned> destinations; ///< roots computed right into a result
+  mlir::DenseMap<mlir::Value, unsigned> destinations; ///< roots computed in a result's memory
   llvm::SmallVector<mlir::BlockArgument> resultArguments;
 };
 

@@ -2,7 +2,7 @@
 
 comm.mesh @mesh <tp = 2>
 func.func @plain_collective(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-error @below {{'comm.all_reduce' op expects to be inside of comm.start at the scheduled level, which is what procedures are made of}}
+  // expected-error @below {{'comm.all_reduce' op expects to be inside of comm.start: lowering to procedures takes the scheduled level}}
   %0 = comm.all_reduce sum (%x) over <@mesh, {tp}> : tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
@@ -10,7 +10,7 @@ func.func @plain_collective(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // -----
 
 func.func @row_operation(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-error @below {{'nn.activation' op expects to be part of a kernel at the kernels level, which is what procedures are made of}}
+  // expected-error @below {{'nn.activation' op expects to be part of a kernel: lowering to procedures takes the kernels level}}
   %0 = nn.activation gelu %x : tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A check of every access to memory in a procedure, against the order that queues and events give.
+// Checks every memory access of a procedure against the order of queues and events.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_CONVERSION_BUFFERCHECK_H
@@ -13,14 +13,9 @@
 
 namespace braid {
 
-/// Of two commands that touch one buffer or argument, one of them writing it, the first must be
-/// ordered before the second by the order on a queue and by events; what a command reads, another
-/// must have written before, and every result must be written. Two things of a frame (buffers,
-/// callees' frames) may share bytes only if every command that touches one is ordered before every
-/// command that touches the other, or if a kernel that can run in place reads the one and writes
-/// the other. Also: what runs on the communication queue is ordered after the procedure's begin and
-/// before its end on the compute queue, so that a call can be taken as one compute command; and no
-/// two events share a number. Errors name the commands.
+/// Checks the rules of braid-verify-buffers, which Passes.td lists. Communication that is ordered
+/// after the procedure's begin and before its end on the compute queue lets callers treat a call as
+/// one compute command. Errors name the commands.
 mlir::LogicalResult checkBuffers(rt::ProcedureOp procedure);
 
 } // namespace braid

@@ -11,9 +11,9 @@ include "mlir/Pass/PassBase.td"
 def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Fuse chains of row operations into kernels";
   let description = [{
-    Operations that act on rows (elementwise, or reducing the last dimension) become `rt.kernel` symbols, launched in
-    their place. A producer joins the kernel of its first user when both have the same shape; if others need its value too,
-    and come after that kernel, the kernel gives it as a further result. The kernel runs where its last operation stood.
+    Operations that act on rows (elementwise, or reducing the last dimension) become `rt.kernel` symbols, and `rt.launch`
+    operations replace them. A producer joins the kernel of its first user when both have the same shape. If later
+    operations use its value too, it is a further result of the kernel. A kernel runs at the place of its last operation.
 
     Before:
     ```mlir
@@ -26,20 +26,20 @@ def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
                               %arg3: tensor<384xf32>) -> tensor<?x384xf32> { ... }
     %1 = rt.launch @add_layer_norm rows 1024 ins(%x, %residual, %w, %b : ...) -> tensor<8x128x384xf32>
     ```
-    All leading dimensions are taken together as rows, unless an operand has some but not all of them (positions of
+    All leading dimensions are collapsed into rows, unless an operand has some but not all of them (positions of
     [seq, hidden] added to [batch, seq, hidden]); then the outermost one is the launch's rows. Equal kernels are one
     symbol.
 
-    An operation that a library's function computes (`LibraryKernelOpInterface`) becomes a kernel without a body, launched
-    in its place.
+    An operation that a library's function computes (`LibraryKernelOpInterface`) becomes a kernel without a body and a
+    launch.
 
-    A `comm.wait` goes down to the first operation or kernel that needs it, so that all that stands before hides the
-    collective. Nothing moves out of the flight of a collective: an operation that stands between a start and its wait is not
-    joined with one after the wait, and a value that a start takes is computed no later than before. Remarks (category
-    `kernels`) say what each kernel joins, and which producer was left apart and why.
+    A `comm.wait` moves down to the first operation or kernel that needs it, so that the operations before that one hide the
+    collective. No operation moves from before a wait to after it: an operation between a start and its wait is not joined
+    with one after the wait, and an operand of a start is computed no later than before. Remarks (category `kernels`) name
+    the operations of each kernel, and each producer that was not joined and why.
   }];
   let options = [
-    Option<"fuse", "fuse", "bool", /*default=*/"true", "Join producers and consumers; without, a kernel per operation">,
+    Option<"fuse", "fuse", "bool", /*default=*/"true", "Join producers and consumers; otherwise one kernel per operation">,
   ];
   let statistics = [
     Statistic<"numKernels", "num-kernels", "Distinct kernels formed">,
@@ -53,22 +53,22 @@ def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
 def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
   let summary = "Turn scheduled functions into procedures on memory";
   let description = [{
-    Every function becomes an `rt.procedure`, every value memory: a buffer of the frame (not placed yet), a view, an argument, or
-    for what a function returns its destination argument. Values that a collective takes or gives are in symmetric memory; a
-    copy stands only where such a value is also an argument or a result of the function.
+    Every function becomes an `rt.procedure` and every value memory: a buffer of the frame (not yet placed), a view, an
+    argument or, for a result of the function, its destination argument. Operands and results of collectives are in
+    symmetric memory; only a value that is also an argument or a result of the function needs a copy.
 
     | before | after |
     |--------|-------|
     | operations that kernels of the runtime's library compute (`KernelCallOpInterface`: `nn.linear`, `nn.attention`, ...) | an `rt.kernel` with that `library`, once for equal types and scalars, and an `rt.launch` |
-    | the `nn.add` of a bias right behind an `nn.linear` | the optional operand `bias` |
+    | the `nn.add` of a bias directly after an `nn.linear` | the optional operand `bias` |
     | `nn.split_heads`, `nn.merge_heads` | `rt.view` |
-    | `rt.launch` on values | `rt.launch` on memory, operands viewed as rows |
+    | `rt.launch` on tensors | `rt.launch` on memory, operands viewed as rows |
     | `comm.start` | `rt.record` on compute, `rt.await` on communication, `rt.start` |
     | `comm.wait` | `rt.wait` |
     | `comm.local_slice` | an `rt.launch` of `local_slice` |
     | `func.call` | `rt.call`, results as destination arguments |
 
-    The entry's procedure takes its parameters, then its operands, then its results, each with what a bundle says of it.
+    The entry's procedure takes its parameters, then its operands, then its results, each with its description in the bundle.
 
     Before:
     ```mlir
@@ -97,7 +97,7 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
     A collective outside of a start, a row operation outside of a kernel, or a handle that leaves its function is an error.
   }];
   let statistics = [
-    Statistic<"numProcedures", "num-procedures", "Procedures made">,
+    Statistic<"numProcedures", "num-procedures", "Procedures built">,
     Statistic<"numCopies", "num-copies", "Copies between a function's arguments or results and other memory">,
   ];
   let dependentDialects = ["::braid::rt::RTDialect"];
@@ -106,10 +106,11 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
 def AssignBuffers : Pass<"braid-assign-buffers", "::mlir::ModuleOp"> {
   let summary = "Place every buffer in its arena, and number events";
   let description = [{
-    A buffer lives from the first command that touches it to the last; what a collective reads and writes, from the
-    record before its start to its wait. Buffers that do not live at once share bytes; each arena is packed greedily by size, at
-    multiples of 64 bytes. Callees' frames are temporaries of the calling procedure. A result of an elementwise kernel takes
-    the bytes of an input that dies there. Events are numbered, callees' after the caller's, none twice.
+    A buffer lives from the first command that accesses it to the last; a buffer of a collective lives from the record
+    before its start to its wait. Buffers that do not live at the same time share bytes; each arena is packed greedily by
+    size, at multiples of 64 bytes. Callees' frames are temporaries of the calling procedure. The result of an elementwise
+    kernel reuses the bytes of an input whose last use it is. Every event gets a number of its own, callees' after the
+    caller's.
 
     Before:
     ```mlir
@@ -130,31 +131,31 @@ def AssignBuffers : Pass<"braid-assign-buffers", "::mlir::ModuleOp"> {
       %b = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
       ...
     ```
-    The outcome is checked by the rules of `braid-verify-buffers`. Remarks (category `buffers`) give bytes per arena beside
-    the sum of the buffers. A procedure that calls itself is an error.
+    The pass ends with the check of `braid-verify-buffers`. Remarks (category `buffers`) give the bytes of each arena and the
+    sum of its buffers. A procedure that calls itself is an error.
   }];
   let options = [
     Option<"inPlace", "in-place", "bool", /*default=*/"true",
-           "Let results of elementwise kernels take the bytes of inputs that die there">,
+           "Let results of elementwise kernels reuse the bytes of inputs whose last use they are">,
   ];
   let statistics = [
     Statistic<"localBytes", "local-bytes", "Local memory of the entries">,
     Statistic<"symmetricBytes", "symmetric-bytes", "Symmetric memory of the entries">,
-    Statistic<"numShared", "num-in-place", "Buffers that take the bytes of an input">,
+    Statistic<"numShared", "num-in-place", "Buffers that reuse the bytes of an input">,
   ];
   let dependentDialects = ["::braid::rt::RTDialect"];
 }
 
 def VerifyBuffers : Pass<"braid-verify-buffers", "::mlir::ModuleOp"> {
-  let summary = "Check every access to memory against the order that queues and events give";
+  let summary = "Check every memory access against the order of queues and events";
   let description = [{
-    Takes every command of a procedure with the commands that must have ended before it: those before it on its queue, and what
-    an awaited event brings along from the other. Of two commands that touch one buffer, one of them writing it, the first
-    must be so ordered before the second; what is read must have been written, and so must every result. Two buffers (or callees'
-    frames) may share bytes only if all commands that touch one are ordered before all that touch the other, or if a kernel
-    that can run in place reads the one and writes the other. Communication must be ordered within the procedure's begin and
-    end, and no event may be used twice. IR is not changed; the first fault of each procedure is an error that names both
-    parties. `braid-assign-buffers` ends with this check, so every compilation does it.
+    Derives which commands of a procedure must have ended before another begins: those before it on its queue, and those
+    before an event that it, or a command before it, awaits. If two commands access one buffer and one of them writes it, the
+    first must be ordered before the second. Memory that is read must have been written, and every result must be written.
+    Two buffers (or callees' frames) may share bytes only if all commands that access one are ordered before all that access
+    the other, or if a kernel that can run in place reads one and writes the other. Communication must be ordered within the
+    procedure's begin and end, and no event may be used twice. IR is not changed; the first fault of each procedure is an
+    error that names both commands. `braid-assign-buffers` ends with this check, so every compilation does it.
 
     For instance, without the wait, `%b` may be overwritten while the collective still writes it:
     ```mlir
