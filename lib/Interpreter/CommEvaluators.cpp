@@ -7,102 +7,50 @@
 
 #include "dialects/Comm/IR/Comm.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 
 namespace braid::interp {
 
 namespace {
-ReduceKind toCore(comm::ReduceKind kind) {
-  switch (kind) {
-  case comm::ReduceKind::Sum:
-    return ReduceKind::sum;
-  case comm::ReduceKind::Max:
-    return ReduceKind::max;
-  case comm::ReduceKind::Min:
-    return ReduceKind::min;
-  }
-  return ReduceKind::sum;
-}
-
-std::vector<std::pair<int64_t, int64_t>> pairsOf(ArrayRef<int64_t> positions) {
-  std::vector<std::pair<int64_t, int64_t>> pairs;
-  for (size_t i = 0; i < positions.size(); i += 2)
-    pairs.push_back({positions[i], positions[i + 1]});
-  return pairs;
-}
-
 Result<Collective> toCore(comm::CollectiveOpInterface op) {
+  StringRef operation = op->getName().getStringRef(), kind = op->getName().stripDialect();
+  // The core's kinds have the names of the comm operations, which name their attributes alike.
   Collective collective;
+  int8_t number = 0;
+  while (number <= int8_t(CollectiveKind::recv) && runtime::name(CollectiveKind(number)) != kind)
+    ++number;
+  if (number > int8_t(CollectiveKind::recv) ||
+      !isa_and_nonnull<comm::CommDialect>(op->getDialect()))
+    return Status::error("is a collective that the interpreter does not know: '" + operation.str() +
+                         "'");
+  collective.kind = CollectiveKind(number);
+  if (auto reduce = op->getAttrOfType<comm::ReduceKindAttr>("kind"))
+    collective.reduce = static_cast<ReduceKind>(reduce.getValue());
+  auto integer = [&](StringRef name) {
+    auto attr = op->getAttrOfType<IntegerAttr>(name);
+    return attr ? attr.getInt() : 0;
+  };
+  collective.dim = integer(collective.kind == CollectiveKind::allToAll ? "split_dim" : "dim");
+  collective.concatDim = integer("concat_dim");
+  collective.root = integer("root");
+  collective.tag = integer("tag");
+  if (auto pairs = op->getAttrOfType<DenseI64ArrayAttr>("pairs"))
+    for (int64_t i = 0; i < pairs.size(); i += 2)
+      collective.pairs.push_back({pairs[i], pairs[i + 1]});
+  if (collective.kind == CollectiveKind::recv)
+    for (Type type : op->getResultTypes()) {
+      ASSIGN_OR_RETURN(DType dtype, dtypeOf(type));
+      collective.received.push_back({dtype, cast<RankedTensorType>(type).getShape().vec()});
+    }
   collective.axes = comm::toRuntime(op.getGroup());
-  // The name under which ranks wait: a role is more informative than a line number.
+  // Errors name a collective by its role, or by its line.
   collective.name = op.getRoleName().empty() ? locationOf(op) : op.getRoleName().str();
-  return TypeSwitch<Operation *, Result<Collective>>(op)
-      .Case([&](comm::AllReduceOp reduce) {
-        collective.kind = CollectiveKind::allReduce;
-        collective.reduce = toCore(reduce.getKind());
-        return collective;
-      })
-      .Case([&](comm::ReduceScatterOp scatter) {
-        collective.kind = CollectiveKind::reduceScatter;
-        collective.reduce = toCore(scatter.getKind());
-        collective.dim = static_cast<int64_t>(scatter.getDim());
-        return collective;
-      })
-      .Case([&](comm::AllGatherOp gather) {
-        collective.kind = CollectiveKind::allGather;
-        collective.dim = static_cast<int64_t>(gather.getDim());
-        return collective;
-      })
-      .Case([&](comm::AllToAllOp exchange) {
-        collective.kind = CollectiveKind::allToAll;
-        collective.dim = static_cast<int64_t>(exchange.getSplitDim());
-        collective.concatDim = static_cast<int64_t>(exchange.getConcatDim());
-        return collective;
-      })
-      .Case([&](comm::ReduceOp reduce) {
-        collective.kind = CollectiveKind::reduce;
-        collective.reduce = toCore(reduce.getKind());
-        collective.root = static_cast<int64_t>(reduce.getRoot());
-        return collective;
-      })
-      .Case([&](comm::BroadcastOp broadcast) {
-        collective.kind = CollectiveKind::broadcast;
-        collective.root = static_cast<int64_t>(broadcast.getRoot());
-        return collective;
-      })
-      .Case([&](comm::PermuteOp permute) {
-        collective.kind = CollectiveKind::permute;
-        collective.pairs = pairsOf(permute.getPairs());
-        return collective;
-      })
-      .Case([&](comm::AllToAllVOp) {
-        collective.kind = CollectiveKind::allToAllV;
-        return collective;
-      })
-      .Case([&](comm::SendOp send) {
-        collective.kind = CollectiveKind::send;
-        collective.pairs = pairsOf(send.getPairs());
-        collective.tag = send.getTag();
-        return collective;
-      })
-      .Case([&](comm::RecvOp recv) -> Result<Collective> {
-        collective.kind = CollectiveKind::recv;
-        collective.pairs = pairsOf(recv.getPairs());
-        collective.tag = recv.getTag();
-        for (Type type : recv.getOutputs().getTypes()) {
-          auto tensor = cast<RankedTensorType>(type);
-          ASSIGN_OR_RETURN(DType dtype, dtypeOf(tensor.getElementType()));
-          collective.received.push_back({dtype, tensor.getShape().vec()});
-        }
-        return collective;
-      })
-      .Default([](Operation *other) {
-        return Status::error("is a collective that the interpreter does not know: '" +
-                             other->getName().getStringRef().str() + "'");
-      });
+  return collective;
 }
+
+static_assert(int(comm::ReduceKind::Sum) == int(ReduceKind::sum) &&
+              int(comm::ReduceKind::Max) == int(ReduceKind::max) &&
+              int(comm::ReduceKind::Min) == int(ReduceKind::min));
 
 std::vector<Tensor> gatherInputs(OpContext &context, OperandRange operands) {
   std::vector<Tensor> inputs;
@@ -111,15 +59,13 @@ std::vector<Tensor> gatherInputs(OpContext &context, OperandRange operands) {
   return inputs;
 }
 
-Status evaluateCollective(OpContext &context) {
-  auto op = cast<comm::CollectiveOpInterface>(context.op);
+Status evaluateCollective(OpContext &context, comm::CollectiveOpInterface op) {
   ASSIGN_OR_RETURN(Collective collective, toCore(op));
   return context.setAll(op->getResults(), context.rank.process.run(
                                               collective, gatherInputs(context, op.getInputs())));
 }
 
-Status evaluateStart(OpContext &context) {
-  auto op = cast<comm::StartOp>(context.op);
+Status evaluateStart(OpContext &context, comm::StartOp op) {
   ASSIGN_OR_RETURN(Collective collective, toCore(op.getCollective()));
   ++context.rank.executed[op.getCollective()->getName().getStringRef().str()];
   // The verifier ensures that the collective takes the operands in order.
@@ -129,28 +75,23 @@ Status evaluateStart(OpContext &context) {
   return {};
 }
 
-Status evaluateWait(OpContext &context) {
-  auto op = cast<comm::WaitOp>(context.op);
+Status evaluateWait(OpContext &context, comm::WaitOp op) {
   return context.setAll(op->getResults(), context.rank.process.wait(std::get<PendingCollective>(
                                               context.value(op.getHandle()))));
+}
+
+template <typename... Ops> void addCollectives(EvaluatorTable &table) {
+  (table.add<Ops>(evaluateCollective), ...);
 }
 } // namespace
 
 void populateCommEvaluators(EvaluatorTable &table) {
-  table.add<comm::AllReduceOp>(evaluateCollective);
-  table.add<comm::ReduceScatterOp>(evaluateCollective);
-  table.add<comm::AllGatherOp>(evaluateCollective);
-  table.add<comm::AllToAllOp>(evaluateCollective);
-  table.add<comm::ReduceOp>(evaluateCollective);
-  table.add<comm::BroadcastOp>(evaluateCollective);
-  table.add<comm::PermuteOp>(evaluateCollective);
-  table.add<comm::AllToAllVOp>(evaluateCollective);
-  table.add<comm::SendOp>(evaluateCollective);
-  table.add<comm::RecvOp>(evaluateCollective);
+  addCollectives<comm::AllReduceOp, comm::ReduceScatterOp, comm::AllGatherOp, comm::AllToAllOp,
+                 comm::ReduceOp, comm::BroadcastOp, comm::PermuteOp, comm::AllToAllVOp,
+                 comm::SendOp, comm::RecvOp>(table);
   table.add<comm::StartOp>(evaluateStart);
   table.add<comm::WaitOp>(evaluateWait);
-  table.add<comm::LocalSliceOp>([](OpContext &context) {
-    auto op = cast<comm::LocalSliceOp>(context.op);
+  table.add<comm::LocalSliceOp>([](OpContext &context, comm::LocalSliceOp op) {
     return context.set(op.getOutput(),
                        context.rank.process.localSlice(context.tensor(op.getInput()),
                                                        static_cast<int64_t>(op.getDim()),

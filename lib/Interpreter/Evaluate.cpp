@@ -11,18 +11,13 @@
 #include "dialects/NN/IR/NN.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Support/DebugStringHelper.h"
 
 using namespace mlir;
 
 namespace braid::interp {
 
 namespace {
-std::string typeText(Type type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return text;
-}
-
 std::string quoted(llvm::StringRef s) { return "'" + s.str() + "'"; }
 
 /// The attributes of one of the entry's arguments or results.
@@ -31,25 +26,24 @@ struct EntryValue {
   DType dtype = DType::f32;
   Shape globalShape;
   runtime::Sharding sharding;
-  Shape unpadded = {}; ///< of a result: what the outside gets to see of it; empty: all
+  Shape unpadded = {}; ///< of a padded result: the shape that callers see; empty: no padding
 };
 
 Result<EntryValue> describe(std::string name, Type local, Type global, DictionaryAttr attrs) {
   auto tensor = dyn_cast<RankedTensorType>(global);
   if (!tensor || !tensor.hasStaticShape())
     return Status::error("entry value " + quoted(name) +
-                         " expects a statically shaped tensor, got " + typeText(global));
+                         " expects a statically shaped tensor, got " + debugString(global));
   ASSIGN_OR_RETURN(DType dtype, dtypeOf(tensor.getElementType()));
   EntryValue value{
       std::move(name), dtype, {tensor.getShape().begin(), tensor.getShape().end()}, {}, {}};
-  // Without a global type the value is unpartitioned: a sharding that propagation stated has not
-  // been applied yet.
+  // Without a global type the value is unpartitioned: its sharding is not applied yet.
   auto sharding =
       attrs ? attrs.getAs<comm::ShardingAttr>(comm::CommDialect::kShardingAttrName) : nullptr;
   if (local != global) {
     if (!sharding)
-      return Status::error("entry value " + quoted(value.name) + " of type " + typeText(local) +
-                           " expects a sharding that gives it from " + typeText(global));
+      return Status::error("entry value " + quoted(value.name) + " of type " + debugString(local) +
+                           " expects a sharding that gives it from " + debugString(global));
     value.sharding = comm::toRuntime(sharding);
   }
   return value;
@@ -65,20 +59,20 @@ class MeshFinder {
 public:
   Result<comm::MeshOp> find(func::FuncOp entry, const llvm::StringMap<func::FuncOp> &functions) {
     for (unsigned i = 0; i < entry.getNumArguments(); ++i)
-      seeEntryValue(entry, entry.getArgAttrDict(i));
+      visitEntryValue(entry, entry.getArgAttrDict(i));
     for (unsigned i = 0; i < entry.getNumResults(); ++i)
-      seeEntryValue(entry, entry.getResultAttrDict(i));
+      visitEntryValue(entry, entry.getResultAttrDict(i));
     llvm::SmallVector<func::FuncOp> work = {entry};
     llvm::SmallPtrSet<Operation *, 8> seen = {entry};
     while (!work.empty())
       work.pop_back_val().walk([&](Operation *op) {
         if (auto collective = dyn_cast<comm::CollectiveOpInterface>(op))
-          see(op, collective.getGroup().getMesh());
+          visit(op, collective.getGroup().getMesh());
         else if (auto slice = dyn_cast<comm::LocalSliceOp>(op))
-          see(op, slice.getGroup().getMesh());
+          visit(op, slice.getGroup().getMesh());
         else if (auto parameter = dyn_cast<nn::ParameterOp>(op);
                  parameter && parameter.getGlobalType())
-          see(op, parameter.getSharding()->getMesh());
+          visit(op, parameter.getSharding()->getMesh());
         else if (auto call = dyn_cast<func::CallOp>(op))
           if (auto callee = functions.find(call.getCallee());
               callee != functions.end() && seen.insert(callee->second).second)
@@ -89,14 +83,14 @@ public:
   }
 
 private:
-  void seeEntryValue(func::FuncOp entry, DictionaryAttr attrs) {
+  void visitEntryValue(func::FuncOp entry, DictionaryAttr attrs) {
     if (!attrs || !attrs.contains(comm::CommDialect::kGlobalTypeAttrName))
       return;
     if (auto sharding = attrs.getAs<comm::ShardingAttr>(comm::CommDialect::kShardingAttrName))
-      see(entry, sharding.getMesh());
+      visit(entry, sharding.getMesh());
   }
 
-  void see(Operation *op, FlatSymbolRefAttr symbol) {
+  void visit(Operation *op, FlatSymbolRefAttr symbol) {
     comm::MeshOp found = comm::lookupMesh(op, symbol);
     if (!found)
       error = errorAt(op, Status::error("references unknown mesh " + quoted(symbol.getValue())));
@@ -167,20 +161,20 @@ Result<std::vector<Tensor>> matchInputs(const std::vector<EntryValue> &arguments
 
 /// Assembles a result from the ranks' shards; ranks with the same shard must agree.
 Result<Tensor> gatherResult(const runtime::Mesh &mesh, const EntryValue &result,
-                            const std::vector<Tensor> &parts) {
+                            const std::vector<Tensor> &shards) {
   std::vector<PlacedTensor> placed;
   std::map<Shape, size_t> owner;
-  for (size_t rank = 0; rank < parts.size(); ++rank) {
+  for (size_t rank = 0; rank < shards.size(); ++rank) {
     Result<runtime::Box> box =
         runtime::localBox(mesh, static_cast<int64_t>(rank), result.globalShape, result.sharding);
     if (!box.ok())
       return Status::error("result " + quoted(result.name) + ": " + box.status().message());
     auto [first, isNew] = owner.try_emplace(box->offsets, rank);
     if (isNew) {
-      placed.push_back({*box, parts[rank]});
+      placed.push_back({*box, shards[rank]});
       continue;
     }
-    if (int64_t i = firstDifference(parts[first->second], parts[rank]); i >= 0) {
+    if (int64_t i = firstDifference(shards[first->second], shards[rank]); i >= 0) {
       std::string where;
       for (int64_t index : unflatten(i, box->sizes))
         where += (where.empty() ? "" : ", ") + std::to_string(index);
@@ -190,10 +184,10 @@ Result<Tensor> gatherResult(const runtime::Mesh &mesh, const EntryValue &result,
                            runtime::Code::rankFailed);
     }
   }
-  Result<Tensor> whole = assemble(result.dtype, result.globalShape, placed);
-  if (!whole.ok() || result.unpadded.empty())
-    return whole;
-  return extractBox(*whole, {Shape(result.unpadded.size(), 0), result.unpadded});
+  Tensor full = assemble(result.dtype, result.globalShape, placed);
+  if (result.unpadded.empty())
+    return full;
+  return extractBox(full, {Shape(result.unpadded.size(), 0), result.unpadded});
 }
 } // namespace
 
@@ -281,11 +275,11 @@ Result<Evaluation> evaluate(ModuleOp module, const EvaluateOptions &options) {
     return {};
   }));
   for (auto [i, result] : llvm::enumerate(results)) {
-    std::vector<Tensor> parts;
+    std::vector<Tensor> shards;
     for (std::vector<RuntimeValue> &ofRank : outputs)
-      parts.push_back(std::move(std::get<Tensor>(ofRank[i])));
-    ASSIGN_OR_RETURN(Tensor whole, gatherResult(mesh, result, parts));
-    evaluation.results.push_back({result.name, std::move(whole)});
+      shards.push_back(std::move(std::get<Tensor>(ofRank[i])));
+    ASSIGN_OR_RETURN(Tensor full, gatherResult(mesh, result, shards));
+    evaluation.results.push_back({result.name, std::move(full)});
   }
   return evaluation;
 }

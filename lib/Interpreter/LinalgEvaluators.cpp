@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A structured operation is evaluated point by point over its iteration domain. Its body is first
-// turned into a list of steps over numbered slots, so that a point costs one call per operation of
+// Evaluates a structured operation point by point over its iteration domain. Its body is first
+// compiled to a list of steps over numbered slots, so that a point costs one call per operation of
 // the body.
 //
 //===----------------------------------------------------------------------===//
@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineExpr.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <optional>
 
@@ -23,65 +24,38 @@ using namespace mlir;
 namespace braid::interp {
 
 namespace {
-/// constant + sum of coefficients[d] * index[d].
-struct LinearForm {
-  int64_t constant = 0;
-  SmallVector<int64_t> coefficients;
-
-  int64_t at(ArrayRef<int64_t> index) const {
-    int64_t value = constant;
-    for (auto [coefficient, i] : llvm::zip_equal(coefficients, index))
-      value += coefficient * i;
-    return value;
+/// The value of an index expression at a point. Maps of linalg have no symbols.
+int64_t evaluateIndex(AffineExpr expr, ArrayRef<int64_t> point) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return point[dim.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  int64_t lhs = evaluateIndex(binary.getLHS(), point), rhs = evaluateIndex(binary.getRHS(), point);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return lhs + rhs;
+  case AffineExprKind::Mul:
+    return lhs * rhs;
+  case AffineExprKind::Mod:
+    return llvm::mod(lhs, rhs);
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(lhs, rhs);
+  default:
+    return llvm::divideCeilSigned(lhs, rhs);
   }
-};
-
-/// Nothing when the expression is not linear (mod, floordiv, symbols).
-std::optional<LinearForm> linearForm(AffineExpr expr, unsigned numDims) {
-  LinearForm form{0, SmallVector<int64_t>(numDims, 0)};
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
-    form.constant = constant.getValue();
-    return form;
-  }
-  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-    form.coefficients[dim.getPosition()] = 1;
-    return form;
-  }
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  if (!binary)
-    return std::nullopt;
-  std::optional<LinearForm> lhs = linearForm(binary.getLHS(), numDims),
-                            rhs = linearForm(binary.getRHS(), numDims);
-  if (!lhs || !rhs)
-    return std::nullopt;
-  if (expr.getKind() == AffineExprKind::Add) {
-    form.constant = lhs->constant + rhs->constant;
-    for (unsigned d = 0; d < numDims; ++d)
-      form.coefficients[d] = lhs->coefficients[d] + rhs->coefficients[d];
-    return form;
-  }
-  // The right factor of an affine product is a constant.
-  if (expr.getKind() == AffineExprKind::Mul &&
-      llvm::all_of(rhs->coefficients, [](int64_t c) { return c == 0; })) {
-    form.constant = lhs->constant * rhs->constant;
-    for (unsigned d = 0; d < numDims; ++d)
-      form.coefficients[d] = lhs->coefficients[d] * rhs->constant;
-    return form;
-  }
-  return std::nullopt;
 }
 
-/// The indexing of one operand: an index per dimension, separate so that each can be checked
-/// against its extent.
+/// The indexing of one operand.
 struct Access {
-  SmallVector<LinearForm> indices;
+  AffineMap map;
   Shape shape;
 
   /// -1 when the index is outside of the operand.
   int64_t offset(ArrayRef<int64_t> point) const {
     int64_t offset = 0;
-    for (auto [form, extent] : llvm::zip_equal(indices, shape)) {
-      int64_t index = form.at(point);
+    for (auto [expr, extent] : llvm::zip_equal(map.getResults(), shape)) {
+      int64_t index = evaluateIndex(expr, point);
       if (index < 0 || index >= extent)
         return -1;
       offset = offset * extent + index;
@@ -112,20 +86,10 @@ public:
 private:
   Status readMaps() {
     for (OpOperand &operand : op->getOpOperands()) {
-      AffineMap map = op.getMatchingIndexingMap(&operand);
-      Access access;
-      access.shape = context.tensor(operand.get()).shape();
-      for (AffineExpr expr : map.getResults()) {
-        std::optional<LinearForm> form = linearForm(expr, map.getNumDims());
-        if (!form)
-          return Status::error("expects indexing maps that are linear in the loop indices");
-        access.indices.push_back(std::move(*form));
-      }
-      // A scalar operand has no dimensions to index.
-      if (access.indices.size() != access.shape.size())
-        return Status::error("expects an index for every dimension of " +
-                             context.tensor(operand.get()).typeString());
-      accesses.push_back(std::move(access));
+      const Tensor &tensor = context.tensor(operand.get());
+      accesses.push_back({op.getMatchingIndexingMap(&operand), tensor.shape()});
+      if (accesses.back().map.getNumResults() != tensor.rank())
+        return Status::error("expects an index for every dimension of " + tensor.typeString());
     }
     for (OpOperand &init : op.getDpsInitsMutable())
       outputs.emplace_back(context.tensor(init.get()));
@@ -135,10 +99,9 @@ private:
   Status findDomain() {
     domain.assign(op.getNumLoops(), -1);
     for (OpOperand &operand : op->getOpOperands()) {
-      AffineMap map = op.getMatchingIndexingMap(&operand);
-      for (auto [d, expr] : llvm::enumerate(map.getResults()))
+      const Access &access = accesses[operand.getOperandNumber()];
+      for (auto [expr, extent] : llvm::zip_equal(access.map.getResults(), access.shape))
         if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-          int64_t extent = accesses[operand.getOperandNumber()].shape[d];
           int64_t &known = domain[dim.getPosition()];
           if (known >= 0 && known != extent)
             return Status::error("expects loop " + std::to_string(dim.getPosition()) +
@@ -190,14 +153,10 @@ private:
 
   Status compile(Operation &inner) {
     if (auto constant = dyn_cast<arith::ConstantOp>(inner)) {
-      unsigned slot = newSlot(constant.getResult());
-      if (auto real = dyn_cast<FloatAttr>(constant.getValue()))
-        values[slot].f = real.getValueAsDouble();
-      else if (auto integer = dyn_cast<IntegerAttr>(constant.getValue()))
-        values[slot].i = integer.getType().isInteger(1) ? int64_t(integer.getValue().getZExtValue())
-                                                        : integer.getValue().getSExtValue();
-      else
+      std::optional<Scalar> value = constantScalar(constant.getValue());
+      if (!value)
         return errorAt(&inner, Status::error("expects a number"));
+      values[newSlot(constant.getResult())] = *value;
       return {};
     }
     Step step;

@@ -36,8 +36,7 @@ Result<runtime::Parameter> toRuntime(nn::ParameterOp op) {
   return parameter;
 }
 
-Status evaluateParameter(OpContext &context) {
-  auto op = cast<nn::ParameterOp>(context.op);
+Status evaluateParameter(OpContext &context, nn::ParameterOp op) {
   RankEvaluator::Shared &shared = context.rank.shared;
   if (!shared.weights)
     return Status::error("parameter '" + op.getName().str() + "' expects weights, got none");
@@ -62,7 +61,7 @@ Status evaluateReshape(OpContext &context) {
                              toVector(cast<RankedTensorType>(result.getType()).getShape())));
 }
 
-/// As the kernel of the library that computes the operation.
+/// Evaluates the library kernel that computes the operation.
 Status evaluateKernelCall(OpContext &context) {
   nn::KernelCall op = cast<nn::KernelCallOpInterface>(context.op).getKernelCall();
   KernelCall call;
@@ -84,18 +83,17 @@ Status evaluateKernelCall(OpContext &context) {
   return context.setAll(context.op->getResults(), computeLibraryKernel(op.kernel.str(), call));
 }
 
-Status evaluateIota(OpContext &context) {
-  auto type = cast<nn::IotaOp>(context.op).getResult().getType();
+Status evaluateIota(OpContext &context, nn::IotaOp op) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
   ASSIGN_OR_RETURN(DType dtype, dtypeOf(type.getElementType()));
   std::vector<int64_t> positions(static_cast<size_t>(type.getNumElements()));
   std::iota(positions.begin(), positions.end(), 0);
-  context.set(context.op->getResult(0),
+  context.set(op.getResult(),
               Tensor::ofInts(dtype, toVector(type.getShape()), std::move(positions)));
   return {};
 }
 
-Status evaluateDropout(OpContext &context) {
-  auto op = cast<nn::DropoutOp>(context.op);
+Status evaluateDropout(OpContext &context, nn::DropoutOp op) {
   std::vector<const Tensor *> positions;
   for (mlir::Value value : op.getPositions())
     positions.push_back(&context.tensor(value));
@@ -104,8 +102,7 @@ Status evaluateDropout(OpContext &context) {
                                              op.getRate().convertToDouble()));
 }
 
-Status evaluateCrossEntropy(OpContext &context) {
-  auto op = cast<nn::CrossEntropyOp>(context.op);
+Status evaluateCrossEntropy(OpContext &context, nn::CrossEntropyOp op) {
   std::optional<int64_t> ignore;
   if (std::optional<uint64_t> label = op.getIgnore())
     ignore = static_cast<int64_t>(*label);
@@ -113,8 +110,7 @@ Status evaluateCrossEntropy(OpContext &context) {
                                                   context.tensor(op.getLabels()), ignore));
 }
 
-Status evaluateRouter(OpContext &context) {
-  auto op = cast<nn::RouterOp>(context.op);
+Status evaluateRouter(OpContext &context, nn::RouterOp op) {
   ASSIGN_OR_RETURN(Routing routing,
                    router(context.tensor(op.getLogits()), static_cast<int64_t>(op.getTop()),
                           static_cast<int64_t>(op.getCapacity()), op.getNormalized()));
@@ -125,8 +121,7 @@ Status evaluateRouter(OpContext &context) {
   return {};
 }
 
-Status evaluateDispatch(OpContext &context) {
-  auto op = cast<nn::DispatchOp>(context.op);
+Status evaluateDispatch(OpContext &context, nn::DispatchOp op) {
   ArrayRef<int64_t> blocks = op.getResult().getType().getShape();
   return context.set(op.getResult(),
                      dispatch(context.tensor(op.getInput()), context.tensor(op.getExperts()),
@@ -141,8 +136,7 @@ void populateNNEvaluators(EvaluatorTable &table) {
   table.add<nn::CrossEntropyOp>(evaluateCrossEntropy);
   table.add<nn::RouterOp>(evaluateRouter);
   table.add<nn::DispatchOp>(evaluateDispatch);
-  table.add<nn::CombineOp>([](OpContext &context) {
-    auto op = cast<nn::CombineOp>(context.op);
+  table.add<nn::CombineOp>([](OpContext &context, nn::CombineOp op) {
     return context.set(op.getResult(), combineExperts(context.tensor(op.getBlocks()),
                                                       context.tensor(op.getWeights()),
                                                       context.tensor(op.getExperts()),
@@ -151,34 +145,28 @@ void populateNNEvaluators(EvaluatorTable &table) {
   table.add<nn::ParameterOp>(evaluateParameter);
   table.add<nn::SplitHeadsOp>(evaluateReshape);
   table.add<nn::MergeHeadsOp>(evaluateReshape);
-  table.add<nn::LayerNormOp>([](OpContext &context) {
-    auto op = cast<nn::LayerNormOp>(context.op);
+  table.add<nn::LayerNormOp>([](OpContext &context, nn::LayerNormOp op) {
     return context.set(op.getResult(),
                        layerNorm(context.tensor(op.getInput()), context.tensor(op.getWeight()),
                                  context.tensor(op.getBias()), op.getEpsilon().convertToDouble()));
   });
-  table.add<nn::RmsNormOp>([](OpContext &context) {
-    auto op = cast<nn::RmsNormOp>(context.op);
+  table.add<nn::RmsNormOp>([](OpContext &context, nn::RmsNormOp op) {
     return context.set(op.getResult(),
                        rmsNorm(context.tensor(op.getInput()), context.tensor(op.getWeight()),
                                op.getEpsilon().convertToDouble()));
   });
-  table.add<nn::SoftmaxOp>([](OpContext &context) {
-    auto op = cast<nn::SoftmaxOp>(context.op);
+  table.add<nn::SoftmaxOp>([](OpContext &context, nn::SoftmaxOp op) {
     return context.set(op.getResult(), softmax(context.tensor(op.getInput())));
   });
-  table.add<nn::ActivationOp>([](OpContext &context) {
-    auto op = cast<nn::ActivationOp>(context.op);
+  table.add<nn::ActivationOp>([](OpContext &context, nn::ActivationOp op) {
     return context.set(op.getResult(), activation(nn::stringifyActivationKind(op.getKind()).str(),
                                                   context.tensor(op.getInput())));
   });
-  table.add<nn::AddOp>([](OpContext &context) {
-    auto op = cast<nn::AddOp>(context.op);
+  table.add<nn::AddOp>([](OpContext &context, nn::AddOp op) {
     return context.set(op.getResult(),
                        add(context.tensor(op.getLhs()), context.tensor(op.getRhs())));
   });
-  table.add<nn::MulOp>([](OpContext &context) {
-    auto op = cast<nn::MulOp>(context.op);
+  table.add<nn::MulOp>([](OpContext &context, nn::MulOp op) {
     return context.set(op.getResult(),
                        mul(context.tensor(op.getLhs()), context.tensor(op.getRhs())));
   });

@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Support/DebugStringHelper.h"
 
 using namespace mlir;
 
@@ -50,7 +51,7 @@ const EvaluateFn *EvaluatorTable::lookup(Operation *op) const {
   if (isa<nn::KernelCallOpInterface>(op))
     if (auto library = functions.find(kLibraryKernels); library != functions.end())
       return &library->second;
-  // Maps and a body define the meaning of every structured operation, whatever its name.
+  // Every structured operation is defined by its maps and its body.
   if (isa<linalg::LinalgOp>(op))
     if (auto generic = functions.find(linalg::GenericOp::getOperationName());
         generic != functions.end())
@@ -65,12 +66,9 @@ Status RankEvaluator::checkResults(Operation *op, Frame &frame) {
     if (!tensor)
       continue;
     auto type = dyn_cast<RankedTensorType>(result.getType());
-    if (type && type.hasStaticShape() && type.getShape() != ArrayRef<int64_t>(tensor->shape())) {
-      std::string text;
-      llvm::raw_string_ostream(text) << type;
-      return Status::error("expects a result of type " + text + ", computed " +
+    if (type && type.hasStaticShape() && type.getShape() != ArrayRef<int64_t>(tensor->shape()))
+      return Status::error("expects a result of type " + debugString(type) + ", computed " +
                            tensor->typeString());
-    }
     if (shared.roundToStorage)
       value = tensor->roundedToStorage();
   }
@@ -88,7 +86,7 @@ Status RankEvaluator::evaluate(Operation *op, Frame &frame) {
   if (status.ok())
     status = checkResults(op, frame);
   else if (isa<CallOpInterface>(op))
-    return status; // names the operation inside already
+    return status; // names the callee's operation already
   return status.ok() ? status : errorAt(op, status);
 }
 
@@ -113,8 +111,7 @@ Result<std::vector<RuntimeValue>> RankEvaluator::call(func::FuncOp func,
 }
 
 void populateFuncEvaluators(EvaluatorTable &table) {
-  table.add<func::CallOp>([](OpContext &context) -> Status {
-    auto call = cast<func::CallOp>(context.op);
+  table.add<func::CallOp>([](OpContext &context, func::CallOp call) -> Status {
     auto callee = context.rank.shared.functions.find(call.getCallee());
     if (callee == context.rank.shared.functions.end())
       return errorAt(call,

@@ -11,6 +11,8 @@
 
 #include "braid/Interpreter/EvaluatorTable.h"
 
+#include <optional>
+
 namespace braid::interp {
 
 /// An element of any type: `f` when that is a floating-point type, else `i` (sign-extended; i1 is 0
@@ -23,6 +25,8 @@ using ScalarFn = std::function<void(const Scalar *operands, Scalar &result)>;
 
 /// The function of an arith or math operation with one result; null when it is not supported.
 ScalarFn scalarFunction(mlir::Operation *op);
+/// The value of a number; nullopt for another attribute.
+std::optional<Scalar> constantScalar(mlir::Attribute value);
 
 Scalar elementAt(const Tensor &tensor, int64_t index);
 /// Collects elements into a tensor of a type.

@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/Support/DebugStringHelper.h"
 
 #include <limits>
 
@@ -24,9 +25,7 @@ Result<DType> dtypeOf(Type type) {
     return DType::i8;
   if (element.isIndex())
     return DType::i64;
-  std::string text;
-  llvm::raw_string_ostream(text) << element;
-  return Status::error("element type " + text +
+  return Status::error("element type " + debugString(element) +
                        " is none of f32, f16, bf16, f64, i1, i8, i32, i64 and index");
 }
 
@@ -64,12 +63,11 @@ Shape resolve(OpContext &context, ArrayRef<int64_t> fixed, OperandRange dynamic)
   return result;
 }
 
-Status evaluateEmpty(OpContext &context) {
-  auto op = cast<tensor::EmptyOp>(context.op);
+Status evaluateEmpty(OpContext &context, tensor::EmptyOp op) {
   ASSIGN_OR_RETURN(DType dtype, dtypeOf(op.getType()));
   Shape shape = resolve(context, op.getType().getShape(), op.getDynamicSizes());
   auto count = static_cast<size_t>(numElements(shape));
-  // Unwritten elements must not look like values.
+  // Unwritten elements are NaN or an unlikely integer, so that a read of one shows.
   if (isFloat(dtype))
     context.set(
         op.getResult(),
@@ -81,8 +79,7 @@ Status evaluateEmpty(OpContext &context) {
   return {};
 }
 
-Status evaluateDim(OpContext &context) {
-  auto op = cast<tensor::DimOp>(context.op);
+Status evaluateDim(OpContext &context, tensor::DimOp op) {
   const Tensor &source = context.tensor(op.getSource());
   int64_t index = context.tensor(op.getIndex()).ints()[0];
   if (index < 0 || index >= static_cast<int64_t>(source.rank()))
@@ -93,8 +90,7 @@ Status evaluateDim(OpContext &context) {
   return {};
 }
 
-Status evaluateCollapse(OpContext &context) {
-  auto op = cast<tensor::CollapseShapeOp>(context.op);
+Status evaluateCollapse(OpContext &context, tensor::CollapseShapeOp op) {
   const Tensor &source = context.tensor(op.getSrc());
   Shape shape;
   for (const ReassociationIndices &group : op.getReassociationIndices()) {
@@ -105,15 +101,13 @@ Status evaluateCollapse(OpContext &context) {
   return context.set(op.getResult(), reshape(source, shape));
 }
 
-Status evaluateExpand(OpContext &context) {
-  auto op = cast<tensor::ExpandShapeOp>(context.op);
+Status evaluateExpand(OpContext &context, tensor::ExpandShapeOp op) {
   return context.set(op.getResult(),
                      reshape(context.tensor(op.getSrc()),
                              resolve(context, op.getStaticOutputShape(), op.getOutputShape())));
 }
 
-Status evaluateExtractSlice(OpContext &context) {
-  auto op = cast<tensor::ExtractSliceOp>(context.op);
+Status evaluateExtractSlice(OpContext &context, tensor::ExtractSliceOp op) {
   const Tensor &source = context.tensor(op.getSource());
   Shape offsets = resolve(context, op.getStaticOffsets(), op.getOffsets());
   Shape sizes = resolve(context, op.getStaticSizes(), op.getSizes());
@@ -140,8 +134,7 @@ Status evaluateExtractSlice(OpContext &context) {
   return {};
 }
 
-Status evaluateExtract(OpContext &context) {
-  auto op = cast<tensor::ExtractOp>(context.op);
+Status evaluateExtract(OpContext &context, tensor::ExtractOp op) {
   const Tensor &source = context.tensor(op.getTensor());
   int64_t from = 0;
   for (auto [d, v] : llvm::enumerate(op.getIndices())) {
@@ -165,8 +158,8 @@ void populateTensorEvaluators(EvaluatorTable &table) {
   table.add<tensor::ExpandShapeOp>(evaluateExpand);
   table.add<tensor::ExtractSliceOp>(evaluateExtractSlice);
   table.add<tensor::ExtractOp>(evaluateExtract);
-  table.add<tensor::CastOp>([](OpContext &context) -> Status {
-    context.set(context.op->getResult(0), context.tensor(context.op->getOperand(0)));
+  table.add<tensor::CastOp>([](OpContext &context, tensor::CastOp op) -> Status {
+    context.set(op.getResult(), context.tensor(op.getSource()));
     return {};
   });
 }

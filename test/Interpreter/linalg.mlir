@@ -93,3 +93,22 @@ func.func @main(%x: tensor<3x4xf32> {test.input = dense<[[1.0, 2.0, 3.0, 4.0], [
   %narrow = arith.truncf %more : tensor<2xf64> to tensor<2xbf16>
   return %sum, %swapped, %narrow : tensor<2x2xf32>, tensor<2xf32>, tensor<2xbf16>
 }
+
+// -----
+
+// Indexing maps that are not linear.
+#half = affine_map<(d) -> (d floordiv 2)>
+#cycle = affine_map<(d) -> (d mod 3)>
+#each = affine_map<(d) -> (d)>
+// CHECK: result0 = f32[6] [2, 3, 5, 3, 5, 6]
+func.func @main(%x: tensor<3xf32> {test.input = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>})
+    -> (tensor<6xf32> {test.expected = dense<[2.0, 3.0, 5.0, 3.0, 5.0, 6.0]> : tensor<6xf32>}) {
+  %empty = tensor.empty() : tensor<6xf32>
+  %0 = linalg.generic {indexing_maps = [#half, #cycle, #each], iterator_types = ["parallel"]}
+      ins(%x, %x : tensor<3xf32>, tensor<3xf32>) outs(%empty : tensor<6xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+}

@@ -22,7 +22,7 @@
 
 namespace braid::interp {
 
-/// The value of an SSA value: a tensor (scalars are tensors of rank 0), or a collective in flight.
+/// The value of an SSA value: a tensor (scalars are tensors of rank 0), or a pending collective.
 using RuntimeValue = std::variant<Tensor, PendingCollective>;
 using Frame = llvm::DenseMap<mlir::Value, RuntimeValue>;
 
@@ -31,13 +31,20 @@ class OpContext;
 /// attributes or types.
 using EvaluateFn = std::function<Status(OpContext &)>;
 
-/// Under which all operations of nn::KernelCallOpInterface stand.
+/// The table's name for all operations of nn::KernelCallOpInterface.
 constexpr llvm::StringLiteral kLibraryKernels = "library kernels";
 
 class EvaluatorTable {
 public:
   void add(llvm::StringRef opName, EvaluateFn fn) { functions[opName] = std::move(fn); }
-  template <typename Op> void add(EvaluateFn fn) { add(Op::getOperationName(), std::move(fn)); }
+  /// Takes a function of the context, or of the context and the operation.
+  template <typename Op, typename Fn> void add(Fn fn) {
+    if constexpr (std::is_invocable_v<Fn, OpContext &, Op>)
+      add(Op::getOperationName(),
+          [fn](auto &context) -> Status { return fn(context, mlir::cast<Op>(context.op)); });
+    else
+      add(Op::getOperationName(), EvaluateFn(fn));
+  }
   /// Null when the operation is unknown.
   const EvaluateFn *lookup(mlir::Operation *op) const;
 

@@ -50,8 +50,7 @@ Result<Tensor> attention(const AttentionOperands &op) {
   std::vector<char> allowed(static_cast<size_t>(seqK));
 
   for (int64_t b = 0; b < batch; ++b) {
-    // Beyond all keys, or before all of them, is as far as it matters; a sum with the given number
-    // could overflow.
+    // Clamped, since the sum with a large offset could overflow; more than all keys has no effect.
     const int64_t offset =
         op.positionOffset ? std::clamp<int64_t>(op.positionOffset->ints()[b], -seqQ, seqK) : 0;
     for (int64_t s = 0; s < seqQ; ++s) {

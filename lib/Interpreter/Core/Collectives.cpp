@@ -134,12 +134,12 @@ Result<Tensor> concatenate(const std::vector<Tensor> &parts, int64_t dim) {
   return assemble(first.dtype(), std::move(shape), placed);
 }
 
-Result<Tensor> slicePart(const Tensor &tensor, int64_t dim, int64_t index, int64_t count) {
+Result<Tensor> sliceShard(const Tensor &tensor, int64_t dim, int64_t index, int64_t count) {
   RETURN_IF_ERROR(checkDim(tensor, dim));
   auto d = static_cast<size_t>(dim);
   if (tensor.dim(d) % count != 0)
     return Status::error("expects dimension " + std::to_string(dim) + " of " + tensor.typeString() +
-                         " to divide into " + std::to_string(count) + " parts");
+                         " to divide into " + std::to_string(count) + " shards");
   runtime::Box box{Shape(tensor.rank(), 0), tensor.shape()};
   box.sizes[d] /= count;
   box.offsets[d] = index * box.sizes[d];
@@ -157,8 +157,8 @@ Result<Tensor> apply(const Collective &collective, const std::vector<Tensor> &pa
   case CollectiveKind::allToAll: {
     std::vector<Tensor> slices;
     for (const Tensor &part : parts) {
-      ASSIGN_OR_RETURN(Tensor slice, slicePart(part, collective.dim, position,
-                                               static_cast<int64_t>(parts.size())));
+      ASSIGN_OR_RETURN(Tensor slice, sliceShard(part, collective.dim, position,
+                                                static_cast<int64_t>(parts.size())));
       slices.push_back(std::move(slice));
     }
     return collective.kind == CollectiveKind::allToAll ? concatenate(slices, collective.concatDim)
@@ -190,7 +190,7 @@ Result<Tensor> apply(const Collective &collective, const std::vector<Tensor> &pa
 }
 
 namespace {
-/// The rows of each block that its count says are there; zeros beyond.
+/// The first rows of each block, as many as its count; zeros beyond.
 Result<Tensor> countedRows(const Tensor &value, const Tensor &counts) {
   if (counts.isFloat() || counts.rank() != 1 || value.rank() < 2 || value.dim(0) != counts.dim(0))
     return Status::error("expects blocks by capacity with a count for each block, got " +
@@ -217,7 +217,7 @@ Result<std::vector<Tensor>> applyAll(const Collective &collective,
                                      int64_t position) {
   Collective single = collective;
   bool counted = collective.kind == CollectiveKind::allToAllV;
-  if (counted) // Equal parts of the blocks, whatever is in them.
+  if (counted) // exchanges equally many blocks
     single.kind = CollectiveKind::allToAll;
   std::vector<Tensor> results;
   size_t count = contributions.front().size();

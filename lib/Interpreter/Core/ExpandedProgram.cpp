@@ -139,7 +139,7 @@ public:
     for (const runtime::EntryValue &result : entry.results)
       RETURN_IF_ERROR(argument("result", result, false));
     walk(frame);
-    cutIntoSegments();
+    splitIntoSegments();
     return {};
   }
 
@@ -150,11 +150,11 @@ private:
     uint64_t localBase = 0, symmetricBase = 0;
     uint32_t eventBase = 0;
     std::string place;
-    std::vector<uint32_t> buffers; ///< of this execution of the procedure's buffers
-    uint32_t unnamed = 0;          ///< memory that the program gives no buffer
+    std::vector<uint32_t> buffers; ///< the procedure's buffers in this execution
+    uint32_t unnamed = 0;          ///< stands for memory without a buffer in the program
   };
 
-  /// Both queues side by side from call to call, so that a call's buffers are made once.
+  /// Walks both queues together from call to call, so that a call's buffers are added once.
   void walk(Frame &frame) {
     auto newBuffer = [&](const std::string &what, uint32_t region) {
       out.buffers.push_back({what + " in " + frame.place, region, false, false});
@@ -255,7 +255,7 @@ private:
       for (const auto &view : op.inputs)
         reads(view);
       for (size_t i = 0; i < op.outputs.size(); ++i) {
-        // An all_reduce may give a buffer back that it took; two values do not share one.
+        // Only an all_reduce may write its result to the buffer of its input.
         const bool inPlace =
             op.kind == fb::CollectiveKind::all_reduce && i < op.inputs.size() &&
             resolve(frame, *op.inputs[i]).buffer == resolve(frame, *op.outputs[i]).buffer;
@@ -303,8 +303,8 @@ private:
     }
   }
 
-  void cutIntoSegments() {
-    std::vector<std::set<uint64_t>> cuts(out.regionBytes.size());
+  void splitIntoSegments() {
+    std::vector<std::set<uint64_t>> bounds(out.regionBytes.size());
     std::vector<std::pair<Operand *, std::vector<std::pair<uint64_t, uint64_t>>>> runs;
     for (auto &queue : out.queues)
       for (ProgramCommand &command : queue)
@@ -312,23 +312,23 @@ private:
           for (Operand &operand : *operands) {
             runs.emplace_back(&operand, runsOf(operand.view));
             for (auto [begin, end] : runs.back().second)
-              cuts[operand.view.region].insert({begin, end});
+              bounds[operand.view.region].insert({begin, end});
           }
-    std::vector<std::vector<uint64_t>> begins(cuts.size());
-    std::vector<uint32_t> first(cuts.size());
-    for (uint32_t region = 0; region < cuts.size(); ++region) {
+    std::vector<std::vector<uint64_t>> begins(bounds.size());
+    std::vector<uint32_t> first(bounds.size());
+    for (uint32_t region = 0; region < bounds.size(); ++region) {
       first[region] = static_cast<uint32_t>(out.segments.size());
-      begins[region].assign(cuts[region].begin(), cuts[region].end());
+      begins[region].assign(bounds[region].begin(), bounds[region].end());
       for (size_t i = 0; i + 1 < begins[region].size(); ++i)
         out.segments.push_back({region, begins[region][i], begins[region][i + 1]});
     }
-    for (auto &[operand, parts] : runs) {
+    for (auto &[operand, ranges] : runs) {
       const uint32_t region = operand->view.region;
       auto number = [&](uint64_t byte) {
         auto at = std::lower_bound(begins[region].begin(), begins[region].end(), byte);
         return first[region] + static_cast<uint32_t>(at - begins[region].begin());
       };
-      for (auto [begin, end] : parts)
+      for (auto [begin, end] : ranges)
         operand->segments.emplace_back(number(begin), number(end));
     }
   }

@@ -12,15 +12,11 @@
 namespace braid::interp {
 
 namespace {
-Status expects(const char *kernel, const std::string &what, const Tensor &got) {
-  return Status::error(std::string(kernel) + " expects " + what + ", got " + got.typeString());
-}
-
-/// Calls `visit` for every choice that has a place: its number, its token's number and the number
-/// of the row that it names in the blocks.
-Status forEachPlace(const char *kernel, const Tensor &experts, const Tensor &slots,
-                    int64_t numExperts, int64_t capacity,
-                    const std::function<void(int64_t, int64_t, int64_t)> &visit) {
+/// Calls visit(choice, token, row) for every choice that has a slot; `row` is the number of its row
+/// in the blocks.
+Status forEachSlot(const char *kernel, const Tensor &experts, const Tensor &slots,
+                   int64_t numExperts, int64_t capacity,
+                   const std::function<void(int64_t, int64_t, int64_t)> &visit) {
   if (experts.isFloat() || experts.rank() != 3)
     return expects(kernel, "integer experts of rank 3", experts);
   if (slots.isFloat() || slots.shape() != experts.shape())
@@ -103,7 +99,7 @@ Result<Tensor> dispatch(const Tensor &input, const Tensor &experts, const Tensor
   int64_t hidden = input.dim(2);
   Shape shape{input.dim(0), numExperts, capacity, hidden};
   std::vector<double> out(static_cast<size_t>(numElements(shape)));
-  RETURN_IF_ERROR(forEachPlace(
+  RETURN_IF_ERROR(forEachSlot(
       "dispatch", experts, slots, numExperts, capacity, [&](int64_t, int64_t token, int64_t row) {
         for (int64_t h = 0; h < hidden; ++h)
           out[static_cast<size_t>(row * hidden + h)] += input.floats()[token * hidden + h];
@@ -124,13 +120,13 @@ Result<Tensor> combineExperts(const Tensor &blocks, const Tensor &weights, const
   int64_t hidden = blocks.dim(3);
   Shape shape{weights.dim(0), weights.dim(1), hidden};
   std::vector<double> out(static_cast<size_t>(numElements(shape)));
-  RETURN_IF_ERROR(forEachPlace("combine", experts, slots, blocks.dim(1), blocks.dim(2),
-                               [&](int64_t choice, int64_t token, int64_t row) {
-                                 double weight = weights.floats()[choice];
-                                 for (int64_t h = 0; h < hidden; ++h)
-                                   out[static_cast<size_t>(token * hidden + h)] +=
-                                       weight * blocks.floats()[row * hidden + h];
-                               }));
+  RETURN_IF_ERROR(forEachSlot("combine", experts, slots, blocks.dim(1), blocks.dim(2),
+                              [&](int64_t choice, int64_t token, int64_t row) {
+                                double weight = weights.floats()[choice];
+                                for (int64_t h = 0; h < hidden; ++h)
+                                  out[static_cast<size_t>(token * hidden + h)] +=
+                                      weight * blocks.floats()[row * hidden + h];
+                              }));
   return Tensor::ofFloats(blocks.dtype(), std::move(shape), std::move(out));
 }
 

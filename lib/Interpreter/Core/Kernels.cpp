@@ -9,19 +9,17 @@
 
 namespace braid::interp {
 
-namespace {
 Status expects(const char *kernel, const std::string &what, const Tensor &got) {
   return Status::error(std::string(kernel) + " expects " + what + ", got " + got.typeString());
 }
-} // namespace
 
-Result<Tensor> embedding(const Tensor &ids, const Tensor &table, TablePart part) {
+Result<Tensor> embedding(const Tensor &ids, const Tensor &table, TableShard shard) {
   if (ids.isFloat())
     return expects("embedding", "integer ids", ids);
   if (table.rank() != 2 || !table.isFloat())
     return expects("embedding", "a floating-point table of rank 2", table);
   int64_t rows = table.dim(0), width = table.dim(1), count = ids.numElements();
-  int64_t limit = part.wholeRows ? part.wholeRows : rows * part.count;
+  int64_t limit = shard.fullRows ? shard.fullRows : rows * shard.count;
   std::vector<double> values(static_cast<size_t>(count * width));
   for (int64_t i = 0; i < count; ++i) {
     int64_t id = ids.ints()[i];
@@ -29,7 +27,7 @@ Result<Tensor> embedding(const Tensor &ids, const Tensor &table, TablePart part)
       return Status::error("embedding expects ids from 0 to " + std::to_string(limit - 1) +
                            ", got " + std::to_string(id) + " at position " +
                            runtime::shapeString(unflatten(i, ids.shape())));
-    if (id / rows == part.index)
+    if (id / rows == shard.index)
       std::copy_n(table.floats() + (id % rows) * width, width, values.begin() + i * width);
   }
   Shape shape = ids.shape();

@@ -44,7 +44,7 @@ Outputs angles(const KernelCall &c) {
   return std::vector<Tensor>{std::move(tables.cos), std::move(tables.sin)};
 }
 
-/// By sorting the whole row.
+/// Sorts each row completely.
 Outputs largest(const KernelCall &c) {
   const Tensor &input = *c.inputs[0];
   const int64_t n = input.shape().back(), k = c.outputs[0].shape.back();
@@ -89,7 +89,7 @@ Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const 
        [](const KernelCall &c) { return single(positionIds(*c.inputs[0], c.integers[0])); }},
       {"local_slice",
        [](const KernelCall &c) {
-         return single(slicePart(*c.inputs[0], c.integers[0], c.part, c.parts));
+         return single(sliceShard(*c.inputs[0], c.integers[0], c.part, c.parts));
        }},
   };
   auto kernel = kernels.find(name);

@@ -15,18 +15,18 @@
 
 namespace braid::interp {
 
-/// Where the ranks of a group, or a sender and its receiver, meet once. Guarded by the grid's mutex
-/// until it is complete; after that `contributions` is read-only.
+/// One rendezvous of the ranks of a group, or of a sender and its receiver. Guarded by the grid's
+/// mutex until it is complete; after that `contributions` is read-only.
 struct Rendezvous {
   Collective collective; ///< as the first rank to arrive stated it
   std::vector<std::string> types;
   int64_t firstRank = 0, sequence = 0;
-  std::vector<int64_t> members; ///< by group position; source and target
+  std::vector<int64_t> members; ///< by group position; of point to point: source and target
   std::vector<std::optional<std::vector<Tensor>>> contributions;
   size_t arrived = 0;
   std::vector<char> taken;
 
-  // What is the same for every rank is computed once, by whoever waits first.
+  // Results that are equal on all ranks are computed once, by the first rank that waits.
   std::mutex sharedMutex;
   std::optional<Result<std::vector<Tensor>>> shared;
 
@@ -41,11 +41,11 @@ struct Rendezvous {
     ++arrived;
   }
   bool complete() const { return arrived == members.size(); }
-  /// Nothing keeps the rank at `position` waiting: a sender never waits for its receiver.
+  /// Whether the rank at `position` need not wait: a sender never waits for its receiver.
   bool readyFor(int64_t position) const {
     return complete() || (collective.isPointToPoint() && position == kSource);
   }
-  /// As a rank stated it: of a send and its receive, the transfer that is the rank's.
+  /// As `rank` stated it: a send for the source, a recv for the target.
   std::string describe(int64_t rank) const {
     Collective stated = collective;
     if (collective.isPointToPoint() && members[kSource] != members[kTarget])
@@ -102,7 +102,7 @@ std::string withTypes(const Collective &collective, const std::vector<std::strin
   return text;
 }
 
-/// Where the values of a tag meet. No group has a negative rank.
+/// The key of a send and its receive. It differs from a group's, whose ranks are not negative.
 std::vector<int64_t> pointToPointKey(int64_t tag, int64_t source, int64_t target) {
   return {-1 - tag, source, target};
 }
@@ -128,7 +128,7 @@ struct ProcessGrid::State {
     return total;
   }
 
-  /// Every rank has ended or waits for one that will not come: nothing can change any more.
+  /// Every rank has ended or waits for one that cannot arrive, so that nothing can change.
   bool deadlocked() const {
     return std::all_of(ranks.begin(), ranks.end(), [](const RankState &rank) {
       return rank.ended || (rank.waitingFor && !rank.waitingFor->complete());
@@ -161,13 +161,13 @@ struct ProcessGrid::State {
     return pending;
   }
 
-  /// Brings a rank's values to a rendezvous of the table.
+  /// Adds a rank's values to a rendezvous of the table.
   PendingCollective join(RankState &own, const RendezvousKey &key, size_t position,
                          std::vector<Tensor> values) {
     std::shared_ptr<Rendezvous> rendezvous = rendezvousTable.at(key);
     rendezvous->arrive(position, std::move(values));
     if (rendezvous->complete()) {
-      // Whoever waits holds it; the table only serves those who are still to come.
+      // Waiting ranks hold it; the table is for ranks that have not arrived yet.
       rendezvousTable.erase(key);
       changed.notify_all();
     }
@@ -197,7 +197,7 @@ struct ProcessGrid::State {
     if (!status.ok() && !firstError)
       firstError =
           Status::error("rank " + std::to_string(rank) + ": " + status.message(), status.code());
-    // With nobody waiting, all ranks have simply ended.
+    // Without a waiting rank, all ranks have ended.
     bool someoneWaits =
         std::any_of(ranks.begin(), ranks.end(), [](const RankState &r) { return !r.ended; });
     if (!firstError && someoneWaits && deadlocked())
@@ -273,7 +273,7 @@ Result<PendingCollective> Process::startTransfer(const Collective &transfer,
     return stopped();
   RankState &own = state.ranks[static_cast<size_t>(ownRank)];
   if (!ends) {
-    // Nobody to meet: what it gives is there already.
+    // No pair names this rank, so that its results are available already.
     std::vector<Tensor> nothing;
     for (const ValueType &type : transfer.received)
       nothing.push_back(Tensor::zeros(type.dtype, type.shape));
@@ -383,7 +383,7 @@ Result<std::vector<Tensor>> Process::run(const Collective &collective, std::vect
 Result<Tensor> Process::localSlice(const Tensor &tensor, int64_t dim,
                                    const std::vector<runtime::AxisRef> &axes) const {
   ASSIGN_OR_RETURN(int64_t count, mesh().numShards(axes));
-  return slicePart(tensor, dim, *mesh().groupPosition(ownRank, axes), count);
+  return sliceShard(tensor, dim, *mesh().groupPosition(ownRank, axes), count);
 }
 
 ProcessGrid::ProcessGrid(runtime::Mesh mesh, GridOptions options)
@@ -406,8 +406,8 @@ Status ProcessGrid::run(const std::function<Status(Process &)> &body) {
     Status status;
     try {
       status = body(process);
-    } catch (const std::exception
-                 &error) { // out of memory, say: the other ranks must not wait for this one
+    } catch (const std::exception &error) {
+      // For instance out of memory: the other ranks must not wait for this one.
       status = Status::error(error.what(), runtime::Code::rankFailed);
     }
     state->end(rank, status);

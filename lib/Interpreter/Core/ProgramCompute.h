@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What commands do to the memory of a rank.
+// Executes commands on the memory of a rank.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_INTERPRETER_CORE_PROGRAMCOMPUTE_H
@@ -14,12 +14,12 @@
 
 namespace braid::interp {
 
-/// Everything but collectives; commands about events do nothing.
+/// Executes a launch or a copy. Commands on events do not access memory.
 Status compute(const ProgramCommand &command, ProgramMemory &memory,
                const program::ProgramT &program, const runtime::Mesh &mesh, int64_t rank,
                const std::vector<runtime::KernelFunction> &kernels);
 
-/// What a collective's command asks for.
+/// The collective that a command starts.
 Collective collectiveOf(const ProgramCommand &command);
 /// The axes of a serialized group.
 std::vector<runtime::AxisRef> groupOf(const ProgramCommand &command);

@@ -23,7 +23,7 @@ struct ProgramInterpreter::State {
   runtime::Mesh mesh;
   runtime::Entry entry;
   std::vector<runtime::KernelFunction> kernels;
-  /// values[rank][i]: the rank's part of parameter or operand i, as it is before a run.
+  /// values[rank][i]: the rank's shard of parameter or operand i before a run.
   std::vector<std::vector<AlignedBytes>> values;
   bool weightsLoaded = false;
   std::vector<bool> inputSet;
@@ -42,16 +42,16 @@ struct Rendezvous {
   size_t arrived = 0;
 };
 
-/// One queue of one rank, somewhere on its way.
+/// The progress of one queue of one rank.
 struct QueueState {
   int64_t rank = 0;
   Queue queue = Queue::compute;
-  size_t next = 0;      ///< the command that begins next, or has begun
-  bool running = false; ///< it has begun and not ended
+  size_t next = 0;      ///< the command that runs, or begins next
+  bool running = false; ///< whether it has begun
   std::shared_ptr<Rendezvous> rendezvous;
   size_t position = 0;
   std::optional<ProgramTransfer> transfer; ///< of a send or receive that has begun
-  /// How likely its next step is: 2 to this power, beginning and ending a command.
+  /// The weight of its next step is 2 to this power, when that begins and when it ends a command.
   int beginPace = 0, endPace = 0;
 };
 
@@ -80,7 +80,7 @@ public:
         return messages.unreceived();
       if (able.empty())
         return deadlock();
-      // Some queue changes its pace now and then: what lags behind must not always lag.
+      // A queue changes its pace at times, so that none always lags behind.
       if (draw(64) == 0)
         drawPace(queues[draw(queues.size())]);
       uint64_t at = draw(total);
@@ -119,7 +119,7 @@ private:
         const bool isInput = r >= kFirstArgument && r - kFirstArgument < state.numInputs();
         const bool isParameter = isInput && r - kFirstArgument < state.entry.parameters.size();
         const auto &values = state.values[static_cast<size_t>(rank)];
-        // No command writes parameters, so that all runs may look at the same ones.
+        // No command writes parameters, so that all runs share them.
         if (isParameter) {
           regions.back().push_back(nullptr);
           addresses.push_back(values[r - kFirstArgument].get());
@@ -171,8 +171,8 @@ private:
     if (Status status = memory(queue.rank).begin(command); !status.ok())
       return atFault(queue.rank, status.message());
     if (command.isCollective) {
-      RETURN_IF_ERROR(meet(queue, command));
-    } else if (command.writes.empty()) { // about events only
+      RETURN_IF_ERROR(startCollective(queue, command));
+    } else if (command.writes.empty()) { // a command on events
       return end(queue);
     }
     queue.running = true;
@@ -182,7 +182,8 @@ private:
   Status end(QueueState &queue) {
     const ProgramCommand &command = commandOf(queue);
     if (command.isCollective) {
-      RETURN_IF_ERROR(queue.transfer ? passOn(queue, command) : finish(queue, command));
+      RETURN_IF_ERROR(queue.transfer ? finishTransfer(queue, command)
+                                     : finishCollective(queue, command));
     } else if (Status status = compute(command, memory(queue.rank), state.program.program(),
                                        state.mesh, queue.rank, state.kernels);
                !status.ok()) {
@@ -198,7 +199,7 @@ private:
 
   ProgramMemory &memory(int64_t rank) { return memories[static_cast<size_t>(rank)]; }
 
-  Status meet(QueueState &queue, const ProgramCommand &command) {
+  Status startCollective(QueueState &queue, const ProgramCommand &command) {
     const Collective collective = collectiveOf(command);
     if (!collective.isPointToPoint())
       return arrive(queue, command);
@@ -208,8 +209,8 @@ private:
     return transfer.status();
   }
 
-  /// A send takes its values over; a receive puts what was sent into its own place.
-  Status passOn(QueueState &queue, const ProgramCommand &command) {
+  /// A send posts its message; a receive stores it.
+  Status finishTransfer(QueueState &queue, const ProgramCommand &command) {
     ProgramMemory &own = memory(queue.rank);
     const ProgramTransfer transfer = *queue.transfer;
     queue.transfer.reset();
@@ -233,7 +234,7 @@ private:
     return {};
   }
 
-  /// The n-th collective that a rank starts on a group meets the n-th ones of the others.
+  /// The n-th collective that a rank starts on a group matches the n-th ones of the other ranks.
   Status arrive(QueueState &queue, const ProgramCommand &command) {
     std::vector<runtime::AxisRef> axes = groupOf(command);
     ASSIGN_OR_RETURN(std::vector<int64_t> ranks, state.mesh.group(queue.rank, axes));
@@ -252,8 +253,9 @@ private:
     return {};
   }
 
-  /// All have arrived. The first one to leave computes for all, while every input is still there.
-  Status finish(QueueState &queue, const ProgramCommand &command) {
+  /// All ranks have arrived. The first one to finish computes the results of all, since the inputs
+  /// of all are still available.
+  Status finishCollective(QueueState &queue, const ProgramCommand &command) {
     Rendezvous &rendezvous = *queue.rendezvous;
     if (rendezvous.results.empty()) {
       rendezvous.results.resize(rendezvous.ranks.size());
@@ -296,26 +298,26 @@ private:
 };
 
 Result<HostTensor> gather(const runtime::Mesh &mesh, const runtime::EntryValue &value,
-                          const std::function<const std::byte *(int64_t)> &part) {
-  HostTensor whole = HostTensor::zeros(value.dtype, value.cutShape());
+                          const std::function<const std::byte *(int64_t)> &shard) {
+  HostTensor full = HostTensor::zeros(value.dtype, value.cutShape());
   std::map<Shape, std::pair<int64_t, HostTensor>> held; // by the box's offsets
   for (int64_t rank = 0; rank < mesh.numRanks(); ++rank) {
     Result<runtime::Box> box = runtime::localBox(mesh, rank, value.cutShape(), value.sharding);
     if (!box.ok())
       return Status::error("result '" + value.name + "': " + box.status().message());
     HostTensor own = HostTensor::zeros(value.dtype, box->sizes);
-    std::memcpy(own.data.data(), part(rank), own.data.size());
+    std::memcpy(own.data.data(), shard(rank), own.data.size());
     auto [first, isNew] = held.try_emplace(box->offsets, rank, own);
     if (!isNew && first->second.second.data != own.data)
       return Status::error("ranks " + std::to_string(first->second.first) + " and " +
                                std::to_string(rank) + " hold different values of result '" +
                                value.name + "'",
                            Code::checkFailed);
-    runtime::insertBox(whole, *box, own);
+    runtime::insertBox(full, *box, own);
   }
   if (value.paddedShape.empty())
-    return whole;
-  return runtime::extractBox(whole, {Shape(value.globalShape.size(), 0), value.globalShape});
+    return full;
+  return runtime::extractBox(full, {Shape(value.globalShape.size(), 0), value.globalShape});
 }
 
 } // namespace
@@ -380,9 +382,9 @@ Status ProgramInterpreter::setInput(const std::string &name, const HostTensor &v
                                                    operand.globalShape, operand.sharding);
       if (!box.ok())
         return Status::error("input '" + name + "': " + box.status().message());
-      HostTensor part = runtime::extractBox(value, *box);
-      std::memcpy(state->values[rank][state->entry.parameters.size() + i].get(), part.data.data(),
-                  part.data.size());
+      HostTensor shard = runtime::extractBox(value, *box);
+      std::memcpy(state->values[rank][state->entry.parameters.size() + i].get(), shard.data.data(),
+                  shard.data.size());
     }
     state->inputSet[i] = true;
     return {};
@@ -401,10 +403,10 @@ Result<ProgramResults> ProgramInterpreter::run(uint64_t seed) {
   ProgramResults results;
   for (size_t i = 0; i < state->entry.results.size(); ++i) {
     const runtime::EntryValue &value = state->entry.results[i];
-    ASSIGN_OR_RETURN(HostTensor whole, gather(state->mesh, value, [&](int64_t rank) {
+    ASSIGN_OR_RETURN(HostTensor full, gather(state->mesh, value, [&](int64_t rank) {
                        return schedule.argument(rank, state->numInputs() + i);
                      }));
-    results.emplace(value.name, std::move(whole));
+    results.emplace(value.name, std::move(full));
   }
   return results;
 }

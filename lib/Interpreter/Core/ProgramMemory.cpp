@@ -110,7 +110,7 @@ Status ProgramMemory::beginWrite(const ProgramCommand &command, const Operand &w
   if (const ProgramCommand *other = state.reading[1 - queue])
     return Status::error(command.describe() + " writes " + program.describe(write, s) + " while " +
                          other->describe() + " reads it");
-  // Of its own operands only the one that it works on in place may be there.
+  // Of its own inputs, only the one that it computes in place may be here.
   const bool inPlace = write.inPlaceOf >= 0;
   if (state.numReads[queue] > (inPlace ? 1U : 0U))
     return Status::error(command.describe() + " writes " + program.describe(write, s) +

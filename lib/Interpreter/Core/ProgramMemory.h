@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The memory of one rank of the program interpreter, and who is using which part of it.
+// The memory of one rank of the program interpreter, and the commands that access it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_INTERPRETER_CORE_PROGRAMMEMORY_H
@@ -16,7 +16,7 @@
 
 namespace braid::interp {
 
-/// Bytes aligned as a rank's memory is.
+/// Bytes of the alignment of a rank's memory.
 struct FreeBytes {
   void operator()(std::byte *bytes) const { std::free(bytes); }
 };
@@ -29,10 +29,10 @@ public:
   /// `regions` are the rank's, by number; inputs hold their values.
   ProgramMemory(const ExpandedProgram &program, std::vector<std::byte *> regions);
 
-  /// The command begins: its operands must be there and nobody in the way. What it writes is
-  /// poison from now on, but for what it works on in place.
+  /// Begins a command. Its inputs must hold values, and no running command may conflict with it.
+  /// Its outputs become poison, except for those that it computes in place.
   Status begin(const ProgramCommand &command);
-  /// The command has written its results. Buffers that no further command touches become poison.
+  /// Ends a command, which has written its results. Buffers without further uses become poison.
   void end(const ProgramCommand &command);
 
   std::byte *at(const MemoryView &view) const { return regions[view.region] + view.offset; }
@@ -42,10 +42,10 @@ public:
 
 private:
   struct SegmentState {
-    int64_t buffer = -1;                     ///< whose value is there; -1: poison
-    const ProgramCommand *writer = nullptr;  ///< that wrote it last
-    const ProgramCommand *writing = nullptr; ///< now
-    /// Now, by queue, and with how many of its operands.
+    int64_t buffer = -1;                     ///< whose value it holds; -1: poison
+    const ProgramCommand *writer = nullptr;  ///< the last one
+    const ProgramCommand *writing = nullptr; ///< the running one
+    /// The running readers by queue, and the number of their operands that are this segment.
     std::array<const ProgramCommand *, 2> reading{};
     std::array<uint32_t, 2> numReads{};
   };
@@ -57,7 +57,7 @@ private:
   const ExpandedProgram &program;
   std::vector<std::byte *> regions;
   std::vector<SegmentState> segments;
-  std::vector<uint32_t> usesLeft; ///< of each buffer: commands still to end that touch it
+  std::vector<uint32_t> usesLeft; ///< by buffer: commands that use it and have not ended
 };
 
 } // namespace braid::interp

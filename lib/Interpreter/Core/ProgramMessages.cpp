@@ -11,7 +11,7 @@ using runtime::Code;
 
 namespace {
 std::string place(const std::array<int64_t, 3> &at) {
-  return "from rank " + std::to_string(at[1]) + " to rank " + std::to_string(at[2]) + " on tag " +
+  return "from rank " + std::to_string(at[1]) + " to rank " + std::to_string(at[2]) + " with tag " +
          std::to_string(at[0]);
 }
 } // namespace
@@ -58,8 +58,8 @@ Result<std::vector<Tensor>> ProgramMessages::receive(const ProgramTransfer &tran
     return text + ")";
   };
   if (types(values) != types(zeros))
-    return Status::error("expects " + types(zeros) + " " + place(*transfer.at) +
-                             ", which were sent " + types(values),
+    return Status::error("expects " + types(zeros) + " " + place(*transfer.at) + ", got " +
+                             types(values),
                          Code::checkFailed);
   return values;
 }
@@ -67,7 +67,7 @@ Result<std::vector<Tensor>> ProgramMessages::receive(const ProgramTransfer &tran
 Status ProgramMessages::unreceived() const {
   for (const auto &[at, waiting] : sent)
     if (!waiting.empty())
-      return Status::error("what was sent " + place(at) + " is never received", Code::checkFailed);
+      return Status::error("the message " + place(at) + " is never received", Code::checkFailed);
   return {};
 }
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What ranks of an interpreted program have sent each other and not received yet.
+// Messages between the ranks of an interpreted program that are sent and not received yet.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_INTERPRETER_CORE_PROGRAMMESSAGES_H
@@ -18,10 +18,10 @@
 
 namespace braid::interp {
 
-/// One rank's part in a send or a receive.
+/// One rank's side of a send or a receive.
 struct ProgramTransfer {
   bool sends = false;
-  /// Channel, source and target rank; none for a rank that no pair names.
+  /// Tag, source and target rank; none for a rank that no pair names.
   std::optional<std::array<int64_t, 3>> at;
 };
 Result<ProgramTransfer> transferOf(const Collective &collective, const runtime::Mesh &mesh,
@@ -29,14 +29,14 @@ Result<ProgramTransfer> transferOf(const Collective &collective, const runtime::
 
 class ProgramMessages {
 public:
-  /// Nothing keeps it waiting: all sends are, and receives of what has been sent.
+  /// Whether the transfer need not wait: any send, and a receive whose message is sent.
   bool ready(const ProgramTransfer &transfer) const;
   void send(const ProgramTransfer &transfer, std::vector<Tensor> values);
-  /// The values sent first, or zeros where nobody sends. Error when they are not of the types
-  /// expected.
+  /// The oldest message, or zeros for a rank that no pair names. Error when its types are not the
+  /// expected ones.
   Result<std::vector<Tensor>> receive(const ProgramTransfer &transfer,
                                       const std::vector<ValueType> &expected);
-  /// The first values that were sent and never received.
+  /// An error for the first message that was never received.
   Status unreceived() const;
 
 private:

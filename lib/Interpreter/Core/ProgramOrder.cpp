@@ -12,11 +12,11 @@ namespace braid::interp {
 
 namespace {
 
-/// How many commands of each queue are known to have ended.
+/// The number of commands of each queue that must have ended.
 using Clock = std::array<uint32_t, 2>;
 
-/// Goes through the commands in one legal order, keeping for each command what is known to have
-/// ended before it. Any one order will do: two commands are unordered in all orders or in none.
+/// Walks the commands in one legal order and derives which commands must have ended before each.
+/// One order suffices: two commands are unordered in all orders or in none.
 class OrderCheck {
 public:
   OrderCheck(const ExpandedProgram &program, const program::OperationUnion *without)
@@ -34,19 +34,19 @@ public:
         while (step(queue))
           progress = true;
     }
-    // verifyProgram has shown that both queues come to their end. Where commands race, which value
-    // is there says nothing but that.
+    // verifyProgram has checked that both queues end. A race also changes the value that memory
+    // holds, so that only races are reported then.
     return races.empty() ? faults : races;
   }
 
-  /// Waits that told their queue something it did not know.
-  std::set<const program::OperationUnion *> telling;
+  /// Waits that no earlier waits of their queue imply.
+  std::set<const program::OperationUnion *> effective;
 
 private:
   struct SegmentState {
-    int64_t buffer = -1;                             ///< whose value is there; -1: nobody's
-    const ProgramCommand *writer = nullptr;          ///< null: there from the beginning
-    std::array<const ProgramCommand *, 2> readers{}; ///< the last ones since, by queue
+    int64_t buffer = -1;                             ///< whose value it holds; -1: none
+    const ProgramCommand *writer = nullptr;          ///< null: not written yet
+    std::array<const ProgramCommand *, 2> readers{}; ///< the last ones since the write, by queue
   };
 
   bool step(Queue queue) {
@@ -62,7 +62,7 @@ private:
       for (size_t other = 0; other < 2; ++other)
         if (then[other] > now[q][other]) {
           now[q][other] = then[other];
-          telling.insert(command.op);
+          effective.insert(command.op);
         }
     }
     for (const Operand &read : command.reads)
@@ -132,7 +132,7 @@ private:
     });
   }
 
-  /// One fault of each pair of commands, wherever these stand in the serialized program.
+  /// Reports one fault for each pair of commands of the serialized program.
   template <typename Message>
   void fault(std::vector<std::string> &list, const ProgramCommand &a, const ProgramCommand *b,
              Message message) {
@@ -159,15 +159,16 @@ std::vector<std::string> checkOrder(const ExpandedProgram &program,
 }
 
 std::vector<RedundantWait> findRedundantWaits(const ExpandedProgram &program) {
-  OrderCheck whole(program, nullptr);
-  whole.run();
+  OrderCheck complete(program, nullptr);
+  complete.run();
   std::vector<RedundantWait> redundant;
   std::set<const program::OperationUnion *> seen;
   for (Queue queue : kQueues)
     for (const ProgramCommand &command : program.commands(queue))
       if (command.waits && seen.insert(command.op).second &&
           checkOrder(program, command.op).empty())
-        redundant.push_back({command.op, command.describe(), whole.telling.count(command.op) == 0});
+        redundant.push_back(
+            {command.op, command.describe(), complete.effective.count(command.op) == 0});
   return redundant;
 }
 

@@ -19,7 +19,7 @@ Result<RotaryTables> rotaryTables(DType type, int64_t seq, const std::vector<dou
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t s = 0; s < seq; ++s)
       for (double frequency : frequencies) {
-        // As numbers that cannot overflow: the offset is data.
+        // Added as doubles, which do not overflow: the offset is data.
         const int64_t offset = positionOffset ? positionOffset->ints()[b] : 0;
         double angle = (static_cast<double>(s) + static_cast<double>(offset)) * frequency;
         cos.push_back(scale * std::cos(angle));

@@ -21,7 +21,7 @@ double roundToFormat(double value, int bits, int minExponent, int maxExponent) {
   if (value == 0 || !std::isfinite(value))
     return value;
   int exponent = std::max(std::ilogb(value), minExponent);
-  // One rounding from f64 straight to the format; going through f32 would round twice.
+  // One rounding from f64 to the format; a step through f32 would round twice.
   double rounded = std::ldexp(std::nearbyint(std::ldexp(value, bits - exponent)), exponent - bits);
   if (std::ilogb(rounded) > maxExponent)
     return std::copysign(std::numeric_limits<double>::infinity(), value);
@@ -67,7 +67,7 @@ uint16_t encodeBFloat(double value) {
   float narrow = static_cast<float>(value);
   uint32_t bits;
   std::memcpy(&bits, &narrow, sizeof bits);
-  // Cutting a NaN's mantissa could leave an infinity.
+  // Truncating a NaN's mantissa could give an infinity.
   return static_cast<uint16_t>(std::isnan(value) ? (bits >> 16) | 0x40 : bits >> 16);
 }
 
@@ -223,18 +223,18 @@ Shape unflatten(int64_t linear, const Shape &shape) {
 }
 
 namespace {
-/// Calls fn(offset in the whole, offset in the part, length) for every run of contiguous elements
-/// of a box.
-template <typename Fn> void forEachRun(const Shape &whole, const runtime::Box &box, Fn fn) {
+/// Calls fn(offset in a tensor of shape `full`, offset in the box, length) for every run of
+/// contiguous elements of a box.
+template <typename Fn> void forEachRun(const Shape &full, const runtime::Box &box, Fn fn) {
   int64_t count = numElements(box.sizes);
   if (count == 0)
     return;
-  int64_t length = whole.empty() ? 1 : box.sizes.back();
+  int64_t length = full.empty() ? 1 : box.sizes.back();
   for (int64_t part = 0; part < count; part += length) {
     Shape index = unflatten(part, box.sizes);
     int64_t offset = 0;
-    for (size_t d = 0; d < whole.size(); ++d)
-      offset = offset * whole[d] + box.offsets[d] + index[d];
+    for (size_t d = 0; d < full.size(); ++d)
+      offset = offset * full[d] + box.offsets[d] + index[d];
     fn(offset, part, length);
   }
 }
@@ -242,8 +242,8 @@ template <typename Fn> void forEachRun(const Shape &whole, const runtime::Box &b
 
 Tensor extractBox(const Tensor &tensor, const runtime::Box &box) {
   auto copy = [&](auto source, auto values) {
-    forEachRun(tensor.shape(), box, [&](int64_t whole, int64_t part, int64_t length) {
-      std::copy(source + whole, source + whole + length, values.begin() + part);
+    forEachRun(tensor.shape(), box, [&](int64_t from, int64_t to, int64_t length) {
+      std::copy(source + from, source + from + length, values.begin() + to);
     });
     return values;
   };
@@ -259,9 +259,9 @@ Tensor assemble(DType type, Shape shape, const std::vector<PlacedTensor> &parts)
   auto count = static_cast<size_t>(numElements(shape));
   auto fill = [&](auto values, auto elements) {
     for (const PlacedTensor &placed : parts)
-      forEachRun(shape, placed.box, [&](int64_t whole, int64_t part, int64_t length) {
-        auto source = elements(placed.part) + part;
-        std::copy(source, source + length, values.begin() + whole);
+      forEachRun(shape, placed.box, [&](int64_t to, int64_t from, int64_t length) {
+        auto source = elements(placed.part) + from;
+        std::copy(source, source + length, values.begin() + to);
       });
     return values;
   };

@@ -38,7 +38,7 @@ TEST(Collectives, GatherAndSliceAreInverse) {
   Tensor whole = sines(1, {3, 4, 2});
   std::vector<Tensor> parts;
   for (int64_t i = 0; i < 4; ++i)
-    parts.push_back(*slicePart(whole, 1, i, 4));
+    parts.push_back(*sliceShard(whole, 1, i, 4));
   EXPECT_EQ(parts[2].shape(), (Shape{3, 1, 2}));
   Result<Tensor> joined = concatenate(parts, 1);
   ASSERT_TRUE(joined.ok());
@@ -54,7 +54,7 @@ TEST(Collectives, ReduceScatterIsAllReduceThenSlice) {
   for (int64_t position : {0, 1}) {
     Result<Tensor> got = apply(scatter, parts, position);
     ASSERT_TRUE(got.ok());
-    EXPECT_EQ(firstDifference(*got, *slicePart(*combine(ReduceKind::sum, parts), 1, position, 2)),
+    EXPECT_EQ(firstDifference(*got, *sliceShard(*combine(ReduceKind::sum, parts), 1, position, 2)),
               -1);
   }
 }
@@ -70,17 +70,17 @@ TEST(Collectives, AllToAllIsGatherThenSlice) {
         ASSERT_TRUE(got.ok()) << got.status().message();
         std::vector<Tensor> slices;
         for (const Tensor &part : parts)
-          slices.push_back(*slicePart(part, op.dim, position, 3));
+          slices.push_back(*sliceShard(part, op.dim, position, 3));
         EXPECT_EQ(firstDifference(*got, *concatenate(slices, op.concatDim)), -1);
         // Cut along another dimension than joined, the order of the two steps does not matter.
         if (op.dim != op.concatDim)
           EXPECT_EQ(firstDifference(
-                        *got, *slicePart(*concatenate(parts, op.concatDim), op.dim, position, 3)),
+                        *got, *sliceShard(*concatenate(parts, op.concatDim), op.dim, position, 3)),
                     -1);
       }
   op.dim = 0;
   expectError(apply(op, parts, 0).status(),
-              "expects dimension 0 of f32[2, 6, 3] to divide into 3 parts");
+              "expects dimension 0 of f32[2, 6, 3] to divide into 3 shards");
 }
 
 TEST(Collectives, RootsAndPairs) {
@@ -104,9 +104,9 @@ TEST(Collectives, RootsAndPairs) {
 }
 
 TEST(Collectives, Errors) {
-  expectError(slicePart(sines(1, {2, 3}), 1, 0, 2).status(),
-              "expects dimension 1 of f32[2, 3] to divide into 2 parts");
-  expectError(slicePart(sines(1, {2, 3}), 2, 0, 2).status(),
+  expectError(sliceShard(sines(1, {2, 3}), 1, 0, 2).status(),
+              "expects dimension 1 of f32[2, 3] to divide into 2 shards");
+  expectError(sliceShard(sines(1, {2, 3}), 2, 0, 2).status(),
               "expects a dimension of f32[2, 3], got 2");
   expectError(concatenate({sines(1, {2, 3}), sines(1, {3, 2})}, 0).status(),
               "expects parts that differ from f32[2, 3] in dimension 0 only, got f32[3, 2]");

@@ -206,7 +206,7 @@ TEST(ProgramInterpreter, PassesValuesOn) {
   EXPECT_THAT(Passing({2}).run({0, 0, 0, 0, 0, 0, 0, 0, 0}).status().message(),
               ::testing::ContainsRegex(
                   "rank [0-2]: recv 'take' .*: expects \\(f32\\[2\\]\\) from rank [0-2] to "
-                  "rank [0-2] on tag 4, which were sent \\(f32\\[1\\]\\)"));
+                  "rank [0-2] with tag 4, got \\(f32\\[1\\]\\)"));
 }
 
 /// Everything that is not a kernel, against the same by hand.

@@ -193,7 +193,7 @@ protected:
           expected(step.use, contributions, *mesh.groupPosition(rank, step.axes));
       for (size_t k = 0; k < want.size(); ++k) {
         Tensor got =
-            braid::interp::slicePart(outputs[k], 0, rank, ranks)->reshaped(want[k].shape());
+            braid::interp::sliceShard(outputs[k], 0, rank, ranks)->reshaped(want[k].shape());
         ASSERT_EQ(braid::interp::firstDifference(got, want[k]), -1)
             << step.name << " over a group of " << group.size() << ", value " << k << " of rank "
             << rank << " in run " << run;

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What collectives do to the values of a group, given all of them at once. How ranks meet is
-// ProcessGrid.h's subject.
+// The results of collectives, computed from the values of all ranks of a group. ProcessGrid.h
+// brings the ranks together.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_CORE_COLLECTIVES_H
@@ -28,39 +28,39 @@ struct ValueType {
 struct Collective {
   CollectiveKind kind = CollectiveKind::allReduce;
   ReduceKind reduce = ReduceKind::sum; ///< of allReduce, reduceScatter and reduce
-  /// The dimension that is cut (reduceScatter, allToAll) or joined (allGather).
+  /// The dimension that is split (reduceScatter, allToAll) or concatenated (allGather).
   int64_t dim = 0;
-  int64_t concatDim = 0; ///< of allToAll: the dimension that is joined
+  int64_t concatDim = 0; ///< of allToAll: the dimension that is concatenated
   int64_t root = 0;      ///< of reduce and broadcast: a position of the group
-  /// Of permute, send and recv: from which position to which.
+  /// Of permute, send and recv: sources and targets, as positions of the group.
   std::vector<std::pair<int64_t, int64_t>> pairs;
-  int64_t tag = 0;                    ///< of send and recv: they meet others of the same one only
-  std::vector<ValueType> received;    ///< of recv: what is expected
+  int64_t tag = 0;                    ///< of send and recv: matches them
+  std::vector<ValueType> received;    ///< of recv: the expected types
   std::vector<runtime::AxisRef> axes; ///< the group
-  std::string name;                   ///< for messages: where it stands in the program, or its role
+  std::string name;                   ///< for messages: its role, or its location
 
-  /// Two ranks meet, not a group.
+  /// Whether it is between two ranks.
   bool isPointToPoint() const { return runtime::isPointToPoint(kind); }
-  /// All ranks of the group get the same.
+  /// Whether all ranks of the group get the same results.
   bool isUniform() const;
-  /// "all_reduce sum over {tp}": what ranks must agree on.
+  /// "all_reduce sum over {tp}": the text on which ranks must agree.
   std::string describe() const;
 };
 
 /// The tensors of all ranks combined in the order of their group positions: ((t0 + t1) + t2) ...
-/// NaN wins max and min.
+/// The maximum and the minimum of a NaN are NaN.
 Result<Tensor> combine(ReduceKind kind, const std::vector<Tensor> &parts);
-/// The parts joined along a dimension.
+/// The tensors concatenated along a dimension.
 Result<Tensor> concatenate(const std::vector<Tensor> &parts, int64_t dim);
-/// Part `index` of `count` equal parts along a dimension.
-Result<Tensor> slicePart(const Tensor &tensor, int64_t dim, int64_t index, int64_t count);
+/// Shard `index` of `count` equal shards along a dimension.
+Result<Tensor> sliceShard(const Tensor &tensor, int64_t dim, int64_t index, int64_t count);
 
-/// What the rank at `position` of the group gets when the ranks bring `parts`, in the order of
-/// group positions. For collectives in which a value concerns no other: not allToAllV, send, recv.
+/// The result at `position` of the group when the ranks contribute `parts`, in the order of group
+/// positions. For collectives that treat each value independently: not allToAllV, send, recv.
 Result<Tensor> apply(const Collective &collective, const std::vector<Tensor> &parts,
                      int64_t position);
 
-/// The same for all values, which rank r brings as `contributions[r]`. Not for send and recv.
+/// The results of all values; `contributions[r]` are those of rank r. Not for send and recv.
 Result<std::vector<Tensor>> applyAll(const Collective &collective,
                                      const std::vector<std::vector<Tensor>> &contributions,
                                      int64_t position);

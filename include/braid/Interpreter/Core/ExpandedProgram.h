@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A serialized program (runtime/program.fbs) with its calls expanded: what one rank does, and which
-// bytes each command touches. All ranks do the same, so there is one list. Written for the checks,
-// and apart from the executor's own expansion, so that a fault of either shows.
+// A serialized program (runtime/program.fbs) with its calls expanded: the commands of one rank, and
+// the bytes that each command accesses. All ranks run the same commands. The executor has an
+// expansion of its own, so that a fault of either shows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_CORE_EXPANDEDPROGRAM_H
@@ -27,7 +27,7 @@ struct OperationUnion;
 
 namespace braid::interp {
 
-/// A rank's memory is cut into regions: the arenas, and each argument of the entry.
+/// The regions of a rank's memory: the arenas, and each argument of the entry.
 enum Region : uint32_t { kLocal = 0, kSymmetric, kFirstArgument };
 
 using runtime::kQueues;
@@ -37,8 +37,8 @@ using runtime::Queue;
 struct ValueBuffer {
   std::string name; ///< "buffer 'attention.query' in @layer (layer.3)", "result 'logits'"
   uint32_t region = 0;
-  bool isArgument = false; ///< of the entry: what it holds outlives the run
-  bool isInput = false;    ///< parameters and operands: there from the beginning
+  bool isArgument = false; ///< of the entry: its value outlives the run
+  bool isInput = false;    ///< a parameter or operand: it has a value from the beginning
 };
 
 /// A strided view of a region.
@@ -50,12 +50,12 @@ struct MemoryView {
   uint32_t buffer = 0;  ///< index into ExpandedProgram::buffers
 };
 
-/// An operand of a command: the view, and the segments that it covers.
+/// An operand of a command: a view, and the segments that it covers.
 struct Operand {
   MemoryView view;
   /// Ranges [first, second) of segment numbers.
   std::vector<std::pair<uint32_t, uint32_t>> segments;
-  /// Of a written one: which read operand may be the same memory; -1: none.
+  /// Of an output: the number of the input that may be the same memory, or -1.
   int inPlaceOf = -1;
 
   /// Calls body(number) for every segment.
@@ -100,14 +100,14 @@ public:
   std::vector<uint64_t> regionBytes;
   uint32_t numEvents = 0;
 
-  /// The finest parts of memory that commands tell apart: two operands share bytes exactly when
-  /// they share a segment.
+  /// A range of bytes that every operand covers either completely or not at all: two operands share
+  /// bytes exactly when they share a segment.
   struct Segment {
     uint32_t region;
     uint64_t begin, end; ///< bytes
   };
   std::vector<Segment> segments;
-  /// The input that each segment holds when the program begins, or -1.
+  /// By segment: the input that it holds when the program begins, or -1.
   std::vector<int64_t> inputsOfSegments() const;
   /// "symmetric bytes [0, 64)"
   std::string describeBytes(uint32_t segment) const;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Mixtures of experts, in plain loops; as Kernels.h.
+// Mixtures of experts in plain loops, like Kernels.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_CORE_EXPERTS_H
@@ -14,8 +14,8 @@
 namespace braid::interp {
 
 /// For logits [groups, tokens, experts]: the `top` experts of each token with their softmax weights
-/// [groups, tokens, top], the place that each got among `capacity` (-1: none), and how many places
-/// of each expert are taken [groups, experts].
+/// [groups, tokens, top], the slot that each got among `capacity` (-1: none), and the number of
+/// used slots of each expert [groups, experts].
 struct Routing {
   Tensor weights, experts, slots, counts;
 };

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the operations of a transformer layer mean, in plain loops that accumulate in f64 in index
-// order. Each function checks the shapes that it relies on and names itself in its error.
+// The meaning of the operations of a transformer layer, in plain loops that accumulate in f64 in
+// index order. Each function checks the shapes that it relies on and names itself in its error.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_CORE_KERNELS_H
@@ -16,14 +16,17 @@
 
 namespace braid::interp {
 
-/// Which of `count` equal parts, cut by rows, a table is.
-struct TablePart {
+/// "KERNEL expects WHAT, got TYPE", an error.
+Status expects(const char *kernel, const std::string &what, const Tensor &got);
+
+/// The shard of a table that is split by rows into `count` equal ones.
+struct TableShard {
   int64_t index = 0, count = 1;
-  int64_t wholeRows = 0; ///< of the whole table; what follows them is padding. 0: all rows are
+  int64_t fullRows = 0; ///< of the full table without padding at its end. 0: there is no padding
 };
-/// result[..., :] = table[ids[...], :], zeros for an id in another part. Error when an id is
-/// outside of the whole table.
-Result<Tensor> embedding(const Tensor &ids, const Tensor &table, TablePart part = {});
+/// result[..., :] = table[ids[...], :], zeros for an id in another shard. Error when an id is
+/// outside of the full table.
+Result<Tensor> embedding(const Tensor &ids, const Tensor &table, TableShard shard = {});
 
 /// result[b, s] = padding where ids[b, s] is, else padding plus the number of ids up to and with s
 /// that are not padding.
@@ -67,11 +70,11 @@ struct RotaryTables {
 Result<RotaryTables> rotaryTables(DType type, int64_t seq, const std::vector<double> &frequencies,
                                   double scale, const Tensor *positionOffset);
 
-/// Turns the pair (i, i + n) of each head of an input [batch, seq, heads, 2 * n] by the angle of
+/// Rotates the pair (i, i + n) of each head of an input [batch, seq, heads, 2 * n] by the angle of
 /// tables [seq, n] or [batch, seq, n].
 Result<Tensor> rotary(const Tensor &input, const Tensor &cos, const Tensor &sin);
 
-/// Every element's value of the activation function that the nn dialect calls `kind`.
+/// The nn dialect's activation function `kind` of every element.
 Result<Tensor> activation(const std::string &kind, const Tensor &input);
 
 /// Elementwise sum; `rhs` may lack leading dimensions of `lhs`.
@@ -92,10 +95,10 @@ Result<Tensor> crossEntropy(const Tensor &logits, const Tensor &labels,
 
 Result<Tensor> reshape(const Tensor &input, const Shape &shape);
 
-/// A call of a library kernel (braid/Base/LibraryKernels.h), of a program or of an operation of
-/// a model that such a kernel computes.
+/// A call of a library kernel (braid/Base/LibraryKernels.h) in a program, or of an operation of a
+/// model that such a kernel computes.
 struct KernelCall {
-  std::vector<const Tensor *> inputs; ///< by the descriptor's operands; null: not given
+  std::vector<const Tensor *> inputs; ///< by the descriptor's operands; null: absent
   std::vector<int64_t> integers;
   std::vector<double> numbers;
   int64_t part = 0, parts = 1; ///< this rank's position in the group, and the group's size

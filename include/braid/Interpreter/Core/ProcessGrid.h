@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// One thread per rank of a mesh, and the places where ranks meet. A collective is identified by its
-// group and by how many collectives the rank has started on that group before, as in MPI and NCCL;
-// a send and its receive by the two ranks, their tag and how many went before. Whatever can go
-// wrong ends the run with one error: ranks that disagree about a collective, ranks that wait for
-// each other, a rank that stalls, a value that nobody receives.
+// One thread per rank of a mesh, and the rendezvous between ranks. A collective is identified by
+// its group and by how many collectives the rank has started on that group before, as in MPI and
+// NCCL; a send and its receive by the two ranks, their tag and how many went before. Every failure
+// ends the run with one error: ranks that disagree about a collective, ranks that wait for each
+// other, a rank that stalls, a value that is never received.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_CORE_PROCESSGRID_H
@@ -25,7 +25,7 @@ namespace braid::interp {
 struct Rendezvous;
 class ProcessGrid;
 
-/// A collective in flight on one rank.
+/// A collective that one rank has started and not waited for.
 class PendingCollective {
 public:
   PendingCollective() = default;
@@ -38,24 +38,23 @@ private:
   int64_t position = 0; ///< of the rank in the rendezvous
 };
 
-/// What one rank sees of the grid. Used by that rank's thread only.
+/// One rank's view of the grid. Used by that rank's thread only.
 class Process {
 public:
   int64_t rank() const { return ownRank; }
   const runtime::Mesh &mesh() const;
 
-  /// Brings this rank's values and returns at once.
+  /// Contributes this rank's values and returns immediately.
   Result<PendingCollective> start(const Collective &collective, std::vector<Tensor> inputs);
-  /// Blocks until every rank of the group has brought its values; of a receive, until the value has
-  /// been sent; of a send, not at all. A collective is waited for exactly once.
+  /// Blocks until every rank of the group has contributed its values. A receive blocks until its
+  /// value is sent; a send does not block. A collective is waited for exactly once.
   Result<std::vector<Tensor>> wait(const PendingCollective &pending);
   Result<std::vector<Tensor>> run(const Collective &collective, std::vector<Tensor> inputs);
-  /// This rank's part of a value along a dimension.
+  /// This rank's shard of a value along a dimension.
   Result<Tensor> localSlice(const Tensor &tensor, int64_t dim,
                             const std::vector<runtime::AxisRef> &axes) const;
 
-  /// Tells that this rank is alive, and whether it should go on: an error once another rank has
-  /// failed.
+  /// Records that this rank makes progress. An error once another rank has failed.
   Status progress();
 
 private:
@@ -80,7 +79,7 @@ public:
   ProcessGrid(const ProcessGrid &) = delete;
   ProcessGrid &operator=(const ProcessGrid &) = delete;
 
-  /// Runs `body` on every rank and returns when all have ended. The error is that of the rank that
+  /// Runs `body` on every rank and returns when all have ended, with the error of the rank that
   /// failed first.
   Status run(const std::function<Status(Process &)> &body);
 

@@ -3,14 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Runs a serialized program on memory, all ranks, one step at a time, in an order that a seed picks
-// among those that queues, events and collectives allow. A command takes time: it begins, others
-// may run meanwhile, it ends. What it will write holds NaN in the meantime, and so does memory
-// whose value is not there yet or needed no more. Commands that get into each other's way, and
-// reads of what is not there, end the run.
+// Runs all ranks of a serialized program on memory, one step at a time. A seed picks the order
+// among those that queues, events and collectives allow. A command begins and ends in separate
+// steps, between which others run; until it ends, its outputs hold NaN. Memory whose value is not
+// written yet or not needed any more holds NaN too. Commands that conflict, and reads of memory
+// without a value, end the run.
 //
-// Nothing here is the executor's: commands are expanded, scheduled and computed (in f64, by
-// Kernels.h) on their own. Only generated kernels are the same machine code.
+// The interpreter shares no code with the executor: it expands, schedules and computes (in f64, by
+// Kernels.h) commands itself. Only generated kernels are the same machine code.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_CORE_PROGRAMINTERPRETER_H
@@ -43,7 +43,7 @@ public:
   Status setInput(const std::string &name, const runtime::HostTensor &value);
 
   /// One run, in the order of this seed. Fails with Code::checkFailed and a message that names
-  /// rank, commands and buffer when the program is at fault. Ranks that hold the same part of a
+  /// rank, commands and buffer when the program is at fault. Ranks that hold the same shard of a
   /// result must hold the same bits.
   Result<ProgramResults> run(uint64_t seed);
 

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A proof about the order of a program's commands, for all of its legal orders at once. Queues and
-// events order commands partly; what that order leaves open must not matter.
+// Checks all legal orders of a program's commands at once. Queues and events order commands
+// partially; results must not depend on how the others are ordered.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_CORE_PROGRAMORDER_H
@@ -14,20 +14,19 @@
 
 namespace braid::interp {
 
-/// Every two commands that touch the same bytes, one of them writing, are ordered by queues and
-/// events; every byte that is read was last written as the buffer that it is read as; no command
-/// reads and writes the same bytes unless it can work in place. Gives one message for each pair of
-/// commands at fault, which names both and the buffer; empty: all holds. `without` leaves out one
-/// wait, wherever it is executed.
+/// Checks that queues and events order every two commands that access the same bytes, one of them
+/// writing; that every byte that is read was last written as part of the same buffer; and that no
+/// command reads and writes the same bytes unless it can compute in place. Returns one message for
+/// each pair of commands at fault, which names both and the buffer. All executions of the wait
+/// `without` are ignored.
 std::vector<std::string> checkOrder(const ExpandedProgram &program,
                                     const program::OperationUnion *without = nullptr);
 
-/// An await, or a wait for a collective, without which checkOrder finds nothing either.
+/// An await, or a wait for a collective, without which checkOrder finds no fault either.
 struct RedundantWait {
   const program::OperationUnion *op;
   std::string what; ///< of its first execution
-  /// What it waits for has always happened already, by other waits; otherwise it orders commands
-  /// that share no memory.
+  /// Other waits already imply its order; otherwise it orders commands that share no memory.
   bool implied;
 };
 std::vector<RedundantWait> findRedundantWaits(const ExpandedProgram &program);

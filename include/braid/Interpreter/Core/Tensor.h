@@ -4,8 +4,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Values of the reference interpreter. Floating-point elements are held as f64 and integers as i64,
-// whatever the element type that a program gives them, so that a difference between two programs is
-// a difference in meaning, not in rounding. The interpreter's core includes neither MLIR nor LLVM.
+// whatever their element type in the program, so that a difference between two programs is one in
+// meaning, not in rounding. The interpreter's core includes neither MLIR nor LLVM.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_CORE_TENSOR_H
@@ -46,11 +46,11 @@ public:
   size_t rank() const { return dims.size(); }
   int64_t dim(size_t i) const { return dims[i]; }
   int64_t numElements() const { return interp::numElements(dims); }
-  /// The elements; only the one that isFloat() names is there.
+  /// The elements: floats() of a floating-point tensor, ints() of any other.
   const double *floats() const { return floatData->data(); }
   const int64_t *ints() const { return intData->data(); }
 
-  /// The same elements under another shape of as many elements.
+  /// The same elements in another shape of as many elements.
   Tensor reshaped(Shape shape) const;
   /// The elements rounded to the element type, as if they had been stored in memory.
   Tensor roundedToStorage() const;
@@ -66,7 +66,7 @@ private:
   std::shared_ptr<const std::vector<int64_t>> intData;
 };
 
-/// The part of a tensor inside a box, and several boxes put together; see runtime::localBox.
+/// A box of a tensor; and the inverse, a tensor assembled from boxes. See runtime::localBox.
 Tensor extractBox(const Tensor &tensor, const runtime::Box &box);
 struct PlacedTensor {
   runtime::Box box;
