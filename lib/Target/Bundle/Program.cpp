@@ -22,8 +22,8 @@ namespace {
 
 namespace fb = braid::program;
 
-/// The name of an operation in traces and messages: its place in the model, or else a collective's
-/// kind or a call's callee; a wait has the name of what it waits for.
+/// The name of an operation in traces and messages: that of its location, else of its library
+/// kernel or of the operation. The runtime names collectives, waits and calls without one.
 std::string commandName(Operation *op) {
   std::string name;
   op->getLoc()->walk([&](Location loc) {
@@ -62,6 +62,12 @@ std::unique_ptr<fb::LibraryCallT> libraryCallOf(rt::KernelOp kernel) {
   if (kernel.getGroup())
     result->axes = axesOf(*kernel.getGroup());
   return result;
+}
+
+/// The enumerator of a serialized enumeration by its name, which is that of rt or comm.
+template <typename E, size_t N>
+E enumerator(const E (&values)[N], const char *(*nameOf)(E), StringRef name) {
+  return *llvm::find_if(values, [&](E value) { return name == nameOf(value); });
 }
 
 /// Builds the object form of one procedure.
@@ -126,8 +132,7 @@ private:
     SmallVector<int64_t> strides;
     [[maybe_unused]] LogicalResult strided = type.getStridesAndOffset(strides, offset);
     result->offset_bytes += static_cast<uint64_t>(offset) * (type.getElementTypeBitWidth() / 8);
-    // Memory in a procedure has types that RT_Memory admits, all of which have a serialized name;
-    // serialized values are the runtime's.
+    // Every element type of RT_Memory is a DType, and serialized values are the runtime's.
     result->dtype = static_cast<fb::DType>(*comm::toRuntime(type.getElementType()));
     result->shape.assign(type.getShape().begin(), type.getShape().end());
     result->strides.assign(strides.begin(), strides.end());
@@ -150,12 +155,10 @@ private:
 
   static FailureOr<uint32_t> eventOf(Value event) {
     Operation *source = event.getDefiningOp();
-    std::optional<int64_t> number = isa<rt::StartOp>(source)
-                                        ? cast<rt::StartOp>(source).getEvent()
-                                        : cast<rt::RecordOp>(source).getEvent();
+    auto number = source->getAttrOfType<IntegerAttr>("event");
     if (!number)
       return source->emitOpError("expects a numbered event (run braid-assign-buffers first)");
-    return static_cast<uint32_t>(*number);
+    return static_cast<uint32_t>(number.getInt());
   }
 
   LogicalResult build(rt::LaunchOp op) {
@@ -186,49 +189,11 @@ private:
     if (failed(event))
       return failure();
     fb::CollectiveStartT start;
-    switch (op.getKind()) {
-    case rt::CollectiveKind::AllReduce:
-      start.kind = fb::CollectiveKind::all_reduce;
-      break;
-    case rt::CollectiveKind::ReduceScatter:
-      start.kind = fb::CollectiveKind::reduce_scatter;
-      break;
-    case rt::CollectiveKind::AllGather:
-      start.kind = fb::CollectiveKind::all_gather;
-      break;
-    case rt::CollectiveKind::AllToAll:
-      start.kind = fb::CollectiveKind::all_to_all;
-      break;
-    case rt::CollectiveKind::Reduce:
-      start.kind = fb::CollectiveKind::reduce;
-      break;
-    case rt::CollectiveKind::Broadcast:
-      start.kind = fb::CollectiveKind::broadcast;
-      break;
-    case rt::CollectiveKind::Permute:
-      start.kind = fb::CollectiveKind::permute;
-      break;
-    case rt::CollectiveKind::AllToAllV:
-      start.kind = fb::CollectiveKind::all_to_all_v;
-      break;
-    case rt::CollectiveKind::Send:
-      start.kind = fb::CollectiveKind::send;
-      break;
-    case rt::CollectiveKind::Recv:
-      start.kind = fb::CollectiveKind::recv;
-      break;
-    }
-    switch (op.getReduce().value_or(comm::ReduceKind::Sum)) {
-    case comm::ReduceKind::Sum:
-      start.reduce = fb::ReduceKind::sum;
-      break;
-    case comm::ReduceKind::Max:
-      start.reduce = fb::ReduceKind::max;
-      break;
-    case comm::ReduceKind::Min:
-      start.reduce = fb::ReduceKind::min;
-      break;
-    }
+    start.kind = enumerator(fb::EnumValuesCollectiveKind(), fb::EnumNameCollectiveKind,
+                            rt::stringifyCollectiveKind(op.getKind()));
+    start.reduce =
+        enumerator(fb::EnumValuesReduceKind(), fb::EnumNameReduceKind,
+                   comm::stringifyReduceKind(op.getReduce().value_or(comm::ReduceKind::Sum)));
     start.axes = axesOf(op.getGroup());
     start.inputs = views(op.getInputs());
     start.outputs = views(op.getOutputs());
@@ -244,34 +209,23 @@ private:
     return success();
   }
 
+  template <typename T> LogicalResult buildEvent(Operation *op, Value event, rt::Queue queue) {
+    FailureOr<uint32_t> number = eventOf(event);
+    if (failed(number))
+      return failure();
+    T command;
+    command.event = *number;
+    emit(op, queue, std::move(command));
+    return success();
+  }
   LogicalResult build(rt::WaitOp op) {
-    FailureOr<uint32_t> event = eventOf(op.getEvent());
-    if (failed(event))
-      return failure();
-    fb::CollectiveWaitT wait;
-    wait.event = *event;
-    emit(op, op.getQueue(), std::move(wait));
-    return success();
+    return buildEvent<fb::CollectiveWaitT>(op, op.getEvent(), op.getQueue());
   }
-
   LogicalResult build(rt::RecordOp op) {
-    FailureOr<uint32_t> event = eventOf(op.getRecorded());
-    if (failed(event))
-      return failure();
-    fb::RecordT record;
-    record.event = *event;
-    emit(op, op.getQueue(), std::move(record));
-    return success();
+    return buildEvent<fb::RecordT>(op, op.getRecorded(), op.getQueue());
   }
-
   LogicalResult build(rt::AwaitOp op) {
-    FailureOr<uint32_t> event = eventOf(op.getEvent());
-    if (failed(event))
-      return failure();
-    fb::AwaitT await;
-    await.event = *event;
-    emit(op, op.getQueue(), std::move(await));
-    return success();
+    return buildEvent<fb::AwaitT>(op, op.getEvent(), op.getQueue());
   }
 
   LogicalResult build(rt::CallOp op) {

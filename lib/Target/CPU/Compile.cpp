@@ -65,8 +65,7 @@ FailureOr<std::unique_ptr<llvm::TargetMachine>> targetMachine(const CPUInstructi
   std::string message;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, message);
   if (!target)
-    return emitError(loc) << "cannot generate code for " << isa.triple << ": " << message,
-           failure();
+    return emitError(loc) << "cannot generate code for " << isa.triple << ": " << message;
   llvm::TargetOptions options;
   options.FunctionSections = true; // checkSelfContained distinguishes kernels by them.
   std::string features;
@@ -83,7 +82,7 @@ FailureOr<std::unique_ptr<llvm::Module>> optimize(ModuleOp kernels, const CPUIns
                                                   llvm::LLVMContext &context) {
   std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(kernels, context, "kernels");
   if (!module)
-    return kernels.emitError("cannot translate kernels to LLVM IR"), failure();
+    return kernels.emitError("cannot translate kernels to LLVM IR");
   module->setTargetTriple(machine.getTargetTriple());
   module->setDataLayout(machine.createDataLayout());
   for (llvm::Function &function : *module) {
@@ -159,9 +158,8 @@ braid::compileKernelsForCPU(ModuleOp module, const CPUTargetOptions &options) {
       if (const auto *provider = dialect->getRegisteredInterface<CPUKernelProvider>())
         archives.push_back(provider->getKernels());
   if (!library.empty() && archives.empty())
-    return module.emitError("expects a dialect that brings kernels, for '")
-               << library.begin()->first() << "'",
-           failure();
+    return module.emitError("expects a dialect that provides kernels, for '")
+           << library.begin()->first() << "'";
 
   std::vector<CPUKernelLibrary> libraries;
   auto compile = [&](const CPUInstructionSet &isa, llvm::TargetMachine &machine,

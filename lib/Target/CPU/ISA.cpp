@@ -65,8 +65,7 @@ FailureOr<CPUInstructionSet> braid::resolveInstructionSet(StringRef name, Locati
   if (name == "host") {
     if (process.getArch() != llvm::Triple::x86_64)
       return emitError(loc) << "instruction set 'host' expects an x86-64 machine, got "
-                            << process.str(),
-             failure();
+                            << process.str();
     return hostISA();
   }
   SmallVector<StringRef> known;

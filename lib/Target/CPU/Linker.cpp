@@ -31,7 +31,7 @@ public:
   static FailureOr<std::unique_ptr<TemporaryFile>> create(StringRef suffix, Location loc) {
     SmallString<128> path;
     if (std::error_code error = llvm::sys::fs::createTemporaryFile("braid-kernels", suffix, path))
-      return emitError(loc) << "cannot create a temporary file: " << error.message(), failure();
+      return emitError(loc) << "cannot create a temporary file: " << error.message();
     return std::unique_ptr<TemporaryFile>(new TemporaryFile(path));
   }
   ~TemporaryFile() {
@@ -83,7 +83,7 @@ void reportLinking(StringRef log, ArrayRef<braid::CPUKernelArchive> archives, Lo
   InFlightDiagnostic diag = emitError(loc)
                             << "cannot link kernels: '" << symbol
                             << "' is neither of the C library nor of libm nor of the "
-                               "libraries of kernels that dialects bring: ";
+                               "libraries of kernels that dialects provide: ";
   llvm::interleaveComma(archives, diag, [&](const auto &archive) { diag << archive.name; });
 }
 } // namespace
@@ -158,7 +158,7 @@ braid::cpu::linkSharedLibrary(StringRef object, ArrayRef<CPUKernelArchive> archi
     static bool usable = true;
     std::lock_guard<std::mutex> lock(mutex);
     if (!usable)
-      return emitError(loc, "cannot link kernels: the linker failed before"), failure();
+      return emitError(loc, "cannot link kernels: the linker failed before");
     lld::Result result = lld::lldMain(argv, log, log, {{lld::Gnu, &lld::elf::link}});
     usable = result.canRunAgain;
     if (result.retCode != 0) {
@@ -170,8 +170,7 @@ braid::cpu::linkSharedLibrary(StringRef object, ArrayRef<CPUKernelArchive> archi
                                              /*RequiresNullTerminator=*/false);
   if (!library)
     return emitError(loc) << "cannot read '" << (*output)->name
-                          << "': " << library.getError().message(),
-           failure();
+                          << "': " << library.getError().message();
   const auto *begin = reinterpret_cast<const std::byte *>((*library)->getBufferStart());
   return std::vector<std::byte>(begin, begin + (*library)->getBufferSize());
 }

@@ -71,20 +71,18 @@ void RowEmitter::emitRow() {
 void RowEmitter::emitSweep(const Sweep &sweep) {
   // Values that do not vary along the column are computed once, before the loop.
   splats.clear();
-  auto hoist = [&](Node *node) {
-    for (NodeValue argument : node->arguments)
+  auto hoist = [&](ArrayRef<NodeValue> arguments) {
+    for (NodeValue argument : arguments)
       if (argument.node && !argument.node->varies)
         splats.try_emplace({argument.node, argument.result}, splat(scalarValue(argument)));
   };
   for (const Sweep::Step &step : sweep.steps)
     if (step.action == Sweep::Action::Compute)
-      hoist(step.value.node);
+      hoist(step.value.node->arguments);
 
   SmallVector<Value> identities;
   for (Node *reduction : sweep.reductions) {
-    for (NodeValue argument : ArrayRef(reduction->arguments).drop_back())
-      if (argument.node && !argument.node->varies)
-        splats.try_emplace({argument.node, argument.result}, splat(scalarValue(argument)));
+    hoist(ArrayRef(reduction->arguments).drop_back());
     Value init = scalarValue(reduction->arguments.back());
     identities.push_back(splat(init));
   }
@@ -335,12 +333,12 @@ Value RowEmitter::combine(linalg::GenericOp reduction, Value lhs, Value rhs) {
 Value RowEmitter::reduceLanes(linalg::GenericOp reduction, Value vector) {
   if (!vectors())
     return vector;
-  for (int64_t half = shape.width / 2; half; half /= 2) {
-    auto part = [&](int64_t offset) {
+  for (int64_t lanes = shape.width / 2; lanes; lanes /= 2) {
+    auto slice = [&](int64_t offset) {
       return vector::ExtractStridedSliceOp::create(builder, loc, vector, ArrayRef<int64_t>{offset},
-                                                   ArrayRef<int64_t>{half}, ArrayRef<int64_t>{1});
+                                                   ArrayRef<int64_t>{lanes}, ArrayRef<int64_t>{1});
     };
-    Value low = part(0), high = part(half);
+    Value low = slice(0), high = slice(lanes);
     vector = combine(reduction, low, high);
   }
   return vector::ExtractOp::create(builder, loc, vector, 0);

@@ -39,7 +39,7 @@ private:
   /// The elements of one vector: those from `column` on that the mask selects.
   struct Block {
     mlir::Value column;
-    mlir::Value mask; ///< Null when whole.
+    mlir::Value mask; ///< Null when it selects all.
   };
   using Values = llvm::DenseMap<std::pair<Node *, unsigned>, mlir::Value>;
 
@@ -69,8 +69,8 @@ private:
   /// The value of linalg.index of a loop at `place`.
   mlir::Value emitIndex(Position place, const Block *block);
   mlir::Value combine(mlir::linalg::GenericOp reduction, mlir::Value lhs, mlir::Value rhs);
-  /// Reduces a vector of partial results to a scalar by halving, an order of sums that no target
-  /// changes.
+  /// Reduces a vector of partial results to a scalar by adding its upper to its lower lanes again
+  /// and again, so that the order of sums does not depend on the machine.
   mlir::Value reduceLanes(mlir::linalg::GenericOp reduction, mlir::Value vector);
 
   mlir::OpBuilder &builder;
@@ -80,7 +80,7 @@ private:
   mlir::ValueRange operands, results;
   llvm::SmallVector<mlir::Value> rows;
   Values buffers; ///< Row buffers of kept values.
-  Values scalars; ///< Of the row at hand.
+  Values scalars; ///< Of the current row.
   Values splats;  ///< The same as vectors.
 };
 

@@ -25,7 +25,7 @@ std::string CUDACompileOptions::defaultCacheDirectory() {
   return "";
 }
 
-/// Reads what `ptxas -v` says:
+/// Reads the output of `ptxas -v`:
 ///   ptxas info    : Compiling entry function 'add' for 'sm_90a'
 ///   ptxas info    : Function properties for add
 ///       0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
@@ -106,12 +106,11 @@ FailureOr<CUDABinary> braid::compileCUDA(StringRef source, StringRef architectur
     runtime::Result<Compiled> made = compiler->compile(source, architecture);
     if (!made.ok())
       return emitError(loc) << binary.compiler << " does not compile the kernels for "
-                            << architecture << ": " << made.status().message(),
-             failure();
+                            << architecture << ": " << made.status().message();
     compiled = std::move(*made);
     if (keeps)
       if (runtime::Status status = cache.write(key, compiled); !status.ok())
-        emitWarning(loc) << "machine code is not kept for another time: " << status.message();
+        emitWarning(loc) << "cannot cache the machine code: " << status.message();
   }
   binary.usage = readUsage(compiled.log);
   binary.cubin = std::move(compiled.cubin);

@@ -21,7 +21,7 @@
 
 namespace braid::cuda {
 
-/// The headers of runtime/kernels/cuda, which are part of this program: "braid/rows.cuh" and so on.
+/// The headers of runtime/kernels/cuda, embedded in this program: "braid/rows.cuh" and so on.
 struct Header {
   const char *name, *text;
 };
@@ -29,7 +29,7 @@ llvm::ArrayRef<Header> kernelHeaders();
 
 struct Compiled {
   runtime::Bytes cubin;
-  std::string log; ///< With what the assembler says of each function.
+  std::string log; ///< Contains the assembler's report on each function.
 };
 
 class Compiler {

@@ -87,18 +87,11 @@ static void printComment(rt::KernelOp kernel, const RowShape &shape, llvm::raw_o
   SmallVector<StringRef> names = sourceNames(kernel.getLoc());
   llvm::interleaveComma(names, os << (names.empty() ? "" : ": "));
   os << "\n// " << shape.columns << " columns, in vectors of " << shape.vector << "; ";
-  switch (shape.skeleton) {
-  case RowShape::Skeleton::Map:
-    os << "a thread has one";
-    break;
-  case RowShape::Skeleton::WarpRow:
-    os << "a warp has a row, a thread " << shape.steps;
-    break;
-  case RowShape::Skeleton::BlockRow:
-    os << "a block has a row, a thread " << shape.steps;
-    break;
-  }
-  os << "\n";
+  if (shape.skeleton == RowShape::Skeleton::Map)
+    os << "a thread has one\n";
+  else
+    os << "a " << (shape.skeleton == RowShape::Skeleton::WarpRow ? "warp" : "block")
+       << " has a row, a thread " << shape.steps << "\n";
 }
 
 FailureOr<CUDASource> braid::emitCUDA(ModuleOp module) {
@@ -107,20 +100,18 @@ FailureOr<CUDASource> braid::emitCUDA(ModuleOp module) {
   os << "#include <braid/library.cuh>\n#include <braid/rows.cuh>\n#include <braid/scalar.cuh>\n";
   Names functions;
   for (auto kernel : module.getOps<rt::KernelOp>()) {
-    if (kernel.getLibrary()) // library.cuh has it
+    if (kernel.getLibrary()) // defined in library.cuh
       continue;
     if (kernel.isExternal())
       return kernel.emitOpError() << "'" << kernel.getSymName() << "' is '"
                                   << *kernel.getLibrarySymbol()
-                                  << "' of a library for the CPU, which the CUDA target cannot run",
-             failure();
+                                  << "' of a library for the CPU, which the CUDA target cannot run";
     for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes()))
       if (!isSupported(getElementTypeOrSelf(type)))
         return kernel.emitOpError() << "'" << kernel.getSymName()
                                     << "' expects elements of f32, bf16, f16, i8, i32 or i64 on "
                                        "the CUDA target, got "
-                                    << type,
-               failure();
+                                    << type;
     RowShape shape = RowShape::choose(kernel, alignedColumns(kernel));
     if (failed(checkLaunches(kernel, shape)))
       return failure();

@@ -85,7 +85,7 @@ public:
 
 private:
   Result<Compiled> compileProgram(Program program, llvm::StringRef architecture) {
-    // Of a real architecture, so that there is machine code and no PTX.
+    // A real architecture gives machine code instead of PTX.
     std::string gpu = "--gpu-architecture=" + architecture.str();
     std::vector<const char *> options(std::begin(kOptions), std::end(kOptions));
     options.push_back(gpu.c_str());
@@ -120,7 +120,7 @@ private:
 };
 
 /// Folders of the library in PyPI's wheel: in the active environment, and in the one that
-/// scripts/setup.sh makes beside this program.
+/// scripts/setup.sh creates next to this program.
 void addWheels(llvm::SmallVectorImpl<std::string> &folders) {
   llvm::SmallVector<std::string> environments;
   if (auto active = llvm::sys::Process::GetEnv("VIRTUAL_ENV"))
@@ -162,7 +162,7 @@ std::unique_ptr<Compiler> braid::cuda::findNVRTC(std::string &searched) {
       paths.push_back(folder + "/libnvrtc.so.13");
   }
   for (const std::string &path : paths) {
-    // It looks for its builtins by name only, which succeeds when they are loaded already.
+    // NVRTC looks for its builtins by name only, which succeeds if they are already loaded.
     llvm::StringRef folder = llvm::sys::path::parent_path(path);
     if (!folder.empty())
       dlopen((folder + "/libnvrtc-builtins.so.13.0").str().c_str(), RTLD_NOW | RTLD_GLOBAL);

@@ -94,15 +94,7 @@ int64_t RowShape::itemsPerRow() const {
 }
 
 int64_t RowShape::itemsPerBlock() const {
-  switch (skeleton) {
-  case Skeleton::Map:
-    return threads;
-  case Skeleton::WarpRow:
-    return threads / 32;
-  case Skeleton::BlockRow:
-    return 1;
-  }
-  llvm_unreachable("all skeletons are counted");
+  return skeleton == Skeleton::BlockRow ? 1 : threads / (skeleton == Skeleton::WarpRow ? 32 : 1);
 }
 
 bool RowShape::isRagged() const {
@@ -127,18 +119,6 @@ static Type operandType(rt::KernelOp kernel, unsigned number) {
                                : kernel.getResultTypes()[number - numArguments];
 }
 
-static runtime::DType storageType(Type element) {
-  if (element.isF32())
-    return runtime::DType::f32;
-  if (element.isBF16())
-    return runtime::DType::bf16;
-  if (element.isF16())
-    return runtime::DType::f16;
-  return element.isInteger(8)    ? runtime::DType::i8
-         : element.isInteger(32) ? runtime::DType::i32
-                                 : runtime::DType::i64;
-}
-
 FailureOr<runtime::CudaKernel> RowPrinter::print(const std::string &name) {
   runtime::CudaKernel made;
   made.symbol = kernel.getSymName().str();
@@ -160,7 +140,7 @@ FailureOr<runtime::CudaKernel> RowPrinter::print(const std::string &name) {
       operand.name = names.fresh(named ? named.getValue() : StringRef("out"));
     }
     operandNames.push_back(operand.name);
-    operand.dtype = storageType(type.getElementType());
+    operand.dtype = *comm::toRuntime(type.getElementType());
     operand.shape.assign(type.getShape().begin(), type.getShape().end());
     if (rt::KernelOp::isRowOperand(type))
       operand.shape.front() = runtime::kLaunchRows;
@@ -296,8 +276,7 @@ FailureOr<Expression> RowPrinter::splat(Node &node) {
   FailureOr<Expression> printed = printConstant(value);
   if (failed(printed))
     return kernel.emitOpError("has a constant of type ")
-               << getElementTypeOrSelf(node.value.getType()) << ", which has no form in CUDA",
-           failure();
+           << getElementTypeOrSelf(node.value.getType()) << ", which has no form in CUDA";
   return printed;
 }
 
@@ -382,10 +361,7 @@ unsigned RowPrinter::countUses(const Sweep &sweep, NodeValue value) const {
   auto count = [&](Node *node) {
     for (auto [number, argument] : llvm::enumerate(node->arguments))
       if (argument == value)
-        for (OpOperand &use : node->op.getBody()->getArgument(number).getUses()) {
-          (void)use;
-          ++uses;
-        }
+        uses += node->op.getBody()->getArgument(number).getNumUses();
   };
   for (const Sweep::Step &step : sweep.steps)
     if (step.action == Sweep::Action::Compute)

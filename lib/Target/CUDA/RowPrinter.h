@@ -84,7 +84,7 @@ private:
   llvm::SmallVector<std::pair<std::pair<unsigned, llvm::SmallVector<rows::Position>>, std::string>>
       rowPointers;
   llvm::DenseMap<Key, Expression> scalars;
-  llvm::DenseMap<Key, Expression> values;     ///< Of the element at hand.
+  llvm::DenseMap<Key, Expression> values;     ///< Of the current element.
   llvm::DenseMap<Key, std::string> registers; ///< Of kept values, with "[s]" where there are steps.
   llvm::DenseMap<rows::Node *, std::string> accumulators;
 };

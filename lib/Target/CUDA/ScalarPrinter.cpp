@@ -273,12 +273,11 @@ FailureOr<Expression> ScalarPrinter::get(Value value) {
     return known->second;
   Attribute constant;
   if (!matchPattern(value, m_Constant(&constant)))
-    return emitError(value.getLoc(), "expects a value of the region or a constant"), failure();
+    return emitError(value.getLoc(), "expects a value of the region or a constant");
   FailureOr<Expression> printed = printConstant(constant);
   if (failed(printed))
     return emitError(value.getLoc(), "constant of type ")
-               << value.getType() << " has no form in CUDA",
-           failure();
+           << value.getType() << " has no form in CUDA";
   return printed;
 }
 
@@ -365,7 +364,7 @@ FailureOr<Expression> ScalarPrinter::printArithmetic(Operation &op, ArrayRef<Exp
 FailureOr<Expression> ScalarPrinter::printCast(Operation &op, const Expression &operand) {
   Type from = op.getOperand(0).getType(), to = op.getResult(0).getType();
   if (typeName(from).empty())
-    return op.emitOpError("from ") << from << " has no form in CUDA", failure();
+    return op.emitOpError("from ") << from << " has no form in CUDA";
   auto rounded = [&](const Expression &wide) {
     return isNarrowFloat(to) ? cast(("braid::narrow<" + typeName(to) + ">").str(), wide) : wide;
   };
@@ -380,7 +379,7 @@ FailureOr<Expression> ScalarPrinter::printCast(Operation &op, const Expression &
     return rounded(cast("float", cast(unsignedName(from), operand)));
   if (isa<arith::FPToSIOp>(op)) {
     if (to.isInteger(1))
-      return op.emitOpError("to i1 has no form in CUDA"), failure();
+      return op.emitOpError("to i1 has no form in CUDA");
     return cast(typeName(to), wide);
   }
   if (to.isInteger(1))
@@ -399,47 +398,28 @@ FailureOr<Expression> ScalarPrinter::printCompare(Operation &op, ArrayRef<Expres
     return infix(operands, sign,
                  sign == "==" || sign == "!=" ? Binding::Equality : Binding::Relation);
   };
-  auto negated = [&](StringRef sign) {
-    return Expression{"!(" + relation(sign).text + ")", Binding::Unary};
-  };
-  auto function = [&](StringRef name) {
-    return Expression{(name + "(" + operands[0].text + ", " + operands[1].text + ")").str()};
-  };
-  if (auto compare = dyn_cast<arith::CmpFOp>(op))
-    switch (compare.getPredicate()) {
-    case arith::CmpFPredicate::AlwaysFalse:
-      return Expression{"false"};
-    case arith::CmpFPredicate::AlwaysTrue:
-      return Expression{"true"};
-    case arith::CmpFPredicate::OEQ:
-      return relation("==");
-    case arith::CmpFPredicate::OGT:
-      return relation(">");
-    case arith::CmpFPredicate::OGE:
-      return relation(">=");
-    case arith::CmpFPredicate::OLT:
-      return relation("<");
-    case arith::CmpFPredicate::OLE:
-      return relation("<=");
-    case arith::CmpFPredicate::UNE:
-      return relation("!=");
-    case arith::CmpFPredicate::UGT:
-      return negated("<=");
-    case arith::CmpFPredicate::UGE:
-      return negated("<");
-    case arith::CmpFPredicate::ULT:
-      return negated(">=");
-    case arith::CmpFPredicate::ULE:
-      return negated(">");
-    case arith::CmpFPredicate::ONE:
-      return function("braid::less_or_greater");
-    case arith::CmpFPredicate::UEQ:
-      return Expression{"!" + function("braid::less_or_greater").text, Binding::Unary};
-    case arith::CmpFPredicate::ORD:
-      return function("braid::ordered");
-    case arith::CmpFPredicate::UNO:
-      return Expression{"!" + function("braid::ordered").text, Binding::Unary};
-    }
+  if (auto compare = dyn_cast<arith::CmpFOp>(op)) {
+    // In the order of arith::CmpFPredicate.
+    struct Form {
+      const char *text; ///< a sign, a function of two operands or a constant
+      bool negated = false;
+    };
+    constexpr char kOrdered[] = "braid::ordered", kUnequal[] = "braid::less_or_greater";
+    static const Form kForms[] = {
+        {"false"},   {"=="},       {">"},       {">="},           {"<"},
+        {"<="},      {kUnequal},   {kOrdered},  {kUnequal, true}, {"<=", true},
+        {"<", true}, {">=", true}, {">", true}, {"!="},           {kOrdered, true},
+        {"true"}};
+    const Form &form = kForms[static_cast<size_t>(compare.getPredicate())];
+    const StringRef text = form.text;
+    if (text == "false" || text == "true")
+      return Expression{text.str()};
+    if (!text.starts_with("braid::"))
+      return form.negated ? Expression{"!(" + relation(text).text + ")", Binding::Unary}
+                          : relation(text);
+    std::string call = (text + "(" + operands[0].text + ", " + operands[1].text + ")").str();
+    return form.negated ? Expression{"!" + call, Binding::Unary} : Expression{call};
+  }
 
   auto compare = cast<arith::CmpIOp>(op);
   Type type = compare.getLhs().getType();
@@ -447,7 +427,7 @@ FailureOr<Expression> ScalarPrinter::printCompare(Operation &op, ArrayRef<Expres
   auto predicate = static_cast<unsigned>(compare.getPredicate());
   bool isUnsigned = predicate > static_cast<unsigned>(arith::CmpIPredicate::sge);
   if (type.isInteger(1) && predicate > static_cast<unsigned>(arith::CmpIPredicate::ne))
-    return op.emitOpError("of i1 but for equality has no form in CUDA"), failure();
+    return op.emitOpError("of i1 but for equality has no form in CUDA");
   if (!isUnsigned)
     return relation(kSigns[predicate]);
   StringRef bits = unsignedName(type);
@@ -459,7 +439,7 @@ FailureOr<Expression> ScalarPrinter::printCall(Operation &op, ArrayRef<Expressio
   auto found = calls().find(op.getName().getStringRef());
   Type type = op.getResult(0).getType();
   if (found == calls().end() || type.isInteger(1))
-    return op.emitOpError("on ") << type << " has no form in CUDA", failure();
+    return op.emitOpError("on ") << type << " has no form in CUDA";
   const Call &call = found->second;
   Expression printed{call.fast && allows(op, arith::FastMathFlags::afn) ? call.fast : call.name};
   printed.text += "(";

@@ -89,13 +89,12 @@ FailureOr<NodeValue> RowSchedule::node(Value value, ArrayRef<Position> position,
     Operation *definition = value.getDefiningOp();
     if (auto fill = dyn_cast<linalg::FillOp>(definition)) {
       if (!matchPattern(fill.value(), m_Constant()))
-        return fill.emitOpError("expects a constant value"), failure();
+        return fill.emitOpError("expects a constant value");
     } else if (DenseElementsAttr splat;
                !matchPattern(value, m_Constant(&splat)) || !splat.isSplat()) {
       return user->emitOpError() << "expects operands made by linalg.generic, linalg.fill or a "
                                     "splat constant, got '"
-                                 << definition->getName() << "'",
-             failure();
+                                 << definition->getName() << "'";
     }
   }
   nodes.push_back(std::move(node));
@@ -106,12 +105,12 @@ FailureOr<NodeValue> RowSchedule::genericNode(OpResult value, ArrayRef<Position>
   auto op = cast<linalg::GenericOp>(value.getOwner());
   AffineMap map = op.getIndexingMapMatchingResult(value);
 
-  // Maps the result's places to the loops' places; the reduction, which no result names, runs along
-  // the column.
+  // Maps the result's positions to the loops' positions. The reduction, which no result names, runs
+  // along the column.
   SmallVector<Position> loops(op.getNumLoops(), kColumn);
   bool reduces = op.getNumReductionLoops() != 0;
   if (map.getNumResults() != op.getNumParallelLoops())
-    return op.emitOpError("expects a result for each point of its parallel loops"), failure();
+    return op.emitOpError("expects a result for each point of its parallel loops");
   for (unsigned dim = 0; dim < position.size(); ++dim)
     loops[map.getDimPosition(dim)] = position[dim];
 

@@ -23,7 +23,7 @@
 
 namespace braid::rows {
 
-/// A row kernel's place along one dimension of a tensor: a row (a number) or the column.
+/// A row kernel's position along one dimension of a tensor: a row (a number) or the column.
 using Position = int;
 constexpr Position kColumn = -1;
 
@@ -38,7 +38,7 @@ struct NodeValue {
   }
 };
 
-/// A kernel operand, a constant or a linalg.generic, seen at one position.
+/// A kernel operand, a constant or a linalg.generic at one position.
 struct Node {
   enum class Kind { Operand, Splat, Map, Reduce };
   Kind kind;
@@ -56,17 +56,17 @@ struct Node {
 struct Sweep {
   enum class Action { Load, Compute, Reload };
   struct Step {
-    NodeValue value; ///< Compute makes all results of the node.
+    NodeValue value; ///< Compute computes all results of the node.
     Action action;
   };
-  llvm::SmallVector<Step> steps; ///< Operands before users; only what varies along the column.
+  llvm::SmallVector<Step> steps; ///< Values that vary along the column, operands before users.
   llvm::SmallVector<Node *> reductions;
   llvm::SmallVector<unsigned> outputs; ///< Results of the kernel that this sweep stores.
 };
 
 /// How a target keeps values between sweeps.
 struct Keep {
-  uint64_t maxBytes; ///< Of one row, in all.
+  uint64_t maxBytes; ///< Of one row, in total.
   /// Keeping values is free (registers), so that every reused value is kept, operands too.
   /// Otherwise they are kept in memory: only values that are costly to recompute and in no result.
   bool inRegisters = false;
@@ -90,7 +90,7 @@ public:
   llvm::SmallVector<Result> results;
   /// Values kept from the first sweep that has them for later ones.
   llvm::SmallVector<NodeValue> kept;
-  /// Values read again from the kernel's result (number) that they were stored to.
+  /// Values that are read again from the kernel's result (number) that holds them.
   llvm::SmallVector<std::pair<NodeValue, unsigned>> reread;
   /// Why vectors cannot be used, at the op in question; empty when they can.
   std::string scalarReason;

@@ -11,7 +11,7 @@
 // CHECK-DAG:     %[[B:.*]] = llvm.mlir.constant(-3 : i64) : i64
 // CHECK:         llvm.call @my_norm(%[[D]], %[[I]], %[[F]], %[[B]]) : (!llvm.ptr, i64, f64, i64) -> ()
 // CHECK-NEXT:    llvm.return
-// ALONE: error: expects a dialect that brings kernels, for 'my_norm'
+// ALONE: error: expects a dialect that provides kernels, for 'my_norm'
 rt.kernel @norm(tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>
     attributes {library_symbol = "my_norm", scalars = [32 : i64, 0.5 : f32, -3 : i8]}
 

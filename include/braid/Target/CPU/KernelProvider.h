@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Precompiled kernels: a dialect offers them to the CPU target, which links them into the bundles
+// Precompiled kernels: a dialect provides them to the CPU target, which links them into the bundles
 // of models that use the dialect's operations (nn::LibraryKernelOpInterface).
 //
 //===----------------------------------------------------------------------===//

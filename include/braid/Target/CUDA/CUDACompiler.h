@@ -47,7 +47,7 @@ struct CUDABinary {
   runtime::Bytes cubin;
   std::vector<CUDAUsage> usage; ///< In the order of the functions' names.
   std::string compiler;         ///< "NVRTC 13.0", "nvcc 13.0"
-  bool cached = false;          ///< It was kept from another time.
+  bool cached = false;          ///< Read from the cache.
 };
 
 /// Compiles `source`, which may include the headers of runtime/kernels/cuda as <braid/...>. Reports

@@ -8,9 +8,9 @@
 // The source is printed from the same row schedule as the CPU target's, into hand-written
 // skeletons. EmitC would print much the same text through another dialect: it has no warp shuffles,
 // no shared memory and not all of the arithmetic, so that most of a kernel would be opaque calls
-// and verbatim text. LLVM's NVPTX path has these, but drops ordering and scope of atomics (LLVM
-// 22), which signals between devices need, and a skeleton in CUDA C++ can be read, compiled and
-// profiled by itself.
+// and verbatim text. The nvgpu dialect and LLVM's NVPTX path have these, but drop ordering and
+// scope of atomics (LLVM 22), which signals between devices need. A skeleton in CUDA C++ can also
+// be read, compiled and profiled by itself.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TARGET_CUDA_CUDATARGET_H
