@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A bundle's archive. What is accepted is accepted again after it was written.
+// Reads a bundle's archive. An accepted archive is accepted again after it was written.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Bundle.h"
@@ -85,7 +85,7 @@ std::string sha256(const std::string &text) {
   return hex;
 }
 
-/// So that the changed members get past the checksums.
+/// Recomputes the digests, so that mutated members pass the checksums.
 void renewDigests(Members &members) {
   auto manifest = members.find(kManifest);
   if (manifest == members.end())

@@ -61,7 +61,7 @@ std::string mutateText(const std::string &text, size_t maxSize) {
 
 namespace {
 
-/// Every value of a document, with the one that holds it.
+/// A value of a document, with its parent.
 struct Node {
   Json *value, *parent;
 };
@@ -104,13 +104,13 @@ void change(Json &document, Random &random) {
     if (node.parent)
       removeChild(*node.parent, &value);
     return;
-  case 3: // one more of the same
+  case 3: // duplicate an element
     if (value.is_array() && !value.empty())
       value.push_back(value[random.below(value.size())]);
     else if (value.is_object() && !value.empty())
       value["another"] = *value.begin();
     return;
-  default: // mostly scalars, as most checks are on them
+  default: // mostly scalars, since most checks are on them
     if (value.is_number_float())
       value = value.get<double>() * (random.oneIn(2) ? -2.0 : 1e-9);
     else if (value.is_number())

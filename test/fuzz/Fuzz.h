@@ -21,15 +21,15 @@
 
 /// Runs one input. Rejecting bad input is fine; ending the process is a finding.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-/// Mutates an input in place and returns its new size. Such inputs pass the checks on form.
+/// Mutates an input in place and returns its new size. The result stays well-formed.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize,
                                           unsigned seed);
-/// libFuzzer's own mutations of bytes.
+/// libFuzzer's own byte mutations.
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
 
 namespace braid::fuzz {
 
-/// Small, fast, and the same everywhere.
+/// A small and fast generator with the same sequence on every platform.
 class Random {
 public:
   explicit Random(uint64_t seed) : state(seed * 2 + 1) {}
@@ -37,7 +37,7 @@ public:
     state = state * 6364136223846793005u + 1442695040888963407u;
     return state >> 29 ^ state >> 47;
   }
-  /// Below `bound`, which is above 0.
+  /// A number below `bound`, which must be above 0.
   size_t below(size_t bound) { return static_cast<size_t>(next() % bound); }
   bool oneIn(size_t n) { return below(n) == 0; }
   template <typename Container> auto &of(Container &container) {
@@ -48,13 +48,13 @@ private:
   uint64_t state;
 };
 
-/// A number near `value`, or at a typical boundary of checks.
+/// A number near `value`, or at a boundary that checks often have.
 int64_t otherInteger(int64_t value, Random &random);
 
-/// Mutates a few places of a document; text that is no JSON is mutated as bytes.
+/// Mutates a few values of a document. Text that is not JSON is mutated as bytes.
 std::string mutateJson(const std::string &text, Random &random);
 
-/// libFuzzer's mutation of bytes, on a string.
+/// libFuzzer's byte mutations, on a string.
 std::string mutateText(const std::string &text, size_t maxSize);
 
 /// Stores a mutator's result, or keeps the input when the result is too large.
@@ -68,7 +68,7 @@ inline size_t put(const void *result, size_t resultSize, uint8_t *data, size_t s
   return resultSize;
 }
 
-/// A folder in memory for readers that take a path; removed with the process.
+/// A folder in memory for readers that take a path. It is removed with the process.
 class Folder {
 public:
   Folder();
@@ -83,7 +83,7 @@ private:
   std::string folder;
 };
 
-/// A violated property of accepted input is a finding too.
+/// Ends the process, which is a finding, if a property of accepted input does not hold.
 inline void require(bool holds, const std::string &what) {
   if (holds)
     return;

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A manifest's JSON. What is accepted is the same after it was written and read, and every rank's
-// part of its values can be asked for.
+// Reads a manifest's JSON. An accepted manifest is the same after it was written and read, and
+// every rank's shard of its values can be computed.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Program/Manifest.h"

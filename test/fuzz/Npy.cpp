@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A .npy file. What is accepted is written and read back the same.
+// Reads a .npy file. An accepted file is the same after it was written and read.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Npy.h"
@@ -29,5 +29,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsigned) {
-  return LLVMFuzzerMutate(data, size, maxSize); // the header is text: a dictionary does
+  return LLVMFuzzerMutate(data, size, maxSize); // the header is text: a dictionary is enough
 }

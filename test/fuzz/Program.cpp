@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A program and its manifest. What the verifier accepts is executed: that must be safe, whatever it
-// computes. Kernels are not part of it: they are machine code, which a bundle's user has to trust.
+// Runs a program with its manifest. Execution must be safe for every program that the verifier
+// accepts, whatever it computes. Kernels are excluded: they are machine code, which the user of a
+// bundle has to trust.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Program/Program.h"
@@ -26,8 +27,8 @@ namespace {
 
 void doNothing(void *const *) {}
 
-/// Whether a program is small enough to be run thousands of times. A product of sizes counts as far
-/// as the limit.
+/// Whether a program is small enough to be run thousands of times. Products of sizes saturate at
+/// the limit.
 class Budget {
 public:
   bool fits(const Bytes &bytes, const Manifest &manifest) {
@@ -76,12 +77,12 @@ private:
       amount = UINT64_MAX;
     take(amount);
   }
-  /// Of the work, where it is more than the memory that the views name.
+  /// Counts a command's work where it exceeds the bytes of its views.
   void take(const fb::Command &command) {
     take(uint64_t(64));
     if (const fb::Launch *launch = command.op_as_Launch()) {
-      // A matmul takes the rows of its second operand for each element of the first one, attention
-      // the keys for each element of the queries; no kernel takes more.
+      // A matmul reads the rows of its second operand for each element of the first operand;
+      // attention reads the keys for each element of the queries. No kernel does more.
       const auto &operands = *launch->operands();
       for (const fb::View *operand : operands)
         take(operand);
@@ -92,7 +93,7 @@ private:
     } else if (const fb::Copy *copy = command.op_as_Copy()) {
       take(copy->source());
     } else if (command.op_as_Call()) {
-      take(uint64_t(4096)); // the procedure is expanded at each
+      take(uint64_t(4096)); // the procedure is expanded at each call
     }
   }
   int64_t left = 1 << 21;
@@ -101,7 +102,7 @@ private:
 HostTensor inputFor(const EntryValue &operand, Random &random) {
   HostTensor tensor = HostTensor::zeros(operand.dtype, operand.globalShape);
   const size_t bytes = static_cast<size_t>(byteSize(operand.dtype));
-  // Small integers, now and then anything: ids in and out of a table, lengths, counts.
+  // Mostly small integers, valid as ids, lengths and counts, and sometimes an arbitrary value.
   for (size_t i = 0; i < tensor.data.size(); ++i)
     if (i % bytes == 0)
       tensor.data[i] = static_cast<std::byte>(random.below(4));
@@ -119,7 +120,7 @@ void execute(const ProgramInput &input, const Manifest &manifest,
   options.threadsPerRank = input.choices & 1 ? 2 : 1;
   options.trace = input.choices & 2;
   options.kernels = &kernels;
-  options.timeLimitSeconds = 0.2; // a send without its recv stalls, which is an answer
+  options.timeLimitSeconds = 0.2; // a send without its recv stalls, which is a valid outcome
   options.entry = manifest.entries.empty() ? "" : manifest.entries[0].name;
   auto session = Session::create(bundle, options);
   if (!session.ok())

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The form of the inputs that hold a program.
+// The format of inputs that hold a program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_FUZZ_PROGRAMINPUT_H
@@ -16,9 +16,9 @@
 
 namespace braid::fuzz {
 
-/// A program and the manifest that goes with it, as one input.
+/// A program and its manifest, as one input.
 struct ProgramInput {
-  uint8_t choices = 0; ///< how it is run
+  uint8_t choices = 0; ///< selects how the program runs
   std::string manifest;
   runtime::Bytes program;
 

@@ -21,8 +21,8 @@ using Commands = std::vector<std::unique_ptr<fb::CommandT>>;
 
 namespace {
 
-/// Whether numbers of 8 bytes stand at multiples of 8, which FlatBuffers' verifier does not look at
-/// but unpacking relies on.
+/// Whether the numbers of 8 bytes are aligned to 8. FlatBuffers' verifier does not check this, but
+/// unpacking needs it.
 template <typename T> bool isAligned(const flatbuffers::Vector<T> *numbers) {
   return !numbers || reinterpret_cast<uintptr_t>(numbers->Data()) % sizeof(T) == 0;
 }
@@ -46,7 +46,7 @@ bool isAligned(const fb::Command &command) {
     return areAligned(collective->inputs(), collective->outputs());
   if (const auto *call = command.op_as_Call())
     return isAligned(call->arguments());
-  // Those without views; of an unknown kind there is nothing to unpack.
+  // Commands without views. A command of an unknown kind has nothing to unpack.
   return command.op_as_CollectiveWait() || command.op_as_Record() || command.op_as_Await();
 }
 
@@ -76,7 +76,7 @@ Bytes pack(const fb::ProgramT &program) {
   return Bytes(begin, begin + builder.GetSize());
 }
 
-/// Everything in a program that can be changed, by kind.
+/// Everything in a program that can be mutated, by kind.
 class Places {
 public:
   explicit Places(fb::ProgramT &program) {
@@ -202,7 +202,7 @@ std::vector<int64_t> rowMajor(const std::vector<int64_t> &shape) {
   return strides;
 }
 
-/// Changes of a view that may well leave it inside of its memory.
+/// Mutates a view in ways that often keep it inside its memory.
 void reshape(fb::ViewT &view, Random &random) {
   auto &shape = view.shape;
   auto &strides = view.strides;
@@ -210,7 +210,7 @@ void reshape(fb::ViewT &view, Random &random) {
     return;
   const auto at = [](size_t d) { return static_cast<std::ptrdiff_t>(d); };
   switch (random.below(6)) {
-  case 0: // a transposition
+  case 0: // transpose
     if (shape.size() > 1) {
       size_t d = random.below(shape.size() - 1);
       std::swap(shape[d], shape[d + 1]);
@@ -218,20 +218,20 @@ void reshape(fb::ViewT &view, Random &random) {
         std::swap(strides[d], strides[d + 1]);
     }
     return;
-  case 1: { // a dimension of one element
+  case 1: { // add a dimension of one element
     size_t d = random.below(shape.size() + 1);
     shape.insert(shape.begin() + at(d), 1);
     strides.insert(strides.begin() + at(d), random.oneIn(2) ? 1 : otherInteger(1, random));
     return;
   }
-  case 2: // a dimension less
+  case 2: // remove a dimension
     if (!shape.empty()) {
       size_t d = random.below(shape.size());
       shape.erase(shape.begin() + at(d));
       strides.erase(strides.begin() + at(d));
     }
     return;
-  case 3: // two dimensions as one
+  case 3: // merge two dimensions
     if (shape.size() > 1) {
       size_t d = random.below(shape.size() - 1);
       shape[d] = static_cast<int64_t>(static_cast<uint64_t>(shape[d]) *
@@ -241,11 +241,11 @@ void reshape(fb::ViewT &view, Random &random) {
       strides.erase(strides.begin() + at(d) + 1);
     }
     return;
-  case 4: // the same element again and again
+  case 4: // repeat the same element: stride 0
     if (!shape.empty())
       random.of(strides) = 0;
     return;
-  default: // part of a dimension
+  default: // shrink a dimension
     if (!shape.empty()) {
       int64_t &extent = random.of(shape);
       extent = extent > 0 ? static_cast<int64_t>(random.below(static_cast<size_t>(extent) + 1)) : 0;
@@ -273,7 +273,7 @@ void changeQueue(Places &places, Random &random) {
       queue.insert(iteratorAt(queue, random.below(queue.size() + 1)), std::move(copy));
     }
     return;
-  default: { // a copy between memory that others name
+  default: { // add a copy between memory of other commands
     if (places.views.size() < 2)
       return;
     const auto &from = *random.of(places.views), &to = *random.of(places.views);
@@ -330,7 +330,7 @@ void change(fb::ProgramT &program, Random &random) {
   case 4:
     return changeInteger(places.buffers, random);
   case 5:
-    if (!places.enums.empty()) // those that have so many values, and one that has not
+    if (!places.enums.empty()) // the values of the largest enum, and an invalid one
       *random.of(places.enums) = static_cast<unsigned char>(random.below(11));
     return;
   case 6:

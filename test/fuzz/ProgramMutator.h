@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Mutations that keep a program valid by the schema, which random bytes hardly ever are.
+// Mutations that keep a program valid by the schema. Random byte mutations hardly ever do.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_FUZZ_PROGRAMMUTATOR_H
@@ -17,7 +17,7 @@ namespace braid::fuzz {
 /// Mutates a few fields, views or commands. Other input is mutated as bytes.
 runtime::Bytes mutateProgram(const runtime::Bytes &program, Random &random);
 
-/// Replaces one extent by another everywhere, in manifest and program, so that they still fit.
+/// Replaces one extent everywhere, in manifest and program, so that they still agree.
 void mutateExtent(ProgramInput &input, Random &random);
 
 } // namespace braid::fuzz

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// In place of libFuzzer in an ordinary build: runs every file that is given, and every file in the
-// folders that are given, once.
+// Replaces libFuzzer in an ordinary build: runs every given file, and every file in the given
+// folders, once.
 //
 //===----------------------------------------------------------------------===//
 #include "Fuzz.h"
@@ -35,7 +35,8 @@ int main(int argc, char **argv) {
       return 1;
     }
     std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-    std::fprintf(stderr, "%s\n", path.c_str()); // the last one is the one that ended the process
+    // When the process ends early, the last path is the faulty input.
+    std::fprintf(stderr, "%s\n", path.c_str());
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
   }
   std::printf("%zu inputs\n", files.size());

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A safetensors file: its header, and reads of what it describes. The first three bytes of an input
-// choose how it is read, the rest is the file.
+// Reads a safetensors file: its header and the tensors that the header describes. The first three
+// bytes of an input choose how it is read, the rest is the file.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Safetensors.h"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kChoices = 3, kLength = 8;
 
-/// The whole tensor as a parameter, permuted, of a type that need not be the file's.
+/// The full tensor as a parameter, permuted, with a type that may differ from the file's.
 Parameter parameterOf(const TensorInfo &info, Random &random) {
   Parameter p;
   p.name = "p";
@@ -49,7 +49,7 @@ Parameter parameterOf(const TensorInfo &info, Random &random) {
     slice.destOffsets.push_back(before);
     int64_t whole = extent;
     if (!__builtin_add_overflow(extent, int64_t(3), &whole) && random.oneIn(2))
-      p.globalShape.push_back(whole); // more than is covered
+      p.globalShape.push_back(whole); // more than the slices cover
     else
       p.globalShape.push_back(extent);
   }
@@ -94,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   return 0;
 }
 
-/// Changes the header as the JSON that it is, and keeps its length true.
+/// Mutates the header as JSON and updates its length field.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize,
                                           unsigned seed) {
   Random random(seed);

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The index of a checkpoint in several files, beside two files of one tensor each.
+// Reads the index of a checkpoint of several files, next to two files of one tensor each.
 //
 //===----------------------------------------------------------------------===//
 #include "Fuzz.h"

@@ -4,7 +4,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# Every program that a CMakeLists.txt adds.
+# Every program that a CMakeLists.txt adds as a fuzzer.
 targets_of() { sed -nE 's/^braid_add(_mlir)?_fuzzer\((\w+) .*/\2/p' "$1"; }
 mapfile -t runtime < <(targets_of test/fuzz/CMakeLists.txt)
 mapfile -t compiler < <(targets_of test/fuzz/Compiler/CMakeLists.txt)
@@ -67,11 +67,12 @@ mkdir -p "$dir"
 rm -rf "$dir/seeds"
 build-asan/bin/BraidFuzzSeeds "$dir/seeds" test || { echo "fuzz: error: the seeds could not be made" >&2; exit 1; }
 mkdir -p "$dir/findings" "$dir/logs"
-# Without the second option, memory that libMLIR hands out would look poisoned: its allocators are not instrumented.
+# allow_user_poisoning=0: libMLIR's allocators are not instrumented, so their memory would look
+# poisoned.
 export ASAN_OPTIONS=detect_leaks=1:allow_user_poisoning=0
 export UBSAN_OPTIONS=print_stacktrace=1
 
-# Fuzzes one target; leaves its exit status and its number of executions in the folder of logs.
+# Fuzzes one target and writes its exit status and number of executions to the log folder.
 fuzz() {
   local target=$1 program=build-asan/bin/BraidFuzz$1 corpus=$dir/corpus/$1 log=$dir/logs/$1.log
   ! is_compiler "$target" || program=build-fuzz-compiler/bin/BraidFuzz$target

@@ -3,10 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A module as text, given to passes of ours. The first line of an input says which, the rest is the
-// module:
+// Runs Braid passes on a module given as text. The first line of an input names the passes, the
+// rest is the module:
 //   // pipeline: braid-propagate-shardings,braid-partition
-// What is refused is refused by a diagnostic; what passes is valid, and its text says all of it.
+// A pipeline that fails must emit a diagnostic. If it succeeds, the module must verify, and
+// printing and parsing it must give the same module.
 //
 //===----------------------------------------------------------------------===//
 #include "../Fuzz.h"
@@ -37,7 +38,7 @@ const DialectRegistry &registry() {
   return *all;
 }
 
-/// Whether a pipeline is made of our passes, and of the upstream ones that ours are run with.
+/// Whether a pipeline has only Braid's passes and the upstream passes that are used with them.
 bool isOurs(llvm::StringRef pipeline) {
   static const llvm::StringSet<> others{"canonicalize", "cse", "symbol-dce"};
   auto isWord = [](char c) { return llvm::isAlnum(c) || c == '-'; };
@@ -51,7 +52,7 @@ bool isOurs(llvm::StringRef pipeline) {
   return true;
 }
 
-/// Of dialects whose text is ours to get right.
+/// Whether the module has an operation of a Braid dialect, whose textual form the target checks.
 bool hasOurText(ModuleOp module) {
   static const llvm::StringSet<> dialects{"builtin", "func", "nn", "comm", "rt"};
   return !module

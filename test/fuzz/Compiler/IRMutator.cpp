@@ -15,7 +15,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// Every pass and pipeline, with options that matter; ones that build on another come after it.
+/// Every pass and pipeline, with the options that matter. A pass that needs another comes after it.
 constexpr const char *kPipelines[] = {
     "canonicalize",
     "cse",
@@ -91,7 +91,8 @@ std::vector<Word> wordsOf(const std::string &line) {
   return words;
 }
 
-/// Words that can stand in each other's place: values, symbols, attributes, types, numbers, others.
+/// The class of a word: value, symbol, attribute, type, number or other. Words of one class are
+/// interchangeable.
 char kindOf(const std::string &line, const Word &word) {
   const char first = line[word.begin];
   if (std::isdigit(static_cast<unsigned char>(first)))
@@ -144,7 +145,7 @@ void changeWord(Lines &lines, std::string &line, Random &random) {
   }
 }
 
-/// One name or number as another in the whole text, so that definitions and uses still agree.
+/// Replaces one name or number everywhere in the text, so that definitions and uses still agree.
 void changeEverywhere(Lines &lines, Random &random) {
   const std::string &source = random.of(lines), &target = random.of(lines);
   std::vector<Word> from = wordsOf(source), to = wordsOf(target);
@@ -163,7 +164,7 @@ void changeEverywhere(Lines &lines, Random &random) {
   }
 }
 
-/// One extent as another in every shape of the text.
+/// Replaces one extent in every shape of the text.
 void changeExtent(Lines &lines, Random &random) {
   const std::string extents[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "12", "16", "?"};
   const std::string from = random.of(extents) + "x", to = random.of(extents) + "x";
@@ -208,7 +209,7 @@ void change(Lines &lines, Random &random) {
   }
 }
 
-/// The first line of an input, and the lines of the module.
+/// Removes and returns the pipeline of an input's first line; the module's lines remain.
 std::string takePipeline(Lines &lines, Random &random) {
   const std::string prefix = kPipelinePrefix;
   std::string pipeline = prefix + random.of(kPipelines);

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Changes of a module's text by lines and words, so that much of it still parses.
+// Mutates a module's text by lines and words, so that many results still parse.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_FUZZ_IRMUTATOR_H
@@ -16,7 +16,7 @@ namespace braid::fuzz {
 constexpr char kPipelinePrefix[] = "// pipeline: ";
 
 std::string mutateIR(const std::string &text, Random &random);
-/// Lines of both.
+/// Combines lines of both modules.
 std::string crossIR(const std::string &first, const std::string &second, Random &random);
 
 } // namespace braid::fuzz

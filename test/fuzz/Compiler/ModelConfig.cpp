@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A config.json without a checkpoint: an nn module comes of it, or one message.
+// Imports a config.json without a checkpoint: the result is an nn module or one error message.
 //
 //===----------------------------------------------------------------------===//
 #include "../Fuzz.h"
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     last = message;
   });
   require(failed(module) == (messages == 1), "an import gives a module or one message");
-  // What follows the path may quote the input, which may say anything.
+  // The text after the path may quote the input, so only the beginning is checked.
   require(last.rfind("'" + options.path + "': internal error", 0) != 0, last);
   return 0;
 }

@@ -14,22 +14,22 @@
 
 namespace braid::test {
 
-/// Attribute on entry arguments: array<i64: low, high> for random integers with low <= x < high.
-/// Without it 0 or 1.
+/// Attribute on entry arguments: array<i64: low, high> asks for random integers with low <= x <
+/// high. Without it they are 0 or 1.
 inline constexpr llvm::StringLiteral kRangeAttrName = "test.range";
 
-/// An input for every argument of the module's entry, a function of seed and name only. Floats lie
-/// in [-1, 1).
+/// Makes an input for every argument of the module's entry, which depends on seed and name only.
+/// Floats lie in [-1, 1).
 runtime::Result<std::vector<interp::NamedTensor>> randomInputs(mlir::ModuleOp module,
                                                                uint64_t seed);
 
 struct Equivalence {
-  double relativeL2 = 0; ///< the largest over all results
-  std::string worst;     ///< the result that has it
+  double relativeL2 = 0; ///< the maximum over all results
+  std::string worst;     ///< the name of the result with this maximum
   interp::Evaluation before, after;
 };
-/// Runs both. Error when either fails, when results differ in name, type or shape, or when the
-/// first form's result is not finite, which could not be compared.
+/// Runs both modules. Fails when either run fails, when results differ in name, type or shape, or
+/// when a result of `before` is not finite and so cannot be compared.
 runtime::Result<Equivalence> compareForms(mlir::ModuleOp before, mlir::ModuleOp after,
                                           const std::vector<interp::NamedTensor> &inputs,
                                           runtime::WeightSource &weights);

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// cuBLASLt's matmuls in plain loops.
+// cuBLASLt's matmuls as plain loops.
 //
 //===----------------------------------------------------------------------===//
 #include "NullDevice.h"
@@ -58,7 +58,7 @@ void store(void *data, int type, int64_t i, float value) {
         type == kReal16F ? runtime::floatToF16(value) : runtime::floatToBf16(value);
 }
 
-/// Columns of a column-major matrix.
+/// Adds the accesses to the columns of a column-major matrix.
 void addMatrix(std::vector<Access> &accesses, bool writes, const void *data,
                const cublasLtMatrixLayout_t &m) {
   const int64_t size = sizeOf(m->type);
@@ -66,7 +66,7 @@ void addMatrix(std::vector<Access> &accesses, bool writes, const void *data,
           {m->leading * size, size}, size);
 }
 
-/// Whether out = op(a) op(b) with these shapes is a matmul.
+/// Empty if out = op(a) op(b) is a matmul with these shapes, else what is wrong.
 std::string shapeProblem(cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                          cublasLtMatrixLayout_t out) {
   for (auto m : {a, b, out})
@@ -179,7 +179,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     return kNotSupported;
   auto &best = results[0];
   best = {};
-  // What it may be used for stands in it.
+  // The algorithm records the shapes and alignments for which it is valid.
   best.algo = {{kMark, a->rows, a->columns, b->rows, b->columns, preference->alignment[0],
                 preference->alignment[1], preference->alignment[3]}};
   best.workspaceSize = std::min<uint64_t>(preference->workspace, 1 << 20);

@@ -26,7 +26,8 @@ int64_t now() {
 Stream *from(CUstream stream) { return reinterpret_cast<Stream *>(stream); }
 Event *from(CUevent event) { return reinterpret_cast<Event *>(event); }
 
-/// One side of a copy: memory that is known, or any of the host's.
+/// Adds the access to one side of a copy if it is memory allocated here. Other host memory is not
+/// tracked.
 void addSide(std::vector<Access> &accesses, CUdeviceptr address, size_t bytes, bool writes) {
   if (world().memory.contains(address))
     accesses.push_back({address, bytes, writes});
@@ -46,7 +47,8 @@ void copyBytes(CUdeviceptr dest, CUdeviceptr source, size_t bytes) {
   std::memcpy(reinterpret_cast<void *>(dest), reinterpret_cast<const void *>(source), bytes);
 }
 
-/// Memory of the host that was allocated for it is read when the stream comes to that.
+/// If the source is allocated host memory, the stream reads it only when it reaches the copy: keeps
+/// its content to detect later writes.
 void keepHostRead(CUdeviceptr source, size_t bytes, const Lane &lane) {
   if (!world().memory.contains(source) || world().memory.onDevice(source))
     return;
@@ -66,10 +68,10 @@ CUresult waited(const std::shared_ptr<Snapshot> &snapshot) {
 
 extern "C" {
 
-// For tests.
+// For tests: `function` never ends.
 void braidNullStall(const char *function) { world().stallAt = function; }
 void braidNullDevices(int count) { world().devices = count; }
-/// What has been made and not freed, in words; the text is there until the next call.
+/// Describes the objects that were made and not freed. The text is valid until the next call.
 const char *braidNullInUse() {
   Guard guard(world().mutex);
   const World &w = world();
@@ -123,7 +125,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
   *value = attribute == kComputeCapabilityMajor ? 9 : 0;
   return kSuccess;
 }
-// A context is its device's number and one.
+// A context is its device's number plus one.
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   Guard guard(world().mutex);
   ++world().contexts;
@@ -275,14 +277,14 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned) {
   Stream *on = from(stream);
   if (!world().events.count(event) || !world().streams.count(on))
     return result("a stream waits for an event, of which one does not exist");
-  // The driver would let the stream go on.
+  // The driver would not block the stream either.
   if (!event->recorded)
     return result(on->lane.name + " waits for an event that has not been recorded");
   if (event->capture && !world().graphs.count(event->capture))
     return result(on->lane.name + " waits for an event of a graph that is gone");
   if (event->capture && !event->capture->capturing)
     return result(on->lane.name + " waits for an event of a capture that has ended");
-  if (event->capture && !on->capture) { // joins the capture
+  if (event->capture && !on->capture) { // the waiting stream joins the capture
     Graph *graph = event->capture;
     on->capture = graph;
     on->captureLane = graph->lanes.size();

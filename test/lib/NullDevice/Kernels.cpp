@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Code: libraries of the host that stand where code for a GPU does (NullLaunch.h), and the kernels
-// of library.cuh, which every such library is taken to have.
+// Modules and launches: host libraries that replace code for a GPU (NullLaunch.h), and the kernels
+// of library.cuh, which every such library is assumed to contain.
 //
 //===----------------------------------------------------------------------===//
 #include "NullDevice.h"
@@ -20,13 +20,13 @@ namespace braid::null {
 
 struct Kernel {
   std::string name;
-  runtime::CudaKernel table; ///< of a generated one
+  runtime::CudaKernel table; ///< of a generated kernel
   BraidNullKernel run = nullptr;
   const LibraryKernel *library = nullptr;
   std::vector<size_t> parameterBytes;
   int device = 0;
-  unsigned maxSharedBytes = 48 * 1024;         ///< unless more is asked for
-  mutable std::map<size_t, uint64_t> launches; ///< the last one, by lane
+  unsigned maxSharedBytes = 48 * 1024;         ///< unless the launch asks for more
+  mutable std::map<size_t, uint64_t> launches; ///< the last launch, by lane
 };
 
 namespace {
@@ -38,7 +38,7 @@ struct Code {
   std::map<std::string, Kernel> kernels;
 };
 
-// Never destroyed, as the World.
+// Never destroyed, like the World.
 std::set<Code *> &loaded() {
   static std::set<Code *> &instance = *new std::set<Code *>;
   return instance;
@@ -48,7 +48,7 @@ std::set<const Kernel *> &known() {
   return instance;
 }
 
-/// The size of an ELF file, from where its section headers end.
+/// The size of an ELF file, computed from the end of its section headers.
 size_t sizeOf(const void *image) {
   const auto *bytes = static_cast<const unsigned char *>(image);
   uint64_t offset;
@@ -84,7 +84,8 @@ std::string load(const void *image, Code &code) {
   return {};
 }
 
-/// What a launch of a generated kernel reads and writes, or what is wrong with it.
+/// Collects the accesses of a launch of a generated kernel. Returns what is wrong with it, or
+/// empty.
 std::string accessesOf(const Kernel &kernel, unsigned grid, unsigned block, unsigned sharedBytes,
                        void **parameters, std::vector<Access> &accesses) {
   const runtime::CudaKernel &table = kernel.table;
@@ -121,7 +122,7 @@ std::string accessesOf(const Kernel &kernel, unsigned grid, unsigned block, unsi
   return {};
 }
 
-/// Values of parameters, which need not outlive the launch.
+/// A copy of parameter values, since the caller's need not outlive the launch.
 struct Values {
   std::vector<std::vector<uint64_t>> words;
   std::vector<void *> addresses;

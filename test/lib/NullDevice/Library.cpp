@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The kernels of library.cuh in plain loops, and what they read and write.
+// The kernels of library.cuh as plain loops, and their memory accesses.
 //
 //===----------------------------------------------------------------------===//
 #include "NullDevice.h"
@@ -31,7 +31,7 @@ int64_t at(const library::Integers &values, int64_t i) {
   return idAt(values.data, values.wide != 0, i * values.stride);
 }
 
-/// What is there of integers; strides are in elements.
+/// Adds the accesses to integers, if there are any. Strides are in elements.
 void addIntegers(Accesses &accesses, const library::Integers &values, Index shape, Index strides) {
   const int64_t size = values.wide ? 8 : 4;
   for (int64_t &stride : strides)
@@ -145,7 +145,7 @@ template <DType type> void store(void *to, int64_t i, float value) {
     static_cast<uint16_t *>(to)[i] =
         type == DType::f16 ? runtime::floatToF16(value) : runtime::floatToBf16(value);
 }
-/// Rows of elements of this type, side by side; strides in elements.
+/// Adjacent rows of elements of this type. Strides are in elements.
 template <DType type>
 void addElements(Accesses &accesses, bool writes, const void *data, const Index &shape,
                  Index strides) {
@@ -200,7 +200,7 @@ template <DType type> void runRotary(const library::Rotary &a) {
         }
 }
 
-/// Of a kernel that takes what its descriptor says: the last `outputs` operands are written.
+/// For kernels whose accesses follow from the descriptor: the last `outputs` operands are written.
 template <int operands, int outputs>
 std::string callAccesses(const library::Call &a, Accesses &accesses) {
   for (int i = 0; i < operands; ++i) {
@@ -245,7 +245,7 @@ template <DType type> void runTopKOf(const library::Call &a) {
     return elements;
   };
   for (int64_t row = 0; row < a.rows; ++row) {
-    std::vector<std::pair<float, int64_t>> order; // the least first
+    std::vector<std::pair<float, int64_t>> order; // ascending
     for (int64_t i = 0; i < input.sizes[last]; ++i) {
       const float x = load<type>(input.data, offset(input, row) + i * input.strides[last]);
       order.emplace_back(std::isnan(x) ? -INFINITY : -x, i);
@@ -375,7 +375,7 @@ void runReduce(const library::Reduce &a) {
   }
 }
 
-/// `threads`: how many of them have something to do.
+/// `threads`: the number of threads that have work.
 template <typename Arguments>
 LibraryKernel make(const std::string &name, std::string (*accesses)(const Arguments &, Accesses &),
                    void (*run)(const Arguments &), int64_t (*threads)(const Arguments &)) {
@@ -397,7 +397,7 @@ LibraryKernel make(const std::string &name, std::string (*accesses)(const Argume
           [=](const void *raw) { run(copy(raw)); }};
 }
 
-/// The kernels that there are of each type that is stored.
+/// Adds the kernels for each storage type.
 template <DType type> void addOfType(std::map<std::string, LibraryKernel> &kernels) {
   auto add = [&](std::string kernel, auto accesses, auto run, auto threads) {
     kernel += std::string("_") + runtime::name(type);

@@ -11,7 +11,7 @@
 namespace braid::null {
 
 World &world() {
-  // Never destroyed: what work that did not end has left behind is still in it.
+  // Never destroyed: work that did not end may still use it.
   static World &instance = *new World;
   return instance;
 }
@@ -29,7 +29,7 @@ void addRows(std::vector<Access> &accesses, bool writes, const void *data,
   for (int64_t extent : shape)
     if (extent == 0)
       return;
-  // From the last dimension on, what is contiguous is one run.
+  // Trailing contiguous dimensions form one run.
   int64_t run = elementBytes;
   size_t outer = shape.size();
   while (outer > 0 && (shape[outer - 1] == 1 || strides[outer - 1] == run))
@@ -68,7 +68,7 @@ uint64_t Memory::allocate(size_t bytes, int device) {
   void *memory = std::aligned_alloc(512, (std::max<size_t>(bytes, 1) + 511) / 512 * 512);
   if (!memory)
     return 0;
-  // Bytes that nobody has written are told apart by marks, and look like it in a debugger too.
+  // Marks detect reads of unwritten bytes; the pattern shows them in a debugger too.
   std::memset(memory, 0xA5, bytes);
   const auto address = reinterpret_cast<uint64_t>(memory);
   Block &block = blocks[address];
@@ -172,7 +172,7 @@ Action checked(std::string what, std::vector<Access> accesses, std::function<voi
     Lane &lane = *lanes.front();
     lane.step();
     const std::string label = what + " on " + lane.name;
-    // All reads come before all writes, as a kernel may work in place.
+    // All reads come before all writes, since a kernel may work in place.
     for (bool writes : {false, true})
       for (const Access &access : accesses)
         if (access.writes == writes)

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// NCCL's collectives: what the ranks of a communicator give between the same two ends of a group is
-// matched, compared and then done by all of them together.
+// NCCL's collectives. The calls of a communicator's ranks between the same group start and end are
+// matched, compared and then executed together.
 //
 //===----------------------------------------------------------------------===//
 #include "NullDevice.h"
@@ -27,7 +27,7 @@ struct Call {
 struct Clique {
   int ranks = 0;
   std::vector<int> devices;
-  std::vector<std::vector<Call>> calls; ///< by rank, of the group that is open
+  std::vector<std::vector<Call>> calls; ///< by rank, of the open group
 };
 
 } // namespace
@@ -104,7 +104,7 @@ double combine(int op, double a, double b) {
   return op == kNcclSum ? a + b : op == kNcclMax ? std::max(a, b) : std::min(a, b);
 }
 
-/// One collective of all ranks.
+/// One collective with the calls of all ranks.
 struct Together {
   std::vector<Call> calls; ///< by rank
   size_t ranks() const { return calls.size(); }
@@ -121,7 +121,7 @@ struct Together {
     if (!is("ncclReduce") || r == rootRank())
       out.push_back({reinterpret_cast<uint64_t>(c.out), outBytes, true});
   }
-  /// Inputs are taken before outputs are written, as they may be the same memory.
+  /// Reads all inputs before writing outputs, since they may be the same memory.
   void run() const {
     const Call &first = calls[0];
     const size_t count = first.count, size = static_cast<size_t>(sizeOf(first.type));
@@ -181,7 +181,7 @@ std::string collective(Together together) {
           return error;
     }
     together.run();
-    // None is done before it has what it needs of the others.
+    // No rank completes before all ranks have provided their inputs.
     all = {};
     for (Lane *lane : lanes)
       all.join(lane->clock);
@@ -191,7 +191,7 @@ std::string collective(Together together) {
   });
 }
 
-/// A value of one rank to another, or to itself.
+/// Transfers a value from one rank to another rank or to itself.
 std::string transfer(const Call &send, const Call &receive) {
   const size_t bytes = send.count * static_cast<size_t>(sizeOf(send.type));
   if (receive.count != send.count || receive.type != send.type)
@@ -216,7 +216,7 @@ std::string transfer(const Call &send, const Call &receive) {
   });
 }
 
-/// Everything that the ranks of a communicator have given in a group.
+/// Executes all calls that the ranks of a communicator enqueued in a group.
 std::string finish(Clique &clique) {
   std::vector<std::vector<Call>> calls(static_cast<size_t>(clique.ranks));
   std::swap(calls, clique.calls);

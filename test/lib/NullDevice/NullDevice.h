@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A stand-in for the CUDA driver, cuBLASLt and NCCL on the CPU. Work on a stream runs at once,
+// A stand-in for the CUDA driver, cuBLASLt and NCCL on the CPU. Stream commands run immediately,
 // which is one of the orders that streams and events allow. Vector clocks check that every other
-// order would give the same: two accesses to the same bytes, one of them a write, must be ordered
-// by streams, events or the host's waiting.
+// allowed order gives the same result: two accesses to the same bytes, one of them a write, must be
+// ordered by streams, events or host waits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_NULLDEVICE_H
@@ -51,7 +51,7 @@ struct Lane {
   int device = 0;
   Clock clock;
   std::string name;
-  bool stuck = false; ///< nothing here comes to an end any more
+  bool stuck = false; ///< nothing on this lane completes any more
   void step() { clock.set(number, clock.at(number) + 1); }
 };
 
@@ -60,18 +60,20 @@ struct Access {
   bool writes = false;
 };
 
-/// Rows of bytes under strides; nothing where an extent is 0.
+/// Adds strided rows of bytes. Adds nothing if an extent is 0.
 void addRows(std::vector<Access> &accesses, bool writes, const void *data,
              const std::vector<int64_t> &shape, const std::vector<int64_t> &stridesBytes,
              int64_t elementBytes);
 
-/// Memory of devices, and of the host where they use it, with who wrote and read it last.
+/// Device memory and the host memory that devices use, with the last writers and readers of each
+/// segment.
 class Memory {
 public:
   static constexpr int kHost = -1;
-  /// Of a device, or the host's, which any device may use and the host writes unseen.
+  /// Allocates memory of a device, or of the host (kHost). Any device may use host memory; writes
+  /// by the host are not tracked.
   uint64_t allocate(size_t bytes, int device);
-  /// Empty or what is wrong.
+  /// Returns what is wrong, or empty.
   std::string release(uint64_t address, bool ofHost, const Lane &host);
   std::string access(const Access &access, const Lane &lane, const std::string &what);
   bool contains(uint64_t address) const { return find(address) != nullptr; }
@@ -97,7 +99,7 @@ private:
     uint64_t bytes = 0;
     size_t number = 0;
     int device = 0;
-    std::map<uint64_t, Segment> segments; ///< by where they begin
+    std::map<uint64_t, Segment> segments; ///< by start address
   };
   const Block *find(uint64_t address) const;
   static void split(Block &block, uint64_t at);
@@ -116,25 +118,26 @@ struct Stream {
 /// The vector clock of a recorded event.
 struct Snapshot {
   Clock clock;
-  bool never = false; ///< what it comes after does not end
+  bool never = false; ///< the work before it never completes
   int64_t ns = 0;
 };
 struct Event {
   bool timed = false;
   int device = 0;
-  std::shared_ptr<Snapshot> recorded; ///< null: never
-  Graph *capture = nullptr;           ///< that it was recorded in
+  std::shared_ptr<Snapshot> recorded; ///< null: never recorded
+  Graph *capture = nullptr;           ///< the capture that recorded it
   Clock captureClock;
 };
 
-/// An action of several lanes together.
+/// An action that involves several lanes.
 using Action = std::function<std::string(const std::vector<Lane *> &)>;
 
-/// A captured graph: its lanes begin after the launching stream's work and end before it continues.
+/// A captured graph. Its lanes begin after the launching stream's work and end before the stream
+/// continues.
 struct Graph {
-  std::deque<Lane> lanes; ///< the first is the origin's
+  std::deque<Lane> lanes; ///< the first is the origin stream's
   std::vector<Stream *> streams;
-  std::vector<Clock> order; ///< of each lane, among the nodes
+  std::vector<Clock> order; ///< the clock of each lane, by node
   bool capturing = true;
   struct Node {
     std::vector<size_t> lanes;
@@ -143,7 +146,7 @@ struct Graph {
   std::vector<Node> nodes;
 };
 
-/// Memory of the host that a device reads, with its content when the read was enqueued.
+/// Host memory that a device reads, with its content when the read was enqueued.
 struct HostRead {
   uint64_t address = 0;
   std::vector<char> bytes;
@@ -174,23 +177,25 @@ struct World {
     lane.name = name;
     return lane;
   }
-  /// The host has waited for this. Empty, or an error if it wrote memory that was still being read.
+  /// Records that the host has waited for `clock`. Returns an error if the host wrote memory that
+  /// was still being read, or empty.
   std::string wait(const Clock &clock);
 };
 World &world();
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-/// Keeps the message for cuGetErrorString and the like; empty for success.
+/// Keeps the message for cuGetErrorString and similar functions. An empty message is success.
 CUresult result(const std::string &message);
 constexpr int kLibraryError = 1000; ///< of the stand-ins for cuBLASLt and NCCL
 
-/// Runs or captures an action on a stream of the current device, or on streams of any.
+/// Runs or captures an action on one stream of the current device, or on streams of any device.
 std::string submit(Stream *stream, Action action);
 std::string submit(const std::vector<Stream *> &streams, Action action);
-/// Checks the accesses, then calls `run`.
+/// An action that checks the accesses and then calls `run`.
 Action checked(std::string what, std::vector<Access> accesses, std::function<void()> run);
 
-/// Kernels of library.cuh: size of the argument, accesses and meaning. Null for other names.
+/// A kernel of library.cuh: the size of its argument, its accesses and its computation.
+/// findLibraryKernel returns null for other names.
 struct LibraryKernel {
   size_t bytes;
   std::function<std::string(const void *arguments, unsigned grid, unsigned block,

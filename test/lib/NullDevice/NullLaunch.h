@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What a library of kernels for the null device exports, where code for a GPU stands elsewhere: for
-// each kernel a function of this type under the kernel's name, and `braid_launch_table`, the text
-// of the launch table that it was made with (CudaKernels.h). Kernels of library.cuh may be missing:
-// the null device has them in plain loops.
+// The interface of a kernel library for the null device, which replaces code for a GPU. It exports
+// for each kernel a function of this type under the kernel's name, and `braid_launch_table`, the
+// text of the launch table that it was compiled with (CudaKernels.h). It may omit kernels of
+// library.cuh: the null device implements them as plain loops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_NULLLAUNCH_H

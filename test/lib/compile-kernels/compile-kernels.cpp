@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Compiles the kernels of a module, for tests and measurements: for the CPU to LLVM IR or to a
-// shared library, for a GPU to CUDA C++.
+// Compiles the kernels of a module, for tests and measurements: for the CPU to LLVM IR or a shared
+// library, for a GPU to CUDA C++.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/InitAll.h"
@@ -35,7 +35,7 @@ static cl::opt<bool> times("time",
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::ParseCommandLineOptions(argc, argv, "Compiles rt.kernel operations\n");
-  const bool timed = times; // Linking sets every command line option of the process back.
+  const bool timed = times; // Linking resets every command line option of the process.
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
     if (failed(libraries))
       return 1;
     if (timed) {
-      // The first time also sets LLVM and the dialects up.
+      // The first iteration also initializes LLVM and the dialects.
       auto start = std::chrono::steady_clock::now();
       (void)compileKernelsForCPU(*module, options);
       llvm::outs() << llvm::format(

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Makes of a bundle for GPUs one that a machine without any can run: in the place of each
-// architecture's code there is a library of the host, of the same source, that runs the threads of
-// a block as fibers (cuda_on_host.h). The null device (test/lib/NullDevice) loads it.
+// Converts a bundle for GPUs to one that runs on a machine without a GPU. Each architecture's code
+// is replaced by a host library, compiled from the same source, that runs the threads of a block as
+// fibers (cuda_on_host.h). The null device (test/lib/NullDevice) loads it.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Bundle.h"
@@ -28,8 +28,8 @@ static std::string textOf(const runtime::Bytes &bytes) {
   return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
-/// The source, with every kernel, the library's too, behind a function of its name that
-/// NullLaunch.h describes.
+/// The source, with a function for every kernel, those of the library included, that NullLaunch.h
+/// describes and that has the kernel's name.
 static std::string hostSource(const std::string &source, const runtime::CudaLaunchTable &table) {
   std::vector<std::string> names(std::begin(test::kLibraryKernels),
                                  std::end(test::kLibraryKernels));

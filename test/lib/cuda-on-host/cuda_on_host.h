@@ -3,12 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Runs CUDA kernels on a CPU, for tests: the threads of a block are fibers that take turns in an
-// order drawn from a seed, one block after the other. Kernels are compiled as C++ with this header
-// included first, and the directory it is in ahead of runtime/kernels/cuda. Behaviour that is
-// undefined on a GPU is an error here: a barrier that some threads do not reach, a shuffle that
-// some of its lanes do not take part in, a misaligned access. Shared memory holds NaN when a block
-// begins.
+// Runs CUDA kernels on a CPU, for tests: the threads of a block are fibers that take turns in a
+// random order drawn from a seed, one block after the other. Kernels are compiled as C++ with this
+// header included first, and its directory before runtime/kernels/cuda in the include path.
+// Behaviour that is undefined on a GPU is an error here: a barrier that some threads do not reach,
+// a shuffle that some of its lanes do not execute, a misaligned access. Shared memory holds NaN
+// when a block begins.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -31,13 +31,13 @@
 #define __global__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-// All fibers of the running block see one object, as with shared memory.
+// All fibers of the running block share one object, as in shared memory.
 #define __shared__ __attribute__((section("braid_shared"))) static
 
 struct uint3 {
   unsigned x = 0, y = 0, z = 0;
 };
-/// Of the running fiber; only x is used.
+/// The indices of the running fiber; only x is used.
 static uint3 threadIdx, blockIdx, blockDim, gridDim;
 
 extern "C" {
@@ -50,7 +50,7 @@ namespace braid::on_host {
 constexpr unsigned kWarp = 32;
 constexpr size_t kStackBytes = 64 << 10;
 
-/// The reason that a stopped fiber waits.
+/// The reason why a fiber is suspended.
 enum class Stop { None, Barrier, Shuffle, End };
 enum class Shuffle { Xor, Index, Down, Sync };
 
@@ -61,7 +61,7 @@ struct Fiber {
   Stop stop = Stop::None;
   Shuffle shuffle = Shuffle::Sync;
   unsigned lanes = 0, argument = 0; ///< Of the shuffle.
-  uint64_t value = 0;               ///< Given to the shuffle, then got from it.
+  uint64_t value = 0;               ///< The lane's value, then the result.
 };
 
 class Block;
@@ -132,7 +132,7 @@ public:
     return stop(Stop::Shuffle);
   }
 
-  /// Ends the run; the kernel's effects so far remain.
+  /// Ends the run. The kernel's effects so far remain.
   uint64_t fail(std::string message) {
     error = std::move(message);
     return stop(Stop::None);
@@ -147,7 +147,7 @@ public:
   }
 
 private:
-  // Between fibers there is no local variable that a jump back could find changed.
+  // Not inlined, so that no local variable of a caller is live across setjmp.
   __attribute__((noinline)) void resume() {
     Fiber &fiber = fibers[current];
     threadIdx.x = current;
@@ -169,7 +169,7 @@ private:
     ready.push_back(number);
   }
 
-  /// Resumes the fibers that waited only for the fiber that has just stopped.
+  /// Resumes the fibers that only waited for the fiber that has just stopped.
   void release(const Fiber &stopped) {
     if (stopped.stop == Stop::End) {
       ++ended;
@@ -234,7 +234,7 @@ private:
     }
   }
 
-  /// No thread can go on, and some have not ended.
+  /// Sets the error that says why no thread can continue.
   void explain() {
     auto state = [](const Fiber &fiber) {
       return fiber.stop == Stop::End       ? "has ended"
@@ -273,8 +273,8 @@ private:
 
 static void enter() { running->main(); }
 
-/// Runs a kernel as cuLaunchKernel would: `arguments` point at its arguments. Returns an error, or
-/// null; valid until the next launch.
+/// Runs a kernel as cuLaunchKernel does: `arguments` points to the addresses of its arguments.
+/// Returns an error, or null; it is valid until the next launch.
 template <class... Parameters>
 const char *launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
                    void *const *arguments, uint64_t seed) {
@@ -283,7 +283,7 @@ const char *launch(void (*kernel)(Parameters...), unsigned blocks, unsigned thre
   Block block(threads, seed);
   gridDim.x = blocks;
   blockDim.x = threads;
-  // Blocks run in no particular order either.
+  // The order of blocks is random too.
   std::vector<unsigned> order(blocks);
   for (unsigned i = 0; i < blocks; ++i) {
     unsigned at = block.draw(i + 1);
@@ -304,11 +304,11 @@ const char *launch(void (*kernel)(Parameters...), unsigned blocks, unsigned thre
   return error.empty() ? nullptr : error.c_str();
 }
 
-/// One launch at a time: thread indices are in globals of the library.
+/// One launch at a time, since thread indices are globals of the library.
 inline std::mutex launching;
 
 /// For callers without error handling: prints the error and ends the process. $BRAID_FIBER_SEED
-/// gives the order of threads.
+/// selects the order of threads.
 template <class... Parameters>
 void launchOrAbort(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
                    void *const *arguments) {
@@ -324,7 +324,7 @@ void launchOrAbort(void (*kernel)(Parameters...), unsigned blocks, unsigned thre
 } // namespace braid::on_host
 
 //===----------------------------------------------------------------------===//
-// What CUDA declares without a header.
+// Declarations that CUDA provides without a header.
 //===----------------------------------------------------------------------===//
 
 inline void __syncthreads() { braid::on_host::running->stop(braid::on_host::Stop::Barrier); }
@@ -352,7 +352,7 @@ template <class T> T __shfl_sync(unsigned lanes, T value, int lane) {
 template <class T> T __shfl_down_sync(unsigned lanes, T value, unsigned delta) {
   return braid::on_host::shuffled(braid::on_host::Shuffle::Down, lanes, value, delta);
 }
-// A fiber is not interrupted.
+// A plain addition is enough, since fibers are not preempted.
 template <class T> T atomicAdd(T *at, T value) {
   T before = *at;
   *at = before + value;

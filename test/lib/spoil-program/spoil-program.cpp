@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Takes a wait out of the program of a bundle, for tests of what notices it.
+// Removes a wait from the program of a bundle, for tests of the checks that detect this.
 //
 // usage: braid-test-spoil-program IN.braid OUT.braid NAME: removes the first wait of this name
 //
