@@ -18,7 +18,8 @@ bool overlap(int64_t aBegin, int64_t aEnd, int64_t bBegin, int64_t bEnd) {
   return aBegin < bEnd && bBegin < aEnd;
 }
 
-/// No two items that live at once share bytes, and all lie in the arena, aligned.
+/// Items with overlapping lifetimes must not share bytes; all items must lie in the arena and be
+/// aligned.
 void expectSound(const std::vector<ArenaItem> &items, int64_t total, int64_t alignment) {
   EXPECT_EQ(total % alignment, 0);
   for (size_t i = 0; i < items.size(); ++i) {
@@ -38,7 +39,7 @@ TEST(ArenaPackerTest, NothingNeedsNothing) {
 }
 
 TEST(ArenaPackerTest, TouchingLivesDoNotShare) {
-  // Both are in use at time 1: a command reads the one and writes the other.
+  // Both are in use at time 1: a command reads one and writes the other.
   std::vector<ArenaItem> items = {{64, 0, 1, 0}, {64, 1, 2, 0}};
   EXPECT_EQ(packArena(items, 64), 128);
   expectSound(items, 128, 64);
@@ -52,7 +53,7 @@ TEST(ArenaPackerTest, DisjointLivesShare) {
 }
 
 TEST(ArenaPackerTest, FillsAGapBetweenOthers) {
-  // The large ones leave the middle free after time 1.
+  // The large items leave the middle free after time 1.
   std::vector<ArenaItem> items = {{256, 0, 9, 0}, {192, 0, 1, 0}, {128, 0, 9, 0}, {64, 2, 9, 0}};
   int64_t total = packArena(items, 64).value();
   EXPECT_EQ(total, 256 + 192 + 128);
@@ -93,7 +94,7 @@ TEST(ArenaPackerTest, RandomPlansAreSoundAndNotAboveTheSum) {
     int64_t total = packArena(items, 64).value();
     expectSound(items, total, 64);
     EXPECT_LE(total, sum);
-    // At least what is alive at the fullest moment.
+    // A lower bound: the maximum size of live items at any time.
     int64_t fullest = 0;
     for (int64_t time = 0; time < 70; ++time) {
       int64_t alive = 0;

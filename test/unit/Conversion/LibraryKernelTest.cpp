@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Operations that a library's function computes, on operations of upstream dialects that are given
-// the interface.
+// Operations that are computed by a library function, on operations of upstream dialects to which
+// the interface is attached.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Conversion/Passes.h"
@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 
 namespace {
 
-/// math.exp: two row dimensions. Its one operand and its result are rows.
+/// math.exp: two row dimensions. Its operand and its result have rows.
 struct ExpModel : nn::LibraryKernelOpInterface::ExternalModel<ExpModel, math::ExpOp> {
   std::string getKernelSymbol(Operation *) const { return "fast_exp"; }
   int64_t getKernelRowDims(Operation *) const { return 2; }
@@ -35,18 +35,18 @@ struct ExpModel : nn::LibraryKernelOpInterface::ExternalModel<ExpModel, math::Ex
     return {Builder(op->getContext()).getI64IntegerAttr(7)};
   }
 };
-/// math.atan2: the second operand is not cut, and the defaults are used for the rest.
+/// math.atan2: the second operand has no rows. Everything else has the defaults.
 struct Atan2Model : nn::LibraryKernelOpInterface::ExternalModel<Atan2Model, math::Atan2Op> {
   std::string getKernelSymbol(Operation *) const { return "math_atan2"; }
   bool isKernelRowOperand(Operation *, unsigned index) const { return index != 1; }
 };
-/// tensor.extract_slice: rows that do not agree.
+/// tensor.extract_slice: the rows of operand and result differ.
 struct SliceModel
     : nn::LibraryKernelOpInterface::ExternalModel<SliceModel, tensor::ExtractSliceOp> {
   std::string getKernelSymbol(Operation *) const { return "slice"; }
   bool isKernelRowOperand(Operation *, unsigned) const { return true; }
 };
-/// math.powf: nothing is cut.
+/// math.powf: nothing has rows.
 struct PowModel : nn::LibraryKernelOpInterface::ExternalModel<PowModel, math::PowFOp> {
   std::string getKernelSymbol(Operation *) const { return "whole_pow"; }
 };
@@ -62,7 +62,7 @@ protected:
     tensor::ExtractSliceOp::attachInterface<SliceModel>(context);
   }
 
-  /// Forms kernels of a function's body; the module as text, or the errors.
+  /// Forms kernels from a function's body. Returns the module as text, or the errors.
   std::string form(const std::string &function) {
     std::string text;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diag) {
@@ -99,7 +99,7 @@ TEST_F(LibraryKernel, EqualKernelsAreOne) {
                           "%1 = math.exp %0 : tensor<4x8xf32> "
                           "%2 = math.exp %y : tensor<4x2xf32> "
                           "return %1, %2 : tensor<4x8xf32>, tensor<4x2xf32> }");
-  // Both dimensions are rows, so that even other shapes give the same kernel.
+  // Both dimensions are rows, so that other shapes give the same kernel.
   EXPECT_THAT(text, HasSubstr("rt.kernel @math_exp(tensor<?xf32>) -> tensor<?xf32>"));
   EXPECT_EQ(text.find("rt.kernel"), text.rfind("rt.kernel")) << text;
   EXPECT_THAT(text, HasSubstr("rt.launch @math_exp rows 32"));
@@ -110,7 +110,7 @@ TEST_F(LibraryKernel, OperandsThatAreNotCutAreWhole) {
   std::string text = form("func.func @f(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> "
                           "tensor<4x8xf32> {"
                           "%0 = math.atan2 %x, %y : tensor<4x8xf32> return %0 : tensor<4x8xf32> }");
-  // The kernel may not have the library's name.
+  // The kernel must not have the library function's name.
   EXPECT_THAT(text, HasSubstr("rt.kernel @math_atan2_kernel(tensor<?x8xf32>, tensor<4x8xf32>) -> "
                               "tensor<?x8xf32> attributes {library_symbol = \"math_atan2\"}"));
   EXPECT_THAT(text, HasSubstr("rt.launch @math_atan2_kernel rows 4"));

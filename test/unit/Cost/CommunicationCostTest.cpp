@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What passes count for collectives, and what operations say of themselves: the bytes of
-// test/unit/Runtime/AlgorithmTest.cpp.
+// The communication cost that passes use for collectives, and the costs that operations report. The
+// bytes are those of test/unit/Runtime/AlgorithmTest.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Cost/CommunicationCost.h"
@@ -22,7 +22,7 @@ using runtime::CollectiveKind;
 TEST(CommunicationCost, OfACollective) {
   CommunicationCost cost = collectiveCost(CollectiveKind::allReduce, 1200, 4);
   EXPECT_EQ(cost.key(), std::tuple(SaturatingCount(1800), 1, 0));
-  // A group of one has nothing to do.
+  // A group of one rank sends nothing.
   cost = collectiveCost(CollectiveKind::allGather, 1200, 1);
   EXPECT_EQ(cost.key(), std::tuple(SaturatingCount(0), 0, 0));
   cost = collectiveCost(CollectiveKind::allGather, 100, 4) + sliceCost() + sliceCost();
@@ -57,7 +57,7 @@ func.func @main(%x: tensor<8x6xf32>, %y: tensor<5xi64>, %counts: tensor<8xi32>) 
 })",
                                                              &context);
   ASSERT_TRUE(module);
-  // 192 bytes of %x, 40 of %y, 32 of %counts.
+  // %x has 192 bytes, %y 40, %counts 32.
   const std::pair<CollectiveKind, int64_t> expected[] = {
       {CollectiveKind::allReduce, 2 * 3 * (192 + 40) / 4},
       {CollectiveKind::reduceScatter, 3 * 48},

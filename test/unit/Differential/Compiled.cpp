@@ -64,7 +64,7 @@ double distance(const std::vector<NamedTensor> &results, const std::vector<Named
     double one = results[i].name == expected[i].name
                      ? interp::relativeL2(results[i].value, expected[i].value)
                      : kInfinity;
-    // Not a number is no distance that passes.
+    // NaN must not pass as a small distance.
     largest = one <= largest ? largest : std::isnan(one) ? kInfinity : one;
   }
   return largest;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The compiled program of a module, run on this host.
+// Compiles a module and runs its program on this host.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_DIFFERENTIAL_COMPILED_H
@@ -14,22 +14,22 @@
 
 namespace braid::test {
 
-/// The tolerance for the compiled program, in f32, as of --check.
+/// The tolerance of `--check` for the compiled program, which computes in f32.
 inline constexpr double kCompiledTolerance = 2e-5;
 
 struct CompiledRun {
-  std::string mesh;                         ///< as its bundle says
-  std::vector<interp::NamedTensor> results; ///< whole, in the order of the entry's
+  std::string mesh;                         ///< as recorded in the bundle
+  std::vector<interp::NamedTensor> results; ///< the full results, in the entry's order
 };
 
-/// Compiles a copy of the module for this host, through an archive as a file would hold it, and
-/// runs it with a thread for every rank.
+/// Compiles a copy of the module for this host, writes and reads the bundle's archive as a file
+/// would hold it, and runs it with a thread for every rank.
 runtime::Result<CompiledRun> compileAndRun(mlir::ModuleOp module, CompileOptions options,
                                            const std::vector<interp::NamedTensor> &inputs,
                                            runtime::WeightSource &weights);
 
-/// The largest relative L2 distance between results and expected ones; infinity when their names
-/// differ.
+/// The largest relative L2 distance between a result and its expected value; infinity when their
+/// names differ.
 double distance(const std::vector<interp::NamedTensor> &results,
                 const std::vector<interp::NamedTensor> &expected);
 

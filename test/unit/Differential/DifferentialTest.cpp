@@ -4,8 +4,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Random encoders on random meshes: the module on one logical device, its partitioned form and its
-// scheduled form must give the same answer. BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES
-// choose what is run.
+// scheduled form must give the same result. BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES
+// select the cases.
 //
 //===----------------------------------------------------------------------===//
 #include "RandomModel.h"
@@ -34,7 +34,7 @@ struct Differential : DifferentialTest {
       tally[name] += static_cast<uint64_t>(times);
   }
 
-  /// Runs the cases of a kind and tells how often rank 0 executed what.
+  /// Runs the cases of a kind and counts the operations that rank 0 executed.
   Tally runCases(bool randomShardings, uint64_t defaultCases) {
     uint64_t seed = fromEnvironment("BRAID_DIFFERENTIAL_SEED", 20240917);
     uint64_t cases = fromEnvironment("BRAID_DIFFERENTIAL_CASES", defaultCases);
@@ -74,8 +74,8 @@ struct Differential : DifferentialTest {
           return tally;
         EXPECT_LE(result->relativeL2, kTolerance) << text;
         worst = std::max(worst, result->relativeL2);
-        // A mesh of several ranks whose axes cut nothing is one rank to the interpreter; strategies
-        // always cut.
+        // If random shardings split nothing, the interpreter runs one rank; strategies always
+        // split.
         if (!randomShardings)
           EXPECT_EQ(result->after.numRanks, drawn.dp * drawn.tp);
         count(tally, result->after);
@@ -119,7 +119,7 @@ TEST_F(Differential, RandomShardings) {
       {"comm.all_reduce", "comm.all_gather", "comm.local_slice", "comm.start", "comm.wait"});
 }
 
-// The comparison is worth something only if it notices a wrong program.
+// The comparison is meaningful only if it detects a wrong program.
 TEST_F(Differential, ADroppedReductionIsNoticed) {
   Random random(7);
   RandomModel drawn = smallEncoder();
@@ -138,7 +138,7 @@ TEST_F(Differential, ADroppedReductionIsNoticed) {
 
   size_t reductions = 0;
   whole->walk([&](comm::AllReduceOp) { ++reductions; });
-  EXPECT_EQ(reductions, 2u); // a layer's
+  EXPECT_EQ(reductions, 2u); // two in each layer
   for (size_t dropped = 0; dropped < reductions; ++dropped) {
     OwningOpRef<ModuleOp> broken = whole->clone();
     size_t index = 0;
@@ -149,7 +149,7 @@ TEST_F(Differential, ADroppedReductionIsNoticed) {
       }
     });
     runtime::Result<Equivalence> wrong = compareForms(*model, *broken, *inputs, weights);
-    // Either the ranks disagree about a result or the values are off.
+    // Either the ranks disagree about a result or the values are wrong.
     if (wrong.ok())
       EXPECT_GT(wrong->relativeL2, 1e-3);
     else
@@ -164,8 +164,7 @@ TEST_F(Differential, ASlightlyDifferentEpsilonIsNoticed) {
   std::string text = buildModule(smallEncoder(), random);
   OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(text, &context);
   ASSERT_TRUE(model);
-  // epsilon 1e-3 against 1.000001e-3 in every normalization: the least that could plausibly go
-  // wrong.
+  // epsilon 1e-3 against 1.000001e-3 in every normalization: the smallest plausible mistake.
   ASSERT_NE(text.find("epsilon 1.0e-3"), std::string::npos);
   for (size_t at = 0; (at = text.find("epsilon 1.0e-3", at)) != std::string::npos; ++at)
     text.replace(at, 14, "epsilon 1.000001e-3");

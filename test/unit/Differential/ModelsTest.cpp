@@ -5,8 +5,8 @@
 //
 // Random models on random meshes under random passes, through every level: the interpreter on one
 // logical device against the interpreter on the rewritten and the scheduled program, and against
-// the compiled program on the CPU. BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES choose what
-// is run.
+// the compiled program on the CPU. BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES select the
+// cases.
 //
 //===----------------------------------------------------------------------===//
 #include "Compiled.h"
@@ -24,9 +24,9 @@ using namespace braid;
 using namespace braid::test;
 
 namespace {
-/// Between two runs of the interpreter, in f64: sums in another order.
+/// Between two interpreter runs in f64, which add in different orders.
 constexpr double kInterpreterTolerance = 1e-12;
-/// Least times that each name takes part in a run of the default size.
+/// The minimum number of times that each name occurs in a run of the default size.
 constexpr uint64_t kLeast = 20;
 
 struct Case {
@@ -48,7 +48,7 @@ struct Models : DifferentialTest {
   double worstInterpreted = 0, worstCompiled = 0;
   uint64_t compiled = 0;
 
-  /// Cases of one kind; `compileEvery`: one in so many is compiled and run as well; 0: none.
+  /// Runs cases of one kind. One in `compileEvery` cases is also compiled and run; none if it is 0.
   void runCases(uint32_t kind, uint64_t defaultCases, uint64_t compileEvery,
                 llvm::function_ref<Case(Random &)> draw) {
     uint64_t seed = fromEnvironment("BRAID_DIFFERENTIAL_SEED", 20240917);
@@ -79,7 +79,7 @@ struct Models : DifferentialTest {
     OwningOpRef<ModuleOp> rewritten = transformed(
         *model, strategy + "braid-propagate-shardings,braid-partition,canonicalize,cse");
     ASSERT_TRUE(rewritten);
-    // One pass at a time, to see which found anything to do. Most have something only after an
+    // One pass at a time, to see which pass changes the module. Most change something only after an
     // all_reduce has been split.
     std::string passes, text = printed(*rewritten);
     for (size_t count = random() % 8, i = 0; i < count; ++i) {
@@ -155,13 +155,13 @@ TEST_F(Models, Decoders) {
                  {"nn.embedding", "nn.linear", "nn.attention", "nn.layer_norm", "nn.rms_norm",
                   "nn.activation", "nn.mul", "nn.rotary", "nn.rotary_table", "nn.add",
                   "comm.all_reduce", "comm.all_gather", "comm.reduce_scatter", "comm.local_slice"});
-  // What fuses, merges and removes finds little in models; RandomExchange is for these.
+  // Passes that fuse, merge or remove collectives change few models; RandomExchange exercises them.
   expectTookPart(changed,
                  {"braid-split-all-reduce", "braid-join-all-reduce", "braid-sink-all-gathers",
                   "braid-hoist-all-gathers", "braid-unfuse-reduce-scatter"});
 }
 
-// What the compiled program cannot run yet.
+// Operations that the compiled program does not support yet.
 TEST_F(Models, ReferenceOperations) {
   runCases(/*kind=*/7, /*defaultCases=*/120, /*compileEvery=*/0, [](Random &random) {
     ModelKind kind{/*encoder=*/random() % 4 == 0,
@@ -172,8 +172,8 @@ TEST_F(Models, ReferenceOperations) {
                             "nn.cross_entropy"});
 }
 
-// Heads, feed-forward dimensions and vocabularies that do not divide, sequence parallelism, layers
-// that run attention and feed-forward side by side.
+// Heads, feed-forward dimensions and vocabularies that the axis does not divide, sequence
+// parallelism, and layers with parallel attention and feed-forward.
 TEST_F(Models, Strategies) {
   Tally strategies;
   uint64_t padded = 0, vocabularies = 0, parallel = 0;

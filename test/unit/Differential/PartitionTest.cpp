@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Partitioning by sharding rules that no operation of the project has, but one of a plugin may.
+// Partitioning with sharding rules that no operation of the project has, but an operation of a
+// plugin may have.
 //
 //===----------------------------------------------------------------------===//
 #include "Testing.h"
@@ -18,7 +19,7 @@ using namespace braid;
 using namespace braid::test;
 
 namespace {
-/// A dimension of 8 blocks of 8, of which each is reduced to one element.
+/// A dimension of 8 blocks of 8 elements. Each block is reduced to one element.
 struct BlockSums : comm::ShardingRuleOpInterface::ExternalModel<BlockSums, tensor::ExtractSliceOp> {
   comm::ShardingRule getShardingRule(Operation *) const {
     comm::ShardingRule rule;
@@ -33,8 +34,8 @@ struct BlockSums : comm::ShardingRuleOpInterface::ExternalModel<BlockSums, tenso
 struct Partition : DifferentialTest {};
 } // namespace
 
-// What is within a block cannot be split where blocks are not split completely. The operand is
-// gathered then, and every rank has the sums: adding them up would count them twice.
+// The elements of a block cannot be split unless blocks are split completely. The operand is
+// therefore gathered, and every rank has the full sums; an all_reduce would count them twice.
 TEST_F(Partition, WhatIsNotSplitIsNotReduced) {
   context.loadDialect<tensor::TensorDialect>();
   tensor::ExtractSliceOp::attachInterface<BlockSums>(context);

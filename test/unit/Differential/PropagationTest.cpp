@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Random graphs of operations with random shardings stated of some of their values, over sub-axes
-// too: propagation succeeds, a second one changes nothing, and the partitioned module gives the
-// same values. BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES choose what is run.
+// Random graphs of operations, in which some values have random shardings, over sub-axes too.
+// Propagation must succeed, a second propagation must change nothing, and the partitioned module
+// must give the same values. BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES select the cases.
 //
 //===----------------------------------------------------------------------===//
 #include "Testing.h"
@@ -24,7 +24,7 @@ using namespace braid::test;
 
 namespace {
 
-/// Axes of a mesh, in parts that may stand in one sharding together.
+/// A mesh, and axes or sub-axes of it that may occur in one sharding together.
 struct RandomMesh {
   std::string text;
   std::vector<std::pair<std::string, int64_t>> parts;
@@ -70,7 +70,7 @@ private:
   int64_t draw(size_t n) { return static_cast<int64_t>(engine() % n); }
   bool chance(double p) { return std::uniform_real_distribution<double>()(engine) < p; }
 
-  /// A sharding, or nothing.
+  /// A random sharding attribute, or an empty string.
   std::string stated(const Value &value, double probability, const std::string &before,
                      const std::string &after) {
     if (!chance(probability))
@@ -151,7 +151,7 @@ private:
       return;
     }
     case 6: {
-      // Split and merged again, with an operation between.
+      // A dimension is split and merged again, with an operation in between.
       Value r = define(x.rows, x.columns);
       std::string split =
           "tensor<" + std::to_string(x.rows / 3) + "x3x" + std::to_string(x.columns) + "xf32>";
@@ -168,7 +168,7 @@ private:
     }
   }
 
-  /// The maximum of each row, in all columns.
+  /// The maximum of each row, broadcast to all columns.
   void addMaximum(const Value &x) {
     std::string n = std::to_string(count), row = "tensor<" + std::to_string(x.rows) + "xf32>";
     Value r = define(x.rows, x.columns);
@@ -182,7 +182,7 @@ private:
     values.push_back(r);
   }
 
-  /// All calls are of one function, for values of one type.
+  /// All calls have the same callee, so they need values of one type.
   void addCall(const Value &x) {
     if (x.rows != sizes[0] || x.columns != sizes[1])
       return;

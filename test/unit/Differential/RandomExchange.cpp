@@ -13,7 +13,7 @@ namespace {
 struct Value {
   std::string name;
   std::vector<int64_t> shape;
-  bool differs[2]; ///< along dp, along tp
+  bool differs[2]; ///< whether ranks along dp and along tp have different values
 
   std::string type() const {
     std::string text = "tensor<";
@@ -69,13 +69,13 @@ void Exchange::reduce(bool several) {
     y.name = both + "#1";
     values.push_back(x);
     if (below(2))
-      values.push_back(y); // or else nobody reads it
+      values.push_back(y); // otherwise it has no use
     return;
   }
   x.name = fresh();
   os << "  " << x.name << " = comm.all_reduce " << kind << "(" << a.name << ")" << over(axis)
      << " : " << a.type() << "\n";
-  // Often its slice, or its neighbour, is what comes next.
+  // Often followed by a slice of the result.
   if (below(4) == 0 && x.shape[0] % sizes[axis] == 0) {
     Value part = x;
     part.shape[0] /= sizes[axis];
@@ -108,7 +108,7 @@ void Exchange::scatter() {
   whole.name = fresh();
   os << "  " << whole.name << " = comm.all_gather(" << to.name << ") dim " << dim << over(axis)
      << " : " << to.type() << " -> " << whole.type() << "\n";
-  values.back() = whole; // its part has no other user: gathers can move
+  values.back() = whole; // the shard has no other use, so that gathers can move
 }
 
 void Exchange::gather(std::optional<Value> of) {
@@ -188,7 +188,8 @@ void Exchange::root() {
   values.push_back(everywhere);
 }
 
-/// Around the ring of an axis, all of it or but one step, at once or by its two halves.
+/// A shift around the ring of an axis, with all pairs or without the first, as a permute or as a
+/// send and a recv.
 void Exchange::ring() {
   int axis = static_cast<int>(below(2));
   Value from = any(), to = from;
@@ -198,11 +199,11 @@ void Exchange::ring() {
     pairs += (pairs.empty() ? "" : ", ") + std::to_string(i) + " -> " +
              std::to_string((i + 1) % sizes[axis]);
   to.name = fresh();
-  if (sizes[axis] == 1 || below(2)) { // a send to oneself is none
+  if (sizes[axis] == 1 || below(2)) { // a rank cannot send to itself
     os << "  " << to.name << " = comm.permute(" << from.name << ") pairs [" << pairs << "]"
        << over(axis) << " : " << from.type() << "\n";
   } else {
-    // A tag of its own for each, as a program that overlaps several would have.
+    // Each send and recv has its own tag, as in a program that overlaps several.
     std::string where = " pairs [" + pairs + "] over <@mesh, {" + kAxes[axis] + "}> tag " +
                         std::to_string(count) + " : " + from.type() + "\n";
     os << "  comm.send(" << from.name << ")" << where << "  " << to.name << " = comm.recv" << where;
@@ -215,7 +216,7 @@ void Exchange::counted() {
   Value from = any(), to = from;
   if (from.shape[0] % sizes[axis] != 0)
     return;
-  // Every rank has counts of its own.
+  // Counts differ between ranks.
   std::string counts = fresh();
   auto countsType = [&](int64_t ranks) {
     return "tensor<" + std::to_string(from.shape[0] * ranks) + "xi32>";

@@ -9,8 +9,8 @@
 
 namespace braid::test {
 
-/// A partitioned module of one function: collectives of one and more values, used and unused, among
-/// slice-wise operations, over a mesh of two axes.
+/// A partitioned module of one function on a mesh of two axes. It has collectives of one or several
+/// values, with and without uses, between slice-wise operations.
 std::string buildExchange(Random &random);
 
 } // namespace braid::test

@@ -38,7 +38,8 @@ public:
   std::string print();
 
 private:
-  /// What the entry takes beside ids and a layer beside its input: name, type.
+  /// The name and type of an operand that the entry has in addition to ids, or a layer in addition
+  /// to its input.
   struct Operand {
     std::string name, type;
   };
@@ -63,7 +64,8 @@ private:
   Shape rows(int64_t width) const { return {m.batch, m.seq, width}; }
   int64_t queries() const { return m.heads() * m.headDim; }
   int64_t keys() const { return m.kvHeads * m.headDim; }
-  /// Angles per position, or per row and position when rows start at positions of their own.
+  /// The shape of the angles: per position, or per row and position when rows start at different
+  /// positions.
   Shape table() const {
     return m.positionOffset ? Shape{m.batch, m.seq, m.headDim / 2} : Shape{m.seq, m.headDim / 2};
   }
@@ -106,7 +108,7 @@ std::vector<Weight> Printer::layerWeights() const {
   return weights;
 }
 
-/// An attribute that cuts one dimension, or an empty string.
+/// A sharding attribute that splits one dimension, or an empty string.
 std::string Printer::drawSharding(const Shape &shape) {
   if (!m.strategy.empty() || random() % 3 != 0)
     return "";
@@ -143,8 +145,8 @@ void Printer::linear(const std::string &result, const std::string &input, const 
 
 void Printer::norm(const std::string &result, const std::string &input, const std::string &weight) {
   std::string x = type(rows(m.hidden)), w = type({m.hidden});
-  // Of a few numbers that happen to be close a norm gives their differences' signs: a small
-  // epsilon would make f32 and f64 disagree without a fault.
+  // The norm of a few numbers that happen to be close depends on their differences: with a small
+  // epsilon f32 and f64 would disagree although nothing is wrong.
   const char *epsilon = m.hidden < 8 ? "1.0e-3" : "1.0e-6";
   if (m.rmsNorm)
     os << "  %" << result << " = nn.rms_norm %" << input << ", %" << weight << " epsilon "
@@ -183,15 +185,16 @@ void Printer::attention(const std::string &input) {
     if (operand.name == "mask" || operand.name == "valid_length" ||
         (operand.name == "position_offset" && m.causal))
       os << " " << operand.name << " %" << operand.name << " : " << operand.type;
-  // Scores of about one at any size: attention tells positions apart, and f32 rounds them by
-  // little.
+  // Scores are near one for any size: attention distinguishes positions, and f32 rounding errors
+  // are small.
   os << " scale " << std::scientific << 6.0 / static_cast<double>(m.hidden * m.headDim) << " : "
      << type(qh) << ", " << type(kh) << ", " << type(kh) << " -> " << type(qh)
      << "\n  %a = nn.merge_heads %ah : " << type(qh) << " -> " << type(rows(queries())) << "\n";
   linear("o", "a", "wo", "attention.output", rows(queries()), m.hidden);
 }
 
-/// Every expert applies the same function: what is of interest is how tokens come to it and back.
+/// Every expert applies the same function, since the tests are about routing tokens to experts and
+/// back.
 void Printer::experts(const std::string &input) {
   Shape x = rows(m.hidden), chosen = rows(m.top);
   int64_t capacity = 1 + m.seq / 2;
@@ -286,7 +289,7 @@ void Printer::signature() {
   if (m.positionOffset)
     passOn("position_offset", type({m.batch}, integer()), -1, 4);
   if (m.loss)
-    operand("labels", ids, -1, m.vocab); // -1 does not count
+    operand("labels", ids, -1, m.vocab); // labels of -1 are ignored
   if (m.dropout)
     operand("seed", "tensor<i64>", 0, 1000);
   os << ") -> (" << type(resultShape()) << " {nn.name = \""
@@ -296,7 +299,7 @@ void Printer::signature() {
      << "\"}) attributes {nn.entry} {\n";
 }
 
-/// What goes into the first layer, and the angles for all; gives the name of the former.
+/// Prints the input of the first layer and the angles of all layers. Returns the name of the input.
 std::string Printer::embed() {
   std::string x = type(rows(m.hidden)), last = "e0";
   parameter("words", "words", {m.vocab, m.hidden});
@@ -337,7 +340,7 @@ std::string Printer::embed() {
   return last;
 }
 
-/// All layers one after the other; gives the name of the last value.
+/// Prints the calls of all layers in sequence. Returns the name of the last value.
 std::string Printer::callLayers(std::string last, bool shared) {
   std::string x = type(rows(m.hidden));
   for (int64_t layer = 0; layer < m.layers; ++layer) {
@@ -362,8 +365,8 @@ std::string Printer::print() {
   mesh();
   signature();
   std::string last = embed();
-  // Equal layers are one function, so a call tree with one callee called often and one with several
-  // both occur.
+  // Equal layers share one function, so that the tests have both one callee with several calls and
+  // several callees.
   bool shared = flip(random);
   last = callLayers(last, shared);
   if (!m.postNorm) {
@@ -439,7 +442,8 @@ std::string RandomModel::describe() const {
 RandomModel drawModel(Random &random, const ModelKind &kind) {
   RandomModel m;
   drawMesh(m, random, kind);
-  // A strategy pads what does not divide; random shardings may cut any dimension over either axis.
+  // A strategy pads dimensions that the axis does not divide; random shardings may split any
+  // dimension over either axis.
   const bool uneven = kind.plan == ModelKind::Strategy ||
                       (kind.plan == ModelKind::Auto && !kind.reference && flip(random));
   const int64_t unit = uneven ? 1 : kind.plan == ModelKind::Shardings ? m.dp * m.tp : m.tp;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Small random models, with a random mesh and plan to partition them.
+// Small random models, with a random mesh and a sharding plan.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_DIFFERENTIAL_RANDOMMODEL_H
@@ -18,30 +18,33 @@ namespace braid::test {
 
 using Random = std::mt19937_64;
 
-/// A transformer of the BERT, GPT-2 or LLaMA kind, or of a mixture of them.
+/// A transformer like BERT, GPT-2 or LLaMA, or a mixture of them.
 struct RandomModel {
   int64_t layers = 1, kvHeads = 1, groupSize = 1, headDim = 2, hidden = 2, ffn = 4, vocab = 3;
   int64_t batch = 1, seq = 1;
-  /// Each half of a layer is normalized after its addition; otherwise before, and the last one
-  /// after all layers.
+  /// Whether attention and feed-forward are each normalized after the addition of the residual.
+  /// Otherwise their inputs are normalized, and so is the result of the last layer.
   bool postNorm = false;
   bool rmsNorm = false, gated = false, rotary = false, positions = false, biases = false;
   bool causal = false, mask = false, validLength = false, positionOffset = false;
-  bool narrow = false;   ///< these operands are of i32
-  bool parallel = false; ///< attention and feed-forward side by side, what they give added up
-  /// Logits over the vocabulary, by a weight of their own or that of the embedding.
+  bool narrow = false; ///< whether integer operands are i32
+  /// Whether attention and feed-forward have the same input and their results are added.
+  bool parallel = false;
+  /// Whether the result is logits over the vocabulary, and whether their weight is that of the
+  /// embedding.
   bool head = false, tied = false;
-  /// Whether matmuls have roles or are sharded by data flow; the embedding has one.
+  /// Whether matmuls have roles; without roles they are sharded by propagation. `wordRole`: whether
+  /// the embedding has one.
   bool roles = true, wordRole = false;
-  /// Features that only the interpreter runs: experts in place of the feed-forward (0: none), of
-  /// which each token takes `top`; dropout after the embedding; the loss against labels as the
+  /// Features that only the interpreter supports: experts instead of the feed-forward (0: none), of
+  /// which each token uses `top`; dropout after the embedding; the loss for given labels as the
   /// result.
   int64_t experts = 0, top = 1;
   bool dropout = false, loss = false;
 
   int64_t dp = 1, tp = 1;
-  /// Whether the module contains the mesh, with this order of ranks (empty: none); otherwise
-  /// options request it.
+  /// Whether the module contains the mesh, with this order of ranks (empty: default order).
+  /// Otherwise options specify the mesh.
   bool meshInModule = true;
   std::vector<int64_t> order;
   /// The strategy; empty for random shardings of the weights, some over sub-axes.
@@ -49,7 +52,7 @@ struct RandomModel {
 
   int64_t heads() const { return kvHeads * groupSize; }
   std::string mesh() const { return "dp=" + std::to_string(dp) + ",tp=" + std::to_string(tp); }
-  /// Whether a strategy shards heads or a feed-forward that do not divide.
+  /// Whether a strategy shards heads or a feed-forward dimension that tp does not divide.
   bool isPadded() const {
     return !strategy.empty() && strategy != "dp" && (kvHeads % tp != 0 || ffn % tp != 0);
   }
@@ -57,20 +60,20 @@ struct RandomModel {
     return head && vocab % tp != 0 &&
            (strategy == "auto" || strategy.find("vocab") != std::string::npos);
   }
-  /// One line that describes the case.
+  /// Describes the case in one line.
   std::string describe() const;
 };
 
 /// Options of the random model.
 struct ModelKind {
-  /// BERT's order of normalizations; otherwise that of causal decoders.
+  /// Whether normalizations are placed as in BERT, otherwise as in causal decoders.
   bool encoder = false;
   enum Plan {
-    Auto,      ///< strategy auto; heads and feed-forward may not divide
-    Strategy,  ///< one of all strategies, of a decoder with a head
+    Auto,      ///< strategy auto; tp may not divide heads and feed-forward
+    Strategy,  ///< a random strategy, for a decoder with a head
     Shardings, ///< random shardings
   } plan = Auto;
-  /// With operations that only the interpreter runs; all divides.
+  /// Adds operations that only the interpreter supports; all dimensions divide.
   bool reference = false;
 };
 

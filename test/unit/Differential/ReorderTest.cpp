@@ -4,8 +4,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Passes that rewrite collectives, in random order on random partitioned modules: the module must
-// give the same answer after each, and each must have changed enough modules to be tried at all.
-// BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES choose what is run.
+// give the same result after each pass, and each pass must have changed a minimum number of
+// modules. BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES select the cases.
 //
 //===----------------------------------------------------------------------===//
 #include "Compiled.h"
@@ -29,8 +29,8 @@ namespace {
 constexpr double kTolerance = 1e-12;
 
 struct Reorder : DifferentialTest {
-  /// Passes drawn at random, one after the other; every form is compared with the first, and the
-  /// compiled program of the last one, if asked for.
+  /// Runs random passes in sequence. Every resulting form is compared with the first, and so is the
+  /// compiled program of the last form if requested.
   void runPasses(ModuleOp module, Random &random, uint64_t seed, ArrayRef<const char *> passes,
                  bool compile) {
     OwningOpRef<ModuleOp> before = module.clone();
@@ -77,8 +77,8 @@ struct Reorder : DifferentialTest {
     ++compiled;
   }
 
-  /// `draw` gives the text of a module and the passes that bring it to per-rank shapes;
-  /// `compileEvery`: one in so many is compiled and run as well; 0: none.
+  /// `draw` returns the text of a module and the passes that lower it to per-rank shapes. One in
+  /// `compileEvery` cases is also compiled and run; none if it is 0.
   void runCases(uint64_t kind, uint64_t defaultCases, uint64_t compileEvery,
                 ArrayRef<const char *> among,
                 llvm::function_ref<std::pair<std::string, std::string>(Random &)> draw) {
@@ -135,7 +135,7 @@ TEST_F(Reorder, Exchanges) {
           << name << (tally == &executed ? "" : " in compiled programs");
 }
 
-// With calls between layers; what merges and removes finds nothing there.
+// Encoders have calls between layers. Passes that merge or remove collectives change nothing there.
 TEST_F(Reorder, Encoders) {
   runCases(/*kind=*/3, /*defaultCases=*/90, /*compileEvery=*/0,
            {"braid-split-all-reduce", "braid-join-all-reduce", "braid-sink-all-gathers",
@@ -154,7 +154,7 @@ TEST_F(Reorder, Encoders) {
            });
 }
 
-// The comparison is worth something only if it notices a wrong program.
+// The comparison is meaningful only if it detects a wrong program.
 TEST_F(Reorder, AnotherReductionIsNoticed) {
   size_t changedModules = 0, noticed = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
@@ -176,7 +176,7 @@ TEST_F(Reorder, AnotherReductionIsNoticed) {
     runtime::Result<Equivalence> result = compareForms(*module, *wrong, *inputs, *weights);
     noticed += !result.ok() || result->relativeL2 > 1e-3;
   }
-  // Not every value reaches a result.
+  // Some changes do not affect a result.
   EXPECT_GE(changedModules, 10u);
   EXPECT_GE(3 * noticed, changedModules);
 }

@@ -3,9 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Every form of a value, partial ones included, to every other on small meshes: partitioning sends
-// no byte more than the best sequence of collectives, found by comparing all pairs of forms, and
-// the value stays the same. And random forms with sub-axes, of which the value is checked.
+// Reshards every form of a value, partial forms included, to every other form on small meshes.
+// Partitioning must send no more bytes than the cheapest sequence of collectives, which is computed
+// by all-pairs shortest paths, and must keep the value. Also reshards random forms with sub-axes,
+// for which only the value is checked.
 //
 //===----------------------------------------------------------------------===//
 #include "Testing.h"
@@ -30,7 +31,7 @@ struct Axis {
   std::string name;
   int64_t size;
 };
-/// Names of axes, major first, of each dimension.
+/// The axis names of each dimension, major first.
 using Dims = std::vector<std::vector<std::string>>;
 struct Form {
   Dims dims;
@@ -40,7 +41,7 @@ struct Form {
 constexpr int64_t kRows = 24, kColumns = 48;
 
 struct Table {
-  /// `axes` are those of the mesh in prime parts, as sequences may take axes apart.
+  /// `axes` are the mesh's axes factored into primes, since sequences may use sub-axes.
   Table(std::string mesh, std::vector<Axis> axes) : mesh(std::move(mesh)), axes(std::move(axes)) {
     for (const Axis &axis : this->axes)
       names.push_back(axis.name);
@@ -55,8 +56,9 @@ struct Table {
           if (bytes[i * n + k] != kNoWay && bytes[k * n + j] != kNoWay)
             bytes[i * n + j] = std::min(bytes[i * n + j], bytes[i * n + k] + bytes[k * n + j]);
   }
-  /// Addends may be cut first, over axes that the goal is cut over. (They could also be shared out
-  /// over axes that all hold the same, and gathered afterwards; that is no reduction any more.)
+  /// Partial sums may first be sliced over axes that shard the target. (They could also be
+  /// distributed over axes that hold replicas and gathered afterwards, but this would not be a
+  /// reduction.)
   int64_t least(size_t from, size_t to) const {
     int64_t best = kNoWay;
     for (size_t first = 0; first < forms.size(); ++first)
@@ -74,7 +76,7 @@ struct Table {
     return n;
   }
 
-  /// Whether parts of an axis, of which the major one is `major`, are used as the whole axis.
+  /// Whether the two sub-axes of an axis, `major` and `minor`, are used as the full axis.
   bool isWhole(const Form &form, const std::string &major, const std::string &minor) const {
     for (const std::vector<std::string> *list : {&form.dims[0], &form.dims[1], &form.partial}) {
       auto it = std::find(list->begin(), list->end(), major);
@@ -92,10 +94,11 @@ struct Table {
   static constexpr int64_t kNoWay = std::numeric_limits<int64_t>::max();
 
 private:
-  /// All forms in which the axes are used in any way.
+  /// Appends all forms that extend `form` by unused axes in any way.
   void extend(const Form &form, const std::vector<std::string> &unused) {
     forms.push_back(form);
-    // Every order within a dimension, but one of partial axes: a form is made once.
+    // Every order of axes within a dimension, but one order of partial axes, so that each form is
+    // made once.
     for (size_t place = 0; place < 3; ++place)
       for (const std::string &name : unused) {
         Form next = form;
@@ -132,7 +135,7 @@ private:
     return 4 * kRows * kColumns / count(form.dims[0]) / count(form.dims[1]);
   }
 
-  /// What `longer` has beyond `list`, which it begins with; nothing when it does not.
+  /// The axes of `longer` after its prefix `list`; empty if `list` is not a prefix.
   static std::vector<std::string> tail(const std::vector<std::string> &list,
                                        const std::vector<std::string> &longer) {
     if (longer.size() <= list.size() || !std::equal(list.begin(), list.end(), longer.begin()))
@@ -140,7 +143,7 @@ private:
     return {longer.begin() + static_cast<std::ptrdiff_t>(list.size()), longer.end()};
   }
 
-  /// Bytes that one operation sends that makes `to` of `from`.
+  /// Bytes that a rank sends if one operation converts `from` to `to`, or kNoWay.
   int64_t direct(const Form &from, const Form &to) const {
     const int64_t local = localBytes(from);
     if (!from.partial.empty()) {
@@ -197,7 +200,7 @@ std::string text(const Form &form) {
   return text + (form.partial.empty() ? ">" : "]>");
 }
 
-/// A value of the form `from` that is returned in the form `to`.
+/// A module that returns a value of the form `from` in the form `to`.
 std::string module(const Table &table, const Form &from, const Form &to) {
   std::string x = "tensor<24x48xf32>",
               result = "(" + x + " {nn.name = \"y\", comm.sharding = " + text(to) + "})";
@@ -205,7 +208,7 @@ std::string module(const Table &table, const Form &from, const Form &to) {
   if (from.partial.empty())
     return head + x + " {nn.name = \"x\", comm.sharding = " + text(from) + "}) -> " + result +
            " attributes {nn.entry} {\n  return %x : " + x + "\n}\n";
-  // A sum over the dimension that the partial axes cut.
+  // A sum over a dimension that the partial axes shard.
   Form input{{from.dims[0], from.partial}, {}}, weight{{from.dims[1], from.partial}, {}};
   return head + "tensor<24x24xf32> {nn.name = \"x\", comm.sharding = " + text(input) +
          "}, %w: tensor<48x24xf32> {nn.name = \"w\", comm.sharding = " + text(weight) + "}) -> " +
@@ -263,7 +266,7 @@ struct Reshard : DifferentialTest {
   }
 };
 
-/// A sharding of a value of `shape` over random axes and sub-axes.
+/// A random sharding of a value of `shape` over axes and sub-axes.
 std::string randomSharding(const std::vector<Axis> &mesh, const std::vector<int64_t> &shape,
                            std::mt19937_64 &random) {
   struct Part {
@@ -313,7 +316,7 @@ TEST_F(Reshard, NoPairOfFormsSendsMoreThanItMust) {
     EXPECT_GE(used[name], 20u) << name;
 }
 
-// Sub-axes of mixed primes, such as cross among them: sharding in, sharding out, the same value.
+// Random reshards over sub-axes of mixed prime sizes, which may overlap: the value stays the same.
 TEST_F(Reshard, RandomSubAxesKeepTheValue) {
   const uint64_t seed = fromEnvironment("BRAID_DIFFERENTIAL_SEED", 12);
   const uint64_t cases = fromEnvironment("BRAID_DIFFERENTIAL_CASES", 2100);
@@ -323,7 +326,7 @@ TEST_F(Reshard, RandomSubAxesKeepTheValue) {
       {{"x", 6}},           {{"x", 12}},          {{"x", 2}, {"y", 6}},
       {{"x", 6}, {"y", 2}}, {{"x", 4}, {"y", 3}}, {{"x", 2}, {"y", 3}, {"z", 2}},
       {{"x", 10}},          {{"x", 8}, {"y", 2}}, {{"x", 2}, {"y", 2}, {"z", 2}, {"w", 2}}};
-  constexpr uint64_t kTogether = 20; // reshards of one module
+  constexpr uint64_t kTogether = 20; // number of reshards in one module
   for (uint64_t i = 0; i < cases && !HasFailure(); i += kTogether) {
     const std::vector<Axis> &mesh = meshes[random() % meshes.size()];
     std::string axes, arguments, results, values, types;

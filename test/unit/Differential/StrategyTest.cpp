@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Random decoders under random strategies, padded where they do not divide: the same answers, and
-// of collectives those that the strategy needs and no others. BRAID_DIFFERENTIAL_SEED and
-// BRAID_DIFFERENTIAL_CASES choose what is run.
+// Random decoders under random strategies, padded where dimensions do not divide: results must be
+// the same, and the collectives must be exactly those that the strategy needs.
+// BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES select the cases.
 //
 //===----------------------------------------------------------------------===//
 #include "RandomModel.h"
@@ -40,14 +40,14 @@ bool has(const std::string &strategy, const char *part) {
   return strategy.find(part) != std::string::npos;
 }
 
-/// What a strategy needs on the way through a decoder, by rank 0.
+/// The number of each collective that a strategy needs for a decoder, on rank 0.
 std::map<std::string, int64_t> neededCollectives(const RandomModel &d) {
   std::map<std::string, int64_t> needed;
   if (d.tp == 1)
     return needed;
   bool sequence = has(d.strategy, "tp-sp"),
        vocabulary = has(d.strategy, "vocab") || d.strategy == "auto";
-  // Attention and feed-forward of a layer that runs them side by side are one sum.
+  // Parallel attention and feed-forward share one all_reduce.
   int64_t sums = (d.parallel ? 1 : 2) * d.layers + vocabulary, gathers = sums;
   if (sequence) {
     needed["comm.reduce_scatter"] = sums;
@@ -115,7 +115,7 @@ TEST(Strategy, Decoders) {
             << parallel << "; largest relative L2: " << worst << " (allowed " << kTolerance
             << ")\n";
   if (std::getenv("BRAID_DIFFERENTIAL_SEED") || std::getenv("BRAID_DIFFERENTIAL_CASES"))
-    return; // a chosen run may be too small to reach everything
+    return; // a run of selected cases may be too small to reach everything
   EXPECT_EQ(strategies.size(), 9u);
   for (const auto *tally : {&strategies, &sizes})
     for (const auto &[name, count] : *tally)

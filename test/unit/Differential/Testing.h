@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Shared by the differential tests: the seed, weights, passes by name.
+// Shared by the differential tests: the seed, weights, and passes by name.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_DIFFERENTIAL_TESTING_H
@@ -24,13 +24,13 @@
 
 namespace braid::test {
 
-/// BRAID_DIFFERENTIAL_SEED, BRAID_DIFFERENTIAL_CASES.
+/// Reads BRAID_DIFFERENTIAL_SEED or BRAID_DIFFERENTIAL_CASES.
 uint64_t fromEnvironment(const char *name, uint64_t otherwise);
-/// Whether neither is set; a chosen run may be too small to reach everything.
+/// Whether neither is set. A run of selected cases may be too small to reach everything.
 bool isDefaultSize();
 
-/// Standard random weights have a deviation of 0.02, which makes attention nearly uniform; these do
-/// not.
+/// Standard random weights have a deviation of 0.02, which makes attention nearly uniform. These
+/// weights are larger.
 class LargeWeights : public runtime::WeightSource {
 public:
   explicit LargeWeights(uint64_t seed) : source(runtime::WeightSource::random(seed)) {}
@@ -43,7 +43,7 @@ private:
   std::unique_ptr<runtime::WeightSource> source;
 };
 
-/// Counts of features that took part, by name.
+/// Counts of executed operations and other features, by name.
 using Tally = std::map<std::string, uint64_t>;
 void print(const char *title, const Tally &tally);
 
@@ -51,15 +51,15 @@ void print(const char *title, const Tally &tally);
 struct DifferentialTest : ::testing::Test {
   DifferentialTest();
 
-  /// Runs passes in place; false, with diagnostics printed, when one fails.
+  /// Runs passes in place. Prints diagnostics and returns false if one fails.
   bool apply(mlir::ModuleOp module, const std::string &passes);
-  /// The same on a copy; null when one fails.
+  /// Runs passes on a copy. Returns null if one fails.
   mlir::OwningOpRef<mlir::ModuleOp> transformed(mlir::ModuleOp module, const std::string &passes);
 
   mlir::MLIRContext context;
 };
 
-/// Those that rewrite collectives of partitioned modules.
+/// Passes that rewrite collectives of partitioned modules.
 inline constexpr const char *kCollectivePasses[] = {
     "braid-split-all-reduce",  "braid-join-all-reduce",     "braid-sink-all-gathers",
     "braid-hoist-all-gathers", "braid-fuse-reduce-scatter", "braid-unfuse-reduce-scatter",

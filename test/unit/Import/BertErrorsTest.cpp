@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// One thing wrong at a time; the whole message is compared.
+// Models with one mistake each. The full error message is compared.
 //
 //===----------------------------------------------------------------------===//
 #include "Testing.h"
@@ -13,7 +13,7 @@ using namespace braid::testing;
 
 namespace {
 
-/// The message of importing `model` as it was written.
+/// The error message of importing the model.
 std::string message(const ImportOptions &options) { return importText(options); }
 
 #define EXPECT_MESSAGE(options, expected)                                                          \
@@ -67,7 +67,7 @@ TEST(BertErrors, TooLarge) {
       configError(model,
                   "expects activations of at most 2^50 elements, batch 1073741824 and seq 1048576 "
                   "give 3.6e+16"));
-  // 2 layers of 4 * 2^60, and less.
+  // 4 * 2^60 weights in each of 2 layers, and fewer in the other tensors.
   model.config["hidden_size"] = 1 << 30;
   model.writeConfig();
   EXPECT_MESSAGE(
@@ -110,7 +110,7 @@ TEST(BertErrors, NotJson) {
 
 TEST(BertErrors, HostileJson) {
   BertDirectory model;
-  // Deep enough to overrun the stack of a recursive parser.
+  // Deep enough to overflow the stack of a recursive parser.
   runtime::testing::put(model.path("config.json"), std::string(8 << 20, '['));
   EXPECT_MESSAGE(options(model.path()), configError(model, "expects JSON nested at most 64 deep"));
   runtime::testing::put(model.path("config.json"), std::string((16 << 20) + 1, ' '));
@@ -229,7 +229,7 @@ TEST(BertErrors, Roberta) {
   EXPECT_MESSAGE(options(model.path()),
                  configError(model, "expects field 'pad_token_id' to be an integer in [0, 19], got "
                                     "20"));
-  // 16 rows, of which 0 to 7 are before the first position.
+  // 16 rows, of which rows 0 to 7 come before the first position.
   model.config["pad_token_id"] = 7;
   model.write();
   ImportOptions wrong = options(model.path());
@@ -255,7 +255,7 @@ TEST(BertErrors, EveryMissingTensor) {
     for (int64_t size : tensor.shape)
       shape += (shape.size() > 1 ? ", " : "") + std::to_string(size);
     std::string expected = "tensor '" + name + "' is missing, expects F32 of shape " + shape + "]";
-    // The one that tells whether names have a prefix.
+    // This tensor tells whether names have a prefix.
     if (name == "embeddings.word_embeddings.weight")
       expected += " under this name or with 'bert.' before it";
     EXPECT_MESSAGE(options(model.path()), weightsError(model, expected));

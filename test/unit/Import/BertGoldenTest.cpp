@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What is imported means what PyTorch computes: a small BERT with a ragged batch, against PyTorch's
-// answer.
+// An imported model computes what PyTorch computes: a small BERT with a ragged batch is compared
+// with PyTorch's result.
 //
 //===----------------------------------------------------------------------===//
 #include "Testing.h"

@@ -46,7 +46,7 @@ TEST(Bert, LayersAreOneFunction) {
   std::string text = importText(options(model.path()));
   EXPECT_EQ(count(text, "func.func private"), 1);
   EXPECT_EQ(count(text, "call @encoder_layer("), 2);
-  // 5 of the embeddings and 16 a layer; the pooler's are not part of the result.
+  // 5 in the embeddings and 16 in each layer. The pooler's do not contribute to the result.
   EXPECT_EQ(count(text, " = nn.parameter "), 5 + 2 * 16);
   EXPECT_THAT(text,
               HasSubstr("%encoder.layer.0 = call @encoder_layer(%embeddings.norm, %attention_mask, "
@@ -63,7 +63,7 @@ TEST(Bert, Embeddings) {
   std::string text = importText(options(model.path()));
   EXPECT_THAT(
       text, HasSubstr("= nn.parameter \"embeddings.word_embeddings.weight\" : tensor<20x8xf32>\n"));
-  // The first rows for the positions that there are.
+  // The first rows, as many as there are positions.
   EXPECT_THAT(
       text,
       HasSubstr(
@@ -132,7 +132,7 @@ TEST(Bert, RandomWeightsSuitTheParameter) {
   BertDirectory model;
   model.write();
   std::string text = importText(options(model.path()));
-  // Scale of 5 normalizations; their shifts and the biases of 12 linear layers.
+  // The scales of 5 normalizations; their shifts and the biases of 12 linear layers are zero.
   EXPECT_EQ(count(text, " init ones : "), 5);
   EXPECT_EQ(count(text, " init zeros : "), 5 + 12);
   EXPECT_EQ(count(text, "LayerNorm.weight\" init ones : "), 5);
@@ -154,7 +154,7 @@ TEST(Bert, ConfigurationAlone) {
   std::string expected = importText(options(model.path()));
   EXPECT_THAT(expected, StartsWith("module @model {"));
   EXPECT_EQ(importText(options(model.path("config.json"))), expected);
-  // A checkpoint beside a configuration that is named by itself is left alone.
+  // If the configuration is named itself, a checkpoint next to it is not read.
   model.tensors.erase("embeddings.word_embeddings.weight");
   model.writeWeights();
   EXPECT_EQ(importText(options(model.path("config.json"))), expected);
@@ -164,10 +164,10 @@ TEST(Bert, Prefix) {
   BertDirectory model;
   model.addPrefix("bert.");
   model.write();
-  // The checkpoint decides, whatever the architecture.
+  // The checkpoint decides whether names have a prefix, whatever the architecture is.
   std::string text = importText(options(model.path()));
   EXPECT_EQ(count(text, " = nn.parameter \"bert."), 5 + 2 * 16);
-  EXPECT_EQ(count(text, " slices ["), 1); // positions; the others are whole tensors of their names
+  EXPECT_EQ(count(text, " slices ["), 1); // positions; the other parameters are full tensors
   model.config["architectures"] = llvm::json::Array{"BertForMaskedLM"};
   model.write();
   EXPECT_EQ(importText(options(model.path())), text);

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// LLaMA and GPT-2, from their configurations alone.
+// LLaMA and GPT-2, imported from their configurations without a checkpoint.
 //
 //===----------------------------------------------------------------------===//
 #include "Testing.h"

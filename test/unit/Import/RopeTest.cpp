@@ -12,7 +12,7 @@ using namespace braid;
 
 namespace {
 
-/// The frequencies, or the error.
+/// The frequencies as text, or the error message.
 std::string frequencies(const std::string &fields, int64_t headDim, int64_t seq,
                         std::vector<double> &values) {
   runtime::testing::TemporaryFolder folder;
@@ -67,8 +67,8 @@ TEST(Rope, DynamicStretchesLongSequencesOnly) {
 }
 
 TEST(Rope, Llama3) {
-  // Of an original context of 2 pi * 8 positions, pairs turn 8, 2.53, 0.8 and 0.253 times: the
-  // first is quick, the last slow, and those between are interpolated.
+  // The original context has 2 pi * 8 positions, in which the pairs turn 8, 2.53, 0.8 and 0.253
+  // times. The first pair is fast, the last is slow, and the others are interpolated.
   std::vector<double> values;
   const char *fields = "\"rope_theta\": 100, \"rope_scaling\": {\"rope_type\": \"llama3\", "
                        "\"factor\": 8, \"low_freq_factor\": 1, \"high_freq_factor\": 4, "

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Small BERT directories to import, and to damage.
+// Small BERT directories that tests import and damage.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_IMPORT_TESTING_H
@@ -90,7 +90,7 @@ public:
     file.append(static_cast<size_t>(offset), '\0');
     runtime::testing::put(path("model.safetensors"), file);
   }
-  /// Every tensor's name with `prefix` before it.
+  /// Adds a prefix to every tensor's name.
   void addPrefix(const std::string &prefix) {
     std::map<std::string, Tensor> renamed;
     for (auto &[name, tensor] : tensors)

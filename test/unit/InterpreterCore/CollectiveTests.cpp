@@ -10,7 +10,7 @@ using namespace braid::interp;
 using namespace braid::interp::testing;
 
 TEST(Collectives, CombineInRankOrder) {
-  // In this order the small addend is lost; from the other end it would not be.
+  // In this order the small value is lost in the sum; in reverse order it is not.
   std::vector<Tensor> parts = {floats({1}, {1}), floats({1}, {1e-16}), floats({1}, {-1})};
   expectEqual(combine(ReduceKind::sum, parts), {1}, {0});
   std::vector<Tensor> three = {floats({2}, {1, 5}), floats({2}, {4, -2}), floats({2}, {3, 3})};
@@ -72,7 +72,7 @@ TEST(Collectives, AllToAllIsGatherThenSlice) {
         for (const Tensor &part : parts)
           slices.push_back(*sliceShard(part, op.dim, position, 3));
         EXPECT_EQ(firstDifference(*got, *concatenate(slices, op.concatDim)), -1);
-        // Cut along another dimension than joined, the order of the two steps does not matter.
+        // If split and concatenation dimensions differ, the order of the two steps does not matter.
         if (op.dim != op.concatDim)
           EXPECT_EQ(firstDifference(
                         *got, *sliceShard(*concatenate(parts, op.concatDim), op.dim, position, 3)),

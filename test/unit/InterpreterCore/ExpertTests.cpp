@@ -41,8 +41,8 @@ TEST(Router, ChoosesTheLargestAndFillsChoiceByChoice) {
               0.5019860017188829, 0.37976267038115935, 0.7133457641390296, 0.1439353351279005,
               0.5251143630333145, 0.4039918947549763, 0.797830491250923, 0.12715292669931766,
               0.6553583718529713, 0.2996461772665225, 0.8334371644998392, 0.1224779826935493});
-  // Experts have room for two tokens of a group: the third and fourth token's second choice is
-  // full.
+  // Experts have two slots for the tokens of a group: the second choice of the third and fourth
+  // token is full.
   EXPECT_EQ(elementsOf(routing->slots),
             (Integers{0, 0, 0, 1, 1, -1, 1, -1, 0, 0, 0, 1, 1, -1, 1, -1}));
   EXPECT_EQ(elementsOf(routing->counts), (Integers{2, 2, 2, 2, 2, 2}));
@@ -58,7 +58,7 @@ TEST(Router, NormalizesWeights) {
 }
 
 TEST(Router, GivesFirstChoicesPlacesBeforeSecondOnes) {
-  // Both tokens want expert 0 and 1, in different order; there is one place each.
+  // Both tokens choose experts 0 and 1, in different order; each expert has one slot.
   Result<Routing> routing = router(floats({1, 2, 3}, {2, 1, 0, 1, 2, 0}), 2, 1, false);
   ASSERT_TRUE(routing.ok());
   EXPECT_EQ(elementsOf(routing->experts), (Integers{0, 1, 1, 0}));
@@ -72,7 +72,7 @@ TEST(Router, EqualLogitsGoToTheLowerNumber) {
 }
 
 TEST(Experts, ThereAndBackIsTheWeightedSum) {
-  // Expert e multiplies by e + 1; nobody is left out.
+  // Expert e multiplies by e + 1; no token is dropped.
   Tensor x = sines(2, {2, 4, 3});
   Result<Routing> routing = router(logits(), 2, 4, true);
   ASSERT_TRUE(routing.ok());

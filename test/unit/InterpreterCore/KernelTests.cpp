@@ -33,7 +33,7 @@ TEST(Kernels, EmbeddingOfAPart) {
   expectEqual(embedding(ints({4}, {3, 0, 2, 5}), table, {1, 3}), {4, 1}, {30, 0, 20, 0});
   expectError(embedding(ints({1}, {6}), table, {1, 3}).status(),
               "embedding expects ids from 0 to 5, got 6 at position [0]");
-  // The last row of the last part is padding.
+  // The last row of the last shard is padding.
   expectEqual(embedding(ints({2}, {4, 2}), table, {1, 3, 5}), {2, 1}, {0, 20});
   expectError(embedding(ints({1}, {5}), table, {1, 3, 5}).status(),
               "embedding expects ids from 0 to 4, got 5 at position [0]");
@@ -58,7 +58,7 @@ TEST(Kernels, LinearAgainstNumPy) {
 }
 
 TEST(Kernels, LinearTilesCoverEveryElement) {
-  // Extents on both sides of the tile sizes, against the sum written down directly.
+  // Extents below and above the tile sizes, against the sum in its direct form.
   for (int64_t m : {1, 4, 5})
     for (int64_t n : {1, 31, 32, 33, 65}) {
       Tensor x = sines(1, {m, 7}), w = sines(2, {n, 7});
@@ -128,7 +128,7 @@ TEST_F(Heads, CausalWithLengthAndOffset) {
               0.682720796214859, 0.09230178259983923, -0.13155783846045643, -0.4391460464680652});
 }
 
-/// An offset is data: whatever it is, a query sees all keys or none.
+/// An offset is data: any value is accepted, and a query then sees all keys or none.
 TEST_F(Heads, OffsetsAtTheEndsOfTheirType) {
   Tensor offset = ints({2}, {INT64_MIN, INT64_MAX});
   AttentionOperands op = operands();
@@ -145,7 +145,7 @@ TEST_F(Heads, OffsetsAtTheEndsOfTheirType) {
 }
 
 TEST(Kernels, CrossAttentionAgainstPyTorch) {
-  // Three queries attend to five keys of another sequence: scaled_dot_product_attention with
+  // Three queries attend to the five keys of another sequence: scaled_dot_product_attention with
   // enable_gqa.
   Tensor query = sines(1, {2, 3, 4, 4}), key = sines(2, {2, 5, 2, 4}),
          value = sines(3, {2, 5, 2, 4});
@@ -190,7 +190,7 @@ TEST(Kernels, LayerNorm) {
   expectNear(layerNorm(sines(1, {2, 4}), sines(2, {4}), sines(3, {4}), 1e-5), 0,
              {0.895930729169108, -0.6254114521130454, -0.7982336067378211, 1.2057987714289224,
               -1.113084224749303, -0.826781178646092, -1.504985643946792, -1.3856828005690125});
-  // A constant row has variance 0 and leaves the bias.
+  // A constant row has variance 0, so the result is the bias.
   expectEqual(layerNorm(floats({1, 2}, {7, 7}), floats({2}, {3, 4}), floats({2}, {5, 6}), 1e-12),
               {1, 2}, {5, 6});
 }
@@ -217,7 +217,7 @@ TEST(Kernels, Silu) {
   expectNear(activation("silu", x), 0, {0, 0.7310585786300049, -0.2689414213699951, 0});
 }
 
-// What PyTorch gives in f64.
+// PyTorch's results in f64.
 TEST(Kernels, Activations) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   const std::vector<double> inputs = {-8, -3, -0.5, 0, 0.5, 2, 8, inf, -inf, nan};
@@ -309,7 +309,7 @@ TEST(Kernels, RotaryTables) {
   expectNear(Result<Tensor>(tables->sin), 0, {2.5244129544236893, 0, 2.9924849598121632, 0});
   EXPECT_EQ(tables->cos.shape(), (Shape{1, 2, 2}));
   EXPECT_EQ(rotaryTables(DType::f32, 2, {0.5, 0}, 3, nullptr)->cos.shape(), (Shape{2, 2}));
-  // An offset is data: its angle is large, not wrapped around.
+  // An offset is data: it gives a large angle and does not wrap around.
   Tensor largest = Tensor::ofInts(DType::i64, {1}, {INT64_MAX});
   tables = rotaryTables(DType::f64, 2, {0x1p-63}, 1, &largest);
   ASSERT_TRUE(tables.ok());
@@ -318,7 +318,7 @@ TEST(Kernels, RotaryTables) {
 }
 
 TEST(Kernels, RotaryTurnsHalvesOfAHead) {
-  // A quarter turn takes (x, y) to (-y, x); no turn leaves them.
+  // A quarter turn maps (x, y) to (-y, x); a turn by zero changes nothing.
   Tensor x = floats({1, 2, 1, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   Tensor cos = floats({2, 2}, {0, 1, 1, 0}), sin = floats({2, 2}, {1, 0, 0, 1});
   expectEqual(rotary(x, cos, sin), {1, 2, 1, 4}, {-3, 2, 1, 4, 5, -8, 7, 6});

@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A small program with communication beside computation, for the checks of programs to spoil:
+// A small correct program with communication during computation, into which tests of program checks
+// insert faults:
 //   y = all_reduce_tp(x) + 2 x, where the doubling runs while the all_reduce is in flight.
 //
 //===----------------------------------------------------------------------===//
@@ -60,14 +61,14 @@ public:
     return runtime::testing::ProcedureBuilder(builder.program, procedure());
   }
   fb::BufferT &buffer(int32_t number) { return *procedure().buffers[static_cast<size_t>(number)]; }
-  /// All of a buffer, where it is now.
+  /// A view of a full buffer at its current address.
   runtime::testing::V at(int32_t number) {
     const fb::BufferT &b = buffer(number);
     auto view = b.space == fb::Space::local ? local(b.offset_bytes, DType::f32, {kElements})
                                             : symmetric(b.offset_bytes, DType::f32, {kElements});
     return view.of(number);
   }
-  /// The first command of this kind on a queue goes away.
+  /// Removes the first command of this kind from a queue.
   template <typename Commands> static void erase(Commands &commands, fb::Operation kind) {
     commands.erase(std::find_if(commands.begin(), commands.end(),
                                 [&](const auto &c) { return c->op.type == kind; }));
@@ -95,7 +96,7 @@ public:
       return status;
     return created;
   }
-  /// Runs this many orders.
+  /// Runs the program in this many orders.
   Result<ProgramResults> run(int64_t schedules) {
     auto created = interpreter();
     if (!created.ok())

@@ -40,7 +40,7 @@ Collective recv(std::vector<std::pair<int64_t, int64_t>> pairs, int64_t tag = 0)
 }
 Tensor scalar(double value) { return floats({1}, {value}); }
 
-/// The one element that a receive gives.
+/// Receives one element.
 Result<double> take(Process &process, const Collective &op) {
   Result<std::vector<Tensor>> got = process.run(op, {});
   if (!got.ok())
@@ -50,7 +50,7 @@ Result<double> take(Process &process, const Collective &op) {
 } // namespace
 
 TEST(PointToPoint, RanksMayRunDifferentPrograms) {
-  // Three stages, each with its own code: no rank runs both halves of a pair.
+  // Three stages, each with its own code: no rank runs both the send and the recv of a pair.
   ProcessGrid grid(line(3));
   double last = 0;
   Status status = grid.run([&](Process &process) -> Status {
@@ -87,7 +87,7 @@ TEST(PointToPoint, ASenderDoesNotWait) {
       sent = true;
       return outcome;
     }
-    while (!sent) // the receive starts when the send has come to its end
+    while (!sent) // the receive starts after the send has completed
       std::this_thread::sleep_for(milliseconds(1));
     Result<double> value = take(process, recv({{0, 1}}));
     return value.ok() && *value == 3 ? Status() : Status::error("wrong value");
@@ -181,7 +181,7 @@ TEST(PointToPoint, PairsAreOfTheGroup) {
 }
 
 TEST(AllToAllV, CountsDecideWhatTravels) {
-  // Every rank sends r + 1 rows, at most 3, to each other; element = 100 * sender + 10 * block +
+  // Every rank sends r + 1 rows, at most 3, to every other; element = 100 * sender + 10 * block +
   // row.
   for (int64_t n = 1; n <= 5; ++n) {
     ProcessGrid grid(line(n));

@@ -34,7 +34,7 @@ Collective collective(CollectiveKind kind, std::vector<AxisRef> axes, int64_t di
 
 Tensor scalar(double value) { return floats({1}, {value}); }
 
-/// Runs one collective on which rank r brings [r]; gives every rank's elements.
+/// Runs one collective to which rank r contributes [r]. Returns every rank's elements.
 std::vector<std::vector<double>> runOnRanks(const Mesh &mesh, const Collective &op) {
   std::vector<std::vector<double>> results(static_cast<size_t>(mesh.numRanks()));
   ProcessGrid grid(mesh);
@@ -69,7 +69,7 @@ TEST(ProcessGrid, GroupsOfAxesAndSubAxes) {
 }
 
 TEST(ProcessGrid, ExchangesOverAxesAndSubAxes) {
-  // Two to six ranks; every rank brings its own number.
+  // Two to six ranks, each of which contributes its own number.
   for (int64_t n = 2; n <= 6; ++n) {
     Mesh line = mesh({{"tp", n}});
     Collective ring = collective(CollectiveKind::permute, {{"tp"}});
@@ -88,7 +88,7 @@ TEST(ProcessGrid, ExchangesOverAxesAndSubAxes) {
     toLast.kind = CollectiveKind::broadcast;
     EXPECT_EQ(runOnRanks(line, toLast), same);
   }
-  // tp = 4 as [2, 2]: the major sub-axis joins 0 with 2, the minor one 0 with 1.
+  // tp = 4 as [2, 2]: the major sub-axis groups 0 with 2, the minor sub-axis 0 with 1.
   Mesh four = mesh({{"tp", 4}});
   Collective swap = collective(CollectiveKind::permute, {{"tp", 1, 2}});
   swap.pairs = {{0, 1}, {1, 0}};
@@ -117,7 +117,7 @@ TEST(ProcessGrid, AllToAllGivesEveryRankItsOwnPart) {
 }
 
 TEST(ProcessGrid, MeshOrder) {
-  // Coordinates (0,0) (0,1) (1,0) (1,1) are ranks 0 2 1 3: tp joins 0 with 2 and 1 with 3.
+  // Coordinates (0,0) (0,1) (1,0) (1,1) are ranks 0 2 1 3: tp groups 0 with 2 and 1 with 3.
   Mesh ordered = mesh({{"dp", 2}, {"tp", 2}}, {0, 2, 1, 3});
   EXPECT_EQ(runOnRanks(ordered, collective(CollectiveKind::allGather, {{"tp"}})),
             (Lists{{0, 2}, {1, 3}, {0, 2}, {1, 3}}));
@@ -244,7 +244,7 @@ TEST(ProcessGrid, AStalledRankIsNamedWithinTheLimit) {
 }
 
 TEST(ProcessGrid, ASlowRankThatMakesProgressIsWaitedFor) {
-  // On a busy machine a short sleep may last longer than a short limit.
+  // On a busy machine a short sleep may take longer than a short limit.
   Status status = Status::error("not run");
   for (int limit = 200; !status.ok() && limit < 20000; limit *= 4) {
     GridOptions options;
@@ -252,7 +252,7 @@ TEST(ProcessGrid, ASlowRankThatMakesProgressIsWaitedFor) {
     ProcessGrid grid(mesh({{"tp", 2}}), options);
     status = grid.run([&](Process &process) -> Status {
       if (process.rank() == 1)
-        for (int i = 0; i < 30; ++i) { // three times the limit in all
+        for (int i = 0; i < 30; ++i) { // three times the limit in total
           std::this_thread::sleep_for(milliseconds(limit / 10));
           if (Status s = process.progress(); !s.ok())
             return s;
@@ -267,7 +267,7 @@ TEST(ProcessGrid, RanksThatWaitForEachOtherAreFoundAtOnce) {
   ProcessGrid grid(mesh({{"a", 2}, {"b", 2}}));
   auto begin = std::chrono::steady_clock::now();
   Status status = grid.run([&](Process &process) -> Status {
-    // Ranks 0 and 3 reduce over a first, the others over b: a cycle of four.
+    // Ranks 0 and 3 reduce over a first, the others over b: a deadlock cycle of four.
     bool aFirst = process.rank() == 0 || process.rank() == 3;
     for (const char *axis : {aFirst ? "a" : "b", aFirst ? "b" : "a"})
       if (Status s =

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The program interpreter and the executor, which share no code, on the same programs: every
-// collective over every group of a mesh of six ranks.
+// Compares the program interpreter with the executor, which share no code: every collective over
+// every group of a mesh of six ranks.
 //
 //===----------------------------------------------------------------------===//
 #include "OverlapProgram.h"
@@ -25,7 +25,7 @@ struct Exchange {
   std::vector<uint32_t> pairs = {};
 };
 
-/// y = collective(x) on every rank, each with a part of x of its own.
+/// y = collective(x) on every rank, where x differs between ranks.
 std::shared_ptr<const runtime::Bundle> build(const Exchange &exchange, int64_t groupSize) {
   ProgramBuilder builder({{"dp", 2}, {"tp", 3}});
   Shape part{12, 6}, out = part;
@@ -62,7 +62,7 @@ std::shared_ptr<const runtime::Bundle> build(const Exchange &exchange, int64_t g
 }
 
 runtime::HostTensor input() {
-  // Whole numbers, so that sums are the same in any order.
+  // Integers, so that sums are the same in any order.
   runtime::HostTensor x = runtime::HostTensor::zeros(DType::f32, {72, 6});
   for (int64_t i = 0; i < x.numElements(); ++i)
     x.as<float>()[i] = static_cast<float>((i * 37) % 101 - 50);
@@ -115,7 +115,7 @@ TEST(ProgramAndExecutor, AgreeOnEveryCollective) {
 
 TEST(ProgramAndExecutor, AgreeOnPermutations) {
   agree({Kind::permute, {"tp"}, {}, 0, {0, 1, 1, 2, 2, 0}});
-  agree({Kind::permute, {"tp"}, {}, 0, {0, 2}}); // two ranks get zeros
+  agree({Kind::permute, {"tp"}, {}, 0, {0, 2}}); // two ranks receive nothing and get zeros
   agree({Kind::permute, {"dp", "tp"}, {}, 0, {5, 0, 3, 3, 1, 4}});
 }
 

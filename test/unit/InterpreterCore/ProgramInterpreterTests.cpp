@@ -12,7 +12,7 @@ namespace braid::interp::testing {
 namespace {
 
 TEST(ProgramInterpreter, SameSeedSameOrder) {
-  // A program at fault tells which order it met.
+  // The error of a faulty program says in which order the fault occurred.
   OverlapProgram program;
   OverlapProgram::erase(program.procedure().communication, fb::Operation::Await);
   auto interpreter = program.interpreter();
@@ -23,12 +23,12 @@ TEST(ProgramInterpreter, SameSeedSameOrder) {
     EXPECT_EQ((*interpreter)->run(seed).status().message(), first);
     outcomes.insert(first);
   }
-  // In time, too early, while it is written; on either rank.
+  // The read comes after, before or during the write, on either rank.
   EXPECT_GE(outcomes.size(), 4U) << ::testing::PrintToString(outcomes);
 }
 
-/// A kernel that remembers gives each run another result: as a program would that depends on the
-/// order in a way that nothing else notices.
+/// A stateful kernel gives each run another result, like a program whose result depends on the
+/// order in a way that no other check detects.
 TEST(ProgramInterpreter, NoticesResultsThatDiffer) {
   OverlapProgram program;
   program.builder.kernels["add"] = [](void *const *operands) {
@@ -36,7 +36,7 @@ TEST(ProgramInterpreter, NoticesResultsThatDiffer) {
     const auto &out = *static_cast<Vector *>(operands[2]);
     for (int64_t i = 0; i < out.size; ++i)
       out[i] = runsBefore;
-    // Two kernels on each of two ranks: the ranks of a run agree, the runs do not.
+    // Two kernels on each of two ranks: the ranks of a run agree, but the runs do not.
     static int numCalls = 0;
     const int runs = ++numCalls / 4;
     runsBefore = static_cast<float>(runs);
@@ -78,7 +78,7 @@ TEST(ProgramInterpreter, RefusesAProgramThatIsNotOne) {
             "not a Braid program, or a damaged one");
 }
 
-/// Ranks that should hold the same hold what their own part of a sum is.
+/// Ranks that should hold the same value hold their own partial sums.
 TEST(ProgramInterpreter, NoticesRanksThatDisagree) {
   ProgramBuilder builder({{"tp", 2}});
   builder.operand("x", DType::f32, {4}, {{"tp"}});
@@ -97,7 +97,7 @@ TEST(ProgramInterpreter, NoticesRanksThatDisagree) {
             "ranks 0 and 1 hold different values of result 'y'");
 }
 
-/// Collectives in which ranks send different things.
+/// Collectives with different contributions of the ranks.
 TEST(ProgramInterpreter, ComputesExchanges) {
   ProgramBuilder builder({{"tp", 2}});
   builder.operand("x", DType::f32, {2, 2}, {{"tp"}, {}});
@@ -142,7 +142,7 @@ TEST(ProgramInterpreter, ComputesExchanges) {
 }
 
 namespace {
-/// Ranks 0, 1 and 2 pass their number on in a ring, all of them sending first; then rank 0
+/// Ranks 0, 1 and 2 pass their number around a ring, and all of them send first. Then rank 0
 /// exchanges one row with rank 2 by counts.
 struct Passing {
   explicit Passing(const Shape &expected = {1}) : builder({{"tp", 3}}) {
@@ -209,7 +209,7 @@ TEST(ProgramInterpreter, PassesValuesOn) {
                   "rank [0-2] with tag 4, got \\(f32\\[1\\]\\)"));
 }
 
-/// Everything that is not a kernel, against the same by hand.
+/// Every command but kernels, compared with results computed by hand.
 TEST(ProgramInterpreter, ComputesEveryCommand) {
   ProgramBuilder builder({{"tp", 2}});
   builder.parameter("table", {3, 4});

@@ -21,8 +21,8 @@ std::vector<std::string> faultsOf(OverlapProgram &program) {
   return expanded.ok() ? checkOrder(*expanded) : std::vector<std::string>();
 }
 
-/// Some order of the first hundred goes wrong; gives the message without rank and seed, which
-/// depend on the random numbers.
+/// Expects that one of the first hundred orders fails. Returns the message without rank and seed,
+/// which depend on the random numbers.
 std::string noticed(OverlapProgram &program) {
   Result<ProgramResults> results = program.run(kSchedules);
   EXPECT_FALSE(results.ok()) << "nothing was noticed";
@@ -65,7 +65,7 @@ TEST(ProgramOrder, NoticesAMissingWait) {
   noticed(program);
 }
 
-/// One value takes the other's bytes while that is still needed; every queue runs in order.
+/// One value overwrites another that is still needed, although every queue runs in order.
 TEST(ProgramOrder, NoticesBuffersThatOverlap) {
   for (uint64_t offset : {0, 16}) {
     OverlapProgram program;
@@ -81,7 +81,7 @@ TEST(ProgramOrder, NoticesBuffersThatOverlap) {
     const std::string writer = "copy 'other' in @main on the compute queue";
     EXPECT_THAT(faultsOf(program),
                 ElementsAre(reads + "buffer 'other' in @main there, written by " + writer));
-    // Nobody reads the other one, so that it is dead when it is written.
+    // Nothing reads the other value, so it is dead when it is overwritten.
     EXPECT_EQ(noticed(program), reads + "no value; it was written last by " + writer);
   }
 }
@@ -89,7 +89,7 @@ TEST(ProgramOrder, NoticesBuffersThatOverlap) {
 TEST(ProgramOrder, AllowsBytesToBeUsedAgain) {
   OverlapProgram program;
   auto main = program.append();
-  // "received" is read for the last time by the kernel before.
+  // The last use of "received" is the kernel before.
   int32_t again = main.buffer("again", fb::Space::symmetric, 64, 32);
   const auto y = argument(1, DType::f32, {OverlapProgram::kElements});
   main.copy("again", y, program.at(again));
@@ -143,8 +143,8 @@ TEST(ProgramOrder, ListsRedundantWaits) {
   ASSERT_TRUE(expanded.ok());
   EXPECT_THAT(findRedundantWaits(*expanded), IsEmpty());
 
-  // An event of the compute queue that the communication queue has heard of already, and one after
-  // which it does nothing.
+  // An event of the compute queue on which the communication queue has already waited, and one
+  // after which it does nothing.
   auto &procedure = program.procedure();
   procedure.num_events = 4;
   auto eventCommand = [](auto op, uint32_t event, const char *name) {

@@ -17,7 +17,7 @@ TEST(Tensor, RoundsToNearestEven) {
   EXPECT_EQ(roundTo(DType::f16, 2051.0), 2052.0);
   EXPECT_EQ(roundTo(DType::bf16, 257.0), 256.0);
   EXPECT_EQ(roundTo(DType::bf16, 259.0), 260.0);
-  // Through f32 this would come out as 1, rounding twice.
+  // Rounding twice, through f32, would give 1.
   EXPECT_EQ(roundTo(DType::bf16, 1.00390625 + 1e-12), 1.0078125);
 }
 
@@ -26,8 +26,9 @@ TEST(Tensor, RoundsAtTheEndsOfTheRange) {
   EXPECT_EQ(roundTo(DType::f16, 65519.9), 65504.0);
   EXPECT_EQ(roundTo(DType::f16, 65520.0), infinity);
   EXPECT_EQ(roundTo(DType::f32, -3.5e38), -infinity);
-  EXPECT_EQ(roundTo(DType::f16, std::ldexp(1.0, -24)), std::ldexp(1.0, -24)); // the least subnormal
-  EXPECT_EQ(roundTo(DType::f16, std::ldexp(1.0, -25)), 0.0);                  // halfway to it
+  // The smallest subnormal.
+  EXPECT_EQ(roundTo(DType::f16, std::ldexp(1.0, -24)), std::ldexp(1.0, -24));
+  EXPECT_EQ(roundTo(DType::f16, std::ldexp(1.0, -25)), 0.0); // halfway to it
   EXPECT_EQ(roundTo(DType::f16, std::ldexp(1.5, -25)), std::ldexp(1.0, -24));
   EXPECT_TRUE(std::isnan(roundTo(DType::f16, std::nan(""))));
 }
@@ -46,7 +47,7 @@ TEST(Tensor, EveryHalfSurvivesTheWayThroughMemory) {
     braid::runtime::HostTensor back = tensor.toHost();
     for (uint32_t i = 0; i < 65536; ++i) {
       if (std::isnan(tensor.floats()[i]))
-        continue; // payloads are not kept
+        continue; // NaN payloads are not kept
       uint16_t bits;
       std::memcpy(&bits, back.data.data() + 2 * i, 2);
       ASSERT_EQ(bits, i);

@@ -12,7 +12,7 @@
 
 namespace braid::interp::testing {
 
-/// sin(first), sin(first + 1), ..., as on the NumPy side of these tests.
+/// sin(first), sin(first + 1), ..., as in the NumPy code that computed the expected values.
 inline Tensor sines(double first, Shape shape) {
   std::vector<double> values(static_cast<size_t>(numElements(shape)));
   for (size_t i = 0; i < values.size(); ++i)

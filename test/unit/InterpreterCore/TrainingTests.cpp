@@ -12,7 +12,7 @@ using namespace braid::interp::testing;
 namespace {
 constexpr int64_t kSeed = 0x0123456789abcdef;
 
-/// Dropout of ones of some extents, which begin at some place of the whole.
+/// Applies dropout to ones: a slice of `shape` that begins at `begin` of the full tensor.
 Result<Tensor> dropOnes(const Shape &shape, const Shape &begin, int64_t seed, uint32_t site,
                         double rate) {
   std::vector<Tensor> positions;
@@ -31,8 +31,8 @@ Result<Tensor> dropOnes(const Shape &shape, const Shape &begin, int64_t seed, ui
 } // namespace
 
 TEST(Dropout, AgainstAnImplementationOfItsOwn) {
-  // Which elements stay was computed with a Philox4x32-10 in Python that gives the known answers of
-  // its authors.
+  // The kept elements were computed with a Philox4x32-10 in Python that reproduces its authors'
+  // known answers.
   expectEqual(dropOnes({2, 2, 3}, {0, 0, 0}, kSeed, 7, 0.5), {2, 2, 3},
               {2, 0, 2, 0, 2, 2, 2, 0, 2, 2, 0, 0});
 }
@@ -66,7 +66,7 @@ TEST(Dropout, SeedsAndSitesDiffer) {
   Result<Tensor> one = dropOnes({64}, {0}, 1, 0, 0.5);
   EXPECT_NE(firstDifference(*one, *dropOnes({64}, {0}, 2, 0, 0.5)), -1);
   EXPECT_NE(firstDifference(*one, *dropOnes({64}, {0}, 1, 1, 0.5)), -1);
-  // The upper half of a seed counts too.
+  // The upper 32 bits of a seed matter too.
   EXPECT_NE(firstDifference(*one, *dropOnes({64}, {0}, 1 + (int64_t(1) << 32), 0, 0.5)), -1);
   EXPECT_EQ(firstDifference(*one, *dropOnes({64}, {0}, 1, 0, 0.5)), -1);
 }

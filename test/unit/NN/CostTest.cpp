@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Costs against numbers that were worked out by hand.
+// Costs compared with numbers that were computed by hand.
 //
 //===----------------------------------------------------------------------===//
 #include "Testing.h"
@@ -30,8 +30,8 @@ void expectCost(const std::string &arguments, const std::string &body, const OpC
 }
 
 TEST(Cost, Linear) {
-  // 30 results of 4 products and 3 sums each; (24 + 20) floats read, 30 written, the input's 24
-  // saved.
+  // 30 results of 4 multiplications and 3 additions each; (24 + 20) floats read, 30 written, the
+  // input's 24 saved.
   expectCost("%x: tensor<2x3x4xf32>, %w: tensor<5x4xf32>",
              "%0 = nn.linear %x, %w : tensor<2x3x4xf32>, tensor<5x4xf32> -> tensor<2x3x5xf32>",
              {210, 0, 176, 120, 96});
@@ -45,10 +45,10 @@ TEST(Cost, LinearInHalfPrecision) {
 }
 
 TEST(Cost, Attention) {
-  // 2 * 3 * 4 = 24 queries with 5 keys: 120 pairs. Scores: 120 * (8 + 7). Products with values: 2 *
-  // 3 * 4 * 6 = 144 results of 5 + 4 operations. Vector: 5 a pair and a division a result. Read:
-  // (192 + 160 + 120) * 4 and the mask's 10 * 8; saved: all that is read or written and 24
-  // logarithms.
+  // 2 * 3 * 4 = 24 queries with 5 keys: 120 pairs. Scores: 120 * (8 + 7). Matmul with the values: 2
+  // * 3 * 4 * 6 = 144 results of 5 + 4 operations. Vector: 5 for each pair and a division for each
+  // result. Read: (192 + 160 + 120) * 4 and the mask's 10 * 8; saved: everything that is read or
+  // written and 24 logarithms.
   expectCost(
       "%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %v: tensor<2x5x2x6xf32>, %m: "
       "tensor<2x5xi64>",
@@ -58,8 +58,8 @@ TEST(Cost, Attention) {
 }
 
 TEST(Cost, LayerNorm) {
-  // 24 elements in 6 rows: 7 operations an element and 4 a row; the input and two f32 a row are
-  // saved.
+  // 24 elements in 6 rows: 7 operations for each element and 4 for each row; the input and two f32
+  // for each row are saved.
   expectCost("%x: tensor<2x3x4xf32>, %w: tensor<4xf32>",
              "%0 = nn.layer_norm %x, %w, %w epsilon 1.0e-5 : tensor<2x3x4xf32>, tensor<4xf32>, "
              "tensor<4xf32> -> "
@@ -74,7 +74,7 @@ TEST(Cost, Activation) {
              {0, 9 * 8, 32, 32, 32});
 }
 
-// What the table says of an activation's arithmetic is what its decomposition does.
+// The cost table's arithmetic of an activation equals that of its decomposition.
 TEST(Cost, EveryActivation) {
   for (unsigned i = 0; i <= getMaxEnumValForActivationKind(); ++i) {
     std::string name = stringifyActivationKind(*symbolizeActivationKind(i)).str();
@@ -94,8 +94,8 @@ TEST(Cost, EveryActivation) {
 }
 
 TEST(Cost, RmsNorm) {
-  // 24 elements in 6 rows: 4 operations an element and 3 a row; the input and an f32 a row are
-  // saved.
+  // 24 elements in 6 rows: 4 operations for each element and 3 for each row; the input and an f32
+  // for each row are saved.
   expectCost("%x: tensor<2x3x4xf32>, %w: tensor<4xf32>",
              "%0 = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x3x4xf32>, tensor<4xf32> -> "
              "tensor<2x3x4xf32>",
@@ -115,7 +115,8 @@ TEST(Cost, Mul) {
 }
 
 TEST(Cost, Rotary) {
-  // Two products and a sum an element; of the tables 3 * 4 elements each are read and saved.
+  // Two multiplications and an addition for each element; 3 * 4 elements of each table are read and
+  // saved.
   expectCost("%x: tensor<2x3x5x8xf32>, %t: tensor<3x4xf32>",
              "%0 = nn.rotary %x, %t, %t : tensor<2x3x5x8xf32>, tensor<3x4xf32>",
              {0, 3 * 240, 960 + 96, 960, 96});
@@ -126,14 +127,14 @@ TEST(Cost, Rotary) {
 }
 
 TEST(Cost, Add) {
-  // The second operand is read once, however often it is added.
+  // The second operand is read once, although it is broadcast.
   expectCost("%x: tensor<2x4xf32>, %y: tensor<4xf32>",
              "%0 = nn.add %x, %y : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>",
              {0, 8, 48, 32, 0});
 }
 
 TEST(Cost, Embedding) {
-  // 6 ids of 8 bytes and the 6 rows of 16 bytes that they pick, not the table.
+  // 6 ids of 8 bytes and the 6 rows of 16 bytes that they select, not the full table.
   expectCost("%i: tensor<2x3xi64>, %t: tensor<10x4xf32>",
              "%0 = nn.embedding %i, %t : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<2x3x4xf32>",
              {0, 0, 48 + 96, 96, 48});
@@ -152,11 +153,12 @@ TEST(Cost, ViewsAreFree) {
 }
 
 TEST(Cost, Experts) {
-  // 24 logits with 5 + 2 operations, 12 weights with 2; results of 12 floats, 12 and 12 and 8 i32.
+  // 24 logits with 5 + 2 operations, 12 weights with 2; results of 12 floats and of 12, 12 and 8
+  // i32.
   expectCost("%l: tensor<2x3x4xf32>",
              "%w, %e, %s, %c = nn.router %l top 2 capacity 5 normalized : tensor<2x3x4xf32>",
              {0, 24 * 7 + 24, 96, 48 + 48 + 48 + 32, 96 + 48});
-  // 48 floats and twice 12 i32 read, 320 floats written.
+  // 48 floats and 12 i32 twice are read, 320 floats written.
   expectCost("%x: tensor<2x3x8xf32>, %e: tensor<2x3x2xi32>",
              "%0 = nn.dispatch %x, %e, %e : tensor<2x3x8xf32>, tensor<2x3x2xi32> -> "
              "tensor<2x4x5x8xf32>",
@@ -175,14 +177,14 @@ TEST(Cost, Training) {
              "%0 = nn.dropout %x at (%i, %j : tensor<2xi64>, tensor<3xi64>) seed %s : tensor<i64> "
              "rate 0.5 : tensor<2x3xf32>",
              {0, 12, 24 + 40 + 8, 24, 8});
-  // 48 logits with 4 operations, 6 labels with 3; a logarithm (f32) saved for each label.
+  // 48 logits with 4 operations, 6 labels with 3; a logarithm (f32) is saved for each label.
   expectCost("%x: tensor<2x3x8xf32>, %l: tensor<2x3xi64>",
              "%0 = nn.cross_entropy %x, %l : tensor<2x3x8xf32>, tensor<2x3xi64> -> tensor<2x3xf32>",
              {0, 210, 192 + 48, 24, 240 + 24});
 }
 
 TEST(Cost, StaysAtTheLargestNumber) {
-  // 2^40 results of 2^41 - 1 operations each, on 2^41 elements of 4 bytes, one half of them saved.
+  // 2^40 results of 2^41 - 1 operations each, on 2^41 elements of 4 bytes, of which half are saved.
   const int64_t most = std::numeric_limits<int64_t>::max(), tera = int64_t(1) << 40;
   expectCost("%x: tensor<1x1099511627776xf32>, %w: tensor<1x1099511627776xf32>",
              "%0 = nn.linear %x, %w : tensor<1x1099511627776xf32>, tensor<1x1099511627776xf32> -> "
@@ -192,7 +194,7 @@ TEST(Cost, StaysAtTheLargestNumber) {
              "%0 = nn.linear %x, %w : tensor<1099511627776x256xf32>, tensor<256x256xf32> -> "
              "tensor<1099511627776x256xf32>",
              {511 * 256 * tera, 0, (1024 * tera) + 262144, 1024 * tera, 1024 * tera});
-  // As many pairs as the square of 2^40.
+  // The number of pairs is the square of 2^40.
   expectCost("%q: tensor<1x1099511627776x1x1xf32>",
              "%0 = nn.attention %q, %q, %q scale 1.0 : tensor<1x1099511627776x1x1xf32>, "
              "tensor<1x1099511627776x1x1xf32>, tensor<1x1099511627776x1x1xf32> -> "

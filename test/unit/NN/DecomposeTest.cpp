@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// An operation and its decomposition mean the same: both are interpreted on the same values.
+// An operation and its decomposition compute the same: both are interpreted on the same values.
 //
 //===----------------------------------------------------------------------===//
 #include "Testing.h"
@@ -49,8 +49,9 @@ interp::Tensor random(const Argument &argument, Type type, std::mt19937_64 &gene
   return interp::Tensor::ofInts(dtype, shape, values);
 }
 
-/// `body` defines %r of type `result`. Differences above f64's come from constants, which are f32
-/// in the decomposition; with `rounded`, the decomposition's own values are too.
+/// `body` defines %r of type `result`. Differences larger than f64's come from constants, which are
+/// f32 in the decomposition. With `rounded`, the decomposition also rounds its intermediate values
+/// to f32.
 void expectSame(const std::vector<Argument> &arguments, const std::string &result,
                 const std::string &body, double allowed = 1e-7, bool rounded = false) {
   Context context;
@@ -99,7 +100,7 @@ TEST(Decompose, Activation) {
     SCOPED_TRACE(name);
     std::string body = "%r = nn.activation " + name + " %x : tensor<5x64xf32>";
     expectSame({{"x", "tensor<5x64xf32>"}}, "tensor<5x64xf32>", body);
-    // exp(-x) is beyond f32 here, and so is the square of one such.
+    // exp(-x) overflows f32 here, and so does the square of such a value.
     expectSame({{"x", "tensor<5x64xf32>", 200.0}}, "tensor<5x64xf32>", body);
   }
 }
@@ -110,8 +111,8 @@ TEST(Decompose, LayerNorm) {
                      "-> tensor<2x3x48xf32>";
   expectSame({{"x", "tensor<2x3x48xf32>"}, {"w", "tensor<48xf32>"}, {"b", "tensor<48xf32>"}},
              "tensor<2x3x48xf32>", body);
-  // Far from zero a variance as a difference of squares (1e6 each, f32 steps of 0.06) would be
-  // lost.
+  // A variance computed as a difference of squares would be lost far from zero (1e6 each, f32 steps
+  // of 0.06).
   expectSame(
       {{"x", "tensor<2x3x48xf32>", 1000.0}, {"w", "tensor<48xf32>"}, {"b", "tensor<48xf32>"}},
       "tensor<2x3x48xf32>", body, /*allowed=*/2e-4, /*rounded=*/true);
@@ -131,7 +132,7 @@ TEST(Decompose, RmsNorm) {
 TEST(Decompose, Softmax) {
   std::string body = "%r = nn.softmax %x : tensor<2x3x7xf32>";
   expectSame({{"x", "tensor<2x3x7xf32>"}}, "tensor<2x3x7xf32>", body);
-  // Without the maximum taken off, exp(1000) would be infinite.
+  // exp(1000) would be infinite if the maximum were not subtracted.
   expectSame({{"x", "tensor<2x3x7xf32>", 1000.0}}, "tensor<2x3x7xf32>", body);
 }
 
@@ -209,7 +210,8 @@ TEST(Decompose, Attention) {
 }
 
 TEST(Decompose, AttentionToNothing) {
-  // Nothing is allowed in the first sequence, all in the second: the first gives zeros, not NaN.
+  // The mask allows nothing in the first sequence and everything in the second: the first gives
+  // zeros, not NaN.
   Context context;
   std::string type = "tensor<2x2x1x2xf32>";
   auto module = parseSourceString<ModuleOp>(
@@ -240,7 +242,7 @@ TEST(Decompose, AttentionToNothing) {
   }
 }
 
-/// Kernels have a dynamic number of rows: the shape follows the operands.
+/// Kernels have a dynamic number of rows: the shape of the result is computed from the operands.
 TEST(Decompose, DynamicRows) {
   Context context;
   auto module = parseSourceString<ModuleOp>(

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Rules as text: one bracket per dimension, the factors in it; then the kinds of factors that are
-// not parallel.
+// Sharding rules as text: one bracket for each dimension with its factors, then the kinds of the
+// factors that are not parallel.
 //
 //===----------------------------------------------------------------------===//
 #include "Testing.h"
@@ -41,7 +41,7 @@ std::string text(const ShardingRule &rule) {
   return result + (rule.linear ? "; linear" : "");
 }
 
-/// The rule's text, having checked that factors multiply to the dimensions that they describe.
+/// Returns the rule as text, after checking that the product of a dimension's factors is its size.
 std::string ruleOf(const std::string &arguments, const std::string &body) {
   Context context;
   auto module = parse(context, arguments, body);

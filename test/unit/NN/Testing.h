@@ -28,7 +28,7 @@ struct Context : mlir::MLIRContext {
   }
 };
 
-/// A module with one function @main of these arguments ("%x: tensor<4xf32>, ...") and body.
+/// A module with one function @main with these arguments ("%x: tensor<4xf32>, ...") and this body.
 inline mlir::OwningOpRef<mlir::ModuleOp>
 parse(mlir::MLIRContext &context, const std::string &arguments, const std::string &body) {
   return mlir::parseSourceString<mlir::ModuleOp>(

@@ -3,10 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Every fault of two kinds that a program can have: a wait is missing, or a buffer or a callee's
-// frame lies where another buffer does. Three judges must agree on each: the check of procedures
-// (rt), the check of the serialized program's order, and a hundred runs of the program interpreter.
-// The programs are that of a BERT, and one with communication in flight beside computation.
+// Injects every fault of two kinds into a program: it removes a wait, or places a buffer or a
+// callee's frame over another buffer. Three checks must agree on each fault: the check of
+// procedures (rt), the check of the serialized program's order, and a hundred runs of the program
+// interpreter. The programs are a BERT, and a program with communication in flight during
+// computation.
 //
 //===----------------------------------------------------------------------===//
 #include "../Import/Testing.h"
@@ -39,7 +40,7 @@ using runtime::HostTensor;
 
 constexpr int64_t kSchedules = 100;
 
-/// Two branches, of which the second is computed while the sum of the first one is in flight.
+/// Two branches. The second is computed while the sum of the first is in flight.
 constexpr const char *kBranches = R"(
 comm.mesh @mesh <tp = 2>
 func.func private @branches(%x: tensor<8x4xf32>, %a: tensor<8x4xf32>, %b: tensor<4x8xf32>, %c: tensor<8x4xf32>,
@@ -68,7 +69,7 @@ func.func @main(%x: tensor<8x4xf32> {nn.name = "x"}) -> (tensor<8x4xf32> {nn.nam
 }
 )";
 
-/// A program on tp=2, compiled.
+/// A program compiled with tp=2.
 class ProgramFaults : public ::testing::TestWithParam<const char *> {
 protected:
   void SetUp() override {
@@ -90,7 +91,7 @@ protected:
     kernels = std::move(*loaded);
   }
 
-  /// Of two layers.
+  /// A BERT of two layers.
   OwningOpRef<ModuleOp> importBert() {
     braid::testing::BertDirectory directory;
     directory.write();
@@ -105,7 +106,7 @@ protected:
 
   const Bytes &program() const { return bundle.members.at(bundle.manifest.programMember); }
 
-  /// Bits of the result of `count` orders, or what was noticed.
+  /// The bits of the result in `count` orders, or the detected fault.
   runtime::Result<interp::ProgramResults> interpret(const Bytes &bytes, int64_t count) const {
     auto interpreter = interp::ProgramInterpreter::create(
         bytes, bundle.manifest, bundle.manifest.entries[0],
@@ -133,7 +134,7 @@ protected:
     return interp::ExpandedProgram::expand(bytes, bundle.manifest, bundle.manifest.entries[0]);
   }
 
-  /// That a fault was noticed at all; anything but a failed check is an error of the test.
+  /// Whether the fault was detected. An error other than a failed check fails the test.
   bool isNoticed(const runtime::Result<interp::ProgramResults> &outcome, const std::string &what) {
     if (outcome.ok())
       return false;
@@ -148,9 +149,9 @@ protected:
   void judge(rt::ProcedureOp procedure, const std::string &what, bool mayBeHarmless);
   void expectCounts();
 
-  long long lastSeed = 0;             ///< that it took to notice a fault
-  int64_t numWrong = 0, numRight = 0; ///< as the check of procedures says
-  int64_t numHarmless = 0;            ///< of the wrong ones
+  long long lastSeed = 0;             ///< the largest seed that was needed to detect a fault
+  int64_t numWrong = 0, numRight = 0; ///< according to the check of procedures
+  int64_t numHarmless = 0;            ///< of the wrong ones, those that the other checks accept
   std::unique_ptr<MLIRContext> context;
   OwningOpRef<ModuleOp> module;
   runtime::Bundle bundle;
@@ -164,7 +165,7 @@ Bytes serialize(const fb::ProgramT &program) {
   return Bytes(begin, begin + builder.GetSize());
 }
 
-/// Some call takes this buffer and another one.
+/// Whether a call takes this buffer together with another buffer.
 bool isArgumentBesideAnother(rt::AllocOp buffer) {
   for (auto call : buffer->getParentOfType<rt::ProcedureOp>().getOps<rt::CallOp>()) {
     llvm::SmallDenseSet<Operation *> taken;
@@ -177,16 +178,16 @@ bool isArgumentBesideAnother(rt::AllocOp buffer) {
   return false;
 }
 
-/// The module as it stands: what each judge says of it, and that they say the same. The check of
-/// procedures takes a call for one command and does not look inside; `mayBeHarmless` where that can
-/// make it refuse what is right.
+/// Compares the verdicts of the checks on the current module. The check of procedures treats a call
+/// as one command and does not look inside; `mayBeHarmless` is set where it can therefore reject a
+/// correct program.
 void ProgramFaults::judge(rt::ProcedureOp procedure, const std::string &what, bool mayBeHarmless) {
   const bool isWrong = failed(checkBuffers(procedure));
   ++(isWrong ? numWrong : numRight);
   FailureOr<Bytes> bytes = buildProgram(*module);
   ASSERT_TRUE(succeeded(bytes)) << what;
   auto expanded = expand(*bytes);
-  if (!expanded.ok()) { // noticed before it runs
+  if (!expanded.ok()) { // detected before it runs
     EXPECT_THAT(expanded.status().message(), ::testing::EndsWith("lies in the callee's frame"));
     EXPECT_TRUE(isWrong) << what;
     return;
@@ -199,7 +200,7 @@ void ProgramFaults::judge(rt::ProcedureOp procedure, const std::string &what, bo
     ++numHarmless;
   else
     EXPECT_EQ(!faults.empty(), isWrong) << what;
-  // What nobody notices does no harm.
+  // A program that runs without a detected fault must compute the right results.
   auto expected = interpret(program(), 1);
   ASSERT_TRUE(expected.ok()) << expected.status().message();
   if (outcome.ok())
@@ -207,7 +208,7 @@ void ProgramFaults::judge(rt::ProcedureOp procedure, const std::string &what, bo
       EXPECT_EQ(value.data, expected->at(name).data) << what << ": result " << name;
 }
 
-/// There are enough of either kind to tell a judge that always says the same.
+/// Both kinds must be frequent enough to detect a check with a constant verdict.
 void ProgramFaults::expectCounts() {
   EXPECT_GE(numWrong, 15);
   EXPECT_GE(numRight, 5);
@@ -229,7 +230,7 @@ TEST_P(ProgramFaults, TheProgramItselfIsRight) {
 TEST_P(ProgramFaults, EveryMissingWaitIsNoticed) {
   auto expanded = expand(program());
   ASSERT_TRUE(expanded.ok()) << expanded.status().message();
-  // Taken out of the serialized form, so that the next levels have not seen the fault.
+  // Removed from the serialized form, so that earlier levels have not seen the fault.
   std::unique_ptr<fb::ProgramT> right(fb::GetProgram(program().data())->UnPack());
   int64_t numWaits = 0;
   for (size_t p = 0; p < right->procedures.size(); ++p)
@@ -251,14 +252,14 @@ TEST_P(ProgramFaults, EveryMissingWaitIsNoticed) {
         EXPECT_TRUE(isNoticed(interpret(bytes, kSchedules), what)) << what;
       }
   RecordProperty("last_seed", std::to_string(lastSeed));
-  // Either program has two all_reduces, in a procedure that is called twice; either queue awaits
-  // each.
+  // Each program has two all_reduces, in a procedure that is called twice; each queue awaits each
+  // of them.
   EXPECT_EQ(numWaits, 4);
   EXPECT_THAT(interp::findRedundantWaits(*expanded), ::testing::IsEmpty());
 }
 
 TEST_P(ProgramFaults, EveryBufferInTheWrongPlaceIsNoticed) {
-  // Errors of the check are what is asked for here.
+  // Errors of the check are expected here.
   ScopedDiagnosticHandler quiet(context.get(), [](Diagnostic &) { return success(); });
   for (auto procedure : module->getOps<rt::ProcedureOp>()) {
     SmallVector<rt::AllocOp> allocs(procedure.getBody().front().getOps<rt::AllocOp>());
@@ -272,7 +273,7 @@ TEST_P(ProgramFaults, EveryBufferInTheWrongPlaceIsNoticed) {
         const int64_t size = moved.getSizeInBytes();
         const auto right = static_cast<int64_t>(*moved.getOffset());
         const auto there = static_cast<int64_t>(*other.getOffset());
-        // At the other one's place, or as near as the frame allows.
+        // At the other buffer's address, or as near as the frame allows.
         const int64_t last = (frameBytes - size) / rt::kBufferAlignment * rt::kBufferAlignment;
         const int64_t offset = std::min(there, last);
         if (offset + size <= there)
@@ -290,7 +291,7 @@ TEST_P(ProgramFaults, EveryBufferInTheWrongPlaceIsNoticed) {
   expectCounts();
 }
 
-/// A callee's frame comes to lie over a buffer of its caller's.
+/// Places a callee's frame over a buffer of its caller.
 TEST_P(ProgramFaults, EveryFrameInTheWrongPlaceIsNoticed) {
   ScopedDiagnosticHandler quiet(context.get(), [](Diagnostic &) { return success(); });
   for (auto procedure : module->getOps<rt::ProcedureOp>())

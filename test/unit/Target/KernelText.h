@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Kernels that the tests of every target compile, as text.
+// Kernels as text that the tests of every target compile.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_TARGET_KERNELTEXT_H
@@ -20,10 +20,11 @@ namespace braid::test {
 std::string substitute(std::string source,
                        const std::vector<std::pair<std::string, std::string>> &values);
 
-/// A map of rows x and an operand w for each column, of f32; `body` goes from %a and %b to %y.
+/// A kernel that maps rows x and an operand w with one value for each column, all f32. `body`
+/// computes %y from %a and %b.
 std::string mapKernel(const std::string &name, int64_t columns, const std::string &body);
 
-/// Doubles each of its rows' only elements: nothing varies along a column.
+/// Doubles the only element of each row: no operand depends on the column.
 extern const char *const kColumnFreeKernel;
 
 } // namespace braid::test

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What is compiled for what, and what is refused.
+// The instruction sets that modules are compiled for, and the modules that are rejected.
 //
 //===----------------------------------------------------------------------===//
 #include "Kernels.h"

@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Kernels without reductions: every width of rows, what transcendental functions give, in place.
+// Kernels without reductions: rows of every width, the accuracy of transcendental functions,
+// in-place operands.
 //
 //===----------------------------------------------------------------------===//
 #include "Kernels.h"
@@ -26,7 +27,7 @@ std::string mapSource(int64_t columns, const std::string &body) {
   return mapKernel("map", columns, body);
 }
 
-/// What `body` gives for each of `inputs` as x, each in several lanes of main and masked vectors.
+/// Evaluates `body` with each of `inputs` as x, each in several lanes of main and masked vectors.
 std::vector<float> evaluate(const LoadedKernels &kernels, const std::vector<float> &inputs) {
   Tensor<float> x({static_cast<int64_t>(inputs.size()), 19}), w({19}, 0.0f), out(x.shape, 7.0f);
   for (size_t row = 0; row < inputs.size(); ++row)
@@ -88,7 +89,7 @@ TEST(Elementwise, EveryWidth) {
     forEachISA(source, [&](const LoadedKernels &kernels) {
       for (int64_t rows : {0, 1, 5}) {
         auto x = Tensor<float>::random({rows, columns}, 1), w = Tensor<float>::random({columns}, 2);
-        // What lies behind the rows must not change.
+        // Memory after the rows must not change.
         Tensor<float> out({rows + 1, columns}, 7.0f);
         kernels.call("map", {x.descriptor(), w.descriptor(), out.descriptor(0, rows)});
         for (int64_t r = 0; r < rows; ++r)
@@ -149,7 +150,7 @@ TEST(Elementwise, AccuracyOfApproximations) {
             3e-7);
 }
 
-/// Every 61st float that erf does not take to 1, both signs, and what lies beyond.
+/// Every 61st float that erf does not map to 1, with both signs, and some larger floats.
 TEST(Elementwise, ErfOverAllFloats) {
   forEachISA(mapSource(64, "%y = math.erf %a : f32"), [&](const LoadedKernels &kernels) {
     Tensor<float> x({4096, 64}), w({64}, 0.0f), out(x.shape);
@@ -167,7 +168,7 @@ TEST(Elementwise, ErfOverAllFloats) {
         double expected = std::erf(static_cast<double>(x.data[i]));
         double error = std::abs(out.data[i] - expected);
         worst = std::max(worst, error);
-        // What comes of a denormal is one, or 0.
+        // The result for a denormal is a denormal or 0.
         if (std::abs(x.data[i]) > 1e-35f)
           worstRelative = std::max(worstRelative, error / std::abs(expected));
       }
@@ -226,7 +227,7 @@ TEST(Elementwise, SpecialValues) {
 }
 
 TEST(Elementwise, IntegersSelect) {
-  // An attention mask of i64 to what is added to scores.
+  // Converts an attention mask of i64 to the values that are added to scores.
   const char *source = R"(
     rt.kernel @mask(%m: tensor<?x37xi64>) -> tensor<?x37xf32> {
       %c0 = arith.constant 0 : index

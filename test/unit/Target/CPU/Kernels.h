@@ -32,7 +32,7 @@ template <typename T> struct Tensor {
       strides[dim] = size;
     data.assign(size, value);
   }
-  /// Uniform in [low, high); the same for the same seed.
+  /// Uniform values in [low, high), the same for the same seed.
   static Tensor random(std::vector<int64_t> shape, uint64_t seed, double low = -2,
                        double high = 2) {
     Tensor tensor(std::move(shape));
@@ -42,7 +42,7 @@ template <typename T> struct Tensor {
     }
     return tensor;
   }
-  /// Rows [first, first + count) of the outermost dimension, on the same memory.
+  /// The descriptor of rows [first, first + count) of the outermost dimension, on the same memory.
   std::vector<int64_t> descriptor(int64_t first, int64_t count) const {
     auto *base = const_cast<T *>(data.data());
     std::vector<int64_t> words{reinterpret_cast<int64_t>(base), reinterpret_cast<int64_t>(base),
@@ -70,13 +70,15 @@ private:
 
 struct CompileResult {
   bool ok = false;
-  std::string messages; ///< Errors and remarks, a line each.
+  std::string messages; ///< Errors and remarks, one on each line.
   std::vector<CPUKernelLibrary> libraries;
-  std::string ir; ///< Optimized LLVM IR, of compileKernels' last instruction set.
+  /// Optimized LLVM IR for the last instruction set that compileKernels compiled for.
+  std::string ir;
 };
 CompileResult compileKernels(const std::string &source, const CPUTargetOptions &options = {});
 
-/// Compiles and runs `body` for each instruction set of this machine; a failure names the set.
+/// Compiles and runs `body` for each instruction set of this machine. A failure names the
+/// instruction set.
 void forEachISA(const std::string &source, const std::function<void(const LoadedKernels &)> &body);
 
 } // namespace braid::test

@@ -20,7 +20,7 @@ using namespace braid::test;
 namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-/// Adds two matrices, then normalizes rows; gives both.
+/// Adds two matrices, then normalizes rows; returns the sum and the normalized rows.
 const char *kAddLayerNorm = R"(
   #rc = affine_map<(r, c) -> (r, c)>
   #r = affine_map<(r, c) -> (r)>
@@ -79,7 +79,7 @@ const char *kAddLayerNorm = R"(
     rt.yield %out, %h : tensor<?x$Cxf32>, tensor<?x$Cxf32>
   })";
 
-/// softmax along the column, and the maximum of each row.
+/// Softmax along columns, and the maximum of each row.
 const char *kSoftmax = R"(
   #rc = affine_map<(r, c) -> (r, c)>
   #r = affine_map<(r, c) -> (r)>
@@ -175,7 +175,7 @@ TEST(Rows, Softmax) {
           sum += std::exp(row[c] - high);
         for (int64_t c = 0; c < columns; ++c) {
           double expected = std::exp(row[c] - high) / sum;
-          // Half a unit in the last place of a difference below 64, and the functions' own error.
+          // Half a unit in the last place of a difference below 64, and the error of the functions.
           ASSERT_NEAR(out.data[r * columns + c], expected, (1.91e-6 + 6e-7) * expected + 1e-38)
               << "row " << r << " column " << c;
         }
@@ -194,7 +194,7 @@ TEST(Rows, SpecialValuesStayInTheirRow) {
     for (int64_t c = 0; c < 21; ++c) {
       EXPECT_TRUE(std::isfinite(out.data[c]));
       EXPECT_TRUE(std::isnan(out.data[21 + c])) << c;
-      // inf - inf at its own place, and 0 / NaN at the others.
+      // inf - inf at the position itself, and 0 / NaN at the others.
       EXPECT_TRUE(std::isnan(out.data[42 + c])) << c;
       EXPECT_TRUE(std::isfinite(out.data[63 + c]));
     }
@@ -223,8 +223,9 @@ TEST(Rows, AnyRangeGivesTheSameBits) {
 }
 
 TEST(Rows, SeveralRowDimensions) {
-  // Adds an operand of [3, C] to one of [rows, 3, C], scales it by one of [rows, 3]; gives that
-  // and, per row of [rows, 3], the least of them and the product of all.
+  // Adds an operand of [3, C] to one of [rows, 3, C] and scales the sum by one of [rows, 3].
+  // Returns the scaled sum and, for each row of [rows, 3], the minimum and the product of its
+  // elements.
   const char *source = R"(
     #full = affine_map<(b, r, c) -> (b, r, c)>
     #table = affine_map<(b, r, c) -> (r, c)>

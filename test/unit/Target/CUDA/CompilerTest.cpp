@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Machine code from CUDA source, and what is kept of it.
+// Machine code from CUDA source, and its cache.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Target/CUDA/CUDACompiler.h"
@@ -45,7 +45,7 @@ struct Folder {
   Folder() { EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("braid-cuda-test", path)); }
   ~Folder() { (void)llvm::sys::fs::remove_directories(path); }
   Folder(const Folder &) = delete;
-  /// The files below.
+  /// The files in the folder and its subfolders.
   std::vector<std::string> files() const {
     std::vector<std::string> all;
     std::error_code error;
@@ -112,13 +112,13 @@ TEST_P(EachCompiler, EveryArchitecture) {
     EXPECT_EQ(scale.function, "scale");
     EXPECT_GT(scale.registers, binary->usage[0].registers);
     EXPECT_LE(scale.registers, 64);
-    EXPECT_EQ(scale.sharedBytes, 32); // A float for each of 8 warps.
+    EXPECT_EQ(scale.sharedBytes, 32); // One float for each of 8 warps.
     EXPECT_EQ(scale.spillStoreBytes + scale.spillLoadBytes + scale.stackBytes, 0);
   }
 }
 
 TEST_P(EachCompiler, ReportsSpills) {
-  // More live values than the registers that are left to a thread of a full block.
+  // More live values than registers are available to a thread of a full block.
   std::string source = "extern \"C\" __global__ void __launch_bounds__(1024, 2) spills(const float "
                        "*x, float *y) {\n  float v[96];\n#pragma unroll\n  for (int i = 0; i < 96; "
                        "++i)\n    v[i] = x[i * 1024 + threadIdx.x];\n  __syncthreads();\n#pragma "
@@ -153,7 +153,7 @@ TEST_P(EachCompiler, KeepsWhatItMade) {
   EXPECT_EQ(first->cubin, second->cubin);
   ASSERT_EQ(second->usage.size(), 2u);
   EXPECT_EQ(second->usage[1].registers, first->usage[1].registers);
-  // Another source or architecture is another entry.
+  // Another source or architecture makes another entry.
   FailureOr<CUDABinary> other = compile(std::string(kScale) + "\n", "sm_90a"),
                         older = compile(kScale, "sm_80");
   ASSERT_TRUE(succeeded(other) && succeeded(older)) << messages;
@@ -214,7 +214,7 @@ TEST(CUDACache, WritersAtTheSameTime) {
       cuda::Compiled entry{runtime::Bytes(100000, std::byte{42}), "log"}, read;
       for (int i = 0; i < 50; ++i) {
         wrong += !cache.write("key", entry).ok();
-        // Whoever wrote last: there is always a whole entry.
+        // Whichever writer is last, a read must find one complete entry.
         wrong += !cache.read("key", read) || read.cubin != entry.cubin;
       }
     });

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// CUDA source compiled for the CPU and run by test/lib/cuda-on-host.
+// Compiles CUDA source for the CPU and runs it with test/lib/cuda-on-host.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_TARGET_CUDA_HOSTKERNELS_H
@@ -18,14 +18,14 @@ namespace braid::test {
 
 class HostKernels {
 public:
-  /// Null, with a failure reported, when the source does not compile. `kernels` are the functions
-  /// to be launched.
+  /// Compiles `source`, whose functions `kernels` can be launched. Reports a failure and returns
+  /// null if it does not compile.
   static std::unique_ptr<HostKernels> compile(const std::string &source,
                                               const std::vector<std::string> &kernels);
   ~HostKernels();
   HostKernels(const HostKernels &) = delete;
 
-  /// Returns an error, or empty. `arguments` point at the kernel's arguments.
+  /// Returns an error, or empty. `arguments` points to the addresses of the kernel's arguments.
   std::string launch(const std::string &kernel, uint64_t blocks, unsigned threads,
                      const std::vector<void *> &arguments, uint64_t seed) const;
 

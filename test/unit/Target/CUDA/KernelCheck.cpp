@@ -52,7 +52,7 @@ void Buffer::place(int64_t padding) {
   size_t size = runtime::byteSize(type),
          count = shape.empty() ? 1 : shape[0] * std::max<long long>(elementStrides[0], 1);
   bytes.assign(count * size + 3 * kGuardBytes, kGuard);
-  // A vector's memory begins at no particular address.
+  // A vector's memory has no particular alignment.
   auto address = reinterpret_cast<uintptr_t>(bytes.data()) + kGuardBytes;
   offset = kGuardBytes + (kGuardBytes - address % kGuardBytes) % kGuardBytes;
 }
@@ -118,7 +118,7 @@ void KernelModule::compile() {
     return;
   }
   emitted = std::move(*source);
-  // The library's kernels, which every program has, have tests of their own.
+  // Removes the library's kernels, which every program contains: they have their own tests.
   constexpr StringRef library = "#include <braid/library.cuh>\n";
   EXPECT_TRUE(StringRef(emitted.text).starts_with(library));
   emitted.text.erase(0, library.size());
@@ -152,7 +152,7 @@ static Shape shapeOf(Type type, int64_t rows) {
   return shape;
 }
 
-/// The relative L2; a NaN is as far from a NaN as 0 from 0.
+/// The relative L2 distance. Two NaN have distance 0.
 static double distance(const Tensor &got, const Tensor &expected) {
   int64_t count = got.numElements();
   std::vector<double> values(got.floats(), got.floats() + count),
@@ -164,8 +164,9 @@ static double distance(const Tensor &got, const Tensor &expected) {
                             Tensor::ofFloats(got.dtype(), got.shape(), meant));
 }
 
-/// A relative L2 that sums in another order stay below, and one unit in the last place of the
-/// narrowest type that anything is rounded to: a rounding may fall to the other side.
+/// An upper bound for the relative L2 distance. Sums in another order stay below it, and so does a
+/// difference of one unit in the last place of the narrowest type that values are rounded to, since
+/// a rounding may go the other way.
 static double allowed(rt::KernelOp kernel) {
   double most = 2e-6;
   auto see = [&](Type type) {
@@ -177,7 +178,7 @@ static double allowed(rt::KernelOp kernel) {
   return most;
 }
 
-/// What the interpreter makes of a kernel: its body as a function on tensors of so many rows.
+/// Interprets a kernel: its body becomes a function on tensors with this number of rows.
 static std::vector<Tensor> interpret(rt::KernelOp kernel, const std::vector<Tensor> &inputs) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
@@ -257,7 +258,7 @@ void KernelModule::check(const std::string &symbol, const std::vector<Tensor> &i
   std::vector<Buffer> buffers;
   unsigned numArguments = kernel.getArgumentTypes().size(),
            numResults = kernel.getResultTypes().size();
-  std::vector<unsigned> places; // Which buffer each operand is in.
+  std::vector<unsigned> places; // The buffer of each operand.
   for (const Tensor &input : inputs) {
     places.push_back(buffers.size());
     buffers.emplace_back(input, options.padding);
@@ -275,7 +276,7 @@ void KernelModule::check(const std::string &symbol, const std::vector<Tensor> &i
     buffers.emplace_back(elementType(type), shapeOf(type, options.rows), options.padding);
   }
 
-  // Each value in memory of its own, as cuLaunchKernel takes it.
+  // The address of each value, as cuLaunchKernel takes them.
   std::vector<void *> addresses;
   std::vector<long long> strides;
   for (auto [operand, place] : llvm::zip_equal(found->operands, places)) {
@@ -311,7 +312,7 @@ void KernelModule::check(const std::string &symbol, const std::vector<Tensor> &i
     double &most = worst[got.typeString().substr(0, got.typeString().find('['))];
     most = std::max(most, error);
   }
-  // Arguments are read only.
+  // Kernels must not write arguments.
   for (unsigned argument = 0; argument < numArguments; ++argument)
     if (!llvm::is_contained(ArrayRef(places).drop_front(numArguments), argument))
       EXPECT_EQ(interp::firstDifference(buffers[argument].read(), inputs[argument]), -1)

@@ -23,13 +23,13 @@
 
 namespace braid::test {
 
-/// Elements in memory with strides and with guards around each row: all other bytes hold a pattern
-/// that reads as NaN and must not change.
+/// Elements in strided memory with guards around each row. All other bytes hold a pattern that
+/// reads as NaN and must not change.
 class Buffer {
 public:
   /// Rows of the innermost dimension are `padding` elements apart.
   Buffer(const interp::Tensor &elements, int64_t padding);
-  /// Memory for results.
+  /// Uninitialized memory for results.
   Buffer(interp::DType type, interp::Shape shape, int64_t padding);
 
   void *address() { return bytes.data() + offset; }
@@ -53,25 +53,25 @@ struct CheckOptions {
   int64_t rows = 5;
   int64_t padding = 0;
   uint64_t seed = 1;
-  /// Result i lies where argument j does, for a pair that the kernel allows.
+  /// Result i shares the memory of argument j, for a pair for which the kernel allows this.
   bool inPlace = false;
 };
 
-/// A module's kernels as CUDA, compiled for the host.
+/// A module's kernels as CUDA source, compiled for the host.
 class KernelModule {
 public:
-  /// `source` is text at any level that has rt.kernel operations.
+  /// `source` is a module at any level that has rt.kernel operations.
   explicit KernelModule(const std::string &source);
   explicit KernelModule(mlir::ModuleOp module);
 
-  /// False after a failure that has been reported.
+  /// False after a failure, which has been reported.
   bool ok() const { return kernels != nullptr; }
   const CUDASource &cuda() const { return emitted; }
   std::vector<std::string> symbols() const;
 
   /// Runs a kernel on random operands and compares each result with the interpreter's.
   void check(const std::string &symbol, const CheckOptions &options = {});
-  /// The same of given operands.
+  /// Same, with given operands.
   void check(const std::string &symbol, const std::vector<interp::Tensor> &inputs,
              const CheckOptions &options);
 
@@ -83,7 +83,7 @@ public:
 
 private:
   void compile();
-  /// The kernels by what they are called in CUDA.
+  /// The CUDA names of the kernels.
   std::vector<std::string> functions() const;
 
   mlir::MLIRContext context;
@@ -92,8 +92,8 @@ private:
   std::unique_ptr<HostKernels> kernels;
 };
 
-/// Compiles `source`, which has these kernels, by NVRTC, where this machine has it. `tightly`: into
-/// at most 64 registers, and none spills.
+/// Compiles `source`, which defines these kernels, with NVRTC if this machine has it. `tightly`:
+/// checks that each uses at most 64 registers and spills none.
 void compileForGPUs(const std::string &source, const std::vector<std::string> &kernels,
                     llvm::ArrayRef<llvm::StringRef> architectures, bool tightly = false);
 

@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The kernels of library.cuh, run on the CPU, against what the interpreter's operations give: on
-// operands with gaps between rows and guards around them, threads in several random orders.
+// Runs the kernels of library.cuh on the CPU and compares them with the interpreter's operations:
+// on operands with gaps between rows and guards around them, and with threads in several random
+// orders.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelCheck.h"
@@ -38,7 +39,7 @@ struct Library : ::testing::Test {
   }
   void SetUp() override { ASSERT_TRUE(kernels); }
 
-  /// In as many blocks as so many threads fill.
+  /// Launches a kernel with the number of blocks that this number of threads fills.
   template <class Arguments>
   void launch(const std::string &kernel, int64_t threads, Arguments arguments) {
     for (uint64_t seed : {1, 2, 3})
@@ -65,18 +66,18 @@ struct Library : ::testing::Test {
 };
 HostKernels *Library::kernels = nullptr;
 
-/// What a kernel that computes is stored in; the others move bytes.
+/// The storage types of kernels that compute; the other kernels move bytes.
 constexpr DType kStorages[] = {DType::f32, DType::f16, DType::bf16};
 std::string ofType(const char *kernel, DType type) {
   return std::string(kernel) + "_" + runtime::name(type);
 }
-/// Results are computed in f32, where this is allowed, and rounded once: a few to the other
-/// neighbor. Sums in a type of 16 bits, or results that are cut off, are beyond it.
+/// Results may be computed in f32 and rounded once, which rounds a few to the other neighbor. Sums
+/// in a 16-bit type and truncated results exceed this bound.
 double allowed(DType type, double inF32) {
   return type == DType::f32 ? inF32 : type == DType::f16 ? 1e-4 : 1e-3;
 }
 
-/// What of `buffer` a kernel takes that reads one dimension of it.
+/// One dimension of `buffer` as the integers that a kernel reads.
 library::Integers integersOf(Buffer &buffer, DType type, size_t dim = 0) {
   return {buffer.address(), buffer.strides()[dim], static_cast<int>(type == DType::i64)};
 }
@@ -95,7 +96,7 @@ TEST_F(Library, NoOtherKernels) {
 }
 
 TEST_F(Library, CompilesForEveryGPU) {
-  // Sines of large angles in f64 take some bytes of stack.
+  // Sines of large angles in f64 need some bytes of stack.
   std::vector<std::string> names;
   llvm::copy_if(kNames, std::back_inserter(names), [](const std::string &name) {
     return name.find("rotary_table") == std::string::npos;
@@ -111,7 +112,8 @@ TEST_F(Library, CopiesOfEveryUnitUnderLoops) {
       a.unit = unit;
       a.runUnits = a.units = 3;
       a.rank = rank;
-      // The source's loops are the result's in reverse, with a gap of a unit after each run.
+      // The source has the result's dimensions in reverse order, with a gap of one unit after each
+      // run.
       int64_t source = 4 * unit, dest = 4 * unit;
       for (int d = 0; d < rank; ++d)
         a.counts[d] = static_cast<long long>(1 + random() % 4);
@@ -122,7 +124,7 @@ TEST_F(Library, CopiesOfEveryUnitUnderLoops) {
         a.destStrides[rank - 1 - d] = dest;
         dest *= a.counts[rank - 1 - d];
       }
-      // Aligned to the unit, and to no more.
+      // Aligned to the unit, but not to more.
       struct alignas(32) Word {
         char bytes[32];
       };
@@ -149,7 +151,7 @@ TEST_F(Library, CopiesOfEveryUnitUnderLoops) {
 }
 
 TEST_F(Library, GathersOfEveryTypeAndWidth) {
-  // The second of three parts of a table of 9 rows, of which the last one is padding.
+  // The second of three shards of a table of 9 rows, whose last row is padding.
   for (DType type : {DType::f32, DType::f16, DType::bf16, DType::i8})
     for (DType idType : {DType::i32, DType::i64})
       for (int64_t columns : {1, 3, 70, 2056}) {
@@ -174,7 +176,7 @@ TEST_F(Library, GathersOfEveryTypeAndWidth) {
           a.sourceStrideBytes = source.strides()[0] * size;
           a.outStrideBytes = out.strides()[0] * size;
           a.wideIds = static_cast<int>(idType == DType::i64);
-          // As the executor chooses it.
+          // As in the executor.
           uint64_t bits = 16 | reinterpret_cast<uint64_t>(a.source) |
                           reinterpret_cast<uint64_t>(a.out) | static_cast<uint64_t>(a.rowBytes) |
                           static_cast<uint64_t>(a.sourceStrideBytes | a.outStrideBytes);
@@ -204,7 +206,8 @@ TEST_F(Library, GatherTellsOfIdsOutsideOfTheTable) {
   for (int64_t wrong : {int64_t(-1), int64_t(6), int64_t(7), std::numeric_limits<int64_t>::max(),
                         std::numeric_limits<int64_t>::min()}) {
     SCOPED_TRACE(wrong);
-    // The second half of a table of 8 rows, 2 of them padding: 6 and 7 are rows, and no ids.
+    // The second shard of a table of 8 rows, 2 of them padding: 6 and 7 are rows, but not valid
+    // ids.
     Tensor ids = Tensor::ofInts(DType::i64, {3}, {5, wrong, 0});
     Buffer source(part, 0), index(ids, 0), out(DType::f32, {3, 8}, 0);
     library::Fault fault{};
@@ -214,7 +217,7 @@ TEST_F(Library, GatherTellsOfIdsOutsideOfTheTable) {
     EXPECT_EQ(fault.command, 9u);
     EXPECT_EQ(fault.value, wrong);
     EXPECT_EQ(fault.position, 1);
-    // Nothing of the padding is given.
+    // The kernel does not write the padding.
     Tensor got = out.read();
     for (int64_t c = 0; c < 8; ++c) {
       EXPECT_EQ(got.floats()[c], part.floats()[8 + c]);
@@ -224,7 +227,7 @@ TEST_F(Library, GatherTellsOfIdsOutsideOfTheTable) {
 }
 
 TEST_F(Library, CopiesOfCountedRows) {
-  // Counts that are no number of rows are as the nearest one that is.
+  // Counts out of range are clamped to the nearest valid number of rows.
   const std::vector<int64_t> counts = {2, 0, 5, 1, -3, 9}, rows = {2, 0, 5, 1, 0, 5};
   for (int unit : {1, 2, 4, 8, 16})
     for (int64_t rowUnits : {1, 3})
@@ -240,7 +243,8 @@ TEST_F(Library, CopiesOfCountedRows) {
           a.rows = 5;
           a.rowUnits = rowUnits;
           a.unit = unit;
-          // Aligned to the unit, and to no more; a unit before and behind stays as it is.
+          // Aligned to the unit, but not to more. One unit before and one after must stay
+          // unchanged.
           const int64_t row = unit * rowUnits, bytes = 6 * 5 * row;
           struct alignas(32) Word {
             char bytes[32];
@@ -269,7 +273,7 @@ TEST_F(Library, CountsWithoutRoomAreTold) {
     int64_t count, position;
     bool told;
   };
-  const int64_t many = 1000; // of several blocks
+  const int64_t many = 1000; // more than one block
   for (DType type : {DType::i32, DType::i64})
     for (const Case &c : {Case{-1, 0, true}, {8, 999, true}, {7, 300, false}, {0, 300, false}}) {
       SCOPED_TRACE(std::string(runtime::name(type)) + ", " + std::to_string(c.count));
@@ -437,8 +441,8 @@ TEST_F(Library, AttentionUnderEveryRestriction) {
             valueShape{batch, c.keys, c.heads / c.group, c.valueDim};
         Tensor q = floats({batch, c.queries, c.heads, c.dim}, storage),
                k = floats(keyShape, storage), v = floats(valueShape, storage);
-        // The first sequence has no key at all; the second one's first queries come before all
-        // keys.
+        // The first sequence has no key at all; the first queries of the second sequence come
+        // before all keys.
         Tensor mask = integers({batch, c.keys}, 0, 1, type),
                valid = Tensor::ofInts(type, {2}, {0, c.keys - 1}),
                offset = Tensor::ofInts(type, {2}, {8, -2});
@@ -558,7 +562,7 @@ TEST_F(Library, ReductionsOfEveryType) {
           ASSERT_EQ(got.ints()[i], combined([&](const Tensor &one) { return one.ints()[i]; })) << i;
           continue;
         }
-        // In f32, or f64, and rounded once: at most to the other neighbor.
+        // Computed in f32 or f64 and rounded once: the result is at most the other neighbor.
         const double sum = combined([&](const Tensor &one) { return one.floats()[i]; });
         const double unit = type == DType::bf16 ? 8e-3 : type == DType::f16 ? 1e-3 : 2e-7;
         ASSERT_NEAR(got.floats()[i], sum, std::abs(sum) * unit + 1e-6) << i;

@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The row kernels of models, at the models' own widths, as CUDA against the interpreter.
+// Runs the row kernels of models, with the models' own widths, as CUDA and compares them with the
+// interpreter.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelCheck.h"
@@ -41,7 +42,7 @@ const Model kModels[] = {
       "hidden_act": "silu", "rms_norm_eps": 1e-5})"},
 };
 
-/// The module at the kernels level, stored as `element`.
+/// The module at the kernels level, with values of type `element`.
 std::string kernelsOf(const Model &model, const std::string &element, const std::string &mesh) {
   DialectRegistry registry;
   registerAllDialects(registry);
@@ -66,7 +67,7 @@ std::string kernelsOf(const Model &model, const std::string &element, const std:
     module.print(os, OpPrintingFlags().enableDebugInfo());
     return text;
   };
-  // Import knows of f32 only; what the operations mean on other types is theirs to say.
+  // Import writes f32 modules only; the text is rewritten to the other types.
   std::string text = print(**imported);
   for (size_t at = 0; element != "f32" && (at = text.find("xf32>", at)) != std::string::npos;)
     text.replace(at, 5, "x" + element + ">");

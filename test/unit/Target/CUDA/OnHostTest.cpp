@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// test/lib/cuda-on-host itself: what it computes, and what it refuses.
+// Tests of test/lib/cuda-on-host itself: its results, and the errors that it reports.
 //
 //===----------------------------------------------------------------------===//
 #include "HostKernels.h"
@@ -29,7 +29,7 @@ extern "C" __global__ void divides(const float *x, float *by_576, float *by_thou
 }
 
 extern "C" __global__ void sums(const float *x, float *out) {
-  // Every thread has the sum of all blocks' values with its own atomic addition.
+  // Every thread adds the sum of its block's values with its own atomic addition.
   float value = braid::reduce_block<braid::Sum, 96>(x[threadIdx.x]);
   atomicAdd(out, value);
   if (threadIdx.x == 0)
@@ -114,7 +114,7 @@ struct OnHost : ::testing::Test {
   }
   void SetUp() override { ASSERT_TRUE(kernels); }
 
-  /// Runs a kernel whose arguments are all addresses.
+  /// Runs a kernel that takes addresses only.
   std::string launch(const char *kernel, unsigned blocks, unsigned threads,
                      std::vector<void *> addresses, uint64_t seed) {
     std::vector<void *> arguments;
@@ -190,7 +190,7 @@ TEST_F(OnHost, SharedMemoryBeginsAsNaNInEveryBlock) {
     EXPECT_TRUE(std::isnan(value));
 }
 
-// Without a barrier, some order of the threads shows what is missing.
+// Without a barrier, some order of the threads reveals the race.
 TEST_F(OnHost, OrdersOfThreadsAndBlocksAreRandom) {
   int missed = 0;
   std::set<unsigned> last;

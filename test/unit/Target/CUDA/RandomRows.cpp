@@ -36,7 +36,8 @@ std::string RandomRows::type(Kind kind, const std::string &of) const {
   return "";
 }
 
-/// The map of an operand in an op over (rows, column), or over (rows) for what has no column.
+/// The indexing map of an operand in an op over (row, column), or over (row) for values without
+/// columns.
 std::string RandomRows::map(Kind kind, bool hasColumn) const {
   std::string rows = twoRowDims ? "b, r" : "r";
   std::string domain = hasColumn ? rows + ", c" : rows;
@@ -49,7 +50,7 @@ std::string RandomRows::map(Kind kind, bool hasColumn) const {
 
 const RandomRows::Value &RandomRows::pick(bool alongColumn) {
   while (true) {
-    // Rather what has been computed last, so that little is computed in vain.
+    // Prefers recent values, so that few values have no use.
     uint64_t any = draw(values.size());
     const Value &value = values[draw(2) ? any : values.size() - 1 - any / 3];
     if ((value.kind == Kind::Row) != alongColumn)
@@ -232,7 +233,7 @@ std::string RandomRows::text(const std::string &name) {
     }
   addMap();
 
-  // The last one, and any of the others.
+  // The last value, and random others.
   std::vector<Value> results;
   for (size_t i = first; i + 1 < values.size(); ++i)
     if (draw(4) == 0)

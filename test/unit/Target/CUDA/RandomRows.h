@@ -16,9 +16,9 @@
 
 namespace braid::test {
 
-/// Draws one rt.kernel: elementwise maps, reductions of rows and maps of what they give, on one or
-/// two row dimensions, stored as `element` or f32. Values stay within a few units, and nothing
-/// cancels, so that results can be compared by their relative L2.
+/// Generates one random rt.kernel: elementwise maps, row reductions and maps of their results, on
+/// one or two row dimensions, with values stored as `element` or f32. Values stay within a few
+/// units and nothing cancels, so that results can be compared by their relative L2 distance.
 class RandomRows {
 public:
   RandomRows(std::mt19937_64 &random, std::string element, int64_t columns);
@@ -36,13 +36,13 @@ private:
   const Value &pick(bool alongColumn);
   std::string type(Kind kind, const std::string &element) const;
   std::string map(Kind kind, bool reduces) const;
-  /// An op over `inputs`; the scalar code ends in %y.
+  /// Adds an op over `inputs`, whose scalar code ends in %y.
   Value add(Kind kind, const std::string &element, const std::vector<Value> &inputs,
             const std::string &code, const std::string &init, bool reduces);
   void addMap();
   void addReduction();
   void addRowMap();
-  /// Scalar code that combines widened %w0 ... to %y.
+  /// Scalar code that combines the widened values %w0 ... into %y.
   std::string combine(size_t count);
 
   std::mt19937_64 &random;

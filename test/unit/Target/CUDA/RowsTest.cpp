@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Row kernels as CUDA, run on the CPU, against the interpreter.
+// Runs row kernels as CUDA on the CPU and compares them with the interpreter.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelCheck.h"
@@ -138,7 +138,7 @@ TEST(CUDARows, EveryFloatOperation) {
       R"(%i = linalg.index 1 : index
          %0 = arith.index_cast %i : index to i32
          %y = arith.uitofp %0 : i32 to f32)",
-      // On a storage type: done in f32, and rounded.
+      // On a storage type: computed in f32, then rounded.
       R"(%0 = arith.truncf %a : f32 to bf16
          %1 = arith.truncf %b : f32 to bf16
          %2 = arith.mulf %0, %1 : bf16
