@@ -17,13 +17,13 @@ llvm_config.use_default_substitutions()
 tools_dir = os.path.join(config.braid_obj_root, "bin")
 llvm_config.with_environment("PATH", tools_dir, append_path=True)
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
-# Test passes are no part of what is installed.
+# Test passes are not installed.
 llvm_config.add_tool_substitutions([ToolSubst("braid-opt", command=os.path.join(tools_dir, "braid-test-opt"))])
 config.substitutions.append(("%installed_opt", os.path.join(tools_dir, "braid-opt")))
 config.substitutions.append(("%src_root", config.braid_src_root))
 config.substitutions.append(("%obj_root", config.braid_obj_root))
 config.substitutions.append(("%python", os.environ.get("BRAID_VENV_PYTHON", "python3")))
-# What --target cuda looks for, in the places that scripts/setup.sh and a toolkit put it.
+# The compilers for --target cuda, where scripts/setup.sh and a toolkit install them.
 nvrtc = glob.glob(os.path.join(config.braid_obj_root, "venv/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13"))
 if nvrtc or shutil.which("nvcc") or os.path.exists("/usr/local/cuda/bin/nvcc"):
     config.available_features.add("cuda-compiler")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs the tools and says what must hold of every run, right or wrong."""
+"""Runs the tools, and checks what must hold for every run, successful or not."""
 import dataclasses
 import os
 import pathlib
@@ -28,7 +28,8 @@ class Result:
 
 
 def run(tool, *args, expect=OK, timeout=120, cwd=None):
-    """Runs build/bin/<tool>. A signal, a hang, a status other than `expect`, or a failure without a message fails the test."""
+    """Runs build/bin/<tool>. A signal, a hang, a status other than `expect`, or a failure without a message fails the
+    test."""
     command = [str(BIN / tool), *map(str, args)]
     start = time.monotonic()
     try:

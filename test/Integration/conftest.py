@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import os
 
-# Before transformers is imported: nothing here may look for a model on the network.
+# Set before transformers is imported: the tests must not look for a model on the network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
@@ -46,7 +46,7 @@ def minilm():
 
 
 class Case:
-    """A checkpoint with inputs and PyTorch's answer to them, imported."""
+    """An imported checkpoint with inputs and PyTorch's result for them."""
 
     def __init__(self, directory, checkpoint, inputs, golden, output=models.OUTPUT, ask=()):
         self.checkpoint, self.values, self.golden_value, self.output = checkpoint, inputs, golden, output
@@ -70,7 +70,7 @@ class Case:
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
-    """The tiny BERT kept in the tree, with the golden kept beside it: needs no PyTorch."""
+    """The tiny BERT in the tree, with the golden next to it: needs no PyTorch."""
     stored = models.GOLDEN / "tiny-bert"
     inputs = {name: np.load(stored / f"{name}.npy") for name in ("input_ids", "attention_mask", "token_type_ids")}
     return Case(tmp_path_factory.mktemp("tiny"), stored, inputs, np.load(stored / f"{models.OUTPUT}.npy"))
@@ -78,14 +78,14 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def minilm_case(tmp_path_factory, minilm):
-    """MiniLM on a few tokens, with the golden kept in the tree: needs no PyTorch."""
+    """MiniLM on a few tokens, with the golden in the tree: needs no PyTorch."""
     stored = models.GOLDEN / "minilm"
     inputs = {name: np.load(stored / f"{name}.npy") for name in ("input_ids", "attention_mask", "token_type_ids")}
     return Case(tmp_path_factory.mktemp("minilm"), minilm, inputs, np.load(stored / f"{models.OUTPUT}.npy"))
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Names the tensors whose change leaves the output alone (test_perturbed_weights.py says why it must)."""
+    """Names the tensors whose change does not affect the output (test_perturbed_weights.py explains why)."""
     names = [report.nodeid.split("[", 1)[1].rstrip("]") for report in terminalreporter.stats.get("passed", [])
              if report.when == "call" and "test_output_does_not_depend_on[" in report.nodeid]
     if names:

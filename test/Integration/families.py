@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small seeded models of every family and option, as transformers makes them."""
+"""Small seeded models of every family and option, made by transformers."""
 import dataclasses
 import json
 import pathlib
@@ -9,8 +9,8 @@ import models
 
 @dataclasses.dataclass(frozen=True)
 class Small:
-    """A model by the names of its classes. Sizes differ from each other, so that two dimensions taken for one another
-    are noticed. `old_rope` is what the configuration says instead of rope_parameters, as before transformers 5."""
+    """A model given by the names of its classes. Sizes differ from each other, so that a confusion of two dimensions is
+    noticed. `old_rope` replaces rope_parameters in the configuration, as before transformers 5."""
     name: str
     config: str
     model: str
@@ -54,7 +54,7 @@ LLAMAS = [
           old_rope={"rope_theta": 100.0, "rope_scaling": {"rope_type": "llama3", **LLAMA3}}),
     llama("llama-linear", {"rope_parameters": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}}, seed=35,
           old_rope={"rope_scaling": {"type": "linear", "factor": 4.0}}),
-    # The sequence is longer than what the model was trained for.
+    # The sequence is longer than the length that the model was trained for.
     llama("llama-dynamic", {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0},
                             "max_position_embeddings": 6}, seed=36,
           old_rope={"rope_theta": 10000.0, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}),
@@ -70,12 +70,12 @@ GPT2S = [
 ]
 ROBERTAS = [
     roberta("roberta", seed=51),
-    # The padding id stands for the begin of a sentence's positions, wherever it is.
+    # Positions are counted from the padding id, wherever it is.
     roberta("xlm-roberta", {"pad_token_id": 4, "type_vocab_size": 2, "hidden_act": "gelu_new"}, config="XLMRobertaConfig",
             model="XLMRobertaModel", seed=52),
     roberta("roberta-logits", {"hidden_act": "gelu_new"}, model="RobertaForMaskedLM", output="logits",
             ask=("--result", "logits"), seed=53),
-    # 70 columns are padded for 3 and 4 ranks with zeros, which this function makes 1/2 of.
+    # 70 columns are padded with zeros for 3 and 4 ranks, and this function maps zero to 1/2.
     roberta("roberta-sigmoid", {"hidden_act": "sigmoid", "intermediate_size": 70}, seed=56),
 ]
 BERTS = [
@@ -87,8 +87,8 @@ ALL = LLAMAS + GPT2S + ROBERTAS + BERTS
 
 
 def build(small):
-    """The model in PyTorch. A fresh one has zero biases, unit norms and weights so small that attention is nearly uniform:
-    all of that would hide mistakes, so everything is drawn anew and larger."""
+    """Makes the model in PyTorch. A new model has zero biases, unit norms and weights so small that attention is nearly
+    uniform. All of that would hide mistakes, so all weights are redrawn and larger."""
     import torch
     import transformers
     config = getattr(transformers, small.config)(**small.fields)
@@ -112,7 +112,7 @@ def make_inputs(small):
     inputs = models.make_inputs({"vocab_size": small.fields["vocab_size"]}, small.batch, small.seq, small.lengths,
                                 seed=small.seed)
     if small.name in [other.name for other in ROBERTAS + BERTS]:
-        # What is padded has the padding id, and so has by chance a token or two.
+        # Padded positions have the padding id; a few tokens may have it by chance.
         inputs["input_ids"][inputs["attention_mask"] == 0] = small.fields["pad_token_id"]
         inputs["input_ids"][0, 3] = small.fields["pad_token_id"]
         inputs["token_type_ids"] %= small.fields["type_vocab_size"]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes golden/: what PyTorch answers, for machines where PyTorch's CPU build cannot be had.
+"""Writes golden/: PyTorch's results, for machines where PyTorch's CPU build is not available.
 
-Run it with build/venv/bin/python. test_stored_goldens.py notices when PyTorch no longer gives these answers.
+Run it with build/venv/bin/python. test_stored_goldens.py fails when PyTorch no longer gives these results.
 """
 import os
 import shutil

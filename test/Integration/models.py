@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checkpoints, inputs and PyTorch's answers."""
+"""Checkpoints, inputs and PyTorch's results."""
 import dataclasses
 import json
 import pathlib
@@ -26,7 +26,7 @@ def have_torch():
 
 @dataclasses.dataclass(frozen=True)
 class Bert:
-    """A small BERT. Sizes differ from each other, so that two dimensions taken for one another are noticed."""
+    """A small BERT. Sizes differ from each other, so that a confusion of two dimensions is noticed."""
     name: str
     hidden: int
     heads: int
@@ -47,8 +47,8 @@ SMALL_BERTS = [
 
 
 def write_bert(bert, directory):
-    """A Hugging Face directory with seeded weights. A fresh BERT has zero biases and unit norms, and weights so small
-    that attention is nearly uniform: all of that would hide mistakes, so everything is drawn anew and larger."""
+    """Writes a Hugging Face directory with seeded weights. A new BERT has zero biases, unit norms and weights so small
+    that attention is nearly uniform. All of that would hide mistakes, so all weights are redrawn and larger."""
     import torch
     from transformers import BertConfig, BertModel
     config = BertConfig(hidden_size=bert.hidden, num_attention_heads=bert.heads, num_hidden_layers=bert.layers,
@@ -72,7 +72,7 @@ def write_bert(bert, directory):
 
 
 def make_inputs(config, batch, seq, lengths=None, seed=3):
-    """Ids over the whole vocabulary, both token types, and a mask of the given valid lengths."""
+    """Ids from the full vocabulary, both token types, and a mask with the given valid lengths."""
     rng = np.random.default_rng(seed)
     lengths = np.full(batch, seq) if lengths is None else np.asarray(lengths)
     ids = rng.integers(0, config["vocab_size"], (batch, seq)).astype(np.int64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every kind of nn.activation gives what transformers' function of that name gives in f64."""
+"""Every kind of nn.activation gives the result of transformers' function of the same name in f64."""
 import numpy as np
 import pytest
 
@@ -7,15 +7,15 @@ from braidtest import braid
 
 KINDS = ("gelu", "silu", "quick_gelu", "gelu_10", "relu", "relu2", "relu6", "leaky_relu", "mish", "tanh", "sigmoid",
          "hardswish", "laplace")
-# By transformers' name, the kind.
+# Maps transformers' names to kinds.
 ACTIVATIONS = {**{kind: kind for kind in KINDS}, "gelu_python_tanh": "gelu_tanh"}
-# Those that become small without a difference of numbers near 1.
+# Activations that become small without a difference of numbers near 1.
 SMALL = {"silu", "quick_gelu", "mish", "sigmoid", "leaky_relu"}
 SHAPE = "tensor<7x61xf32>"
 
 
 def write_model(path):
-    """A module with a result for every activation; gives the path."""
+    """Writes a module with a result for every activation. Returns its path."""
     results = ", ".join(f'{SHAPE} {{nn.name = "{name}"}}' for name in ACTIVATIONS)
     body = "".join(f"%{name} = nn.activation {kind} %x : {SHAPE}\n" for name, kind in ACTIVATIONS.items())
     path.write_text(f'func.func @main(%x: {SHAPE} {{nn.name = "x"}}) -> ({results}) attributes {{nn.entry}} {{\n{body}'
@@ -24,7 +24,7 @@ def write_model(path):
 
 
 def run(model, directory, *options):
-    """The input, and what the activations give for it, by transformers' name."""
+    """Returns the input and the activations' results, by transformers' name."""
     x = np.linspace(-31, 31, 7 * 61, dtype=np.float32).reshape(7, 61)
     x[0, :11] = [np.inf, -np.inf, np.nan, 0.0, -0.0, 1e30, -1e30, 85, -85, 1e-30, -1e-30]
     directory.mkdir(exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The interpreter and the CPU target give PyTorch's answer, on every mesh."""
+"""The interpreter and the CPU target give PyTorch's result on every mesh."""
 import numpy as np
 import pytest
 
@@ -8,7 +8,7 @@ import models
 from braidtest import braid, braid_run
 from conftest import Case
 
-# The bound for f32: relative L2 over the whole output.
+# The bound for f32: relative L2 over the full output.
 F32_TOLERANCE = 2e-5
 
 MESHES = ["tp=1", "tp=2", "tp=4", "dp=2", "dp=2,tp=2"]
@@ -40,7 +40,7 @@ def small_cases(tmp_path_factory):
 
 
 def check_case(case, mesh, target, out, extra=()):
-    """Holds the output against the golden twice: by --check, and here, which shares no code with it."""
+    """Compares the output with the golden twice: by --check, and here, with no code shared."""
     ranks = braidtest.ranks_of(mesh)
     common = ["--ranks", ranks, *case.run_args(), "--output", out, "--check", case.golden, *extra]
     if target == "reference":
@@ -59,9 +59,9 @@ def small_matrix():
             for mesh in MESHES:
                 sizes = dict(axis.split("=") for axis in mesh.split(","))
                 if batch % int(sizes.get("dp", 1)):
-                    continue  # test_bad_input.py: a batch that does not divide is refused; heads are padded
+                    continue  # refused if the batch does not divide (test_bad_input.py); heads are padded
                 for target in TARGETS:
-                    # One token has a softmax over a single key: worth a look on one mesh only.
+                    # With one token, softmax has a single key: testing one mesh is enough.
                     if shape == "one-token" and mesh != "tp=2":
                         continue
                     yield pytest.param(bert, shape, mesh, target, id=f"{bert.name}-{shape}-{mesh}-{target}")
@@ -87,7 +87,7 @@ def test_minilm_stored_golden(minilm_case, tmp_path, mesh, target):
 
 @pytest.fixture(scope="module")
 def minilm_sentences(tmp_path_factory, minilm):
-    """MiniLM on tokenized sentences of different lengths, against PyTorch at hand."""
+    """MiniLM on tokenized sentences of different lengths, compared with the installed PyTorch."""
     from tokenizers import Tokenizer
     tokenizer = Tokenizer.from_file(str(minilm / "tokenizer.json"))
     tokenizer.no_truncation()
@@ -152,7 +152,7 @@ def test_a_team_of_threads_gives_the_same_answer(minilm_case, tmp_path):
 
 
 def test_what_is_padded_does_not_matter(minilm_case, tmp_path):
-    """Ids behind the mask change nothing of the valid positions."""
+    """Ids at masked positions do not affect the valid positions."""
     ids = minilm_case.values["input_ids"].copy()
     mask = minilm_case.values["attention_mask"] == 1
     assert not mask.all()

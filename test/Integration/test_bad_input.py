@@ -18,7 +18,8 @@ TIME_LIMIT = 120
 
 
 def refused(tool, *args, names=(), absent=()):
-    """The run is refused: standard error names each of `names` (regular expressions), and none of `absent` exists."""
+    """Expects a refused run: standard error matches each of `names` (regular expressions), and none of `absent`
+    exists."""
     done = braidtest.run(tool, *args, expect=BAD_INPUT, timeout=TIME_LIMIT)
     for name in names:
         assert re.search(name, done.err, re.IGNORECASE), f"expects the message to say /{name}/{done}"
@@ -50,7 +51,7 @@ WEIGHT = "encoder.layer.0.attention.self.query.weight"
 
 
 def edit(change):
-    """Makes a damaged file out of the good one by changing its parsed header and its body."""
+    """Makes a damaged file from the good one by changing its parsed header and its body."""
     def apply(path):
         header, body = read_safetensors(path)
         result = change(header, body)
@@ -68,7 +69,7 @@ def reshape(header, body):
 
 
 def other_dtype(header, body):
-    # As many bytes, so that only the type is wrong.
+    # The number of bytes stays the same, so that only the type is wrong.
     header[WEIGHT].update(dtype="F64", shape=[16, 8])
 
 
@@ -332,7 +333,7 @@ def test_truncated_bundle(fraction, tiny, tmp_path):
 
 
 def test_one_byte_of_each_member_flipped(tiny, tmp_path):
-    """Each member is covered by a checksum: the manifest by the archive's, the others by the manifest's too."""
+    """A checksum covers each member: the archive's covers the manifest, and the manifest's also cover the others."""
     good = tiny.bundle("tp=2").read_bytes()
     with zipfile.ZipFile(tiny.bundle("tp=2")) as archive:
         members = archive.infolist()
@@ -351,7 +352,8 @@ def test_one_byte_of_each_member_flipped(tiny, tmp_path):
 
 
 def rewritten(case, path, change):
-    """A bundle with changed members in a sound archive, so that only the bundle's own checks can notice."""
+    """Writes a bundle with changed members in an intact archive, so that only the bundle's own checks can detect the
+    change."""
     with zipfile.ZipFile(case.bundle("tp=2")) as archive:
         members = {m.filename: archive.read(m) for m in archive.infolist()}
     change(members)
@@ -364,7 +366,7 @@ def rewritten(case, path, change):
 def test_members_changed_or_gone(tiny, tmp_path):
     names = zipfile.ZipFile(tiny.bundle("tp=2")).namelist()
     assert names.count("manifest.json") == 1
-    # The manifest holds the other members' checksums, so there is none for itself but the archive's.
+    # The manifest has the other members' checksums, but only the archive has one for the manifest.
     for i, name in enumerate(n for n in names if n != "manifest.json"):
         def flip(members):
             data = bytearray(members[name])
@@ -387,7 +389,7 @@ def test_not_a_bundle(tiny, tmp_path):
 # --- inputs ------------------------------------------------------------------------------------------------------
 
 
-# What a value is, only a rank that looks it up can tell: the run begins, and that rank ends it.
+# Only a rank that looks a value up can check it: the run starts, and that rank ends it.
 FOUND_BY_A_RANK = {"beyond-the-vocabulary", "negative", "beyond-the-types"}
 
 
@@ -464,11 +466,11 @@ def test_no_weights(tiny):
     refused("braid-run", tiny.bundle("tp=2"), "--ranks", 2, *braidtest.input_args(tiny.inputs), names=["error", "weights"])
 
 
-# --- places that cannot be written -------------------------------------------------------------------------------
+# --- paths that cannot be written --------------------------------------------------------------------------------
 
 
 def unwritable(tmp_path):
-    """Not even root can write to these."""
+    """Paths that not even root can write."""
     (tmp_path / "file").write_text("in the way")
     return [tmp_path / "no" / "such" / "directory", tmp_path / "file"]
 
@@ -489,7 +491,7 @@ def test_a_full_disk_leaves_nothing(tiny):
 
 
 def test_what_was_there_survives_a_failure(tiny, tmp_path):
-    """A failed command does not destroy the file it was to replace."""
+    """A failed command does not destroy the file that it would replace."""
     out = tmp_path / "x.braid"
     out.write_text("an older result")
     refused("braid", "compile", tiny.model, "--mesh", "dp=3", "--target", "cpu", "-o", out)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The lint's check that constraints have ids: in the description, the verifier and a negative test."""
+"""The lint checks that constraints have ids in the description, the verifier and a negative test."""
 import shutil
 import subprocess
 

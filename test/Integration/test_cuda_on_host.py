@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole programs for GPUs, on a machine without one: what `braid compile --target cuda` makes of a model is compiled for
-the host by braid-test-cuda-on-host and run by the CUDA executor on the null device, row kernels and library kernels as
-fibers in a random order, matmuls and collectives in plain loops. The interpreter says what must come of it."""
+"""Complete programs for GPUs, on a machine without one. braid-test-cuda-on-host compiles the output of `braid compile
+--target cuda` for the host, and the CUDA executor runs it on the null device: row kernels and library kernels as fibers
+in a random order, matmuls and collectives as plain loops. Results are compared with the interpreter's."""
 import json
 
 import pytest
@@ -12,8 +12,8 @@ import test_activations
 
 NULL_DEVICE = braidtest.BUILD / "lib" / "libBraidNullDevice.so"
 
-# As many layers and as large a vocabulary as it takes to have every kind of command, at the models' own widths; the LLaMA
-# layer is an eighth as wide, with as many heads of queries to one of keys.
+# Enough layers and a large enough vocabulary to contain every kind of command, with the models' own widths. The LLaMA
+# layer has an eighth of the width and the same number of query heads for each key head.
 BERT = {"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 384, "num_hidden_layers": 2,
         "num_attention_heads": 12, "intermediate_size": 1536, "vocab_size": 101, "max_position_embeddings": 64,
         "type_vocab_size": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-12, "position_embedding_type": "absolute"}
@@ -38,7 +38,7 @@ def compiler():
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory):
-    """Gives the module of a model and the arguments of a run, by the model's name."""
+    """Returns the module and the run arguments of a model, by the model's name."""
     cases = {}
 
     def case(name):
@@ -61,8 +61,8 @@ def compile_for_gpu(module, mesh, out):
     return out
 
 
-# The interpreter rounds after every operation, a kernel when it stores: twice of what that makes. Attention without its
-# first key is off by 4e-2 and more, in these models.
+# The interpreter rounds after every operation, a kernel when it stores: the bound is twice the resulting difference. In
+# these models attention without its first key differs by 4e-2 and more.
 TOLERANCE = {"f32": 2e-5, "f16": 2e-3, "bf16": 1.6e-2}
 CASES = [(name, "f32", mesh, "threads") for name in CONFIGS for mesh in ("tp=1", "tp=2", "tp=4")]
 CASES += [("smollm2", "f32", "tp=2", "nccl"), ("smollm2", "bf16", "tp=2", "nccl"), ("smollm2", "f16", "tp=4", "threads"),
@@ -72,7 +72,7 @@ CASES += [("smollm2", "f32", "tp=2", "nccl"), ("smollm2", "bf16", "tp=2", "nccl"
 
 @pytest.mark.parametrize("name, dtype, mesh, transport", CASES)
 def test_program(imported, tmp_path, monkeypatch, name, dtype, mesh, transport):
-    """Import writes modules of f32; one of f16 or bf16 is the same with other types."""
+    """Import writes f32 modules only; those of f16 and bf16 are the same text with other types."""
     module, arguments = imported(name)
     stored = tmp_path / "model.mlir"
     stored.write_text(module.read_text().replace("xf32>", f"x{dtype}>"))
@@ -99,7 +99,7 @@ def test_activations_of_extreme_values(tmp_path):
 
 
 def test_code_of_a_gpu_is_refused(imported, tmp_path):
-    """The null device takes code of the host only, and says so."""
+    """The null device accepts host code only, and says so."""
     module, arguments = imported("llama-layer")
     bundle = compile_for_gpu(module, "tp=1", tmp_path / "gpu.braid")
     result = braidtest.braid("run", bundle, "--target", "cuda", "--cuda-library", NULL_DEVICE, *arguments,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every plan on every transport, for a model of each family and for the checkpoints that packages carry: PyTorch's answer,
-and the reference interpreter's. Heads and feed-forward dimensions that do not divide are padded."""
+"""Every plan on every transport, for a model of each family and for the checkpoints that packages contain: results are
+PyTorch's and the reference interpreter's. Heads and feed-forward dimensions that do not divide are padded."""
 import dataclasses
 import shutil
 import sys
@@ -58,7 +58,7 @@ def smollm2_case(directory):
 def case(request, tmp_path_factory):
     name, directory = request.param, tmp_path_factory.mktemp(request.param)
     yield minilm_case(directory) if name == "minilm" else smollm2_case(directory) if name == "smollm2" else small_case(directory, name)
-    shutil.rmtree(directory)  # half a gigabyte of SmolLM2's
+    shutil.rmtree(directory)  # SmolLM2's has half a gigabyte
 
 
 @pytest.mark.parametrize("transport", ["threads", "shm"])

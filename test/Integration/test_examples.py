@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Examples that need no checkpoint, as their READMEs say to run them."""
+"""Runs the examples that need no checkpoint as their READMEs describe."""
 import re
 import subprocess
 
@@ -16,8 +16,8 @@ def test_write_your_own():
     collectives = re.compile(r"^ *(\d+) (comm\.\w+)$", re.MULTILINE)
     assert collectives.findall(plain) == [("1", "comm.all_reduce")]
     assert collectives.findall(rewritten) == [("1", "comm.all_gather"), ("1", "comm.reduce_scatter")]
-    # Two blocks' all_reduces of 2 x 64 x 256 f32 between two ranks, in whichever form; the second also gathers the
-    # result at the end.
+    # Two ranks run two blocks' all_reduces of 2 x 64 x 256 f32, unchanged or split by a pass. The second program also
+    # gathers the result at the end.
     for part, sent in ((plain, 2 * 131072), (rewritten, 2 * 131072 + 65536)):
         assert "check y against reference" in part and ": passed" in part
         assert f"{sent} bytes sent per rank" in part
@@ -27,22 +27,22 @@ def test_write_your_own():
 
 
 def test_out_of_tree():
-    """A plugin and two programs, built against what `cmake --install` puts elsewhere."""
+    """Builds a plugin and two programs against an installation by `cmake --install`."""
     done = subprocess.run([ROOT / "examples/out-of-tree/run.sh"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     own_pass, partitioned, run, alone, rest = re.split(r"^== .*$", done.stdout, flags=re.MULTILINE)[1:6]
-    # The plugin knows the operations of the tool that loads it.
+    # The plugin can use the operations of the tool that loads it.
     assert "remark: sends 131072 bytes among 2 ranks" in own_pass
-    # The operation of one's own says how it is cut, so that nothing is exchanged around it, and what a rank's part costs:
-    # 2 x 16 rows of 128 columns in groups of 32.
+    # The example's operation has a sharding rule, so that no collectives are needed for it, and a cost for each rank: 2
+    # x 16 rows of 128 columns in groups of 32.
     assert re.search(r"group\.rms_norm .* size 32 .*: tensor<2x16x128xf32>, tensor<128xf32>", partitioned), partitioned
     assert re.findall(r"= (comm\.\w+) ", partitioned) == ["comm.all_reduce"], partitioned
     assert f"takes 0 FLOPs of matmuls and {4 * 4096 + 3 * 128} others, reads {4 * (4096 + 128)} bytes and writes {4 * 4096}" in partitioned
-    # Its kernel gives what the interpreter gives, and is in the bundle.
+    # The operation's kernel gives the interpreter's result, and the bundle contains it.
     assert re.search(r"check y against reference.*: passed", run), run
     assert re.search(r"check y against .*y\.npy.*: passed", alone), alone
     assert "2 ranks, largest difference from plain loops" in done.stdout
-    # Who has not loaded the plugin is told what is missing.
+    # Without the plugin, an error names what is missing.
     model = ROOT / "examples/out-of-tree/own-operation/model.mlir"
     assert "group.rms_norm" in braid("compile", model, "--emit=nn", expect=BAD_INPUT).err
     lost = braid("compile", model, "--emit=nn", "--load-dialect-plugin", "lost.so", expect=BAD_INPUT).err
@@ -50,7 +50,7 @@ def test_out_of_tree():
     # The compiling program and the runtime alone, shared and static, give the same number.
     numbers = re.findall(r"^y begins with (\S+)$", done.stdout, re.MULTILINE)
     assert len(numbers) == 3 and len(set(numbers)) == 1 and float(numbers[0]) != 0, done.stdout
-    # Nothing that is installed leads back to the build.
+    # No installed file refers to the build folder.
     prefix = BUILD / "install"
     for package in (prefix / "lib/cmake/Braid").glob("*.cmake"):
         assert str(BUILD / "lib") not in package.read_text() and str(ROOT / "include") not in package.read_text(), package

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small models of every family give PyTorch's answer, in the interpreter and on the CPU, whether heads divide or
-are padded."""
+"""Small models of every family give PyTorch's result, in the interpreter and on the CPU, whether heads divide or are
+padded."""
 import json
 import re
 
@@ -55,7 +55,7 @@ def test_sequence_parallel(cases, tmp_path, small, mesh, strategy):
           *case.run_args(), "--output", tmp_path / "out", "--check", case.golden)
 
 
-# Tied and untied, without a bias and with one: 61 words over 3 and 4 ranks.
+# Tied and untied weights, with and without a bias: 61 words over 3 and 4 ranks.
 @pytest.mark.parametrize("mesh,strategy,transport", [("tp=3", "tp-sp,vocab", "threads"), ("tp=4", "tp,vocab", "shm")])
 @pytest.mark.parametrize("small", [families.LLAMAS[0], families.LLAMAS[1], families.GPT2S[0], families.GPT2S[1],
                                    families.ROBERTAS[2], families.BERTS[1]], ids=lambda s: s.name)
@@ -71,14 +71,14 @@ def test_vocabulary_that_does_not_divide(cases, tmp_path, small, mesh, strategy,
     assert done.out.count(": passed") == 2
     assert np.load(out / "logits.npy").shape == (small.batch, small.seq, 61)
     braid("run", bundle, "--target", "program-interpreter", "--schedules", 3, *case.run_args(), "--check", case.golden)
-    # The reference interpreter on the cut program.
+    # The reference interpreter on the partitioned program.
     braid("run", case.model, "--mesh", mesh, "--strategy", strategy, "--target", "reference", *case.run_args(),
           "--check", case.golden)
 
 
 @pytest.mark.parametrize("target", ["cpu", "reference", "program-interpreter"])
 def test_nobody_looks_up_padding(cases, tmp_path, target):
-    """Row 61 is there, on the last of two ranks, and no word."""
+    """Row 61 exists on the last of two ranks, but is no word."""
     case = cases(families.GPT2S[0])
     values = {name: value.copy() for name, value in case.values.items()}
     values["input_ids"][0, 2] = 61
@@ -121,7 +121,7 @@ def test_index_that_names_a_missing_file(tmp_path):
 
 
 def test_configuration_alone_gives_random_weights(cases, tmp_path):
-    """No checkpoint, not even PyTorch's: the same seed gives the same model on every mesh."""
+    """Without a checkpoint and without PyTorch: the same seed gives the same model on every mesh."""
     for small in (families.LLAMAS[3], families.GPT2S[1]):
         case = cases(small)
         model = braidtest.import_model(case.checkpoint / "config.json", tmp_path / f"{small.name}.mlir", small.batch, small.seq)
@@ -174,7 +174,7 @@ def test_in_many_orders_on_poisoned_memory(cases, small):
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_checkpoint(tmp_path, dtype):
-    """Weights of 16 bits are widened as they are loaded; the arithmetic is in f32."""
+    """16-bit weights are converted to f32 when they are loaded; the arithmetic is in f32."""
     import torch
     from transformers import LlamaForCausalLM
     small = families.LLAMAS[0]

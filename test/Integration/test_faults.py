@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A rank that stalls ends the run within the time limit, with a message that names the operation and the rank."""
+"""If a rank stalls, the run ends within the time limit, with a message that names the operation and the rank."""
 import re
 
 import pytest
@@ -16,7 +16,7 @@ def test_stalled_rank(minilm_case, tmp_path, mesh, rank):
     limit = 2
     done = braid_run(bundle, "--ranks", ranks, *minilm_case.run_args(), "--inject-stall", rank, "--time-limit", limit,
                      "--output", tmp_path / "out", expect=RANK_FAILED, timeout=usual.seconds + 60)
-    # Loading takes what it takes; the limit is on the lack of progress.
+    # The time for loading is not limited; the limit is on the time without progress.
     assert done.seconds < usual.seconds + limit + 30, f"took too long{done}"
     assert re.search(rf"\brank {rank}\b", done.err), f"expects the stalled rank to be named{done}"
     assert re.search(r"all_reduce", done.err), f"expects the operation that was waited for to be named{done}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""test/gpu without a GPU: what it prepares, how it runs that on the null device, and the form of its results."""
+"""Tests test/gpu without a GPU: the prepared files, running them on the null device, and the format of the results."""
 import copy
 import ctypes
 import json
@@ -37,7 +37,7 @@ def on_null_device(prepared, *options, expect=0):
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    """Two models on two ranks, with code that the null device runs in the place of a GPU's."""
+    """Two models on two ranks. The null device runs their code instead of a GPU."""
     findings = json.loads(run("braid", "doctor", "--json").out)["findings"]
     if any(finding["name"] == "CUDA compiler" and finding["state"] == "absent" for finding in findings):
         pytest.skip("this machine has no compiler for CUDA; scripts/setup.sh installs NVRTC")
@@ -151,7 +151,8 @@ def test_a_folder_of_others_is_left_alone(tmp_path):
 
 
 def test_libraries_are_all_that_the_build_looks_for(tmp_path):
-    """The build files find every library and header in what was collected, and nothing is missing from it to load them."""
+    """The build files find every library and header in the collected folder, and it has everything needed to load
+    them."""
     target = tmp_path / plan.LIBRARIES
     prepare.collect_libraries(target)
     for library in (target / "lib").iterdir():
@@ -169,7 +170,7 @@ def test_libraries_are_all_that_the_build_looks_for(tmp_path):
         assert not any(pathlib.Path(parts[0]).match(pattern) for pattern in prepare.HEADERS), path
 
 
-# --- the form of the results
+# --- format of the results
 
 def test_kept_results():
     data = results.parse((GPU / "RESULTS.md").read_text())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What libraries stand on: dialects and interpreter on the base and on programs, never on archives, JSON, digests or executors."""
+"""Dependencies between libraries: dialects and interpreter depend on the libraries Base and Program, never on archives,
+JSON, digests or executors."""
 import functools
 import json
 import re
@@ -9,11 +10,11 @@ import pytest
 
 from braidtest import BUILD, ROOT
 
-# Folders of runtime/include/braid that a library's sources may include, by themselves or through others.
+# Folders of runtime/include/braid that a library's sources may include, directly or indirectly.
 BASE, PROGRAM = {"Base"}, {"Base", "Program"}
 FOLDERS = {"BraidBase": BASE, "BraidProgram": PROGRAM, "BraidCost": BASE, "BraidCommDialect": BASE, "BraidNNDialect": BASE,
            "BraidRTDialect": BASE, "BraidInterpreterCore": PROGRAM, "BraidInterpreter": PROGRAM}
-# Libraries that define all of Braid that a library needs, beside itself.
+# The Braid libraries that define all symbols that a library needs.
 NEEDS = {"BraidBase": [], "BraidProgram": ["BraidBase"], "BraidCost": ["BraidBase"], "BraidCommDialect": ["BraidBase"],
          "BraidNNDialect": ["BraidBase", "BraidCommDialect"],
          "BraidRTDialect": ["BraidBase", "BraidCommDialect", "BraidNNDialect"],
@@ -25,7 +26,7 @@ FOREIGN_SYMBOL = re.compile(r"^(zip_|EVP_|SHA\d|dnnl_)")
 
 @functools.cache
 def headers():
-    """(library, source) -> the files that ninja recorded when it compiled the source."""
+    """(library, source) -> the files that the source included when it was compiled, as recorded by ninja."""
     sources = {}
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         if made := re.search(r" -o (\S+/CMakeFiles/(?:obj\.)?(\w+)\.dir/\S+)", entry["command"]):
@@ -44,7 +45,7 @@ def headers():
 
 
 def wrong_headers(library, folders):
-    """What the library's sources include beyond these folders."""
+    """Headers outside these folders that the library's sources include."""
     own = [(source, paths) for (name, source), paths in headers().items() if name == library]
     assert own, f"no source of {library} was compiled"
     wrong = set()
@@ -67,7 +68,8 @@ def symbols(library):
 
 
 def wrong_symbols(library, others):
-    """What the library needs of Braid that these others lack, and of libraries beside Braid."""
+    """Braid symbols that the library needs and these others do not define, and symbols of foreign libraries that it
+    needs."""
     defined, needed = symbols(library)
     for other in others:
         defined = defined | symbols(other)[0]
@@ -81,7 +83,7 @@ def test_library(library):
 
 
 def test_others_would_be_found():
-    """The same questions of a library that reads bundles."""
+    """Applies the checks to a library that reads bundles, and expects that they fail."""
     wrong = wrong_headers("BraidRuntimeData", BASE)
     for header in ("/zip.h", "/nlohmann/json.hpp", "/braid/Runtime/Bundle.h", "/braid/Program/Program.h"):
         assert any(path.endswith(header) for path in wrong), header

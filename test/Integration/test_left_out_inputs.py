@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Inputs that are left out mean what they mean to transformers, and random ones are the same on any mesh."""
+"""Omitted inputs have the same meaning as in transformers, and random inputs are the same on every mesh."""
 import json
 
 import numpy as np
@@ -71,7 +71,7 @@ def test_what_has_no_default(tiny):
 
 
 def test_random_inputs(tiny, tmp_path):
-    """Alike on every mesh, for the interpreter too; another seed gives others."""
+    """Random inputs are the same on every mesh and for the interpreter; another seed gives others."""
     def values(name, *args):
         braid("run", *args, "--weights", tiny.checkpoint, "--output", tmp_path / name)
         return np.load(tmp_path / name / f"{models.OUTPUT}.npy")

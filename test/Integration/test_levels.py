@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every level of MiniLM's first layer can be printed, and what was printed can be read again."""
+"""Every level of MiniLM's first layer can be printed, and the printed text can be parsed."""
 import re
 
 import pytest
@@ -7,7 +7,7 @@ import pytest
 import braidtest
 from braidtest import braid, run
 
-# level -> what must be seen of it, and what must be gone
+# level -> the operations that it must contain, and those that it must not contain
 LEVELS = {
     "nn": (["nn.linear", "nn.attention", "nn.layer_norm", "nn.activation", "nn.embedding"], ["comm.all_reduce", "comm.start", "rt."]),
     "comm": (["nn.linear", "comm.all_reduce"], ["comm.start", "rt."]),
@@ -60,7 +60,7 @@ def test_level_is_read_again(layer, level):
     assert run("braid-opt", "--mlir-print-op-generic", emit(layer, level)).out
     text = emit(layer, level).read_text()
     assert strip_comments(again.out).split() and len(again.out.splitlines()) > 20
-    # Reading what braid-opt printed changes nothing more.
+    # Printing the parsed module changes nothing.
     (layer / f"again-{level}.mlir").write_text(again.out)
     assert run("braid-opt", layer / f"again-{level}.mlir").out == again.out, text[:200]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operations that decoders add, written by hand in the dialect: the CPU target gives the interpreter's answer."""
+"""Operations of decoders, in hand-written modules: the CPU target gives the interpreter's result."""
 import numpy as np
 import pytest
 
@@ -16,7 +16,7 @@ CASES = {
     "silu_mul": ([("x", X), ("y", X)], f"%a = nn.activation silu %x : {X}\n%r = nn.mul %a, %y : {X}, {X} -> {X}", X),
     "mul_broadcast": ([("x", X), ("w", "tensor<7x48xf32>")], f"%r = nn.mul %x, %w : {X}, tensor<7x48xf32> -> {X}", X),
     "softmax": ([("x", X)], f"%r = nn.softmax %x : {X}", X),
-    # Rows that the vectors of the target do not divide.
+    # The vector widths of the target do not divide the rows.
     "softmax_narrow": ([("x", "tensor<5x13xf32>")], "%r = nn.softmax %x : tensor<5x13xf32>", "tensor<5x13xf32>"),
     "rms_norm_narrow": ([("x", "tensor<5x13xf32>"), ("w", "tensor<13xf32>")],
                         "%r = nn.rms_norm %x, %w epsilon 1.0e-6 : tensor<5x13xf32>, tensor<13xf32> -> tensor<5x13xf32>",

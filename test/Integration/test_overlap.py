@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Communication behind computation: the trace shows it, and the report and the printed summary say how much."""
+"""Communication overlaps computation: the trace shows it, and the report and the printed summary quantify it."""
 import json
 import re
 
@@ -21,8 +21,8 @@ def bundle(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["threads", "shm"])
 def outcome(request, bundle, tmp_path_factory):
-    """One run, so that report and trace speak of the same. Where other programs use the cores too, a communication queue
-    may get none in time; then another run is looked at."""
+    """One run, so that report and trace describe the same. If other programs use the cores too, a communication queue
+    may not get a core in time; the run is then repeated."""
     directory = tmp_path_factory.mktemp(request.param)
     for _ in range(50):
         result = braid_run(bundle, "--ranks", 2, "--transport", request.param, "--random-weights", 1, "--input",
@@ -51,14 +51,15 @@ def test_trace_shows_communication_during_computation(outcome, rank):
     computing = [e for e in spans(trace, rank, "compute") if e["cat"] == "compute"]
     collectives = collectives_of(trace, rank)
     assert len(collectives) == 2 and len(computing) >= 8
-    # The second branch is computed while the first one's sum is in flight, and what follows that while the second one's is.
+    # The second branch is computed while the first branch's sum is in flight, and the following operations while the
+    # second branch's sum is.
     assert not any(c["args"]["exposed_by_form"] for c in collectives)
     assert [c["args"]["collective"] for c in collectives] == [f"all_reduce 'mlp.down' #{i} in @main/@branches" for i in (0, 1)]
     for collective in collectives:
         begin, end = collective["ts"], collective["ts"] + collective["dur"]
         beside = sum(max(0, min(end, c["ts"] + c["dur"]) - max(begin, c["ts"])) for c in computing)
         figures = collective["args"]
-        # Processor time is at most time, and none of it counts while the rank waits for its peer.
+        # Processor time is at most elapsed time, and time in which the rank waits for its peer does not count.
         assert figures["hidden_comm_s"] * 1e6 <= beside + 100
         assert figures["hidden_comm_s"] + figures["peer_wait_s"] <= figures["comm_s"] + 1e-4
         assert figures["comm_s"] * 1e6 <= collective["dur"] + 1

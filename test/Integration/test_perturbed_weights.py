@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""--check notices a change of 1% in any one weight tensor.
+"""--check detects a change of 1% in any one weight tensor.
 
-A comparison that passes says little if a tensor could be wrong without it failing. So each tensor of MiniLM's
-checkpoint in turn is scaled by 1.01, and the golden of the unchanged weights must then be missed. The exceptions are
-the tensors that the output provably does not depend on:
+A comparison that passes says little if a tensor could be wrong without failing it. Therefore each tensor of MiniLM's
+checkpoint in turn is scaled by 1.01, and the result must then differ from the golden of the unchanged weights. The
+exceptions are tensors that provably do not affect the output:
 
   embeddings.position_ids    indices 0, 1, 2, ... kept in the file; no weight
   pooler.dense.*             feeds pooler_output, not last_hidden_state
@@ -25,7 +25,7 @@ INDEPENDENT = re.compile(r"embeddings\.position_ids|pooler\.dense\.(weight|bias)
 
 
 def tensors_of(path):
-    """name -> (dtype, offset in the file, end), read without the library that other tests use."""
+    """name -> (dtype, offset in the file, end), parsed without the library that other tests use."""
     with open(path, "rb") as f:
         size = struct.unpack("<Q", f.read(8))[0]
         header = json.loads(f.read(size))
@@ -45,7 +45,7 @@ def changed_copy(tmp_path_factory, minilm):
 
 
 class Perturbed:
-    """Within it, the named tensor of the file is changed."""
+    """A context in which the named tensor of the file is changed."""
 
     def __init__(self, path, name):
         self.path, (dtype, begin, end) = path, tensors_of(path)[name]
@@ -57,7 +57,7 @@ class Perturbed:
         self.before = data.copy()
         if self.dtype is np.float32 and self.before.any():
             data[:] = self.before * self.dtype(1.01)
-        else:  # 1% of zeros (pooler.dense.bias) is no change, and indices have no percentages
+        else:  # scaling does not change zeros (pooler.dense.bias) and does not apply to indices
             data[:] = self.before + 1
         assert not np.array_equal(data, self.before)
         data.flush()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs of ranks, written by hand at the levels comm and scheduled: every way to run them gives what NumPy gives."""
+"""Hand-written per-rank programs at the levels comm and scheduled: every way to run them gives NumPy's result."""
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
@@ -7,7 +7,7 @@ from safetensors.numpy import save_file
 import models
 from braidtest import BAD_INPUT, RANK_FAILED, ROOT, braid, braid_run
 
-# A rank waits for others no longer than this: many times what these programs take.
+# The time limit without progress: many times what these programs need.
 LIMIT = 60
 
 WAYS = {
@@ -19,7 +19,7 @@ WAYS = {
 
 
 def run_program(tmp_path, text, inputs, expected, way, *options, weights=None):
-    """Runs the module in one way; results must be `expected`, integers exactly, and pass --check reference."""
+    """Runs the module in one way. Results must equal `expected`, integers exactly, and pass --check reference."""
     model, out = tmp_path / "program.mlir", tmp_path / "out"
     model.write_text(text)
     args = [arg for name, path in models.write_inputs(inputs, tmp_path / "inputs").items() for arg in ("--input", f"{name}={path}")]
@@ -42,7 +42,7 @@ def random_values(*shape, seed=5):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-# --- three stages, each of which hands on to the next ------------------------------------------------------------
+# --- pipeline of three stages ------------------------------------------------------------------------------------
 
 STAGE = "tensor<6x16xf32>"
 PIPELINE = f"""
@@ -71,13 +71,13 @@ def test_pipeline_hand_off(tmp_path, way):
     run_program(tmp_path, PIPELINE, {"x": x}, {"y": y.astype(np.float32)}, way, "--mesh", "pp=3", "--ranks", 3, weights={"w": w})
 
 
-# --- as many rows as counts say ----------------------------------------------------------------------------------
+# --- all_to_all_v ------------------------------------------------------------------------------------------------
 
 RANKS, BLOCKS, CAPACITY, WIDTH = 2, 4, 5, 3
 
 
 def cut(tensor, axes, whole):
-    """A per-rank type with what cuts it, as an argument's or result's attributes say."""
+    """A per-rank type, and the attributes of an argument or result that describe its sharding."""
     return tensor, f"comm.sharding = #comm.sharding<@mesh, [{axes}]>, comm.global_type = {whole}"
 
 
@@ -114,7 +114,7 @@ def test_a_count_beyond_the_capacity(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-# --- around a ring ------------------------------------------------------------------------------------------------
+# --- ring ---------------------------------------------------------------------------------------------------------
 
 PART, WHOLE = "tensor<4x6xf32>", "tensor<16x6xf32>"
 CUT = f"comm.sharding = #comm.sharding<@mesh, [{{tp}}, {{}}]>, comm.global_type = {WHOLE}"
@@ -122,14 +122,15 @@ RING = "pairs [0 -> 1, 1 -> 2, 2 -> 3, 3 -> 0] over <@mesh, {tp}>"
 
 
 def ring_values():
-    """Every rank multiplies what passes by with its own part, and adds it all up."""
+    """Every rank multiplies each value that it receives by its own shard and adds the results."""
     x, y = random_values(16, 6), random_values(16, 6, seed=8)
     parts = np.split(x.astype(np.float64), 4)
     return {"x": x, "y": y}, {"z": (y * np.tile(sum(parts), (4, 1))).astype(np.float32)}
 
 
 def ring_program(step):
-    """`step(i)`: the text that gives %p<i+1>, the neighbour's %p<i>, and %s<i+1>, %s<i> with the matmul of %p<i> added."""
+    """`step(i)` returns the text that computes %p<i+1>, the neighbour's %p<i>, and %s<i+1>, which is %s<i> plus the
+    result for %p<i>."""
     return f"""
 comm.mesh @mesh <tp = 4>
 func.func @main(%p0: {PART} {{nn.name = "x", {CUT}}}, %y: {PART} {{nn.name = "y", {CUT}}}) -> ({PART} {{nn.name = "z", {CUT}}})
@@ -151,7 +152,7 @@ def blocking_step(i):
 
 
 def overlapped_step(i):
-    """The next part is on its way while this one is multiplied: level scheduled."""
+    """At the level scheduled: the next shard is received while this one is multiplied."""
     return (f"  %h{i} = comm.start (%a = %p{i}) : {PART} -> !comm.handle<{PART}> {{\n"
             f"    %b = comm.permute(%a) {RING} role \"ring\" : {PART}\n    comm.yield %b : {PART}\n  }}\n"
             + (matmul(i) if i else "")
@@ -166,7 +167,7 @@ def test_permute_ring(tmp_path, way, step):
     run_program(tmp_path, ring_program(step), inputs, expected, way)
 
 
-# --- over parts of an axis ----------------------------------------------------------------------------------------
+# --- sub-axes -----------------------------------------------------------------------------------------------------
 
 SUM_PART, SUM_WHOLE = "tensor<1x5xf32>", "tensor<12x5xf32>"
 SUM_CUT = f"comm.sharding = #comm.sharding<@mesh, [{{dp, tp}}, {{}}]>, comm.global_type = {SUM_WHOLE}"
@@ -184,13 +185,13 @@ func.func @main(%x: {SUM_PART} {{nn.name = "x", {SUM_CUT}}})
 @pytest.mark.parametrize("way", WAYS)
 def test_sub_axis_all_reduce(tmp_path, way):
     x = random_values(12, 5)
-    grid = x.reshape(2, 2, 3, 5)  # dp, the halves of tp, the thirds of each
+    grid = x.reshape(2, 2, 3, 5)  # dp, the sub-axis of size 2, the sub-axis of size 3, the rows of each rank
     expected = {"major": np.broadcast_to(grid.sum(1, keepdims=True), grid.shape).reshape(x.shape),
                 "minor": np.broadcast_to(grid.max(2, keepdims=True), grid.shape).reshape(x.shape)}
     run_program(tmp_path, SUB_AXES, {"x": x}, expected, way)
 
 
-# --- what becomes of them -----------------------------------------------------------------------------------------
+# --- bundles, passes and checks -----------------------------------------------------------------------------------
 
 
 def test_bundle_is_as_good_as_the_module(tmp_path):
@@ -208,7 +209,7 @@ def test_bundle_is_as_good_as_the_module(tmp_path):
 
 
 def test_passes_run_on_it(tmp_path):
-    """An all_reduce written by hand is split by a pass, and everything is the same."""
+    """A pass splits a hand-written all_reduce, and the results stay the same."""
     whole = "tensor<4x6xf32>"
     text = f"""
 comm.mesh @mesh <tp = 2>
@@ -224,7 +225,7 @@ func.func @main(%x: tensor<2x6xf32> {{nn.name = "x", comm.sharding = #comm.shard
 
 
 def test_ranks_that_disagree(tmp_path):
-    """A result without a sharding is the same on all ranks; --check reference finds where it is not."""
+    """A result without a sharding must be the same on all ranks; --check reference detects a difference."""
     model = tmp_path / "program.mlir"
     model.write_text(f"""
 comm.mesh @mesh <tp = 4>
@@ -241,7 +242,7 @@ func.func @main(%x: {PART} {{nn.name = "x", {CUT}}}) -> ({PART} {{nn.name = "y"}
 
 
 def test_example(tmp_path):
-    """The file of examples/write-your-own, and what --emit=scheduled makes of it."""
+    """Runs the file of examples/write-your-own, and the output of --emit=scheduled for it."""
     from math import erf
     values = {"first": random_values(32, 64), "second": random_values(32, 64, seed=9)}
     weights = {"stages.weight": random_values(128, 64, seed=10) / 8, "stages.bias": random_values(128, seed=11)}

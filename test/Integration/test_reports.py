@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reports and traces: JSON that says what it measures in what unit, and adds up."""
+"""Reports and traces are JSON with consistent figures, whose names contain their units."""
 import json
 
 import pytest
@@ -7,7 +7,7 @@ import pytest
 from braidtest import braid_run
 
 REPEAT = 5
-# What a field counts is in its name: these have no unit.
+# Fields without a unit: their names say what they count.
 COUNTS = {"ranks", "warmup_runs", "threads_per_rank", "runs", "cores", "usable_cores", "parameters", "replicated_parameters", "ordinal", "rank", "comm_of_rank"}
 UNITS = ("_s", "_bytes", "bytes_sent", "bytes_sent_per_rank")
 
@@ -47,18 +47,18 @@ def test_report_adds_up(outcome):
     assert report["runs"] == REPEAT == len(report["run_s"])
     assert sorted(report["run_s"])[REPEAT // 2] == pytest.approx(report["median_run_s"])
     assert len(report["per_rank"]) == 2
-    # MiniLM has 6 layers; two all_reduces each, of 2 x 6 tokens x 384 numbers of 4 bytes.
+    # MiniLM has 6 layers with two all_reduces each, of 2 x 6 tokens x 384 numbers of 4 bytes.
     assert len(report["collectives"]) == 12
     assert all(c["kind"] == "all_reduce" and c["exposed_by_form"] for c in report["collectives"])
     identities = {(c["calls"], c["kind"], c["tag"], c["ordinal"]) for c in report["collectives"]}
     assert len(identities) == 12 and len({calls for calls, *_ in identities}) == 6
     payload = 2 * 6 * 384 * 4
-    # Between two ranks every algorithm sends at least the payload's half and at most all of it, twice.
+    # With two ranks every algorithm sends between half the payload and all of it, twice.
     assert 12 * payload / 2 <= report["bytes_sent_per_rank"] <= 2 * 12 * payload
     for rank in report["per_rank"]:
-        # All of the run of median time.
+        # The communication time is that of the run with the median time.
         assert 0 < rank["comm_s"] <= report["median_run_s"] + 1e-9
-        # Each wait follows its start.
+        # Each wait directly follows its start.
         assert rank["hidden_comm_s"] == 0
         assert rank["peer_wait_s"] <= rank["comm_s"] and rank["comm_s"] <= rank["exposed_comm_s"] <= report["median_run_s"] + 1e-9
         assert rank["parameter_bytes"] > 0
@@ -72,7 +72,7 @@ def test_report_adds_up(outcome):
 
 def test_each_rank_holds_about_its_share(outcome):
     report, _ = outcome
-    # Of 22.7 million parameters, 10.6 million are in the layers, and those are split; the embeddings are not.
+    # 10.6 of 22.7 million parameters are in the layers and split; the embeddings are not split.
     for rank in report["per_rank"]:
         assert rank["parameter_bytes"] < 4 * (22.8e6 - 0.45 * 10.6e6)
 
@@ -88,7 +88,7 @@ def test_trace_shows_both_queues_of_every_rank(outcome):
         for queue in ("compute", "communication"):
             mine = sorted((e["ts"], e["dur"]) for e in spans if e["pid"] == rank and queue_of[(rank, e["tid"])] == queue)
             assert mine, f"rank {rank} shows nothing on its {queue} queue"
-            # A queue does one thing at a time.
+            # A queue executes one command at a time.
             for (begin, duration), (following, _) in zip(mine, mine[1:]):
                 assert duration >= 0 and begin + duration <= following + 1e-3
     collectives = [e for e in spans if e["cat"] == "communication" and e["pid"] == 0]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Transport shm: the answer of threads, and a rank or a launcher that is killed or stopped leaves nothing behind."""
+"""Transport shm gives the same results as threads, and leaves nothing behind when a rank or the launcher is killed or
+stopped."""
 import json
 import os
 import pathlib
@@ -30,7 +31,7 @@ def no_segment_is_left():
 
 
 def children(pid):
-    """Processes whose parent this is."""
+    """The child processes of `pid`."""
     try:
         return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
                 for child in (task / "children").read_text().split()]
@@ -95,7 +96,7 @@ def threads(pid):
 
 
 def start(case, mesh, limit=LIMIT):
-    """A run without end, its ranks loaded: each has its threads."""
+    """Starts a run that does not end, and waits until its ranks are loaded and have their threads."""
     command = [BIN / "braid-run", case.bundle(mesh), *case.run_args(), "--transport", "shm", "--repeat", 10**9, "--time-limit",
                limit]
     launcher = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -125,7 +126,7 @@ def test_a_rank_is_lost(tiny, mesh, sign):
         assert re.search(r"rank \d+.*(has not arrived|waited|no progress|neither begun nor ended)", err), err
         assert seconds < limit + 30
     else:
-        # The launcher may still be counting who has loaded.
+        # The launcher may still be waiting for ranks to load.
         assert re.search(rf"rank \d+ was ended by signal {int(sign)} \(.*\) (while it was|before its first run)", err), err
         assert seconds < limit / 2, "a rank that ends is noticed at once"
     assert len(err.strip().splitlines()) == 1, err
@@ -140,7 +141,7 @@ def test_the_launcher_is_lost(tiny):
 
 
 def test_small_dev_shm(tiny, tmp_path):
-    """Ranks share memory without /dev/shm: in a mount namespace of its own, where that has one page."""
+    """Ranks share memory without /dev/shm: the test runs in its own mount namespace, where /dev/shm has one page."""
     def within(*command):
         return subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=4k tmpfs /dev/shm && exec "$@"', "sh",
                                *map(str, command)], capture_output=True, text=True, timeout=120, check=False)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""SmolLM2's real weights, written from GGUF by the example, give what PyTorch answers when transformers reads the GGUF file."""
+"""The example converts SmolLM2's real weights from GGUF. Results are compared with PyTorch's after transformers has
+read the same GGUF file."""
 import shutil
 import sys
 

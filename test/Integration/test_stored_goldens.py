@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The goldens kept in the tree are what PyTorch answers."""
+"""The goldens in the tree equal PyTorch's results."""
 import numpy as np
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tools as a newcomer meets them."""
+"""The tools' help, versions and messages, as a newcomer sees them."""
 import re
 import subprocess
 
@@ -34,7 +34,7 @@ def test_missing_arguments(args):
 
 
 def test_reference_pages():
-    """Every operation and every pass that the tools know is on a page, with what it is for."""
+    """Every operation and every pass of the tools is described on a page."""
     done = subprocess.run(["ninja", "-C", braidtest.BUILD, "docs"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     pages = {page.stem: page.read_text() for page in (braidtest.BUILD / "docs").glob("*.md")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""docs/one-collective.md shows what the tools print."""
+"""The output in docs/one-collective.md is what the tools print."""
 
 import re
 
@@ -14,7 +14,7 @@ LISTINGS = [(name, body) for language, name, body in BLOCKS if language in ("mli
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory):
-    """What the page's commands print, by level; the program's run as 'run'."""
+    """The output of the page's commands by level; that of the run is 'run'."""
     directory = tmp_path_factory.mktemp("walk")
     (config,) = [body for _, name, body in BLOCKS if name == "config.json"]
     (directory / "config.json").write_text(config)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How long a model of many and large layers takes to compile, from its config.json alone. Started by run.sh."""
+"""Measures the compile time of a model of many large layers, from its config.json alone. Started by run.sh."""
 import argparse
 import json
 import resource

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The matmuls of a module alone, as a module."""
+"""Extracts the matmuls of a module into a module."""
 import re
 
 LINEAR = re.compile(r"= nn\.linear .*?( bias .*?)?: .*?tensor<([\dx]+)xf32>, tensor<([\dx]+)xf32> -> tensor<([\dx]+)xf32>")
@@ -8,9 +8,9 @@ FUNCTION = re.compile(r"func\.func (?:private )?@(\w+)\(")
 
 
 def floor(text):
-    """(module, inputs): every nn.linear of every call, in order, of weights of its own, each on the result of an earlier one of
-    the same call where its shape fits, else on an input of the program; and the inputs' names with their shapes. What no other
-    one reads is a result, so that nothing can be left out."""
+    """Returns (module, inputs). The module has every nn.linear of every call, in order, with its own weights. Each
+    reads the result of an earlier nn.linear of the same call if the shape fits, else an input of the program. Every
+    value without a use is a result, so that nothing can be eliminated. `inputs` has the inputs' names and shapes."""
     functions, at = {}, None
     for line in text.splitlines():
         if match := FUNCTION.search(line):

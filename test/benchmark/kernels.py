@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels of the CPU target against PyTorch's own operations, both on one thread, in one process.
+"""Compares kernels of the CPU target with PyTorch's own operations, both on one thread, in one process.
 
     build/venv/bin/python test/benchmark/kernels.py [--isa host] [--rounds 40]
 
-Answers are compared before anything is timed. The two run in turn, for 5 ms each; the figure is the least over the
-rounds, since other work on the machine only ever adds.
+Results are compared before anything is timed. The two sides run alternately, for 5 ms each. The figure is the minimum
+over the rounds, since other work on the machine can only add time.
 """
 import argparse
 import ctypes
@@ -136,7 +136,7 @@ def compile_kernel(text, isa, directory):
 
 
 def descriptors(arrays):
-    """An array of pointers to memref descriptors, and what must outlive it."""
+    """Returns an array of pointers to memref descriptors, and the objects that must outlive it."""
     words = []
     for array in arrays:
         pointer = array.ctypes.data

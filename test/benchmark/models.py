@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A model in Braid, PyTorch and ONNX Runtime, side by side. Started by run.sh."""
+"""Compares a model in Braid, PyTorch and ONNX Runtime. Started by run.sh."""
 import argparse
 import dataclasses
 import json
@@ -25,8 +25,8 @@ PURELIB = pathlib.Path(sysconfig.get_paths()["purelib"])
 @dataclasses.dataclass(frozen=True)
 class Model:
     title: str
-    shape: tuple  # batch and tokens unless said otherwise
-    ids: tuple  # of tokens: from, up to
+    shape: tuple  # batch and tokens by default
+    ids: tuple  # range of token ids: from, up to
     inputs: tuple
     output: str
 
@@ -49,7 +49,7 @@ def checkpoint(name):
     return directory
 
 
-# What keeps every side to AVX2. ONNX Runtime has no such switch.
+# Restricts every side to AVX2. ONNX Runtime has no such switch.
 AVX2 = {"ATEN_CPU_CAPABILITY": "avx2", "DNNL_MAX_CPU_ISA": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2",
         "MKL_ENABLE_INSTRUCTIONS": "AVX2", "BRAID_MAX_ISA": "avx2"}
 
@@ -74,13 +74,13 @@ def machine():
 
 
 def pinned(cores, first=0):
-    # One thread is given one core, whoever it belongs to, so that helper threads cannot lend a hand unseen.
+    # One thread gets one core on every side, so that helper threads cannot add processor time unseen.
     available = sorted(os.sched_getaffinity(0))
     return ["taskset", "-c", ",".join(str(available[(first + i) % len(available)]) for i in range(min(cores, len(available))))]
 
 
 class Braid:
-    """One build's commands, and what it compiled of the model."""
+    """The commands of one build, and the bundles that it compiled from the model."""
 
     def __init__(self, binaries, directory, args, weights, inputs):
         self.binaries, self.directory, self.repeat, self.reports = binaries, directory, args.repeat, {}
@@ -111,14 +111,14 @@ class Braid:
             "--report", report, *extra)]
 
     def run(self, bundle, ranks=1, extra=()):
-        """Seconds of each run."""
+        """Returns the seconds of each run."""
         report = self.directory / f"{bundle}.json"
         checked(pinned(ranks) + self.command(bundle, ranks, report, extra), "braid-run")
         self.reports[bundle] = json.loads(report.read_text())
         return self.reports[bundle]["run_s"]
 
     def copies(self, count):
-        """Copies of the whole model side by side, each on a core of its own; their runs' times."""
+        """Runs copies of the model at the same time, each with its own core. Returns their runs' times."""
         reports = [self.directory / f"copy{i}.json" for i in range(count)]
         started = [subprocess.Popen(pinned(1, i) + self.command("tp1", 1, report), stdout=subprocess.DEVNULL)
                    for i, report in enumerate(reports)]
@@ -132,13 +132,13 @@ class Braid:
 
 
 def version_of(module):
-    """The module's version, or None where it is not installed."""
+    """The module's version, or None if it is not installed."""
     done = subprocess.run([sys.executable, "-c", f"import {module}; print({module}.__version__)"], capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else None
 
 
 def ratio(over, under):
-    """Median of the ratios of the rounds' medians, and the least and largest of them."""
+    """The median of the rounds' ratios of medians, with their minimum and maximum."""
     ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(over, under)]
     return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
@@ -195,7 +195,7 @@ def main():
     else:
         versions["ONNX Runtime"] = None
 
-    # Name, what is run, and what the figures mean.
+    # Name, function to run, and description of the threads.
     one, ranks = "Braid, 1 rank", f"Braid, {split} ranks"
     table = [(one, lambda: braid.run("tp1"), "1 thread on 1 core"),
              (ranks, lambda: braid.run(f"tp{split}", split), f"--mesh tp={split}, 1 computing thread a rank, on {split} cores"),

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A model in PyTorch or ONNX Runtime, in a process of its own, so that its thread pool and memory are nobody else's.
+"""Runs a model in PyTorch or ONNX Runtime in a separate process, so that its thread pool and memory are not shared.
 
     peers.py pytorch|onnx-export|onnxruntime CHECKPOINT WORK INPUT,... OUTPUT THREADS REPEAT ONNX ANSWER
 
-Prints the seconds of each of REPEAT runs as JSON, after two that are not counted. WORK holds the inputs as .npy; the
-answer goes to the file ANSWER unless that is empty. onnx-export writes the file ONNX, which onnxruntime reads.
+Prints the seconds of each of REPEAT runs as JSON, after two runs that are not counted. WORK holds the inputs as .npy.
+The result is written to the file ANSWER unless that is empty. onnx-export writes the file ONNX, which onnxruntime
+reads.
 """
 import json
 import os
@@ -34,7 +35,7 @@ def load(checkpoint, output):
     options = {"use_cache": False} if causal else {}
 
     class Named(torch.nn.Module):
-        """Takes the inputs by place and gives one result, as an exporter wants it."""
+        """Takes positional inputs and returns one result, as exporters require."""
 
         def __init__(self, names):
             super().__init__()
@@ -55,7 +56,7 @@ def main():
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = int(threads), 1
         session = onnxruntime.InferenceSession(onnx, options, providers=["CPUExecutionProvider"])
-        # The exporter drops an input that it found to be without effect.
+        # The exporter removes inputs that have no effect.
         wanted = {i.name for i in session.get_inputs()}
         feed = {name: value for name, value in zip(names, inputs) if name in wanted}
         times, result = timed(lambda: session.run([output], feed)[0], int(repeat))

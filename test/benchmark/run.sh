@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Benchmarks; prints figures as they come out, asserts nothing about them.
+# Runs benchmarks and prints their figures. Asserts nothing about them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is run on a GPU: shared by what prepares it, what runs it, and what says how it went."""
+"""The runs on a GPU. Used for preparing them, running them, and reporting results."""
 
 FORMAT_VERSION = 1
 FOLDER = "build-gpu"
@@ -20,13 +20,13 @@ SMALL_MODELS = {
     "llama-layer": {"family": "llama", "config": "test/Driver/Inputs/tiny-llama.json", "batch": 1, "seq": 8,
                     "import": ["--layers", "1", "--result", "last_hidden_state"]},
 }
-# Under compute-sanitizer, which makes everything many times slower: one model, two ranks on one GPU.
+# compute-sanitizer slows everything down many times, so it runs one model, with two ranks on one GPU.
 SANITIZED = ("minilm", 2)
 SANITIZERS = ("memcheck", "racecheck", "synccheck")
 
 
 def runs(models=tuple(MODELS), ranks=RANKS):
-    """Every way of running: all ranks on one GPU, the same as one graph, and a GPU for each rank."""
+    """Every configuration: all ranks on one GPU, the same as one graph, and one GPU for each rank."""
     for model in models:
         for count in ranks:
             yield {"model": model, "ranks": count, "transport": "threads", "graph": False}

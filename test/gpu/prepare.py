@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes what run.py takes to a machine with a GPU. Started by prepare.sh, which says more with --help."""
+"""Prepares the files that run.py needs on a machine with a GPU. Started by prepare.sh, which says more with --help."""
 import argparse
 import json
 import os
@@ -19,9 +19,9 @@ import plan
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("BRAID_BUILD_DIR", ROOT / "build"))
 LIMIT_MB = 64
-# What every machine with a compiler has, and has to have of its own.
+# Libraries that every machine with a compiler has, and whose own versions it must use.
 SYSTEM_LIBRARIES = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so.*)$")
-# As the runtime's build finds them; folders that hold machine-dependent headers come after the plain ones.
+# Headers as the runtime's build finds them. Folders with machine-dependent headers come after the plain ones.
 HEADERS = ("CLI", "dnnl*", "flatbuffers", "nlohmann", "oneapi", "openssl", "zip.h", "zipconf.h")
 CMAKE_PACKAGES = ("CLI11", "nlohmann_json")
 
@@ -47,7 +47,7 @@ def write_inputs(directory, model):
     shape = (model["batch"], model["seq"])
     vocabulary = json.loads((ROOT / model["config"]).read_text())["vocab_size"]
     values = {"input_ids": random.integers(0, vocabulary, shape)}
-    # A batch has sentences of different lengths.
+    # The sentences of a batch have different lengths.
     lengths = random.integers(shape[1] // 2, shape[1] + 1, (shape[0], 1)) if shape[0] > 1 else [[shape[1]]]
     values["attention_mask"] = (np.arange(shape[1]) < lengths).astype(np.int64)
     if model["family"] == "bert":
@@ -58,7 +58,7 @@ def write_inputs(directory, model):
 
 
 def make_model(output, name, model, ranks, architectures):
-    """One model's inputs, the CPU's results and a bundle for each number of ranks."""
+    """Writes one model's inputs, the CPU's results, and a bundle for each number of ranks."""
     print(f"prepare: {name}", flush=True)
     directory = output / name
     inputs = write_inputs(directory / "inputs", model)
@@ -75,7 +75,7 @@ def make_model(output, name, model, ranks, architectures):
 
 
 def cached(name):
-    """A path that the runtime's build found."""
+    """Returns a path that the runtime's build found."""
     found = re.search(rf"^{name}:\w+=(.+)$", (BUILD / "CMakeCache.txt").read_text(), re.M)
     if not found:
         fail(f"{BUILD}/CMakeCache.txt does not say where {name} is")
@@ -83,7 +83,8 @@ def cached(name):
 
 
 def collect_libraries(target):
-    """A prefix with what the runtime's build looks for: headers, shared libraries with all that they need, and flatc."""
+    """Makes a prefix with everything that the runtime's build looks for: headers, shared libraries with their
+    dependencies, and flatc."""
     include, lib, programs = target / "include", target / "lib", target / "bin"
     for directory in (include, lib, programs):
         directory.mkdir(parents=True)
@@ -160,7 +161,7 @@ def main():
 
     models = plan.SMALL_MODELS if args.small else plan.MODELS
     architectures = ["sm_90a"] if args.small else ["sm_80", "sm_90a", "sm_100"]
-    # Written first, so that an interrupted folder is known to be ours; run.py reads it when it is complete.
+    # Written first, so that an interrupted folder is recognized as ours. run.py reads it after it is complete.
     contents = {"format_version": plan.FORMAT_VERSION, "machine": platform.machine(), "small": args.small, "models": None}
     (args.output / plan.CONTENTS).write_text(json.dumps(contents))
     contents["models"] = [make_model(args.output, name, models[name], ranks, architectures) for name in names]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Makes what test/gpu/run.sh takes to a machine with a GPU; installs what is missing and builds first.
+# Prepares the files that test/gpu/run.sh needs on a machine with a GPU. First installs what is missing and builds.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

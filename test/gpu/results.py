@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The results file: tables for people, and behind them the same as JSON. What was not measured is listed, with the reason."""
+"""The results file: tables for people, followed by the same data as JSON. Missing measurements are listed with the
+reason."""
 import json
 
 import plan
@@ -14,7 +15,7 @@ COMMAND = "test/gpu/run.sh"
 
 
 def unmeasured(reason, models=tuple(plan.MODELS), ranks=plan.RANKS):
-    """The results of a machine on which nothing ran."""
+    """The results for a machine on which nothing ran."""
     nothing = {"state": UNMEASURED, "reason": reason}
     return {"format_version": plan.FORMAT_VERSION, "date": None, "small": False, "gpus": [], "driver": None, "host": None,
             "copy": dict(nothing),
@@ -29,7 +30,7 @@ class Malformed(Exception):
 
 
 def check(data):
-    """Raises Malformed, with the first thing that is not as it should be."""
+    """Raises Malformed with the first violation of the format."""
     def expect(holds, what):
         if not holds:
             raise Malformed(f"expects {what}")
@@ -134,7 +135,7 @@ def render(data):
 
 
 def parse(text):
-    """What `render` wrote."""
+    """Parses the output of `render`."""
     if OPENING not in text:
         raise Malformed("expects a block of JSON")
     block = text.split(OPENING, 1)[1]
@@ -146,5 +147,5 @@ def parse(text):
 
 
 if __name__ == "__main__":
-    # What stands in RESULTS.md for as long as nobody has measured anything.
+    # The content of RESULTS.md before the first measurement.
     print(render(unmeasured("no GPU was at hand")), end="")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Builds the runtime and runs prepared bundles on a GPU. Started by run.sh, which says more with --help.
 
-Python's own modules only: the machine has nothing else.
+It uses Python's standard library only, since the machine may have nothing else.
 """
 import argparse
 import ctypes
@@ -25,7 +25,7 @@ import results
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BAD_INPUT, CHECK_FAILED = 1, 2
 CMAKE_NEEDED = (3, 25)
-# A run that moves nothing for so long is ended by the runtime itself; this is for what the runtime cannot end.
+# The runtime itself ends a run without progress after a time limit. This limit is for failures of the runtime.
 RUN_LIMIT_S, SANITIZER_LIMIT_S = 300, 150
 
 
@@ -40,7 +40,7 @@ def last_lines(text, count=3):
 # --- the machine
 
 def find_gpus(cuda_library):
-    """The names of the GPUs, as the driver says."""
+    """The names of the GPUs, as reported by the driver."""
     name = cuda_library or "libcuda.so.1"
     try:
         driver = ctypes.CDLL(name)
@@ -81,7 +81,8 @@ def host():
 
 
 def library_folders(names):
-    """The folders of a toolkit and of Python's packages that hold the first of `names`; none when the loader finds it."""
+    """The folders of a toolkit and of Python packages that contain the first of `names`; none if the loader finds
+    it."""
     for name in names:
         try:
             ctypes.CDLL(name)
@@ -127,7 +128,8 @@ def call(command, what):
 
 
 def unpack(prepared, build):
-    """The libraries that came along, or None where this machine is to have its own."""
+    """Unpacks the prepared libraries and returns their folder, or None if the libraries of this machine are to be
+    used."""
     archive = prepared / (plan.LIBRARIES + ".tar.xz")
     if not archive.exists():
         return None
@@ -140,7 +142,7 @@ def unpack(prepared, build):
 
 
 def configure_command(build, libraries):
-    """The preset `runtime`, with the compiler and the libraries of this machine."""
+    """The command for the preset `runtime`, with the compiler and the libraries of this machine."""
     cmake = first_program(["cmake"], "CMake")
     version = tool_version(cmake, r"version (\d+)\.(\d+)")
     if version < CMAKE_NEEDED:
@@ -151,8 +153,9 @@ def configure_command(build, libraries):
                f"-DCMAKE_C_COMPILER={cc}", f"-DCMAKE_CXX_COMPILER={cxx}", "-DCMAKE_C_COMPILER_LAUNCHER=",
                "-DCMAKE_CXX_COMPILER_LAUNCHER=", "-DBRAID_BUILD_TESTS=OFF", "-DBRAID_WERROR=OFF"]
     if libraries:
-        # Found before what this machine may have of its own; at run time, too, what they need in turn (hence no RUNPATH), and by
-        # what is built here only (hence no LD_LIBRARY_PATH, which this machine's programs would see).
+        # The packed libraries come before those of this machine. -rpath-link resolves their own dependencies at link
+        # time. At run time these are found through an RPATH instead of a RUNPATH, which covers indirect dependencies
+        # too, and instead of LD_LIBRARY_PATH, which other programs of this machine would also use.
         linking = f"-Wl,-rpath-link,{libraries}/lib -Wl,--disable-new-dtags"
         command += [f"-DCMAKE_PREFIX_PATH={libraries}", f"-DOPENSSL_ROOT_DIR={libraries}", f"-DFLATC={libraries}/bin/flatc",
                     f"-DCMAKE_CXX_FLAGS=-isystem {libraries}/include", f"-DCMAKE_EXE_LINKER_FLAGS={linking}",
@@ -166,7 +169,7 @@ def build_runtime(build, libraries):
          "building the runtime")
 
 
-# --- what is measured
+# --- measurements
 
 class Runner:
     def __init__(self, args, models, gpus, env):
@@ -191,7 +194,7 @@ class Runner:
             return None
 
     def run(self, run):
-        """The fields that `run` gets."""
+        """Returns the fields for the result of `run`."""
         model = self.models[run["model"]]
         if run["transport"] == "nccl" and len(self.gpus) < run["ranks"]:
             return {"state": results.UNMEASURED, "reason": f"expects {run['ranks']} GPUs, this machine has {len(self.gpus)}"}
@@ -212,7 +215,7 @@ class Runner:
                                                      "peak_memory_bytes")}}
 
     def kernels(self, name):
-        """The kernels of a model on one rank, and the copy that they are held against."""
+        """Measures the kernels of a model on one rank, and the copy that they are compared with."""
         model = self.models[name]
         command = [self.args.build / "bin" / "BraidCudaBenchmark", self.args.prepared / name / f"tp{model['ranks'][0]}.braid",
                    "--bytes", self.args.kernel_bytes, *self.extra]
@@ -235,7 +238,8 @@ class Runner:
         if done is None:
             return {"state": results.UNMEASURED, "reason": f"still running after {SANITIZER_LIMIT_S} s"}
         said = done.stdout + done.stderr
-        # What it says of machines that do not let it at the GPU; no fault of what it runs.
+        # compute-sanitizer's message when the machine does not give it access to the GPU, which is no fault of the
+        # program.
         if "Device not supported" in said:
             return {"state": results.UNMEASURED, "reason": "compute-sanitizer does not run here: Device not supported"}
         found = re.search(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)", said)
@@ -260,7 +264,7 @@ def read_contents(prepared):
 
 def measure(args):
     contents = read_contents(args.prepared)
-    # Before minutes are spent on building.
+    # Checked before the build, which takes minutes.
     gpus = find_gpus(args.cuda_library)
     env = dict(os.environ)
     if not args.cuda_library:
@@ -291,7 +295,7 @@ def measure(args):
         elif entry["state"] == results.MEASURED and "errors" in entry:
             said = f"{entry['errors']} errors"
         print(f"{what}: {said}", flush=True)
-        # Whatever happens next, what is known is written.
+        # Written after each step, so that known results are kept whatever happens next.
         args.output.write_text(results.render(data))
 
     for run in data["runs"]:

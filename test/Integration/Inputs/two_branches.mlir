@@ -1,5 +1,5 @@
-// Two feed-forward blocks of one input, side by side: while the sum of the first one's addends is in flight, the second
-// one is computed.
+// Two parallel feed-forward blocks with the same input: the second is computed while the all_reduce of the first is in
+// flight.
 
 comm.mesh @mesh <tp = 2>
 
