@@ -60,7 +60,7 @@ struct Fiber {
   bool started = false;
   Stop stop = Stop::None;
   Shuffle shuffle = Shuffle::Sync;
-  unsigned lanes = 0, argument = 0; ///< Of the shuffle.
+  unsigned lanes = 0, argument = 0; ///< The arguments of the shuffle.
   uint64_t value = 0;               ///< The lane's value, then the result.
 };
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Layouts from text, "{a}, {b:(1)2, c}", and back, and what the tests of shardings build with them.
+// Parses and prints layouts, "{a}, {b:(1)2, c}", and builds meshes, shardings and rules for tests.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TEST_UNIT_TRANSFORMS_AXES_H
@@ -76,7 +76,7 @@ struct AxisNames {
   std::vector<int64_t> sizes;
 };
 
-/// The same with MLIR: a mesh, and sharding attributes of it.
+/// The same with MLIR: a mesh, and sharding attributes on it.
 struct Axes : ::testing::Test, AxisNames {
   Axes()
       : AxisNames("a = 4, b = 2, c = 2, x = 6"), context(mlir::MLIRContext::Threading::DISABLED) {
@@ -112,7 +112,7 @@ inline comm::ShardingRule linearRule(int64_t rows, int64_t out, int64_t in) {
   return rule;
 }
 
-/// Of `operands` operands and one result of two dimensions.
+/// The rule of an operation with `operands` operands and one result of two dimensions.
 inline comm::ShardingRule elementwiseRule(int64_t rows, int64_t columns, size_t operands) {
   comm::ShardingRule rule;
   comm::TensorFactors all{{rule.addFactor("row", rows)}, {rule.addFactor("column", columns)}};

@@ -13,7 +13,8 @@ using braid::test::Axes;
 namespace {
 
 struct FactorProjection : Axes {
-  /// The axes of one dimension on factors of these sizes, and the axis that does not fit.
+  /// Projects the axes of one dimension to factors of these sizes. Returns the axes of the factors
+  /// and the axis that does not fit.
   std::string projected(std::vector<int64_t> sizes, const std::string &dim,
                         FactorKind last = FactorKind::Parallel) {
     ShardingRule rule;
@@ -60,7 +61,7 @@ TEST_F(FactorProjection, CommonPrefix) {
   EXPECT_EQ(common("a, b", "a:(1)2, c"), "a:(1)2");
   EXPECT_EQ(common("a, b", "a:(1)2, a:(2)2, b, c"), "a, b");
   EXPECT_EQ(common("x:(1)2", "x:(1)3"), "");
-  // Of the sizes 4 and 6 the common divisor.
+  // The common divisor of the sizes 4 and 6.
   setMesh("y = 24");
   EXPECT_EQ(common("y:(1)4", "y:(1)6"), "y:(1)2");
 }
@@ -79,7 +80,7 @@ TEST_F(FactorProjection, EndsWhereAnAxisDoesNotDivide) {
   EXPECT_EQ(projected({3, 8}, "a"), "{}, {} without a");
   EXPECT_EQ(projected({3, 8}, "a, b"), "{}, {} without a");
   EXPECT_EQ(projected({8, 4}, "x"), "{x:(1)2}, {} without x");
-  // A replicated factor takes no axes, which is no misfit.
+  // A replicated factor takes no axes, and this is not an error.
   EXPECT_EQ(projected({2, 4}, "a", FactorKind::Replicated), "{a:(1)2}, {}");
   EXPECT_EQ(projected({4}, "a", FactorKind::Replicated), "{}");
 }
@@ -99,7 +100,7 @@ TEST_F(FactorProjection, MinorFactorsNeedCompleteMajorOnes) {
   EXPECT_EQ(expressible("{}, {a}"), "{}, {}");
   FactorAxes both{list("a:(1)2, b"), list("a:(2)2")};
   EXPECT_EQ(text(dimsOf(rule.results[0], both)), "{a:(1)2, b, a:(2)2}");
-  // Sub-axes that follow each other are merged.
+  // Adjacent sub-axes are merged.
   FactorAxes subAxes{list("a:(1)2"), list("a:(2)2")};
   EXPECT_EQ(text(dimsOf(rule.results[0], subAxes)), "{a}");
 }

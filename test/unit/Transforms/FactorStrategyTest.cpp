@@ -41,10 +41,10 @@ TEST_F(Strategy, BytesToReshard) {
   };
   EXPECT_EQ(bytes("{a}, {}", "{a}, {}"), 0);
   EXPECT_EQ(bytes("{}, {}", "{a}, {b}"), 0);
-  EXPECT_EQ(bytes("{a}, {}", "{}, {}"), 512 * 3);           // a gather of four shards of 512
+  EXPECT_EQ(bytes("{a}, {}", "{}, {}"), 512 * 3);           // all_gather of four shards of 512
   EXPECT_EQ(bytes("{a, b}, {}", "{a}, {}"), 256);           // only the minor axis
-  EXPECT_EQ(bytes("{a, b}, {}", "{b}, {}"), 128 + 256 * 3); // another order: b moves as well
-  EXPECT_EQ(bytes("{a}, {}", "{}, {a}"), 512 / 4 * 3);      // an exchange
+  EXPECT_EQ(bytes("{a, b}, {}", "{b}, {}"), 128 + 256 * 3); // in another order b moves as well
+  EXPECT_EQ(bytes("{a}, {}", "{}, {a}"), 512 / 4 * 3);      // all_to_all
   EXPECT_EQ(bytes("{a}, {}", "{}, {b}"), 512 / 2 * 3);      // sliced first, then gathered
   EXPECT_EQ(bytes("{a}, {}", "{a:(1)2}, {a:(2)2}"), 256);   // half of each shard
   EXPECT_EQ(bytes("{}, {}", "{}, {}", "a"), 2048 / 4 * 3 * 2);
@@ -61,7 +61,7 @@ TEST_F(Strategy, NoConflictTakesAll) {
 }
 
 TEST_F(Strategy, AgreedIsWhatNothingContradicts) {
-  // Of one factor the common prefix; of two factors what comes before the axis that both want.
+  // For one factor the common prefix; for two factors the axes before the one that both request.
   rule = elementwiseRule(16, 16, 2);
   EXPECT_EQ(
       text(FactorStrategy(rule, {state({16, 16}, "{b, a}, {}"), state({16, 16}, "{b, c}, {}")},
@@ -72,7 +72,7 @@ TEST_F(Strategy, AgreedIsWhatNothingContradicts) {
                                 state({16, 16}, "{?}, {?}"))
                      .agreed()),
             "{b}, {}");
-  // Sub-axes that no factorization has together contradict each other.
+  // Sub-axes that no common factorization contains are in conflict.
   rule = elementwiseRule(36, 36, 2);
   EXPECT_EQ(
       text(FactorStrategy(rule, {state({36, 36}, "{x:(1)2}, {}"), state({36, 36}, "{}, {x:(3)2}")},
@@ -82,7 +82,7 @@ TEST_F(Strategy, AgreedIsWhatNothingContradicts) {
 }
 
 TEST_F(Strategy, FewerBytesWin) {
-  // Few rows, a large weight; many rows, a small one.
+  // Few rows and a large weight; many rows and a small weight.
   EXPECT_EQ(text(linear(4, 1024, 1024, "{a}, {}", "{}, {a}").settled().axes), "{}, {}, {a}");
   EXPECT_EQ(text(linear(4096, 16, 16, "{a}, {}", "{}, {a}").settled().axes), "{a}, {}, {}");
   EXPECT_EQ(text(linear(8, 1024, 16, "{a}, {}", "{a}, {}").settled().axes), "{}, {a}, {}");
@@ -98,8 +98,8 @@ TEST_F(Strategy, SaysWhoWonAndWhatItCosts) {
   EXPECT_EQ(text(SubAxes{conflict.axis}), "a");
   EXPECT_EQ(conflict.tensor, 0u);
   EXPECT_EQ(conflict.winner, 1u);
-  // An exchange of a row and an all-reduce of four, against a gather of three quarters of the
-  // weight.
+  // An all_to_all of a row and an all_reduce of four, against an all_gather of three quarters of
+  // the weight.
   EXPECT_EQ(conflict.bytes, 4096 / 4 * 3 + 2 * 4 * 4096 / 4 * 3);
   ASSERT_TRUE(conflict.others);
   EXPECT_EQ(*conflict.others, 1024 * 1024 * 3);
@@ -122,7 +122,7 @@ TEST_F(Strategy, EqualBytesGoToTheFirst) {
 TEST_F(Strategy, ClosedResultsDecide) {
   FactorStrategy strategy = linear(1024, 8, 16, "{a}, {}", "{b}, {}", "{}, {?}");
   EXPECT_EQ(text(strategy.settled().axes), "{}, {b}, {}");
-  // As far as they are sharded, operands may be, too.
+  // Operands may be sharded as far as the results are.
   rule = elementwiseRule(16, 16, 1);
   EXPECT_EQ(text(FactorStrategy(rule, state({16, 16}, "{b, c}, {}"), state({16, 16}, "{b}, {?}"))
                      .settled()
@@ -131,18 +131,18 @@ TEST_F(Strategy, ClosedResultsDecide) {
 }
 
 TEST_F(Strategy, WhatIsStatedGoesFirst) {
-  // The rows are larger, but only derived.
+  // The rows have more bytes, but their sharding is only derived.
   FactorStrategy strategy =
       linear(4096, 16, 16, "{a, ?}, {?}", "{a}, {}", "{?}, {?}", /*statedX=*/false);
   EXPECT_EQ(text(strategy.settled().axes), "{}, {a}, {}");
 }
 
 TEST_F(Strategy, StatedSumsComeBeforeTheirResult) {
-  // The result is sharded over a once the sum over a is complete, ...
+  // The result is sharded over a after the sum over a is complete, ...
   EXPECT_EQ(text(linear(16, 16, 16, "{b}, {?}", "{}, {a}", "{b, a}, {}").settled().axes),
             "{b}, {}, {a}");
   EXPECT_TRUE(linear(16, 16, 16, "{b}, {?}", "{}, {a}", "{b, a}, {}").settled().conflicts.empty());
-  // ... but where the rows are stated to be, bytes decide.
+  // ... but if the rows' sharding over a is stated, bytes decide.
   EXPECT_EQ(text(linear(4096, 16, 16, "{a}, {?}", "{}, {a}", "{a}, {}").settled().axes),
             "{a}, {}, {}");
   EXPECT_EQ(text(linear(4, 1024, 1024, "{a}, {?}", "{}, {a}", "{a}, {}").settled().axes),
@@ -169,7 +169,7 @@ TEST_F(Strategy, FreeValuesCostAndAskForNothing) {
 }
 
 TEST_F(Strategy, ManyConflictsAreSettledToo) {
-  // More than are tried in every order.
+  // More axes than are tried in every order.
   setMesh("a = 2, b = 2, c = 2");
   rule = elementwiseRule(16, 16, 6);
   std::vector<TensorState> operands;

@@ -10,7 +10,7 @@
 using namespace braid;
 
 namespace {
-/// Which element of the model an element of the padded dimension is; -1 for zeros.
+/// The model's element for each element of the padded dimension; -1 for zeros.
 std::vector<int64_t> elements(const DimPadding &padding) {
   std::vector<int64_t> result(static_cast<size_t>(padding.size), -1);
   for (const Segment &segment : padding.segments)
@@ -31,7 +31,7 @@ TEST(Padding, AtEnd) {
 }
 
 TEST(Padding, GroupsOfZeros) {
-  // 9 heads in 3 groups, on two ranks: 4 groups of 3.
+  // 9 heads in 3 groups on two ranks: 4 groups of 3.
   HeadPadding heads = padHeads(3, 3, 2);
   EXPECT_EQ(heads.groups, 4);
   EXPECT_EQ(heads.groupSize, 3);
@@ -41,7 +41,7 @@ TEST(Padding, GroupsOfZeros) {
 }
 
 TEST(Padding, CopiesOfGroups) {
-  // On eight ranks two copies of each group: 8 groups of 2 instead of 8 of 3.
+  // On eight ranks each group has two copies: 8 groups of 2 instead of 8 of 3.
   HeadPadding heads = padHeads(3, 3, 8);
   EXPECT_EQ(heads.groups, 8);
   EXPECT_EQ(heads.groupSize, 2);
@@ -49,7 +49,7 @@ TEST(Padding, CopiesOfGroups) {
   EXPECT_EQ(elements(heads.queries(1)),
             (std::vector<int64_t>{0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, -1, -1, -1, -1}));
   EXPECT_EQ(elements(heads.keys(1)), (std::vector<int64_t>{0, 0, 1, 1, 2, 2, -1, -1}));
-  // One key and value head for all: every rank has it.
+  // All query heads share one key and value head: every rank has it.
   HeadPadding shared = padHeads(1, 8, 4);
   EXPECT_EQ(shared.groups * shared.groupSize, 8);
   EXPECT_EQ(elements(shared.keys(1)), (std::vector<int64_t>{0, 0, 0, 0}));
@@ -63,7 +63,7 @@ TEST(Padding, EveryQueryHeadOnceBesideItsKey) {
                      std::to_string(ranks));
         HeadPadding heads = padHeads(groups, groupSize, ranks);
         EXPECT_EQ(heads.groups % ranks, 0);
-        // Never more than groups of zeros take.
+        // Never more than with added groups of zeros.
         EXPECT_LE(heads.groups * (heads.groupSize + 1),
                   (groups + ranks - 1) / ranks * ranks * (groupSize + 1));
         std::vector<int64_t> queries = elements(heads.queries(1)), keys = elements(heads.keys(1));

@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Chosen paths from layout to layout, a suite of them after what Shardy's tests of resharding
-// cover, and random ones, checked rank by rank; test/unit/Differential/ReshardTest.cpp runs such.
+// Cheapest reshard paths between selected layouts, a suite modeled on Shardy's resharding tests,
+// and random layouts, checked rank by rank. test/unit/Differential/ReshardTest.cpp executes
+// reshards.
 //
 //===----------------------------------------------------------------------===//
 #include "Axes.h"
@@ -60,7 +61,7 @@ TEST(Reshard, WithoutSending) {
 }
 
 TEST(Reshard, SlicesBeforeItGathers) {
-  // Half of [8, 16] over 4 ranks, to one other.
+  // Half of [8, 16] over 4 ranks; each rank sends its shard to one other rank.
   std::optional<ReshardPath> path = kCase.cheapest({"{a} {}"}, "{} {b}");
   ASSERT_TRUE(path);
   EXPECT_EQ(text(path->steps), "slice 1, gather 0");
@@ -82,7 +83,7 @@ TEST(Reshard, AxesThatChangePlaces) {
   EXPECT_EQ(path->cost.bytes, 4 * 8 * 8);
   EXPECT_EQ(permutation(kCase.layout("{a} {c}"), path->steps[0].after),
             (std::vector<int64_t>{0, 0, 2, 1, 1, 2, 3, 3}));
-  // The axis that stays in its place is no business of theirs.
+  // An axis that stays in its position takes no part in the permute.
   path = kCase.cheapest({"{a,c} {b}"}, "{c,a} {b}");
   ASSERT_TRUE(path);
   EXPECT_EQ(path->steps[0].axes, (SubAxes{{0, 1, 2}, {2, 1, 2}}));
@@ -99,12 +100,12 @@ TEST(Reshard, WhoeverHasItsShardKeepsIt) {
 }
 
 TEST(Reshard, AnAxisIsSplitToFit) {
-  // Where all ranks are in use, the half of b that a dimension lacks comes from the other.
+  // If all ranks are in use, the half of b that a dimension lacks comes from the other dimension.
   std::optional<ReshardPath> path = Case("a=2,b=4", "16x16").cheapest({"{a} {b}"}, "{b} {a}");
   ASSERT_TRUE(path);
   EXPECT_EQ(text(path->steps), "permute, all_to_all 1>0");
   EXPECT_EQ(path->cost.bytes, 128 + 128 / 2);
-  // With ranks to spare, shards are split first.
+  // If ranks are unused, shards are split first.
   path = kCase.cheapest({"{a} {b}"}, "{b} {a}");
   ASSERT_TRUE(path);
   EXPECT_EQ(text(path->steps), "slice 0, permute, gather 1");
@@ -112,7 +113,7 @@ TEST(Reshard, AnAxisIsSplitToFit) {
 }
 
 TEST(Reshard, SubAxesThatCross) {
-  // The halves of an axis of 6 are no union of its thirds: together they are the axis.
+  // The sub-axes of size 2 and 3 of an axis of 6 overlap: only together do they form the axis.
   Case crossing("x=6", "6x6");
   EXPECT_FALSE(SubAxis({0, 1, 2}).isDisjoint({0, 3, 6}));
   EXPECT_TRUE(SubAxis({0, 1, 2}).isDisjoint({0, 2, 6}));
@@ -131,9 +132,9 @@ TEST(Reshard, WhatDoesNotDivideIsNoPath) {
 }
 
 //===----------------------------------------------------------------------===//
-// Cases after those of Shardy's tests of resharding, with what its sequences of collectives, as
-// these tests state them, send by the same count. A shape is another one where shards would not be
-// equal. Its cases of a second mesh with other device ids have no counterpart: a module has one.
+// Cases modeled on Shardy's resharding tests, with the bytes that the collective sequences in those
+// tests send by the same formula. Shapes differ where shards would not be equal. Shardy's cases
+// with a second mesh of other device ids have no counterpart, since a module has one mesh.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -276,7 +277,7 @@ TEST(Reshard, Suite) {
 }
 
 //===----------------------------------------------------------------------===//
-// Random layouts.
+// Random layouts
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -304,7 +305,7 @@ public:
     return layout;
   }
 
-  /// That every rank ends up with its shard, by which elements it has after each step.
+  /// Checks that every rank ends with its shard, by tracking its elements after each step.
   void check(const Layout &from, const Layout &to) {
     std::optional<ReshardPath> path = Resharder(sizes, shape, 4).cheapest({from}, to);
     ASSERT_TRUE(path);
@@ -367,7 +368,7 @@ private:
                              std::min(a[d].second, b[d].second) - std::max(a[d].first, b[d].first));
     return n;
   }
-  /// Ranks that differ only in these digits, by position.
+  /// The ranks that differ only in these digits, by position.
   std::vector<int64_t> group(int64_t rank, const SubAxes &axes) const {
     std::vector<int64_t> members{rank};
     for (const SubAxis &axis : axes) {
@@ -428,7 +429,7 @@ TEST(Reshard, SearchIsBounded) {
     reached = std::max(reached, path->reached);
     seconds = std::max(seconds, took.count());
   }
-  // The layouts next to the last one are looked at all.
+  // All layouts next to the last one are visited.
   EXPECT_LE(reached, Resharder::kMaxReached + 400);
   std::cout << "seed " << kSeed << ", " << reached << " layouts at most, "
             << static_cast<int64_t>(seconds * 1e6) << " us\n";

@@ -62,8 +62,8 @@ TEST_F(Graph, AnAxisInUseIsNotUsedAgain) {
 }
 
 TEST_F(Graph, ElementwiseGoesBeforeContractions) {
-  // The result's sharding passes the elementwise operations before that of the rows passes the
-  // matmul, which stands first.
+  // The result's sharding passes through the elementwise operations before that of the rows passes
+  // through the matmul, which comes first.
   ShardingGraph graph(mesh);
   int x = node(graph, {8, 8}, "{a}, {?}"), w = node(graph, {8, 8}), matmul = node(graph, {8, 8}),
       r = node(graph, {8, 8}), out = node(graph, {8, 8}, "{}, {a}");
@@ -100,7 +100,7 @@ TEST_F(Graph, FreeValuesAskForNothing) {
 }
 
 TEST_F(Graph, VisitsWhatChangedOnly) {
-  // A chain that is stated at its end: sweeps in order would visit the square of its length.
+  // A chain whose last value has a sharding: sweeps in order would need quadratically many visits.
   constexpr int kLength = 500;
   ShardingGraph graph(mesh);
   int first = node(graph, {8, 8}), last = first;
