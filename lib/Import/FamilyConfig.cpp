@@ -90,7 +90,8 @@ Expected<bool> braid::hasHead(const Config &config, StringRef headed, StringRef 
 
 Expected<bool> braid::givesLogits(const Config &config, const ImportOptions &options, bool hasHead,
                                   bool unasked, StringRef headed) {
-  bool logits = options.result.empty() ? unasked : options.result == "logits";
+  bool logits =
+      options.result.empty() ? unasked || options.logits == "last" : options.result == "logits";
   if (logits && !hasHead)
     return importError("'", config.path(), "': expects architecture ", headed,
                        " for result 'logits'");

@@ -171,7 +171,8 @@ Expected<Value> Gpt2Builder::buildModel(Value ids, Value mask) {
   Expected<WeightAndBias> norm = weightAndBias(prefix + "ln_f", {gpt2.hidden}, nn::InitKind::Ones);
   if (!norm)
     return norm.takeError();
-  Value normed = layerNorm("norm", *hidden, norm->weight, norm->bias, gpt2.epsilon);
+  Value normed =
+      layerNorm("norm", resultRows(*hidden, mask), norm->weight, norm->bias, gpt2.epsilon);
   return gpt2.logits ? buildHead(normed, *table, gpt2.tied) : Expected<Value>(normed);
 }
 

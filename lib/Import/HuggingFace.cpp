@@ -73,6 +73,11 @@ Expected<OwningOpRef<ModuleOp>> import(MLIRContext *context, const ImportOptions
   if (!llvm::is_contained({"", "last_hidden_state", "logits"}, options.result))
     return importError("expects result last_hidden_state or logits, got '", options.result, "'");
 
+  if (!llvm::is_contained({"all", "last"}, options.logits))
+    return importError("expects logits all or last, got '", options.logits, "'");
+  if (options.logits == "last" && options.result == "last_hidden_state")
+    return importError("expects result logits with logits last, got '", options.result, "'");
+
   Expected<Files> files = findFiles(options.path);
   if (!files)
     return files.takeError();
@@ -99,6 +104,11 @@ Expected<OwningOpRef<ModuleOp>> import(MLIRContext *context, const ImportOptions
                        .Case("llama", importLlama)
                        .Cases({"roberta", "xlm-roberta", "camembert"}, importRoberta)
                        .Default(nullptr);
+  if (options.logits == "last" && (importer == importBert || importer == importRoberta))
+    return importError("'", config->path(),
+                       "': expects a decoder (model_type gpt2 or llama) for "
+                       "logits last, got model_type '",
+                       *family, "'");
   if (importer)
     return importer(context, options, *config, checkpoint ? &*checkpoint : nullptr,
                     modelName(*files, *declared, *family));

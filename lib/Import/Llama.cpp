@@ -190,7 +190,7 @@ Expected<Value> LlamaBuilder::buildModel(Value ids, Value mask) {
   Expected<Value> scale = parameter({prefix + "norm.weight", {llama.hidden}, nn::InitKind::Ones});
   if (!scale)
     return scale.takeError();
-  Value normed = rmsNorm("norm", *hidden, *scale, llama.epsilon);
+  Value normed = rmsNorm("norm", resultRows(*hidden, mask), *scale, llama.epsilon);
   return llama.logits ? buildHead(normed, *table, llama.tied) : Expected<Value>(normed);
 }
 

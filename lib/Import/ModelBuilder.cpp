@@ -83,7 +83,7 @@ ModelBuilder::buildModule(StringRef name, ArrayRef<Input> operands, StringRef re
                           llvm::function_ref<Expected<Value>(ValueRange)> body) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder, at(name), name);
   builder.setInsertionPointToEnd(module->getBody());
-  func::FuncOp entry = buildEntry(operands, result, type({batch, seq, width}));
+  func::FuncOp entry = buildEntry(operands, result, type({batch, lastLogits ? 1 : seq, width}));
   Expected<Value> value = body(entry.getArguments());
   if (!value)
     return value.takeError();
@@ -121,6 +121,13 @@ Expected<Value> ModelBuilder::buildLayers(const Layers &layers, int64_t count,
   return hidden;
 }
 
+Value ModelBuilder::resultRows(Value hidden, Value mask) {
+  if (!lastLogits)
+    return hidden;
+  Type last = type({batch, 1, typeOf(hidden).getDimSize(2)});
+  return nn::LastTokenOp::create(builder, at("last_token"), last, hidden, mask);
+}
+
 Expected<Value> ModelBuilder::buildHead(Value hidden, Value table, bool tied) {
   if (!tied) {
     ArrayRef<int64_t> shape = typeOf(table).getShape();
@@ -136,7 +143,7 @@ Value ModelBuilder::linear(StringRef role, Value input, Value weight, Value bias
   SmallVector<int64_t> shape(typeOf(input).getShape());
   shape.back() = typeOf(weight).getDimSize(0);
   Value matmul = nn::LinearOp::create(builder, at(role), type(shape), input, weight,
-                                       builder.getStringAttr(role));
+                                      builder.getStringAttr(role));
   return bias ? add(role + ".biased", matmul, bias) : matmul;
 }
 

@@ -67,7 +67,8 @@ class ModelBuilder {
 public:
   ModelBuilder(mlir::MLIRContext *context, const ImportOptions &options,
                const Checkpoint *checkpoint)
-      : builder(context), checkpoint(checkpoint), batch(options.batch), seq(options.seq) {}
+      : builder(context), checkpoint(checkpoint), batch(options.batch), seq(options.seq),
+        lastLogits(options.logits == "last") {}
   virtual ~ModelBuilder() = default;
 
   mlir::RankedTensorType type(llvm::ArrayRef<int64_t> shape) {
@@ -108,6 +109,9 @@ public:
   llvm::Expected<mlir::Value> buildLayers(const Layers &layers, int64_t count,
                                           llvm::ArrayRef<mlir::Value> operands,
                                           llvm::function_ref<mlir::Value(LayerBody &)> body);
+  /// The rows that the result needs: all, or with `--logits last` each sequence's last token, so
+  /// that the head computes no others.
+  mlir::Value resultRows(mlir::Value hidden, mlir::Value mask);
   /// Logits of a decoder; with tied weights, the embedding's table is the head.
   llvm::Expected<mlir::Value> buildHead(mlir::Value hidden, mlir::Value table, bool tied);
 
@@ -138,6 +142,7 @@ public:
   mlir::OpBuilder builder;
   const Checkpoint *checkpoint; ///< null when only the configuration is known
   const int64_t batch, seq;
+  const bool lastLogits;
 
 private:
   mlir::func::FuncOp buildEntry(llvm::ArrayRef<Input> operands, llvm::StringRef result,

@@ -271,3 +271,13 @@ func.func @top_k(%x: tensor<2x8xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {
   %v, %i = nn.top_k %x : tensor<2x8xf32> -> tensor<2x3xf32>, tensor<2x3xi32>
   return %v, %i : tensor<2x3xf32>, tensor<2x3xi32>
 }
+
+// -----
+
+// CHECK: rt.kernel @last_token_0(tensor<2x8x16xf32>, tensor<2x8xi64>) -> tensor<2x1x16xf32> attributes {library = "last_token"}
+// CHECK-LABEL: rt.procedure @last_token(
+// CHECK: rt.launch @last_token_0 rows 2 ins(%{{.*}}, %{{.*}} : memref<2x8x16xf32>, memref<2x8xi64>) outs(%{{.*}} : memref<2x1x16xf32>)
+func.func @last_token(%x: tensor<2x8x16xf32>, %m: tensor<2x8xi64>) -> tensor<2x1x16xf32> {
+  %0 = nn.last_token %x mask %m : tensor<2x8x16xf32>, tensor<2x8xi64> -> tensor<2x1x16xf32>
+  return %0 : tensor<2x1x16xf32>
+}

@@ -44,6 +44,8 @@ CASES = {
                       "%v, %i = nn.top_k %x : tensor<3x7x48xf32> -> tensor<3x7x48xf32>, tensor<3x7x48xi64>\n"
                       "%r = nn.embedding %i, %w : tensor<3x7x48xi64>, tensor<48x4xf32> -> tensor<3x7x48x4xf32>",
                       "tensor<3x7x48x4xf32>"),
+    "last_token": ([("x", X), ("mask", "tensor<3x7xi64>")],
+                   f"%r = nn.last_token %x mask %mask : {X}, tensor<3x7xi64> -> tensor<3x1x48xf32>", "tensor<3x1x48xf32>"),
     "attention_with_i32": (
         [("q", HEADS), ("mask", "tensor<3x7xi32>"), ("length", "tensor<3xi32>"), ("offset", "tensor<3xi32>")],
         "%c, %s = nn.rotary_table [1.0, 0.5, 0.1, 0.01, 0.001, 0.0] position_offset %offset : tensor<3xi32>"

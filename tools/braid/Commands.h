@@ -25,7 +25,7 @@ struct ImportArgs {
   int64_t batch = 1, seq = 128;
   std::optional<int64_t> layers; ///< all of them when absent
   std::string result;            ///< what the architecture gives when empty
-  std::string dtype = "f32";
+  std::string logits = "all", dtype = "f32";
 };
 int runImport(const ImportArgs &args);
 

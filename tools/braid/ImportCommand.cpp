@@ -18,6 +18,7 @@ int runImport(const ImportArgs &args) {
   options.seq = args.seq;
   options.layers = args.layers;
   options.result = args.result;
+  options.logits = args.logits;
   options.dtype = args.dtype;
   FailureOr<OwningOpRef<ModuleOp>> module = importHuggingFace(
       &session.context(), options, [](const std::string &message) { fail(message); });

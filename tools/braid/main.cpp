@@ -34,6 +34,10 @@ void addImport(CLI::App &app, ImportArgs &args, int &status) {
   cmd->add_option("--result", args.result,
                   "last_hidden_state, or logits over the vocabulary (default: what a decoder's "
                   "architecture gives; last_hidden_state of an encoder)");
+  cmd->add_option("--logits", args.logits,
+                  "logits of all positions, or of the last valid token of each sequence only, as "
+                  "[batch, 1, vocab], for a decoder's next token: all or last")
+      ->capture_default_str();
   cmd->add_option("--dtype", args.dtype, "type of weights and activations: f32")
       ->capture_default_str();
   cmd->footer(

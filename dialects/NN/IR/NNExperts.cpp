@@ -45,6 +45,29 @@ OpCost TopKOp::getCost() {
 }
 
 //===----------------------------------------------------------------------===//
+// nn.last_token
+//===----------------------------------------------------------------------===//
+
+LogicalResult LastTokenOp::verify() {
+  ArrayRef<int64_t> input = shapeOf(getInput());
+  if (failed(verifyShape(*this, "a mask", input.take_front(2), shapeOf(getMask()),
+                         "nn.last_token_c1")) ||
+      failed(verifyShape(*this, "a result", {input[0], 1, input[2]}, shapeOf(getResult()),
+                         "nn.last_token_c2")))
+    return failure();
+  return verifySameElementType(*this, {getInput(), getResult()}, "nn.last_token_c3");
+}
+
+OpCost LastTokenOp::getCost() {
+  OpCost cost;
+  // Only the selected rows of the input are read.
+  cost.bytesRead = bytes(getMask()) + bytes(getResult());
+  cost.bytesWritten = bytes(getResult());
+  cost.bytesSaved = bytes(getMask());
+  return cost;
+}
+
+//===----------------------------------------------------------------------===//
 // nn.router
 //===----------------------------------------------------------------------===//
 

@@ -26,7 +26,8 @@ class NN_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> local 
 /// Operations that act on rows, from which kernels are formed.
 class NN_RowOp<string mnemonic, list<Trait> traits = []> : NN_ComputeOp<mnemonic, traits, [], []>;
 
-/// Operations that only the interpreter runs yet: sharded and costed by interface.
+/// Operations without a decomposition: sharded and costed by interface. Unless a library kernel computes one
+/// (NN_KernelCallOpInterface), only the interpreter runs it.
 class NN_ReferenceOp<string mnemonic, list<string> local = [], list<Trait> traits = []>
     : NN_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Comm_ShardingRuleOpInterface, local>,
                                    DeclareOpInterfaceMethods<NN_CostOpInterface>], traits)>;
@@ -284,6 +285,29 @@ def NN_TopKOp : NN_ReferenceOp<"top_k", [], [NN_KernelCallOpInterface]> {
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($values) `,` type($indices)";
   let extraClassDeclaration = [{
     KernelCall getKernelCall() { return {"top_k", {getInput()}}; }
+  }];
+}
+
+def NN_LastTokenOp : NN_ReferenceOp<"last_token", [], [NN_KernelCallOpInterface]> {
+  let summary = "The row of each sequence's last valid token";
+  let description = [{
+    `result[b, 0, h] = input[b, s, h]`, where s is the last position with `mask[b, s] != 0`. Padding may precede the tokens
+    or follow them. A sequence without a valid token results in zeros.
+
+    ```mlir
+    %y = nn.last_token %x mask %m : tensor<8x128x384xf32>, tensor<8x128xi64> -> tensor<8x1x384xf32>
+    ```
+
+    Constraints:
+    - (nn.last_token_c1) the mask's shape is [batch, seq], the input's first two dimensions;
+    - (nn.last_token_c2) the result's shape is the input's with a sequence of 1;
+    - (nn.last_token_c3) input and result have the same element type.
+  }];
+  let arguments = (ins NN_TensorOfRank<3>:$input, NN_IdsOfRank<2>:$mask);
+  let results = (outs NN_TensorOfRank<3>:$result);
+  let assemblyFormat = "$input `mask` $mask attr-dict `:` type($input) `,` type($mask) `->` type($result)";
+  let extraClassDeclaration = [{
+    KernelCall getKernelCall() { return {"last_token", {getInput(), getMask()}}; }
   }];
 }
 

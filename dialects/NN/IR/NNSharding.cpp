@@ -172,6 +172,20 @@ ShardingRule TopKOp::getShardingRule() {
   return rule;
 }
 
+ShardingRule LastTokenOp::getShardingRule() {
+  ShardingRule rule;
+  ArrayRef<int64_t> shape = shapeOf(getInput());
+  int64_t batch = rule.addFactor("batch", shape[0]), hidden = rule.addFactor("hidden", shape[2]);
+  // The position of the last token depends on the whole mask.
+  int64_t seq = rule.addFactor("seq", shape[1], FactorKind::Replicated);
+  int64_t last = rule.addFactor("last", 1, FactorKind::Replicated);
+  rule.operands = {{{batch}, {seq}, {hidden}}, {{batch}, {seq}}};
+  rule.results = {{{batch}, {last}, {hidden}}};
+  rule.linear = true;
+  rule.partialOperands = {0};
+  return rule;
+}
+
 /// One parallel factor per dimension; the last is "hidden".
 static TensorFactors elementwise(ShardingRule &rule, ArrayRef<int64_t> shape) {
   if (shape.empty())

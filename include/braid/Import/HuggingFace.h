@@ -30,6 +30,9 @@ struct ImportOptions {
   /// "last_hidden_state" or "logits". When empty, the result of a decoder architecture's `forward`,
   /// or the former for an encoder.
   std::string result;
+  /// "all" positions or the "last" valid token of each sequence, of a decoder only: the result is
+  /// then [batch, 1, vocab].
+  std::string logits = "all";
   /// Of weights and activations; "f32" is the only one so far.
   std::string dtype = "f32";
 };

@@ -67,6 +67,22 @@ Outputs largest(const KernelCall &c) {
       Tensor::ofInts(c.outputs[1].dtype, c.outputs[1].shape, std::move(indices))};
 }
 
+/// The row of each sequence's last token; zeros where the mask has none.
+Outputs lastToken(const KernelCall &c) {
+  const Tensor &input = *c.inputs[0], &mask = *c.inputs[1];
+  const int64_t seq = input.shape()[1], hidden = input.shape()[2];
+  std::vector<double> values;
+  for (int64_t b = 0; b < input.shape()[0]; ++b) {
+    const double *row = nullptr;
+    for (int64_t s = b * seq; s < (b + 1) * seq; ++s)
+      if (mask.ints()[s] != 0)
+        row = input.floats() + s * hidden;
+    for (int64_t h = 0; h < hidden; ++h)
+      values.push_back(row ? row[h] : 0);
+  }
+  return single(Tensor::ofFloats(input.dtype(), c.outputs[0].shape, std::move(values)));
+}
+
 } // namespace
 
 Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const KernelCall &call) {
@@ -85,6 +101,7 @@ Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const 
          return single(embedding(*c.inputs[1], *c.inputs[0], {c.part, c.parts, c.integers[0]}));
        }},
       {"top_k", largest},
+      {"last_token", lastToken},
       {"position_ids",
        [](const KernelCall &c) { return single(positionIds(*c.inputs[0], c.integers[0])); }},
       {"local_slice",

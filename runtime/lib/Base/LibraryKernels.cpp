@@ -189,6 +189,17 @@ Status check(const LibraryCall &c) {
 double flops(const LibraryCall &c) { return elements(c[input]); }
 } // namespace topK
 
+/// out[b, 0, :] = input[b, s, :], where s is the last position with mask[b, s] != 0; zeros where
+/// the mask has none.
+namespace lastToken {
+enum { input, mask, out };
+Status check(const LibraryCall &c) {
+  RETURN_IF_ERROR(expectRank(c, input, 3));
+  const Shape &in = c[input].shape;
+  return firstOf({expectShape(c, mask, {in[0], in[1]}), expectShape(c, out, {in[0], 1, in[2]})});
+}
+} // namespace lastToken
+
 double nothing(const LibraryCall &) { return 0; }
 
 LibraryOperand in(const char *name, Elements elements) { return {name, Access::read, elements}; }
@@ -242,6 +253,10 @@ const std::vector<LibraryKernel> &libraryKernels() {
        {in("input", floats), out("values", same), out("indices", ids)},
        topK::check,
        topK::flops},
+      {"last_token",
+       {in("input", floats), in("mask", ids), out("out", same)},
+       lastToken::check,
+       nothing},
       {"position_ids",
        {in("ids", ids), out("out", same)},
        positionIds::check,

@@ -132,6 +132,43 @@ Result<LibraryCommand> resolveTopK(const LibraryArguments &a, int64_t threads) {
   return LibraryCommand(std::make_shared<TopK>(a, threads));
 }
 
+//===----------------------------------------------------------------------===//
+// last_token
+//===----------------------------------------------------------------------===//
+
+class LastToken : public LibraryRun {
+public:
+  explicit LastToken(const LibraryArguments &a)
+      : input(a.tensor("input")), mask(a.tensor("mask")), out(a.tensor("out")) {}
+
+  void run(const NamedCommand &, ExecutionContext &) const override {
+    const int64_t size = byteSize(input.dtype);
+    for (int64_t b = 0; b < input.shape[0]; ++b) {
+      const Integers valid{mask.data + b * mask.strides[0] * byteSize(mask.dtype),
+                           mask.dtype == DType::i64, mask.strides[1]};
+      int64_t last = input.shape[1] - 1;
+      while (last >= 0 && valid[last] == 0)
+        --last;
+      std::byte *row = out.data + b * out.strides[0] * size;
+      const auto bytes = static_cast<size_t>(input.shape[2] * size);
+      if (last >= 0)
+        std::memcpy(row, input.data + (b * input.strides[0] + last * input.strides[1]) * size,
+                    bytes);
+      else // zero has this form in every type
+        std::memset(row, 0, bytes);
+    }
+  }
+
+private:
+  Tensor input, mask, out;
+};
+
+Result<LibraryCommand> resolveLastToken(const LibraryArguments &a) {
+  // Rows are copied, so any stored type will do.
+  RETURN_IF_ERROR(storedType(a, Storage::halves).status());
+  return LibraryCommand(std::make_shared<LastToken>(a));
+}
+
 /// How the CPU runs each kernel.
 struct CpuKernel {
   const char *name;
@@ -147,6 +184,7 @@ constexpr CpuKernel kCpuKernels[] = {
     {"position_ids", [](auto &a, auto &) { return ready(resolvePositionIds(a)); }},
     {"local_slice", [](auto &a, auto &) { return ready(resolveLocalSlice(a)); }},
     {"top_k", [](auto &a, auto &r) { return resolveTopK(a, r.threads); }},
+    {"last_token", [](auto &a, auto &) { return resolveLastToken(a); }},
 };
 
 } // namespace

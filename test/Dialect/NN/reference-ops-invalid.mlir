@@ -222,3 +222,27 @@ func.func @top_k(%x: tensor<2147483648xf32>) {
   %v, %i = nn.top_k %x : tensor<2147483648xf32> -> tensor<4xf32>, tensor<4xi32>
   return
 }
+
+// -----
+
+func.func @last_token(%x: tensor<2x8x16xf32>, %m: tensor<2x7xi64>) {
+  // expected-error @+1 {{'nn.last_token' op expects a mask of shape [2, 8], got [2, 7] [nn.last_token_c1]}}
+  %0 = nn.last_token %x mask %m : tensor<2x8x16xf32>, tensor<2x7xi64> -> tensor<2x1x16xf32>
+  return
+}
+
+// -----
+
+func.func @last_token(%x: tensor<2x8x16xf32>, %m: tensor<2x8xi64>) {
+  // expected-error @+1 {{'nn.last_token' op expects a result of shape [2, 1, 16], got [2, 8, 16] [nn.last_token_c2]}}
+  %0 = nn.last_token %x mask %m : tensor<2x8x16xf32>, tensor<2x8xi64> -> tensor<2x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @last_token(%x: tensor<2x8x16xf32>, %m: tensor<2x8xi64>) {
+  // expected-error @+1 {{'nn.last_token' op expects one element type, got 'f32' and 'bf16' [nn.last_token_c3]}}
+  %0 = nn.last_token %x mask %m : tensor<2x8x16xf32>, tensor<2x8xi64> -> tensor<2x1x16xbf16>
+  return
+}

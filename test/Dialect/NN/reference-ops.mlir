@@ -46,3 +46,10 @@ func.func @top_k(%x: tensor<2x3x8xbf16>) -> (tensor<2x3x4xbf16>, tensor<2x3x4xi3
   %v, %i = nn.top_k %x : tensor<2x3x8xbf16> -> tensor<2x3x4xbf16>, tensor<2x3x4xi32>
   return %v, %i : tensor<2x3x4xbf16>, tensor<2x3x4xi32>
 }
+
+// CHECK-LABEL: func.func @last_token
+func.func @last_token(%x: tensor<2x8x16xbf16>, %mask: tensor<2x8xi32>) -> tensor<2x1x16xbf16> {
+  // CHECK: nn.last_token %{{.*}} mask %{{.*}} : tensor<2x8x16xbf16>, tensor<2x8xi32> -> tensor<2x1x16xbf16>
+  %0 = nn.last_token %x mask %mask : tensor<2x8x16xbf16>, tensor<2x8xi32> -> tensor<2x1x16xbf16>
+  return %0 : tensor<2x1x16xbf16>
+}

@@ -268,6 +268,28 @@ void runTopK(const library::Call &a) {
   runTopKOf<DType::bf16>(a);
 }
 
+void runLastToken(const library::Call &a) {
+  const library::Operand &input = a.operands[0], &mask = a.operands[1], &out = a.operands[2];
+  const auto size = static_cast<size_t>(runtime::byteSize(static_cast<DType>(input.dtype)));
+  for (int64_t b = 0; b < input.sizes[0]; ++b) {
+    int64_t last = -1;
+    for (int64_t s = 0; s < mask.sizes[1]; ++s)
+      if (idAt(mask.data, static_cast<DType>(mask.dtype) == DType::i64,
+               b * mask.strides[0] + s * mask.strides[1]) != 0)
+        last = s;
+    for (int64_t h = 0; h < input.sizes[2]; ++h) {
+      char *to = static_cast<char *>(out.data) +
+                 static_cast<size_t>(b * out.strides[0] + h * out.strides[2]) * size;
+      const int64_t from = b * input.strides[0] + last * input.strides[1] + h * input.strides[2];
+      if (last >= 0)
+        std::memcpy(to, static_cast<const char *>(input.data) + static_cast<size_t>(from) * size,
+                    size);
+      else
+        std::memset(to, 0, size);
+    }
+  }
+}
+
 template <DType type>
 std::string attentionAccesses(const library::Attention &a, Accesses &accesses) {
   const Index queries{a.batch, a.queries, a.heads, a.headDim},
@@ -434,6 +456,7 @@ std::map<std::string, LibraryKernel> makeLibraryKernels() {
            +[](const library::CheckCounts &a) -> int64_t { return a.count; })},
       {"braid_position_ids",
        make("braid_position_ids", callAccesses<2, 1>, runPosition, callThreads)},
+      {"braid_last_token", make("braid_last_token", callAccesses<3, 1>, runLastToken, callThreads)},
       {"braid_top_k", make("braid_top_k", callAccesses<3, 2>, runTopK, callThreads)},
       {"braid_reduce", make(
                            "braid_reduce", reduceAccesses, runReduce,

@@ -215,6 +215,15 @@ TEST(BertErrors, Result) {
                      "F32 of shape [8, 8]");
 }
 
+TEST(BertErrors, LastLogits) {
+  BertDirectory model;
+  model.write();
+  ImportOptions last = options(model.path());
+  last.logits = "last";
+  EXPECT_MESSAGE(last, configError(model, "expects a decoder (model_type gpt2 or llama) for logits "
+                                          "last, got model_type 'bert'"));
+}
+
 TEST(BertErrors, Roberta) {
   BertDirectory model;
   model.config["model_type"] = "roberta";

@@ -19,13 +19,15 @@ namespace {
 
 struct ConfigFile {
   explicit ConfigFile(llvm::json::Object fields) : fields(std::move(fields)) {}
-  std::string import(int64_t seq = 8, const std::string &result = "") {
+  std::string import(int64_t seq = 8, const std::string &result = "",
+                     const std::string &logits = "all") {
     std::string text;
     llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object(fields));
     runtime::testing::put(folder.path("config.json"), text);
     ImportOptions request = options(folder.path("config.json"));
     request.seq = seq;
     request.result = result;
+    request.logits = logits;
     return importText(request);
   }
   llvm::json::Object fields;
@@ -96,6 +98,24 @@ TEST(Llama, Result) {
               HasSubstr("expects architecture LlamaForCausalLM for result 'logits'"));
 }
 
+TEST(Llama, LastLogits) {
+  ConfigFile config = llama();
+  std::string text = config.import(8, "", "last");
+  EXPECT_THAT(text, HasSubstr("(tensor<3x1x20xf32> {nn.name = \"logits\"})"));
+  EXPECT_THAT(text, HasSubstr("nn.last_token %"));
+  EXPECT_THAT(text, HasSubstr("role \"lm_head\" : tensor<3x1x16xf32>, tensor<20x16xf32> -> "
+                              "tensor<3x1x20xf32>"));
+  EXPECT_EQ(config.import(8, "logits", "last"), text);
+  EXPECT_THAT(config.import(8, "", "all"), Not(HasSubstr("last_token")));
+  EXPECT_EQ(config.import(8, "", "first"), "error: expects logits all or last, got 'first'");
+  EXPECT_EQ(config.import(8, "last_hidden_state", "last"),
+            "error: expects result logits with logits last, got 'last_hidden_state'");
+  // A model without a head gives its hidden state unless logits are asked for.
+  config.fields["architectures"] = llvm::json::Array{"LlamaModel"};
+  EXPECT_THAT(config.import(8, "", "last"),
+              HasSubstr("expects architecture LlamaForCausalLM for result 'logits'"));
+}
+
 TEST(Llama, Errors) {
   struct {
     const char *field;
@@ -143,6 +163,13 @@ TEST(Gpt2, FusedProductsAreSplitBySlices) {
   EXPECT_THAT(text, HasSubstr("slices [\"transformer.wpe.weight\"[16, 8] size [8, 8]]"));
   EXPECT_THAT(text, HasSubstr("nn.activation gelu_tanh"));
   EXPECT_THAT(text, Not(HasSubstr("lm_head.weight")));
+}
+
+TEST(Gpt2, LastLogits) {
+  std::string text = gpt2().import(8, "", "last");
+  EXPECT_THAT(text, HasSubstr("(tensor<3x1x20xf32> {nn.name = \"logits\"})"));
+  EXPECT_THAT(text, HasSubstr("role \"lm_head\" : tensor<3x1x8xf32>, tensor<20x8xf32> -> "
+                              "tensor<3x1x20xf32>"));
 }
 
 TEST(Gpt2, Errors) {

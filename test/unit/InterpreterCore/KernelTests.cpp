@@ -342,6 +342,19 @@ TEST(Kernels, ReshapeKeepsOrder) {
               "reshape expects as many elements as [3] has, got f32[2]");
 }
 
+TEST(Kernels, LastTokenIsTheLastThatTheMaskHas) {
+  Tensor input = floats({4, 3, 2}, {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
+                                    13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24});
+  // Padding behind, before, within, and nothing else.
+  Tensor mask = Tensor::ofInts(DType::i64, {4, 3}, {1, 1, 0, 0, 0, 1, 1, 0, -7, 0, 0, 0});
+  KernelCall call;
+  call.inputs = {&input, &mask};
+  call.outputs = {{DType::f32, {4, 1, 2}}};
+  Result<std::vector<Tensor>> result = computeLibraryKernel("last_token", call);
+  ASSERT_TRUE(result.ok());
+  expectEqual(result->at(0), {4, 1, 2}, {3, 4, 11, 12, 17, 18, 0, 0});
+}
+
 TEST(Kernels, TopKOrdersEqualsByIndexAndNaNFirst) {
   const double nan = std::nan(""), inf = INFINITY;
   Tensor input = floats({3, 5}, {1, 3, 3, -inf, 2, nan, 7, nan, inf, 0, -0.0, 0, -1, 0, -0.0});

@@ -145,6 +145,14 @@ TEST(Cost, PositionIds) {
              {0, 3 * 6, 48, 48, 0});
 }
 
+TEST(Cost, LastToken) {
+  // Of 24 floats the 8 of two rows, and a mask of 6 elements.
+  expectCost("%x: tensor<2x3x4xf32>, %m: tensor<2x3xi64>",
+             "%0 = nn.last_token %x mask %m : tensor<2x3x4xf32>, tensor<2x3xi64> -> "
+             "tensor<2x1x4xf32>",
+             {0, 0, 48 + 32, 32, 48});
+}
+
 TEST(Cost, ViewsAreFree) {
   expectCost("%x: tensor<2x3x8xf32>",
              "%0 = nn.split_heads %x : tensor<2x3x8xf32> -> tensor<2x3x2x4xf32>", {});

@@ -141,6 +141,15 @@ TEST(ShardingRule, PositionIds) {
             "[batch][seq] -> [batch][seq]; seq replicated");
 }
 
+TEST(ShardingRule, LastToken) {
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %m: tensor<2x3xi64>",
+                   "%0 = nn.last_token %x mask %m : tensor<2x3x4xf32>, tensor<2x3xi64> -> "
+                   "tensor<2x1x4xf32>"),
+            "[batch][seq][hidden], [batch][seq] -> [batch][last][hidden]; seq replicated; last "
+            "replicated; "
+            "linear");
+}
+
 TEST(ShardingRule, Rotary) {
   EXPECT_EQ(ruleOf("%x: tensor<2x3x5x8xf32>, %t: tensor<2x3x4xf32>",
                    "%0 = nn.rotary %x, %t, %t : tensor<2x3x5x8xf32>, tensor<2x3x4xf32>"),

@@ -502,6 +502,30 @@ TEST(PositionIds, PaddingIsNotCounted) {
   EXPECT_EQ(std::vector<int64_t>(narrowPositions.begin(), narrowPositions.end()), expected);
 }
 
+TEST(LastToken, CopiesTheRow) {
+  std::mt19937 random(11);
+  for (bool narrow : {false, true}) {
+    Strided in({5, 4, 6}, 3, random), out({5, 1, 6}, 2, random);
+    std::vector<float> before = out.data;
+    std::vector<int64_t> valid = {1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0};
+    Tensor mask = integers(valid, {5, 4});
+    Narrow few(mask);
+    Result<LibraryCommand> command = resolveLibrary(
+        call("last_token", {&in.tensor, narrow ? &few.tensor : &mask, &out.tensor}), {});
+    ASSERT_OK(command);
+    Bench bench(1, vectorKernels());
+    (*command)->run(Command(), bench.context);
+    const std::vector<int64_t> last = {3, 1, 3, 1, -1};
+    for (int64_t b = 0; b < 5; ++b)
+      for (int64_t h = 0; h < 6; ++h) {
+        float &value = out.at({b, 0, h});
+        EXPECT_EQ(value, last[b] < 0 ? 0 : in.at({b, last[b], h}));
+        value = before[static_cast<size_t>(&value - out.data.data())];
+      }
+    EXPECT_EQ(out.data, before) << "memory between the rows was written";
+  }
+}
+
 void checkTopK(int64_t rows, int64_t n, int64_t k, int64_t gap, bool narrow, int64_t threads,
                std::mt19937 &random) {
   SCOPED_TRACE(::testing::Message() << rows << " rows, " << k << " of " << n << ", gap " << gap

@@ -215,6 +215,25 @@ TEST(Program, RefusesBadTopK) {
                newPlace() + "indices: expects i32 or i64, got f32");
 }
 
+TEST(Program, RefusesBadLastToken) {
+  auto with = [](ViewPtr input, ViewPtr mask, ViewPtr out) {
+    return verifyAfter([&](ProgramT &p) {
+      LibraryLaunch launch{"last_token", viewsOf(input, mask, out)};
+      layer(p).compute[4] = command(launchIn(p, std::move(launch)), "new");
+    });
+  };
+  auto mask = [](std::vector<int64_t> shape) { return local(0, std::move(shape), Type::i64); };
+  EXPECT_OK(with(local(0, {1, 2, 4}), mask({1, 2}), argument(2, {1, 1, 4})));
+  EXPECT_ERROR(with(local(0, {2, 4}), mask({1, 2}), argument(2, {1, 1, 4})),
+               newPlace() + "input: expects 3 dimensions, got shape [2, 4]");
+  EXPECT_ERROR(with(local(0, {1, 2, 4}), mask({1, 3}), argument(2, {1, 1, 4})),
+               newPlace() + "mask: expects shape [1, 2], got [1, 3]");
+  EXPECT_ERROR(with(local(0, {1, 2, 4}), mask({1, 2}), argument(2, {1, 2, 4})),
+               newPlace() + "out: expects shape [1, 1, 4], got [1, 2, 4]");
+  EXPECT_ERROR(with(local(0, {1, 2, 4}), local(0, {1, 2}), argument(2, {1, 1, 4})),
+               newPlace() + "mask: expects i32 or i64, got f32");
+}
+
 TEST(Program, RefusesBadRotaryEmbeddings) {
   auto table = [](const std::function<void(RotaryTableLaunch &)> &change) {
     return verifyAfter([&](ProgramT &p) {

@@ -392,6 +392,34 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
 }
 
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_last_token(const braid::library::Call a) {
+  const braid::library::Operand &input = a.operands[0], &mask = a.operands[1], &out = a.operands[2];
+  const long long b = braid::library::thread_index() / 32;
+  const int lane = threadIdx.x % 32;
+  if (b >= a.rows) // whole warps
+    return;
+  long long last = -1;
+  for (long long s = lane; s < mask.sizes[1]; s += 32)
+    if (braid::library::id_at(mask.data, mask.dtype == 5,
+                              b * mask.strides[0] + s * mask.strides[1]) != 0)
+      last = s;
+  for (int distance = 16; distance; distance /= 2) {
+    const long long other = __shfl_xor_sync(0xffffffffu, last, distance);
+    last = other > last ? other : last;
+  }
+  const int size = input.dtype == 0 ? 4 : input.dtype == 3 ? 8 : 2; // of f32, f64, f16 and bf16
+  const char *row = (const char *)input.data +
+                    (b * input.strides[0] + (last >= 0 ? last : 0) * input.strides[1]) * size;
+  char *to = (char *)out.data + b * out.strides[0] * size;
+  for (long long h = lane; h < input.sizes[2]; h += 32)
+    if (last >= 0)
+      braid::library::move_unit(to + h * out.strides[2] * size, row + h * input.strides[2] * size,
+                                size);
+    else
+      braid::library::clear_unit(to + h * out.strides[2] * size, size);
+}
+
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
     braid_rotary_table_f32(const braid::library::RotaryTable a) {
   braid::library::fill_rotary_tables<float>(a);
 }

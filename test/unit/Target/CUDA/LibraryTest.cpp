@@ -418,6 +418,35 @@ TEST_F(Library, TopK) {
         }
 }
 
+TEST_F(Library, LastToken) {
+  for (DType storage : kStorages)
+    for (DType type : {DType::i32, DType::i64})
+      for (int64_t seq : {1, 31, 70}) {
+        SCOPED_TRACE(std::string(runtime::name(storage)) + ", " + std::to_string(seq));
+        Tensor input = floats({12, seq, 45}, storage);
+        // Sparse enough that some masks of one token are empty, and tokens of every lane are last.
+        Tensor valid = integers({12, seq}, -20, 1, type);
+        std::vector<int64_t> values(valid.ints(), valid.ints() + valid.numElements());
+        for (int64_t &value : values)
+          value = std::max<int64_t>(value, 0);
+        valid = Tensor::ofInts(type, {12, seq}, std::move(values));
+        Buffer in(input, 3), mask(valid, 2), out(storage, {12, 1, 45}, 1);
+        library::Call a{};
+        a.operands[0] = operandOf(in, storage, {12, seq, 45});
+        a.operands[1] = operandOf(mask, type, {12, seq});
+        a.operands[2] = operandOf(out, storage, {12, 1, 45});
+        a.rows = 12;
+        launch("braid_last_token", 12 * 32, a);
+        interp::KernelCall call;
+        call.inputs = {&input, &valid};
+        call.outputs = {{storage, {12, 1, 45}}};
+        auto expected = interp::computeLibraryKernel("last_token", call);
+        ASSERT_TRUE(expected.ok());
+        EXPECT_TRUE(out.guardsHold());
+        EXPECT_EQ(interp::firstDifference(out.read(), expected->at(0)), -1);
+      }
+}
+
 namespace {
 struct AttentionCase {
   int64_t queries, keys, heads, group, dim, valueDim;
