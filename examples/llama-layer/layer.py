@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One layer of LLaMA 3 8B's shapes under several plans. Started by run.sh, which says more with --help."""
+"""One layer of LLaMA 3 8B's shapes under several plans. Started by run.sh, whose --help lists the options."""
 import argparse
 import json
 import os
@@ -15,7 +15,7 @@ ROOT = HERE.parents[1]
 BIN = ROOT / "build" / "bin"
 WORK = ROOT / "build" / "examples" / "llama-layer"
 LEVELS = ("nn", "comm", "scheduled", "kernels", "rt", "llvm")
-# What a plan is called, and the options that make it.
+# The name and the options of each plan.
 PLANS = (
     ("tensor parallel", ["--strategy", "tp"]),
     ("the same, rewritten by passes", ["--strategy", "tp", "--passes", "braid-split-all-reduce,braid-sink-all-gathers"]),

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A pass of one's own: says what every operation of a rank's program costs, and how many bytes its
-// collectives send.
+// A pass in a plugin: reports the cost of every operation of a rank's program, and the bytes that
+// its collectives send.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Comm/IR/Comm.h"
@@ -27,7 +27,7 @@ struct ReportCosts : PassWrapper<ReportCosts, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() override {
-    // Operations are known by their interfaces, so those of other dialects are among them.
+    // The pass uses interfaces only, so it includes the operations of other dialects.
     getOperation()->walk([](Operation *op) {
       if (auto collective = dyn_cast<braid::comm::CollectiveOpInterface>(op)) {
         int64_t ranks = braid::comm::groupSize(op, collective.getGroup());
@@ -36,9 +36,9 @@ struct ReportCosts : PassWrapper<ReportCosts, OperationPass<ModuleOp>> {
       }
       if (auto computation = dyn_cast<braid::nn::CostOpInterface>(op)) {
         braid::nn::OpCost cost = computation.getCost();
-        op->emitRemark("takes ") << cost.matrixFlops << " FLOPs of matmuls and "
-                                 << cost.vectorFlops << " others, reads " << cost.bytesRead
-                                 << " bytes and writes " << cost.bytesWritten;
+        op->emitRemark("takes ") << cost.matrixFlops << " FLOPs of matmuls and " << cost.vectorFlops
+                                 << " others, reads " << cost.bytesRead << " bytes and writes "
+                                 << cost.bytesWritten;
       }
     });
     markAllAnalysesPreserved();

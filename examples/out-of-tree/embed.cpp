@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Compiler and runtime in a program of one's own: a model as text is partitioned over two ranks,
+// Compiler and runtime embedded in a program: a model as text is partitioned over two ranks,
 // compiled, run, and compared with plain loops.
 //
 //   embed [OUT.braid]
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kRows = 4, kInner = 64, kColumns = 32;
 
-// The weight's columns are cut, so that each rank has an addend of every element of y.
+// The weight is split by columns, so each rank has a partial sum of every element of y.
 const char kModel[] = R"mlir(
   comm.mesh @mesh <tp = 2>
   func.func @main(%x: tensor<4x64xf32> {nn.name = "x"}) -> (tensor<4x32xf32> {nn.name = "y"})
@@ -41,14 +41,14 @@ int fail(const std::string &message) {
   return 1;
 }
 
-/// The whole weight as every sharding sees it.
-rt::Result<rt::HostTensor> wholeWeight(const rt::Manifest &manifest, rt::WeightSource &weights) {
+/// The full weight, which is the same for every sharding.
+rt::Result<rt::HostTensor> fullWeight(const rt::Manifest &manifest, rt::WeightSource &weights) {
   const rt::Parameter &parameter = manifest.entries.front().parameters.front();
-  rt::HostTensor whole = rt::HostTensor::zeros(parameter.dtype, parameter.globalShape);
+  rt::HostTensor full = rt::HostTensor::zeros(parameter.dtype, parameter.globalShape);
   rt::Box all{{0, 0}, parameter.globalShape};
-  if (rt::Status status = weights.read(parameter, all, whole.data.data()); !status.ok())
+  if (rt::Status status = weights.read(parameter, all, full.data.data()); !status.ok())
     return status;
-  return whole;
+  return full;
 }
 
 /// The largest difference from plain loops.
@@ -101,7 +101,7 @@ int main(int argc, char **argv) {
   if (!y.ok())
     return fail(y.status().message());
 
-  rt::Result<rt::HostTensor> w = wholeWeight(bundle->manifest, *weights);
+  rt::Result<rt::HostTensor> w = fullWeight(bundle->manifest, *weights);
   if (!w.ok())
     return fail(w.status().message());
   double difference = compare(x, *w, *y);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Installs Braid into build/install and builds this folder's project against what was installed.
+# Installs Braid into build/install and builds this folder's project against the installation.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -8,10 +8,9 @@ usage() {
   cat <<'END'
 usage: examples/out-of-tree/run.sh [--help]
 
-Installs what is missing, builds, puts Braid into build/install with `cmake --install`, and builds the project in
-examples/out-of-tree against it: a plugin with a pass; a plugin with an operation of its own, which is partitioned and
-run; a program that compiles a model, runs it and checks the numbers; and a C program that runs the bundle with the
-runtime alone.
+Installs missing packages, builds, installs Braid into build/install with `cmake --install`, and builds the project in
+examples/out-of-tree against it: a plugin with a pass; a plugin with an operation, which is partitioned and run; a program
+that compiles a model, runs it and checks the numbers; and a C program that runs the bundle with the runtime alone.
 END
 }
 
@@ -22,7 +21,7 @@ read_options out-of-tree "$@"
 scripts/setup.sh
 scripts/build.sh
 prefix=$PWD/build/install work=$PWD/build/examples/out-of-tree source=examples/out-of-tree
-# What an earlier version installed must not be found.
+# Files of an earlier installation must not be found.
 rm -rf "$prefix"
 cmake --install build --prefix "$prefix" --strip >/dev/null
 compiler=(-DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22)
@@ -31,13 +30,13 @@ cmake -S "$source" -B "$work" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX
 ninja -C "$work" --quiet
 export PATH=$prefix/bin:$PATH
 
-echo "== a pass of one's own"
+echo "== a pass in a plugin"
 braid compile examples/write-your-own/model.mlir --emit=comm -o "$work/comm.mlir"
 braid-opt "$work/comm.mlir" --load-pass-plugin="$work/report-costs.so" --pass-pipeline='builtin.module(report-costs)' \
   --mlir-print-op-on-diagnostic=false -o "$work/same.mlir" 2>&1 | grep remark
 
 echo
-echo "== an operation of one's own: partitioned, and what it costs"
+echo "== an operation in a plugin: its partitioned form and its cost"
 model=$source/own-operation/model.mlir
 plugin=(--load-dialect-plugin "$work/own-operation/group-norm.so")
 braid compile "$model" "${plugin[@]}" --load-pass-plugin "$work/report-costs.so" --passes report-costs --emit=comm \
@@ -61,10 +60,10 @@ braid-run "$work/own-operation/model.braid" --random-weights 1 --input x="$work/
   --check "$work/own-operation/out/y.npy"
 
 echo
-echo "== compiler and runtime in a program of one's own"
-"$work/embed" "$work/product.braid"
+echo "== compiler and runtime embedded in a program"
+"$work/embed" "$work/model.braid"
 
 echo
 echo "== the runtime alone, from C"
-"$work/run-bundle" "$work/product.braid"
-"$work/run-bundle-static" "$work/product.braid"
+"$work/run-bundle" "$work/model.braid"
+"$work/run-bundle-static" "$work/model.braid"

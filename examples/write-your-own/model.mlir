@@ -1,10 +1,10 @@
-// Two gated feed-forward blocks, written by hand. Shapes are those of the whole model on one logical device; the mesh and
-// the shardings of three weights say how it is cut, and Braid fills in the rest.
+// Two gated feed-forward blocks, written by hand. Shapes are those of the unpartitioned model on one logical device. The mesh
+// and the shardings of three weights state how the model is split; propagation derives all other shardings.
 
 comm.mesh @mesh <tp = 2>
 
-// A block is a function of its weights, so both layers share its code. The first two matmuls are cut by their output
-// columns, the third by its rows: between them nothing is exchanged, and after the third every rank has an addend.
+// A block is a function of its weights, so both blocks share its code. The first two matmuls are split by output features,
+// the third by input features: no communication is needed between them, and after the third every rank has a partial sum.
 func.func private @block(
     %x: tensor<2x64x256xf32>,
     %norm: tensor<256xf32>,
@@ -21,7 +21,7 @@ func.func private @block(
   return %6 : tensor<2x64x256xf32>
 }
 
-// The entry reads parameters by their names in a checkpoint; `braid run --random-weights SEED` makes values up.
+// The entry reads parameters by their names in a checkpoint; `braid run --random-weights SEED` draws their values.
 func.func @main(%x: tensor<2x64x256xf32> {nn.name = "x"}) -> (tensor<2x64x256xf32> {nn.name = "y"})
     attributes {nn.entry} {
   %norm0 = nn.parameter "blocks.0.norm.weight" init ones : tensor<256xf32>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# A model written by hand: cut by hand, run, rewritten by chosen passes, and a test of those passes.
+# A model written by hand: sharded by hand, run, rewritten by chosen passes, and a test of those passes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -8,11 +8,11 @@ usage() {
   cat <<'END'
 usage: examples/write-your-own/run.sh [--help]
 
-Installs what is missing, builds, and then takes examples/write-your-own/model.mlir, whose shardings are written by
+Installs missing packages, builds, and then takes examples/write-your-own/model.mlir, whose shardings are written by
 hand: partitions it over two ranks, runs it and checks it against the unpartitioned model; does the same with the
 passes of examples/write-your-own/passes.txt, which turn its reductions into the sequence-parallel form; and runs the
-FileCheck test of those passes. Then it runs examples/write-your-own/pipeline.mlir, what every rank of a pipeline does,
-with ranks as threads and as processes, and once more from the level below.
+FileCheck test of those passes. Then it runs examples/write-your-own/pipeline.mlir, the program of every rank of a pipeline,
+with ranks as threads and as processes, and once more from level scheduled.
 END
 }
 
@@ -43,7 +43,7 @@ run() { # further arguments
   braid run "$example/model.mlir" --random-weights 1 --input x="$WORK/x.npy" --check reference "$@"
 }
 
-echo "== as its shardings say"
+echo "== with its own shardings"
 braid compile "$example/model.mlir" --emit=comm -o "$WORK/plain.mlir"
 collectives "$WORK/plain.mlir"
 run

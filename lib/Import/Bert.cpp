@@ -19,7 +19,7 @@ namespace {
 struct BertFamily {
   /// The prefix of the encoder's weights in a model with a head.
   StringRef prefix;
-  /// RoBERTa and its descendants count positions from the padding id on, without padding.
+  /// Whether positions count only valid tokens, from the padding id on, as in RoBERTa.
   bool countsTokens;
   /// The prefix of the classes in `architectures`: "Bert" of BertModel, BertForMaskedLM and others.
   StringRef classes;
@@ -29,7 +29,7 @@ struct BertFamily {
 
 struct BertConfig {
   BertFamily family;
-  std::optional<int64_t> padding; ///< when positions are counted from it
+  std::optional<int64_t> padding; ///< the id from which positions are counted, if any
   int64_t vocab, hidden, layers, heads, intermediate, positions, tokenTypes;
   double epsilon;
   nn::ActivationKind activation;
@@ -41,7 +41,7 @@ struct BertConfig {
 // Configuration
 //===----------------------------------------------------------------------===//
 
-/// Fields of BERT's configuration that this importer would otherwise ignore.
+/// Fields of BERT's configuration that this importer would ignore unnoticed.
 llvm::Error refuseVariants(const Config &config, const BertFamily &family) {
   Expected<std::string> positions = config.string("position_embedding_type", "absolute");
   if (!positions)
@@ -115,7 +115,7 @@ Expected<BertConfig> readConfig(const Config &config, const ImportOptions &optio
   int64_t positions = bert.positions;
   if (family.countsTokens) {
     if (llvm::Error error =
-            readInto(bert.padding, config.index("pad_token_id", bert.vocab, /*otherwise=*/1)))
+            readInto(bert.padding, config.index("pad_token_id", bert.vocab, /*defaultValue=*/1)))
       return error;
     positions -= *bert.padding + 1;
   }
@@ -286,7 +286,7 @@ Expected<Value> BertBuilder::buildHead(Value hidden, Value words) {
     return error;
   }
   Value inner = linear("head.dense", hidden, dense->weight, dense->bias);
-  // RoBERTa's head has this activation whatever that of its layers.
+  // RoBERTa's head has this activation whichever one its layers have.
   nn::ActivationKind kind = family.countsTokens ? nn::ActivationKind::Gelu : bert.activation;
   Value activated = nn::ActivationOp::create(builder, at("head.activation"), inner, kind);
   Value normed = layerNorm("head.norm", activated, norm->weight, norm->bias, bert.epsilon);
@@ -306,7 +306,7 @@ Expected<Value> BertBuilder::buildModel(Value ids, Value mask, Value tokenTypes)
   // Positions 0, 1, ..., seq - 1 in every sequence are the first rows of the table, without a
   // look-up.
   if (!bert.padding)
-    table.part = WeightPart{{}, {0, 0}, {seq, bert.hidden}};
+    table.slice = WeightSlice{{}, {0, 0}, {seq, bert.hidden}};
   Expected<Value> positions = parameter(table);
   if (!positions)
     return positions.takeError();

@@ -11,8 +11,7 @@
 
 namespace braid {
 
-/// An encoder of the BERT family. With a null `checkpoint`, only the configuration describes the
-/// weights.
+/// An encoder of the BERT family. `checkpoint` may be null.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importBert(mlir::MLIRContext *context, const ImportOptions &options, const Config &config,
            const Checkpoint *checkpoint, llvm::StringRef modelName);

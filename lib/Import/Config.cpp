@@ -22,8 +22,8 @@ std::string braid::shapeText(llvm::ArrayRef<int64_t> shape) {
   return text;
 }
 
-/// The deepest nesting of brackets outside of strings. LLVM's parser recurses, so a file of opening
-/// brackets would overrun the stack.
+/// The deepest nesting of brackets outside of strings. LLVM's parser is recursive, so a file of
+/// opening brackets would overflow the stack.
 static size_t nesting(StringRef text) {
   size_t depth = 0, deepest = 0;
   bool inString = false;
@@ -97,10 +97,10 @@ Expected<int64_t> Config::size(StringRef field, int64_t max) const {
   return *size;
 }
 
-Expected<int64_t> Config::index(StringRef field, int64_t end, int64_t otherwise) const {
+Expected<int64_t> Config::index(StringRef field, int64_t end, int64_t defaultValue) const {
   const llvm::json::Value *value = find(field);
   if (!value)
-    return otherwise;
+    return defaultValue;
   std::optional<int64_t> index = value->getAsInteger();
   if (!index || *index < 0 || *index >= end)
     return wrong(field, "an integer in [0, " + std::to_string(end - 1) + "]", *value);
@@ -117,12 +117,12 @@ Expected<double> Config::positive(StringRef field) const {
   return *number;
 }
 
-Expected<int64_t> Config::size(StringRef field, int64_t max, int64_t otherwise) const {
-  return find(field) ? size(field, max) : Expected<int64_t>(otherwise);
+Expected<int64_t> Config::size(StringRef field, int64_t max, int64_t defaultValue) const {
+  return find(field) ? size(field, max) : Expected<int64_t>(defaultValue);
 }
 
-Expected<double> Config::positive(StringRef field, double otherwise) const {
-  return find(field) ? positive(field) : Expected<double>(otherwise);
+Expected<double> Config::positive(StringRef field, double defaultValue) const {
+  return find(field) ? positive(field) : Expected<double>(defaultValue);
 }
 
 Expected<Config> Config::object(StringRef field) const {
@@ -148,14 +148,14 @@ Expected<std::string> Config::string(StringRef field) const {
   return wrong(field, "a string", *value);
 }
 
-Expected<std::string> Config::string(StringRef field, StringRef otherwise) const {
-  return find(field) ? string(field) : Expected<std::string>(otherwise.str());
+Expected<std::string> Config::string(StringRef field, StringRef defaultValue) const {
+  return find(field) ? string(field) : Expected<std::string>(defaultValue.str());
 }
 
-Expected<bool> Config::flag(StringRef field, bool otherwise) const {
+Expected<bool> Config::flag(StringRef field, bool defaultValue) const {
   const llvm::json::Value *value = find(field);
   if (!value)
-    return otherwise;
+    return defaultValue;
   if (std::optional<bool> flag = value->getAsBoolean())
     return *flag;
   return wrong(field, "true or false", *value);
@@ -180,14 +180,14 @@ Expected<std::vector<std::string>> Config::strings(StringRef field) const {
 
 llvm::Error Config::readSizes(llvm::ArrayRef<SizeField> fields) const {
   for (const SizeField &field : fields)
-    if (llvm::Error error = readInto(field.place, size(field.field, field.max)))
+    if (llvm::Error error = readInto(field.destination, size(field.field, field.max)))
       return error;
   return llvm::Error::success();
 }
 
 llvm::Error Config::readFlags(llvm::ArrayRef<FlagField> fields) const {
   for (const FlagField &field : fields)
-    if (llvm::Error error = readInto(field.place, flag(field.field, false)))
+    if (llvm::Error error = readInto(field.destination, flag(field.field, false)))
       return error;
   return llvm::Error::success();
 }

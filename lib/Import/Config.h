@@ -21,18 +21,19 @@
 namespace braid {
 
 /// An error with a message for the user.
-template <typename... Parts> llvm::Error importError(Parts &&...parts) {
+template <typename... Values> llvm::Error importError(Values &&...values) {
   std::string message;
   llvm::raw_string_ostream os(message);
-  (os << ... << std::forward<Parts>(parts));
+  (os << ... << std::forward<Values>(values));
   return llvm::createStringError(llvm::inconvertibleErrorCode(), llvm::Twine(message));
 }
 
 /// Stores the value, or returns the error.
-template <typename T, typename Read> llvm::Error readInto(T &place, llvm::Expected<Read> read) {
+template <typename T, typename Read>
+llvm::Error readInto(T &destination, llvm::Expected<Read> read) {
   if (!read)
     return read.takeError();
-  place = std::move(*read);
+  destination = std::move(*read);
   return llvm::Error::success();
 }
 
@@ -48,19 +49,19 @@ public:
 
   /// An integer in [1, max]. A missing field is an error.
   llvm::Expected<int64_t> size(llvm::StringRef field, int64_t max = kMaxSize) const;
-  /// `otherwise` when it is missing or null.
-  llvm::Expected<int64_t> size(llvm::StringRef field, int64_t max, int64_t otherwise) const;
-  /// An integer in [0, end); `otherwise` when it is missing or null.
-  llvm::Expected<int64_t> index(llvm::StringRef field, int64_t end, int64_t otherwise) const;
+  /// `defaultValue` when it is missing or null.
+  llvm::Expected<int64_t> size(llvm::StringRef field, int64_t max, int64_t defaultValue) const;
+  /// An integer in [0, end); `defaultValue` when it is missing or null.
+  llvm::Expected<int64_t> index(llvm::StringRef field, int64_t end, int64_t defaultValue) const;
   /// A positive finite number. A missing field is an error.
   llvm::Expected<double> positive(llvm::StringRef field) const;
-  /// `otherwise` when it is missing or null.
-  llvm::Expected<double> positive(llvm::StringRef field, double otherwise) const;
+  /// `defaultValue` when it is missing or null.
+  llvm::Expected<double> positive(llvm::StringRef field, double defaultValue) const;
   /// It is an error when it is missing.
   llvm::Expected<std::string> string(llvm::StringRef field) const;
-  /// `otherwise` when it is missing or null.
-  llvm::Expected<std::string> string(llvm::StringRef field, llvm::StringRef otherwise) const;
-  llvm::Expected<bool> flag(llvm::StringRef field, bool otherwise) const;
+  /// `defaultValue` when it is missing or null.
+  llvm::Expected<std::string> string(llvm::StringRef field, llvm::StringRef defaultValue) const;
+  llvm::Expected<bool> flag(llvm::StringRef field, bool defaultValue) const;
   /// Empty when it is missing or null.
   llvm::Expected<std::vector<std::string>> strings(llvm::StringRef field) const;
   /// The object in the field, as a configuration whose errors name the field too; without fields
@@ -69,14 +70,14 @@ public:
   /// A required size and its destination.
   struct SizeField {
     llvm::StringRef field;
-    int64_t &place;
+    int64_t &destination;
     int64_t max = kMaxSize;
   };
   llvm::Error readSizes(llvm::ArrayRef<SizeField> fields) const;
   /// A flag, `false` when missing or null, and its destination.
   struct FlagField {
     llvm::StringRef field;
-    bool &place;
+    bool &destination;
   };
   llvm::Error readFlags(llvm::ArrayRef<FlagField> fields) const;
   /// An error when one of the fields is set, since the importer does not support it.

@@ -36,9 +36,9 @@ static constexpr std::pair<StringLiteral, nn::ActivationKind> kActivations[] = {
 };
 
 Expected<nn::ActivationKind> braid::activationKind(const Config &config, StringRef field,
-                                                   StringRef otherwise) {
+                                                   StringRef defaultValue) {
   Expected<std::string> name =
-      otherwise.empty() ? config.string(field) : config.string(field, otherwise);
+      defaultValue.empty() ? config.string(field) : config.string(field, defaultValue);
   if (!name)
     return name.takeError();
   std::string known;

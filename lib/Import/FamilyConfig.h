@@ -19,9 +19,9 @@ namespace braid {
 /// The most layers a model may have.
 inline constexpr int64_t kMaxLayers = 4096;
 
-/// The activation in the field. When it is missing, `otherwise`, or an error when that is empty.
+/// The activation in the field. When it is missing, `defaultValue`, or an error without one.
 llvm::Expected<nn::ActivationKind> activationKind(const Config &config, llvm::StringRef field,
-                                                  llvm::StringRef otherwise = {});
+                                                  llvm::StringRef defaultValue = {});
 /// The number of layers to import: all of them unless the options limit it.
 llvm::Expected<int64_t> importedLayers(const Config &config, const ImportOptions &options,
                                        int64_t layers, llvm::StringRef field);
@@ -32,7 +32,7 @@ llvm::Expected<bool> hasHead(const Config &config, llvm::StringRef headed, llvm:
 /// vocabulary, and whether logits are its default result.
 llvm::Expected<bool> givesLogits(const Config &config, const ImportOptions &options, bool hasHead,
                                  bool unasked, llvm::StringRef headed);
-/// Sizes in bytes, and their sums, must stay far below 2^63.
+/// An error when sizes in bytes, or their sums, could overflow 64 bits.
 llvm::Error checkElements(const Config &config, const ImportOptions &options, double weights,
                           double widest);
 

@@ -23,12 +23,12 @@ struct Gpt2Config {
 llvm::Error refuseVariants(const Config &config) {
   struct {
     StringRef field;
-    bool otherwise, expected;
+    bool defaultValue, expected;
   } flags[] = {{"scale_attn_weights", true, true},
                {"scale_attn_by_inverse_layer_idx", false, false},
                {"add_cross_attention", false, false}};
   for (auto &flag : flags) {
-    Expected<bool> value = config.flag(flag.field, flag.otherwise);
+    Expected<bool> value = config.flag(flag.field, flag.defaultValue);
     if (!value)
       return value.takeError();
     if (*value != flag.expected)
@@ -48,8 +48,9 @@ Expected<Gpt2Config> readConfig(const Config &config, const ImportOptions &optio
                                             {"n_head", gpt2.heads},
                                             {"n_positions", gpt2.positions}}))
     return error;
-  if (llvm::Error error = readInto(gpt2.intermediate, config.size("n_inner", Config::kMaxSize,
-                                                                  /*otherwise=*/4 * gpt2.hidden)))
+  if (llvm::Error error =
+          readInto(gpt2.intermediate, config.size("n_inner", Config::kMaxSize,
+                                                  /*defaultValue=*/4 * gpt2.hidden)))
     return error;
   if (llvm::Error error = readInto(gpt2.epsilon, config.positive("layer_norm_epsilon")))
     return error;
@@ -83,26 +84,27 @@ Expected<Gpt2Config> readConfig(const Config &config, const ImportOptions &optio
 /// The checkpoint stores weights as [in, out], and query, key and value side by side in one tensor.
 LayerWeights layerWeights(const Gpt2Config &gpt2) {
   LayerWeights weights;
-  /// Columns [first, first + out) of `of` columns, under the name `part` when it is one of several.
+  /// Columns [first, first + out) of `of` columns. One of several projections in a tensor has a
+  /// name.
   auto linear = [&](const std::string &name, int64_t in, int64_t of, int64_t first, int64_t out,
-                    StringRef part) {
-    std::string called = part.empty() ? name : name + "." + part.str();
+                    StringRef projection) {
+    std::string called = projection.empty() ? name : name + "." + projection.str();
     weights.push_back({name + ".weight",
                        {in, of},
                        nn::InitKind::Normal,
-                       WeightPart{{1, 0}, {first, 0}, {out, in}},
+                       WeightSlice{{1, 0}, {first, 0}, {out, in}},
                        called + ".weight"});
     weights.push_back({name + ".bias",
                        {of},
                        nn::InitKind::Zeros,
-                       WeightPart{{}, {first}, {out}},
+                       WeightSlice{{}, {first}, {out}},
                        called + ".bias"});
   };
   int64_t hidden = gpt2.hidden, inner = gpt2.intermediate;
   weights.norm("ln_1", hidden);
-  const StringRef parts[] = {"query", "key", "value"};
-  for (auto [i, part] : llvm::enumerate(parts))
-    linear("attn.c_attn", hidden, 3 * hidden, static_cast<int64_t>(i) * hidden, hidden, part);
+  const StringRef projections[] = {"query", "key", "value"};
+  for (auto [i, projection] : llvm::enumerate(projections))
+    linear("attn.c_attn", hidden, 3 * hidden, static_cast<int64_t>(i) * hidden, hidden, projection);
   linear("attn.c_proj", hidden, hidden, 0, hidden, "");
   weights.norm("ln_2", hidden);
   linear("mlp.c_fc", hidden, inner, 0, inner, "");
@@ -158,7 +160,7 @@ Expected<Value> Gpt2Builder::buildModel(Value ids, Value mask) {
   Expected<Value> positions = parameter({prefix + "wpe.weight",
                                          {gpt2.positions, gpt2.hidden},
                                          nn::InitKind::Normal,
-                                         WeightPart{{}, {0, 0}, {seq, gpt2.hidden}}});
+                                         WeightSlice{{}, {0, 0}, {seq, gpt2.hidden}}});
   if (!positions)
     return positions.takeError();
   Value embedded =

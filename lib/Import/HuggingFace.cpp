@@ -44,7 +44,7 @@ Expected<Files> findFiles(const std::string &path) {
   for (StringRef suffix : {"", ".index.json"})
     if (std::string file = files.checkpoint + suffix.str(); llvm::sys::fs::exists(file))
       return Files{files.config, file};
-  // Weights in another format must not be taken for absent weights.
+  // A checkpoint in another format is an error; it must not be treated as an absent checkpoint.
   for (StringRef other : {"pytorch_model.bin", "pytorch_model.bin.index.json"})
     if (llvm::sys::fs::exists(inside(other)))
       return importError("directory '", path, "' has '", other,

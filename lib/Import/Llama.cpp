@@ -37,7 +37,7 @@ Expected<LlamaConfig> readConfig(const Config &config, const ImportOptions &opti
     return error;
   if (llvm::Error error =
           readInto(llama.kvHeads, config.size("num_key_value_heads", Config::kMaxSize,
-                                              /*otherwise=*/llama.heads)))
+                                              /*defaultValue=*/llama.heads)))
     return error;
   if (llama.heads % llama.kvHeads != 0)
     return importError(
@@ -51,7 +51,7 @@ Expected<LlamaConfig> readConfig(const Config &config, const ImportOptions &opti
                        llama.hidden, " and ", llama.heads);
   if (llvm::Error error =
           readInto(llama.headDim, config.size("head_dim", Config::kMaxSize,
-                                              /*otherwise=*/llama.hidden / llama.heads)))
+                                              /*defaultValue=*/llama.hidden / llama.heads)))
     return error;
   if (llama.headDim % 2 != 0)
     return importError("'", config.path(),
@@ -109,7 +109,7 @@ LayerWeights layerWeights(const LlamaConfig &llama) {
   return weights;
 }
 
-/// A weight that the configuration does not announce must not be ignored.
+/// A bias in the checkpoint that the configuration lacks must not be ignored.
 llvm::Error checkBiases(const Config &config, const Checkpoint *checkpoint,
                         const LlamaConfig &llama, const std::string &prefix) {
   for (const auto &[field, said, tensor] :

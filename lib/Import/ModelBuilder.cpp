@@ -47,9 +47,9 @@ func::FuncOp ModelBuilder::buildEntry(ArrayRef<Input> operands, StringRef result
   for (auto [i, input] : llvm::enumerate(operands)) {
     entry.setArgAttr(i, nn::NNDialect::kNameAttrName, builder.getStringAttr(input.name));
     entry.setArgAttr(i, nn::NNDialect::kBelowAttrName, builder.getI64IntegerAttr(input.below));
-    if (input.otherwise)
+    if (input.defaultValue)
       entry.setArgAttr(i, nn::NNDialect::kDefaultAttrName,
-                       builder.getI64IntegerAttr(*input.otherwise));
+                       builder.getI64IntegerAttr(*input.defaultValue));
     locations.push_back(at(input.name));
   }
   entry.setResultAttr(0, nn::NNDialect::kNameAttrName, builder.getStringAttr(result));
@@ -67,9 +67,9 @@ func::FuncOp ModelBuilder::buildFunction(StringRef name, ArrayRef<StringRef> nam
       locations.push_back(at(names[i]));
       continue;
     }
-    StringRef part = cast<NameLoc>(operand.getLoc()).getName().getValue();
-    part.consume_front(before);
-    locations.push_back(at(part));
+    StringRef weight = cast<NameLoc>(operand.getLoc()).getName().getValue();
+    weight.consume_front(before);
+    locations.push_back(at(weight));
   }
   auto function =
       func::FuncOp::create(builder, at(name), name, builder.getFunctionType(types, types[0]));
@@ -197,10 +197,10 @@ Expected<Value> ModelBuilder::parameter(const Weight &weight) {
       return error;
   SmallVector<int64_t> zeros(weight.shape.size(), 0);
   SmallVector<int64_t> offsets(zeros), sizes(ArrayRef<int64_t>(weight.shape)), permutation;
-  if (weight.part) {
-    permutation.assign(weight.part->permutation.begin(), weight.part->permutation.end());
-    offsets.assign(weight.part->offsets.begin(), weight.part->offsets.end());
-    sizes.assign(weight.part->sizes.begin(), weight.part->sizes.end());
+  if (weight.slice) {
+    permutation.assign(weight.slice->permutation.begin(), weight.slice->permutation.end());
+    offsets.assign(weight.slice->offsets.begin(), weight.slice->offsets.end());
+    sizes.assign(weight.slice->sizes.begin(), weight.slice->sizes.end());
   }
   auto slice = nn::SliceAttr::get(builder.getContext(), weight.name, weight.shape, permutation,
                                   offsets, zeros, sizes);

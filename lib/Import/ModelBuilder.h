@@ -19,7 +19,7 @@
 namespace braid {
 
 /// A slice of a checkpoint's tensor, perhaps permuted first.
-struct WeightPart {
+struct WeightSlice {
   llvm::SmallVector<int64_t, 2> permutation, offsets, sizes;
 };
 
@@ -29,8 +29,8 @@ struct Weight {
   std::string name;
   llvm::SmallVector<int64_t, 2> shape;
   nn::InitKind init = nn::InitKind::Normal;
-  std::optional<WeightPart> part = std::nullopt; ///< the whole tensor when absent
-  std::string parameter = {};                    ///< its parameter's name; the tensor's when empty
+  std::optional<WeightSlice> slice = std::nullopt; ///< the full tensor when absent
+  std::string parameter = {}; ///< its parameter's name; the tensor's when empty
 };
 
 /// The weights of a layer in the order of its function's arguments, with names relative to the
@@ -86,13 +86,14 @@ public:
   struct Input {
     llvm::StringRef name; ///< as the model calls it
     int64_t below;
-    std::optional<int64_t> otherwise = std::nullopt; ///< every element, when it is left out
+    std::optional<int64_t> defaultValue =
+        std::nullopt; ///< of every element, when the operand is left out
   };
-  /// Which tokens count: all of them, when it is left out.
+  /// 1 for valid tokens, 0 for padding. All tokens are valid when it is left out.
   static constexpr Input kAttentionMask{"attention_mask", 2, 1};
 
-  /// A module of this name, with an entry @main over these operands. `body` builds
-  /// its result of `width` elements for each token.
+  /// A module of this name with an entry @main that has these operands. `body` builds its result,
+  /// which has `width` elements per token.
   llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
   buildModule(llvm::StringRef name, llvm::ArrayRef<Input> operands, llvm::StringRef result,
               int64_t width,
@@ -101,16 +102,16 @@ public:
   /// The layers of a family, which share one function.
   struct Layers {
     llvm::StringRef function;                       ///< its name
-    llvm::SmallVector<llvm::StringRef, 4> operands; ///< names of what it takes before its weights
-    std::string path;                               ///< names of weights begin with it and a number
+    llvm::SmallVector<llvm::StringRef, 4> operands; ///< names of the operands before the weights
+    std::string path; ///< names of weights begin with it and the layer
     LayerWeights weights;
   };
   /// Calls all layers on the first operand; `body` builds their function.
   llvm::Expected<mlir::Value> buildLayers(const Layers &layers, int64_t count,
                                           llvm::ArrayRef<mlir::Value> operands,
                                           llvm::function_ref<mlir::Value(LayerBody &)> body);
-  /// The rows that the result needs: all, or with `--logits last` each sequence's last token, so
-  /// that the head computes no others.
+  /// The rows from which the result is computed: all, or for the last logits only the row of each
+  /// sequence's last token.
   mlir::Value resultRows(mlir::Value hidden, mlir::Value mask);
   /// Logits of a decoder; with tied weights, the embedding's table is the head.
   llvm::Expected<mlir::Value> buildHead(mlir::Value hidden, mlir::Value table, bool tied);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-/// The object with the settings, and the base, which is beside it in the old spelling.
+/// The object with the settings, and the base, which is outside of the object in the old spelling.
 struct Settings {
   Config scaling;
   double theta;
@@ -53,8 +53,8 @@ std::vector<double> geometric(double theta, int64_t headDim) {
   return frequencies;
 }
 
-/// Rotations with a long period relative to the original context are slowed down by `factor`, fast
-/// ones stay, and those between are interpolated.
+/// Divides frequencies whose period is long relative to the original context by `factor`, keeps
+/// high frequencies, and interpolates between.
 llvm::Error scaleLlama3(const Config &scaling, std::vector<double> &frequencies, double factor) {
   Expected<double> low = scaling.positive("low_freq_factor");
   if (!low)
@@ -93,7 +93,7 @@ Expected<std::vector<double>> braid::rotaryFrequencies(const Config &config, int
   Expected<Settings> settings = readSettings(config);
   if (!settings)
     return settings.takeError();
-  // The module lists them one by one.
+  // The module lists all frequencies.
   constexpr int64_t kMaxHeadDim = 1 << 16;
   if (headDim > kMaxHeadDim)
     return importError("'", config.path(), "': expects heads of at most ", kMaxHeadDim,

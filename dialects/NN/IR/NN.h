@@ -30,7 +30,7 @@ namespace braid::nn {
 /// A call of a kernel of the runtime's library, by its descriptor.
 struct KernelCall {
   llvm::StringRef kernel;
-  llvm::SmallVector<mlir::Value> inputs; ///< null: an optional one that is not given
+  llvm::SmallVector<mlir::Value> inputs; ///< null for an optional input that is absent
   llvm::SmallVector<int64_t> integers = {};
   llvm::SmallVector<double> numbers = {};
   comm::GroupAttr group = {};

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The table of activation functions, from which every target's code comes. What they mean is
-// written a second time, in the interpreter.
+// The table of activation functions. The code of every target is made from it. The interpreter has
+// an implementation of its own, which tests compare with this one.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/DecomposeBuilder.h"
@@ -84,7 +84,7 @@ Value laplace(Scalars &s, Value x) {
 
 struct Activation {
   Value (*build)(Scalars &, Value);
-  int64_t flops; ///< arithmetic operations that `build` makes
+  int64_t flops; ///< arithmetic operations in the result of `build`
 };
 
 /// In the order of ActivationKind.

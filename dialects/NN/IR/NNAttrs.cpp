@@ -47,12 +47,12 @@ SmallVector<int64_t> SliceAttr::getPermutedShape() const {
   return shape;
 }
 
-SliceAttr SliceAttr::whole(MLIRContext *context, StringRef tensor, ArrayRef<int64_t> shape) {
+SliceAttr SliceAttr::full(MLIRContext *context, StringRef tensor, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> zeros(shape.size(), 0);
   return get(context, tensor, shape, {}, zeros, zeros, shape);
 }
 
-bool SliceAttr::isWhole() const {
+bool SliceAttr::isFull() const {
   auto zero = [](int64_t offset) { return offset == 0; };
   return llvm::all_of(getSourceOffsets(), zero) && llvm::all_of(getDestOffsets(), zero) &&
          getSizes() == ArrayRef<int64_t>(getPermutedShape());
@@ -82,9 +82,9 @@ LogicalResult SliceAttr::verify(function_ref<InFlightDiagnostic()> emitError, St
       return emitError() << "expects a static shape for tensor '" << tensor << "' [nn.slice_c4]";
     // The sum could overflow; the difference cannot.
     if (sizes[d] < 1 || source[d] < 0 || sizes[d] > extent || source[d] > extent - sizes[d])
-      return emitError() << "expects a part of tensor '" << tensor << "', got offset " << source[d]
-                         << " and size " << sizes[d] << " in dimension " << d << " of size "
-                         << extent << " [nn.slice_c4]";
+      return emitError() << "expects a slice inside of tensor '" << tensor << "', got offset "
+                         << source[d] << " and size " << sizes[d] << " in dimension " << d
+                         << " of size " << extent << " [nn.slice_c4]";
     if (dest[d] < 0)
       return emitError() << "expects destination offsets of at least 0, got " << dest[d]
                          << " [nn.slice_c5]";
@@ -120,7 +120,7 @@ FailureOr<SliceAttr> SliceAttr::parseBody(AsmParser &parser) {
     if (parseIntegers(parser, sizes))
       return failure();
   } else {
-    // The verifier reports a wrong permutation; here it must only not be applied.
+    // A wrong permutation is not applied here; the verifier reports it.
     for (size_t d = 0; d < shape.size(); ++d) {
       int64_t from = permutation.size() == shape.size() ? permutation[d] : static_cast<int64_t>(d);
       sizes.push_back(from >= 0 && from < static_cast<int64_t>(shape.size()) ? shape[from] : 0);

@@ -33,10 +33,10 @@ def NN_SliceAttr : NN_Attr<"Slice", "slice"> {
       OptionalArrayRefParameter<"int64_t">:$sourceOffsets, OptionalArrayRefParameter<"int64_t">:$destOffsets,
       OptionalArrayRefParameter<"int64_t">:$sizes);
   let extraClassDeclaration = [{
-    /// All of a tensor, as it is.
-    static SliceAttr whole(::mlir::MLIRContext *context, ::llvm::StringRef tensor, ::llvm::ArrayRef<int64_t> shape);
-    /// Whether the slice covers the tensor and starts at the parameter's origin (perhaps permuted).
-    bool isWhole() const;
+    /// The full tensor, not permuted.
+    static SliceAttr full(::mlir::MLIRContext *context, ::llvm::StringRef tensor, ::llvm::ArrayRef<int64_t> shape);
+    /// Whether the slice is the full tensor, perhaps permuted, and starts at the parameter's origin.
+    bool isFull() const;
     /// The shape of the tensor after the permutation.
     ::llvm::SmallVector<int64_t> getPermutedShape() const;
     /// The assembly without the angle brackets, for operations that hold slices.
@@ -69,7 +69,7 @@ def NN_ActivationKind : I32EnumAttr<"ActivationKind", "an elementwise function o
     | `gelu_tanh` | `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))` |
     | `silu`, also known as swish | `x / (1 + exp(-x))` |
     | `quick_gelu` | `x / (1 + exp(-1.702 x))` |
-    | `gelu_10` | `gelu`, cut to [-10, 10] |
+    | `gelu_10` | `gelu`, clamped to [-10, 10] |
     | `relu` | `max(x, 0)` |
     | `relu2` | `max(x, 0)^2` |
     | `relu6` | `min(max(x, 0), 6)` |

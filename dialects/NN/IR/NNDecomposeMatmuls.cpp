@@ -31,7 +31,7 @@ AddOp LinearOp::getBiasAddition() {
                                                                                           : add;
 }
 
-/// Except a bias that a matmul adds.
+/// An addition that the matmul kernel performs is not a row operation.
 bool AddOp::isRowOperation() {
   auto matmul = getLhs().getDefiningOp<LinearOp>();
   return !matmul || matmul.getBiasAddition() != *this;

@@ -58,7 +58,7 @@ std::optional<Dialect::ParseOpHook> NNDialect::getParseOperationHook(StringRef o
 }
 
 //===----------------------------------------------------------------------===//
-// Discardable attributes: nn.entry, nn.name and nn.unpadded.
+// Discardable attributes.
 //===----------------------------------------------------------------------===//
 
 /// nn.attributes_c3 for one side of an entry's signature.
@@ -71,7 +71,7 @@ static LogicalResult verifyNames(FunctionOpInterface function, unsigned count, S
       return function.emitOpError("expects '")
              << NNDialect::kNameAttrName << "' on every " << what << " of an entry, " << what << " "
              << i << " has none [nn.attributes_c3]";
-    // The attribute's own verifier reports a value that is no string.
+    // The attribute's own verifier reports a value that is not a string.
     if (auto name = dyn_cast<StringAttr>(attribute); name && !seen.insert(name.getValue()).second)
       return function.emitOpError("expects different names for its ")
              << what << "s, got '" << name.getValue() << "' twice [nn.attributes_c3]";
@@ -157,10 +157,10 @@ static LogicalResult verifyUnpadded(Operation *op, unsigned index, Attribute att
   auto global = dyn_cast_or_null<TypeAttr>(
       function.getResultAttr(index, braid::comm::CommDialect::kGlobalTypeAttrName));
   Type result = global ? global.getValue() : function.getResultTypes()[index];
-  auto whole = dyn_cast<RankedTensorType>(result);
-  if (!whole || whole.getElementType() != tensor.getElementType() ||
-      whole.getRank() != tensor.getRank() ||
-      llvm::any_of(llvm::zip_equal(whole.getShape(), tensor.getShape()),
+  auto padded = dyn_cast<RankedTensorType>(result);
+  if (!padded || padded.getElementType() != tensor.getElementType() ||
+      padded.getRank() != tensor.getRank() ||
+      llvm::any_of(llvm::zip_equal(padded.getShape(), tensor.getShape()),
                    [](auto sizes) { return std::get<0>(sizes) < std::get<1>(sizes); }))
     return op->emitOpError("expects '")
            << NNDialect::kUnpaddedAttrName << "' of result " << index << " to be the beginning of "

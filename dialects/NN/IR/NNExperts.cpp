@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Choices among elements, and mixtures of experts: verifiers, sharding rules and costs.
+// Selection of elements and rows, and mixtures of experts: verifiers, costs, and the sharding rules
+// of experts.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/OpUtils.h"
@@ -164,7 +165,7 @@ static RowFactors addRowFactors(ShardingRule &rule, Value tokens, Value experts,
 
 ShardingRule DispatchOp::getShardingRule() {
   ShardingRule rule;
-  // Ranks with some of the tokens would have partial sums of entire blocks, which are larger than
+  // With sharded tokens every rank would have a partial sum of all blocks. Blocks are larger than
   // the tokens, so the tokens are gathered before.
   RowFactors rows =
       addRowFactors(rule, getInput(), getExperts(), getResult(), FactorKind::Replicated);

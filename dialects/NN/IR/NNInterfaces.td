@@ -31,7 +31,7 @@ def NN_DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands)>,
     InterfaceMethod<"True for operations that act on rows: elementwise, or reducing the last dimension only.", "bool",
       "isRowOperation", (ins), "", "return true;">,
-    InterfaceMethod<"What a kernel is called that does this operation.", "::llvm::StringRef", "getKernelName", (ins), "",
+    InterfaceMethod<"The name of a kernel for this operation.", "::llvm::StringRef", "getKernelName", (ins), "",
       "return $_op->getName().stripDialect();">
   ];
 }
@@ -39,31 +39,31 @@ def NN_DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
 def NN_KernelCallOpInterface : OpInterface<"KernelCallOpInterface"> {
   let cppNamespace = "::braid::nn";
   let description = [{
-    An operation that a kernel of the runtime's library computes (braid/Base/LibraryKernels.h): lowering launches that
-    kernel, and the interpreter evaluates the operation as it evaluates the kernel. The results are the kernel's outputs.
+    An operation that a kernel of the runtime's library computes (braid/Base/LibraryKernels.h). Lowering launches that
+    kernel. The interpreter evaluates the operation by its function for the kernel. The results are the kernel's outputs.
   }];
-  let methods = [InterfaceMethod<"The kernel, and what it is given.", "::braid::nn::KernelCall", "getKernelCall">];
+  let methods = [InterfaceMethod<"The kernel and its arguments.", "::braid::nn::KernelCall", "getKernelCall">];
 }
 
 def NN_LibraryKernelOpInterface : OpInterface<"LibraryKernelOpInterface"> {
   let cppNamespace = "::braid::nn";
   let description = [{
-    An operation that a library function computes, which a target puts into the bundle: an operation that is no chain of
-    row operations, or for which there is a better kernel. It becomes an rt.kernel without a body. Operands and results
-    are tensors of static shape.
+    An operation that is computed by a library function, which the target adds to the bundle: the operation is not a chain
+    of row operations, or the function is faster. It becomes an rt.kernel without a body. Operands and results are tensors
+    of static shape.
 
-    A launch may split row operands into ranges of rows for several threads. They agree in their first
-    `getKernelRowDims` dimensions, which the function sees as one.
+    A launch may split row operands into ranges of rows for several threads. Row operands agree in their first
+    `getKernelRowDims` dimensions, which are one dimension in the function's view.
   }];
   let methods = [
     InterfaceMethod<"The name of the function for the types of this operation.", "::std::string",
       "getKernelSymbol">,
-    InterfaceMethod<"How many leading dimensions of row operands are rows.", "int64_t", "getKernelRowDims", (ins), "", [{
+    InterfaceMethod<"The number of leading dimensions of row operands that are rows.", "int64_t", "getKernelRowDims", (ins), "", [{
       return ::llvm::cast<::mlir::RankedTensorType>($_op->getResult(0).getType()).getRank() - 1;
     }]>,
-    InterfaceMethod<"Whether this operand, or this result, numbered after the operands, is cut with the rows.", "bool",
+    InterfaceMethod<"Whether this operand is split by rows. Results are numbered after the operands.", "bool",
       "isKernelRowOperand", (ins "unsigned":$index), "", "return false;">,
-    InterfaceMethod<"What the function takes besides: integers (passed as int64_t) and floats (as double).",
+    InterfaceMethod<"Further arguments of the function: integers (passed as int64_t) and floats (as double).",
       "::llvm::SmallVector<::mlir::Attribute>", "getKernelScalars", (ins), "", "return {};">
   ];
 }

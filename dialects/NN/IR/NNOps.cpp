@@ -19,7 +19,7 @@ using namespace braid::nn;
 
 void ParameterOp::build(OpBuilder &builder, OperationState &state, RankedTensorType type,
                         StringRef name, InitKind init) {
-  Attribute slice = SliceAttr::whole(builder.getContext(), name, type.getShape());
+  Attribute slice = SliceAttr::full(builder.getContext(), name, type.getShape());
   build(builder, state, type, name, builder.getArrayAttr(slice), init, /*global_type=*/TypeAttr(),
         /*sharding=*/comm::ShardingAttr());
 }
@@ -28,11 +28,11 @@ RankedTensorType ParameterOp::getParameterType() {
   return cast<RankedTensorType>(getGlobalType().value_or(getResult().getType()));
 }
 
-bool ParameterOp::isWholeTensor() {
+bool ParameterOp::isFullTensor() {
   if (getSlices().size() != 1)
     return false;
   auto slice = cast<SliceAttr>(getSlices()[0]);
-  return slice.getTensor() == getName() && slice.getPermutation().empty() && slice.isWhole() &&
+  return slice.getTensor() == getName() && slice.getPermutation().empty() && slice.isFull() &&
          slice.getTensorShape() == getParameterType().getShape();
 }
 
@@ -93,7 +93,7 @@ ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
     if (failed(SliceAttr::verify([&] { return parser.emitError(nameLoc); }, name, shape, {}, zeros,
                                  zeros, shape)))
       return failure();
-    slices.push_back(SliceAttr::whole(builder.getContext(), name, shape));
+    slices.push_back(SliceAttr::full(builder.getContext(), name, shape));
   }
   properties.slices = builder.getArrayAttr(slices);
   result.addTypes(type);
@@ -103,7 +103,7 @@ ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
 void ParameterOp::print(OpAsmPrinter &printer) {
   printer << " ";
   printer.printString(getName());
-  if (!isWholeTensor()) {
+  if (!isFullTensor()) {
     printer << " slices [";
     llvm::interleaveComma(getSlices().getAsRange<SliceAttr>(), printer,
                           [&](SliceAttr slice) { slice.printBody(printer); });

@@ -36,7 +36,7 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
   let summary = "A weight of the model";
   let description = [{
     A parameter is described by slices of checkpoint tensors (#nn.slice): fusing, transposing, padding and sharding
-    compose that list, and only the loader executes it. `slices` is not printed when the parameter is one whole tensor
+    compose that list, and only the loader executes it. `slices` is not printed when the parameter is one full tensor
     of its own name.
 
     ```mlir
@@ -70,13 +70,13 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
   let results = (outs NN_Tensor:$result);
   let hasCustomAssemblyFormat = 1;
   let builders = [
-    /// One whole tensor of the checkpoint with the parameter's name.
+    /// One full tensor of the checkpoint with the parameter's name.
     OpBuilder<(ins "::mlir::RankedTensorType":$type, "::llvm::StringRef":$name, "::braid::nn::InitKind":$init)>];
   let extraClassDeclaration = [{
     /// The type of the unpartitioned parameter.
     ::mlir::RankedTensorType getParameterType();
-    /// True for one whole tensor of the checkpoint with this parameter's name.
-    bool isWholeTensor();
+    /// True for one full tensor of the checkpoint with this parameter's name.
+    bool isFullTensor();
   }];
 }
 
@@ -97,7 +97,7 @@ def NN_EmbeddingOp
     ```mlir
     %e = nn.embedding %ids, %table role "embedding.word"
         : tensor<8x128xi64>, tensor<30522x384xf32> -> tensor<8x128x384xf32>
-    %p = nn.embedding %ids, %part over <@mesh, {tp}> role "embedding.word"
+    %p = nn.embedding %ids, %shard over <@mesh, {tp}> role "embedding.word"
         : tensor<8x128xi64>, tensor<15261x384xf32> -> tensor<8x128x384xf32>
     %q = nn.embedding %ids, %third rows 30521 over <@mesh, {tp}> : tensor<8x128xi64>, tensor<10174x384xf32>
         -> tensor<8x128x384xf32>
@@ -107,7 +107,7 @@ def NN_EmbeddingOp
     - (nn.embedding_c1) the result's shape is the ids' shape followed by the table's second dimension;
     - (nn.embedding_c2) result and table have the same element type;
     - (nn.embedding_c3) the group, if any, names a mesh of the module, and axes of it;
-    - (nn.embedding_c4) `rows` is at least 1, and the whole table has as many.
+    - (nn.embedding_c4) `rows` is at least 1 and at most the number of rows of the unpartitioned table.
   }];
   let arguments = (ins NN_Ids:$ids, NN_TensorOfRank<2>:$table, OptionalAttr<I64Attr>:$rows,
                        OptionalAttr<Comm_GroupAttr>:$group, OptionalAttr<StrAttr>:$role);
@@ -143,7 +143,7 @@ def NN_PositionIdsOp : NN_ComputeOp<"position_ids", [NN_KernelCallOpInterface, S
   let extraClassDeclaration = [{
     KernelCall getKernelCall() { return {"position_ids", {getIds()}, {static_cast<int64_t>(getPadding())}}; }
   }];
-  // SameOperandsAndResultType says it all.
+  // SameOperandsAndResultType is the only constraint.
   let hasVerifier = 0;
 }
 
@@ -264,9 +264,9 @@ def NN_AttentionOp : NN_ComputeOp<"attention", [NN_KernelCallOpInterface, AttrSi
 }
 
 def NN_TopKOp : NN_ReferenceOp<"top_k", [], [NN_KernelCallOpInterface]> {
-  let summary = "The largest elements of the last dimension, and where they are";
+  let summary = "The largest elements of the last dimension, and their positions";
   let description = [{
-    `values[i..., :]` are the k largest of `input[i..., :]`, largest first, and `indices[i..., :]` where they stand; k is
+    `values[i..., :]` are the k largest of `input[i..., :]`, largest first, and `indices[i..., :]` their positions; k is
     the last dimension of the results. Among equal elements the lower index comes first, and the zeros are equal. A NaN is
     larger than every number, and NaNs are equal.
 
@@ -323,7 +323,7 @@ def NN_LayerNormOp : NN_RowOp<"layer_norm"> {
     ```
 
     Constraints:
-    - (nn.layer_norm_c1) weight and bias have as many elements as the input's last dimension, which there is;
+    - (nn.layer_norm_c1) weight and bias have as many elements as the input's last dimension; the input has at least one dimension;
     - (nn.layer_norm_c2) the result has the input's type;
     - (nn.layer_norm_c3) all element types are the same;
     - (nn.layer_norm_c4) `epsilon` is positive and finite.
@@ -346,7 +346,7 @@ def NN_RmsNormOp : NN_RowOp<"rms_norm"> {
     ```
 
     Constraints:
-    - (nn.rms_norm_c1) the weight has as many elements as the input's last dimension, which there is;
+    - (nn.rms_norm_c1) the weight has as many elements as the input's last dimension; the input has at least one dimension;
     - (nn.rms_norm_c2) the result has the input's type;
     - (nn.rms_norm_c3) all element types are the same;
     - (nn.rms_norm_c4) `epsilon` is positive and finite.
@@ -379,7 +379,7 @@ def NN_SoftmaxOp : NN_RowOp<"softmax", [SameOperandsAndResultType]> {
 def NN_ActivationOp : NN_ComputeOp<"activation", [SameOperandsAndResultType], [], ["getKernelName"]> {
   let summary = "An activation function of every element";
   let description = [{
-    The kind says which function; the attribute (ActivationKind) has the formulas.
+    `kind` is the function. The enum ActivationKind lists the formulas.
 
     ```mlir
     %y = nn.activation gelu %x : tensor<8x128x1536xf32>
@@ -389,7 +389,7 @@ def NN_ActivationOp : NN_ComputeOp<"activation", [SameOperandsAndResultType], []
   let results = (outs NN_Tensor:$result);
   // The enum prints a space of its own.
   let assemblyFormat = "`` $kind $input attr-dict `:` type($input)";
-  // SameOperandsAndResultType says it all.
+  // SameOperandsAndResultType is the only constraint.
   let hasVerifier = 0;
 }
 

@@ -148,7 +148,7 @@ ShardingRule RotaryOp::getShardingRule() {
   ArrayRef<int64_t> shape = typeOf(getInput()).getShape();
   int64_t batch = rule.addFactor("batch", shape[0]), seq = rule.addFactor("seq", shape[1]),
           head = rule.addFactor("head", shape[2]);
-  // Both elements of a pair are needed for either.
+  // Each element of a pair depends on both.
   int64_t half = rule.addFactor("half", 2, FactorKind::Replicated),
           pair = rule.addFactor("pair", shape[3] / 2, FactorKind::Replicated);
   TensorFactors input{{batch}, {seq}, {head}, {half, pair}}, table{{seq}, {pair}};
@@ -163,7 +163,7 @@ ShardingRule RotaryOp::getShardingRule() {
 
 OpCost RotaryOp::getCost() {
   OpCost cost;
-  // Two products and a sum for each element.
+  // Two multiplications and an addition per element.
   cost.vectorFlops = 3 * typeOf(getInput()).getNumElements();
   cost.bytesRead = bytes(getInput()) + bytes(getCos()) + bytes(getSin());
   cost.bytesWritten = bytes(getResult());

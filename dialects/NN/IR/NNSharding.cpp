@@ -164,7 +164,7 @@ ShardingRule SoftmaxOp::getShardingRule() {
 ShardingRule TopKOp::getShardingRule() {
   ShardingRule rule;
   TensorFactors rows = addLeading(rule, shapeOf(getInput()).drop_back());
-  // Which elements are the largest depends on the whole row.
+  // Which elements are the largest depends on all elements of the row.
   int64_t choices = rule.addFactor("choices", shapeOf(getInput()).back(), FactorKind::Replicated);
   int64_t chosen = rule.addFactor("chosen", shapeOf(getValues()).back(), FactorKind::Replicated);
   rule.operands = {rows + choices};
@@ -176,7 +176,7 @@ ShardingRule LastTokenOp::getShardingRule() {
   ShardingRule rule;
   ArrayRef<int64_t> shape = shapeOf(getInput());
   int64_t batch = rule.addFactor("batch", shape[0]), hidden = rule.addFactor("hidden", shape[2]);
-  // The position of the last token depends on the whole mask.
+  // The position of the last token depends on all elements of the mask's row.
   int64_t seq = rule.addFactor("seq", shape[1], FactorKind::Replicated);
   int64_t last = rule.addFactor("last", 1, FactorKind::Replicated);
   rule.operands = {{{batch}, {seq}, {hidden}}, {{batch}, {seq}}};

@@ -20,7 +20,7 @@ using braid::comm::TensorFactors;
 
 ShardingRule IotaOp::getShardingRule() {
   ShardingRule rule;
-  // Built unpartitioned and then sliced, since a rank's shard does not begin at 0.
+  // The operation is built unpartitioned and then sliced, since a rank's shard does not begin at 0.
   rule.results = {{{rule.addFactor("position", elements(getResult()), FactorKind::Replicated)}}};
   return rule;
 }
@@ -63,7 +63,7 @@ ShardingRule DropoutOp::getShardingRule() {
   rule.operands.front() = input;
   rule.operands.push_back({}); // the seed
   rule.results = {input};
-  // Every partial sum is zero at the same places.
+  // All ranks set the same elements of their partial sums to zero.
   rule.linear = true;
   rule.partialOperands = {0};
   return rule;
@@ -71,7 +71,8 @@ ShardingRule DropoutOp::getShardingRule() {
 
 OpCost DropoutOp::getCost() {
   OpCost cost;
-  // A comparison and a product per element; the generator's integer operations are not counted.
+  // A comparison and a multiplication per element; the generator's integer operations are not
+  // counted.
   cost.vectorFlops = 2 * elements(getInput());
   cost.bytesRead = bytes(getInput()) + bytes(getSeed());
   for (Value positions : getPositions())

@@ -13,8 +13,8 @@
 def NN_IotaOp : NN_ReferenceOp<"iota"> {
   let summary = "The positions along a dimension: 0, 1, 2, ...";
   let description = [{
-    Tells operations whose meaning depends on it where a rank's shard lies: sharded like the dimension, the positions
-    stay those of the unpartitioned value.
+    An operation whose meaning depends on positions takes them as an operand. The positions are sharded like the dimension
+    and stay those of the unpartitioned value, so they give the place of a rank's shard.
 
     ```mlir
     %p = nn.iota : tensor<128xi64>
@@ -22,7 +22,7 @@ def NN_IotaOp : NN_ReferenceOp<"iota"> {
   }];
   let results = (outs NN_IdsOfRank<1>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
-  // The type says it all.
+  // The types of operands and results are the only constraint.
   let hasVerifier = 0;
 }
 
@@ -31,11 +31,11 @@ def NN_DropoutOp : NN_ReferenceOp<"dropout", [], [AllTypesMatch<["input", "resul
   let description = [{
     `result[i...]` is 0 when `u < rate * 2^32`, else `input[i...] / (1 - rate)`, where u is the first word of
     Philox4x32-10 for the counter (`positions[0][i0]`, `positions[1][i1]`, `positions[2][i2]`, `site`), 0 for missing
-    dimensions, and the key (lower, upper half of `seed`); each word the lower 32 bits of its integer.
+    dimensions, and the key (lower, upper half of `seed`); each word is the lower 32 bits of its integer.
 
-    Whether an element is dropped thus depends on its position in the unpartitioned value and not on sharding or
-    evaluation order: the positions are operands, which are sharded like the input. `site` distinguishes the dropouts of
-    a function; the seed differs between its calls, layers and steps.
+    Whether an element is dropped depends on its position in the unpartitioned value, not on sharding or evaluation
+    order: the positions are operands and are sharded like the input. `site` distinguishes the dropouts of a function;
+    the seed differs between its calls, layers and steps.
 
     ```mlir
     %b = nn.iota : tensor<8xi64>
@@ -73,7 +73,7 @@ def NN_CrossEntropyOp : NN_ReferenceOp<"cross_entropy"> {
     ```
 
     Constraints:
-    - (nn.cross_entropy_c1) the labels' shape is that of the logits without the last dimension, which there is;
+    - (nn.cross_entropy_c1) the logits have at least one dimension, and the labels' shape is theirs without the last one;
     - (nn.cross_entropy_c2) the result has the labels' shape and the logits' element type.
   }];
   let arguments = (ins NN_Tensor:$logits, NN_Ids:$labels, OptionalAttr<I64Attr>:$ignore);

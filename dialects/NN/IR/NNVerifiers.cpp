@@ -64,7 +64,7 @@ LogicalResult ParameterOp::verify() {
                << slice.getDestOffsets()[d] << " and size " << slice.getSizes()[d]
                << " in dimension " << d << " [nn.parameter_c2]";
   }
-  // Boxes overlap when they do in every dimension.
+  // Slices overlap when their ranges overlap in every dimension.
   for (size_t i = 0; i < slices.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       bool overlap = true;

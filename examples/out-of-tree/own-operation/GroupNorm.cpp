@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The operation group.rms_norm: how it may be cut, what it costs, which kernel computes it, and
-// what it means to the reference interpreter.
+// The operation group.rms_norm: its sharding rule, its cost, its kernel, and its evaluation in the
+// reference interpreter.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/Kernels.h"
@@ -89,7 +89,7 @@ LogicalResult RmsNormOp::verify() {
   return success();
 }
 
-/// Groups may be cut apart, a group may not.
+/// Groups may be distributed over ranks; a group is not split.
 braid::comm::ShardingRule RmsNormOp::getShardingRule() {
   auto input = cast<RankedTensorType>(getInput().getType());
   const auto size = static_cast<int64_t>(getSize());
@@ -120,7 +120,7 @@ braid::nn::OpCost RmsNormOp::getCost() {
 
 std::string RmsNormOp::getKernelSymbol() { return "group_rms_norm_f32"; }
 
-/// All but the weight: a launch may hand any range of rows to any thread.
+/// All but the weight: each thread of a launch has a range of rows.
 bool RmsNormOp::isKernelRowOperand(unsigned index) { return index != 1; }
 
 SmallVector<Attribute> RmsNormOp::getKernelScalars() { return {getSizeAttr(), getEpsilonAttr()}; }

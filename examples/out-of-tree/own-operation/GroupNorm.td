@@ -21,12 +21,12 @@ def GroupNorm_RmsNormOp : Op<GroupNorm_Dialect, "rms_norm",
     [Pure, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<Comm_ShardingRuleOpInterface>,
      DeclareOpInterfaceMethods<NN_CostOpInterface>,
      DeclareOpInterfaceMethods<NN_LibraryKernelOpInterface, ["isKernelRowOperand", "getKernelScalars"]>]> {
-  let summary = "Root-mean-square normalization of groups of columns, each by itself";
+  let summary = "Root-mean-square normalization of each group of columns";
   let description = [{
     ```mlir
     %y = group.rms_norm %x, %weight size 32 epsilon 1.0e-5 : tensor<2x16x256xf32>, tensor<256xf32>
     ```
-    The last dimension is cut into groups of `size` columns.
+    The last dimension is divided into groups of `size` columns.
   }];
   let arguments = (ins RankedTensorOf<[F32]>:$input, RankedTensorOf<[F32]>:$weight,
                        ConfinedAttr<I64Attr, [IntPositive]>:$size, F64Attr:$epsilon);

@@ -1,5 +1,5 @@
-// A feed-forward block with group.rms_norm between its matmuls. Cut over tp, every rank has whole groups: nothing is
-// exchanged before the second matmul.
+// A feed-forward block with group.rms_norm between its matmuls. Split over tp, every rank has complete groups: no
+// communication is needed before the second matmul.
 comm.mesh @mesh <tp = 2>
 
 func.func @main(%x: tensor<2x16x64xf32> {nn.name = "x"}) -> (tensor<2x16x64xf32> {nn.name = "y"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of IR outside of Braid's own tree: all that lit needs is the tools on PATH."""
+"""Tests of IR outside of Braid's own tree: lit needs only the tools on PATH."""
 import os
 
 import lit.formats

@@ -1,5 +1,5 @@
-// What the passes of ../passes.txt make of a block: the gather that ends it moves into the next. This is the level that
-// `--emit=comm` shows, with one rank's shapes; what is cut differs between the ranks, and no gather may pass it.
+// A block before and after the passes of ../passes.txt: the gather at its end moves into the next block. The level is that of
+// `--emit=comm`, with the shapes of one rank. Sharded values differ between ranks, and no gather may move past them.
 // RUN: braid-opt %s --braid-split-all-reduce --braid-sink-all-gathers | FileCheck %s
 
 comm.mesh @mesh <tp = 2>
@@ -9,8 +9,8 @@ comm.mesh @mesh <tp = 2>
 // CHECK:         %[[NORM:.*]] = nn.rms_norm %[[X]],
 // CHECK-NEXT:    %[[ALL:.*]] = comm.all_gather(%[[NORM]]) dim 1 over <@mesh, {tp}>
 // CHECK-NEXT:    nn.linear %[[ALL]],
-// CHECK:         %[[PART:.*]] = comm.reduce_scatter sum({{.*}}) dim 1 over <@mesh, {tp}>
-// CHECK-NEXT:    %[[SUM:.*]] = nn.add %[[X]], %[[PART]] : tensor<2x4x8xf32>
+// CHECK:         %[[SHARD:.*]] = comm.reduce_scatter sum({{.*}}) dim 1 over <@mesh, {tp}>
+// CHECK-NEXT:    %[[SUM:.*]] = nn.add %[[X]], %[[SHARD]] : tensor<2x4x8xf32>
 // CHECK-NEXT:    return %[[SUM]]
 func.func private @block(%x: tensor<2x8x8xf32>, %norm: tensor<8xf32>, %up: tensor<6x8xf32>, %down: tensor<8x6xf32>)
     -> tensor<2x8x8xf32> {

@@ -145,13 +145,13 @@ func.func private @slice() attributes {s = #nn.slice<"w"[-4] size [1]>}
 // -----
 
 // nn.slice_c4
-// expected-error @+1 {{expects a part of tensor 'w', got offset 0 and size 0 in dimension 0 of size 4 [nn.slice_c4]}}
+// expected-error @+1 {{expects a slice inside of tensor 'w', got offset 0 and size 0 in dimension 0 of size 4 [nn.slice_c4]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4] size [0]>}
 
 // -----
 
 // nn.slice_c4: dimension 1 of the permuted tensor is the tensor's first.
-// expected-error @+1 {{expects a part of tensor 'w', got offset 2 and size 3 in dimension 1 of size 4 [nn.slice_c4]}}
+// expected-error @+1 {{expects a slice inside of tensor 'w', got offset 2 and size 3 in dimension 1 of size 4 [nn.slice_c4]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [1, 0] from [0, 2] size [8, 3]>}
 
 // -----

@@ -22,7 +22,7 @@ func.func @parameter() {
 // -----
 
 func.func @parameter() {
-  // expected-error @+1 {{expects a part of tensor 'p', got offset 0 and size 0 in dimension 1 of size 0 [nn.slice_c4]}}
+  // expected-error @+1 {{expects a slice inside of tensor 'p', got offset 0 and size 0 in dimension 1 of size 0 [nn.slice_c4]}}
   %0 = nn.parameter "p" : tensor<4x0xf32>
   return
 }
