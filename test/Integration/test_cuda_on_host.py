@@ -43,9 +43,10 @@ def imported(tmp_path_factory):
 
     def case(name):
         if name not in cases:
-            directory, config = tmp_path_factory.mktemp(name), CONFIGS[name]
+            directory, config = tmp_path_factory.mktemp(name), CONFIGS[name.removesuffix("-last")]
+            options = ["--logits", "last"] if name.endswith("-last") else []
             (directory / "config.json").write_text(json.dumps(config))
-            module = braidtest.import_model(directory / "config.json", directory / "model.mlir", BATCH, SEQ)
+            module = braidtest.import_model(directory / "config.json", directory / "model.mlir", BATCH, SEQ, *options)
             inputs = models.make_inputs(config, BATCH, SEQ, LENGTHS)
             if config["model_type"] != "bert":
                 del inputs["token_type_ids"]
@@ -67,7 +68,8 @@ TOLERANCE = {"f32": 2e-5, "f16": 2e-3, "bf16": 1.6e-2}
 CASES = [(name, "f32", mesh, "threads") for name in CONFIGS for mesh in ("tp=1", "tp=2", "tp=4")]
 CASES += [("smollm2", "f32", "tp=2", "nccl"), ("smollm2", "bf16", "tp=2", "nccl"), ("smollm2", "f16", "tp=4", "threads"),
           ("minilm", "bf16", "tp=4", "threads"), ("minilm", "f16", "tp=2", "threads"),
-          ("llama-layer", "bf16", "tp=2", "threads"), ("llama-layer", "f16", "tp=1", "threads")]
+          ("llama-layer", "bf16", "tp=2", "threads"), ("llama-layer", "f16", "tp=1", "threads"),
+          ("smollm2-last", "f32", "tp=2", "threads"), ("smollm2-last", "bf16", "tp=2", "nccl")]
 
 
 @pytest.mark.parametrize("name, dtype, mesh, transport", CASES)
