@@ -215,7 +215,7 @@ Result<StreamCommand> CudaExecutor::makeStreamCommand(RankState &rank, int queue
     return makeLibrary(*op, {index + 1, queue, libraryPath, rank.streams[0].get()}, device);
   if (auto *op = std::get_if<CopyCommand>(&command.op))
     return makeCopy(*op, device);
-  return StreamCommand(); // of events and collectives, which are enqueued otherwise
+  return StreamCommand(); // enqueueStep() enqueues events and collectives
 }
 
 /// Whether a command's time is in the report.

@@ -159,7 +159,7 @@ private:
   size_t staged = 0; ///< the index of the one in use
   std::vector<Step> steps;
   std::map<const MessageSlot *, DeviceMessage> messages;
-  std::vector<Exchange> exchanges; ///< by step; empty where it is none
+  std::vector<Exchange> exchanges; ///< by step; empty for other steps
   std::map<std::vector<int64_t>, std::shared_ptr<Communicators>> groups;
   GraphExec graph;
   bool warm = false; ///< has run

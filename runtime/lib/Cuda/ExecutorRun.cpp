@@ -177,7 +177,7 @@ bool CudaExecutor::advance(Workers &workers, Status &failure) {
       QueueState &self = workers.control.queue(static_cast<int64_t>(r), static_cast<Queue>(queue));
       size_t &done = rank.done[queue];
       const size_t before = done;
-      while (done <= commands.size()) { // the one beyond is the queue's end
+      while (done <= commands.size()) { // size() stands for the queue's end
         const bool last = done == commands.size();
         const Slot *slot = last ? nullptr : &rank.slots[queue][done];
         const CUresult result =

@@ -209,8 +209,7 @@ Status RankProcesses::start(const Prepare &prepare, const std::function<void(uin
 }
 
 Status RankProcesses::lostRanks(std::vector<Processes::End> ended) {
-  // The others may be about to wait for a lost rank; the message is worth a moment, as it names
-  // them.
+  // The message names ranks that wait for the lost ones, so this waits until they do, but not long.
   constexpr int64_t kMoment = 1000000000;
   auto everyoneIsWaitedFor = [&] {
     return std::all_of(ended.begin(), ended.end(), [&](const Processes::End &end) {

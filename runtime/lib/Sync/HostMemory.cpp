@@ -57,7 +57,8 @@ Status HostMemory::map(size_t bytes, Sharing sharing) {
   if (bytes > SIZE_MAX / 2 || (shared && bytes > availableMemory()))
     return cannotAllocate(bytes, ENOMEM);
   // A mapping begins at a page, so extra space is reserved for the alignment and the rest unmapped.
-  // Memory that was mapped with that space would not begin at a huge page of its file.
+  // Shared memory has huge pages only where offset and address are aligned alike, so it is mapped
+  // without that space.
   const size_t room = bytes >= kHuge ? bytes + kHuge : bytes;
   void *reserved =
       mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -101,7 +101,7 @@ std::string here(const Row &row) {
 
 /// In these collectives all ranks of the group wait for each other; a receiver waits for its sender
 /// only.
-bool meets(const Row &row) { return row.kind != braid::interp::CollectiveKind::recv; }
+bool hasBarrier(const Row &row) { return row.kind != braid::interp::CollectiveKind::recv; }
 
 class EachCollective : public ::testing::TestWithParam<Row> {
 protected:
@@ -125,7 +125,7 @@ TEST_P(EachCollective, ARankThatDiesInTheMiddle) {
     std::string message = "rank " + std::to_string(victim) +
                           " was ended by signal 9 \\(Killed\\) while it was at " +
                           here(GetParam()) + " on its communication queue";
-    if (meets(GetParam()))
+    if (hasBarrier(GetParam()))
       message += "(, rank [0-2] waits for it at " + here(GetParam()) + ")?"; // others may be late
     EXPECT_THAT(status.message(), MatchesRegex(message));
     EXPECT_FALSE(hasChildren());
@@ -139,7 +139,7 @@ TEST_P(EachCollective, ARankThatStopsInTheMiddle) {
     const std::string number = std::to_string(victim);
     const std::string there = here(GetParam()) + " on its communication queue";
     const std::string message =
-        meets(GetParam())
+        hasBarrier(GetParam())
             ? "rank [0-2]: " + here(GetParam()) +
                   " on the communication queue waited [0-9.]+ s for rank " + number +
                   ", which has not arrived \\(rank " + number + " is at " + there + "\\)"

@@ -35,9 +35,9 @@ public:
     results.push_back(offset);
     ++b.program.procedures[0]->num_arguments;
   }
-  void half(const std::string &name, fb::CollectiveKind kind, uint64_t offset,
-            const std::vector<uint32_t> &pairs, uint32_t tag = 0, DType dtype = f32,
-            int64_t elements = 4) {
+  void add(const std::string &name, fb::CollectiveKind kind, uint64_t offset,
+           const std::vector<uint32_t> &pairs, uint32_t tag = 0, DType dtype = f32,
+           int64_t elements = 4) {
     fb::CollectiveStartT op;
     op.kind = kind;
     op.axes = ProcedureBuilder::axisRefs({"tp"});
@@ -52,17 +52,17 @@ public:
   }
   void send(const std::string &name, uint64_t offset, const std::vector<uint32_t> &pairs,
             uint32_t tag = 0) {
-    half(name, fb::CollectiveKind::send, offset, pairs, tag);
+    add(name, fb::CollectiveKind::send, offset, pairs, tag);
   }
   void recv(const std::string &name, uint64_t offset, const std::vector<uint32_t> &pairs,
             uint32_t tag = 0) {
-    half(name, fb::CollectiveKind::recv, offset, pairs, tag);
+    add(name, fb::CollectiveKind::recv, offset, pairs, tag);
   }
   /// Inputs are at 0 when the first send or recv begins; all are complete when results are copied.
   Result<std::unique_ptr<Session>> session(const Where &where, double timeLimit = 20) {
     fb::ProcedureT &procedure = *b.program.procedures[0];
     procedure.num_events = events + 1;
-    auto halves = std::move(procedure.communication);
+    auto commands = std::move(procedure.communication);
     procedure.communication.clear();
     ProcedureBuilder p = main();
     p.copy("in", argument(0, f32, {4}), symmetric(0, f32, {4}));
@@ -72,10 +72,10 @@ public:
     fb::AwaitT await;
     await.event = events;
     p.communication("ready", std::move(await));
-    for (auto &half : halves)
-      procedure.communication.push_back(std::move(half));
+    for (auto &command : commands)
+      procedure.communication.push_back(std::move(command));
     for (uint32_t event = 0; event < events; ++event)
-      p.wait("half", event);
+      p.wait("message", event);
     for (size_t i = 0; i < results.size(); ++i)
       p.copy("out", symmetric(results[i], f32, {4}),
              argument(static_cast<uint32_t>(1 + i), f32, {4}));
@@ -198,14 +198,14 @@ TEST_P(PointToPoint, SendsAndRecvsThatDoNotMatchAreRefused) {
   EXPECT_EQ(
       error([&](Builder &b) {
         b.send("s", 0, there);
-        b.half("r", Kind::recv, 512, there, 0, f32, 5);
+        b.add("r", Kind::recv, 512, there, 0, f32, 5);
       }),
       "rank 1: recv 'r' (5 f32, pairs [0 -> 1], tag 0, role 'test') in @main does not match " + s +
           " of rank 0");
   EXPECT_EQ(
       error([&](Builder &b) {
         b.send("s", 0, there);
-        b.half("r", Kind::recv, 512, there, 0, i32);
+        b.add("r", Kind::recv, 512, there, 0, i32);
       }),
       "rank 1: recv 'r' (4 i32, pairs [0 -> 1], tag 0, role 'test') in @main does not match " + s +
           " of rank 0");

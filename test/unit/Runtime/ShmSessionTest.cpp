@@ -22,6 +22,7 @@
 #include <random>
 #include <set>
 #include <sstream>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -400,6 +401,33 @@ TEST_F(ShmSession, ARankTouchesItsSymmetricArenaAndTheLauncherNone) {
   }
   ASSERT_OK(setX(**session, 2));
   ASSERT_OK((*session)->run());
+}
+
+/// Memory that runs out while a rank prepares, which a hole in its arena stands for, is an error.
+TEST_F(ShmSession, ARankThatCannotTouchItsArenaIsNamed) {
+  constexpr uintptr_t kArena = 16 << 20;
+  ProgramBuilder b = chain(2, 1, shrink);
+  b.program.procedures[0]->symmetric_bytes = kArena;
+  auto session = b.session(shm());
+  ASSERT_OK(session);
+  std::ifstream maps("/proc/self/maps");
+  int found = 0;
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    uintptr_t begin = 0, end = 0;
+    char dash;
+    std::string access;
+    words >> std::hex >> begin >> dash >> end >> access;
+    if (access != "rw-s" || end - begin < 2 * kArena)
+      continue;
+    ++found;
+    ASSERT_EQ(munmap(reinterpret_cast<void *>(begin + kArena + kArena / 2), 4096), 0);
+  }
+  ASSERT_EQ(found, 1);
+  EXPECT_THAT((*session)->loadWeights(*WeightSource::random(5)).message(),
+              MatchesRegex("arenas of rank 1: cannot allocate 16777216 bytes, the system has "
+                           "[0-9]+ available: Cannot allocate memory"));
+  EXPECT_TRUE(children().empty());
 }
 
 TEST_F(ShmSession, WhatCannotBeIsRefused) {
