@@ -404,7 +404,7 @@ FailureOr<Expression> ScalarPrinter::printCompare(Operation &op, ArrayRef<Expres
       const char *text; ///< a sign, a function of two operands or a constant
       bool negated = false;
     };
-    constexpr char kOrdered[] = "braid::ordered", kUnequal[] = "braid::less_or_greater";
+    constexpr const char *kOrdered = "braid::ordered", *kUnequal = "braid::less_or_greater";
     static const Form kForms[] = {
         {"false"},   {"=="},       {">"},       {">="},           {"<"},
         {"<="},      {kUnequal},   {kOrdered},  {kUnequal, true}, {"<=", true},
