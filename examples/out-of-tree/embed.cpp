@@ -101,12 +101,12 @@ int main(int argc, char **argv) {
   if (!y.ok())
     return fail(y.status().message());
 
-  rt::Result<rt::HostTensor> w = fullWeight(bundle->manifest, *weights);
+  rt::Result<rt::HostTensor> w = fullWeight(bundle->manifest(), *weights);
   if (!w.ok())
     return fail(w.status().message());
   double difference = compare(x, *w, *y);
   std::printf("%lld ranks, largest difference from plain loops %.1e\n",
-              static_cast<long long>(bundle->manifest.mesh.numRanks()), difference);
+              static_cast<long long>(bundle->manifest().mesh.numRanks()), difference);
   std::printf("y begins with %.9g\n", double(y->as<float>()[0]));
   return difference < 1e-5 ? 0 : 2;
 }

@@ -42,7 +42,7 @@ runtime::Bytes toBytes(StringRef text) {
 }
 
 /// Adds the kernels for each architecture: code, launch table and source.
-LogicalResult addCUDAKernels(runtime::Bundle &bundle, ModuleOp module,
+LogicalResult addCUDAKernels(runtime::BundleContents &bundle, ModuleOp module,
                              const CompileOptions &options, CompileRecord *record) {
   FailureOr<CUDASource> source = emitCUDA(module);
   if (failed(source))
@@ -113,21 +113,27 @@ FailureOr<runtime::Bundle> compileToBundle(ModuleOp module, const CompileOptions
 
   if (progress)
     progress("building the bundle");
-  FailureOr<runtime::Bundle> bundle = buildBundle(module, *libraries, std::move(bytecode));
-  watch.mark("bundle");
-  if (failed(bundle) || !forCUDA)
-    return bundle;
-  if (progress)
-    progress("compiling kernels for CUDA");
-  if (failed(addCUDAKernels(*bundle, module, options, record)))
+  FailureOr<runtime::BundleContents> contents =
+      buildBundle(module, *libraries, std::move(bytecode));
+  if (failed(contents))
     return failure();
-  watch.mark("kernels_cuda");
-  return bundle;
+  if (forCUDA) {
+    if (progress)
+      progress("compiling kernels for CUDA");
+    if (failed(addCUDAKernels(*contents, module, options, record)))
+      return failure();
+    watch.mark("kernels_cuda");
+  }
+  runtime::Result<runtime::Bundle> bundle = runtime::Bundle::create(std::move(*contents));
+  if (!bundle.ok())
+    return module.emitError("cannot make a ") << bundle.status().message();
+  watch.mark("bundle");
+  return std::move(*bundle);
 }
 
 OwningOpRef<ModuleOp> readBundledModule(const runtime::Bundle &bundle, MLIRContext *context) {
   const runtime::Bytes *bytes =
-      bundle.manifest.moduleMember.empty() ? nullptr : bundle.find(bundle.manifest.moduleMember);
+      bundle.manifest().moduleMember.empty() ? nullptr : bundle.find(bundle.manifest().moduleMember);
   if (!bytes) {
     emitError(UnknownLoc::get(context))
         << "the bundle carries no module (it was compiled with --strip)";
@@ -136,7 +142,7 @@ OwningOpRef<ModuleOp> readBundledModule(const runtime::Bundle &bundle, MLIRConte
   StringRef text(reinterpret_cast<const char *>(bytes->data()), bytes->size());
   // The bytecode reader requires an aligned buffer, which a member of an archive in memory need not
   // be.
-  return parseSourceString<ModuleOp>(text, ParserConfig(context), bundle.manifest.moduleMember);
+  return parseSourceString<ModuleOp>(text, ParserConfig(context), bundle.manifest().moduleMember);
 }
 
 } // namespace braid

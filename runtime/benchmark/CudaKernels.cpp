@@ -62,14 +62,14 @@ private:
     ASSIGN_OR_RETURN(bundle, Bundle::read(options.bundle));
     ASSIGN_OR_RETURN(std::shared_ptr<const Driver> driver, Driver::load(options.cudaLibrary));
     ASSIGN_OR_RETURN(device, Device::open(driver, 0, kLimitNs));
-    ASSIGN_OR_RETURN(const KernelLibrary *library, chooseLibrary(bundle, *device));
-    const Bytes *launches = bundle.find(library->launchesMember);
+    ASSIGN_OR_RETURN(const KernelLibrary *library, chooseLibrary(*bundle, *device));
+    const Bytes *launches = bundle->find(library->launchesMember);
     if (!launches)
       return Status::error("the bundle lacks its member '" + library->launchesMember + "'");
     ASSIGN_OR_RETURN(table,
                      CudaLaunchTable::fromJson(std::string(
                          reinterpret_cast<const char *>(launches->data()), launches->size())));
-    ASSIGN_OR_RETURN(kernels, Kernels::load(bundle, *library, table, device));
+    ASSIGN_OR_RETURN(kernels, Kernels::load(*bundle, *library, table, device));
     ASSIGN_OR_RETURN(stream, createStream(device));
     for (Event *event : {&begin, &end}) {
       ASSIGN_OR_RETURN(*event, createEvent(device, /*timed=*/true));
@@ -181,7 +181,7 @@ private:
   }
 
   const Options &options;
-  Bundle bundle;
+  std::optional<Bundle> bundle;
   CudaLaunchTable table;
   DevicePtr device;
   std::unique_ptr<Kernels> kernels;

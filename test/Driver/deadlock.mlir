@@ -3,7 +3,7 @@
 // RUN: not braid compile %s -o %t.braid 2>&1 | FileCheck %s
 // RUN: not braid run %s 2>&1 | FileCheck %s
 
-// CHECK: error: the program that was built is not well formed: entry 'main': deadlock: rank 0 waits for a send of rank 1 at
+// CHECK: error: cannot make a bundle: member 'program.brpg': entry 'main': deadlock: rank 0 waits for a send of rank 1 at
 // CHECK-SAME: procedure 'main', communication command 1; rank 1 waits for a send of rank 0 at
 // CHECK-SAME: procedure 'main', communication command 1
 

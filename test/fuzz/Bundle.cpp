@@ -132,15 +132,14 @@ void change(Members &members, Random &random) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  const auto *begin = reinterpret_cast<const std::byte *>(data);
-  Result<Bundle> bundle = Bundle::parse(Bytes(begin, begin + size), "input");
+  Result<Bundle> bundle = Bundle::parse(data, size, "input");
   if (!bundle.ok())
     return 0;
   Result<Bytes> written = bundle->serialize();
   require(written.ok(), "what was read can be written: " + written.status().message());
-  Result<Bundle> back = Bundle::parse(*written, "written");
+  Result<Bundle> back = Bundle::parse(written->data(), written->size(), "written");
   require(back.ok(), "what was written can be read: " + back.status().message());
-  require(back->members == bundle->members, "members are the same after writing and reading");
+  require(back->members() == bundle->members(), "members are the same after writing and reading");
   return 0;
 }
 

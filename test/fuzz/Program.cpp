@@ -113,16 +113,19 @@ HostTensor inputFor(const EntryValue &operand, Random &random) {
 
 void execute(const ProgramInput &input, const Manifest &manifest,
              const std::map<std::string, KernelFunction> &kernels) {
-  auto bundle = std::make_shared<Bundle>();
-  bundle->manifest = manifest;
-  bundle->members[manifest.programMember] = input.program;
+  BundleContents contents{manifest, {{manifest.programMember, input.program}}};
+  contents.manifest.kernels.clear(); // `kernels` stands in for them
+  contents.manifest.moduleMember.clear();
+  Result<Bundle> bundle = Bundle::create(std::move(contents));
+  if (!bundle.ok())
+    return;
   SessionOptions options;
   options.threadsPerRank = input.choices & 1 ? 2 : 1;
   options.trace = input.choices & 2;
   options.kernels = &kernels;
   options.timeLimitSeconds = 0.2; // a send without its recv stalls, which is a valid outcome
   options.entry = manifest.entries.empty() ? "" : manifest.entries[0].name;
-  auto session = Session::create(bundle, options);
+  auto session = Session::create(std::make_shared<const Bundle>(std::move(*bundle)), options);
   if (!session.ok())
     return;
   const Entry &entry = (*session)->entry();

@@ -161,7 +161,7 @@ ProgramBuilder libraryCalls() {
   return b;
 }
 
-void writeProgram(Folders &folders, const std::string &name, const Bundle &bundle) {
+void writeProgram(Folders &folders, const std::string &name, const BundleContents &bundle) {
   braid::fuzz::ProgramInput input;
   input.manifest = toJson(bundle.manifest);
   input.program = bundle.members.at(bundle.manifest.programMember);
@@ -173,18 +173,17 @@ void writeProgram(Folders &folders, const std::string &name, const Bundle &bundl
 }
 
 bool writePrograms(Folders &folders) {
-  Bundle sample = sampleBundle();
-  writeProgram(folders, "sample", sample);
-  Result<Bytes> archive = sample.serialize();
+  writeProgram(folders, "sample", sampleContents());
+  Result<Bytes> archive = sampleBundle()->serialize();
   if (!archive.ok()) {
     std::cerr << archive.status().message() << '\n';
     return false;
   }
   folders.write("Bundle", "sample.braid", text(*archive));
-  writeProgram(folders, "overlap", *braid::interp::testing::OverlapProgram().builder.bundle());
+  writeProgram(folders, "overlap", braid::interp::testing::OverlapProgram().builder.contents());
   for (const Row &row : kRows)
-    writeProgram(folders, braid::runtime::name(row.kind), *collectives(row).bundle());
-  writeProgram(folders, "library-calls", *libraryCalls().bundle());
+    writeProgram(folders, braid::runtime::name(row.kind), collectives(row).contents());
+  writeProgram(folders, "library-calls", libraryCalls().contents());
   return true;
 }
 

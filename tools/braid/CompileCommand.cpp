@@ -121,7 +121,7 @@ bool writeCompileReport(const std::string &path, const CompileRecord &record,
     total += seconds;
   }
   llvm::json::Object members;
-  for (const auto &[name, bytes] : bundle.members)
+  for (const auto &[name, bytes] : bundle.members())
     members[name] = static_cast<int64_t>(bytes.size());
   llvm::json::Object report{
       {"compile_s", total}, {"phases", std::move(phases)}, {"member_bytes", std::move(members)}};

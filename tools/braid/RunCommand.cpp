@@ -53,7 +53,8 @@ public:
       if (compiling)
         return runtime::Status::error("'" + options.model + "' is compiled already: " + compiling +
                                       " requires a module");
-      return share(runtime::Bundle::read(options.model));
+      ASSIGN_OR_RETURN(runtime::Bundle bundle, runtime::Bundle::read(options.model));
+      return std::make_shared<const runtime::Bundle>(std::move(bundle));
     }
     if (options.target == "cuda")
       return runtime::Status::error("--target cuda expects a bundle with kernels for GPUs, as "
@@ -87,11 +88,7 @@ public:
     // Ranks are forked from this process, which must have no threads at that point.
     if (options.session.transport == "shm")
       session.context().disableMultithreading();
-    // The bundle passes through the archive and its reader, so that it is the one that `braid
-    // compile` would write.
-    runtime::Result<runtime::Bytes> archive = bundle->serialize();
-    RETURN_IF_ERROR(archive.status());
-    return share(runtime::Bundle::parse(*archive, options.model));
+    return std::make_shared<const runtime::Bundle>(std::move(*bundle));
   }
 
   runtime::Result<Tensors> evaluate(const runtime::ReferenceRequest &request) {
@@ -100,7 +97,7 @@ public:
       return runtime::Status::error("the reference interpreter expects a bundle with its module");
     if (request.partitioned) {
       PipelineOptions pipeline;
-      pipeline.mesh = mesh.empty() ? meshOption(request.bundle.manifest.mesh) : mesh;
+      pipeline.mesh = mesh.empty() ? meshOption(request.bundle.manifest().mesh) : mesh;
       pipeline.strategy = strategy;
       pipeline.passes = passes;
       if (failed(runPhases(*module, Level::Scheduled, pipeline)))
@@ -135,8 +132,7 @@ public:
       return library->find(symbol);
     };
     ASSIGN_OR_RETURN(auto interpreter,
-                     interp::ProgramInterpreter::create(*bundle.find(bundle.manifest.programMember),
-                                                        bundle.manifest, request.entry, kernels));
+                     interp::ProgramInterpreter::create(bundle.program(), bundle.manifest(), request.entry, kernels));
     if (runtime::Status status = provedOrder(interpreter->program()); !status.ok())
       return status;
     if (request.weights)
@@ -154,7 +150,7 @@ public:
     if (results.ok())
       llvm::outs() << "program interpreter: " << count << (count == 1 ? " order" : " orders")
                    << " of " << interpreter->program().numCommands() << " commands on "
-                   << bundle.manifest.mesh.numRanks() << " ranks, seeds from " << seed
+                   << bundle.manifest().mesh.numRanks() << " ranks, seeds from " << seed
                    << ": all values there when they are read, the same results in each\n";
     llvm::outs().flush();
     return results;
@@ -198,13 +194,6 @@ private:
     for (const runtime::Mesh::Axis &axis : mesh.axes)
       text += (text.empty() ? "" : ",") + axis.name + "=" + std::to_string(axis.size);
     return text;
-  }
-
-  static runtime::Result<std::shared_ptr<const runtime::Bundle>>
-  share(runtime::Result<runtime::Bundle> bundle) {
-    RETURN_IF_ERROR(bundle.status());
-    return std::shared_ptr<const runtime::Bundle>(
-        std::make_shared<runtime::Bundle>(std::move(*bundle)));
   }
 
   CompilerSession session;

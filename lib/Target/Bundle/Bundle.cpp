@@ -4,21 +4,18 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Target/Bundle/Bundle.h"
 
-#include "braid/Program/Program.h"
-
 using namespace mlir;
 using namespace braid;
 
-FailureOr<runtime::Bundle> braid::buildBundle(ModuleOp module, ArrayRef<CPUKernelLibrary> libraries,
-                                              runtime::Bytes moduleBytecode) {
+FailureOr<runtime::BundleContents>
+braid::buildBundle(ModuleOp module, ArrayRef<CPUKernelLibrary> libraries,
+                   runtime::Bytes moduleBytecode) {
   FailureOr<runtime::Manifest> manifest = buildManifest(module);
   FailureOr<runtime::Bytes> program = buildProgram(module);
   if (failed(manifest) || failed(program))
     return failure();
-  if (runtime::Status status = runtime::verifyProgram(*program, *manifest); !status.ok())
-    return module.emitError("the program that was built is not well formed: ") << status.message();
 
-  runtime::Bundle bundle;
+  runtime::BundleContents bundle;
   for (const CPUKernelLibrary &library : libraries) {
     runtime::KernelLibrary entry;
     entry.target = "cpu";

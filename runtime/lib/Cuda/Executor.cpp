@@ -351,9 +351,8 @@ Status CudaExecutor::prepare(Workers &workers) {
   std::vector<const RankProgram *> programs;
   for (const auto &rank : workers.ranks)
     programs.push_back(&rank->program);
-  const Bytes &program = *setup.bundle->find(setup.bundle->manifest.programMember);
-  ASSIGN_OR_RETURN(steps, orderCommands(*program::GetProgram(program.data()), setup.root,
-                                        setup.bundle->manifest.mesh));
+  ASSIGN_OR_RETURN(steps, orderCommands(*program::GetProgram(setup.bundle->program().data()),
+                                        setup.root, setup.bundle->manifest().mesh));
   for (size_t r = 0; r < ranks.size(); ++r)
     RETURN_IF_ERROR(ofRank(r, prepareSlots(ranks[r], workers.ranks[r]->program)));
   RETURN_IF_ERROR(prepareExchanges(programs));

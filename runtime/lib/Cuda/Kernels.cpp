@@ -43,7 +43,7 @@ Result<const KernelLibrary *> chooseLibrary(const Bundle &bundle, const Device &
     return std::tuple(a.minor, a.suffix == 'a' ? 2 : a.suffix == 'f' ? 1 : 0);
   };
   std::string offers;
-  for (const KernelLibrary &library : bundle.manifest.kernels) {
+  for (const KernelLibrary &library : bundle.manifest().kernels) {
     offers += (offers.empty() ? "" : ", ") + library.target + " " + library.isa;
     if (library.target == "cuda" && runsOn(library.isa, device.major, device.minor) &&
         (!best || rank(library) > rank(*best)))

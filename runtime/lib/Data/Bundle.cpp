@@ -40,6 +40,10 @@ struct ZipErrorText {
   std::string text() { return zip_error_strerror(&error); }
 };
 
+std::string toString(const Bytes &bytes) {
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
 using ZipSource = std::unique_ptr<zip_source_t, decltype(&zip_source_free)>;
 using ZipArchive = std::unique_ptr<zip_t, decltype(&zip_discard)>;
 using ZipFile = std::unique_ptr<zip_file_t, decltype(&zip_fclose)>;
@@ -71,28 +75,23 @@ Status verifyMembers(const Manifest &manifest, const Map &present, const char *w
   return {};
 }
 
-Status verifyLaunches(const Bundle &bundle, const KernelLibrary &library) {
-  const Bytes &bytes = *bundle.find(library.launchesMember);
-  ASSIGN_OR_RETURN(CudaLaunchTable table,
-                   CudaLaunchTable::fromJson(
-                       std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size())));
+Status verifyLaunches(const Bytes &bytes, const KernelLibrary &library) {
+  ASSIGN_OR_RETURN(CudaLaunchTable table, CudaLaunchTable::fromJson(toString(bytes)));
   if (table.architecture != library.isa)
     return Status::error("expects architecture " + inQuotes(library.isa) + ", got " +
                          inQuotes(table.architecture));
   return {};
 }
 
-Status verifyContents(const Bundle &bundle) {
-  RETURN_IF_ERROR(verifyMembers(bundle.manifest, bundle.members, "data"));
-  Status status = verifyProgram(*bundle.find(bundle.manifest.programMember), bundle.manifest);
-  if (!status.ok())
-    return Status::error("member " + inQuotes(bundle.manifest.programMember) + ": " +
-                         status.message());
-  for (const KernelLibrary &library : bundle.manifest.kernels)
+Status verifyContents(const BundleContents &contents) {
+  const auto &[manifest, members] = contents;
+  RETURN_IF_ERROR(verifyMembers(manifest, members, "data"));
+  RETURN_IF_ERROR(verifyProgram(members.at(manifest.programMember), manifest)
+                      .within("member " + inQuotes(manifest.programMember)));
+  for (const KernelLibrary &library : manifest.kernels)
     if (!library.launchesMember.empty())
-      if (Status launches = verifyLaunches(bundle, library); !launches.ok())
-        return Status::error("member " + inQuotes(library.launchesMember) + ": " +
-                             launches.message());
+      RETURN_IF_ERROR(verifyLaunches(members.at(library.launchesMember), library)
+                          .within("member " + inQuotes(library.launchesMember)));
   return {};
 }
 
@@ -136,33 +135,35 @@ Result<Bytes> readSource(zip_source_t *source) {
   return bytes;
 }
 
+/// Reads an archive of `archiveBytes` bytes.
 class Reader {
 public:
-  Status open(const Bytes &bytes);
-  Status readMembers();
-  Bundle bundle;
+  explicit Reader(uint64_t archiveBytes) : archiveBytes(archiveBytes) {}
+  /// `source` may be null, with the reason in `error`.
+  Status open(zip_source_t *source, ZipErrorText &error);
+  Result<BundleContents> readContents();
 
 private:
   Result<Bytes> read(zip_uint64_t index, const zip_stat_t &info);
+  Status readMembers();
+  Status readManifest();
 
   ZipArchive archive{nullptr, &zip_discard};
-  uint64_t archiveBytes = 0;
+  uint64_t archiveBytes;
   uint64_t memberBytes = 0; ///< read so far
+  BundleContents contents;
 };
 
-Status Reader::open(const Bytes &bytes) {
-  // To libzip that is an archive without members.
-  if (bytes.empty())
+Status Reader::open(zip_source_t *source, ZipErrorText &error) {
+  ZipSource owned(source, &zip_source_free);
+  // To libzip an empty file is an archive without members.
+  if (archiveBytes == 0)
     return Status::error("damaged or truncated archive: the file is empty");
-  ZipErrorText error;
-  archiveBytes = bytes.size();
-  ZipSource source(zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error.error),
-                   &zip_source_free);
   if (source)
-    archive.reset(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, &error.error));
+    archive.reset(zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error.error));
   if (!archive)
     return Status::error("damaged or truncated archive: " + error.text());
-  (void)source.release(); // the archive's now
+  (void)owned.release(); // the archive's now
   return {};
 }
 
@@ -207,87 +208,99 @@ Status Reader::readMembers() {
     std::string member = info.name;
     if (!isSafeMember(member))
       return Status::error("member " + inQuotes(member) + ": expects a path inside of the archive");
-    Result<Bytes> bytes = read(index, info);
-    if (!bytes.ok())
-      return Status::error("member " + inQuotes(member) + ": " + bytes.status().message());
-    if (!bundle.members.emplace(member, std::move(*bytes)).second)
+    ASSIGN_OR_RETURN(Bytes bytes, read(index, info).within("member " + inQuotes(member)));
+    if (!contents.members.emplace(member, std::move(bytes)).second)
       return Status::error("member " + inQuotes(member) + " stands there twice");
   }
+  return {};
+}
 
-  auto manifest = bundle.members.find(kManifestMember);
-  if (manifest == bundle.members.end())
+Status Reader::readManifest() {
+  auto member = contents.members.find(kManifestMember);
+  if (member == contents.members.end())
     return Status::error(std::string("member '") + kManifestMember + "' is missing");
-  if (manifest->second.size() > kMaxManifestBytes)
-    return Status::error(std::string("member '") + kManifestMember + "': expects at most " +
-                         std::to_string(kMaxManifestBytes) + " bytes, got " +
-                         std::to_string(manifest->second.size()));
-  std::string text(reinterpret_cast<const char *>(manifest->second.data()),
-                   manifest->second.size());
-  bundle.members.erase(manifest);
+  const std::string where = "member " + inQuotes(kManifestMember);
+  if (member->second.size() > kMaxManifestBytes)
+    return Status::error(where + ": expects at most " + std::to_string(kMaxManifestBytes) +
+                         " bytes, got " + std::to_string(member->second.size()));
   Digests digests;
-  Result<Manifest> parsed = manifestFromJson(text, &digests);
-  if (!parsed.ok())
-    return Status::error(std::string("member '") + kManifestMember +
-                         "': " + parsed.status().message());
-  bundle.manifest = std::move(*parsed);
-  if (Status status = verifyMembers(bundle.manifest, digests, "SHA-256"); !status.ok())
-    return Status::error(std::string("member '") + kManifestMember + "': " + status.message());
-  for (const auto &[member, bytes] : bundle.members) {
-    auto expected = digests.find(member);
+  ASSIGN_OR_RETURN(contents.manifest,
+                   manifestFromJson(toString(member->second), &digests).within(where));
+  contents.members.erase(member);
+  RETURN_IF_ERROR(verifyMembers(contents.manifest, digests, "SHA-256").within(where));
+  for (const auto &[name, bytes] : contents.members) {
+    auto expected = digests.find(name);
     if (expected != digests.end() && expected->second != sha256(bytes.data(), bytes.size()))
-      return Status::error("member " + inQuotes(member) +
+      return Status::error("member " + inQuotes(name) +
                            ": its SHA-256 is not the one that the manifest gives");
   }
-  return verifyContents(bundle);
+  return {};
+}
+
+Result<BundleContents> Reader::readContents() {
+  RETURN_IF_ERROR(readMembers());
+  RETURN_IF_ERROR(readManifest());
+  RETURN_IF_ERROR(verifyContents(contents));
+  return std::move(contents);
 }
 
 } // namespace
 
 const Bytes *Bundle::find(const std::string &member) const {
-  auto found = members.find(member);
-  return found == members.end() ? nullptr : &found->second;
+  auto found = members().find(member);
+  return found == members().end() ? nullptr : &found->second;
 }
 
-Result<Bundle> Bundle::parse(const Bytes &archive, const std::string &nameForMessages) {
-  Reader reader;
-  Status status = reader.open(archive);
+Result<Bundle> Bundle::create(BundleContents contents) {
+  Status status = contents.manifest.verify();
   if (status.ok())
-    status = reader.readMembers();
-  if (!status.ok())
-    return Status::error("bundle " + inQuotes(nameForMessages) + ": " + status.message());
-  return std::move(reader.bundle);
+    status = verifyContents(contents);
+  RETURN_IF_ERROR(status.within("bundle"));
+  return Bundle(std::move(contents));
+}
+
+Result<Bundle> Bundle::parse(const void *archive, size_t bytes,
+                             const std::string &nameForMessages) {
+  const std::string where = "bundle " + inQuotes(nameForMessages);
+  ZipErrorText error;
+  Reader reader(bytes);
+  RETURN_IF_ERROR(
+      reader.open(zip_source_buffer_create(archive, bytes, 0, &error.error), error).within(where));
+  ASSIGN_OR_RETURN(BundleContents contents, reader.readContents().within(where));
+  return Bundle(std::move(contents));
 }
 
 Result<Bundle> Bundle::read(const std::string &path) {
-  ASSIGN_OR_RETURN(Bytes bytes, readFile(path));
-  return parse(bytes, path);
+  const std::string where = "bundle " + inQuotes(path);
+  ASSIGN_OR_RETURN(InputFile file, openFile(path));
+  ZipErrorText error;
+  Reader reader(file.bytes);
+  zip_source_t *source = zip_source_filep_create(file.stream.get(), 0, -1, &error.error);
+  if (source)
+    (void)file.stream.release(); // the source's now
+  RETURN_IF_ERROR(reader.open(source, error).within(where));
+  ASSIGN_OR_RETURN(BundleContents contents, reader.readContents().within(where));
+  return Bundle(std::move(contents));
 }
 
-Result<Bytes> Bundle::serialize() const {
-  Status status = manifest.verify();
-  if (status.ok())
-    status = verifyContents(*this);
-  if (!status.ok())
-    return Status::error("bundle: " + status.message());
+static Result<Bytes> serializeContents(const BundleContents &contents) {
+  const auto &[manifest, members] = contents;
   Digests digests;
   uint64_t total = 0;
-  for (const auto &[member, bytes] : members)
+  for (const auto &[member, bytes] : members) {
+    digests[member] = sha256(bytes.data(), bytes.size());
     total += bytes.size();
+  }
   // Beyond it the format needs further fields, which would move the data. Weights are not in a
   // bundle.
   constexpr uint64_t kMaxBytes = uint64_t(4000) << 20;
   if (total > kMaxBytes)
-    return Status::error("bundle: expects members of at most " + std::to_string(kMaxBytes) +
+    return Status::error("expects members of at most " + std::to_string(kMaxBytes) +
                          " bytes together, got " + std::to_string(total));
-  for (const auto &[member, bytes] : members)
-    digests[member] = sha256(bytes.data(), bytes.size());
-  Result<std::string> json = manifestToJson(manifest, &digests);
-  if (!json.ok())
-    return Status::error("bundle: " + json.status().message());
-  if (json->size() > kMaxManifestBytes)
-    return Status::error("bundle: expects a manifest of at most " +
-                         std::to_string(kMaxManifestBytes) + " bytes, got " +
-                         std::to_string(json->size()));
+  ASSIGN_OR_RETURN(std::string json, manifestToJson(manifest, &digests));
+  if (json.size() > kMaxManifestBytes)
+    return Status::error("expects a manifest of at most " + std::to_string(kMaxManifestBytes) +
+                         " bytes, got " + std::to_string(json.size()));
 
   ZipErrorText error;
   ZipSource source(zip_source_buffer_create(nullptr, 0, 0, &error.error), &zip_source_free);
@@ -299,26 +312,23 @@ Result<Bytes> Bundle::serialize() const {
       zip_source_free(source.get());
   }
   if (!archive)
-    return Status::error("bundle: " + error.text());
+    return Status::error(error.text());
   uint64_t offset = 0;
-  bool added = addMember(archive.get(), kManifestMember, json->data(), json->size(), offset);
+  bool added = addMember(archive.get(), kManifestMember, json.data(), json.size(), offset);
   for (auto member = members.begin(); added && member != members.end(); ++member)
     added = addMember(archive.get(), member->first, member->second.data(), member->second.size(),
                       offset);
   if (!added || zip_close(archive.get()) != 0)
-    return Status::error(std::string("bundle: ") + zip_strerror(archive.get()));
+    return Status::error(zip_strerror(archive.get()));
   (void)archive.release(); // closing freed it
-  Result<Bytes> bytes = readSource(source.get());
-  if (!bytes.ok())
-    return Status::error("bundle: " + bytes.status().message());
-  return bytes;
+  return readSource(source.get());
 }
 
+Result<Bytes> Bundle::serialize() const { return serializeContents(contents).within("bundle"); }
+
 Status Bundle::write(const std::string &path) const {
-  Result<Bytes> bytes = serialize();
-  if (!bytes.ok())
-    return Status::error("cannot write " + inQuotes(path) + ": " + bytes.status().message());
-  return writeFile(path, {{bytes->data(), bytes->size()}});
+  ASSIGN_OR_RETURN(Bytes bytes, serialize().within("cannot write " + inQuotes(path)));
+  return writeFile(path, {{bytes.data(), bytes.size()}});
 }
 
 } // namespace braid::runtime

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Files.h"
 
+#include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 
 #include <algorithm>
@@ -35,6 +36,7 @@ public:
       ::close(fd);
   }
   int get() const { return fd; }
+  void release() { fd = -1; }
   /// Errors of delayed writes come out here, so the result counts.
   int close() {
     int result = ::close(fd);
@@ -69,7 +71,7 @@ std::string resolved(const std::string &path) {
 
 } // namespace
 
-Result<Bytes> readFile(const std::string &path, uint64_t maxBytes) {
+Result<InputFile> openFile(const std::string &path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info;
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
@@ -78,23 +80,25 @@ Result<Bytes> readFile(const std::string &path, uint64_t maxBytes) {
     return failed("read", path, EISDIR);
   if (!S_ISREG(info.st_mode))
     return Status::error("cannot read " + inQuotes(path) + ": expects a regular file");
-  uint64_t size = static_cast<uint64_t>(info.st_size);
-  if (size > maxBytes)
+  InputFile result{{::fdopen(file.get(), "rb"), &std::fclose},
+                   static_cast<uint64_t>(info.st_size)};
+  if (!result.stream)
+    return failed("read", path, errno);
+  file.release();
+  return result;
+}
+
+Result<Bytes> readFile(const std::string &path, uint64_t maxBytes) {
+  ASSIGN_OR_RETURN(InputFile file, openFile(path));
+  if (file.bytes > maxBytes)
     return Status::error("cannot read " + inQuotes(path) + ": expects at most " +
-                         std::to_string(maxBytes) + " bytes, got " + std::to_string(size));
-  Bytes bytes(size);
-  size_t done = 0;
-  while (done < bytes.size()) {
-    ssize_t count = ::read(file.get(), bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return failed("read", path, errno);
-    if (count == 0)
-      return Status::error("cannot read " + inQuotes(path) + ": the file became shorter meanwhile");
-    done += static_cast<size_t>(count);
-  }
-  return bytes;
+                         std::to_string(maxBytes) + " bytes, got " + std::to_string(file.bytes));
+  Bytes bytes(file.bytes);
+  if (std::fread(bytes.data(), 1, bytes.size(), file.stream.get()) == bytes.size())
+    return bytes;
+  if (std::ferror(file.stream.get()))
+    return failed("read", path, errno);
+  return Status::error("cannot read " + inQuotes(path) + ": the file became shorter meanwhile");
 }
 
 Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces) {

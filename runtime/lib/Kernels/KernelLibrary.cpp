@@ -35,7 +35,7 @@ static std::string missingFeatures(const KernelLibrary &library) {
 Result<std::shared_ptr<const KernelLibraryHandle>> KernelLibraryHandle::load(const Bundle &bundle) {
   const KernelLibrary *best = nullptr;
   std::string offers;
-  for (const KernelLibrary &library : bundle.manifest.kernels) {
+  for (const KernelLibrary &library : bundle.manifest().kernels) {
     std::string name = library.target + " " + library.triple + " " + library.isa;
     std::string arch = library.triple.substr(0, library.triple.find('-'));
     std::string why;

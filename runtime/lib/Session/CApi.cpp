@@ -101,17 +101,16 @@ braid_code braid_bundle_open(const char *path, braid_bundle **bundle, braid_erro
 braid_code braid_bundle_open_memory(const void *data, size_t bytes, braid_bundle **bundle,
                                     braid_error **error) {
   return guarded(error, {{data, "a bundle"}, {bundle, "a place for the bundle"}}, [&] {
-    auto *begin = static_cast<const std::byte *>(data);
     if (bytes > static_cast<size_t>(PTRDIFF_MAX))
       return Status::error("a bundle in memory has at most 2^63 - 1 bytes, got " +
                            std::to_string(bytes));
-    return give(Bundle::parse(Bytes(begin, begin + bytes), "bundle in memory"), bundle);
+    return give(Bundle::parse(data, bytes, "bundle in memory"), bundle);
   });
 }
 
 void braid_bundle_free(braid_bundle *bundle) { delete bundle; }
 int64_t braid_bundle_ranks(const braid_bundle *bundle) {
-  return bundle ? bundle->bundle->manifest.mesh.numRanks() : 0;
+  return bundle ? bundle->bundle->manifest().mesh.numRanks() : 0;
 }
 
 /// Where the fields of the options begin and end. Between them is padding.

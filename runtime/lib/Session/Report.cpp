@@ -32,7 +32,7 @@ static bool isReplicated(const Parameter &p) {
 }
 
 std::string Session::State::report() const {
-  const Manifest &manifest = bundle->manifest;
+  const Manifest &manifest = bundle->manifest();
   // The times of collectives come from one run, the one of median time, and the totals from one
   // rank, the most exposed one: separate medians and maxima of each number would not add up.
   const size_t count = workers->ranks.size();

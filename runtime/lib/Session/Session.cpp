@@ -101,7 +101,7 @@ Session::~Session() {
 
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Bundle> bundle,
                                                  const SessionOptions &options) {
-  RETURN_IF_ERROR(checkOptions(bundle->manifest, options));
+  RETURN_IF_ERROR(checkOptions(bundle->manifest(), options));
   RETURN_IF_ERROR(checkMaxISA());
   auto state = std::make_shared<State>();
   state->bundle = std::move(bundle);
@@ -120,7 +120,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Bundle> b
   return session;
 }
 
-const Manifest &Session::manifest() const { return state->bundle->manifest; }
+const Manifest &Session::manifest() const { return state->bundle->manifest(); }
 const Entry &Session::entry() const { return *state->entry; }
 
 Status Session::loadWeights(WeightSource &source,

@@ -20,13 +20,9 @@
 namespace braid::runtime {
 
 Status Session::State::load() {
-  const Manifest &manifest = bundle->manifest;
+  const Manifest &manifest = bundle->manifest();
   ASSIGN_OR_RETURN(entry, selectEntry(manifest, options.entry));
-  const Bytes *bytes = bundle->find(manifest.programMember);
-  if (!bytes)
-    return Status::error("the bundle lacks its member '" + manifest.programMember + "'");
-  RETURN_IF_ERROR(verifyProgram(*bytes, manifest));
-  program.reset(program::GetProgram(bytes->data())->UnPack());
+  program.reset(program::GetProgram(bundle->program().data())->UnPack());
 
   auto programEntry = std::find_if(program->entries.begin(), program->entries.end(),
                                    [&](const auto &e) { return e->name == entry->name; });
@@ -129,7 +125,7 @@ std::byte *Session::State::localArena(int64_t rank) const {
 
 Status Session::State::allocateValues() {
   constexpr size_t kLarge = size_t(1) << 16; // the number of mappings is limited
-  const Mesh &mesh = bundle->manifest.mesh;
+  const Mesh &mesh = bundle->manifest().mesh;
   values.resize(static_cast<size_t>(numRanks()));
   std::set<std::pair<size_t, std::vector<int64_t>>> seen; // a value and where a shard of it begins
   for (int64_t rank = 0; rank < numRanks(); ++rank) {
@@ -173,7 +169,7 @@ ResolveInput Session::State::resolveInput(int64_t r) {
   size_t i = static_cast<size_t>(r);
   ResolveInput input;
   input.program = program.get();
-  input.mesh = &bundle->manifest.mesh;
+  input.mesh = &bundle->manifest().mesh;
   if (!device) {
     input.kernels = &kernels;
     input.matmuls = &matmuls;
@@ -291,7 +287,7 @@ Status Session::State::prepareRank(int64_t rank, WeightSource *source,
     for (size_t i; (i = next.fetch_add(1)) < parameters.size();) {
       Status status;
       try {
-        status = loadParameter(*source, bundle->manifest.mesh, rank, parameters[i], own[i].data());
+        status = loadParameter(*source, bundle->manifest().mesh, rank, parameters[i], own[i].data());
       } catch (const std::exception &e) {
         status = Status::error("parameter '" + parameters[i].name + "': " + e.what());
       }

@@ -64,7 +64,7 @@ struct Session::State {
   bool usesProcesses() const { return options.transport == "shm"; }
   bool usesDevice() const { return options.target != "cpu"; }
   Transport &sessionTransport() const { return device ? device->transport() : *transport; }
-  int64_t numRanks() const { return bundle->manifest.mesh.numRanks(); }
+  int64_t numRanks() const { return bundle->manifest().mesh.numRanks(); }
   size_t operandIndex(size_t operand) const { return entry->parameters.size() + operand; }
   size_t resultIndex(size_t result) const {
     return entry->parameters.size() + entry->operands.size() + result;

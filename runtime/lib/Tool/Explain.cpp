@@ -94,7 +94,7 @@ Result<ProgramOutline> outlineFor(const Bundle &bundle, const ExplainOptions &op
 class TextWriter {
 public:
   TextWriter(const Bundle &bundle, const ExplainOptions &options)
-      : manifest(bundle.manifest), options(options) {}
+      : manifest(bundle.manifest()), options(options) {}
 
   std::string write(const ProgramOutline &outline) {
     if (options.procedure.empty())
@@ -315,7 +315,7 @@ Result<std::string> explain(const Bundle &bundle, const ExplainOptions &options)
 
 Result<std::string> explainAsJson(const Bundle &bundle, const ExplainOptions &options) {
   ASSIGN_OR_RETURN(ProgramOutline outline, outlineFor(bundle, options));
-  const Manifest &manifest = bundle.manifest;
+  const Manifest &manifest = bundle.manifest();
   OrderedJson json{{"producer", manifest.producer}, {"ranks", manifest.mesh.numRanks()}};
   json["mesh"] = OrderedJson::array();
   for (const Mesh::Axis &axis : manifest.mesh.axes)

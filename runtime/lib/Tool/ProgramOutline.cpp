@@ -389,15 +389,12 @@ private:
 } // namespace
 
 Result<ProgramOutline> outlineProgram(const Bundle &bundle, std::optional<int64_t> rank) {
-  const int64_t ranks = bundle.manifest.mesh.numRanks();
+  const int64_t ranks = bundle.manifest().mesh.numRanks();
   if (rank && (*rank < 0 || *rank >= ranks))
     return Status::error("there is no rank " + std::to_string(*rank) + ": the mesh has " +
                          std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"));
-  const Bytes *bytes = bundle.find(bundle.manifest.programMember);
-  if (!bytes)
-    return Status::error("the bundle lacks its member '" + bundle.manifest.programMember + "'");
-  std::unique_ptr<fb::ProgramT> program(fb::GetProgram(bytes->data())->UnPack());
-  return Outliner(*program, bundle.manifest, rank).run();
+  std::unique_ptr<fb::ProgramT> program(fb::GetProgram(bundle.program().data())->UnPack());
+  return Outliner(*program, bundle.manifest(), rank).run();
 }
 
 } // namespace braid::runtime

@@ -68,9 +68,9 @@ private:
       ASSIGN_OR_RETURN(Bundle read, Bundle::read(options.model));
       bundle = std::make_shared<const Bundle>(std::move(read));
     }
-    ASSIGN_OR_RETURN(entry, selectEntry(bundle->manifest, options.session.entry));
+    ASSIGN_OR_RETURN(entry, selectEntry(bundle->manifest(), options.session.entry));
     // A session checks this too, but the interpreter runs without one.
-    const int64_t ranks = bundle->manifest.mesh.numRanks();
+    const int64_t ranks = bundle->manifest().mesh.numRanks();
     if (options.target != "cpu" && options.session.ranks != 0 && options.session.ranks != ranks)
       return Status::error("'" + options.model + "' has a mesh of " + std::to_string(ranks) +
                            (ranks == 1 ? " rank" : " ranks") + ", got --ranks " +
@@ -255,8 +255,8 @@ private:
     auto ms = [&](const char *field) { return report[field].get<double>() * 1e3; };
     std::printf("%s on %" PRId64 " rank%s x %" PRId64
                 " thread%s: median %.3f ms, least %.3f ms of %" PRId64 " run%s\n",
-                bundle->manifest.modelName.c_str(), bundle->manifest.mesh.numRanks(),
-                bundle->manifest.mesh.numRanks() == 1 ? "" : "s", options.session.threadsPerRank,
+                bundle->manifest().modelName.c_str(), bundle->manifest().mesh.numRanks(),
+                bundle->manifest().mesh.numRanks() == 1 ? "" : "s", options.session.threadsPerRank,
                 options.session.threadsPerRank == 1 ? "" : "s", ms("median_run_s"), ms("min_run_s"),
                 options.repeat, options.repeat == 1 ? "" : "s");
     std::printf("communication: %" PRId64 " bytes sent per rank, %s\n",

@@ -59,8 +59,9 @@ int main(int argc, char **argv) {
   runtime::Result<runtime::Bundle> bundle = runtime::Bundle::read(input);
   if (!bundle.ok())
     return fail(bundle.status().message());
+  runtime::BundleContents contents = bundle->copyContents();
   int made = 0;
-  for (const runtime::KernelLibrary &library : bundle->manifest.kernels) {
+  for (const runtime::KernelLibrary &library : contents.manifest.kernels) {
     if (library.target != "cuda")
       continue;
     auto table = runtime::CudaLaunchTable::fromJson(textOf(*bundle->find(library.launchesMember)));
@@ -77,12 +78,15 @@ int main(int argc, char **argv) {
       return fail(library.sourceMember + " does not compile: " + said);
     if (!code.ok())
       return fail(code.status().message());
-    bundle->members[library.member] = std::move(*code);
+    contents.members[library.member] = std::move(*code);
     ++made;
   }
   if (made == 0)
     return fail("'" + input + "' has no kernels for CUDA");
-  if (runtime::Status status = bundle->write(output); !status.ok())
+  runtime::Result<runtime::Bundle> forHost = runtime::Bundle::create(std::move(contents));
+  if (!forHost.ok())
+    return fail(forHost.status().message());
+  if (runtime::Status status = forHost->write(output); !status.ok())
     return fail(status.message());
   return 0;
 }

@@ -43,7 +43,8 @@ Status spoil(const std::string &in, const std::string &out, const std::string &n
   Result<Bundle> bundle = Bundle::read(in);
   if (!bundle.ok())
     return bundle.status();
-  Bytes &bytes = bundle->members.at(bundle->manifest.programMember);
+  BundleContents contents = bundle->copyContents();
+  Bytes &bytes = contents.members.at(contents.manifest.programMember);
   std::unique_ptr<fb::ProgramT> program(fb::GetProgram(bytes.data())->UnPack());
   if (!removeWait(*program, name))
     return Status::error("no wait '" + name + "'");
@@ -51,7 +52,8 @@ Status spoil(const std::string &in, const std::string &out, const std::string &n
   fb::FinishProgramBuffer(builder, fb::Program::Pack(builder, program.get()));
   const auto *begin = reinterpret_cast<const std::byte *>(builder.GetBufferPointer());
   bytes = Bytes(begin, begin + builder.GetSize());
-  return bundle->write(out);
+  Result<Bundle> spoiled = Bundle::create(std::move(contents));
+  return spoiled.ok() ? spoiled->write(out) : spoiled.status();
 }
 
 } // namespace

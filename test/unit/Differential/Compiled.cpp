@@ -29,11 +29,11 @@ Result<CompiledRun> compileAndRun(ModuleOp module, CompileOptions options,
   Result<runtime::Bytes> archive = bundle->serialize();
   if (!archive.ok())
     return archive.status();
-  Result<runtime::Bundle> read = runtime::Bundle::parse(*archive, "case");
+  Result<runtime::Bundle> read = runtime::Bundle::parse(archive->data(), archive->size(), "case");
   if (!read.ok())
     return read.status();
-  CompiledRun run{runtime::meshString(read->manifest.mesh), {}};
-  std::vector<runtime::EntryValue> results = read->manifest.entries.front().results;
+  CompiledRun run{runtime::meshString(read->manifest().mesh), {}};
+  std::vector<runtime::EntryValue> results = read->manifest().entries.front().results;
   Result<std::unique_ptr<runtime::Session>> session =
       runtime::Session::create(std::make_shared<const runtime::Bundle>(std::move(*read)), {});
   if (!session.ok())

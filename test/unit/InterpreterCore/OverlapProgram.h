@@ -75,18 +75,18 @@ public:
   }
 
   Result<ExpandedProgram> expand() {
-    auto bundle = builder.bundle();
-    return ExpandedProgram::expand(bundle->members.at(bundle->manifest.programMember),
-                                   bundle->manifest, bundle->manifest.entries[0]);
+    auto bundle = builder.contents();
+    return ExpandedProgram::expand(bundle.members.at(bundle.manifest.programMember),
+                                   bundle.manifest, bundle.manifest.entries[0]);
   }
   Result<std::unique_ptr<ProgramInterpreter>> interpreter() {
-    auto bundle = builder.bundle();
+    auto bundle = builder.contents();
     auto lookup = [&](const std::string &symbol) -> Result<runtime::KernelFunction> {
       return builder.kernels.at(symbol);
     };
     auto created =
-        ProgramInterpreter::create(bundle->members.at(bundle->manifest.programMember),
-                                   bundle->manifest, bundle->manifest.entries[0], lookup);
+        ProgramInterpreter::create(bundle.members.at(bundle.manifest.programMember),
+                                   bundle.manifest, bundle.manifest.entries[0], lookup);
     if (!created.ok())
       return created;
     runtime::HostTensor x = runtime::HostTensor::zeros(DType::f32, {kElements});

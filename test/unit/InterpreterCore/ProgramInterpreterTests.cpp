@@ -49,12 +49,12 @@ TEST(ProgramInterpreter, NoticesResultsThatDiffer) {
 
 TEST(ProgramInterpreter, NamesWhatIsMissing) {
   OverlapProgram program;
-  auto bundle = program.builder.bundle();
+  auto bundle = program.builder.contents();
   auto noKernels = [](const std::string &symbol) -> Result<runtime::KernelFunction> {
     return Status::error("no kernel '" + symbol + "'");
   };
-  const auto &manifest = bundle->manifest;
-  const auto &bytes = bundle->members.at(manifest.programMember);
+  const auto &manifest = bundle.manifest;
+  const auto &bytes = bundle.members.at(manifest.programMember);
   EXPECT_EQ(ProgramInterpreter::create(bytes, manifest, manifest.entries[0], noKernels)
                 .status()
                 .message(),
@@ -70,9 +70,9 @@ TEST(ProgramInterpreter, NamesWhatIsMissing) {
 
 TEST(ProgramInterpreter, RefusesAProgramThatIsNotOne) {
   OverlapProgram program;
-  auto bundle = program.builder.bundle();
+  auto bundle = program.builder.contents();
   auto lookup = [](const std::string &) -> Result<runtime::KernelFunction> { return add; };
-  EXPECT_EQ(ProgramInterpreter::create({}, bundle->manifest, bundle->manifest.entries[0], lookup)
+  EXPECT_EQ(ProgramInterpreter::create({}, bundle.manifest, bundle.manifest.entries[0], lookup)
                 .status()
                 .message(),
             "not a Braid program, or a damaged one");
@@ -85,9 +85,9 @@ TEST(ProgramInterpreter, NoticesRanksThatDisagree) {
   builder.result("y", DType::f32, {2});
   auto main = builder.procedure("main", 2, 64, 64, 0);
   main.copy("own part", argument(0, DType::f32, {2}), argument(1, DType::f32, {2}));
-  auto bundle = builder.bundle();
-  auto created = ProgramInterpreter::create(bundle->members.at(bundle->manifest.programMember),
-                                            bundle->manifest, bundle->manifest.entries[0],
+  auto bundle = builder.contents();
+  auto created = ProgramInterpreter::create(bundle.members.at(bundle.manifest.programMember),
+                                            bundle.manifest, bundle.manifest.entries[0],
                                             [](const std::string &) { return add; });
   ASSERT_TRUE(created.ok()) << created.status().message();
   runtime::HostTensor x = runtime::HostTensor::zeros(DType::f32, {4});
@@ -120,9 +120,9 @@ TEST(ProgramInterpreter, ComputesExchanges) {
     main.wait("exchange", 2 * i + 1);
     main.copy("out", out, argument(i + 1, DType::f32, shape));
   }
-  auto bundle = builder.bundle();
-  auto created = ProgramInterpreter::create(bundle->members.at(bundle->manifest.programMember),
-                                            bundle->manifest, bundle->manifest.entries[0],
+  auto bundle = builder.contents();
+  auto created = ProgramInterpreter::create(bundle.members.at(bundle.manifest.programMember),
+                                            bundle.manifest, bundle.manifest.entries[0],
                                             [](const std::string &) { return add; });
   ASSERT_TRUE(created.ok()) << created.status().message();
   runtime::HostTensor input = runtime::HostTensor::zeros(DType::f32, {2, 2});
@@ -172,11 +172,11 @@ struct Passing {
                0, 4, 5);
     main.wait("rows", 5);
     main.copy("out", there, argument(3, DType::f32, {3, 1}));
-    bundle = builder.bundle();
+    bundle = builder.contents();
   }
   Result<ProgramResults> run(const std::vector<int32_t> &counts) {
-    auto created = ProgramInterpreter::create(bundle->members.at(bundle->manifest.programMember),
-                                              bundle->manifest, bundle->manifest.entries[0],
+    auto created = ProgramInterpreter::create(bundle.members.at(bundle.manifest.programMember),
+                                              bundle.manifest, bundle.manifest.entries[0],
                                               [](const std::string &) { return add; });
     if (!created.ok())
       return created.status();
@@ -191,7 +191,7 @@ struct Passing {
     return (*created)->runSchedules(3, 20);
   }
   ProgramBuilder builder;
-  decltype(builder.bundle()) bundle;
+  runtime::BundleContents bundle;
 };
 } // namespace
 
@@ -241,9 +241,9 @@ TEST(ProgramInterpreter, ComputesEveryCommand) {
   slice.dim = 1;
   slice.axes = runtime::testing::ProcedureBuilder::axisRefs({"tp"});
   main.compute("slice", std::move(slice));
-  auto bundle = builder.bundle();
-  auto created = ProgramInterpreter::create(bundle->members.at(bundle->manifest.programMember),
-                                            bundle->manifest, bundle->manifest.entries[0],
+  auto bundle = builder.contents();
+  auto created = ProgramInterpreter::create(bundle.members.at(bundle.manifest.programMember),
+                                            bundle.manifest, bundle.manifest.entries[0],
                                             [](const std::string &) { return add; });
   ASSERT_TRUE(created.ok()) << created.status().message();
   auto weights = runtime::WeightSource::random(5);
@@ -256,7 +256,7 @@ TEST(ProgramInterpreter, ComputesEveryCommand) {
   ASSERT_TRUE(results.ok()) << results.status().message();
 
   auto read = [&](size_t i) {
-    const runtime::Parameter &p = bundle->manifest.entries[0].parameters[i];
+    const runtime::Parameter &p = bundle.manifest.entries[0].parameters[i];
     runtime::HostTensor value = runtime::HostTensor::zeros(p.dtype, p.globalShape);
     EXPECT_TRUE(
         weights->read(p, {Shape(p.globalShape.size(), 0), p.globalShape}, value.data.data()).ok());
@@ -308,9 +308,9 @@ TEST(ProgramInterpreter, ComputesPositions) {
   rotary.sin = local(64, DType::f32, {1, 3, 2}).build();
   rotary.out = argument(4, DType::f32, {1, 3, 1, 4}).build();
   main.compute("turn", std::move(rotary));
-  auto bundle = builder.bundle();
-  auto created = ProgramInterpreter::create(bundle->members.at(bundle->manifest.programMember),
-                                            bundle->manifest, bundle->manifest.entries[0],
+  auto bundle = builder.contents();
+  auto created = ProgramInterpreter::create(bundle.members.at(bundle.manifest.programMember),
+                                            bundle.manifest, bundle.manifest.entries[0],
                                             [](const std::string &) { return add; });
   ASSERT_TRUE(created.ok()) << created.status().message();
   runtime::HostTensor ids = runtime::HostTensor::zeros(DType::i64, {1, 3});

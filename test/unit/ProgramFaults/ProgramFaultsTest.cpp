@@ -85,8 +85,8 @@ protected:
     options.isas = {"host"};
     auto compiled = compileToBundle(*module, options);
     ASSERT_TRUE(succeeded(compiled));
-    bundle = std::move(*compiled);
-    auto loaded = runtime::KernelLibraryHandle::load(bundle);
+    bundle.emplace(std::move(*compiled));
+    auto loaded = runtime::KernelLibraryHandle::load(*bundle);
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     kernels = std::move(*loaded);
   }
@@ -104,19 +104,19 @@ protected:
     return succeeded(imported) ? std::move(*imported) : OwningOpRef<ModuleOp>();
   }
 
-  const Bytes &program() const { return bundle.members.at(bundle.manifest.programMember); }
+  const Bytes &program() const { return bundle->program(); }
 
   /// The bits of the result in `count` orders, or the detected fault.
   runtime::Result<interp::ProgramResults> interpret(const Bytes &bytes, int64_t count) const {
     auto interpreter = interp::ProgramInterpreter::create(
-        bytes, bundle.manifest, bundle.manifest.entries[0],
+        bytes, bundle->manifest(), bundle->manifest().entries[0],
         [&](const std::string &symbol) { return kernels->find(symbol); });
     if (!interpreter.ok())
       return interpreter.status();
     auto weights = runtime::WeightSource::random(3);
     if (runtime::Status status = (*interpreter)->loadWeights(*weights); !status.ok())
       return status;
-    for (const runtime::EntryValue &operand : bundle.manifest.entries[0].operands) {
+    for (const runtime::EntryValue &operand : bundle->manifest().entries[0].operands) {
       HostTensor value = HostTensor::zeros(operand.dtype, operand.globalShape);
       for (int64_t i = 0; i < value.numElements(); ++i) {
         if (operand.dtype == runtime::DType::f32)
@@ -131,7 +131,7 @@ protected:
   }
 
   runtime::Result<interp::ExpandedProgram> expand(const Bytes &bytes) const {
-    return interp::ExpandedProgram::expand(bytes, bundle.manifest, bundle.manifest.entries[0]);
+    return interp::ExpandedProgram::expand(bytes, bundle->manifest(), bundle->manifest().entries[0]);
   }
 
   /// Whether the fault was detected. An error other than a failed check fails the test.
@@ -154,7 +154,7 @@ protected:
   int64_t numHarmless = 0;            ///< of the wrong ones, those that the other checks accept
   std::unique_ptr<MLIRContext> context;
   OwningOpRef<ModuleOp> module;
-  runtime::Bundle bundle;
+  std::optional<runtime::Bundle> bundle;
   std::shared_ptr<const runtime::KernelLibraryHandle> kernels;
 };
 

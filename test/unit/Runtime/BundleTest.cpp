@@ -74,7 +74,7 @@ Bytes archive(const std::vector<std::pair<std::string, Bytes>> &members,
 
 /// The members of the sample bundle, manifest first.
 std::vector<std::pair<std::string, Bytes>> sampleMembers() {
-  Bytes bytes = *sampleBundle().serialize();
+  Bytes bytes = *sampleBundle()->serialize();
   std::vector<std::pair<std::string, Bytes>> members;
   for (const Member &member : listMembers(bytes)) {
     auto begin = bytes.begin() + static_cast<long>(member.dataOffset);
@@ -83,30 +83,36 @@ std::vector<std::pair<std::string, Bytes>> sampleMembers() {
   return members;
 }
 
+Result<Bundle> parse(const Bytes &archive, const std::string &name) {
+  return Bundle::parse(archive.data(), archive.size(), name);
+}
+
 TEST(Bundle, RoundTrips) {
   TemporaryFolder folder;
   std::string path = folder.path("x.braid");
-  Bundle bundle = sampleBundle();
-  bundle.manifest.moduleMember = "module.mlirbc";
-  bundle.members["module.mlirbc"] = {}; // an empty member is valid too
-  ASSERT_OK(bundle.write(path));
+  BundleContents contents = sampleContents();
+  contents.manifest.moduleMember = "module.mlirbc";
+  contents.members["module.mlirbc"] = {}; // an empty member is valid too
+  ASSERT_OK(bundleOf(contents)->write(path));
   EXPECT_EQ(folder.numFiles(), 1u);
   Result<Bundle> back = Bundle::read(path);
   ASSERT_OK(back);
-  EXPECT_EQ(back->members, bundle.members);
-  EXPECT_EQ(toJson(back->manifest), toJson(bundle.manifest));
+  EXPECT_EQ(back->members(), contents.members);
+  EXPECT_EQ(toJson(back->manifest()), toJson(contents.manifest));
   ASSERT_NE(back->find("program.brpg"), nullptr);
-  EXPECT_EQ(*back->find("program.brpg"), bundle.members["program.brpg"]);
+  EXPECT_EQ(*back->find("program.brpg"), contents.members["program.brpg"]);
+  EXPECT_EQ(&back->program(), back->find("program.brpg"));
   EXPECT_EQ(back->find("nothing"), nullptr);
 }
 
 TEST(Bundle, MembersAreStoredAlignedAndWithoutTime) {
   for (size_t size : {0, 1, 63, 64, 65, 100000}) {
-    Bundle bundle = sampleBundle();
-    bundle.members[bundle.manifest.kernels[0].member].resize(size);
-    bundle.manifest.moduleMember = "module.mlirbc";
-    bundle.members["module.mlirbc"].resize(3 * size);
-    Result<Bytes> bytes = bundle.serialize();
+    BundleContents contents = sampleContents();
+    contents.members[contents.manifest.kernels[0].member].resize(size);
+    contents.manifest.moduleMember = "module.mlirbc";
+    contents.members["module.mlirbc"].resize(3 * size);
+    std::shared_ptr<const Bundle> bundle = bundleOf(contents);
+    Result<Bytes> bytes = bundle->serialize();
     ASSERT_OK(bytes);
     std::vector<Member> members = listMembers(*bytes);
     ASSERT_EQ(members.size(), 4u);
@@ -118,20 +124,20 @@ TEST(Bundle, MembersAreStoredAlignedAndWithoutTime) {
       EXPECT_EQ(member.date, 0x21u) << "1980-01-01";
       if (member.name == "manifest.json")
         continue;
-      const Bytes &expected = *bundle.find(member.name);
+      const Bytes &expected = *bundle->find(member.name);
       ASSERT_EQ(member.size, expected.size());
       EXPECT_TRUE(std::equal(expected.begin(), expected.end(),
                              bytes->begin() + static_cast<long>(member.dataOffset)));
     }
-    EXPECT_EQ(*bundle.serialize(), *bytes) << "equal bundles are equal files";
+    EXPECT_EQ(*bundle->serialize(), *bytes) << "equal bundles are equal files";
   }
 }
 
 TEST(Bundle, ManifestHasTheSha256OfEachMember) {
-  Bundle bundle = sampleBundle();
-  const std::string library = bundle.manifest.kernels[0].member;
-  bundle.members[library] = toBytes("abc");
-  Bytes bytes = *bundle.serialize();
+  BundleContents contents = sampleContents();
+  const std::string library = contents.manifest.kernels[0].member;
+  contents.members[library] = toBytes("abc");
+  Bytes bytes = *bundleOf(contents)->serialize();
   Member manifest = listMembers(bytes)[0];
   auto json = nlohmann::json::parse(
       std::string(reinterpret_cast<const char *>(&bytes[manifest.dataOffset]), manifest.size));
@@ -141,70 +147,67 @@ TEST(Bundle, ManifestHasTheSha256OfEachMember) {
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
-TEST(Bundle, AcceptsOtherWriters) { EXPECT_OK(Bundle::parse(archive(sampleMembers()), "x.braid")); }
+TEST(Bundle, AcceptsOtherWriters) { EXPECT_OK(parse(archive(sampleMembers()), "x.braid")); }
 
 TEST(Bundle, RefusesDamagedArchives) {
-  EXPECT_ERROR(Bundle::parse({}, "x.braid"),
+  EXPECT_ERROR(parse({}, "x.braid"),
                "bundle 'x.braid': damaged or truncated archive: the file is empty");
-  EXPECT_ERROR_HAS(Bundle::parse(toBytes("no archive at all, but of some length"), "x.braid"),
+  EXPECT_ERROR_HAS(parse(toBytes("no archive at all, but of some length"), "x.braid"),
                    "bundle 'x.braid': damaged or truncated archive: ");
   EXPECT_ERROR(Bundle::read("/no/such.braid"),
                "cannot read '/no/such.braid': No such file or directory");
 }
 
 TEST(Bundle, RefusesEveryTruncation) {
-  const Bytes good = *sampleBundle().serialize();
+  const Bytes good = *sampleBundle()->serialize();
   for (size_t size = 0; size < good.size(); size += 13) {
     Bytes bad(good.begin(), good.begin() + static_cast<long>(size));
-    EXPECT_ERROR_HAS(Bundle::parse(bad, "x.braid"), "bundle 'x.braid': ");
+    EXPECT_ERROR_HAS(parse(bad, "x.braid"), "bundle 'x.braid': ");
   }
 }
 
 /// A changed byte is refused, unless it has no meaning (padding, a time stamp).
 TEST(Bundle, NoticesChangedBytes) {
-  const Bundle bundle = sampleBundle();
-  const Bytes good = *bundle.serialize();
+  const std::shared_ptr<const Bundle> bundle = sampleBundle();
+  const Bytes good = *bundle->serialize();
   std::vector<Member> members = listMembers(good);
   for (size_t i = 0; i < good.size(); i += 3) {
     Bytes bad = good;
     bad[i] ^= std::byte(0x5a);
-    Result<Bundle> result = Bundle::parse(bad, "x.braid");
+    Result<Bundle> result = parse(bad, "x.braid");
     for (const Member &member : members)
       if (i >= member.dataOffset && i < member.dataOffset + member.size)
         EXPECT_ERROR_HAS(result, "bundle 'x.braid': member '" + member.name + "': ");
     if (result.ok())
-      EXPECT_EQ(result->members, bundle.members) << i;
+      EXPECT_EQ(result->members(), bundle->members()) << i;
   }
 }
 
 TEST(Bundle, RefusesMembersThatTheManifestDoesNotMean) {
   auto members = sampleMembers();
-  auto parse = [](const std::vector<std::pair<std::string, Bytes>> &members) {
-    return Bundle::parse(archive(members), "x.braid");
-  };
   const std::string library = sampleManifest().kernels[0].member;
   auto without = members;
   without.erase(without.begin());
-  EXPECT_ERROR(parse(without), "bundle 'x.braid': member 'manifest.json' is missing");
+  EXPECT_ERROR(parse(archive(without), "x.braid"), "bundle 'x.braid': member 'manifest.json' is missing");
   without = members;
   without.pop_back();
-  EXPECT_ERROR(parse(without),
+  EXPECT_ERROR(parse(archive(without), "x.braid"),
                "bundle 'x.braid': data of member '" + members.back().first + "' is missing");
   auto extra = members;
   extra.emplace_back("extra.bin", toBytes("?"));
-  EXPECT_ERROR(parse(extra),
+  EXPECT_ERROR(parse(archive(extra), "x.braid"),
                "bundle 'x.braid': data of member 'extra.bin', which the manifest does not list");
   auto escaping = members;
   escaping.emplace_back("../escape", toBytes("?"));
-  EXPECT_ERROR(parse(escaping),
+  EXPECT_ERROR(parse(archive(escaping), "x.braid"),
                "bundle 'x.braid': member '../escape': expects a path inside of the archive");
   auto changed = members;
   for (auto &[name, bytes] : changed)
     if (name == library)
       bytes[5] ^= std::byte(1);
-  EXPECT_ERROR(parse(changed), "bundle 'x.braid': member '" + library +
+  EXPECT_ERROR(parse(archive(changed), "x.braid"), "bundle 'x.braid': member '" + library +
                                    "': its SHA-256 is not the one that the manifest gives");
-  EXPECT_ERROR(Bundle::parse(archive(members, ZIP_CM_DEFLATE), "x.braid"),
+  EXPECT_ERROR(parse(archive(members, ZIP_CM_DEFLATE), "x.braid"),
                "bundle 'x.braid': member 'manifest.json': expects members that are stored, neither "
                "compressed nor encrypted");
 }
@@ -223,7 +226,7 @@ TEST(Bundle, RefusesMembersOfOneName) {
     std::memcpy(&*at, to.data(), to.size());
   }
   // Some versions of libzip detect it themselves.
-  EXPECT_ERROR_HAS(Bundle::parse(bytes, "x.braid"), "bundle 'x.braid': ");
+  EXPECT_ERROR_HAS(parse(bytes, "x.braid"), "bundle 'x.braid': ");
 }
 
 void append(Bytes &bytes, uint64_t value, int count) {
@@ -284,7 +287,7 @@ TEST(Bundle, RefusesMembersThatLieInEachOther) {
   append(data, begin, 4);
   append(data, 0, 2);
   ASSERT_EQ(data.size(), 1256U);
-  EXPECT_ERROR(Bundle::parse(data, "x.braid"),
+  EXPECT_ERROR(parse(data, "x.braid"),
                "bundle 'x.braid': member 'b': expects at most 1256 bytes in all members, got 2031");
 }
 
@@ -298,7 +301,7 @@ TEST(Bundle, RefusesBadManifestsAndPrograms) {
     change(json);
     auto changed = members;
     changed[0].second = toBytes(json.dump());
-    return Bundle::parse(archive(changed), "x.braid");
+    return parse(archive(changed), "x.braid");
   };
   EXPECT_OK(withManifest([](nlohmann::json &) {}));
   EXPECT_ERROR(withManifest([](nlohmann::json &json) { json.erase("mesh"); }),
@@ -319,24 +322,46 @@ TEST(Bundle, RefusesBadManifestsAndPrograms) {
 TEST(Bundle, AFailedWriteLeavesNothing) {
   TemporaryFolder folder;
   std::string path = folder.path("x.braid"), missing = folder.path("no/x.braid");
-  EXPECT_ERROR(sampleBundle().write(missing),
+  EXPECT_ERROR(sampleBundle()->write(missing),
                "cannot write '" + missing + "': No such file or directory");
-  Bundle bundle = sampleBundle();
-  bundle.members.erase("program.brpg");
-  EXPECT_ERROR(bundle.write(path),
-               "cannot write '" + path + "': bundle: data of member 'program.brpg' is missing");
-  bundle = sampleBundle();
-  bundle.members["extra"] = toBytes("?");
-  EXPECT_ERROR(bundle.serialize(),
-               "bundle: data of member 'extra', which the manifest does not list");
-  bundle = sampleBundle();
-  bundle.members["program.brpg"] = toBytes("?");
-  EXPECT_ERROR(bundle.serialize(),
-               "bundle: member 'program.brpg': not a Braid program, or a damaged one");
-  bundle = sampleBundle();
-  bundle.manifest.modelName = "\xff";
-  EXPECT_ERROR(bundle.serialize(), "bundle: expects every name to be UTF-8");
   EXPECT_EQ(folder.numFiles(), 0u);
+}
+
+TEST(Bundle, IsVerifiedWhenItIsMade) {
+  BundleContents contents = sampleContents();
+  EXPECT_OK(Bundle::create(contents));
+  contents.members.erase("program.brpg");
+  EXPECT_ERROR(Bundle::create(contents), "bundle: data of member 'program.brpg' is missing");
+  contents = sampleContents();
+  contents.members["extra"] = toBytes("?");
+  EXPECT_ERROR(Bundle::create(contents),
+               "bundle: data of member 'extra', which the manifest does not list");
+  contents = sampleContents();
+  contents.members["program.brpg"] = toBytes("?");
+  EXPECT_ERROR(Bundle::create(contents),
+               "bundle: member 'program.brpg': not a Braid program, or a damaged one");
+  contents = sampleContents();
+  contents.manifest.entries.clear();
+  EXPECT_ERROR(Bundle::create(contents), "bundle: 'entries' expects at least one entry");
+  contents = sampleContents();
+  contents.manifest.modelName = "\xff";
+  EXPECT_ERROR(bundleOf(contents)->serialize(), "bundle: expects every name to be UTF-8");
+}
+
+/// A bundle stays as it was read, whatever becomes of the file.
+TEST(Bundle, DoesNotChangeWithItsFile) {
+  TemporaryFolder folder;
+  const std::string path = folder.path("x.braid");
+  ASSERT_OK(sampleBundle()->write(path));
+  Result<Bundle> bundle = Bundle::read(path);
+  ASSERT_OK(bundle);
+  std::filesystem::resize_file(path, 10);
+  EXPECT_EQ(bundle->members(), sampleBundle()->members());
+  EXPECT_ERROR_HAS(Bundle::read(path), "bundle '" + path + "': damaged or truncated archive: ");
+  std::filesystem::resize_file(path, 0);
+  EXPECT_ERROR(Bundle::read(path),
+               "bundle '" + path + "': damaged or truncated archive: the file is empty");
+  EXPECT_ERROR(Bundle::read("/dev/null"), "cannot read '/dev/null': expects a regular file");
 }
 
 } // namespace

@@ -31,7 +31,7 @@ public:
   }
   Exchanges &sum(const std::string &name) { return add(name, fb::CollectiveKind::all_reduce, {}); }
 
-  std::shared_ptr<const Bundle> bundle() {
+  BundleContents contents() {
     if (!ended)
       for (uint32_t i = 0; i < count; ++i)
         main.wait("", 2 * i + 1);
@@ -39,17 +39,17 @@ public:
       main.copy("y", symmetric(0, f32, {1, 8}), argument(0, f32, {1, 8}));
     ended = true;
     builder.program.procedures[0]->num_events = 2 * count;
-    return builder.bundle();
+    return builder.contents();
   }
   Status verify() {
-    auto made = bundle();
-    return verifyProgram(*made->find(made->manifest.programMember), made->manifest);
+    BundleContents made = contents();
+    return verifyProgram(made.members.at(made.manifest.programMember), made.manifest);
   }
   /// "0m1": rank 0's second command of the communication queue.
   std::string order() {
-    auto made = bundle();
-    const Bytes &bytes = *made->find(made->manifest.programMember);
-    auto steps = orderCommands(*fb::GetProgram(bytes.data()), 0, made->manifest.mesh);
+    BundleContents made = contents();
+    const Bytes &bytes = made.members.at(made.manifest.programMember);
+    auto steps = orderCommands(*fb::GetProgram(bytes.data()), 0, made.manifest.mesh);
     EXPECT_OK(steps);
     std::string text;
     for (const Step &step : *steps) {

@@ -25,8 +25,8 @@ CudaLaunchTable sampleTable() {
   return {"sm_90a", {kernel}};
 }
 
-Bundle cudaBundle(const CudaLaunchTable &table) {
-  Bundle bundle = sampleBundle();
+BundleContents cudaContents(const CudaLaunchTable &table) {
+  BundleContents bundle = sampleContents();
   KernelLibrary library = cudaKernelLibrary("sm_90a");
   bundle.members[library.member] = toBytes("cubin");
   bundle.members[library.launchesMember] = toBytes(table.toJson());
@@ -87,13 +87,13 @@ TEST(CudaLaunchTable, SaysWhatIsWrong) {
 }
 
 TEST(CudaLaunchTable, TravelsInABundle) {
-  Bundle bundle = cudaBundle(sampleTable());
-  Result<Bytes> bytes = bundle.serialize();
+  std::shared_ptr<const Bundle> bundle = bundleOf(cudaContents(sampleTable()));
+  Result<Bytes> bytes = bundle->serialize();
   ASSERT_OK(bytes);
-  Result<Bundle> read = Bundle::parse(*bytes, "sample");
+  Result<Bundle> read = Bundle::parse(bytes->data(), bytes->size(), "sample");
   ASSERT_OK(read);
-  EXPECT_EQ(read->members, bundle.members);
-  const KernelLibrary &library = read->manifest.kernels.back();
+  EXPECT_EQ(read->members(), bundle->members());
+  const KernelLibrary &library = read->manifest().kernels.back();
   EXPECT_EQ(library.isa, "sm_90a");
   EXPECT_EQ(library.launchesMember, "cuda-sm_90a/kernels.json");
   EXPECT_EQ(library.sourceMember, "cuda-sm_90a/kernels.cu");
@@ -102,18 +102,18 @@ TEST(CudaLaunchTable, TravelsInABundle) {
 TEST(CudaLaunchTable, FaultsOfABundle) {
   CudaLaunchTable other = sampleTable();
   other.architecture = "sm_80";
-  EXPECT_ERROR(cudaBundle(other).serialize(),
+  EXPECT_ERROR(Bundle::create(cudaContents(other)),
                "bundle: member 'cuda-sm_90a/kernels.json': expects architecture 'sm_90a', got "
                "'sm_80'");
-  Bundle without = cudaBundle(sampleTable());
+  BundleContents without = cudaContents(sampleTable());
   without.members.erase("cuda-sm_90a/kernels.cu");
-  EXPECT_ERROR(without.serialize(), "bundle: data of member 'cuda-sm_90a/kernels.cu' is missing");
-  Bundle unnamed = cudaBundle(sampleTable());
+  EXPECT_ERROR(Bundle::create(without), "bundle: data of member 'cuda-sm_90a/kernels.cu' is missing");
+  BundleContents unnamed = cudaContents(sampleTable());
   unnamed.manifest.kernels.back().launchesMember.clear();
-  EXPECT_ERROR(unnamed.serialize(), "bundle: 'kernels[1].launches' expects the name of a member");
-  Bundle forCpu = cudaBundle(sampleTable());
+  EXPECT_ERROR(Bundle::create(unnamed), "bundle: 'kernels[1].launches' expects the name of a member");
+  BundleContents forCpu = cudaContents(sampleTable());
   forCpu.manifest.kernels[0].sourceMember = "kernels.cu";
-  EXPECT_ERROR(forCpu.serialize(), "bundle: 'kernels[0].source' expects target cuda, got 'cpu'");
+  EXPECT_ERROR(Bundle::create(forCpu), "bundle: 'kernels[0].source' expects target cuda, got 'cpu'");
 }
 
 } // namespace

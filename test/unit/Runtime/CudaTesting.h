@@ -27,17 +27,17 @@ inline CudaLaunchTable nullKernelTable() {
 }
 
 /// The bundle with code for the null device and this launch table.
-inline std::shared_ptr<Bundle> withCudaKernels(const Bundle &bundle, const CudaLaunchTable &table) {
-  auto result = std::make_shared<Bundle>(bundle);
+inline std::shared_ptr<const Bundle> withCudaKernels(BundleContents contents,
+                                                     const CudaLaunchTable &table) {
   KernelLibrary library = cudaKernelLibrary(table.architecture);
   Result<Bytes> code = readFile(BRAID_TEST_NULL_KERNELS);
   EXPECT_OK(code);
-  result->members[library.member] = *code;
-  result->members[library.launchesMember] = toBytes(table.toJson());
-  result->members[library.sourceMember] = toBytes("");
-  result->manifest.kernels.push_back(library);
-  result->manifest.transports = {"threads", "shm", "nccl"};
-  return result;
+  contents.members[library.member] = *code;
+  contents.members[library.launchesMember] = toBytes(table.toJson());
+  contents.members[library.sourceMember] = toBytes("");
+  contents.manifest.kernels.push_back(library);
+  contents.manifest.transports = {"threads", "shm", "nccl"};
+  return bundleOf(std::move(contents));
 }
 
 inline SessionOptions onNullDevice(const std::string &transport = "threads") {
@@ -51,7 +51,7 @@ inline SessionOptions onNullDevice(const std::string &transport = "threads") {
 inline Result<std::unique_ptr<Session>>
 cudaSession(ProgramBuilder &builder, const SessionOptions &options = onNullDevice(),
             const CudaLaunchTable &table = nullKernelTable()) {
-  return Session::create(withCudaKernels(*builder.bundle(), table), options);
+  return Session::create(withCudaKernels(builder.contents(), table), options);
 }
 
 /// A target and a transport.

@@ -18,7 +18,7 @@ namespace {
 constexpr DType f32 = DType::f32;
 
 /// y = layer(layer(x)); a layer is an all_reduce over tp.
-std::shared_ptr<const Bundle> twoLayers() {
+BundleContents twoLayerContents() {
   ProgramBuilder b({{"dp", 2}, {"tp", 2}});
   b.operand("x", f32, {8, 16}, {{"dp"}, {}});
   b.result("y", f32, {8, 16}, {{"dp"}, {}});
@@ -34,8 +34,9 @@ std::shared_ptr<const Bundle> twoLayers() {
   layer.start("sum", fb::CollectiveKind::all_reduce, {"tp"}, {part}, {sum}, 0, 0, 1);
   layer.wait("sum", 1);
   layer.copy("out", sum, argument(1, f32, {4, 16}));
-  return b.bundle();
+  return b.contents();
 }
+std::shared_ptr<const Bundle> twoLayers() { return bundleOf(twoLayerContents()); }
 
 TEST(Explain, WhatEachQueueDoes) {
   Result<std::string> text = explain(*twoLayers(), {});
@@ -72,11 +73,11 @@ TEST(Explain, WhatEachQueueDoes) {
 }
 
 TEST(Explain, PaddingOfAResult) {
-  Bundle bundle = *twoLayers();
-  EntryValue &y = bundle.manifest.entries[0].results[0];
+  BundleContents contents = twoLayerContents();
+  EntryValue &y = contents.manifest.entries[0].results[0];
   y.paddedShape = y.globalShape;
   y.globalShape[0] = 7;
-  Result<std::string> text = explain(bundle, {});
+  Result<std::string> text = explain(*bundleOf(contents), {});
   ASSERT_OK(text);
   EXPECT_THAT(*text, HasSubstr("'y' f32[7, 16] padded to [8, 16], a rank has [4, 16] of it\n"));
 }

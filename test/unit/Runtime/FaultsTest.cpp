@@ -303,28 +303,27 @@ TEST(KernelLibraries, LoadFromTheBundle) {
                                   "never",
                                   {"sse", "sse2", "avx4096"},
                                   "kernels/never.so"});
-    Bundle bundle = *b.bundle();
+    BundleContents contents = b.contents();
     Result<Bytes> library = readFile(path);
     ASSERT_OK(library);
-    bundle.members["kernels/plain.so"] = bundle.members["kernels/never.so"] = Bytes(8);
-    bundle.members["kernels/better.so"] = *library;
-    auto session = Session::create(std::make_shared<Bundle>(bundle), {});
+    contents.members["kernels/plain.so"] = contents.members["kernels/never.so"] = Bytes(8);
+    contents.members["kernels/better.so"] = *library;
+    auto session = Session::create(bundleOf(contents), {});
     ASSERT_OK(session);
     EXPECT_THAT((*session)->report(), HasSubstr("\"kernel_isa\": \"better\""));
     sessions.push_back(std::move(*session));
     EXPECT_EQ(loadedLibraries(), sessions.size());
-    auto another = Session::create(std::make_shared<Bundle>(bundle), {});
+    auto another = Session::create(bundleOf(contents), {});
     ASSERT_OK(another);
     EXPECT_EQ(loadedLibraries(), sessions.size());
     // The symbol is not in the kernel library, but in a library that it links.
     b.program.kernels[0]->symbol = "memcpy";
-    Bundle other = *b.bundle();
-    other.members = bundle.members;
-    other.members[b.manifest.programMember] = *b.bundle()->find(b.manifest.programMember);
-    EXPECT_ERROR(Session::create(std::make_shared<Bundle>(other), {}),
+    BundleContents other = b.contents();
+    other.members["kernels/better.so"] = *library;
+    EXPECT_ERROR(Session::create(bundleOf(other), {}),
                  "the bundle's member 'kernels/better.so' lacks kernel 'memcpy'");
-    bundle.members["kernels/better.so"] = Bytes(64);
-    auto damaged = Session::create(std::make_shared<Bundle>(bundle), {});
+    contents.members["kernels/better.so"] = Bytes(64);
+    auto damaged = Session::create(bundleOf(contents), {});
     ASSERT_FALSE(damaged.ok());
     EXPECT_THAT(damaged.status().message(),
                 ::testing::StartsWith("cannot load the bundle's member 'kernels/better.so': "));

@@ -225,7 +225,8 @@ TEST_P(PointToPoint, ReceivingBeforeSendingIsRefused) {
   b.recv("r", 512, {0, 1, 1, 0});
   b.send("s", 0, {0, 1, 1, 0});
   EXPECT_ERROR(b.session(GetParam(), 60),
-               "entry 'main': deadlock: rank 0 waits for a send of rank 1 at procedure 'main', "
+               "bundle: member 'program.brpg': entry 'main': deadlock: rank 0 waits for a send of "
+               "rank 1 at procedure 'main', "
                "communication command 1 ('r'); rank 1 waits for a send of rank 0 at procedure "
                "'main', communication command 1 ('r')");
 }

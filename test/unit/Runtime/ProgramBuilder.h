@@ -248,7 +248,8 @@ public:
     manifest.entries[0].results.push_back({name, dtype, shape, sharding(dims)});
   }
 
-  std::shared_ptr<const Bundle> bundle() {
+  /// Not verified.
+  BundleContents contents() {
     program.mesh = std::make_unique<fb::MeshT>();
     program.mesh->name = manifest.mesh.name;
     for (const Mesh::Axis &axis : manifest.mesh.axes) {
@@ -262,15 +263,19 @@ public:
     }
     flatbuffers::FlatBufferBuilder buffer;
     fb::FinishProgramBuffer(buffer, fb::Program::Pack(buffer, &program));
-    auto result = std::make_shared<Bundle>();
-    result->manifest = manifest;
     auto *data = reinterpret_cast<const std::byte *>(buffer.GetBufferPointer());
-    result->members[manifest.programMember] = Bytes(data, data + buffer.GetSize());
+    BundleContents result{manifest, {{manifest.programMember, Bytes(data, data + buffer.GetSize())}}};
+    for (const KernelLibrary &library : manifest.kernels)
+      result.members[library.member]; // empty
     return result;
   }
+  std::shared_ptr<const Bundle> bundle() { return bundleOf(contents()); }
   Result<std::unique_ptr<Session>> session(SessionOptions options = {}) {
     options.kernels = &kernels;
-    return Session::create(bundle(), options);
+    Result<Bundle> bundle = Bundle::create(contents());
+    if (!bundle.ok())
+      return bundle.status();
+    return Session::create(std::make_shared<const Bundle>(std::move(*bundle)), options);
   }
 
   fb::ProgramT program;

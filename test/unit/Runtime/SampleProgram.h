@@ -11,6 +11,7 @@
 #define BRAID_TEST_UNIT_RUNTIME_SAMPLEPROGRAM_H
 
 #include "LibraryLaunches.h"
+#include "Testing.h"
 #include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
 #include "braid/Runtime/Bundle.h"
@@ -174,8 +175,8 @@ inline Bytes serialized(const program::ProgramT &program) {
   return Bytes(begin, begin + builder.GetSize());
 }
 
-inline Bundle sampleBundle() {
-  Bundle bundle;
+inline BundleContents sampleContents() {
+  BundleContents bundle;
   bundle.manifest = sampleManifest();
   bundle.members[bundle.manifest.programMember] = serialized(sampleProgram());
   Bytes library(1000);
@@ -184,6 +185,7 @@ inline Bundle sampleBundle() {
   bundle.members[bundle.manifest.kernels[0].member] = library;
   return bundle;
 }
+inline std::shared_ptr<const Bundle> sampleBundle() { return bundleOf(sampleContents()); }
 
 } // namespace braid::runtime::testing
 

@@ -114,7 +114,7 @@ TEST(CApi, LifeCycle) {
   float y[32];
   ASSERT_EQ(braidTestCApi(bytes->data(), bytes->size(), y), 0) << "line of CApiTest.c";
   std::vector<float> weight(8 * 16);
-  ASSERT_OK(WeightSource::random(5)->read(bundle->manifest.entries[0].parameters[0],
+  ASSERT_OK(WeightSource::random(5)->read(bundle->manifest().entries[0].parameters[0],
                                           {{0, 0}, {8, 16}}, weight.data()));
   std::vector<double> expected(32, 0);
   for (size_t i = 0; i < 4; ++i)
@@ -254,11 +254,11 @@ TEST(Session, PaddingOfAResult) {
   b.result("y", f32, {2, 8}, {{}, {"tp"}});
   auto p = b.procedure("main", 2, 0, 0, 0);
   p.copy("y", argument(0, f32, {2, 2}), argument(1, f32, {2, 2}));
-  auto bundle = std::make_shared<Bundle>(*b.bundle());
-  EntryValue &y = bundle->manifest.entries[0].results[0];
+  BundleContents contents = b.contents();
+  EntryValue &y = contents.manifest.entries[0].results[0];
   y.paddedShape = y.globalShape;
   y.globalShape = {2, 5};
-  auto session = Session::create(bundle, {});
+  auto session = Session::create(bundleOf(contents), {});
   ASSERT_OK(session);
   std::vector<float> x(16);
   std::iota(x.begin(), x.end(), 1.0f);
@@ -282,17 +282,17 @@ TEST(Session, AnInputWithADefaultMayBeLeftOut) {
   b.result("y", DType::i64, {2, 8}, {{"tp"}, {}});
   auto p = b.procedure("main", 2, 0, 0, 0);
   p.copy("y", argument(0, DType::i64, {1, 8}), argument(1, DType::i64, {1, 8}));
-  auto bundle = std::make_shared<Bundle>(*b.bundle());
+  BundleContents contents = b.contents();
   auto values = [](Session &session) {
     Result<HostTensor> y = session.output("y");
     EXPECT_OK(y);
     return std::vector<int64_t>(y->as<int64_t>(), y->as<int64_t>() + 16);
   };
-  auto without = Session::create(bundle, {});
+  auto without = Session::create(bundleOf(contents), {});
   ASSERT_OK(without);
   EXPECT_ERROR((*without)->run(), "inputs are missing: 'x' i64 [2, 8]");
   without->reset(); // the thread sanitizer refuses to fork a process with several threads
-  bundle->manifest.entries[0].operands[0].defaultValue = 3;
+  contents.manifest.entries[0].operands[0].defaultValue = 3;
   for (const char *transport : {"threads", "shm"}) {
     SessionOptions options;
     options.transport = transport;

@@ -6,6 +6,7 @@
 #define BRAID_TEST_UNIT_RUNTIME_TESTING_H
 
 #include "braid/Base/Status.h"
+#include "braid/Runtime/Bundle.h"
 #include "braid/Runtime/Files.h"
 
 #include <gmock/gmock.h>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 namespace braid::runtime::testing {
@@ -90,5 +92,16 @@ template <typename T> Status statusOf(const Result<T> &result) { return result.s
     EXPECT_FALSE(braidStatus.ok());                                                                \
     EXPECT_THAT(braidStatus.message(), ::testing::HasSubstr(part));                                \
   } while (false)
+
+namespace braid::runtime::testing {
+
+/// A bundle of valid contents.
+inline std::shared_ptr<const Bundle> bundleOf(BundleContents contents) {
+  Result<Bundle> bundle = Bundle::create(std::move(contents));
+  EXPECT_OK(bundle);
+  return bundle.ok() ? std::make_shared<const Bundle>(std::move(*bundle)) : nullptr;
+}
+
+} // namespace braid::runtime::testing
 
 #endif // BRAID_TEST_UNIT_RUNTIME_TESTING_H

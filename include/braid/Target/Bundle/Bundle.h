@@ -26,9 +26,9 @@ mlir::FailureOr<runtime::Bytes> buildProgram(mlir::ModuleOp module);
 /// buildBundle.
 mlir::FailureOr<runtime::Manifest> buildManifest(mlir::ModuleOp module);
 
-/// Program, manifest, kernel libraries and, unless empty, the module's bytecode. The result has
-/// passed runtime::verifyProgram.
-mlir::FailureOr<runtime::Bundle> buildBundle(mlir::ModuleOp module,
+/// Program, manifest, kernel libraries and, unless empty, the module's bytecode. Nothing is
+/// verified yet: runtime::Bundle::create does that.
+mlir::FailureOr<runtime::BundleContents> buildBundle(mlir::ModuleOp module,
                                              llvm::ArrayRef<CPUKernelLibrary> libraries,
                                              runtime::Bytes moduleBytecode);
 

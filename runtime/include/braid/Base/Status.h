@@ -33,6 +33,10 @@ public:
     s.text = std::move(message);
     return s;
   }
+  /// This error with `where` and a colon before its message.
+  Status within(const std::string &where) const {
+    return ok() ? *this : error(where + ": " + text, statusCode);
+  }
   bool ok() const { return statusCode == Code::ok; }
   Code code() const { return statusCode; }
   const std::string &message() const { return text; }
@@ -52,6 +56,10 @@ public:
   const T &operator*() const { return std::get<T>(state); }
   T *operator->() { return &std::get<T>(state); }
   const T *operator->() const { return &std::get<T>(state); }
+  /// This value, or its error as Status::within gives it.
+  Result within(const std::string &where) && {
+    return ok() ? std::move(*this) : Result(status().within(where));
+  }
   Status status() const { return ok() ? Status() : std::get<Status>(state); }
 
 private:

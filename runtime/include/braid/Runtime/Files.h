@@ -13,10 +13,19 @@
 #include "braid/Base/Support.h"
 
 #include <cstdint>
+#include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace braid::runtime {
+
+struct InputFile {
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> stream;
+  uint64_t bytes = 0; ///< when it was opened
+};
+/// Opens a regular file.
+Result<InputFile> openFile(const std::string &path);
 
 /// Reads a regular file. A file of more than `maxBytes` is refused before anything is allocated.
 Result<Bytes> readFile(const std::string &path, uint64_t maxBytes = uint64_t(1) << 40);
