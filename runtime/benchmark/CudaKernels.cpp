@@ -65,7 +65,7 @@ private:
     ASSIGN_OR_RETURN(const KernelLibrary *library, chooseLibrary(*bundle, *device));
     const Bytes *launches = bundle->find(library->launchesMember);
     if (!launches)
-      return Status::error("the bundle lacks its member '" + library->launchesMember + "'");
+      return Status::error("the bundle lacks its member '", library->launchesMember, "'");
     ASSIGN_OR_RETURN(table,
                      CudaLaunchTable::fromJson(std::string(
                          reinterpret_cast<const char *>(launches->data()), launches->size())));
@@ -100,7 +100,7 @@ private:
     for (const CudaKernel &kernel : table.kernels) {
       nlohmann::ordered_json entry;
       if (Status status = measure(kernel, copyRate, entry); !status.ok())
-        return Status::error("kernel '" + kernel.symbol + "': " + status.message(), status.code());
+        return Status::error("kernel '", kernel.symbol, "': ", status.message(), status.code());
       report["kernels"].push_back(std::move(entry));
     }
     return {};

@@ -42,7 +42,7 @@ public:
       return runtime::Status::error("cannot do without the plugins");
     if (isBundle(options.model)) {
       if (!mesh.empty() && options.target != "reference")
-        return runtime::Status::error("'" + options.model +
+        return runtime::Status::error("'", options.model,
                                       "' is compiled already: --mesh requires a module");
       // --target reference partitions the module that the bundle carries.
       const char *compiling = !isas.empty()                   ? "--isa"
@@ -51,18 +51,18 @@ public:
                               : !passes.empty()               ? "--passes"
                                                               : nullptr;
       if (compiling)
-        return runtime::Status::error("'" + options.model + "' is compiled already: " + compiling +
+        return runtime::Status::error("'", options.model, "' is compiled already: ", compiling,
                                       " requires a module");
       ASSIGN_OR_RETURN(runtime::Bundle bundle, runtime::Bundle::read(options.model));
       return std::make_shared<const runtime::Bundle>(std::move(bundle));
     }
     if (options.target == "cuda")
       return runtime::Status::error("--target cuda expects a bundle with kernels for GPUs, as "
-                                    "`braid compile --target cuda:sm_90a -o` writes it, got '" +
-                                    options.model + "'");
+                                    "`braid compile --target cuda:sm_90a -o` writes it, got '",
+                                    options.model, "'");
     OwningOpRef<ModuleOp> module = session.readModule(options.model);
     if (!module)
-      return runtime::Status::error("cannot compile '" + options.model + "'");
+      return runtime::Status::error("cannot compile '", options.model, "'");
     CompileOptions compile;
     compile.mesh = mesh;
     if (mesh.empty() && options.session.ranks > 1 && module->getOps<comm::MeshOp>().empty())
@@ -84,7 +84,7 @@ public:
     FailureOr<runtime::Bundle> bundle =
         compileToBundle(*module, compile, observer, [&](StringRef what) { progress.step(what); });
     if (failed(bundle))
-      return runtime::Status::error("cannot compile '" + options.model + "'");
+      return runtime::Status::error("cannot compile '", options.model, "'");
     // Ranks are forked from this process, which must have no threads at that point.
     if (options.session.transport == "shm")
       session.context().disableMultithreading();
@@ -132,7 +132,8 @@ public:
       return library->find(symbol);
     };
     ASSIGN_OR_RETURN(auto interpreter,
-                     interp::ProgramInterpreter::create(bundle.program(), bundle.manifest(), request.entry, kernels));
+                     interp::ProgramInterpreter::create(bundle.program(), bundle.manifest(),
+                                                        request.entry, kernels));
     if (runtime::Status status = provedOrder(interpreter->program()); !status.ok())
       return status;
     if (request.weights)

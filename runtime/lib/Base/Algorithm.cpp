@@ -25,13 +25,12 @@ Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ra
   const bool nccl = transport == "nccl";
   const std::string only = name(nccl ? Algorithm::nccl : Algorithm::direct);
   if (!asked.empty() && asked != "auto" && asked != only)
-    return Status::error(std::string(name(kind)) + " expects algorithm 'auto' or '" + only +
-                         "', got '" + asked + "'");
+    return Status::error(name(kind), " expects algorithm 'auto' or '", only, "', got '", asked,
+                         "'");
   if (nccl)
     return Algorithm::nccl;
   if (transport != "threads" && transport != "shm")
-    return Status::error("no algorithm for " + std::string(name(kind)) + " on transport '" +
-                         transport + "'");
+    return Status::error("no algorithm for ", name(kind), " on transport '", transport, "'");
   return Algorithm::direct;
 }
 

@@ -32,7 +32,7 @@ Result<DType> parseDType(const std::string &text) {
       return candidate.type;
     known += (known.empty() ? "" : ", ") + std::string(candidate.name);
   }
-  return Status::error("unknown type " + inQuotes(text) + ", expects one of " + known);
+  return Status::error("unknown type ", inQuotes(text), ", expects one of ", known);
 }
 
 } // namespace braid::runtime

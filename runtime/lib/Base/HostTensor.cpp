@@ -102,11 +102,11 @@ void insertBox(HostTensor &tensor, const Box &box, const HostTensor &part) {
 Result<Difference> compare(const HostTensor &got, const HostTensor &expected) {
   const bool floats = isFloat(got.dtype);
   if (floats != isFloat(expected.dtype))
-    return Status::error(std::string("expects ") + (floats ? "floating-point" : "integer") +
-                         " values to compare with " + name(got.dtype) + ", got " +
+    return Status::error("expects ", floats ? "floating-point" : "integer",
+                         " values to compare with ", name(got.dtype), ", got ",
                          name(expected.dtype));
   if (got.shape != expected.shape)
-    return Status::error("expects a tensor of shape " + shapeString(expected.shape) + ", got " +
+    return Status::error("expects a tensor of shape ", shapeString(expected.shape), ", got ",
                          shapeString(got.shape));
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   double squaredDifference = 0, squaredNorm = 0, maxAbs = 0;

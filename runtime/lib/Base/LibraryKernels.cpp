@@ -36,9 +36,9 @@ Status expectRowsAsOne(const LibraryCall &call, size_t operand) {
   const OperandType &type = call[operand];
   if (type.isFlattenable(type.rank() - 1))
     return {};
-  return Status::error(std::string(call.kernel->operands[operand].name) +
-                       ": expects leading dimensions that can be walked as one, got shape " +
-                       shapeString(type.shape) + " and strides " + shapeString(type.strides));
+  return Status::error(call.kernel->operands[operand].name,
+                       ": expects leading dimensions that can be walked as one, got shape ",
+                       shapeString(type.shape), " and strides ", shapeString(type.strides));
 }
 
 /// out[m, n] = sum_k input[m, k] * weight[n, k] (+ bias[n]), accumulated in f32. All leading
@@ -77,8 +77,8 @@ Status check(const LibraryCall &c) {
                            expectShape(c, mask, {q[0], k[1]}), expectShape(c, length, {q[0]}),
                            expectShape(c, offset, {q[0]})});
   if (status.ok() && (k[2] == 0 || q[2] % k[2] != 0))
-    return Status::error("expects query heads to divide among " + std::to_string(k[2]) +
-                         " key/value heads, got " + std::to_string(q[2]));
+    return Status::error("expects query heads to divide among ", k[2], " key/value heads, got ",
+                         q[2]);
   return status;
 }
 double flops(const LibraryCall &c) {
@@ -108,7 +108,7 @@ Status check(const LibraryCall &c) {
   RETURN_IF_ERROR(expectRank(c, input, 4));
   const Shape &in = c[input].shape;
   if (in[3] % 2 != 0)
-    return Status::error("input: expects an even last dimension, got shape " + shapeString(in));
+    return Status::error("input: expects an even last dimension, got shape ", shapeString(in));
   Shape table{in[0], in[1], in[3] / 2};
   if (c[cos].rank() == 2)
     table.erase(table.begin());
@@ -130,11 +130,10 @@ Status check(const LibraryCall &c) {
   const Shape &shape = c[table].shape;
   const std::optional<int64_t> whole = checkedMul(shape[0], c.parts);
   if (!whole)
-    return Status::error("table: " + std::to_string(c.parts) + " times the rows of shape " +
-                         shapeString(shape) + " are too many");
+    return Status::error("table: ", c.parts, " times the rows of shape ", shapeString(shape),
+                         " are too many");
   if (c.integers[0] < 0 || c.integers[0] > *whole)
-    return Status::error("expects rows of 0 to " + std::to_string(*whole) + ", got " +
-                         std::to_string(c.integers[0]));
+    return Status::error("expects rows of 0 to ", *whole, ", got ", c.integers[0]);
   Shape result = c[ids].shape;
   result.push_back(shape[1]);
   return expectShape(c, out, result);
@@ -152,9 +151,8 @@ Status check(const LibraryCall &c) {
   const int64_t most = wide ? INT64_MAX : INT32_MAX, least = wide ? INT64_MIN : INT32_MIN;
   const int64_t length = c[ids].shape[1], padding = c.integers[0];
   if (padding < least || padding > most - std::min(most, length))
-    return Status::error("expects padding from which " + std::to_string(length) +
-                         " positions can be counted in " + name(c[ids].dtype) + ", got " +
-                         std::to_string(padding));
+    return Status::error("expects padding from which ", length, " positions can be counted in ",
+                         name(c[ids].dtype), ", got ", padding);
   return {};
 }
 } // namespace positionIds
@@ -179,11 +177,10 @@ Status check(const LibraryCall &c) {
   Shape result = in;
   result.back() = c[values].shape.back();
   if (result.back() < 1 || result.back() > in.back())
-    return Status::error("values: expects 1 to " + std::to_string(in.back()) +
-                         " of the last dimension, got shape " + shapeString(c[values].shape));
+    return Status::error("values: expects 1 to ", in.back(), " of the last dimension, got shape ",
+                         shapeString(c[values].shape));
   if (c[indices].dtype == DType::i32 && in.back() > INT32_MAX)
-    return Status::error("indices: expects i64 for a last dimension of " +
-                         std::to_string(in.back()));
+    return Status::error("indices: expects i64 for a last dimension of ", in.back());
   return firstOf({expectShape(c, values, result), expectShape(c, indices, result)});
 }
 double flops(const LibraryCall &c) { return elements(c[input]); }
@@ -335,9 +332,8 @@ Status LibraryCall::check() const {
     std::string all;
     for (const char *name : names)
       all += (all.empty() ? " (" : ", ") + std::string(name);
-    return Status::error("expects " + std::string(list ? "at least " : "") +
-                         std::to_string(names.size()) + " " + what +
-                         (all.empty() ? "" : all + ")") + ", got " + std::to_string(count));
+    return Status::error("expects ", list ? "at least " : "", names.size(), " ", what,
+                         all.empty() ? "" : all + ")", ", got ", count);
   };
   RETURN_IF_ERROR(
       firstOf({expectCount("integers", integers.size(), kernel->integers, false),
@@ -348,9 +344,9 @@ Status LibraryCall::check() const {
       RETURN_IF_ERROR(checkElements(*this, i));
   for (size_t i = 0; i < numbers.size(); ++i)
     if (!std::isfinite(numbers[i]))
-      return Status::error(std::string("expects finite ") +
-                           kernel->numbers[std::min(i, kernel->numbers.size() - 1)] + ", got " +
-                           std::to_string(numbers[i]));
+      return Status::error("expects finite ",
+                           kernel->numbers[std::min(i, kernel->numbers.size() - 1)], ", got ",
+                           numbers[i]);
   return {};
 }
 
@@ -388,48 +384,47 @@ Status expectShape(const std::string &role, const OperandType &view,
                    const std::vector<int64_t> &shape) {
   if (view.shape == shape)
     return {};
-  return Status::error(role + ": expects shape " + shapeString(shape) + ", got " +
+  return Status::error(role, ": expects shape ", shapeString(shape), ", got ",
                        shapeString(view.shape));
 }
 
 Status expectRank(const std::string &role, const OperandType &view, size_t rank) {
   if (view.rank() == rank)
     return {};
-  return Status::error(role + ": expects " + std::to_string(rank) + " dimensions, got shape " +
+  return Status::error(role, ": expects ", rank, " dimensions, got shape ",
                        shapeString(view.shape));
 }
 
 Status expectType(const std::string &role, const OperandType &view, DType type) {
   if (view.dtype == type)
     return {};
-  return Status::error(role + ": expects " + name(type) + ", got " + name(view.dtype));
+  return Status::error(role, ": expects ", name(type), ", got ", name(view.dtype));
 }
 
 Status expectFloat(const std::string &role, const OperandType &view) {
   if (view.isFloat())
     return {};
-  return Status::error(role + ": expects a floating-point type, got " + name(view.dtype));
+  return Status::error(role, ": expects a floating-point type, got ", name(view.dtype));
 }
 
 Status expectIntegers(const std::string &role, const OperandType &view) {
   if (view.dtype == DType::i32 || view.dtype == DType::i64)
     return {};
-  return Status::error(role + ": expects i32 or i64, got " + name(view.dtype));
+  return Status::error(role, ": expects i32 or i64, got ", name(view.dtype));
 }
 
 Status expectCut(const OperandType &whole, const std::string &wholeRole, const OperandType &part,
                  const std::string &partRole, int64_t dim, int64_t shards) {
   const auto d = static_cast<size_t>(dim);
   if (dim < 0 || d >= part.rank())
-    return Status::error("expects a dimension below " + std::to_string(part.rank()) + ", got " +
-                         std::to_string(dim));
+    return Status::error("expects a dimension below ", part.rank(), ", got ", dim);
   std::vector<int64_t> shape = part.shape;
   std::optional<int64_t> joined = checkedMul(shape[d], shards);
   shape[d] = joined.value_or(0);
   if (!joined || whole.shape != shape)
-    return Status::error(wholeRole + ": expects " + std::to_string(shards) + " times " + partRole +
-                         " of shape " + shapeString(part.shape) + " along dimension " +
-                         std::to_string(dim) + ", got " + shapeString(whole.shape));
+    return Status::error(wholeRole, ": expects ", shards, " times ", partRole, " of shape ",
+                         shapeString(part.shape), " along dimension ", dim, ", got ",
+                         shapeString(whole.shape));
   return {};
 }
 

@@ -23,16 +23,14 @@ Status Mesh::verify() const {
   int64_t ranks = 1;
   for (const Axis &axis : axes) {
     if (axis.name.empty())
-      return Status::error("mesh " + inQuotes(name) + " has an axis without a name");
+      return Status::error("mesh ", inQuotes(name), " has an axis without a name");
     if (axis.size < 1)
-      return Status::error("mesh axis " + inQuotes(axis.name) +
-                           " expects a size of at least 1, got " + std::to_string(axis.size));
+      return Status::error("mesh axis ", inQuotes(axis.name), " expects a size of at least 1, got ",
+                           axis.size);
     if (!seen.insert(axis.name).second)
-      return Status::error("mesh " + inQuotes(name) + " names axis " + inQuotes(axis.name) +
-                           " twice");
+      return Status::error("mesh ", inQuotes(name), " names axis ", inQuotes(axis.name), " twice");
     if (axis.size > kMaxRanks / ranks)
-      return Status::error("mesh " + inQuotes(name) + " expects at most " +
-                           std::to_string(kMaxRanks) + " ranks");
+      return Status::error("mesh ", inQuotes(name), " expects at most ", kMaxRanks, " ranks");
     ranks *= axis.size;
   }
   if (order.empty())
@@ -42,8 +40,8 @@ Status Mesh::verify() const {
   std::vector<int64_t> expected(static_cast<size_t>(numRanks()));
   std::iota(expected.begin(), expected.end(), 0);
   if (sorted != expected)
-    return Status::error("mesh " + inQuotes(name) + " expects 'order' to be a permutation of 0.." +
-                         std::to_string(numRanks() - 1));
+    return Status::error("mesh ", inQuotes(name), " expects 'order' to be a permutation of 0..",
+                         numRanks() - 1);
   return {};
 }
 
@@ -55,7 +53,7 @@ Status Mesh::verify(const std::vector<AxisRef> &refs) const {
       int64_t otherSize = *axisSize(refs[j]);
       if (refs[i].name == refs[j].name && refs[j].pre % (refs[i].pre * size) != 0 &&
           refs[i].pre % (refs[j].pre * otherSize) != 0)
-        return Status::error("axis " + inQuotes(refs[i].name) + " is used twice");
+        return Status::error("axis ", inQuotes(refs[i].name), " is used twice");
     }
   }
   return {};
@@ -69,12 +67,11 @@ Result<int64_t> Mesh::axisSize(const AxisRef &axis) const {
       return candidate.size;
     if (axis.pre < 1 || axis.size < 1 || candidate.size % axis.pre != 0 ||
         (candidate.size / axis.pre) % axis.size != 0)
-      return Status::error("sub-axis (" + std::to_string(axis.pre) + ")" +
-                           std::to_string(axis.size) + " does not divide axis " +
-                           inQuotes(axis.name) + " of size " + std::to_string(candidate.size));
+      return Status::error("sub-axis (", axis.pre, ")", axis.size, " does not divide axis ",
+                           inQuotes(axis.name), " of size ", candidate.size);
     return axis.size;
   }
-  return Status::error("unknown axis " + inQuotes(axis.name) + " in mesh " + inQuotes(name));
+  return Status::error("unknown axis ", inQuotes(axis.name), " in mesh ", inQuotes(name));
 }
 
 Result<int64_t> Mesh::numShards(const std::vector<AxisRef> &refs) const {
@@ -145,8 +142,8 @@ Result<Box> localBox(const Mesh &mesh, int64_t rank, const std::vector<int64_t> 
   if (sharding.dims.empty())
     return box;
   if (sharding.dims.size() != globalShape.size())
-    return Status::error("sharding of " + std::to_string(sharding.dims.size()) +
-                         " dimensions on a tensor of rank " + std::to_string(globalShape.size()));
+    return Status::error("sharding of ", sharding.dims.size(), " dimensions on a tensor of rank ",
+                         globalShape.size());
   std::vector<AxisRef> all;
   for (const std::vector<AxisRef> &dim : sharding.dims)
     all.insert(all.end(), dim.begin(), dim.end());
@@ -154,9 +151,8 @@ Result<Box> localBox(const Mesh &mesh, int64_t rank, const std::vector<int64_t> 
   for (size_t d = 0; d < globalShape.size(); ++d) {
     ASSIGN_OR_RETURN(int64_t shards, mesh.numShards(sharding.dims[d]));
     if (globalShape[d] % shards != 0)
-      return Status::error("dimension " + std::to_string(d) + " of size " +
-                           std::to_string(globalShape[d]) + " does not divide into " +
-                           std::to_string(shards) + " shards");
+      return Status::error("dimension ", d, " of size ", globalShape[d], " does not divide into ",
+                           shards, " shards");
     ASSIGN_OR_RETURN(int64_t position, mesh.groupPosition(rank, sharding.dims[d]));
     box.sizes[d] = globalShape[d] / shards;
     box.offsets[d] = position * box.sizes[d];

@@ -124,7 +124,7 @@ public:
     RETURN_IF_ERROR(verifyRead(parameter, box));
     DType dtype = parameter.dtype;
     if (isInteger(dtype) && parameter.init == Init::normal)
-      return Status::error("parameter " + inQuotes(parameter.name) + " of type " + name(dtype) +
+      return Status::error("parameter ", inQuotes(parameter.name), " of type ", name(dtype),
                            " expects ones or zeros as random weights, got normal");
     std::memset(dest, 0, static_cast<size_t>(*checkedNumElements(box.sizes) * byteSize(dtype)));
     if (parameter.init == Init::zeros)
@@ -169,8 +169,8 @@ Result<HostTensor> randomInput(const EntryValue &operand, uint64_t seed) {
     return tensor;
   }
   if (!operand.below)
-    return Status::error("input " + inQuotes(operand.name) + " " + name(operand.dtype) + " " +
-                         shapeString(operand.globalShape) +
+    return Status::error("input ", inQuotes(operand.name), " ", name(operand.dtype), " ",
+                         shapeString(operand.globalShape),
                          " cannot be drawn: the model does not say what its elements are below");
   const uint64_t hash = fnv1a64(operand.name), below = static_cast<uint64_t>(*operand.below);
   for (int64_t i = 0; i < tensor.numElements(); ++i) {

@@ -16,10 +16,10 @@ namespace braid::runtime {
 Status verifyShape(const std::vector<int64_t> &shape, DType dtype) {
   for (int64_t size : shape)
     if (size < 1)
-      return Status::error("expects sizes of at least 1, got shape " + shapeString(shape));
+      return Status::error("expects sizes of at least 1, got shape ", shapeString(shape));
   std::optional<int64_t> count = checkedNumElements(shape);
   if (!count || !checkedMul(*count, byteSize(dtype)))
-    return Status::error("shape " + shapeString(shape) + " is too large");
+    return Status::error("shape ", shapeString(shape), " is too large");
   return {};
 }
 
@@ -36,8 +36,7 @@ Status verifySlice(const Slice &slice, const std::vector<int64_t> &globalShape) 
       {"sizes", &slice.sizes}};
   for (const auto &[what, values] : vectors)
     if (values->size() != rank)
-      return Status::error(std::string("expects ") + what + " of rank " + std::to_string(rank) +
-                           ", got " + shapeString(*values));
+      return Status::error("expects ", what, " of rank ", rank, ", got ", shapeString(*values));
   RETURN_IF_ERROR(verifyShape(slice.tensorShape, DType::f64));
   if (!slice.permutation.empty()) {
     std::vector<bool> seen(rank, false);
@@ -49,24 +48,20 @@ Status verifySlice(const Slice &slice, const std::vector<int64_t> &globalShape) 
         seen[static_cast<size_t>(dim)] = true;
     }
     if (!valid)
-      return Status::error("expects a permutation of " + std::to_string(rank) +
-                           " dimensions, got " + shapeString(slice.permutation));
+      return Status::error("expects a permutation of ", rank, " dimensions, got ",
+                           shapeString(slice.permutation));
   }
   for (size_t d = 0; d < rank; ++d) {
     size_t dim = slice.permutation.empty() ? d : static_cast<size_t>(slice.permutation[d]);
     int64_t size = slice.sizes[d], available = slice.tensorShape[dim];
     if (size < 1 || size > available || slice.sourceOffsets[d] < 0 ||
         slice.sourceOffsets[d] > available - size)
-      return Status::error("takes " + std::to_string(size) + " from offset " +
-                           std::to_string(slice.sourceOffsets[d]) + " in dimension " +
-                           std::to_string(d) + ", which has size " + std::to_string(available) +
-                           " in the tensor");
+      return Status::error("takes ", size, " from offset ", slice.sourceOffsets[d],
+                           " in dimension ", d, ", which has size ", available, " in the tensor");
     if (size > globalShape[d] || slice.destOffsets[d] < 0 ||
         slice.destOffsets[d] > globalShape[d] - size)
-      return Status::error("puts " + std::to_string(size) + " at offset " +
-                           std::to_string(slice.destOffsets[d]) + " in dimension " +
-                           std::to_string(d) + ", which has size " +
-                           std::to_string(globalShape[d]) + " in the parameter");
+      return Status::error("puts ", size, " at offset ", slice.destOffsets[d], " in dimension ", d,
+                           ", which has size ", globalShape[d], " in the parameter");
   }
   return {};
 }
@@ -86,15 +81,14 @@ Status verifySlices(const Parameter &parameter) {
   constexpr size_t kMaxSlices = 4096;
   const std::vector<Slice> &slices = parameter.slices;
   if (slices.empty() || slices.size() > kMaxSlices)
-    return Status::error("expects 1 to " + std::to_string(kMaxSlices) + " slices, got " +
-                         std::to_string(slices.size()));
+    return Status::error("expects 1 to ", kMaxSlices, " slices, got ", slices.size());
   for (size_t i = 0; i < slices.size(); ++i) {
     std::string which = "slice " + std::to_string(i) + " of tensor " + inQuotes(slices[i].tensor);
     if (Status status = verifySlice(slices[i], parameter.globalShape); !status.ok())
-      return Status::error(which + " " + status.message());
+      return Status::error(which, " ", status.message());
     for (size_t j = 0; j < i; ++j)
       if (overlap(slices[i], slices[j]))
-        return Status::error(which + " overlaps slice " + std::to_string(j));
+        return Status::error(which, " overlaps slice ", j);
   }
   return {};
 }
@@ -104,16 +98,16 @@ Status verifyRead(const Parameter &parameter, const Box &box) {
   if (status.ok())
     status = verifySlices(parameter);
   if (!status.ok())
-    return Status::error("parameter " + inQuotes(parameter.name) + ": " + status.message());
+    return Status::error("parameter ", inQuotes(parameter.name), ": ", status.message());
   size_t rank = parameter.globalShape.size();
   bool inside = box.offsets.size() == rank && box.sizes.size() == rank;
   for (size_t d = 0; d < rank && inside; ++d)
     inside = box.sizes[d] >= 0 && box.sizes[d] <= parameter.globalShape[d] && box.offsets[d] >= 0 &&
              box.offsets[d] <= parameter.globalShape[d] - box.sizes[d];
   if (!inside)
-    return Status::error("parameter " + inQuotes(parameter.name) + ": expects a box inside of " +
-                         shapeString(parameter.globalShape) + ", got sizes " +
-                         shapeString(box.sizes) + " at " + shapeString(box.offsets));
+    return Status::error("parameter ", inQuotes(parameter.name), ": expects a box inside of ",
+                         shapeString(parameter.globalShape), ", got sizes ", shapeString(box.sizes),
+                         " at ", shapeString(box.offsets));
   return {};
 }
 

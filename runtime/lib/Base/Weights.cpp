@@ -13,7 +13,7 @@ Status loadParameter(WeightSource &source, const Mesh &mesh, int64_t rank,
                      const Parameter &parameter, void *dest) {
   Result<Box> box = localBox(mesh, rank, parameter.globalShape, parameter.sharding);
   if (!box.ok())
-    return Status::error("parameter " + inQuotes(parameter.name) + ": " + box.status().message());
+    return Status::error("parameter ", inQuotes(parameter.name), ": ", box.status().message());
   return source.read(parameter, *box, dest);
 }
 
@@ -23,8 +23,7 @@ Status loadParameters(WeightSource &source, const Mesh &mesh, int64_t rank,
                       const std::function<void(size_t, size_t)> &progress) {
   RETURN_IF_ERROR(mesh.verify());
   if (rank < 0 || rank >= mesh.numRanks())
-    return Status::error("expects a rank below " + std::to_string(mesh.numRanks()) + ", got " +
-                         std::to_string(rank));
+    return Status::error("expects a rank below ", mesh.numRanks(), ", got ", rank);
   for (size_t i = 0; i < parameters.size(); ++i) {
     RETURN_IF_ERROR(loadParameter(source, mesh, rank, parameters[i], place(i)));
     if (progress)

@@ -67,10 +67,10 @@ Status verifyMembers(const Manifest &manifest, const Map &present, const char *w
   std::set<std::string> expected = expectedMembers(manifest);
   for (const std::string &member : expected)
     if (!present.count(member))
-      return Status::error(what + (" of member " + inQuotes(member)) + " is missing");
+      return Status::error(what, " of member ", inQuotes(member), " is missing");
   for (const auto &[member, unused] : present)
     if (!expected.count(member))
-      return Status::error(what + (" of member " + inQuotes(member)) +
+      return Status::error(what, " of member ", inQuotes(member),
                            ", which the manifest does not list");
   return {};
 }
@@ -78,7 +78,7 @@ Status verifyMembers(const Manifest &manifest, const Map &present, const char *w
 Status verifyLaunches(const Bytes &bytes, const KernelLibrary &library) {
   ASSIGN_OR_RETURN(CudaLaunchTable table, CudaLaunchTable::fromJson(toString(bytes)));
   if (table.architecture != library.isa)
-    return Status::error("expects architecture " + inQuotes(library.isa) + ", got " +
+    return Status::error("expects architecture ", inQuotes(library.isa), ", got ",
                          inQuotes(table.architecture));
   return {};
 }
@@ -162,7 +162,7 @@ Status Reader::open(zip_source_t *source, ZipErrorText &error) {
   if (source)
     archive.reset(zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error.error));
   if (!archive)
-    return Status::error("damaged or truncated archive: " + error.text());
+    return Status::error("damaged or truncated archive: ", error.text());
   (void)owned.release(); // the archive's now
   return {};
 }
@@ -173,13 +173,12 @@ Result<Bytes> Reader::read(zip_uint64_t index, const zip_stat_t &info) {
       !(info.valid & ZIP_STAT_ENCRYPTION_METHOD) || info.encryption_method != ZIP_EM_NONE)
     return Status::error("expects members that are stored, neither compressed nor encrypted");
   if (!(info.valid & ZIP_STAT_SIZE) || info.size > archiveBytes)
-    return Status::error("expects at most " + std::to_string(archiveBytes) + " bytes, got " +
-                         std::to_string(info.size));
+    return Status::error("expects at most ", archiveBytes, " bytes, got ", info.size);
   // Members may lie in each other, and together claim any size too.
   memberBytes += info.size;
   if (memberBytes > archiveBytes)
-    return Status::error("expects at most " + std::to_string(archiveBytes) +
-                         " bytes in all members, got " + std::to_string(memberBytes));
+    return Status::error("expects at most ", archiveBytes, " bytes in all members, got ",
+                         memberBytes);
   ZipFile file(zip_fopen_index(archive.get(), index, 0), &zip_fclose);
   if (!file)
     return Status::error(zip_strerror(archive.get()));
@@ -204,13 +203,13 @@ Status Reader::readMembers() {
     zip_stat_t info;
     zip_uint64_t index = static_cast<zip_uint64_t>(i);
     if (zip_stat_index(archive.get(), index, 0, &info) != 0 || !(info.valid & ZIP_STAT_NAME))
-      return Status::error("member " + std::to_string(i) + ": " + zip_strerror(archive.get()));
+      return Status::error("member ", i, ": ", zip_strerror(archive.get()));
     std::string member = info.name;
     if (!isSafeMember(member))
-      return Status::error("member " + inQuotes(member) + ": expects a path inside of the archive");
+      return Status::error("member ", inQuotes(member), ": expects a path inside of the archive");
     ASSIGN_OR_RETURN(Bytes bytes, read(index, info).within("member " + inQuotes(member)));
     if (!contents.members.emplace(member, std::move(bytes)).second)
-      return Status::error("member " + inQuotes(member) + " stands there twice");
+      return Status::error("member ", inQuotes(member), " stands there twice");
   }
   return {};
 }
@@ -218,11 +217,11 @@ Status Reader::readMembers() {
 Status Reader::readManifest() {
   auto member = contents.members.find(kManifestMember);
   if (member == contents.members.end())
-    return Status::error(std::string("member '") + kManifestMember + "' is missing");
+    return Status::error("member '", kManifestMember, "' is missing");
   const std::string where = "member " + inQuotes(kManifestMember);
   if (member->second.size() > kMaxManifestBytes)
-    return Status::error(where + ": expects at most " + std::to_string(kMaxManifestBytes) +
-                         " bytes, got " + std::to_string(member->second.size()));
+    return Status::error(where, ": expects at most ", kMaxManifestBytes, " bytes, got ",
+                         member->second.size());
   Digests digests;
   ASSIGN_OR_RETURN(contents.manifest,
                    manifestFromJson(toString(member->second), &digests).within(where));
@@ -231,7 +230,7 @@ Status Reader::readManifest() {
   for (const auto &[name, bytes] : contents.members) {
     auto expected = digests.find(name);
     if (expected != digests.end() && expected->second != sha256(bytes.data(), bytes.size()))
-      return Status::error("member " + inQuotes(name) +
+      return Status::error("member ", inQuotes(name),
                            ": its SHA-256 is not the one that the manifest gives");
   }
   return {};
@@ -295,12 +294,11 @@ static Result<Bytes> serializeContents(const BundleContents &contents) {
   // bundle.
   constexpr uint64_t kMaxBytes = uint64_t(4000) << 20;
   if (total > kMaxBytes)
-    return Status::error("expects members of at most " + std::to_string(kMaxBytes) +
-                         " bytes together, got " + std::to_string(total));
+    return Status::error("expects members of at most ", kMaxBytes, " bytes together, got ", total);
   ASSIGN_OR_RETURN(std::string json, manifestToJson(manifest, &digests));
   if (json.size() > kMaxManifestBytes)
-    return Status::error("expects a manifest of at most " + std::to_string(kMaxManifestBytes) +
-                         " bytes, got " + std::to_string(json.size()));
+    return Status::error("expects a manifest of at most ", kMaxManifestBytes, " bytes, got ",
+                         json.size());
 
   ZipErrorText error;
   ZipSource source(zip_source_buffer_create(nullptr, 0, 0, &error.error), &zip_source_free);

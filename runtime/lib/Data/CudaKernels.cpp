@@ -63,23 +63,21 @@ CudaKernel readKernel(FieldReader &reader) {
 Status inRange(const char *what, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most)
     return {};
-  return Status::error(inQuotes(what) + " expects " + std::to_string(least) + " to " +
-                       std::to_string(most) + ", got " + std::to_string(value));
+  return Status::error(inQuotes(what), " expects ", least, " to ", most, ", got ", value);
 }
 
 Status verifyOperand(const CudaOperand &operand) {
   if (operand.shape.size() > kMaxViewRank)
-    return Status::error("expects at most " + std::to_string(kMaxViewRank) + " dimensions, got " +
-                         std::to_string(operand.shape.size()));
+    return Status::error("expects at most ", kMaxViewRank, " dimensions, got ",
+                         operand.shape.size());
   for (size_t d = 0; d < operand.shape.size(); ++d)
     if (operand.shape[d] < 0 && !(d == 0 && operand.shape[d] == kLaunchRows))
-      return Status::error("'shape' expects extents of 0 or more, of which the first may be " +
-                           std::to_string(kLaunchRows) + ", got " +
-                           std::to_string(operand.shape[d]));
+      return Status::error("'shape' expects extents of 0 or more, of which the first may be ",
+                           kLaunchRows, ", got ", operand.shape[d]);
   const int64_t alignment = operand.alignment;
   if (alignment < 1 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0)
-    return Status::error("'alignment' expects a power of two of at most " +
-                         std::to_string(kMaxAlignment) + ", got " + std::to_string(alignment));
+    return Status::error("'alignment' expects a power of two of at most ", kMaxAlignment, ", got ",
+                         alignment);
   return {};
 }
 
@@ -95,8 +93,8 @@ Status verifyKernel(const CudaKernel &kernel) {
     RETURN_IF_ERROR(status);
   for (size_t i = 0; i < kernel.operands.size(); ++i)
     if (Status status = verifyOperand(kernel.operands[i]); !status.ok())
-      return Status::error("operand " + std::to_string(i) + " " +
-                           inQuotes(kernel.operands[i].name) + ": " + status.message());
+      return Status::error("operand ", i, " ", inQuotes(kernel.operands[i].name), ": ",
+                           status.message());
   return {};
 }
 
@@ -123,11 +121,11 @@ Status CudaLaunchTable::verify() const {
   std::set<std::string> symbols, functions;
   for (const CudaKernel &kernel : kernels) {
     if (Status status = verifyKernel(kernel); !status.ok())
-      return Status::error("kernel " + inQuotes(kernel.symbol) + ": " + status.message());
+      return Status::error("kernel ", inQuotes(kernel.symbol), ": ", status.message());
     if (!symbols.insert(kernel.symbol).second)
-      return Status::error("kernel " + inQuotes(kernel.symbol) + " stands there twice");
+      return Status::error("kernel ", inQuotes(kernel.symbol), " stands there twice");
     if (!functions.insert(kernel.function).second)
-      return Status::error("function " + inQuotes(kernel.function) + " stands there twice");
+      return Status::error("function ", inQuotes(kernel.function), " stands there twice");
   }
   return {};
 }

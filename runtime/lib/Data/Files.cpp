@@ -22,8 +22,7 @@ namespace braid::runtime {
 namespace {
 
 Status failed(const char *what, const std::string &path, int error) {
-  return Status::error(std::string("cannot ") + what + " " + inQuotes(path) + ": " +
-                       std::strerror(error));
+  return Status::error("cannot ", what, " ", inQuotes(path), ": ", std::strerror(error));
 }
 
 class Descriptor {
@@ -79,9 +78,8 @@ Result<InputFile> openFile(const std::string &path) {
   if (S_ISDIR(info.st_mode))
     return failed("read", path, EISDIR);
   if (!S_ISREG(info.st_mode))
-    return Status::error("cannot read " + inQuotes(path) + ": expects a regular file");
-  InputFile result{{::fdopen(file.get(), "rb"), &std::fclose},
-                   static_cast<uint64_t>(info.st_size)};
+    return Status::error("cannot read ", inQuotes(path), ": expects a regular file");
+  InputFile result{{::fdopen(file.get(), "rb"), &std::fclose}, static_cast<uint64_t>(info.st_size)};
   if (!result.stream)
     return failed("read", path, errno);
   file.release();
@@ -91,14 +89,14 @@ Result<InputFile> openFile(const std::string &path) {
 Result<Bytes> readFile(const std::string &path, uint64_t maxBytes) {
   ASSIGN_OR_RETURN(InputFile file, openFile(path));
   if (file.bytes > maxBytes)
-    return Status::error("cannot read " + inQuotes(path) + ": expects at most " +
-                         std::to_string(maxBytes) + " bytes, got " + std::to_string(file.bytes));
+    return Status::error("cannot read ", inQuotes(path), ": expects at most ", maxBytes,
+                         " bytes, got ", file.bytes);
   Bytes bytes(file.bytes);
   if (std::fread(bytes.data(), 1, bytes.size(), file.stream.get()) == bytes.size())
     return bytes;
   if (std::ferror(file.stream.get()))
     return failed("read", path, errno);
-  return Status::error("cannot read " + inQuotes(path) + ": the file became shorter meanwhile");
+  return Status::error("cannot read ", inQuotes(path), ": the file became shorter meanwhile");
 }
 
 Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces) {

@@ -71,7 +71,7 @@ std::string FieldReader::path(const char *field) const {
 
 void FieldReader::fail(const std::string &message) {
   if (status.ok())
-    status = Status::error((where.empty() ? "" : inQuotes(where) + ": ") + message);
+    status = Status::error(where.empty() ? "" : inQuotes(where) + ": ", message);
 }
 
 const Json *FieldReader::find(const char *field) {
@@ -81,7 +81,7 @@ const Json *FieldReader::find(const char *field) {
   auto found = object.find(field);
   if (found != object.end())
     return &*found;
-  status = Status::error("field " + inQuotes(path(field)) + " is missing");
+  status = Status::error("field ", inQuotes(path(field)), " is missing");
   return nullptr;
 }
 
@@ -91,8 +91,8 @@ std::string FieldReader::string(const char *field) {
     return {};
   if (value->is_string())
     return value->get<std::string>();
-  status = Status::error("field " + inQuotes(path(field)) + " expects a string, got " +
-                         value->type_name());
+  status =
+      Status::error("field ", inQuotes(path(field)), " expects a string, got ", value->type_name());
   return {};
 }
 
@@ -100,8 +100,8 @@ int64_t FieldReader::integer(const char *field) {
   const Json *value = find(field);
   int64_t result = 0;
   if (value && !asInteger(*value, result))
-    status = Status::error("field " + inQuotes(path(field)) + " expects an integer, got " +
-                           (value->is_number() ? value->dump() : value->type_name()));
+    status = Status::error("field ", inQuotes(path(field)), " expects an integer, got ",
+                           value->is_number() ? value->dump() : value->type_name());
   return result;
 }
 
@@ -111,7 +111,7 @@ const Json &FieldReader::array(const char *field) {
   if (value && value->is_array())
     return *value;
   if (value)
-    status = Status::error("field " + inQuotes(path(field)) + " expects an array, got " +
+    status = Status::error("field ", inQuotes(path(field)), " expects an array, got ",
                            value->type_name());
   return kEmpty;
 }
@@ -122,7 +122,7 @@ const Json &FieldReader::child(const char *field) {
   if (value && value->is_object())
     return *value;
   if (value)
-    status = Status::error("field " + inQuotes(path(field)) + " expects an object, got " +
+    status = Status::error("field ", inQuotes(path(field)), " expects an object, got ",
                            value->type_name());
   return kEmpty;
 }
@@ -131,9 +131,9 @@ std::vector<int64_t> FieldReader::integers(const char *field) {
   std::vector<int64_t> result;
   for (const Json &value : array(field)) {
     if (!asInteger(value, result.emplace_back()) && status.ok())
-      status = Status::error("field " + inQuotes(path(field, result.size() - 1)) +
-                             " expects an integer, got " +
-                             (value.is_number() ? value.dump() : value.type_name()));
+      status = Status::error("field ", inQuotes(path(field, result.size() - 1)),
+                             " expects an integer, got ",
+                             value.is_number() ? value.dump() : value.type_name());
   }
   return result;
 }
@@ -152,8 +152,8 @@ std::vector<std::string> FieldReader::strings(const char *field) {
     if (value.is_string())
       result.push_back(value.get<std::string>());
     else if (status.ok())
-      status = Status::error("field " + inQuotes(path(field, result.size())) +
-                             " expects a string, got " + value.type_name());
+      status = Status::error("field ", inQuotes(path(field, result.size())),
+                             " expects a string, got ", value.type_name());
   }
   return result;
 }

@@ -130,7 +130,7 @@ Sharding readSharding(FieldReader &reader) {
     std::string path = reader.path("sharding", sharding.dims.size());
     if (!dim.is_array()) {
       reader.adopt(
-          Status::error("field " + inQuotes(path) + " expects an array, got " + dim.type_name()));
+          Status::error("field ", inQuotes(path), " expects an array, got ", dim.type_name()));
       break;
     }
     std::vector<AxisRef> &axes = sharding.dims.emplace_back();
@@ -220,7 +220,7 @@ Digests readDigests(FieldReader &reader) {
   for (const auto &[member, digest] : reader.child("sha256").items()) {
     std::string text = digest.is_string() ? digest.get<std::string>() : "";
     if (text.size() != 64 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-      reader.adopt(Status::error("field " + inQuotes("sha256." + member) +
+      reader.adopt(Status::error("field ", inQuotes("sha256." + member),
                                  " expects 64 lower-case hexadecimal digits"));
     digests[member] = text;
   }

@@ -159,7 +159,7 @@ Result<HostTensor> parseNpy(const Bytes &file) {
     return Status::error("not a .npy file");
   uint32_t version = std::to_integer<uint32_t>(file[6]);
   if (version < 1 || version > 3)
-    return Status::error("expects format version 1, 2 or 3, got " + std::to_string(version));
+    return Status::error("expects format version 1, 2 or 3, got ", version);
   size_t lengthBytes = version == 1 ? 2 : 4, headerBegin = 8 + lengthBytes;
   size_t headerBytes = file.size() < headerBegin ? SIZE_MAX : littleEndian(&file[8], lengthBytes);
   if (headerBytes > file.size() - std::min(file.size(), headerBegin))
@@ -168,22 +168,21 @@ Result<HostTensor> parseNpy(const Bytes &file) {
   HeaderParser header(
       std::string(reinterpret_cast<const char *>(file.data()) + headerBegin, headerBytes));
   if (!header.parse())
-    return Status::error("bad header: " + header.error);
+    return Status::error("bad header: ", header.error);
   const NpyType *type = std::find_if(std::begin(kTypes), std::end(kTypes),
                                      [&](const NpyType &t) { return header.descr == t.descr; });
   if (type == std::end(kTypes))
-    return Status::error("unsupported type " + inQuotes(header.descr) +
+    return Status::error("unsupported type ", inQuotes(header.descr),
                          ", expects one of <f2, <f4, <f8, |i1, <i4, <i8, |b1");
 
   std::optional<int64_t> count = checkedNumElements(header.shape);
   std::optional<int64_t> bytes = count ? checkedMul(*count, byteSize(type->type)) : std::nullopt;
   if (!bytes)
-    return Status::error("shape " + shapeString(header.shape) + " is too large");
+    return Status::error("shape ", shapeString(header.shape), " is too large");
   size_t dataBegin = headerBegin + headerBytes;
   if (static_cast<uint64_t>(*bytes) != file.size() - dataBegin)
-    return Status::error("expects " + std::to_string(*bytes) + " bytes of data for shape " +
-                         shapeString(header.shape) + ", got " +
-                         std::to_string(file.size() - dataBegin));
+    return Status::error("expects ", *bytes, " bytes of data for shape ", shapeString(header.shape),
+                         ", got ", file.size() - dataBegin);
 
   HostTensor tensor = HostTensor::zeros(type->type, header.shape);
   if (tensor.data.empty())
@@ -210,7 +209,7 @@ Result<HostTensor> readNpy(const std::string &path) {
   ASSIGN_OR_RETURN(Bytes file, readFile(path));
   Result<HostTensor> tensor = parseNpy(file);
   if (!tensor.ok())
-    return Status::error("cannot read " + inQuotes(path) + ": " + tensor.status().message());
+    return Status::error("cannot read ", inQuotes(path), ": ", tensor.status().message());
   return tensor;
 }
 
@@ -218,9 +217,9 @@ Status writeNpy(const std::string &path, const HostTensor &tensor) {
   std::optional<int64_t> count = checkedNumElements(tensor.shape);
   std::optional<int64_t> bytes = count ? checkedMul(*count, byteSize(tensor.dtype)) : std::nullopt;
   if (!bytes || static_cast<uint64_t>(*bytes) != tensor.data.size())
-    return Status::error("cannot write " + inQuotes(path) + ": a tensor of shape " +
-                         shapeString(tensor.shape) + " and type " + name(tensor.dtype) +
-                         " does not have " + std::to_string(tensor.data.size()) + " bytes");
+    return Status::error("cannot write ", inQuotes(path), ": a tensor of shape ",
+                         shapeString(tensor.shape), " and type ", name(tensor.dtype),
+                         " does not have ", tensor.data.size(), " bytes");
 
   std::vector<float> widened;
   ByteSpan data{tensor.data.data(), tensor.data.size()};
@@ -235,7 +234,7 @@ Status writeNpy(const std::string &path, const HostTensor &tensor) {
   const NpyType *type = std::find_if(std::begin(kTypes), std::end(kTypes),
                                      [&](const NpyType &t) { return t.type == written; });
   if (type == std::end(kTypes))
-    return Status::error("cannot write " + inQuotes(path) + ": the format has no type " +
+    return Status::error("cannot write ", inQuotes(path), ": the format has no type ",
                          name(written));
 
   std::string header =
@@ -249,7 +248,7 @@ Status writeNpy(const std::string &path, const HostTensor &tensor) {
   header.append((kAlignment - unpadded % kAlignment) % kAlignment, ' ');
   header += '\n';
   if (header.size() > 0xffff)
-    return Status::error("cannot write " + inQuotes(path) + ": too many dimensions");
+    return Status::error("cannot write ", inQuotes(path), ": too many dimensions");
   std::string prefix("\x93NUMPY\x01\x00", 8);
   prefix += static_cast<char>(header.size() & 0xff);
   prefix += static_cast<char>(header.size() >> 8);

@@ -113,8 +113,8 @@ public:
       if (got < 0)
         return Status::error(std::strerror(errno));
       if (got == 0)
-        return Status::error("the file ends after " + std::to_string(begin + done) +
-                             " bytes, it had " + std::to_string(bytes) + " when it was opened");
+        return Status::error("the file ends after ", begin + done, " bytes, it had ", bytes,
+                             " when it was opened");
       done += static_cast<uint64_t>(got);
     }
     return {};
@@ -130,7 +130,7 @@ private:
 /// One entry of the header; offsets against the size of the data only.
 Status parseTensor(const Json &json, int64_t dataBytes, FileTensor &tensor) {
   if (!json.is_object())
-    return Status::error(std::string("expects an object, got ") + json.type_name());
+    return Status::error("expects an object, got ", json.type_name());
   // Fields that are not ours to know are left alone, as every reader of this format does.
   auto dtype = json.find("dtype"), shape = json.find("shape"), offsets = json.find("data_offsets");
   if (dtype == json.end() || !dtype->is_string())
@@ -140,7 +140,7 @@ Status parseTensor(const Json &json, int64_t dataBytes, FileTensor &tensor) {
       std::find_if(std::begin(kFileTypes), std::end(kFileTypes),
                    [&](const FileType &known) { return tensor.info.dtype == known.name; });
   if (type == std::end(kFileTypes))
-    return Status::error("unknown type " + inQuotes(tensor.info.dtype));
+    return Status::error("unknown type ", inQuotes(tensor.info.dtype));
 
   if (shape == json.end() || !shape->is_array())
     return Status::error("expects an array 'shape'");
@@ -150,24 +150,22 @@ Status parseTensor(const Json &json, int64_t dataBytes, FileTensor &tensor) {
   std::optional<int64_t> count = checkedNumElements(tensor.info.shape);
   std::optional<int64_t> bits = count ? checkedMul(*count, type->bits) : std::nullopt;
   if (!bits)
-    return Status::error("shape " + shapeString(tensor.info.shape) + " is too large");
+    return Status::error("shape ", shapeString(tensor.info.shape), " is too large");
   if (*bits % 8 != 0)
-    return Status::error("shape " + shapeString(tensor.info.shape) + " of type " +
-                         tensor.info.dtype + " does not end at a whole byte");
+    return Status::error("shape ", shapeString(tensor.info.shape), " of type ", tensor.info.dtype,
+                         " does not end at a whole byte");
 
   if (offsets == json.end() || !offsets->is_array() || offsets->size() != 2 ||
       !asInteger((*offsets)[0], tensor.begin) || !asInteger((*offsets)[1], tensor.end))
     return Status::error("expects two integers 'data_offsets'");
   std::string range = "[" + std::to_string(tensor.begin) + ", " + std::to_string(tensor.end) + "]";
   if (tensor.begin < 0 || tensor.end < tensor.begin)
-    return Status::error("expects rising 'data_offsets', got " + range);
+    return Status::error("expects rising 'data_offsets', got ", range);
   if (tensor.end > dataBytes)
-    return Status::error("'data_offsets' " + range + " go beyond the " + std::to_string(dataBytes) +
-                         " bytes of data");
+    return Status::error("'data_offsets' ", range, " go beyond the ", dataBytes, " bytes of data");
   if (tensor.end - tensor.begin != *bits / 8)
-    return Status::error("expects " + std::to_string(*bits / 8) + " bytes for shape " +
-                         shapeString(tensor.info.shape) + " of type " + tensor.info.dtype +
-                         ", got " + std::to_string(tensor.end - tensor.begin));
+    return Status::error("expects ", *bits / 8, " bytes for shape ", shapeString(tensor.info.shape),
+                         " of type ", tensor.info.dtype, ", got ", tensor.end - tensor.begin);
   return {};
 }
 
@@ -192,27 +190,27 @@ private:
 Status File::parseHeader() {
   constexpr uint64_t kLengthBytes = 8, kMaxHeaderBytes = 100 << 20; // the limit of the format
   if (file.size() < kLengthBytes)
-    return Status::error("expects at least 8 bytes, got " + std::to_string(file.size()));
+    return Status::error("expects at least 8 bytes, got ", file.size());
   unsigned char length[kLengthBytes];
   RETURN_IF_ERROR(file.read(length, 0, kLengthBytes));
   uint64_t headerBytes = 0;
   for (size_t i = kLengthBytes; i-- > 0;)
     headerBytes = headerBytes << 8 | length[i];
   if (headerBytes > file.size() - kLengthBytes)
-    return Status::error("expects a header of " + std::to_string(headerBytes) +
-                         " bytes, got a file of " + std::to_string(file.size()) + " bytes");
+    return Status::error("expects a header of ", headerBytes, " bytes, got a file of ", file.size(),
+                         " bytes");
   if (headerBytes > kMaxHeaderBytes)
-    return Status::error("expects a header of at most " + std::to_string(kMaxHeaderBytes) +
-                         " bytes, got " + std::to_string(headerBytes));
+    return Status::error("expects a header of at most ", kMaxHeaderBytes, " bytes, got ",
+                         headerBytes);
 
   dataBegin = kLengthBytes + headerBytes;
   std::string text(headerBytes, ' ');
   RETURN_IF_ERROR(file.read(text.data(), kLengthBytes, headerBytes));
   Result<Json> header = parseJson(text.data(), text.data() + text.size());
   if (!header.ok())
-    return Status::error("bad header: " + header.status().message());
+    return Status::error("bad header: ", header.status().message());
   if (!header->is_object())
-    return Status::error(std::string("bad header: expects an object, got ") + header->type_name());
+    return Status::error("bad header: expects an object, got ", header->type_name());
 
   int64_t dataBytes = static_cast<int64_t>(file.size() - dataBegin);
   for (const auto &[name, json] : header->items()) {
@@ -227,7 +225,7 @@ Status File::parseHeader() {
     FileTensor &tensor = tensors.emplace_back();
     tensor.info.name = name;
     if (Status status = parseTensor(json, dataBytes, tensor); !status.ok())
-      return Status::error("tensor " + inQuotes(name) + ": " + status.message());
+      return Status::error("tensor ", inQuotes(name), ": ", status.message());
   }
 
   std::sort(tensors.begin(), tensors.end(), [](const FileTensor &a, const FileTensor &b) {
@@ -237,16 +235,16 @@ Status File::parseHeader() {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const FileTensor &tensor = tensors[i];
     if (tensor.begin < end)
-      return Status::error("tensor " + inQuotes(tensor.info.name) + " overlaps tensor " +
+      return Status::error("tensor ", inQuotes(tensor.info.name), " overlaps tensor ",
                            inQuotes(tensors[i - 1].info.name));
     if (tensor.begin > end)
-      return Status::error("a gap of " + std::to_string(tensor.begin - end) +
-                           " bytes before tensor " + inQuotes(tensor.info.name));
+      return Status::error("a gap of ", tensor.begin - end, " bytes before tensor ",
+                           inQuotes(tensor.info.name));
     end = tensor.end;
   }
   if (end != dataBytes)
-    return Status::error("the tensors end after " + std::to_string(end) +
-                         " bytes of data, the file after " + std::to_string(dataBytes));
+    return Status::error("the tensors end after ", end, " bytes of data, the file after ",
+                         dataBytes);
   return {};
 }
 
@@ -361,7 +359,7 @@ Status SafetensorsSource::openFile(const std::string &file) {
   path = file;
   files.push_back(std::make_unique<File>());
   if (Status status = files.back()->open(path); !status.ok())
-    return Status::error("cannot read weights from " + inQuotes(path) + ": " + status.message());
+    return Status::error("cannot read weights from ", inQuotes(path), ": ", status.message());
   for (const FileTensor &tensor : files.back()->tensors)
     byName[tensor.info.name] = {files.back().get(), &tensor};
   return {};
@@ -370,7 +368,7 @@ Status SafetensorsSource::openFile(const std::string &file) {
 Status SafetensorsSource::openIndex(const std::string &index) {
   path = index;
   if (Status status = readIndex(index); !status.ok())
-    return Status::error("cannot read weights from " + inQuotes(path) + ": " + status.message());
+    return Status::error("cannot read weights from ", inQuotes(path), ": ", status.message());
   return {};
 }
 
@@ -380,7 +378,7 @@ Status SafetensorsSource::readIndex(const std::string &indexPath) {
   const char *text = reinterpret_cast<const char *>(bytes.data());
   Result<Json> index = parseJson(text, text + bytes.size());
   if (!index.ok())
-    return Status::error("bad index: " + index.status().message());
+    return Status::error("bad index: ", index.status().message());
   auto map = index->is_object() ? index->find("weight_map") : index->end();
   if (map == index->end() || !map->is_object())
     return Status::error("bad index: expects an object 'weight_map'");
@@ -390,7 +388,7 @@ Status SafetensorsSource::readIndex(const std::string &indexPath) {
     std::string name = file.is_string() ? file.get<std::string>() : std::string();
     // An index must not lead to files elsewhere.
     if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
-      return Status::error("bad index: tensor " + inQuotes(tensor) +
+      return Status::error("bad index: tensor ", inQuotes(tensor),
                            ": expects the name of a file beside the index");
     tensorsOf[name].push_back(tensor);
   }
@@ -399,15 +397,15 @@ Status SafetensorsSource::readIndex(const std::string &indexPath) {
     files.push_back(std::make_unique<File>());
     const File &file = *files.back();
     if (Status status = files.back()->open(folder + name); !status.ok())
-      return Status::error(inQuotes(name) + ", which has tensor " + inQuotes(tensors.front()) +
-                           ": " + status.message());
+      return Status::error(inQuotes(name), ", which has tensor ", inQuotes(tensors.front()), ": ",
+                           status.message());
     std::map<std::string, const FileTensor *> present;
     for (const FileTensor &tensor : file.tensors)
       present[tensor.info.name] = &tensor;
     for (const std::string &tensor : tensors) {
       auto found = present.find(tensor);
       if (found == present.end())
-        return Status::error(inQuotes(name) + ": tensor " + inQuotes(tensor) +
+        return Status::error(inQuotes(name), ": tensor ", inQuotes(tensor),
                              " is missing, though the index says it is there");
       byName[tensor] = {&file, found->second};
     }
@@ -419,16 +417,15 @@ Result<SafetensorsSource::Located> SafetensorsSource::find(const Parameter &para
                                                            const Slice &slice) const {
   auto found = byName.find(slice.tensor);
   if (found == byName.end())
-    return Status::error("weight " + inQuotes(slice.tensor) + " in " + inQuotes(path) +
-                         " is missing; parameter " + inQuotes(parameter.name) + " needs it");
+    return Status::error("weight ", inQuotes(slice.tensor), " in ", inQuotes(path),
+                         " is missing; parameter ", inQuotes(parameter.name), " needs it");
   const TensorInfo &info = found->second.tensor->info;
   std::string which =
       "weight " + inQuotes(slice.tensor) + " in " + inQuotes(found->second.file->path);
   if (!isReadable(info.dtype, parameter.dtype))
-    return Status::error(which + ": expects " + readableTypes(parameter.dtype) + ", got " +
-                         info.dtype);
+    return Status::error(which, ": expects ", readableTypes(parameter.dtype), ", got ", info.dtype);
   if (info.shape != slice.tensorShape)
-    return Status::error(which + ": expects shape " + shapeString(slice.tensorShape) + ", got " +
+    return Status::error(which, ": expects shape ", shapeString(slice.tensorShape), ", got ",
                          shapeString(info.shape));
   return found->second;
 }
@@ -458,8 +455,8 @@ Status SafetensorsSource::read(const Parameter &parameter, const Box &box, void 
     Status status = transfer.read(begin, part.sourceOffset,
                                   static_cast<char *>(dest) + part.destOffset * bytes);
     if (!status.ok())
-      return Status::error("cannot read weight " + inQuotes(from.tensor->info.name) + " from " +
-                           inQuotes(from.file->path) + ": " + status.message());
+      return Status::error("cannot read weight ", inQuotes(from.tensor->info.name), " from ",
+                           inQuotes(from.file->path), ": ", status.message());
   }
   return {};
 }
@@ -475,7 +472,7 @@ Result<std::unique_ptr<WeightSource>> openSafetensors(const std::string &path) {
     if (!exists(file))
       file += ".index.json";
     if (!exists(file))
-      return Status::error("directory " + inQuotes(path) +
+      return Status::error("directory ", inQuotes(path),
                            " has no model.safetensors and no model.safetensors.index.json");
   }
   auto source = std::make_unique<SafetensorsSource>();

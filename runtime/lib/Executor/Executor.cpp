@@ -162,9 +162,8 @@ void Workers::serveQueue(int64_t r, Queue kind) {
       runQueue(r, kind);
     } catch (const std::exception &e) {
       const NamedCommand *command = self.at.load(std::memory_order_relaxed);
-      control.fail(Status::error("rank " + std::to_string(r) + ": " +
-                                     (command ? describe(*command) + ": " : std::string()) +
-                                     e.what(),
+      control.fail(Status::error("rank ", r, ": ",
+                                 command ? describe(*command) + ": " : std::string(), e.what(),
                                  Code::rankFailed));
     }
     finished.increment();
@@ -268,8 +267,8 @@ Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
       }
     }
   } catch (const std::system_error &e) {
-    return Status::error("cannot start the threads of rank " + std::to_string(starting) + " of " +
-                         std::to_string(workers.ranks.size()) + ": " + e.what());
+    return Status::error("cannot start the threads of rank ", starting, " of ",
+                         workers.ranks.size(), ": ", e.what());
   }
   return {};
 }

@@ -80,7 +80,7 @@ private:
            a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
   }
   static Status overlapError(const Used &a, const Used &b) {
-    return Status::error("expects " + a.role + " apart from " + b.role);
+    return Status::error("expects ", a.role, " apart from ", b.role);
   }
 
   const std::function<Tensor(const fb::ViewT &)> &tensor;

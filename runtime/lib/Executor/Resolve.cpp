@@ -67,7 +67,7 @@ public:
     auto entry = std::find_if(program.entries.begin(), program.entries.end(),
                               [&](const auto &e) { return e->name == in.entry; });
     if (entry == program.entries.end())
-      return Status::error("the program has no entry '" + in.entry + "'");
+      return Status::error("the program has no entry '", in.entry, "'");
     const fb::ProcedureT &procedure = *program.procedures[(*entry)->procedure];
     out.numEvents = procedure.num_events; // each is set exactly once, as verifyProgram says
     out.uses.resize(in.arguments.size());
@@ -130,8 +130,7 @@ private:
       status = verifyNoAlias(source.op, *in.program,
                              [&](const fb::ViewT &view) { return tensor(frame, view); });
     if (!status.ok())
-      return Status::error(describe(command) + " on the " + name(queue) + " queue " +
-                           status.message());
+      return Status::error(describe(command), " on the ", name(queue), " queue ", status.message());
     return command;
   }
 
@@ -263,8 +262,8 @@ private:
   /// Offset of a contiguous tensor in the symmetric arena.
   Result<uint64_t> symmetricOffset(const Tensor &tensor) const {
     if (!tensor.contiguous())
-      return Status::error("expects contiguous memory, got " + shapeString(tensor.shape) +
-                           " with strides " + shapeString(tensor.strides));
+      return Status::error("expects contiguous memory, got ", shapeString(tensor.shape),
+                           " with strides ", shapeString(tensor.strides));
     const std::byte *base = in.symmetric.peer(in.symmetric.rank, 0);
     uint64_t bytes = static_cast<uint64_t>(tensor.numElements() * byteSize(tensor.dtype));
     if (tensor.data < base || tensor.data + bytes > base + in.symmetricBytes)
@@ -361,16 +360,14 @@ private:
       for (size_t i = 0; i < start.outputs.size(); ++i) {
         auto other = extent(*start.outputs[i]);
         if (i != o && out.first < other.second && other.first < out.second)
-          return Status::error("expects output " + std::to_string(o) + " apart from output " +
-                               std::to_string(i));
+          return Status::error("expects output ", o, " apart from output ", i);
       }
       for (size_t i = 0; i < start.inputs.size(); ++i) {
         auto input = extent(*start.inputs[i]);
         bool same = i == o && c.values[i].inputOffset == c.values[i].outputOffset &&
                     (c.kind == CollectiveKind::allReduce || c.group->ranks.size() == 1);
         if (!same && out.first < input.second && input.first < out.second)
-          return Status::error("expects output " + std::to_string(o) + " apart from input " +
-                               std::to_string(i));
+          return Status::error("expects output ", o, " apart from input ", i);
       }
     }
     return {};

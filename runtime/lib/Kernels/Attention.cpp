@@ -20,7 +20,7 @@ Result<AttentionCommand> resolveAttention(const LibraryArguments &a, int64_t thr
   const Tensor query = a.tensor("query"), key = a.tensor("key"), value = a.tensor("value"),
                out = a.tensor("out");
   if (key.shape[1] > INT32_MAX)
-    return Status::error("expects fewer than 2^31 keys, got " + std::to_string(key.shape[1]));
+    return Status::error("expects fewer than 2^31 keys, got ", key.shape[1]);
   AttentionCommand c{};
   c.dtype = type;
   c.batch = query.shape[0];

@@ -30,7 +30,7 @@ Result<Saved> allowedRegisters() {
     return ymm;
   if (limit == "generic")
     return none;
-  return Status::error("BRAID_MAX_ISA expects generic, avx2 or avx512, got '" + limit + "'");
+  return Status::error("BRAID_MAX_ISA expects generic, avx2 or avx512, got '", limit, "'");
 }
 } // namespace
 

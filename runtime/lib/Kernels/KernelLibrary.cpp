@@ -53,11 +53,11 @@ Result<std::shared_ptr<const KernelLibraryHandle>> KernelLibraryHandle::load(con
       best = &library;
   }
   if (!best)
-    return Status::error("the bundle has no kernels for this host (" + hostCpuModel() +
-                         "): " + (offers.empty() ? "it has none at all" : offers));
+    return Status::error("the bundle has no kernels for this host (", hostCpuModel(),
+                         "): ", offers.empty() ? "it has none at all" : offers);
   const Bytes *bytes = bundle.find(best->member);
   if (!bytes)
-    return Status::error("the bundle lacks its member '" + best->member + "'");
+    return Status::error("the bundle lacks its member '", best->member, "'");
 
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<const KernelLibraryHandle>> loaded;
@@ -68,16 +68,14 @@ Result<std::shared_ptr<const KernelLibraryHandle>> KernelLibraryHandle::load(con
   // A file without a name: nothing is left on disk, whatever happens.
   int file = memfd_create("braid-kernels", MFD_CLOEXEC);
   if (file < 0)
-    return Status::error("cannot create memory for the kernels: " +
-                         std::string(std::strerror(errno)));
+    return Status::error("cannot create memory for the kernels: ", std::strerror(errno));
   for (size_t done = 0; done < bytes->size();) {
     ssize_t n = write(file, bytes->data() + done, bytes->size() - done);
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0) {
       close(file);
-      return Status::error("cannot store the kernels in memory: " +
-                           std::string(std::strerror(errno)));
+      return Status::error("cannot store the kernels in memory: ", std::strerror(errno));
     }
     done += static_cast<size_t>(n);
   }
@@ -87,7 +85,7 @@ Result<std::shared_ptr<const KernelLibraryHandle>> KernelLibraryHandle::load(con
   result->file = file;
   result->handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!result->handle)
-    return Status::error("cannot load the bundle's member '" + best->member + "': " + dlerror());
+    return Status::error("cannot load the bundle's member '", best->member, "': ", dlerror());
   result->chosenIsa = best->isa;
   result->member = best->member;
   known = result;
@@ -102,7 +100,7 @@ Result<KernelFunction> KernelLibraryHandle::find(const std::string &symbol) cons
   if (!address || dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void *>(&own)) != 0 ||
       dladdr1(address, &info, reinterpret_cast<void **>(&home), RTLD_DL_LINKMAP) == 0 ||
       home != own)
-    return Status::error("the bundle's member '" + member + "' lacks kernel '" + symbol + "'");
+    return Status::error("the bundle's member '", member, "' lacks kernel '", symbol, "'");
   return reinterpret_cast<KernelFunction>(address);
 }
 

@@ -33,16 +33,16 @@ Result<DType> storedType(const LibraryArguments &arguments, Storage storage) {
     const DType got = operand.dtype;
     const bool half = got == DType::f16 || got == DType::bf16;
     if (type ? got != *type : got != DType::f32 && !(half && storage == Storage::halves))
-      return Status::error(std::string("expects ") + arguments.kernel->operands[i].name + " of " +
-                           (type                         ? name(*type)
-                            : storage == Storage::halves ? "f32, f16 or bf16"
-                                                         : "f32") +
-                           ", got " + name(got));
+      return Status::error("expects ", arguments.kernel->operands[i].name, " of ",
+                           type                         ? name(*type)
+                           : storage == Storage::halves ? "f32, f16 or bf16"
+                                                        : "f32",
+                           ", got ", name(got));
     type = got;
     if (operand.shape.back() != 1 && operand.strides.back() != 1)
-      return Status::error(std::string("expects a contiguous last dimension of ") +
-                           arguments.kernel->operands[i].name + " " + shapeString(operand.shape) +
-                           ", got strides " + shapeString(operand.strides));
+      return Status::error("expects a contiguous last dimension of ",
+                           arguments.kernel->operands[i].name, " ", shapeString(operand.shape),
+                           ", got strides ", shapeString(operand.strides));
   }
   return *type;
 }
@@ -194,8 +194,7 @@ Result<LibraryCommand> resolveLibrary(const LibraryArguments &arguments,
   for (const CpuKernel &kernel : kCpuKernels)
     if (std::strcmp(kernel.name, arguments.kernel->name) == 0)
       return kernel.resolve(arguments, resources);
-  return Status::error(std::string("has no kernel '") + arguments.kernel->name +
-                       "' on target 'cpu'");
+  return Status::error("has no kernel '", arguments.kernel->name, "' on target 'cpu'");
 }
 
 } // namespace braid::runtime

@@ -120,9 +120,8 @@ Result<std::shared_ptr<const Matmul>> MatmulCache::get(const MatmulShape &s) {
     try {
       slot = std::make_shared<DnnlMatmul>(impl->engine, s);
     } catch (const dnnl::error &e) {
-      return Status::error("oneDNN has no matmul [" + std::to_string(s.m) + ", " +
-                           std::to_string(s.k) + "] x [" + std::to_string(s.n) + ", " +
-                           std::to_string(s.k) + "]: " + e.what());
+      return Status::error("oneDNN has no matmul [", s.m, ", ", s.k, "] x [", s.n, ", ", s.k,
+                           "]: ", e.what());
     }
   }
   return slot;
@@ -139,11 +138,11 @@ Status checkOneThread(unsigned cpuRuntime, bool hasOpenMP) {
   case DNNL_RUNTIME_SEQ:
     return {};
   case DNNL_RUNTIME_OMP:
-    return hasOpenMP ? Status() : Status::error(expects + "lacks omp_set_num_threads");
+    return hasOpenMP ? Status() : Status::error(expects, "lacks omp_set_num_threads");
   case DNNL_RUNTIME_TBB:
-    return Status::error(expects + "was built for TBB");
+    return Status::error(expects, "was built for TBB");
   default:
-    return Status::error(expects + "was built for a pool of threads");
+    return Status::error(expects, "was built for a pool of threads");
   }
 }
 

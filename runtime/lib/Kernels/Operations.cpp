@@ -43,7 +43,7 @@ Result<int64_t> Tensor::rowStride() const {
   if (shape.empty())
     return Status::error("expects at least one dimension");
   if (shape.back() != 1 && strides.back() != 1)
-    return Status::error("expects a contiguous last dimension of " + shapeString(shape));
+    return Status::error("expects a contiguous last dimension of ", shapeString(shape));
   // Dimensions of size 1 have no say; the others must nest without gaps.
   int64_t stride = shape.back(), extent = 0;
   for (size_t d = shape.size() - 1; d-- > 0;) {
@@ -52,8 +52,8 @@ Result<int64_t> Tensor::rowStride() const {
     if (extent == 0)
       stride = strides[d];
     else if (strides[d] != extent)
-      return Status::error("expects rows of " + shapeString(shape) +
-                           " at one stride, got strides " + shapeString(strides));
+      return Status::error("expects rows of ", shapeString(shape), " at one stride, got strides ",
+                           shapeString(strides));
     extent = strides[d] * shape[d];
   }
   return stride;
@@ -80,8 +80,8 @@ Result<LaunchCommand> resolveLaunch(KernelFunction function, const std::vector<T
   for (size_t i = 0; i < operands.size(); ++i) {
     const Tensor &t = operands[i];
     if (rowOperand[i] && (t.shape.empty() || t.shape[0] != rows))
-      return Status::error("expects operand " + std::to_string(i) + " to have " +
-                           std::to_string(rows) + " rows, got " + shapeString(t.shape));
+      return Status::error("expects operand ", i, " to have ", rows, " rows, got ",
+                           shapeString(t.shape));
     work = std::max(work, t.numElements());
   }
   int64_t members = std::min(shareOut(work, 16384, threads), std::max<int64_t>(rows, 1));
@@ -169,8 +169,8 @@ void execute(const MatmulCommand &command, const NamedCommand &, ExecutionContex
 Result<GatherCommand> resolveGather(const LibraryArguments &a, int64_t threads) {
   const Tensor source = a.tensor("table"), ids = a.tensor("ids"), out = a.tensor("out");
   if (!ids.contiguous())
-    return Status::error("expects contiguous ids, got " + shapeString(ids.shape) +
-                         " with strides " + shapeString(ids.strides));
+    return Status::error("expects contiguous ids, got ", shapeString(ids.shape), " with strides ",
+                         shapeString(ids.strides));
   ASSIGN_OR_RETURN(int64_t sourceStride, source.rowStride());
   ASSIGN_OR_RETURN(int64_t outStride, out.rowStride());
   int64_t size = byteSize(source.dtype);
@@ -203,11 +203,10 @@ void execute(const GatherCommand &command, const NamedCommand &source, Execution
         for (int64_t i = range.begin; i < range.end; ++i) {
           int64_t row = id(i);
           if (row < 0 || row >= command.limit) {
-            context.control.fail(Status::error(
-                "rank " + std::to_string(context.self.rank) + ": " + describe(source) + ": id " +
-                    std::to_string(row) + " at position " + std::to_string(i) +
-                    " is outside of [0, " + std::to_string(command.limit) + ")",
-                Code::invalid)); // the ids came in from outside
+            context.control.fail(Status::error("rank ", context.self.rank, ": ", describe(source),
+                                               ": id ", row, " at position ", i,
+                                               " is outside of [0, ", command.limit, ")",
+                                               Code::invalid)); // the ids came in from outside
             return;
           }
           std::byte *out = command.out + i * command.outStrideBytes;
@@ -257,8 +256,8 @@ void execute(const PositionIdsCommand &c, const NamedCommand &, ExecutionContext
 
 Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest) {
   if (source.dtype != dest.dtype || source.shape != dest.shape)
-    return Status::error(std::string("expects equal types and shapes, got ") + name(source.dtype) +
-                         " " + shapeString(source.shape) + " and " + name(dest.dtype) + " " +
+    return Status::error("expects equal types and shapes, got ", name(source.dtype), " ",
+                         shapeString(source.shape), " and ", name(dest.dtype), " ",
                          shapeString(dest.shape));
   int64_t size = byteSize(source.dtype);
   CopyCommand command{source.data, dest.data, size, {}, {}, {}};

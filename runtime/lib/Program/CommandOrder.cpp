@@ -275,10 +275,9 @@ Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &m
   constexpr uint64_t kMaxCommands = uint64_t(1) << 28;
   const auto ranks = static_cast<uint64_t>(mesh.numRanks());
   if (mesh.numRanks() > kMaxRanks || commands * ranks > kMaxCommands)
-    return Status::error("where ranks send to each other, expects at most " +
-                         std::to_string(kMaxRanks) + " ranks with " + std::to_string(kMaxCommands) +
-                         " communication commands, got " + std::to_string(ranks) + " with " +
-                         std::to_string(commands * ranks));
+    return Status::error("where ranks send to each other, expects at most ", kMaxRanks,
+                         " ranks with ", kMaxCommands, " communication commands, got ", ranks,
+                         " with ", commands * ranks);
   Merge merge(program, mesh);
   RETURN_IF_ERROR(merge.load(root, /*all=*/false));
   return merge.run(/*keep=*/false).status();

@@ -19,15 +19,15 @@ CheckedView Views::take(const program::View &view, const std::string &role, Acce
     return result;
   Result<CheckedView> checked = checkView(view, procedure);
   if (!checked.ok()) {
-    status = Status::error(role + ": " + checked.status().message());
+    status = Status::error(role, ": ", checked.status().message());
     return result;
   }
   result = std::move(*checked);
   if (access == Access::write && !result.isInjective())
-    status = Status::error(role + ": writes through strides " + shapeString(result.strides) +
-                           " that overlap for shape " + shapeString(result.shape));
+    status = Status::error(role, ": writes through strides ", shapeString(result.strides),
+                           " that overlap for shape ", shapeString(result.shape));
   else if (collective && result.space == program::Space::local)
-    status = Status::error(role + ": expects symmetric memory, got local");
+    status = Status::error(role, ": expects symmetric memory, got local");
   else if (result.space == program::Space::argument)
     use(result, role, access, collective);
   return result;
@@ -39,8 +39,8 @@ void Views::use(const CheckedView &view, const std::string &role, Access access,
   if (isFirst)
     use.dtype = view.dtype;
   if (use.dtype != view.dtype)
-    status = Status::error(role + ": argument " + std::to_string(view.argument) + " is used as " +
-                           name(view.dtype) + " here and as " + name(use.dtype) + " elsewhere");
+    status = Status::error(role, ": argument ", view.argument, " is used as ", name(view.dtype),
+                           " here and as ", name(use.dtype), " elsewhere");
   use.bytes = std::max(use.bytes, view.end);
   use.written |= access == Access::write;
   use.symmetric |= collective;
@@ -60,8 +60,7 @@ Result<int64_t> groupSize(const flatbuffers::Vector<flatbuffers::Offset<program:
 Status verifyEvent(uint32_t event, const program::Procedure &procedure) {
   if (event < procedure.num_events())
     return {};
-  return Status::error("expects an event below " + std::to_string(procedure.num_events()) +
-                       ", got " + std::to_string(event));
+  return Status::error("expects an event below ", procedure.num_events(), ", got ", event);
 }
 
 } // namespace braid::runtime

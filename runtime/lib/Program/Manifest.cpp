@@ -26,7 +26,7 @@ std::string at(const std::string &field, size_t index) {
 }
 
 Status inField(const std::string &field, const Status &status) {
-  return Status::error(inQuotes(field) + ": " + status.message());
+  return Status::error(inQuotes(field), ": ", status.message());
 }
 
 Status verifySharded(const Mesh &mesh, const std::vector<int64_t> &shape, DType dtype,
@@ -43,7 +43,7 @@ Status verifyParameter(const Mesh &mesh, const Parameter &parameter) {
   if (status.ok())
     status = verifySlices(parameter);
   if (!status.ok())
-    return Status::error("parameter " + inQuotes(parameter.name) + ": " + status.message());
+    return Status::error("parameter ", inQuotes(parameter.name), ": ", status.message());
   return {};
 }
 
@@ -57,8 +57,8 @@ Status verifyPadding(const EntryValue &value, bool isResult) {
   for (size_t d = 0; larger && d < value.globalShape.size(); ++d)
     larger = value.paddedShape[d] >= value.globalShape[d];
   if (!larger)
-    return Status::error("expects a padded shape of at least " + shapeString(value.globalShape) +
-                         " in every dimension, got " + shapeString(value.paddedShape));
+    return Status::error("expects a padded shape of at least ", shapeString(value.globalShape),
+                         " in every dimension, got ", shapeString(value.paddedShape));
   return {};
 }
 
@@ -72,12 +72,10 @@ Status verifyIntegers(const EntryValue &value, bool isResult) {
                         : value.dtype == DType::i32 ? std::numeric_limits<int32_t>::max()
                                                     : std::numeric_limits<int8_t>::max();
   if (int64_t below = value.below.value_or(least); below < 1 || below > least)
-    return Status::error("expects a bound of 1 to " + std::to_string(least) + ", got " +
-                         std::to_string(below));
+    return Status::error("expects a bound of 1 to ", least, ", got ", below);
   const int64_t end = value.below.value_or(least), given = value.defaultValue.value_or(0);
   if (given < 0 || given >= end)
-    return Status::error("expects a default in [0, " + std::to_string(end) + "), got " +
-                         std::to_string(given));
+    return Status::error("expects a default in [0, ", end, "), got ", given);
   return {};
 }
 
@@ -87,10 +85,10 @@ Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
   for (size_t i = 0; i < values.size(); ++i) {
     const EntryValue &value = values[i];
     if (!isSafeName(value.name))
-      return Status::error(inQuotes(at(field, i)) + " expects a name that can be a file's, got " +
+      return Status::error(inQuotes(at(field, i)), " expects a name that can be a file's, got ",
                            inQuotes(value.name));
     if (!names.insert(value.name).second)
-      return Status::error(inQuotes(field) + " has " + inQuotes(value.name) + " twice");
+      return Status::error(inQuotes(field), " has ", inQuotes(value.name), " twice");
     Status status = verifyShape(value.globalShape, value.dtype);
     if (status.ok())
       status = verifyPadding(value, isResult);
@@ -99,7 +97,7 @@ Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
     if (status.ok())
       status = verifySharded(mesh, value.cutShape(), value.dtype, value.sharding);
     if (!status.ok())
-      return Status::error(inQuotes(at(field, i)) + ": " + inQuotes(value.name) + ": " +
+      return Status::error(inQuotes(at(field, i)), ": ", inQuotes(value.name), ": ",
                            status.message());
   }
   return {};
@@ -111,8 +109,8 @@ Status verifyEntry(const Mesh &mesh, const Entry &entry, const std::string &fiel
     if (Status status = verifyParameter(mesh, entry.parameters[i]); !status.ok())
       return inField(at(field + ".parameters", i), status);
     if (!names.insert(entry.parameters[i].name).second)
-      return Status::error(inQuotes(field + ".parameters") + " has " +
-                           inQuotes(entry.parameters[i].name) + " twice");
+      return Status::error(inQuotes(field + ".parameters"), " has ",
+                           inQuotes(entry.parameters[i].name), " twice");
   }
   RETURN_IF_ERROR(verifyValues(mesh, entry.operands, field + ".operands", false));
   return verifyValues(mesh, entry.results, field + ".results", true);
@@ -122,8 +120,7 @@ Status verifyEntry(const Mesh &mesh, const Entry &entry, const std::string &fiel
 
 Status Manifest::verify() const {
   if (formatVersion != kFormatVersion)
-    return Status::error("expects format version " + std::to_string(kFormatVersion) + ", got " +
-                         std::to_string(formatVersion));
+    return Status::error("expects format version ", kFormatVersion, ", got ", formatVersion);
   if (Status status = mesh.verify(); !status.ok())
     return inField("mesh", status);
   if (entries.empty())
@@ -131,19 +128,19 @@ Status Manifest::verify() const {
   std::set<std::string> entryNames;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].name.empty())
-      return Status::error(inQuotes(at("entries", i)) + " expects a name");
+      return Status::error(inQuotes(at("entries", i)), " expects a name");
     if (!entryNames.insert(entries[i].name).second)
-      return Status::error("'entries' has " + inQuotes(entries[i].name) + " twice");
+      return Status::error("'entries' has ", inQuotes(entries[i].name), " twice");
     RETURN_IF_ERROR(verifyEntry(mesh, entries[i], at("entries", i)));
   }
 
   std::set<std::string> members = {"manifest.json"};
   auto claim = [&](const std::string &field, const std::string &member) {
     if (!isSafeMember(member))
-      return Status::error(inQuotes(field) + " expects a path inside of the archive, got " +
+      return Status::error(inQuotes(field), " expects a path inside of the archive, got ",
                            inQuotes(member));
     if (!members.insert(member).second)
-      return Status::error(inQuotes(field) + " names member " + inQuotes(member) +
+      return Status::error(inQuotes(field), " names member ", inQuotes(member),
                            ", which has another use");
     return Status();
   };
@@ -157,28 +154,28 @@ Status Manifest::verify() const {
          {std::pair("target", &library.target), std::pair("triple", &library.triple),
           std::pair("isa", &library.isa)})
       if (text->empty())
-        return Status::error(inQuotes(at("kernels", i) + "." + what) + " expects a name");
+        return Status::error(inQuotes(at("kernels", i) + "." + what), " expects a name");
     RETURN_IF_ERROR(claim(at("kernels", i) + ".member", library.member));
     const bool isCuda = library.target == "cuda";
     for (const auto &[what, member] : {std::pair(".launches", &library.launchesMember),
                                        std::pair(".source", &library.sourceMember)}) {
       const std::string field = at("kernels", i) + what;
       if (member->empty() == isCuda)
-        return Status::error(inQuotes(field) +
-                             (isCuda ? " expects the name of a member"
-                                     : " expects target cuda, got " + inQuotes(library.target)));
+        return Status::error(inQuotes(field),
+                             isCuda ? " expects the name of a member"
+                                    : " expects target cuda, got " + inQuotes(library.target));
       if (isCuda)
         RETURN_IF_ERROR(claim(field, *member));
     }
     if (!targets.insert(library.target + '\n' + library.triple + '\n' + library.isa).second)
-      return Status::error("'kernels' has two libraries for " + library.target + " " +
-                           library.triple + " " + library.isa);
+      return Status::error("'kernels' has two libraries for ", library.target, " ", library.triple,
+                           " ", library.isa);
   }
   std::set<std::string> transportNames;
   for (size_t i = 0; i < transports.size(); ++i)
     if (transports[i].empty() || !transportNames.insert(transports[i]).second)
-      return Status::error(inQuotes(at("transports", i)) +
-                           (transports[i].empty() ? " expects a name" : " stands there twice"));
+      return Status::error(inQuotes(at("transports", i)),
+                           transports[i].empty() ? " expects a name" : " stands there twice");
   return {};
 }
 

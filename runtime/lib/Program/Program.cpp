@@ -28,8 +28,7 @@ Status verifyVersion(const Bytes &bytes, flatbuffers::Verifier &verifier) {
       !table.VerifyField<uint32_t>(verifier, program::Program::VT_VERSION, sizeof(uint32_t)) ||
       program.version() == kProgramVersion)
     return {};
-  return Status::error("expects program version " + std::to_string(kProgramVersion) + ", got " +
-                       std::to_string(program.version()) +
+  return Status::error("expects program version ", kProgramVersion, ", got ", program.version(),
                        " (compile the model with this version of Braid)");
 }
 
@@ -57,16 +56,14 @@ Status verifyInPlace(const program::Kernel &kernel) {
   const auto &pairs = *kernel.in_place();
   const uint32_t numInputs = kernel.num_operands() - kernel.num_outputs();
   if (pairs.size() % 2 != 0)
-    return Status::error("expects 'in_place' to hold pairs, got " + std::to_string(pairs.size()) +
-                         " operands");
+    return Status::error("expects 'in_place' to hold pairs, got ", pairs.size(), " operands");
   for (unsigned i = 0; i < pairs.size(); ++i) {
     const bool isInput = i % 2 == 0;
     const uint32_t operand = pairs.Get(i);
     if (isInput ? operand >= numInputs : operand < numInputs || operand >= kernel.num_operands())
-      return Status::error(std::string("expects 'in_place' to pair a read with a written operand, "
-                                       "got ") +
-                           std::to_string(operand) + " as the " + (isInput ? "read" : "written") +
-                           " one");
+      return Status::error("expects 'in_place' to pair a read with a written operand, "
+                           "got ",
+                           operand, " as the ", isInput ? "read" : "written", " one");
   }
   return {};
 }
@@ -75,17 +72,15 @@ Status verifyLibraryCall(const program::Kernel &kernel) {
   const program::LibraryCall &call = *kernel.library();
   const LibraryKernel *library = findLibraryKernel(call.name()->str());
   if (!library)
-    return Status::error("expects a kernel of the library, got " + inQuotes(call.name()->str()));
+    return Status::error("expects a kernel of the library, got ", inQuotes(call.name()->str()));
   if (call.optional() >> library->numOptional() != 0)
-    return Status::error("expects bits of " + std::to_string(library->numOptional()) +
-                         " optional operands, got " + std::to_string(call.optional()));
+    return Status::error("expects bits of ", library->numOptional(), " optional operands, got ",
+                         call.optional());
   const size_t operands = library->given(call.optional()).size(),
                outputs = library->operands.size() - library->firstOutput();
   if (kernel.num_operands() != operands || kernel.num_outputs() != outputs)
-    return Status::error("expects " + std::to_string(operands) + " operands with " +
-                         std::to_string(outputs) + " outputs, got " +
-                         std::to_string(kernel.num_operands()) + " with " +
-                         std::to_string(kernel.num_outputs()));
+    return Status::error("expects ", operands, " operands with ", outputs, " outputs, got ",
+                         kernel.num_operands(), " with ", kernel.num_outputs());
   if ((call.integers() && !isAligned(*call.integers())) ||
       (call.numbers() && !isAligned(*call.numbers())))
     return Status::error("expects integers and numbers that are aligned");
@@ -99,19 +94,18 @@ Status verifyKernels(const program::Program &program) {
   for (const program::Kernel *kernel : *program.kernels()) {
     std::string symbol = kernel->symbol()->str();
     if (symbol.empty() || symbol.find('\0') != std::string::npos)
-      return Status::error("expects the symbol of a kernel, got " + inQuotes(symbol));
+      return Status::error("expects the symbol of a kernel, got ", inQuotes(symbol));
     if (kernel->num_outputs() < 1 || kernel->num_outputs() > kernel->num_operands())
-      return Status::error("kernel " + inQuotes(symbol) + " of " +
-                           std::to_string(kernel->num_operands()) +
-                           " operands expects at least 1 and no more outputs, got " +
-                           std::to_string(kernel->num_outputs()));
+      return Status::error("kernel ", inQuotes(symbol), " of ", kernel->num_operands(),
+                           " operands expects at least 1 and no more outputs, got ",
+                           kernel->num_outputs());
     if (Status status = verifyInPlace(*kernel); !status.ok())
-      return Status::error("kernel " + inQuotes(symbol) + ": " + status.message());
+      return Status::error("kernel ", inQuotes(symbol), ": ", status.message());
     if (kernel->library())
       if (Status status = verifyLibraryCall(*kernel); !status.ok())
-        return Status::error("kernel " + inQuotes(symbol) + ": " + status.message());
+        return Status::error("kernel ", inQuotes(symbol), ": ", status.message());
     if (!symbols.insert(symbol).second)
-      return Status::error("kernel " + inQuotes(symbol) + " stands there twice");
+      return Status::error("kernel ", inQuotes(symbol), " stands there twice");
   }
   return {};
 }
@@ -119,13 +113,12 @@ Status verifyKernels(const program::Program &program) {
 Status verifyProcedure(const program::Procedure &procedure, const CommandVerifier &verifier,
                        ArgumentUses &uses) {
   if (Status status = checkBuffers(procedure); !status.ok())
-    return Status::error("procedure " + inQuotes(procedure.name()->str()) + ": " +
-                         status.message());
+    return Status::error("procedure ", inQuotes(procedure.name()->str()), ": ", status.message());
   for (Queue queue : kQueues) {
     const Commands &all = commands(procedure, queue);
     for (unsigned i = 0; i < all.size(); ++i)
       if (Status status = verifier.verify(*all.Get(i), procedure, queue, uses); !status.ok())
-        return Status::error(describe(procedure, queue, i) + ": " + status.message());
+        return Status::error(describe(procedure, queue, i), ": ", status.message());
   }
   return {};
 }
@@ -139,19 +132,18 @@ Status verifyArgument(const char *kind, const Value &value, const Mesh &mesh, ui
   std::optional<int64_t> count = box.ok() ? checkedNumElements(box->sizes) : std::nullopt;
   std::optional<int64_t> bytes = count ? checkedMul(*count, byteSize(value.dtype)) : std::nullopt;
   if (!bytes)
-    return Status::error(which + ": expects a shape that its sharding divides");
+    return Status::error(which, ": expects a shape that its sharding divides");
   auto use = uses.find(index);
   if (use == uses.end())
     return {};
   if (use->second.dtype != value.dtype)
-    return Status::error(which + " has type " + name(value.dtype) +
-                         ", but the program uses it as " + name(use->second.dtype));
+    return Status::error(which, " has type ", name(value.dtype), ", but the program uses it as ",
+                         name(use->second.dtype));
   if (use->second.bytes > static_cast<uint64_t>(*bytes))
-    return Status::error(which + " has " + std::to_string(*bytes) +
-                         " bytes on a rank, but the program uses " +
-                         std::to_string(use->second.bytes));
+    return Status::error(which, " has ", *bytes, " bytes on a rank, but the program uses ",
+                         use->second.bytes);
   if (use->second.symmetric)
-    return Status::error(which + " is the caller's memory, but a collective uses it as symmetric");
+    return Status::error(which, " is the caller's memory, but a collective uses it as symmetric");
   return {};
 }
 
@@ -159,9 +151,8 @@ Status verifyEntry(const Entry &entry, const Mesh &mesh, const program::Procedur
                    const ArgumentUses &uses) {
   size_t numInputs = entry.parameters.size() + entry.operands.size();
   if (procedure.num_arguments() != numInputs + entry.results.size())
-    return Status::error("expects a procedure of " + std::to_string(numInputs) +
-                         " parameters and operands and " + std::to_string(entry.results.size()) +
-                         " results, got " + std::to_string(procedure.num_arguments()) +
+    return Status::error("expects a procedure of ", numInputs, " parameters and operands and ",
+                         entry.results.size(), " results, got ", procedure.num_arguments(),
                          " arguments");
   std::set<std::string> resultNames;
   for (const EntryValue &result : entry.results)
@@ -174,21 +165,21 @@ Status verifyEntry(const Entry &entry, const Mesh &mesh, const program::Procedur
   for (const Parameter &parameter : entry.parameters) {
     RETURN_IF_ERROR(verifyArgument("parameter", parameter, mesh, index, uses));
     if (isWritten(index++))
-      return Status::error("parameter " + inQuotes(parameter.name) +
+      return Status::error("parameter ", inQuotes(parameter.name),
                            " is read-only, but the program writes it");
   }
   for (const EntryValue &operand : entry.operands) {
     RETURN_IF_ERROR(verifyArgument("operand", operand, mesh, index, uses));
     // Only an operand that is given away for a result of its name may change.
     if (isWritten(index++) && !resultNames.count(operand.name))
-      return Status::error("operand " + inQuotes(operand.name) +
+      return Status::error("operand ", inQuotes(operand.name),
                            " is not returned under its name, but the program writes it");
   }
   for (const EntryValue &result : entry.results) {
     RETURN_IF_ERROR(verifyArgument("result", result, mesh, index, uses));
     auto use = uses.find(index++);
     if (use == uses.end() || !use->second.written)
-      return Status::error("result " + inQuotes(result.name) + " is never written");
+      return Status::error("result ", inQuotes(result.name), " is never written");
   }
   return {};
 }
@@ -197,9 +188,8 @@ Status verifyEntries(const program::Program &program, const Manifest &manifest,
                      const std::vector<ArgumentUses> &uses,
                      const std::vector<uint64_t> &numCommands) {
   if (program.entries()->size() != manifest.entries.size())
-    return Status::error("expects the " + std::to_string(manifest.entries.size()) +
-                         " entries of the manifest, got " +
-                         std::to_string(program.entries()->size()));
+    return Status::error("expects the ", manifest.entries.size(), " entries of the manifest, got ",
+                         program.entries()->size());
   uint64_t total = 0;
   for (const Entry &expected : manifest.entries) {
     const program::Entry *entry = nullptr;
@@ -208,24 +198,23 @@ Status verifyEntries(const program::Program &program, const Manifest &manifest,
         entry = candidate;
     std::string which = "entry " + inQuotes(expected.name);
     if (!entry)
-      return Status::error(which + " of the manifest is missing");
+      return Status::error(which, " of the manifest is missing");
     if (entry->procedure() >= program.procedures()->size())
-      return Status::error(which + ": expects a procedure below " +
-                           std::to_string(program.procedures()->size()) + ", got " +
-                           std::to_string(entry->procedure()));
+      return Status::error(which, ": expects a procedure below ", program.procedures()->size(),
+                           ", got ", entry->procedure());
     const program::Procedure &procedure = *program.procedures()->Get(entry->procedure());
     Status status = verifyEntry(expected, manifest.mesh, procedure, uses[entry->procedure()]);
     if (!status.ok())
-      return Status::error(which + ": " + status.message());
+      return Status::error(which, ": ", status.message());
     total = checkedAdd(total, numCommands[entry->procedure()]).value_or(UINT64_MAX);
     if (total > kMaxExpandedCommands)
-      return Status::error(which + ": expects at most " + std::to_string(kMaxExpandedCommands) +
+      return Status::error(which, ": expects at most ", kMaxExpandedCommands,
                            " commands with all calls expanded");
     status = verifyEvents(program, entry->procedure(), numCommands[entry->procedure()]);
     if (status.ok())
       status = verifyOrder(program, entry->procedure(), manifest.mesh);
     if (!status.ok())
-      return Status::error(which + ": " + status.message());
+      return Status::error(which, ": ", status.message());
   }
   return {};
 }
@@ -234,8 +223,7 @@ Status verifyEntries(const program::Program &program, const Manifest &manifest,
 
 Status verifyProgram(const Bytes &bytes, const Manifest &manifest) {
   if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
-    return Status::error("expects a program of less than 2 GiB, got " +
-                         std::to_string(bytes.size()) + " bytes");
+    return Status::error("expects a program of less than 2 GiB, got ", bytes.size(), " bytes");
   constexpr unsigned kMaxDepth = 16, kMaxTables = 1 << 24;
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size(),
                                  kMaxDepth, kMaxTables);

@@ -19,12 +19,11 @@ Status expectExchanged(const CheckedView &in, const CheckedView &out, const std:
                        uint32_t dim, uint32_t concat, int64_t shards) {
   for (uint32_t d : {dim, concat})
     if (d >= in.rank())
-      return Status::error("expects a dimension below " + std::to_string(in.rank()) + ", got " +
-                           std::to_string(d));
+      return Status::error("expects a dimension below ", in.rank(), ", got ", d);
   std::vector<int64_t> shape = in.shape;
   if (shape[dim] % shards != 0)
-    return Status::error("expects dimension " + std::to_string(dim) + " of shape " +
-                         shapeString(in.shape) + " to divide by " + std::to_string(shards));
+    return Status::error("expects dimension ", dim, " of shape ", shapeString(in.shape),
+                         " to divide by ", shards);
   shape[dim] /= shards;
   std::optional<int64_t> joined = checkedMul(shape[concat], shards);
   shape[concat] = joined.value_or(-1);
@@ -36,8 +35,7 @@ Status verifyPositions(const program::CollectiveStart &op, int64_t ranks) {
   auto expect = [&](const char *what, uint32_t position) -> Status {
     if (static_cast<int64_t>(position) < ranks)
       return {};
-    return Status::error(std::string("expects ") + what + " at a position below " +
-                         std::to_string(ranks) + ", got " + std::to_string(position));
+    return Status::error("expects ", what, " at a position below ", ranks, ", got ", position);
   };
   if (op.kind() == program::CollectiveKind::reduce ||
       op.kind() == program::CollectiveKind::broadcast)
@@ -47,19 +45,16 @@ Status verifyPositions(const program::CollectiveStart &op, int64_t ranks) {
   if ((!half && op.kind() != program::CollectiveKind::permute) || !op.pairs())
     return {};
   if (op.pairs()->size() % 2 != 0)
-    return Status::error("expects pairs of positions, got " + std::to_string(op.pairs()->size()) +
-                         " positions");
+    return Status::error("expects pairs of positions, got ", op.pairs()->size(), " positions");
   std::set<uint32_t> seen[2];
   for (unsigned i = 0; i < op.pairs()->size(); ++i) {
     const char *what = i % 2 == 0 ? "a source" : "a target";
     uint32_t position = op.pairs()->Get(i);
     RETURN_IF_ERROR(expect(what, position));
     if (!seen[i % 2].insert(position).second)
-      return Status::error(std::string("expects position ") + std::to_string(position) + " as " +
-                           what + " once");
+      return Status::error("expects position ", position, " as ", what, " once");
     if (half && i % 2 == 1 && op.pairs()->Get(i - 1) == position)
-      return Status::error("expects no position to send to itself, got " +
-                           std::to_string(position));
+      return Status::error("expects no position to send to itself, got ", position);
   }
   return {};
 }
@@ -73,16 +68,14 @@ Status verifyCounted(const std::vector<CheckedView> &inputs, int64_t ranks) {
   const std::string last = "input " + std::to_string(inputs.size() - 1);
   RETURN_IF_ERROR(expectRank(last, counts, 1));
   if (counts.dtype != DType::i32 && counts.dtype != DType::i64)
-    return Status::error(last + ": expects counts of i32 or i64, got " + name(counts.dtype));
+    return Status::error(last, ": expects counts of i32 or i64, got ", name(counts.dtype));
   if (counts.shape[0] % ranks != 0)
-    return Status::error("expects " + std::to_string(counts.shape[0]) + " blocks to divide by " +
-                         std::to_string(ranks));
+    return Status::error("expects ", counts.shape[0], " blocks to divide by ", ranks);
   for (size_t i = 0; i + 1 < inputs.size(); ++i)
     if (inputs[i].rank() < 2 || inputs[i].shape[0] != counts.shape[0] ||
         inputs[i].shape[1] != inputs[0].shape[1])
-      return Status::error("input " + std::to_string(i) + ": expects " +
-                           std::to_string(counts.shape[0]) + " blocks by one capacity, got " +
-                           shapeString(inputs[i].shape));
+      return Status::error("input ", i, ": expects ", counts.shape[0],
+                           " blocks by one capacity, got ", shapeString(inputs[i].shape));
   return {};
 }
 
@@ -91,10 +84,8 @@ Status verifyHalf(const program::CollectiveStart &op, Views &views) {
   const bool sends = op.kind() == program::CollectiveKind::send;
   const auto &values = sends ? *op.inputs() : *op.outputs();
   if (values.size() == 0 || (sends ? op.outputs() : op.inputs())->size() != 0)
-    return Status::error(std::string("expects ") +
-                         (sends ? "inputs and no outputs" : "outputs and no inputs") + ", got " +
-                         std::to_string(op.inputs()->size()) + " and " +
-                         std::to_string(op.outputs()->size()) + " values");
+    return Status::error("expects ", sends ? "inputs and no outputs" : "outputs and no inputs",
+                         ", got ", op.inputs()->size(), " and ", op.outputs()->size(), " values");
   for (unsigned i = 0; i < values.size(); ++i)
     views.take(*values.Get(i), (sends ? "input " : "output ") + std::to_string(i),
                sends ? Access::read : Access::write, true);
@@ -105,8 +96,8 @@ Status verifyHalf(const program::CollectiveStart &op, Views &views) {
 Status verifyValues(const program::CollectiveStart &op, int64_t ranks, Views &views) {
   size_t count = op.inputs()->size();
   if (count == 0 || op.outputs()->size() != count)
-    return Status::error("expects as many outputs as inputs and at least one, got " +
-                         std::to_string(op.outputs()->size()) + " and " + std::to_string(count));
+    return Status::error("expects as many outputs as inputs and at least one, got ",
+                         op.outputs()->size(), " and ", count);
   std::vector<CheckedView> inputs;
   for (unsigned i = 0; i < count; ++i) {
     std::string inRole = "input " + std::to_string(i), outRole = "output " + std::to_string(i);
@@ -152,9 +143,9 @@ Status verifyCollective(const program::CollectiveStart &op, const program::Proce
   if (queue != Queue::communication)
     return Status::error("expects a collective on the communication queue");
   if (op.kind() < program::CollectiveKind::all_reduce || op.kind() > program::CollectiveKind::recv)
-    return Status::error("unknown collective " + std::to_string(int(op.kind())));
+    return Status::error("unknown collective ", int(op.kind()));
   if (op.reduce() < program::ReduceKind::sum || op.reduce() > program::ReduceKind::min)
-    return Status::error("unknown reduction " + std::to_string(int(op.reduce())));
+    return Status::error("unknown reduction ", int(op.reduce()));
   ASSIGN_OR_RETURN(int64_t ranks, groupSize(*op.axes(), mesh));
   RETURN_IF_ERROR(verifyPositions(op, ranks));
   const bool half =

@@ -33,36 +33,32 @@ Status verifyLibraryLaunch(const program::Launch &op, const program::Kernel &ker
     call.numbers.assign(library.numbers()->begin(), library.numbers()->end());
   using Group = LibraryKernel::Group;
   if (library.axes() ? call.kernel->group == Group::none : call.kernel->group == Group::required)
-    return Status::error(std::string("expects ") +
-                         (library.axes() ? "no mesh axes" : "at least one mesh axis"));
+    return Status::error("expects ", library.axes() ? "no mesh axes" : "at least one mesh axis");
   if (library.axes()) {
     ASSIGN_OR_RETURN(int64_t parts, groupSize(*library.axes(), mesh));
     call.parts = parts;
   }
   RETURN_IF_ERROR(call.check());
   if (op.rows() != call.rows())
-    return Status::error("expects " + std::to_string(call.rows()) + " rows, got " +
-                         std::to_string(op.rows()));
+    return Status::error("expects ", call.rows(), " rows, got ", op.rows());
   return {};
 }
 
 Status verifyLaunch(const program::Launch &op, const program::Program &program, const Mesh &mesh,
                     Views &views) {
   if (op.kernel() >= program.kernels()->size())
-    return Status::error("expects a kernel below " + std::to_string(program.kernels()->size()) +
-                         ", got " + std::to_string(op.kernel()));
+    return Status::error("expects a kernel below ", program.kernels()->size(), ", got ",
+                         op.kernel());
   const program::Kernel &kernel = *program.kernels()->Get(op.kernel());
   size_t count = op.operands()->size();
   if (count != kernel.num_operands())
-    return Status::error("kernel " + inQuotes(kernel.symbol()->str()) + " expects " +
-                         std::to_string(kernel.num_operands()) + " operands, got " +
-                         std::to_string(count));
+    return Status::error("kernel ", inQuotes(kernel.symbol()->str()), " expects ",
+                         kernel.num_operands(), " operands, got ", count);
   if (kernel.library())
     return verifyLibraryLaunch(op, kernel, mesh, views);
   const size_t marked = op.row_operand() ? op.row_operand()->size() : 0;
   if (marked != count)
-    return Status::error("expects 'row_operand' for " + std::to_string(count) + " operands, got " +
-                         std::to_string(marked));
+    return Status::error("expects 'row_operand' for ", count, " operands, got ", marked);
   for (unsigned i = 0; i < count; ++i) {
     std::string role = "operand " + std::to_string(i);
     Access access = i < count - kernel.num_outputs() ? Access::read : Access::write;
@@ -70,7 +66,7 @@ Status verifyLaunch(const program::Launch &op, const program::Program &program, 
     if (!views.ok())
       return views.status;
     if (op.row_operand()->Get(i) && (view.rank() == 0 || view.shape[0] != op.rows()))
-      return Status::error(role + ": expects " + std::to_string(op.rows()) + " rows, got shape " +
+      return Status::error(role, ": expects ", op.rows(), " rows, got shape ",
                            shapeString(view.shape));
   }
   return {};
@@ -89,9 +85,8 @@ Status expectInside(const char *what, uint64_t base, uint64_t size, uint64_t ava
   std::optional<uint64_t> end = checkedAdd(base, size);
   if (end && *end <= available)
     return {};
-  return Status::error(std::string("expects ") + what + " of the callee below " +
-                       std::to_string(available) + ", got " + std::to_string(size) + " from " +
-                       std::to_string(base));
+  return Status::error("expects ", what, " of the callee below ", available, ", got ", size,
+                       " from ", base);
 }
 
 Status verifyCall(const program::Call &op, const program::Program &program,
@@ -107,11 +102,11 @@ Status verifyCall(const program::Call &op, const program::Program &program,
   RETURN_IF_ERROR(status);
   for (uint64_t base : {op.local_base_bytes(), op.symmetric_base_bytes()})
     if (base % kFrameAlignment != 0)
-      return Status::error("expects a callee's frame at a multiple of " +
-                           std::to_string(kFrameAlignment) + " bytes, got " + std::to_string(base));
+      return Status::error("expects a callee's frame at a multiple of ", kFrameAlignment,
+                           " bytes, got ", base);
   if (op.arguments()->size() != callee.num_arguments())
-    return Status::error("expects " + std::to_string(callee.num_arguments()) + " arguments, got " +
-                         std::to_string(op.arguments()->size()));
+    return Status::error("expects ", callee.num_arguments(), " arguments, got ",
+                         op.arguments()->size());
   const ArgumentUses &uses = callees[op.procedure()];
   for (unsigned i = 0; i < op.arguments()->size(); ++i) {
     std::string role = "argument " + std::to_string(i);
@@ -125,17 +120,17 @@ Status verifyCall(const program::Call &op, const program::Program &program,
     if (!used)
       continue;
     if (view.dtype != use->second.dtype)
-      return Status::error(role + ": the callee expects " + name(use->second.dtype) + ", got " +
+      return Status::error(role, ": the callee expects ", name(use->second.dtype), ", got ",
                            name(view.dtype));
     if (view.end - view.begin < use->second.bytes)
-      return Status::error(role + ": the callee expects " + std::to_string(use->second.bytes) +
-                           " bytes, got " + std::to_string(view.end - view.begin));
+      return Status::error(role, ": the callee expects ", use->second.bytes, " bytes, got ",
+                           view.end - view.begin);
     // The callee plans its frame without knowing what its arguments are.
     bool local = view.space == program::Space::local;
     uint64_t base = local ? op.local_base_bytes() : op.symmetric_base_bytes();
     uint64_t size = local ? callee.local_bytes() : callee.symmetric_bytes();
     if (view.space != program::Space::argument && view.begin < base + size && base < view.end)
-      return Status::error(role + ": lies in the callee's frame");
+      return Status::error(role, ": lies in the callee's frame");
   }
   return {};
 }
@@ -163,7 +158,7 @@ Status CommandVerifier::verify(const program::Command &command, const program::P
   case program::Operation::NONE:
     break;
   }
-  return Status::error("unknown operation " + std::to_string(int(command.op_type())));
+  return Status::error("unknown operation ", int(command.op_type()));
 }
 
 } // namespace braid::runtime

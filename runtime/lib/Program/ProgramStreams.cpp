@@ -75,18 +75,18 @@ Status verifyCallsOf(const program::Program &program, const program::Procedure &
   size_t common = std::min(compute.size(), communication.size());
   for (size_t i = 0; i < common; ++i) {
     if (!sameCall(*compute[i].call, *communication[i].call))
-      return Status::error(describe(procedure, Queue::compute, compute[i].index) +
-                           ": expects the same call as " +
+      return Status::error(describe(procedure, Queue::compute, compute[i].index),
+                           ": expects the same call as ",
                            describe(procedure, Queue::communication, communication[i].index));
     if (compute[i].call->procedure() >= numProcedures)
-      return Status::error(describe(procedure, Queue::compute, compute[i].index) +
-                           ": expects a procedure below " + std::to_string(numProcedures) +
-                           ", got " + std::to_string(compute[i].call->procedure()));
+      return Status::error(describe(procedure, Queue::compute, compute[i].index),
+                           ": expects a procedure below ", numProcedures, ", got ",
+                           compute[i].call->procedure());
   }
   for (auto [queue, calls] :
        {std::pair(Queue::compute, &compute), std::pair(Queue::communication, &communication)})
     if (calls->size() > common)
-      return Status::error(describe(procedure, queue, (*calls)[common].index) +
+      return Status::error(describe(procedure, queue, (*calls)[common].index),
                            ": expects the same call in the other queue");
 
   auto numEvents = [&](const CallSite &site) {
@@ -102,8 +102,8 @@ Status verifyCallsOf(const program::Program &program, const program::Procedure &
   for (size_t i = 1; i < byEvents.size(); ++i)
     if (uint64_t(byEvents[i - 1].call->event_base()) + numEvents(byEvents[i - 1]) >
         byEvents[i].call->event_base())
-      return Status::error(describe(procedure, Queue::compute, byEvents[i].index) +
-                           ": shares events with command " + std::to_string(byEvents[i - 1].index));
+      return Status::error(describe(procedure, Queue::compute, byEvents[i].index),
+                           ": shares events with command ", byEvents[i - 1].index);
   return {};
 }
 
@@ -138,10 +138,9 @@ Result<std::vector<uint32_t>> verifyCalls(const program::Program &program) {
   for (uint32_t p = 0; p < count; ++p) {
     std::string name = inQuotes(procedures.Get(p)->name()->str());
     if (openCallees[p] != 0)
-      return Status::error("procedure " + name + " calls itself, or one that does");
+      return Status::error("procedure ", name, " calls itself, or one that does");
     if (depth[p] > kMaxCallDepth)
-      return Status::error("procedure " + name + ": expects calls at most " +
-                           std::to_string(kMaxCallDepth) + " deep");
+      return Status::error("procedure ", name, ": expects calls at most ", kMaxCallDepth, " deep");
   }
   return order;
 }
@@ -168,8 +167,8 @@ Status verifyEvents(const program::Program &program, uint32_t root, uint64_t num
   std::string which = "procedure " + inQuotes(procedure.name()->str());
   // Before anything of that size is allocated.
   if (numEvents > numCommands)
-    return Status::error(which + ": has " + std::to_string(numEvents) + " events, but only " +
-                         std::to_string(numCommands) + " commands that could set them");
+    return Status::error(which, ": has ", numEvents, " events, but only ", numCommands,
+                         " commands that could set them");
 
   std::vector<Setter> setters(numEvents, Setter::none);
   for (Queue queue : kQueues)
@@ -179,13 +178,12 @@ Status verifyEvents(const program::Program &program, uint32_t root, uint64_t num
         continue;
       Setter &setter = setters[at.event(local)];
       if (setter != Setter::none)
-        return Status::error(at.describe() + ": sets event " + std::to_string(local) +
-                             " for the second time");
+        return Status::error(at.describe(), ": sets event ", local, " for the second time");
       setter = kind;
     }
   for (uint64_t event = 0; event < numEvents; ++event)
     if (setters[event] == Setter::none)
-      return Status::error(which + ": nothing sets event " + std::to_string(event));
+      return Status::error(which, ": nothing sets event ", event);
 
   // No time passes in this run and a command is done as soon as it is reached, so what remains is
   // stuck in any other run too. All ranks run the same commands in the same order: a collective
@@ -201,10 +199,10 @@ Status verifyEvents(const program::Program &program, uint32_t root, uint64_t num
         if (kind != Setter::none) {
           uint64_t event = at.event(local);
           if (setters[event] != kind)
-            return Status::error(at.describe() + ": waits for event " + std::to_string(local) +
-                                 (kind == Setter::collective
-                                      ? " of a collective, which a record sets"
-                                      : " of a record, which a collective sets"));
+            return Status::error(at.describe(), ": waits for event ", local,
+                                 kind == Setter::collective
+                                     ? " of a collective, which a record sets"
+                                     : " of a record, which a collective sets");
           if (!isSet[event])
             break;
         }

@@ -34,15 +34,12 @@ namespace {
 Status checkBuffer(const CheckedView &view, int32_t index, const program::Procedure &procedure) {
   const uint32_t count = procedure.buffers() ? procedure.buffers()->size() : 0;
   if (index < 0 || static_cast<uint32_t>(index) >= count)
-    return Status::error("expects a buffer below " + std::to_string(count) + ", got " +
-                         std::to_string(index));
+    return Status::error("expects a buffer below ", count, ", got ", index);
   const program::Buffer &buffer = *procedure.buffers()->Get(static_cast<uint32_t>(index));
   uint64_t begin = buffer.offset_bytes(), end = begin + buffer.size_bytes();
   if (view.space != buffer.space() || view.begin < begin || view.end > end)
-    return Status::error("view of bytes " + std::to_string(view.begin) + " to " +
-                         std::to_string(view.end) + " is not within its buffer " +
-                         std::to_string(index) + " of bytes " + std::to_string(begin) + " to " +
-                         std::to_string(end));
+    return Status::error("view of bytes ", view.begin, " to ", view.end,
+                         " is not within its buffer ", index, " of bytes ", begin, " to ", end);
   return {};
 }
 
@@ -54,24 +51,23 @@ Status checkBuffers(const program::Procedure &procedure) {
   for (unsigned i = 0; i < procedure.buffers()->size(); ++i) {
     const program::Buffer &buffer = *procedure.buffers()->Get(i);
     if (buffer.space() != program::Space::local && buffer.space() != program::Space::symmetric)
-      return Status::error("buffer " + std::to_string(i) + ": expects local or symmetric memory");
+      return Status::error("buffer ", i, ": expects local or symmetric memory");
     bool local = buffer.space() == program::Space::local;
     uint64_t frame = local ? procedure.local_bytes() : procedure.symmetric_bytes();
     std::optional<uint64_t> end = checkedAdd(buffer.offset_bytes(), buffer.size_bytes());
     if (!end || *end > frame)
-      return Status::error(
-          "buffer " + std::to_string(i) + " of " + std::to_string(buffer.size_bytes()) +
-          " bytes at " + std::to_string(buffer.offset_bytes()) + " is not within a " +
-          (local ? "local" : "symmetric") + " frame of " + std::to_string(frame) + " bytes");
+      return Status::error("buffer ", i, " of ", buffer.size_bytes(), " bytes at ",
+                           buffer.offset_bytes(), " is not within a ",
+                           local ? "local" : "symmetric", " frame of ", frame, " bytes");
   }
   return {};
 }
 
 Result<CheckedView> checkView(const program::View &view, const program::Procedure &procedure) {
   if (view.space() > program::Space::symmetric || view.space() < program::Space::argument)
-    return Status::error("unknown memory space " + std::to_string(int(view.space())));
+    return Status::error("unknown memory space ", int(view.space()));
   if (view.dtype() < program::DType::f32 || view.dtype() > program::DType::i8)
-    return Status::error("unknown type " + std::to_string(int(view.dtype())));
+    return Status::error("unknown type ", int(view.dtype()));
   if (!isAligned(*view.shape()) || !isAligned(*view.strides()))
     return Status::error("shape or strides do not stand at a multiple of 8 bytes");
   CheckedView result{{static_cast<DType>(view.dtype()),
@@ -82,18 +78,17 @@ Result<CheckedView> checkView(const program::View &view, const program::Procedur
                      view.offset_bytes(),
                      0};
   if (result.rank() > kMaxViewRank)
-    return Status::error("expects at most " + std::to_string(kMaxViewRank) +
-                         " dimensions, got shape of " + std::to_string(result.rank()));
+    return Status::error("expects at most ", kMaxViewRank, " dimensions, got shape of ",
+                         result.rank());
   if (result.strides.size() != result.rank())
-    return Status::error("expects as many strides as sizes, got shape " +
-                         shapeString(result.shape) + " and strides " + shapeString(result.strides));
+    return Status::error("expects as many strides as sizes, got shape ", shapeString(result.shape),
+                         " and strides ", shapeString(result.strides));
   uint64_t bytes = static_cast<uint64_t>(byteSize(result.dtype));
   std::optional<int64_t> last = 0;
   for (size_t d = 0; d < result.rank(); ++d) {
     if (result.shape[d] < 1 || result.strides[d] < 0)
-      return Status::error("expects positive sizes and no negative strides, got shape " +
-                           shapeString(result.shape) + " and strides " +
-                           shapeString(result.strides));
+      return Status::error("expects positive sizes and no negative strides, got shape ",
+                           shapeString(result.shape), " and strides ", shapeString(result.strides));
     std::optional<int64_t> span = checkedMul(result.shape[d] - 1, result.strides[d]);
     last = last && span ? checkedAdd(*last, *span) : std::nullopt;
     // A dimension of size 1 has any stride, but one that can be reckoned with.
@@ -107,29 +102,25 @@ Result<CheckedView> checkView(const program::View &view, const program::Procedur
   if (end)
     end = checkedAdd(*end, result.begin);
   if (!end)
-    return Status::error("view of shape " + shapeString(result.shape) + " and strides " +
-                         shapeString(result.strides) + " is too large");
+    return Status::error("view of shape ", shapeString(result.shape), " and strides ",
+                         shapeString(result.strides), " is too large");
   result.end = *end;
   if (result.begin % bytes != 0)
-    return Status::error("expects an offset at a multiple of " + std::to_string(bytes) +
-                         " bytes for " + name(result.dtype) + ", got " +
-                         std::to_string(result.begin));
+    return Status::error("expects an offset at a multiple of ", bytes, " bytes for ",
+                         name(result.dtype), ", got ", result.begin);
   if (result.space == program::Space::argument) {
     if (result.argument >= procedure.num_arguments())
-      return Status::error("expects an argument below " +
-                           std::to_string(procedure.num_arguments()) + ", got " +
-                           std::to_string(result.argument));
+      return Status::error("expects an argument below ", procedure.num_arguments(), ", got ",
+                           result.argument);
     if (view.buffer() != -1)
-      return Status::error("expects no buffer for an argument, got " +
-                           std::to_string(view.buffer()));
+      return Status::error("expects no buffer for an argument, got ", view.buffer());
     return result;
   }
   bool local = result.space == program::Space::local;
   uint64_t frame = local ? procedure.local_bytes() : procedure.symmetric_bytes();
   if (result.end > frame)
-    return Status::error("view ends at byte " + std::to_string(result.end) + " of a " +
-                         (local ? "local" : "symmetric") + " frame of " + std::to_string(frame) +
-                         " bytes");
+    return Status::error("view ends at byte ", result.end, " of a ", local ? "local" : "symmetric",
+                         " frame of ", frame, " bytes");
   if (view.buffer() != -1)
     RETURN_IF_ERROR(checkBuffer(result, view.buffer(), procedure));
   return result;

@@ -19,10 +19,10 @@ namespace {
 Status parseInput(const std::string &text, RunOptions &options) {
   size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    return Status::error("--input expects NAME=FILE.npy, got '" + text + "'");
+    return Status::error("--input expects NAME=FILE.npy, got '", text, "'");
   for (const auto &input : options.inputs)
     if (input.first == text.substr(0, equals))
-      return Status::error("--input '" + input.first + "' is given twice");
+      return Status::error("--input '", input.first, "' is given twice");
   options.inputs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   return {};
 }
@@ -32,7 +32,7 @@ Status parseStall(const std::string &text, RunOptions &options) {
   size_t colon = text.find(':');
   std::string rank = text.substr(0, colon);
   if (rank.empty() || rank.size() > 9 || rank.find_first_not_of("0123456789") != std::string::npos)
-    return Status::error("--inject-stall expects RANK or RANK:COMMAND, got '" + text + "'");
+    return Status::error("--inject-stall expects RANK or RANK:COMMAND, got '", text, "'");
   options.session.stall =
       StallInjection{std::stoll(rank), colon == std::string::npos ? "" : text.substr(colon + 1)};
   return {};
@@ -248,14 +248,14 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
   if (status.ok() && options.tolerance && std::isnan(*options.tolerance))
     status = Status::error("--tolerance expects a number, got nan");
   if (status.ok() && !options.trace.empty() && options.trace == options.report)
-    status = Status::error("--trace and --report name the same file '" + options.trace + "'");
+    status = Status::error("--trace and --report name the same file '", options.trace, "'");
   if (status.ok() && options.target != "program-interpreter" &&
       (options.schedules || options.scheduleSeed))
-    status = Status::error(std::string(options.schedules ? "--schedules" : "--schedule-seed") +
+    status = Status::error(options.schedules ? "--schedules" : "--schedule-seed",
                            " expects --target program-interpreter");
   if (status.ok() && options.target != "cuda" &&
       (session.cudaGraph || !session.cudaLibrary.empty()))
-    status = Status::error(std::string(session.cudaGraph ? "--cuda-graph" : "--cuda-library") +
+    status = Status::error(session.cudaGraph ? "--cuda-graph" : "--cuda-library",
                            " expects --target cuda");
   if (!status.ok()) {
     std::cerr << hooks.program << ": error: " << status.message() << "\n";

@@ -82,7 +82,7 @@ Result<ProgramOutline> outlineFor(const Bundle &bundle, const ExplainOptions &op
                            [&](const auto &p) { return p.name != options.procedure; }),
             all.end());
   if (all.empty())
-    return Status::error("the program has no procedure '" + options.procedure + "', it has " +
+    return Status::error("the program has no procedure '", options.procedure, "', it has ",
                          join(names));
   return outline;
 }

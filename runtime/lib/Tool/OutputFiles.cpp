@@ -25,17 +25,17 @@ Status OutputFiles::prepare(const std::string &path, const std::vector<std::stri
     return {};
   for (const std::string &name : names)
     if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos)
-      return Status::error("result '" + name + "' cannot be a file name");
+      return Status::error("result '", name, "' cannot be a file name");
   directory = path;
   if (mkdir(path.c_str(), 0777) == 0) {
     created = true;
     return {};
   }
   if (errno != EEXIST)
-    return Status::error("cannot create output directory '" + path + "': " + std::strerror(errno));
+    return Status::error("cannot create output directory '", path, "': ", std::strerror(errno));
   struct stat info;
   if (stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
-    return Status::error("cannot write to '" + path + "': is not a directory");
+    return Status::error("cannot write to '", path, "': is not a directory");
   for (const std::string &name : names)
     RETURN_IF_ERROR(checkWritable(path + "/" + name + ".npy"));
   return {};
@@ -55,7 +55,7 @@ Status OutputFiles::write(const std::map<std::string, HostTensor> &tensors) {
   }
   for (const auto &[temporary, path] : files) {
     if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0)
-      status = Status::error("cannot write '" + path + "': " + std::strerror(errno));
+      status = Status::error("cannot write '", path, "': ", std::strerror(errno));
     if (!status.ok())
       unlink(temporary.c_str());
   }

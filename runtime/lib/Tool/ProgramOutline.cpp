@@ -391,8 +391,8 @@ private:
 Result<ProgramOutline> outlineProgram(const Bundle &bundle, std::optional<int64_t> rank) {
   const int64_t ranks = bundle.manifest().mesh.numRanks();
   if (rank && (*rank < 0 || *rank >= ranks))
-    return Status::error("there is no rank " + std::to_string(*rank) + ": the mesh has " +
-                         std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"));
+    return Status::error("there is no rank ", *rank, ": the mesh has ", ranks,
+                         ranks == 1 ? " rank" : " ranks");
   std::unique_ptr<fb::ProgramT> program(fb::GetProgram(bundle.program().data())->UnPack());
   return Outliner(*program, bundle.manifest(), rank).run();
 }

@@ -72,9 +72,9 @@ private:
     // A session checks this too, but the interpreter runs without one.
     const int64_t ranks = bundle->manifest().mesh.numRanks();
     if (options.target != "cpu" && options.session.ranks != 0 && options.session.ranks != ranks)
-      return Status::error("'" + options.model + "' has a mesh of " + std::to_string(ranks) +
-                           (ranks == 1 ? " rank" : " ranks") + ", got --ranks " +
-                           std::to_string(options.session.ranks));
+      return Status::error("'", options.model, "' has a mesh of ", ranks,
+                           ranks == 1 ? " rank" : " ranks", ", got --ranks ",
+                           options.session.ranks);
     return {};
   }
 
@@ -84,13 +84,13 @@ private:
       auto known = std::find_if(entry->operands.begin(), entry->operands.end(),
                                 [&, &n = inputName](const EntryValue &v) { return v.name == n; });
       if (known == entry->operands.end())
-        return Status::error("the model has no input '" + inputName + "', it has " +
+        return Status::error("the model has no input '", inputName, "', it has ",
                              list(entry->operands));
       ASSIGN_OR_RETURN(HostTensor tensor, readNpy(path));
       if (tensor.dtype != known->dtype || tensor.shape != known->globalShape)
-        return Status::error("input '" + inputName + "' expects " + name(known->dtype) + " " +
-                             shapeString(known->globalShape) + ", got " + name(tensor.dtype) + " " +
-                             shapeString(tensor.shape) + " in '" + path + "'");
+        return Status::error("input '", inputName, "' expects ", name(known->dtype), " ",
+                             shapeString(known->globalShape), ", got ", name(tensor.dtype), " ",
+                             shapeString(tensor.shape), " in '", path, "'");
       inputs[inputName] = std::move(tensor);
     }
     std::string missing;
@@ -108,7 +108,7 @@ private:
       }
       Result<HostTensor> drawn = randomInput(operand, *options.randomInputs);
       if (!drawn.ok())
-        return Status::error("--random-inputs: " + drawn.status().message());
+        return Status::error("--random-inputs: ", drawn.status().message());
       inputs[operand.name] = std::move(*drawn);
     }
     if (!missing.empty())
@@ -126,7 +126,7 @@ private:
         missing += "\n      ... and " + std::to_string(entry->parameters.size() - kShown) + " more";
     }
     if (!missing.empty())
-      return Status::error("the model needs also:" + missing);
+      return Status::error("the model needs also:", missing);
     if (options.randomWeights) {
       weights = WeightSource::random(*options.randomWeights);
     } else if (!options.weights.empty()) {
@@ -153,13 +153,12 @@ private:
         if (candidate.name == stem)
           result = &candidate;
       if (!result)
-        return Status::error("--check expects a file named after a result, got '" + file +
-                             "'; the results are " + list(entry->results));
+        return Status::error("--check expects a file named after a result, got '", file,
+                             "'; the results are ", list(entry->results));
       ASSIGN_OR_RETURN(HostTensor expected, readNpy(file));
       if (expected.shape != result->globalShape)
-        return Status::error("--check '" + file + "' expects " + shapeString(result->globalShape) +
-                             " of result '" + result->name + "', got " +
-                             shapeString(expected.shape));
+        return Status::error("--check '", file, "' expects ", shapeString(result->globalShape),
+                             " of result '", result->name, "', got ", shapeString(expected.shape));
       RETURN_IF_ERROR(addCheck(*result, file, std::move(expected)));
     }
     return {};
@@ -176,7 +175,7 @@ private:
     else if (result.dtype == DType::f16)
       check.allowed = 2e-3;
     else
-      return Status::error("--check of result " + describeValue(result) + " needs --tolerance");
+      return Status::error("--check of result ", describeValue(result), " needs --tolerance");
     checks.push_back(std::move(check));
     return {};
   }
@@ -236,7 +235,7 @@ private:
         c.expected = std::move(reference[c.result->name]);
       Result<Difference> difference = compare(results[c.result->name], c.expected);
       if (!difference.ok())
-        return Status::error("--check " + c.against + ": " + difference.status().message());
+        return Status::error("--check ", c.against, ": ", difference.status().message());
       c.measured = *difference;
       c.passed = c.measured.relativeL2 <= c.allowed;
       std::printf(
@@ -247,7 +246,7 @@ private:
         failed += (failed.empty() ? "'" : ", '") + c.result->name + "'";
     }
     return failed.empty() ? Status()
-                          : Status::error("check failed for " + failed, Code::checkFailed);
+                          : Status::error("check failed for ", failed, Code::checkFailed);
   }
 
   void printSummary() const {

@@ -11,6 +11,7 @@
 #define BRAID_BASE_STATUS_H
 
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -27,11 +28,12 @@ enum class Code {
 class [[nodiscard]] Status {
 public:
   Status() = default;
-  static Status error(std::string message, Code code = Code::invalid) {
-    Status s;
-    s.statusCode = code;
-    s.text = std::move(message);
-    return s;
+  /// The message is the text of all parts; a Code among them replaces Code::invalid.
+  template <typename... Parts> static Status error(const Parts &...parts) {
+    Status status;
+    status.statusCode = Code::invalid;
+    (status.append(parts), ...);
+    return status;
   }
   /// This error with `where` and a colon before its message.
   Status within(const std::string &where) const {
@@ -42,6 +44,13 @@ public:
   const std::string &message() const { return text; }
 
 private:
+  void append(const std::string &part) { text += part; }
+  void append(const char *part) { text += part; }
+  void append(Code code) { statusCode = code; }
+  template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0> void append(T number) {
+    text += std::to_string(number);
+  }
+
   Code statusCode = Code::ok;
   std::string text;
 };
