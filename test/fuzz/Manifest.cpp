@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         require(localBox(mesh, rank, p.globalShape, p.sharding).ok(), "parameters can be cut");
       for (const auto *values : {&entry.operands, &entry.results})
         for (const EntryValue &v : *values)
-          require(localBox(mesh, rank, v.cutShape(), v.sharding).ok(), "values can be cut");
+          require(localBox(mesh, rank, v.shardedShape(), v.sharding).ok(), "values can be cut");
     }
   return 0;
 }

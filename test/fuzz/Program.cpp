@@ -49,7 +49,7 @@ public:
         take(p.globalShape);
       for (const auto *values : {&entry.operands, &entry.results})
         for (const EntryValue &value : *values)
-          take(value.cutShape());
+          take(value.shardedShape());
     }
     return left > 0;
   }

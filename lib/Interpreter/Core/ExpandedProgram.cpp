@@ -118,7 +118,7 @@ public:
     frame.place = "@" + root.name;
     auto argument = [&](const char *kind, const auto &value, bool isInput) -> Status {
       Result<runtime::Box> box =
-          runtime::localBox(manifest.mesh, 0, value.cutShape(), value.sharding);
+          runtime::localBox(manifest.mesh, 0, value.shardedShape(), value.sharding);
       if (!box.ok())
         return Status::error(std::string(kind) + " '" + value.name +
                              "': " + box.status().message());

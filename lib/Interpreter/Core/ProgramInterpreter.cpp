@@ -299,10 +299,10 @@ private:
 
 Result<HostTensor> gather(const runtime::Mesh &mesh, const runtime::EntryValue &value,
                           const std::function<const std::byte *(int64_t)> &shard) {
-  HostTensor full = HostTensor::zeros(value.dtype, value.cutShape());
+  HostTensor full = HostTensor::zeros(value.dtype, value.shardedShape());
   std::map<Shape, std::pair<int64_t, HostTensor>> held; // by the box's offsets
   for (int64_t rank = 0; rank < mesh.numRanks(); ++rank) {
-    Result<runtime::Box> box = runtime::localBox(mesh, rank, value.cutShape(), value.sharding);
+    Result<runtime::Box> box = runtime::localBox(mesh, rank, value.shardedShape(), value.sharding);
     if (!box.ok())
       return Status::error("result '" + value.name + "': " + box.status().message());
     HostTensor own = HostTensor::zeros(value.dtype, box->sizes);

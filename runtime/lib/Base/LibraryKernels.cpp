@@ -161,7 +161,7 @@ Status check(const LibraryCall &c) {
 namespace localSlice {
 enum { source, dest };
 Status check(const LibraryCall &c) {
-  return expectCut(c[source], "source", c[dest], "dest", c.integers[0], c.parts);
+  return expectShardOf(c[source], "source", c[dest], "dest", c.integers[0], c.parts);
 }
 } // namespace localSlice
 
@@ -413,8 +413,9 @@ Status expectIntegers(const std::string &role, const OperandType &view) {
   return Status::error(role, ": expects i32 or i64, got ", name(view.dtype));
 }
 
-Status expectCut(const OperandType &whole, const std::string &wholeRole, const OperandType &part,
-                 const std::string &partRole, int64_t dim, int64_t shards) {
+Status expectShardOf(const OperandType &whole, const std::string &wholeRole,
+                     const OperandType &part, const std::string &partRole, int64_t dim,
+                     int64_t shards) {
   const auto d = static_cast<size_t>(dim);
   if (dim < 0 || d >= part.rank())
     return Status::error("expects a dimension below ", part.rank(), ", got ", dim);

@@ -11,9 +11,7 @@
 
 #include "braid/Program/program_generated.h"
 #include "runtime/lib/Collective/Transport.h"
-#include "runtime/lib/Kernels/KernelCommands.h"
-#include "runtime/lib/Kernels/Library.h"
-#include "runtime/lib/Sync/Team.h"
+#include "runtime/lib/Kernels/Operations.h"
 
 #include <deque>
 #include <optional>
@@ -21,7 +19,7 @@
 
 namespace braid::runtime {
 
-/// A launch of a generated kernel that a device makes of its own.
+/// A launch of a generated kernel on a device.
 struct DeviceLaunchCommand {
   uint32_t kernel; ///< of the program
   std::vector<Tensor> operands;
@@ -35,7 +33,7 @@ struct CollectiveCommand {
 };
 struct CollectiveWaitCommand {
   uint32_t event;
-  uint32_t index; ///< of the collective that is waited for
+  uint32_t index; ///< of the awaited collective in RankProgram::collectives
 };
 struct RecordCommand {
   uint32_t event;
@@ -44,19 +42,19 @@ struct AwaitCommand {
   uint32_t event;
 };
 
-/// Who runs a command, and beside what; what it does has no part in it.
+/// Which thread runs a command, and what may run at the same time.
 struct CommandSchedule {
   static constexpr uint32_t kNoEvent = UINT32_MAX;
   /// It computes, and a collective may run meanwhile.
   bool mayOverlap = false;
-  /// Of the communication queue: the compute queue's thread runs it, when it comes to the command
-  /// that waits for it.
+  /// On the communication queue: the compute queue's thread runs it when it reaches the wait for
+  /// it.
   bool byWaiter = false;
-  /// Of the compute queue: the commands of the communication queue that are run before it.
+  /// On the compute queue: the commands of the communication queue to run before this one.
   struct {
     size_t begin = 0, end = 0;
   } runsFirst;
-  /// Where two threads take turns with a queue: what to wait for first, and what to set at the end.
+  /// Where two threads take turns on a queue: the event to await first and the event to set last.
   uint32_t firstAwaits = kNoEvent, thenSets = kNoEvent;
 };
 
@@ -69,7 +67,7 @@ struct Command : NamedCommand, CommandSchedule {
       op;
 };
 
-/// Which collective of the program it is: no two have the same of all but the last two.
+/// Identifies a collective of the program: calls, kind, tag and ordinal together are unique.
 struct CollectiveInfo {
   std::string calls; ///< from the entry down: "@main/@layer (layer.3)"
   std::string kind;
@@ -83,7 +81,7 @@ std::string label(const CollectiveInfo &collective);
 
 struct Frame; // Resolve.cpp
 
-/// A command that has the address of an argument of the entry's procedure, and what it comes from.
+/// A command that uses the address of an argument of the entry's procedure, and its source.
 struct ArgumentCommand {
   Queue queue;
   size_t command; ///< in that queue
@@ -93,7 +91,7 @@ struct ArgumentCommand {
 
 struct RankProgram {
   std::vector<Command> queues[2]; ///< by Queue
-  /// By argument of the entry's procedure: which commands depend on where it lies.
+  /// By argument of the entry's procedure: the commands that depend on its address.
   std::vector<std::vector<ArgumentCommand>> uses;
   uint32_t numEvents = 0;
   std::vector<CollectiveInfo> collectives; ///< in the order of the communication queue
@@ -121,14 +119,14 @@ struct ResolveInput {
 /// Must run on a thread for which useOneThread() was called.
 Result<RankProgram> resolve(const ResolveInput &input);
 
-/// A command, to be put in the place of one that has an old address.
+/// A command with new addresses, and the one that it replaces.
 struct MovedCommand {
   Queue queue;
   size_t command;
   Command replacement;
 };
-/// Makes the commands again that use these arguments, which lie elsewhere in `input` than when
-/// `program` was resolved; all of them, or an error. `program` stays as it is.
+/// Resolves the commands again that use these arguments, whose addresses in `input` differ from
+/// those that `program` was resolved with. `program` does not change.
 Result<std::vector<MovedCommand>> moveArguments(const ResolveInput &input,
                                                 const RankProgram &program,
                                                 const std::vector<size_t> &arguments);

@@ -28,8 +28,7 @@ class DeviceExecutor {
 public:
   virtual ~DeviceExecutor() = default;
 
-  /// The memory and groups of ranks. Its `run` is not used: a device runs collectives with
-  /// everything else.
+  /// The memory and groups of ranks. Nothing calls its `run`: `run` below includes collectives.
   virtual Transport &transport() = 0;
   virtual std::byte *local(int64_t rank) = 0;
   virtual std::byte *value(int64_t rank, size_t index) = 0;
@@ -37,16 +36,16 @@ public:
 
   /// Called when the programs of all ranks are resolved; their addresses do not change afterwards.
   virtual Status prepare(Workers &workers) = 0;
-  /// Memory of the host to write weights to, in turn one of two; what was staged two times before
-  /// has been taken.
+  /// Host memory to write weights to: one of two buffers in turn. Returns when the upload of what
+  /// this buffer held before is complete.
   virtual Result<std::byte *> stage(size_t bytes) = 0;
-  /// Sends what was staged last to a value, `offset` bytes behind its beginning.
+  /// Uploads the buffer that was staged last to byte `offset` of a value.
   virtual Status uploadStaged(int64_t rank, size_t index, size_t offset, size_t bytes) = 0;
   virtual Status finishUploads() = 0;
   /// Both return when the data has been copied.
   virtual Status upload(int64_t rank, size_t index, const void *data, size_t bytes) = 0;
   virtual Status download(int64_t rank, size_t index, void *data, size_t bytes) = 0;
-  /// One run of all ranks, with times and spans as the CPU's executor leaves them.
+  /// Runs all ranks once and records times and spans as the CPU's executor does.
   virtual Status run(Workers &workers) = 0;
 
   virtual const std::string &architecture() const = 0; ///< of the kernels in use: "sm_90a"

@@ -23,8 +23,8 @@ Workers::Workers(int64_t numRanks, int64_t threads, double timeLimitSeconds, Tra
 
 namespace {
 
-/// What a thread does of a rank's queues in one run. The compute queue's thread also runs commands
-/// of the communication queue, as that queue: messages and traces do not tell who ran them.
+/// One thread's share of a rank's queues in one run. The compute queue's thread also runs commands
+/// of the communication queue; messages and traces still name the communication queue.
 class QueueRun {
 public:
   QueueRun(Workers &workers, Rank &rank, int64_t number)
@@ -35,7 +35,7 @@ public:
         contexts{context(Queue::compute), context(Queue::communication)} {}
 
   void run(Queue queue) {
-    bool gaveAway = false; // the queue is the other thread's now
+    bool gaveAway = false; // the other thread continues the queue
     for (const Command &command : rank.program.queues[static_cast<size_t>(queue)]) {
       if (queue == Queue::communication && command.byWaiter)
         continue;
@@ -59,7 +59,7 @@ private:
   bool run(Queue queue, const Command &command) {
     if (control.failed())
       return false;
-    // Until the other thread has left the queue to this one, its state is the other one's.
+    // The state of the queue belongs to the other thread until that has handed the queue over.
     if (command.firstAwaits != Command::kNoEvent &&
         !control.wait(rank.events[command.firstAwaits], now, handOver, Waiting::event))
       return false;
@@ -112,7 +112,7 @@ private:
     self.peerWaitNs = self.computedInWaitsNs = 0;
     const int64_t start = nowNs(), computed = self.computedNs();
     const bool complete = workers.transport->run(op.collective, rank.heap, control, self);
-    // Before anybody is woken, who could take this thread's core.
+    // Before the event wakes a thread that could take this thread's core.
     const int64_t hidden = self.computedNs() - computed - self.computedInWaitsNs;
     rank.times.add(op.index, nowNs() - start, hidden, self.peerWaitNs);
     if (complete)
@@ -140,7 +140,7 @@ private:
   const uint32_t now;
   const bool stallHere;
   QueueState *states[2]; ///< by Queue
-  QueueState handOver;   ///< of this thread while it waits to be given a queue
+  QueueState handOver;   ///< of this thread while it waits for a queue
   ExecutionContext contexts[2];
 };
 
@@ -172,9 +172,8 @@ void Workers::serveQueue(int64_t r, Queue kind) {
 
 Status Workers::run() {
   if (lost)
-    return Status::error(
-        "the session cannot run again: a rank did not come back from an earlier run",
-        Code::rankFailed);
+    return Status::error("the session cannot run again: a rank did not return from an earlier run",
+                         Code::rankFailed);
   control.begin();
   runServed();
   Status failure = control.failure();
@@ -203,13 +202,13 @@ void Workers::runServed() {
   generation.increment();
   bool complete = control.waitForQueues(finished, target, [this] { countComputing(); });
   runEndNs = nowNs();
-  // After a failure the others notice within a slice; a rank stuck in a kernel never does.
+  // After a failure the other ranks stop within a time slice, except one stuck in a kernel.
   for (int i = 0; !complete && i < 100; ++i)
     complete = finished.waitOnce(target, 0, 20000000);
   lost = !complete;
 }
 
-// Only of a command that is at work: what waits uses some processor time, too, to look around.
+// Only commands that compute count: waiting uses processor time, too, for polling.
 void Workers::countComputing() {
   constexpr int64_t kAtWorkNs = 100000;
   for (Computing &thread : computing) {

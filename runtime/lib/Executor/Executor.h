@@ -27,8 +27,8 @@ struct RankTimes {
     total = {};
     collectives.assign(count, {});
   }
-  /// By the thread that runs the collective, and by the one that waits for it: each writes fields
-  /// of its own.
+  /// Called by the thread that runs the collective and by the one that waits for it; each writes
+  /// its own fields.
   void add(size_t collective, int64_t communicationNs, int64_t hiddenNs, int64_t peerWaitNs) {
     for (CommunicationTimes *times : {&total, &collectives[collective]}) {
       times->communicationNs += communicationNs;
@@ -50,7 +50,7 @@ struct Rank {
   RankProgram program;
   std::unique_ptr<Counter[]> events;
   Team team;     ///< of the compute queue
-  Team alone{1}; ///< of the communication queue, which does all parts itself
+  Team alone{1}; ///< of the communication queue, whose thread does every share itself
   std::vector<std::vector<std::byte>> scratch[2]; ///< by Queue and part
   SymmetricHeap heap;
   RankTimes times;
@@ -80,7 +80,7 @@ struct Workers {
   /// The part of a run that the served ranks do.
   void runServed();
   int64_t runBeginNs = 0, runEndNs = 0;
-  bool lost = false; ///< a worker did not come back
+  bool lost = false; ///< a worker did not return
 
   void serveQueue(int64_t rank, Queue kind);
   void runQueue(int64_t rank, Queue kind);

@@ -26,7 +26,8 @@ std::vector<Extent> extentsOf(const Tensor &tensor) {
   return extents;
 }
 
-/// From the first byte to the last one, of the dimensions whose stride is no multiple of `period`.
+/// Bytes from the first to the last one, over the dimensions whose stride is no multiple of
+/// `period`.
 int64_t spanWithin(const std::vector<Extent> &extents, DType dtype, int64_t period) {
   int64_t span = byteSize(dtype);
   for (const Extent &extent : extents)
@@ -35,57 +36,32 @@ int64_t spanWithin(const std::vector<Extent> &extents, DType dtype, int64_t peri
   return span;
 }
 
-/// An operand with the name that messages have for it.
-struct Used {
+/// An operand, with its name in messages.
+struct Operand {
   std::string role;
   Tensor tensor;
-  std::vector<size_t> inPlaceOf = {}; ///< of a write: the reads that it may be
 };
 
-class Uses {
-public:
-  explicit Uses(const std::function<Tensor(const fb::ViewT &)> &tensor) : tensor(tensor) {}
+bool isSameMemory(const Tensor &a, const Tensor &b) {
+  return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
+}
 
-  void read(const char *role, const fb::ViewT &view) { reads.push_back({role, tensor(view)}); }
-  void write(const char *role, const fb::ViewT &view) { writes.push_back({role, tensor(view)}); }
-
-  void launch(const fb::LaunchT &op, const fb::KernelT &kernel) {
-    const size_t inputs = op.operands.size() - kernel.num_outputs;
-    const std::vector<std::string> names = operandNames(kernel);
-    for (size_t i = 0; i < op.operands.size(); ++i) {
-      Used used{names[i], tensor(*op.operands[i])};
-      for (size_t p = 0; p + 1 < kernel.in_place.size(); p += 2)
-        if (kernel.in_place[p + 1] == i)
-          used.inPlaceOf.push_back(kernel.in_place[p]);
-      (i < inputs ? reads : writes).push_back(std::move(used));
-    }
-  }
-
-  Status verify() const {
-    for (size_t w = 0; w < writes.size(); ++w) {
-      for (size_t r = 0; r < reads.size(); ++r)
-        if (!isInPlace(writes[w], r) && mayOverlap(writes[w].tensor, reads[r].tensor))
-          return overlapError(writes[w], reads[r]);
-      for (size_t other = 0; other < w; ++other)
-        if (mayOverlap(writes[w].tensor, writes[other].tensor))
-          return overlapError(writes[w], writes[other]);
-    }
-    return {};
-  }
-
-private:
-  bool isInPlace(const Used &write, size_t read) const {
-    const Tensor &a = write.tensor, &b = reads[read].tensor;
-    return std::count(write.inPlaceOf.begin(), write.inPlaceOf.end(), read) > 0 &&
-           a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
-  }
-  static Status overlapError(const Used &a, const Used &b) {
-    return Status::error("expects ", a.role, " apart from ", b.role);
-  }
-
-  const std::function<Tensor(const fb::ViewT &)> &tensor;
-  std::vector<Used> reads, writes;
-};
+/// `inPlace` holds the pairs of a read and a written operand that may be the same memory.
+Status verifyOutputs(const std::vector<Operand> &operands, size_t numInputs,
+                     const std::vector<uint32_t> &inPlace) {
+  auto mayBeSame = [&](size_t input, size_t output) {
+    for (size_t p = 0; p + 1 < inPlace.size(); p += 2)
+      if (inPlace[p] == input && inPlace[p + 1] == output)
+        return isSameMemory(operands[input].tensor, operands[output].tensor);
+    return false;
+  };
+  for (size_t output = numInputs; output < operands.size(); ++output)
+    for (size_t other = 0; other < output; ++other)
+      if (!mayBeSame(other, output) && mayOverlap(operands[output].tensor, operands[other].tensor))
+        return Status::error("expects ", operands[output].role, " not to overlap ",
+                             operands[other].role);
+  return {};
+}
 
 } // namespace
 
@@ -101,7 +77,7 @@ bool mayOverlap(const Tensor &a, const Tensor &b) {
       const int64_t period = extent.stride;
       if (period == 0)
         continue;
-      // Both lie in windows of a circle of this length.
+      // Modulo `period`, each tensor is one window; they are disjoint if the windows are.
       const int64_t from = ((beginB - beginA) % period + period) % period;
       if (from >= spanWithin(ofA, a.dtype, period) &&
           from + spanWithin(ofB, b.dtype, period) <= period)
@@ -112,14 +88,17 @@ bool mayOverlap(const Tensor &a, const Tensor &b) {
 
 Status verifyNoAlias(const fb::OperationUnion &op, const fb::ProgramT &program,
                      const std::function<Tensor(const fb::ViewT &)> &tensor) {
-  Uses uses(tensor);
-  if (const fb::LaunchT *launch = op.AsLaunch()) {
-    uses.launch(*launch, *program.kernels[launch->kernel]);
-  } else if (const fb::CopyT *copy = op.AsCopy()) {
-    uses.read("source", *copy->source);
-    uses.write("dest", *copy->dest);
-  }
-  return uses.verify();
+  if (const fb::CopyT *copy = op.AsCopy())
+    return verifyOutputs({{"source", tensor(*copy->source)}, {"dest", tensor(*copy->dest)}}, 1, {});
+  const fb::LaunchT *launch = op.AsLaunch();
+  if (!launch)
+    return {};
+  const fb::KernelT &kernel = *program.kernels[launch->kernel];
+  const std::vector<std::string> names = operandNames(kernel);
+  std::vector<Operand> operands;
+  for (size_t i = 0; i < launch->operands.size(); ++i)
+    operands.push_back({names[i], tensor(*launch->operands[i])});
+  return verifyOutputs(operands, operands.size() - kernel.num_outputs, kernel.in_place);
 }
 
 } // namespace braid::runtime

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Commands write while they read, so what a command writes is apart from all else that it uses,
-// but for what it can work on in place.
+// Outputs of a command must not alias its inputs or each other, except where it works in place:
+// commands write while they read.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_EXECUTOR_NOALIAS_H
@@ -18,14 +18,14 @@
 
 namespace braid::runtime {
 
-/// Whether two tensors have a byte in common. For tensors that lie in between each other this is
-/// known where a stride of either repeats both of them: windows of columns, of heads, of rows of
-/// each batch. For others the answer is yes.
+/// Whether two tensors may have a byte in common. Exact for interleaved tensors where a stride of
+/// either one repeats both of them: windows of columns, of heads, of rows of each batch. For other
+/// interleaved tensors the answer is yes.
 bool mayOverlap(const Tensor &a, const Tensor &b);
 
-/// That what the operation writes is apart from what it reads, and from what else it writes. A
-/// kernel may write what it reads where its entry in the program says so, and the two are the same
-/// memory. Collectives have a rule of their own. `tensor` gives a view's address.
+/// Checks that no output of the operation overlaps an input or another output. A kernel may write
+/// an input where its entry in the program says so and the two are the same memory. Collectives
+/// have a rule of their own (Resolve.cpp). `tensor` gives the address of a view.
 Status verifyNoAlias(const program::OperationUnion &op, const program::ProgramT &program,
                      const std::function<Tensor(const program::ViewT &)> &tensor);
 

@@ -18,8 +18,9 @@ bool computes(const Command &command) {
          !std::holds_alternative<CollectiveWaitCommand>(command.op);
 }
 
-/// The part of the compute queue that a command of the communication queue may run beside: from
-/// behind what it waits for to what waits for it, or for a later command of its queue.
+/// The commands of the compute queue during which a command of the communication queue may run:
+/// from the one after the record that it waits for to the first that waits for it or for a later
+/// command of its queue.
 struct Window {
   size_t begin, end;
 };
@@ -52,7 +53,7 @@ std::vector<Window> windowsOf(const RankProgram &program) {
   return windows;
 }
 
-/// Whether a command of the compute queue in the window computes.
+/// Tells whether any command of the compute queue within a window computes.
 class Work {
 public:
   explicit Work(const std::vector<Command> &compute) : before{0} {
@@ -90,7 +91,7 @@ void giveToWaiters(RankProgram &program) {
   std::vector<Command> &compute = program.queues[0], &communication = program.queues[1];
   const std::vector<Window> windows = windowsOf(program);
   const Work work(compute);
-  // In groups of one rank nobody is waited for, and what is left is not worth a thread.
+  // Groups of one rank wait for no peer, and the remaining work is not worth a thread.
   const bool alone =
       std::all_of(communication.begin(), communication.end(), [](const Command &command) {
         auto *op = std::get_if<CollectiveCommand>(&command.op);

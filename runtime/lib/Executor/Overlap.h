@@ -25,13 +25,13 @@ struct CommunicationTimes {
   int64_t hiddenNs = 0;
   /// The compute queue was blocked at the wait.
   int64_t exposedNs = 0;
-  /// In rendezvous, before all peers had arrived. Not known of a device.
+  /// In rendezvous, before all peers had arrived. Unknown on a device.
   int64_t peerWaitNs = 0;
 };
 
-/// Finds out, from the program alone, what may run at once: commands of the compute queue that
-/// compute between a collective's start and its wait are marked, as are the collectives that have
-/// none of them. These are exposed by form, whatever a clock says.
+/// Finds out, from the program alone, what may run at the same time: marks the computing commands
+/// between the start of a collective and its wait, and the collectives without any, which are
+/// exposed by form.
 void findOverlap(RankProgram &program);
 
 /// Assigns commands of the communication queue without overlap to the thread that waits for them,

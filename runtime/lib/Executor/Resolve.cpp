@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Walks the call tree of an entry once per queue and writes down what each queue does, with
+// Walks the call tree of an entry once per queue and lists the commands of each queue, with
 // absolute addresses.
 //
 //===----------------------------------------------------------------------===//
@@ -41,8 +41,8 @@ namespace fb = braid::program;
 
 /// One call of a procedure.
 struct Frame {
-  /// Where an argument of the call lies: behind an argument of the entry's procedure, which may
-  /// move, or at an address.
+  /// The place of an argument of the call: an offset into an argument of the entry's procedure,
+  /// which may move, or an address.
   struct Argument {
     std::optional<size_t> root;
     uint64_t offset = 0;
@@ -53,7 +53,7 @@ struct Frame {
   uint64_t localBase = 0, symmetricBase = 0;
   uint32_t eventBase = 0;
   const std::string *path = nullptr;
-  std::string calls; ///< that lead to it, from the entry's procedure on
+  std::string calls; ///< the calls that lead here: "@main/@layer (layer.3)"
 };
 
 namespace {
@@ -77,7 +77,7 @@ public:
       root->procedure = &procedure;
       for (size_t i = 0; i < in.arguments.size(); ++i)
         root->arguments.push_back({i});
-      // Both walks meet the same calls in the same order, so the second finds the paths of the
+      // Both walks pass the same calls in the same order, so the second reuses the paths of the
       // first.
       nextPath = 0;
       root->calls = "@" + root->procedure->name;
@@ -91,7 +91,7 @@ public:
     return std::move(out);
   }
 
-  /// One command of a program that has been resolved.
+  /// Makes one command of a resolved program again.
   Result<Command> again(const ArgumentCommand &use) {
     queue = use.queue;
     return make(*use.frame, *use.source);
@@ -179,12 +179,6 @@ private:
     return {address(frame, view), static_cast<DType>(view.dtype), view.shape, view.strides};
   }
 
-  template <typename T> Status finish(Result<T> result, Command &command) {
-    RETURN_IF_ERROR(result.status());
-    command.op = std::move(*result);
-    return {};
-  }
-
   Status translate(const Frame &frame, const fb::OperationUnion &op, Command &command) {
     switch (op.type) {
     case fb::Operation::Launch: {
@@ -201,14 +195,16 @@ private:
         command.op = DeviceLaunchCommand{launch.kernel, std::move(operands), launch.rows};
         return {};
       }
-      return finish(resolveLaunch((*in.kernels)[launch.kernel], operands, launch.row_operand,
-                                  launch.rows, in.threads),
-                    command);
+      ASSIGN_OR_RETURN(command.op, resolveLaunch((*in.kernels)[launch.kernel], operands,
+                                                 launch.row_operand, launch.rows, in.threads));
+      return {};
     }
     case fb::Operation::Copy: {
       const fb::CopyT &copy = *op.AsCopy();
       command.operation = "copy";
-      return finish(resolveCopy(tensor(frame, *copy.source), tensor(frame, *copy.dest)), command);
+      ASSIGN_OR_RETURN(command.op,
+                       resolveCopy(tensor(frame, *copy.source), tensor(frame, *copy.dest)));
+      return {};
     }
     case fb::Operation::CollectiveStart:
       return collective(frame, *op.AsCollectiveStart(), command);
@@ -229,7 +225,7 @@ private:
     case fb::Operation::NONE:
       break;
     }
-    return Status::error("is of a kind that this runtime does not know");
+    return Status::error("is of an unknown kind");
   }
 
   Status libraryLaunch(const Frame &frame, const fb::LaunchT &launch, const LibraryKernel &library,
@@ -256,7 +252,9 @@ private:
       command.op = std::move(arguments);
       return {};
     }
-    return finish(resolveLibrary(arguments, {in.threads, in.queryBlock, in.matmuls}), command);
+    ASSIGN_OR_RETURN(command.op,
+                     resolveLibrary(arguments, {in.threads, in.queryBlock, in.matmuls}));
+    return {};
   }
 
   /// Offset of a contiguous tensor in the symmetric arena.
@@ -288,20 +286,17 @@ private:
       c.pairs.push_back({start.pairs[i], start.pairs[i + 1]});
     std::vector<AxisRef> axes = axesOf(start.axes);
     ASSIGN_OR_RETURN(std::vector<int64_t> ranks, in.mesh->group(in.rank, axes));
-    ASSIGN_OR_RETURN(int64_t position, in.mesh->groupPosition(in.rank, axes));
-    c.position = position;
+    ASSIGN_OR_RETURN(c.position, in.mesh->groupPosition(in.rank, axes));
     c.group = in.transport->group(ranks);
     int64_t bytes = 0;
     RETURN_IF_ERROR(addValues(c, start, frame, bytes));
     if (isPointToPoint(c.kind)) {
-      size_t &index = halves[{c.kind, MessageSlots::peer(c), c.tag}];
+      size_t &index = messages[{c.kind, MessageSlots::peer(c), c.tag}];
       c.messageSlot = in.transport->messageSlot(c, index++);
     }
     RETURN_IF_ERROR(checkOverlap(c, start, frame));
     int64_t groupSize = static_cast<int64_t>(ranks.size());
-    ASSIGN_OR_RETURN(Algorithm algorithm,
-                     chooseAlgorithm(c.kind, bytes, groupSize, in.transport->name()));
-    c.algorithm = algorithm;
+    ASSIGN_OR_RETURN(c.algorithm, chooseAlgorithm(c.kind, bytes, groupSize, in.transport->name()));
     c.bytesSent = bytesSent(c.algorithm, c.kind, bytes, groupSize, isSource(c));
     result.event = frame.eventBase + start.done;
     result.index = identify(c, frame);
@@ -310,64 +305,43 @@ private:
     return {};
   }
 
-  /// A value's offsets; of a send the input's, of a recv the output's.
-  Status place(const Tensor &tensor, uint64_t &offset) const {
-    ASSIGN_OR_RETURN(offset, symmetricOffset(tensor));
-    return {};
-  }
-
+  /// Adds the offsets and extents of the values, and their bytes: a send has inputs only, a recv
+  /// outputs only.
   Status addValues(Collective &c, const fb::CollectiveStartT &start, const Frame &frame,
                    int64_t &bytes) const {
     const size_t count = std::max(start.inputs.size(), start.outputs.size());
     const bool sends = c.kind == CollectiveKind::send, receives = c.kind == CollectiveKind::recv;
-    if (start.inputs.size() != (receives ? 0 : count) ||
-        start.outputs.size() != (sends ? 0 : count))
-      return Status::error(sends      ? "expects no outputs"
-                           : receives ? "expects no inputs"
-                                      : "expects as many outputs as inputs");
     for (size_t v = 0; v < count; ++v) {
       Tensor input, output;
       CollectiveValue value;
       if (!receives) {
         input = tensor(frame, *start.inputs[v]);
-        RETURN_IF_ERROR(place(input, value.inputOffset));
+        ASSIGN_OR_RETURN(value.inputOffset, symmetricOffset(input));
         bytes += input.numElements() * byteSize(input.dtype);
       }
       if (!sends) {
         output = tensor(frame, *start.outputs[v]);
-        RETURN_IF_ERROR(place(output, value.outputOffset));
+        ASSIGN_OR_RETURN(value.outputOffset, symmetricOffset(output));
       }
       setExtents(c, receives ? output : input, value);
       c.values.push_back(value);
     }
-    if (c.kind == CollectiveKind::allToAllV)
-      for (const CollectiveValue &value : c.values)
-        if (count < 2 || value.outer != c.values.back().outer)
-          return Status::error("expects values, and a count for each of their blocks");
     return {};
   }
 
   /// Peers read inputs while outputs are written: only an all_reduce may work on one buffer.
   Status checkOverlap(const Collective &c, const fb::CollectiveStartT &start,
                       const Frame &frame) const {
-    auto extent = [&](const fb::ViewT &view) {
-      Tensor t = tensor(frame, view);
-      return std::pair<std::byte *, std::byte *>(t.data,
-                                                 t.data + t.numElements() * byteSize(t.dtype));
-    };
     for (size_t o = 0; o < start.outputs.size(); ++o) {
-      auto out = extent(*start.outputs[o]);
-      for (size_t i = 0; i < start.outputs.size(); ++i) {
-        auto other = extent(*start.outputs[i]);
-        if (i != o && out.first < other.second && other.first < out.second)
-          return Status::error("expects output ", o, " apart from output ", i);
-      }
+      const Tensor output = tensor(frame, *start.outputs[o]);
+      for (size_t i = 0; i < start.outputs.size(); ++i)
+        if (i != o && mayOverlap(output, tensor(frame, *start.outputs[i])))
+          return Status::error("expects output ", o, " not to overlap output ", i);
       for (size_t i = 0; i < start.inputs.size(); ++i) {
-        auto input = extent(*start.inputs[i]);
         bool same = i == o && c.values[i].inputOffset == c.values[i].outputOffset &&
                     (c.kind == CollectiveKind::allReduce || c.group->ranks.size() == 1);
-        if (!same && out.first < input.second && input.first < out.second)
-          return Status::error("expects output ", o, " apart from input ", i);
+        if (!same && mayOverlap(output, tensor(frame, *start.inputs[i])))
+          return Status::error("expects output ", o, " not to overlap input ", i);
       }
     }
     return {};
@@ -382,8 +356,8 @@ private:
     return static_cast<uint32_t>(out.collectives.size() - 1);
   }
 
-  /// Waits for collectives count as theirs. Their queue may come first, so that this is done when
-  /// all are known.
+  /// Gives each wait for a collective the index and name of that collective. The wait's queue may
+  /// be walked first, so this comes after both walks.
   void nameWaits() {
     for (auto [q, index] : collectiveWaits) {
       Command &command = stream(q)[index];
@@ -406,13 +380,13 @@ private:
   RankProgram out;
   Queue queue = Queue::compute;
   size_t nextPath = 0;
-  mutable std::set<size_t> used; ///< arguments of the entry whose addresses were asked for
+  mutable std::set<size_t> used; ///< the entry's arguments that the current command uses
   std::map<uint32_t, EventSource> collectives;           ///< by event
   std::vector<std::pair<Queue, size_t>> collectiveWaits; ///< places in the queues
   /// Collectives so far, by calls, kind and tag.
   std::map<std::tuple<std::string, std::string, std::string>, int64_t> alike;
   /// Sends and receives so far, by peer and tag.
-  std::map<std::tuple<CollectiveKind, int64_t, int64_t>, size_t> halves;
+  std::map<std::tuple<CollectiveKind, int64_t, int64_t>, size_t> messages;
 };
 
 } // namespace

@@ -73,43 +73,40 @@ void execute(const AttentionCommand &c, const NamedCommand &, ExecutionContext &
   // Blocks differ in length under a causal or ragged mask, so members take the next one when they
   // are done.
   std::atomic<int64_t> next{0};
-  context.team.run(
-      c.members,
-      [&](int64_t member) {
-        std::vector<std::byte> &scratch = context.scratch[static_cast<size_t>(member)];
-        if (scratch.size() < scratchBytes)
-          scratch.resize(scratchBytes);
-        void *aligned = reinterpret_cast<void *>(
-            (reinterpret_cast<uintptr_t>(scratch.data()) + 63) & ~uintptr_t(63));
-        for (int64_t unit; (unit = next.fetch_add(1, std::memory_order_relaxed)) < c.units();) {
-          int64_t blockIndex = unit % c.blocksPerHead;
-          int64_t head = unit / c.blocksPerHead % c.kvHeads;
-          int64_t batch = unit / c.blocksPerHead / c.kvHeads;
-          AttentionBlock block = c.block;
-          block.query += batch * c.queryBatch + head * c.queryGroup;
-          block.key += batch * c.keyBatch + head * c.keyHead;
-          block.value += batch * c.valueBatch + head * c.valueHead;
-          block.out += batch * c.outBatch + head * c.outGroup;
-          if (block.mask)
-            block.mask = static_cast<const std::byte *>(block.mask) + batch * c.maskBatchBytes;
-          if (c.validLength) {
-            const int64_t length = c.validLength[batch]; // read once
-            block.keys = std::clamp<int64_t>(length, 0, block.keys);
-          }
-          if (c.positionOffset) {
-            // Beyond all keys, or before all of them, is as far as it matters; a sum with the
-            // given number could overflow.
-            const int64_t offset = c.positionOffset[batch];
-            block.positionOffset =
-                std::clamp<int64_t>(offset, -c.rowsPerHead / block.group, c.block.keys);
-          }
-          block.firstRow = blockIndex * queryBlock;
-          block.rows = std::min(queryBlock, c.rowsPerHead - block.firstRow);
-          context.kernels.attention(block, aligned);
-          context.self.progress.fetch_add(1, std::memory_order_relaxed);
-        }
-      },
-      context.control, context.self);
+  context.share(c.members, [&](int64_t member) {
+    std::vector<std::byte> &scratch = context.scratch[static_cast<size_t>(member)];
+    if (scratch.size() < scratchBytes)
+      scratch.resize(scratchBytes);
+    void *aligned = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) &
+                                             ~uintptr_t(63));
+    for (int64_t unit; (unit = next.fetch_add(1, std::memory_order_relaxed)) < c.units();) {
+      int64_t blockIndex = unit % c.blocksPerHead;
+      int64_t head = unit / c.blocksPerHead % c.kvHeads;
+      int64_t batch = unit / c.blocksPerHead / c.kvHeads;
+      AttentionBlock block = c.block;
+      block.query += batch * c.queryBatch + head * c.queryGroup;
+      block.key += batch * c.keyBatch + head * c.keyHead;
+      block.value += batch * c.valueBatch + head * c.valueHead;
+      block.out += batch * c.outBatch + head * c.outGroup;
+      if (block.mask)
+        block.mask = static_cast<const std::byte *>(block.mask) + batch * c.maskBatchBytes;
+      if (c.validLength) {
+        const int64_t length = c.validLength[batch]; // read once
+        block.keys = std::clamp<int64_t>(length, 0, block.keys);
+      }
+      if (c.positionOffset) {
+        // Beyond all keys, or before all of them, is as far as it matters; a sum with the
+        // given number could overflow.
+        const int64_t offset = c.positionOffset[batch];
+        block.positionOffset =
+            std::clamp<int64_t>(offset, -c.rowsPerHead / block.group, c.block.keys);
+      }
+      block.firstRow = blockIndex * queryBlock;
+      block.rows = std::min(queryBlock, c.rowsPerHead - block.firstRow);
+      context.kernels.attention(block, aligned);
+      context.self.progress.fetch_add(1, std::memory_order_relaxed);
+    }
+  });
 }
 
 } // namespace braid::runtime

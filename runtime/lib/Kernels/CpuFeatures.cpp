@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -18,7 +19,7 @@ namespace {
 /// Which registers the operating system must save for a feature to be usable, the widest last.
 enum Saved { none, ymm, zmm, amx };
 
-/// The widest registers that BRAID_MAX_ISA allows for.
+/// The widest registers that BRAID_MAX_ISA allows.
 Result<Saved> allowedRegisters() {
   const char *name = std::getenv("BRAID_MAX_ISA");
   const std::string limit = name ? name : "";
@@ -34,117 +35,41 @@ Result<Saved> allowedRegisters() {
 }
 } // namespace
 
-Status checkMaxISA() {
-  Result<Saved> allowed = allowedRegisters();
-  return allowed.ok() ? Status() : allowed.status();
-}
+Status checkMaxISA() { return allowedRegisters().status(); }
 
 #if defined(__x86_64__)
 namespace {
 
 enum Register { EAX, EBX, ECX, EDX };
-struct Feature {
-  const char *name;
+/// The features that one register of one leaf reports: each bit and its feature.
+struct FeatureWord {
   uint32_t leaf, subleaf;
   Register reg;
-  int bit;
-  Saved saved;
+  const char *bits;
 };
 
 // Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. Names as `llc -mattr=help` lists them.
-const Feature kFeatures[] = {
-    {"x87", 1, 0, EDX, 0, none},
-    {"cx8", 1, 0, EDX, 8, none},
-    {"cmov", 1, 0, EDX, 15, none},
-    {"mmx", 1, 0, EDX, 23, none},
-    {"fxsr", 1, 0, EDX, 24, none},
-    {"sse", 1, 0, EDX, 25, none},
-    {"sse2", 1, 0, EDX, 26, none},
-    {"sse3", 1, 0, ECX, 0, none},
-    {"pclmul", 1, 0, ECX, 1, none},
-    {"ssse3", 1, 0, ECX, 9, none},
-    {"fma", 1, 0, ECX, 12, ymm},
-    {"cx16", 1, 0, ECX, 13, none},
-    {"sse4.1", 1, 0, ECX, 19, none},
-    {"sse4.2", 1, 0, ECX, 20, none},
-    {"crc32", 1, 0, ECX, 20, none},
-    {"movbe", 1, 0, ECX, 22, none},
-    {"popcnt", 1, 0, ECX, 23, none},
-    {"aes", 1, 0, ECX, 25, none},
-    {"xsave", 1, 0, ECX, 27, none},
-    {"avx", 1, 0, ECX, 28, ymm},
-    {"f16c", 1, 0, ECX, 29, ymm},
-    {"rdrnd", 1, 0, ECX, 30, none},
-    {"fsgsbase", 7, 0, EBX, 0, none},
-    {"sgx", 7, 0, EBX, 2, none},
-    {"bmi", 7, 0, EBX, 3, none},
-    {"avx2", 7, 0, EBX, 5, ymm},
-    {"bmi2", 7, 0, EBX, 8, none},
-    {"invpcid", 7, 0, EBX, 10, none},
-    {"rtm", 7, 0, EBX, 11, none},
-    {"avx512f", 7, 0, EBX, 16, zmm},
-    {"avx512dq", 7, 0, EBX, 17, zmm},
-    {"rdseed", 7, 0, EBX, 18, none},
-    {"adx", 7, 0, EBX, 19, none},
-    {"avx512ifma", 7, 0, EBX, 21, zmm},
-    {"clflushopt", 7, 0, EBX, 23, none},
-    {"clwb", 7, 0, EBX, 24, none},
-    {"avx512cd", 7, 0, EBX, 28, zmm},
-    {"sha", 7, 0, EBX, 29, none},
-    {"avx512bw", 7, 0, EBX, 30, zmm},
-    {"avx512vl", 7, 0, EBX, 31, zmm},
-    {"avx512vbmi", 7, 0, ECX, 1, zmm},
-    {"pku", 7, 0, ECX, 4, none},
-    {"waitpkg", 7, 0, ECX, 5, none},
-    {"avx512vbmi2", 7, 0, ECX, 6, zmm},
-    {"shstk", 7, 0, ECX, 7, none},
-    {"gfni", 7, 0, ECX, 8, none},
-    {"vaes", 7, 0, ECX, 9, ymm},
-    {"vpclmulqdq", 7, 0, ECX, 10, ymm},
-    {"avx512vnni", 7, 0, ECX, 11, zmm},
-    {"avx512bitalg", 7, 0, ECX, 12, zmm},
-    {"avx512vpopcntdq", 7, 0, ECX, 14, zmm},
-    {"rdpid", 7, 0, ECX, 22, none},
-    {"cldemote", 7, 0, ECX, 25, none},
-    {"movdiri", 7, 0, ECX, 27, none},
-    {"movdir64b", 7, 0, ECX, 28, none},
-    {"enqcmd", 7, 0, ECX, 29, none},
-    {"uintr", 7, 0, EDX, 5, none},
-    {"avx512vp2intersect", 7, 0, EDX, 8, zmm},
-    {"serialize", 7, 0, EDX, 14, none},
-    {"tsxldtrk", 7, 0, EDX, 16, none},
-    {"pconfig", 7, 0, EDX, 18, none},
-    {"amx-bf16", 7, 0, EDX, 22, amx},
-    {"avx512fp16", 7, 0, EDX, 23, zmm},
-    {"amx-tile", 7, 0, EDX, 24, amx},
-    {"amx-int8", 7, 0, EDX, 25, amx},
-    {"avxvnni", 7, 1, EAX, 4, ymm},
-    {"avx512bf16", 7, 1, EAX, 5, zmm},
-    {"cmpccxadd", 7, 1, EAX, 7, none},
-    {"amx-fp16", 7, 1, EAX, 21, amx},
-    {"hreset", 7, 1, EAX, 22, none},
-    {"avxifma", 7, 1, EAX, 23, ymm},
-    {"avxvnniint8", 7, 1, EDX, 4, ymm},
-    {"avxneconvert", 7, 1, EDX, 5, ymm},
-    {"avxvnniint16", 7, 1, EDX, 10, ymm},
-    {"prefetchi", 7, 1, EDX, 14, none},
-    {"xsaveopt", 0xD, 1, EAX, 0, none},
-    {"xsavec", 0xD, 1, EAX, 1, none},
-    {"xsaves", 0xD, 1, EAX, 3, none},
-    {"ptwrite", 0x14, 0, EBX, 4, none},
-    {"sahf", 0x80000001, 0, ECX, 0, none},
-    {"lzcnt", 0x80000001, 0, ECX, 5, none},
-    {"sse4a", 0x80000001, 0, ECX, 6, none},
-    {"prfchw", 0x80000001, 0, ECX, 8, none},
-    {"xop", 0x80000001, 0, ECX, 11, ymm},
-    {"lwp", 0x80000001, 0, ECX, 15, none},
-    {"fma4", 0x80000001, 0, ECX, 16, ymm},
-    {"tbm", 0x80000001, 0, ECX, 21, none},
-    {"mwaitx", 0x80000001, 0, ECX, 29, none},
-    {"64bit", 0x80000001, 0, EDX, 29, none},
-    {"clzero", 0x80000008, 0, EBX, 0, none},
-    {"rdpru", 0x80000008, 0, EBX, 4, none},
-    {"wbnoinvd", 0x80000008, 0, EBX, 9, none},
+const FeatureWord kFeatureWords[] = {
+    {1, 0, EDX, "0 x87 8 cx8 15 cmov 23 mmx 24 fxsr 25 sse 26 sse2"},
+    {1, 0, ECX,
+     "0 sse3 1 pclmul 9 ssse3 12 fma 13 cx16 19 sse4.1 20 sse4.2 20 crc32 22 movbe 23 popcnt 25 "
+     "aes 27 xsave 28 avx 29 f16c 30 rdrnd"},
+    {7, 0, EBX,
+     "0 fsgsbase 2 sgx 3 bmi 5 avx2 8 bmi2 10 invpcid 11 rtm 16 avx512f 17 avx512dq 18 rdseed 19 "
+     "adx 21 avx512ifma 23 clflushopt 24 clwb 28 avx512cd 29 sha 30 avx512bw 31 avx512vl"},
+    {7, 0, ECX,
+     "1 avx512vbmi 4 pku 5 waitpkg 6 avx512vbmi2 7 shstk 8 gfni 9 vaes 10 vpclmulqdq 11 avx512vnni "
+     "12 avx512bitalg 14 avx512vpopcntdq 22 rdpid 25 cldemote 27 movdiri 28 movdir64b 29 enqcmd"},
+    {7, 0, EDX,
+     "5 uintr 8 avx512vp2intersect 14 serialize 16 tsxldtrk 18 pconfig 22 amx-bf16 23 avx512fp16 "
+     "24 amx-tile 25 amx-int8"},
+    {7, 1, EAX, "4 avxvnni 5 avx512bf16 7 cmpccxadd 21 amx-fp16 22 hreset 23 avxifma"},
+    {7, 1, EDX, "4 avxvnniint8 5 avxneconvert 10 avxvnniint16 14 prefetchi"},
+    {0xD, 1, EAX, "0 xsaveopt 1 xsavec 3 xsaves"},
+    {0x14, 0, EBX, "4 ptwrite"},
+    {0x80000001, 0, ECX, "0 sahf 5 lzcnt 6 sse4a 8 prfchw 11 xop 15 lwp 16 fma4 21 tbm 29 mwaitx"},
+    {0x80000001, 0, EDX, "29 64bit"},
+    {0x80000008, 0, EBX, "0 clzero 4 rdpru 9 wbnoinvd"},
 };
 
 uint32_t cpuid(uint32_t leaf, uint32_t subleaf, Register reg) {
@@ -159,6 +84,17 @@ uint32_t cpuid(uint32_t leaf, uint32_t subleaf, Register reg) {
       return 0;
   }
   return r[reg];
+}
+
+/// The registers that a feature's instructions use.
+Saved registersOf(const std::string &feature) {
+  auto begins = [&](const char *prefix) { return feature.rfind(prefix, 0) == 0; };
+  if (begins("amx-") || begins("avx512"))
+    return begins("amx-") ? amx : zmm;
+  for (const char *prefix : {"avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq"})
+    if (begins(prefix))
+      return ymm;
+  return none;
 }
 
 bool saves(Saved what) {
@@ -176,10 +112,16 @@ bool saves(Saved what) {
 
 bool hostHasFeature(const std::string &feature) {
   Result<Saved> allowed = allowedRegisters();
-  const Saved widest = allowed.ok() ? *allowed : none;
-  for (const Feature &f : kFeatures)
-    if (feature == f.name)
-      return f.saved <= widest && saves(f.saved) && (cpuid(f.leaf, f.subleaf, f.reg) >> f.bit & 1);
+  const Saved registers = registersOf(feature);
+  if (registers > (allowed.ok() ? *allowed : none) || !saves(registers))
+    return false;
+  for (const FeatureWord &word : kFeatureWords) {
+    std::istringstream bits(word.bits);
+    int bit;
+    for (std::string name; bits >> bit >> name;)
+      if (name == feature)
+        return cpuid(word.leaf, word.subleaf, word.reg) >> bit & 1;
+  }
   return false;
 }
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the processor we run on can do, under LLVM's feature names.
+// The features of the processor that runs this, by LLVM's names.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_KERNELS_CPUFEATURES_H
@@ -15,16 +15,15 @@
 
 namespace braid::runtime {
 
-/// Whether this host has the feature, the operating system's support for its registers included,
-/// and BRAID_MAX_ISA in the environment allows for these registers: `generic` none beyond those of
-/// every x86-64 processor, `avx2` those of 256 bits, `avx512` those of 512; all when it is not set.
-/// False for names that are not known here.
+/// Whether the processor has the feature, the operating system saves the registers that it needs,
+/// and BRAID_MAX_ISA in the environment allows them: `generic` allows the registers of every x86-64
+/// processor, `avx2` those of 256 bits, `avx512` those of 512; unset, all. False for unknown names.
 bool hostHasFeature(const std::string &feature);
-/// An error where BRAID_MAX_ISA is something else; nothing is allowed for then.
+/// An error if BRAID_MAX_ISA has another value; hostHasFeature then allows as `generic` does.
 Status checkMaxISA();
 /// "x86_64", "aarch64"
 const char *hostArchitecture();
-/// The processor's name for people, as /proc/cpuinfo has it.
+/// The processor's model name in /proc/cpuinfo.
 std::string hostCpuModel();
 
 } // namespace braid::runtime

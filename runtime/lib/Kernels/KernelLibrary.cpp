@@ -56,8 +56,6 @@ Result<std::shared_ptr<const KernelLibraryHandle>> KernelLibraryHandle::load(con
     return Status::error("the bundle has no kernels for this host (", hostCpuModel(),
                          "): ", offers.empty() ? "it has none at all" : offers);
   const Bytes *bytes = bundle.find(best->member);
-  if (!bytes)
-    return Status::error("the bundle lacks its member '", best->member, "'");
 
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<const KernelLibraryHandle>> loaded;
@@ -65,7 +63,7 @@ Result<std::shared_ptr<const KernelLibraryHandle>> KernelLibraryHandle::load(con
   auto &known = loaded[best->isa + " " + best->member + " " + sha256(bytes->data(), bytes->size())];
   if (std::shared_ptr<const KernelLibraryHandle> library = known.lock())
     return library;
-  // A file without a name: nothing is left on disk, whatever happens.
+  // A file without a name leaves nothing on disk, even after a crash.
   int file = memfd_create("braid-kernels", MFD_CLOEXEC);
   if (file < 0)
     return Status::error("cannot create memory for the kernels: ", std::strerror(errno));
@@ -79,8 +77,8 @@ Result<std::shared_ptr<const KernelLibraryHandle>> KernelLibraryHandle::load(con
     }
     done += static_cast<size_t>(n);
   }
-  // The loader knows a library by its path. The descriptor stays open while the library is loaded,
-  // so that no other library can come under the same path and be taken for this one.
+  // The loader identifies a library by its path. The descriptor stays open while the library is
+  // loaded, so that no other library can get the same path.
   auto result = std::make_shared<KernelLibraryHandle>();
   result->file = file;
   result->handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -94,7 +92,7 @@ Result<std::shared_ptr<const KernelLibraryHandle>> KernelLibraryHandle::load(con
 
 Result<KernelFunction> KernelLibraryHandle::find(const std::string &symbol) const {
   void *address = dlsym(handle, symbol.c_str());
-  // The search goes on through what the library is linked with, down to the C library.
+  // dlsym also finds symbols of the libraries that this one is linked with, such as libc.
   link_map *own = nullptr, *home = nullptr;
   Dl_info info{};
   if (!address || dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void *>(&own)) != 0 ||

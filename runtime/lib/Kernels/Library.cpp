@@ -2,7 +2,6 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "Library.h"
 #include "Operations.h"
 #include "braid/Base/StatusMacros.h"
 
@@ -49,7 +48,7 @@ Result<DType> storedType(const LibraryArguments &arguments, Storage storage) {
 
 namespace {
 
-/// A command of Operations.h.
+/// A command that an `execute` of Operations.h runs.
 template <typename Op> class OperationRun : public LibraryRun {
 public:
   explicit OperationRun(Op op) : op(std::move(op)) {}
@@ -70,7 +69,7 @@ template <typename Op> Result<LibraryCommand> ready(Result<Op> op) {
 // top_k
 //===----------------------------------------------------------------------===//
 
-/// Offset in elements of a row, of which all dimensions but the last count.
+/// Offset of a row in elements; all dimensions but the last count rows.
 int64_t rowOffset(const Tensor &tensor, int64_t row) {
   int64_t offset = 0;
   for (size_t d = tensor.shape.size() - 1; d-- > 0; row /= tensor.shape[d])
@@ -88,17 +87,14 @@ public:
         rows(a.rows()), members(std::min(rows, shareOut(a.kernel->flops(a), 1 << 14, threads))) {}
 
   void run(const NamedCommand &, ExecutionContext &context) const override {
-    context.team.run(
-        members,
-        [&](int64_t member) {
-          const Range part = partOf(rows, member, members);
-          for (int64_t row = part.begin; row < part.end; ++row)
-            if (indices.dtype == DType::i64)
-              choose<int64_t>(row);
-            else
-              choose<int32_t>(row);
-        },
-        context.control, context.self);
+    context.share(members, [&](int64_t member) {
+      const Range part = partOf(rows, member, members);
+      for (int64_t row = part.begin; row < part.end; ++row)
+        if (indices.dtype == DType::i64)
+          choose<int64_t>(row);
+        else
+          choose<int32_t>(row);
+    });
   }
 
 private:

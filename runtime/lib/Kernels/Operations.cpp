@@ -111,12 +111,9 @@ Result<LaunchCommand> resolveLaunch(KernelFunction function, const std::vector<T
 }
 
 void execute(const LaunchCommand &command, const NamedCommand &, ExecutionContext &context) {
-  context.team.run(
-      static_cast<int64_t>(command.parts.size()),
-      [&](int64_t member) {
-        command.function(command.parts[static_cast<size_t>(member)].descriptors.data());
-      },
-      context.control, context.self);
+  context.share(static_cast<int64_t>(command.parts.size()), [&](int64_t member) {
+    command.function(command.parts[static_cast<size_t>(member)].descriptors.data());
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -156,10 +153,8 @@ Result<MatmulCommand> resolveMatmul(const LibraryArguments &a, int64_t threads,
 }
 
 void execute(const MatmulCommand &command, const NamedCommand &, ExecutionContext &context) {
-  context.team.run(
-      static_cast<int64_t>(command.parts.size()),
-      [&](int64_t member) { command.parts[static_cast<size_t>(member)].call->run(); },
-      context.control, context.self);
+  context.share(static_cast<int64_t>(command.parts.size()),
+                [&](int64_t member) { command.parts[static_cast<size_t>(member)].call->run(); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -196,29 +191,26 @@ void execute(const GatherCommand &command, const NamedCommand &source, Execution
                ? reinterpret_cast<const int64_t *>(command.ids)[i]
                : static_cast<int64_t>(reinterpret_cast<const int32_t *>(command.ids)[i]);
   };
-  context.team.run(
-      command.members,
-      [&](int64_t member) {
-        Range range = partOf(command.count, member, command.members);
-        for (int64_t i = range.begin; i < range.end; ++i) {
-          int64_t row = id(i);
-          if (row < 0 || row >= command.limit) {
-            context.control.fail(Status::error("rank ", context.self.rank, ": ", describe(source),
-                                               ": id ", row, " at position ", i,
-                                               " is outside of [0, ", command.limit, ")",
-                                               Code::invalid)); // the ids came in from outside
-            return;
-          }
-          std::byte *out = command.out + i * command.outStrideBytes;
-          row -= command.part * command.tableRows;
-          if (row >= 0 && row < command.tableRows)
-            std::memcpy(out, command.source + row * command.sourceStrideBytes,
-                        static_cast<size_t>(command.rowBytes));
-          else // zero has this form in every type
-            std::memset(out, 0, static_cast<size_t>(command.rowBytes));
-        }
-      },
-      context.control, context.self);
+  context.share(command.members, [&](int64_t member) {
+    Range range = partOf(command.count, member, command.members);
+    for (int64_t i = range.begin; i < range.end; ++i) {
+      int64_t row = id(i);
+      if (row < 0 || row >= command.limit) {
+        context.control.fail(Status::error("rank ", context.self.rank, ": ", describe(source),
+                                           ": id ", row, " at position ", i, " is outside of [0, ",
+                                           command.limit, ")",
+                                           Code::invalid)); // the ids came in from outside
+        return;
+      }
+      std::byte *out = command.out + i * command.outStrideBytes;
+      row -= command.part * command.tableRows;
+      if (row >= 0 && row < command.tableRows)
+        std::memcpy(out, command.source + row * command.sourceStrideBytes,
+                    static_cast<size_t>(command.rowBytes));
+      else // zero has this form in every type
+        std::memset(out, 0, static_cast<size_t>(command.rowBytes));
+    }
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -3,20 +3,71 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Launches and copies twice: from tensors to a command with addresses, and the execution of that
-// command. Shapes are what the program's verifier let pass.
+// Kernel launches and copies on the CPU: resolve functions make a command from tensors, execute
+// functions run it. The program's verifier has checked the shapes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_KERNELS_OPERATIONS_H
 #define BRAID_KERNELS_OPERATIONS_H
 
 #include "KernelCommands.h"
-#include "Library.h"
+#include "Tensor.h"
+#include "braid/Base/LibraryKernels.h"
+#include "runtime/lib/Sync/Team.h"
 
 namespace braid::runtime {
 
-/// How many members of a team share `work` (elements, or multiply-adds) so that each has at least
-/// `grain`.
+/// One rank's launch of a library kernel (braid/Base/LibraryKernels.h), with addresses.
+struct LibraryArguments : LibraryCall {
+  std::vector<std::byte *> data; ///< by the descriptor's operands
+  int64_t part = 0;              ///< of `parts`, this rank's
+
+  size_t place(const char *operand) const;
+  bool has(const char *operand) const { return LibraryCall::has(place(operand)); }
+  Tensor tensor(const char *operand) const;
+};
+
+/// What a queue's thread and its team run a command with.
+struct ExecutionContext {
+  RunControl &control;
+  QueueState &self;
+  Team &team;
+  const VectorKernels &kernels;
+  /// Scratch memory of each member, 64-byte aligned.
+  std::vector<std::vector<std::byte>> &scratch;
+
+  /// Runs `body(member)` for each member.
+  template <typename Body> void share(int64_t members, Body body) const {
+    team.run(members, body, control, self);
+  }
+};
+
+/// A resolved launch of a library kernel.
+class LibraryRun {
+public:
+  virtual ~LibraryRun() = default;
+  /// Failures are reported through the context's control.
+  virtual void run(const NamedCommand &source, ExecutionContext &context) const = 0;
+};
+using LibraryCommand = std::shared_ptr<const LibraryRun>;
+
+struct CpuResources {
+  int64_t threads = 1;
+  int64_t queryBlock = 1;         ///< of the VectorKernels in use
+  MatmulCache *matmuls = nullptr; ///< for matmuls
+};
+Result<LibraryCommand> resolveLibrary(const LibraryArguments &arguments,
+                                      const CpuResources &resources);
+
+/// The types that floating-point operands of a library kernel may have: f32, or one of f32, f16 and
+/// bf16 for all of them. Only devices have kernels for half precision.
+enum class Storage { f32, halves };
+/// Checks the types of floating-point operands and that their last dimensions are contiguous.
+/// Returns their type.
+Result<DType> storedType(const LibraryArguments &arguments, Storage storage);
+
+/// The number of team members that share `work` (elements or floating-point operations) so that
+/// each has at least `grain` of it.
 int64_t shareOut(int64_t work, int64_t grain, int64_t members);
 int64_t shareOut(double flops, int64_t grain, int64_t members);
 
@@ -25,7 +76,7 @@ Result<LaunchCommand> resolveLaunch(KernelFunction function, const std::vector<T
                                     int64_t threads);
 Result<MatmulCommand> resolveMatmul(const LibraryArguments &a, int64_t threads,
                                     MatmulCache &matmuls);
-/// One dimension of i32 or i64; null where the operand is not given.
+/// An operand of one dimension, i32 or i64; null if it is not given.
 Integers integersOf(const LibraryArguments &a, const char *operand);
 Result<AttentionCommand> resolveAttention(const LibraryArguments &a, int64_t threads,
                                           int64_t queryBlock, Storage storage = Storage::f32);
@@ -39,7 +90,7 @@ Result<CopyCommand> resolveLocalSlice(const LibraryArguments &a);
 Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest);
 void runCopy(const CopyCommand &command);
 
-// Execution on the queue's thread and its team; they report failures through `control`.
+// These run on the queue's thread and its team, and report failures through `control`.
 void execute(const LaunchCommand &command, const NamedCommand &source, ExecutionContext &context);
 void execute(const MatmulCommand &command, const NamedCommand &source, ExecutionContext &context);
 void execute(const AttentionCommand &command, const NamedCommand &source,

@@ -28,14 +28,11 @@ template <typename Op> static void setTableStrides(Op &c, const Tensor &cos, con
 /// body(batch, position) on the team, each member for some of them.
 template <typename Op, typename Body>
 static void forEachPosition(const Op &c, ExecutionContext &context, Body body) {
-  context.team.run(
-      c.members,
-      [&](int64_t member) {
-        Range range = partOf(c.batch * c.seq, member, c.members);
-        for (int64_t i = range.begin; i < range.end; ++i)
-          body(i / c.seq, i % c.seq);
-      },
-      context.control, context.self);
+  context.share(c.members, [&](int64_t member) {
+    Range range = partOf(c.batch * c.seq, member, c.members);
+    for (int64_t i = range.begin; i < range.end; ++i)
+      body(i / c.seq, i % c.seq);
+  });
 }
 
 Result<RotaryTableCommand> resolveRotaryTable(const LibraryArguments &a, int64_t threads,

@@ -95,7 +95,7 @@ Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
     if (status.ok())
       status = verifyIntegers(value, isResult);
     if (status.ok())
-      status = verifySharded(mesh, value.cutShape(), value.dtype, value.sharding);
+      status = verifySharded(mesh, value.shardedShape(), value.dtype, value.sharding);
     if (!status.ok())
       return Status::error(inQuotes(at(field, i)), ": ", inQuotes(value.name), ": ",
                            status.message());

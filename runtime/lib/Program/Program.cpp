@@ -128,7 +128,7 @@ template <typename Value>
 Status verifyArgument(const char *kind, const Value &value, const Mesh &mesh, uint32_t index,
                       const ArgumentUses &uses) {
   std::string which = std::string(kind) + " " + inQuotes(value.name);
-  Result<Box> box = localBox(mesh, 0, value.cutShape(), value.sharding);
+  Result<Box> box = localBox(mesh, 0, value.shardedShape(), value.sharding);
   std::optional<int64_t> count = box.ok() ? checkedNumElements(box->sizes) : std::nullopt;
   std::optional<int64_t> bytes = count ? checkedMul(*count, byteSize(value.dtype)) : std::nullopt;
   if (!bytes)

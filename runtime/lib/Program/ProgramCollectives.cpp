@@ -116,10 +116,10 @@ Status verifyValues(const program::CollectiveStart &op, int64_t ranks, Views &vi
       status = expectShape(outRole, out, in.shape);
       break;
     case program::CollectiveKind::reduce_scatter:
-      status = expectCut(in, inRole, out, outRole, op.dim(), ranks);
+      status = expectShardOf(in, inRole, out, outRole, op.dim(), ranks);
       break;
     case program::CollectiveKind::all_gather:
-      status = expectCut(out, outRole, in, inRole, op.dim(), ranks);
+      status = expectShardOf(out, outRole, in, inRole, op.dim(), ranks);
       break;
     case program::CollectiveKind::all_to_all:
       status = expectExchanged(in, out, outRole, op.dim(), op.concat_dim(), ranks);

@@ -160,7 +160,7 @@ Status Session::State::allocateValues() {
     for (const EntryValue &v : entry->operands)
       RETURN_IF_ERROR(add("input '" + v.name + "'", v.dtype, v.globalShape, v.sharding, true));
     for (const EntryValue &v : entry->results)
-      RETURN_IF_ERROR(add("output '" + v.name + "'", v.dtype, v.cutShape(), v.sharding, true));
+      RETURN_IF_ERROR(add("output '" + v.name + "'", v.dtype, v.shardedShape(), v.sharding, true));
   }
   return {};
 }
@@ -287,7 +287,8 @@ Status Session::State::prepareRank(int64_t rank, WeightSource *source,
     for (size_t i; (i = next.fetch_add(1)) < parameters.size();) {
       Status status;
       try {
-        status = loadParameter(*source, bundle->manifest().mesh, rank, parameters[i], own[i].data());
+        status =
+            loadParameter(*source, bundle->manifest().mesh, rank, parameters[i], own[i].data());
       } catch (const std::exception &e) {
         status = Status::error("parameter '" + parameters[i].name + "': " + e.what());
       }

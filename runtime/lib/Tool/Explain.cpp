@@ -49,7 +49,7 @@ std::string join(const std::vector<std::string> &parts, const char *between = ",
 
 /// What a rank holds of a value: the same for all ranks of a mesh but for its place.
 template <typename Value> int64_t localBytes(const Mesh &mesh, const Value &value) {
-  Result<Box> box = localBox(mesh, 0, value.cutShape(), value.sharding);
+  Result<Box> box = localBox(mesh, 0, value.shardedShape(), value.sharding);
   int64_t bytes = box.ok() ? byteSize(value.dtype) : 0;
   if (box.ok())
     for (int64_t size : box->sizes)
@@ -138,8 +138,8 @@ private:
     if (value.defaultValue)
       text += ", " + std::to_string(*value.defaultValue) + " when left out";
     Result<Box> box =
-        localBox(manifest.mesh, options.rank.value_or(0), value.cutShape(), value.sharding);
-    if (!box.ok() || box->sizes == value.cutShape())
+        localBox(manifest.mesh, options.rank.value_or(0), value.shardedShape(), value.sharding);
+    if (!box.ok() || box->sizes == value.shardedShape())
       return text;
     if (!options.rank)
       return text + ", a rank has " + shapeString(box->sizes) + " of it";
@@ -241,7 +241,7 @@ private:
 template <typename Value> OrderedJson toJson(const Mesh &mesh, const Value &value) {
   OrderedJson json{
       {"name", value.name}, {"dtype", name(value.dtype)}, {"shape", value.globalShape}};
-  Result<Box> box = localBox(mesh, 0, value.cutShape(), value.sharding);
+  Result<Box> box = localBox(mesh, 0, value.shardedShape(), value.sharding);
   json["shape_per_rank"] = box.ok() ? box->sizes : value.globalShape;
   json["bytes_per_rank"] = localBytes(mesh, value);
   return json;

@@ -247,8 +247,8 @@ TEST(Manifest, PaddingOfAResult) {
   padded({4, 9})(manifest);
   Result<Manifest> back = manifestFromJson(toJson(manifest));
   ASSERT_OK(back);
-  EXPECT_EQ(back->entries[0].results[0].cutShape(), (std::vector<int64_t>{4, 9}));
-  EXPECT_EQ(back->entries[0].operands[0].cutShape(), back->entries[0].operands[0].globalShape);
+  EXPECT_EQ(back->entries[0].results[0].shardedShape(), (std::vector<int64_t>{4, 9}));
+  EXPECT_EQ(back->entries[0].operands[0].shardedShape(), back->entries[0].operands[0].globalShape);
   const std::string y = "'entries[0].results[0]': 'y': ";
   EXPECT_ERROR(verifyAfter(padded({})), y + "dimension 1 of size 8 does not divide into 3 shards");
   for (const char *bad : {"[3, 9]", "[4, 6]"}) {

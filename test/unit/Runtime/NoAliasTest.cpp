@@ -126,8 +126,8 @@ TEST(Apart, RefusesCommandsThatWriteWhatTheyRead) {
     return loaded(
         [&](ProgramBuilder &, ProcedureBuilder &p) { p.copy("c", at(0, {8, 4}), at(to, {8, 4})); });
   };
-  EXPECT_ERROR(copied(0), expect("copy", "dest apart from source"));
-  EXPECT_ERROR(copied(124), expect("copy", "dest apart from source"));
+  EXPECT_ERROR(copied(0), expect("copy", "dest not to overlap source"));
+  EXPECT_ERROR(copied(124), expect("copy", "dest not to overlap source"));
   EXPECT_OK(copied(128));
   const V lhs = at(0, {8, 4}), rhs = at(512, {4, 4}), bias = at(1024, {4});
   const std::pair<V, std::string> outs[] = {
@@ -136,39 +136,39 @@ TEST(Apart, RefusesCommandsThatWriteWhatTheyRead) {
     EXPECT_ERROR(loaded([&, &out = out](ProgramBuilder &, ProcedureBuilder &p) {
                    p.linear("c", lhs, rhs, &bias, out);
                  }),
-                 expect("linear", "out apart from " + role));
+                 expect("linear", "out not to overlap " + role));
   EmbeddingLaunch gather;
   gather.table = at(0, {10, 4}).build();
   gather.ids = argument(1, DType::i64, {2, 4}).build();
   gather.out = at(128, {2, 4, 4}).build();
-  EXPECT_ERROR(with(std::move(gather)), expect("embedding", "out apart from table"));
+  EXPECT_ERROR(with(std::move(gather)), expect("embedding", "out not to overlap table"));
   PositionIdsLaunch positions;
   positions.ids = local(0, DType::i64, {2, 4}).build();
   positions.out = local(32, DType::i64, {2, 4}).build();
-  EXPECT_ERROR(with(std::move(positions)), expect("position_ids", "out apart from ids"));
+  EXPECT_ERROR(with(std::move(positions)), expect("position_ids", "out not to overlap ids"));
   RotaryTableLaunch table;
   table.frequencies = {1, 2};
   table.cos = at(0, {4, 2}).build();
   table.sin = at(16, {4, 2}).build();
-  EXPECT_ERROR(with(std::move(table)), expect("rotary_table", "sin apart from cos"));
+  EXPECT_ERROR(with(std::move(table)), expect("rotary_table", "sin not to overlap cos"));
   RotaryLaunch rotary;
   rotary.input = at(0, {1, 4, 2, 4}).build();
   rotary.cos = at(512, {4, 2}).build();
   rotary.sin = at(544, {4, 2}).build();
   rotary.out = at(0, {1, 4, 2, 4}).build();
-  EXPECT_ERROR(with(std::move(rotary)), expect("rotary", "out apart from input"));
+  EXPECT_ERROR(with(std::move(rotary)), expect("rotary", "out not to overlap input"));
   AttentionLaunch attention;
   attention.query = at(0, {1, 4, 2, 4}).build();
   attention.key = at(128, {1, 4, 2, 4}).build();
   attention.value = at(256, {1, 4, 2, 4}).build();
   attention.out = at(320, {1, 4, 2, 4}).build();
   attention.scale = 1;
-  EXPECT_ERROR(with(std::move(attention)), expect("attention", "out apart from value"));
+  EXPECT_ERROR(with(std::move(attention)), expect("attention", "out not to overlap value"));
   LocalSliceLaunch slice;
   slice.source = at(0, {8, 4}).build();
   slice.dest = at(0, {8, 4}).build();
   slice.axes = ProcedureBuilder::axisRefs({"tp"});
-  EXPECT_ERROR(with(std::move(slice)), expect("local_slice", "dest apart from source"));
+  EXPECT_ERROR(with(std::move(slice)), expect("local_slice", "dest not to overlap source"));
 }
 
 /// The check of a call's arguments depends on what the caller passes.
@@ -181,7 +181,7 @@ TEST(Apart, RefusesCallsWhoseArgumentsOverlap) {
     });
   };
   EXPECT_ERROR(copied(124),
-               "copy 'c' in @layer on the compute queue expects dest apart from source");
+               "copy 'c' in @layer on the compute queue expects dest not to overlap source");
   EXPECT_OK(copied(128));
 }
 
@@ -196,7 +196,8 @@ TEST(Apart, LetsKernelsWorkInPlaceWhereTheySayThatTheyCan) {
     });
   };
   auto message = [](const char *read) {
-    return std::string("kernel 'c' in @main on the compute queue expects operand 2 apart from ") +
+    return std::string(
+               "kernel 'c' in @main on the compute queue expects operand 2 not to overlap ") +
            read;
   };
   EXPECT_OK(launched({0, 2}, 0));

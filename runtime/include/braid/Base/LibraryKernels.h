@@ -102,8 +102,9 @@ Status expectFloat(const std::string &role, const OperandType &view);
 /// i32 or i64.
 Status expectIntegers(const std::string &role, const OperandType &view);
 /// `whole` is `part` times `shards` along `dim`.
-Status expectCut(const OperandType &whole, const std::string &wholeRole, const OperandType &part,
-                 const std::string &partRole, int64_t dim, int64_t shards);
+Status expectShardOf(const OperandType &whole, const std::string &wholeRole,
+                     const OperandType &part, const std::string &partRole, int64_t dim,
+                     int64_t shards);
 /// The first failure of several checks, all of which are cheap and safe to make.
 Status firstOf(std::initializer_list<Status> checks);
 

@@ -39,7 +39,7 @@ struct Parameter {
   Sharding sharding; ///< which part each rank has; empty dims: all of it
   std::vector<Slice> slices;
 
-  const std::vector<int64_t> &cutShape() const { return globalShape; }
+  const std::vector<int64_t> &shardedShape() const { return globalShape; }
 };
 
 /// An operand or a result of an entry, under the name that --input and --output use.
@@ -56,7 +56,7 @@ struct EntryValue {
   /// elements are below.
   std::optional<int64_t> defaultValue = std::nullopt, below = std::nullopt;
 
-  const std::vector<int64_t> &cutShape() const {
+  const std::vector<int64_t> &shardedShape() const {
     return paddedShape.empty() ? globalShape : paddedShape;
   }
 };
