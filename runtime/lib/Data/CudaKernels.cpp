@@ -12,53 +12,37 @@
 
 namespace braid::runtime {
 
-namespace {
+template <typename Io> static void fields(Io &io, CudaOperand &operand) {
+  io.field("name", operand.name);
+  io.field("dtype", operand.dtype);
+  io.field("shape", operand.shape);
+  io.field("alignment", operand.alignment);
+}
 
-using OrderedJson = nlohmann::ordered_json;
+template <typename Io> static void fields(Io &io, CudaKernel &kernel) {
+  io.field("symbol", kernel.symbol);
+  io.field("function", kernel.function);
+  io.field("threads", kernel.threads);
+  io.field("shared_bytes", kernel.sharedBytes);
+  io.field("items_per_row", kernel.itemsPerRow);
+  io.field("items_per_block", kernel.itemsPerBlock);
+  io.field("outputs", kernel.outputs);
+  io.field("operands", kernel.operands);
+}
+
+/// `version` is the table's format version.
+template <typename Io> static void fields(Io &io, CudaLaunchTable &table, int64_t &version) {
+  io.field("format_version", version);
+  io.field("architecture", table.architecture);
+  io.field("kernels", table.kernels);
+}
+
+namespace {
 
 constexpr int64_t kMaxThreads = 1024;
 /// What a block of any architecture can be given at most.
 constexpr int64_t kMaxSharedBytes = 232448;
 constexpr int64_t kMaxAlignment = 128;
-
-OrderedJson toJson(const CudaKernel &kernel) {
-  OrderedJson operands = OrderedJson::array();
-  for (const CudaOperand &operand : kernel.operands)
-    operands.push_back({{"name", operand.name},
-                        {"dtype", name(operand.dtype)},
-                        {"shape", operand.shape},
-                        {"alignment", operand.alignment}});
-  return {{"symbol", kernel.symbol},
-          {"function", kernel.function},
-          {"threads", kernel.threads},
-          {"shared_bytes", kernel.sharedBytes},
-          {"items_per_row", kernel.itemsPerRow},
-          {"items_per_block", kernel.itemsPerBlock},
-          {"outputs", kernel.outputs},
-          {"operands", operands}};
-}
-
-CudaOperand readOperand(FieldReader &reader) {
-  CudaOperand operand;
-  operand.name = reader.string("name");
-  operand.dtype = reader.dtype("dtype");
-  operand.shape = reader.integers("shape");
-  operand.alignment = reader.integer("alignment");
-  return operand;
-}
-
-CudaKernel readKernel(FieldReader &reader) {
-  CudaKernel kernel;
-  kernel.symbol = reader.string("symbol");
-  kernel.function = reader.string("function");
-  kernel.threads = reader.integer("threads");
-  kernel.sharedBytes = reader.integer("shared_bytes");
-  kernel.itemsPerRow = reader.integer("items_per_row");
-  kernel.itemsPerBlock = reader.integer("items_per_block");
-  kernel.outputs = reader.integer("outputs");
-  kernel.operands = reader.objects<CudaOperand>("operands", readOperand);
-  return kernel;
-}
 
 Status inRange(const char *what, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most)
@@ -92,9 +76,9 @@ Status verifyKernel(const CudaKernel &kernel) {
         inRange("outputs", kernel.outputs, 0, static_cast<int64_t>(kernel.operands.size()))})
     RETURN_IF_ERROR(status);
   for (size_t i = 0; i < kernel.operands.size(); ++i)
-    if (Status status = verifyOperand(kernel.operands[i]); !status.ok())
-      return Status::error("operand ", i, " ", inQuotes(kernel.operands[i].name), ": ",
-                           status.message());
+    RETURN_IF_ERROR(
+        verifyOperand(kernel.operands[i])
+            .within("operand " + std::to_string(i) + " " + inQuotes(kernel.operands[i].name)));
   return {};
 }
 
@@ -120,8 +104,7 @@ Status CudaLaunchTable::verify() const {
     return Status::error("'architecture' expects a name");
   std::set<std::string> symbols, functions;
   for (const CudaKernel &kernel : kernels) {
-    if (Status status = verifyKernel(kernel); !status.ok())
-      return Status::error("kernel ", inQuotes(kernel.symbol), ": ", status.message());
+    RETURN_IF_ERROR(verifyKernel(kernel).within("kernel " + inQuotes(kernel.symbol)));
     if (!symbols.insert(kernel.symbol).second)
       return Status::error("kernel ", inQuotes(kernel.symbol), " stands there twice");
     if (!functions.insert(kernel.function).second)
@@ -131,27 +114,25 @@ Status CudaLaunchTable::verify() const {
 }
 
 std::string CudaLaunchTable::toJson() const {
-  OrderedJson list = OrderedJson::array();
-  for (const CudaKernel &kernel : kernels)
-    list.push_back(runtime::toJson(kernel));
-  OrderedJson json = {
-      {"format_version", kFormatVersion}, {"architecture", architecture}, {"kernels", list}};
-  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  FieldWriter writer;
+  CudaLaunchTable table = *this;
+  int64_t version = kFormatVersion;
+  fields(writer, table, version);
+  return writer.json.dump(1, ' ', false, FieldWriter::OrderedJson::error_handler_t::replace) + "\n";
 }
 
 Result<CudaLaunchTable> CudaLaunchTable::fromJson(const std::string &text) {
   ASSIGN_OR_RETURN(Json json, parseJson(text.data(), text.data() + text.size()));
   FieldReader reader(json, "");
-  if (int64_t version = reader.integer("format_version"); version != kFormatVersion)
+  int64_t version = 0;
+  reader.field("format_version", version);
+  if (version != kFormatVersion)
     reader.fail("expects format version " + std::to_string(kFormatVersion) + ", got " +
                 std::to_string(version));
   CudaLaunchTable table;
-  table.architecture = reader.string("architecture");
-  table.kernels = reader.objects<CudaKernel>("kernels", readKernel);
-  Status status = reader.finish();
-  if (status.ok())
-    status = table.verify();
-  RETURN_IF_ERROR(status);
+  fields(reader, table, version);
+  RETURN_IF_ERROR(reader.finish());
+  RETURN_IF_ERROR(table.verify());
   return table;
 }
 

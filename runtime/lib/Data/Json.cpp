@@ -12,6 +12,8 @@ namespace braid::runtime {
 namespace {
 
 /// Thrown through the parser, which has no other way to be stopped, and caught right outside of it.
+constexpr const char *kInitNames[] = {"normal", "ones", "zeros"}; // by Init
+
 struct Refused {
   std::string message;
 };
@@ -85,77 +87,71 @@ const Json *FieldReader::find(const char *field) {
   return nullptr;
 }
 
-std::string FieldReader::string(const char *field) {
-  const Json *value = find(field);
-  if (!value)
-    return {};
-  if (value->is_string())
-    return value->get<std::string>();
-  status =
-      Status::error("field ", inQuotes(path(field)), " expects a string, got ", value->type_name());
-  return {};
+bool FieldReader::expect(bool ok, const std::string &path, const char *what, const Json &got) {
+  if (!ok)
+    status = Status::error("field ", inQuotes(path), " expects ", what, ", got ",
+                           got.is_number() ? got.dump() : got.type_name());
+  return ok;
 }
 
-int64_t FieldReader::integer(const char *field) {
-  const Json *value = find(field);
-  int64_t result = 0;
-  if (value && !asInteger(*value, result))
-    status = Status::error("field ", inQuotes(path(field)), " expects an integer, got ",
-                           value->is_number() ? value->dump() : value->type_name());
-  return result;
+void FieldReader::read(const Json &json, const std::string &path, std::string &value) {
+  if (expect(json.is_string(), path, "a string", json))
+    value = json.get<std::string>();
 }
 
-const Json &FieldReader::array(const char *field) {
-  static const Json kEmpty = Json::array();
-  const Json *value = find(field);
-  if (value && value->is_array())
-    return *value;
-  if (value)
-    status = Status::error("field ", inQuotes(path(field)), " expects an array, got ",
-                           value->type_name());
-  return kEmpty;
+void FieldReader::read(const Json &json, const std::string &path, int64_t &value) {
+  expect(asInteger(json, value), path, "an integer", json);
 }
 
-const Json &FieldReader::child(const char *field) {
-  static const Json kEmpty = Json::object();
-  const Json *value = find(field);
-  if (value && value->is_object())
-    return *value;
-  if (value)
-    status = Status::error("field ", inQuotes(path(field)), " expects an object, got ",
-                           value->type_name());
-  return kEmpty;
-}
-
-std::vector<int64_t> FieldReader::integers(const char *field) {
-  std::vector<int64_t> result;
-  for (const Json &value : array(field)) {
-    if (!asInteger(value, result.emplace_back()) && status.ok())
-      status = Status::error("field ", inQuotes(path(field, result.size() - 1)),
-                             " expects an integer, got ",
-                             value.is_number() ? value.dump() : value.type_name());
-  }
-  return result;
-}
-
-DType FieldReader::dtype(const char *field) {
-  Result<DType> type = parseDType(string(field));
+void FieldReader::read(const Json &json, const std::string &path, DType &value) {
+  std::string text;
+  read(json, path, text);
+  Result<DType> type = parseDType(text);
   if (type.ok())
-    return *type;
-  fail(type.status().message());
-  return DType::f32;
+    value = *type;
+  else
+    fail(type.status().message());
 }
 
-std::vector<std::string> FieldReader::strings(const char *field) {
-  std::vector<std::string> result;
-  for (const Json &value : array(field)) {
-    if (value.is_string())
-      result.push_back(value.get<std::string>());
-    else if (status.ok())
-      status = Status::error("field ", inQuotes(path(field, result.size())),
-                             " expects a string, got ", value.type_name());
-  }
-  return result;
+void FieldReader::read(const Json &json, const std::string &path, Init &value) {
+  std::string text;
+  read(json, path, text);
+  auto found = std::find(std::begin(kInitNames), std::end(kInitNames), text);
+  if (found == std::end(kInitNames))
+    fail("unknown 'init' " + inQuotes(text) + ", expects normal, ones or zeros");
+  else
+    value = static_cast<Init>(found - std::begin(kInitNames));
+}
+
+/// The name of an axis, or a sub-axis as an object.
+template <typename Io> static void fields(Io &io, AxisRef &axis) {
+  io.field("axis", axis.name);
+  io.field("pre", axis.pre);
+  io.field("size", axis.size);
+}
+
+void FieldReader::read(const Json &json, const std::string &path, AxisRef &axis) {
+  if (json.is_string())
+    axis = {json.get<std::string>(), 1, 0};
+  else
+    read<AxisRef>(json, path, axis);
+}
+
+void FieldReader::read(const Json &json, const std::string &path,
+                       std::map<std::string, std::string> &value) {
+  if (expect(json.is_object(), path, "an object", json))
+    for (const auto &[name, text] : json.items())
+      read(text, path + "." + name, value[name]);
+}
+
+FieldWriter::OrderedJson FieldWriter::toJson(Init value) {
+  return kInitNames[static_cast<size_t>(value)];
+}
+
+FieldWriter::OrderedJson FieldWriter::toJson(AxisRef &axis) {
+  if (axis.pre == 1 && axis.size == 0)
+    return axis.name;
+  return toJson<AxisRef>(axis);
 }
 
 Status FieldReader::finish() {

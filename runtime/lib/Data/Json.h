@@ -15,6 +15,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,56 +24,63 @@ namespace braid::runtime {
 
 using Json = nlohmann::json; // a map: nlohmann::ordered_json looks names up by walking a list
 
-/// Parses a whole document. A name that stands twice in one object and nesting beyond 32 levels are
-/// errors too.
+/// Parses a document. A name that occurs twice in one object and nesting beyond 32 levels are
+/// errors.
 Result<Json> parseJson(const char *begin, const char *end);
 
-/// Reads the fields of one object. The first error is kept and later calls do nothing, so that a
-/// reader is written straight down and asks once at the end. `where` is the path of the object, as
-/// in "entries[0].parameters[3]".
+// A struct T has one function for both directions, which names its fields in the order in which
+// they are written:
+//   template <typename Io> static void fields(Io &io, T &value) { io.field("name", value.name); }
+
+/// Reads the fields of an object strictly: each field is of the expected type, and there are no
+/// others. Keeps the first error, so that callers need to check once, at the end. `where` is the
+/// path of the object, such as "entries[0].parameters[3]".
 class FieldReader {
 public:
   FieldReader(const Json &object, std::string where);
 
-  bool has(const char *field) const { return object.is_object() && object.contains(field); }
-  std::string string(const char *field);
-  int64_t integer(const char *field);
-  std::vector<int64_t> integers(const char *field);
-  std::vector<std::string> strings(const char *field);
-  /// The name of a type, as name(DType) writes it.
-  DType dtype(const char *field);
-  /// The field as an array or object; an empty one after an error.
-  const Json &array(const char *field);
-  const Json &child(const char *field);
-  /// The field as an array of objects, each read by `read` with a reader of its own.
-  template <typename T, typename Read> std::vector<T> objects(const char *field, Read read) {
-    std::vector<T> result;
-    for (const Json &json : array(field)) {
-      FieldReader reader(json, path(field, result.size()));
-      result.push_back(read(reader));
-      if (Status part = reader.finish(); !part.ok()) {
-        adopt(part);
-        break;
-      }
-    }
-    return result;
+  template <typename T> void field(const char *name, T &value) {
+    if (const Json *json = find(name))
+      read(*json, path(name), value);
   }
-
-  std::string path(const char *field) const;
-  std::string path(const char *field, size_t index) const {
-    return path(field) + "[" + std::to_string(index) + "]";
+  /// Leaves `value` as it is if there is no such field.
+  template <typename T> void optional(const char *name, T &value) {
+    if (object.is_object() && object.contains(name))
+      field(name, value);
+  }
+  template <typename T> void optional(const char *name, std::optional<T> &value) {
+    if (object.is_object() && object.contains(name))
+      field(name, value.emplace());
   }
   void fail(const std::string &message);
-  /// Takes over the outcome of reading a part, whose message names its own place.
-  void adopt(const Status &part) {
-    if (status.ok())
-      status = part;
-  }
-  /// The first error; otherwise a field that nothing asked for is one.
+  /// The first error. A field that nobody has read is an error, too.
   Status finish();
 
 private:
+  std::string path(const char *field) const;
   const Json *find(const char *field);
+  /// Fails unless `ok`.
+  bool expect(bool ok, const std::string &path, const char *what, const Json &got);
+
+  void read(const Json &json, const std::string &path, std::string &value);
+  void read(const Json &json, const std::string &path, int64_t &value);
+  void read(const Json &json, const std::string &path, DType &value);
+  void read(const Json &json, const std::string &path, Init &value);
+  void read(const Json &json, const std::string &path, AxisRef &value);
+  void read(const Json &json, const std::string &path, std::map<std::string, std::string> &value);
+  template <typename T>
+  void read(const Json &json, const std::string &path, std::vector<T> &values) {
+    if (expect(json.is_array(), path, "an array", json))
+      for (size_t i = 0; i < json.size() && status.ok(); ++i)
+        read(json[i], path + "[" + std::to_string(i) + "]", values.emplace_back());
+  }
+  template <typename T> void read(const Json &json, const std::string &path, T &value) {
+    if (!expect(json.is_object(), path, "an object", json))
+      return;
+    FieldReader reader(json, path);
+    fields(reader, value);
+    status = reader.finish();
+  }
 
   const Json &object;
   std::string where;
@@ -79,7 +88,44 @@ private:
   Status status;
 };
 
-/// An element of an array as an integer of 64 bits or text, or nothing when it is something else.
+class FieldWriter {
+public:
+  using OrderedJson = nlohmann::ordered_json;
+
+  template <typename T> void field(const char *name, T &value) { json[name] = toJson(value); }
+  /// Writes nothing for an empty value.
+  template <typename T> void optional(const char *name, T &value) {
+    if (!value.empty())
+      field(name, value);
+  }
+  template <typename T> void optional(const char *name, std::optional<T> &value) {
+    if (value)
+      field(name, *value);
+  }
+
+  OrderedJson json = OrderedJson::object();
+
+private:
+  static OrderedJson toJson(std::string &value) { return value; }
+  static OrderedJson toJson(int64_t value) { return value; }
+  static OrderedJson toJson(DType value) { return name(value); }
+  static OrderedJson toJson(Init value);
+  static OrderedJson toJson(AxisRef &value);
+  static OrderedJson toJson(std::map<std::string, std::string> &value) { return value; }
+  template <typename T> static OrderedJson toJson(std::vector<T> &values) {
+    OrderedJson list = OrderedJson::array();
+    for (T &value : values)
+      list.push_back(toJson(value));
+    return list;
+  }
+  template <typename T> static OrderedJson toJson(T &value) {
+    FieldWriter writer;
+    fields(writer, value);
+    return std::move(writer.json);
+  }
+};
+
+/// False unless `value` is an integer within 64 bits.
 bool asInteger(const Json &value, int64_t &result);
 
 } // namespace braid::runtime

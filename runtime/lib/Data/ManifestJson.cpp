@@ -7,232 +7,88 @@
 
 #include "Json.h"
 
-#include <algorithm>
-
 namespace braid::runtime {
 
-namespace {
-
-/// In the order in which it is written here: a manifest is read by people too.
-using OrderedJson = nlohmann::ordered_json;
-
-constexpr const char *kInitNames[] = {"normal", "ones", "zeros"};
-
-OrderedJson toJson(const Sharding &sharding) {
-  OrderedJson dims = OrderedJson::array();
-  for (const std::vector<AxisRef> &axes : sharding.dims) {
-    OrderedJson &dim = dims.emplace_back(OrderedJson::array());
-    for (const AxisRef &axis : axes) {
-      if (axis.pre == 1 && axis.size == 0)
-        dim.push_back(axis.name);
-      else
-        dim.push_back({{"axis", axis.name}, {"pre", axis.pre}, {"size", axis.size}});
-    }
-  }
-  return dims;
+template <typename Io> static void fields(Io &io, Mesh::Axis &axis) {
+  io.field("name", axis.name);
+  io.field("size", axis.size);
 }
 
-OrderedJson toJson(const Mesh &mesh) {
-  OrderedJson axes = OrderedJson::array();
-  for (const Mesh::Axis &axis : mesh.axes)
-    axes.push_back({{"name", axis.name}, {"size", axis.size}});
-  return {{"name", mesh.name}, {"axes", axes}, {"order", mesh.order}};
+template <typename Io> static void fields(Io &io, Mesh &mesh) {
+  io.field("name", mesh.name);
+  io.field("axes", mesh.axes);
+  io.field("order", mesh.order);
 }
 
-OrderedJson toJson(const Slice &slice) {
-  return {{"tensor", slice.tensor},
-          {"tensor_shape", slice.tensorShape},
-          {"permutation", slice.permutation},
-          {"source_offsets", slice.sourceOffsets},
-          {"dest_offsets", slice.destOffsets},
-          {"sizes", slice.sizes}};
+template <typename Io> static void fields(Io &io, Slice &slice) {
+  io.field("tensor", slice.tensor);
+  io.field("tensor_shape", slice.tensorShape);
+  io.field("permutation", slice.permutation);
+  io.field("source_offsets", slice.sourceOffsets);
+  io.field("dest_offsets", slice.destOffsets);
+  io.field("sizes", slice.sizes);
 }
 
-OrderedJson toJson(const Parameter &parameter) {
-  OrderedJson slices = OrderedJson::array();
-  for (const Slice &slice : parameter.slices)
-    slices.push_back(toJson(slice));
-  return {{"name", parameter.name},
-          {"dtype", name(parameter.dtype)},
-          {"init", kInitNames[static_cast<size_t>(parameter.init)]},
-          {"shape", parameter.globalShape},
-          {"sharding", toJson(parameter.sharding)},
-          {"slices", slices}};
+template <typename Io> static void fields(Io &io, Parameter &parameter) {
+  io.field("name", parameter.name);
+  io.field("dtype", parameter.dtype);
+  io.field("init", parameter.init);
+  io.field("shape", parameter.globalShape);
+  io.field("sharding", parameter.sharding.dims);
+  io.field("slices", parameter.slices);
 }
 
-OrderedJson toJson(const std::vector<EntryValue> &values) {
-  OrderedJson result = OrderedJson::array();
-  for (const EntryValue &value : values) {
-    OrderedJson json = {{"name", value.name},
-                        {"dtype", name(value.dtype)},
-                        {"shape", value.globalShape},
-                        {"sharding", toJson(value.sharding)}};
-    if (!value.paddedShape.empty())
-      json["padded_shape"] = value.paddedShape;
-    if (value.defaultValue)
-      json["default"] = *value.defaultValue;
-    if (value.below)
-      json["below"] = *value.below;
-    result.push_back(std::move(json));
-  }
-  return result;
+template <typename Io> static void fields(Io &io, EntryValue &value) {
+  io.field("name", value.name);
+  io.field("dtype", value.dtype);
+  io.field("shape", value.globalShape);
+  io.field("sharding", value.sharding.dims);
+  io.optional("padded_shape", value.paddedShape);
+  io.optional("default", value.defaultValue);
+  io.optional("below", value.below);
 }
 
-OrderedJson toJson(const Manifest &manifest, const Digests *digests) {
-  OrderedJson entries = OrderedJson::array(), kernels = OrderedJson::array();
-  for (const Entry &entry : manifest.entries) {
-    OrderedJson parameters = OrderedJson::array();
-    for (const Parameter &parameter : entry.parameters)
-      parameters.push_back(toJson(parameter));
-    entries.push_back({{"name", entry.name},
-                       {"parameters", parameters},
-                       {"operands", toJson(entry.operands)},
-                       {"results", toJson(entry.results)}});
-  }
-  for (const KernelLibrary &library : manifest.kernels) {
-    OrderedJson &json = kernels.emplace_back(OrderedJson{{"target", library.target},
-                                                         {"triple", library.triple},
-                                                         {"isa", library.isa},
-                                                         {"features", library.features},
-                                                         {"member", library.member}});
-    if (!library.launchesMember.empty())
-      json["launches"] = library.launchesMember;
-    if (!library.sourceMember.empty())
-      json["source"] = library.sourceMember;
-  }
-  OrderedJson json = {{"format_version", manifest.formatVersion},
-                      {"producer", manifest.producer},
-                      {"model", manifest.modelName},
-                      {"mesh", toJson(manifest.mesh)},
-                      {"entries", entries},
-                      {"kernels", kernels},
-                      {"transports", manifest.transports},
-                      {"program", manifest.programMember}};
-  if (!manifest.moduleMember.empty())
-    json["module"] = manifest.moduleMember;
+template <typename Io> static void fields(Io &io, Entry &entry) {
+  io.field("name", entry.name);
+  io.field("parameters", entry.parameters);
+  io.field("operands", entry.operands);
+  io.field("results", entry.results);
+}
+
+template <typename Io> static void fields(Io &io, KernelLibrary &library) {
+  io.field("target", library.target);
+  io.field("triple", library.triple);
+  io.field("isa", library.isa);
+  io.field("features", library.features);
+  io.field("member", library.member);
+  io.optional("launches", library.launchesMember);
+  io.optional("source", library.sourceMember);
+}
+
+template <typename Io> static void fields(Io &io, Manifest &manifest) {
+  io.field("format_version", manifest.formatVersion);
+  io.field("producer", manifest.producer);
+  io.field("model", manifest.modelName);
+  io.field("mesh", manifest.mesh);
+  io.field("entries", manifest.entries);
+  io.field("kernels", manifest.kernels);
+  io.field("transports", manifest.transports);
+  io.field("program", manifest.programMember);
+  io.optional("module", manifest.moduleMember);
+}
+
+static FieldWriter::OrderedJson toJson(Manifest manifest, const Digests *digests) {
+  FieldWriter writer;
+  fields(writer, manifest);
   if (digests)
-    json["sha256"] = *digests;
-  return json;
+    writer.json["sha256"] = *digests;
+  return std::move(writer.json);
 }
-
-AxisRef readAxis(const Json &json, const std::string &path, FieldReader &parent) {
-  if (json.is_string())
-    return {json.get<std::string>(), 1, 0};
-  FieldReader reader(json, path);
-  AxisRef axis{reader.string("axis"), reader.integer("pre"), reader.integer("size")};
-  parent.adopt(reader.finish());
-  return axis;
-}
-
-Sharding readSharding(FieldReader &reader) {
-  Sharding sharding;
-  for (const Json &dim : reader.array("sharding")) {
-    std::string path = reader.path("sharding", sharding.dims.size());
-    if (!dim.is_array()) {
-      reader.adopt(
-          Status::error("field ", inQuotes(path), " expects an array, got ", dim.type_name()));
-      break;
-    }
-    std::vector<AxisRef> &axes = sharding.dims.emplace_back();
-    for (const Json &axis : dim)
-      axes.push_back(readAxis(axis, path + "[" + std::to_string(axes.size()) + "]", reader));
-  }
-  return sharding;
-}
-
-Mesh readMesh(FieldReader &reader) {
-  Mesh mesh;
-  mesh.name = reader.string("name");
-  mesh.axes = reader.objects<Mesh::Axis>("axes", [](FieldReader &axis) {
-    return Mesh::Axis{axis.string("name"), axis.integer("size")};
-  });
-  mesh.order = reader.integers("order");
-  return mesh;
-}
-
-Slice readSlice(FieldReader &reader) {
-  Slice slice;
-  slice.tensor = reader.string("tensor");
-  slice.tensorShape = reader.integers("tensor_shape");
-  slice.permutation = reader.integers("permutation");
-  slice.sourceOffsets = reader.integers("source_offsets");
-  slice.destOffsets = reader.integers("dest_offsets");
-  slice.sizes = reader.integers("sizes");
-  return slice;
-}
-
-Parameter readParameter(FieldReader &reader) {
-  Parameter parameter;
-  parameter.name = reader.string("name");
-  parameter.dtype = reader.dtype("dtype");
-  std::string init = reader.string("init");
-  auto found = std::find(std::begin(kInitNames), std::end(kInitNames), init);
-  if (found == std::end(kInitNames))
-    reader.fail("unknown 'init' " + inQuotes(init) + ", expects normal, ones or zeros");
-  else
-    parameter.init = static_cast<Init>(found - std::begin(kInitNames));
-  parameter.globalShape = reader.integers("shape");
-  parameter.sharding = readSharding(reader);
-  parameter.slices = reader.objects<Slice>("slices", readSlice);
-  return parameter;
-}
-
-EntryValue readValue(FieldReader &reader) {
-  EntryValue value;
-  value.name = reader.string("name");
-  value.dtype = reader.dtype("dtype");
-  value.globalShape = reader.integers("shape");
-  value.sharding = readSharding(reader);
-  if (reader.has("padded_shape"))
-    value.paddedShape = reader.integers("padded_shape");
-  if (reader.has("default"))
-    value.defaultValue = reader.integer("default");
-  if (reader.has("below"))
-    value.below = reader.integer("below");
-  return value;
-}
-
-Entry readEntry(FieldReader &reader) {
-  Entry entry;
-  entry.name = reader.string("name");
-  entry.parameters = reader.objects<Parameter>("parameters", readParameter);
-  entry.operands = reader.objects<EntryValue>("operands", readValue);
-  entry.results = reader.objects<EntryValue>("results", readValue);
-  return entry;
-}
-
-KernelLibrary readLibrary(FieldReader &reader) {
-  KernelLibrary library;
-  library.target = reader.string("target");
-  library.triple = reader.string("triple");
-  library.isa = reader.string("isa");
-  library.features = reader.strings("features");
-  library.member = reader.string("member");
-  if (reader.has("launches"))
-    library.launchesMember = reader.string("launches");
-  if (reader.has("source"))
-    library.sourceMember = reader.string("source");
-  return library;
-}
-
-Digests readDigests(FieldReader &reader) {
-  Digests digests;
-  for (const auto &[member, digest] : reader.child("sha256").items()) {
-    std::string text = digest.is_string() ? digest.get<std::string>() : "";
-    if (text.size() != 64 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-      reader.adopt(Status::error("field ", inQuotes("sha256." + member),
-                                 " expects 64 lower-case hexadecimal digits"));
-    digests[member] = text;
-  }
-  return digests;
-}
-
-} // namespace
 
 Result<std::string> manifestToJson(const Manifest &manifest, const Digests *digests) {
   try {
     return toJson(manifest, digests).dump(1) + "\n";
-  } catch (const OrderedJson::exception &) {
+  } catch (const FieldWriter::OrderedJson::exception &) {
     return Status::error("expects every name to be UTF-8");
   }
 }
@@ -240,38 +96,30 @@ Result<std::string> manifestToJson(const Manifest &manifest, const Digests *dige
 Result<Manifest> manifestFromJson(const std::string &text, Digests *digests) {
   ASSIGN_OR_RETURN(Json json, parseJson(text.data(), text.data() + text.size()));
   FieldReader reader(json, "");
-  Manifest manifest;
-  // Another version may have other fields: that it is another one is the message then.
-  manifest.formatVersion = reader.integer("format_version");
-  if (manifest.formatVersion != Manifest::kFormatVersion)
+  // Another version may have other fields; the message then names the version.
+  int64_t version = 0;
+  reader.field("format_version", version);
+  if (version != Manifest::kFormatVersion)
     reader.fail("expects format version " + std::to_string(Manifest::kFormatVersion) + ", got " +
-                std::to_string(manifest.formatVersion));
-  manifest.producer = reader.string("producer");
-  manifest.modelName = reader.string("model");
-  FieldReader mesh(reader.child("mesh"), "mesh");
-  manifest.mesh = readMesh(mesh);
-  reader.adopt(mesh.finish());
-  manifest.entries = reader.objects<Entry>("entries", readEntry);
-  manifest.kernels = reader.objects<KernelLibrary>("kernels", readLibrary);
-  manifest.transports = reader.strings("transports");
-  manifest.programMember = reader.string("program");
-  if (reader.has("module"))
-    manifest.moduleMember = reader.string("module");
-  if (reader.has("sha256")) {
-    Digests read = readDigests(reader);
-    if (digests)
-      *digests = std::move(read);
-  }
-  Status status = reader.finish();
-  if (status.ok())
-    status = manifest.verify();
-  if (!status.ok())
-    return status;
+                std::to_string(version));
+  Manifest manifest;
+  fields(reader, manifest);
+  Digests read;
+  reader.optional("sha256", read);
+  RETURN_IF_ERROR(reader.finish());
+  for (const auto &[member, digest] : read)
+    if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string::npos)
+      return Status::error("field ", inQuotes("sha256." + member),
+                           " expects 64 lower-case hexadecimal digits");
+  if (digests)
+    *digests = std::move(read);
+  RETURN_IF_ERROR(manifest.verify());
   return manifest;
 }
 
 std::string toJson(const Manifest &manifest) {
-  return toJson(manifest, nullptr).dump(1, ' ', false, OrderedJson::error_handler_t::replace) +
+  return toJson(manifest, nullptr)
+             .dump(1, ' ', false, FieldWriter::OrderedJson::error_handler_t::replace) +
          "\n";
 }
 

@@ -159,13 +159,13 @@ TEST(Manifest, RefusesMistypedElements) {
   EXPECT_ERROR(parseAfter([](Json &j) { j["mesh"]["order"][1] = ~uint64_t(0); }),
                "field 'mesh.order[1]' expects an integer, got 18446744073709551615");
   EXPECT_ERROR(parseAfter([](Json &j) { j["transports"][0] = 3; }),
-               "field 'transports[0]' expects a string, got number");
+               "field 'transports[0]' expects a string, got 3");
   EXPECT_ERROR(parseAfter([](Json &j) { j["kernels"][0] = "x"; }),
-               "'kernels[0]': expects an object, got string");
+               "field 'kernels[0]' expects an object, got string");
   EXPECT_ERROR(parseAfter([](Json &j) { j["entries"][0]["operands"][0]["sharding"][1] = 1; }),
-               "field 'entries[0].operands[0].sharding[1]' expects an array, got number");
+               "field 'entries[0].operands[0].sharding[1]' expects an array, got 1");
   EXPECT_ERROR(parseAfter([](Json &j) { j["entries"][0]["operands"][0]["sharding"][1] = {1}; }),
-               "'entries[0].operands[0].sharding[1][0]': expects an object, got number");
+               "field 'entries[0].operands[0].sharding[1][0]' expects an object, got 1");
   EXPECT_ERROR(parseAfter([](Json &j) { j["entries"][0]["operands"][0]["dtype"] = "f31"; }),
                "'entries[0].operands[0]': unknown type 'f31', expects one of f32, f16, bf16, f64, "
                "i32, i64, i8");
