@@ -10,15 +10,7 @@
 
 namespace braid::runtime {
 
-const char *name(Algorithm algorithm) {
-  switch (algorithm) {
-  case Algorithm::direct:
-    return "direct";
-  case Algorithm::nccl:
-    return "nccl";
-  }
-  return "unknown";
-}
+const char *name(Algorithm algorithm) { return algorithm == Algorithm::direct ? "direct" : "nccl"; }
 
 Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ranks,
                                   const std::string &transport, const std::string &asked) {
@@ -36,10 +28,10 @@ Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ra
 
 /// bytes * times / parts.
 static int64_t scaled(int64_t bytes, int64_t times, int64_t parts) {
-  std::optional<int64_t> whole = checkedMul(bytes / parts, times);
-  if (whole)
-    whole = checkedAdd(*whole, bytes % parts * times / parts);
-  return whole.value_or(std::numeric_limits<int64_t>::max());
+  std::optional<int64_t> total = checkedMul(bytes / parts, times);
+  if (total)
+    total = checkedAdd(*total, bytes % parts * times / parts);
+  return total.value_or(std::numeric_limits<int64_t>::max());
 }
 
 int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64_t ranks,

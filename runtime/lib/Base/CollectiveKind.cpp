@@ -4,32 +4,17 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Base/CollectiveKind.h"
 
+#include <cstddef>
+#include <iterator>
+
 namespace braid::runtime {
 
 const char *name(CollectiveKind kind) {
-  switch (kind) {
-  case CollectiveKind::allReduce:
-    return "all_reduce";
-  case CollectiveKind::reduceScatter:
-    return "reduce_scatter";
-  case CollectiveKind::allGather:
-    return "all_gather";
-  case CollectiveKind::allToAll:
-    return "all_to_all";
-  case CollectiveKind::reduce:
-    return "reduce";
-  case CollectiveKind::broadcast:
-    return "broadcast";
-  case CollectiveKind::permute:
-    return "permute";
-  case CollectiveKind::allToAllV:
-    return "all_to_all_v";
-  case CollectiveKind::send:
-    return "send";
-  case CollectiveKind::recv:
-    return "recv";
-  }
-  return "unknown";
+  constexpr const char *kNames[] = {
+      "all_reduce", "reduce_scatter", "all_gather",   "all_to_all", "reduce",
+      "broadcast",  "permute",        "all_to_all_v", "send",       "recv"};
+  static_assert(std::size(kNames) == static_cast<size_t>(CollectiveKind::recv) + 1);
+  return kNames[static_cast<size_t>(kind)];
 }
 
 bool isPointToPoint(CollectiveKind kind) {
@@ -42,15 +27,9 @@ bool hasReduction(CollectiveKind kind) {
 }
 
 const char *name(ReduceKind kind) {
-  switch (kind) {
-  case ReduceKind::sum:
-    return "sum";
-  case ReduceKind::max:
-    return "max";
-  case ReduceKind::min:
-    return "min";
-  }
-  return "unknown";
+  constexpr const char *kNames[] = {"sum", "max", "min"};
+  static_assert(std::size(kNames) == static_cast<size_t>(ReduceKind::min) + 1);
+  return kNames[static_cast<size_t>(kind)];
 }
 
 } // namespace braid::runtime

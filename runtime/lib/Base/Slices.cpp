@@ -97,8 +97,7 @@ Status verifyRead(const Parameter &parameter, const Box &box) {
   Status status = verifyShape(parameter.globalShape, parameter.dtype);
   if (status.ok())
     status = verifySlices(parameter);
-  if (!status.ok())
-    return Status::error("parameter ", inQuotes(parameter.name), ": ", status.message());
+  RETURN_IF_ERROR(status.within("parameter " + inQuotes(parameter.name)));
   size_t rank = parameter.globalShape.size();
   bool inside = box.offsets.size() == rank && box.sizes.size() == rank;
   for (size_t d = 0; d < rank && inside; ++d)

@@ -11,10 +11,9 @@ namespace braid::runtime {
 
 Status loadParameter(WeightSource &source, const Mesh &mesh, int64_t rank,
                      const Parameter &parameter, void *dest) {
-  Result<Box> box = localBox(mesh, rank, parameter.globalShape, parameter.sharding);
-  if (!box.ok())
-    return Status::error("parameter ", inQuotes(parameter.name), ": ", box.status().message());
-  return source.read(parameter, *box, dest);
+  ASSIGN_OR_RETURN(Box box, localBox(mesh, rank, parameter.globalShape, parameter.sharding)
+                                .within("parameter " + inQuotes(parameter.name)));
+  return source.read(parameter, box, dest);
 }
 
 Status loadParameters(WeightSource &source, const Mesh &mesh, int64_t rank,

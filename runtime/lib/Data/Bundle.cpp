@@ -209,7 +209,7 @@ Status Reader::readMembers() {
       return Status::error("member ", inQuotes(member), ": expects a path inside of the archive");
     ASSIGN_OR_RETURN(Bytes bytes, read(index, info).within("member " + inQuotes(member)));
     if (!contents.members.emplace(member, std::move(bytes)).second)
-      return Status::error("member ", inQuotes(member), " stands there twice");
+      return Status::error("member ", inQuotes(member), " occurs twice");
   }
   return {};
 }

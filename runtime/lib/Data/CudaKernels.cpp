@@ -106,9 +106,9 @@ Status CudaLaunchTable::verify() const {
   for (const CudaKernel &kernel : kernels) {
     RETURN_IF_ERROR(verifyKernel(kernel).within("kernel " + inQuotes(kernel.symbol)));
     if (!symbols.insert(kernel.symbol).second)
-      return Status::error("kernel ", inQuotes(kernel.symbol), " stands there twice");
+      return Status::error("kernel ", inQuotes(kernel.symbol), " occurs twice");
     if (!functions.insert(kernel.function).second)
-      return Status::error("function ", inQuotes(kernel.function), " stands there twice");
+      return Status::error("function ", inQuotes(kernel.function), " occurs twice");
   }
   return {};
 }

@@ -207,10 +207,7 @@ Result<HostTensor> parseNpy(const Bytes &file) {
 
 Result<HostTensor> readNpy(const std::string &path) {
   ASSIGN_OR_RETURN(Bytes file, readFile(path));
-  Result<HostTensor> tensor = parseNpy(file);
-  if (!tensor.ok())
-    return Status::error("cannot read ", inQuotes(path), ": ", tensor.status().message());
-  return tensor;
+  return parseNpy(file).within("cannot read " + inQuotes(path));
 }
 
 Status writeNpy(const std::string &path, const HostTensor &tensor) {

@@ -25,6 +25,7 @@
 #include "braid/Runtime/Files.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -47,24 +48,12 @@ constexpr FileType kFileTypes[] = {{"BOOL", 8},    {"F4", 4},   {"F6_E2M3", 6}, 
                                    {"BF16", 16},   {"I32", 32}, {"U32", 32},    {"F32", 32},
                                    {"C64", 64},    {"F64", 64}, {"I64", 64},    {"U64", 64}};
 
-const char *fileTypeName(DType type) {
-  switch (type) {
-  case DType::f32:
-    return "F32";
-  case DType::f16:
-    return "F16";
-  case DType::bf16:
-    return "BF16";
-  case DType::f64:
-    return "F64";
-  case DType::i32:
-    return "I32";
-  case DType::i64:
-    return "I64";
-  case DType::i8:
-    return "I8";
-  }
-  return "";
+/// "BF16" for bf16.
+std::string fileTypeName(DType type) {
+  std::string text = name(type);
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::toupper(c); });
+  return text;
 }
 
 /// Which types of a file a parameter is read from; those of 16 bits widen to f32 without loss.
@@ -153,7 +142,7 @@ Status parseTensor(const Json &json, int64_t dataBytes, FileTensor &tensor) {
     return Status::error("shape ", shapeString(tensor.info.shape), " is too large");
   if (*bits % 8 != 0)
     return Status::error("shape ", shapeString(tensor.info.shape), " of type ", tensor.info.dtype,
-                         " does not end at a whole byte");
+                         " is not a multiple of 8 bits");
 
   if (offsets == json.end() || !offsets->is_array() || offsets->size() != 2 ||
       !asInteger((*offsets)[0], tensor.begin) || !asInteger((*offsets)[1], tensor.end))
@@ -174,8 +163,8 @@ class File {
 public:
   Status open(const std::string &name) {
     path = name;
-    Status status = file.open(path);
-    return status.ok() ? parseHeader() : status;
+    RETURN_IF_ERROR(file.open(path));
+    return parseHeader();
   }
 
   std::string path;
@@ -206,14 +195,13 @@ Status File::parseHeader() {
   dataBegin = kLengthBytes + headerBytes;
   std::string text(headerBytes, ' ');
   RETURN_IF_ERROR(file.read(text.data(), kLengthBytes, headerBytes));
-  Result<Json> header = parseJson(text.data(), text.data() + text.size());
-  if (!header.ok())
-    return Status::error("bad header: ", header.status().message());
-  if (!header->is_object())
-    return Status::error("bad header: expects an object, got ", header->type_name());
+  ASSIGN_OR_RETURN(Json header,
+                   parseJson(text.data(), text.data() + text.size()).within("bad header"));
+  if (!header.is_object())
+    return Status::error("bad header: expects an object, got ", header.type_name());
 
   int64_t dataBytes = static_cast<int64_t>(file.size() - dataBegin);
-  for (const auto &[name, json] : header->items()) {
+  for (const auto &[name, json] : header.items()) {
     if (name == "__metadata__") {
       bool texts = json.is_object() && std::all_of(json.begin(), json.end(), [](const Json &value) {
                      return value.is_string();
@@ -224,8 +212,7 @@ Status File::parseHeader() {
     }
     FileTensor &tensor = tensors.emplace_back();
     tensor.info.name = name;
-    if (Status status = parseTensor(json, dataBytes, tensor); !status.ok())
-      return Status::error("tensor ", inQuotes(name), ": ", status.message());
+    RETURN_IF_ERROR(parseTensor(json, dataBytes, tensor).within("tensor " + inQuotes(name)));
   }
 
   std::sort(tensors.begin(), tensors.end(), [](const FileTensor &a, const FileTensor &b) {
@@ -285,11 +272,11 @@ struct Transfer {
     }
     const int64_t all = sizes[widest], stride = sourceStrides[widest];
     const int64_t rest = reach - (all - 1) * stride;
-    // Bytes between that nobody wants are left out where there are many; but rows that go across
-    // the destination's are better taken in blocks.
-    const bool apart = (stride - rest) * width >= kPageBytes && hasRows();
+    // Reads row by row where many bytes between rows would be read in vain, except that rows across
+    // the destination's rows are faster in blocks.
+    const bool rowByRow = (stride - rest) * width >= kPageBytes && hasRows();
     const int64_t step =
-        apart ? 1 : std::max<int64_t>(1, (kBufferBytes / width - rest) / stride + 1);
+        rowByRow ? 1 : std::max<int64_t>(1, (kBufferBytes / width - rest) / stride + 1);
     Status status;
     for (int64_t i = 0; i < all && status.ok(); i += step) {
       sizes[widest] = std::min(step, all - i);
@@ -358,8 +345,7 @@ private:
 Status SafetensorsSource::openFile(const std::string &file) {
   path = file;
   files.push_back(std::make_unique<File>());
-  if (Status status = files.back()->open(path); !status.ok())
-    return Status::error("cannot read weights from ", inQuotes(path), ": ", status.message());
+  RETURN_IF_ERROR(files.back()->open(path).within("cannot read weights from " + inQuotes(path)));
   for (const FileTensor &tensor : files.back()->tensors)
     byName[tensor.info.name] = {files.back().get(), &tensor};
   return {};
@@ -367,20 +353,16 @@ Status SafetensorsSource::openFile(const std::string &file) {
 
 Status SafetensorsSource::openIndex(const std::string &index) {
   path = index;
-  if (Status status = readIndex(index); !status.ok())
-    return Status::error("cannot read weights from ", inQuotes(path), ": ", status.message());
-  return {};
+  return readIndex(index).within("cannot read weights from " + inQuotes(path));
 }
 
 Status SafetensorsSource::readIndex(const std::string &indexPath) {
   constexpr uint64_t kMaxIndexBytes = 100 << 20; // as much as a header may have
   ASSIGN_OR_RETURN(Bytes bytes, readFile(indexPath, kMaxIndexBytes));
   const char *text = reinterpret_cast<const char *>(bytes.data());
-  Result<Json> index = parseJson(text, text + bytes.size());
-  if (!index.ok())
-    return Status::error("bad index: ", index.status().message());
-  auto map = index->is_object() ? index->find("weight_map") : index->end();
-  if (map == index->end() || !map->is_object())
+  ASSIGN_OR_RETURN(Json index, parseJson(text, text + bytes.size()).within("bad index"));
+  auto map = index.is_object() ? index.find("weight_map") : index.end();
+  if (map == index.end() || !map->is_object())
     return Status::error("bad index: expects an object 'weight_map'");
 
   std::map<std::string, std::vector<std::string>> tensorsOf; // by file
@@ -396,9 +378,10 @@ Status SafetensorsSource::readIndex(const std::string &indexPath) {
   for (const auto &[name, tensors] : tensorsOf) {
     files.push_back(std::make_unique<File>());
     const File &file = *files.back();
-    if (Status status = files.back()->open(folder + name); !status.ok())
-      return Status::error(inQuotes(name), ", which has tensor ", inQuotes(tensors.front()), ": ",
-                           status.message());
+    RETURN_IF_ERROR(
+        files.back()
+            ->open(folder + name)
+            .within(inQuotes(name) + ", which has tensor " + inQuotes(tensors.front())));
     std::map<std::string, const FileTensor *> present;
     for (const FileTensor &tensor : file.tensors)
       present[tensor.info.name] = &tensor;
@@ -452,11 +435,10 @@ Status SafetensorsSource::read(const Parameter &parameter, const Box &box, void 
     Transfer transfer{from.file->file, from.tensor->info.dtype, parameter.dtype,
                       part.sizes,      part.sourceStrides,      destStrides};
     const uint64_t begin = from.file->dataBegin + static_cast<uint64_t>(from.tensor->begin);
-    Status status = transfer.read(begin, part.sourceOffset,
-                                  static_cast<char *>(dest) + part.destOffset * bytes);
-    if (!status.ok())
-      return Status::error("cannot read weight ", inQuotes(from.tensor->info.name), " from ",
-                           inQuotes(from.file->path), ": ", status.message());
+    char *to = static_cast<char *>(dest) + part.destOffset * bytes;
+    RETURN_IF_ERROR(transfer.read(begin, part.sourceOffset, to)
+                        .within("cannot read weight " + inQuotes(from.tensor->info.name) +
+                                " from " + inQuotes(from.file->path)));
   }
   return {};
 }

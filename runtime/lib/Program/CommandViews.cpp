@@ -19,7 +19,7 @@ CheckedView Views::take(const program::View &view, const std::string &role, Acce
     return result;
   Result<CheckedView> checked = checkView(view, procedure);
   if (!checked.ok()) {
-    status = Status::error(role, ": ", checked.status().message());
+    status = checked.status().within(role);
     return result;
   }
   result = std::move(*checked);

@@ -25,14 +25,10 @@ std::string at(const std::string &field, size_t index) {
   return field + "[" + std::to_string(index) + "]";
 }
 
-Status inField(const std::string &field, const Status &status) {
-  return Status::error(inQuotes(field), ": ", status.message());
-}
-
 Status verifySharded(const Mesh &mesh, const std::vector<int64_t> &shape, DType dtype,
                      const Sharding &sharding) {
   RETURN_IF_ERROR(verifyShape(shape, dtype));
-  // Every rank divides alike.
+  // All ranks have shards of one shape.
   return localBox(mesh, 0, shape, sharding).status();
 }
 
@@ -42,12 +38,10 @@ Status verifyParameter(const Mesh &mesh, const Parameter &parameter) {
   Status status = verifySharded(mesh, parameter.globalShape, parameter.dtype, parameter.sharding);
   if (status.ok())
     status = verifySlices(parameter);
-  if (!status.ok())
-    return Status::error("parameter ", inQuotes(parameter.name), ": ", status.message());
-  return {};
+  return status.within("parameter " + inQuotes(parameter.name));
 }
 
-/// What the outside sees of a value lies within what is cut.
+/// The shape that callers see lies within the sharded shape.
 Status verifyPadding(const EntryValue &value, bool isResult) {
   if (value.paddedShape.empty())
     return {};
@@ -96,9 +90,7 @@ Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
       status = verifyIntegers(value, isResult);
     if (status.ok())
       status = verifySharded(mesh, value.shardedShape(), value.dtype, value.sharding);
-    if (!status.ok())
-      return Status::error(inQuotes(at(field, i)), ": ", inQuotes(value.name), ": ",
-                           status.message());
+    RETURN_IF_ERROR(status.within(inQuotes(at(field, i)) + ": " + inQuotes(value.name)));
   }
   return {};
 }
@@ -106,8 +98,8 @@ Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
 Status verifyEntry(const Mesh &mesh, const Entry &entry, const std::string &field) {
   std::set<std::string> names;
   for (size_t i = 0; i < entry.parameters.size(); ++i) {
-    if (Status status = verifyParameter(mesh, entry.parameters[i]); !status.ok())
-      return inField(at(field + ".parameters", i), status);
+    RETURN_IF_ERROR(
+        verifyParameter(mesh, entry.parameters[i]).within(inQuotes(at(field + ".parameters", i))));
     if (!names.insert(entry.parameters[i].name).second)
       return Status::error(inQuotes(field + ".parameters"), " has ",
                            inQuotes(entry.parameters[i].name), " twice");
@@ -121,8 +113,7 @@ Status verifyEntry(const Mesh &mesh, const Entry &entry, const std::string &fiel
 Status Manifest::verify() const {
   if (formatVersion != kFormatVersion)
     return Status::error("expects format version ", kFormatVersion, ", got ", formatVersion);
-  if (Status status = mesh.verify(); !status.ok())
-    return inField("mesh", status);
+  RETURN_IF_ERROR(mesh.verify().within("'mesh'"));
   if (entries.empty())
     return Status::error("'entries' expects at least one entry");
   std::set<std::string> entryNames;
@@ -175,7 +166,7 @@ Status Manifest::verify() const {
   for (size_t i = 0; i < transports.size(); ++i)
     if (transports[i].empty() || !transportNames.insert(transports[i]).second)
       return Status::error(inQuotes(at("transports", i)),
-                           transports[i].empty() ? " expects a name" : " stands there twice");
+                           transports[i].empty() ? " expects a name" : " occurs twice");
   return {};
 }
 

@@ -99,26 +99,23 @@ Status verifyKernels(const program::Program &program) {
       return Status::error("kernel ", inQuotes(symbol), " of ", kernel->num_operands(),
                            " operands expects at least 1 and no more outputs, got ",
                            kernel->num_outputs());
-    if (Status status = verifyInPlace(*kernel); !status.ok())
-      return Status::error("kernel ", inQuotes(symbol), ": ", status.message());
+    RETURN_IF_ERROR(verifyInPlace(*kernel).within("kernel " + inQuotes(symbol)));
     if (kernel->library())
-      if (Status status = verifyLibraryCall(*kernel); !status.ok())
-        return Status::error("kernel ", inQuotes(symbol), ": ", status.message());
+      RETURN_IF_ERROR(verifyLibraryCall(*kernel).within("kernel " + inQuotes(symbol)));
     if (!symbols.insert(symbol).second)
-      return Status::error("kernel ", inQuotes(symbol), " stands there twice");
+      return Status::error("kernel ", inQuotes(symbol), " occurs twice");
   }
   return {};
 }
 
 Status verifyProcedure(const program::Procedure &procedure, const CommandVerifier &verifier,
                        ArgumentUses &uses) {
-  if (Status status = checkBuffers(procedure); !status.ok())
-    return Status::error("procedure ", inQuotes(procedure.name()->str()), ": ", status.message());
+  RETURN_IF_ERROR(checkBuffers(procedure).within("procedure " + inQuotes(procedure.name()->str())));
   for (Queue queue : kQueues) {
     const Commands &all = commands(procedure, queue);
     for (unsigned i = 0; i < all.size(); ++i)
       if (Status status = verifier.verify(*all.Get(i), procedure, queue, uses); !status.ok())
-        return Status::error(describe(procedure, queue, i), ": ", status.message());
+        return status.within(describe(procedure, queue, i));
   }
   return {};
 }
@@ -203,18 +200,15 @@ Status verifyEntries(const program::Program &program, const Manifest &manifest,
       return Status::error(which, ": expects a procedure below ", program.procedures()->size(),
                            ", got ", entry->procedure());
     const program::Procedure &procedure = *program.procedures()->Get(entry->procedure());
-    Status status = verifyEntry(expected, manifest.mesh, procedure, uses[entry->procedure()]);
-    if (!status.ok())
-      return Status::error(which, ": ", status.message());
+    RETURN_IF_ERROR(
+        verifyEntry(expected, manifest.mesh, procedure, uses[entry->procedure()]).within(which));
     total = checkedAdd(total, numCommands[entry->procedure()]).value_or(UINT64_MAX);
     if (total > kMaxExpandedCommands)
       return Status::error(which, ": expects at most ", kMaxExpandedCommands,
                            " commands with all calls expanded");
-    status = verifyEvents(program, entry->procedure(), numCommands[entry->procedure()]);
-    if (status.ok())
-      status = verifyOrder(program, entry->procedure(), manifest.mesh);
-    if (!status.ok())
-      return Status::error(which, ": ", status.message());
+    RETURN_IF_ERROR(
+        verifyEvents(program, entry->procedure(), numCommands[entry->procedure()]).within(which));
+    RETURN_IF_ERROR(verifyOrder(program, entry->procedure(), manifest.mesh).within(which));
   }
   return {};
 }

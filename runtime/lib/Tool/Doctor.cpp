@@ -183,17 +183,8 @@ Finding oneDNN() {
 } // namespace
 
 const char *name(State state) {
-  switch (state) {
-  case State::used:
-    return "used";
-  case State::unused:
-    return "unused";
-  case State::absent:
-    return "absent";
-  case State::missing:
-    return "missing";
-  }
-  return "unknown";
+  constexpr const char *kNames[] = {"used", "unused", "absent", "missing"};
+  return kNames[static_cast<size_t>(state)];
 }
 
 bool Diagnosis::ready() const {

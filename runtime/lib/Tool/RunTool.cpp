@@ -106,10 +106,8 @@ private:
                    shapeString(operand.globalShape);
         continue;
       }
-      Result<HostTensor> drawn = randomInput(operand, *options.randomInputs);
-      if (!drawn.ok())
-        return Status::error("--random-inputs: ", drawn.status().message());
-      inputs[operand.name] = std::move(*drawn);
+      ASSIGN_OR_RETURN(inputs[operand.name],
+                       randomInput(operand, *options.randomInputs).within("--random-inputs"));
     }
     if (!missing.empty())
       missing += "\n      (or --random-inputs SEED)";
@@ -233,10 +231,8 @@ private:
     for (Check &c : checks) {
       if (c.against == "reference")
         c.expected = std::move(reference[c.result->name]);
-      Result<Difference> difference = compare(results[c.result->name], c.expected);
-      if (!difference.ok())
-        return Status::error("--check ", c.against, ": ", difference.status().message());
-      c.measured = *difference;
+      ASSIGN_OR_RETURN(c.measured,
+                       compare(results[c.result->name], c.expected).within("--check " + c.against));
       c.passed = c.measured.relativeL2 <= c.allowed;
       std::printf(
           "check %s against %s: relative L2 %.3g, allowed %.3g, largest difference %.3g: %s\n",

@@ -75,12 +75,12 @@ TEST(CudaLaunchTable, SaysWhatIsWrong) {
                "kernel 'gelu': operand 2 'y': 'shape' expects extents of 0 or more, of which the "
                "first may be -1, got -1");
   EXPECT_ERROR(spoiled([](auto &table, auto &kernel) { table.kernels.push_back(kernel); }),
-               "kernel 'gelu' stands there twice");
+               "kernel 'gelu' occurs twice");
   EXPECT_ERROR(spoiled([](auto &table, auto kernel) {
                  kernel.symbol = "silu";
                  table.kernels.push_back(kernel);
                }),
-               "function 'braid_gelu' stands there twice");
+               "function 'braid_gelu' occurs twice");
   std::string text = sampleTable().toJson();
   text.replace(text.find("bf16"), 4, "bf17");
   EXPECT_ERROR_HAS(CudaLaunchTable::fromJson(text), "bf17");
@@ -107,13 +107,16 @@ TEST(CudaLaunchTable, FaultsOfABundle) {
                "'sm_80'");
   BundleContents without = cudaContents(sampleTable());
   without.members.erase("cuda-sm_90a/kernels.cu");
-  EXPECT_ERROR(Bundle::create(without), "bundle: data of member 'cuda-sm_90a/kernels.cu' is missing");
+  EXPECT_ERROR(Bundle::create(without),
+               "bundle: data of member 'cuda-sm_90a/kernels.cu' is missing");
   BundleContents unnamed = cudaContents(sampleTable());
   unnamed.manifest.kernels.back().launchesMember.clear();
-  EXPECT_ERROR(Bundle::create(unnamed), "bundle: 'kernels[1].launches' expects the name of a member");
+  EXPECT_ERROR(Bundle::create(unnamed),
+               "bundle: 'kernels[1].launches' expects the name of a member");
   BundleContents forCpu = cudaContents(sampleTable());
   forCpu.manifest.kernels[0].sourceMember = "kernels.cu";
-  EXPECT_ERROR(Bundle::create(forCpu), "bundle: 'kernels[0].source' expects target cuda, got 'cpu'");
+  EXPECT_ERROR(Bundle::create(forCpu),
+               "bundle: 'kernels[0].source' expects target cuda, got 'cpu'");
 }
 
 } // namespace

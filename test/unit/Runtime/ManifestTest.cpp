@@ -226,7 +226,7 @@ TEST(Manifest, RefusesContradictions) {
                }),
                "'kernels' has two libraries for cpu x86_64-unknown-linux-gnu x86-64-v3");
   EXPECT_ERROR(verifyAfter([](Manifest &m) { m.transports = {"threads", "threads"}; }),
-               "'transports[1]' stands there twice");
+               "'transports[1]' occurs twice");
 }
 
 TEST(Manifest, PaddingOfAResult) {

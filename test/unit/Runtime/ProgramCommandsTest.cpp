@@ -55,7 +55,7 @@ TEST(Program, RefusesBadLaunches) {
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  p.kernels.push_back(std::make_unique<program::KernelT>(*p.kernels[0]));
                }),
-               "kernel 'gelu' stands there twice");
+               "kernel 'gelu' occurs twice");
 }
 
 TEST(Program, RefusesBadProducts) {

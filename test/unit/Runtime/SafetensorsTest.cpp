@@ -232,7 +232,7 @@ TEST_F(Safetensors, RefusesBadTensors) {
   expectError(one("F64", "[2]", "[0,8]"),
               "tensor 'x': expects 16 bytes for shape [2] of type F64, got 8");
   expectError(one("F4", "[3]", "[0,1]"),
-              "tensor 'x': shape [3] of type F4 does not end at a whole byte");
+              "tensor 'x': shape [3] of type F4 is not a multiple of 8 bits");
 }
 
 TEST_F(Safetensors, RefusesOverlapsAndGaps) {
