@@ -113,7 +113,7 @@ Result<Difference> compare(const HostTensor &got, const HostTensor &expected) {
   for (size_t i = 0, n = static_cast<size_t>(got.numElements()); i < n; ++i) {
     double a = element(got, i), b = element(expected, i);
     if (std::isinf(a) && a == b)
-      continue; // agrees, and would make the norm infinite
+      continue; // equal; it would make the norm infinite
     double difference = std::abs(a - b);
     // Large integers that differ may be the same number as f64.
     if (!floats && difference == 0 && integer(got, i) != integer(expected, i))
@@ -126,7 +126,7 @@ Result<Difference> compare(const HostTensor &got, const HostTensor &expected) {
   }
   if (squaredDifference == 0)
     return Difference{0, maxAbs};
-  // Squares of huge f64 values overflow; a quotient that says nothing must not pass a check.
+  // Squares of huge f64 values overflow; a NaN quotient must not pass a check.
   double relative = std::sqrt(squaredDifference / squaredNorm);
   return Difference{std::isfinite(squaredNorm) && std::isfinite(relative) ? relative : kInfinity,
                     maxAbs};

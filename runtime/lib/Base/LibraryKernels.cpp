@@ -63,7 +63,7 @@ double flops(const LibraryCall &c) {
 /// out[b, s, h, :] = softmax_t(scale * query[b, s, h, :] . key[b, t, h', :] masked) value[b, t, h',
 /// :] with h' = h / (heads / kv_heads). Key t takes part when mask[b, t] != 0 (if given), t <
 /// valid_length[b] (if given) and, if causal, t <= s + position_offset[b] (0 if not given). A query
-/// that no key may answer gives zeros.
+/// without any key gives zeros.
 namespace attention {
 enum { query, key, value, mask, length, offset, out };
 Status check(const LibraryCall &c) {
@@ -100,8 +100,8 @@ Status check(const LibraryCall &c) {
 double flops(const LibraryCall &c) { return 4 * elements(c[cos]); }
 } // namespace rotaryTable
 
-/// With x and y the first and the second half of a head's row: out = (x * cos - y * sin, y * cos +
-/// x * sin).
+/// x is the first and y the second part of a head's row, of equal sizes: out = (x * cos - y * sin,
+/// y * cos + x * sin).
 namespace rotary {
 enum { input, cos, sin, out };
 Status check(const LibraryCall &c) {
@@ -118,15 +118,14 @@ double flops(const LibraryCall &c) { return 3 * elements(c[out]); }
 } // namespace rotary
 
 /// out[..., :] = table[ids[...], :]; an id outside of the table is an error that names it. With a
-/// group, table is the part of its rows that belongs to this rank's position: an id in another part
-/// gives zeros. With rows, the whole table has no more of them than that: what follows is padding,
-/// and an id there is outside.
+/// group, `table` is the shard at this rank's position: an id in another shard gives zeros. With
+/// `rows`, the full table has that many rows: the rest is padding, and an id there is outside.
 namespace embedding {
 enum { table, ids, out };
 Status check(const LibraryCall &c) {
   RETURN_IF_ERROR(expectRank(c, table, 2));
-  // Strides of zero make large tables of little memory; the ids of all parts together must be
-  // numbers.
+  // Strides of zero make large tables of little memory; the ids of all shards together must fit 64
+  // bits.
   const Shape &shape = c[table].shape;
   const std::optional<int64_t> whole = checkedMul(shape[0], c.parts);
   if (!whole)
@@ -140,8 +139,8 @@ Status check(const LibraryCall &c) {
 }
 } // namespace embedding
 
-/// out[b, s] = padding where ids[b, s] is, else padding plus the number of ids up to and with s
-/// that are not padding.
+/// out[b, s] = padding where ids[b, s] is padding, else padding plus the number of ids at positions
+/// 0 to s that are not.
 namespace positionIds {
 enum { ids, out };
 Status check(const LibraryCall &c) {
@@ -157,7 +156,7 @@ Status check(const LibraryCall &c) {
 }
 } // namespace positionIds
 
-/// dest = the part of source along `dim` that belongs to this rank's position.
+/// dest = the shard of source along `dim` at this rank's position.
 namespace localSlice {
 enum { source, dest };
 Status check(const LibraryCall &c) {
@@ -165,8 +164,8 @@ Status check(const LibraryCall &c) {
 }
 } // namespace localSlice
 
-/// values[i..., :] = the largest of input[i..., :], largest first, indices[i..., :] where they are.
-/// Among equals the lower index comes first; a NaN is larger than every number.
+/// values[i..., :] = the largest of input[i..., :], largest first, indices[i..., :] = their
+/// positions. Among equals the lower index comes first; a NaN is larger than every number.
 namespace topK {
 enum { input, values, indices };
 Status check(const LibraryCall &c) {
@@ -367,7 +366,7 @@ bool OperandType::isFloat() const {
 }
 
 bool OperandType::isFlattenable(size_t count) const {
-  int64_t stride = -1, size = 1; // of the part already walked, from the right
+  int64_t stride = -1, size = 1; // of the dimensions to the right
   for (size_t d = count; d-- > 0;) {
     if (shape[d] == 1)
       continue;
@@ -413,19 +412,18 @@ Status expectIntegers(const std::string &role, const OperandType &view) {
   return Status::error(role, ": expects i32 or i64, got ", name(view.dtype));
 }
 
-Status expectShardOf(const OperandType &whole, const std::string &wholeRole,
-                     const OperandType &part, const std::string &partRole, int64_t dim,
-                     int64_t shards) {
+Status expectShardOf(const OperandType &full, const std::string &fullRole, const OperandType &shard,
+                     const std::string &shardRole, int64_t dim, int64_t shards) {
   const auto d = static_cast<size_t>(dim);
-  if (dim < 0 || d >= part.rank())
-    return Status::error("expects a dimension below ", part.rank(), ", got ", dim);
-  std::vector<int64_t> shape = part.shape;
+  if (dim < 0 || d >= shard.rank())
+    return Status::error("expects a dimension below ", shard.rank(), ", got ", dim);
+  std::vector<int64_t> shape = shard.shape;
   std::optional<int64_t> joined = checkedMul(shape[d], shards);
   shape[d] = joined.value_or(0);
-  if (!joined || whole.shape != shape)
-    return Status::error(wholeRole, ": expects ", shards, " times ", partRole, " of shape ",
-                         shapeString(part.shape), " along dimension ", dim, ", got ",
-                         shapeString(whole.shape));
+  if (!joined || full.shape != shape)
+    return Status::error(fullRole, ": expects ", shards, " times ", shardRole, " of shape ",
+                         shapeString(shard.shape), " along dimension ", dim, ", got ",
+                         shapeString(full.shape));
   return {};
 }
 

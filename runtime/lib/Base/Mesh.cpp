@@ -49,7 +49,7 @@ Status Mesh::verify(const std::vector<AxisRef> &refs) const {
   for (size_t i = 0; i < refs.size(); ++i) {
     ASSIGN_OR_RETURN(int64_t size, axisSize(refs[i]));
     for (size_t j = 0; j < i; ++j) {
-      // Parts of one axis are apart when all of one is major to all of the other.
+      // Sub-axes of one axis are disjoint if one of them is major to the other.
       int64_t otherSize = *axisSize(refs[j]);
       if (refs[i].name == refs[j].name && refs[j].pre % (refs[i].pre * size) != 0 &&
           refs[i].pre % (refs[j].pre * otherSize) != 0)
@@ -111,7 +111,7 @@ Result<int64_t> Mesh::groupPosition(int64_t rank, const std::vector<AxisRef> &re
 
 Result<std::vector<int64_t>> Mesh::group(int64_t rank, const std::vector<AxisRef> &refs) const {
   ASSIGN_OR_RETURN(int64_t count, numShards(refs));
-  // A member differs from `rank` only in the parts of its coordinates that the axes name.
+  // A member differs from `rank` only in its coordinates along the axes and sub-axes.
   std::vector<int64_t> base = coordinates(rank);
   std::vector<int64_t> members(static_cast<size_t>(count));
   for (int64_t position = 0; position < count; ++position) {

@@ -3,20 +3,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Element `index` (row-major, in the checkpoint tensor as a whole) of tensor `name` under `seed`:
-//   key     = { low half, high half of the seed }
-//   counter = { low half, high half of index / 4, low half, high half of FNV-1a-64(name) }
+// Element `index` (row-major, in the full checkpoint tensor) of tensor `name` under `seed`:
+//   key     = { low word, high word of the seed }
+//   counter = { low word, high word of index / 4, low word, high word of FNV-1a-64(name) }
 //   w       = Philox4x32-10(counter, key), four words of 32 bits
 //   pair p of a block, p = 0 or 1:
 //     radius r = sqrt(-2 ln((w[2p] + 1) / 2^32)), angle t = 2 pi w[2p + 1] / 2^32 (Box and Muller)
 //     elements 4i + 2p and 4i + 2p + 1 are 0.02 r cos t and 0.02 r sin t
-// in f64, rounded once to the type of the parameter. Neither sharding, slicing nor the parameter
-// that a tensor ends up in changes a value. The logarithm, sine and cosine are the host's: another
-// libm may round a rare element differently.
+// in f64, rounded once to the type of the parameter. No value depends on sharding, slicing or the
+// parameter that uses the tensor. The logarithm, sine and cosine are the host's: another libm may
+// round a rare element differently.
 //
 // Random inputs are the same function of seed, name and index, with deviation 1 in place of 0.02.
-// Integers are the first two words, low half first, of the block of the element's own index, modulo
-// what they are below.
+// Integers are the first two words, low word first, of the block of the element's own index, modulo
+// their upper bound.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Base/Float16.h"

@@ -77,7 +77,7 @@ bool overlap(const Slice &a, const Slice &b) {
 } // namespace
 
 Status verifySlices(const Parameter &parameter) {
-  // Every pair is compared; far more pieces than any fusion of weights makes.
+  // Bounds the comparison of all pairs; no fusion of weights makes nearly as many slices.
   constexpr size_t kMaxSlices = 4096;
   const std::vector<Slice> &slices = parameter.slices;
   if (slices.empty() || slices.size() > kMaxSlices)

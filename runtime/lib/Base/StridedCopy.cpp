@@ -15,8 +15,7 @@ struct Dim {
   int64_t size, destStride, sourceStride; // strides in bytes
 };
 
-/// Both dimensions in tiles, so that the lines of the side walked across stay in cache between its
-/// rows.
+/// Copies both dimensions in tiles, so that cache lines of the strided side are reused.
 template <int64_t bytes>
 void copyPlane(char *dest, const char *source, const Dim &outer, const Dim &inner) {
   constexpr int64_t kTile = 32;
@@ -104,7 +103,7 @@ void stridedCopy(void *dest, const std::vector<int64_t> &destStrides, const void
     Dim dim{sizes[d], destStrides[d] * elementBytes, sourceStrides[d] * elementBytes};
     if (dim.size == 1)
       continue;
-    // Two dimensions that are one on both sides are walked as one.
+    // Merges two dimensions that are contiguous to each other on both sides.
     if (!dims.empty() && dims.back().destStride == dim.destStride * dim.size &&
         dims.back().sourceStride == dim.sourceStride * dim.size)
       dims.back() = {dims.back().size * dim.size, dim.destStride, dim.sourceStride};
@@ -115,8 +114,8 @@ void stridedCopy(void *dest, const std::vector<int64_t> &destStrides, const void
     dims.insert(dims.begin(), Dim{1, 0, 0});
   if (dims[dims.size() - 1].size == 1)
     dims.back().destStride = dims.back().sourceStride = elementBytes;
-  // Any order of the loops copies the same. The dimension in which the source is densest goes next
-  // to the innermost.
+  // The order of the loops does not matter to the result. The second innermost is the dimension in
+  // which the source is densest.
   size_t dense = dims.size() - 2;
   for (size_t d = 0; d + 2 < dims.size(); ++d)
     if (dims[d].sourceStride < dims[dense].sourceStride)
@@ -125,7 +124,7 @@ void stridedCopy(void *dest, const std::vector<int64_t> &destStrides, const void
   copyDims(static_cast<char *>(dest), static_cast<const char *>(source), dims, 0, elementBytes);
 }
 
-/// Of contiguous elements. Without branches, so that the compiler makes vectors of it.
+/// Converts contiguous elements, without branches so that the compiler vectorizes it.
 template <typename Bits>
 static void widenRow(char *to, const char *from, int64_t count, Bits bits) {
   for (int64_t i = 0; i < count; ++i) {
@@ -139,7 +138,8 @@ static void widenRow(char *to, const char *from, int64_t count, Bits bits) {
 static uint32_t bf16Bits(uint16_t half) { return uint32_t(half) << 16; }
 
 static uint32_t f16Bits(uint16_t half) {
-  // Exponent and mantissa in the places of f32 are a number 2^112 too small, subnormal or not.
+  // Exponent and mantissa at the places of f32 give a number 2^112 times too small, subnormal or
+  // not.
   const uint32_t placed = (half & 0x7fffu) << 13;
   float scaled;
   std::memcpy(&scaled, &placed, sizeof scaled);

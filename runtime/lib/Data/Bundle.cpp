@@ -23,9 +23,9 @@ namespace {
 
 constexpr char kManifestMember[] = "manifest.json";
 constexpr size_t kAlignment = 64;
-/// Of a local header before the name, by the format's definition.
+/// The size of a local header before the name.
 constexpr size_t kLocalHeaderBytes = 30;
-/// The kind of extra field that Android's build tools align with: the alignment in 2 bytes, then
+/// The kind of extra field by which Android's build tools align: the alignment in 2 bytes, then
 /// zeros.
 constexpr uint16_t kAlignmentField = 0xD935;
 constexpr size_t kMinFieldBytes = 6;
@@ -48,7 +48,7 @@ using ZipSource = std::unique_ptr<zip_source_t, decltype(&zip_source_free)>;
 using ZipArchive = std::unique_ptr<zip_t, decltype(&zip_discard)>;
 using ZipFile = std::unique_ptr<zip_file_t, decltype(&zip_fclose)>;
 
-/// The members that a manifest speaks of.
+/// The members that a manifest lists.
 std::set<std::string> expectedMembers(const Manifest &manifest) {
   std::set<std::string> members = {manifest.programMember};
   if (!manifest.moduleMember.empty())
@@ -61,7 +61,7 @@ std::set<std::string> expectedMembers(const Manifest &manifest) {
   return members;
 }
 
-/// Both directions: nothing missing, nothing besides.
+/// Checks that exactly the manifest's members are present.
 template <typename Map>
 Status verifyMembers(const Manifest &manifest, const Map &present, const char *what) {
   std::set<std::string> expected = expectedMembers(manifest);
@@ -95,8 +95,8 @@ Status verifyContents(const BundleContents &contents) {
   return {};
 }
 
-/// Appends one stored member whose data begins at a multiple of kAlignment; `offset` is where its
-/// header will stand.
+/// Appends one stored member whose data begins at a multiple of kAlignment; `offset` is the offset
+/// of its header.
 bool addMember(zip_t *archive, const std::string &name, const void *data, size_t size,
                uint64_t &offset) {
   zip_source_t *source = zip_source_buffer(archive, data, size, 0);
@@ -112,7 +112,7 @@ bool addMember(zip_t *archive, const std::string &name, const void *data, size_t
   std::vector<zip_uint8_t> field(2 + padding);
   field[0] = kAlignment;
   offset = end + padding + size;
-  // 1980-01-01, the first day that the format can name: equal bundles are equal files.
+  // 1980-01-01, the format's first day, in every file: equal bundles are equal files.
   constexpr uint16_t kTime = 0, kDate = 1 << 5 | 1;
   zip_uint64_t i = static_cast<zip_uint64_t>(index);
   return zip_set_file_compression(archive, i, ZIP_CM_STORE, 0) == 0 &&
@@ -163,7 +163,7 @@ Status Reader::open(zip_source_t *source, ZipErrorText &error) {
     archive.reset(zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error.error));
   if (!archive)
     return Status::error("damaged or truncated archive: ", error.text());
-  (void)owned.release(); // the archive's now
+  (void)owned.release(); // the archive owns it
   return {};
 }
 
@@ -174,7 +174,7 @@ Result<Bytes> Reader::read(zip_uint64_t index, const zip_stat_t &info) {
     return Status::error("expects members that are stored, neither compressed nor encrypted");
   if (!(info.valid & ZIP_STAT_SIZE) || info.size > archiveBytes)
     return Status::error("expects at most ", archiveBytes, " bytes, got ", info.size);
-  // Members may lie in each other, and together claim any size too.
+  // Members may overlap, and together claim any size.
   memberBytes += info.size;
   if (memberBytes > archiveBytes)
     return Status::error("expects at most ", archiveBytes, " bytes in all members, got ",
@@ -190,7 +190,7 @@ Result<Bytes> Reader::read(zip_uint64_t index, const zip_stat_t &info) {
       return Status::error(count < 0 ? zip_file_strerror(file.get()) : "unexpected end");
     done += static_cast<size_t>(count);
   }
-  // The checksum is compared when the end is read.
+  // libzip compares the checksum when the end is read.
   std::byte beyond;
   if (zip_fread(file.get(), &beyond, 1) != 0)
     return Status::error(zip_file_strerror(file.get()));
@@ -276,7 +276,7 @@ Result<Bundle> Bundle::read(const std::string &path) {
   Reader reader(file.bytes);
   zip_source_t *source = zip_source_filep_create(file.stream.get(), 0, -1, &error.error);
   if (source)
-    (void)file.stream.release(); // the source's now
+    (void)file.stream.release(); // the source owns it
   RETURN_IF_ERROR(reader.open(source, error).within(where));
   ASSIGN_OR_RETURN(BundleContents contents, reader.readContents().within(where));
   return Bundle(std::move(contents));
@@ -290,8 +290,8 @@ static Result<Bytes> serializeContents(const BundleContents &contents) {
     digests[member] = sha256(bytes.data(), bytes.size());
     total += bytes.size();
   }
-  // Beyond it the format needs further fields, which would move the data. Weights are not in a
-  // bundle.
+  // Larger files need further fields of the format, which would move the data. A bundle has no
+  // weights.
   constexpr uint64_t kMaxBytes = uint64_t(4000) << 20;
   if (total > kMaxBytes)
     return Status::error("expects members of at most ", kMaxBytes, " bytes together, got ", total);

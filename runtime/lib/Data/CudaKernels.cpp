@@ -40,7 +40,7 @@ template <typename Io> static void fields(Io &io, CudaLaunchTable &table, int64_
 namespace {
 
 constexpr int64_t kMaxThreads = 1024;
-/// What a block of any architecture can be given at most.
+/// Limits of a block on every architecture.
 constexpr int64_t kMaxSharedBytes = 232448;
 constexpr int64_t kMaxAlignment = 128;
 

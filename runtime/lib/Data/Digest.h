@@ -10,7 +10,7 @@
 
 namespace braid::runtime {
 
-/// The SHA-256 of `size` bytes as 64 hexadecimal digits; empty when it cannot be computed.
+/// The SHA-256 of `size` bytes as 64 hexadecimal digits; empty if it cannot be computed.
 std::string sha256(const void *data, size_t size);
 
 } // namespace braid::runtime

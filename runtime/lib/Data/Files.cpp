@@ -36,7 +36,7 @@ public:
   }
   int get() const { return fd; }
   void release() { fd = -1; }
-  /// Errors of delayed writes come out here, so the result counts.
+  /// Reports errors of delayed writes.
   int close() {
     int result = ::close(fd);
     fd = -1;
@@ -62,7 +62,7 @@ bool writeAll(int fd, const std::vector<ByteSpan> &pieces) {
   return true;
 }
 
-/// The file a path means once symbolic links are followed; a link to nothing yet is left as it is.
+/// The path with symbolic links followed, or as it is if it leads to no file.
 std::string resolved(const std::string &path) {
   std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
   return real ? std::string(real.get()) : path;
@@ -112,8 +112,8 @@ Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces) {
     return {};
   }
   std::string target = resolved(path);
-  // The process id keeps processes apart, the number threads of one process and leftovers of a
-  // killed one.
+  // The process id distinguishes processes; the number distinguishes threads, and files that a
+  // killed process left.
   std::string temporary;
   int fd = -1;
   for (int number = 0; fd < 0 && number < 1000; ++number) {
@@ -126,7 +126,7 @@ Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces) {
     return failed("write", path, EEXIST);
   Descriptor file(fd);
   bool kept = !exists || ::fchmod(file.get(), info.st_mode & 07777) == 0;
-  // Without fsync a crash of the system may leave the new name on data that was never written.
+  // Without fsync, a crash of the system may leave the new name without the data.
   if (!kept || !writeAll(file.get(), pieces) || ::fsync(file.get()) != 0 || file.close() != 0 ||
       ::rename(temporary.c_str(), target.c_str()) != 0) {
     int error = errno;
@@ -149,7 +149,7 @@ Status checkWritable(const std::string &path) {
   std::string directory = slash == std::string::npos ? "."
                           : slash == 0               ? "/"
                                                      : path.substr(0, slash);
-  // By trying, not with access(2): root and read-only file systems make the mode bits lie.
+  // Tries to write: access(2) is wrong for root and for read-only file systems.
   std::string name = directory + "/.braid-XXXXXX";
   int file = ::mkstemp(name.data());
   if (file < 0)

@@ -11,9 +11,9 @@ namespace braid::runtime {
 
 namespace {
 
-/// Thrown through the parser, which has no other way to be stopped, and caught right outside of it.
 constexpr const char *kInitNames[] = {"normal", "ones", "zeros"}; // by Init
 
+/// Thrown through the parser to stop it, and caught in parseJson.
 struct Refused {
   std::string message;
 };

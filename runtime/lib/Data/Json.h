@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Strict reading of JSON that may be hostile: nothing here throws, and every message says where in
-// the document.
+// Strict reading of JSON that may be hostile, and writing. Nothing here throws; messages name the
+// place in the document.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_LIB_DATA_JSON_H
@@ -53,7 +53,7 @@ public:
       field(name, value.emplace());
   }
   void fail(const std::string &message);
-  /// The first error. A field that nobody has read is an error, too.
+  /// The first error. An unread field is an error, too.
   Status finish();
 
 private:
@@ -125,7 +125,7 @@ private:
   }
 };
 
-/// False unless `value` is an integer within 64 bits.
+/// Reads an integer within 64 bits; false if `value` is anything else.
 bool asInteger(const Json &value, int64_t &result);
 
 } // namespace braid::runtime

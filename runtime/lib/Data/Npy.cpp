@@ -22,13 +22,12 @@ struct NpyType {
   const char *descr;
   DType type;
 };
-/// The first entry of a type is the one that is written.
+/// Files are written with the first entry of a type.
 constexpr NpyType kTypes[] = {{"<f4", DType::f32}, {"<f2", DType::f16}, {"<f8", DType::f64},
                               {"<i4", DType::i32}, {"<i8", DType::i64}, {"|i1", DType::i8},
                               {"<i1", DType::i8},  {"|b1", DType::i8}};
 
-/// The header is the text of a Python dictionary with three keys; this reads that much of Python
-/// and no more.
+/// Parses the header: a Python dictionary with three keys, and nothing else of Python.
 class HeaderParser {
 public:
   explicit HeaderParser(std::string text) : text(std::move(text)) {}
@@ -239,7 +238,7 @@ Status writeNpy(const std::string &path, const HostTensor &tensor) {
   for (int64_t size : tensor.shape)
     header += std::to_string(size) + ", ";
   header += "), }";
-  // The format asks for data at a multiple of 64 bytes, with spaces and a newline before it.
+  // The format requires data at a multiple of 64 bytes, after spaces and a newline.
   constexpr size_t kPrefix = 10, kAlignment = 64;
   size_t unpadded = kPrefix + header.size() + 1;
   header.append((kAlignment - unpadded % kAlignment) % kAlignment, ' ');

@@ -7,9 +7,8 @@
 // describes:
 //   { "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__":
 //   {"key": "text"} }
-// Everything the JSON says is checked when the file is opened. After that a read takes the bytes
-// that it needs from the file, to where they belong or by way of a buffer. A checkpoint in several
-// files has an index beside them:
+// Opening a file checks its whole header. A read then takes the bytes that it needs from the file,
+// directly or through a buffer. A checkpoint in several files has an index beside them:
 //   { "metadata": ..., "weight_map": {"name": "model-00001-of-00002.safetensors", ...} }
 //
 //===----------------------------------------------------------------------===//
@@ -56,7 +55,7 @@ std::string fileTypeName(DType type) {
   return text;
 }
 
-/// Which types of a file a parameter is read from; those of 16 bits widen to f32 without loss.
+/// The file types that a parameter can be read from; half precision widens to f32 without loss.
 std::string readableTypes(DType type) {
   return type == DType::f32 ? "F32, BF16 or F16" : fileTypeName(type);
 }
@@ -67,11 +66,11 @@ bool isReadable(const std::string &fileType, DType type) {
 
 struct FileTensor {
   TensorInfo info;
-  int64_t begin = 0, end = 0; ///< in bytes from the begin of the data
+  int64_t begin = 0, end = 0; ///< in bytes from the beginning of the data
 };
 
-/// An open file. It is read rather than mapped: a file that becomes shorter meanwhile, or that its
-/// network loses, is then an error and not a signal.
+/// An open file. It is read, not mapped: if it becomes shorter meanwhile, or its network fails,
+/// that is an error instead of a signal.
 class OpenFile {
 public:
   OpenFile() = default;
@@ -116,11 +115,11 @@ private:
   uint64_t bytes = 0;
 };
 
-/// One entry of the header; offsets against the size of the data only.
+/// Parses one entry of the header; checks its offsets against the size of the data only.
 Status parseTensor(const Json &json, int64_t dataBytes, FileTensor &tensor) {
   if (!json.is_object())
     return Status::error("expects an object, got ", json.type_name());
-  // Fields that are not ours to know are left alone, as every reader of this format does.
+  // Other fields are ignored, as by every reader of this format.
   auto dtype = json.find("dtype"), shape = json.find("shape"), offsets = json.find("data_offsets");
   if (dtype == json.end() || !dtype->is_string())
     return Status::error("expects a string 'dtype'");
@@ -235,20 +234,20 @@ Status File::parseHeader() {
   return {};
 }
 
-/// A box of a tensor in a file on its way to memory.
+/// Reads a box of a tensor from a file to memory.
 struct Transfer {
   const OpenFile &file;
   const std::string &fileType;
   DType type;
   std::vector<int64_t> sizes, sourceStrides, destStrides; ///< strides in elements
 
-  /// `offset` in elements behind `begin`. Takes as much at a time as fits a buffer that stays in
-  /// the processor's cache.
+  /// Reads from `offset` elements after byte `begin`, in pieces that fit a buffer in the
+  /// processor's cache.
   Status read(uint64_t begin, int64_t offset, char *dest) {
     constexpr int64_t kBufferBytes = int64_t(1) << 20, kPageBytes = 4096;
     const bool same = fileType == fileTypeName(type);
     const int64_t width = same ? byteSize(type) : 2;
-    int64_t reach = 1; // in elements, from the first to behind the last
+    int64_t reach = 1; // in elements, from the first to one past the last
     size_t widest = sizes.size();
     for (size_t d = 0; d < sizes.size(); ++d) {
       if (sizes[d] == 0)
@@ -287,14 +286,14 @@ struct Transfer {
   }
 
 private:
-  /// What is contiguous in the file is so at its destination, too.
+  /// Whether rows that are contiguous in the file are contiguous in memory, too.
   bool hasRows() const {
     for (size_t d = 0; d < sizes.size(); ++d)
       if (sizes[d] > 1 && sourceStrides[d] == 1)
         return destStrides[d] == 1;
     return false;
   }
-  /// One run of elements on both sides.
+  /// Whether the elements are contiguous on both sides.
   bool isDense() const {
     int64_t expected = 1;
     for (size_t d = sizes.size(); d-- > 0;) {
@@ -419,7 +418,7 @@ Status SafetensorsSource::read(const Parameter &parameter, const Box &box, void 
   int64_t boxElements = *checkedNumElements(box.sizes), covered = 0;
   std::vector<std::pair<SlicePart, Located>> parts;
   for (const Slice &slice : parameter.slices) {
-    // A slice outside of the box is checked too: all ranks refuse a bad checkpoint, not only some.
+    // Slices outside of the box are checked, too, so that all ranks refuse a bad checkpoint.
     ASSIGN_OR_RETURN(Located tensor, find(parameter, slice));
     std::optional<SlicePart> part = intersect(slice, box);
     if (!part)
@@ -427,7 +426,7 @@ Status SafetensorsSource::read(const Parameter &parameter, const Box &box, void 
     covered += *checkedNumElements(part->sizes);
     parts.emplace_back(std::move(*part), tensor);
   }
-  // Slices do not overlap, so that the number of elements tells whether any is left for zero.
+  // Slices do not overlap, so the number of elements tells whether any stays zero.
   if (covered != boxElements)
     std::memset(dest, 0, static_cast<size_t>(boxElements * bytes));
   std::vector<int64_t> destStrides = rowMajorStrides(box.sizes);

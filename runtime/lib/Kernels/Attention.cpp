@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Attention as a set of independent blocks of query rows. The inner loops are in VectorKernels.inc.
+// Attention in independent blocks of query rows. The inner loops are in VectorKernels.inc.
 //
 //===----------------------------------------------------------------------===//
 #include "Operations.h"
@@ -70,8 +70,8 @@ void execute(const AttentionCommand &c, const NamedCommand &, ExecutionContext &
   const int64_t queryBlock = c.block.rows;
   const size_t scratchBytes =
       static_cast<size_t>(context.kernels.attentionScratch(c.block.headDim, c.block.valueDim)) + 64;
-  // Blocks differ in length under a causal or ragged mask, so members take the next one when they
-  // are done.
+  // Blocks differ in length under a causal or ragged mask, so members take blocks as they become
+  // free.
   std::atomic<int64_t> next{0};
   context.share(c.members, [&](int64_t member) {
     std::vector<std::byte> &scratch = context.scratch[static_cast<size_t>(member)];
@@ -95,8 +95,7 @@ void execute(const AttentionCommand &c, const NamedCommand &, ExecutionContext &
         block.keys = std::clamp<int64_t>(length, 0, block.keys);
       }
       if (c.positionOffset) {
-        // Beyond all keys, or before all of them, is as far as it matters; a sum with the
-        // given number could overflow.
+        // Clamped to just outside of the keys: a sum with the given offset could overflow.
         const int64_t offset = c.positionOffset[batch];
         block.positionOffset =
             std::clamp<int64_t>(offset, -c.rowsPerHead / block.group, c.block.keys);

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Kernels and copies as a rank runs them, with absolute addresses.
+// Commands of kernels and copies, with absolute addresses.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_KERNELS_KERNELCOMMANDS_H
@@ -17,7 +17,7 @@
 
 namespace braid::runtime {
 
-/// A launch of a generated kernel, one part per member of the team.
+/// A launch of a generated kernel, with one part for each member of the team.
 struct LaunchCommand {
   struct Part {
     std::vector<int64_t> words; ///< the memref descriptors, one after the other
@@ -30,13 +30,13 @@ struct LaunchCommand {
 struct MatmulCommand {
   struct Part {
     std::shared_ptr<MatmulCall> call;
-    const float *lhs, *rhs, *bias; ///< that it is bound to
+    const float *lhs, *rhs, *bias; ///< that the call is bound to
     float *out;
   };
   std::vector<Part> parts;
 };
 
-/// A vector of i32 or i64, read as the latter.
+/// A vector of i32 or i64, read as i64.
 struct Integers {
   const std::byte *data; ///< or null
   bool wide;             ///< i64, else i32
@@ -48,7 +48,7 @@ struct Integers {
   }
 };
 
-// Addresses in the next three are of floats only where `dtype` is f32, which on the CPU it is.
+// The addresses of the next three commands are of type `dtype`, which is f32 on the CPU.
 struct AttentionCommand {
   AttentionBlock block; ///< strides and sizes; the addresses are of batch 0, head 0
   DType dtype;
@@ -84,8 +84,8 @@ struct RotaryCommand {
 struct GatherCommand {
   const std::byte *source;
   int64_t tableRows, rowBytes, sourceStrideBytes;
-  int64_t part;  ///< of the table that `source` is
-  int64_t limit; ///< ids are below it
+  int64_t part;  ///< the position of the shard `source`
+  int64_t limit; ///< upper bound of ids, exclusive
   const std::byte *ids;
   bool wideIds; ///< i64, else i32
   std::byte *out;

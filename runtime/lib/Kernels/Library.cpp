@@ -98,7 +98,7 @@ public:
   }
 
 private:
-  /// Each element goes to its place among the largest so far, behind its equals.
+  /// Inserts each element into the largest so far, after equal ones.
   template <typename Id> void choose(int64_t row) const {
     const float *in = input.as<float>() + rowOffset(input, row);
     float *value = values.as<float>() + rowOffset(values, row);

@@ -33,7 +33,7 @@ public:
   }
 
   void run() override {
-    // Of a thread, not of a call: calls are many, and scratch memory that is in the cache is fast.
+    // Each thread has one buffer for all calls, which then stays in the cache.
     thread_local std::vector<char> bytes;
     if (bytes.size() < scratchBytes + 64)
       bytes.resize(scratchBytes + 64);
@@ -51,7 +51,7 @@ private:
   dnnl::stream stream; ///< nothing but a handle on the CPU
   dnnl::memory scratch;
   size_t scratchBytes;
-  std::vector<dnnl::memory> memories; ///< that the arguments refer to
+  std::vector<dnnl::memory> memories; ///< the operands of `arguments`
   std::vector<dnnl_exec_arg_t> arguments;
 };
 
@@ -105,8 +105,7 @@ struct MatmulCache::Impl {
 MatmulCache::MatmulCache() : impl(std::make_unique<Impl>()) {}
 MatmulCache::~MatmulCache() = default;
 
-// oneDNN runs on OpenMP; which library provides it, and whether its development files are there,
-// does not matter.
+// oneDNN runs on OpenMP, whichever library provides it; this needs no development files.
 using SetThreads = void (*)(int);
 static SetThreads findSetThreads() {
   return reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Matmuls by oneDNN. The only file that knows the library.
+// Matmuls by oneDNN. Only Matmul.cpp includes the library.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_KERNELS_MATMUL_H
@@ -24,8 +24,8 @@ struct MatmulShape {
   bool bias;
 };
 
-/// A matmul of certain memory. All that the library wants to be told is made when it is bound, so
-/// that a run allocates nothing of ours; oneDNN allocates small tables of its own in each.
+/// A matmul bound to its memory. Binding makes all arguments, so that run() allocates nothing
+/// except small tables inside oneDNN.
 class MatmulCall {
 public:
   virtual ~MatmulCall() = default;
@@ -33,7 +33,7 @@ public:
   virtual void run() = 0;
 };
 
-/// One shape, ready to be bound.
+/// A matmul of one shape.
 class Matmul {
 public:
   virtual ~Matmul() = default;
@@ -59,9 +59,8 @@ private:
 /// Makes oneDNN compute on the calling thread alone; affects no other thread.
 void useOneThread();
 
-/// Whether useOneThread() does what it says: of a oneDNN with this cpu_runtime (dnnl_version) where
-/// omp_set_num_threads is or is not there. Other kinds of it have threads of their own, which
-/// nobody would notice.
+/// Whether useOneThread() works, given oneDNN's cpu_runtime (dnnl_version) and whether
+/// omp_set_num_threads exists. Other builds of oneDNN would use threads of their own unnoticed.
 Status checkOneThread(unsigned cpuRuntime, bool hasOpenMP);
 
 } // namespace braid::runtime

@@ -44,7 +44,7 @@ Result<int64_t> Tensor::rowStride() const {
     return Status::error("expects at least one dimension");
   if (shape.back() != 1 && strides.back() != 1)
     return Status::error("expects a contiguous last dimension of ", shapeString(shape));
-  // Dimensions of size 1 have no say; the others must nest without gaps.
+  // Dimensions of size 1 do not matter; the others must nest without gaps.
   int64_t stride = shape.back(), extent = 0;
   for (size_t d = shape.size() - 1; d-- > 0;) {
     if (shape[d] == 1)
@@ -131,8 +131,8 @@ Result<MatmulCommand> resolveMatmul(const LibraryArguments &a, int64_t threads,
   int64_t m = lhs.rows(), n = rhs.shape[0], k = rhs.shape[1];
   MatmulCommand command;
   int64_t members = shareOut(a.kernel->flops(a), 1 << 19, threads);
-  // Rows keep a member's part of `lhs` in its cache; a few rows would starve the registers of a
-  // matmul's inner loop.
+  // By rows, a member's share of `lhs` stays in its cache; too few rows would not fill the
+  // registers of the inner loop.
   bool byRows = m >= members * 16;
   for (int64_t member = 0; member < members; ++member) {
     Range part = partOf(byRows ? m : n, member, members);
@@ -199,7 +199,7 @@ void execute(const GatherCommand &command, const NamedCommand &source, Execution
         context.control.fail(Status::error("rank ", context.self.rank, ": ", describe(source),
                                            ": id ", row, " at position ", i, " is outside of [0, ",
                                            command.limit, ")",
-                                           Code::invalid)); // the ids came in from outside
+                                           Code::invalid)); // ids are inputs
         return;
       }
       std::byte *out = command.out + i * command.outStrideBytes;
@@ -207,7 +207,7 @@ void execute(const GatherCommand &command, const NamedCommand &source, Execution
       if (row >= 0 && row < command.tableRows)
         std::memcpy(out, command.source + row * command.sourceStrideBytes,
                     static_cast<size_t>(command.rowBytes));
-      else // zero has this form in every type
+      else // zero bytes are zero in every type
         std::memset(out, 0, static_cast<size_t>(command.rowBytes));
     }
   });
@@ -253,8 +253,8 @@ Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest) {
                          shapeString(dest.shape));
   int64_t size = byteSize(source.dtype);
   CopyCommand command{source.data, dest.data, size, {}, {}, {}};
-  // From the last dimension on, what is contiguous on both sides becomes one run, and neighbouring
-  // loops that continue each other on both sides become one loop.
+  // From the last dimension on, dimensions that are contiguous on both sides become one run, and
+  // adjacent loops that continue each other on both sides become one loop.
   for (size_t d = source.shape.size(); d-- > 0;) {
     int64_t count = source.shape[d];
     int64_t from = source.strides[d] * size, to = dest.strides[d] * size;

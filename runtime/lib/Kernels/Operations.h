@@ -20,7 +20,7 @@ namespace braid::runtime {
 /// One rank's launch of a library kernel (braid/Base/LibraryKernels.h), with addresses.
 struct LibraryArguments : LibraryCall {
   std::vector<std::byte *> data; ///< by the descriptor's operands
-  int64_t part = 0;              ///< of `parts`, this rank's
+  int64_t part = 0;              ///< this rank's, below `parts`
 
   size_t place(const char *operand) const;
   bool has(const char *operand) const { return LibraryCall::has(place(operand)); }

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Rotary position embedding: the tables, and the turning of heads. The inner loop of the latter is
-// in VectorKernels.inc.
+// Rotary position embedding: the tables, and the rotation of heads, whose inner loop is in
+// VectorKernels.inc.
 //
 //===----------------------------------------------------------------------===//
 #include "Operations.h"
@@ -14,9 +14,9 @@
 
 namespace braid::runtime {
 
-/// Where a command's tables are, from batch to batch and from position to position.
+/// Sets the strides of a command's tables over batches and positions.
 template <typename Op> static void setTableStrides(Op &c, const Tensor &cos, const Tensor &sin) {
-  // All batches may share one.
+  // All batches may share one table.
   auto batchStride = [](const Tensor &table) { return table.rank() == 3 ? table.strides[0] : 0; };
   auto rowStride = [](const Tensor &table) { return table.strides[table.strides.size() - 2]; };
   c.cosBatch = batchStride(cos);
@@ -25,7 +25,7 @@ template <typename Op> static void setTableStrides(Op &c, const Tensor &cos, con
   c.sinRow = rowStride(sin);
 }
 
-/// body(batch, position) on the team, each member for some of them.
+/// Runs body(batch, position) on the team.
 template <typename Op, typename Body>
 static void forEachPosition(const Op &c, ExecutionContext &context, Body body) {
   context.share(c.members, [&](int64_t member) {
@@ -56,7 +56,7 @@ Result<RotaryTableCommand> resolveRotaryTable(const LibraryArguments &a, int64_t
 void execute(const RotaryTableCommand &c, const NamedCommand &, ExecutionContext &context) {
   forEachPosition(c, context, [&](int64_t b, int64_t s) {
     int64_t offset = c.positionOffset ? c.positionOffset[b] : 0;
-    // In f32 an angle of some thousands has few digits left after the point.
+    // An f32 angle of some thousands would have few digits after the point.
     double position = static_cast<double>(s) + static_cast<double>(offset);
     float *cos = c.cos + b * c.cosBatch + s * c.cosRow;
     float *sin = c.sin + b * c.sinBatch + s * c.sinRow;

@@ -20,8 +20,8 @@ struct Tensor {
   int64_t rank() const { return static_cast<int64_t>(shape.size()); }
   int64_t numElements() const;
   bool contiguous() const;
-  /// Whether all dimensions before the last can be walked with one stride, which is then returned;
-  /// the last dimension must be contiguous.
+  /// The stride of all dimensions before the last, if there is one; the last dimension must be
+  /// contiguous.
   Result<int64_t> rowStride() const;
   int64_t rows() const;
   template <typename T> T *as() const { return reinterpret_cast<T *>(data); }

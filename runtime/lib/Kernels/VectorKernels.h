@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The runtime's own inner loops, compiled once per instruction set and chosen when the program
-// runs.
+// The runtime's own inner loops, compiled for each instruction set and chosen at run time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_KERNELS_VECTORKERNELS_H
@@ -15,7 +14,7 @@
 namespace braid::runtime {
 
 /// Attention of one block of query rows against all keys. A query row is (position s, head of the
-/// group g); all rows of a block answer to the same key/value head. Strides in elements; the last
+/// group g); all rows of a block share a key/value head. Strides in elements; the last
 /// dimension of every tensor is contiguous.
 struct AttentionBlock {
   const float *query, *key, *value; ///< at this batch and (kv) head
@@ -35,10 +34,10 @@ struct AttentionBlock {
   float scale;
 };
 
-/// The heads of one position turned by its angles; strides in elements.
+/// Rotates the heads of one position by its angles; strides in elements.
 struct RotaryRow {
   const float *in, *cos, *sin;
-  float *out; ///< `in`, or apart from it
+  float *out; ///< equal to `in`, or no overlap
   int64_t heads, pairs;
   int64_t inHead, outHead; ///< from one head to the next
 };
@@ -50,16 +49,16 @@ struct VectorKernels {
   int64_t (*attentionScratch)(int64_t headDim, int64_t valueDim);
   void (*attention)(const AttentionBlock &block, void *scratch);
   void (*rotary)(const RotaryRow &row);
-  /// out[i] = sources[0][i] op sources[1][i] op ...; ReduceKind and DType as integers. f16 and bf16
-  /// are added up in f32 and rounded once. `out` may be one of the sources. A NaN in any source
-  /// gives NaN.
+  /// out[i] = sources[0][i] op sources[1][i] op ...; ReduceKind and DType as integers. Half
+  /// precision is added in f32 and rounded once. `out` may be one of the sources. A NaN in any
+  /// source gives NaN.
   void (*reduce)(int kind, int dtype, void *out, const void *const *sources, int numSources,
                  int64_t count);
   /// out[i] = 2^x[i], relative error below 1e-6 from -126 on, 0 below -126.5; for tests.
   void (*exp2)(const float *x, float *out, int64_t count);
 };
 
-/// The best of this host.
+/// The best kernels for this host.
 const VectorKernels &vectorKernels();
 
 // One per translation unit; null when not compiled for this architecture.

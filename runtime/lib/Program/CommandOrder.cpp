@@ -14,19 +14,14 @@ namespace braid::runtime {
 
 namespace {
 
-bool isMessage(const program::CollectiveStart &start) {
-  return start.kind() == program::CollectiveKind::send ||
-         start.kind() == program::CollectiveKind::recv;
-}
-
-/// The groups over some axes, of which each rank is in one.
+/// The groups over some axes; each rank is in one.
 struct Groups {
   std::vector<std::vector<int64_t>> members; ///< by group
   std::vector<size_t> of;                    ///< by rank
   std::vector<int64_t> position;             ///< by rank
 };
 
-/// A command of a queue with all calls expanded. All ranks have the same ones.
+/// A command of a queue with all calls expanded. All ranks have the same commands.
 struct Leaf {
   Setter sets = Setter::none, awaits = Setter::none;
   uint64_t event = 0;
@@ -40,7 +35,7 @@ class Merge {
 public:
   Merge(const program::Program &program, const Mesh &mesh) : program(program), mesh(mesh) {}
 
-  /// `all`: with the commands that neither wait nor are waited for.
+  /// `all`: include commands that neither set nor await an event.
   Status load(uint32_t root, bool all) {
     numEvents = program.procedures()->Get(root)->num_events();
     for (Queue queue : kQueues)
@@ -79,7 +74,7 @@ public:
             const Leaf *leaf = at(r, queue);
             const bool taken = leaf && advance(r, queue, *leaf);
             moved |= taken;
-            // NCCL holds the sender's stream up where the receive is, so that comes close behind.
+            // NCCL blocks the sender's stream until the recv, so the recv should follow closely.
             advanced =
                 taken && !(leaf->start && leaf->start->kind() == Kind::send && peer(*leaf, r) >= 0);
           }
@@ -130,7 +125,7 @@ private:
     return leaf.groups->members[leaf.groups->of[rank]];
   }
 
-  /// The rank that a send goes to, or a receive comes from; -1: none.
+  /// The target of a send or the source of a recv; -1: none.
   static int64_t peer(const Leaf &leaf, size_t rank) {
     const int64_t position = leaf.groups->position[rank];
     const bool sends = leaf.start->kind() == Kind::send;
@@ -141,7 +136,7 @@ private:
     return -1;
   }
 
-  /// Messages from a rank to another one over a tag come in the order in which they are sent.
+  /// Messages between two ranks with one tag arrive in the order in which they are sent.
   using Way = std::tuple<int64_t, int64_t, uint32_t>;
   struct Messages {
     uint64_t expected = 0, sent = 0, taken = 0;
@@ -159,18 +154,18 @@ private:
             ++messages[wayOf(leaf, r, target)].expected;
   }
 
-  /// Takes the queue's next command if all it waits for has been taken.
+  /// Takes the queue's next command unless it still has to wait.
   bool advance(size_t rank, int queue, const Leaf &leaf) {
     if (leaf.awaits != Setter::none && !isSet[rank][leaf.event])
       return false;
     if (leaf.start && !isMessage(*leaf.start))
-      return meet(rank, leaf);
+      return takeCollective(rank, leaf);
     if (leaf.start)
       if (int64_t other = peer(leaf, rank); other >= 0) {
         Messages &way = messages[wayOf(leaf, rank, other)];
         if (leaf.start->kind() == Kind::send)
           ++way.sent;
-        // One that nobody ever sends is an error of its own, told where the values are known.
+        // A recv without any send is reported elsewhere, where the values are known.
         else if (way.taken >= way.sent && way.taken < way.expected)
           return false;
         else
@@ -182,8 +177,9 @@ private:
     return true;
   }
 
-  /// Ranks come to the same collective, as all have the same commands.
-  bool meet(size_t rank, const Leaf &leaf) {
+  /// Takes a collective once all ranks of the group have reached it. All ranks have the same
+  /// commands.
+  bool takeCollective(size_t rank, const Leaf &leaf) {
     const std::vector<int64_t> &members = membersOf(leaf, rank);
     for (int64_t member : members)
       if (at(static_cast<size_t>(member), 1) != &leaf)
@@ -207,7 +203,7 @@ private:
       steps.push_back(std::move(step));
   }
 
-  /// The rank whose coming this one waits for on its communication queue, or -1.
+  /// The rank that this one waits for on its communication queue, or -1.
   int64_t waitsFor(size_t rank) const {
     const Leaf *leaf = at(rank, 1);
     if (!leaf || !leaf->start)
@@ -220,7 +216,7 @@ private:
     return -1;
   }
 
-  /// Ranks that wait for each other, beginning where one gets to by going from `rank` on.
+  /// Describes the deadlock cycle that `rank` is in or waits for.
   std::string stuck(int64_t rank) const {
     std::vector<int64_t> path;
     while (rank >= 0 && std::find(path.begin(), path.end(), rank) == path.end()) {
@@ -261,7 +257,7 @@ Result<std::vector<Step>> orderCommands(const program::Program &program, uint32_
 }
 
 Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &mesh) {
-  // All ranks have the same commands, so that without messages the order of one is that of all.
+  // All ranks have the same commands, so without messages the order of one rank holds for all.
   bool anyMessages = false;
   uint64_t commands = 0;
   for (ExpandedQueue at(program, root, Queue::communication); !at.done(); at.advance()) {

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// One order of the commands of all ranks in which whatever a command waits for comes before it. If
-// there is none, the ranks wait for each other for ever.
+// Orders the commands of all ranks so that each comes after those that it waits for. If there is no
+// such order, the ranks deadlock.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_LIB_PROGRAM_COMMANDORDER_H
@@ -21,17 +21,17 @@ struct Place {
   size_t index; ///< in the queue with all calls expanded
 };
 
-/// One command, or a collective with the commands of all ranks of its group, by position. A send
-/// and its receive are a step each.
+/// One command; for a collective, the commands of all ranks of its group, by position. A send and
+/// its recv are separate steps.
 struct Step {
   std::vector<Place> places;
 };
 
-/// The order of the procedure `root` of a verified program. Error when ranks wait for each other:
-/// it names who waits for whom, and where.
+/// Orders the commands of the procedure `root` of a verified program. The error for a deadlock
+/// names the ranks that wait for each other, and the commands.
 Result<std::vector<Step>> orderCommands(const program::Program &program, uint32_t root,
                                         const Mesh &mesh);
-/// Whether there is such an order, of a procedure that has passed verifyEvents.
+/// Checks that a procedure that has passed verifyEvents has such an order.
 Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &mesh);
 
 } // namespace braid::runtime

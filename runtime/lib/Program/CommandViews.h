@@ -3,9 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the checks of single commands share (ProgramCommands.cpp, ProgramCollectives.cpp): a
-// command's views, and what is expected of them. Messages begin with the view's role in the
-// command.
+// Shared by the checks of single commands (ProgramCommands.cpp, ProgramCollectives.cpp). Messages
+// begin with the view's role in the command.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_LIB_PROGRAM_COMMANDVIEWS_H
@@ -15,14 +14,13 @@
 
 namespace braid::runtime {
 
-/// The views of one command, with the first error that any of them has; checks of shapes come after
-/// `ok`.
+/// Checks the views of one command and keeps the first error. Ask `ok` before checking shapes.
 class Views {
 public:
   Views(const program::Procedure &procedure, ArgumentUses &uses)
       : procedure(procedure), uses(uses) {}
 
-  /// A view after an error is an empty one; nothing is concluded from it.
+  /// Returns an empty view after an error.
   CheckedView take(const program::View &view, const std::string &role, Access access,
                    bool collective = false);
   bool ok() const { return status.ok(); }
@@ -39,7 +37,7 @@ private:
 /// Number of ranks in a group over these axes.
 Result<int64_t> groupSize(const flatbuffers::Vector<flatbuffers::Offset<program::AxisRef>> &axes,
                           const Mesh &mesh);
-/// The event is one of the procedure's.
+/// Checks that the procedure has the event.
 Status verifyEvent(uint32_t event, const program::Procedure &procedure);
 Status verifyCollective(const program::CollectiveStart &op, const program::Procedure &procedure,
                         Queue queue, const Mesh &mesh, Views &views);

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A queue of a verified call tree, command by command, and what commands do with events.
+// Walks a queue of a verified call tree, and tells which events a command sets and awaits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_LIB_PROGRAM_EXPANDEDQUEUE_H
@@ -13,7 +13,7 @@
 
 namespace braid::runtime {
 
-/// Walks one queue with its calls expanded. Leaves of the walk are all commands but calls.
+/// Walks one queue with its calls expanded: every command except calls.
 class ExpandedQueue {
 public:
   ExpandedQueue(const program::Program &program, uint32_t root, Queue queue)
@@ -26,14 +26,14 @@ public:
     const Frame &frame = frames.back();
     return *commands(*frame.procedure, queue).Get(frame.index);
   }
-  /// Number of an event that the current command names, in the expanded program.
+  /// The number in the expanded program of an event that the current command names.
   uint64_t event(uint32_t local) const { return frames.back().eventBase + local; }
   void advance() {
     ++frames.back().index;
     settle();
   }
   const program::Procedure &procedure() const { return *frames.back().procedure; }
-  /// Of the current command in its procedure's queue.
+  /// The current command's index in its procedure's queue.
   unsigned index() const { return frames.back().index; }
   std::string describe() const { return runtime::describe(procedure(), queue, index()); }
 
@@ -46,7 +46,8 @@ private:
   void enter(uint32_t procedure, uint64_t eventBase) {
     frames.push_back({program.procedures()->Get(procedure), 0, eventBase});
   }
-  /// Goes into calls and out of ended procedures until a leaf or the end is reached.
+  /// Enters calls and leaves ended procedures until it reaches a command that is no call, or the
+  /// end.
   void settle() {
     while (!frames.empty()) {
       Frame &frame = frames.back();
@@ -71,7 +72,7 @@ private:
 
 enum class Setter : uint8_t { none, record, collective };
 
-/// The event that a command sets, and what kind of command it is.
+/// The event that a command sets, and the kind of command.
 inline std::pair<Setter, uint32_t> setBy(const program::Command &command) {
   if (const program::Record *record = command.op_as_Record())
     return {Setter::record, record->event()};
@@ -80,7 +81,7 @@ inline std::pair<Setter, uint32_t> setBy(const program::Command &command) {
   return {Setter::none, 0};
 }
 
-/// The event that a command waits for, and what has to set it.
+/// The event that a command waits for, and the kind of command that sets it.
 inline std::pair<Setter, uint32_t> waitedBy(const program::Command &command) {
   if (const program::Await *await = command.op_as_Await())
     return {Setter::record, await->event()};

@@ -16,7 +16,7 @@ namespace braid::runtime {
 
 namespace {
 
-/// --output DIR makes a file of such a name, so that it must be one component of a path.
+/// --output DIR writes a file of this name, so it must be one component of a path.
 bool isSafeName(const std::string &name) {
   return isSafeMember(name) && name.find('/') == std::string::npos;
 }
@@ -56,7 +56,7 @@ Status verifyPadding(const EntryValue &value, bool isResult) {
   return {};
 }
 
-/// Default and bound of an operand of integers.
+/// Checks the default and the bound of an operand of integers.
 Status verifyIntegers(const EntryValue &value, bool isResult) {
   if (!value.defaultValue && !value.below)
     return {};

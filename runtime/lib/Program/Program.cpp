@@ -17,7 +17,7 @@ const char *name(Queue queue) { return queue == Queue::compute ? "compute" : "co
 
 namespace {
 
-/// Before the rest, whose form depends on it. What is no program at all passes.
+/// Checks the version before the rest, whose form depends on it. Data that is no program passes.
 Status verifyVersion(const Bytes &bytes, flatbuffers::Verifier &verifier) {
   if (bytes.size() < sizeof(uint32_t) * 2 || !program::ProgramBufferHasIdentifier(bytes.data()) ||
       verifier.VerifyOffset(0) == 0)
@@ -49,7 +49,7 @@ Status verifyMesh(const program::Mesh &mesh, const Mesh &expected) {
   return {};
 }
 
-/// Pairs of a read and a written operand.
+/// Checks the pairs of a read and a written operand.
 Status verifyInPlace(const program::Kernel &kernel) {
   if (!kernel.in_place())
     return {};
@@ -120,7 +120,7 @@ Status verifyProcedure(const program::Procedure &procedure, const CommandVerifie
   return {};
 }
 
-/// One parameter, operand or result of an entry against what the procedure does with the argument.
+/// Checks one parameter, operand or result of an entry against the procedure's use of the argument.
 template <typename Value>
 Status verifyArgument(const char *kind, const Value &value, const Mesh &mesh, uint32_t index,
                       const ArgumentUses &uses) {
@@ -167,7 +167,7 @@ Status verifyEntry(const Entry &entry, const Mesh &mesh, const program::Procedur
   }
   for (const EntryValue &operand : entry.operands) {
     RETURN_IF_ERROR(verifyArgument("operand", operand, mesh, index, uses));
-    // Only an operand that is given away for a result of its name may change.
+    // An operand may change only if a result has its name.
     if (isWritten(index++) && !resultNames.count(operand.name))
       return Status::error("operand ", inQuotes(operand.name),
                            " is not returned under its name, but the program writes it");

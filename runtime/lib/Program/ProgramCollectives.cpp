@@ -30,7 +30,7 @@ Status expectExchanged(const CheckedView &in, const CheckedView &out, const std:
   return expectShape(outRole, out, shape);
 }
 
-/// The positions that a collective names are of its group.
+/// Checks that the positions that a collective names are in its group.
 Status verifyPositions(const program::CollectiveStart &op, int64_t ranks) {
   auto expect = [&](const char *what, uint32_t position) -> Status {
     if (static_cast<int64_t>(position) < ranks)
@@ -40,9 +40,8 @@ Status verifyPositions(const program::CollectiveStart &op, int64_t ranks) {
   if (op.kind() == program::CollectiveKind::reduce ||
       op.kind() == program::CollectiveKind::broadcast)
     return expect("a root", op.root());
-  const bool half =
-      op.kind() == program::CollectiveKind::send || op.kind() == program::CollectiveKind::recv;
-  if ((!half && op.kind() != program::CollectiveKind::permute) || !op.pairs())
+  const bool message = isMessage(op);
+  if ((!message && op.kind() != program::CollectiveKind::permute) || !op.pairs())
     return {};
   if (op.pairs()->size() % 2 != 0)
     return Status::error("expects pairs of positions, got ", op.pairs()->size(), " positions");
@@ -53,14 +52,14 @@ Status verifyPositions(const program::CollectiveStart &op, int64_t ranks) {
     RETURN_IF_ERROR(expect(what, position));
     if (!seen[i % 2].insert(position).second)
       return Status::error("expects position ", position, " as ", what, " once");
-    if (half && i % 2 == 1 && op.pairs()->Get(i - 1) == position)
+    if (message && i % 2 == 1 && op.pairs()->Get(i - 1) == position)
       return Status::error("expects no position to send to itself, got ", position);
   }
   return {};
 }
 
-/// The values of an all_to_all_v are blocks with one capacity, as many as the counts, which come
-/// last.
+/// Checks an all_to_all_v: its values are blocks of one capacity, its last value has a count for
+/// each block.
 Status verifyCounted(const std::vector<CheckedView> &inputs, int64_t ranks) {
   if (inputs.size() < 2)
     return Status::error("expects at least one value beside the counts");
@@ -79,8 +78,8 @@ Status verifyCounted(const std::vector<CheckedView> &inputs, int64_t ranks) {
   return {};
 }
 
-/// A send has inputs only, a recv outputs only.
-Status verifyHalf(const program::CollectiveStart &op, Views &views) {
+/// Checks the values of a send, which has inputs only, or of a recv, which has outputs only.
+Status verifyMessage(const program::CollectiveStart &op, Views &views) {
   const bool sends = op.kind() == program::CollectiveKind::send;
   const auto &values = sends ? *op.inputs() : *op.outputs();
   if (values.size() == 0 || (sends ? op.outputs() : op.inputs())->size() != 0)
@@ -92,7 +91,7 @@ Status verifyHalf(const program::CollectiveStart &op, Views &views) {
   return views.status;
 }
 
-/// What a collective takes and gives, over a group of `ranks`.
+/// Checks the inputs and outputs of any other collective over a group of `ranks`.
 Status verifyValues(const program::CollectiveStart &op, int64_t ranks, Views &views) {
   size_t count = op.inputs()->size();
   if (count == 0 || op.outputs()->size() != count)
@@ -148,9 +147,8 @@ Status verifyCollective(const program::CollectiveStart &op, const program::Proce
     return Status::error("unknown reduction ", int(op.reduce()));
   ASSIGN_OR_RETURN(int64_t ranks, groupSize(*op.axes(), mesh));
   RETURN_IF_ERROR(verifyPositions(op, ranks));
-  const bool half =
-      op.kind() == program::CollectiveKind::send || op.kind() == program::CollectiveKind::recv;
-  RETURN_IF_ERROR(half ? verifyHalf(op, views) : verifyValues(op, ranks, views));
+  const bool message = isMessage(op);
+  RETURN_IF_ERROR(message ? verifyMessage(op, views) : verifyValues(op, ranks, views));
   return verifyEvent(op.done(), procedure);
 }
 

@@ -13,12 +13,12 @@ namespace braid::runtime {
 
 namespace {
 
-/// What a launch of a library kernel does, as its descriptor says.
+/// Checks a launch of a library kernel against its descriptor.
 Status verifyLibraryLaunch(const program::Launch &op, const program::Kernel &kernel,
                            const Mesh &mesh, Views &views) {
   const program::LibraryCall &library = *kernel.library();
   LibraryCall call;
-  call.kernel = findLibraryKernel(library.name()->str()); // as verifyKernels has found it
+  call.kernel = findLibraryKernel(library.name()->str()); // not null: verifyKernels has checked it
   call.operands.resize(call.kernel->operands.size());
   unsigned next = 0;
   for (size_t i : call.kernel->given(library.optional())) {
@@ -80,7 +80,7 @@ Status verifyCopy(const program::Copy &op, Views &views) {
   return firstOf({expectShape("dest", dest, source.shape), expectType("dest", dest, source.dtype)});
 }
 
-/// A callee's frame, or its events, inside of the caller's.
+/// Checks that a callee's frame or events lie inside the caller's.
 Status expectInside(const char *what, uint64_t base, uint64_t size, uint64_t available) {
   std::optional<uint64_t> end = checkedAdd(base, size);
   if (end && *end <= available)
@@ -125,7 +125,7 @@ Status verifyCall(const program::Call &op, const program::Program &program,
     if (view.end - view.begin < use->second.bytes)
       return Status::error(role, ": the callee expects ", use->second.bytes, " bytes, got ",
                            view.end - view.begin);
-    // The callee plans its frame without knowing what its arguments are.
+    // The callee's frame must not overlap its arguments, which its plan does not know.
     bool local = view.space == program::Space::local;
     uint64_t base = local ? op.local_base_bytes() : op.symmetric_base_bytes();
     uint64_t size = local ? callee.local_bytes() : callee.symmetric_bytes();

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What commands mean together: the call tree, and the events that order the two queues.
+// Checks of commands together: the call tree, and the events that order the two queues.
 //
 //===----------------------------------------------------------------------===//
 #include "ExpandedQueue.h"
@@ -47,7 +47,7 @@ std::vector<CallSite> callsOf(const program::Procedure &procedure, Queue queue) 
 }
 
 bool sameView(const program::View &a, const program::View &b) {
-  // As bytes: nothing has looked at the views yet, not even at how they are aligned.
+  // Compares bytes: the views, and their alignment, are not checked yet.
   auto equal = [](const flatbuffers::Vector<int64_t> &x, const flatbuffers::Vector<int64_t> &y) {
     return x.size() == y.size() && std::memcmp(x.Data(), y.Data(), x.size() * sizeof(int64_t)) == 0;
   };
@@ -67,7 +67,8 @@ bool sameCall(const program::Call &a, const program::Call &b) {
   return true;
 }
 
-/// Calls of one procedure: alike in both queues, callees that exist, events of siblings apart.
+/// Checks the calls of one procedure: the same in both queues, existing callees, disjoint events of
+/// siblings.
 Status verifyCallsOf(const program::Program &program, const program::Procedure &procedure) {
   uint32_t numProcedures = program.procedures()->size();
   std::vector<CallSite> compute = callsOf(procedure, Queue::compute);
@@ -122,7 +123,7 @@ Result<std::vector<uint32_t>> verifyCalls(const program::Program &program) {
       ++openCallees[p];
     }
   }
-  // Leaves first, without recursion: the depth of a hostile call tree is not bounded yet.
+  // Callees first, without recursion: the depth of a hostile call tree is not bounded yet.
   std::vector<uint32_t> order;
   for (uint32_t p = 0; p < count; ++p)
     if (openCallees[p] == 0)
@@ -165,7 +166,7 @@ Status verifyEvents(const program::Program &program, uint32_t root, uint64_t num
   const program::Procedure &procedure = *program.procedures()->Get(root);
   uint64_t numEvents = procedure.num_events();
   std::string which = "procedure " + inQuotes(procedure.name()->str());
-  // Before anything of that size is allocated.
+  // Checked before anything of that size is allocated.
   if (numEvents > numCommands)
     return Status::error(which, ": has ", numEvents, " events, but only ", numCommands,
                          " commands that could set them");
@@ -185,9 +186,9 @@ Status verifyEvents(const program::Program &program, uint32_t root, uint64_t num
     if (setters[event] == Setter::none)
       return Status::error(which, ": nothing sets event ", event);
 
-  // No time passes in this run and a command is done as soon as it is reached, so what remains is
-  // stuck in any other run too. All ranks run the same commands in the same order: a collective
-  // waits for nobody who does not come.
+  // Runs both queues, with every command done as soon as it is reached; a queue that blocks here
+  // blocks in every run. All ranks run the same commands in the same order, so every rank of a
+  // group reaches its collectives.
   std::vector<bool> isSet(numEvents, false);
   ExpandedQueue cursors[] = {{program, root, Queue::compute},
                              {program, root, Queue::communication}};

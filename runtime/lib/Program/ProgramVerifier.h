@@ -4,8 +4,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The parts of verifyProgram (braid/Program/Program.h). Everything here runs after the FlatBuffers
-// verifier: tables and strings can be followed, but no number and no enumerator in them can be
-// trusted.
+// verifier: tables and strings are valid, but their numbers and enumerators are not checked yet.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_LIB_PROGRAM_PROGRAMVERIFIER_H
@@ -25,45 +24,47 @@ namespace braid::runtime {
 using Commands = flatbuffers::Vector<flatbuffers::Offset<program::Command>>;
 const Commands &commands(const program::Procedure &procedure, Queue queue);
 
+/// Whether the collective is a send or a recv.
+inline bool isMessage(const program::CollectiveStart &op) {
+  return op.kind() == program::CollectiveKind::send || op.kind() == program::CollectiveKind::recv;
+}
+
 /// "procedure 'main', compute command 3 ('encoder.linear')"
 std::string describe(const program::Procedure &procedure, Queue queue, size_t index);
 
-/// A view whose numbers are in order: rank as allowed, shape and strides of equal length, sizes
-/// positive, strides not negative, aligned to its type, its end within 64 bits and, unless it is an
-/// argument's, within the frame.
+/// A checked view: rank within the limit, shape and strides of equal length, sizes positive,
+/// strides not negative, aligned to its type, its end within 64 bits and, except for arguments,
+/// within the frame.
 struct CheckedView : OperandType {
   program::Space space;
   uint32_t argument;
-  uint64_t begin, end; ///< bytes, from the frame's or the argument's begin
+  uint64_t begin, end; ///< bytes, from the beginning of the frame or argument
 
-  /// Whether no two indices mean the same element. May say no for exotic strides that do not
+  /// Whether no two indices address the same element. May be false for unusual strides without
   /// overlap.
   bool isInjective() const;
 };
-/// Whether the numbers stand where a processor may read them: the FlatBuffers verifier looks at the
-/// vector's length only.
+/// Whether the elements are aligned: the FlatBuffers verifier checks only the vector's length.
 template <typename T> bool isAligned(const flatbuffers::Vector<T> &numbers) {
   return numbers.size() == 0 || reinterpret_cast<uintptr_t>(numbers.Data()) % alignof(T) == 0;
 }
 
-/// The procedure's buffers lie in its frame.
+/// Checks that the procedure's buffers lie in its frame.
 Status checkBuffers(const program::Procedure &procedure);
-/// Of a view that names a buffer also that it lies in it; checkBuffers comes first.
+/// Also checks that a view lies in the buffer that it names; call checkBuffers first.
 Result<CheckedView> checkView(const program::View &view, const program::Procedure &procedure);
 
-/// What a procedure does with one of its arguments, its callees included.
+/// How a procedure and its callees use one of its arguments.
 struct ArgumentUse {
   DType dtype = DType::f32;
-  uint64_t bytes = 0; ///< how far it reaches
+  uint64_t bytes = 0; ///< the size that is used
   bool written = false;
   bool symmetric = false; ///< a collective reads or writes it
 };
-/// By argument number. Not an array: the number of arguments is only a claim until a caller passes
-/// that many.
+/// By argument number. A map, since a hostile program may claim any number of arguments.
 using ArgumentUses = std::map<uint32_t, ArgumentUse>;
 
-/// Checks one command against everything but the other commands; `uses` collects what it does with
-/// arguments.
+/// Checks one command on its own; `uses` collects its uses of arguments.
 class CommandVerifier {
 public:
   CommandVerifier(const program::Program &program, const Mesh &mesh,
@@ -75,19 +76,19 @@ public:
 private:
   const program::Program &program;
   const Mesh &mesh;
-  const std::vector<ArgumentUses> &callees; ///< by procedure; those of callees are complete
+  const std::vector<ArgumentUses> &callees; ///< by procedure; complete for callees
 };
 
-/// Callee indices in range, the same calls in both queues, no recursion and no call deeper than the
-/// limit. Gives the procedures in an order in which callees precede their callers.
+/// Checks that callees exist, that both queues have the same calls, and that calls are not
+/// recursive or too deep. Returns the procedures, callees before callers.
 Result<std::vector<uint32_t>> verifyCalls(const program::Program &program);
 
-/// Number of commands that a procedure comes to in both queues with all calls expanded; saturates.
+/// The number of commands of each procedure in both queues with all calls expanded; saturates.
 std::vector<uint64_t> expandedCommands(const program::Program &program,
                                        const std::vector<uint32_t> &calleesFirst);
 
-/// Expands the calls below `root`: each event set exactly once, each wait for an event of the right
-/// kind, and both queues come to their end.
+/// Checks, with the calls below `root` expanded, that each event is set exactly once, that each
+/// wait names an event of the right kind, and that both queues reach their end.
 Status verifyEvents(const program::Program &program, uint32_t root, uint64_t numCommands);
 
 } // namespace braid::runtime

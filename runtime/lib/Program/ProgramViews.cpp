@@ -30,7 +30,7 @@ bool CheckedView::isInjective() const {
 
 namespace {
 
-/// That a view is of the buffer that it names; the buffers themselves have been checked.
+/// Checks that a view lies in the buffer that it names; buffers have been checked before.
 Status checkBuffer(const CheckedView &view, int32_t index, const program::Procedure &procedure) {
   const uint32_t count = procedure.buffers() ? procedure.buffers()->size() : 0;
   if (index < 0 || static_cast<uint32_t>(index) >= count)
@@ -91,9 +91,9 @@ Result<CheckedView> checkView(const program::View &view, const program::Procedur
                            shapeString(result.shape), " and strides ", shapeString(result.strides));
     std::optional<int64_t> span = checkedMul(result.shape[d] - 1, result.strides[d]);
     last = last && span ? checkedAdd(*last, *span) : std::nullopt;
-    // A dimension of size 1 has any stride, but one that can be reckoned with.
-    std::optional<int64_t> whole = checkedMul(result.shape[d], result.strides[d]);
-    if (!whole || !checkedMul(*whole, byteSize(result.dtype)))
+    // A dimension of size 1 may have any stride that does not overflow.
+    std::optional<int64_t> extent = checkedMul(result.shape[d], result.strides[d]);
+    if (!extent || !checkedMul(*extent, byteSize(result.dtype)))
       last = std::nullopt;
   }
   std::optional<uint64_t> end;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// From arguments to RunOptions.
+// Parses arguments to RunOptions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TOOL_COMMANDLINE_H
@@ -13,8 +13,8 @@
 
 namespace braid::runtime {
 
-/// Fills `options`. When the tool has nothing more to do (help, version, or a wrong argument), says
-/// so on stdout or stderr and returns the exit status.
+/// Fills `options`. For help, version or a wrong argument, prints to stdout or stderr and returns
+/// the exit status.
 std::optional<int> parseCommandLine(int argc, const char *const *argv, const RunHooks &hooks,
                                     RunOptions &options);
 

@@ -47,7 +47,7 @@ std::string join(const std::vector<std::string> &parts, const char *between = ",
   return all;
 }
 
-/// What a rank holds of a value: the same for all ranks of a mesh but for its place.
+/// Bytes of a rank's shard of a value, which are the same for all ranks.
 template <typename Value> int64_t localBytes(const Mesh &mesh, const Value &value) {
   Result<Box> box = localBox(mesh, 0, value.shardedShape(), value.sharding);
   int64_t bytes = box.ok() ? byteSize(value.dtype) : 0;
@@ -69,7 +69,7 @@ const OutlineProcedure *procedureOf(const ProgramOutline &outline, const Entry &
   return found == outline.procedures.end() ? nullptr : &*found;
 }
 
-/// The procedures asked for.
+/// The procedures that the options ask for.
 Result<ProgramOutline> outlineFor(const Bundle &bundle, const ExplainOptions &options) {
   Result<ProgramOutline> outline = outlineProgram(bundle, options.rank);
   if (!outline.ok() || options.procedure.empty())
@@ -340,7 +340,7 @@ Result<std::string> explainAsJson(const Bundle &bundle, const ExplainOptions &op
   json["procedures"] = OrderedJson::array();
   for (const OutlineProcedure &procedure : outline.procedures)
     json["procedures"].push_back(toJson(procedure));
-  // Names come from the model, and need not be UTF-8.
+  // Names come from the model and may not be UTF-8.
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 

@@ -13,7 +13,7 @@ namespace braid::runtime {
 
 namespace {
 
-/// A loaded library. It stays loaded: some do not survive being taken out again.
+/// A loaded library. It stays loaded, since some libraries crash when they are unloaded.
 class Library {
 public:
   explicit Library(void *handle) : handle(handle) {}
@@ -75,7 +75,7 @@ std::string ncclVersion(const Library &library) {
   auto *get = library.find<int(int *)>("ncclGetVersion");
   if (!get || get(&version) != 0)
     return "";
-  // The number had two digits less before 2.9.
+  // Before 2.9 the number had two digits less.
   const int major = version < 10000 ? version / 1000 : version / 10000;
   const int minor = version < 10000 ? version % 1000 / 100 : version % 10000 / 100;
   return dotted(major, minor) + "." + std::to_string(version % 100);
@@ -85,11 +85,11 @@ struct Probe {
   const char *name;
   std::vector<const char *> files; ///< best first
   std::function<std::string(const Library &)> version;
-  const char *use;    ///< what it is for
-  const char *absent; ///< what goes without it
+  const char *use;    ///< its purpose
+  const char *absent; ///< what does not work without it
 };
 
-/// `hindrance`: why what is there is not used all the same; null when it is.
+/// `hindrance`: the reason why the library is not used even if it is present; null if it is used.
 Finding look(const Probe &probe, const DoctorOptions &options, const char *hindrance) {
   Finding finding;
   finding.name = probe.name;

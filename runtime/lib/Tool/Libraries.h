@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Looks for shared libraries that may be there, and asks them for their versions.
+// Finds optional shared libraries and their versions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TOOL_LIBRARIES_H
@@ -13,7 +13,7 @@
 
 namespace braid::runtime {
 
-/// One finding for each library that only some targets and transports use.
+/// One finding for each library that some targets or transports use.
 std::vector<Finding> findLibraries(const DoctorOptions &options);
 
 } // namespace braid::runtime

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Where results go: all files or none.
+// Writes results: all files or none.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_TOOL_OUTPUTFILES_H
@@ -22,13 +22,13 @@ public:
   OutputFiles() = default;
   OutputFiles(const OutputFiles &) = delete;
   OutputFiles &operator=(const OutputFiles &) = delete;
-  /// Takes away what prepare() created, when nothing was written.
+  /// Removes the directory that prepare() created if nothing was written.
   ~OutputFiles();
 
-  /// Makes sure that NAME.npy can be written into the directory, which is created when only its
-  /// last part is missing. An empty directory name means that write() does nothing.
+  /// Checks that NAME.npy can be written into the directory, and creates it if only its last
+  /// component is missing. With an empty directory name write() does nothing.
   Status prepare(const std::string &directory, const std::vector<std::string> &names);
-  /// Writes all under temporary names first, then gives them their own.
+  /// Writes all files under temporary names first, then renames them.
   Status write(const std::map<std::string, HostTensor> &tensors);
 
 private:

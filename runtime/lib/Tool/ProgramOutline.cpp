@@ -256,7 +256,7 @@ private:
     int64_t sent = 0;
     for (size_t i = 0; i < start.inputs.size(); ++i) {
       operand(command, "", start.inputs[i]);
-      // The counts of an all_to_all_v travel too, but belong to no block.
+      // The counts of an all_to_all_v are sent, too.
       Result<Algorithm> algorithm =
           chooseAlgorithm(kind, command.operands.back().bytes(), command.group->size, "threads");
       if (algorithm.ok())
@@ -292,8 +292,8 @@ private:
     std::vector<OutlinePlace> awaited;
   };
 
-  /// Who sets and awaits the events of a procedure's frame, callees' commands included: these are
-  /// named by the call on the compute queue and the procedures that lead to them.
+  /// The commands that set and await the events of a procedure's frame. Commands of callees are
+  /// named by the call on the compute queue and the procedures on the way.
   const std::map<uint32_t, Ends> &endsOf(size_t p) {
     auto [it, isNew] = ends.try_emplace(p);
     if (!isNew)
@@ -354,7 +354,7 @@ private:
     std::function<void(size_t)> visit = [&](size_t p) {
       if (!seen.insert(p).second)
         return;
-      // Callees in the opposite order, as the list is turned round.
+      // Callees in reverse order, since the list is reversed.
       const auto &stream = program.procedures[p]->compute;
       for (auto it = stream.rbegin(); it != stream.rend(); ++it)
         if (const fb::CallT *call = (*it)->op.AsCall())

@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What braid-run does with its options. Everything that can be refused is refused before the first
-// run.
+// Runs braid-run's options. Errors that can be found before the first run are.
 //
 //===----------------------------------------------------------------------===//
 #include "CommandLine.h"
@@ -32,7 +31,7 @@ std::string describeValue(const EntryValue &value) {
   return "'" + value.name + "' " + name(value.dtype) + " " + shapeString(value.globalShape);
 }
 
-/// A comparison that was asked for: a result and what it should be.
+/// A requested comparison of a result with its expected value.
 struct Check {
   const EntryValue *result;
   std::string against; ///< a path, or "reference"
@@ -69,7 +68,7 @@ private:
       bundle = std::make_shared<const Bundle>(std::move(read));
     }
     ASSIGN_OR_RETURN(entry, selectEntry(bundle->manifest(), options.session.entry));
-    // A session checks this too, but the interpreter runs without one.
+    // A session checks this, too, but the interpreter has none.
     const int64_t ranks = bundle->manifest().mesh.numRanks();
     if (options.target != "cpu" && options.session.ranks != 0 && options.session.ranks != ranks)
       return Status::error("'", options.model, "' has a mesh of ", ranks,
@@ -165,7 +164,7 @@ private:
   Status addCheck(const EntryValue &result, const std::string &against, HostTensor expected) {
     Check check{&result, against, std::move(expected)};
     if (isInteger(result.dtype))
-      check.allowed = 0; // whatever floats beside it are allowed
+      check.allowed = 0; // whatever the tolerance of floats
     else if (options.tolerance)
       check.allowed = *options.tolerance;
     else if (result.dtype == DType::f32)
@@ -256,7 +255,7 @@ private:
                 options.repeat, options.repeat == 1 ? "" : "s");
     std::printf("communication: %" PRId64 " bytes sent per rank, %s\n",
                 report["bytes_sent_per_rank"].get<int64_t>(), timesOf(report).c_str());
-    // What a function's collective takes in all calls of it.
+    // The totals of a function's collective over all calls of the function.
     struct Line {
       std::string what;
       int64_t count = 0, bytes = 0;

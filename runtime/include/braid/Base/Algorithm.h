@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Which algorithm a collective runs with, and the bytes that it sends: the one place that counts
-// them, for the compiler and the runtime.
+// Chooses the algorithm of a collective and counts the bytes that it sends, for the compiler and
+// the runtime.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_BASE_ALGORITHM_H
@@ -18,26 +18,23 @@
 
 namespace braid::runtime {
 
-/// direct: every rank reads its peers' memory in place. All take one step, but for all_reduce,
-/// which takes two, each rank first reducing 1/n of the elements, then reading the other parts. A
+/// direct: every rank reads its peers' memory in place. An all_reduce takes two steps: each rank
+/// reduces 1/n of the elements, then reads the other shares. Every other collective takes one. A
 /// send leaves a copy for its receive. Sums are in rank order, so every rank gets the same bits on
-/// every run.
-/// nccl: NCCL does it, by an algorithm of its own choice.
+/// every run. nccl: NCCL chooses the algorithm.
 enum class Algorithm : int8_t { direct = 0, nccl };
 
 const char *name(Algorithm algorithm);
 
-/// Resolves what a collective asks for ("" or "auto": choose). `bytes` is the size of the input on
-/// one rank. A name that is unknown, or that the transport cannot run, is an error.
+/// Chooses by name, or freely for "" and "auto". `bytes` is the size of the input on one rank.
+/// Errors: the name is unknown, or the transport cannot run the algorithm.
 Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ranks,
                                   const std::string &transport, const std::string &asked = "auto");
 
-/// Bytes that one rank sends in a collective over `ranks` ranks whose input is `bytes` long (with
-/// NCCL at least, as it may send more where that is faster), of an all_to_all_v when all counts are
-/// the capacity. Where `ranks` does not divide the input, the mean over the ranks, rounded down;
-/// the largest number where there would be more. In a reduce, broadcast, permute or send not all
-/// ranks send: `isSource` says whether this one gives its value to another. In the other
-/// collectives every rank does.
+/// The bytes that one rank sends in a collective over `ranks` ranks with an input of `bytes`. NCCL
+/// may send more. For an all_to_all_v, all counts are taken as full. If `ranks` does not divide the
+/// input, the result is the mean over the ranks, rounded down; it saturates. In a reduce,
+/// broadcast, permute or send only some ranks send: `isSource` tells whether this one does.
 int64_t bytesSent(Algorithm algorithm, CollectiveKind kind, int64_t bytes, int64_t ranks,
                   bool isSource = true);
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The collectives that there are.
+// The kinds of collectives and reductions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_BASE_COLLECTIVEKIND_H
@@ -30,9 +30,9 @@ enum class ReduceKind : int8_t { sum = 0, max, min };
 
 const char *name(CollectiveKind kind); // "all_reduce", ...
 const char *name(ReduceKind kind);     // "sum", ...
-/// Of two ranks, not of a group.
+/// send or recv.
 bool isPointToPoint(CollectiveKind kind);
-/// Combines values, so that a ReduceKind belongs to it.
+/// Whether it combines values by a ReduceKind.
 bool hasReduction(CollectiveKind kind);
 
 } // namespace braid::runtime

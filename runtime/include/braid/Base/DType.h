@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The types that elements of values may have.
+// Element types of tensors.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_BASE_DTYPE_H

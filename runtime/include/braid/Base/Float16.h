@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The two 16-bit floating-point types as bits: exact to f32, rounded to nearest even from f32.
+// Half-precision types as bits: exact conversion to f32, and from f32 rounded to nearest even.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_BASE_FLOAT16_H

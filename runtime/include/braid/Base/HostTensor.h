@@ -32,15 +32,14 @@ struct HostTensor {
 /// "[2, 3]"
 std::string shapeString(const std::vector<int64_t> &shape);
 
-/// Copies a box out of, or into, a larger tensor of the same type; boxes as in Mesh.h, as localBox
-/// gives them: that the box lies inside of the tensor, and that the part has its shape, is for the
-/// caller to know (and asserted).
+/// Copy a box (Mesh.h) out of, or into, a larger tensor of the same type. The caller ensures that
+/// the box lies inside the tensor and that the part has its shape (asserted).
 HostTensor extractBox(const HostTensor &tensor, const Box &box);
 void insertBox(HostTensor &tensor, const Box &box, const HostTensor &part);
 
 /// Relative L2 distance |a - b| / |b| over tensors of equal shape (f64 accumulation), and the
-/// largest absolute difference. NaN anywhere, or unequal infinities, gives infinity; equal
-/// integers, and no others, give 0. Error for integers beside floats and for unequal shapes.
+/// largest absolute difference. NaN anywhere, or unequal infinities, give infinity; integers give 0
+/// only if they are equal. Errors: integers beside floats, unequal shapes.
 struct Difference {
   double relativeL2 = 0, maxAbs = 0;
 };

@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The kernels that are not generated: one descriptor each, from which the dialect's verifier, the
-// program's verifier, the check of overlapping operands, the executors, explain and the interpreter
-// know what a launch reads, writes and takes. What a kernel computes stands once per target
-// (runtime/lib/Kernels, runtime/kernels/cuda) and once in the interpreter (lib/Interpreter/Core).
+// The kernels that are not generated. Each has one descriptor of its operands and arguments, which
+// the dialect's verifier, the program's verifier, the check of overlapping operands, the executors,
+// explain and the interpreter read. Each target implements a kernel once (runtime/lib/Kernels,
+// runtime/kernels/cuda), and so does the interpreter (lib/Interpreter/Core).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_BASE_LIBRARYKERNELS_H
@@ -23,7 +23,7 @@ namespace braid::runtime {
 
 enum class Access { read, write };
 
-/// What is known of an operand without its address.
+/// The type and layout of an operand.
 struct OperandType {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
@@ -31,17 +31,17 @@ struct OperandType {
 
   size_t rank() const { return shape.size(); }
   bool isFloat() const;
-  /// Whether dimensions [0, count) can be walked as one.
+  /// Whether one stride leads through dimensions [0, count).
   bool isFlattenable(size_t count) const;
 };
 
-/// What an operand's elements may be.
+/// The element types that an operand may have.
 enum class Elements {
   any,
   floats,
   ids,       ///< i32 or i64
-  asFirst,   ///< those of the first operand that is given
-  likeOutput ///< those of the first output
+  asFirst,   ///< as the first operand that is given
+  likeOutput ///< as the first output
 };
 
 struct LibraryOperand {
@@ -54,31 +54,31 @@ struct LibraryOperand {
 struct LibraryCall;
 
 struct LibraryKernel {
-  const char *name;                     ///< "linear", as reports and messages have it
+  const char *name;                     ///< "linear", in reports and messages
   std::vector<LibraryOperand> operands; ///< inputs, then outputs
-  /// Checks ranks and shapes, and integers beyond their number.
+  /// Checks ranks and shapes, and the values of integers.
   Status (*check)(const LibraryCall &call);
   double (*flops)(const LibraryCall &call);
   std::vector<const char *> integers = {};
   std::vector<const char *> numbers = {}; ///< finite
   bool listOfNumbers = false;             ///< the last of `numbers` is a list of at least one
-  /// Whether a rank's part is chosen by its position in a group.
+  /// Whether a rank's position in a group chooses its shard.
   enum class Group { none, optional, required } group = Group::none;
-  /// Rows are independent of each other: a thread may compute any range of them. All dimensions of
-  /// the first output but so many of the last ones count them.
+  /// Rows are independent: a thread may compute any range of them. They are counted by all
+  /// dimensions of the first output except this many of the last ones.
   size_t rowRank = 1;
 
   size_t numOptional() const;
   size_t firstOutput() const;
-  /// Places of the operands that a call has, in order; `optional` has a bit for each optional one.
+  /// Indices of the operands that a call has, in order; `optional` has a bit for each optional one.
   std::vector<size_t> given(uint32_t optional) const;
 };
 
-/// All of them, and one by its name, or null.
+/// All kernels; one by its name, or null.
 const std::vector<LibraryKernel> &libraryKernels();
 const LibraryKernel *findLibraryKernel(const std::string &name);
 
-/// A kernel with the types of its operands, and what it takes besides.
+/// A call of a kernel: the types of its operands, and its other arguments.
 struct LibraryCall {
   const LibraryKernel *kernel = nullptr;
   std::vector<std::optional<OperandType>> operands; ///< by the descriptor's
@@ -88,7 +88,7 @@ struct LibraryCall {
 
   bool has(size_t operand) const { return operands[operand].has_value(); }
   const OperandType &operator[](size_t operand) const { return *operands[operand]; }
-  /// Everything that the descriptor asks for. Messages begin with an operand's name.
+  /// Checks everything that the descriptor requires. Messages begin with an operand's name.
   Status check() const;
   int64_t rows() const;
 };
@@ -101,11 +101,10 @@ Status expectType(const std::string &role, const OperandType &view, DType type);
 Status expectFloat(const std::string &role, const OperandType &view);
 /// i32 or i64.
 Status expectIntegers(const std::string &role, const OperandType &view);
-/// `whole` is `part` times `shards` along `dim`.
-Status expectShardOf(const OperandType &whole, const std::string &wholeRole,
-                     const OperandType &part, const std::string &partRole, int64_t dim,
-                     int64_t shards);
-/// The first failure of several checks, all of which are cheap and safe to make.
+/// `full` has the shape of `shard` with dimension `dim` multiplied by `shards`.
+Status expectShardOf(const OperandType &full, const std::string &fullRole, const OperandType &shard,
+                     const std::string &shardRole, int64_t dim, int64_t shards);
+/// The first failure of several checks.
 Status firstOf(std::initializer_list<Status> checks);
 
 } // namespace braid::runtime

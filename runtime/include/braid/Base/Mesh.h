@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The grid of ranks: named axes, coordinates, groups, and which part of a tensor a rank holds.
-// The one definition that compiler, interpreter and runtime share.
+// The grid of ranks: named axes, coordinates, groups, and the shard of a tensor that a rank holds.
+// Compiler, interpreter and runtime share this definition.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_BASE_MESH_H
@@ -18,8 +18,8 @@
 
 namespace braid::runtime {
 
-/// An axis of a mesh, or part of one: an axis of size n seen as [pre, size, n / (pre * size)], of
-/// which the middle one is meant. size 0: the whole axis.
+/// An axis of a mesh, or a sub-axis: the middle one of an axis of size n viewed as [pre, size, n /
+/// (pre * size)]. Size 0 means the full axis.
 struct AxisRef {
   std::string name;
   int64_t pre = 1;
@@ -29,8 +29,8 @@ struct AxisRef {
   }
 };
 
-/// Axes per dimension, major first; a dimension without axes is whole on every rank.
-/// An empty `dims` means that nothing is sharded, whatever the rank of the tensor.
+/// Axes per dimension, major first; a dimension without axes is replicated. An empty `dims` means a
+/// replicated tensor of any rank.
 struct Sharding {
   std::vector<std::vector<AxisRef>> dims;
 };
@@ -46,11 +46,10 @@ struct Mesh {
   std::vector<int64_t> order;
 
   int64_t numRanks() const;
-  /// Names present and different, sizes positive, no more than kMaxRanks ranks, a valid order.
+  /// Checks for unique non-empty names, positive sizes, at most kMaxRanks ranks and a valid order.
   Status verify() const;
   static constexpr int64_t kMaxRanks = int64_t(1) << 24;
-  /// Known axes and sub-axes that divide theirs, none of which shares a part with another one of
-  /// the list.
+  /// Checks that the axes exist, that sub-axes divide them, and that no two in the list overlap.
   Status verify(const std::vector<AxisRef> &axes) const;
   /// Size of an axis or sub-axis; error when the axis is unknown or the sub-axis does not divide
   /// it.
@@ -64,8 +63,8 @@ struct Mesh {
   Result<std::vector<int64_t>> group(int64_t rank, const std::vector<AxisRef> &axes) const;
 };
 
-/// The box that a rank holds of a tensor of `globalShape`. Error when a dimension does not divide
-/// or an axis is used twice.
+/// The shard of a tensor of `globalShape` that a rank holds, as a box. Error when a dimension does
+/// not divide or an axis is used twice.
 struct Box {
   std::vector<int64_t> offsets, sizes;
 };

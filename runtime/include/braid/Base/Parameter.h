@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The parameters of an entry, made of pieces of a checkpoint's tensors, its operands and results.
+// The parameters of an entry, assembled from slices of a checkpoint's tensors, and its operands and
+// results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_BASE_PARAMETER_H
@@ -16,10 +17,10 @@
 
 namespace braid::runtime {
 
-/// One piece of a parameter: part of a tensor of the checkpoint, permuted, put at a place in the
+/// One slice of a parameter: a box of a permuted tensor of the checkpoint, and its place in the
 /// parameter. parameter[destOffsets + i] = permute(tensor, permutation)[sourceOffsets + i] for 0 <=
-/// i < sizes. All vectors have the parameter's rank and speak of the *permuted* tensor; elements
-/// that no slice covers are zero. Slices do not overlap, and a parameter has at least one.
+/// i < sizes. All vectors have the parameter's rank and refer to the *permuted* tensor. Elements
+/// outside of all slices are zero. Slices do not overlap, and a parameter has at least one.
 struct Slice {
   std::string tensor;               ///< name in the checkpoint
   std::vector<int64_t> tensorShape; ///< the shape it must have there
@@ -28,7 +29,7 @@ struct Slice {
   std::vector<int64_t> sourceOffsets, destOffsets, sizes;
 };
 
-/// What random weights a tensor gets (RandomWeights.h).
+/// The distribution of random weights (RandomWeights.cpp).
 enum class Init : int8_t { normal = 0, ones, zeros };
 
 struct Parameter {
@@ -36,7 +37,7 @@ struct Parameter {
   DType dtype = DType::f32;
   Init init = Init::normal;
   std::vector<int64_t> globalShape;
-  Sharding sharding; ///< which part each rank has; empty dims: all of it
+  Sharding sharding; ///< of the parameter over the mesh
   std::vector<Slice> slices;
 
   const std::vector<int64_t> &shardedShape() const { return globalShape; }
@@ -48,12 +49,12 @@ struct EntryValue {
   DType dtype = DType::f32;
   std::vector<int64_t> globalShape;
   Sharding sharding;
-  /// Of a result: the shape that is cut, at least as large in every dimension; what is beyond
-  /// `globalShape` is padding that nobody gets to see. Empty: there is none.
+  /// Of a result: the shape that is sharded, at least `globalShape` in every dimension; the rest is
+  /// padding, which callers never see. Empty: no padding.
   std::vector<int64_t> paddedShape = {};
 
-  /// Of an operand of integers: what every element is when nobody gives it a value, and what all
-  /// elements are below.
+  /// Of an operand of integers: the value of every element if the operand is left out, and an upper
+  /// bound (exclusive) of all elements.
   std::optional<int64_t> defaultValue = std::nullopt, below = std::nullopt;
 
   const std::vector<int64_t> &shardedShape() const {

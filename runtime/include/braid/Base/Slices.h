@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The geometry of slice lists (Parameter.h): checks, and what of a slice falls into a box.
+// The geometry of slice lists (Parameter.h): checks, and the intersection of a slice and a box.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_BASE_SLICES_H
@@ -15,26 +15,26 @@
 
 namespace braid::runtime {
 
-/// Sizes positive and their product in bytes within 64 bits. The message does not name the tensor;
-/// callers do.
+/// Checks that sizes are positive and that the bytes fit 64 bits. Callers add the tensor's name to
+/// the message.
 Status verifyShape(const std::vector<int64_t> &shape, DType dtype);
 
-/// Every vector of the parameter's rank, permutations that are ones, slices inside of their tensor
-/// and of the parameter, no two of them on the same element. The message names the slice, not the
-/// parameter.
+/// Checks ranks and permutations, that slices lie inside their tensor and the parameter, and that
+/// no two overlap. The message names the slice; callers add the parameter.
 Status verifySlices(const Parameter &parameter);
 
-/// What every WeightSource checks before it reads: the parameter as above, and a box inside of it.
+/// The checks of every WeightSource before it reads: the parameter as above, and that the box lies
+/// inside it.
 Status verifyRead(const Parameter &parameter, const Box &box);
 
-/// Where the elements are that a slice puts into a box of its parameter.
+/// The elements of a slice within a box of its parameter.
 struct SlicePart {
   std::vector<int64_t> sizes;
   int64_t sourceOffset = 0;           ///< in the checkpoint tensor, in elements
   std::vector<int64_t> sourceStrides; ///< by dimension of the parameter, in elements
   int64_t destOffset = 0;             ///< in the row-major box, in elements
 };
-/// Nothing when slice and box have no element in common. The slice has passed verifySlices.
+/// The intersection of a slice that has passed verifySlices and a box; nothing if it is empty.
 std::optional<SlicePart> intersect(const Slice &slice, const Box &box);
 
 } // namespace braid::runtime

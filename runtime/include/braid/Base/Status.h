@@ -19,8 +19,8 @@ namespace braid::runtime {
 
 enum class Code {
   ok = 0,
-  invalid = 1,     ///< the input or the request is wrong
-  checkFailed = 2, ///< a comparison came out too large
+  invalid = 1,     ///< wrong input or request
+  checkFailed = 2, ///< a difference above the tolerance
   rankFailed = 3   ///< a rank died, stalled or disagreed with the others
 };
 

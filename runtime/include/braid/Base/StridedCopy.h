@@ -21,9 +21,8 @@ void forEachRow(const std::vector<int64_t> &sizes, const std::vector<int64_t> &a
                 const std::vector<int64_t> &bStrides,
                 const std::function<void(int64_t, int64_t)> &body);
 
-/// Copies a box of elements of `elementBytes` (1, 2, 4 or 8) between two strided layouts; neither
-/// side need be aligned. Runs that are contiguous on both sides are copied whole; a transposition
-/// is walked in tiles.
+/// Copies a box of elements of `elementBytes` (1, 2, 4 or 8) between two strided layouts, aligned
+/// or not. Runs that are contiguous on both sides are copied at once, transpositions in tiles.
 void stridedCopy(void *dest, const std::vector<int64_t> &destStrides, const void *source,
                  const std::vector<int64_t> &sourceStrides, const std::vector<int64_t> &sizes,
                  int64_t elementBytes);

@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Small helpers of everything that reads data: arithmetic that notices overflow, and text
-// for messages.
+// Helpers for readers of data: arithmetic with overflow checks, and text for messages.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_BASE_SUPPORT_H
@@ -20,8 +19,8 @@ namespace braid::runtime {
 
 using Bytes = std::vector<std::byte>;
 
-/// "'text'", with control characters and overlong text made harmless: it may come out of a hostile
-/// file.
+/// "'text'", with control characters escaped and long text shortened, since it may come from a
+/// hostile file.
 std::string inQuotes(const std::string &text);
 
 template <typename T> std::optional<T> checkedMul(T a, T b) {
@@ -37,11 +36,11 @@ template <typename T> std::optional<T> checkedAdd(T a, T b) {
   return result;
 }
 
-/// A path of a member that stays inside of its archive: relative, no empty, "." or ".." component,
-/// plain characters.
+/// Whether a member's path stays inside its archive: relative, without empty, "." or ".."
+/// components, and of plain characters.
 bool isSafeMember(const std::string &member);
 
-/// Product of the sizes; nothing when one is negative or the product overflows.
+/// The product of the sizes; nothing if a size is negative or the product overflows.
 std::optional<int64_t> checkedNumElements(const std::vector<int64_t> &shape);
 
 } // namespace braid::runtime

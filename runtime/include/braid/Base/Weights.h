@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Where the values of parameters come from: a checkpoint (Safetensors.h), or a seed. The only code
-// that executes slice lists (Parameter.h), used by executor and interpreter alike.
+// Sources of the values of parameters: a checkpoint (Safetensors.h) or a seed. Executor and
+// interpreter both read slice lists (Parameter.h) through these.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_BASE_WEIGHTS_H
@@ -40,27 +40,27 @@ public:
   /// The tensors of the checkpoint; empty for random weights.
   virtual std::vector<TensorInfo> tensors() const = 0;
 
-  /// Copies the part of `parameter` inside `box` (global coordinates) to `dest`, row-major, in the
-  /// parameter's dtype; tensors of bf16 and f16 are widened for a parameter of f32. Errors: a
-  /// tensor is missing, has another shape than the slice expects, or another dtype.
-  /// Several threads may read at once.
+  /// Copies the box `box` of `parameter`, in global coordinates, to `dest`, row-major, in the
+  /// parameter's dtype; bf16 and f16 tensors are widened for a parameter of f32. Errors: a tensor
+  /// is missing, or differs in shape or dtype from what the slice expects. Several threads may read
+  /// at once.
   virtual Status read(const Parameter &parameter, const Box &box, void *dest) = 0;
-  /// What read() needs open; of all files, ranks that are processes keep only these.
+  /// The files that read() needs; ranks that are processes close all others.
   virtual std::vector<int> descriptors() const { return {}; }
 };
 
-/// An operand that is left out: its default, which it must have, in every element.
+/// An operand that is left out, filled with its default, which it must have.
 HostTensor defaultInput(const EntryValue &operand);
-/// An operand whose values do not matter: a function of (seed, name, index) only. Integers are in
-/// [0, below), and an error when there is no such bound; floats normal with deviation 1.
+/// A random operand: a function of (seed, name, index) only. Integers are in [0, below); without
+/// such a bound they are an error. Floats are normal with deviation 1.
 Result<HostTensor> randomInput(const EntryValue &operand, uint64_t seed);
 
-/// Reads rank `rank`'s part of a parameter.
+/// Reads a rank's shard of a parameter.
 Status loadParameter(WeightSource &source, const Mesh &mesh, int64_t rank,
                      const Parameter &parameter, void *dest);
 
-/// Reads rank `rank`'s part of every parameter; `place(i)` says where parameter i goes. `progress`,
-/// when given, is told (parameters done, parameters in all).
+/// Reads a rank's shard of every parameter; `place(i)` is the memory of parameter i. Calls
+/// `progress`, if given, with (parameters done, all parameters).
 Status loadParameters(WeightSource &source, const Mesh &mesh, int64_t rank,
                       const std::vector<Parameter> &parameters,
                       const std::function<void *(size_t)> &place,

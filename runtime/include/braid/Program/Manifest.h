@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What a bundle says about itself besides its code: the mesh, the entries with their parameters,
-// operands and results, and which kernel libraries it carries. As manifest.json: ManifestJson.h.
+// The description of a bundle: its mesh, its entries with their parameters, operands and results,
+// and its kernel libraries. ManifestJson.h is its form as manifest.json.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_PROGRAM_MANIFEST_H
@@ -39,12 +39,12 @@ struct Manifest {
   Mesh mesh;
   std::vector<Entry> entries;
   std::vector<KernelLibrary> kernels;
-  std::vector<std::string> transports; ///< which transports can run it
+  std::vector<std::string> transports; ///< that can run it
   std::string programMember = "program.brpg";
   std::string moduleMember; ///< module as MLIR bytecode for --check reference; empty when stripped
 
-  /// Everything that can be checked without the members: names, shapes against shardings and
-  /// slices, members that stay inside of the archive. Reading and writing do this themselves.
+  /// Checks everything that does not need the members: names, shapes against shardings and slices,
+  /// and the members' paths. Reading a manifest and making a bundle include this.
   Status verify() const;
 };
 

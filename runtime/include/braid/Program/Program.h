@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Checks on a serialized program (runtime/program.fbs) that the executor relies on.
+// The verifier of a serialized program (runtime/program.fbs), on which the executor relies.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_PROGRAM_PROGRAM_H
@@ -26,28 +26,28 @@ namespace braid::runtime {
 /// Kernel).
 using KernelFunction = void (*)(void *const *descriptors);
 
-/// The two sequences of commands that a rank goes through side by side.
+/// The two sequences of commands that a rank runs at the same time.
 enum class Queue : int32_t { compute = 0, communication };
 constexpr Queue kQueues[] = {Queue::compute, Queue::communication};
 const char *name(Queue queue); // "compute", "communication"
 
-/// Of the programs that this version of Braid writes and reads.
+/// The program version that this version of Braid writes and reads.
 constexpr uint32_t kProgramVersion = 2;
 
-/// Limits that a program keeps, so that what executes it may rely on them.
+/// Limits of a verified program.
 constexpr size_t kMaxViewRank = 8;
 constexpr uint32_t kMaxCallDepth = 64;
-/// Frames of callees begin at multiples of this; so does memory that an entry is given.
+/// The alignment of callees' frames and of an entry's memory in bytes.
 constexpr uint64_t kFrameAlignment = 64;
-/// Commands of all entries together, in both queues, with calls expanded.
+/// Counts the commands of all entries, in both queues, with calls expanded.
 constexpr uint64_t kMaxExpandedCommands = uint64_t(1) << 24;
 
 /// Checks, in this order:
 ///
 ///  - the FlatBuffers structure, the version, and that mesh and entries are the manifest's;
 ///  - calls: the same ones in both queues, no recursion, frames and events of callees inside of
-///    their callers', events of siblings apart, arguments outside of the callee's frame, as large
-///    and of the type as the callee uses them;
+///    their callers', disjoint events of siblings, and arguments outside of the callee's frame, of
+///    the type and size that the callee uses;
 ///  - every command: enumerators and indices in range, views inside of their frame or argument and
 ///    of the buffer that they name, shapes and types that fit the operation, outputs whose elements
 ///    are distinct, collectives on symmetric memory, on the communication queue and over groups of
@@ -57,13 +57,13 @@ constexpr uint64_t kMaxExpandedCommands = uint64_t(1) << 24;
 ///  - events, with all calls expanded: each set exactly once, CollectiveWait for events of
 ///    collectives and Await for recorded ones, and both queues coming to their end.
 ///
-/// The message names procedure, queue and command. Nothing is said about data races: no order of
-/// memory accesses is checked.
+/// The message names procedure, queue and command. The order of memory accesses is not checked: a
+/// verified program may have data races.
 Status verifyProgram(const Bytes &program, const Manifest &manifest);
 
-/// The descriptor of a kernel of a verified program; null: it is generated.
+/// The descriptor of a library kernel of a verified program; null for a generated kernel.
 const LibraryKernel *libraryKernelOf(const program::KernelT &kernel);
-/// The names of the operands of a kernel's launches in messages, in order.
+/// The names of a kernel's operands in messages, in order.
 std::vector<std::string> operandNames(const program::KernelT &kernel);
 std::vector<AxisRef> axesOf(const std::vector<std::unique_ptr<program::AxisRefT>> &axes);
 

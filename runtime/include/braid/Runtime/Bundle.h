@@ -29,14 +29,14 @@ struct BundleContents {
   std::map<std::string, Bytes> members; ///< without manifest.json
 };
 
-/// Verified when it is made, and immutable: whoever holds a bundle need not check it again.
+/// A verified and immutable bundle: its users need no checks of their own.
 class Bundle {
 public:
-  /// Checks the manifest, that exactly the members it lists are present, the launch tables, and the
-  /// program by the FlatBuffers verifier and by verifyProgram (Program.h).
+  /// Verifies the manifest, that exactly its members are present, the launch tables, and the
+  /// program (verifyProgram).
   static Result<Bundle> create(BundleContents contents);
-  /// Both check the archive's structure and the SHA-256 of each member as well. Members are the
-  /// only copy that they make of the file or the memory.
+  /// Both also check the archive's structure and the SHA-256 of each member. They copy each member
+  /// once, and the archive not at all.
   static Result<Bundle> read(const std::string &path);
   static Result<Bundle> parse(const void *archive, size_t bytes,
                               const std::string &nameForMessages);
@@ -45,10 +45,10 @@ public:
   const std::map<std::string, Bytes> &members() const { return contents.members; }
   const Bytes &program() const { return members().at(manifest().programMember); }
   const Bytes *find(const std::string &member) const;
-  /// A copy, to make another bundle from.
+  /// A copy of the contents, for making another bundle.
   BundleContents copyContents() const { return contents; }
 
-  /// Equal bundles give equal bytes: members stand in order of their names, without time stamps.
+  /// Equal bundles give equal bytes: members are in the order of their names, without time stamps.
   Result<Bytes> serialize() const;
   /// Through a temporary file and a rename: a failed write leaves nothing behind.
   Status write(const std::string &path) const;

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the program of a bundle does, for people who want to see it: the commands of each queue with
-// the sizes of what they read and write, who waits for whom, and which ranks exchange what.
+// Describes the program of a bundle for people: the commands of each queue with the sizes of their
+// operands, which commands wait for which, and what ranks exchange.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_EXPLAIN_H
@@ -22,7 +22,7 @@ struct ExplainOptions {
   std::optional<int64_t> rank; ///< name the ranks that this one exchanges values with
 };
 
-/// As text. Error when there is no such procedure or rank.
+/// As text. An unknown procedure or rank is an error.
 Result<std::string> explain(const Bundle &bundle, const ExplainOptions &options);
 /// As JSON: shapes in elements, sizes in bytes.
 Result<std::string> explainAsJson(const Bundle &bundle, const ExplainOptions &options);

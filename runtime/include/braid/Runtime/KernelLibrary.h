@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Generated kernels: chosen among a bundle's libraries by what this host can do, and loaded from
-// memory.
+// Generated kernels: chooses the bundle's library for this host, and loads it from memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_KERNELLIBRARY_H
@@ -21,8 +20,8 @@ namespace braid::runtime {
 class KernelLibraryHandle {
 public:
   ~KernelLibraryHandle();
-  /// Loads the library whose features this host has, of several the one that uses most of them.
-  /// Equal libraries, as several sessions of one bundle have them, are loaded once in a process.
+  /// Loads the library with the most features among those that this host can run. Equal libraries,
+  /// such as those of several sessions of one bundle, are loaded once in a process.
   static Result<std::shared_ptr<const KernelLibraryHandle>> load(const Bundle &bundle);
   Result<KernelFunction> find(const std::string &symbol) const;
   const std::string &isa() const { return chosenIsa; }

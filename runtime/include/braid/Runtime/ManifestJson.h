@@ -14,10 +14,10 @@ namespace braid::runtime {
 /// Member -> SHA-256 in lower-case hexadecimal.
 using Digests = std::map<std::string, std::string>;
 
-/// manifest.json as it stands in a bundle: the manifest and, unless `digests` is null, the field
-/// "sha256". Error when some text is not UTF-8.
+/// manifest.json of a bundle: the manifest and, unless `digests` is null, the field "sha256". Text
+/// that is not UTF-8 is an error.
 Result<std::string> manifestToJson(const Manifest &manifest, const Digests *digests);
-/// The same without the field "sha256"; what is not UTF-8 is replaced.
+/// The same without the field "sha256"; replaces text that is not UTF-8.
 std::string toJson(const Manifest &manifest);
 /// Checks the form strictly (types, missing and unknown fields, duplicates) and then as
 /// Manifest::verify does. The field "sha256" may be missing; `digests`, unless null, receives it.

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The command line of `braid-run`, which `braid run` shares: the same options, messages and exit
-// status. What the compiler adds comes in as hooks, so that braid-run links nothing of it.
+// The command line that `braid-run` and `braid run` share: options, messages and exit status. The
+// compiler adds its part by hooks, so that braid-run does not link it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_RUNOPTIONS_H
@@ -14,9 +14,9 @@
 
 namespace braid::runtime {
 
-/// What the command line asked for.
+/// The options of the command line.
 struct RunOptions {
-  std::string model; ///< a bundle, or whatever RunHooks::open takes
+  std::string model; ///< a bundle, or any file that RunHooks::open takes
   std::string target = "cpu";
   SessionOptions session;
   std::string weights; ///< empty: none given
@@ -33,12 +33,12 @@ struct RunOptions {
   std::optional<uint64_t> scheduleSeed;
 };
 
-/// What an executor other than a session needs to compute the entry's results.
+/// The input of an executor other than a session.
 struct ReferenceRequest {
   const RunOptions &options;
   const Bundle &bundle;
   const Entry &entry;
-  WeightSource *weights; ///< null when the entry has no parameters and none were given
+  WeightSource *weights; ///< null if the entry has no parameters and no weights were given
   const std::map<std::string, HostTensor> &inputs; ///< all of the entry's operands, unpartitioned
   /// True for `--target reference`: run the program of every rank of the mesh. False for
   /// `--check reference`: run the model as one device would.
@@ -62,8 +62,8 @@ struct RunHooks {
   /// Computes the unpartitioned results by name, for `--target reference` and `--check reference`;
   /// null: neither exists.
   std::function<Result<std::map<std::string, HostTensor>>(const ReferenceRequest &)> reference;
-  /// Computes the same by running the bundle's program on memory in several orders, for `--target
-  /// program-interpreter`; null: there is no such target.
+  /// Computes the results by running the bundle's program on memory in several orders, for
+  /// `--target program-interpreter`; null: there is no such target.
   std::function<Result<std::map<std::string, HostTensor>>(const ReferenceRequest &)>
       interpretProgram;
 };

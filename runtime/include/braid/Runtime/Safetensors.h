@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Parameters from the checkpoints of Hugging Face.
+// Parameters from checkpoints in Hugging Face's format.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_SAFETENSORS_H

@@ -96,7 +96,7 @@ public:
 
   /// The global value of a result of the last run, gathered from the ranks.
   Result<HostTensor> output(const std::string &name) const;
-  /// The same into the caller's memory, `bytes` long.
+  /// Writes it to the caller's memory of `bytes`.
   Status readOutput(const std::string &name, void *data, size_t bytes) const;
 
   /// Forgets the runs so far, so that the report excludes warm-up runs.

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What kernels ask of the machine beyond the C++ of CUDA. All PTX is here; the tests have another
-// braid/device.cuh, of the same functions for a CPU. No header of the CUDA toolkit is needed.
+// Functions of the machine beyond CUDA C++. All PTX is here; the tests have another
+// braid/device.cuh with the same functions for a CPU. No header of the CUDA toolkit is needed.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -41,7 +41,7 @@ template <> __device__ __forceinline__ f16 narrow<f16>(float x) {
 
 __device__ __forceinline__ float infinity() { return __uint_as_float(0x7f800000u); }
 __device__ __forceinline__ float nan() { return __uint_as_float(0x7fc00000u); }
-/// NaN if either is; fmaxf and fminf take the other one then.
+/// NaN if either is NaN; fmaxf and fminf return the other one.
 __device__ __forceinline__ float maximum(float a, float b) {
   float most;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
@@ -53,7 +53,7 @@ __device__ __forceinline__ float minimum(float a, float b) {
   return least;
 }
 
-/// The widths that memory is accessed in, from an address that is a multiple of them.
+/// The widths of memory accesses; addresses are multiples of them.
 template <int Bytes> struct word;
 template <> struct word<1> {
   using type = unsigned char;
@@ -77,7 +77,7 @@ template <int Bytes> __device__ __forceinline__ void load_word(void *to, const v
 template <int Bytes> __device__ __forceinline__ void store_word(void *to, const void *from) {
   using W = typename word<Bytes>::type;
   const W value = *static_cast<const W *>(from);
-  // The compiler may split a plain store of several words; the instruction it cannot.
+  // The compiler may split a plain store of several words, but not this instruction.
   if constexpr (Bytes == 16)
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y),
                  "r"(value.z), "r"(value.w)

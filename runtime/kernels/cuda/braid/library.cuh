@@ -5,7 +5,7 @@
 //
 // Kernels of operations that are not made of rows: the executor launches them by these names, in
 // blocks of library::kThreads, with one structure of library_arguments.h. Every bundle has them.
-// They are plain: right for every shape and stride, coalesced, and not tuned further.
+// They are correct for every shape and stride and coalesced, but not tuned further.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -61,9 +61,9 @@ __device__ __forceinline__ void clear_unit(void *to, int unit) {
   store_unit(to, zeros, unit);
 }
 
-/// The first one stays.
-__device__ __forceinline__ void tell(Fault *fault, unsigned long long command, long long value,
-                                     long long position) {
+/// Keeps the first failure.
+__device__ __forceinline__ void report_fault(Fault *fault, unsigned long long command,
+                                             long long value, long long position) {
   if (atomicCAS(&fault->command, 0ull, command) == 0) {
     fault->value = value;
     fault->position = position;
@@ -85,7 +85,7 @@ __device__ __forceinline__ long long at(const Integers &integers, long long i) {
   return id_at(integers.data, integers.wide, i * integers.stride);
 }
 
-/// How elements are stored, and what is computed with: f16 and bf16 are f32 until they are stored.
+/// The storage type of elements and the type of arithmetic: half precision is computed in f32.
 template <class S> struct storage {
   using wide = S;
   static __device__ __forceinline__ wide load(const void *from, long long i) {
@@ -140,7 +140,7 @@ template <class S> __device__ __forceinline__ void fill_rotary_tables(const Rota
     return;
   const long long i = index % a.pairs, s = index / a.pairs % a.seq, b = index / a.pairs / a.seq;
   const long long offset = a.positionOffset.data ? at(a.positionOffset, b) : 0;
-  // In f32 an angle of some thousands has few digits left after the point.
+  // An f32 angle of some thousands would have few digits after the point.
   const double angle = (double(s) + double(offset)) * a.frequencies[i];
   storage<S>::store(a.cos, b * a.cosBatch + s * a.cosRow + i, float(a.scale * cos(angle)));
   storage<S>::store(a.sin, b * a.sinBatch + s * a.sinRow + i, float(a.scale * sin(angle)));
@@ -172,7 +172,7 @@ template <class S> __device__ __forceinline__ void attend(const Attention &a) {
   const long long key = b * a.keyBatch + h / a.group * a.keyHead;
   const long long value = b * a.valueBatch + h / a.group * a.valueHead;
   long long offset = a.positionOffset.data ? at(a.positionOffset, b) : 0;
-  // Beyond all keys, or before all of them, is as far as it matters; a sum could overflow.
+  // Clamped to just outside of the keys: a sum with the given offset could overflow.
   offset = offset > a.keys ? a.keys : offset < -a.queries ? -a.queries : offset;
   long long keys = a.keys;
   if (a.validLength.data && at(a.validLength, b) < keys)
@@ -234,7 +234,7 @@ __device__ __forceinline__ void store_float(const Operand &operand, long long i,
     storage<bf16>::store(operand.data, i, value);
 }
 
-/// In elements, of a row, of which all dimensions but the last count.
+/// Offset of a row in elements; all dimensions but the last count rows.
 __device__ __forceinline__ long long row_offset(const Operand &operand, long long row) {
   long long offset = 0;
   for (int d = operand.rank - 2; d >= 0; --d) {
@@ -244,7 +244,8 @@ __device__ __forceinline__ long long row_offset(const Operand &operand, long lon
   return offset;
 }
 
-/// Largest first, NaN before all numbers, of equals the lower index. No element has index -1.
+/// Largest first, NaN before all numbers, the lower index first among equals. Index -1 means no
+/// element.
 __device__ __forceinline__ bool comes_before(float a, long long i, float b, long long j) {
   if (i < 0 || j < 0)
     return j < 0 && i >= 0;
@@ -256,7 +257,7 @@ __device__ __forceinline__ bool comes_before(float a, long long i, float b, long
   return i < j;
 }
 
-/// The next largest again and again: what comes behind the last one and before all others.
+/// Selects the next largest repeatedly: the first of those that come after the last one.
 __device__ __forceinline__ void choose_largest(const Call &a) {
   const long long row = thread_index() / 32;
   const int lane = threadIdx.x % 32;
@@ -323,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
   const bool inside = id >= 0 && id < a.limit;
   const long long row = inside ? id - a.firstRow : -1;
   if (threadIdx.x == 0 && !inside)
-    braid::library::tell(a.fault, a.command, id, i);
+    braid::library::report_fault(a.fault, a.command, id, i);
   char *out = (char *)a.out + i * a.outStrideBytes;
   const bool own = row >= 0 && row < a.rows;
   const char *source = (const char *)a.source + (own ? row : 0) * a.sourceStrideBytes;
@@ -357,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
     return;
   const long long count = braid::library::at(a.counts, i);
   if (count < 0 || count > a.most)
-    braid::library::tell(a.fault, a.command, count, i);
+    braid::library::report_fault(a.fault, a.command, count, i);
 }
 
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
@@ -373,7 +374,7 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
     const bool token =
         s < ids.sizes[1] &&
         braid::library::id_at(ids.data, wide, b * ids.strides[0] + s * ids.strides[1]) != padding;
-    int tokens = token; // of this lane and those below
+    int tokens = token; // in this lane and the lanes below
     for (int distance = 1; distance < 32; distance *= 2) {
       const int other = __shfl_sync(0xffffffffu, tokens, lane < distance ? lane : lane - distance);
       if (lane >= distance)

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the kernels of library.cuh take: one of these structures each, by value. Read by the
-// compiler of the kernels and by the runtime that launches them, so there is nothing in it but
-// built-in types. Strides are in elements unless they say bytes.
+// The arguments of the kernels of library.cuh: each takes one of these structures by value. Both
+// the kernels and the runtime that launches them include this, so it uses built-in types only.
+// Strides are in elements unless they say bytes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_CUDA_LIBRARY_ARGUMENTS_H
@@ -20,10 +20,10 @@ constexpr int kMaxDims = 8;
 constexpr int kMaxSources = 64;
 constexpr int kMaxOperands = 8;
 constexpr int kMaxScalars = 4;
-/// Elements of a head that a lane of attention has at most; a warp has a query.
+/// The most elements of a head per lane in attention; each warp has one query.
 constexpr int kMaxHeadPerLane = 8;
 
-/// What the descriptor of a kernel says of one operand (braid/Base/LibraryKernels.h).
+/// One operand of a kernel, as its descriptor lists it (braid/Base/LibraryKernels.h).
 struct Operand {
   void *data; ///< or null
   int dtype;  ///< f32, f16, bf16, f64, i32, i64, i8, as program.fbs numbers them
@@ -31,8 +31,8 @@ struct Operand {
   long long sizes[kMaxDims], strides[kMaxDims];
 };
 
-/// What a kernel takes that has no structure of its own: operands and scalars as its descriptor
-/// lists them. A warp has a row.
+/// The arguments of a kernel without a structure of its own: operands and scalars as its descriptor
+/// lists them. Each warp has one row.
 struct Call {
   Operand operands[kMaxOperands];
   long long integers[kMaxScalars];
@@ -40,9 +40,9 @@ struct Call {
   long long rows, part, parts;
 };
 
-/// The first id that is outside of its table; zeros before.
+/// The first id outside of its table; zeros if there is none.
 struct Fault {
-  unsigned long long command; ///< as the launch said it
+  unsigned long long command; ///< as given by the launch
   long long value, position;
 };
 
@@ -53,8 +53,8 @@ struct Integers {
   int wide; ///< i64, else i32
 };
 
-/// Contiguous runs of bytes under a loop nest, moved in units of 1, 2, 4, 8 or 16 bytes, of which
-/// addresses, strides and runs are multiples. A thread has a unit.
+/// Contiguous runs of bytes under a loop nest, moved in units of 1, 2, 4, 8 or 16 bytes; addresses,
+/// strides and runs are multiples of the unit. Each thread has one unit.
 struct Copy {
   const void *source;
   void *dest;
@@ -64,8 +64,8 @@ struct Copy {
   long long counts[kMaxDims], sourceStrides[kMaxDims], destStrides[kMaxDims]; ///< strides in bytes
 };
 
-/// Blocks of rows, of which each has as many as its count says; zeros in the others. All are
-/// contiguous. `dest` is `source` or apart from it. A thread has a unit.
+/// Copies the counted rows of each block and zeros the others. All are contiguous. `dest` equals
+/// `source` or does not overlap it. Each thread has one unit.
 struct CopyCounted {
   const void *source;
   void *dest;
@@ -75,7 +75,7 @@ struct CopyCounted {
   int unit;               ///< bytes, as of a Copy
 };
 
-/// Counts are from 0 to `most`. A thread has a count.
+/// Checks that counts are from 0 to `most`. Each thread has one count.
 struct CheckCounts {
   Integers counts;
   long long count, most;
@@ -83,13 +83,13 @@ struct CheckCounts {
   unsigned long long command;
 };
 
-/// Rows of a table, or zeros where an id is of another part of it. A block has a row.
+/// Rows of a table, or zeros for ids of another shard of it. Each block has one row.
 struct Gather {
   const void *source, *ids;
   void *out;
   long long count;
-  long long rows, firstRow; ///< of this part of the table, and before it
-  long long limit;          ///< ids are below it; what the table has beyond is padding
+  long long rows, firstRow; ///< of this shard of the table, and before it
+  long long limit;          ///< upper bound of ids, exclusive; rows from it on are padding
   long long rowBytes, sourceStrideBytes, outStrideBytes;
   int wideIds; ///< i64, else i32
   int unit;    ///< bytes, as of a Copy
@@ -97,7 +97,7 @@ struct Gather {
   unsigned long long command;
 };
 
-/// A thread has an angle. Tables are f32, f16 or bf16, as the kernel's name says.
+/// Each thread has one angle. Tables are f32, f16 or bf16, as the kernel's name says.
 struct RotaryTable {
   const double *frequencies;
   double scale;
@@ -107,8 +107,8 @@ struct RotaryTable {
   long long cosBatch, sinBatch, cosRow, sinRow;
 };
 
-/// A thread has a pair of elements. `out` is `in` or apart from it. All are f32, f16 or bf16, as
-/// the kernel's name says.
+/// Each thread has one pair of elements. `out` equals `in` or does not overlap it. All are f32, f16
+/// or bf16, as the kernel's name says.
 struct Rotary {
   const void *in, *cos, *sin;
   void *out;
@@ -117,7 +117,7 @@ struct Rotary {
   long long cosBatch, cosRow, sinBatch, sinRow;
 };
 
-/// A warp has a query of one head. All are f32, f16 or bf16, as the kernel's name says.
+/// Each warp has one query of one head. All are f32, f16 or bf16, as the kernel's name says.
 struct Attention {
   const void *query, *key, *value;
   void *out;
@@ -133,7 +133,7 @@ struct Attention {
 };
 
 /// out[i] = sources[0][i] op sources[1][i] op ..., in that order; f16 and bf16 in f32, rounded
-/// once. A thread has an element. `out` may be one of the sources.
+/// once. Each thread has one element. `out` may be one of the sources.
 struct Reduce {
   const void *sources[kMaxSources];
   void *out;

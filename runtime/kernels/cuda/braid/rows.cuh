@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Skeletons of row kernels: which thread has which columns of which row, and reductions of a row.
-// A thread has vectors of `Vec` columns, from column(0), column(1), ... column(steps - 1) on; those
-// at or behind `Columns` are not there.
+// Skeletons of row kernels: the assignment of rows and columns to threads, and reductions over a
+// row. A thread has vectors of `Vec` columns that begin at column(0), ..., column(steps - 1); a
+// vector at or beyond `Columns` does not exist.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -39,7 +39,7 @@ struct MinNum {
   static __device__ __forceinline__ float combine(float a, float b) { return fminf(a, b); }
 };
 
-/// Of all lanes of the warp, for all of them: the same bits in each, as the combiners commute.
+/// Reduces over the warp. Every lane gets the same bits, since the combiners commute.
 template <class Op> __device__ __forceinline__ float reduce_warp(float value) {
 #pragma unroll
   for (int distance = 16; distance; distance /= 2)
@@ -52,14 +52,14 @@ template <class Op, int Threads> __device__ __forceinline__ float reduce_block(f
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   __shared__ float partial[warps];
   value = reduce_warp<Op>(value);
-  __syncthreads(); // A former reduction may still be read.
+  __syncthreads(); // A thread may still read the previous reduction.
   if (lane == 0)
     partial[warp] = value;
   __syncthreads();
   return reduce_warp<Op>(lane < warps ? partial[lane] : Op::identity());
 }
 
-/// Nothing is reduced: a thread has one vector.
+/// Without reductions: each thread has one vector.
 template <int Columns, int Vec, int Threads> struct Map {
   static constexpr int steps = 1;
   static __device__ __forceinline__ unsigned item() { return blockIdx.x * Threads + threadIdx.x; }
@@ -68,7 +68,7 @@ template <int Columns, int Vec, int Threads> struct Map {
   static __device__ __forceinline__ bool first() { return column(0) == 0; }
 };
 
-/// A warp has a row, a block Threads / 32 of them.
+/// Each warp has one row, each block Threads / 32 rows.
 template <int Columns, int Vec, int Threads> struct WarpRow {
   static constexpr int steps = (Columns / Vec + 31) / 32;
   static __device__ __forceinline__ unsigned row() {
@@ -83,7 +83,7 @@ template <int Columns, int Vec, int Threads> struct WarpRow {
   }
 };
 
-/// A block has a row.
+/// Each block has one row.
 template <int Columns, int Vec, int Threads> struct BlockRow {
   static constexpr int steps = (Columns / Vec + Threads - 1) / Threads;
   static __device__ __forceinline__ unsigned row() { return blockIdx.x; }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Small vectors of elements: what a thread moves at once.
+// Small vectors of elements that a thread moves at once.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
