@@ -65,7 +65,7 @@ def test_one_left_out(imported, tmp_path, left_out):
 def test_what_has_no_default(tiny):
     bundle = tiny.bundle("tp=2")
     done = braid_run(bundle, "--weights", tiny.checkpoint, expect=braidtest.BAD_INPUT)
-    assert done.err == ("braid-run: error: the model needs also:\n"
+    assert done.err == ("braid-run: error: the model also needs:\n"
                         f"  --input input_ids=FILE.npy   with i64 [{tiny.batch}, {tiny.seq}]\n"
                         "      (or --random-inputs SEED)\n"), done
 
@@ -91,7 +91,7 @@ def test_no_bound_to_draw_below(tmp_path):
                      ' -> (tensor<3x4xf32> {nn.name = "r"}) attributes {nn.entry} {\n'
                      "%r = nn.embedding %i, %t : tensor<3xi64>, tensor<5x4xf32> -> tensor<3x4xf32>\nreturn %r : tensor<3x4xf32>\n}\n")
     done = braid("run", model, "--mesh", "dp=1", "--random-inputs", 1, expect=braidtest.BAD_INPUT)
-    assert done.err.endswith("braid run: error: --random-inputs: input 'i' i64 [3] cannot be drawn: the model does not say what "
-                             "its elements are below\n"), done
+    assert done.err.endswith("braid run: error: --random-inputs: input 'i' i64 [3] has no random values: the model gives "
+                             "no upper bound\n"), done
     model.write_text(model.read_text().replace('nn.name = "i"', 'nn.name = "i", nn.below = 5 : i64'))
     braid("run", model, "--mesh", "dp=1", "--random-inputs", 1, "--check", "reference")

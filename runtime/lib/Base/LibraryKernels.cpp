@@ -127,12 +127,12 @@ Status check(const LibraryCall &c) {
   // Strides of zero make large tables of little memory; the ids of all shards together must fit 64
   // bits.
   const Shape &shape = c[table].shape;
-  const std::optional<int64_t> whole = checkedMul(shape[0], c.parts);
-  if (!whole)
+  const std::optional<int64_t> rows = checkedMul(shape[0], c.parts);
+  if (!rows)
     return Status::error("table: ", c.parts, " times the rows of shape ", shapeString(shape),
                          " are too many");
-  if (c.integers[0] < 0 || c.integers[0] > *whole)
-    return Status::error("expects rows of 0 to ", *whole, ", got ", c.integers[0]);
+  if (c.integers[0] < 0 || c.integers[0] > *rows)
+    return Status::error("expects rows of 0 to ", *rows, ", got ", c.integers[0]);
   Shape result = c[ids].shape;
   result.push_back(shape[1]);
   return expectShape(c, out, result);

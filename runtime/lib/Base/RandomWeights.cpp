@@ -171,7 +171,7 @@ Result<HostTensor> randomInput(const EntryValue &operand, uint64_t seed) {
   if (!operand.below)
     return Status::error("input ", inQuotes(operand.name), " ", name(operand.dtype), " ",
                          shapeString(operand.globalShape),
-                         " cannot be drawn: the model does not say what its elements are below");
+                         " has no random values: the model gives no upper bound");
   const uint64_t hash = fnv1a64(operand.name), below = static_cast<uint64_t>(*operand.below);
   for (int64_t i = 0; i < tensor.numElements(); ++i) {
     std::array<uint32_t, 4> words = wordsAt(seed, hash, i);

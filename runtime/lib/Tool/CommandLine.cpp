@@ -45,17 +45,17 @@ std::string isNotNegative(const std::string &text) {
 }
 
 const char *const kBraidRunExamples = R"(Examples:
-  # one run on as many ranks as the bundle is for; results go to out/NAME.npy
+  # run once on all ranks of the bundle; write results to out/NAME.npy
   braid-run model.braid --weights model.safetensors --input input_ids=ids.npy --output out
 
-  # does it still give these values? Exit status 2 when not
+  # compare with known values; exit status 2 if they differ
   braid-run model.braid --weights model.safetensors --input input_ids=ids.npy --check last_hidden_state.npy
 
-  # how fast is it, and how much communication stays exposed?
+  # measure the speed and the exposed communication
   braid-run model.braid --random-weights 1 --random-inputs 1 --warmup 3 --repeat 20 --report r.json --trace t.json
 
 Exit status: 0 done and checks passed; 1 the input or the request is wrong; 2 a check failed; 3 a rank failed.
-A bundle contains machine code: running one is trusting who made it.
+A bundle contains machine code: run only bundles from sources that you trust.
 )";
 
 } // namespace
@@ -73,7 +73,7 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
   SessionOptions &session = options.session;
   app.add_option("MODEL", options.model, hooks.modelHelp)->required();
 
-  const char *values = "What goes in and comes out";
+  const char *values = "Inputs and outputs";
   auto *weights = app.add_option(
       "--weights", options.weights,
       "checkpoint: a .safetensors file, the .json index of several, or a directory that holds "
@@ -87,7 +87,7 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->excludes(weights)
       ->group(values);
   app.add_option("--input", inputs,
-                 "an input's value as for one device; once per input. One with a default, such as "
+                 "an input's full value; once per input. One with a default, such as "
                  "attention_mask (ones) and token_type_ids (zeros), may be left out")
       ->type_name("NAME=FILE.npy")
       ->take_all()
@@ -95,7 +95,7 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->group(values);
   app.add_option("--random-inputs", options.randomInputs,
                  "in place of the other inputs: values that depend on this seed, the input's name "
-                 "and the element only, integers below what the model says")
+                 "and the element only, integers below the model's bound")
       ->type_name("SEED")
       ->check(isNotNegative)
       ->group(values);
@@ -105,9 +105,9 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->type_name("DIR")
       ->group(values);
 
-  const char *how = "How it runs";
+  const char *how = "Execution";
   app.add_option("--ranks", session.ranks,
-                 "must be the number of ranks that the bundle is for (default: that number)")
+                 "must equal the bundle's number of ranks (default: that number)")
       ->type_name("N")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 24).description(""))
       ->group(how);
@@ -151,15 +151,15 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->type_name("NAME")
       ->group(how);
   app.add_option("--time-limit", session.timeLimitSeconds,
-                 "stop when no rank makes any progress for so long; 0: never")
+                 "stop when no rank makes progress for this long; 0: never")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9).description(""))
       ->capture_default_str()
       ->group(how);
   app.add_option(
          "--spin-us", session.spinMicroseconds,
-         "look so long for what is waited for before sleeping (default: 50, or 1 where there "
-         "are more threads than cores that this process may use)")
+         "poll for this long before a waiting thread sleeps (default: 50, or 1 if there are more "
+         "threads than cores that this process may use)")
       ->type_name("MICROSECONDS")
       ->check(CLI::Range(0.0, 1e6).description(""))
       ->group(how);
@@ -169,8 +169,8 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
          "--check", options.checks,
          std::string("compare with the result that FILE is named after, or with the only result") +
              (hooks.reference
-                  ? "; 'reference': compare all with what the interpreter makes of the module that "
-                    "was compiled: as one device, or on all ranks when it was the program of a rank"
+                  ? "; 'reference': compare all with the interpreter's results of the compiled "
+                    "module: on one device, or on all ranks if it was the program of a rank"
                   : ""))
       ->type_name(hooks.reference ? "FILE.npy|reference" : "FILE.npy")
       ->take_all()
@@ -197,8 +197,8 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
         ->group(check);
   }
   app.add_option("--inject-stall", stall,
-                 "stop this rank on purpose before a command (default: its first), to see a "
-                 "stalled rank handled")
+                 "stop this rank on purpose before a command (default: its first), to test the "
+                 "handling of a stalled rank")
       ->type_name("RANK[:COMMAND]")
       ->group(check);
 
@@ -215,7 +215,7 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->check(CLI::Range(int64_t(1), int64_t(1) << 32).description(""))
       ->capture_default_str()
       ->group(measure);
-  app.add_option("--warmup", options.warmup, "runs before those")
+  app.add_option("--warmup", options.warmup, "runs before the measured ones")
       ->type_name("K")
       ->check(CLI::Range(int64_t(0), int64_t(1) << 32).description(""))
       ->capture_default_str()
@@ -224,7 +224,7 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->type_name("FILE")
       ->group(measure);
   app.add_option("--trace", options.trace,
-                 "write what ran when in the last run, in the Chrome trace event format "
+                 "write the times of all commands of the last run in the Chrome trace event format "
                  "(ui.perfetto.dev opens it)")
       ->type_name("FILE")
       ->group(measure);

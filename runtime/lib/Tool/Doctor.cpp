@@ -104,7 +104,7 @@ Finding memory(const DoctorOptions &options) {
   }
   if (total == 0)
     return {"memory", State::absent, "no figures in " + options.processes + "/meminfo",
-            "how large a model may be is not known"};
+            "the largest model size is unknown"};
   return {"memory", State::used, gibibytes(total) + ", " + gibibytes(available) + " available",
           "parameters and buffers of all ranks of this host"};
 }
@@ -131,7 +131,7 @@ Finding sharedMemory() {
             "ranks can be threads, but not processes (--transport shm)"};
   return {"shared memory", State::used,
           "anonymous, " + gibibytes(static_cast<double>(availableMemory())) + " available",
-          "what ranks that are processes (--transport shm) exchange"};
+          "for data that ranks as processes exchange (--transport shm)"};
 }
 
 /// Kernels are loaded from memory without a name in the file system.

@@ -235,11 +235,11 @@ private:
       command.details.emplace_back("reduction",
                                    runtime::name(static_cast<ReduceKind>(start.reduce)));
     if (kind == CollectiveKind::allToAll) {
-      command.details.emplace_back("cuts dimension", std::to_string(start.dim));
+      command.details.emplace_back("splits dimension", std::to_string(start.dim));
       command.details.emplace_back("joins dimension", std::to_string(start.concat_dim));
     } else if (kind == CollectiveKind::reduceScatter || kind == CollectiveKind::allGather) {
       command.details.emplace_back(kind == CollectiveKind::allGather ? "joins dimension"
-                                                                     : "cuts dimension",
+                                                                     : "splits dimension",
                                    std::to_string(start.dim));
     }
     command.group = groupOf(start.axes);

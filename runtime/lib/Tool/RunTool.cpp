@@ -123,7 +123,7 @@ private:
         missing += "\n      ... and " + std::to_string(entry->parameters.size() - kShown) + " more";
     }
     if (!missing.empty())
-      return Status::error("the model needs also:", missing);
+      return Status::error("the model also needs:", missing);
     if (options.randomWeights) {
       weights = WeightSource::random(*options.randomWeights);
     } else if (!options.weights.empty()) {

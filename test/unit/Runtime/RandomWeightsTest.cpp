@@ -78,8 +78,9 @@ TEST(RandomInputs, FollowTheirDefinition) {
     EXPECT_FLOAT_EQ(floats->as<float>()[i], float(expected(0x123456789abcdef0, "x", i) * 50));
 
   EntryValue ids{"ids", DType::i64, {40, 50}, {}};
-  EXPECT_ERROR(randomInput(ids, 1), "input 'ids' i64 [40, 50] cannot be drawn: the model does not "
-                                    "say what its elements are below");
+  EXPECT_ERROR(randomInput(ids, 1),
+               "input 'ids' i64 [40, 50] has no random values: the model gives "
+               "no upper bound");
   ids.below = 61;
   Result<HostTensor> drawn = randomInput(ids, 1);
   ASSERT_OK(drawn);

@@ -137,7 +137,7 @@ TEST_F(RunTool, AStalledRankExitsWithThree) {
 TEST_F(RunTool, SaysAllThatIsMissing) {
   EXPECT_EQ(run({file("m.braid")}), 1);
   EXPECT_EQ(err,
-            "braid-run: error: the model needs also:\n  --input x=FILE.npy   with f32 [4, 16]\n"
+            "braid-run: error: the model also needs:\n  --input x=FILE.npy   with f32 [4, 16]\n"
             "      (or --random-inputs SEED)\n"
             "  --weights FILE.safetensors   with 1 parameters (or --random-weights SEED):\n"
             "      proj.weight f32 [8, 16]\n");
