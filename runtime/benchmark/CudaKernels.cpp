@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <optional>
 
 using namespace braid::runtime;
 using namespace braid::runtime::cuda;

@@ -296,7 +296,7 @@ TEST(Session, AnInputWithADefaultMayBeLeftOut) {
   for (const char *transport : {"threads", "shm"}) {
     SessionOptions options;
     options.transport = transport;
-    auto session = Session::create(bundle, options);
+    auto session = Session::create(bundleOf(contents), options);
     ASSERT_OK(session);
     ASSERT_OK((*session)->run());
     EXPECT_EQ(values(**session), std::vector<int64_t>(16, 3)) << transport;
@@ -306,7 +306,7 @@ TEST(Session, AnInputWithADefaultMayBeLeftOut) {
     ASSERT_OK((*session)->run());
     EXPECT_EQ(values(**session), x) << transport;
   }
-  auto bound = Session::create(bundle, {});
+  auto bound = Session::create(bundleOf(contents), {});
   ASSERT_OK(bound);
   alignas(64) int64_t part[8] = {5, 5, 5, 5, 5, 5, 5, 5};
   ASSERT_OK((*bound)->bindInput(0, "x", part, sizeof part));
