@@ -27,8 +27,8 @@ inline CudaLaunchTable nullKernelTable() {
 }
 
 /// The bundle with code for the null device and this launch table.
-inline std::shared_ptr<const Bundle> withCudaKernels(BundleContents contents,
-                                                     const CudaLaunchTable &table) {
+inline Result<std::shared_ptr<const Bundle>> withCudaKernels(BundleContents contents,
+                                                             const CudaLaunchTable &table) {
   KernelLibrary library = cudaKernelLibrary(table.architecture);
   Result<Bytes> code = readFile(BRAID_TEST_NULL_KERNELS);
   EXPECT_OK(code);
@@ -37,7 +37,7 @@ inline std::shared_ptr<const Bundle> withCudaKernels(BundleContents contents,
   contents.members[library.sourceMember] = toBytes("");
   contents.manifest.kernels.push_back(library);
   contents.manifest.transports = {"threads", "shm", "nccl"};
-  return bundleOf(std::move(contents));
+  return makeBundle(std::move(contents));
 }
 
 inline SessionOptions onNullDevice(const std::string &transport = "threads") {
@@ -51,7 +51,8 @@ inline SessionOptions onNullDevice(const std::string &transport = "threads") {
 inline Result<std::unique_ptr<Session>>
 cudaSession(ProgramBuilder &builder, const SessionOptions &options = onNullDevice(),
             const CudaLaunchTable &table = nullKernelTable()) {
-  return Session::create(withCudaKernels(builder.contents(), table), options);
+  auto bundle = withCudaKernels(builder.contents(), table);
+  return bundle.ok() ? Session::create(*bundle, options) : bundle.status();
 }
 
 /// A target and a transport.

@@ -264,7 +264,8 @@ public:
     flatbuffers::FlatBufferBuilder buffer;
     fb::FinishProgramBuffer(buffer, fb::Program::Pack(buffer, &program));
     auto *data = reinterpret_cast<const std::byte *>(buffer.GetBufferPointer());
-    BundleContents result{manifest, {{manifest.programMember, Bytes(data, data + buffer.GetSize())}}};
+    BundleContents result{manifest,
+                          {{manifest.programMember, Bytes(data, data + buffer.GetSize())}}};
     for (const KernelLibrary &library : manifest.kernels)
       result.members[library.member]; // empty
     return result;
@@ -272,10 +273,8 @@ public:
   std::shared_ptr<const Bundle> bundle() { return bundleOf(contents()); }
   Result<std::unique_ptr<Session>> session(SessionOptions options = {}) {
     options.kernels = &kernels;
-    Result<Bundle> bundle = Bundle::create(contents());
-    if (!bundle.ok())
-      return bundle.status();
-    return Session::create(std::make_shared<const Bundle>(std::move(*bundle)), options);
+    Result<std::shared_ptr<const Bundle>> bundle = makeBundle(contents());
+    return bundle.ok() ? Session::create(*bundle, options) : bundle.status();
   }
 
   fb::ProgramT program;

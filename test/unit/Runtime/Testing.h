@@ -95,11 +95,18 @@ template <typename T> Status statusOf(const Result<T> &result) { return result.s
 
 namespace braid::runtime::testing {
 
+inline Result<std::shared_ptr<const Bundle>> makeBundle(BundleContents contents) {
+  Result<Bundle> bundle = Bundle::create(std::move(contents));
+  if (!bundle.ok())
+    return bundle.status();
+  return std::make_shared<const Bundle>(std::move(*bundle));
+}
+
 /// A bundle of valid contents.
 inline std::shared_ptr<const Bundle> bundleOf(BundleContents contents) {
-  Result<Bundle> bundle = Bundle::create(std::move(contents));
+  Result<std::shared_ptr<const Bundle>> bundle = makeBundle(std::move(contents));
   EXPECT_OK(bundle);
-  return bundle.ok() ? std::make_shared<const Bundle>(std::move(*bundle)) : nullptr;
+  return bundle.ok() ? *bundle : nullptr;
 }
 
 } // namespace braid::runtime::testing
