@@ -326,9 +326,8 @@ void CudaExecutor::giveUp() {
 
 Status CudaExecutor::run(Workers &workers) {
   if (workers.lost)
-    return Status::error(
-        "the session cannot run again: a rank did not come back from an earlier run",
-        Code::rankFailed);
+    return Status::error("the session cannot run again: a rank did not return from an earlier run",
+                         Code::rankFailed);
   workers.control.begin();
   for (size_t r = 0; r < ranks.size(); ++r) {
     Rank &rank = *workers.ranks[r];

@@ -26,7 +26,7 @@ struct RankProcesses::ControlBlock {
   Counter done{Sharing::forks};
   std::atomic<uint64_t> prepared{0};
   StatusRecord outcome; ///< of preparing
-  bool lost = false;    ///< a thread of the rank did not come back
+  bool lost = false;    ///< a thread of the rank did not return
   int64_t peakMemory = 0;
   CommunicationTimes total;
   CommunicationTimes *collectives = nullptr;
@@ -231,9 +231,8 @@ Status RankProcesses::lostRanks(std::vector<Processes::End> ended) {
 
 Status RankProcesses::run() {
   if (lost || !running())
-    return Status::error(
-        "the session cannot run again: a rank did not come back from an earlier run",
-        Code::rankFailed);
+    return Status::error("the session cannot run again: a rank did not return from an earlier run",
+                         Code::rankFailed);
   RunControl &control = workers.control;
   control.begin();
   ++jobs;

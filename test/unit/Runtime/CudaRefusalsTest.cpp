@@ -180,7 +180,7 @@ TEST(CudaRefusals, AKernelThatDoesNotEnd) {
                 HasSubstr(graph ? "the graph of a run has not ended within 0.2 s"
                                 : "kernel 'add_bias' in @layer (layer.0) on its compute queue"));
     EXPECT_ERROR((*session)->run(),
-                 "the session cannot run again: a rank did not come back from an earlier run");
+                 "the session cannot run again: a rank did not return from an earlier run");
     EXPECT_ERROR((*session)->setInput("x", f32, {kBatch, kHidden}, x.data()),
                  "rank 0: the device 'null device' is not used any more: work on it has not ended");
   }

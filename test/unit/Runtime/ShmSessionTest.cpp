@@ -174,7 +174,7 @@ TEST_F(ShmSession, ARankThatDiesIsNamedAtOnceWithItsSignalAndPlace) {
       if (!tellsWhoWaits)
         EXPECT_THAT(status.message(), MatchesRegex(end));
       EXPECT_TRUE(children().empty()) << "the others end with it";
-      EXPECT_ERROR((*session)->run(), "the session cannot run again: a rank did not come back from "
+      EXPECT_ERROR((*session)->run(), "the session cannot run again: a rank did not return from "
                                       "an earlier run");
       EXPECT_ERROR((*session)->output("y"), "output 'y' expects a run that has succeeded");
     }
