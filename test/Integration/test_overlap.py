@@ -70,7 +70,7 @@ def test_trace_shows_communication_during_computation(outcome, rank):
 def test_report_splits_what_collectives_take(outcome):
     report, trace, out = outcome
     rows = report["collectives"]
-    assert [(c["calls"], c["kind"], c["tag"], c["ordinal"]) for c in rows] == [("@main/@branches", "all_reduce", "mlp.down", i) for i in (0, 1)]
+    assert [(c["calls"], c["kind"], c["name"], c["ordinal"]) for c in rows] == [("@main/@branches", "all_reduce", "mlp.down", i) for i in (0, 1)]
     assert [c["exposed_by_form"] for c in rows] == [False, False]
     assert report["bytes_sent_per_rank"] == sum(c["bytes_sent_per_rank"] for c in rows) == 2 * PAYLOAD
     shown = report["comm_of_rank"]

@@ -67,12 +67,12 @@ struct Command : NamedCommand, CommandSchedule {
       op;
 };
 
-/// Identifies a collective of the program: calls, kind, tag and ordinal together are unique.
+/// Identifies a collective of the program: calls, kind, name and ordinal together are unique.
 struct CollectiveInfo {
   std::string calls; ///< from the entry down: "@main/@layer (layer.3)"
   std::string kind;
-  std::string tag;     ///< its role, or its name if it has none
-  int64_t ordinal = 0; ///< among those of the same calls, kind and tag
+  std::string name;    ///< its role, or its name if it has none
+  int64_t ordinal = 0; ///< among those of the same calls, kind and name
   int64_t bytesSent = 0;
   bool exposedByForm = false; ///< nothing is computed between its start and its wait
 };

@@ -33,7 +33,7 @@ std::vector<int64_t> Command::missingRanks() const {
 }
 
 std::string label(const CollectiveInfo &collective) {
-  return collective.kind + (collective.tag.empty() ? "" : " '" + collective.tag + "'") + " #" +
+  return collective.kind + (collective.name.empty() ? "" : " '" + collective.name + "'") + " #" +
          std::to_string(collective.ordinal);
 }
 
@@ -349,7 +349,7 @@ private:
 
   uint32_t identify(const Collective &c, const Frame &frame) {
     CollectiveInfo info{frame.calls, name(c.kind), c.role.empty() ? c.name : c.role};
-    info.ordinal = alike[{info.calls, info.kind, info.tag}]++;
+    info.ordinal = alike[{info.calls, info.kind, info.name}]++;
     info.bytesSent = c.bytesSent;
     out.collectives.push_back(std::move(info));
     out.bytesSent += c.bytesSent;
@@ -383,7 +383,7 @@ private:
   mutable std::set<size_t> used; ///< the entry's arguments that the current command uses
   std::map<uint32_t, EventSource> collectives;           ///< by event
   std::vector<std::pair<Queue, size_t>> collectiveWaits; ///< places in the queues
-  /// Collectives so far, by calls, kind and tag.
+  /// Collectives so far, by calls, kind and name.
   std::map<std::tuple<std::string, std::string, std::string>, int64_t> alike;
   /// Sends and receives so far, by peer and tag.
   std::map<std::tuple<CollectiveKind, int64_t, int64_t>, size_t> messages;

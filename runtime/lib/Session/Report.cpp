@@ -75,7 +75,7 @@ std::string Session::State::report() const {
       sent = std::max(sent, rank->program.collectives[i].bytesSent);
     Json json = {{"calls", info.calls},
                  {"kind", info.kind},
-                 {"tag", info.tag},
+                 {"name", info.name},
                  {"ordinal", info.ordinal},
                  {"bytes_sent_per_rank", sent},
                  {"exposed_by_form", info.exposedByForm}};

@@ -264,10 +264,10 @@ private:
     };
     std::vector<Line> lines;
     for (const auto &c : report["collectives"]) {
-      const std::string tag = c["tag"], calls = c["calls"];
+      const std::string name = c["name"], calls = c["calls"];
       std::string function = calls.substr(calls.rfind('/') + 1);
       function.resize(std::min(function.size(), function.find(' ')));
-      std::string what = c["kind"].get<std::string>() + (tag.empty() ? "" : " '" + tag + "'") +
+      std::string what = c["kind"].get<std::string>() + (name.empty() ? "" : " '" + name + "'") +
                          " #" + std::to_string(c["ordinal"].get<int64_t>()) + " in " + function;
       auto line =
           std::find_if(lines.begin(), lines.end(), [&](const Line &l) { return l.what == what; });

@@ -293,7 +293,7 @@ TEST(Overlap, NothingBetweenStartAndWaitIsNeverHidden) {
         EXPECT_EQ(c["exposed_by_form"], true);
         EXPECT_EQ(c["calls"], "@main");
         EXPECT_EQ(c["kind"], "all_reduce");
-        EXPECT_EQ(c["tag"], "");
+        EXPECT_EQ(c["name"], "");
         EXPECT_EQ(c["ordinal"], i);
         EXPECT_LE(c["peer_wait_s"], c["comm_s"]);
       }

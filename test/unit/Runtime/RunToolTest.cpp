@@ -85,7 +85,7 @@ TEST_F(RunTool, RunsChecksReportsAndTraces) {
   EXPECT_EQ(report["runs"], 4);
   EXPECT_EQ(report["bytes_sent_per_rank"], 128);
   EXPECT_EQ(report["weights"], "random weights (seed 5)");
-  EXPECT_EQ(report["collectives"][0]["tag"], "proj");
+  EXPECT_EQ(report["collectives"][0]["name"], "proj");
   EXPECT_EQ(report["collectives"][0]["kind"], "all_reduce");
   EXPECT_EQ(report["checks"][0]["passed"], true);
   EXPECT_GT(report["median_run_s"], 0.0);
