@@ -132,8 +132,9 @@ FailureOr<runtime::Bundle> compileToBundle(ModuleOp module, const CompileOptions
 }
 
 OwningOpRef<ModuleOp> readBundledModule(const runtime::Bundle &bundle, MLIRContext *context) {
-  const runtime::Bytes *bytes =
-      bundle.manifest().moduleMember.empty() ? nullptr : bundle.find(bundle.manifest().moduleMember);
+  const runtime::Bytes *bytes = bundle.manifest().moduleMember.empty()
+                                    ? nullptr
+                                    : bundle.find(bundle.manifest().moduleMember);
   if (!bytes) {
     emitError(UnknownLoc::get(context))
         << "the bundle carries no module (it was compiled with --strip)";

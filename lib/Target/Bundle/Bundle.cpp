@@ -7,9 +7,9 @@
 using namespace mlir;
 using namespace braid;
 
-FailureOr<runtime::BundleContents>
-braid::buildBundle(ModuleOp module, ArrayRef<CPUKernelLibrary> libraries,
-                   runtime::Bytes moduleBytecode) {
+FailureOr<runtime::BundleContents> braid::buildBundle(ModuleOp module,
+                                                      ArrayRef<CPUKernelLibrary> libraries,
+                                                      runtime::Bytes moduleBytecode) {
   FailureOr<runtime::Manifest> manifest = buildManifest(module);
   FailureOr<runtime::Bytes> program = buildProgram(module);
   if (failed(manifest) || failed(program))

@@ -73,12 +73,9 @@ std::string Session::State::report() const {
     int64_t sent = 0; // of the rank that sends most
     for (const auto &rank : workers->ranks)
       sent = std::max(sent, rank->program.collectives[i].bytesSent);
-    Json json = {{"calls", info.calls},
-                 {"kind", info.kind},
-                 {"name", info.name},
-                 {"ordinal", info.ordinal},
-                 {"bytes_sent_per_rank", sent},
-                 {"exposed_by_form", info.exposedByForm}};
+    Json json = {{"calls", info.calls},         {"kind", info.kind},
+                 {"name", info.name},           {"ordinal", info.ordinal},
+                 {"bytes_sent_per_rank", sent}, {"exposed_by_form", info.exposedByForm}};
     addTo(json, typical.ranks[mostExposed].collectives[i], usesDevice());
     collectives.push_back(std::move(json));
   }

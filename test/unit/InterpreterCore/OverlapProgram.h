@@ -84,9 +84,8 @@ public:
     auto lookup = [&](const std::string &symbol) -> Result<runtime::KernelFunction> {
       return builder.kernels.at(symbol);
     };
-    auto created =
-        ProgramInterpreter::create(bundle.members.at(bundle.manifest.programMember),
-                                   bundle.manifest, bundle.manifest.entries[0], lookup);
+    auto created = ProgramInterpreter::create(bundle.members.at(bundle.manifest.programMember),
+                                              bundle.manifest, bundle.manifest.entries[0], lookup);
     if (!created.ok())
       return created;
     runtime::HostTensor x = runtime::HostTensor::zeros(DType::f32, {kElements});

@@ -79,8 +79,8 @@ void agree(const Exchange &exchange) {
   SCOPED_TRACE(what);
   std::shared_ptr<const runtime::Bundle> bundle = build(exchange, groupSize);
 
-  auto interpreter = ProgramInterpreter::create(bundle->program(),
-                                                bundle->manifest(), bundle->manifest().entries[0],
+  auto interpreter = ProgramInterpreter::create(bundle->program(), bundle->manifest(),
+                                                bundle->manifest().entries[0],
                                                 [](const std::string &) { return add; });
   ASSERT_TRUE(interpreter.ok()) << interpreter.status().message();
   EXPECT_THAT(checkOrder((*interpreter)->program()), ::testing::IsEmpty());

@@ -131,7 +131,8 @@ protected:
   }
 
   runtime::Result<interp::ExpandedProgram> expand(const Bytes &bytes) const {
-    return interp::ExpandedProgram::expand(bytes, bundle->manifest(), bundle->manifest().entries[0]);
+    return interp::ExpandedProgram::expand(bytes, bundle->manifest(),
+                                           bundle->manifest().entries[0]);
   }
 
   /// Whether the fault was detected. An error other than a failed check fails the test.

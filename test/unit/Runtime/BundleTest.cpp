@@ -188,7 +188,8 @@ TEST(Bundle, RefusesMembersThatTheManifestDoesNotMean) {
   const std::string library = sampleManifest().kernels[0].member;
   auto without = members;
   without.erase(without.begin());
-  EXPECT_ERROR(parse(archive(without), "x.braid"), "bundle 'x.braid': member 'manifest.json' is missing");
+  EXPECT_ERROR(parse(archive(without), "x.braid"),
+               "bundle 'x.braid': member 'manifest.json' is missing");
   without = members;
   without.pop_back();
   EXPECT_ERROR(parse(archive(without), "x.braid"),
@@ -205,8 +206,9 @@ TEST(Bundle, RefusesMembersThatTheManifestDoesNotMean) {
   for (auto &[name, bytes] : changed)
     if (name == library)
       bytes[5] ^= std::byte(1);
-  EXPECT_ERROR(parse(archive(changed), "x.braid"), "bundle 'x.braid': member '" + library +
-                                   "': its SHA-256 is not the one that the manifest gives");
+  EXPECT_ERROR(parse(archive(changed), "x.braid"),
+               "bundle 'x.braid': member '" + library +
+                   "': its SHA-256 is not the one that the manifest gives");
   EXPECT_ERROR(parse(archive(members, ZIP_CM_DEFLATE), "x.braid"),
                "bundle 'x.braid': member 'manifest.json': expects members that are stored, neither "
                "compressed nor encrypted");

@@ -29,8 +29,8 @@ mlir::FailureOr<runtime::Manifest> buildManifest(mlir::ModuleOp module);
 /// Program, manifest, kernel libraries and, unless empty, the module's bytecode. Nothing is
 /// verified yet: runtime::Bundle::create does that.
 mlir::FailureOr<runtime::BundleContents> buildBundle(mlir::ModuleOp module,
-                                             llvm::ArrayRef<CPUKernelLibrary> libraries,
-                                             runtime::Bytes moduleBytecode);
+                                                     llvm::ArrayRef<CPUKernelLibrary> libraries,
+                                                     runtime::Bytes moduleBytecode);
 
 } // namespace braid
 #endif // BRAID_TARGET_BUNDLE_BUNDLE_H
