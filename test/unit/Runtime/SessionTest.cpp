@@ -368,7 +368,7 @@ TEST(Session, CollectivesInFlightOverSeveralGroups) {
     }
   }
   auto report = (*session)->report();
-  EXPECT_THAT(report, HasSubstr("\"tag\": \"b\""));
+  EXPECT_THAT(report, HasSubstr("\"name\": \"b\""));
 }
 
 /// all_to_all, reduce, broadcast and permute on three ranks, all in flight at once.
