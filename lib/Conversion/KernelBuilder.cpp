@@ -194,8 +194,11 @@ FailureOr<rt::KernelOp> braid::declareKernel(OpBuilder &builder, nn::LibraryKern
     }
     return result;
   };
-  FailureOr<SmallVector<Type>> inputs = kernelTypes(op->getOperandTypes(), "operand"), results;
-  if (failed(inputs) || failed(results = kernelTypes(op->getResultTypes(), "result")))
+  FailureOr<SmallVector<Type>> inputs = kernelTypes(op->getOperandTypes(), "operand");
+  if (failed(inputs))
+    return failure();
+  FailureOr<SmallVector<Type>> results = kernelTypes(op->getResultTypes(), "result");
+  if (failed(results))
     return failure();
   rows = rowShape ? ShapedType::getNumElements(*rowShape) : 1;
 

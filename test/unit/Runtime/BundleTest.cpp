@@ -323,7 +323,7 @@ TEST(Bundle, RefusesBadManifestsAndPrograms) {
 
 TEST(Bundle, AFailedWriteLeavesNothing) {
   TemporaryFolder folder;
-  std::string path = folder.path("x.braid"), missing = folder.path("no/x.braid");
+  std::string missing = folder.path("no/x.braid");
   EXPECT_ERROR(sampleBundle()->write(missing),
                "cannot write '" + missing + "': No such file or directory");
   EXPECT_EQ(folder.numFiles(), 0u);
