@@ -12,6 +12,7 @@
 // One thread. Build the target BraidRuntimeBenchmark; no arguments.
 //
 //===----------------------------------------------------------------------===//
+#include "braid/Base/StridedCopy.h"
 #include "runtime/lib/Executor/Commands.h"
 #include "runtime/lib/Kernels/CpuFeatures.h"
 #include "runtime/lib/Kernels/Operations.h"
@@ -59,12 +60,7 @@ template <typename Work> double measure(Work work) {
 }
 
 Tensor dense(std::vector<float> &data, std::vector<int64_t> shape) {
-  Tensor t{reinterpret_cast<std::byte *>(data.data()), DType::f32, shape, {}};
-  int64_t next = 1;
-  t.strides.resize(shape.size());
-  for (size_t d = shape.size(); d-- > 0; next *= shape[d])
-    t.strides[d] = next;
-  return t;
+  return {reinterpret_cast<std::byte *>(data.data()), DType::f32, shape, rowMajorStrides(shape)};
 }
 
 struct AttentionShape {

@@ -194,6 +194,7 @@ private:
   }
 };
 
+/// As braid::runtime::rowMajorStrides, but mutated shapes may have products that wrap.
 std::vector<int64_t> rowMajor(const std::vector<int64_t> &shape) {
   std::vector<int64_t> strides(shape.size());
   uint64_t next = 1;

@@ -22,14 +22,17 @@ static OpCost traffic(Operation *op) {
   return cost;
 }
 
-OpCost EmbeddingOp::getCost() {
+/// Of a table or input, only as many bytes are read as the selected rows have.
+static OpCost selectionOfRows(Value selector, Value rows) {
   OpCost cost;
-  // Only the selected rows of the table are read: as many bytes as the result has.
-  cost.bytesRead = bytes(getIds()) + bytes(getResult());
-  cost.bytesWritten = bytes(getResult());
-  cost.bytesSaved = bytes(getIds());
+  cost.bytesRead = bytes(selector) + bytes(rows);
+  cost.bytesWritten = bytes(rows);
+  cost.bytesSaved = bytes(selector);
   return cost;
 }
+
+OpCost EmbeddingOp::getCost() { return selectionOfRows(getIds(), getResult()); }
+OpCost LastTokenOp::getCost() { return selectionOfRows(getMask(), getResult()); }
 
 OpCost PositionIdsOp::getCost() {
   OpCost cost = traffic(*this);

@@ -197,6 +197,16 @@ TEST(Attention, BitsDoNotDependOnThreads) {
   }
 }
 
+/// Attention without mask or offsets, on one thread.
+void attend(const Strided &q, const Strided &k, const Strided &v, const Strided &out,
+            const VectorKernels &kernels) {
+  Result<AttentionCommand> command =
+      resolveAttention({q.tensor, k.tensor, v.tensor, out.tensor}, 1, kernels.queryBlock);
+  ASSERT_TRUE(command.ok());
+  Bench bench(1, kernels);
+  bench.run(*command);
+}
+
 /// Scores of +inf become NaN when the maximum is subtracted; keys with scores of -inf are ignored.
 TEST(Attention, InfiniteScoresStayInTheirRow) {
   std::mt19937 random(6);
@@ -207,11 +217,7 @@ TEST(Attention, InfiniteScoresStayInTheirRow) {
       k.at({0, t, 0, 5}) = t == 66 ? 0.5f : 1.0f;
     q.at({0, 20, 0, 5}) = INFINITY;
     q.at({0, 30, 0, 5}) = -INFINITY;
-    Result<AttentionCommand> command =
-        resolveAttention({q.tensor, k.tensor, v.tensor, out.tensor}, 1, kernels->queryBlock);
-    ASSERT_TRUE(command.ok());
-    Bench bench(1, *kernels);
-    bench.run(*command);
+    attend(q, k, v, out, *kernels);
     for (int64_t s = 0; s < 40; ++s)
       for (int64_t e = 0; e < 16; ++e)
         if (s == 20)
@@ -229,11 +235,7 @@ TEST(Attention, NanInAQueryStaysInItsRow) {
     Strided q({1, 8, 1, 16}, 0, random), k({1, 8, 1, 16}, 0, random), v({1, 8, 1, 16}, 0, random),
         out({1, 8, 1, 16}, 0, random);
     q.at({0, 3, 0, 5}) = NAN;
-    Result<AttentionCommand> command =
-        resolveAttention({q.tensor, k.tensor, v.tensor, out.tensor}, 1, kernels->queryBlock);
-    ASSERT_TRUE(command.ok());
-    Bench bench(1, *kernels);
-    bench.run(*command);
+    attend(q, k, v, out, *kernels);
     for (int64_t s = 0; s < 8; ++s)
       for (int64_t e = 0; e < 16; ++e)
         EXPECT_EQ(std::isnan(out.at({0, s, 0, e})), s == 3) << kernels->isa;

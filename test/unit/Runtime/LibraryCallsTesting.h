@@ -10,6 +10,7 @@
 #define BRAID_TEST_UNIT_RUNTIME_LIBRARYCALLSTESTING_H
 
 #include "Testing.h"
+#include "braid/Base/StridedCopy.h"
 #include "runtime/lib/Executor/Commands.h"
 #include "runtime/lib/Kernels/Operations.h"
 
@@ -90,12 +91,7 @@ struct Strided {
 };
 
 inline Tensor integers(std::vector<int64_t> &data, std::vector<int64_t> shape) {
-  Tensor t{reinterpret_cast<std::byte *>(data.data()), DType::i64, shape, {}};
-  int64_t next = 1;
-  t.strides.resize(shape.size());
-  for (size_t d = shape.size(); d-- > 0; next *= shape[d])
-    t.strides[d] = next;
-  return t;
+  return {reinterpret_cast<std::byte *>(data.data()), DType::i64, shape, rowMajorStrides(shape)};
 }
 
 /// The same numbers as i32.

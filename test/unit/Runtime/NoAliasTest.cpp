@@ -88,7 +88,7 @@ TEST(Apart, KnowsPartsOfOneTensor) {
       Tensor whole{memory(0), f32, {}, {}};
       for (size_t d : order) {
         whole.shape.push_back(shape[d]);
-        whole.strides.push_back(rowMajor(shape)[d]);
+        whole.strides.push_back(rowMajorStrides(shape)[d]);
       }
       auto part = [&](int64_t from, int64_t size) {
         Tensor result = whole;

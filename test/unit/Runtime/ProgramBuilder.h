@@ -11,6 +11,7 @@
 
 #include "LibraryLaunches.h"
 #include "Testing.h"
+#include "braid/Base/StridedCopy.h"
 #include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
 #include "braid/Runtime/Session.h"
@@ -54,21 +55,14 @@ struct V {
   }
 };
 
-inline Shape rowMajor(const Shape &shape) {
-  Shape strides(shape.size());
-  int64_t next = 1;
-  for (size_t d = shape.size(); d-- > 0; next *= shape[d])
-    strides[d] = next;
-  return strides;
-}
 inline V argument(uint32_t index, DType dtype, const Shape &shape, uint64_t offset = 0) {
-  return {fb::Space::argument, index, offset, dtype, shape, rowMajor(shape)};
+  return {fb::Space::argument, index, offset, dtype, shape, rowMajorStrides(shape)};
 }
 inline V local(uint64_t offset, DType dtype, const Shape &shape) {
-  return {fb::Space::local, 0, offset, dtype, shape, rowMajor(shape)};
+  return {fb::Space::local, 0, offset, dtype, shape, rowMajorStrides(shape)};
 }
 inline V symmetric(uint64_t offset, DType dtype, const Shape &shape) {
-  return {fb::Space::symmetric, 0, offset, dtype, shape, rowMajor(shape)};
+  return {fb::Space::symmetric, 0, offset, dtype, shape, rowMajorStrides(shape)};
 }
 
 /// Commands of one procedure.
