@@ -195,7 +195,7 @@ std::string collective(Together together) {
 std::string transfer(const Call &send, const Call &receive) {
   const size_t bytes = send.count * static_cast<size_t>(sizeOf(send.type));
   if (receive.count != send.count || receive.type != send.type)
-    return "a send of " + std::to_string(send.count) + " meets a receive of " +
+    return "a send of " + std::to_string(send.count) + " does not match a receive of " +
            std::to_string(receive.count);
   std::vector<Stream *> streams{send.stream};
   if (receive.stream != send.stream)

@@ -23,10 +23,10 @@ struct Use {
   std::vector<Shape> inputs; ///< of each rank
   /// If above 0, the last input holds counts up to this number.
   int64_t capacity = 0;
-  bool inHalves = false; ///< as a send and a recv with the pairs of the permute
+  bool asSendAndRecv = false; ///< as a send and a recv with the pairs of the permute
 
   interp::CollectiveKind kind() const {
-    return inHalves ? interp::CollectiveKind::recv : collective.kind;
+    return asSendAndRecv ? interp::CollectiveKind::recv : collective.kind;
   }
   DType inputType(size_t input, DType dtype) const {
     return capacity > 0 && input + 1 == inputs.size() ? DType::i64 : dtype;
@@ -130,7 +130,7 @@ inline std::vector<Use> halves(int64_t n) {
   if (n == 1)
     uses[0].collective.pairs.clear();
   for (size_t i = 0; i < uses.size(); ++i) {
-    uses[i].inHalves = true;
+    uses[i].asSendAndRecv = true;
     uses[i].collective.tag = static_cast<int64_t>(i % 2);
   }
   return uses;
@@ -186,7 +186,7 @@ struct Events {
   Events(const Use &use, uint32_t &count) {
     ready = count++;
     done = count++;
-    sent = use.inHalves ? count++ : done;
+    sent = use.asSendAndRecv ? count++ : done;
   }
 };
 
@@ -216,7 +216,7 @@ inline void start(ProcedureBuilder &p, const std::string &name, const Use &use,
       op.pairs.insert(op.pairs.end(),
                       {static_cast<uint32_t>(source), static_cast<uint32_t>(target)});
   };
-  if (!use.inHalves) {
+  if (!use.asSendAndRecv) {
     p.start(name, programKind(c.kind), {}, inputs, outputs, static_cast<uint32_t>(c.dim),
             events.ready, events.done);
     complete();
@@ -235,7 +235,7 @@ inline void start(ProcedureBuilder &p, const std::string &name, const Use &use,
 }
 inline void wait(ProcedureBuilder &p, const std::string &name, const Use &use,
                  const Events &events) {
-  if (use.inHalves)
+  if (use.asSendAndRecv)
     p.wait(name, events.sent);
   p.wait(name, events.done);
 }

@@ -31,7 +31,7 @@ constexpr DType f32 = DType::f32;
 
 /// Runs `work` in a child process, since limits and mounts cannot be undone. Returns its text:
 /// "skip: ..." if the process lacks the permission.
-std::string apart(const std::function<std::string()> &work) {
+std::string inChildProcess(const std::function<std::string()> &work) {
   int pipes[2];
   EXPECT_EQ(pipe(pipes), 0);
   pid_t pid = fork();
@@ -103,7 +103,7 @@ std::string limitProcesses(rlim_t count) {
 TEST(HostLimits, RanksShareMemoryWithoutDevShm) {
   for (const bool absent : {false, true}) {
     SCOPED_TRACE(absent ? "absent" : "of one page");
-    std::string text = apart([&] {
+    std::string text = inChildProcess([&] {
       if (unshare(CLONE_NEWNS) != 0)
         return std::string("skip: cannot have mounts of its own: ") + std::strerror(errno);
       if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
@@ -131,7 +131,7 @@ TEST(HostLimits, MoreThanTheSystemHasIsRefused) {
 
 /// Shared memory is no file.
 TEST(HostLimits, AFileSizeLimitDoesNotLimitMemory) {
-  std::string text = apart([] {
+  std::string text = inChildProcess([] {
     rlimit limit{1 << 20, 1 << 20};
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
       return std::string("skip: cannot limit the size of files");
@@ -154,7 +154,7 @@ TEST(HostLimits, MoreRanksThanTheSystemHasProcesses) {
 
 TEST(HostLimits, MoreRanksThanTheUserMayStart) {
   for (const char *transport : {"shm", "threads"}) {
-    std::string text = apart([&] {
+    std::string text = inChildProcess([&] {
       std::string refused = limitProcesses(5);
       if (!refused.empty())
         return refused;
@@ -170,7 +170,7 @@ TEST(HostLimits, MoreRanksThanTheUserMayStart) {
 }
 
 TEST(Processes, OneThatCannotStartIsNamedAndNoneIsLeft) {
-  std::string text = apart([] {
+  std::string text = inChildProcess([] {
     std::string refused = limitProcesses(0);
     if (!refused.empty())
       return refused;
@@ -184,7 +184,7 @@ TEST(Processes, OneThatCannotStartIsNamedAndNoneIsLeft) {
 
 /// Other processes of the user leave too few: the error comes late, and started ranks end.
 TEST(HostLimits, TheRankThatCannotStartIsNamed) {
-  std::string text = apart([] {
+  std::string text = inChildProcess([] {
     std::string refused = limitProcesses(20);
     if (!refused.empty())
       return refused;
@@ -217,7 +217,7 @@ TEST(HostLimits, TheRankThatCannotStartIsNamed) {
 }
 
 TEST(HostLimits, TheThreadsOfARankThatCannotStart) {
-  std::string text = apart([] {
+  std::string text = inChildProcess([] {
     std::string refused = limitProcesses(8);
     if (!refused.empty())
       return refused;

@@ -50,14 +50,14 @@ bool haveACommonByte(const Tensor &a, const Tensor &b) {
                      [&](const std::byte *byte) { return ofB.count(byte) > 0; });
 }
 
-TEST(Apart, NeverOverlooksACommonByte) {
+TEST(NoAlias, NeverMissesACommonByte) {
   constexpr unsigned kSeed = 1;
   std::mt19937 random(kSeed);
   auto below = [&](int64_t limit) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(limit));
   };
   const DType types[] = {f32, DType::f16, DType::f64, DType::i8};
-  int apart = 0, common = 0, unsure = 0;
+  int disjoint = 0, common = 0, unsure = 0;
   for (int i = 0; i < 3000; ++i) {
     Tensor tensors[2];
     for (Tensor &tensor : tensors) {
@@ -72,15 +72,15 @@ TEST(Apart, NeverOverlooksACommonByte) {
     const bool got = mayOverlap(tensors[0], tensors[1]);
     ASSERT_EQ(got, mayOverlap(tensors[1], tensors[0])) << "case " << i << " of seed " << kSeed;
     ASSERT_TRUE(got || !expected) << "case " << i << " of seed " << kSeed;
-    (expected ? common : got ? unsure : apart) += 1;
+    (expected ? common : got ? unsure : disjoint) += 1;
   }
-  EXPECT_GT(apart, 300);
+  EXPECT_GT(disjoint, 300);
   EXPECT_GT(common, 300);
   EXPECT_LT(unsure, 600);
 }
 
 /// Slices of one tensor along each of its dimensions, as programs use them.
-TEST(Apart, KnowsPartsOfOneTensor) {
+TEST(NoAlias, KnowsSlicesOfOneTensor) {
   const std::vector<int64_t> shape{2, 6, 4, 8};
   const std::vector<size_t> orders[] = {{0, 1, 2, 3}, {0, 2, 1, 3}, {3, 1, 0, 2}};
   for (const std::vector<size_t> &order : orders)
@@ -114,7 +114,7 @@ template <typename Fill> Status loaded(Fill fill) {
   return b.session().status();
 }
 
-TEST(Apart, RefusesCommandsThatWriteWhatTheyRead) {
+TEST(NoAlias, RefusesCommandsThatWriteWhatTheyRead) {
   auto at = [](uint64_t offset, const Shape &shape) { return local(offset, f32, shape); };
   auto expect = [](const std::string &command, const std::string &message) {
     return command + " 'c' in @main on the compute queue expects " + message;
@@ -172,7 +172,7 @@ TEST(Apart, RefusesCommandsThatWriteWhatTheyRead) {
 }
 
 /// The check of a call's arguments depends on what the caller passes.
-TEST(Apart, RefusesCallsWhoseArgumentsOverlap) {
+TEST(NoAlias, RefusesCallsWhoseArgumentsOverlap) {
   auto copied = [](uint64_t to) {
     return loaded([&](ProgramBuilder &b, ProcedureBuilder &p) {
       p.call("layer", 1, {local(0, f32, {8, 4}), local(to, f32, {8, 4})}, 4096, 0, 0);
@@ -185,7 +185,7 @@ TEST(Apart, RefusesCallsWhoseArgumentsOverlap) {
   EXPECT_OK(copied(128));
 }
 
-TEST(Apart, LetsKernelsWorkInPlaceWhereTheySayThatTheyCan) {
+TEST(NoAlias, LetsKernelsWorkInPlaceWhereTheySayThatTheyCan) {
   auto launched = [](std::vector<uint32_t> inPlace, uint64_t out) {
     return loaded([&](ProgramBuilder &b, ProcedureBuilder &p) {
       uint32_t kernel = b.kernel("add", 3, [](void *const *) {});

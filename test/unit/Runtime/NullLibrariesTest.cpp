@@ -395,7 +395,7 @@ TEST_F(NullNccl, ChecksPairs) {
               send(64);
               receive(32);
             }),
-            "a send of 64 meets a receive of 32");
+            "a send of 64 does not match a receive of 32");
   EXPECT_EQ(together([&] { send(64); }), "a send of rank 0 to rank 1 is not received");
   EXPECT_EQ(together([&] { receive(64); }), "a receive of rank 1 from rank 0 has no send");
 }
