@@ -20,7 +20,6 @@ namespace braid {
 
 using namespace mlir;
 using namespace braid;
-using rt::Queue;
 
 namespace {
 
@@ -33,29 +32,31 @@ struct Life {
   }
 };
 
-/// When commands run, in places of the compute queue. The life of a command of the communication
-/// queue begins at the last compute command that must precede it, and ends at the first one that
-/// must follow it.
+/// When commands run, in places of the compute queue. The life of a command of another queue begins
+/// at the last compute command that must precede it, and ends at the first one that must follow it.
 class Timeline {
 public:
-  explicit Timeline(Block &block) : commands(orderCommands(block)) {
-    for (const Command &command : commands)
+  explicit Timeline(Block &block) : order(orderCommands(block)) {
+    for (const Command &command : order.commands)
       byOperation[command.op] = &command;
-    SmallVector<Operation *> communication;
-    int64_t count = 0, ended = 0;
-    for (const Command &command : commands) {
-      if (command.queue == Queue::Communication) {
-        lives[command.op].begin = std::max<int64_t>(command.endedOf(Queue::Compute) - 1, 0);
-        communication.push_back(command.op);
+    SmallVector<SmallVector<Operation *>, 4> waiting(order.queues.size()); // for their ends
+    SmallVector<int64_t, 4> ended(order.queues.size(), 0);
+    int64_t count = 0;
+    for (const Command &command : order.commands) {
+      if (!command.isCompute()) {
+        lives[command.op].begin = std::max<int64_t>(command.before[0] - 1, 0);
+        waiting[command.queue].push_back(command.op);
         continue;
       }
       lives[command.op] = {command.index, command.index};
-      for (; ended < command.endedOf(Queue::Communication); ++ended)
-        lives[communication[ended]].end = command.index;
+      for (size_t queue = 1; queue < ended.size(); ++queue)
+        for (; ended[queue] < command.before[queue]; ++ended[queue])
+          lives[waiting[queue][ended[queue]]].end = command.index;
       count = command.index + 1;
     }
-    for (Operation *never : ArrayRef(communication).drop_front(ended))
-      lives[never].end = count;
+    for (size_t queue = 1; queue < ended.size(); ++queue)
+      for (Operation *never : ArrayRef(waiting[queue]).drop_front(ended[queue]))
+        lives[never].end = count;
   }
 
   Life operator[](Operation *op) const { return lives.lookup(op); }
@@ -64,7 +65,7 @@ public:
   }
 
 private:
-  std::vector<Command> commands;
+  CommandOrder order;
   DenseMap<Operation *, const Command *> byOperation;
   DenseMap<Operation *, Life> lives;
 };

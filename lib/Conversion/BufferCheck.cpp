@@ -10,7 +10,6 @@
 
 using namespace mlir;
 using namespace braid;
-using rt::Queue;
 
 namespace {
 
@@ -31,7 +30,7 @@ struct Access {
 class Checker {
 public:
   explicit Checker(rt::ProcedureOp procedure)
-      : procedure(procedure), commands(orderCommands(procedure.getBody().front())) {}
+      : procedure(procedure), order(orderCommands(procedure.getBody().front())) {}
 
   LogicalResult run() {
     if (failed(checkJoined()) || failed(checkEvents()) || failed(checkAccesses()))
@@ -49,13 +48,15 @@ private:
     const Command &last = commands.back(); // rt.return
     for (const Command &command : commands) {
       auto [reads, writes] = rt::getAccesses(command.op);
-      if (command.queue == Queue::Compute || (reads.empty() && writes.empty()))
+      if (command.isCompute() || (reads.empty() && writes.empty()))
         continue;
-      // A compute command precedes it exactly when it has awaited an event of this procedure.
-      if (command.endedOf(Queue::Compute) == 0)
+      // A compute command precedes it exactly when its queue has awaited, perhaps by way of a third
+      // queue, an event of this procedure's compute queue.
+      if (command.before[0] == 0)
         return command.op->emitOpError(
-            "expects to come after an rt.await of an event of the compute queue, since the "
-            "communication queue may be ahead of the procedure's begin");
+                   "expects to come after an rt.await of an event of the compute queue, since the "
+                   "queue ")
+               << order.queues[command.queue].str() << " may be ahead of the procedure's begin";
       if (!command.isBefore(last))
         return command.op->emitOpError(
             "expects the compute queue to wait for it before the procedure ends");
@@ -229,7 +230,8 @@ private:
   }
 
   rt::ProcedureOp procedure;
-  std::vector<Command> commands;
+  CommandOrder order;
+  const std::vector<Command> &commands = order.commands;
   std::vector<Extent> extents;
 };
 

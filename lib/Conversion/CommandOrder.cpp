@@ -7,24 +7,34 @@
 using namespace mlir;
 using namespace braid;
 
-std::vector<Command> braid::orderCommands(Block &body) {
-  std::vector<Command> commands;
-  std::array<Command::Clock, 2> now = {};
-  DenseMap<Value, Command::Clock> events;
-  for (Operation &op : body) {
-    if (isa<rt::AllocOp, rt::ViewOp>(op))
-      continue;
-    rt::Queue queue = rt::queueOf(&op);
-    Command::Clock &clock = now[static_cast<int>(queue)];
+CommandOrder braid::orderCommands(Block &body) {
+  auto isCommand = [](Operation &op) { return !isa<rt::AllocOp, rt::ViewOp>(op); };
+  CommandOrder order;
+  DenseMap<Attribute, unsigned> numbers;
+  auto number = [&](rt::QueueAttr queue) {
+    auto [it, inserted] = numbers.try_emplace(queue, order.queues.size());
+    if (inserted)
+      order.queues.push_back(queue);
+    return it->second;
+  };
+  number(rt::QueueAttr::get(body.getParentOp()->getContext(), rt::QueueKind::Compute));
+  for (Operation &op : llvm::make_filter_range(body, isCommand))
+    number(rt::queueOf(&op));
+
+  using Clock = SmallVector<int64_t, 4>;
+  SmallVector<Clock, 4> now(order.queues.size(), Clock(order.queues.size(), 0));
+  DenseMap<Value, Clock> events;
+  for (Operation &op : llvm::make_filter_range(body, isCommand)) {
+    const unsigned queue = number(rt::queueOf(&op));
+    Clock &clock = now[queue];
     // A wait adds the clock of its event.
     if (isa<rt::AwaitOp, rt::WaitOp>(op))
       for (auto [mine, theirs] : llvm::zip(clock, events.lookup(op.getOperand(0))))
         mine = std::max(mine, theirs);
-    int64_t &count = clock[static_cast<int>(queue)];
-    commands.push_back({&op, queue, count, clock});
-    ++count;
+    order.commands.push_back({&op, queue, clock[queue], clock});
+    ++clock[queue];
     if (isa<rt::RecordOp, rt::StartOp>(op))
       events[op.getResult(0)] = clock;
   }
-  return commands;
+  return order;
 }

@@ -12,29 +12,31 @@
 
 #include "dialects/RT/IR/RT.h"
 
-#include <array>
-
 namespace braid {
 
 /// A command with its place in the order. A call counts as one command of the compute queue, since
-/// checkBuffers ensures that its callee's communication lies within its begin and end.
+/// checkBuffers ensures that what its callee does on other queues lies within its begin and end.
 struct Command {
-  /// The number of commands of each queue that must have ended.
-  using Clock = std::array<int64_t, 2>;
-
   mlir::Operation *op;
-  rt::Queue queue;
-  int64_t index; ///< on its queue, from 0
-  Clock before;  ///< commands that have ended when it begins
+  unsigned queue; ///< its number in CommandOrder::queues
+  int64_t index;  ///< on its queue, from 0
+  /// The number of commands of each queue that have ended when it begins.
+  llvm::SmallVector<int64_t, 4> before;
 
-  int64_t endedOf(rt::Queue other) const { return before[static_cast<int>(other)]; }
+  bool isCompute() const { return queue == 0; }
   /// Whether it has ended whenever `other` begins.
-  bool isBefore(const Command &other) const { return other.endedOf(queue) > index; }
+  bool isBefore(const Command &other) const { return other.before[queue] > index; }
 };
 
-/// The commands of a procedure's body, without rt.alloc and rt.view, in the body's order, which
-/// respects the happens-before order.
-std::vector<Command> orderCommands(mlir::Block &body);
+struct CommandOrder {
+  /// Those that commands stand on: first the compute queue, which is always there.
+  llvm::SmallVector<rt::QueueAttr, 4> queues;
+  /// The commands of a procedure's body, without rt.alloc and rt.view, in the body's order, which
+  /// respects the happens-before order.
+  std::vector<Command> commands;
+};
+
+CommandOrder orderCommands(mlir::Block &body);
 
 } // namespace braid
 #endif // BRAID_LIB_CONVERSION_COMMANDORDER_H

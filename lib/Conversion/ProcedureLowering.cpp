@@ -197,7 +197,7 @@ Value ProcedureLowering::view(Location loc, Value memory, ArrayRef<int64_t> shap
 
 void ProcedureLowering::copy(Location loc, Value from, Value to) {
   rt::CopyOp::create(builder, loc, from, to,
-                     rt::QueueAttr::get(builder.getContext(), rt::Queue::Compute));
+                     rt::QueueAttr::get(builder.getContext(), rt::QueueKind::Compute));
   ++numCopies;
 }
 
@@ -216,7 +216,7 @@ Value ProcedureLowering::define(Value value) {
 
 LogicalResult ProcedureLowering::lower(Operation &op) {
   Location loc = namedLoc(&op);
-  auto compute = rt::QueueAttr::get(builder.getContext(), rt::Queue::Compute);
+  auto compute = rt::QueueAttr::get(builder.getContext(), rt::QueueKind::Compute);
   return TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](nn::ParameterOp) { return success(); })
       .Case([&](nn::LinearOp linear) {
@@ -292,13 +292,16 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
     return collective.emitOpError("has no counterpart in a procedure");
   auto integer = [&](StringRef name) { return collective->getAttrOfType<IntegerAttr>(name); };
   IntegerAttr dim = integer(*kind == rt::CollectiveKind::AllToAll ? "split_dim" : "dim");
-  Value ready = rt::RecordOp::create(builder, loc, rt::Queue::Compute, IntegerAttr());
-  rt::AwaitOp::create(builder, loc, ready, rt::Queue::Communication);
+  MLIRContext *context = builder.getContext();
+  auto queue = rt::QueueAttr::get(context, rt::QueueKind::Communication, op.getQueue());
+  Value ready = rt::RecordOp::create(
+      builder, loc, rt::QueueAttr::get(context, rt::QueueKind::Compute), IntegerAttr());
+  rt::AwaitOp::create(builder, loc, ready, queue);
   events[op.getHandle()] = rt::StartOp::create(
-      builder, loc, rt::CollectiveKindAttr::get(builder.getContext(), *kind),
+      builder, loc, rt::CollectiveKindAttr::get(context, *kind),
       collective->getAttrOfType<comm::ReduceKindAttr>("kind"), inputs, outputs, dim,
       integer("concat_dim"), integer("root"), collective->getAttrOfType<DenseI64ArrayAttr>("pairs"),
-      integer("tag"), collective.getGroup(), collective->getAttrOfType<StringAttr>("role"),
+      integer("tag"), collective.getGroup(), collective->getAttrOfType<StringAttr>("role"), queue,
       IntegerAttr());
   return success();
 }

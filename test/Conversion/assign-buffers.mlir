@@ -143,3 +143,57 @@ rt.procedure @inner(%x: memref<32xf32>, %o: memref<32xf32> {rt.result}) {
   rt.copy ins(%a : memref<32xf32, #rt.space<local>>) outs(%o : memref<32xf32>)
   rt.return
 }
+
+// -----
+
+// Two collectives in flight on two queues: all four buffers are apart until the waits, and what comes
+// after both may reuse their bytes.
+comm.mesh @mesh <tp = 2>
+// CHECK-LABEL: rt.procedure @two_queues(
+// CHECK-SAME: frame <local 0, symmetric 256, events 3>
+// CHECK: rt.alloc at 0 :
+// CHECK: rt.alloc at 64 :
+// CHECK: rt.alloc at 128 :
+// CHECK: rt.alloc at 192 :
+// CHECK: rt.alloc at 0 :
+rt.procedure @two_queues(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}, %p: memref<16xf32> {rt.result}) {
+  %a = rt.alloc : memref<16xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<16xf32, #rt.space<symmetric>>
+  %c = rt.alloc : memref<16xf32, #rt.space<symmetric>>
+  %d = rt.alloc : memref<16xf32, #rt.space<symmetric>>
+  %later = rt.alloc : memref<16xf32, #rt.space<symmetric>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  rt.copy ins(%x : memref<16xf32>) outs(%c : memref<16xf32, #rt.space<symmetric>>)
+  %e = rt.record on compute
+  rt.await %e on communication
+  rt.await %e on communication<1>
+  %h = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  %i = rt.start all_reduce with sum ins(%c : memref<16xf32, #rt.space<symmetric>>) outs(%d : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> on communication<1>
+  rt.wait %h
+  rt.copy ins(%b : memref<16xf32, #rt.space<symmetric>>) outs(%o : memref<16xf32>)
+  rt.wait %i
+  rt.copy ins(%d : memref<16xf32, #rt.space<symmetric>>) outs(%later : memref<16xf32, #rt.space<symmetric>>)
+  rt.copy ins(%later : memref<16xf32, #rt.space<symmetric>>) outs(%p : memref<16xf32>)
+  rt.return
+}
+
+// -----
+
+// The chain runs over three queues without the compute queue in between: no buffer of it may lie on another.
+comm.mesh @mesh <tp = 2>
+// CHECK-LABEL: rt.procedure @chain(
+// CHECK-SAME: frame <local 0, symmetric 192, events 3>
+rt.procedure @chain(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) {
+  %a = rt.alloc : memref<16xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<16xf32, #rt.space<symmetric>>
+  %c = rt.alloc : memref<16xf32, #rt.space<symmetric>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  %e = rt.record on compute
+  rt.await %e on communication
+  %h = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}>
+  rt.wait %h on communication<1>
+  %i = rt.start all_reduce with sum ins(%b : memref<16xf32, #rt.space<symmetric>>) outs(%c : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> on communication<1>
+  rt.wait %i
+  rt.copy ins(%c : memref<16xf32, #rt.space<symmetric>>) outs(%o : memref<16xf32>)
+  rt.return
+}

@@ -281,3 +281,21 @@ func.func @last_token(%x: tensor<2x8x16xf32>, %m: tensor<2x8xi64>) -> tensor<2x1
   %0 = nn.last_token %x mask %m : tensor<2x8x16xf32>, tensor<2x8xi64> -> tensor<2x1x16xf32>
   return %0 : tensor<2x1x16xf32>
 }
+
+// -----
+
+// The index of a start's queue becomes the queue of the collective and of the await before it.
+comm.mesh @mesh <dp = 2, tp = 2>
+// CHECK-LABEL: rt.procedure @queue_of_a_start(
+// CHECK: %[[E:.*]] = rt.record on compute
+// CHECK-NEXT: rt.await %[[E]] on communication<1>
+// CHECK-NEXT: %[[D:.*]] = rt.start all_reduce {{.*}} over <@mesh, {dp}> on communication<1>
+// CHECK: rt.wait %[[D]]{{$}}
+func.func @queue_of_a_start(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %h = comm.start (%a = %x) on 1 : tensor<8xf32> -> !comm.handle<tensor<8xf32>> {
+    %r = comm.all_reduce sum (%a) over <@mesh, {dp}> : tensor<8xf32>
+    comm.yield %r : tensor<8xf32>
+  }
+  %0 = comm.wait %h keeping %x : !comm.handle<tensor<8xf32>>, tensor<8xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

@@ -75,7 +75,7 @@ comm.mesh @mesh <tp = 2>
 rt.procedure @ahead() frame <local 0, symmetric 128, events 1> {
   %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
   %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
-  // expected-error @below {{'rt.start' op expects to come after an rt.await of an event of the compute queue}}
+  // expected-error @below {{'rt.start' op expects to come after an rt.await of an event of the compute queue, since the queue communication may be ahead of the procedure's begin}}
   %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 0
   rt.wait %d
   rt.return
@@ -319,5 +319,82 @@ rt.procedure @writes_twice(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) f
 
 // expected-error @below {{'rt.procedure' op expects a frame: buffers are not assigned yet}}
 rt.procedure @unassigned() {
+  rt.return
+}
+
+// -----
+
+// Three queues: what the third does is ordered after the compute queue by way of the second, and before the procedure's end
+// likewise. The kernel between two collectives needs no event of its own.
+comm.mesh @mesh <tp = 2>
+rt.procedure @by_way_of_another(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 64, symmetric 192, events 4> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  %c = rt.alloc at 128 : memref<16xf32, #rt.space<symmetric>>
+  %s = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  %e = rt.record on compute event 0
+  rt.await %e on communication
+  %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
+  rt.wait %d on communication<1>
+  %f = rt.start all_reduce with sum ins(%b : memref<16xf32, #rt.space<symmetric>>) outs(%c : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> on communication<1> event 2
+  rt.copy ins(%c : memref<16xf32, #rt.space<symmetric>>) outs(%s : memref<16xf32, #rt.space<local>>) on communication<1>
+  %g = rt.record on communication<1> event 3
+  rt.await %g on compute
+  rt.copy ins(%s : memref<16xf32, #rt.space<local>>) outs(%o : memref<16xf32>)
+  rt.return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+rt.procedure @third_queue_ahead(%x: memref<16xf32>) frame <local 0, symmetric 128, events 2> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  %e = rt.record on compute event 0
+  rt.await %e on communication
+  // expected-error @below {{expects to come after an rt.await of an event of the compute queue, since the queue communication<1> may be ahead of the procedure's begin}}
+  %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> on communication<1> event 1
+  rt.wait %d
+  rt.return
+}
+
+// -----
+
+// Both collectives write %b, and nothing orders their queues.
+comm.mesh @mesh <tp = 2>
+rt.procedure @race_of_two_queues(%x: memref<16xf32>) frame <local 0, symmetric 128, events 3> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  %e = rt.record on compute event 0
+  rt.await %e on communication
+  rt.await %e on communication<1>
+  // expected-note @below {{the other command}}
+  %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
+  // expected-error @below {{'rt.start' op writes memory that another command writes, and no event orders the two}}
+  %f = rt.start all_reduce with max ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> on communication<1> event 2
+  rt.wait %d
+  rt.wait %f
+  rt.return
+}
+
+// -----
+
+// The wait of the compute queue for one queue does not order another.
+comm.mesh @mesh <tp = 2>
+rt.procedure @third_queue_behind(%x: memref<16xf32>) frame <local 0, symmetric 192, events 3> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  %c = rt.alloc at 128 : memref<16xf32, #rt.space<symmetric>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  %e = rt.record on compute event 0
+  rt.await %e on communication
+  rt.await %e on communication<1>
+  // expected-error @below {{'rt.start' op expects the compute queue to wait for it before the procedure ends}}
+  %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
+  %f = rt.start all_reduce with max ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%c : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> on communication<1> event 2
+  rt.wait %f
   rt.return
 }

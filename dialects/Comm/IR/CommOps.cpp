@@ -180,8 +180,15 @@ ParseResult StartOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
                    parser.parseOperand(operands.emplace_back()));
   };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, binding) ||
-      parser.parseOptionalAttrDict(result.attributes) ||
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, binding))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("on"))) {
+    int64_t queue;
+    if (parser.parseInteger(queue))
+      return failure();
+    result.getOrAddProperties<Properties>().queue = parser.getBuilder().getI64IntegerAttr(queue);
+  }
+  if (parser.parseOptionalAttrDict(result.attributes) ||
       parser.parseOptionalColonTypeList(inputTypes) || parser.parseArrow() ||
       parser.parseType(handle) ||
       parser.resolveOperands(operands, inputTypes, loc, result.operands))
@@ -198,7 +205,9 @@ void StartOp::print(OpAsmPrinter &printer) {
       llvm::zip_equal(getBody().getArguments(), getInputs()), printer,
       [&](auto pair) { printer << std::get<0>(pair) << " = " << std::get<1>(pair); });
   printer << ")";
-  printer.printOptionalAttrDict((*this)->getAttrs());
+  if (getQueue() != 0)
+    printer << " on " << getQueue();
+  printer.printOptionalAttrDict((*this)->getAttrs(), {getQueueAttrName()});
   if (!getInputs().empty()) {
     printer << " : ";
     llvm::interleaveComma(getInputs().getTypes(), printer);

@@ -137,6 +137,9 @@ def Comm_StartOp : Comm_Op<"start", [SingleBlock, IsolatedFromAbove,
     The collective inside overlaps with the operations up to its wait. All ranks of its group start their collectives in
     the same order. The operands must not change until the wait, which therefore keeps them.
 
+    `on` is the index of the communication queue that runs the collective, 0 without it. A queue runs its collectives one
+    after another; those of different queues may be in flight together.
+
     ```mlir
     %h = comm.start (%a = %x) : tensor<8x384xf32> -> !comm.handle<tensor<8x384xf32>> {
       %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x384xf32>
@@ -151,7 +154,7 @@ def Comm_StartOp : Comm_Op<"start", [SingleBlock, IsolatedFromAbove,
       comm.send(%a) pairs [0 -> 1] over <@mesh, {pp}> : tensor<8xf32>
       comm.yield
     }
-    %r = comm.start () -> !comm.handle<tensor<8xf32>> {
+    %r = comm.start () on 1 -> !comm.handle<tensor<8xf32>> {
       %b = comm.recv pairs [0 -> 1] over <@mesh, {pp}> : tensor<8xf32>
       comm.yield %b : tensor<8xf32>
     }
@@ -165,9 +168,10 @@ def Comm_StartOp : Comm_Op<"start", [SingleBlock, IsolatedFromAbove,
     - (comm.start_c3) the collective takes the body's arguments in order;
     - (comm.start_c4) `comm.yield` gives the collective's results in order;
     - (comm.start_c5) the handle has the collective's result types;
-    - (comm.start_c6) the handle has exactly one use: its wait, or a call or return that carries it there.
+    - (comm.start_c6) the handle has exactly one use: its wait, or a call or return that carries it there;
+    - (comm.start_c7) the index of the queue is at least 0 and below 8.
   }];
-  let arguments = (ins Variadic<Comm_Tensor>:$inputs);
+  let arguments = (ins Variadic<Comm_Tensor>:$inputs, DefaultValuedAttr<I64Attr, "0">:$queue);
   let results = (outs Comm_HandleType:$handle);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
@@ -175,6 +179,8 @@ def Comm_StartOp : Comm_Op<"start", [SingleBlock, IsolatedFromAbove,
   let extraClassDeclaration = [{
     /// The collective inside.
     ::braid::comm::CollectiveOpInterface getCollective();
+    /// More would be more threads of a rank than serve any program.
+    static constexpr int64_t kMaxQueues = 8;
   }];
 }
 

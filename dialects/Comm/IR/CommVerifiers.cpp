@@ -289,6 +289,9 @@ LogicalResult StartOp::verify() {
   if (!llvm::equal(getHandle().getType().getValueTypes(), yield->getOperandTypes()))
     return emitOpError("expects a handle of the collective's result types, got ")
            << getHandle().getType() << " [comm.start_c5]";
+  if (auto queue = static_cast<int64_t>(getQueue()); queue < 0 || queue >= kMaxQueues)
+    return emitOpError("expects an index of a queue below ")
+           << kMaxQueues << ", got " << queue << " [comm.start_c7]";
   return verifyHandleUse(*this, getHandle(), "comm.start_c6");
 }
 

@@ -54,9 +54,9 @@ int64_t sizeInBytes(mlir::ShapedType type);
 bool isContiguous(mlir::MemRefType type);
 /// The buffer or argument under a chain of views.
 mlir::Value getRoot(mlir::Value memory);
-/// The queue that runs a command. Calls stand in both queues' streams; compute is returned, since a
-/// callee orders its communication within its own begin and end.
-Queue queueOf(mlir::Operation *command);
+/// The queue that runs a command. Calls stand in every queue's stream; compute is returned, since a
+/// callee orders what its other queues do within its own begin and end.
+QueueAttr queueOf(mlir::Operation *command);
 /// Buffers and arguments, without views of them.
 struct Accesses {
   llvm::SmallVector<mlir::Value> reads, writes;

@@ -43,6 +43,20 @@ LogicalResult FrameAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
   return success();
 }
 
+LogicalResult QueueAttr::verify(function_ref<InFlightDiagnostic()> emitError, QueueKind kind,
+                                int64_t index) {
+  const int64_t limit = kind == QueueKind::Communication ? kMaxCommunicationQueues : 1;
+  if (index < 0 || index >= limit)
+    return emitError() << "expects an index below " << limit << " of a queue of kind "
+                       << stringifyQueueKind(kind) << ", got " << index << " [rt.queue_c1]";
+  return success();
+}
+
+std::string QueueAttr::str() const {
+  std::string name = stringifyQueueKind(getKind()).str();
+  return getIndex() == 0 ? name : name + "<" + std::to_string(getIndex()) + ">";
+}
+
 static LogicalResult verifyGlobalType(function_ref<InFlightDiagnostic()> emitError,
                                       RankedTensorType type, StringRef id) {
   if (!type.hasStaticShape())

@@ -22,15 +22,35 @@ def RT_SpaceAttr : EnumAttr<RT_Dialect, RT_Space, "space"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-def RT_Queue : I32EnumAttr<"Queue", "which of a rank's workers runs a command", [
-    I32EnumAttrCase<"Compute", 0, "compute">, I32EnumAttrCase<"Communication", 1, "communication">]> {
+def RT_QueueKind : I32EnumAttr<"QueueKind", "what a queue is for", [
+    I32EnumAttrCase<"Compute", 0, "compute">, I32EnumAttrCase<"Communication", 1, "communication">,
+    I32EnumAttrCase<"Copy", 2, "copy">]> {
   let cppNamespace = "::braid::rt";
-  let genSpecializedAttr = 0;
 }
-def RT_QueueAttr : EnumAttr<RT_Dialect, RT_Queue, "queue"> {
-  let assemblyFormat = "$value";
+def RT_QueueAttr : RT_Attr<"Queue", "queue"> {
+  let summary = "one of a rank's queues";
+  let description = [{
+    A queue runs its commands in order, beside the other queues: `compute`, `communication`, which is short for
+    `communication<0>`, `communication<1>`, ..., or `copy`.
+
+    Constraints:
+    - (rt.queue_c1) the index of a communication queue is at least 0 and below 8, and that of another queue is 0.
+  }];
+  let parameters = (ins EnumParameter<RT_QueueKind>:$kind, DefaultValuedParameter<"int64_t", "0">:$index);
+  let assemblyFormat = "$kind (`<` $index^ `>`)?";
+  let genVerifyDecl = 1;
+  let constBuilderCall = "::braid::rt::QueueAttr::get($_builder.getContext(), $0)";
+  let builders = [AttrBuilder<(ins "::braid::rt::QueueKind":$kind), [{ return $_get($_ctxt, kind, 0); }]>];
+  let extraClassDeclaration = [{
+    static constexpr int64_t kMaxCommunicationQueues = ::braid::comm::StartOp::kMaxQueues;
+    bool isCompute() const { return getKind() == QueueKind::Compute; }
+    bool isCommunication() const { return getKind() == QueueKind::Communication; }
+    /// As it is printed in operations, and in messages: `communication<1>`.
+    std::string str() const;
+  }];
 }
-def RT_OnCompute : DefaultValuedAttr<RT_QueueAttr, "::braid::rt::Queue::Compute">;
+def RT_OnCompute : DefaultValuedAttr<RT_QueueAttr, "::braid::rt::QueueKind::Compute">;
+def RT_OnCommunication : DefaultValuedAttr<RT_QueueAttr, "::braid::rt::QueueKind::Communication">;
 
 def RT_CollectiveKind : I32EnumAttr<"CollectiveKind", "what a collective does", [
     I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"ReduceScatter", 1, "reduce_scatter">,

@@ -24,7 +24,7 @@ def RT_Dialect : Dialect {
   let cppNamespace = "::braid::rt";
   let summary = "The commands that the executor runs";
   let description = [{
-    Procedures of commands on two queues over planned memory, and the target-independent kernels that they launch. Each
+    Procedures of commands on queues over planned memory, and the target-independent kernels that they launch. Each
     operation on memory is one command of the serialized program; nothing is inferred below this level.
   }];
   let dependentDialects = ["::braid::comm::CommDialect", "::braid::nn::NNDialect", "::mlir::arith::ArithDialect",

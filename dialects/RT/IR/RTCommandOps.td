@@ -52,7 +52,7 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
     OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$kernel, "int64_t":$rows,
                    "::mlir::ValueRange":$inputs)>,
     OpBuilder<(ins "::mlir::FlatSymbolRefAttr":$kernel, "int64_t":$rows, "::mlir::ValueRange":$inputs,
-                   "::mlir::ValueRange":$outputs, CArg<"Queue", "Queue::Compute">:$queue)>];
+                   "::mlir::ValueRange":$outputs, CArg<"QueueAttr", "{}">:$queue)>];
   let extraClassDeclaration = [{
     bool onTensors() { return getOutputs().empty(); }
     /// The kernel that `kernel` names; null before symbols are verified if there is none.
@@ -84,13 +84,17 @@ def RT_QueueState : Resource<"::braid::rt::QueueResource">;
 
 def RT_StartOp : RT_Op<"start", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                                  MemoryEffects<[MemRead<RT_QueueState>, MemWrite<RT_QueueState>]>]> {
-  let summary = "Runs a collective on the communication queue and sets an event when it is done";
+  let summary = "Runs a collective on a communication queue and sets an event when it is done";
   let description = [{
     ```mlir
     %done = rt.start all_reduce with sum ins(%a : memref<8x4xf32, #rt.space<symmetric>>)
         outs(%b : memref<8x4xf32, #rt.space<symmetric>>) over <@mesh, {tp}> role "mlp.down" event 1
+    %sum = rt.start all_reduce with sum ins(%c : memref<4x4xf32, #rt.space<symmetric>>)
+        outs(%d : memref<4x4xf32, #rt.space<symmetric>>) over <@mesh, {dp}> on communication<1> event 2
     ```
-    Done means that the outputs are written and that no other rank still reads this rank's inputs.
+    Done means that the outputs are written and that no other rank still reads this rank's inputs. All ranks of a group
+    run its collectives of one queue in the same order; collectives of different queues may be in flight together.
+    Without a wait, the collective is still done before the later commands of its queue begin.
 
     The last values of an all_to_all_v are the counts. A send has no outputs and a recv no inputs:
     ```mlir
@@ -114,32 +118,35 @@ def RT_StartOp : RT_Op<"start", [AttrSizedOperandSegments, DeclareOpInterfaceMet
     - (rt.start_c8) the values of an all_to_all_v are [blocks, capacity, ...] with one capacity, its counts [blocks] of
       i32 or i64, and the group's size divides the blocks;
     - (rt.start_c9, ODS) `tag` is at least 0;
-    - (rt.start_c10) exactly one rt.wait waits for its event.
+    - (rt.start_c10) no queue waits for its event twice;
+    - (rt.start_c11) the queue is a communication queue.
   }];
   let arguments = (ins RT_CollectiveKindAttr:$kind, OptionalAttr<Comm_ReduceKindAttr>:$reduce,
                        Arg<Variadic<RT_Memory>, "", [MemRead]>:$inputs, Arg<Variadic<RT_Memory>, "", [MemWrite]>:$outputs,
                        OptionalAttr<I64Attr>:$dim, OptionalAttr<I64Attr>:$concat, OptionalAttr<I64Attr>:$root,
                        OptionalAttr<DenseI64ArrayAttr>:$pairs, OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$tag,
-                       Comm_GroupAttr:$group, OptionalAttr<StrAttr>:$role, OptionalAttr<I64Attr>:$event);
+                       Comm_GroupAttr:$group, OptionalAttr<StrAttr>:$role, RT_OnCommunication:$queue,
+                       OptionalAttr<I64Attr>:$event);
   let results = (outs RT_EventType:$done);
   let assemblyFormat = [{
     `` $kind (`with` `` $reduce^)? (`ins` `(` $inputs^ `:` type($inputs) `)`)? (`outs` `(` $outputs^ `:` type($outputs) `)`)?
     (`dim` $dim^)? (`concat` $concat^)? (`root` $root^)? (`pairs` $pairs^)? (`tag` $tag^)? `over` $group
-    (`role` $role^)? (`event` $event^)? attr-dict
+    (`role` $role^)? (`on` `` $queue^)? (`event` $event^)? attr-dict
   }];
   let hasVerifier = 1;
 }
 
 def RT_WaitOp : RT_Op<"wait", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite<RT_QueueState>]>]> {
-  let summary = "The compute queue waits for a collective";
+  let summary = "A queue waits for a collective of another queue";
   let description = [{
     ```mlir
     rt.wait %done
+    rt.wait %done on communication<1>
     ```
-    It differs from rt.await in that the time spent in it is exposed communication.
+    It differs from rt.await in that the time that the compute queue spends in it is exposed communication.
 
     Constraints:
-    - (rt.wait_c1) the event is that of an rt.start.
+    - (rt.wait_c1) the event is that of an rt.start on another queue.
   }];
   let arguments = (ins RT_EventType:$event, RT_OnCompute:$queue);
   let assemblyFormat = "$event (`on` `` $queue^)? attr-dict";

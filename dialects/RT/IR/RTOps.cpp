@@ -43,12 +43,12 @@ Value braid::rt::getRoot(Value memory) {
   return memory;
 }
 
-Queue braid::rt::queueOf(Operation *command) {
-  if (isa<StartOp>(command))
-    return Queue::Communication;
+QueueAttr braid::rt::queueOf(Operation *command) {
+  if (auto start = dyn_cast<StartOp>(command))
+    return start.getQueue();
   if (auto queue = command->getAttrOfType<QueueAttr>("queue"))
-    return queue.getValue();
-  return Queue::Compute;
+    return queue;
+  return QueueAttr::get(command->getContext(), QueueKind::Compute);
 }
 
 Accesses braid::rt::getAccesses(Operation *op) {
@@ -162,13 +162,13 @@ Value ViewOp::getViewSource() { return getSource(); }
 void LaunchOp::build(OpBuilder &builder, OperationState &state, TypeRange results,
                      FlatSymbolRefAttr kernel, int64_t rows, ValueRange inputs) {
   build(builder, state, results, kernel, builder.getI64IntegerAttr(rows), inputs, ValueRange{},
-        QueueAttr::get(builder.getContext(), Queue::Compute));
+        QueueAttr::get(builder.getContext(), QueueKind::Compute));
 }
 
 void LaunchOp::build(OpBuilder &builder, OperationState &state, FlatSymbolRefAttr kernel,
-                     int64_t rows, ValueRange inputs, ValueRange outputs, Queue queue) {
+                     int64_t rows, ValueRange inputs, ValueRange outputs, QueueAttr queue) {
   build(builder, state, TypeRange{}, kernel, builder.getI64IntegerAttr(rows), inputs, outputs,
-        QueueAttr::get(builder.getContext(), queue));
+        queue ? queue : QueueAttr::get(builder.getContext(), QueueKind::Compute));
 }
 
 KernelOp LaunchOp::getKernelOp() {

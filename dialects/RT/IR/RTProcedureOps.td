@@ -20,7 +20,7 @@ def RT_Memory : ConfinedType<StaticShapeMemRefOf<[RT_Element]>,
 def RT_ProcedureOp : RT_Op<"procedure", [IsolatedFromAbove, Symbol, FunctionOpInterface, SingleBlock,
                                          HasParent<"::mlir::ModuleOp">,
                                          DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
-  let summary = "A sequence of commands on two queues";
+  let summary = "A sequence of commands on queues";
   let description = [{
     ```mlir
     rt.procedure @layer(%x: memref<8x384xf32> {rt.name = "x"}, %w: memref<384x384xf32> {rt.name = "w"},
@@ -117,7 +117,7 @@ def RT_CallOp : RT_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<Symbol
     ```mlir
     rt.call @layer(%x, %w, %out) at <local 4096, symmetric 0, events 2> : memref<8x384xf32>, ...
     ```
-    The call stands in both queues' streams. `at` is the callee's frame's place in the caller's; buffer assignment adds it.
+    The call stands in every queue's stream. `at` is the callee's frame's place in the caller's; buffer assignment adds it.
 
     Constraints:
     - (rt.call_c1) the callee is an rt.procedure that is not an entry, whose arguments have the operands' shapes and

@@ -349,16 +349,22 @@ LogicalResult StartOp::verify() {
       failed(braid::comm::verifyPairs(*this, *getPairs(), "rt.start_c7", "rt.start_c7",
                                       sends || receives ? "rt.start_c7" : "")))
     return failure();
-  auto isWait = [](Operation *user) { return isa<WaitOp>(user); };
-  if (llvm::count_if(getDone().getUsers(), isWait) != 1)
-    return emitOpError("expects its event to be waited for by exactly one rt.wait [rt.start_c10]");
+  if (!getQueue().isCommunication())
+    return emitOpError("expects to run on a communication queue, got ")
+           << getQueue().str() << " [rt.start_c11]";
+  llvm::SmallPtrSet<Attribute, 4> waiting;
+  for (Operation *user : getDone().getUsers())
+    if (auto wait = dyn_cast<WaitOp>(user); wait && !waiting.insert(wait.getQueue()).second)
+      return emitOpError("expects each queue to wait for its event once, got two waits on ")
+             << wait.getQueue().str() << " [rt.start_c10]";
   return success();
 }
 
 LogicalResult WaitOp::verify() {
-  return getEvent().getDefiningOp<StartOp>()
-             ? success()
-             : LogicalResult(emitOpError("expects the event of an rt.start [rt.wait_c1]"));
+  auto start = getEvent().getDefiningOp<StartOp>();
+  if (!start || start.getQueue() == getQueue())
+    return emitOpError("expects the event of an rt.start on another queue [rt.wait_c1]");
+  return success();
 }
 
 LogicalResult AwaitOp::verify() {

@@ -63,7 +63,7 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
     | the `nn.add` of a bias directly after an `nn.linear` | the optional operand `bias` |
     | `nn.split_heads`, `nn.merge_heads` | `rt.view` |
     | `rt.launch` on tensors | `rt.launch` on memory, operands viewed as rows |
-    | `comm.start` | `rt.record` on compute, `rt.await` on communication, `rt.start` |
+    | `comm.start` | `rt.record` on compute, `rt.await` and `rt.start` on the communication queue of its index |
     | `comm.wait` | `rt.wait` |
     | `comm.local_slice` | an `rt.launch` of `local_slice` |
     | `func.call` | `rt.call`, results as destination arguments |

@@ -104,6 +104,10 @@ public:
 
 private:
   LogicalResult add(Operation *op) {
+    if (rt::QueueAttr queue = rt::queueOf(op);
+        queue.getKind() == rt::QueueKind::Copy || queue.getIndex() != 0)
+      return op->emitOpError("stands on queue ")
+             << queue.str() << ", but a program has the queues compute and communication only";
     return TypeSwitch<Operation *, LogicalResult>(op)
         .Case<rt::AllocOp, rt::ViewOp, rt::ReturnOp>([](Operation *) { return success(); })
         .Case<rt::LaunchOp, rt::CopyOp, rt::StartOp, rt::WaitOp, rt::RecordOp, rt::AwaitOp,
@@ -145,11 +149,11 @@ private:
     return result;
   }
 
-  template <typename T> void emit(Operation *op, rt::Queue queue, T body) {
+  template <typename T> void emit(Operation *op, rt::QueueAttr queue, T body) {
     auto command = std::make_unique<fb::CommandT>();
     command->op.Set(std::move(body));
     command->name = commandName(op);
-    auto &stream = queue == rt::Queue::Compute ? result->compute : result->communication;
+    auto &stream = queue.isCompute() ? result->compute : result->communication;
     stream.push_back(std::move(command));
   }
 
@@ -205,11 +209,11 @@ private:
     start.tag = op.getTag().value_or(0);
     start.done = *event;
     start.role = op.getRole().value_or("").str();
-    emit(op, rt::Queue::Communication, std::move(start));
+    emit(op, op.getQueue(), std::move(start));
     return success();
   }
 
-  template <typename T> LogicalResult buildEvent(Operation *op, Value event, rt::Queue queue) {
+  template <typename T> LogicalResult buildEvent(Operation *op, Value event, rt::QueueAttr queue) {
     FailureOr<uint32_t> number = eventOf(event);
     if (failed(number))
       return failure();
@@ -234,14 +238,14 @@ private:
       return op.emitOpError(
           "expects a place for the callee's frame (run braid-assign-buffers first)");
     // The same call is in both streams.
-    for (rt::Queue queue : {rt::Queue::Compute, rt::Queue::Communication}) {
+    for (rt::QueueKind kind : {rt::QueueKind::Compute, rt::QueueKind::Communication}) {
       fb::CallT call;
       call.procedure = procedures.lookup(op.getCallee());
       call.arguments = views(op.getArguments());
       call.local_base_bytes = base.getLocal();
       call.symmetric_base_bytes = base.getSymmetric();
       call.event_base = static_cast<uint32_t>(base.getEvents());
-      emit(op, queue, std::move(call));
+      emit(op, rt::QueueAttr::get(op.getContext(), kind), std::move(call));
     }
     return success();
   }

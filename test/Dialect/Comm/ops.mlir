@@ -20,7 +20,7 @@ func.func @collectives(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mes
   // CHECK: %[[H:.*]] = comm.start (%[[A:.*]] = %[[X:.*]]) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
   // CHECK:   %[[R:.*]] = comm.all_reduce sum(%[[A]]) over <@mesh, {dp}> : tensor<8x16xf32>
   // CHECK:   comm.yield %[[R]] : tensor<8x16xf32>
-  %h = comm.start (%a = %2) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+  %h = comm.start (%a = %2) on 0 : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
     %r = comm.all_reduce sum (%a) over <@mesh, {dp}> : tensor<8x16xf32>
     comm.yield %r : tensor<8x16xf32>
   }

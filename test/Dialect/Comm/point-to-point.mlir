@@ -34,10 +34,10 @@ func.func @halves(%x: tensor<8xf32>, %n: tensor<2xi64>) -> tensor<8xf32> {
     comm.send(%a) pairs [0 -> 1] over <@mesh, {pp}> : tensor<8xf32>
     comm.yield
   }
-  // CHECK: %[[R:.*]] = comm.start () -> !comm.handle<tensor<8xf32>> {
+  // CHECK: %[[R:.*]] = comm.start () on 1 -> !comm.handle<tensor<8xf32>> {
   // CHECK-NEXT: %[[B:.*]] = comm.recv
   // CHECK-NEXT: comm.yield %[[B]] : tensor<8xf32>
-  %r = comm.start () -> !comm.handle<tensor<8xf32>> {
+  %r = comm.start () on 1 -> !comm.handle<tensor<8xf32>> {
     %b = comm.recv pairs [0 -> 1] over <@mesh, {pp}> : tensor<8xf32>
     comm.yield %b : tensor<8xf32>
   }

@@ -114,6 +114,20 @@ func.func @f(%x: tensor<8x16xf32>) {
 
 // -----
 
+// comm.start_c7
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.start' op expects an index of a queue below 8, got 8 [comm.start_c7]}}
+  %h = comm.start (%a = %x) on 8 : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %r : tensor<8x16xf32>
+  }
+  %y = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
 // comm.wait_c1
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%h: !comm.handle<tensor<8x16xf32>>, %x: tensor<8x16xf32>) {

@@ -91,9 +91,24 @@ comm.mesh @mesh <tp = 2>
 rt.procedure @start_c10() {
   %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
   %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
-  // expected-error @below {{expects its event to be waited for by exactly one rt.wait [rt.start_c10]}}
+  // expected-error @below {{expects each queue to wait for its event once, got two waits on communication<1> [rt.start_c10]}}
   %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
       over <@mesh, {tp}>
+  rt.wait %d
+  rt.wait %d on communication<1>
+  rt.wait %d on communication<1>
+  rt.return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+rt.procedure @start_c11() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  // expected-error @below {{'rt.start' op expects to run on a communication queue, got copy [rt.start_c11]}}
+  %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
+      over <@mesh, {tp}> on copy
   rt.return
 }
 
@@ -101,8 +116,45 @@ rt.procedure @start_c10() {
 
 rt.procedure @wait_c1() {
   %e = rt.record on communication
-  // expected-error @below {{'rt.wait' op expects the event of an rt.start [rt.wait_c1]}}
+  // expected-error @below {{'rt.wait' op expects the event of an rt.start on another queue [rt.wait_c1]}}
   rt.wait %e
+  rt.return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+rt.procedure @wait_c1_own_queue() {
+  %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+  %d = rt.start all_reduce with sum ins(%a : memref<4xf32, #rt.space<symmetric>>) outs(%b : memref<4xf32, #rt.space<symmetric>>)
+      over <@mesh, {tp}> on communication<2>
+  // expected-error @below {{'rt.wait' op expects the event of an rt.start on another queue [rt.wait_c1]}}
+  rt.wait %d on communication<2>
+  rt.return
+}
+
+// -----
+
+rt.procedure @queue_c1() {
+  // expected-error @below {{expects an index below 8 of a queue of kind communication, got 8 [rt.queue_c1]}}
+  %e = rt.record on communication<8>
+  rt.return
+}
+
+// -----
+
+rt.procedure @queue_c1_negative() {
+  // expected-error @below {{expects an index below 8 of a queue of kind communication, got -1 [rt.queue_c1]}}
+  %e = rt.record on communication<-1>
+  rt.return
+}
+
+// -----
+
+rt.procedure @queue_c1_copy() {
+  // expected-error @below {{expects an index below 1 of a queue of kind copy, got 1 [rt.queue_c1]}}
+  %e = rt.record on copy<1>
   rt.return
 }
 

@@ -137,3 +137,30 @@ rt.procedure @exchanges() {
   rt.wait %d6
   rt.return
 }
+
+// Queues: of each kind, with an index where it is not 0. An event may be awaited by several of them.
+// CHECK-LABEL: rt.procedure @queues
+rt.procedure @queues(%x: memref<16x4xf32>) {
+  %a = rt.alloc : memref<16x4xf32, #rt.space<symmetric>>
+  %b = rt.alloc : memref<16x4xf32, #rt.space<symmetric>>
+  %c = rt.alloc : memref<16x4xf32, #rt.space<symmetric>>
+  // CHECK: rt.copy ins({{.*}}) outs({{.*}}) on copy
+  rt.copy ins(%x : memref<16x4xf32>) outs(%a : memref<16x4xf32, #rt.space<symmetric>>) on copy
+  // CHECK: %[[E:.*]] = rt.record on copy{{$}}
+  %e = rt.record on copy
+  // CHECK: rt.await %[[E]] on communication{{$}}
+  rt.await %e on communication<0>
+  // CHECK: rt.await %[[E]] on communication<1>
+  rt.await %e on communication<1>
+  // CHECK: %[[D:.*]] = rt.start {{.*}} over <@mesh, {tp}>{{$}}
+  %d0 = rt.start all_reduce with sum ins(%a : memref<16x4xf32, #rt.space<symmetric>>) outs(%b : memref<16x4xf32, #rt.space<symmetric>>) over <@mesh, {tp}> on communication
+  // CHECK: rt.start {{.*}} over <@mesh, {dp}> role "grad" on communication<1>{{$}}
+  %d1 = rt.start all_reduce with sum ins(%a : memref<16x4xf32, #rt.space<symmetric>>) outs(%c : memref<16x4xf32, #rt.space<symmetric>>) over <@mesh, {dp}> role "grad" on communication<1>
+  // CHECK: rt.wait %[[D]] on communication<1>
+  rt.wait %d0 on communication<1>
+  // CHECK: rt.wait %[[D]]{{$}}
+  rt.wait %d0
+  // CHECK: rt.launch @double {{.*}} on communication<1>
+  rt.launch @double rows 16 ins(%c : memref<16x4xf32, #rt.space<symmetric>>) outs(%a : memref<16x4xf32, #rt.space<symmetric>>) on communication<1>
+  rt.return
+}
