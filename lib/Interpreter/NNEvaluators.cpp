@@ -121,6 +121,27 @@ Status evaluateRouter(OpContext &context, nn::RouterOp op) {
   return {};
 }
 
+Status evaluateSlice(OpContext &context, nn::SliceOp op) {
+  const Tensor &input = context.tensor(op.getInput());
+  runtime::Box box{std::vector<int64_t>(input.rank(), 0), input.shape()};
+  box.offsets[op.getDim()] = static_cast<int64_t>(op.getFrom());
+  box.sizes[op.getDim()] = static_cast<int64_t>(op.getSize());
+  context.set(op.getResult(), extractBox(input, box));
+  return {};
+}
+
+Status evaluateConcat(OpContext &context, nn::ConcatOp op) {
+  std::vector<PlacedTensor> parts;
+  for (auto [value, offset] : llvm::zip_equal(op.getInputs(), op.getOffsets())) {
+    const Tensor &part = context.tensor(value);
+    parts.push_back({{std::vector<int64_t>(part.rank(), 0), part.shape()}, part});
+    parts.back().box.offsets[op.getDim()] = offset;
+  }
+  context.set(op.getResult(),
+              assemble(parts.front().part.dtype(), toVector(op.getType().getShape()), parts));
+  return {};
+}
+
 Status evaluateDispatch(OpContext &context, nn::DispatchOp op) {
   ArrayRef<int64_t> blocks = op.getResult().getType().getShape();
   return context.set(op.getResult(),
@@ -142,6 +163,8 @@ void populateNNEvaluators(EvaluatorTable &table) {
                                                       context.tensor(op.getExperts()),
                                                       context.tensor(op.getSlots())));
   });
+  table.add<nn::SliceOp>(evaluateSlice);
+  table.add<nn::ConcatOp>(evaluateConcat);
   table.add<nn::ParameterOp>(evaluateParameter);
   table.add<nn::SplitHeadsOp>(evaluateReshape);
   table.add<nn::MergeHeadsOp>(evaluateReshape);

@@ -63,31 +63,32 @@ LogicalResult SliceAttr::verify(function_ref<InFlightDiagnostic()> emitError, St
                                 ArrayRef<int64_t> source, ArrayRef<int64_t> dest,
                                 ArrayRef<int64_t> sizes) {
   if (tensor.empty())
-    return emitError() << "expects the name of a checkpoint's tensor [nn.slice_c1]";
+    return emitError() << "expects the name of a checkpoint's tensor [nn.slice_attr_c1]";
   size_t rank = shape.size();
   if (source.size() != rank || dest.size() != rank || sizes.size() != rank ||
       (!permutation.empty() && permutation.size() != rank))
     return emitError() << "expects lists of the rank of tensor '" << tensor << "', which is "
-                       << rank << " [nn.slice_c2]";
+                       << rank << " [nn.slice_attr_c2]";
   SmallVector<bool> seen(rank, false);
   for (int64_t d : permutation) {
     if (d < 0 || d >= static_cast<int64_t>(rank) || seen[d])
       return emitError() << "expects a permutation of " << rank << " dimensions, got ["
-                         << permutation << "] [nn.slice_c3]";
+                         << permutation << "] [nn.slice_attr_c3]";
     seen[d] = true;
   }
   for (size_t d = 0; d < rank; ++d) {
     int64_t extent = shape[permutation.empty() ? d : permutation[d]];
     if (extent < 0)
-      return emitError() << "expects a static shape for tensor '" << tensor << "' [nn.slice_c4]";
+      return emitError() << "expects a static shape for tensor '" << tensor
+                         << "' [nn.slice_attr_c4]";
     // The sum could overflow; the difference cannot.
     if (sizes[d] < 1 || source[d] < 0 || sizes[d] > extent || source[d] > extent - sizes[d])
       return emitError() << "expects a slice inside of tensor '" << tensor << "', got offset "
                          << source[d] << " and size " << sizes[d] << " in dimension " << d
-                         << " of size " << extent << " [nn.slice_c4]";
+                         << " of size " << extent << " [nn.slice_attr_c4]";
     if (dest[d] < 0)
       return emitError() << "expects destination offsets of at least 0, got " << dest[d]
-                         << " [nn.slice_c5]";
+                         << " [nn.slice_attr_c5]";
   }
   return success();
 }

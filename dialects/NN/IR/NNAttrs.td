@@ -21,12 +21,12 @@ def NN_SliceAttr : NN_Attr<"Slice", "slice"> {
     ```
 
     Constraints:
-    - (nn.slice_c1) the tensor has a name;
-    - (nn.slice_c2) shape, offsets, sizes and the permutation (if any) have one length, the tensor's rank;
-    - (nn.slice_c3) the permutation names every dimension once;
-    - (nn.slice_c4) the tensor's shape is static, sizes are at least 1, and source offsets and sizes stay inside of the
+    - (nn.slice_attr_c1) the tensor has a name;
+    - (nn.slice_attr_c2) shape, offsets, sizes and the permutation (if any) have one length, the tensor's rank;
+    - (nn.slice_attr_c3) the permutation names every dimension once;
+    - (nn.slice_attr_c4) the tensor's shape is static, sizes are at least 1, and source offsets and sizes stay inside of the
       permuted tensor;
-    - (nn.slice_c5) destination offsets are at least 0.
+    - (nn.slice_attr_c5) destination offsets are at least 0.
   }];
   let parameters = (ins StringRefParameter<"name in the checkpoint">:$tensor,
       OptionalArrayRefParameter<"int64_t">:$tensorShape, OptionalArrayRefParameter<"int64_t">:$permutation,

@@ -436,5 +436,6 @@ def NN_MulOp : NN_RowOp<"mul"> {
 include "dialects/NN/IR/NNRotaryOps.td"
 include "dialects/NN/IR/NNExpertOps.td"
 include "dialects/NN/IR/NNTrainingOps.td"
+include "dialects/NN/IR/NNPartOps.td"
 
 #endif

@@ -221,7 +221,8 @@ SmallVector<PartialAttr> Propagation::passedPartials(Operation *op, const Shardi
   if (!rule.linear || rule.partialOperands.empty())
     return {};
   SmallVector<PartialAttr> common;
-  int64_t elements = 0;
+  llvm::SmallDenseSet<Value> terms;
+  SaturatingCount elements = 0;
   for (auto [n, i] : llvm::enumerate(rule.partialOperands)) {
     Value value = op->getOperand(i);
     // Another user reduces the value anyway, which would reduce it twice.
@@ -231,10 +232,12 @@ SmallVector<PartialAttr> Propagation::passedPartials(Operation *op, const Shardi
     if (n != 0 && own != ArrayRef(common))
       return {};
     common.assign(own.begin(), own.end());
-    elements = std::max(elements, cast<RankedTensorType>(value.getType()).getNumElements());
+    if (terms.insert(value).second)
+      elements += cast<RankedTensorType>(value.getType()).getNumElements();
   }
+  // Reducing the results must not send more than reducing all operands.
   for (Type type : op->getResultTypes())
-    if (cast<RankedTensorType>(type).getNumElements() > elements)
+    if (elements < SaturatingCount(cast<RankedTensorType>(type).getNumElements()))
       return {};
   FactorAxes passing = axes;
   for (PartialAttr partial : common) {

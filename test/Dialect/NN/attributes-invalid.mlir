@@ -108,62 +108,62 @@ func.func @name() attributes {nn.etnry} { return }
 // #nn.slice
 //===----------------------------------------------------------------------===//
 
-// nn.slice_c1
-// expected-error @+1 {{expects the name of a checkpoint's tensor [nn.slice_c1]}}
+// nn.slice_attr_c1
+// expected-error @+1 {{expects the name of a checkpoint's tensor [nn.slice_attr_c1]}}
 func.func private @slice() attributes {s = #nn.slice<""[4]>}
 
 // -----
 
-// nn.slice_c2
-// expected-error @+1 {{expects lists of the rank of tensor 'w', which is 2 [nn.slice_c2]}}
+// nn.slice_attr_c2
+// expected-error @+1 {{expects lists of the rank of tensor 'w', which is 2 [nn.slice_attr_c2]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] from [1]>}
 
 // -----
 
-// nn.slice_c2
-// expected-error @+1 {{expects lists of the rank of tensor 'w', which is 2 [nn.slice_c2]}}
+// nn.slice_attr_c2
+// expected-error @+1 {{expects lists of the rank of tensor 'w', which is 2 [nn.slice_attr_c2]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [1, 0, 2]>}
 
 // -----
 
-// nn.slice_c3
-// expected-error @+1 {{expects a permutation of 2 dimensions, got [1, 1] [nn.slice_c3]}}
+// nn.slice_attr_c3
+// expected-error @+1 {{expects a permutation of 2 dimensions, got [1, 1] [nn.slice_attr_c3]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [1, 1]>}
 
 // -----
 
-// nn.slice_c3
-// expected-error @+1 {{expects a permutation of 2 dimensions, got [0, 2] [nn.slice_c3]}}
+// nn.slice_attr_c3
+// expected-error @+1 {{expects a permutation of 2 dimensions, got [0, 2] [nn.slice_attr_c3]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [0, 2]>}
 
 // -----
 
-// nn.slice_c4
-// expected-error @+1 {{expects a static shape for tensor 'w' [nn.slice_c4]}}
+// nn.slice_attr_c4
+// expected-error @+1 {{expects a static shape for tensor 'w' [nn.slice_attr_c4]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[-4] size [1]>}
 
 // -----
 
-// nn.slice_c4
-// expected-error @+1 {{expects a slice inside of tensor 'w', got offset 0 and size 0 in dimension 0 of size 4 [nn.slice_c4]}}
+// nn.slice_attr_c4
+// expected-error @+1 {{expects a slice inside of tensor 'w', got offset 0 and size 0 in dimension 0 of size 4 [nn.slice_attr_c4]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4] size [0]>}
 
 // -----
 
-// nn.slice_c4: dimension 1 of the permuted tensor is the tensor's first.
-// expected-error @+1 {{expects a slice inside of tensor 'w', got offset 2 and size 3 in dimension 1 of size 4 [nn.slice_c4]}}
+// nn.slice_attr_c4: dimension 1 of the permuted tensor is the tensor's first.
+// expected-error @+1 {{expects a slice inside of tensor 'w', got offset 2 and size 3 in dimension 1 of size 4 [nn.slice_attr_c4]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4, 8] permuted [1, 0] from [0, 2] size [8, 3]>}
 
 // -----
 
-// nn.slice_c4: the end must not wrap around.
-// expected-error @+1 {{got offset 9223372036854775807 and size 4 in dimension 0 of size 4 [nn.slice_c4]}}
+// nn.slice_attr_c4: the end must not wrap around.
+// expected-error @+1 {{got offset 9223372036854775807 and size 4 in dimension 0 of size 4 [nn.slice_attr_c4]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4] from [9223372036854775807]>}
 
 // -----
 
-// nn.slice_c5
-// expected-error @+1 {{expects destination offsets of at least 0, got -1 [nn.slice_c5]}}
+// nn.slice_attr_c5
+// expected-error @+1 {{expects destination offsets of at least 0, got -1 [nn.slice_attr_c5]}}
 func.func private @slice() attributes {s = #nn.slice<"w"[4] to [-1]>}
 
 // -----

@@ -14,7 +14,7 @@ func.func @parameter() {
 
 func.func @parameter() {
   // Without slices a parameter is one full tensor, which needs a name and elements.
-  // expected-error @+1 {{expects the name of a checkpoint's tensor [nn.slice_c1]}}
+  // expected-error @+1 {{expects the name of a checkpoint's tensor [nn.slice_attr_c1]}}
   %0 = nn.parameter "" : tensor<4xf32>
   return
 }
@@ -22,7 +22,7 @@ func.func @parameter() {
 // -----
 
 func.func @parameter() {
-  // expected-error @+1 {{expects a slice inside of tensor 'p', got offset 0 and size 0 in dimension 1 of size 0 [nn.slice_c4]}}
+  // expected-error @+1 {{expects a slice inside of tensor 'p', got offset 0 and size 0 in dimension 1 of size 0 [nn.slice_attr_c4]}}
   %0 = nn.parameter "p" : tensor<4x0xf32>
   return
 }

@@ -44,6 +44,14 @@ TEST(Cost, LinearInHalfPrecision) {
              {42, 0, 40, 12, 16});
 }
 
+TEST(Cost, PartsAreFree) {
+  expectCost("%x: tensor<2x9xf32>",
+             "%0 = nn.slice %x dim 1 from 3 size 5 : tensor<2x9xf32> -> tensor<2x5xf32>", {});
+  expectCost("%x: tensor<2x9xf32>",
+             "%0 = nn.concat %x, %x dim 0 : tensor<2x9xf32>, tensor<2x9xf32> -> tensor<4x9xf32>",
+             {});
+}
+
 TEST(Cost, Attention) {
   // 2 * 3 * 4 = 24 queries with 5 keys: 120 pairs. Scores: 120 * (8 + 7). Matmul with the values: 2
   // * 3 * 4 * 6 = 144 results of 5 + 4 operations. Vector: 5 for each pair and a division for each

@@ -93,6 +93,18 @@ TEST(ShardingRule, Heads) {
             "[batch][seq][head][head_dim] -> [batch][seq][head head_dim]; linear");
 }
 
+TEST(ShardingRule, Parts) {
+  EXPECT_EQ(ruleOf("%x: tensor<2x9x4xf32>",
+                   "%0 = nn.slice %x dim 1 from 3 size 5 : tensor<2x9x4xf32> -> tensor<2x5x4xf32>"),
+            "[batch][sliced][dim2] -> [batch][slice][dim2]; sliced replicated; slice replicated; "
+            "linear");
+  EXPECT_EQ(ruleOf("%x: tensor<2x9xi64>, %y: tensor<3x9xi64>",
+                   "%0 = nn.concat %x, %y, %x dim 0 : tensor<2x9xi64>, tensor<3x9xi64>, "
+                   "tensor<2x9xi64> -> tensor<7x9xi64>"),
+            "[part0][dim1], [part1][dim1], [part2][dim1] -> [all][dim1]; part0 replicated; part1 "
+            "replicated; part2 replicated; all replicated; linear");
+}
+
 TEST(ShardingRule, Attention) {
   EXPECT_EQ(ruleOf("%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>, %v: tensor<2x5x2x6xf32>, %m: "
                    "tensor<2x5xi64>, "
