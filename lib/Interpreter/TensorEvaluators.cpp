@@ -134,6 +134,52 @@ Status evaluateExtractSlice(OpContext &context, tensor::ExtractSliceOp op) {
   return {};
 }
 
+Status evaluateInsertSlice(OpContext &context, tensor::InsertSliceOp op) {
+  const Tensor &source = context.tensor(op.getSource()), &dest = context.tensor(op.getDest());
+  Shape offsets = resolve(context, op.getStaticOffsets(), op.getOffsets());
+  Shape sizes = resolve(context, op.getStaticSizes(), op.getSizes());
+  Shape strides = resolve(context, op.getStaticStrides(), op.getStrides());
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (offsets[d] < 0 || sizes[d] < 0 || strides[d] < 1 ||
+        (sizes[d] > 0 && offsets[d] + (sizes[d] - 1) * strides[d] >= dest.dim(d)))
+      return Status::error("expects a slice inside of " + dest.typeString() + " in dimension " +
+                           std::to_string(d));
+  if (numElements(sizes) != source.numElements())
+    return Status::error("expects as many elements as the slice has, got " + source.typeString());
+  ElementWriter writer(dest.dtype(), dest.numElements());
+  for (int64_t i = 0, count = dest.numElements(); i < count; ++i) {
+    Shape index = unflatten(i, dest.shape());
+    int64_t from = 0;
+    bool isInside = true;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      const int64_t beyond = index[d] - offsets[d];
+      isInside &= beyond >= 0 && beyond % strides[d] == 0 && beyond / strides[d] < sizes[d];
+      from = from * sizes[d] + beyond / strides[d];
+    }
+    writer.set(i, isInside ? elementAt(source, from) : elementAt(dest, i));
+  }
+  context.set(op.getResult(), RuntimeValue(std::move(writer).finish(dest.shape())));
+  return {};
+}
+
+Status evaluateConcat(OpContext &context, tensor::ConcatOp op) {
+  std::vector<PlacedTensor> parts;
+  Shape shape;
+  for (mlir::Value value : op.getInputs()) {
+    const Tensor &part = context.tensor(value);
+    parts.push_back({{Shape(part.rank(), 0), part.shape()}, part});
+    if (shape.empty()) {
+      shape = part.shape();
+      continue;
+    }
+    parts.back().box.offsets[op.getDim()] = shape[op.getDim()];
+    shape[op.getDim()] += part.dim(op.getDim());
+  }
+  DType type = parts.front().part.dtype();
+  context.set(op.getResult(), RuntimeValue(assemble(type, std::move(shape), parts)));
+  return {};
+}
+
 Status evaluateExtract(OpContext &context, tensor::ExtractOp op) {
   const Tensor &source = context.tensor(op.getTensor());
   int64_t from = 0;
@@ -157,6 +203,8 @@ void populateTensorEvaluators(EvaluatorTable &table) {
   table.add<tensor::CollapseShapeOp>(evaluateCollapse);
   table.add<tensor::ExpandShapeOp>(evaluateExpand);
   table.add<tensor::ExtractSliceOp>(evaluateExtractSlice);
+  table.add<tensor::InsertSliceOp>(evaluateInsertSlice);
+  table.add<tensor::ConcatOp>(evaluateConcat);
   table.add<tensor::ExtractOp>(evaluateExtract);
   table.add<tensor::CastOp>([](OpContext &context, tensor::CastOp op) -> Status {
     context.set(op.getResult(), context.tensor(op.getSource()));

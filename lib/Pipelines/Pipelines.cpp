@@ -54,11 +54,14 @@ static void addPartitioning(OpPassManager &pm, const PipelineOptions &options) {
 
 LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &options,
                          Level first, llvm::raw_ostream &errors) {
+  if (level == std::max(first, Level::Comm)) {
+    addVerifyLevel(pm, first);
+    pm.addPass(createConvertTensorParts());
+  }
   switch (level) {
   case Level::NN:
     break;
   case Level::Comm:
-    addVerifyLevel(pm, first);
     // A hand-written per-rank program stays as it is.
     if (first == Level::NN)
       addPartitioning(pm, options);

@@ -2,6 +2,8 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "TensorParts.h"
+
 #include "braid/Transforms/Passes.h"
 #include "dialects/NN/IR/NN.h"
 
@@ -29,9 +31,11 @@ bool isStructure(StringRef dialect) { return dialect == "builtin" || dialect == 
 
 /// Upstream computation that the reference interpreter supports.
 bool isPlain(Operation *op, StringRef dialect) {
+  if (isTensorPart(op))
+    return whyNoPart(op).empty();
   if (dialect == "tensor")
     return isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::DimOp, tensor::EmptyOp,
-               tensor::ExpandShapeOp, tensor::ExtractOp, tensor::ExtractSliceOp>(op);
+               tensor::ExpandShapeOp, tensor::ExtractOp>(op);
   return isStructure(dialect) || dialect == "arith" || dialect == "math" || dialect == "linalg";
 }
 
@@ -133,8 +137,10 @@ public:
 
 private:
   /// Explanations for dialects that one might expect to be allowed.
-  StringRef whyNot(Operation *op) const {
+  std::string whyNot(Operation *op) const {
     StringRef dialect = op->getName().getDialectNamespace();
+    if (isTensorPart(op) && !whyNoPart(op).empty())
+      return (": " + whyNoPart(op)).str();
     if (dialect == "scf" || dialect == "cf")
       return ": nothing runs control flow; loops are unrolled or become calls";
     if (dialect == "tensor" && !isPlain(op, dialect))

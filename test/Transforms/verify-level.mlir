@@ -9,8 +9,11 @@
 // RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=hlo 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
 // RUN: not braid-opt %S/Inputs/handle-across-call.mlir --braid-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=HANDLE
+// RUN: braid-opt %S/Inputs/parts.mlir --braid-verify-level=level=nn --braid-propagate-shardings --braid-partition --braid-verify-level=level=comm --braid-start-collectives --braid-verify-level=level=scheduled --braid-form-kernels --braid-verify-level=level=kernels | FileCheck %s --check-prefix=PARTS
 // RUN: not braid-opt %S/Inputs/slice.mlir --braid-verify-level=level=comm --braid-verify-level=level=kernels 2>&1 | FileCheck %s --check-prefix=SLICE
 
+// PARTS: nn.slice
+// PARTS: nn.concat
 // HANDLE: error: 'func.func' op result 0 is a handle, which is not allowed at level scheduled: every collective is waited for in the function that starts it
 // SLICE: error: 'tensor.extract_slice' op is not allowed at level kernels: a procedure has no command for it outside of a kernel
 // UNPARTITIONED: error: 'func.func' op argument 0 has a sharding but no 'comm.global_type', which is not allowed at level comm
@@ -55,11 +58,30 @@ func.func @f(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
 
 // -----
 
-func.func @f(%x: tensor<8x4xf32>) -> tensor<16x4xf32> {
+func.func @f(%x: tensor<8x4xf32>, %v: f32) -> tensor<16x4xf32> {
   %0 = tensor.extract_slice %x[0, 0] [8, 4] [1, 1] : tensor<8x4xf32> to tensor<8x4xf32>
-  // expected-error @+1 {{'tensor.concat' op is not allowed at level nn: neither the interpreter nor a kernel computes it}}
-  %1 = tensor.concat dim(0) %0, %x : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>
-  return %1 : tensor<16x4xf32>
+  %1 = tensor.insert_slice %0 into %x[0, 0] [8, 4] [1, 1] : tensor<8x4xf32> into tensor<8x4xf32>
+  %2 = tensor.concat dim(0) %0, %1 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>
+  // expected-error @+1 {{'tensor.splat' op is not allowed at level nn: neither the interpreter nor a kernel computes it}}
+  %3 = tensor.splat %v : tensor<16x4xf32>
+  return %2 : tensor<16x4xf32>
+}
+
+// -----
+
+// Parts of values are static and contiguous in every dimension.
+func.func @f(%x: tensor<8x4xf32>, %i: index) -> tensor<2x4xf32> {
+  // expected-error @+1 {{'tensor.extract_slice' op is not allowed at level nn: offsets and sizes of a part are static}}
+  %0 = tensor.extract_slice %x[%i, 0] [2, 4] [1, 1] : tensor<8x4xf32> to tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x4xf32>) -> tensor<2x4xf32> {
+  // expected-error @+1 {{'tensor.extract_slice' op is not allowed at level nn: a part has strides of 1}}
+  %0 = tensor.extract_slice %x[0, 0] [2, 4] [2, 1] : tensor<8x4xf32> to tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
 }
 
 // -----

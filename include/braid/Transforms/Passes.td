@@ -8,6 +8,33 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ConvertTensorParts : Pass<"braid-convert-tensor-parts", "::mlir::ModuleOp"> {
+  let summary = "Write parts of tensors as nn.slice and nn.concat";
+  let description = [{
+    A module may bring `tensor.extract_slice`, `tensor.insert_slice` and `tensor.concat` of static offsets and sizes with
+    strides of 1; below there is one form for parts of values. Each dimension that a part does not have all of is an
+    `nn.slice`; dimensions of size 1 that it drops or adds are a `tensor.collapse_shape` or `tensor.expand_shape`. A
+    value with an inserted part is the concatenation of what is around the part.
+
+    Before:
+    ```mlir
+    %0 = tensor.extract_slice %x[0, 4] [2, 8] [1, 1] : tensor<2x17xf32> to tensor<2x8xf32>
+    %1 = tensor.insert_slice %0 into %y[0, 1] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<2x10xf32>
+    ```
+    After:
+    ```mlir
+    %0 = nn.slice %x dim 1 from 4 size 8 : tensor<2x17xf32> -> tensor<2x8xf32>
+    %a = nn.slice %y dim 1 from 0 size 1 : tensor<2x10xf32> -> tensor<2x1xf32>
+    %b = nn.slice %y dim 1 from 9 size 1 : tensor<2x10xf32> -> tensor<2x1xf32>
+    %1 = nn.concat %a, %0, %b dim 1 : tensor<2x1xf32>, tensor<2x8xf32>, tensor<2x1xf32> -> tensor<2x10xf32>
+    ```
+
+    Any other form of these operations is an error.
+  }];
+  let statistics = [Statistic<"numConverted", "num-converted", "Operations of the tensor dialect converted">];
+  let dependentDialects = ["::braid::nn::NNDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def PadForStrategy : Pass<"braid-pad-for-strategy", "::mlir::ModuleOp"> {
   let summary = "Pad heads, feed-forward dimensions and a vocabulary that an axis does not divide";
   let description = [{
@@ -280,8 +307,9 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
     | `rt`        | builtin, rt and `comm.mesh` only |
 
     Plain computation is the part of arith, math, linalg and tensor that the reference interpreter supports (`cast`,
-    `collapse_shape`, `dim`, `empty`, `expand_shape`, `extract`, `extract_slice`). No level has control flow, and a
-    handle does not cross a call: every collective is waited for in the function that starts it.
+    `collapse_shape`, `dim`, `empty`, `expand_shape`, `extract`; `extract_slice`, `insert_slice` and `concat` where they
+    can be nn.slice and nn.concat, as braid-convert-tensor-parts makes them). No level has control flow, and a handle
+    does not cross a call: every collective is waited for in the function that starts it.
 
     Up to `scheduled`, operations of other dialects with a sharding rule (`comm::ShardingRuleOpInterface`) are allowed
     beside those of nn; at `kernels` they are in kernels too.
