@@ -106,7 +106,7 @@ def RT_StartOp : RT_Op<"start", [AttrSizedOperandSegments, DeclareOpInterfaceMet
     - (rt.start_c1) the group has a known mesh and axes of it;
     - (rt.start_c2) a send has inputs only, a recv has outputs only, and any other collective has as many outputs as
       inputs and at least one, in an all_to_all_v at least one besides the counts;
-    - (rt.start_c3) inputs and outputs are contiguous symmetric memory;
+    - (rt.start_c3) inputs and outputs are symmetric memory with known strides;
     - (rt.start_c4) outputs have the inputs' types, except for dimension `dim`: all_gather multiplies it by the group's
       size, reduce_scatter and all_to_all divide it, and all_to_all multiplies dimension `concat`;
     - (rt.start_c5) each attribute is given for these kinds and no others: a reduction for all_reduce, reduce_scatter

@@ -319,8 +319,13 @@ LogicalResult StartOp::verify() {
   for (Value value : llvm::concat<Value>(getInputs(), getOutputs())) {
     auto type = cast<MemRefType>(value.getType());
     auto space = dyn_cast_or_null<SpaceAttr>(type.getMemorySpace());
-    if (!space || space.getValue() != Space::Symmetric || !isContiguous(type))
-      return emitOpError("expects contiguous symmetric memory, got ") << type << " [rt.start_c3]";
+    SmallVector<int64_t> strides;
+    int64_t offset = 0;
+    if (!space || space.getValue() != Space::Symmetric ||
+        failed(type.getStridesAndOffset(strides, offset)) ||
+        llvm::any_of(strides, ShapedType::isDynamic))
+      return emitOpError("expects symmetric memory with known strides, got ")
+             << type << " [rt.start_c3]";
   }
   if (getKind() == CollectiveKind::AllToAllV && failed(verifyCounted(*this)))
     return failure();

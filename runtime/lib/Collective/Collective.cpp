@@ -58,12 +58,12 @@ bool agree(const Collective &a, const Collective &b) {
   auto operation = [](const Collective &c) {
     return std::tie(c.kind, c.algorithm, c.role, c.dim, c.concatDim, c.root, c.pairs);
   };
-  auto extents = [](const CollectiveValue &v) {
-    return std::tie(v.dtype, v.outer, v.inner, v.first, v.between, v.second);
+  auto types = [](const CollectiveValue &v) {
+    return std::tie(v.dtype, v.input.shape, v.input.strides, v.output.shape, v.output.strides);
   };
   return operation(a) == operation(b) && (!hasReduction(a.kind) || a.reduce == b.reduce) &&
          std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
-                    [&](const auto &x, const auto &y) { return extents(x) == extents(y); });
+                    [&](const auto &x, const auto &y) { return types(x) == types(y); });
 }
 
 bool isSameOperation(const Collective &a, const Collective &b) {

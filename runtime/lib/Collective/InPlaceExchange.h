@@ -9,6 +9,7 @@
 #ifndef BRAID_COLLECTIVE_INPLACEEXCHANGE_H
 #define BRAID_COLLECTIVE_INPLACEEXCHANGE_H
 
+#include "CollectiveParts.h"
 #include "InPlaceGroup.h"
 #include "runtime/lib/Kernels/VectorKernels.h"
 
@@ -32,19 +33,23 @@ private:
   void run(size_t v) const;
   void reduceMine(size_t v) const;
   void copyOthers(size_t v) const;
-  void reduceScatter(size_t v) const;
-  void allGather(size_t v) const;
-  void allToAll(size_t v) const;
-  void allToAllCounted(size_t v) const;
+  /// Takes the part of each rank.
+  void takeAll(size_t v) const;
+  void takeCounted(size_t v) const;
   /// Copies the value of the rank at a position; writes zeros for a position below 0.
   void take(size_t v, int64_t source) const;
 
-  void reduce(size_t v, int64_t inputByte, std::byte *out, int64_t count) const;
+  /// Reduces the bytes [begin, end) of the parts that begin at `inputByte` of each rank's input.
+  void reduce(size_t v, int64_t inputByte, ByteRange range) const;
   const std::byte *inputOf(int64_t position, size_t v) const {
     auto i = static_cast<size_t>(position);
-    return heap.peer(group.ranks[i], group.value(i, v).inputOffset);
+    return heap.peer(group.ranks[i], group.value(i, v).input.offset);
   }
-  std::byte *output(size_t v) const { return heap.peer(heap.rank, c.values[v].outputOffset); }
+  std::byte *outputOf(int64_t position, size_t v) const {
+    auto i = static_cast<size_t>(position);
+    return heap.peer(group.ranks[i], group.value(i, v).output.offset);
+  }
+  std::byte *output(size_t v) const { return heap.peer(heap.rank, c.values[v].output.offset); }
 
   const Collective &c;
   const InPlaceGroup &group;

@@ -120,7 +120,7 @@ void send(const Collective &c, const SymmetricHeap &heap) {
   atSchedulePoint("before a send");
   std::byte *to = c.messageSlot->data;
   for (const CollectiveValue &value : c.values) {
-    std::memcpy(to, heap.peer(heap.rank, value.inputOffset), static_cast<size_t>(value.bytes()));
+    copyRuns(value.part, heap.peer(heap.rank, value.input.offset), to);
     to += MessageSlots::roundedBytes(value);
   }
   c.messageSlot->sent.increment();
@@ -130,7 +130,7 @@ bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control
              QueueState &self) {
   if (!c.messageSlot) {
     for (const CollectiveValue &value : c.values)
-      std::memset(heap.peer(heap.rank, value.outputOffset), 0, static_cast<size_t>(value.bytes()));
+      clearRuns(value.part, heap.peer(heap.rank, value.output.offset), 0, value.bytes());
     return true;
   }
   const uint32_t next = c.messageSlot->taken.load() + 1;
@@ -138,7 +138,7 @@ bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control
     return false;
   const std::byte *from = c.messageSlot->data;
   for (const CollectiveValue &value : c.values) {
-    std::memcpy(heap.peer(heap.rank, value.outputOffset), from, static_cast<size_t>(value.bytes()));
+    copyRuns(value.part, from, heap.peer(heap.rank, value.output.offset));
     from += MessageSlots::roundedBytes(value);
   }
   atSchedulePoint("received");

@@ -10,6 +10,7 @@
 #define BRAID_COLLECTIVE_TRANSPORT_H
 
 #include "braid/Base/Algorithm.h"
+#include "braid/Base/StridedRuns.h"
 #include "braid/Program/Manifest.h"
 #include "runtime/lib/Sync/RunControl.h"
 
@@ -31,20 +32,27 @@ struct SymmetricHeap {
   }
 };
 
-/// One value of a collective. The data is `outer` blocks; a reduce_scatter's or all_gather's chunk
-/// has `inner` elements in each block. An all_to_all's chunk is [outer, first, between, second,
-/// inner], where `first` and `second` are the extents of the dimensions that are split and
-/// concatenated, in the order in which they lie in memory; if both are one dimension, it is part of
-/// `inner`. An all_to_all_v's value is `outer` blocks for each rank, of `first` rows of `inner`
-/// elements. Values of the other kinds have one block.
+/// A strided view of symmetric memory. Strides are in elements.
+struct StridedView {
+  uint64_t offset = 0;
+  std::vector<int64_t> shape, strides;
+};
+
+/// One value of a collective. A rank takes a part of the value of each source: the sub-view of the
+/// source's input that is for this rank, or all of it. It goes to the sub-view of the output that
+/// is for that source, or, as do the reduced parts of all sources, to the full output. All ranks of
+/// a group have the same shapes and strides. A send has no output and a recv no input; the other
+/// side is the message, where elements lie packed.
 struct CollectiveValue {
   DType dtype = DType::f32;
-  int64_t outer = 1, inner = 0;
-  uint64_t inputOffset = 0, outputOffset = 0; ///< in symmetric memory
-  int64_t first = 1, between = 1, second = 1;
-  /// Of a chunk, or of the full value where there are no chunks.
-  int64_t numElements() const { return outer * first * between * second * inner; }
-  int64_t bytes() const { return numElements() * byteSize(dtype); }
+  StridedView input, output;
+  // Set by setParts (CollectiveParts.h).
+  StridedRuns part;       ///< from a source's input to the output
+  int64_t sourceStep = 0; ///< bytes from the part of one rank to the next rank's in an input
+  int64_t destStep = 0;   ///< and in the output
+  /// Of a part.
+  int64_t numElements() const { return part.bytes() / byteSize(dtype); }
+  int64_t bytes() const { return part.bytes(); }
 };
 
 /// The ranks that take part in a collective, by position.

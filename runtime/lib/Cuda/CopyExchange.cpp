@@ -9,7 +9,6 @@
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"
 #include "braid/Base/StatusMacros.h"
-#include "runtime/lib/Collective/CollectiveExtents.h"
 
 namespace braid::runtime::cuda {
 
@@ -70,36 +69,18 @@ private:
   Status add(size_t phase, size_t m, Result<StreamCommand> made) {
     return append(phases[phase][m], std::move(made));
   }
-  Status copy(size_t phase, size_t m, const std::byte *source, std::byte *dest, int64_t bytes,
-              const std::vector<int64_t> &counts = {},
-              const std::vector<int64_t> &sourceStrides = {},
-              const std::vector<int64_t> &destStrides = {}) {
-    // In a group of one rank, output and input may be the same memory.
-    if (source == dest)
-      return {};
-    CopyCommand command{source, dest, bytes, {}, {}, {}};
-    for (size_t d = 0; d < counts.size(); ++d) {
-      if (counts[d] == 0)
-        return {};
-      if (counts[d] == 1)
-        continue;
-      command.counts.push_back(counts[d]);
-      command.sourceStrides.push_back(sourceStrides[d]);
-      command.destStrides.push_back(destStrides[d]);
-    }
-    return add(phase, m, makeCopy(command, *members[m].device));
-  }
-
   int64_t ranks() const { return static_cast<int64_t>(members.size()); }
   const Collective &mine(size_t m) const { return *members[m].collective; }
   const std::byte *input(size_t m, size_t v) const { return members[m].input(v); }
   std::byte *output(size_t m, size_t v) const { return members[m].output(v); }
-  Status reduce(size_t m, size_t v, int64_t inputByte, std::byte *out, int64_t count) {
+  Status reduce(size_t m, size_t v, int64_t inputByte, ByteRange range) {
+    if (range.begin == range.end)
+      return {};
     std::vector<const std::byte *> sources;
     for (size_t other = 0; other < members.size(); ++other)
       sources.push_back(input(other, v) + inputByte);
     return add(0, m,
-               makeReduce(sources, out, count, mine(m).reduce, mine(m).values[v].dtype,
+               makeReduce(mine(m).values[v], sources, output(m, v), range, mine(m).reduce,
                           *members[m].device));
   }
 
@@ -111,29 +92,25 @@ private:
     case CollectiveKind::allReduce:
       return allReduce(m, v);
     case CollectiveKind::reduceScatter:
-      return reduceScatter(m, v);
-    case CollectiveKind::allGather: {
-      const int64_t chunk = value.inner * byteSize(value.dtype);
-      for (size_t i = 0; i < members.size(); ++i)
-        RETURN_IF_ERROR(copy(0, m, input(i, v), output(m, v) + static_cast<int64_t>(i) * chunk,
-                             chunk, {value.outer}, {chunk}, {ranks() * chunk}));
-      return {};
-    }
+      return reduce(m, v, c.position * value.sourceStep, {0, value.bytes()});
+    case CollectiveKind::allGather:
     case CollectiveKind::allToAll:
-      return allToAll(m, v);
+      return takeAll(m, v);
     case CollectiveKind::reduce:
       if (c.position == c.root)
-        return reduce(m, v, 0, output(m, v), value.numElements());
+        return reduce(m, v, 0, {0, value.bytes()});
       [[fallthrough]];
     case CollectiveKind::broadcast:
     case CollectiveKind::permute: {
       const int64_t source = sourceOf(c);
-      return source < 0
-                 ? add(0, m, makeFill(output(m, v), value.bytes(), *members[m].device))
-                 : copy(0, m, input(static_cast<size_t>(source), v), output(m, v), value.bytes());
+      return add(0, m,
+                 source < 0
+                     ? makeFill(value, output(m, v), *members[m].device)
+                     : makeCopy({input(static_cast<size_t>(source), v), output(m, v), value.part},
+                                *members[m].device));
     }
     case CollectiveKind::allToAllV:
-      return allToAllCounted(m, v);
+      return takeCounted(m, v);
     case CollectiveKind::send:
     case CollectiveKind::recv:
       break; // without a barrier
@@ -143,61 +120,49 @@ private:
 
   Status allReduce(size_t m, size_t v) {
     const CollectiveValue &value = mine(m).values[v];
-    const int64_t size = byteSize(value.dtype);
-    const int64_t elements = value.numElements();
+    StridedRuns runs = value.part; // from one output to another
+    runs.sourceStrides = runs.destStrides;
     for (int64_t i = 0; i < ranks(); ++i) {
-      auto [begin, end] = reducedRange(elements, i, ranks());
-      if (begin == end)
-        continue;
+      const ByteRange range = reducedRange(value, i, ranks());
       const auto from = static_cast<size_t>(i);
-      RETURN_IF_ERROR(from == m
-                          ? reduce(m, v, begin * size, output(m, v) + begin * size, end - begin)
-                          : copy(1, m, output(from, v) + begin * size, output(m, v) + begin * size,
-                                 (end - begin) * size));
+      RETURN_IF_ERROR(from == m ? reduce(m, v, 0, range)
+                                : add(1, m,
+                                      makeCopy(runs, output(from, v), output(m, v), range,
+                                               *members[m].device)));
     }
     return {};
   }
 
-  Status reduceScatter(size_t m, size_t v) {
+  /// Takes the part of each rank.
+  Status takeAll(size_t m, size_t v) {
     const CollectiveValue &value = mine(m).values[v];
-    const int64_t chunk = value.inner * byteSize(value.dtype);
-    for (int64_t o = 0; o < value.outer; ++o)
-      RETURN_IF_ERROR(reduce(m, v, (o * ranks() + mine(m).position) * chunk,
-                             output(m, v) + o * chunk, value.inner));
-    return {};
-  }
-
-  Status allToAll(size_t m, size_t v) {
-    const CollectiveValue &value = mine(m).values[v];
-    const auto [from, to, rowBytes] = allToAllStrides(mine(m), value, ranks());
     for (size_t i = 0; i < members.size(); ++i)
-      RETURN_IF_ERROR(copy(0, m, input(i, v) + mine(m).position * from.chunk,
-                           output(m, v) + static_cast<int64_t>(i) * to.chunk, rowBytes,
-                           {value.outer, value.first, value.between},
-                           {from.outer, from.first, from.between},
-                           {to.outer, to.first, to.between}));
+      RETURN_IF_ERROR(
+          add(0, m,
+              makeCopy({input(i, v) + mine(m).position * value.sourceStep,
+                        output(m, v) + static_cast<int64_t>(i) * value.destStep, value.part},
+                       *members[m].device)));
     return {};
   }
 
   /// The receiver's blocks from a sender are that sender's blocks for the receiver.
-  Status allToAllCounted(size_t m, size_t v) {
+  Status takeCounted(size_t m, size_t v) {
     const size_t last = mine(m).values.size() - 1;
     const CollectiveValue &value = mine(m).values[v], &counts = mine(m).values[last];
-    const int64_t bytes = value.bytes();
-    if (v == last)
-      RETURN_IF_ERROR(add(0, m,
-                          makeCheckCounts(mine(m), input(m, v), ranks() * value.outer,
-                                          members[m].number, *members[m].device)));
-    for (size_t i = 0; i < members.size(); ++i) {
-      const std::byte *from = input(i, v) + mine(m).position * bytes;
-      std::byte *to = output(m, v) + static_cast<int64_t>(i) * bytes;
-      const std::byte *countsFrom =
-          input(i, last) + mine(m).position * counts.outer * byteSize(counts.dtype);
-      RETURN_IF_ERROR(v == last ? copy(0, m, from, to, bytes)
-                                : add(0, m,
-                                      makeCopyCounted(value, from, to, value.outer, countsFrom,
-                                                      counts.dtype, *members[m].device)));
+    if (v == last) {
+      RETURN_IF_ERROR(
+          add(0, m, makeCheckCounts(mine(m), input(m, v), members[m].number, *members[m].device)));
+      return takeAll(m, v);
     }
+    const CountedBlocks part = blocksOf(value, ranks());
+    for (size_t i = 0; i < members.size(); ++i)
+      RETURN_IF_ERROR(
+          add(0, m,
+              makeCopyCounted(value.part, part, input(i, v) + mine(m).position * value.sourceStep,
+                              output(m, v) + static_cast<int64_t>(i) * value.destStep,
+                              countsFrom(counts.input, counts.dtype, input(i, last),
+                                         mine(m).position * part.blocks),
+                              *members[m].device)));
     return {};
   }
 

@@ -34,8 +34,7 @@ Result<Exchange> makeSend(const DeviceMessage &message) {
   std::byte *to = pointer(message.memory.get());
   for (size_t v = 0; v < sender.collective->values.size(); ++v) {
     const CollectiveValue &value = sender.collective->values[v];
-    RETURN_IF_ERROR(append(
-        commands, makeCopy({sender.input(v), to, value.bytes(), {}, {}, {}}, *sender.device)));
+    RETURN_IF_ERROR(append(commands, makeCopy({sender.input(v), to, value.part}, *sender.device)));
     to += MessageSlots::roundedBytes(value);
   }
   return onStream(sender, nullptr, std::move(commands), message.sent.get());
@@ -46,8 +45,8 @@ Result<Exchange> makeReceive(const Member &receiver, const DeviceMessage &messag
   const std::byte *from = pointer(message.memory.get());
   for (size_t v = 0; v < receiver.collective->values.size(); ++v) {
     const CollectiveValue &value = receiver.collective->values[v];
-    RETURN_IF_ERROR(append(commands, makeCopy({from, receiver.output(v), value.bytes(), {}, {}, {}},
-                                              *receiver.device)));
+    RETURN_IF_ERROR(
+        append(commands, makeCopy({from, receiver.output(v), value.part}, *receiver.device)));
     from += MessageSlots::roundedBytes(value);
   }
   return onStream(receiver, message.sent.get(), std::move(commands), nullptr);
@@ -57,7 +56,7 @@ Exchange makeReceiveOfZeros(const Member &receiver) {
   std::vector<StreamCommand> commands;
   for (size_t v = 0; v < receiver.collective->values.size(); ++v)
     if (StreamCommand fill =
-            makeFill(receiver.output(v), receiver.collective->values[v].bytes(), *receiver.device))
+            makeFill(receiver.collective->values[v], receiver.output(v), *receiver.device))
       commands.push_back(std::move(fill));
   return onStream(receiver, nullptr, std::move(commands), nullptr);
 }

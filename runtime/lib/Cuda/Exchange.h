@@ -19,10 +19,10 @@ namespace braid::runtime::cuda {
 /// One rank's side of a collective. The heap is the rank's own with NCCL, else that of all ranks.
 struct Member {
   const std::byte *input(size_t v) const {
-    return heap.peer(heap.rank, collective->values[v].inputOffset);
+    return heap.peer(heap.rank, collective->values[v].input.offset);
   }
   std::byte *output(size_t v) const {
-    return heap.peer(heap.rank, collective->values[v].outputOffset);
+    return heap.peer(heap.rank, collective->values[v].output.offset);
   }
   const Collective *collective;
   SymmetricHeap heap;

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Executor.h"
 #include "braid/Base/StatusMacros.h"
-#include "runtime/lib/Collective/CollectiveExtents.h"
+#include "runtime/lib/Collective/CollectiveParts.h"
 
 #include <cstring>
 

@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 #include "StreamCommand.h"
 #include "braid/Base/StatusMacros.h"
-#include "runtime/lib/Collective/CollectiveExtents.h"
 
 #include <algorithm>
 #include <cstring>
@@ -40,84 +39,124 @@ library::Integers integers(const Integers &values) {
 
 } // namespace
 
-Result<StreamCommand> makeCopy(const CopyCommand &c, RankDevice &rank) {
-  if (c.runBytes == 0)
-    return StreamCommand();
-  if (c.counts.empty())
-    return StreamCommand([&api = rank.device->api(), dest = address(c.dest),
-                          source = address(c.source),
-                          bytes = static_cast<size_t>(c.runBytes)](CUstream stream) {
-      return api.check(api.cuMemcpyAsync(dest, source, bytes, stream), "cuMemcpyAsync");
-    });
-  if (c.counts.size() > library::kMaxDims)
+namespace {
+
+/// Describes the bytes [range.begin, range.end) of the logical order; units also divide
+/// `unitBytes`.
+Result<library::Copy> copyOf(const StridedRuns &runs, const std::byte *source, std::byte *dest,
+                             ByteRange range, int64_t unitBytes) {
+  if (runs.counts.size() > library::kMaxDims)
     return Status::error("expects at most " + std::to_string(library::kMaxDims) +
-                         " dimensions, got " + std::to_string(c.counts.size()));
-  library::Copy arguments{};
-  arguments.source = c.source;
-  arguments.dest = c.dest;
-  arguments.unit = unitOf({address(c.source), address(c.dest), static_cast<uint64_t>(c.runBytes)},
-                          c.sourceStrides, c.destStrides);
-  arguments.runUnits = c.runBytes / arguments.unit;
-  arguments.units = arguments.runUnits;
-  arguments.rank = static_cast<int>(c.counts.size());
-  for (size_t d = 0; d < c.counts.size(); ++d) {
-    arguments.counts[d] = c.counts[d];
-    arguments.sourceStrides[d] = c.sourceStrides[d];
-    arguments.destStrides[d] = c.destStrides[d];
-    arguments.units *= c.counts[d];
-  }
+                         " dimensions, got " + std::to_string(runs.counts.size()));
+  library::Copy copy{};
+  copy.source = source;
+  copy.dest = dest;
+  copy.unit =
+      unitOf({address(source), address(dest), static_cast<uint64_t>(runs.runBytes),
+              static_cast<uint64_t>(range.begin), static_cast<uint64_t>(range.end - range.begin),
+              static_cast<uint64_t>(unitBytes)},
+             runs.sourceStrides, runs.destStrides);
+  copy.first = range.begin / copy.unit;
+  copy.units = (range.end - range.begin) / copy.unit;
+  copy.runUnits = runs.runBytes / copy.unit;
+  copy.rank = static_cast<int>(runs.counts.size());
+  std::copy(runs.counts.begin(), runs.counts.end(), copy.counts);
+  std::copy(runs.sourceStrides.begin(), runs.sourceStrides.end(), copy.sourceStrides);
+  std::copy(runs.destStrides.begin(), runs.destStrides.end(), copy.destStrides);
+  return copy;
+}
+
+} // namespace
+
+Result<StreamCommand> makeCopy(const StridedRuns &runs, const std::byte *source, std::byte *dest,
+                               ByteRange range, RankDevice &rank) {
+  // In a group of one rank both may be the same memory.
+  if (range.begin == range.end || source == dest)
+    return StreamCommand();
+  if (runs.counts.empty())
+    return StreamCommand([&api = rank.device->api(), to = address(dest + range.begin),
+                          from = address(source + range.begin),
+                          bytes = static_cast<size_t>(range.end - range.begin)](CUstream stream) {
+      return api.check(api.cuMemcpyAsync(to, from, bytes, stream), "cuMemcpyAsync");
+    });
+  ASSIGN_OR_RETURN(library::Copy arguments, copyOf(runs, source, dest, range, 0));
   return libraryStreamCommand(rank, "braid_copy", arguments.units, arguments);
 }
 
-Result<StreamCommand> makeCopyCounted(const CollectiveValue &value, const std::byte *source,
-                                      std::byte *dest, int64_t blocks, const std::byte *counts,
-                                      DType countType, RankDevice &rank) {
-  library::CopyCounted arguments{};
-  arguments.source = source;
-  arguments.dest = dest;
-  arguments.counts = {counts, 1, static_cast<int>(countType == DType::i64)};
-  arguments.blocks = blocks;
-  arguments.rows = value.first;
-  const int64_t rowBytes = value.inner * byteSize(value.dtype);
-  arguments.unit = unitOf({address(source), address(dest), static_cast<uint64_t>(rowBytes)});
-  arguments.rowUnits = rowBytes / arguments.unit;
-  return libraryStreamCommand(rank, "braid_copy_counted", blocks * value.first * arguments.rowUnits,
-                              arguments);
+Result<StreamCommand> makeCopy(const CopyCommand &c, RankDevice &rank) {
+  return makeCopy(c.runs, c.source, c.dest, {0, c.runs.bytes()}, rank);
 }
 
-Result<StreamCommand> makeCheckCounts(const Collective &c, const std::byte *counts, int64_t count,
-                                      uint64_t number, RankDevice &rank) {
+Result<StreamCommand> makeCopyCounted(const StridedRuns &runs, const CountedBlocks &part,
+                                      const std::byte *source, std::byte *dest,
+                                      const library::Integers &counts, RankDevice &rank) {
+  ASSIGN_OR_RETURN(library::Copy copy,
+                   copyOf(runs, source, dest, {0, runs.bytes()}, part.rowBytes));
+  library::CopyCounted arguments{};
+  arguments.copy = copy;
+  arguments.counts = counts;
+  arguments.rows = part.rows;
+  arguments.rowUnits = part.rowBytes / copy.unit;
+  return libraryStreamCommand(rank, "braid_copy_counted", copy.units, arguments);
+}
+
+library::Integers countsFrom(const StridedView &view, DType dtype, const std::byte *data,
+                             int64_t block) {
+  return {data + block * view.strides[0] * byteSize(dtype), view.strides[0],
+          static_cast<int>(dtype == DType::i64)};
+}
+
+Result<StreamCommand> makeCheckCounts(const Collective &c, const std::byte *counts, uint64_t number,
+                                      RankDevice &rank) {
+  const CollectiveValue &value = c.values.back();
   library::CheckCounts arguments{};
-  arguments.counts = {counts, 1, static_cast<int>(c.values.back().dtype == DType::i64)};
-  arguments.count = count;
+  arguments.counts = countsFrom(value.input, value.dtype, counts, 0);
+  arguments.count = value.input.shape[0];
   arguments.most = countCapacity(c);
   arguments.fault = rank.faults + static_cast<int>(Queue::communication);
   arguments.command = number;
-  return libraryStreamCommand(rank, "braid_check_counts", count, arguments);
+  return libraryStreamCommand(rank, "braid_check_counts", arguments.count, arguments);
 }
 
-StreamCommand makeFill(std::byte *data, int64_t bytes, RankDevice &rank) {
-  if (bytes == 0)
+StreamCommand makeFill(const CollectiveValue &value, std::byte *output, RankDevice &rank) {
+  if (value.bytes() == 0)
     return {};
-  return [&api = rank.device->api(), dest = address(data),
-          count = static_cast<size_t>(bytes)](CUstream stream) {
-    return api.check(api.cuMemsetD8Async(dest, 0, count, stream), "cuMemsetD8Async");
+  return [&api = rank.device->api(), output, runs = value.part](CUstream stream) {
+    Status status;
+    forEachRun(runs, [&](int64_t, int64_t to, int64_t bytes) {
+      if (status.ok())
+        status = api.check(
+            api.cuMemsetD8Async(address(output + to), 0, static_cast<size_t>(bytes), stream),
+            "cuMemsetD8Async");
+    });
+    return status;
   };
 }
 
-Result<StreamCommand> makeReduce(const std::vector<const std::byte *> &sources, std::byte *out,
-                                 int64_t count, ReduceKind kind, DType dtype, RankDevice &rank) {
+Result<StreamCommand> makeReduce(const CollectiveValue &value,
+                                 const std::vector<const std::byte *> &sources, std::byte *output,
+                                 ByteRange range, ReduceKind kind, RankDevice &rank) {
   if (sources.size() > library::kMaxSources)
     return Status::error("expects groups of at most " + std::to_string(library::kMaxSources) +
                          " ranks, got " + std::to_string(sources.size()));
+  const int64_t size = byteSize(value.dtype);
+  ASSIGN_OR_RETURN(library::Copy copy, copyOf(value.part, sources.front(), output, range, size));
   library::Reduce arguments{};
   std::copy(sources.begin(), sources.end(), arguments.sources);
-  arguments.out = out;
-  arguments.count = count;
+  arguments.out = output;
+  arguments.first = range.begin / size;
+  arguments.count = (range.end - range.begin) / size;
+  arguments.run = value.part.runBytes / size;
+  arguments.rank = copy.rank;
+  for (int d = 0; d < copy.rank; ++d) {
+    arguments.counts[d] = copy.counts[d];
+    arguments.sourceStrides[d] = copy.sourceStrides[d] / size;
+    arguments.outStrides[d] = copy.destStrides[d] / size;
+  }
   arguments.numSources = static_cast<int>(sources.size());
   arguments.kind = static_cast<int>(kind);
-  arguments.dtype = static_cast<int>(dtype);
-  return libraryStreamCommand(rank, "braid_reduce", count, arguments);
+  arguments.dtype = static_cast<int>(value.dtype);
+  return libraryStreamCommand(rank, "braid_reduce", arguments.count, arguments);
 }
 
 namespace {

@@ -3,12 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Collectives by NCCL. One thread enqueues the calls of all ranks, in a group.
+// Collectives by NCCL, which takes contiguous memory: there is a call for each run of the values.
+// One thread enqueues the calls of all ranks, in a group.
 //
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"
 #include "braid/Base/StatusMacros.h"
-#include "runtime/lib/Collective/CollectiveExtents.h"
 #include "runtime/lib/Collective/MessageSlots.h"
 
 namespace braid::runtime::cuda {
@@ -70,36 +70,50 @@ private:
   const Nccl &nccl() const { return *communicators->nccl; }
 
   Status value(size_t m, size_t v) const {
+    const CollectiveValue &value = members[m].collective->values[v];
+    Status status;
+    // All ranks have the same runs, and messages between two ranks arrive in the order in which
+    // they were sent.
+    forEachRun(value.part, [&](int64_t from, int64_t to, int64_t bytes) {
+      if (status.ok())
+        status = run(m, value, members[m].input(v) + from, members[m].output(v) + to,
+                     static_cast<size_t>(bytes / byteSize(value.dtype)));
+    });
+    return status;
+  }
+
+  /// Calls NCCL for `count` elements of the part of each rank.
+  Status run(size_t m, const CollectiveValue &value, const std::byte *in, std::byte *out,
+             size_t count) const {
     const Member &member = members[m];
     const Collective &c = *member.collective;
-    const CollectiveValue &value = c.values[v];
     const ncclComm_t comm = communicators->members[m];
-    const std::byte *in = member.input(v);
-    std::byte *out = member.output(v);
     const int type = dataType(value.dtype), op = operation(c.reduce);
-    const auto count = static_cast<size_t>(value.numElements());
-    const auto inner = static_cast<size_t>(value.inner);
-    const int64_t chunk = value.inner * byteSize(value.dtype);
-    const auto ranks = static_cast<int64_t>(members.size());
+    const auto bytes = static_cast<int64_t>(count) * byteSize(value.dtype);
+    const auto ranks = static_cast<int>(members.size());
     const int root = static_cast<int>(c.root);
-    if (count == 0)
-      return {};
     switch (c.kind) {
     case CollectiveKind::allReduce:
       BRAID_CUDA_TRY(nccl(), ncclAllReduce, in, out, count, type, op, comm, member.stream);
       return {};
     case CollectiveKind::reduceScatter:
-      for (int64_t o = 0; o < value.outer; ++o)
-        BRAID_CUDA_TRY(nccl(), ncclReduceScatter, in + o * ranks * chunk, out + o * chunk, inner,
-                       type, op, comm, member.stream);
+      if (value.sourceStep == bytes) {
+        BRAID_CUDA_TRY(nccl(), ncclReduceScatter, in, out, count, type, op, comm, member.stream);
+        return {};
+      }
+      for (int i = 0; i < ranks; ++i)
+        BRAID_CUDA_TRY(nccl(), ncclReduce, in + i * value.sourceStep, out, count, type, op, i, comm,
+                       member.stream);
       return {};
     case CollectiveKind::allGather:
-      for (int64_t o = 0; o < value.outer; ++o)
-        BRAID_CUDA_TRY(nccl(), ncclAllGather, in + o * chunk, out + o * ranks * chunk, inner, type,
-                       comm, member.stream);
+      if (value.destStep == bytes) {
+        BRAID_CUDA_TRY(nccl(), ncclAllGather, in, out, count, type, comm, member.stream);
+        return {};
+      }
+      for (int i = 0; i < ranks; ++i)
+        BRAID_CUDA_TRY(nccl(), ncclBroadcast, in, out + i * value.destStep, count, type, i, comm,
+                       member.stream);
       return {};
-    case CollectiveKind::allToAll:
-      return allToAll(m, v, in, out);
     case CollectiveKind::reduce:
       BRAID_CUDA_TRY(nccl(), ncclReduce, in, out, count, type, op, root, comm, member.stream);
       return {};
@@ -116,12 +130,12 @@ private:
                          member.stream);
       }
       return {};
+    case CollectiveKind::allToAll:
     case CollectiveKind::allToAllV: // the host does not know the counts, so all rows are sent
-      for (int64_t i = 0; i < ranks; ++i) {
-        const int64_t at = i * value.bytes();
-        BRAID_CUDA_TRY(nccl(), ncclSend, in + at, count, type, static_cast<int>(i), comm,
+      for (int i = 0; i < ranks; ++i) {
+        BRAID_CUDA_TRY(nccl(), ncclSend, in + i * value.sourceStep, count, type, i, comm,
                        member.stream);
-        BRAID_CUDA_TRY(nccl(), ncclRecv, out + at, count, type, static_cast<int>(i), comm,
+        BRAID_CUDA_TRY(nccl(), ncclRecv, out + i * value.destStep, count, type, i, comm,
                        member.stream);
       }
       return {};
@@ -149,13 +163,23 @@ private:
     const Collective &c = *member.collective;
     const CollectiveValue &counts = c.values.back();
     const size_t last = c.values.size() - 1;
-    const auto blocks = static_cast<int64_t>(members.size()) * counts.outer;
-    RETURN_IF_ERROR(append(
-        before[m], makeCheckCounts(c, member.input(last), blocks, member.number, *member.device)));
-    for (size_t v = 0; v < last; ++v)
-      RETURN_IF_ERROR(
-          append(after[m], makeCopyCounted(c.values[v], member.output(v), member.output(v), blocks,
-                                           member.output(last), counts.dtype, *member.device)));
+    const auto ranks = static_cast<int64_t>(members.size());
+    RETURN_IF_ERROR(
+        append(before[m], makeCheckCounts(c, member.input(last), member.number, *member.device)));
+    for (size_t v = 0; v < last; ++v) {
+      const CollectiveValue &value = c.values[v];
+      StridedRuns runs = value.part; // in place
+      runs.sourceStrides = runs.destStrides;
+      const CountedBlocks part = blocksOf(value, ranks);
+      for (int64_t i = 0; i < ranks; ++i) {
+        std::byte *rows = member.output(v) + i * value.destStep;
+        RETURN_IF_ERROR(
+            append(after[m], makeCopyCounted(runs, part, rows, rows,
+                                             countsFrom(counts.output, counts.dtype,
+                                                        member.output(last), i * part.blocks),
+                                             *member.device)));
+      }
+    }
     return {};
   }
 
@@ -167,35 +191,8 @@ private:
                               ? sourceOf(c) >= 0
                               : c.kind != CollectiveKind::reduce || c.position == c.root;
     for (size_t v = 0; v < c.values.size() && !isTarget; ++v)
-      RETURN_IF_ERROR(
-          append(after[m], makeFill(member.output(v), c.values[v].bytes(), *member.device)));
+      RETURN_IF_ERROR(append(after[m], makeFill(c.values[v], member.output(v), *member.device)));
     return {};
-  }
-
-  /// Sender and receiver enumerate the rows in the same order, and messages between two ranks
-  /// arrive in the order in which they were sent.
-  Status allToAll(size_t m, size_t v, const std::byte *in, std::byte *out) const {
-    const CollectiveValue &value = members[m].collective->values[v];
-    const auto ranks = static_cast<int>(members.size());
-    const AllToAllStrides strides = allToAllStrides(*members[m].collective, value, ranks);
-    const auto count = static_cast<size_t>(value.second * value.inner);
-    const int type = dataType(value.dtype);
-    const ncclComm_t comm = communicators->members[m];
-    const CUstream stream = members[m].stream;
-    Status status;
-    for (int i = 0; i < ranks; ++i)
-      forEachRow(value, [&](int64_t o, int64_t f, int64_t b) {
-        auto exchange = [&]() -> Status {
-          BRAID_CUDA_TRY(nccl(), ncclSend, in + strides.input.at(i, o, f, b), count, type, i, comm,
-                         stream);
-          BRAID_CUDA_TRY(nccl(), ncclRecv, out + strides.output.at(i, o, f, b), count, type, i,
-                         comm, stream);
-          return {};
-        };
-        if (status.ok())
-          status = exchange();
-      });
-    return status;
   }
 
   std::vector<Member> members;
@@ -245,15 +242,22 @@ Exchange makeNcclReceive(const Member &receiver, const DeviceMessage &message,
     const std::byte *in = pointer(message.memory.get());
     for (size_t v = 0; v < receiver.collective->values.size(); ++v) {
       const CollectiveValue &value = receiver.collective->values[v];
-      const auto count = static_cast<size_t>(value.numElements());
       const int type = dataType(value.dtype);
-      if (count > 0) {
-        BRAID_CUDA_TRY(nccl, ncclSend, in, count, type, static_cast<int>(receiverPosition),
-                       communicators->members[senderPosition], message.sender.stream);
-        BRAID_CUDA_TRY(nccl, ncclRecv, receiver.output(v), count, type,
-                       static_cast<int>(senderPosition), communicators->members[receiverPosition],
-                       receiver.stream);
-      }
+      Status status;
+      forEachRun(value.part, [&](int64_t from, int64_t to, int64_t bytes) {
+        const auto count = static_cast<size_t>(bytes / byteSize(value.dtype));
+        auto move = [&]() -> Status {
+          BRAID_CUDA_TRY(nccl, ncclSend, in + from, count, type, static_cast<int>(receiverPosition),
+                         communicators->members[senderPosition], message.sender.stream);
+          BRAID_CUDA_TRY(nccl, ncclRecv, receiver.output(v) + to, count, type,
+                         static_cast<int>(senderPosition), communicators->members[receiverPosition],
+                         receiver.stream);
+          return {};
+        };
+        if (status.ok())
+          status = move();
+      });
+      RETURN_IF_ERROR(status);
       in += MessageSlots::roundedBytes(value);
     }
     return {};

@@ -13,6 +13,7 @@
 #include "Kernels.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/library_arguments.h"
+#include "runtime/lib/Collective/CollectiveParts.h"
 #include "runtime/lib/Executor/Commands.h"
 #include "runtime/lib/Kernels/Operations.h"
 
@@ -79,19 +80,26 @@ Result<StreamCommand> makeLibrary(const LibraryArguments &arguments, const Libra
 Result<StreamCommand> makeMatmul(const LibraryArguments &a, const LibraryPlace &place,
                                  RankDevice &rank);
 Result<StreamCommand> makeCopy(const CopyCommand &command, RankDevice &rank);
-/// Copies rows of `blocks` blocks of `value`, an all_to_all_v's: of each block as many as `counts`
-/// says.
-Result<StreamCommand> makeCopyCounted(const CollectiveValue &value, const std::byte *source,
-                                      std::byte *dest, int64_t blocks, const std::byte *counts,
-                                      DType countType, RankDevice &rank);
+/// Copies the bytes [range.begin, range.end) of the logical order.
+Result<StreamCommand> makeCopy(const StridedRuns &runs, const std::byte *source, std::byte *dest,
+                               ByteRange range, RankDevice &rank);
+/// Copies rows of a part of an all_to_all_v's value, of each block as many as `counts` says, and
+/// writes zeros to the others.
+Result<StreamCommand> makeCopyCounted(const StridedRuns &runs, const CountedBlocks &part,
+                                      const std::byte *source, std::byte *dest,
+                                      const library::Integers &counts, RankDevice &rank);
 /// A count out of range is a fault of command `number` of the communication queue.
-Result<StreamCommand> makeCheckCounts(const Collective &c, const std::byte *counts, int64_t count,
-                                      uint64_t number, RankDevice &rank);
-/// Writes zeros.
-StreamCommand makeFill(std::byte *data, int64_t bytes, RankDevice &rank);
-/// Reduces `sources` in this order.
-Result<StreamCommand> makeReduce(const std::vector<const std::byte *> &sources, std::byte *out,
-                                 int64_t count, ReduceKind kind, DType dtype, RankDevice &rank);
+Result<StreamCommand> makeCheckCounts(const Collective &c, const std::byte *counts, uint64_t number,
+                                      RankDevice &rank);
+/// The counts of an all_to_all_v from a certain block on.
+library::Integers countsFrom(const StridedView &view, DType dtype, const std::byte *data,
+                             int64_t block);
+/// Writes zeros to the output of a value.
+StreamCommand makeFill(const CollectiveValue &value, std::byte *output, RankDevice &rank);
+/// Reduces bytes [range.begin, range.end) of the part of a value from `sources`, in this order.
+Result<StreamCommand> makeReduce(const CollectiveValue &value,
+                                 const std::vector<const std::byte *> &sources, std::byte *output,
+                                 ByteRange range, ReduceKind kind, RankDevice &rank);
 
 } // namespace braid::runtime::cuda
 #endif // BRAID_CUDA_STREAMCOMMAND_H

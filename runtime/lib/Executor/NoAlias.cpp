@@ -42,10 +42,6 @@ struct Operand {
   Tensor tensor;
 };
 
-bool isSameMemory(const Tensor &a, const Tensor &b) {
-  return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
-}
-
 /// `inPlace` holds the pairs of a read and a written operand that may be the same memory.
 Status verifyOutputs(const std::vector<Operand> &operands, size_t numInputs,
                      const std::vector<uint32_t> &inPlace) {
@@ -64,6 +60,10 @@ Status verifyOutputs(const std::vector<Operand> &operands, size_t numInputs,
 }
 
 } // namespace
+
+bool isSameMemory(const Tensor &a, const Tensor &b) {
+  return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
+}
 
 bool mayOverlap(const Tensor &a, const Tensor &b) {
   std::vector<Extent> ofA = extentsOf(a), ofB = extentsOf(b);

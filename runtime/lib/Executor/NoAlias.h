@@ -22,6 +22,8 @@ namespace braid::runtime {
 /// either one repeats both of them: windows of columns, of heads, of rows of each batch. For other
 /// interleaved tensors the answer is yes.
 bool mayOverlap(const Tensor &a, const Tensor &b);
+/// Whether both are the same view of the same memory.
+bool isSameMemory(const Tensor &a, const Tensor &b);
 
 /// Checks that no output of the operation overlaps an input or another output. A kernel may write
 /// an input where its entry in the program says so and the two are the same memory. Collectives

@@ -12,7 +12,7 @@
 #include "Overlap.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Program/Program.h"
-#include "runtime/lib/Collective/CollectiveExtents.h"
+#include "runtime/lib/Collective/CollectiveParts.h"
 #include "runtime/lib/Collective/MessageSlots.h"
 #include "runtime/lib/Kernels/Operations.h"
 
@@ -38,6 +38,8 @@ std::string label(const CollectiveInfo &collective) {
 }
 
 namespace fb = braid::program;
+
+static_assert(kMaxViewRank <= kMaxRunLoops, "every view of a program has runs");
 
 /// One call of a procedure.
 struct Frame {
@@ -257,16 +259,12 @@ private:
     return {};
   }
 
-  /// Offset of a contiguous tensor in the symmetric arena.
-  Result<uint64_t> symmetricOffset(const Tensor &tensor) const {
-    if (!tensor.contiguous())
-      return Status::error("expects contiguous memory, got ", shapeString(tensor.shape),
-                           " with strides ", shapeString(tensor.strides));
+  /// The place of a tensor in the symmetric arena.
+  Result<StridedView> symmetricView(const Tensor &tensor) const {
     const std::byte *base = in.symmetric.peer(in.symmetric.rank, 0);
-    uint64_t bytes = static_cast<uint64_t>(tensor.numElements() * byteSize(tensor.dtype));
-    if (tensor.data < base || tensor.data + bytes > base + in.symmetricBytes)
+    if (tensor.data < base || tensor.data + tensor.spanBytes() > base + in.symmetricBytes)
       return Status::error("expects symmetric memory");
-    return static_cast<uint64_t>(tensor.data - base);
+    return StridedView{static_cast<uint64_t>(tensor.data - base), tensor.shape, tensor.strides};
   }
 
   Status collective(const Frame &frame, const fb::CollectiveStartT &start, Command &command) {
@@ -305,42 +303,43 @@ private:
     return {};
   }
 
-  /// Adds the offsets and extents of the values, and their bytes: a send has inputs only, a recv
-  /// outputs only.
+  /// Adds the views of the values, and their bytes: a send has inputs only, a recv outputs only.
   Status addValues(Collective &c, const fb::CollectiveStartT &start, const Frame &frame,
                    int64_t &bytes) const {
     const size_t count = std::max(start.inputs.size(), start.outputs.size());
     const bool sends = c.kind == CollectiveKind::send, receives = c.kind == CollectiveKind::recv;
     for (size_t v = 0; v < count; ++v) {
-      Tensor input, output;
       CollectiveValue value;
       if (!receives) {
-        input = tensor(frame, *start.inputs[v]);
-        ASSIGN_OR_RETURN(value.inputOffset, symmetricOffset(input));
+        const Tensor input = tensor(frame, *start.inputs[v]);
+        value.dtype = input.dtype;
+        ASSIGN_OR_RETURN(value.input, symmetricView(input));
         bytes += input.numElements() * byteSize(input.dtype);
       }
       if (!sends) {
-        output = tensor(frame, *start.outputs[v]);
-        ASSIGN_OR_RETURN(value.outputOffset, symmetricOffset(output));
+        const Tensor output = tensor(frame, *start.outputs[v]);
+        value.dtype = output.dtype;
+        ASSIGN_OR_RETURN(value.output, symmetricView(output));
       }
-      setExtents(c, receives ? output : input, value);
-      c.values.push_back(value);
+      setParts(c, static_cast<int64_t>(c.group->ranks.size()), value);
+      c.values.push_back(std::move(value));
     }
     return {};
   }
 
-  /// Peers read inputs while outputs are written: only an all_reduce may work on one buffer.
+  /// Peers read inputs while outputs are written: only an all_reduce may work on one view.
   Status checkOverlap(const Collective &c, const fb::CollectiveStartT &start,
                       const Frame &frame) const {
+    const bool inPlace = c.kind == CollectiveKind::allReduce || c.group->ranks.size() == 1;
     for (size_t o = 0; o < start.outputs.size(); ++o) {
       const Tensor output = tensor(frame, *start.outputs[o]);
       for (size_t i = 0; i < start.outputs.size(); ++i)
         if (i != o && mayOverlap(output, tensor(frame, *start.outputs[i])))
           return Status::error("expects output ", o, " not to overlap output ", i);
       for (size_t i = 0; i < start.inputs.size(); ++i) {
-        bool same = i == o && c.values[i].inputOffset == c.values[i].outputOffset &&
-                    (c.kind == CollectiveKind::allReduce || c.group->ranks.size() == 1);
-        if (!same && mayOverlap(output, tensor(frame, *start.inputs[i])))
+        const Tensor input = tensor(frame, *start.inputs[i]);
+        const bool same = i == o && inPlace && isSameMemory(input, output);
+        if (!same && mayOverlap(output, input))
           return Status::error("expects output ", o, " not to overlap input ", i);
       }
     }

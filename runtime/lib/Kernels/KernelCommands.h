@@ -11,6 +11,7 @@
 
 #include "Matmul.h"
 #include "VectorKernels.h"
+#include "braid/Base/StridedRuns.h"
 #include "braid/Runtime/KernelLibrary.h"
 
 #include <vector>
@@ -101,12 +102,10 @@ struct PositionIdsCommand {
   int64_t idsBatch, idsStride, outBatch, outStride; ///< strides in elements
 };
 
-/// Contiguous runs of bytes under a loop nest.
 struct CopyCommand {
   const std::byte *source;
   std::byte *dest;
-  int64_t runBytes;
-  std::vector<int64_t> counts, sourceStrides, destStrides; ///< outermost first, strides in bytes
+  StridedRuns runs;
 };
 
 } // namespace braid::runtime

@@ -18,6 +18,13 @@ int64_t Tensor::numElements() const {
   return n;
 }
 
+int64_t Tensor::spanBytes() const {
+  int64_t last = 0;
+  for (size_t d = 0; d < shape.size(); ++d)
+    last += (shape[d] - 1) * strides[d];
+  return numElements() == 0 ? 0 : (last + 1) * byteSize(dtype);
+}
+
 bool Tensor::contiguous() const {
   int64_t expected = 1;
   for (size_t d = shape.size(); d-- > 0;) {
@@ -251,30 +258,8 @@ Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest) {
     return Status::error("expects equal types and shapes, got ", name(source.dtype), " ",
                          shapeString(source.shape), " and ", name(dest.dtype), " ",
                          shapeString(dest.shape));
-  int64_t size = byteSize(source.dtype);
-  CopyCommand command{source.data, dest.data, size, {}, {}, {}};
-  // From the last dimension on, dimensions that are contiguous on both sides become one run, and
-  // adjacent loops that continue each other on both sides become one loop.
-  for (size_t d = source.shape.size(); d-- > 0;) {
-    int64_t count = source.shape[d];
-    int64_t from = source.strides[d] * size, to = dest.strides[d] * size;
-    if (count == 0)
-      command.runBytes = 0;
-    if (count <= 1)
-      continue;
-    if (command.counts.empty() && from == command.runBytes && to == command.runBytes) {
-      command.runBytes *= count;
-    } else if (!command.counts.empty() &&
-               from == command.sourceStrides.front() * command.counts.front() &&
-               to == command.destStrides.front() * command.counts.front()) {
-      command.counts.front() *= count;
-    } else {
-      command.counts.insert(command.counts.begin(), count);
-      command.sourceStrides.insert(command.sourceStrides.begin(), from);
-      command.destStrides.insert(command.destStrides.begin(), to);
-    }
-  }
-  return command;
+  return CopyCommand{source.data, dest.data,
+                     runsOf(source.shape, byteSize(source.dtype), source.strides, dest.strides)};
 }
 
 Result<CopyCommand> resolveLocalSlice(const LibraryArguments &a) {
@@ -286,24 +271,8 @@ Result<CopyCommand> resolveLocalSlice(const LibraryArguments &a) {
   return resolveCopy(part, dest);
 }
 
-static void copyNest(const CopyCommand &command, size_t depth, const std::byte *source,
-                     std::byte *dest) {
-  if (depth == command.counts.size()) {
-    std::memcpy(dest, source, static_cast<size_t>(command.runBytes));
-    return;
-  }
-  for (int64_t i = 0; i < command.counts[depth]; ++i)
-    copyNest(command, depth + 1, source + i * command.sourceStrides[depth],
-             dest + i * command.destStrides[depth]);
-}
-
-void runCopy(const CopyCommand &command) {
-  if (command.runBytes > 0)
-    copyNest(command, 0, command.source, command.dest);
-}
-
 void execute(const CopyCommand &command, const NamedCommand &, ExecutionContext &) {
-  runCopy(command);
+  copyRuns(command.runs, command.source, command.dest);
 }
 
 } // namespace braid::runtime

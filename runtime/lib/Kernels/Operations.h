@@ -88,7 +88,6 @@ Result<GatherCommand> resolveGather(const LibraryArguments &a, int64_t threads);
 Result<PositionIdsCommand> resolvePositionIds(const LibraryArguments &a);
 Result<CopyCommand> resolveLocalSlice(const LibraryArguments &a);
 Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest);
-void runCopy(const CopyCommand &command);
 
 // These run on the queue's thread and its team, and report failures through `control`.
 void execute(const LaunchCommand &command, const NamedCommand &source, ExecutionContext &context);

@@ -20,6 +20,8 @@ struct Tensor {
   int64_t rank() const { return static_cast<int64_t>(shape.size()); }
   int64_t numElements() const;
   bool contiguous() const;
+  /// From the first byte to the end of the last one.
+  int64_t spanBytes() const;
   /// The stride of all dimensions before the last, if there is one; the last dimension must be
   /// contiguous.
   Result<int64_t> rowStride() const;

@@ -164,3 +164,13 @@ rt.procedure @queues(%x: memref<16x4xf32>) {
   rt.launch @double rows 16 ins(%c : memref<16x4xf32, #rt.space<symmetric>>) outs(%a : memref<16x4xf32, #rt.space<symmetric>>) on communication<1>
   rt.return
 }
+
+// CHECK-LABEL: func.func @strided
+func.func @strided(%a: memref<4x3xf32, strided<[8, 1]>, #rt.space<symmetric>>,
+                   %b: memref<4x6xf32, strided<[8, 1], offset: 3>, #rt.space<symmetric>>) {
+  // CHECK: rt.start all_gather ins(%{{.*}} : memref<4x3xf32, strided<[8, 1]>, #rt.space<symmetric>>) outs(%{{.*}} : memref<4x6xf32, strided<[8, 1], offset: 3>, #rt.space<symmetric>>)
+  %done = rt.start all_gather ins(%a : memref<4x3xf32, strided<[8, 1]>, #rt.space<symmetric>>)
+      outs(%b : memref<4x6xf32, strided<[8, 1], offset: 3>, #rt.space<symmetric>>) dim 1 over <@mesh, {tp}>
+  rt.wait %done
+  return
+}

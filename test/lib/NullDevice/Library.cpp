@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "NullDevice.h"
 #include "braid/Base/Float16.h"
+#include "braid/Base/StridedRuns.h"
 #include "braid/Program/Manifest.h"
 #include "braid/library_arguments.h"
 
@@ -40,38 +41,52 @@ void addIntegers(Accesses &accesses, const library::Integers &values, Index shap
     addRows(accesses, false, values.data, shape, strides, size);
 }
 
+/// The runs of a loop nest whose runs and strides are in units of `size` bytes.
+runtime::StridedRuns runsOf(int64_t run, int rank, const long long *counts, const long long *from,
+                            const long long *to, int64_t size) {
+  runtime::StridedRuns runs{run * size, {}, {}, {}};
+  for (int d = 0; d < rank; ++d) {
+    runs.counts.push_back(counts[d]);
+    runs.sourceStrides.push_back(from[d] * size);
+    runs.destStrides.push_back(to[d] * size);
+  }
+  return runs;
+}
+runtime::StridedRuns runsOf(const library::Copy &a) {
+  return runsOf(a.runUnits * a.unit, a.rank, a.counts, a.sourceStrides, a.destStrides, 1);
+}
+/// Adds the accesses of the bytes [begin, end) of the logical order.
+void addRuns(Accesses &accesses, const runtime::StridedRuns &runs, int64_t begin, int64_t end,
+             const std::vector<const void *> &sources, void *dest) {
+  runtime::forEachRun(runs, begin, end, [&](int64_t from, int64_t to, int64_t bytes) {
+    auto add = [&](bool writes, const void *data, int64_t offset) {
+      accesses.push_back({reinterpret_cast<uint64_t>(data) + static_cast<uint64_t>(offset),
+                          static_cast<uint64_t>(bytes), writes});
+    };
+    for (const void *source : sources)
+      add(false, source, from);
+    add(true, dest, to);
+  });
+}
+
 std::string copyAccesses(const library::Copy &a, Accesses &accesses) {
-  Index shape, from, to;
-  for (int d = 0; d < a.rank; ++d) {
-    shape.push_back(a.counts[d]);
-    from.push_back(a.sourceStrides[d]);
-    to.push_back(a.destStrides[d]);
-  }
-  shape.push_back(a.runUnits * a.unit);
-  from.push_back(1);
-  to.push_back(1);
-  int64_t bytes = 1;
+  const runtime::StridedRuns runs = runsOf(a);
   uint64_t bits = reinterpret_cast<uint64_t>(a.source) | reinterpret_cast<uint64_t>(a.dest);
-  for (size_t d = 0; d < shape.size(); ++d) {
-    bytes *= shape[d];
-    bits |= d + 1 < shape.size() ? static_cast<uint64_t>(from[d] | to[d]) : 0;
-  }
-  if (bytes != a.units * a.unit || bits % static_cast<uint64_t>(a.unit) != 0)
+  for (size_t d = 0; d < runs.counts.size(); ++d)
+    bits |= static_cast<uint64_t>(runs.sourceStrides[d] | runs.destStrides[d]);
+  if (a.first < 0 || (a.first + a.units) * a.unit > runs.bytes() ||
+      bits % static_cast<uint64_t>(a.unit) != 0)
     return "'braid_copy' of units of " + std::to_string(a.unit) + " bytes does not fit its sizes";
-  addRows(accesses, false, a.source, shape, from, 1);
-  addRows(accesses, true, a.dest, shape, to, 1);
+  addRuns(accesses, runs, a.first * a.unit, (a.first + a.units) * a.unit, {a.source}, a.dest);
   return {};
 }
 void runCopy(const library::Copy &a) {
-  for (int64_t unit = 0; unit < a.units; ++unit) {
-    int64_t rest = unit / a.runUnits, from = unit % a.runUnits * a.unit, to = from;
-    for (int d = a.rank; d-- > 0; rest /= a.counts[d]) {
-      from += rest % a.counts[d] * a.sourceStrides[d];
-      to += rest % a.counts[d] * a.destStrides[d];
-    }
-    std::memcpy(static_cast<char *>(a.dest) + to, static_cast<const char *>(a.source) + from,
-                static_cast<size_t>(a.unit));
-  }
+  runtime::forEachRun(runsOf(a), a.first * a.unit, (a.first + a.units) * a.unit,
+                      [&](int64_t from, int64_t to, int64_t bytes) {
+                        std::memcpy(static_cast<char *>(a.dest) + to,
+                                    static_cast<const char *>(a.source) + from,
+                                    static_cast<size_t>(bytes));
+                      });
 }
 
 std::string gatherAccesses(const library::Gather &a, Accesses &accesses) {
@@ -99,24 +114,25 @@ void runGather(const library::Gather &a) {
 }
 
 std::string countedAccesses(const library::CopyCounted &a, Accesses &accesses) {
-  const int64_t bytes = a.blocks * a.rows * a.rowUnits * a.unit;
-  const uint64_t places = reinterpret_cast<uint64_t>(a.source) | reinterpret_cast<uint64_t>(a.dest);
-  if (places % static_cast<uint64_t>(a.unit) != 0)
-    return "'braid_copy_counted' of units of " + std::to_string(a.unit) +
+  const int64_t blockUnits = a.rows * a.rowUnits;
+  const uint64_t places =
+      reinterpret_cast<uint64_t>(a.copy.source) | reinterpret_cast<uint64_t>(a.copy.dest);
+  if (places % static_cast<uint64_t>(a.copy.unit) != 0 || a.copy.first != 0 ||
+      a.copy.units * a.copy.unit != runsOf(a.copy).bytes() || a.copy.units % blockUnits != 0)
+    return "'braid_copy_counted' of units of " + std::to_string(a.copy.unit) +
            " bytes does not fit its places";
-  addIntegers(accesses, a.counts, {a.blocks}, {a.counts.stride});
-  addRows(accesses, false, a.source, {bytes}, {1}, 1);
-  addRows(accesses, true, a.dest, {bytes}, {1}, 1);
+  addIntegers(accesses, a.counts, {a.copy.units / blockUnits}, {a.counts.stride});
+  addRuns(accesses, runsOf(a.copy), 0, a.copy.units * a.copy.unit, {a.copy.source}, a.copy.dest);
   return {};
 }
 void runCounted(const library::CopyCounted &a) {
-  const int64_t row = a.rowUnits * a.unit;
-  for (int64_t b = 0; b < a.blocks; ++b) {
-    const int64_t rows = std::clamp<int64_t>(at(a.counts, b), 0, a.rows);
-    char *to = static_cast<char *>(a.dest) + b * a.rows * row;
-    std::memmove(to, static_cast<const char *>(a.source) + b * a.rows * row,
-                 static_cast<size_t>(rows * row));
-    std::memset(to + rows * row, 0, static_cast<size_t>((a.rows - rows) * row));
+  const runtime::StridedRuns runs = runsOf(a.copy);
+  const int64_t row = a.rowUnits * a.copy.unit, block = a.rows * row;
+  for (int64_t b = 0; b * block < runs.bytes(); ++b) {
+    const int64_t middle = b * block + std::clamp<int64_t>(at(a.counts, b), 0, a.rows) * row;
+    auto *to = static_cast<std::byte *>(a.copy.dest);
+    runtime::copyRuns(runs, static_cast<const std::byte *>(a.copy.source), to, b * block, middle);
+    runtime::clearRuns(runs, to, middle, (b + 1) * block);
   }
 }
 
@@ -340,11 +356,17 @@ template <DType type> void runAttention(const library::Attention &a) {
   }
 }
 
+runtime::StridedRuns runsOf(const library::Reduce &a) {
+  return runsOf(a.run, a.rank, a.counts, a.sourceStrides, a.outStrides,
+                runtime::byteSize(static_cast<DType>(a.dtype)));
+}
 std::string reduceAccesses(const library::Reduce &a, Accesses &accesses) {
   const int64_t size = runtime::byteSize(static_cast<DType>(a.dtype));
-  for (int i = 0; i < a.numSources; ++i)
-    addRows(accesses, false, a.sources[i], {a.count}, {size}, size);
-  addRows(accesses, true, a.out, {a.count}, {size}, size);
+  const runtime::StridedRuns runs = runsOf(a);
+  if (a.first < 0 || (a.first + a.count) * size > runs.bytes())
+    return "'braid_reduce' of " + std::to_string(a.count) + " elements does not fit its sizes";
+  addRuns(accesses, runs, a.first * size, (a.first + a.count) * size,
+          std::vector<const void *>(a.sources, a.sources + a.numSources), a.out);
   return {};
 }
 template <typename T> T combine(int kind, T a, T b) {
@@ -360,12 +382,16 @@ template <typename T> T combine(int kind, T a, T b) {
 }
 template <typename T, typename Load, typename Store>
 void reduceAs(const library::Reduce &a, Load load, Store store) {
-  for (int64_t i = 0; i < a.count; ++i) {
-    T sum = load(a.sources[0], i);
-    for (int s = 1; s < a.numSources; ++s)
-      sum = combine<T>(a.kind, sum, load(a.sources[s], i));
-    store(a.out, i, sum);
-  }
+  const int64_t size = runtime::byteSize(static_cast<DType>(a.dtype));
+  runtime::forEachRun(runsOf(a), a.first * size, (a.first + a.count) * size,
+                      [&](int64_t from, int64_t to, int64_t bytes) {
+                        for (int64_t i = 0; i < bytes / size; ++i) {
+                          T sum = load(a.sources[0], from / size + i);
+                          for (int s = 1; s < a.numSources; ++s)
+                            sum = combine<T>(a.kind, sum, load(a.sources[s], from / size + i));
+                          store(a.out, to / size + i, sum);
+                        }
+                      });
 }
 template <typename T> void reducePlain(const library::Reduce &a) {
   reduceAs<T>(
@@ -445,11 +471,10 @@ std::map<std::string, LibraryKernel> makeLibraryKernels() {
        make(
            "braid_gather", gatherAccesses, runGather,
            +[](const library::Gather &a) -> int64_t { return a.count * library::kThreads; })},
-      {"braid_copy_counted", make(
-                                 "braid_copy_counted", countedAccesses, runCounted,
-                                 +[](const library::CopyCounted &a) -> int64_t {
-                                   return a.blocks * a.rows * a.rowUnits;
-                                 })},
+      {"braid_copy_counted",
+       make(
+           "braid_copy_counted", countedAccesses, runCounted,
+           +[](const library::CopyCounted &a) -> int64_t { return a.copy.units; })},
       {"braid_check_counts",
        make(
            "braid_check_counts", checkAccesses, runCheck,

@@ -26,7 +26,9 @@ struct Exchange {
 };
 
 /// y = collective(x) on every rank, where x differs between ranks.
-std::shared_ptr<const runtime::Bundle> build(const Exchange &exchange, int64_t groupSize) {
+/// `strided`: sent and received values are columns of one matrix.
+std::shared_ptr<const runtime::Bundle> build(const Exchange &exchange, int64_t groupSize,
+                                             bool strided) {
   ProgramBuilder builder({{"dp", 2}, {"tp", 3}});
   Shape part{12, 6}, out = part;
   if (exchange.kind == Kind::reduce_scatter || exchange.kind == Kind::all_to_all)
@@ -37,8 +39,12 @@ std::shared_ptr<const runtime::Bundle> build(const Exchange &exchange, int64_t g
     out[1] *= groupSize;
   builder.operand("x", DType::f32, {6 * part[0], part[1]}, {{"dp", "tp"}, {}});
   builder.result("y", DType::f32, {6 * out[0], out[1]}, {{"dp", "tp"}, {}});
-  auto main = builder.procedure("main", 2, 0, 4096, 2);
-  const auto sent = symmetric(0, DType::f32, part), received = symmetric(1024, DType::f32, out);
+  auto main = builder.procedure("main", 2, 0, 16384, 2);
+  auto sent = symmetric(0, DType::f32, part), received = symmetric(1024, DType::f32, out);
+  if (strided) {
+    received.offset = static_cast<uint64_t>(part[1]) * 4;
+    sent.strides[0] = received.strides[0] = part[1] + out[1];
+  }
   main.copy("send", argument(0, DType::f32, part), sent);
   fb::RecordT record;
   main.compute("ready", std::move(record));
@@ -69,15 +75,15 @@ runtime::HostTensor input() {
   return x;
 }
 
-void agree(const Exchange &exchange) {
+void agree(const Exchange &exchange, bool strided) {
   int64_t groupSize = 1;
   for (const std::string &axis : exchange.axes)
     groupSize *= axis == "dp" ? 2 : 3;
   std::string what = std::string(fb::EnumNameCollectiveKind(exchange.kind)) + " over " +
                      ::testing::PrintToString(exchange.axes) + " root " +
-                     std::to_string(exchange.root);
+                     std::to_string(exchange.root) + (strided ? " strided" : "");
   SCOPED_TRACE(what);
-  std::shared_ptr<const runtime::Bundle> bundle = build(exchange, groupSize);
+  std::shared_ptr<const runtime::Bundle> bundle = build(exchange, groupSize, strided);
 
   auto interpreter = ProgramInterpreter::create(bundle->program(), bundle->manifest(),
                                                 bundle->manifest().entries[0],
@@ -100,6 +106,11 @@ void agree(const Exchange &exchange) {
   EXPECT_EQ(y.shape, executed->shape);
   EXPECT_EQ(std::vector<float>(y.as<float>(), y.as<float>() + y.numElements()),
             std::vector<float>(executed->as<float>(), executed->as<float>() + y.numElements()));
+}
+
+void agree(const Exchange &exchange) {
+  for (bool strided : {false, true})
+    agree(exchange, strided);
 }
 
 TEST(ProgramAndExecutor, AgreeOnEveryCollective) {

@@ -4,8 +4,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Every collective, with every option, over groups of all kinds, in every type, on all transports
-// of the CPU and of CUDA (on the null device): many in flight at once, started and waited for in
-// random orders.
+// of the CPU and of CUDA (on the null device), on contiguous and on strided memory: many in flight
+// at once, started and waited for in random orders.
 //
 //===----------------------------------------------------------------------===//
 #include "CollectiveTable.h"
@@ -69,24 +69,28 @@ struct Step {
   Events events;
 };
 
-class Matrix : public ::testing::TestWithParam<std::tuple<Where, int, DType>> {
+class Matrix : public ::testing::TestWithParam<std::tuple<Where, int, DType, bool>> {
 protected:
   Matrix()
       : where(std::get<0>(GetParam())), grid(grids()[static_cast<size_t>(std::get<1>(GetParam()))]),
-        dtype(std::get<2>(GetParam())) {
+        dtype(std::get<2>(GetParam())), strided(std::get<3>(GetParam())) {
     mesh.axes = grid.axes;
     ranks = mesh.numRanks();
   }
 
-  void addStep(const Use &use, const AxisList &axes) {
+  void addStep(const Use &use, const AxisList &axes, std::mt19937 &random) {
     Step step;
     step.use = use;
     step.axes = axes;
     step.name = braid::runtime::name(use.kind()) + std::string(".") + std::to_string(steps.size());
     std::vector<Shape> outputs = outputShapes(use, dtype, *mesh.numShards(axes));
     for (size_t i = 0; i < use.inputs.size(); ++i) { // there are as many outputs, of the same types
-      step.inputs.push_back(layout.place(use.inputType(i, dtype), use.inputs[i]));
-      step.outputs.push_back(layout.place(use.inputType(i, dtype), outputs[i]));
+      const DType type = use.inputType(i, dtype);
+      auto place = [&](const Shape &shape) {
+        return strided ? layout.placeStrided(type, shape, random) : layout.place(type, shape);
+      };
+      step.inputs.push_back(place(use.inputs[i]));
+      step.outputs.push_back(place(outputs[i]));
     }
     step.events = Events(use, numEvents);
     step.firstOperand = numOperands;
@@ -204,6 +208,7 @@ protected:
   const Where where;
   const Grid &grid;
   DType dtype;
+  bool strided;
   Mesh mesh;
   int64_t ranks;
   Layout layout;
@@ -221,7 +226,7 @@ TEST_P(Matrix, GivesWhatTheInterpreterSays) {
   for (const AxisList &axes : grid.groups)
     for (const Row &row : kRows)
       for (const Use &use : row.uses(*mesh.numShards(axes)))
-        addStep(use, axes);
+        addStep(use, axes, random);
   ProgramBuilder b = program(random);
   auto session = where.session(b);
   ASSERT_OK(session);
@@ -233,17 +238,110 @@ TEST_P(Matrix, GivesWhatTheInterpreterSays) {
   }
 }
 
+std::string nameOf(const ::testing::TestParamInfo<Matrix::ParamType> &info) {
+  return std::get<0>(info.param).name + std::string("_") +
+         grids()[static_cast<size_t>(std::get<1>(info.param))].name + "_" +
+         name(std::get<2>(info.param));
+}
 INSTANTIATE_TEST_SUITE_P(Of, Matrix,
                          ::testing::Combine(::testing::ValuesIn(kEverywhere),
                                             ::testing::Values(0, 1, 2),
                                             ::testing::Values(DType::f32, DType::f16, DType::bf16,
                                                               DType::f64, DType::i32, DType::i64,
-                                                              DType::i8)),
-                         [](const auto &info) {
-                           return std::get<0>(info.param).name + std::string("_") +
-                                  grids()[static_cast<size_t>(std::get<1>(info.param))].name + "_" +
-                                  name(std::get<2>(info.param));
-                         });
+                                                              DType::i8),
+                                            ::testing::Values(false)),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Strided, Matrix,
+                         ::testing::Combine(::testing::ValuesIn(kEverywhere),
+                                            ::testing::Values(0, 1, 2),
+                                            ::testing::Values(DType::f32, DType::bf16),
+                                            ::testing::Values(true)),
+                         nameOf);
+
+/// Sums that round: strided memory gives the same bits as contiguous memory, also where two
+/// collectives work on interleaved columns of one matrix, the first one in place.
+TEST(StridedCollectives, OfColumnsGiveTheBitsOfContiguousOnes) {
+  constexpr DType f32 = DType::f32;
+  constexpr int64_t kRows = 37, kColumns = 5, kRanks = 4;
+  for (const Where &where : kEverywhere) {
+    SCOPED_TRACE(where.name);
+    ProgramBuilder b({{"tp", kRanks}});
+    const Shape shape{kRows, kColumns}, global{kRanks * kRows, kColumns};
+    const uint64_t bytes = kRows * kColumns * 4;
+    for (const char *name : {"x", "y"})
+      b.operand(name, f32, global, {{"tp"}, {}});
+    for (const char *name : {"x.columns", "y.columns", "x.sum", "y.sum"})
+      b.result(name, f32, global, {{"tp"}, {}});
+    auto p = b.procedure("main", 6, 0, 8 * 1024, 8);
+    // One matrix of 15 columns: x is summed in place, y from the middle to the last columns.
+    auto columns = [&](int64_t first) {
+      V view = symmetric(static_cast<uint64_t>(first) * 4, f32, shape);
+      view.strides = {3 * kColumns, 1};
+      return view;
+    };
+    const uint64_t rest = 3 * bytes;
+    const V x = symmetric(rest, f32, shape), y = symmetric(rest + bytes, f32, shape),
+            ySum = symmetric(rest + 2 * bytes, f32, shape);
+    const V inputs[] = {columns(0), columns(kColumns), x, y};
+    const V outputs[] = {columns(0), columns(2 * kColumns), x, ySum};
+    for (uint32_t i = 0; i < 4; ++i)
+      p.copy("in", argument(i % 2, f32, shape), inputs[i]);
+    for (uint32_t i = 0; i < 4; ++i)
+      p.start("sum." + std::to_string(i), fb::CollectiveKind::all_reduce, {"tp"}, {inputs[i]},
+              {outputs[i]}, 0, 2 * i, 2 * i + 1);
+    for (uint32_t i = 0; i < 4; ++i) {
+      p.wait("sum." + std::to_string(i), 2 * i + 1);
+      p.copy("out", outputs[i], argument(2 + i, f32, shape));
+    }
+    auto session = where.session(b);
+    ASSERT_OK(session);
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    for (const char *name : {"x", "y"}) {
+      HostTensor value = HostTensor::zeros(f32, global);
+      for (int64_t i = 0; i < value.numElements(); ++i)
+        value.as<float>()[i] = normal(random);
+      ASSERT_OK((*session)->setInput(name, value));
+    }
+    ASSERT_OK((*session)->run());
+    for (const char *name : {"x", "y"}) {
+      auto got = (*session)->output(name + std::string(".columns"));
+      auto want = (*session)->output(name + std::string(".sum"));
+      ASSERT_OK(got);
+      ASSERT_OK(want);
+      EXPECT_EQ(got->data, want->data) << name;
+      EXPECT_NE(want->as<float>()[0], 0);
+    }
+  }
+}
+
+/// Columns that share elements are refused, as are those of the same place with other strides.
+TEST(StridedCollectives, ThatOverlapAreRefused) {
+  struct Case {
+    uint64_t offset;
+    Shape strides;
+    bool refused;
+  };
+  for (const Case &c : {Case{16, {8, 1}, false}, Case{12, {8, 1}, true}, Case{0, {8, 1}, false},
+                        Case{0, {4, 1}, true}}) {
+    ProgramBuilder b({{"tp", 2}});
+    auto p = b.procedure("main", 0, 0, 1024, 2);
+    V in = symmetric(0, DType::f32, {4, 4}), out = in;
+    in.strides = {8, 1};
+    out.strides = c.strides;
+    out.offset = c.offset;
+    p.start("sum", fb::CollectiveKind::all_reduce, {"tp"}, {in}, {out}, 0, 0, 1);
+    p.wait("sum", 1);
+    auto session = b.session();
+    if (c.refused)
+      EXPECT_EQ(session.status().message(),
+                "all_reduce 'sum' in @main on the communication queue expects output 0 not to "
+                "overlap input 0")
+          << c.offset;
+    else
+      EXPECT_OK(session);
+  }
+}
 
 /// A collective that the runtime adds must also be in the table.
 TEST(CollectiveTable, HasEveryKindOfTheProgram) {

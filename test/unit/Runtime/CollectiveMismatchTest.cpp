@@ -7,6 +7,7 @@
 // both transports: the run ends with a message that names both sides.
 //
 //===----------------------------------------------------------------------===//
+#include "CollectiveValues.h"
 #include "LimitTesting.h"
 #include "Testing.h"
 #include "runtime/lib/Executor/Commands.h"
@@ -26,7 +27,7 @@ namespace {
 Collective collective(CollectiveKind kind, const std::string &name = "c") {
   Collective c;
   c.kind = kind;
-  c.values = {{DType::f32, 1, 8, 0, 1024}};
+  c.values = {valueOf(c, 2, {DType::f32, {8}, 0, 1024})};
   c.name = name;
   c.role = "r";
   return c;
@@ -132,14 +133,17 @@ INSTANTIATE_TEST_SUITE_P(
                        "all_reduce 'c' (sum, 8 f32, role 'r')",
                        "all_gather 'c' (8 f32, dim 0, role 'r')"},
             Difference{
-                "size", CollectiveKind::allReduce, [](Collective &c) { c.values[0].inner = 9; },
+                "size", CollectiveKind::allReduce,
+                [](Collective &c) { c.values[0] = valueOf(c, 2, {DType::f32, {9}, 0, 1024}); },
                 "all_reduce 'c' (sum, 8 f32, role 'r')", "all_reduce 'c' (sum, 9 f32, role 'r')"},
             Difference{"type", CollectiveKind::allReduce,
                        [](Collective &c) { c.values[0].dtype = DType::i32; },
                        "all_reduce 'c' (sum, 8 f32, role 'r')",
                        "all_reduce 'c' (sum, 8 i32, role 'r')"},
             Difference{"values", CollectiveKind::broadcast,
-                       [](Collective &c) { c.values.push_back({DType::i64, 1, 2, 64, 2048}); },
+                       [](Collective &c) {
+                         c.values.push_back(valueOf(c, 2, {DType::i64, {2}, 64, 2048}));
+                       },
                        "broadcast 'c' (8 f32, root 0, role 'r')",
                        "broadcast 'c' (8 f32 and 2 i64, root 0, role 'r')"},
             Difference{"reduction", CollectiveKind::reduceScatter,

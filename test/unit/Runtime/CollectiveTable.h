@@ -13,6 +13,8 @@
 #include "ProgramBuilder.h"
 #include "braid/Interpreter/Core/Collectives.h"
 
+#include <algorithm>
+#include <numeric>
 #include <ostream>
 
 namespace braid::runtime::testing {
@@ -247,6 +249,20 @@ public:
     V view = symmetric(end, dtype, shape);
     uint64_t bytes = static_cast<uint64_t>(interp::numElements(shape) * byteSize(dtype));
     end += (bytes + 63) / 64 * 64;
+    return view;
+  }
+  /// With dimensions in a random order in memory, and gaps between them.
+  template <typename Random> V placeStrided(DType dtype, const Shape &shape, Random &random) {
+    V view = symmetric(end, dtype, shape);
+    std::vector<size_t> order(shape.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random);
+    int64_t stride = 1 + static_cast<int64_t>(random() % 2);
+    for (size_t d : order) {
+      view.strides[d] = stride;
+      stride = stride * shape[d] + static_cast<int64_t>(random() % 3) * stride;
+    }
+    end += (static_cast<uint64_t>(stride * byteSize(dtype)) + 63) / 64 * 64;
     return view;
   }
   uint64_t bytes() const { return end; }

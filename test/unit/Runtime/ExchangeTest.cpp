@@ -46,22 +46,6 @@ double exchanged(const Extents &input, size_t split, size_t concat, int64_t n, i
   return contribution(group[static_cast<size_t>(sender)], flat, round);
 }
 
-/// The geometry of an all_to_all, computed independently of the resolver.
-CollectiveValue geometry(const Extents &input, size_t split, size_t concat, int64_t n, DType type,
-                         uint64_t outputOffset) {
-  Extents chunk = input;
-  chunk[split] /= n;
-  auto range = [&](size_t begin, size_t end) {
-    return product(Extents(chunk.begin() + static_cast<std::ptrdiff_t>(begin),
-                           chunk.begin() + static_cast<std::ptrdiff_t>(end)));
-  };
-  size_t lo = std::min(split, concat), hi = std::max(split, concat);
-  if (lo == hi)
-    return {type, range(0, lo), range(lo, chunk.size()), 0, outputOffset};
-  return {type,         range(0, lo), range(hi + 1, chunk.size()), 0,
-          outputOffset, chunk[lo],    range(lo + 1, hi),           chunk[hi]};
-}
-
 TYPED_TEST(Exchanges, AllKindsAndGroupsUnderUnevenArrival) {
   using T = typename TypeParam::Storage;
   const uint32_t seed = testSeed();
@@ -104,19 +88,16 @@ TYPED_TEST(Exchanges, AllKindsAndGroupsUnderUnevenArrival) {
           fromDouble(contribution(rank, i, round), in[i]);
           fromDouble(55, out[i]);
         }
-        CollectiveValue value{TypeParam::type, 1, count, 0, outputOffset};
+        Part part{TypeParam::type, input, 0, outputOffset};
         if (kind == CollectiveKind::allToAll)
-          value = geometry(input, split, concat, n, TypeParam::type, outputOffset);
-        Command c = command(w, kind, group, rank, {value}, reduce);
+          part.shape[split] /= n;
+        Command c = command(w, kind, group, rank, {part}, reduce, "c", static_cast<int64_t>(split),
+                            static_cast<int64_t>(concat));
         Collective &collective = std::get<CollectiveCommand>(c.op).collective;
-        if (kind == CollectiveKind::allToAll) {
-          collective.dim = static_cast<int64_t>(split);
-          collective.concatDim = static_cast<int64_t>(concat);
-        } else if (kind == CollectiveKind::permute) {
+        if (kind == CollectiveKind::permute)
           collective.pairs = pairs;
-        } else {
+        else
           collective.root = root;
-        }
         if (random() % 4 == 0)
           std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
         if (!w.collective(rank, c))
@@ -150,8 +131,7 @@ TEST(CountedExchange, CountsThatChangeInFlightStayInTheirBlocks) {
   constexpr int64_t kCapacity = 4, kBlocks = 2;
   World w(2, 4096);
   // Inputs: [2 blocks, 4 rows] and their counts; the outputs have the same shapes.
-  CollectiveValue rows{DType::f32, 1, 1, 0, 256}, counts{DType::i64, 1, 1, 128, 384};
-  rows.first = kCapacity;
+  const Part rows{DType::f32, {1, kCapacity}, 0, 256}, counts{DType::i64, {1}, 128, 384};
   for (int64_t rank : {0, 1}) {
     std::fill_n(w.memory<float>(rank, 0), kBlocks * kCapacity, static_cast<float>(rank + 1));
     std::fill_n(w.memory<int64_t>(rank, 128), kBlocks, 2);

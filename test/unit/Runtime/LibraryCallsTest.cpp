@@ -339,10 +339,10 @@ TEST(Copy, MovesStridedData) {
   Tensor again{reinterpret_cast<std::byte *>(back.data()), DType::i32, {2, 3, 4}, {12, 4, 1}};
   Result<CopyCommand> out = resolveCopy(from, to), in = resolveCopy(to, again);
   ASSERT_TRUE(out.ok() && in.ok());
-  EXPECT_EQ(out->runBytes, 16);
-  EXPECT_EQ(out->counts, std::vector<int64_t>{6}); // two loops merged into one
-  runCopy(*out);
-  runCopy(*in);
+  EXPECT_EQ(out->runs.runBytes, 16);
+  EXPECT_EQ(out->runs.counts, std::vector<int64_t>{6}); // two loops merged into one
+  copyRuns(out->runs, out->source, out->dest);
+  copyRuns(in->runs, in->source, in->dest);
   EXPECT_EQ(back, source);
   for (size_t row = 0; row < 12; ++row)
     for (size_t i = 0; i < 4; ++i)
@@ -351,7 +351,7 @@ TEST(Copy, MovesStridedData) {
   Tensor transposed{reinterpret_cast<std::byte *>(back.data()), DType::i32, {2, 3, 4}, {1, 2, 6}};
   Result<CopyCommand> transpose = resolveCopy(from, transposed);
   ASSERT_TRUE(transpose.ok());
-  runCopy(*transpose);
+  copyRuns(transpose->runs, transpose->source, transpose->dest);
   EXPECT_EQ(back[1 * 1 + 2 * 2 + 3 * 6], source[1 * 12 + 2 * 4 + 3]);
 }
 

@@ -7,6 +7,7 @@
 // stopped at random moments end the others within the limit, and nothing is left behind.
 //
 //===----------------------------------------------------------------------===//
+#include "CollectiveValues.h"
 #include "LimitTesting.h"
 #include "Testing.h"
 #include "runtime/lib/Executor/Commands.h"
@@ -72,25 +73,25 @@ public:
       uint64_t bytes = 0;
       for (const auto &group : step.groups) {
         int64_t size = static_cast<int64_t>(group.size());
-        CollectiveValue value{step.dtype, step.outer, step.inner, 0, 0};
+        Part part{step.dtype, {step.outer, step.inner}, 0, 0};
+        int64_t dim = isOfChunks(step.kind) ? 1 : 0, concat = dim;
         if (step.kind == CollectiveKind::allToAll && index % 2) // between two dimensions
-          value = {step.dtype, 1, 1, 0, 0, step.outer, 1, step.inner};
-        else if (!isOfChunks(step.kind))
-          value = {step.dtype, 1, step.outer * step.inner, 0, 0};
+          dim = 0;
         bytes = static_cast<uint64_t>(step.outer * step.inner * size * byteSize(step.dtype));
         bytes = (bytes + 63) / 64 * 64;
-        value.inputOffset = end;
-        value.outputOffset = end + bytes;
+        part.input = end;
+        part.output = end + bytes;
         for (int64_t rank : group) {
           CollectiveCommand op{};
           op.collective.kind = step.kind;
           op.collective.reduce = step.reduce;
-          op.collective.concatDim = step.kind == CollectiveKind::allToAll ? index % 2 : 0;
+          op.collective.dim = dim;
+          op.collective.concatDim = concat;
           if (step.kind == CollectiveKind::reduce || step.kind == CollectiveKind::broadcast)
             op.collective.root = static_cast<int64_t>(index) % size;
           for (int64_t s = 0; step.kind == CollectiveKind::permute && s + 1 < size; ++s)
             op.collective.pairs.push_back({s, (s + static_cast<int64_t>(index)) % size});
-          op.collective.values = {value};
+          op.collective.values = {valueOf(op.collective, size, part)};
           op.collective.group = transport->group(group);
           op.collective.position = std::find(group.begin(), group.end(), rank) - group.begin();
           op.collective.name = "step." + std::to_string(index);
@@ -115,8 +116,8 @@ public:
     for (int64_t rank = 0; rank < ranks; ++rank)
       for (size_t s = 0; s < steps.size(); ++s) {
         const CollectiveValue &v = value(rank, s);
-        std::byte *in = transport->heap(rank).peer(rank, v.inputOffset);
-        for (uint64_t at = 0; at < v.outputOffset - v.inputOffset;
+        std::byte *in = transport->heap(rank).peer(rank, v.input.offset);
+        for (uint64_t at = 0; at < v.output.offset - v.input.offset;
              at += static_cast<uint64_t>(byteSize(v.dtype))) {
           float x = static_cast<float>(normal(random));
           uint32_t bits;
@@ -236,9 +237,9 @@ TEST_P(Ranks, ProcessesGiveTheBitsOfThreads) {
   for (int64_t r = 0; r < ranks; ++r)
     for (size_t s = 0; s < steps.size(); ++s) {
       const CollectiveValue &v = threads.value(r, s);
-      ASSERT_EQ(std::memcmp(threads.transport->heap(r).peer(r, v.outputOffset),
-                            forks.transport->heap(r).peer(r, v.outputOffset),
-                            v.outputOffset - v.inputOffset),
+      ASSERT_EQ(std::memcmp(threads.transport->heap(r).peer(r, v.output.offset),
+                            forks.transport->heap(r).peer(r, v.output.offset),
+                            v.output.offset - v.input.offset),
                 0)
           << name(steps[s].kind) << " " << name(steps[s].dtype) << " on rank " << r;
     }
@@ -246,7 +247,7 @@ TEST_P(Ranks, ProcessesGiveTheBitsOfThreads) {
   std::set<CollectiveKind> wrote;
   for (int64_t r = 0; r < ranks; ++r)
     for (size_t s = 0; s < steps.size(); ++s) {
-      const std::byte *out = forks.transport->heap(r).peer(r, forks.value(r, s).outputOffset);
+      const std::byte *out = forks.transport->heap(r).peer(r, forks.value(r, s).output.offset);
       if (std::any_of(out, out + byteSize(steps[s].dtype) * steps[s].inner,
                       [](std::byte b) { return b != std::byte(0); }))
         wrote.insert(steps[s].kind);

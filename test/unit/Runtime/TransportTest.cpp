@@ -57,10 +57,10 @@ TYPED_TEST(Collectives, ReductionsAndGathersUnderUnevenArrival) {
         int64_t inCount = kind == CollectiveKind::allGather ? small : big;
         for (int64_t i = 0; i < inCount; ++i)
           fromDouble(contribution(rank, i, round), in[i]);
-        CollectiveValue value{TypeParam::type, kOuter, kInner, 0, inPlace ? 0 : outputOffset};
+        Part part{TypeParam::type, {kOuter, kInner}, 0, inPlace ? 0 : outputOffset};
         if (kind == CollectiveKind::allReduce)
-          value = {TypeParam::type, 1, big, 0, value.outputOffset};
-        Command c = command(w, kind, group, rank, {value}, reduce);
+          part.shape = {big};
+        Command c = command(w, kind, group, rank, {part}, reduce, "c", 1);
         if (random() % 4 == 0)
           std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
         if (!w.collective(rank, c))
@@ -104,7 +104,7 @@ TEST(ThreadsTransport, SeveralValuesTravelTogether) {
     for (int i = 0; i < 3; ++i)
       b[i] = 10 * rank + i;
     Command c = command(w, CollectiveKind::allReduce, {0, 1}, rank,
-                        {{DType::f32, 1, 5, 0, 512}, {DType::i64, 1, 3, 1024, 2048}});
+                        {{DType::f32, {5}, 0, 512}, {DType::i64, {3}, 1024, 2048}});
     ASSERT_TRUE(w.collective(rank, c));
     for (int i = 0; i < 5; ++i)
       EXPECT_EQ(w.memory<float>(rank, 512)[i], static_cast<float>(2 * i + 1));
@@ -128,7 +128,7 @@ TEST(ThreadsTransport, SumsAreInRankOrder) {
     std::copy(inputs[static_cast<size_t>(rank)].begin(), inputs[static_cast<size_t>(rank)].end(),
               w.memory<float>(rank, 0));
     Command c = command(w, CollectiveKind::allReduce, {0, 1, 2, 3}, rank,
-                        {{DType::f32, 1, kCount, 0, 8192}});
+                        {{DType::f32, {kCount}, 0, 8192}});
     ASSERT_TRUE(w.collective(rank, c));
     for (size_t i = 0; i < kCount; ++i) {
       volatile float sum = inputs[0][i] + inputs[1][i];
@@ -148,7 +148,7 @@ TEST(ThreadsTransport, HalfPrecisionRoundsOnce) {
     *w.memory<uint16_t>(rank, 0) = floatToF16(rank == 0 ? 2048.0f : 1.0f);
     *w.memory<uint16_t>(rank, 64) = floatToBf16(rank == 0 ? 256.0f : 1.0f);
     Command c = command(w, CollectiveKind::allReduce, {0, 1, 2}, rank,
-                        {{DType::f16, 1, 1, 0, 128}, {DType::bf16, 1, 1, 64, 192}});
+                        {{DType::f16, {1}, 0, 128}, {DType::bf16, {1}, 64, 192}});
     ASSERT_TRUE(w.collective(rank, c));
     EXPECT_EQ(f16ToFloat(*w.memory<uint16_t>(rank, 128)), 2050.0f);
     EXPECT_EQ(bf16ToFloat(*w.memory<uint16_t>(rank, 192)), 258.0f);
@@ -162,8 +162,8 @@ TEST(ThreadsTransport, NanOfAnyRankReachesAll) {
       w.transport->group({0, 1});
       w.run([&](int64_t rank) {
         *w.memory<float>(rank, 0) = rank == source ? NAN : 1.0f;
-        Command c = command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, 1, 1, 0, 64}},
-                            reduce);
+        Command c =
+            command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, {1}, 0, 64}}, reduce);
         ASSERT_TRUE(w.collective(rank, c));
         EXPECT_TRUE(std::isnan(*w.memory<float>(rank, 64)));
       });
@@ -184,7 +184,7 @@ TEST(ThreadsTransport, AMissingRankIsNamedWithinTheLimit) {
           if (rank == 2)
             return;
           Command c = command(w, CollectiveKind::allReduce, {0, 1, 2, 3}, rank,
-                              {{DType::f32, 1, 8, 0, 1024}}, ReduceKind::sum, "attention.out");
+                              {{DType::f32, {8}, 0, 1024}}, ReduceKind::sum, "attention.out");
           EXPECT_FALSE(w.collective(rank, c));
         });
         std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
@@ -206,7 +206,7 @@ TEST(ThreadsTransport, ProgressElsewhereProlongsTheWait) {
           w.control.queue(1, Queue::compute).progress.fetch_add(1);
         }
       w.collective(
-          rank, command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, 1, 8, 0, 1024}}));
+          rank, command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, {8}, 0, 1024}}));
     });
     return w.control.failure();
   });
@@ -218,7 +218,7 @@ TEST(ThreadsTransport, WorksAgainAfterAFailedRun) {
     w.transport->group({0, 1});
     auto meet = [&](int64_t rank) {
       return w.collective(
-          rank, command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, 1, 8, 0, 1024}}));
+          rank, command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, {8}, 0, 1024}}));
     };
     w.run([&](int64_t rank) {
       if (rank == 0)

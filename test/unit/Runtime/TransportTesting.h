@@ -9,6 +9,7 @@
 #ifndef BRAID_TEST_UNIT_RUNTIME_TRANSPORTTESTING_H
 #define BRAID_TEST_UNIT_RUNTIME_TRANSPORTTESTING_H
 
+#include "CollectiveValues.h"
 #include "braid/Base/Float16.h"
 #include "runtime/lib/Executor/Commands.h"
 
@@ -77,17 +78,21 @@ private:
 };
 
 inline Command command(World &world, CollectiveKind kind, const std::vector<int64_t> &group,
-                       int64_t rank, std::vector<CollectiveValue> values,
+                       int64_t rank, const std::vector<Part> &values,
                        ReduceKind reduce = ReduceKind::sum, const std::string &name = "c",
-                       const std::string &role = "role") {
+                       int64_t dim = 0, int64_t concatDim = 0) {
   CollectiveCommand op{};
   op.collective.kind = kind;
   op.collective.reduce = reduce;
-  op.collective.values = std::move(values);
+  op.collective.dim = dim;
+  op.collective.concatDim = concatDim;
+  for (const Part &part : values)
+    op.collective.values.push_back(
+        valueOf(op.collective, static_cast<int64_t>(group.size()), part));
   op.collective.group = world.transport->group(group);
   op.collective.position = std::find(group.begin(), group.end(), rank) - group.begin();
   op.collective.name = name;
-  op.collective.role = role;
+  op.collective.role = "role";
   Command c;
   c.name = name;
   c.operation = braid::runtime::name(kind);

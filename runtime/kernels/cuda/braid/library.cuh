@@ -127,11 +127,40 @@ template <class T> __device__ __forceinline__ T combine(int kind, T a, T b) {
   return kind == 1 ? (a < b ? b : a) : (b < a ? b : a);
 }
 
+/// Where element or unit `index` of a loop nest over runs lies in two views: `rest` counts runs,
+/// `from` and `to` come with the place in the run.
+__device__ __forceinline__ void add_loops(int rank, const long long *counts,
+                                          const long long *from_strides,
+                                          const long long *to_strides, long long rest,
+                                          long long &from, long long &to) {
+#pragma unroll
+  for (int d = kMaxDims - 1; d >= 0; --d)
+    if (d < rank) {
+      const long long index = rest % counts[d];
+      rest /= counts[d];
+      from += index * from_strides[d];
+      to += index * to_strides[d];
+    }
+}
+
+struct UnitPlace {
+  const char *source;
+  char *dest;
+};
+__device__ __forceinline__ UnitPlace place_of(const Copy &a, long long unit) {
+  long long from = unit % a.runUnits * a.unit, to = from;
+  add_loops(a.rank, a.counts, a.sourceStrides, a.destStrides, unit / a.runUnits, from, to);
+  return {(const char *)a.source + from, (char *)a.dest + to};
+}
+
 template <class S> __device__ __forceinline__ void reduce_one(const Reduce &a, long long i) {
-  auto sum = storage<S>::load(a.sources[0], i);
+  long long from = a.rank ? i % a.run : i, to = from;
+  if (a.rank)
+    add_loops(a.rank, a.counts, a.sourceStrides, a.outStrides, i / a.run, from, to);
+  auto sum = storage<S>::load(a.sources[0], from);
   for (int s = 1; s < a.numSources; ++s)
-    sum = combine<typename storage<S>::wide>(a.kind, sum, storage<S>::load(a.sources[s], i));
-  storage<S>::store(a.out, i, sum);
+    sum = combine<typename storage<S>::wide>(a.kind, sum, storage<S>::load(a.sources[s], from));
+  storage<S>::store(a.out, to, sum);
 }
 
 template <class S> __device__ __forceinline__ void fill_rotary_tables(const RotaryTable &a) {
@@ -305,16 +334,8 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
   const long long unit = braid::library::thread_index();
   if (unit >= a.units)
     return;
-  long long rest = unit / a.runUnits, from = unit % a.runUnits * a.unit, to = from;
-#pragma unroll
-  for (int d = braid::library::kMaxDims - 1; d >= 0; --d)
-    if (d < a.rank) {
-      const long long index = rest % a.counts[d];
-      rest /= a.counts[d];
-      from += index * a.sourceStrides[d];
-      to += index * a.destStrides[d];
-    }
-  braid::library::move_unit((char *)a.dest + to, (const char *)a.source + from, a.unit);
+  const braid::library::UnitPlace place = braid::library::place_of(a, a.first + unit);
+  braid::library::move_unit(place.dest, place.source, a.unit);
 }
 
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
@@ -340,15 +361,14 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
     braid_copy_counted(const braid::library::CopyCounted a) {
   const long long unit = braid::library::thread_index();
-  if (unit >= a.blocks * a.rows * a.rowUnits)
+  if (unit >= a.copy.units)
     return;
   const long long row = unit / a.rowUnits % a.rows, block = unit / a.rowUnits / a.rows;
-  char *to = (char *)a.dest + unit * a.unit;
-  const char *from = (const char *)a.source + unit * a.unit;
+  const braid::library::UnitPlace place = braid::library::place_of(a.copy, unit);
   if (row >= braid::library::at(a.counts, block))
-    braid::library::clear_unit(to, a.unit);
-  else if (from != to)
-    braid::library::move_unit(to, from, a.unit);
+    braid::library::clear_unit(place.dest, a.copy.unit);
+  else if (place.source != place.dest)
+    braid::library::move_unit(place.dest, place.source, a.copy.unit);
 }
 
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
@@ -462,9 +482,9 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
     braid_reduce(const braid::library::Reduce a) {
   using namespace braid::library;
-  const long long i = thread_index();
-  if (i >= a.count)
+  if (thread_index() >= a.count)
     return;
+  const long long i = a.first + thread_index();
   switch (a.dtype) {
   case 0:
     return reduce_one<float>(a, i);

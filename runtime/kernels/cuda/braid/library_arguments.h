@@ -54,25 +54,24 @@ struct Integers {
 };
 
 /// Contiguous runs of bytes under a loop nest, moved in units of 1, 2, 4, 8 or 16 bytes; addresses,
-/// strides and runs are multiples of the unit. Each thread has one unit.
+/// strides and runs are multiples of the unit. Each thread has one unit; `units` of them from
+/// `first` on, counted from the nest's first run.
 struct Copy {
   const void *source;
   void *dest;
-  long long units;    ///< in all
+  long long first, units;
   long long runUnits; ///< of a run
   int unit, rank;
   long long counts[kMaxDims], sourceStrides[kMaxDims], destStrides[kMaxDims]; ///< strides in bytes
 };
 
-/// Copies the counted rows of each block and zeros the others. All are contiguous. `dest` equals
-/// `source` or does not overlap it. Each thread has one unit.
+/// Copies the counted rows of each block and zeros the others. The elements are blocks of rows, in
+/// this order. `dest` equals `source`, with the same strides, or does not overlap it.
 struct CopyCounted {
-  const void *source;
-  void *dest;
-  Integers counts;        ///< of each block
-  long long blocks, rows; ///< rows of a block
-  long long rowUnits;     ///< of a row
-  int unit;               ///< bytes, as of a Copy
+  Copy copy;          ///< of all rows
+  Integers counts;    ///< of each block
+  long long rows;     ///< of a block
+  long long rowUnits; ///< of a row
 };
 
 /// Checks that counts are from 0 to `most`. Each thread has one count.
@@ -133,11 +132,14 @@ struct Attention {
 };
 
 /// out[i] = sources[0][i] op sources[1][i] op ..., in that order; f16 and bf16 in f32, rounded
-/// once. Each thread has one element. `out` may be one of the sources.
+/// once. Each thread has one element; `count` of them from `first` on. They lie in contiguous runs
+/// of `run` elements under a loop nest. `out` may be one of the sources, with the same strides.
 struct Reduce {
   const void *sources[kMaxSources];
   void *out;
-  long long count;
+  long long first, count, run;
+  int rank;
+  long long counts[kMaxDims], sourceStrides[kMaxDims], outStrides[kMaxDims]; ///< in elements
   int numSources;
   int kind;  ///< 0 sum, 1 max, 2 min; a NaN in any source gives NaN
   int dtype; ///< f32, f16, bf16, f64, i32, i64, i8, as program.fbs numbers them

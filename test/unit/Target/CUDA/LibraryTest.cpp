@@ -106,8 +106,11 @@ TEST_F(Library, CompilesForEveryGPU) {
 
 TEST_F(Library, CopiesOfEveryUnitUnderLoops) {
   for (int unit : {1, 2, 4, 8, 16})
-    for (int rank : {0, 1, 2, 5}) {
-      SCOPED_TRACE("units of " + std::to_string(unit) + ", loops " + std::to_string(rank));
+    for (int test = 0; test < 8; ++test) {
+      const int rank = std::vector<int>{0, 1, 2, 5}[static_cast<size_t>(test) / 2];
+      const bool range = test % 2 == 1;
+      SCOPED_TRACE("units of " + std::to_string(unit) + ", loops " + std::to_string(rank) +
+                   (range ? ", a range of them" : ""));
       library::Copy a{};
       a.unit = unit;
       a.runUnits = a.units = 3;
@@ -134,14 +137,18 @@ TEST_F(Library, CopiesOfEveryUnitUnderLoops) {
            *out = reinterpret_cast<char *>(to.data()) + unit;
       for (int64_t i = 0; i < source; ++i)
         in[i] = static_cast<char>(random());
-      for (int64_t run = 0, runs = a.units / a.runUnits; run < runs; ++run) {
-        int64_t rest = run, at = 0, there = 0;
+      if (range) {
+        a.first = static_cast<long long>(random() % static_cast<uint32_t>(a.units));
+        a.units = 1 + static_cast<long long>(random() % static_cast<uint32_t>(a.units - a.first));
+      }
+      for (int64_t i = a.first; i < a.first + a.units; ++i) {
+        int64_t rest = i / a.runUnits, at = i % a.runUnits * unit, there = at;
         for (int d = rank; d-- > 0; rest /= a.counts[d]) {
           at += rest % a.counts[d] * a.sourceStrides[d];
           there += rest % a.counts[d] * a.destStrides[d];
         }
         std::memcpy(&expected[static_cast<size_t>(unit + there)], in + at,
-                    static_cast<size_t>(unit) * 3);
+                    static_cast<size_t>(unit));
       }
       a.source = in;
       a.dest = out;
@@ -239,10 +246,10 @@ TEST_F(Library, CopiesOfCountedRows) {
           Buffer given(Tensor::ofInts(countType, {6}, counts), 0);
           library::CopyCounted a{};
           a.counts = integersOf(given, countType);
-          a.blocks = 6;
           a.rows = 5;
           a.rowUnits = rowUnits;
-          a.unit = unit;
+          a.copy.unit = unit;
+          a.copy.units = a.copy.runUnits = 6 * 5 * rowUnits;
           // Aligned to the unit, but not to more. One unit before and one after must stay
           // unchanged.
           const int64_t row = unit * rowUnits, bytes = 6 * 5 * row;
@@ -259,8 +266,8 @@ TEST_F(Library, CopiesOfCountedRows) {
           for (int64_t b = 0; b < 6; ++b)
             for (int64_t i = rows[static_cast<size_t>(b)] * row; i < 5 * row; ++i)
               expected[static_cast<size_t>(b * 5 * row + i)] = 0;
-          a.source = in;
-          a.dest = out;
+          a.copy.source = in;
+          a.copy.dest = out;
           launch("braid_copy_counted", 6 * 5 * rowUnits, a);
           EXPECT_EQ(std::string(out, static_cast<size_t>(bytes)), expected);
           EXPECT_EQ(out[-1], 77);
@@ -555,8 +562,11 @@ TEST_F(Library, ReductionsOfEveryType) {
   constexpr int64_t count = 300;
   for (DType type :
        {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64, DType::i8})
-    for (int kind : {0, 1, 2}) {
-      SCOPED_TRACE(std::string(runtime::name(type)) + ", kind " + std::to_string(kind));
+    for (int test = 0; test < 6; ++test) {
+      const int kind = test % 3;
+      const bool transposed = test >= 3; // the second half of [20, 15] to columns
+      SCOPED_TRACE(std::string(runtime::name(type)) + ", kind " + std::to_string(kind) +
+                   (transposed ? ", transposed" : ""));
       std::vector<Buffer> sources;
       std::vector<Tensor> values;
       for (int i = 0; i < 4; ++i) {
@@ -569,11 +579,19 @@ TEST_F(Library, ReductionsOfEveryType) {
       for (int i = 0; i < 4; ++i)
         a.sources[i] = sources[i].address();
       a.out = out.address();
-      a.count = count;
+      a.count = a.run = count;
+      if (transposed) {
+        a.first = a.count = count / 2;
+        a.run = 1;
+        a.rank = 2;
+        a.counts[0] = a.outStrides[1] = 20;
+        a.counts[1] = a.sourceStrides[0] = 15;
+        a.sourceStrides[1] = a.outStrides[0] = 1;
+      }
       a.numSources = 4;
       a.kind = kind;
       a.dtype = static_cast<int>(type);
-      launch("braid_reduce", count, a);
+      launch("braid_reduce", a.count, a);
       EXPECT_TRUE(out.guardsHold());
       Tensor got = out.read();
       auto combined = [&](auto of) {
@@ -586,15 +604,17 @@ TEST_F(Library, ReductionsOfEveryType) {
         }
         return total;
       };
-      for (int64_t i = 0; i < count; ++i) {
+      for (int64_t i = a.first; i < count; ++i) {
+        const int64_t to = transposed ? i % 15 * 20 + i / 15 : i;
         if (!interp::isFloat(type)) {
-          ASSERT_EQ(got.ints()[i], combined([&](const Tensor &one) { return one.ints()[i]; })) << i;
+          ASSERT_EQ(got.ints()[to], combined([&](const Tensor &one) { return one.ints()[i]; }))
+              << i;
           continue;
         }
         // Computed in f32 or f64 and rounded once: the result is at most the other neighbor.
         const double sum = combined([&](const Tensor &one) { return one.floats()[i]; });
         const double unit = type == DType::bf16 ? 8e-3 : type == DType::f16 ? 1e-3 : 2e-7;
-        ASSERT_NEAR(got.floats()[i], sum, std::abs(sum) * unit + 1e-6) << i;
+        ASSERT_NEAR(got.floats()[to], sum, std::abs(sum) * unit + 1e-6) << i;
       }
     }
 }

@@ -1,0 +1,44 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Which part of the values of the ranks each rank takes in a collective.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_COLLECTIVE_COLLECTIVEPARTS_H
+#define BRAID_COLLECTIVE_COLLECTIVEPARTS_H
+
+#include "Transport.h"
+
+namespace braid::runtime {
+
+/// Sets what follows from the views of a value of `c`: the runs of a part, and where the parts lie.
+/// The program was verified (Program/ProgramCollectives.cpp), so the dimensions exist and divide.
+void setParts(const Collective &c, int64_t ranks, CollectiveValue &value);
+
+/// The bytes of an all_reduce's value, in logical order, that the rank at `position` reduces: whole
+/// lines of 64 elements.
+struct ByteRange {
+  int64_t begin, end;
+};
+ByteRange reducedRange(const CollectiveValue &value, int64_t position, int64_t ranks);
+
+/// The position whose value this rank receives in a broadcast, a permute, or a reduce to another
+/// rank; -1 where there is none and the output is zeros.
+int64_t sourceOf(const Collective &c);
+
+/// Blocks and rows of a part of an all_to_all_v's value; a count is a block of one row.
+struct CountedBlocks {
+  int64_t blocks, rows, rowBytes;
+};
+CountedBlocks blocksOf(const CollectiveValue &value, int64_t ranks);
+/// The largest count that every value of an all_to_all_v has room for in a block.
+int64_t countCapacity(const Collective &c);
+/// The error for a count of `c` that is out of range.
+Status countError(const Collective &c, int64_t count, int64_t block);
+/// Whether this rank gives its value to another rank.
+bool isSource(const Collective &c);
+
+} // namespace braid::runtime
+#endif // BRAID_COLLECTIVE_COLLECTIVEPARTS_H
