@@ -1,5 +1,5 @@
 // RUN: split-file %s %t
-// RUN: braid-opt %t/heads.mlir --braid-pad-for-strategy="mesh=tp=2 strategy=tp" --remark-format=emitRemark --remarks-filter=sharding -o %t/out 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: braid-opt %t/heads.mlir --braid-pad-for-strategy="mesh=tp=2 strategy=tp" --remark-format=emitRemark --remarks-filter=padding -o %t/out 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: FileCheck %s --check-prefix=HEADS < %t/out
 // RUN: braid-opt %t/heads.mlir --braid-pad-for-strategy="mesh=tp=8 strategy=tp" | FileCheck %s --check-prefix=COPIES
 // RUN: braid-opt %t/heads.mlir --braid-pad-for-strategy="mesh=tp=3 strategy=tp" > %t/same

@@ -1,7 +1,7 @@
 // A vocabulary that the axis does not divide: table and head get rows of zeros that are never looked up, and the padding is
 // removed from the entry's logits.
 // RUN: split-file %s %t
-// RUN: braid-opt %t/tied.mlir --braid-pad-for-strategy="mesh=tp=3 strategy=tp,vocab" --remark-format=emitRemark --remarks-filter=sharding -o %t/out 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: braid-opt %t/tied.mlir --braid-pad-for-strategy="mesh=tp=3 strategy=tp,vocab" --remark-format=emitRemark --remarks-filter=padding -o %t/out 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: FileCheck %s --check-prefix=TIED < %t/out
 // RUN: braid-opt %t/tied.mlir --braid-pad-for-strategy="mesh=tp=3" | diff %t/out -
 // The strategy does not shard the vocabulary, or the axis divides it.
@@ -15,7 +15,7 @@
 // RUN: braid-opt %t/bias.mlir --test-equivalence="pipeline=builtin.module(braid-pad-for-strategy{mesh=tp=8 strategy=vocab},braid-apply-strategy{mesh=tp=8 strategy=vocab},braid-propagate-shardings,braid-partition,cse) seed=4" | FileCheck %s --check-prefix=EIGHT
 // With auto, the table is replicated without a head; both are replicated if logits are not the result, with a remark.
 // RUN: braid-opt %t/no-head.mlir --braid-pad-for-strategy="mesh=tp=3" | FileCheck %s --check-prefix=NOHEAD
-// RUN: braid-opt %t/loss.mlir --braid-pad-for-strategy="mesh=tp=3" --remark-format=emitRemark --remarks-filter=sharding -o %t/loss.out 2>&1 | FileCheck %s --check-prefix=LOSS
+// RUN: braid-opt %t/loss.mlir --braid-pad-for-strategy="mesh=tp=3" --remark-format=emitRemark --remarks-filter=padding -o %t/loss.out 2>&1 | FileCheck %s --check-prefix=LOSS
 // RUN: braid-opt %t/loss.mlir | diff - %t/loss.out
 // RUN: braid-opt %t/loss.mlir --test-equivalence="pipeline=builtin.module(braid-pad-for-strategy{mesh=tp=3},braid-apply-strategy{mesh=tp=3},braid-propagate-shardings,braid-partition,cse) seed=5" | FileCheck %s --check-prefix=THREE
 

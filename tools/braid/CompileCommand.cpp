@@ -22,8 +22,8 @@ namespace braid::tool {
 
 namespace {
 
-constexpr llvm::StringLiteral kRemarkCategories[] = {"sharding", "communication", "kernels",
-                                                     "buffers", "cpu"};
+constexpr llvm::StringLiteral kRemarkCategories[] = {"padding", "sharding", "communication",
+                                                     "kernels", "buffers",  "cpu"};
 
 void printModule(ModuleOp module, bool locations, llvm::raw_ostream &os) {
   OpPrintingFlags flags;

@@ -72,8 +72,8 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
   cmd->add_option("--dump-ir", args.dumpDirectory,
                   "write the IR after each phase into this directory, numbered");
   cmd->add_option("--remarks", args.remarks,
-                  "print what was done and why not, by category: sharding, communication, "
-                  "kernels, buffers, cpu, or all")
+                  "print what was done and why not, by category: padding, sharding, "
+                  "communication, kernels, buffers, cpu, or all")
       ->delimiter(',');
 }
 

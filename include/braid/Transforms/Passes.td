@@ -36,7 +36,7 @@ def ConvertTensorParts : Pass<"braid-convert-tensor-parts", "::mlir::ModuleOp"> 
 }
 
 def PadForStrategy : Pass<"braid-pad-for-strategy", "::mlir::ModuleOp"> {
-  let summary = "Pad heads, feed-forward dimensions and a vocabulary that an axis does not divide";
+  let summary = "Pad heads, feed-forward dimensions, vocabularies, sequences and batches that an axis does not divide";
   let description = [{
     Between the column-parallel and the row-parallel matmuls of `tp`, a dimension may have any size: rows and columns of
     zeros in the weights are neutral. To make the axis divide it,
@@ -74,16 +74,38 @@ def PadForStrategy : Pass<"braid-pad-for-strategy", "::mlir::ModuleOp"> {
     %1 = nn.linear %0, %words role "lm_head" : tensor<2x8x16xf32>, tensor<64x16xf32> -> tensor<2x8x64xf32>
     ```
 
-    A remark (category `sharding`) gives the growth of weights. Weights that are no parameters, and operations without a
-    sharding rule on the way, are errors. With `auto`, a vocabulary is padded if the model has a head and nothing
-    prevents it; otherwise a remark gives the reason.
+    `tp-sp` pads sequences and `dp` batches. Padding passes through an operation along a parallel factor of its sharding
+    rule, whose positions do not depend on each other, and across calls. An operation for which other positions matter
+    (attention over the sequence, position ids, the last token, ...) gets the value cut to its own size, and its result is
+    padded again by copies of the last position. Nothing reads what is computed for them: results of the entry keep their
+    own type as `nn.unpadded`. Operands of the entry keep their size and are padded inside. Parameters get rows of zeros.
+
+    Before, with `mesh=tp=2 strategy=tp-sp`:
+    ```mlir
+    %0 = nn.attention %q, %k, %v scale 0.5 : ... -> tensor<2x17x4x8xf32>
+    %1 = nn.merge_heads %0 : tensor<2x17x4x8xf32> -> tensor<2x17x32xf32>
+    %2 = nn.linear %1, %w role "attention.output" : tensor<2x17x32xf32>, tensor<32x32xf32> -> tensor<2x17x32xf32>
+    ```
+    After:
+    ```mlir
+    %0 = nn.attention %q, %k, %v scale 0.5 : ... -> tensor<2x17x4x8xf32>
+    %l = nn.slice %0 dim 1 from 16 size 1 : tensor<2x17x4x8xf32> -> tensor<2x1x4x8xf32>
+    %p = nn.concat %0, %l dim 1 : tensor<2x17x4x8xf32>, tensor<2x1x4x8xf32> -> tensor<2x18x4x8xf32>
+    %1 = nn.merge_heads %p : tensor<2x18x4x8xf32> -> tensor<2x18x32xf32>
+    %2 = nn.linear %1, %w role "attention.output" : tensor<2x18x32xf32>, tensor<32x32xf32> -> tensor<2x18x32xf32>
+    ```
+    A remark (category `padding`) gives the additional rows and bytes, or the growth of weights. Weights that are no
+    parameters, and operations without a sharding rule on the way, are errors. With `auto`, a vocabulary is padded if the
+    model has a head and nothing prevents it; otherwise a remark gives the reason.
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", /*default=*/"\"\"", "As of braid-apply-strategy">,
     Option<"strategy", "strategy", "std::string", /*default=*/"\"auto\"", "As of braid-apply-strategy">,
+    Option<"rows", "rows", "bool", /*default=*/"true", "Pad sequences and batches too">,
   ];
   let statistics = [Statistic<"numPadded", "num-padded", "Pairs of matmuls padded">,
-                    Statistic<"numVocabularies", "num-vocabularies", "Embedding tables and heads padded">];
+                    Statistic<"numVocabularies", "num-vocabularies", "Embedding tables and heads padded">,
+                    Statistic<"numRows", "num-rows", "Results padded along the sequence or the batch">];
 }
 
 def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
@@ -123,9 +145,10 @@ def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
       return %0 : tensor<2x8x64xf32>
     }
     ```
-    An axis of size 1 seeds nothing. A sequence that does not divide stays replicated, with a remark. A weight or
-    operand that does not divide is an error, and so is a strategy whose axis the mesh lacks, or `tp` on a module
-    without a suitable `nn.linear`. `auto` accepts a module without any `nn.linear`, with a remark.
+    An axis of size 1 seeds nothing. A sequence that does not divide (braid-pad-for-strategy pads it) stays replicated,
+    with a remark. A weight that does not divide is an error, and so is an operand without a padded form, a strategy
+    whose axis the mesh lacks, or `tp` on a module without a suitable `nn.linear`. `auto` accepts a module without any
+    `nn.linear`, with a remark.
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", /*default=*/"\"\"",

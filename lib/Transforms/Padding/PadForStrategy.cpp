@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "PadParameter.h"
+#include "RowPadding.h"
 #include "VocabularyPadding.h"
 #include "lib/Transforms/Sharding/ColumnRowParallel.h"
 #include "lib/Transforms/Sharding/StrategyOptions.h"
@@ -177,7 +178,7 @@ LogicalResult FunctionPadder::padRow(nn::LinearOp row) {
   after += typeOf(row.getWeight()).getNumElements();
   rows.insert(row);
   ++numPadded;
-  remark::analysis(row.getLoc(), remark::RemarkOpts::name("Padding").category("sharding"))
+  remark::analysis(row.getLoc(), remark::RemarkOpts::name("Padding").category("padding"))
       << (what + " for axis '" + kTensorAxis + "' of size " + Twine(ranks) +
           ": the weights of its matmuls grow from " + Twine(before) + " to " + Twine(after) +
           " elements")
@@ -262,57 +263,121 @@ struct PadForStrategy : impl::PadForStrategyBase<PadForStrategy> {
   using Base::Base;
 
   void runOnOperation() override {
-    FailureOr<SmallVector<StringRef>> kinds = shardedKinds();
-    if (failed(kinds))
+    FailureOr<SmallVector<StringRef>> names = components();
+    FailureOr<SmallVector<MeshAxis>> axes = meshAxes();
+    if (failed(names) || failed(axes))
       return signalPassFailure();
-    FailureOr<int64_t> ranks = tensorParallelSize();
-    if (failed(ranks) || (*ranks != 1 && failed(pad(*kinds, *ranks))))
+    auto sizeOf = [&](StringRef axis) {
+      const MeshAxis *found = llvm::find_if(*axes, [&](MeshAxis own) { return own.name == axis; });
+      return found == axes->end() ? 1 : found->size;
+    };
+    auto has = [&](StringRef name) { return llvm::is_contained(*names, name); };
+    const int64_t tp = sizeOf(kTensorAxis), dp = sizeOf(kDataAxis);
+    if (tp != 1 && (has("tp") || has("tp-sp")) && failed(padLayers(tp)))
+      return signalPassFailure();
+    if (tp != 1 && has("vocab") && failed(padVocabularies(tp)))
+      return signalPassFailure();
+    if (rows && tp != 1 && has("tp-sp") &&
+        failed(padAll(kTensorAxis, tp, [&] { return sequences(has("vocab")); })))
+      return signalPassFailure();
+    if (rows && dp != 1 && has("dp") && failed(padAll(kDataAxis, dp, [&] { return batches(); })))
       signalPassFailure();
   }
 
 private:
-  LogicalResult pad(ArrayRef<StringRef> kinds, int64_t ranks) {
+  LogicalResult padLayers(int64_t ranks) {
     for (auto func : getOperation().getOps<func::FuncOp>()) {
-      if (!func.getBody().hasOneBlock() || !llvm::is_contained(kinds, "layers"))
+      if (!func.getBody().hasOneBlock())
         continue;
       FunctionPadder padder(getOperation(), func, ranks);
       if (failed(padder.run()))
         return failure();
       numPadded += padder.numPadded;
     }
-    if (!llvm::is_contained(kinds, "vocabulary"))
-      return success();
+    return success();
+  }
+
+  LogicalResult padVocabularies(int64_t ranks) {
     FailureOr<int64_t> padded =
         padVocabulary(getOperation(), ranks, /*wherePossible=*/strategy == "auto");
     numVocabularies += padded.value_or(0);
     return padded;
   }
 
-  /// The kinds of dimensions that the strategy shards, or may shard.
-  FailureOr<SmallVector<StringRef>> shardedKinds() {
+  /// The sums that sequence parallelism scatters (braid-apply-strategy), and their sequences.
+  SmallVector<RowDim> sequences(bool vocabulary) {
+    SmallVector<RowDim> dims;
+    auto add = [&](Operation *sum) {
+      if (int64_t rank = typeOf(sum->getResult(0)).getRank(); rank >= 3)
+        dims.push_back({sum->getResult(0), rank - 2});
+    };
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      for (auto [linear, style] : findColumnRowParallel(func))
+        if (style == ParallelStyle::Row)
+          add(linear);
+    if (vocabulary)
+      walkVocabularies(getOperation(), [&](Operation *op, OpOperand &, bool isHead) {
+        if (!isHead)
+          add(op);
+        return WalkResult::advance();
+      });
+    return dims;
+  }
+
+  /// The operands that data parallelism splits, and their batches.
+  SmallVector<RowDim> batches() {
+    SmallVector<RowDim> dims;
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (isEntry(func) && !func.isExternal())
+        for (BlockArgument argument : func.getArguments())
+          if (auto type = dyn_cast<RankedTensorType>(argument.getType());
+              type && type.getRank() != 0)
+            dims.push_back({argument, 0});
+    return dims;
+  }
+
+  /// Pads those that the axis does not divide, one size after the other.
+  LogicalResult padAll(StringRef axis, int64_t ranks, function_ref<SmallVector<RowDim>()> find) {
+    auto sizeOf = [](RowDim dim) { return typeOf(dim.value).getDimSize(dim.dim); };
+    auto misfits = [&] {
+      return llvm::to_vector(llvm::make_filter_range(find(), [&](RowDim dim) {
+        return !typeOf(dim.value).isDynamicDim(dim.dim) && sizeOf(dim) % ranks != 0 &&
+               !getSharding(dim.value);
+      }));
+    };
+    llvm::SetVector<int64_t> sizes;
+    for (RowDim dim : misfits())
+      sizes.insert(sizeOf(dim));
+    for (int64_t size : sizes) {
+      SmallVector<RowDim> dims = misfits();
+      llvm::erase_if(dims, [&](RowDim dim) { return sizeOf(dim) != size; });
+      FailureOr<int64_t> padded = padRows(getOperation(), dims, axis, ranks);
+      if (failed(padded))
+        return failure();
+      numRows += *padded;
+    }
+    return success();
+  }
+
+  /// The names of the strategy's components, and of those that 'auto' may use.
+  FailureOr<SmallVector<StringRef>> components() {
     if (strategy == "auto")
-      return SmallVector<StringRef>{"layers", "vocabulary"};
+      return SmallVector<StringRef>{"tp", "vocab", "dp"};
     FailureOr<SmallVector<const StrategyComponent *>> components =
         parseStrategy(getOperation(), strategy);
     if (failed(components))
       return failure();
     return llvm::map_to_vector(*components,
-                               [](const StrategyComponent *c) -> StringRef { return c->kind; });
+                               [](const StrategyComponent *c) -> StringRef { return c->name; });
   }
 
-  FailureOr<int64_t> tensorParallelSize() {
-    FailureOr<SmallVector<MeshAxis>> axes = SmallVector<MeshAxis>();
+  FailureOr<SmallVector<MeshAxis>> meshAxes() {
     if (!mesh.empty())
-      axes = parseMesh(getOperation(), mesh, /*anyAxis=*/true);
-    else
-      for (auto op : getOperation().getOps<MeshOp>())
-        llvm::append_range(*axes, axesOf(op));
-    if (failed(axes))
-      return failure();
-    for (const MeshAxis &axis : *axes)
-      if (axis.name == kTensorAxis)
-        return axis.size;
-    return 1;
+      return parseMesh(getOperation(), mesh, /*anyAxis=*/true);
+    SmallVector<MeshAxis> axes;
+    for (auto op : getOperation().getOps<MeshOp>())
+      llvm::append_range(axes, axesOf(op));
+    return axes;
   }
 };
 

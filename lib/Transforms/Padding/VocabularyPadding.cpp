@@ -184,7 +184,7 @@ void VocabularyPadder::pad() {
     }
     if (auto embedding = dyn_cast<nn::EmbeddingOp>(op.op))
       embedding.setRows(rows);
-    remark::analysis(op.op->getLoc(), remark::RemarkOpts::name("Padding").category("sharding"))
+    remark::analysis(op.op->getLoc(), remark::RemarkOpts::name("Padding").category("padding"))
         << ("a vocabulary of " + Twine(rows) + " of '" + op.name() + "' is padded to " +
             Twine(padding.size) + " for axis '" + kTensorAxis + "' of size " + Twine(ranks) +
             ": its weights grow from " + Twine(before) + " to " + Twine(after) + " elements")
@@ -237,7 +237,7 @@ FailureOr<int64_t> padVocabulary(ModuleOp module, int64_t ranks, bool wherePossi
         diag.attachNote(obstacle->op->getLoc()) << "see '" << obstacle->op->getName() << "'";
       return failure();
     }
-    remark::missed(obstacle->op->getLoc(), remark::RemarkOpts::name("Padding").category("sharding"))
+    remark::missed(obstacle->op->getLoc(), remark::RemarkOpts::name("Padding").category("padding"))
         << what;
     return 0;
   }

@@ -48,6 +48,7 @@ private:
   bool canShardVocabulary();
   LogicalResult seedTensorParallel(bool sequence);
   LogicalResult seedDataParallel();
+  SmallVector<Value> paddedBatches(BlockArgument argument);
   LogicalResult seedSequence(Operation *sum, StringRef role);
   LogicalResult seedDim(Operation *op, Value value, int64_t dim, const Twine &what, StringRef axis,
                         bool othersOpen = false);
@@ -193,6 +194,20 @@ bool ApplyStrategy::canShardVocabulary() {
   return hasHead && divides;
 }
 
+/// The operand; or, where its batch does not divide, its padded forms, if there are any. The
+/// operand itself is then the same on all ranks.
+SmallVector<Value> ApplyStrategy::paddedBatches(BlockArgument argument) {
+  const int64_t size = sizeOf(kDataAxis);
+  SmallVector<Value> padded;
+  if (cast<RankedTensorType>(argument.getType()).getDimSize(0) % size != 0)
+    for (Operation *user : argument.getUsers())
+      if (auto concat = dyn_cast<nn::ConcatOp>(user); concat && concat.getDim() == 0 &&
+                                                      concat.getInputs().front() == argument &&
+                                                      concat.getType().getDimSize(0) % size == 0)
+        padded.push_back(concat.getResult());
+  return padded.empty() ? SmallVector<Value>{argument} : padded;
+}
+
 LogicalResult ApplyStrategy::seedDataParallel() {
   for (auto func : getOperation().getOps<func::FuncOp>()) {
     if (!isEntry(func) || func.isExternal())
@@ -206,8 +221,9 @@ LogicalResult ApplyStrategy::seedDataParallel() {
       std::string what = "operand " +
                          (name ? "'" + name.str() + "'" : std::to_string(argument.getArgNumber())) +
                          ": dimension 0";
-      if (failed(seedDim(func, argument, 0, what, kDataAxis, /*othersOpen=*/true)))
-        return failure();
+      for (Value batch : paddedBatches(argument))
+        if (failed(seedDim(func, batch, 0, what, kDataAxis, /*othersOpen=*/true)))
+          return failure();
     }
   }
   return success();

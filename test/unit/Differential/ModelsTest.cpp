@@ -172,6 +172,42 @@ TEST_F(Models, ReferenceOperations) {
                             "nn.cross_entropy"});
 }
 
+// Layers that compute in parts and put them together again.
+TEST_F(Models, Parts) {
+  runCases(/*kind=*/8, /*defaultCases=*/200, /*compileEvery=*/0, [](Random &random) {
+    constexpr ModelKind::Plan kPlans[] = {ModelKind::Shardings, ModelKind::Auto,
+                                          ModelKind::Strategy};
+    ModelKind kind{/*encoder=*/random() % 4 == 0, kPlans[random() % std::size(kPlans)]};
+    kind.parts = true;
+    return Case(drawModel(random, kind), random);
+  });
+  expectTookPart(executed, {"nn.slice", "nn.concat", "comm.all_reduce", "comm.all_gather",
+                            "comm.reduce_scatter", "comm.local_slice"});
+}
+
+// Sequences and batches that the mesh does not divide.
+TEST_F(Models, AnyRows) {
+  uint64_t sequences = 0, batches = 0;
+  runCases(/*kind=*/9, /*defaultCases=*/300, /*compileEvery=*/0, [&](Random &random) {
+    ModelKind kind{/*encoder=*/random() % 4 == 0,
+                   random() % 3 == 0 ? ModelKind::Auto : ModelKind::Strategy};
+    // With a sharded vocabulary there is no loss.
+    kind.reference = kind.plan == ModelKind::Auto;
+    kind.anyRows = true;
+    RandomModel model = drawModel(random, kind);
+    sequences += model.hasPaddedSequence();
+    batches += model.hasPaddedBatch();
+    return Case(model, random);
+  });
+  std::cout << "padded sequences: " << sequences << ", batches: " << batches << "\n";
+  expectTookPart(executed, {"nn.slice", "nn.concat", "nn.dropout", "nn.router", "nn.cross_entropy",
+                            "comm.all_reduce", "comm.all_gather", "comm.reduce_scatter"});
+  if (isDefaultSize()) {
+    EXPECT_GE(sequences, kLeast);
+    EXPECT_GE(batches, kLeast);
+  }
+}
+
 // Heads, feed-forward dimensions and vocabularies that the axis does not divide, sequence
 // parallelism, and layers with parallel attention and feed-forward.
 TEST_F(Models, Strategies) {

@@ -25,7 +25,7 @@ struct Value {
 
 class Exchange {
 public:
-  explicit Exchange(Random &random) : random(random) {}
+  Exchange(Random &random, bool parts) : random(random), parts(parts) {}
   std::string build();
 
 private:
@@ -46,9 +46,12 @@ private:
   void root();
   void ring();
   void counted();
+  void cut();
+  void join();
 
   static constexpr const char *kAxes[] = {"dp", "tp"};
   Random &random;
+  bool parts;
   std::vector<Value> values;
   int64_t sizes[2] = {2, 2};
   int64_t count = 0;
@@ -233,7 +236,39 @@ void Exchange::counted() {
   values.push_back(to);
 }
 
+/// A range of a dimension, often of one that is gathered or reduced over ranks.
+void Exchange::cut() {
+  Value from = any(), to = from;
+  size_t dim = below(from.shape.size());
+  const auto all = static_cast<size_t>(from.shape[dim]), size = 1 + below(all);
+  to.shape[dim] = static_cast<int64_t>(size);
+  to.name = fresh();
+  os << "  " << to.name << " = nn.slice " << from.name << " dim " << dim << " from "
+     << below(all - size + 1) << " size " << size << " : " << from.type() << " -> " << to.type()
+     << "\n";
+  values.push_back(to);
+}
+
+/// Two values that differ in one dimension at most.
+void Exchange::join() {
+  Value a = any(), b = any(), to = a;
+  size_t dim = below(a.shape.size());
+  Value alike = b;
+  alike.shape[dim] = a.shape[dim];
+  if (alike.shape != a.shape || a.shape[dim] + b.shape[dim] > 16)
+    return;
+  to.shape[dim] += b.shape[dim];
+  for (int axis : {0, 1})
+    to.differs[axis] = a.differs[axis] || b.differs[axis];
+  to.name = fresh();
+  os << "  " << to.name << " = nn.concat " << a.name << ", " << b.name << " dim " << dim << " : "
+     << a.type() << ", " << b.type() << " -> " << to.type() << "\n";
+  values.push_back(to);
+}
+
 void Exchange::step() {
+  if (parts && below(3) == 0)
+    return below(2) ? cut() : join();
   switch (below(14)) {
   case 0:
   case 1:
@@ -291,6 +326,6 @@ std::string Exchange::build() {
 
 } // namespace
 
-std::string buildExchange(Random &random) { return Exchange(random).build(); }
+std::string buildExchange(Random &random, bool parts) { return Exchange(random, parts).build(); }
 
 } // namespace braid::test

@@ -10,8 +10,9 @@
 namespace braid::test {
 
 /// A partitioned module of one function on a mesh of two axes. It has collectives of one or several
-/// values, with and without uses, between slice-wise operations.
-std::string buildExchange(Random &random);
+/// values, with and without uses, between slice-wise operations. `parts` adds slices of values and
+/// concatenations.
+std::string buildExchange(Random &random, bool parts = false);
 
 } // namespace braid::test
 #endif // BRAID_TEST_UNIT_DIFFERENTIAL_RANDOMEXCHANGE_H

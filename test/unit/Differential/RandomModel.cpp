@@ -34,7 +34,8 @@ struct Weight {
 
 class Printer {
 public:
-  Printer(const RandomModel &model, Random &random) : m(model), random(random) {}
+  Printer(const RandomModel &model, Random &random)
+      : m(model), random(random), batch(model.batch), seq(model.seq) {}
   std::string print();
 
 private:
@@ -52,7 +53,12 @@ private:
   void add(const std::string &result, const std::string &branch, const std::string &residual);
   void attention(const std::string &input);
   void experts(const std::string &input);
+  void dense(const std::string &input);
+  void denseInParts(const std::string &input);
   void feedForward(const std::string &input);
+  std::string slice(const std::string &result, const std::string &input, Shape shape, size_t dim,
+                    int64_t from, int64_t size);
+  std::string rotated(const std::string &input);
   void layer(int64_t index);
   void mesh();
   void signature();
@@ -61,7 +67,7 @@ private:
   void parameter(const std::string &value, const std::string &name, const Shape &shape);
 
   const char *integer() const { return m.narrow ? "i32" : "i64"; }
-  Shape rows(int64_t width) const { return {m.batch, m.seq, width}; }
+  Shape rows(int64_t width) const { return {batch, seq, width}; }
   int64_t queries() const { return m.heads() * m.headDim; }
   int64_t keys() const { return m.kvHeads * m.headDim; }
   /// The shape of the angles: per position, or per row and position when rows start at different
@@ -75,6 +81,8 @@ private:
 
   const RandomModel &m;
   Random &random;
+  int64_t batch, seq;          ///< of the part at hand
+  std::string part;            ///< appended to the names of its values
   std::vector<Operand> passed; ///< to every layer
   std::ostringstream os;
 };
@@ -209,20 +217,66 @@ void Printer::experts(const std::string &input) {
      << " -> " << type(x) << "\n";
 }
 
-void Printer::feedForward(const std::string &input) {
-  if (m.experts)
-    return experts(input);
+void Printer::dense(const std::string &input) {
   Shape x = rows(m.hidden);
   std::string f = type(rows(m.ffn));
-  linear("u", input, "wu", "mlp.up", x, m.ffn);
+  linear("u" + part, input, "wu", "mlp.up", x, m.ffn);
   if (m.gated) {
-    linear("g", input, "wg", "mlp.gate", x, m.ffn);
-    os << "  %s = nn.activation silu %g : " << f << "\n  %m = nn.mul %s, %u : " << f << ", " << f
-       << " -> " << f << "\n";
+    linear("g" + part, input, "wg", "mlp.gate", x, m.ffn);
+    os << "  %s" << part << " = nn.activation silu %g" << part << " : " << f << "\n  %m" << part
+       << " = nn.mul %s" << part << ", %u" << part << " : " << f << ", " << f << " -> " << f
+       << "\n";
   } else {
-    os << "  %m = nn.activation " << (flip(random) ? "gelu" : "gelu_tanh") << " %u : " << f << "\n";
+    os << "  %m" << part << " = nn.activation " << (flip(random) ? "gelu" : "gelu_tanh") << " %u"
+       << part << " : " << f << "\n";
   }
-  linear("w", "m", "wd", "mlp.down", rows(m.ffn), m.hidden);
+  linear("w" + part, "m" + part, "wd", "mlp.down", rows(m.ffn), m.hidden);
+}
+
+/// Returns the type of the slice.
+std::string Printer::slice(const std::string &result, const std::string &input, Shape shape,
+                           size_t dim, int64_t from, int64_t size) {
+  os << "  %" << result << " = nn.slice %" << input << " dim " << dim << " from " << from
+     << " size " << size << " : " << type(shape);
+  shape[dim] = size;
+  os << " -> " << type(shape) << "\n";
+  return type(shape);
+}
+
+void Printer::denseInParts(const std::string &input) {
+  Shape x = rows(m.hidden);
+  size_t dim = m.seq > 1 && (m.batch == 1 || flip(random)) ? 1 : 0;
+  int64_t &size = dim == 1 ? seq : batch;
+  const int64_t all = size, first = draw(random, 1, all - 1);
+  std::string types;
+  for (int64_t from : {int64_t(0), first}) {
+    size = from == 0 ? first : all - first;
+    part = from == 0 ? "_a" : "_b";
+    types += (from == 0 ? "" : ", ") + slice("x" + part, input, x, dim, from, size);
+    dense("x" + part);
+  }
+  size = all;
+  part = "";
+  os << "  %w = nn.concat %w_a, %w_b dim " << dim << " : " << types << " -> " << type(x) << "\n";
+}
+
+void Printer::feedForward(const std::string &input) {
+  if (m.experts)
+    experts(input);
+  else if (m.parts && m.batch * m.seq > 1)
+    denseInParts(input);
+  else
+    dense(input);
+}
+
+/// Exchanges the beginning and the end of the last dimension. Returns the name of the result.
+std::string Printer::rotated(const std::string &input) {
+  Shape x = rows(m.hidden);
+  const int64_t begin = draw(random, 1, m.hidden - 1);
+  std::string end = slice("ra", input, x, 2, begin, m.hidden - begin);
+  std::string start = slice("rb", input, x, 2, 0, begin);
+  os << "  %rot = nn.concat %ra, %rb dim 2 : " << end << ", " << start << " -> " << type(x) << "\n";
+  return "rot";
 }
 
 void Printer::layer(int64_t index) {
@@ -254,7 +308,8 @@ void Printer::layer(int64_t index) {
     feedForward("n2");
     add("y", "w", "r1");
   }
-  os << "  return %y : " << x << "\n}\n";
+  std::string last = m.parts && m.hidden > 1 ? rotated("y") : "y";
+  os << "  return %" << last << " : " << x << "\n}\n";
 }
 
 void Printer::parameter(const std::string &value, const std::string &name, const Shape &shape) {
@@ -431,8 +486,8 @@ std::string RandomModel::describe() const {
        << (roles ? "" : " no roles") << (wordRole ? " word role" : "");
   if (experts)
     text << " experts " << experts << " top " << top;
-  text << (dropout ? " dropout" : "") << (loss ? " loss" : "") << "; " << mesh() << " "
-       << (strategy.empty() ? "random shardings" : strategy)
+  text << (dropout ? " dropout" : "") << (parts ? " in parts" : "") << (loss ? " loss" : "") << "; "
+       << mesh() << " " << (strategy.empty() ? "random shardings" : strategy)
        << (meshInModule ? "" : " mesh asked for");
   for (size_t i = 0; i < order.size(); ++i)
     text << (i ? " " : " order ") << order[i];
@@ -473,11 +528,17 @@ RandomModel drawModel(Random &random, const ModelKind &kind) {
   m.roles = draw(random, 0, 3) != 0;
   m.narrow = flip(random);
   m.parallel = !m.postNorm && draw(random, 0, 3) == 0;
+  // A weight with several users cannot be padded.
+  m.parts = kind.parts && flip(random) && !m.isPadded();
   if (kind.reference) {
     m.experts = flip(random) ? unit * pick(random, {1, 2, 3}) : 0;
     m.top = std::min<int64_t>(pick(random, {1, 2}), std::max<int64_t>(m.experts, 1));
     m.dropout = flip(random);
     m.loss = m.head && flip(random);
+  }
+  if (kind.anyRows && flip(random)) {
+    m.seq = draw(random, 1, 2 * m.tp + 2);
+    m.batch = draw(random, 1, 2 * m.dp + 1);
   }
   return m;
 }

@@ -41,6 +41,9 @@ struct RandomModel {
   /// result.
   int64_t experts = 0, top = 1;
   bool dropout = false, loss = false;
+  /// Whether the feed-forward is computed in two uneven parts of the batch or the sequence, and the
+  /// last dimension of a layer's result is rotated.
+  bool parts = false;
 
   int64_t dp = 1, tp = 1;
   /// Whether the module contains the mesh, with this order of ranks (empty: default order).
@@ -60,6 +63,13 @@ struct RandomModel {
     return head && vocab % tp != 0 &&
            (strategy == "auto" || strategy.find("vocab") != std::string::npos);
   }
+  /// Whether a strategy splits a sequence, or a batch, that its axis does not divide.
+  bool hasPaddedSequence() const {
+    return strategy.find("sp") != std::string::npos && seq % tp != 0;
+  }
+  bool hasPaddedBatch() const {
+    return (strategy == "auto" || strategy.find("dp") != std::string::npos) && batch % dp != 0;
+  }
   /// Describes the case in one line.
   std::string describe() const;
 };
@@ -75,6 +85,10 @@ struct ModelKind {
   } plan = Auto;
   /// Adds operations that only the interpreter supports; all dimensions divide.
   bool reference = false;
+  /// Computes half of the models in parts.
+  bool parts = false;
+  /// Gives half of the models a batch and a sequence of any size, which the mesh need not divide.
+  bool anyRows = false;
 };
 
 RandomModel drawModel(Random &random, const ModelKind &kind);

@@ -135,6 +135,18 @@ TEST_F(Reorder, Exchanges) {
           << name << (tally == &executed ? "" : " in compiled programs");
 }
 
+// Parts of values between the collectives: passes move gathers past them, and not along the
+// dimension that they cut.
+TEST_F(Reorder, Parts) {
+  runCases(/*kind=*/9, /*defaultCases=*/400, /*compileEvery=*/0, kCollectivePasses,
+           [](Random &random) {
+             return std::pair(buildExchange(random, /*parts=*/true), std::string());
+           });
+  if (isDefaultSize())
+    for (const char *name : {"nn.slice", "nn.concat", "comm.all_gather", "comm.reduce_scatter"})
+      EXPECT_GE(executed.count(name) ? executed.at(name) : 0, 100u) << name;
+}
+
 // Encoders have calls between layers. Passes that merge or remove collectives change nothing there.
 TEST_F(Reorder, Encoders) {
   runCases(/*kind=*/3, /*defaultCases=*/90, /*compileEvery=*/0,

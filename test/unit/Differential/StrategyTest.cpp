@@ -70,12 +70,14 @@ TEST(Strategy, Decoders) {
   uint64_t cases = fromEnvironment("BRAID_DIFFERENTIAL_CASES", 200);
   std::cout << "BRAID_DIFFERENTIAL_SEED=" << seed << " BRAID_DIFFERENTIAL_CASES=" << cases << "\n";
   std::map<std::string, int64_t> strategies, sizes;
-  int64_t padded = 0, vocabularies = 0, parallel = 0;
+  int64_t padded = 0, vocabularies = 0, parallel = 0, rows = 0;
   double worst = 0;
   for (uint64_t i = 0; i < cases; ++i) {
     std::seed_seq sequence{uint32_t(seed), uint32_t(seed >> 32), uint32_t(i), uint32_t(7)};
     Random random(sequence);
-    RandomModel decoder = drawModel(random, {/*encoder=*/false, ModelKind::Strategy});
+    ModelKind kind{/*encoder=*/false, ModelKind::Strategy};
+    kind.anyRows = true;
+    RandomModel decoder = drawModel(random, kind);
     SCOPED_TRACE("case " + std::to_string(i) + ": " + decoder.describe());
     std::string text = buildModule(decoder, random);
     OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(text, &context);
@@ -105,6 +107,7 @@ TEST(Strategy, Decoders) {
     padded += decoder.isPadded();
     vocabularies += decoder.hasPaddedVocabulary();
     parallel += decoder.parallel && decoder.tp > 1;
+    rows += decoder.hasPaddedSequence() || decoder.hasPaddedBatch();
   }
   for (const auto *tally : {&strategies, &sizes}) {
     for (const auto &[name, count] : *tally)
@@ -112,8 +115,8 @@ TEST(Strategy, Decoders) {
     std::cout << "\n";
   }
   std::cout << "padded " << padded << ", vocabularies " << vocabularies << "; parallel blocks "
-            << parallel << "; largest relative L2: " << worst << " (allowed " << kTolerance
-            << ")\n";
+            << parallel << ", sequences or batches " << rows << "; largest relative L2: " << worst
+            << " (allowed " << kTolerance << ")\n";
   if (std::getenv("BRAID_DIFFERENTIAL_SEED") || std::getenv("BRAID_DIFFERENTIAL_CASES"))
     return; // a run of selected cases may be too small to reach everything
   EXPECT_EQ(strategies.size(), 9u);
@@ -123,4 +126,5 @@ TEST(Strategy, Decoders) {
   EXPECT_GE(padded, 50);
   EXPECT_GE(vocabularies, 20);
   EXPECT_GE(parallel, 20);
+  EXPECT_GE(rows, 20);
 }
