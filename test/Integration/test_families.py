@@ -62,7 +62,7 @@ def test_sequence_parallel(cases, tmp_path, small, mesh, strategy):
 def test_vocabulary_that_does_not_divide(cases, tmp_path, small, mesh, strategy, transport):
     case, parts, out = cases(small), braidtest.ranks_of(mesh), tmp_path / "out"
     bundle = tmp_path / "model.braid"
-    done = braid("compile", case.model, "--mesh", mesh, "--strategy", strategy, "--remarks", "sharding", "-o", bundle)
+    done = braid("compile", case.model, "--mesh", mesh, "--strategy", strategy, "--remarks", "padding", "-o", bundle)
     padded = -(-61 // parts) * parts
     for role in ("embedding.word", "lm_head"):
         assert f"a vocabulary of 61 of '{role}' is padded to {padded} for axis 'tp' of size {parts}" in done.err, done
