@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BIN = ROOT / "build" / "bin"
 WORK = ROOT / "build" / "examples" / "llama-layer"
-LEVELS = ("nn", "comm", "scheduled", "kernels", "rt", "llvm")
+LEVELS = ("nn", "comm", "kernels", "scheduled", "rt", "llvm")
 # The name and the options of each plan.
 PLANS = (
     ("tensor parallel", ["--strategy", "tp"]),

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "KernelBuilder.h"
 
+#include "dialects/Comm/IR/SaturatingCount.h"
 #include "dialects/NN/IR/NN.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -156,7 +157,7 @@ FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup
 bool braid::areEquivalent(rt::KernelOp a, rt::KernelOp b) {
   return a.getFunctionType() == b.getFunctionType() && a.getRowDims() == b.getRowDims() &&
          a.getLibrarySymbolAttr() == b.getLibrarySymbolAttr() &&
-         a.getScalarsAttr() == b.getScalarsAttr() &&
+         a.getScalarsAttr() == b.getScalarsAttr() && a.getRowFlopsAttr() == b.getRowFlopsAttr() &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
                                                     OperationEquivalence::IgnoreLocations);
 }
@@ -214,5 +215,10 @@ FailureOr<rt::KernelOp> braid::declareKernel(OpBuilder &builder, nn::LibraryKern
   kernel.setLibrarySymbol(symbol);
   if (SmallVector<Attribute> scalars = op.getKernelScalars(); !scalars.empty())
     kernel.setScalarsAttr(builder.getArrayAttr(scalars));
+  if (auto computation = dyn_cast<nn::CostOpInterface>(op.getOperation())) {
+    nn::OpCost cost = computation.getCost();
+    SaturatingCount flops = SaturatingCount(cost.matrixFlops) + cost.vectorFlops;
+    kernel.setRowFlops(flops.getValue() / rows);
+  }
   return kernel;
 }

@@ -95,15 +95,20 @@ Result<std::vector<RuntimeValue>> RankEvaluator::call(func::FuncOp func,
   if (func.isExternal() || !func.getBody().hasOneBlock())
     return errorAt(func, Status::error("expects function '" + func.getSymName().str() +
                                        "' to have a body of one block"));
-  Frame frame;
   Block &body = func.getBody().front();
+  if (!isa<func::ReturnOp>(body.getTerminator()))
+    return errorAt(body.getTerminator(),
+                   Status::error("is a terminator that the interpreter does not know"));
+  return run(body, std::move(arguments));
+}
+
+Result<std::vector<RuntimeValue>> RankEvaluator::run(Block &body,
+                                                     std::vector<RuntimeValue> arguments) {
+  Frame frame;
   for (auto [parameter, argument] : llvm::zip_equal(body.getArguments(), arguments))
     frame[parameter] = std::move(argument);
   for (Operation &op : body.without_terminator())
     RETURN_IF_ERROR(evaluate(&op, frame));
-  if (!isa<func::ReturnOp>(body.getTerminator()))
-    return errorAt(body.getTerminator(),
-                   Status::error("is a terminator that the interpreter does not know"));
   std::vector<RuntimeValue> results;
   for (mlir::Value result : body.getTerminator()->getOperands())
     results.push_back(frame.find(result)->second);
@@ -136,6 +141,7 @@ const EvaluatorTable &defaultEvaluators() {
     populateScalarEvaluators(all);
     populateTensorEvaluators(all);
     populateLinalgEvaluators(all);
+    populateKernelEvaluators(all);
     return all;
   }();
   return table;

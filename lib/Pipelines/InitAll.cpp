@@ -6,6 +6,7 @@
 
 #include "braid/Conversion/Passes.h"
 #include "braid/Pipelines/Pipelines.h"
+#include "braid/Schedule/Passes.h"
 #include "braid/Target/CPU/Passes.h"
 #include "braid/Transforms/Passes.h"
 #include "braid/Transforms/UpstreamShardingModels.h"
@@ -34,5 +35,6 @@ void braid::registerAllPasses() {
   cpu::registerPipeline();
   registerBraidPasses();
   registerBraidConversionPasses();
+  registerBraidSchedulePasses();
   registerPipelines();
 }

@@ -5,6 +5,7 @@
 #include "braid/Pipelines/Pipelines.h"
 
 #include "braid/Conversion/Passes.h"
+#include "braid/Schedule/Passes.h"
 #include "braid/Transforms/ShardingUtils.h"
 #include "dialects/Comm/IR/Comm.h"
 
@@ -16,7 +17,7 @@ using namespace mlir;
 namespace braid {
 
 namespace {
-constexpr Level kLevels[] = {Level::Comm, Level::Scheduled, Level::Kernels, Level::RT};
+constexpr Level kLevels[] = {Level::Comm, Level::Kernels, Level::Scheduled, Level::RT};
 
 void addVerifyLevel(OpPassManager &pm, Level level) {
   VerifyLevelOptions options;
@@ -26,7 +27,7 @@ void addVerifyLevel(OpPassManager &pm, Level level) {
 } // namespace
 
 std::optional<Level> symbolizeLevel(StringRef name) {
-  for (Level level : {Level::NN, Level::Comm, Level::Scheduled, Level::Kernels, Level::RT})
+  for (Level level : {Level::NN, Level::Comm, Level::Kernels, Level::Scheduled, Level::RT})
     if (stringifyLevel(level) == name)
       return level;
   return std::nullopt;
@@ -70,12 +71,20 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
     if (!options.passes.empty() && failed(parsePassPipeline(options.passes, pm, errors)))
       return failure();
     break;
-  case Level::Scheduled:
-    if (first < Level::Scheduled)
-      pm.addPass(createStartCollectives());
-    break;
   case Level::Kernels:
     pm.addPass(createFormKernels());
+    break;
+  case Level::Scheduled:
+    // The starts and waits of a program that is scheduled by hand stay.
+    if (first == Level::Scheduled) {
+      pm.addPass(createFormKernels());
+      break;
+    }
+    {
+      StartCollectivesOptions placing;
+      placing.policy = options.policy;
+      pm.addPass(createStartCollectives(placing));
+    }
     break;
   case Level::RT:
     pm.addPass(createLowerToRT());
@@ -97,12 +106,13 @@ struct RegisteredOptions : PipelineOptions {
                      llvm::cl::init(Level::NN),
                      llvm::cl::values(choice(Level::NN, "an unpartitioned model"),
                                       choice(Level::Comm, "a program of a rank"),
+                                      choice(Level::Kernels, "one with its kernels"),
                                       choice(Level::Scheduled, "one that starts collectives"))};
   Option<Level> stopAfter{
       *this, "stop-after", llvm::cl::desc("last level"), llvm::cl::init(Level::RT),
       llvm::cl::values(choice(Level::Comm, "partitioned"),
+                       choice(Level::Kernels, "kernels and their launches, on tensors"),
                        choice(Level::Scheduled, "collectives started"),
-                       choice(Level::Kernels, "kernels and commands on tensors"),
                        choice(Level::RT, "the executor's commands"))};
 };
 } // namespace
@@ -150,7 +160,8 @@ static LogicalResult checkStart(ModuleOp module, Level first, Level last,
                                 const PipelineOptions &options) {
   StringRef level = stringifyLevel(first);
   if (first > Level::Scheduled)
-    return module.emitError("expects a module of level nn, comm or scheduled, got one of level ")
+    return module.emitError(
+               "expects a module of level nn, comm, kernels or scheduled, got one of level ")
            << level;
   if (first > last)
     return module.emitError("the module is at level ")
@@ -161,10 +172,9 @@ static LogicalResult checkStart(ModuleOp module, Level first, Level last,
     return module.emitError("--strategy '")
            << options.strategy << "' applies to a module of level nn, got one of level " << level
            << ", which is partitioned";
-  if (first == Level::Scheduled && !options.passes.empty())
+  if (first > Level::Comm && !options.passes.empty())
     return module.emitError("--passes '")
-           << options.passes << "' run before collectives are started, got a module of level "
-           << level << ", where they are";
+           << options.passes << "' run at level comm, got a module of level " << level;
   if (options.mesh.empty())
     return failure(failed(getModuleMesh(module)));
   return expectMesh(module, options.mesh);

@@ -20,7 +20,7 @@ namespace braid {
 #include "braid/Transforms/Passes.h.inc"
 
 StringRef stringifyLevel(Level level) {
-  static constexpr StringLiteral kNames[] = {"nn", "comm", "scheduled", "kernels", "rt"};
+  static constexpr StringLiteral kNames[] = {"nn", "comm", "kernels", "scheduled", "rt"};
   return kNames[static_cast<size_t>(level)];
 }
 
@@ -45,19 +45,21 @@ bool isModelOp(Operation *op, StringRef dialect) {
   return dialect == "nn" || (isa<ShardingRuleOpInterface>(op) && dialect != "comm");
 }
 
+/// Kernels and their launches.
+bool isOnTensors(Operation *op) {
+  StringRef name = op->getName().getStringRef();
+  return name == "rt.kernel" || name == "rt.launch";
+}
+
 bool isAllowed(Operation *op, Level level) {
   StringRef dialect = op->getName().getDialectNamespace();
   bool computes = isPlain(op, dialect) || isModelOp(op, dialect);
-  // A collective is inside a start.
-  bool scheduled = dialect == "comm" &&
-                   (!isa<CollectiveOpInterface>(op) || isa_and_nonnull<StartOp>(op->getParentOp()));
+  bool byValue = dialect == "comm" && !isa<StartOp, WaitOp, YieldOp>(op);
   switch (level) {
   case Level::NN:
     return computes || isa<MeshOp>(op);
   case Level::Comm:
-    return computes || (dialect == "comm" && !isa<StartOp, WaitOp, YieldOp>(op));
-  case Level::Scheduled:
-    return computes || scheduled;
+    return computes || byValue;
   case Level::Kernels:
     // Row operations are in kernels, which verify their own bodies; library calls, views and
     // parameters remain.
@@ -67,7 +69,13 @@ bool isAllowed(Operation *op, Level level) {
       return false;
     if (dialect == "nn")
       return true;
-    return isStructure(dialect) || dialect == "rt" || scheduled;
+    return isStructure(dialect) || isOnTensors(op) || byValue;
+  case Level::Scheduled:
+    // A program written by hand may have its row operations outside of kernels. A collective is
+    // inside a start.
+    return computes || isOnTensors(op) ||
+           (dialect == "comm" &&
+            (!isa<CollectiveOpInterface>(op) || isa_and_nonnull<StartOp>(op->getParentOp())));
   case Level::RT:
     return dialect == "builtin" || dialect == "rt" || isa<MeshOp>(op);
   }
@@ -106,7 +114,7 @@ SmallVector<SignatureValue> signatureOf(func::FuncOp func) {
 Level firstLevelOf(Operation *op) {
   StringRef dialect = op->getName().getDialectNamespace();
   if (dialect == "rt")
-    return op->getName().getStringRef() == "rt.procedure" ? Level::RT : Level::Kernels;
+    return isOnTensors(op) ? Level::Kernels : Level::RT;
   if (isa<StartOp, WaitOp, YieldOp>(op))
     return Level::Scheduled;
   if (dialect == "comm" && !isa<MeshOp>(op))

@@ -1,8 +1,8 @@
 // RUN: braid-opt %S/../Transforms/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp" \
-// RUN:   --braid-propagate-shardings --braid-partition --braid-start-collectives --braid-form-kernels \
+// RUN:   --braid-propagate-shardings --braid-partition --braid-form-kernels --braid-start-collectives \
 // RUN:   --braid-lower-to-rt --braid-assign-buffers --braid-verify-buffers | FileCheck %s
 // RUN: braid-opt %S/../Transforms/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=dp=2,tp=2 strategy=dp,tp" \
-// RUN:   --braid-propagate-shardings --braid-partition --braid-start-collectives --braid-form-kernels \
+// RUN:   --braid-propagate-shardings --braid-partition --braid-form-kernels --braid-start-collectives \
 // RUN:   --braid-lower-to-rt --braid-assign-buffers --braid-verify-buffers | FileCheck %s
 
 // A complete encoder layer under tensor parallelism (and data parallelism): two collectives, each followed by one kernel for

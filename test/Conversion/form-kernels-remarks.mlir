@@ -29,3 +29,12 @@ func.func @sunk(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> tensor<8x16xf32> 
   %3 = nn.add %1, %2 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
   return %3 : tensor<8x16xf32>
 }
+
+// So it is with a collective by value.
+func.func @by_value(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %0 = comm.all_reduce sum (%x) over <@mesh, {tp}> : tensor<8x16xf32>
+  // CHECK: form-kernels-remarks.mlir:[[#@LINE+1]]:{{.*}}nn.activation is not joined with nn.add: it hides a collective that the user waits for
+  %1 = nn.activation silu %y : tensor<8x16xf32>
+  %2 = nn.add %0, %1 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return %2 : tensor<8x16xf32>
+}

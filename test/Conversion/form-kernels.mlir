@@ -142,3 +142,106 @@ func.func @wait_for_a_kernel(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>, %g: te
   %6 = nn.add %5, %2 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
   return %6 : tensor<8x16xf32>
 }
+
+// -----
+
+// Of collectives by value, the places of starts and waits follow from dependences. The gelu is computed before the sum can
+// start, and is joined with its user. The second one hides the sum and stays out of the kernel that needs it.
+comm.mesh @mesh <tp = 2>
+// CHECK-LABEL: func.func @by_value
+// CHECK: %[[L:.*]] = nn.linear
+// CHECK-NEXT: %[[R:.*]] = comm.all_reduce sum(%[[L]])
+// CHECK-NEXT: %[[B:.*]] = rt.launch @silu rows 8
+// CHECK-NEXT: %[[K:.*]] = rt.launch @gelu_add_mul rows 8 ins(%{{.*}}, %[[R]], %[[B]] :
+// CHECK-NEXT: return %[[K]]
+func.func @by_value(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>) -> tensor<8x16xf32> {
+  %a = nn.activation gelu %x : tensor<8x16xf32>
+  %l = nn.linear %x, %w : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %r = comm.all_reduce sum(%l) over <@mesh, {tp}> : tensor<8x16xf32>
+  %b = nn.activation silu %x : tensor<8x16xf32>
+  %c = nn.add %a, %r : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %d = nn.mul %c, %b : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return %d : tensor<8x16xf32>
+}
+
+// -----
+
+// A collective uses its operand where it can start, though it stands below the other user.
+comm.mesh @mesh <tp = 2>
+// CHECK-LABEL: func.func @start_is_not_delayed
+// CHECK: %[[A:.*]] = rt.launch @gelu rows 8
+// CHECK-NEXT: %[[K:.*]] = rt.launch @add rows 8 ins(%[[A]]
+// CHECK-NEXT: comm.all_reduce sum(%[[A]])
+func.func @start_is_not_delayed(%x: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+  %a = nn.activation gelu %x : tensor<8x16xf32>
+  %b = nn.add %a, %x : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
+  return %r, %b : tensor<8x16xf32>, tensor<8x16xf32>
+}
+
+// -----
+
+// Where an earlier collective delays the start anyway, there is no reason to keep the operand apart.
+comm.mesh @mesh <tp = 2>
+// CHECK-LABEL: func.func @start_is_late
+// CHECK: rt.launch @gelu_add rows 8
+// CHECK-NEXT: %[[L:.*]] = nn.linear
+// CHECK-NEXT: comm.all_reduce sum(%[[L]])
+// CHECK-NEXT: comm.all_reduce
+func.func @start_is_late(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>) {
+  %a = nn.activation gelu %x : tensor<8x16xf32>
+  %b = nn.add %a, %x : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %l = nn.linear %x, %w : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %s = comm.all_reduce sum(%l) over <@mesh, {tp}> : tensor<8x16xf32>
+  %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
+  return %r, %b, %s : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
+}
+
+// -----
+
+// The first user of the sum moves down to its kernel, so that both matmuls and the gelu before that kernel can hide the sum.
+comm.mesh @mesh <tp = 2>
+// CHECK-LABEL: func.func @need_moves_down
+// CHECK: %[[A:.*]] = comm.all_reduce
+// CHECK-NEXT: %[[G:.*]] = rt.launch @gelu rows 8
+// CHECK-NEXT: %[[P:.*]] = nn.linear
+// CHECK-NEXT: rt.launch @add_rms_norm_add_add rows 8 ins(%[[A]], %{{.*}}, %{{.*}}, %[[P]], %[[G]] :
+func.func @need_moves_down(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>, %g: tensor<16xf32>) -> tensor<8x16xf32> {
+  %0 = comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<8x16xf32>
+  %1 = nn.add %0, %x : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %2 = nn.activation gelu %x : tensor<8x16xf32>
+  %3 = nn.linear %x, %w : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %4 = nn.rms_norm %1, %g epsilon 1.0e-5 : tensor<8x16xf32>, tensor<16xf32> -> tensor<8x16xf32>
+  %5 = nn.add %4, %3 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %6 = nn.add %5, %2 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return %6 : tensor<8x16xf32>
+}
+
+// -----
+
+// A wait that stands early by hand stays there; one that stands right before its user follows it.
+comm.mesh @mesh <tp = 2>
+// CHECK-LABEL: func.func @early_wait
+// CHECK: %[[H:.*]] = comm.start
+// CHECK: %[[I:.*]] = comm.start
+// CHECK: %[[A:.*]] = comm.wait %[[H]]
+// CHECK-NEXT: %[[L:.*]] = nn.linear
+// CHECK-NEXT: %[[B:.*]] = comm.wait %[[I]]
+// CHECK-NEXT: rt.launch @add_add_add rows 8
+func.func @early_wait(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>) -> tensor<8x16xf32> {
+  %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    %r = comm.all_reduce sum (%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %r : tensor<8x16xf32>
+  }
+  %i = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    %r = comm.all_reduce max (%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %r : tensor<8x16xf32>
+  }
+  %0 = comm.wait %h keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %1 = comm.wait %i keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %2 = nn.add %1, %x : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %3 = nn.linear %x, %w : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+  %4 = nn.add %2, %3 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %5 = nn.add %4, %0 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return %5 : tensor<8x16xf32>
+}

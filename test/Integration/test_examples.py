@@ -71,6 +71,6 @@ def test_llama_layer():
     for plan, collectives in (("tensor parallel", "2 all_reduce"), ("sequence parallel", "all_gather")):
         assert re.search(rf"^{plan} +[\d.]+ ms +[\d.]+ MB.*{collectives}", done.stdout, re.MULTILINE), done.stdout
     levels = ROOT / "build/examples/llama-layer"
-    for level, word in (("nn", "nn.rotary"), ("comm", "comm.all_reduce"), ("scheduled", "comm.start"), ("kernels", "linalg.generic"),
+    for level, word in (("nn", "nn.rotary"), ("comm", "comm.all_reduce"), ("kernels", "linalg.generic"), ("scheduled", "comm.start"),
                         ("rt", "rt.procedure"), ("llvm", "define ")):
         assert word in (levels / f"layer-{level}.mlir").read_text(), level

@@ -1,15 +1,17 @@
 // RUN: braid-opt %s --split-input-file --verify-diagnostics --pass-pipeline="builtin.module(braid-verify-level{level=nn})" --allow-unregistered-dialect -o /dev/null
-// RUN: braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=nn --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-verify-level=level=nn --braid-partition --braid-verify-level=level=comm --braid-start-collectives --braid-verify-level=level=scheduled -o /dev/null
+// RUN: braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=nn --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-verify-level=level=nn --braid-partition --braid-verify-level=level=comm --braid-form-kernels --braid-verify-level=level=kernels --braid-start-collectives --braid-verify-level=level=scheduled -o /dev/null
 // RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-verify-level=level=comm 2>&1 | FileCheck %s --check-prefix=UNPARTITIONED
 // RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition --braid-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=UNSCHEDULED
 // RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition --braid-start-collectives --braid-verify-level=level=comm 2>&1 | FileCheck %s --check-prefix=SCHEDULED
 // RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition --braid-verify-level=level=nn 2>&1 | FileCheck %s --check-prefix=LOCAL
 // RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=kernels 2>&1 | FileCheck %s --check-prefix=KERNELS
+// RUN: braid-opt %S/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition --braid-start-collectives --braid-verify-level=level=scheduled --braid-form-kernels --braid-verify-level=level=scheduled -o /dev/null
+// RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-apply-strategy="mesh=tp=2" --braid-propagate-shardings --braid-partition --braid-start-collectives --braid-form-kernels --braid-verify-level=level=kernels 2>&1 | FileCheck %s --check-prefix=STARTED
 // RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=rt 2>&1 | FileCheck %s --check-prefix=RT
 // RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=hlo 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
 // RUN: not braid-opt %S/Inputs/handle-across-call.mlir --braid-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=HANDLE
-// RUN: braid-opt %S/Inputs/parts.mlir --braid-verify-level=level=nn --braid-propagate-shardings --braid-partition --braid-verify-level=level=comm --braid-start-collectives --braid-verify-level=level=scheduled --braid-form-kernels --braid-verify-level=level=kernels | FileCheck %s --check-prefix=PARTS
+// RUN: braid-opt %S/Inputs/parts.mlir --braid-verify-level=level=nn --braid-propagate-shardings --braid-partition --braid-verify-level=level=comm --braid-form-kernels --braid-verify-level=level=kernels --braid-start-collectives --braid-verify-level=level=scheduled | FileCheck %s --check-prefix=PARTS
 // RUN: not braid-opt %S/Inputs/slice.mlir --braid-verify-level=level=comm --braid-verify-level=level=kernels 2>&1 | FileCheck %s --check-prefix=SLICE
 
 // PARTS: nn.slice
@@ -21,6 +23,7 @@
 // SCHEDULED: error: 'comm.start' op is not allowed at level comm
 // LOCAL: error: 'func.func' op argument 0 has a per-rank type, which is not allowed at level nn
 // KERNELS: error: 'nn.add' op is not allowed at level kernels
+// STARTED: error: 'comm.start' op is not allowed at level kernels
 // RT: error: 'func.func' op is not allowed at level rt
 // UNKNOWN: Cannot find option named 'hlo'
 

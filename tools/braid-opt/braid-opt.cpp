@@ -8,6 +8,7 @@
 
 #ifdef BRAID_INCLUDE_TESTS
 #include "test/lib/Interpreter/Equivalence.h"
+#include "test/lib/Schedule/TestPolicy.h"
 #endif
 
 int main(int argc, char **argv) {
@@ -15,6 +16,7 @@ int main(int argc, char **argv) {
 #ifdef BRAID_INCLUDE_TESTS
   braid::test::registerTestInterpretPass();
   braid::test::registerTestEquivalencePass();
+  braid::test::registerTestPolicyPass();
 #endif
   mlir::DialectRegistry registry;
   braid::registerAllDialects(registry);

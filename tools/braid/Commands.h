@@ -37,7 +37,7 @@ struct PluginArgs {
 /// Options to compile a module to a bundle, or to the text of a level.
 struct CompileArgs {
   PluginArgs plugins;
-  std::string model; ///< .mlir text or bytecode of level nn, comm or scheduled
+  std::string model; ///< .mlir text or bytecode of level nn, comm, kernels or scheduled
   std::string output;
   std::string mesh, strategy; ///< empty: the module's own or one rank; auto
   std::string passes;         ///< to run on the partitioned module

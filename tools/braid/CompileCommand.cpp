@@ -147,7 +147,7 @@ int runCompile(const CompileArgs &args) {
   std::optional<Level> last = emitsLLVM || emitsCUDA ? Level::RT : symbolizeLevel(args.emit);
   if (!args.emit.empty() && !last)
     return fail("unknown level '" + args.emit +
-                "' in --emit; expects nn, comm, scheduled, kernels, rt, llvm or cuda");
+                "' in --emit; expects nn, comm, kernels, scheduled, rt, llvm or cuda");
   if (forCUDA ? emitsLLVM : emitsCUDA)
     return fail("--emit=" + args.emit + " expects --target " +
                 (emitsCUDA ? "cuda:ARCHITECTURE" : "cpu") + ", got " + args.target);

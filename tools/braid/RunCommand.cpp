@@ -16,6 +16,7 @@
 #include "braid/Pipelines/Compile.h"
 #include "braid/Runtime/KernelLibrary.h"
 #include "braid/Runtime/RunOptions.h"
+#include "braid/Schedule/Passes.h"
 #include "dialects/Comm/IR/Comm.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -29,6 +30,18 @@ namespace braid::tool {
 namespace {
 
 using Tensors = std::map<std::string, runtime::HostTensor>;
+
+/// The program of a rank on values: a model is partitioned, and its collectives are started.
+LogicalResult prepareForRanks(ModuleOp module, const PipelineOptions &options) {
+  FailureOr<Level> level = detectLevel(module);
+  if (failed(level) || (*level <= Level::Comm && failed(runPhases(module, Level::Comm, options))))
+    return failure();
+  if (*level >= Level::Scheduled)
+    return success();
+  PassManager pm(module.getContext());
+  pm.addPass(createStartCollectives());
+  return pm.run(module);
+}
 
 /// The options that only `braid run` has, and their effects.
 class Runner {
@@ -100,7 +113,7 @@ public:
       pipeline.mesh = mesh.empty() ? meshOption(request.bundle.manifest().mesh) : mesh;
       pipeline.strategy = strategy;
       pipeline.passes = passes;
-      if (failed(runPhases(*module, Level::Scheduled, pipeline)))
+      if (failed(prepareForRanks(*module, pipeline)))
         return runtime::Status::error("cannot partition the module");
     }
     Progress progress;
@@ -206,8 +219,9 @@ int runRun(int argc, const char *const *argv) {
   Runner runner;
   runtime::RunHooks hooks;
   hooks.program = "braid run";
-  hooks.modelHelp = "module of level nn, comm or scheduled (compiled in memory first) or bundle "
-                    "(.braid)";
+  hooks.modelHelp =
+      "module of level nn, comm, kernels or scheduled (compiled in memory first) or bundle "
+      "(.braid)";
   hooks.examples =
       "Examples:\n"
       "  braid run minilm.mlir --ranks 2 --weights path/to/all-MiniLM-L6-v2 \\\n"

@@ -190,6 +190,8 @@ static LogicalResult verifyLibraryKernel(KernelOp op) {
 LogicalResult KernelOp::verify() {
   if (!isExternal() + getLibrarySymbol().has_value() + getLibrary().has_value() != 1)
     return emitOpError("expects either a body or 'library_symbol' or 'library' [rt.kernel_c9]");
+  if (getRowFlops() && !getLibrarySymbol())
+    return emitOpError("expects no 'row_flops' without 'library_symbol' [rt.kernel_c11]");
   if (!getLibrary() && (getOptionalAttr() || getGroup()))
     return emitOpError("expects no 'optional' and no 'group' without 'library' [rt.kernel_c10]");
   if (getLibrary())

@@ -34,10 +34,10 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
     }
     ```
     Without a body, `library_symbol` names the function that computes it, and `scalars` lists the arguments that it takes
-    besides the operands:
+    besides the operands, and `row_flops`, if given, is the number of FLOPs of one row, for passes that compare costs:
     ```mlir
     rt.kernel @group_norm(tensor<?x256xf32>, tensor<256xf32>) -> tensor<?x256xf32>
-        attributes {library_symbol = "group_norm_f32", scalars = [32 : i64, 1.0e-5 : f64]}
+        attributes {library_symbol = "group_norm_f32", row_flops = 2048 : i64, scalars = [32 : i64, 1.0e-5 : f64]}
     ```
     With `library`, it is a kernel of the runtime's library, and its descriptor (braid/Base/LibraryKernels.h) says what it
     takes: `optional` names the optional operands that are given, `scalars` lists the integers and then the floats, and
@@ -69,12 +69,15 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
       `scalars`, which are integers and floats. With a `library_symbol`, rt.kernel_c2 is relaxed: types are ranked
       tensors, static except for the outermost dimension of row operands, and there is at least one result;
     - (rt.kernel_c10) `library` names a descriptor, and types, `optional`, `scalars` and `group` fit it; the types are
-      static, and only such a kernel has `optional` and `group`, whose mesh is known.
+      static, and only such a kernel has `optional` and `group`, whose mesh is known;
+    - (rt.kernel_c11) only a kernel with a `library_symbol` has `row_flops`;
+    - (rt.kernel_c12, ODS) `row_flops` is at least 0.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$row_dims,
-                       OptionalAttr<StrAttr>:$library_symbol, DefaultValuedOptionalAttr<ArrayAttr, "{}">:$scalars,
+                       OptionalAttr<StrAttr>:$library_symbol, OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$row_flops,
+                       DefaultValuedOptionalAttr<ArrayAttr, "{}">:$scalars,
                        OptionalAttr<StrAttr>:$library, DefaultValuedOptionalAttr<StrArrayAttr, "{}">:$optional,
                        OptionalAttr<Comm_GroupAttr>:$group);
   let regions = (region AnyRegion:$body);

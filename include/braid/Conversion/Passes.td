@@ -33,10 +33,17 @@ def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
     An operation that a library's function computes (`LibraryKernelOpInterface`) becomes a kernel without a body and a
     launch.
 
-    A `comm.wait` moves down to the first operation or kernel that needs it, so that the operations before that one hide the
-    collective. No operation moves from before a wait to after it: an operation between a start and its wait is not joined
-    with one after the wait, and an operand of a start is computed no later than before. Remarks (category `kernels`) name
-    the operations of each kernel, and each producer that was not joined and why.
+    Collectives are placed after this pass, and joining must not take away what could hide them. A collective is in flight
+    from where `braid-start-collectives` would start it in the given block (right after the last of its operands, or after
+    the command before it that communicates) to the first operation or kernel that needs its result. An operation in
+    flight with a collective that it does not need is not joined with a kernel that runs after the flight, and an operand
+    of a collective is computed no later than before. A kernel may run later than the first of its operations, which
+    lengthens the flight of a collective that this operation needs.
+
+    In a module that has starts and waits these are where flights begin and end, and they stay in their places. Only a
+    `comm.wait` that stood right before its first user stands right before the kernel that this user has become a part of.
+
+    Remarks (category `kernels`) name the operations of each kernel, and each producer that was not joined and why.
   }];
   let options = [
     Option<"fuse", "fuse", "bool", /*default=*/"true", "Join producers and consumers; otherwise one kernel per operation">,

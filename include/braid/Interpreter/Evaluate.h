@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The reference interpreter defines the meaning of a module. It runs the nn, comm and scheduled
-// forms of a model, and the linalg form of its operations; a pass is correct when the results are
-// the same before and after it.
+// The reference interpreter defines the meaning of a module. It runs a model at the levels nn,
+// comm, kernels and scheduled, and the linalg form of its operations; a pass is correct when the
+// results are the same before and after it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_EVALUATE_H

@@ -60,6 +60,8 @@ void populateScalarEvaluators(EvaluatorTable &table);
 void populateTensorEvaluators(EvaluatorTable &table);
 /// linalg operations on tensors, by their indexing maps and bodies.
 void populateLinalgEvaluators(EvaluatorTable &table);
+/// rt.launch on tensors, by the kernel's body or by the interpreter's kernel of that name.
+void populateKernelEvaluators(EvaluatorTable &table);
 /// All of the above.
 const EvaluatorTable &defaultEvaluators();
 
@@ -87,6 +89,8 @@ public:
 
   Result<std::vector<RuntimeValue>> call(mlir::func::FuncOp func,
                                          std::vector<RuntimeValue> arguments);
+  /// Evaluates the block but for its terminator, whose operands it returns.
+  Result<std::vector<RuntimeValue>> run(mlir::Block &body, std::vector<RuntimeValue> arguments);
 
   Shared &shared;
   Process &process;

@@ -39,8 +39,8 @@ struct CompileRecord {
   std::vector<std::pair<std::string, CUDABinary>> cuda;
 };
 
-/// Compiles `module` (of level nn, comm or scheduled) and leaves it at the rt level. Errors are
-/// emitted as diagnostics on its context.
+/// Compiles `module` (of level nn, comm, kernels or scheduled) and leaves it at the rt level.
+/// Errors are emitted as diagnostics on its context.
 mlir::FailureOr<runtime::Bundle> compileToBundle(
     mlir::ModuleOp module, const CompileOptions &options, const PhaseObserver &observer = {},
     llvm::function_ref<void(llvm::StringRef)> progress = nullptr, CompileRecord *record = nullptr);

@@ -5,7 +5,7 @@
 //
 // Compiles a module to a bundle in named phases. Each phase ends at a level whose contract
 // `braid-verify-level` checks, can be the last one to run, and can be dumped. A module may begin at
-// a level before kernels: earlier phases are skipped.
+// a level before rt: earlier phases are skipped.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_PIPELINES_PIPELINES_H
@@ -39,8 +39,10 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                      "vocab and dp")};
   Option<std::string> passes{
       *this, "passes",
-      llvm::cl::desc("passes to run on the partitioned module, before collectives are started: a "
+      llvm::cl::desc("passes to run on the partitioned module, before kernels are formed: a "
                      "pass pipeline on the module")};
+  Option<std::string> policy{*this, "policy", llvm::cl::desc("how collectives are placed: eager"),
+                             llvm::cl::init("eager")};
 };
 
 /// Appends the passes that lead to `level` from the one before it, for a module that began at level
@@ -63,9 +65,9 @@ struct PhaseObserver {
   llvm::function_ref<mlir::LogicalResult(Level, int, mlir::ModuleOp)> end = nullptr;
 };
 
-/// Runs every phase from the module's level up to `last`, in place. A module of level comm or
-/// scheduled is partitioned: its mesh is its own, and it takes no strategy. Errors are emitted as
-/// diagnostics.
+/// Runs every phase from the module's level up to `last`, in place. A module of level comm, kernels
+/// or scheduled is partitioned: its mesh is its own, and it takes no strategy. Errors are emitted
+/// as diagnostics.
 mlir::LogicalResult runPhases(mlir::ModuleOp module, Level last, const PipelineOptions &options,
                               const PhaseObserver &observer = {});
 

@@ -14,12 +14,12 @@ namespace braid {
 enum class Level {
   NN,        ///< whole model on one logical device
   Comm,      ///< per-rank shapes, collectives by value
-  Scheduled, ///< collectives as start and wait
   Kernels,   ///< rt kernels and commands on tensors
+  Scheduled, ///< collectives as start and wait
   RT         ///< the executor's commands
 };
 
-/// "nn", "comm", "scheduled", "kernels", "rt".
+/// "nn", "comm", "kernels", "scheduled", "rt".
 llvm::StringRef stringifyLevel(Level level);
 
 /// The first level that admits all operations of a module. Fails, with a diagnostic, where none

@@ -287,37 +287,6 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
   let dependentDialects = ["::braid::comm::CommDialect"];
 }
 
-def StartCollectives : Pass<"braid-start-collectives", "::mlir::ModuleOp"> {
-  let summary = "Turn every collective into a start and a wait, as far apart as dependences allow";
-  let description = [{
-    A collective becomes a `comm.start` right after the last of its operands, or after the operation before it that
-    starts communication (a start, or a call of a function with one), and a `comm.wait` right before the first use of a
-    result, each within its block. The order of starts does not change and is the same on all ranks; the executor runs
-    them on the communication queue in that order, and the computation between start and wait hides them.
-
-    Before:
-    ```mlir
-    %a = nn.activation gelu %x : tensor<8x4xf32>
-    %b = comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<8x4xf32>
-    %c = nn.activation gelu %a : tensor<8x4xf32>
-    %d = nn.add %b, %c : tensor<8x4xf32>, tensor<8x4xf32> -> tensor<8x4xf32>
-    ```
-    After:
-    ```mlir
-    %h = comm.start (%x0 = %x) : tensor<8x4xf32> -> !comm.handle<tensor<8x4xf32>> {
-      %r = comm.all_reduce sum(%x0) over <@mesh, {tp}> : tensor<8x4xf32>
-      comm.yield %r : tensor<8x4xf32>
-    }
-    %a = nn.activation gelu %x : tensor<8x4xf32>
-    %c = nn.activation gelu %a : tensor<8x4xf32>
-    %b = comm.wait %h keeping %x : !comm.handle<tensor<8x4xf32>>, tensor<8x4xf32> -> tensor<8x4xf32>
-    %d = nn.add %b, %c : tensor<8x4xf32>, tensor<8x4xf32> -> tensor<8x4xf32>
-    ```
-  }];
-  let statistics = [Statistic<"numStarted", "num-started", "Collectives turned into start and wait">];
-  let dependentDialects = ["::braid::comm::CommDialect"];
-}
-
 def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
   let summary = "Check that a module is at a level, and name the first operation that is not";
   let description = [{
@@ -325,8 +294,8 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
     |-------------|-------------------------|
     | `nn`        | nn, `comm.mesh`, plain computation; no per-rank argument types |
     | `comm`      | nn, comm without start, wait and yield, plain computation; no `comm.shardings`, and a sharded argument or result has its `comm.global_type` |
-    | `scheduled` | nn, comm with every collective inside a start, plain computation |
-    | `kernels`   | nn without row operations (they are in kernels), comm as before, rt |
+    | `kernels`   | nn without row operations (they are in kernels), comm as before, `rt.kernel` and `rt.launch` |
+    | `scheduled` | nn, comm with every collective inside a start, `rt.kernel` and `rt.launch`, plain computation |
     | `rt`        | builtin, rt and `comm.mesh` only |
 
     Plain computation is the part of arith, math, linalg and tensor that the reference interpreter supports (`cast`,
@@ -334,8 +303,11 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
     can be nn.slice and nn.concat, as braid-convert-tensor-parts makes them). No level has control flow, and a handle
     does not cross a call: every collective is waited for in the function that starts it.
 
-    Up to `scheduled`, operations of other dialects with a sharding rule (`comm::ShardingRuleOpInterface`) are allowed
-    beside those of nn; at `kernels` they are in kernels too.
+    The pipeline comes to `scheduled` with row operations in kernels; a program of that level that is written by hand may
+    have them outside, as at `comm`.
+
+    Except at `kernels` and `rt`, operations of other dialects with a sharding rule (`comm::ShardingRuleOpInterface`) are
+    allowed beside those of nn; at `kernels` they are in kernels too.
 
     The module does not change. With `level=nn`, a `comm.start` is rejected as `'comm.start' op is not allowed at level
     nn`.
@@ -345,8 +317,8 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
            [{::llvm::cl::values(
              clEnumValN(::braid::Level::NN, "nn", "whole model on one logical device"),
              clEnumValN(::braid::Level::Comm, "comm", "per-rank shapes, collectives by value"),
+             clEnumValN(::braid::Level::Kernels, "kernels", "kernels and their launches, on tensors"),
              clEnumValN(::braid::Level::Scheduled, "scheduled", "collectives as start and wait"),
-             clEnumValN(::braid::Level::Kernels, "kernels", "kernels and commands on tensors"),
              clEnumValN(::braid::Level::RT, "rt", "the executor's commands"))}]>,
   ];
 }

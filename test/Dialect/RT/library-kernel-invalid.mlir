@@ -32,6 +32,17 @@ rt.kernel @nothing(tensor<?x8xf32>) attributes {library_symbol = "f"}
 rt.kernel @of_two(tensor<?x8xf32>) -> tensor<?x8xf32> attributes {library_symbol = "f", library = "linear"}
 
 // -----
+// expected-error @below {{'rt.kernel' op expects no 'row_flops' without 'library_symbol' [rt.kernel_c11]}}
+rt.kernel @flops(%x: tensor<?x8xf32>) -> tensor<?x8xf32> attributes {row_flops = 8 : i64} {
+  rt.yield %x : tensor<?x8xf32>
+}
+
+// -----
+// rt.kernel_c12
+// expected-error @below {{'rt.kernel' op attribute 'row_flops' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+rt.kernel @negative(tensor<?x8xf32>) -> tensor<?x8xf32> attributes {library_symbol = "f", row_flops = -1 : i64}
+
+// -----
 
 // expected-error @below {{'rt.kernel' op expects no 'optional' and no 'group' without 'library' [rt.kernel_c10]}}
 rt.kernel @optional(tensor<?x8xf32>) -> tensor<?x8xf32> attributes {library_symbol = "f", optional = ["bias"]}

@@ -1,9 +1,9 @@
 // RUN: braid-opt %s | braid-opt | FileCheck %s
 // RUN: braid-opt %s --mlir-print-op-generic | braid-opt | FileCheck %s
 
-// CHECK: rt.kernel @norm(tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32> attributes {library_symbol = "my_norm", scalars = [32, 1.000000e-05]}
+// CHECK: rt.kernel @norm(tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32> attributes {library_symbol = "my_norm", row_flops = 256 : i64, scalars = [32, 1.000000e-05]}
 rt.kernel @norm(tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>
-    attributes {library_symbol = "my_norm", scalars = [32 : i64, 1.0e-5 : f64]}
+    attributes {library_symbol = "my_norm", row_flops = 256 : i64, scalars = [32 : i64, 1.0e-5 : f64]}
 
 // A kernel of a library needs no row operand, and may have any number of dimensions.
 // CHECK: rt.kernel @whole(tensor<4x8x16xi32>) -> tensor<3xf32> attributes {library_symbol = "my_count"}

@@ -1,5 +1,5 @@
 // RUN: braid-opt %s --braid-start-collectives --split-input-file | FileCheck %s
-// RUN: braid-opt %S/Inputs/bert-4-layers.mlir --braid-apply-strategy="mesh=dp=2,tp=2" --braid-propagate-shardings --braid-partition --braid-start-collectives --braid-verify-level=level=scheduled | FileCheck %s --check-prefix=BERT
+// RUN: braid-opt %S/../Transforms/Inputs/bert-4-layers.mlir --braid-apply-strategy="mesh=dp=2,tp=2" --braid-propagate-shardings --braid-partition --braid-start-collectives --braid-verify-level=level=scheduled | FileCheck %s --check-prefix=BERT
 
 // The reduction is in flight during both gelus; its wait comes before the first use.
 comm.mesh @mesh <tp = 2>

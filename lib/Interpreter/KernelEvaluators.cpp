@@ -1,0 +1,81 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Base/LibraryKernels.h"
+#include "braid/Base/StatusMacros.h"
+#include "braid/Interpreter/Core/Kernels.h"
+#include "braid/Interpreter/EvaluatorTable.h"
+
+#include "dialects/RT/IR/RT.h"
+
+using namespace mlir;
+
+namespace braid::interp {
+
+namespace {
+Shape shapeOf(Type type) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
+  return {shape.begin(), shape.end()};
+}
+
+/// Collapses the leading dimensions of row operands, runs the body, and expands its results.
+Status evaluateBody(OpContext &context, rt::LaunchOp op, rt::KernelOp kernel) {
+  std::vector<RuntimeValue> arguments;
+  for (auto [input, type] : llvm::zip_equal(op.getInputs(), kernel.getArgumentTypes())) {
+    Shape shape = shapeOf(type);
+    if (rt::KernelOp::isRowOperand(type))
+      shape.front() = static_cast<int64_t>(op.getRows());
+    ASSIGN_OR_RETURN(Tensor argument, reshape(context.tensor(input), shape));
+    arguments.emplace_back(std::move(argument));
+  }
+  ASSIGN_OR_RETURN(std::vector<RuntimeValue> results,
+                   context.rank.run(kernel.getBody().front(), std::move(arguments)));
+  for (auto [result, value] : llvm::zip_equal(op.getResults(), results))
+    RETURN_IF_ERROR(
+        context.set(result, reshape(std::get<Tensor>(value), shapeOf(result.getType()))));
+  return {};
+}
+
+Status evaluateLibraryKernel(OpContext &context, rt::LaunchOp op, rt::KernelOp kernel) {
+  const comm::GroupAttr group = kernel.getGroup().value_or(comm::GroupAttr());
+  const runtime::Mesh &mesh = context.rank.process.mesh();
+  KernelCall call;
+  std::vector<runtime::AxisRef> axes;
+  if (group) {
+    axes = comm::toRuntime(group);
+    call.part = *mesh.groupPosition(context.rank.process.rank(), axes);
+    call.parts = *mesh.numShards(axes);
+  }
+  FailureOr<runtime::LibraryCall> described = kernel.getLibraryCall(call.parts);
+  if (failed(described))
+    return Status::error("expects a kernel of the library");
+  const size_t firstOutput = described->kernel->firstOutput();
+  size_t next = 0;
+  for (size_t i = 0; i < firstOutput; ++i)
+    call.inputs.push_back(described->has(i) ? &context.tensor(op.getInputs()[next++]) : nullptr);
+  call.integers = described->integers;
+  call.numbers = described->numbers;
+  for (Type result : op->getResultTypes()) {
+    ASSIGN_OR_RETURN(DType dtype, dtypeOf(cast<RankedTensorType>(result).getElementType()));
+    call.outputs.push_back({dtype, shapeOf(result)});
+  }
+  return context.setAll(op->getResults(), computeLibraryKernel(kernel.getLibrary()->str(), call));
+}
+
+Status evaluateLaunch(OpContext &context, rt::LaunchOp op) {
+  if (!op.onTensors())
+    return Status::error("is a command on memory, which only a program has");
+  rt::KernelOp kernel = op.getKernelOp();
+  if (!kernel.isExternal())
+    return evaluateBody(context, op, kernel);
+  if (kernel.getLibrary())
+    return evaluateLibraryKernel(context, op, kernel);
+  return Status::error("runs the function '" + kernel.getLibrarySymbol()->str() +
+                       "' of a library, which the interpreter does not know");
+}
+} // namespace
+
+void populateKernelEvaluators(EvaluatorTable &table) { table.add<rt::LaunchOp>(evaluateLaunch); }
+
+} // namespace braid::interp
