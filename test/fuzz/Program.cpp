@@ -40,8 +40,8 @@ public:
       take(procedure->local_bytes());
       take(procedure->symmetric_bytes());
       take(uint64_t(procedure->num_events()));
-      for (const auto *queue : {procedure->compute(), procedure->communication()})
-        for (const fb::Command *command : *queue)
+      for (const fb::Stream *stream : *procedure->streams())
+        for (const fb::Command *command : *stream->commands())
           take(*command);
     }
     for (const Entry &entry : manifest.entries) {

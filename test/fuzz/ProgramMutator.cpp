@@ -62,8 +62,8 @@ std::unique_ptr<fb::ProgramT> unpack(const Bytes &bytes) {
         library && !areAligned(library->integers(), library->numbers()))
       return nullptr;
   for (const fb::Procedure *procedure : *program->procedures())
-    for (const auto *queue : {procedure->compute(), procedure->communication()})
-      for (const fb::Command *command : *queue)
+    for (const fb::Stream *stream : *procedure->streams())
+      for (const fb::Command *command : *stream->commands())
         if (!isAligned(*command))
           return nullptr;
   return fb::UnPackProgram(bytes.data());
@@ -97,9 +97,12 @@ public:
     }
     for (auto &entry : program.entries)
       add(entry->procedure);
+    for (auto &queue : program.queues)
+      addEnum(queue->kind);
     for (auto &procedure : program.procedures) {
       add(procedure->num_arguments);
       add(procedure->num_events);
+      add(procedure->num_event_arguments);
       add(procedure->local_bytes);
       add(procedure->symmetric_bytes);
       for (auto &buffer : procedure->buffers) {
@@ -107,9 +110,9 @@ public:
         add(buffer->offset_bytes);
         add(buffer->size_bytes);
       }
-      for (Commands *queue : {&procedure->compute, &procedure->communication}) {
-        queues.push_back(queue);
-        for (auto &command : *queue)
+      for (auto &stream : procedure->streams) {
+        queues.push_back(&stream->commands);
+        for (auto &command : stream->commands)
           add(*command);
       }
     }
@@ -189,7 +192,7 @@ private:
       add(await->event);
     } else if (auto *call = command.op.AsCall()) {
       addAll(call->procedure, call->arguments, call->local_base_bytes, call->symmetric_base_bytes,
-             call->event_base);
+             call->event_base, call->event_arguments);
     }
   }
 };
@@ -254,12 +257,44 @@ void reshape(fb::ViewT &view, Random &random) {
   }
 }
 
+/// Adds a queue, with the calls that all queues have, or removes one.
+void changeQueues(fb::ProgramT &program, Random &random) {
+  if (program.queues.size() > 2 && random.oneIn(2)) {
+    const size_t removed = random.below(program.queues.size());
+    program.queues.erase(program.queues.begin() + static_cast<std::ptrdiff_t>(removed));
+    for (auto &procedure : program.procedures)
+      if (removed < procedure->streams.size())
+        procedure->streams.erase(procedure->streams.begin() + static_cast<std::ptrdiff_t>(removed));
+    return;
+  }
+  auto queue = std::make_unique<fb::QueueT>();
+  queue->kind = random.oneIn(4) ? fb::QueueKind::copy : fb::QueueKind::communication;
+  queue->name = "queue " + std::to_string(program.queues.size());
+  program.queues.push_back(std::move(queue));
+  for (auto &procedure : program.procedures) {
+    auto stream = std::make_unique<fb::StreamT>();
+    if (!procedure->streams.empty())
+      for (const auto &command : procedure->streams.front()->commands)
+        if (command->op.type == fb::Operation::Call)
+          stream->commands.push_back(std::make_unique<fb::CommandT>(*command));
+    procedure->streams.push_back(std::move(stream));
+  }
+}
+
 void changeQueue(Places &places, Random &random) {
   Commands &queue = *random.of(places.queues), &other = *random.of(places.queues);
   const auto iteratorAt = [](Commands &commands, size_t i) {
     return commands.begin() + static_cast<std::ptrdiff_t>(i);
   };
-  switch (random.below(5)) {
+  switch (random.below(6)) {
+  case 3: // to another queue
+    if (!queue.empty() && &queue != &other) {
+      const auto from = iteratorAt(queue, random.below(queue.size()));
+      std::unique_ptr<fb::CommandT> moved = std::move(*from);
+      queue.erase(from);
+      other.insert(iteratorAt(other, random.below(other.size() + 1)), std::move(moved));
+    }
+    return;
   case 0:
     if (!queue.empty())
       queue.erase(iteratorAt(queue, random.below(queue.size())));
@@ -320,7 +355,7 @@ template <typename T> void changeTables(std::vector<std::unique_ptr<T>> &list, R
 
 void change(fb::ProgramT &program, Random &random) {
   Places places(program);
-  switch (random.below(16)) {
+  switch (random.below(17)) {
   case 0:
     return changeInteger(places.indices, random);
   case 1:
@@ -364,6 +399,8 @@ void change(fb::ProgramT &program, Random &random) {
       view = std::make_unique<fb::ViewT>(*other);
     return;
   }
+  case 14:
+    return changeQueues(program, random);
   case 13: {
     static const double values[] = {0, -1, 1e38, -1e-38, INFINITY, NAN};
     if (!places.doubles.empty())
@@ -429,8 +466,8 @@ void mutateExtent(ProgramInput &input, Random &random) {
         replace(value.globalShape);
   }
   for (auto &procedure : program->procedures)
-    for (auto *queue : {&procedure->compute, &procedure->communication})
-      for (auto &command : *queue)
+    for (auto &stream : procedure->streams)
+      for (auto &command : stream->commands)
         if (auto *launch = command->op.AsLaunch(); launch && launch->rows == from)
           launch->rows = to;
   input.program = pack(*program);

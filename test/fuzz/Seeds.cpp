@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "../unit/InterpreterCore/OverlapProgram.h"
 #include "../unit/Runtime/CollectiveTable.h"
+#include "../unit/Runtime/QueuePrograms.h"
 #include "../unit/Runtime/SampleProgram.h"
 #include "ProgramInput.h"
 #include "braid/Runtime/ManifestJson.h"
@@ -184,6 +185,10 @@ bool writePrograms(Folders &folders) {
   for (const Row &row : kRows)
     writeProgram(folders, braid::runtime::name(row.kind), collectives(row).contents());
   writeProgram(folders, "library-calls", libraryCalls().contents());
+  Expected expected;
+  writeProgram(folders, "two-in-flight", twoInFlight(expected).contents());
+  writeProgram(folders, "receive-beside", receiveBeside(expected).contents());
+  writeProgram(folders, "events-across-calls", eventsAcrossCalls(expected).contents());
   return true;
 }
 

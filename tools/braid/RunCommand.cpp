@@ -177,7 +177,7 @@ private:
     if (!faults.empty())
       return runtime::Status::error(llvm::join(faults, "\n"), runtime::Code::checkFailed);
     size_t waits = 0;
-    for (runtime::Queue queue : runtime::kQueues)
+    for (runtime::Queue queue = 0; queue < program.numQueues(); ++queue)
       for (const interp::ProgramCommand &command : program.commands(queue))
         waits += command.waits;
     llvm::outs() << "order: no two commands that share memory are unordered; " << waits

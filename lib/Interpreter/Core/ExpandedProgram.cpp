@@ -17,7 +17,7 @@ namespace fb = braid::program;
 
 std::string ProgramCommand::describe() const {
   return std::string(kind) + (name.empty() ? "" : " '" + name + "'") + " in " + place + " on the " +
-         runtime::name(queue) + " queue";
+         queueName + " queue";
 }
 
 std::vector<int64_t> ExpandedProgram::inputsOfSegments() const {
@@ -113,6 +113,7 @@ public:
     const fb::ProcedureT &root = *program.procedures[(*found)->procedure];
     out.regionBytes = {root.local_bytes, root.symmetric_bytes};
     out.numEvents = root.num_events;
+    out.queues.resize(program.queues.size());
     Frame frame;
     frame.procedure = &root;
     frame.place = "@" + root.name;
@@ -149,12 +150,19 @@ private:
     std::vector<MemoryView> arguments;
     uint64_t localBase = 0, symmetricBase = 0;
     uint32_t eventBase = 0;
+    std::vector<uint32_t> eventArguments; ///< numbers in the run
     std::string place;
     std::vector<uint32_t> buffers; ///< the procedure's buffers in this execution
     uint32_t unnamed = 0;          ///< stands for memory without a buffer in the program
+
+    /// The number in the run of an event that the procedure names.
+    uint32_t event(uint32_t number) const {
+      return number < procedure->num_events ? eventBase + number
+                                            : eventArguments[number - procedure->num_events];
+    }
   };
 
-  /// Walks both queues together from call to call, so that a call's buffers are added once.
+  /// Walks all queues together from call to call, so that a call's buffers are added once.
   void walk(Frame &frame) {
     auto newBuffer = [&](const std::string &what, uint32_t region) {
       out.buffers.push_back({what + " in " + frame.place, region, false, false});
@@ -165,14 +173,13 @@ private:
                                         buffer->space == fb::Space::local ? kLocal : kSymmetric));
     frame.unnamed = newBuffer("memory", kLocal);
 
-    const auto &compute = frame.procedure->compute;
-    const auto &communication = frame.procedure->communication;
-    size_t next[2] = {0, 0};
-    while (next[0] < compute.size() || next[1] < communication.size()) {
-      const fb::CommandT *call = nullptr;
-      for (Queue queue : kQueues) {
-        const auto &stream = queue == Queue::compute ? compute : communication;
-        size_t &i = next[static_cast<size_t>(queue)];
+    std::vector<size_t> next(out.numQueues(), 0);
+    const fb::CommandT *call = nullptr;
+    do {
+      call = nullptr;
+      for (Queue queue = 0; queue < out.numQueues(); ++queue) {
+        const auto &stream = frame.procedure->streams[queue]->commands;
+        size_t &i = next[queue];
         for (; i < stream.size() && stream[i]->op.type != fb::Operation::Call; ++i)
           add(frame, *stream[i], queue);
         if (i < stream.size())
@@ -180,7 +187,7 @@ private:
       }
       if (call)
         enter(frame, *call);
-    }
+    } while (call);
   }
 
   void enter(const Frame &caller, const fb::CommandT &command) {
@@ -192,6 +199,8 @@ private:
     callee.localBase = caller.localBase + call.local_base_bytes;
     callee.symmetricBase = caller.symmetricBase + call.symmetric_base_bytes;
     callee.eventBase = caller.eventBase + call.event_base;
+    for (uint32_t event : call.event_arguments)
+      callee.eventArguments.push_back(caller.event(event));
     callee.place = "@" + callee.procedure->name;
     if (!command.name.empty() && command.name != callee.procedure->name)
       callee.place += " (" + command.name + ")";
@@ -224,13 +233,14 @@ private:
   }
 
   void add(const Frame &frame, const fb::CommandT &source, Queue queue) {
-    auto &stream = out.queues[static_cast<size_t>(queue)];
+    auto &stream = out.queues[queue];
     ProgramCommand command;
     command.op = &source.op;
     command.kind = kindOf(source.op, program);
     command.name = source.name;
     command.place = frame.place;
     command.queue = queue;
+    command.queueName = program.queues[queue]->name.c_str();
     command.index = static_cast<uint32_t>(stream.size());
     auto reads = [&](const std::unique_ptr<fb::ViewT> &view) {
       command.reads.push_back({resolve(frame, *view), {}, -1});
@@ -239,7 +249,7 @@ private:
       command.writes.push_back({resolve(frame, *view), {}, inPlaceOf});
     };
     auto event = [&](uint32_t number, bool waits) {
-      command.event = frame.eventBase + number;
+      command.event = frame.event(number);
       command.waits = waits;
     };
     switch (source.op.type) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <tuple>
 
 namespace braid::interp {
 
@@ -45,7 +46,7 @@ struct Rendezvous {
 /// The progress of one queue of one rank.
 struct QueueState {
   int64_t rank = 0;
-  Queue queue = Queue::compute;
+  Queue queue = runtime::kComputeQueue;
   size_t next = 0;      ///< the command that runs, or begins next
   bool running = false; ///< whether it has begun
   std::shared_ptr<Rendezvous> rendezvous;
@@ -136,7 +137,7 @@ private:
       }
       memories.emplace_back(state.program, std::move(addresses));
       events.emplace_back(state.program.numEvents);
-      for (Queue queue : kQueues) {
+      for (Queue queue = 0; queue < state.program.numQueues(); ++queue) {
         queues.emplace_back();
         queues.back().rank = rank;
         queues.back().queue = queue;
@@ -234,13 +235,14 @@ private:
     return {};
   }
 
-  /// The n-th collective that a rank starts on a group matches the n-th ones of the other ranks.
+  /// The n-th collective that a queue of a rank starts on a group matches the n-th ones that this
+  /// queue of the other ranks starts.
   Status arrive(QueueState &queue, const ProgramCommand &command) {
     std::vector<runtime::AxisRef> axes = groupOf(command);
     ASSIGN_OR_RETURN(std::vector<int64_t> ranks, state.mesh.group(queue.rank, axes));
     ASSIGN_OR_RETURN(int64_t position, state.mesh.groupPosition(queue.rank, axes));
-    size_t number = started[{ranks, queue.rank}]++;
-    std::shared_ptr<Rendezvous> &rendezvous = rendezvousTable[{ranks, number}];
+    size_t number = started[{ranks, queue.queue, queue.rank}]++;
+    std::shared_ptr<Rendezvous> &rendezvous = rendezvousTable[{ranks, queue.queue, number}];
     if (!rendezvous) {
       rendezvous = std::make_shared<Rendezvous>();
       rendezvous->ranks = ranks;
@@ -293,8 +295,9 @@ private:
   std::vector<std::vector<bool>> events;
   std::vector<QueueState> queues;
   ProgramMessages messages;
-  std::map<std::pair<std::vector<int64_t>, int64_t>, size_t> started;
-  std::map<std::pair<std::vector<int64_t>, size_t>, std::shared_ptr<Rendezvous>> rendezvousTable;
+  std::map<std::tuple<std::vector<int64_t>, Queue, int64_t>, size_t> started;
+  std::map<std::tuple<std::vector<int64_t>, Queue, size_t>, std::shared_ptr<Rendezvous>>
+      rendezvousTable;
 };
 
 Result<HostTensor> gather(const runtime::Mesh &mesh, const runtime::EntryValue &value,

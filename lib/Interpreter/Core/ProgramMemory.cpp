@@ -93,9 +93,8 @@ Status ProgramMemory::beginRead(const ProgramCommand &command, const Operand &re
                          ", which holds " +
                          program.buffers[static_cast<size_t>(state.buffer)].name +
                          " there, written by " + state.writer->describe());
-  const auto queue = static_cast<size_t>(command.queue);
-  state.reading[queue] = &command;
-  ++state.numReads[queue];
+  state.reading[command.queue] = &command;
+  ++state.numReads[command.queue];
   return {};
 }
 
@@ -106,13 +105,13 @@ Status ProgramMemory::beginWrite(const ProgramCommand &command, const Operand &w
                          (state.writing == &command
                               ? std::string(" twice")
                               : " while " + state.writing->describe() + " writes it, too"));
-  const auto queue = static_cast<size_t>(command.queue);
-  if (const ProgramCommand *other = state.reading[1 - queue])
-    return Status::error(command.describe() + " writes " + program.describe(write, s) + " while " +
-                         other->describe() + " reads it");
+  for (Queue queue = 0; queue < program.numQueues(); ++queue)
+    if (const ProgramCommand *other = state.reading[queue]; other && queue != command.queue)
+      return Status::error(command.describe() + " writes " + program.describe(write, s) +
+                           " while " + other->describe() + " reads it");
   // Of its own inputs, only the one that it computes in place may be here.
   const bool inPlace = write.inPlaceOf >= 0;
-  if (state.numReads[queue] > (inPlace ? 1U : 0U))
+  if (state.numReads[command.queue] > (inPlace ? 1U : 0U))
     return Status::error(command.describe() + " writes " + program.describe(write, s) +
                          " over its own input, which it cannot do in place");
   state.writing = &command;
@@ -124,8 +123,8 @@ Status ProgramMemory::beginWrite(const ProgramCommand &command, const Operand &w
 void ProgramMemory::end(const ProgramCommand &command) {
   for (const Operand &read : command.reads)
     read.forEachSegment([&](uint32_t s) {
-      segments[s].reading[static_cast<size_t>(command.queue)] = nullptr;
-      segments[s].numReads[static_cast<size_t>(command.queue)] = 0;
+      segments[s].reading[command.queue] = nullptr;
+      segments[s].numReads[command.queue] = 0;
     });
   for (const Operand &write : command.writes)
     write.forEachSegment([&](uint32_t s) {

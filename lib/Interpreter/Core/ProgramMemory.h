@@ -11,6 +11,7 @@
 
 #include "braid/Interpreter/Core/ExpandedProgram.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdlib>
 
@@ -46,8 +47,8 @@ private:
     const ProgramCommand *writer = nullptr;  ///< the last one
     const ProgramCommand *writing = nullptr; ///< the running one
     /// The running readers by queue, and the number of their operands that are this segment.
-    std::array<const ProgramCommand *, 2> reading{};
-    std::array<uint32_t, 2> numReads{};
+    std::array<const ProgramCommand *, runtime::kMaxQueues> reading{};
+    std::array<uint32_t, runtime::kMaxQueues> numReads{};
   };
 
   Status beginRead(const ProgramCommand &command, const Operand &read, uint32_t s);

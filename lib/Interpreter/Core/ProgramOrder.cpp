@@ -5,6 +5,7 @@
 #include "braid/Interpreter/Core/ProgramOrder.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <tuple>
 
@@ -12,8 +13,10 @@ namespace braid::interp {
 
 namespace {
 
+using runtime::kMaxQueues;
+
 /// The number of commands of each queue that must have ended.
-using Clock = std::array<uint32_t, 2>;
+using Clock = std::array<uint32_t, kMaxQueues>;
 
 /// Walks the commands in one legal order and derives which commands must have ended before each.
 /// One order suffices: two commands are unordered in all orders or in none.
@@ -30,11 +33,11 @@ public:
     bool progress = true;
     while (progress) {
       progress = false;
-      for (Queue queue : kQueues)
+      for (Queue queue = 0; queue < program.numQueues(); ++queue)
         while (step(queue))
           progress = true;
     }
-    // verifyProgram has checked that both queues end. A race also changes the value that memory
+    // verifyProgram has checked that all queues end. A race also changes the value that memory
     // holds, so that only races are reported then.
     return races.empty() ? faults : races;
   }
@@ -44,14 +47,14 @@ public:
 
 private:
   struct SegmentState {
-    int64_t buffer = -1;                             ///< whose value it holds; -1: none
-    const ProgramCommand *writer = nullptr;          ///< null: not written yet
-    std::array<const ProgramCommand *, 2> readers{}; ///< the last ones since the write, by queue
+    int64_t buffer = -1;                    ///< whose value it holds; -1: none
+    const ProgramCommand *writer = nullptr; ///< null: not written yet
+    /// The last ones since the write, by queue.
+    std::array<const ProgramCommand *, kMaxQueues> readers{};
   };
 
-  bool step(Queue queue) {
-    auto q = static_cast<size_t>(queue);
-    const auto &commands = program.commands(queue);
+  bool step(Queue q) {
+    const auto &commands = program.commands(q);
     if (next[q] == commands.size())
       return false;
     const ProgramCommand &command = commands[next[q]];
@@ -59,7 +62,7 @@ private:
       if (!isSet[*command.event])
         return false;
       const Clock &then = events[*command.event];
-      for (size_t other = 0; other < 2; ++other)
+      for (Queue other = 0; other < program.numQueues(); ++other)
         if (then[other] > now[q][other]) {
           now[q][other] = then[other];
           effective.insert(command.op);
@@ -78,7 +81,7 @@ private:
   }
 
   bool isBefore(const ProgramCommand &a, const ProgramCommand &b) const {
-    return now[static_cast<size_t>(b.queue)][static_cast<size_t>(a.queue)] > a.index;
+    return now[b.queue][a.queue] > a.index;
   }
 
   void checkRead(const ProgramCommand &command, const Operand &read, uint32_t s) {
@@ -92,7 +95,7 @@ private:
                                    " there, written by " + state.writer->describe()
                              : "nothing has written");
       });
-    state.readers[static_cast<size_t>(command.queue)] = &command;
+    state.readers[command.queue] = &command;
   }
 
   void checkWrite(const ProgramCommand &command, const Operand &write, uint32_t s) {
@@ -145,8 +148,8 @@ private:
   std::vector<SegmentState> segments;
   std::vector<Clock> events;
   std::vector<bool> isSet;
-  std::array<uint32_t, 2> next{};
-  std::array<Clock, 2> now{};
+  std::array<uint32_t, kMaxQueues> next{};
+  std::array<Clock, kMaxQueues> now{};
   std::set<std::tuple<const void *, const void *, const void *>> seen;
   std::vector<std::string> races, faults;
 };
@@ -163,7 +166,7 @@ std::vector<RedundantWait> findRedundantWaits(const ExpandedProgram &program) {
   complete.run();
   std::vector<RedundantWait> redundant;
   std::set<const program::OperationUnion *> seen;
-  for (Queue queue : kQueues)
+  for (Queue queue = 0; queue < program.numQueues(); ++queue)
     for (const ProgramCommand &command : program.commands(queue))
       if (command.waits && seen.insert(command.op).second &&
           checkOrder(program, command.op).empty())

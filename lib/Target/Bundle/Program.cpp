@@ -73,9 +73,10 @@ E enumerator(const E (&values)[N], const char *(*nameOf)(E), StringRef name) {
 /// Builds the object form of one procedure.
 class ProcedureBuilder {
 public:
-  ProcedureBuilder(rt::ProcedureOp procedure, const llvm::StringMap<uint32_t> &kernels,
+  ProcedureBuilder(rt::ProcedureOp procedure, ArrayRef<rt::QueueAttr> queues,
+                   const llvm::StringMap<uint32_t> &kernels,
                    const llvm::StringMap<uint32_t> &procedures)
-      : procedure(procedure), kernels(kernels), procedures(procedures) {}
+      : procedure(procedure), queues(queues), kernels(kernels), procedures(procedures) {}
 
   FailureOr<std::unique_ptr<fb::ProcedureT>> build() {
     rt::FrameAttr frame = procedure.getFrameAttr();
@@ -87,6 +88,8 @@ public:
     result->local_bytes = frame.getLocal();
     result->symmetric_bytes = frame.getSymmetric();
     result->num_events = frame.getEvents();
+    for (size_t q = 0; q < queues.size(); ++q)
+      result->streams.push_back(std::make_unique<fb::StreamT>());
     for (auto alloc : procedure.getBody().front().getOps<rt::AllocOp>()) {
       auto buffer = std::make_unique<fb::BufferT>();
       buffer->space = spaceOf(alloc);
@@ -104,10 +107,6 @@ public:
 
 private:
   LogicalResult add(Operation *op) {
-    if (rt::QueueAttr queue = rt::queueOf(op);
-        queue.getKind() == rt::QueueKind::Copy || queue.getIndex() != 0)
-      return op->emitOpError("stands on queue ")
-             << queue.str() << ", but a program has the queues compute and communication only";
     return TypeSwitch<Operation *, LogicalResult>(op)
         .Case<rt::AllocOp, rt::ViewOp, rt::ReturnOp>([](Operation *) { return success(); })
         .Case<rt::LaunchOp, rt::CopyOp, rt::StartOp, rt::WaitOp, rt::RecordOp, rt::AwaitOp,
@@ -153,8 +152,8 @@ private:
     auto command = std::make_unique<fb::CommandT>();
     command->op.Set(std::move(body));
     command->name = commandName(op);
-    auto &stream = queue.isCompute() ? result->compute : result->communication;
-    stream.push_back(std::move(command));
+    const size_t number = llvm::find(queues, queue) - queues.begin();
+    result->streams[number]->commands.push_back(std::move(command));
   }
 
   static FailureOr<uint32_t> eventOf(Value event) {
@@ -237,20 +236,21 @@ private:
     if (!base)
       return op.emitOpError(
           "expects a place for the callee's frame (run braid-assign-buffers first)");
-    // The same call is in both streams.
-    for (rt::QueueKind kind : {rt::QueueKind::Compute, rt::QueueKind::Communication}) {
+    // The same call is in all streams.
+    for (rt::QueueAttr queue : queues) {
       fb::CallT call;
       call.procedure = procedures.lookup(op.getCallee());
       call.arguments = views(op.getArguments());
       call.local_base_bytes = base.getLocal();
       call.symmetric_base_bytes = base.getSymmetric();
       call.event_base = static_cast<uint32_t>(base.getEvents());
-      emit(op, rt::QueueAttr::get(op.getContext(), kind), std::move(call));
+      emit(op, queue, std::move(call));
     }
     return success();
   }
 
   rt::ProcedureOp procedure;
+  ArrayRef<rt::QueueAttr> queues; ///< of the program
   const llvm::StringMap<uint32_t> &kernels, &procedures;
   llvm::DenseMap<Operation *, int32_t> buffers; ///< number of each rt.alloc
   std::unique_ptr<fb::ProcedureT> result;
@@ -274,6 +274,33 @@ std::unique_ptr<fb::MeshT> meshOf(ModuleOp module) {
   }
   if (std::optional<ArrayRef<int64_t>> order = mesh.getOrder())
     result->order.assign(order->begin(), order->end());
+  return result;
+}
+
+/// The queues that commands of the module stand on: first the compute queue, which every program
+/// has, then the communication queues by index, then the copy queue.
+SmallVector<rt::QueueAttr> queuesOf(ModuleOp module) {
+  llvm::SmallSetVector<rt::QueueAttr, 4> used;
+  used.insert(rt::QueueAttr::get(module.getContext(), rt::QueueKind::Compute));
+  for (rt::ProcedureOp procedure : module.getOps<rt::ProcedureOp>())
+    for (Operation &op : procedure.getBody().front())
+      used.insert(rt::queueOf(&op));
+  SmallVector<rt::QueueAttr> queues = used.takeVector();
+  llvm::sort(queues, [](rt::QueueAttr a, rt::QueueAttr b) {
+    return std::pair(a.getKind(), a.getIndex()) < std::pair(b.getKind(), b.getIndex());
+  });
+  return queues;
+}
+
+std::unique_ptr<fb::QueueT> describe(rt::QueueAttr queue) {
+  auto result = std::make_unique<fb::QueueT>();
+  result->kind = enumerator(fb::EnumValuesQueueKind(), fb::EnumNameQueueKind,
+                            rt::stringifyQueueKind(queue.getKind()));
+  result->name = rt::stringifyQueueKind(queue.getKind()).str();
+  if (queue.getIndex() != 0)
+    result->name += " " + std::to_string(queue.getIndex());
+  // Kernels of collectives are short: behind those of large matmuls, they would not overlap.
+  result->priority = queue.isCommunication() ? 1 : 0;
   return result;
 }
 
@@ -303,11 +330,14 @@ FailureOr<runtime::Bytes> braid::buildProgram(ModuleOp module) {
       entry->library = libraryCallOf(kernel);
     program.kernels.push_back(std::move(entry));
   }
+  const SmallVector<rt::QueueAttr> queues = queuesOf(module);
+  for (rt::QueueAttr queue : queues)
+    program.queues.push_back(describe(queue));
   for (auto [i, procedure] : llvm::enumerate(module.getOps<rt::ProcedureOp>()))
     procedures[procedure.getSymName()] = static_cast<uint32_t>(i);
   for (rt::ProcedureOp procedure : module.getOps<rt::ProcedureOp>()) {
     FailureOr<std::unique_ptr<fb::ProcedureT>> built =
-        ProcedureBuilder(procedure, kernels, procedures).build();
+        ProcedureBuilder(procedure, queues, kernels, procedures).build();
     if (failed(built))
       return failure();
     if (procedure.getEntry()) {

@@ -9,12 +9,16 @@
 
 namespace braid::runtime {
 
-std::vector<int64_t> Collective::missing() const {
+std::vector<RankQueue> Collective::missing() const {
+  std::vector<RankQueue> result;
   if (isPointToPoint(kind)) {
-    const bool waits = kind == CollectiveKind::recv && messageSlot && messageSlot->waitedFor();
-    return waits ? std::vector<int64_t>{messageSlot->source} : std::vector<int64_t>();
+    if (kind == CollectiveKind::recv && messageSlot && messageSlot->waitedFor())
+      result.push_back({messageSlot->source, messageSlot->sourceQueue});
+  } else if (group) {
+    for (int64_t rank : group->missing(position))
+      result.push_back({rank, group->queue});
   }
-  return group ? group->missing(position) : std::vector<int64_t>();
+  return result;
 }
 
 std::string signature(const Collective &c) {

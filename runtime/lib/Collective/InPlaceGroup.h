@@ -23,9 +23,10 @@ struct BarrierSlot {
 };
 
 struct InPlaceGroup : ProcessGroup {
-  InPlaceGroup(std::vector<int64_t> members, MemoryPool &pool)
+  InPlaceGroup(std::vector<int64_t> members, Queue itsQueue, MemoryPool &pool)
       : slots(pool.create<BarrierSlot>(members.size(), pool.sharing())) {
     ranks = std::move(members);
+    queue = itsQueue;
     for (size_t i = 0; i < ranks.size(); ++i)
       slots[i].sources = pool.create<const void *>(ranks.size());
   }

@@ -58,10 +58,10 @@ public:
     return {memory.data(), stride, rank, numRanks};
   }
 
-  ProcessGroup *group(const std::vector<int64_t> &ranks) override {
-    std::unique_ptr<InPlaceGroup> &slot = groups[ranks];
+  ProcessGroup *group(const std::vector<int64_t> &ranks, Queue queue) override {
+    std::unique_ptr<InPlaceGroup> &slot = groups[{ranks, queue}];
     if (!slot)
-      slot = std::make_unique<InPlaceGroup>(ranks, pool);
+      slot = std::make_unique<InPlaceGroup>(ranks, queue, pool);
     return slot.get();
   }
 
@@ -77,8 +77,8 @@ public:
 
   void reset() override {
     messageSlots.reset();
-    for (auto &[ranks, group] : groups)
-      for (size_t i = 0; i < ranks.size(); ++i) {
+    for (auto &[key, group] : groups)
+      for (size_t i = 0; i < group->ranks.size(); ++i) {
         group->slots[i].step = 0;
         group->slots[i].arrivals.set(0);
       }
@@ -134,7 +134,7 @@ private:
   HostMemory memory;
   MemoryPool pool; ///< barriers
   MessageSlots messageSlots;
-  std::map<std::vector<int64_t>, std::unique_ptr<InPlaceGroup>> groups;
+  std::map<std::pair<std::vector<int64_t>, Queue>, std::unique_ptr<InPlaceGroup>> groups;
 };
 
 } // namespace

@@ -62,6 +62,8 @@ MessageSlot *MessageSlots::find(const Collective &c, size_t index) {
     post.messageSlot = pool.create<MessageSlot>(1, pool.sharing());
     post.messageSlot->source = key.source;
   }
+  if (sends)
+    post.messageSlot->sourceQueue = c.queue;
   (sends ? post.send : post.receive) = c;
   return post.messageSlot;
 }

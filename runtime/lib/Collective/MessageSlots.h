@@ -26,6 +26,7 @@ struct MessageSlot {
   std::atomic<uint32_t> taken{0}; ///< runs in which it was taken
   std::byte *data = nullptr;
   int64_t source = 0;
+  Queue sourceQueue = kComputeQueue; ///< that the send stands on
   bool waitedFor() const { return !sent.reached(taken.load(std::memory_order_acquire) + 1); }
 };
 

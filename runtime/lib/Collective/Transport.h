@@ -55,12 +55,14 @@ struct CollectiveValue {
   int64_t bytes() const { return part.bytes(); }
 };
 
-/// The ranks that take part in a collective, by position.
+/// The ranks that take part in a collective, by position. Every queue has groups of its own: its
+/// collectives meet in its order, whatever the other queues do.
 struct ProcessGroup {
   virtual ~ProcessGroup() = default;
   /// The ranks that have not arrived at the barrier where the one at this position waits.
   virtual std::vector<int64_t> missing(int64_t position) const = 0;
   std::vector<int64_t> ranks;
+  Queue queue = kComputeQueue;
 };
 
 struct MessageSlot; // MessageSlots.h
@@ -80,11 +82,12 @@ struct Collective {
   MessageSlot *messageSlot = nullptr; ///< of send and recv; null when this rank takes no part
   ProcessGroup *group = nullptr;
   int64_t position = 0; ///< of this rank in the group
+  Queue queue = kComputeQueue;
   std::string name, role;
   const std::string *path = nullptr; ///< of the calls that lead to it
   int64_t bytesSent = 0;             ///< by this rank
-  /// The ranks that this one waits for: those that have not arrived.
-  std::vector<int64_t> missing() const;
+  /// What this rank waits for: ranks that have not arrived, with their queues that are to arrive.
+  std::vector<RankQueue> missing() const;
 };
 
 /// "all_reduce 'a' (sum, 8 f32, dim 0, role 'r') in @main"
@@ -102,8 +105,9 @@ public:
   /// Symmetric memory of `bytes` per rank, zeroed; called once, before any collective.
   virtual Status allocate(size_t bytes) = 0;
   virtual SymmetricHeap heap(int64_t rank) const = 0;
-  /// The process group of these ranks; the same object for the same list. Not called during a run.
-  virtual ProcessGroup *group(const std::vector<int64_t> &ranks) = 0;
+  /// The process group of these ranks on a queue; the same object for the same list and queue. Not
+  /// called during a run.
+  virtual ProcessGroup *group(const std::vector<int64_t> &ranks, Queue queue) = 0;
   /// The slot of a send or recv of a rank, null when the rank takes no part in it. `index` counts
   /// those of the same kind, peer and tag that come before it in the rank's program. Not called
   /// during a run.

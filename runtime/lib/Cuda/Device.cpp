@@ -65,11 +65,14 @@ Status Device::finish(CUstream stream) {
   }
 }
 
-Result<Stream> createStream(const DevicePtr &device) {
+Result<Stream> createStream(const DevicePtr &device, int32_t priority) {
   const Driver &api = device->api();
   CUstream stream;
   RETURN_IF_ERROR(device->use());
-  BRAID_CUDA_TRY(api, cuStreamCreate, &stream, kStreamNonBlocking);
+  // The driver's priorities descend, and it takes the nearest one that it has.
+  constexpr int32_t kMost = 1 << 20; // beyond what any device has, and safe to negate
+  BRAID_CUDA_TRY(api, cuStreamCreateWithPriority, &stream, kStreamNonBlocking,
+                 -std::clamp(priority, -kMost, kMost));
   return Stream(device, stream, api.cuStreamDestroy_v2);
 }
 

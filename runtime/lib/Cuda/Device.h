@@ -82,7 +82,8 @@ using Module = Owned<CUmodule>;
 using Graph = Owned<CUgraph>;
 using GraphExec = Owned<CUgraphExec>;
 
-Result<Stream> createStream(const DevicePtr &device);
+/// The device serves streams of higher priority first, as far as it distinguishes priorities.
+Result<Stream> createStream(const DevicePtr &device, int32_t priority = 0);
 Result<Event> createEvent(const DevicePtr &device, bool timed);
 /// Memory that is zeroed on `stream`; `what` is for messages: "the local arena".
 Result<Memory> allocate(const DevicePtr &device, size_t bytes, CUstream stream,

@@ -62,7 +62,7 @@ constexpr int kCaptureThreadLocal = 1;
   X(cuMemFreeHost, CUresult(void *))                                                               \
   X(cuMemcpyAsync, CUresult(CUdeviceptr, CUdeviceptr, size_t, CUstream))                           \
   X(cuMemsetD8Async, CUresult(CUdeviceptr, unsigned char, size_t, CUstream))                       \
-  X(cuStreamCreate, CUresult(CUstream *, unsigned))                                                \
+  X(cuStreamCreateWithPriority, CUresult(CUstream *, unsigned, int))                               \
   X(cuStreamDestroy_v2, CUresult(CUstream))                                                        \
   X(cuStreamQuery, CUresult(CUstream))                                                             \
   X(cuStreamWaitEvent, CUresult(CUstream, CUevent, unsigned))                                      \

@@ -27,7 +27,7 @@ struct Member {
   const Collective *collective;
   SymmetricHeap heap;
   RankDevice *device;
-  CUstream stream; ///< of its communication queue
+  CUstream stream; ///< of its queue
   uint64_t number; ///< of the command on that queue, from 1 on
 };
 

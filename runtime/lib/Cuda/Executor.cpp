@@ -18,11 +18,12 @@ Result<std::unique_ptr<DeviceExecutor>> createCudaExecutor(const DeviceSetup &se
 
 namespace cuda {
 
-ProcessGroup *DeviceTransport::group(const std::vector<int64_t> &members) {
-  std::unique_ptr<DeviceGroup> &slot = groups[members];
+ProcessGroup *DeviceTransport::group(const std::vector<int64_t> &members, Queue queue) {
+  std::unique_ptr<DeviceGroup> &slot = groups[{members, queue}];
   if (!slot) {
     slot = std::make_unique<DeviceGroup>();
     slot->ranks = members;
+    slot->queue = queue;
   }
   return slot.get();
 }
@@ -38,16 +39,22 @@ static int64_t limitNs(const SessionOptions &options) {
 }
 
 CudaExecutor::CudaExecutor(const DeviceSetup &given)
-    : setup(given), useNccl(given.options->transport == "nccl"), useGraph(given.options->cudaGraph),
-      trace(given.options->trace), libraryPath(given.options->cudaLibrary),
-      deviceTransport(useNccl), ranks(given.valueBytes.size()) {}
+    : setup(given), queues(queuesOf(*given.program)), useNccl(given.options->transport == "nccl"),
+      useGraph(given.options->cudaGraph), trace(given.options->trace),
+      libraryPath(given.options->cudaLibrary), deviceTransport(useNccl),
+      ranks(given.valueBytes.size()) {}
 
 CudaExecutor::~CudaExecutor() {
   // Memory must not be freed while commands use it, of this run or of one that was given up.
-  for (RankState &rank : ranks)
-    for (Stream &stream : rank.streams)
+  for (RankState &rank : ranks) {
+    auto finish = [&](const Stream &stream) {
       if (stream && !rank.device.device->finish(stream.get()).ok())
         giveUp();
+    };
+    for (const QueueStream &queue : rank.queues)
+      finish(queue.stream);
+    finish(rank.upload);
+  }
 }
 
 Status CudaExecutor::open() {
@@ -63,7 +70,7 @@ Status CudaExecutor::open() {
     RETURN_IF_ERROR(ofRank(r, allocateRank(static_cast<int64_t>(r))));
   // Wait until memory is zeroed.
   for (size_t r = 0; r < ranks.size(); ++r)
-    RETURN_IF_ERROR(ofRank(r, ranks[r].device.device->finish(ranks[r].streams[0].get())));
+    RETURN_IF_ERROR(ofRank(r, ranks[r].device.device->finish(ranks[r].stream(kComputeQueue))));
   return {};
 }
 
@@ -119,11 +126,15 @@ Status CudaExecutor::loadKernels() {
 Status CudaExecutor::allocateRank(int64_t number) {
   RankState &rank = state(number);
   const DevicePtr &device = rank.device.device;
-  for (Stream &stream : rank.streams) {
-    ASSIGN_OR_RETURN(stream, createStream(device));
+  rank.queues.resize(queues.size());
+  for (Queue queue = 0; queue < queues.size(); ++queue) {
+    ASSIGN_OR_RETURN(rank.queues[queue].stream, createStream(device, queues[queue].priority));
   }
+  ASSIGN_OR_RETURN(rank.upload, createStream(device));
+  rank.device.workspaces.resize(queues.size());
+  rank.device.hasFaults.assign(queues.size(), false);
   auto get = [&](Memory &memory, size_t size, const std::string &what) -> Status {
-    ASSIGN_OR_RETURN(memory, allocate(device, size, rank.streams[0].get(), what));
+    ASSIGN_OR_RETURN(memory, allocate(device, size, rank.stream(kComputeQueue), what));
     bytes += static_cast<int64_t>(size);
     return {};
   };
@@ -139,9 +150,10 @@ Status CudaExecutor::allocateRank(int64_t number) {
   RETURN_IF_ERROR(get(rank.local, setup.localBytes, "the local arena"));
   for (size_t size : setup.valueBytes[static_cast<size_t>(number)])
     RETURN_IF_ERROR(get(rank.values.emplace_back(), size, "a parameter, input or result"));
-  RETURN_IF_ERROR(get(rank.faults, 2 * sizeof(library::Fault), "memory for faults"));
+  const size_t faultBytes = queues.size() * sizeof(library::Fault);
+  RETURN_IF_ERROR(get(rank.faults, faultBytes, "memory for faults"));
   rank.device.faults = reinterpret_cast<library::Fault *>(pointer(rank.faults.get()));
-  ASSIGN_OR_RETURN(rank.faultCopies, allocatePinned(device, 2 * sizeof(library::Fault)));
+  ASSIGN_OR_RETURN(rank.faultCopies, allocatePinned(device, faultBytes));
   return {};
 }
 
@@ -167,7 +179,7 @@ Status CudaExecutor::uploadStaged(int64_t number, size_t index, size_t offset, s
   Staging &own = staging[staged];
   RETURN_IF_ERROR(rank.device.device->use());
   // Each buffer has a stream, so that a wait for one copy does not wait for the other one.
-  own.stream = rank.streams[staged].get();
+  own.stream = staged == 0 ? rank.stream(kComputeQueue) : rank.upload.get();
   own.device = rank.device.device;
   return ofRank(static_cast<size_t>(number),
                 driver->check(driver->cuMemcpyAsync(rank.values[index].get() + offset,
@@ -188,7 +200,7 @@ Status CudaExecutor::transfer(int64_t number, CUdeviceptr to, CUdeviceptr from, 
     return {};
   RankState &rank = state(number);
   return ofRank(static_cast<size_t>(number),
-                copyNow(*rank.device.device, to, from, size, rank.streams[0].get()));
+                copyNow(*rank.device.device, to, from, size, rank.stream(kComputeQueue)));
 }
 
 Status CudaExecutor::upload(int64_t number, size_t index, const void *data, size_t size) {
@@ -206,22 +218,22 @@ std::vector<std::string> CudaExecutor::deviceNames() const {
   return names;
 }
 
-Result<StreamCommand> CudaExecutor::makeStreamCommand(RankState &rank, int queue, size_t index,
+Result<StreamCommand> CudaExecutor::makeStreamCommand(RankState &rank, Queue queue, size_t index,
                                                       const Command &command) {
   RankDevice &device = rank.device;
   if (auto *op = std::get_if<DeviceLaunchCommand>(&command.op))
     return makeLaunch(*op, device);
   if (auto *op = std::get_if<LibraryArguments>(&command.op))
-    return makeLibrary(*op, {index + 1, queue, libraryPath, rank.streams[0].get()}, device);
+    return makeLibrary(*op, {index + 1, queue, libraryPath, rank.stream(kComputeQueue)}, device);
   if (auto *op = std::get_if<CopyCommand>(&command.op))
     return makeCopy(*op, device);
   return StreamCommand(); // enqueueStep() enqueues events and collectives
 }
 
 /// Whether a command's time is in the report.
-static bool isMeasured(const Command &command, int queue) {
+static bool isMeasured(const Command &command, Queue queue) {
   return std::holds_alternative<CollectiveCommand>(command.op) ||
-         (queue == 0 &&
+         (queue == kComputeQueue &&
           (std::holds_alternative<CollectiveWaitCommand>(command.op) || command.mayOverlap));
 }
 
@@ -232,13 +244,14 @@ Status CudaExecutor::prepareSlots(RankState &rank, const RankProgram &program) {
   for (uint32_t e = 0; e < program.numEvents; ++e) {
     ASSIGN_OR_RETURN(rank.events.emplace_back(), createEvent(device, false));
   }
-  for (int queue = 0; queue < 2; ++queue) {
-    ASSIGN_OR_RETURN(rank.begin[queue], createEvent(device, true));
-    ASSIGN_OR_RETURN(rank.end[queue], createEvent(device, true));
-    rank.slots[queue].clear();
+  for (Queue queue = 0; queue < queues.size(); ++queue) {
+    QueueStream &own = rank.queues[queue];
+    ASSIGN_OR_RETURN(own.begin, createEvent(device, true));
+    ASSIGN_OR_RETURN(own.end, createEvent(device, true));
+    own.slots.clear();
     for (size_t i = 0; i < program.queues[queue].size(); ++i) {
       const Command &command = program.queues[queue][i];
-      Slot &slot = rank.slots[queue].emplace_back();
+      Slot &slot = own.slots.emplace_back();
       Result<StreamCommand> made = makeStreamCommand(rank, queue, i, command);
       if (!made.ok())
         return Status::error(describe(command) + ": " + made.status().message(),
@@ -254,12 +267,11 @@ Status CudaExecutor::prepareSlots(RankState &rank, const RankProgram &program) {
   return {};
 }
 
-Result<std::shared_ptr<Communicators>>
-CudaExecutor::communicators(const std::vector<int64_t> &members) {
-  std::shared_ptr<Communicators> &slot = groups[members];
+Result<std::shared_ptr<Communicators>> CudaExecutor::communicators(const GroupKey &key) {
+  std::shared_ptr<Communicators> &slot = groups[key];
   if (!slot) {
     std::vector<int> ordinals;
-    for (int64_t member : members)
+    for (int64_t member : key.members)
       ordinals.push_back(state(member).device.device->ordinal);
     ASSIGN_OR_RETURN(slot, Communicators::create(nccl, ordinals));
   }
@@ -269,8 +281,9 @@ CudaExecutor::communicators(const std::vector<int64_t> &members) {
 Result<Exchange> CudaExecutor::makeBarrierExchange(const std::vector<Member> &members) {
   if (!useNccl || members.size() == 1)
     return makeCopyExchange(members);
+  const ProcessGroup &ranksOfQueue = *members.front().collective->group;
   ASSIGN_OR_RETURN(std::shared_ptr<Communicators> group,
-                   communicators(members.front().collective->group->ranks));
+                   communicators({ranksOfQueue.ranks, ranksOfQueue.queue, ranksOfQueue.queue}));
   return makeNcclExchange(members, group);
 }
 
@@ -296,8 +309,11 @@ Result<Exchange> CudaExecutor::makeReceive(const Member &receiver) {
   const DeviceMessage &message = messages.at(messageSlot); // its send comes first
   if (message.sender.device->device == receiver.device->device)
     return cuda::makeReceive(receiver, message);
-  const std::vector<int64_t> &members = receiver.collective->group->ranks;
-  ASSIGN_OR_RETURN(std::shared_ptr<Communicators> group, communicators(members));
+  const Queue from = message.sender.collective->queue, to = receiver.collective->queue;
+  const std::vector<int64_t> members =
+      from == to ? receiver.collective->group->ranks
+                 : std::vector<int64_t>{message.sender.heap.rank, receiver.heap.rank};
+  ASSIGN_OR_RETURN(std::shared_ptr<Communicators> group, communicators({members, from, to}));
   auto position = [&](const Member &member) {
     return static_cast<size_t>(std::find(members.begin(), members.end(), member.heap.rank) -
                                members.begin());
@@ -331,10 +347,10 @@ Status CudaExecutor::prepareExchanges(const std::vector<const RankProgram *> &pr
     for (const Place &place : step.places)
       members.push_back({&std::get<CollectiveCommand>(commandAt(place).op).collective,
                          deviceTransport.heap(place.rank), &state(place.rank).device,
-                         state(place.rank).streams[1].get(), place.index + 1});
+                         state(place.rank).stream(place.queue), place.index + 1});
     if (members.front().collective->kind == CollectiveKind::allToAllV)
       for (const Place &place : step.places)
-        state(place.rank).device.hasFaults[1] = true;
+        state(place.rank).device.hasFaults[place.queue] = true;
     Result<Exchange> made = makeExchange(members);
     if (!made.ok())
       return ofRank(static_cast<size_t>(first.rank),

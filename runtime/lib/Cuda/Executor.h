@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Ranks on GPUs. The two queues of a rank are streams; one thread enqueues the commands of all
+// Ranks on GPUs. The queues of a rank are streams; one thread enqueues the commands of all
 // ranks in an order that was computed in advance, and then polls events until all commands have
 // ended.
 //
@@ -17,6 +17,7 @@
 #include "runtime/lib/Program/CommandOrder.h"
 
 #include <map>
+#include <tuple>
 
 namespace braid::runtime::cuda {
 
@@ -36,7 +37,7 @@ public:
     heap.rank = rank;
     return heap;
   }
-  ProcessGroup *group(const std::vector<int64_t> &members) override;
+  ProcessGroup *group(const std::vector<int64_t> &members, Queue queue) override;
   MessageSlot *messageSlot(const Collective &pointToPoint, size_t index) override {
     return messageSlots.find(pointToPoint, index);
   }
@@ -50,7 +51,7 @@ public:
 
 private:
   bool isNccl;
-  std::map<std::vector<int64_t>, std::unique_ptr<DeviceGroup>> groups;
+  std::map<std::pair<std::vector<int64_t>, Queue>, std::unique_ptr<DeviceGroup>> groups;
   MemoryPool pool{Sharing::process};
   MessageSlots messageSlots{pool};
 };
@@ -70,17 +71,36 @@ struct Slot {
   bool timed = false;
 };
 
+/// A queue of a rank.
+struct QueueStream {
+  Stream stream;
+  std::vector<Slot> slots; ///< by command
+  Event begin, end;
+  size_t done = 0; ///< commands that are known to have ended in this run
+};
+
+/// Ranks whose collectives use one set of communicators, and the queue that they stand on. Messages
+/// that are received on another queue than that of their send have communicators of their own,
+/// between the two ranks: operations of a communicator stand on one stream of each rank.
+struct GroupKey {
+  std::vector<int64_t> members;
+  Queue queue, receivingQueue;
+  bool operator<(const GroupKey &o) const {
+    return std::tie(members, queue, receivingQueue) <
+           std::tie(o.members, o.queue, o.receivingQueue);
+  }
+};
+
 struct RankState {
   RankDevice device;
-  Stream streams[2]; ///< by Queue
+  std::vector<QueueStream> queues;
+  Stream upload; ///< for every second copy of staged memory
   std::vector<Event> events;
-  std::vector<Slot> slots[2];
-  Event begin[2], end[2];
   Memory symmetric, local;
   Memory faults;         ///< of each queue
   HostPages faultCopies; ///< on the host
   std::vector<Memory> values;
-  size_t done[2] = {0, 0}; ///< commands that are known to have ended in this run
+  CUstream stream(Queue queue) const { return queues[queue].stream.get(); }
 };
 
 /// Puts the rank before the message of an error.
@@ -114,7 +134,7 @@ private:
   Status openDevices();
   Status loadKernels();
   Status allocateRank(int64_t rank);
-  Result<StreamCommand> makeStreamCommand(RankState &rank, int queue, size_t index,
+  Result<StreamCommand> makeStreamCommand(RankState &rank, Queue queue, size_t index,
                                           const Command &command);
   Status prepareSlots(RankState &rank, const RankProgram &program);
   Status prepareExchanges(const std::vector<const RankProgram *> &programs);
@@ -122,7 +142,7 @@ private:
   Result<Exchange> makeBarrierExchange(const std::vector<Member> &members);
   Result<Exchange> makeSend(const Member &sender);
   Result<Exchange> makeReceive(const Member &receiver);
-  Result<std::shared_ptr<Communicators>> communicators(const std::vector<int64_t> &members);
+  Result<std::shared_ptr<Communicators>> communicators(const GroupKey &key);
 
   // A run (ExecutorRun.cpp).
   Status enqueueAll(Workers &workers, unsigned recordFlags);
@@ -143,6 +163,7 @@ private:
 
   // Members are destroyed in reverse order: memory of the devices before these.
   DeviceSetup setup;
+  std::vector<QueueInfo> queues; ///< of each rank
   bool useNccl, useGraph, trace;
   std::string libraryPath; ///< for tests; empty: the system's
   std::shared_ptr<const Driver> driver;
@@ -160,7 +181,7 @@ private:
   std::vector<Step> steps;
   std::map<const MessageSlot *, DeviceMessage> messages;
   std::vector<Exchange> exchanges; ///< by step; empty for other steps
-  std::map<std::vector<int64_t>, std::shared_ptr<Communicators>> groups;
+  std::map<GroupKey, std::shared_ptr<Communicators>> groups;
   GraphExec graph;
   bool warm = false; ///< has run
   int64_t bytes = 0;

@@ -33,13 +33,13 @@ Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recor
   const Step &step = steps[number];
   auto mark = [&](const Place &place, bool before) -> Status {
     RankState &rank = state(place.rank);
-    const Slot &slot = rank.slots[place.queue][place.index];
+    const Slot &slot = rank.queues[place.queue].slots[place.index];
     // A graph keeps only the events that times are computed from.
     if ((before || recordFlags == kEventRecordExternal) && !slot.timed)
       return {};
     RETURN_IF_ERROR(rank.device.device->use());
     BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, (before ? slot.before : slot.after).get(),
-                   rank.streams[place.queue].get(), recordFlags);
+                   rank.stream(place.queue), recordFlags);
     return {};
   };
   for (const Place &place : step.places)
@@ -49,10 +49,10 @@ Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recor
   for (const Place &place : step.places) {
     RankState &rank = state(place.rank);
     RETURN_IF_ERROR(rank.device.device->use());
-    const CUstream stream = rank.streams[place.queue].get();
+    const CUstream stream = rank.stream(place.queue);
     const Command &command =
         workers.ranks[static_cast<size_t>(place.rank)]->program.queues[place.queue][place.index];
-    const Slot &slot = rank.slots[place.queue][place.index];
+    const Slot &slot = rank.queues[place.queue].slots[place.index];
     auto record = [&](uint32_t event) -> Status {
       BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.events[event].get(), stream,
                      kEventRecordDefault);
@@ -79,10 +79,11 @@ Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recor
 
 Status CudaExecutor::enqueueBegin(RankState &rank, unsigned recordFlags) const {
   RETURN_IF_ERROR(rank.device.device->use());
-  for (int queue = 0; queue < 2; ++queue) {
-    const CUstream stream = rank.streams[queue].get();
+  for (Queue queue = 0; queue < queues.size(); ++queue) {
+    const CUstream stream = rank.stream(queue);
     BRAID_CUDA_TRY(*driver, cuStreamWaitEvent, stream, fork.get(), 0);
-    BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.begin[queue].get(), stream, recordFlags);
+    BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.queues[queue].begin.get(), stream,
+                   recordFlags);
     if (rank.device.hasFaults[queue])
       BRAID_CUDA_TRY(*driver, cuMemsetD8Async, address(rank.device.faults + queue), 0,
                      sizeof(library::Fault), stream);
@@ -93,12 +94,13 @@ Status CudaExecutor::enqueueBegin(RankState &rank, unsigned recordFlags) const {
 Status CudaExecutor::enqueueEnd(RankState &rank, unsigned recordFlags) const {
   RETURN_IF_ERROR(rank.device.device->use());
   auto *copies = static_cast<library::Fault *>(rank.faultCopies.get());
-  for (int queue = 0; queue < 2; ++queue) {
-    const CUstream stream = rank.streams[queue].get();
+  for (Queue queue = 0; queue < queues.size(); ++queue) {
+    const CUstream stream = rank.stream(queue);
     if (rank.device.hasFaults[queue])
       BRAID_CUDA_TRY(*driver, cuMemcpyAsync, address(copies + queue),
                      address(rank.device.faults + queue), sizeof(library::Fault), stream);
-    BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.end[queue].get(), stream, recordFlags);
+    BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.queues[queue].end.get(), stream,
+                   recordFlags);
   }
   return {};
 }
@@ -120,9 +122,9 @@ Status CudaExecutor::enqueueAll(Workers &workers, unsigned recordFlags) {
 /// Makes the stream that all others were forked from wait for them, as a capture requires.
 Status CudaExecutor::joinStreams() {
   for (RankState &rank : ranks)
-    for (const Stream &stream : rank.streams) {
+    for (const QueueStream &queue : rank.queues) {
       ASSIGN_OR_RETURN(Event join, createEvent(rank.device.device, false));
-      BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, join.get(), stream.get(),
+      BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, join.get(), queue.stream.get(),
                      kEventRecordDefault);
       RETURN_IF_ERROR(devices[0]->use());
       BRAID_CUDA_TRY(*driver, cuStreamWaitEvent, control.get(), join.get(), 0);
@@ -172,16 +174,16 @@ bool CudaExecutor::advance(Workers &workers, Status &failure) {
   for (size_t r = 0; r < ranks.size() && failure.ok(); ++r) {
     RankState &rank = ranks[r];
     failure = rank.device.device->use();
-    for (int queue = 0; queue < 2 && failure.ok(); ++queue) {
+    for (Queue queue = 0; queue < queues.size() && failure.ok(); ++queue) {
       const auto &commands = workers.ranks[r]->program.queues[queue];
-      QueueState &self = workers.control.queue(static_cast<int64_t>(r), static_cast<Queue>(queue));
-      size_t &done = rank.done[queue];
+      QueueState &self = workers.control.queue(static_cast<int64_t>(r), queue);
+      QueueStream &own = rank.queues[queue];
+      size_t &done = own.done;
       const size_t before = done;
       while (done <= commands.size()) { // size() stands for the queue's end
         const bool last = done == commands.size();
-        const Slot *slot = last ? nullptr : &rank.slots[queue][done];
-        const CUresult result =
-            driver->cuEventQuery(slot ? slot->after.get() : rank.end[queue].get());
+        const Slot *slot = last ? nullptr : &own.slots[done];
+        const CUresult result = driver->cuEventQuery(slot ? slot->after.get() : own.end.get());
         if (result == kNotReady)
           break;
         failure = driver->check(result, "cuEventQuery");
@@ -208,9 +210,9 @@ bool CudaExecutor::advance(Workers &workers, Status &failure) {
 }
 
 Status CudaExecutor::checkGroups() const {
-  for (const auto &[members, group] : groups)
+  for (const auto &[key, group] : groups)
     if (Status status = group->check(); !status.ok())
-      return Status::error("ranks " + shapeString(members) + ": " + status.message(),
+      return Status::error("ranks " + shapeString(key.members) + ": " + status.message(),
                            status.code());
   return {};
 }
@@ -224,8 +226,8 @@ Status CudaExecutor::watch(Workers &workers) {
     RETURN_IF_ERROR(failure);
     bool ended = true;
     for (size_t r = 0; r < ranks.size(); ++r)
-      for (int queue = 0; queue < 2; ++queue)
-        ended &= ranks[r].done[queue] > workers.ranks[r]->program.queues[queue].size();
+      for (Queue queue = 0; queue < queues.size(); ++queue)
+        ended &= ranks[r].queues[queue].done > workers.ranks[r]->program.queues[queue].size();
     if (ended)
       return {};
     RETURN_IF_ERROR(checkGroups());
@@ -238,7 +240,7 @@ Status CudaExecutor::watch(Workers &workers) {
 
 Status CudaExecutor::checkFaults(const Workers &workers) const {
   for (size_t r = 0; r < ranks.size(); ++r)
-    for (int queue = 0; queue < 2; ++queue) {
+    for (Queue queue = 0; queue < queues.size(); ++queue) {
       if (!ranks[r].device.hasFaults[queue])
         continue;
       library::Fault fault;
@@ -261,7 +263,8 @@ Status CudaExecutor::checkFaults(const Workers &workers) const {
 Result<int64_t> CudaExecutor::timeOf(const RankState &rank, const Event &event,
                                      int64_t beginNs) const {
   float ms = 0;
-  BRAID_CUDA_TRY(*driver, cuEventElapsedTime, &ms, rank.begin[0].get(), event.get());
+  BRAID_CUDA_TRY(*driver, cuEventElapsedTime, &ms, rank.queues[kComputeQueue].begin.get(),
+                 event.get());
   return beginNs + static_cast<int64_t>(static_cast<double>(ms) * 1e6);
 }
 
@@ -275,9 +278,9 @@ Status CudaExecutor::collectTimes(Workers &workers) {
     Rank &rank = *workers.ranks[r];
     RETURN_IF_ERROR(state.device.device->use());
     std::vector<Interval> computing; // the compute queue comes first
-    for (int queue = 0; queue < 2; ++queue)
-      for (size_t i = 0; i < state.slots[queue].size(); ++i) {
-        const Slot &slot = state.slots[queue][i];
+    for (Queue queue = 0; queue < queues.size(); ++queue)
+      for (size_t i = 0; i < state.queues[queue].slots.size(); ++i) {
+        const Slot &slot = state.queues[queue].slots[i];
         if (!slot.timed)
           continue;
         Interval span;
@@ -287,7 +290,8 @@ Status CudaExecutor::collectTimes(Workers &workers) {
         const int64_t length = span.endNs - span.beginNs;
         if (command.mayOverlap)
           computing.push_back(span);
-        if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op); op && queue == 0)
+        if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op);
+            op && queue == kComputeQueue)
           rank.times.addExposed(op->index, length);
         if (auto *op = std::get_if<CollectiveCommand>(&command.op)) {
           const bool byForm = rank.program.collectives[op->index].exposedByForm;
@@ -296,6 +300,7 @@ Status CudaExecutor::collectTimes(Workers &workers) {
         if (trace)
           rank.trace[queue].push_back({&command, span.beginNs, span.endNs});
       }
+    rank.times.sum();
   }
   return {};
 }
@@ -332,11 +337,11 @@ Status CudaExecutor::run(Workers &workers) {
   for (size_t r = 0; r < ranks.size(); ++r) {
     Rank &rank = *workers.ranks[r];
     rank.times.clear(rank.program.collectives.size());
-    for (int queue = 0; queue < 2; ++queue) {
+    for (Queue queue = 0; queue < queues.size(); ++queue) {
       rank.trace[queue].clear();
-      ranks[r].done[queue] = 0;
+      ranks[r].queues[queue].done = 0;
       const auto &commands = rank.program.queues[queue];
-      workers.control.queue(static_cast<int64_t>(r), static_cast<Queue>(queue))
+      workers.control.queue(static_cast<int64_t>(r), queue)
           .at.store(commands.empty() ? nullptr : &commands[0], std::memory_order_relaxed);
     }
   }

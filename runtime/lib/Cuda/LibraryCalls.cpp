@@ -113,7 +113,7 @@ Result<StreamCommand> makeCheckCounts(const Collective &c, const std::byte *coun
   arguments.counts = countsFrom(value.input, value.dtype, counts, 0);
   arguments.count = value.input.shape[0];
   arguments.most = countCapacity(c);
-  arguments.fault = rank.faults + static_cast<int>(Queue::communication);
+  arguments.fault = rank.faults + c.queue;
   arguments.command = number;
   return libraryStreamCommand(rank, "braid_check_counts", arguments.count, arguments);
 }

@@ -32,7 +32,7 @@ inline Status append(std::vector<StreamCommand> &commands, Result<StreamCommand>
   return made.status();
 }
 
-/// Everything that a rank's commands are made with. Queues are numbered as in Queue.
+/// Everything that a rank's commands are made with.
 struct RankDevice {
   DevicePtr device;
   Kernels *kernels = nullptr;
@@ -40,9 +40,9 @@ struct RankDevice {
   const program::ProgramT *program = nullptr;
   std::shared_ptr<const Blas> blas; ///< null without a matmul, as the next two
   std::shared_ptr<cublasLtContext> blasHandle;
-  Memory workspaces[2];             ///< by queue, as the two may run matmuls at once
+  std::vector<Memory> workspaces;   ///< by queue, as several may run matmuls at once
   library::Fault *faults = nullptr; ///< by queue, in memory of the device
-  bool hasFaults[2] = {};           ///< by queue: whether a command may write its fault
+  std::vector<bool> hasFaults;      ///< by queue: whether a command may write its fault
   std::vector<Memory> constants;    ///< tables that commands use
 };
 
@@ -71,7 +71,7 @@ Result<StreamCommand> makeLaunch(const DeviceLaunchCommand &command, RankDevice 
 /// The position of a launch of a library kernel, and what making it takes.
 struct LibraryPlace {
   uint64_t number; ///< that a fault identifies the command by, above 0
-  int queue;
+  Queue queue;
   const std::string &libraryPath;
   CUstream stream;
 };
@@ -88,7 +88,7 @@ Result<StreamCommand> makeCopy(const StridedRuns &runs, const std::byte *source,
 Result<StreamCommand> makeCopyCounted(const StridedRuns &runs, const CountedBlocks &part,
                                       const std::byte *source, std::byte *dest,
                                       const library::Integers &counts, RankDevice &rank);
-/// A count out of range is a fault of command `number` of the communication queue.
+/// A count out of range is a fault of command `number` of the collective's queue.
 Result<StreamCommand> makeCheckCounts(const Collective &c, const std::byte *counts, uint64_t number,
                                       RankDevice &rank);
 /// The counts of an all_to_all_v from a certain block on.

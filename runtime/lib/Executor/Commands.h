@@ -33,13 +33,15 @@ struct CollectiveCommand {
 };
 struct CollectiveWaitCommand {
   uint32_t event;
-  uint32_t index; ///< of the awaited collective in RankProgram::collectives
+  uint32_t index;               ///< of the awaited collective in RankProgram::collectives
+  Queue setter = kComputeQueue; ///< the queue of the collective
 };
 struct RecordCommand {
   uint32_t event;
 };
 struct AwaitCommand {
   uint32_t event;
+  Queue setter = kComputeQueue; ///< the queue that records it
 };
 
 /// Which thread runs a command, and what may run at the same time.
@@ -47,11 +49,12 @@ struct CommandSchedule {
   static constexpr uint32_t kNoEvent = UINT32_MAX;
   /// It computes, and a collective may run meanwhile.
   bool mayOverlap = false;
-  /// On the communication queue: the compute queue's thread runs it when it reaches the wait for
-  /// it.
+  /// On another queue than the compute queue: the compute queue's thread runs it when it reaches
+  /// the wait for it.
   bool byWaiter = false;
-  /// On the compute queue: the commands of the communication queue to run before this one.
+  /// On the compute queue: the commands of another queue to run before this one.
   struct {
+    Queue queue = kComputeQueue;
     size_t begin = 0, end = 0;
   } runsFirst;
   /// Where two threads take turns on a queue: the event to await first and the event to set last.
@@ -59,8 +62,8 @@ struct CommandSchedule {
 };
 
 struct Command : NamedCommand, CommandSchedule {
-  bool waitsForQueue() const override;
-  std::vector<int64_t> missingRanks() const override;
+  std::optional<Queue> awaitedQueue() const override;
+  std::vector<RankQueue> missing() const override;
 
   std::variant<LaunchCommand, LibraryCommand, CopyCommand, CollectiveCommand, CollectiveWaitCommand,
                RecordCommand, AwaitCommand, DeviceLaunchCommand, LibraryArguments>
@@ -90,14 +93,15 @@ struct ArgumentCommand {
 };
 
 struct RankProgram {
-  std::vector<Command> queues[2]; ///< by Queue
+  std::vector<std::vector<Command>> queues;
   /// By argument of the entry's procedure: the commands that depend on its address.
   std::vector<std::vector<ArgumentCommand>> uses;
   uint32_t numEvents = 0;
-  std::vector<CollectiveInfo> collectives; ///< in the order of the communication queue
-  bool ownThread = true;                   ///< the communication queue needs one
-  std::deque<std::string> paths;           ///< a deque, as commands point at them
-  int64_t bytesSent = 0;                   ///< in a run
+  std::vector<CollectiveInfo> collectives; ///< queue by queue, in the queue's order
+  /// By queue: whether it needs a thread of its own. The compute queue does.
+  std::vector<bool> ownThread;
+  std::deque<std::string> paths; ///< a deque, as commands point at them
+  int64_t bytesSent = 0;         ///< in a run
 };
 
 /// Everything that addresses depend on.

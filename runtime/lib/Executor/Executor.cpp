@@ -5,18 +5,19 @@
 #include "Executor.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
 
+#include <algorithm>
 #include <exception>
 #include <numeric>
 #include <system_error>
 
 namespace braid::runtime {
 
-Workers::Workers(int64_t numRanks, int64_t threads, double timeLimitSeconds, Transport *transport,
-                 Sharing sharing)
-    : control(numRanks, timeLimitSeconds, 0, sharing), transport(transport),
-      kernels(vectorKernels()) {
+Workers::Workers(int64_t numRanks, std::vector<QueueInfo> itsQueues, int64_t threads,
+                 double timeLimitSeconds, Transport *transport, Sharing sharing)
+    : queues(std::move(itsQueues)), control(numRanks, queues, timeLimitSeconds, 0, sharing),
+      transport(transport), kernels(vectorKernels()) {
   for (int64_t r = 0; r < numRanks; ++r)
-    ranks.push_back(std::make_unique<Rank>(threads));
+    ranks.push_back(std::make_unique<Rank>(queues.size(), threads));
   served.resize(ranks.size());
   std::iota(served.begin(), served.end(), 0);
 }
@@ -24,20 +25,18 @@ Workers::Workers(int64_t numRanks, int64_t threads, double timeLimitSeconds, Tra
 namespace {
 
 /// One thread's share of a rank's queues in one run. The compute queue's thread also runs commands
-/// of the communication queue; messages and traces still name the communication queue.
+/// of other queues; messages and traces still name the queue that they stand on.
 class QueueRun {
 public:
   QueueRun(Workers &workers, Rank &rank, int64_t number)
-      : workers(workers), rank(rank), control(workers.control), now(workers.generation.value()),
-        stallHere(workers.stall && workers.stall->rank == number),
-        states{&control.queue(number, Queue::compute),
-               &control.queue(number, Queue::communication)},
-        contexts{context(Queue::compute), context(Queue::communication)} {}
+      : workers(workers), rank(rank), number(number), control(workers.control),
+        now(workers.generation.value()), stallHere(workers.stall && workers.stall->rank == number) {
+  }
 
   void run(Queue queue) {
     bool gaveAway = false; // the other thread continues the queue
-    for (const Command &command : rank.program.queues[static_cast<size_t>(queue)]) {
-      if (queue == Queue::communication && command.byWaiter)
+    for (const Command &command : rank.program.queues[queue]) {
+      if (command.byWaiter)
         continue;
       if (!run(queue, command))
         return;
@@ -48,12 +47,7 @@ public:
   }
 
 private:
-  QueueState &state(Queue queue) { return *states[static_cast<size_t>(queue)]; }
-  ExecutionContext context(Queue queue) {
-    const auto q = static_cast<size_t>(queue);
-    return {control, *states[q], queue == Queue::compute ? rank.team : rank.alone, workers.kernels,
-            rank.scratch[q]};
-  }
+  QueueState &state(Queue queue) { return control.queue(number, queue); }
 
   /// False when the run has failed.
   bool run(Queue queue, const Command &command) {
@@ -73,11 +67,13 @@ private:
     const int64_t begin = workers.trace ? nowNs() : 0;
     {
       const ComputeClock::Span computing(command.mayOverlap ? &rank.clock : nullptr);
-      perform(command, self, contexts[static_cast<size_t>(queue)]);
+      ExecutionContext context{control, self, rank.teamOf(queue), workers.kernels,
+                               rank.scratch[queue]};
+      perform(command, self, context);
     }
     self.progress.fetch_add(1, std::memory_order_relaxed);
     if (workers.trace)
-      rank.trace[static_cast<size_t>(queue)].push_back({&command, begin, nowNs()});
+      rank.trace[queue].push_back({&command, begin, nowNs()});
     if (command.thenSets != Command::kNoEvent && !control.failed()) {
       self.at.store(nullptr, std::memory_order_release);
       rank.events[command.thenSets].set(now);
@@ -98,7 +94,8 @@ private:
       if (!rank.events[op->event].reached(now)) {
         const int64_t start = nowNs();
         wait(command, op->event, self);
-        rank.times.addExposed(op->index, nowNs() - start);
+        if (self.queue == kComputeQueue)
+          rank.times.addExposed(op->index, nowNs() - start);
       }
     } else if (auto *op = std::get_if<RecordCommand>(&command.op)) {
       rank.events[op->event].set(now);
@@ -121,14 +118,15 @@ private:
 
   void wait(const Command &command, uint32_t event, QueueState &self) {
     if (command.runsFirst.end != 0) {
+      const Queue other = command.runsFirst.queue;
+      const std::vector<Command> &commands = rank.program.queues[other];
       self.since.store(nowNs(), std::memory_order_relaxed);
       self.waiting.store(Waiting::event, std::memory_order_release);
       for (size_t i = command.runsFirst.begin; i < command.runsFirst.end; ++i)
-        if (!run(Queue::communication, rank.program.queues[1][i]))
+        if (!run(other, commands[i]))
           break;
-      if (!control.failed() &&
-          rank.program.queues[1][command.runsFirst.end - 1].thenSets == Command::kNoEvent)
-        state(Queue::communication).at.store(nullptr, std::memory_order_release);
+      if (!control.failed() && commands[command.runsFirst.end - 1].thenSets == Command::kNoEvent)
+        state(other).at.store(nullptr, std::memory_order_release);
       self.waiting.store(Waiting::nothing, std::memory_order_release);
     }
     control.wait(rank.events[event], now, self, Waiting::event);
@@ -136,30 +134,29 @@ private:
 
   Workers &workers;
   Rank &rank;
+  const int64_t number;
   RunControl &control;
   const uint32_t now;
   const bool stallHere;
-  QueueState *states[2]; ///< by Queue
-  QueueState handOver;   ///< of this thread while it waits for a queue
-  ExecutionContext contexts[2];
+  QueueState handOver; ///< of this thread while it waits for a queue
 };
 
 } // namespace
 
-void Workers::runQueue(int64_t r, Queue kind) {
-  QueueRun(*this, *ranks[static_cast<size_t>(r)], r).run(kind);
+void Workers::runQueue(int64_t r, Queue queue) {
+  QueueRun(*this, *ranks[static_cast<size_t>(r)], r).run(queue);
 }
 
-void Workers::serveQueue(int64_t r, Queue kind) {
+void Workers::serveQueue(int64_t r, Queue queue) {
   useOneThread();
-  QueueState &self = control.queue(r, kind);
+  QueueState &self = control.queue(r, queue);
   for (uint32_t next = 1;; ++next) {
     while (!generation.waitOnce(next, 0, -1)) {
     }
     if (stopping.load(std::memory_order_acquire))
       return;
     try {
-      runQueue(r, kind);
+      runQueue(r, queue);
     } catch (const std::exception &e) {
       const NamedCommand *command = self.at.load(std::memory_order_relaxed);
       control.fail(Status::error("rank ", r, ": ",
@@ -189,15 +186,17 @@ void Workers::runServed() {
     rank->team.trace = trace;
     for (auto &spans : rank->team.spans)
       spans.clear();
-    for (int q = 0; q < 2; ++q) {
+    for (Queue q = 0; q < queues.size(); ++q) {
       rank->trace[q].clear();
       if (trace)
         rank->trace[q].reserve(rank->program.queues[q].size());
     }
   }
   uint32_t target = finished.value();
-  for (int64_t r : served)
-    target += ranks[static_cast<size_t>(r)]->program.ownThread ? 2 : 1;
+  for (int64_t r : served) {
+    const std::vector<bool> &own = ranks[static_cast<size_t>(r)]->program.ownThread;
+    target += static_cast<uint32_t>(std::count(own.begin(), own.end(), true));
+  }
   runBeginNs = nowNs();
   generation.increment();
   bool complete = control.waitForQueues(finished, target, [this] { countComputing(); });
@@ -206,13 +205,15 @@ void Workers::runServed() {
   for (int i = 0; !complete && i < 100; ++i)
     complete = finished.waitOnce(target, 0, 20000000);
   lost = !complete;
+  for (size_t i = 0; complete && i < served.size(); ++i)
+    ranks[static_cast<size_t>(served[i])]->times.sum();
 }
 
 // Only commands that compute count: waiting uses processor time, too, for polling.
 void Workers::countComputing() {
   constexpr int64_t kAtWorkNs = 100000;
   for (Computing &thread : computing) {
-    QueueState &queue = control.queue(thread.rank, Queue::compute);
+    QueueState &queue = control.queue(thread.rank, kComputeQueue);
     const bool atWork = queue.at.load(std::memory_order_acquire) &&
                         !queue.stalled.load(std::memory_order_acquire) &&
                         queue.waiting.load(std::memory_order_acquire) ==
@@ -245,19 +246,20 @@ Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
       const clockid_t clock = start([&workers, r] {
         beginSchedule(r, kComputeLane);
         workers.pinning.pinMember(r, 0);
-        workers.serveQueue(r, Queue::compute);
+        workers.serveQueue(r, kComputeQueue);
       });
       workers.ranks[i]->clock.attach(clock);
       workers.computing.push_back({r, 0, clock});
-      if (workers.ranks[i]->program.ownThread)
-        start([&workers, r] {
-          beginSchedule(r, kCommunicationLane);
-          workers.pinning.pinRank(r);
-          workers.serveQueue(r, Queue::communication);
-        });
+      for (Queue q = 1; q < workers.queues.size(); ++q)
+        if (workers.ranks[i]->program.ownThread[q])
+          start([&workers, r, q] {
+            beginSchedule(r, kComputeLane + static_cast<int64_t>(q));
+            workers.pinning.pinRank(r);
+            workers.serveQueue(r, q);
+          });
       for (int64_t member = 1; member < workers.ranks[i]->team.members(); ++member) {
         const clockid_t helper = start([&workers, r, i, member] {
-          beginSchedule(r, kCommunicationLane + member);
+          beginSchedule(r, kComputeLane + static_cast<int64_t>(workers.queues.size()) - 1 + member);
           workers.pinning.pinMember(r, member);
           useOneThread();
           workers.ranks[i]->team.serve(member, workers.control.spinNs());

@@ -15,6 +15,7 @@
 #include "runtime/lib/Kernels/Operations.h"
 #include "runtime/lib/Sync/Cores.h"
 
+#include <deque>
 #include <thread>
 
 namespace braid::runtime {
@@ -27,42 +28,51 @@ struct RankTimes {
     total = {};
     collectives.assign(count, {});
   }
-  /// Called by the thread that runs the collective and by the one that waits for it; each writes
-  /// its own fields.
+  /// Called by the thread that runs the collective and by the compute queue's, which waits for it;
+  /// each writes its own fields.
   void add(size_t collective, int64_t communicationNs, int64_t hiddenNs, int64_t peerWaitNs) {
-    for (CommunicationTimes *times : {&total, &collectives[collective]}) {
-      times->communicationNs += communicationNs;
-      times->hiddenNs += hiddenNs;
-      times->peerWaitNs += peerWaitNs;
-    }
+    CommunicationTimes &times = collectives[collective];
+    times.communicationNs += communicationNs;
+    times.hiddenNs += hiddenNs;
+    times.peerWaitNs += peerWaitNs;
   }
-  void addExposed(size_t collective, int64_t ns) {
-    total.exposedNs += ns;
-    collectives[collective].exposedNs += ns;
+  void addExposed(size_t collective, int64_t ns) { collectives[collective].exposedNs += ns; }
+  /// Called when all threads have ended the run.
+  void sum() {
+    for (const CommunicationTimes &times : collectives) {
+      total.communicationNs += times.communicationNs;
+      total.hiddenNs += times.hiddenNs;
+      total.exposedNs += times.exposedNs;
+      total.peerWaitNs += times.peerWaitNs;
+    }
   }
 };
 
 struct Rank {
-  explicit Rank(int64_t threads) : team(threads) {
+  Rank(size_t numQueues, int64_t threads) : team(threads), scratch(numQueues), trace(numQueues) {
     for (auto &ofQueue : scratch)
       ofQueue.resize(static_cast<size_t>(threads));
+    for (Queue q = 1; q < numQueues; ++q)
+      alone.emplace_back(1);
   }
   RankProgram program;
   std::unique_ptr<Counter[]> events;
-  Team team;     ///< of the compute queue
-  Team alone{1}; ///< of the communication queue, whose thread does every share itself
-  std::vector<std::vector<std::byte>> scratch[2]; ///< by Queue and part
+  Team team;              ///< of the compute queue
+  std::deque<Team> alone; ///< of the other queues, whose threads do every share themselves
+  Team &teamOf(Queue queue) { return queue == kComputeQueue ? team : alone[queue - 1]; }
+  std::vector<std::vector<std::vector<std::byte>>> scratch; ///< by queue and part
   SymmetricHeap heap;
   RankTimes times;
   ComputeClock clock;
-  std::vector<TraceSpan> trace[2]; ///< by Queue
+  std::vector<std::vector<TraceSpan>> trace; ///< by queue
 };
 
 /// Shared by the session and its worker threads, so that a stuck worker does not lose its memory.
 struct Workers {
-  Workers(int64_t ranks, int64_t threads, double timeLimitSeconds, Transport *transport,
-          Sharing sharing = Sharing::process);
+  Workers(int64_t ranks, std::vector<QueueInfo> queues, int64_t threads, double timeLimitSeconds,
+          Transport *transport, Sharing sharing = Sharing::process);
 
+  std::vector<QueueInfo> queues; ///< of each rank
   std::vector<std::unique_ptr<Rank>> ranks;
   std::vector<int64_t> served; ///< the ranks that have threads in this process
   RunControl control;
@@ -82,8 +92,8 @@ struct Workers {
   int64_t runBeginNs = 0, runEndNs = 0;
   bool lost = false; ///< a worker did not return
 
-  void serveQueue(int64_t rank, Queue kind);
-  void runQueue(int64_t rank, Queue kind);
+  void serveQueue(int64_t rank, Queue queue);
+  void runQueue(int64_t rank, Queue queue);
 
   /// A computing thread of a rank's compute queue, and its processor time at the last poll.
   struct Computing {

@@ -6,6 +6,7 @@
 #include "Commands.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace braid::runtime {
 
@@ -18,100 +19,175 @@ bool computes(const Command &command) {
          !std::holds_alternative<CollectiveWaitCommand>(command.op);
 }
 
-/// The commands of the compute queue during which a command of the communication queue may run:
-/// from the one after the record that it waits for to the first that waits for it or for a later
-/// command of its queue.
+/// The commands of the compute queue during which a command of another queue may run: from the one
+/// after the last record that it waits for to the first that waits for it or for a later command of
+/// its queue, each perhaps by way of further queues.
 struct Window {
   size_t begin, end;
 };
 
-std::vector<Window> windowsOf(const RankProgram &program) {
-  const std::vector<Command> &compute = program.queues[0], &communication = program.queues[1];
-  std::vector<size_t> recorded(program.numEvents, 0), waited(program.numEvents, compute.size());
-  for (size_t i = compute.size(); i-- > 0;) {
-    if (auto *op = std::get_if<RecordCommand>(&compute[i].op))
-      recorded[op->event] = i + 1;
-    else if (auto *op = std::get_if<AwaitCommand>(&compute[i].op))
-      waited[op->event] = i;
-    else if (auto *op = std::get_if<CollectiveWaitCommand>(&compute[i].op))
-      waited[op->event] = i;
+std::optional<uint32_t> setEvent(const Command &command) {
+  if (auto *op = std::get_if<RecordCommand>(&command.op))
+    return op->event;
+  if (auto *op = std::get_if<CollectiveCommand>(&command.op))
+    return op->event;
+  return std::nullopt;
+}
+std::optional<uint32_t> awaitedEvent(const Command &command) {
+  if (auto *op = std::get_if<AwaitCommand>(&command.op))
+    return op->event;
+  if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op))
+    return op->event;
+  return std::nullopt;
+}
+
+/// All commands, each after those whose events it awaits. verifyProgram has checked that there is
+/// such an order.
+std::vector<std::pair<Queue, size_t>> anyOrder(const RankProgram &program) {
+  std::vector<std::pair<Queue, size_t>> order;
+  std::vector<size_t> next(program.queues.size(), 0);
+  std::vector<bool> isSet(program.numEvents, false);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (Queue q = 0; q < program.queues.size(); ++q)
+      for (; next[q] < program.queues[q].size(); ++next[q]) {
+        const Command &command = program.queues[q][next[q]];
+        if (std::optional<uint32_t> event = awaitedEvent(command); event && !isSet[*event])
+          break;
+        if (std::optional<uint32_t> event = setEvent(command))
+          isSet[*event] = true;
+        order.emplace_back(q, next[q]);
+        moved = true;
+      }
   }
-  std::vector<Window> windows(communication.size());
-  size_t begin = 0, end = compute.size();
-  for (size_t i = 0; i < communication.size(); ++i) {
-    if (auto *op = std::get_if<AwaitCommand>(&communication[i].op))
-      begin = std::max(begin, recorded[op->event]);
-    windows[i].begin = begin;
+  return order;
+}
+
+/// By queue and command; nothing for the compute queue.
+std::vector<std::vector<Window>> windowsOf(const RankProgram &program) {
+  const std::vector<std::pair<Queue, size_t>> order = anyOrder(program);
+  const size_t end = program.queues[kComputeQueue].size();
+  std::vector<std::vector<Window>> windows(program.queues.size());
+  for (Queue q = 1; q < program.queues.size(); ++q)
+    windows[q].resize(program.queues[q].size());
+  // Compute commands that have ended: of each queue's place, and when an event is set.
+  std::vector<size_t> ended(program.queues.size(), 0), endedAt(program.numEvents, 0);
+  for (auto [q, i] : order) {
+    const Command &command = program.queues[q][i];
+    if (q == kComputeQueue)
+      ended[q] = i + 1;
+    else if (std::optional<uint32_t> event = awaitedEvent(command))
+      ended[q] = std::max(ended[q], endedAt[*event]);
+    if (std::optional<uint32_t> event = setEvent(command))
+      endedAt[*event] = ended[q];
+    if (q != kComputeQueue)
+      windows[q][i].begin = ended[q];
   }
-  for (size_t i = communication.size(); i-- > 0;) {
-    if (auto *op = std::get_if<RecordCommand>(&communication[i].op))
-      end = std::min(end, waited[op->event]);
-    else if (auto *op = std::get_if<CollectiveCommand>(&communication[i].op))
-      end = std::min(end, waited[op->event]);
-    windows[i].end = end;
+  // The first compute command that waits: for a queue's place, and for an event.
+  std::vector<size_t> waiter(program.queues.size(), end), waiterFor(program.numEvents, end);
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    auto [q, i] = *it;
+    const Command &command = program.queues[q][i];
+    if (std::optional<uint32_t> event = setEvent(command))
+      waiter[q] = std::min(waiter[q], waiterFor[*event]);
+    if (std::optional<uint32_t> event = awaitedEvent(command))
+      waiterFor[*event] = std::min(waiterFor[*event], q == kComputeQueue ? i : waiter[q]);
+    if (q != kComputeQueue)
+      windows[q][i].end = waiter[q];
   }
   return windows;
 }
 
-/// Tells whether any command of the compute queue within a window computes.
-class Work {
+/// Tells whether any command of the compute queue within a window has a property.
+class Among {
 public:
-  explicit Work(const std::vector<Command> &compute) : before{0} {
+  template <typename Property>
+  Among(const std::vector<Command> &compute, Property property) : before{0} {
     for (const Command &command : compute)
-      before.push_back(before.back() + (computes(command) ? 1 : 0));
+      before.push_back(before.back() + (property(command) ? 1 : 0));
   }
   bool isIn(Window window) const {
     return window.begin < window.end && before[window.end] > before[window.begin];
   }
 
 private:
-  std::vector<size_t> before; ///< computing commands that come before each
+  std::vector<size_t> before; ///< such commands that come before each
 };
 
 } // namespace
 
 void findOverlap(RankProgram &program) {
-  std::vector<Command> &compute = program.queues[0];
-  const std::vector<Window> windows = windowsOf(program);
-  const Work work(compute);
-  size_t marked = 0; // windows begin and end in the order of the queue
-  for (size_t i = 0; i < windows.size(); ++i) {
-    auto *op = std::get_if<CollectiveCommand>(&program.queues[1][i].op);
-    if (!op)
-      continue;
-    const bool overlapped = work.isIn(windows[i]);
-    program.collectives[op->index].exposedByForm = !overlapped;
-    for (size_t c = std::max(marked, windows[i].begin); c < windows[i].end; ++c)
-      compute[c].mayOverlap = computes(compute[c]);
-    marked = std::max(marked, windows[i].end);
+  std::vector<Command> &compute = program.queues[kComputeQueue];
+  const std::vector<std::vector<Window>> windows = windowsOf(program);
+  const Among work(compute, computes);
+  for (Queue q = 1; q < program.queues.size(); ++q) {
+    size_t marked = 0; // windows begin and end in the order of the queue
+    for (size_t i = 0; i < windows[q].size(); ++i) {
+      const Window window = windows[q][i];
+      auto *op = std::get_if<CollectiveCommand>(&program.queues[q][i].op);
+      if (!op)
+        continue;
+      program.collectives[op->index].exposedByForm = !work.isIn(window);
+      for (size_t c = std::max(marked, window.begin); c < window.end; ++c)
+        compute[c].mayOverlap = computes(compute[c]);
+      marked = std::max(marked, window.end);
+    }
+  }
+}
+
+/// By event: the queue that sets it.
+static std::vector<Queue> settersOf(const RankProgram &program) {
+  std::vector<Queue> setters(program.numEvents, kComputeQueue);
+  for (Queue q = 0; q < program.queues.size(); ++q)
+    for (const Command &command : program.queues[q])
+      if (std::optional<uint32_t> event = setEvent(command))
+        setters[*event] = q;
+  return setters;
+}
+
+static void giveToWaiters(RankProgram &program, Queue queue, const std::vector<Window> &windows,
+                          const std::vector<Queue> &setters) {
+  std::vector<Command> &compute = program.queues[kComputeQueue], &given = program.queues[queue];
+  const Among work(compute, computes);
+  // While the compute queue waits for a third queue, this one must go on: peers may wait for it.
+  const Among otherWaits(compute, [&](const Command &command) {
+    const std::optional<uint32_t> event = awaitedEvent(command);
+    return event && setters[*event] != queue;
+  });
+  // A queue that a third one waits for must go on likewise.
+  bool awaitedElsewhere = false;
+  for (Queue q = 1; q < program.queues.size(); ++q)
+    for (const Command &command : program.queues[q])
+      if (std::optional<uint32_t> event = awaitedEvent(command); event && q != queue)
+        awaitedElsewhere |= setters[*event] == queue;
+  // Groups of one rank wait for no peer, and the remaining work is not worth a thread.
+  const bool alone = std::all_of(given.begin(), given.end(), [](const Command &command) {
+    auto *op = std::get_if<CollectiveCommand>(&command.op);
+    return !op || (op->collective.group && op->collective.group->ranks.size() == 1);
+  });
+  program.ownThread[queue] = false;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Window window = windows[i];
+    given[i].byWaiter = window.end < compute.size() && !awaitedElsewhere &&
+                        (alone || (!work.isIn(window) && !otherWaits.isIn(window)));
+    if (!given[i].byWaiter) {
+      program.ownThread[queue] = true;
+    } else {
+      Command &waiter = compute[window.end];
+      if (waiter.runsFirst.end == 0)
+        waiter.runsFirst = {queue, i, 0};
+      waiter.runsFirst.end = i + 1;
+    }
+    if (i > 0 && given[i - 1].byWaiter != given[i].byWaiter)
+      given[i - 1].thenSets = given[i].firstAwaits = program.numEvents++;
   }
 }
 
 void giveToWaiters(RankProgram &program) {
-  std::vector<Command> &compute = program.queues[0], &communication = program.queues[1];
-  const std::vector<Window> windows = windowsOf(program);
-  const Work work(compute);
-  // Groups of one rank wait for no peer, and the remaining work is not worth a thread.
-  const bool alone =
-      std::all_of(communication.begin(), communication.end(), [](const Command &command) {
-        auto *op = std::get_if<CollectiveCommand>(&command.op);
-        return !op || (op->collective.group && op->collective.group->ranks.size() == 1);
-      });
-  program.ownThread = false;
-  for (size_t i = 0; i < communication.size(); ++i) {
-    communication[i].byWaiter =
-        windows[i].end < compute.size() && (alone || !work.isIn(windows[i]));
-    if (!communication[i].byWaiter) {
-      program.ownThread = true;
-    } else {
-      Command &waiter = compute[windows[i].end];
-      if (waiter.runsFirst.end == 0)
-        waiter.runsFirst.begin = i;
-      waiter.runsFirst.end = i + 1;
-    }
-    if (i > 0 && communication[i - 1].byWaiter != communication[i].byWaiter)
-      communication[i - 1].thenSets = communication[i].firstAwaits = program.numEvents++;
-  }
+  const std::vector<std::vector<Window>> windows = windowsOf(program);
+  const std::vector<Queue> setters = settersOf(program);
+  for (Queue q = 1; q < program.queues.size(); ++q)
+    giveToWaiters(program, q, windows[q], setters);
 }
 
 int64_t coveredNs(Interval span, const std::vector<Interval> &busy) {

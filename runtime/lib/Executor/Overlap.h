@@ -16,7 +16,8 @@ namespace braid::runtime {
 
 struct RankProgram; // Commands.h
 
-/// The time of a rank's collectives in one run, in nanoseconds.
+/// The time of a rank's collectives in one run, in nanoseconds. Totals sum collectives, also those
+/// that were in flight at once on several queues.
 struct CommunicationTimes {
   /// Inside of collectives, from arrival to end. The end is taken before its event is set.
   int64_t communicationNs = 0;
@@ -34,8 +35,8 @@ struct CommunicationTimes {
 /// exposed by form.
 void findOverlap(RankProgram &program);
 
-/// Assigns commands of the communication queue without overlap to the thread that waits for them,
-/// which would sleep otherwise. The queue keeps its order: where its own thread and the compute
+/// Assigns commands of other queues without overlap to the compute queue's thread that waits for
+/// them, which would sleep otherwise. A queue keeps its order: where its own thread and the compute
 /// queue's alternate, they synchronize by events of their own.
 void giveToWaiters(RankProgram &program);
 

@@ -22,14 +22,17 @@
 
 namespace braid::runtime {
 
-bool Command::waitsForQueue() const {
-  return std::holds_alternative<AwaitCommand>(op) ||
-         std::holds_alternative<CollectiveWaitCommand>(op);
+std::optional<Queue> Command::awaitedQueue() const {
+  if (auto *await = std::get_if<AwaitCommand>(&op))
+    return await->setter;
+  if (auto *wait = std::get_if<CollectiveWaitCommand>(&op))
+    return wait->setter;
+  return std::nullopt;
 }
 
-std::vector<int64_t> Command::missingRanks() const {
+std::vector<RankQueue> Command::missing() const {
   auto *started = std::get_if<CollectiveCommand>(&op);
-  return started ? started->collective.missing() : std::vector<int64_t>();
+  return started ? started->collective.missing() : std::vector<RankQueue>();
 }
 
 std::string label(const CollectiveInfo &collective) {
@@ -54,8 +57,15 @@ struct Frame {
   std::vector<Argument> arguments;
   uint64_t localBase = 0, symmetricBase = 0;
   uint32_t eventBase = 0;
+  std::vector<uint32_t> eventArguments; ///< numbers in the run
   const std::string *path = nullptr;
   std::string calls; ///< the calls that lead here: "@main/@layer (layer.3)"
+
+  /// The number in the run of an event that the procedure names.
+  uint32_t event(uint32_t local) const {
+    const uint32_t own = procedure->num_events;
+    return local < own ? eventBase + local : eventArguments[local - own];
+  }
 };
 
 namespace {
@@ -73,20 +83,22 @@ public:
     const fb::ProcedureT &procedure = *program.procedures[(*entry)->procedure];
     out.numEvents = procedure.num_events; // each is set exactly once, as verifyProgram says
     out.uses.resize(in.arguments.size());
-    for (Queue q : kQueues) {
-      queue = q;
+    out.queues.resize(program.queues.size());
+    out.ownThread.assign(program.queues.size(), true);
+    setters.assign(out.numEvents, kComputeQueue);
+    for (queue = 0; queue < program.queues.size(); ++queue) {
       auto root = std::make_shared<Frame>();
       root->procedure = &procedure;
       for (size_t i = 0; i < in.arguments.size(); ++i)
         root->arguments.push_back({i});
-      // Both walks pass the same calls in the same order, so the second reuses the paths of the
+      // All walks pass the same calls in the same order, so the later ones reuse the paths of the
       // first.
       nextPath = 0;
       root->calls = "@" + root->procedure->name;
       root->path = path(root->calls);
       RETURN_IF_ERROR(walk(root));
     }
-    nameWaits();
+    finishWaits();
     findOverlap(out);
     if (in.kernels) // a device's queues need no threads
       giveToWaiters(out);
@@ -107,18 +119,17 @@ private:
   }
 
   Status walk(const std::shared_ptr<const Frame> &frame) {
-    const auto &commands =
-        queue == Queue::compute ? frame->procedure->compute : frame->procedure->communication;
-    for (const auto &source : commands) {
+    for (const auto &source : frame->procedure->streams[queue]->commands) {
       if (const fb::CallT *call = source->op.AsCall()) {
         RETURN_IF_ERROR(enter(*frame, *call, source->name));
         continue;
       }
       used.clear();
       ASSIGN_OR_RETURN(Command command, make(*frame, *source));
+      std::vector<Command> &stream = out.queues[queue];
       for (size_t argument : used)
-        out.uses[argument].push_back({queue, stream(queue).size(), source.get(), frame});
-      stream(queue).push_back(std::move(command));
+        out.uses[argument].push_back({queue, stream.size(), source.get(), frame});
+      stream.push_back(std::move(command));
     }
     return {};
   }
@@ -132,7 +143,8 @@ private:
       status = verifyNoAlias(source.op, *in.program,
                              [&](const fb::ViewT &view) { return tensor(frame, view); });
     if (!status.ok())
-      return Status::error(describe(command), " on the ", name(queue), " queue ", status.message());
+      return Status::error(describe(command), " on the ", in.program->queues[queue]->name,
+                           " queue ", status.message());
     return command;
   }
 
@@ -152,6 +164,8 @@ private:
     callee->localBase = caller.localBase + call.local_base_bytes;
     callee->symmetricBase = caller.symmetricBase + call.symmetric_base_bytes;
     callee->eventBase = caller.eventBase + call.event_base;
+    for (uint32_t event : call.event_arguments)
+      callee->eventArguments.push_back(caller.event(event));
     const std::string text = callName.empty() || callName == callee->procedure->name
                                  ? "@" + callee->procedure->name
                                  : "@" + callee->procedure->name + " (" + callName + ")";
@@ -212,16 +226,15 @@ private:
       return collective(frame, *op.AsCollectiveStart(), command);
     case fb::Operation::CollectiveWait:
       command.operation = "wait";
-      command.op = CollectiveWaitCommand{frame.eventBase + op.AsCollectiveWait()->event, 0};
-      collectiveWaits.emplace_back(queue, stream(queue).size());
+      command.op = CollectiveWaitCommand{frame.event(op.AsCollectiveWait()->event), 0};
       return {};
     case fb::Operation::Record:
       command.operation = "record";
-      command.op = RecordCommand{frame.eventBase + op.AsRecord()->event};
+      command.op = RecordCommand{frame.event(op.AsRecord()->event)};
       return {};
     case fb::Operation::Await:
       command.operation = "await";
-      command.op = AwaitCommand{frame.eventBase + op.AsAwait()->event};
+      command.op = AwaitCommand{frame.event(op.AsAwait()->event)};
       return {};
     case fb::Operation::Call:
     case fb::Operation::NONE:
@@ -285,7 +298,8 @@ private:
     std::vector<AxisRef> axes = axesOf(start.axes);
     ASSIGN_OR_RETURN(std::vector<int64_t> ranks, in.mesh->group(in.rank, axes));
     ASSIGN_OR_RETURN(c.position, in.mesh->groupPosition(in.rank, axes));
-    c.group = in.transport->group(ranks);
+    c.queue = queue;
+    c.group = in.transport->group(ranks, queue);
     int64_t bytes = 0;
     RETURN_IF_ERROR(addValues(c, start, frame, bytes));
     if (isPointToPoint(c.kind)) {
@@ -296,7 +310,7 @@ private:
     int64_t groupSize = static_cast<int64_t>(ranks.size());
     ASSIGN_OR_RETURN(c.algorithm, chooseAlgorithm(c.kind, bytes, groupSize, in.transport->name()));
     c.bytesSent = bytesSent(c.algorithm, c.kind, bytes, groupSize, isSource(c));
-    result.event = frame.eventBase + start.done;
+    result.event = frame.event(start.done);
     result.index = identify(c, frame);
     collectives[result.event] = {result.index, command.name};
     command.op = std::move(result);
@@ -355,19 +369,30 @@ private:
     return static_cast<uint32_t>(out.collectives.size() - 1);
   }
 
-  /// Gives each wait for a collective the index and name of that collective. The wait's queue may
-  /// be walked first, so this comes after both walks.
-  void nameWaits() {
-    for (auto [q, index] : collectiveWaits) {
-      Command &command = stream(q)[index];
-      auto &wait = std::get<CollectiveWaitCommand>(command.op);
-      const EventSource &source = collectives.at(wait.event);
-      wait.index = source.index;
-      if (command.name.empty())
-        command.name = source.name;
-    }
+  /// Gives each wait the queue that sets its event, and that for a collective the index and name of
+  /// the collective. The wait's queue may be walked first, so this comes after all walks.
+  void finishWaits() {
+    for (Queue q = 0; q < out.queues.size(); ++q)
+      for (const Command &command : out.queues[q]) {
+        if (auto *op = std::get_if<RecordCommand>(&command.op))
+          setters[op->event] = q;
+        else if (auto *op = std::get_if<CollectiveCommand>(&command.op))
+          setters[op->event] = q;
+      }
+    for (std::vector<Command> &commands : out.queues)
+      for (Command &command : commands) {
+        if (auto *await = std::get_if<AwaitCommand>(&command.op))
+          await->setter = setters[await->event];
+        auto *wait = std::get_if<CollectiveWaitCommand>(&command.op);
+        if (!wait)
+          continue;
+        const EventSource &source = collectives.at(wait->event);
+        wait->setter = setters[wait->event];
+        wait->index = source.index;
+        if (command.name.empty())
+          command.name = source.name;
+      }
   }
-  std::vector<Command> &stream(Queue q) { return out.queues[static_cast<size_t>(q)]; }
 
   /// The collective that sets an event.
   struct EventSource {
@@ -377,11 +402,11 @@ private:
 
   const ResolveInput &in;
   RankProgram out;
-  Queue queue = Queue::compute;
+  Queue queue = kComputeQueue;
   size_t nextPath = 0;
   mutable std::set<size_t> used; ///< the entry's arguments that the current command uses
-  std::map<uint32_t, EventSource> collectives;           ///< by event
-  std::vector<std::pair<Queue, size_t>> collectiveWaits; ///< places in the queues
+  std::map<uint32_t, EventSource> collectives; ///< by event
+  std::vector<Queue> setters;                  ///< by event
   /// Collectives so far, by calls, kind and name.
   std::map<std::tuple<std::string, std::string, std::string>, int64_t> alike;
   /// Sends and receives so far, by peer and tag.
@@ -403,8 +428,7 @@ Result<std::vector<MovedCommand>> moveArguments(const ResolveInput &input,
       if (!done.emplace(use.queue, use.command).second)
         continue;
       ASSIGN_OR_RETURN(Command command, resolver.again(use));
-      static_cast<CommandSchedule &>(command) =
-          program.queues[static_cast<size_t>(use.queue)][use.command];
+      static_cast<CommandSchedule &>(command) = program.queues[use.queue][use.command];
       moved.push_back({use.queue, use.command, std::move(command)});
     }
   return moved;

@@ -7,8 +7,8 @@
 #include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <optional>
 
 namespace braid::runtime {
 
@@ -38,7 +38,9 @@ public:
   /// `all`: include commands that neither set nor await an event.
   Status load(uint32_t root, bool all) {
     numEvents = program.procedures()->Get(root)->num_events();
-    for (Queue queue : kQueues)
+    queues.resize(numQueues(program));
+    setters.assign(numEvents, kComputeQueue);
+    for (Queue queue = 0; queue < queues.size(); ++queue)
       for (ExpandedQueue at(program, root, queue); !at.done(); at.advance()) {
         const auto [sets, set] = setBy(at.command());
         const auto [awaits, awaited] = waitedBy(at.command());
@@ -47,7 +49,10 @@ public:
         Leaf leaf;
         leaf.sets = sets;
         leaf.awaits = awaits;
-        leaf.event = at.event(sets != Setter::none ? set : awaited);
+        if (sets != Setter::none || awaits != Setter::none)
+          leaf.event = at.event(sets != Setter::none ? set : awaited);
+        if (sets != Setter::none)
+          setters[leaf.event] = queue;
         leaf.start = at.command().op_as_CollectiveStart();
         leaf.procedure = &at.procedure();
         leaf.index = at.index();
@@ -55,21 +60,20 @@ public:
           ASSIGN_OR_RETURN(const Groups *groups, groupsOver(*leaf.start));
           leaf.groups = groups;
         }
-        queues[static_cast<size_t>(queue)].push_back(leaf);
+        queues[queue].push_back(leaf);
       }
-    return {};
+    return findWays();
   }
 
   Result<std::vector<Step>> run(bool keep) {
     keepSteps = keep;
     const auto ranks = static_cast<size_t>(mesh.numRanks());
-    next.assign(ranks, {0, 0});
+    next.assign(ranks, std::vector<size_t>(queues.size(), 0));
     isSet.assign(ranks, std::vector<bool>(numEvents, false));
-    countSends(ranks);
     for (bool moved = true; moved;) {
       moved = false;
       for (size_t r = 0; r < ranks; ++r)
-        for (int queue = 0; queue < 2; ++queue)
+        for (Queue queue = 0; queue < queues.size(); ++queue)
           for (bool advanced = true; advanced;) {
             const Leaf *leaf = at(r, queue);
             const bool taken = leaf && advance(r, queue, *leaf);
@@ -80,8 +84,9 @@ public:
           }
     }
     for (size_t r = 0; r < ranks; ++r)
-      if (at(r, 0) || at(r, 1))
-        return Status::error(stuck(static_cast<int64_t>(r)));
+      for (Queue queue = queues.size(); queue-- > 0;)
+        if (at(r, queue))
+          return Status::error(stuck({static_cast<int64_t>(r), queue}));
     return std::move(steps);
   }
 
@@ -117,7 +122,7 @@ private:
     return &result;
   }
 
-  const Leaf *at(size_t rank, int queue) const {
+  const Leaf *at(size_t rank, Queue queue) const {
     const std::vector<Leaf> &leaves = queues[queue];
     return next[rank][queue] < leaves.size() ? &leaves[next[rank][queue]] : nullptr;
   }
@@ -140,26 +145,45 @@ private:
   using Way = std::tuple<int64_t, int64_t, uint32_t>;
   struct Messages {
     uint64_t expected = 0, sent = 0, taken = 0;
+    std::optional<Queue> sending, receiving;
   };
   static Way wayOf(const Leaf &leaf, size_t rank, int64_t peer) {
     const auto self = static_cast<int64_t>(rank);
     return leaf.start->kind() == Kind::send ? Way{self, peer, leaf.start->tag()}
                                             : Way{peer, self, leaf.start->tag()};
   }
-  void countSends(size_t ranks) {
-    for (const Leaf &leaf : queues[1])
-      if (leaf.start && leaf.start->kind() == Kind::send)
-        for (size_t r = 0; r < ranks; ++r)
-          if (int64_t target = peer(leaf, r); target >= 0)
-            ++messages[wayOf(leaf, r, target)].expected;
+  /// Counts the sends of each way, and checks that they stand on one queue, and so their recvs:
+  /// else their order would not be known.
+  Status findWays() {
+    const auto ranks = static_cast<size_t>(mesh.numRanks());
+    for (Queue queue = 0; queue < queues.size(); ++queue)
+      for (const Leaf &leaf : queues[queue])
+        for (size_t r = 0; leaf.start && isMessage(*leaf.start) && r < ranks; ++r) {
+          const int64_t other = peer(leaf, r);
+          if (other < 0)
+            continue;
+          const bool sends = leaf.start->kind() == Kind::send;
+          const Way way = wayOf(leaf, r, other);
+          Messages &of = messages[way];
+          of.expected += sends;
+          std::optional<Queue> &known = sends ? of.sending : of.receiving;
+          if (known && *known != queue)
+            return Status::error(describe(program, *leaf.procedure, queue, leaf.index),
+                                 ": expects all ", sends ? "sends" : "recvs", " from rank ",
+                                 std::get<0>(way), " to rank ", std::get<1>(way), " with tag ",
+                                 std::get<2>(way), " on one queue, got the ",
+                                 nameOf(program, *known), " queue too");
+          known = queue;
+        }
+    return {};
   }
 
   /// Takes the queue's next command unless it still has to wait.
-  bool advance(size_t rank, int queue, const Leaf &leaf) {
+  bool advance(size_t rank, Queue queue, const Leaf &leaf) {
     if (leaf.awaits != Setter::none && !isSet[rank][leaf.event])
       return false;
     if (leaf.start && !isMessage(*leaf.start))
-      return takeCollective(rank, leaf);
+      return takeCollective(rank, queue, leaf);
     if (leaf.start)
       if (int64_t other = peer(leaf, rank); other >= 0) {
         Messages &way = messages[wayOf(leaf, rank, other)];
@@ -179,19 +203,19 @@ private:
 
   /// Takes a collective once all ranks of the group have reached it. All ranks have the same
   /// commands.
-  bool takeCollective(size_t rank, const Leaf &leaf) {
+  bool takeCollective(size_t rank, Queue queue, const Leaf &leaf) {
     const std::vector<int64_t> &members = membersOf(leaf, rank);
     for (int64_t member : members)
-      if (at(static_cast<size_t>(member), 1) != &leaf)
+      if (at(static_cast<size_t>(member), queue) != &leaf)
         return false;
     Step step;
     for (int64_t member : members)
-      take(static_cast<size_t>(member), 1, leaf, step);
+      take(static_cast<size_t>(member), queue, leaf, step);
     keepStep(std::move(step));
     return true;
   }
 
-  void take(size_t rank, int queue, const Leaf &leaf, Step &step) {
+  void take(size_t rank, Queue queue, const Leaf &leaf, Step &step) {
     if (leaf.sets != Setter::none)
       isSet[rank][leaf.event] = true;
     if (keepSteps)
@@ -203,34 +227,47 @@ private:
       steps.push_back(std::move(step));
   }
 
-  /// The rank that this one waits for on its communication queue, or -1.
-  int64_t waitsFor(size_t rank) const {
-    const Leaf *leaf = at(rank, 1);
-    if (!leaf || !leaf->start)
-      return -1;
-    if (isMessage(*leaf->start))
-      return peer(*leaf, rank);
-    for (int64_t member : membersOf(*leaf, rank))
-      if (at(static_cast<size_t>(member), 1) != leaf)
-        return member;
-    return -1;
+  /// A queue of a rank.
+  struct Node {
+    int64_t rank;
+    Queue queue;
+    bool operator==(const Node &o) const { return rank == o.rank && queue == o.queue; }
+  };
+
+  /// The queue that a queue that cannot go on waits for.
+  Node waitsFor(Node node) const {
+    const auto rank = static_cast<size_t>(node.rank);
+    const Leaf &leaf = *at(rank, node.queue);
+    if (!leaf.start)
+      return {node.rank, setters[leaf.event]};
+    if (isMessage(*leaf.start)) {
+      const int64_t other = peer(leaf, rank);
+      return {other, *messages.at(wayOf(leaf, rank, other)).sending};
+    }
+    for (int64_t member : membersOf(leaf, rank))
+      if (at(static_cast<size_t>(member), node.queue) != &leaf)
+        return {member, node.queue};
+    return node; // not reached: it could go on
   }
 
-  /// Describes the deadlock cycle that `rank` is in or waits for.
-  std::string stuck(int64_t rank) const {
-    std::vector<int64_t> path;
-    while (rank >= 0 && std::find(path.begin(), path.end(), rank) == path.end()) {
-      path.push_back(rank);
-      rank = waitsFor(static_cast<size_t>(rank));
+  /// Describes the deadlock cycle that a queue that cannot go on is in or waits for.
+  std::string stuck(Node node) const {
+    std::vector<Node> path;
+    while (std::find(path.begin(), path.end(), node) == path.end()) {
+      path.push_back(node);
+      node = waitsFor(node);
     }
-    path.erase(path.begin(), std::find(path.begin(), path.end(), rank));
+    path.erase(path.begin(), std::find(path.begin(), path.end(), node));
     std::string text;
-    for (int64_t waiting : path) {
-      const Leaf &leaf = *at(static_cast<size_t>(waiting), 1);
-      text += std::string(text.empty() ? "deadlock: " : "; ") + "rank " + std::to_string(waiting) +
-              " waits for " + (isMessage(*leaf.start) ? "a send of " : "") + "rank " +
-              std::to_string(waitsFor(static_cast<size_t>(waiting))) + " at " +
-              describe(*leaf.procedure, Queue::communication, leaf.index);
+    for (const Node &waiting : path) {
+      const Leaf &leaf = *at(static_cast<size_t>(waiting.rank), waiting.queue);
+      const Node other = waitsFor(waiting);
+      text += std::string(text.empty() ? "deadlock: " : "; ") + "rank " +
+              std::to_string(waiting.rank) + " waits for " +
+              (!leaf.start ? "its " + nameOf(program, other.queue) + " queue"
+                           : (isMessage(*leaf.start) ? "a send of rank " : "rank ") +
+                                 std::to_string(other.rank)) +
+              " at " + describe(program, *leaf.procedure, waiting.queue, leaf.index);
     }
     return text;
   }
@@ -239,10 +276,11 @@ private:
   const Mesh &mesh;
   uint64_t numEvents = 0;
   bool keepSteps = false;
-  std::vector<Leaf> queues[2];
-  std::map<std::string, Groups> groups; ///< by axes
-  std::vector<std::array<size_t, 2>> next;
-  std::vector<std::vector<bool>> isSet; ///< by rank and event
+  std::vector<std::vector<Leaf>> queues;
+  std::vector<Queue> setters;            ///< by event
+  std::map<std::string, Groups> groups;  ///< by axes
+  std::vector<std::vector<size_t>> next; ///< by rank and queue
+  std::vector<std::vector<bool>> isSet;  ///< by rank and event
   std::map<Way, Messages> messages;
   std::vector<Step> steps;
 };
@@ -260,11 +298,12 @@ Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &m
   // All ranks have the same commands, so without messages the order of one rank holds for all.
   bool anyMessages = false;
   uint64_t commands = 0;
-  for (ExpandedQueue at(program, root, Queue::communication); !at.done(); at.advance()) {
-    const program::CollectiveStart *start = at.command().op_as_CollectiveStart();
-    anyMessages |= start && isMessage(*start);
-    ++commands;
-  }
+  for (Queue queue = 1; queue < numQueues(program); ++queue)
+    for (ExpandedQueue at(program, root, queue); !at.done(); at.advance()) {
+      const program::CollectiveStart *start = at.command().op_as_CollectiveStart();
+      anyMessages |= start && isMessage(*start);
+      ++commands;
+    }
   if (!anyMessages)
     return {};
   constexpr int64_t kMaxRanks = int64_t(1) << 16;

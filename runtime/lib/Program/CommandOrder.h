@@ -17,7 +17,7 @@ namespace braid::runtime {
 
 struct Place {
   int64_t rank;
-  int queue;    ///< as numbered in Queue
+  Queue queue;
   size_t index; ///< in the queue with all calls expanded
 };
 

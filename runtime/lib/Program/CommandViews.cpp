@@ -58,9 +58,18 @@ Result<int64_t> groupSize(const flatbuffers::Vector<flatbuffers::Offset<program:
 }
 
 Status verifyEvent(uint32_t event, const program::Procedure &procedure) {
+  const uint64_t limit = uint64_t(procedure.num_events()) + procedure.num_event_arguments();
+  if (event < limit)
+    return {};
+  return Status::error("expects an event below ", limit, ", got ", event);
+}
+
+Status verifySetEvent(uint32_t event, const program::Procedure &procedure) {
+  RETURN_IF_ERROR(verifyEvent(event, procedure));
   if (event < procedure.num_events())
     return {};
-  return Status::error("expects an event below ", procedure.num_events(), ", got ", event);
+  return Status::error("expects to set an event of the procedure, got event argument ",
+                       event - procedure.num_events());
 }
 
 } // namespace braid::runtime

@@ -37,10 +37,12 @@ private:
 /// Number of ranks in a group over these axes.
 Result<int64_t> groupSize(const flatbuffers::Vector<flatbuffers::Offset<program::AxisRef>> &axes,
                           const Mesh &mesh);
-/// Checks that the procedure has the event.
+/// Checks that the procedure has the event, perhaps as an argument.
 Status verifyEvent(uint32_t event, const program::Procedure &procedure);
+/// Checks that the event is one of the procedure's own, so that it may set it.
+Status verifySetEvent(uint32_t event, const program::Procedure &procedure);
 Status verifyCollective(const program::CollectiveStart &op, const program::Procedure &procedure,
-                        Queue queue, const Mesh &mesh, Views &views);
+                        const Mesh &mesh, Views &views);
 
 } // namespace braid::runtime
 #endif // BRAID_RUNTIME_LIB_PROGRAM_COMMANDVIEWS_H

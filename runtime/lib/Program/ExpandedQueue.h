@@ -18,7 +18,7 @@ class ExpandedQueue {
 public:
   ExpandedQueue(const program::Program &program, uint32_t root, Queue queue)
       : program(program), queue(queue) {
-    enter(root, 0);
+    enter(root, 0, {});
     settle();
   }
   bool done() const { return frames.empty(); }
@@ -27,7 +27,7 @@ public:
     return *commands(*frame.procedure, queue).Get(frame.index);
   }
   /// The number in the expanded program of an event that the current command names.
-  uint64_t event(uint32_t local) const { return frames.back().eventBase + local; }
+  uint64_t event(uint32_t local) const { return frames.back().event(local); }
   void advance() {
     ++frames.back().index;
     settle();
@@ -35,16 +35,22 @@ public:
   const program::Procedure &procedure() const { return *frames.back().procedure; }
   /// The current command's index in its procedure's queue.
   unsigned index() const { return frames.back().index; }
-  std::string describe() const { return runtime::describe(procedure(), queue, index()); }
+  std::string describe() const { return runtime::describe(program, procedure(), queue, index()); }
 
 private:
   struct Frame {
     const program::Procedure *procedure;
     unsigned index;
     uint64_t eventBase;
+    std::vector<uint64_t> eventArguments;
+    uint64_t event(uint32_t local) const {
+      const uint32_t own = procedure->num_events();
+      return local < own ? eventBase + local : eventArguments[local - own];
+    }
   };
-  void enter(uint32_t procedure, uint64_t eventBase) {
-    frames.push_back({program.procedures()->Get(procedure), 0, eventBase});
+  void enter(uint32_t procedure, uint64_t eventBase, std::vector<uint64_t> eventArguments) {
+    frames.push_back(
+        {program.procedures()->Get(procedure), 0, eventBase, std::move(eventArguments)});
   }
   /// Enters calls and leaves ended procedures until it reaches a command that is no call, or the
   /// end.
@@ -61,7 +67,11 @@ private:
       const program::Call *call = all.Get(frame.index)->op_as_Call();
       if (!call)
         return;
-      enter(call->procedure(), frame.eventBase + call->event_base());
+      std::vector<uint64_t> eventArguments;
+      if (call->event_arguments())
+        for (uint32_t event : *call->event_arguments())
+          eventArguments.push_back(frame.event(event));
+      enter(call->procedure(), frame.eventBase + call->event_base(), std::move(eventArguments));
     }
   }
 

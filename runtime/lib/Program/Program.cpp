@@ -13,7 +13,24 @@
 
 namespace braid::runtime {
 
-const char *name(Queue queue) { return queue == Queue::compute ? "compute" : "communication"; }
+const char *name(QueueKind kind) {
+  switch (kind) {
+  case QueueKind::compute:
+    return "compute";
+  case QueueKind::communication:
+    return "communication";
+  case QueueKind::copy:
+    return "copy";
+  }
+  return "unknown";
+}
+
+std::vector<QueueInfo> queuesOf(const program::ProgramT &program) {
+  std::vector<QueueInfo> queues;
+  for (const auto &queue : program.queues)
+    queues.push_back({static_cast<QueueKind>(queue->kind), queue->name, queue->priority});
+  return queues;
+}
 
 namespace {
 
@@ -30,6 +47,40 @@ Status verifyVersion(const Bytes &bytes, flatbuffers::Verifier &verifier) {
     return {};
   return Status::error("expects program version ", kProgramVersion, ", got ", program.version(),
                        " (compile the model with this version of Braid)");
+}
+
+/// Checks the list of queues, and that every procedure has a stream for each.
+Status verifyQueues(const program::Program &program) {
+  const auto *queues = program.queues();
+  const size_t count = queues ? queues->size() : 0;
+  if (count == 0)
+    return Status::error("expects at least one queue");
+  std::set<std::string> names;
+  size_t communication = 0, copy = 0;
+  for (unsigned q = 0; q < count; ++q) {
+    const program::Queue &queue = *queues->Get(q);
+    const std::string name = queue.name()->str(), which = "queue " + std::to_string(q);
+    if (queue.kind() < program::QueueKind::compute || queue.kind() > program::QueueKind::copy)
+      return Status::error(which, ": unknown kind ", int(queue.kind()));
+    if ((q == 0) != (queue.kind() == program::QueueKind::compute))
+      return Status::error(which,
+                           ": expects the first queue and no other to be of kind compute, "
+                           "got kind ",
+                           runtime::name(static_cast<QueueKind>(queue.kind())));
+    communication += queue.kind() == program::QueueKind::communication;
+    copy += queue.kind() == program::QueueKind::copy;
+    if (communication > kMaxCommunicationQueues || copy > 1)
+      return Status::error(which, ": expects at most ", kMaxCommunicationQueues,
+                           " communication queues and one copy queue");
+    if (name.empty() || !names.insert(name).second)
+      return Status::error(which, ": expects a name of its own, got ", inQuotes(name));
+  }
+  for (const program::Procedure *procedure : *program.procedures())
+    if (procedure->streams()->size() != count)
+      return Status::error("procedure ", inQuotes(procedure->name()->str()),
+                           ": expects a stream for each of ", count, " queues, got ",
+                           procedure->streams()->size());
+  return {};
 }
 
 Status verifyMesh(const program::Mesh &mesh, const Mesh &expected) {
@@ -108,14 +159,14 @@ Status verifyKernels(const program::Program &program) {
   return {};
 }
 
-Status verifyProcedure(const program::Procedure &procedure, const CommandVerifier &verifier,
-                       ArgumentUses &uses) {
+Status verifyProcedure(const program::Program &program, const program::Procedure &procedure,
+                       const CommandVerifier &verifier, ArgumentUses &uses) {
   RETURN_IF_ERROR(checkBuffers(procedure).within("procedure " + inQuotes(procedure.name()->str())));
-  for (Queue queue : kQueues) {
+  for (Queue queue = 0; queue < numQueues(program); ++queue) {
     const Commands &all = commands(procedure, queue);
     for (unsigned i = 0; i < all.size(); ++i)
       if (Status status = verifier.verify(*all.Get(i), procedure, queue, uses); !status.ok())
-        return status.within(describe(procedure, queue, i));
+        return status.within(describe(program, procedure, queue, i));
   }
   return {};
 }
@@ -200,6 +251,9 @@ Status verifyEntries(const program::Program &program, const Manifest &manifest,
       return Status::error(which, ": expects a procedure below ", program.procedures()->size(),
                            ", got ", entry->procedure());
     const program::Procedure &procedure = *program.procedures()->Get(entry->procedure());
+    if (procedure.num_event_arguments() != 0)
+      return Status::error(which, ": expects a procedure without event arguments, got ",
+                           procedure.num_event_arguments());
     RETURN_IF_ERROR(
         verifyEntry(expected, manifest.mesh, procedure, uses[entry->procedure()]).within(which));
     total = checkedAdd(total, numCommands[entry->procedure()]).value_or(UINT64_MAX);
@@ -228,11 +282,13 @@ Status verifyProgram(const Bytes &bytes, const Manifest &manifest) {
   RETURN_IF_ERROR(manifest.mesh.verify());
   RETURN_IF_ERROR(verifyMesh(*program.mesh(), manifest.mesh));
   RETURN_IF_ERROR(verifyKernels(program));
+  RETURN_IF_ERROR(verifyQueues(program));
   ASSIGN_OR_RETURN(std::vector<uint32_t> calleesFirst, verifyCalls(program));
   std::vector<ArgumentUses> uses(program.procedures()->size());
   CommandVerifier commandVerifier(program, manifest.mesh, uses);
   for (uint32_t p : calleesFirst) {
-    RETURN_IF_ERROR(verifyProcedure(*program.procedures()->Get(p), commandVerifier, uses[p]));
+    RETURN_IF_ERROR(
+        verifyProcedure(program, *program.procedures()->Get(p), commandVerifier, uses[p]));
   }
   return verifyEntries(program, manifest, uses, expandedCommands(program, calleesFirst));
 }

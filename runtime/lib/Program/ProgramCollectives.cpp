@@ -138,9 +138,7 @@ Status verifyValues(const program::CollectiveStart &op, int64_t ranks, Views &vi
 } // namespace
 
 Status verifyCollective(const program::CollectiveStart &op, const program::Procedure &procedure,
-                        Queue queue, const Mesh &mesh, Views &views) {
-  if (queue != Queue::communication)
-    return Status::error("expects a collective on the communication queue");
+                        const Mesh &mesh, Views &views) {
   if (op.kind() < program::CollectiveKind::all_reduce || op.kind() > program::CollectiveKind::recv)
     return Status::error("unknown collective ", int(op.kind()));
   if (op.reduce() < program::ReduceKind::sum || op.reduce() > program::ReduceKind::min)
@@ -149,7 +147,7 @@ Status verifyCollective(const program::CollectiveStart &op, const program::Proce
   RETURN_IF_ERROR(verifyPositions(op, ranks));
   const bool message = isMessage(op);
   RETURN_IF_ERROR(message ? verifyMessage(op, views) : verifyValues(op, ranks, views));
-  return verifyEvent(op.done(), procedure);
+  return verifySetEvent(op.done(), procedure);
 }
 
 } // namespace braid::runtime

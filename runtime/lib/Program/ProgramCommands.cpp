@@ -100,6 +100,13 @@ Status verifyCall(const program::Call &op, const program::Program &program,
                     procedure.symmetric_bytes()),
        expectInside("events", op.event_base(), callee.num_events(), procedure.num_events())});
   RETURN_IF_ERROR(status);
+  const uint32_t numGiven = op.event_arguments() ? op.event_arguments()->size() : 0;
+  if (numGiven != callee.num_event_arguments())
+    return Status::error("expects ", callee.num_event_arguments(), " event arguments, got ",
+                         numGiven);
+  for (uint32_t i = 0; i < numGiven; ++i)
+    if (Status event = verifyEvent(op.event_arguments()->Get(i), procedure); !event.ok())
+      return event.within("event argument " + std::to_string(i));
   for (uint64_t base : {op.local_base_bytes(), op.symmetric_base_bytes()})
     if (base % kFrameAlignment != 0)
       return Status::error("expects a callee's frame at a multiple of ", kFrameAlignment,
@@ -146,11 +153,14 @@ Status CommandVerifier::verify(const program::Command &command, const program::P
   case program::Operation::Copy:
     return verifyCopy(*command.op_as_Copy(), views);
   case program::Operation::CollectiveStart:
-    return verifyCollective(*command.op_as_CollectiveStart(), procedure, queue, mesh, views);
+    if (program.queues()->Get(static_cast<unsigned>(queue))->kind() !=
+        program::QueueKind::communication)
+      return Status::error("expects a collective on a communication queue");
+    return verifyCollective(*command.op_as_CollectiveStart(), procedure, mesh, views);
   case program::Operation::CollectiveWait:
     return verifyEvent(command.op_as_CollectiveWait()->event(), procedure);
   case program::Operation::Record:
-    return verifyEvent(command.op_as_Record()->event(), procedure);
+    return verifySetEvent(command.op_as_Record()->event(), procedure);
   case program::Operation::Await:
     return verifyEvent(command.op_as_Await()->event(), procedure);
   case program::Operation::Call:

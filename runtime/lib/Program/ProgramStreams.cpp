@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Checks of commands together: the call tree, and the events that order the two queues.
+// Checks of commands together: the call tree, and the events that order the queues.
 //
 //===----------------------------------------------------------------------===//
 #include "ExpandedQueue.h"
@@ -17,13 +17,10 @@
 
 namespace braid::runtime {
 
-const Commands &commands(const program::Procedure &procedure, Queue queue) {
-  return queue == Queue::compute ? *procedure.compute() : *procedure.communication();
-}
-
-std::string describe(const program::Procedure &procedure, Queue queue, size_t index) {
-  std::string text = "procedure " + inQuotes(procedure.name()->str()) + ", " + name(queue) +
-                     " command " + std::to_string(index);
+std::string describe(const program::Program &program, const program::Procedure &procedure,
+                     Queue queue, size_t index) {
+  std::string text = "procedure " + inQuotes(procedure.name()->str()) + ", " +
+                     nameOf(program, queue) + " command " + std::to_string(index);
   const Commands &all = commands(procedure, queue);
   if (index < all.size() && all.Get(static_cast<unsigned>(index))->name())
     text += " (" + inQuotes(all.Get(static_cast<unsigned>(index))->name()->str()) + ")";
@@ -56,10 +53,20 @@ bool sameView(const program::View &a, const program::View &b) {
          equal(*a.strides(), *b.strides());
 }
 
+bool sameEventArguments(const program::Call &a, const program::Call &b) {
+  const unsigned count = a.event_arguments() ? a.event_arguments()->size() : 0;
+  if (count != (b.event_arguments() ? b.event_arguments()->size() : 0))
+    return false;
+  for (unsigned i = 0; i < count; ++i)
+    if (a.event_arguments()->Get(i) != b.event_arguments()->Get(i))
+      return false;
+  return true;
+}
+
 bool sameCall(const program::Call &a, const program::Call &b) {
   if (a.procedure() != b.procedure() || a.local_base_bytes() != b.local_base_bytes() ||
       a.symmetric_base_bytes() != b.symmetric_base_bytes() || a.event_base() != b.event_base() ||
-      a.arguments()->size() != b.arguments()->size())
+      a.arguments()->size() != b.arguments()->size() || !sameEventArguments(a, b))
     return false;
   for (unsigned i = 0; i < a.arguments()->size(); ++i)
     if (!sameView(*a.arguments()->Get(i), *b.arguments()->Get(i)))
@@ -67,28 +74,32 @@ bool sameCall(const program::Call &a, const program::Call &b) {
   return true;
 }
 
-/// Checks the calls of one procedure: the same in both queues, existing callees, disjoint events of
+/// Checks the calls of one procedure: the same in all queues, existing callees, disjoint events of
 /// siblings.
 Status verifyCallsOf(const program::Program &program, const program::Procedure &procedure) {
   uint32_t numProcedures = program.procedures()->size();
-  std::vector<CallSite> compute = callsOf(procedure, Queue::compute);
-  std::vector<CallSite> communication = callsOf(procedure, Queue::communication);
-  size_t common = std::min(compute.size(), communication.size());
-  for (size_t i = 0; i < common; ++i) {
-    if (!sameCall(*compute[i].call, *communication[i].call))
-      return Status::error(describe(procedure, Queue::compute, compute[i].index),
-                           ": expects the same call as ",
-                           describe(procedure, Queue::communication, communication[i].index));
-    if (compute[i].call->procedure() >= numProcedures)
-      return Status::error(describe(procedure, Queue::compute, compute[i].index),
-                           ": expects a procedure below ", numProcedures, ", got ",
-                           compute[i].call->procedure());
+  std::vector<CallSite> compute = callsOf(procedure, kComputeQueue);
+  for (Queue queue = 1; queue < numQueues(program); ++queue) {
+    std::vector<CallSite> calls = callsOf(procedure, queue);
+    size_t common = std::min(compute.size(), calls.size());
+    for (size_t i = 0; i < common; ++i)
+      if (!sameCall(*compute[i].call, *calls[i].call))
+        return Status::error(describe(program, procedure, kComputeQueue, compute[i].index),
+                             ": expects the same call as ",
+                             describe(program, procedure, queue, calls[i].index));
+    if (compute.size() > common)
+      return Status::error(describe(program, procedure, kComputeQueue, compute[common].index),
+                           ": expects the same call in the ", nameOf(program, queue), " queue");
+    if (calls.size() > common)
+      return Status::error(describe(program, procedure, queue, calls[common].index),
+                           ": expects the same call in the ", nameOf(program, kComputeQueue),
+                           " queue");
   }
-  for (auto [queue, calls] :
-       {std::pair(Queue::compute, &compute), std::pair(Queue::communication, &communication)})
-    if (calls->size() > common)
-      return Status::error(describe(procedure, queue, (*calls)[common].index),
-                           ": expects the same call in the other queue");
+  for (const CallSite &site : compute)
+    if (site.call->procedure() >= numProcedures)
+      return Status::error(describe(program, procedure, kComputeQueue, site.index),
+                           ": expects a procedure below ", numProcedures, ", got ",
+                           site.call->procedure());
 
   auto numEvents = [&](const CallSite &site) {
     return program.procedures()->Get(site.call->procedure())->num_events();
@@ -103,7 +114,7 @@ Status verifyCallsOf(const program::Program &program, const program::Procedure &
   for (size_t i = 1; i < byEvents.size(); ++i)
     if (uint64_t(byEvents[i - 1].call->event_base()) + numEvents(byEvents[i - 1]) >
         byEvents[i].call->event_base())
-      return Status::error(describe(procedure, Queue::compute, byEvents[i].index),
+      return Status::error(describe(program, procedure, kComputeQueue, byEvents[i].index),
                            ": shares events with command ", byEvents[i - 1].index);
   return {};
 }
@@ -118,7 +129,7 @@ Result<std::vector<uint32_t>> verifyCalls(const program::Program &program) {
   for (uint32_t p = 0; p < count; ++p) {
     const program::Procedure &procedure = *procedures.Get(p);
     RETURN_IF_ERROR(verifyCallsOf(program, procedure));
-    for (const CallSite &site : callsOf(procedure, Queue::compute)) {
+    for (const CallSite &site : callsOf(procedure, kComputeQueue)) {
       callers[site.call->procedure()].push_back(p);
       ++openCallees[p];
     }
@@ -154,9 +165,9 @@ std::vector<uint64_t> expandedCommands(const program::Program &program,
   };
   for (uint32_t p : calleesFirst) {
     const program::Procedure &procedure = *program.procedures()->Get(p);
-    for (Queue queue : kQueues)
+    for (Queue queue = 0; queue < numQueues(program); ++queue)
       add(counts[p], commands(procedure, queue).size());
-    for (const CallSite &site : callsOf(procedure, Queue::compute))
+    for (const CallSite &site : callsOf(procedure, kComputeQueue))
       add(counts[p], counts[site.call->procedure()]);
   }
   return counts;
@@ -172,7 +183,7 @@ Status verifyEvents(const program::Program &program, uint32_t root, uint64_t num
                          " commands that could set them");
 
   std::vector<Setter> setters(numEvents, Setter::none);
-  for (Queue queue : kQueues)
+  for (Queue queue = 0; queue < numQueues(program); ++queue)
     for (ExpandedQueue at(program, root, queue); !at.done(); at.advance()) {
       auto [kind, local] = setBy(at.command());
       if (kind == Setter::none)
@@ -186,12 +197,13 @@ Status verifyEvents(const program::Program &program, uint32_t root, uint64_t num
     if (setters[event] == Setter::none)
       return Status::error(which, ": nothing sets event ", event);
 
-  // Runs both queues, with every command done as soon as it is reached; a queue that blocks here
+  // Runs all queues, with every command done as soon as it is reached; a queue that blocks here
   // blocks in every run. All ranks run the same commands in the same order, so every rank of a
   // group reaches its collectives.
   std::vector<bool> isSet(numEvents, false);
-  ExpandedQueue cursors[] = {{program, root, Queue::compute},
-                             {program, root, Queue::communication}};
+  std::vector<ExpandedQueue> cursors;
+  for (Queue queue = 0; queue < numQueues(program); ++queue)
+    cursors.emplace_back(program, root, queue);
   for (bool progress = true; progress;) {
     progress = false;
     for (ExpandedQueue &at : cursors)

@@ -22,7 +22,14 @@
 namespace braid::runtime {
 
 using Commands = flatbuffers::Vector<flatbuffers::Offset<program::Command>>;
-const Commands &commands(const program::Procedure &procedure, Queue queue);
+inline size_t numQueues(const program::Program &program) { return program.queues()->size(); }
+inline const Commands &commands(const program::Procedure &procedure, Queue queue) {
+  return *procedure.streams()->Get(static_cast<unsigned>(queue))->commands();
+}
+
+inline std::string nameOf(const program::Program &program, Queue queue) {
+  return program.queues()->Get(static_cast<unsigned>(queue))->name()->str();
+}
 
 /// Whether the collective is a send or a recv.
 inline bool isMessage(const program::CollectiveStart &op) {
@@ -30,7 +37,8 @@ inline bool isMessage(const program::CollectiveStart &op) {
 }
 
 /// "procedure 'main', compute command 3 ('encoder.linear')"
-std::string describe(const program::Procedure &procedure, Queue queue, size_t index);
+std::string describe(const program::Program &program, const program::Procedure &procedure,
+                     Queue queue, size_t index);
 
 /// A checked view: rank within the limit, shape and strides of equal length, sizes positive,
 /// strides not negative, aligned to its type, its end within 64 bits and, except for arguments,
@@ -79,16 +87,16 @@ private:
   const std::vector<ArgumentUses> &callees; ///< by procedure; complete for callees
 };
 
-/// Checks that callees exist, that both queues have the same calls, and that calls are not
+/// Checks that callees exist, that all queues have the same calls, and that calls are not
 /// recursive or too deep. Returns the procedures, callees before callers.
 Result<std::vector<uint32_t>> verifyCalls(const program::Program &program);
 
-/// The number of commands of each procedure in both queues with all calls expanded; saturates.
+/// The number of commands of each procedure in all queues with all calls expanded; saturates.
 std::vector<uint64_t> expandedCommands(const program::Program &program,
                                        const std::vector<uint32_t> &calleesFirst);
 
 /// Checks, with the calls below `root` expanded, that each event is set exactly once, that each
-/// wait names an event of the right kind, and that both queues reach their end.
+/// wait names an event of the right kind, and that all queues reach their end.
 Status verifyEvents(const program::Program &program, uint32_t root, uint64_t numCommands);
 
 } // namespace braid::runtime

@@ -30,7 +30,7 @@ struct RankProcesses::ControlBlock {
   int64_t peakMemory = 0;
   CommunicationTimes total;
   CommunicationTimes *collectives = nullptr;
-  /// Of the compute queue, the communication queue, and the members of the team after the first.
+  /// Of the queues, and the members of the team after the first.
   struct Lane {
     TraceSpan *spans;
     size_t count;
@@ -52,7 +52,9 @@ int64_t processPeakMemory() {
 
 /// The trace of a rank, by lane.
 static std::vector<std::vector<TraceSpan> *> lanesOf(Rank &rank) {
-  std::vector<std::vector<TraceSpan> *> lanes{&rank.trace[0], &rank.trace[1]};
+  std::vector<std::vector<TraceSpan> *> lanes;
+  for (auto &ofQueue : rank.trace)
+    lanes.push_back(&ofQueue);
   for (size_t member = 1; member < rank.team.spans.size(); ++member)
     lanes.push_back(&rank.team.spans[member]);
   return lanes;
@@ -70,8 +72,10 @@ RankProcesses::RankProcesses(Workers &workers)
       continue;
     size_t lanes = lanesOf(rank).size();
     block.lanes = pool.create<ControlBlock::Lane>(lanes);
-    for (size_t i = 0; i < lanes; ++i) // a command makes at most one span on each thread
-      block.lanes[i] = {pool.create<TraceSpan>(program.queues[i == 1 ? 1 : 0].size()), 0};
+    for (size_t i = 0; i < lanes; ++i) { // a command makes at most one span on each thread
+      const Queue queue = i < program.queues.size() ? i : kComputeQueue;
+      block.lanes[i] = {pool.create<TraceSpan>(program.queues[queue].size()), 0};
+    }
   }
 }
 

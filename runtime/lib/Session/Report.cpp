@@ -182,15 +182,17 @@ std::string Session::State::traceJson() const {
   for (size_t r = 0; r < workers->ranks.size(); ++r) {
     const Rank &rank = *workers->ranks[r];
     metadata("process_name", r, 0, "rank " + std::to_string(r));
-    metadata("thread_name", r, 0, "compute");
-    const int64_t communication = rank.team.members();
-    metadata("thread_name", r, communication, "communication");
+    // The compute queue, the other members of its team, then the other queues.
+    auto threadOf = [&](Queue queue) {
+      return queue == kComputeQueue ? 0 : rank.team.members() - 1 + static_cast<int64_t>(queue);
+    };
+    for (Queue queue = 0; queue < workers->queues.size(); ++queue)
+      metadata("thread_name", r, threadOf(queue), workers->queues[queue].name);
     for (int64_t member = 1; member < rank.team.members(); ++member)
       metadata("thread_name", r, member, "compute, team member " + std::to_string(member));
-    for (const TraceSpan &span : rank.trace[0])
-      add(r, 0, span);
-    for (const TraceSpan &span : rank.trace[1])
-      add(r, communication, span);
+    for (Queue queue = 0; queue < workers->queues.size(); ++queue)
+      for (const TraceSpan &span : rank.trace[queue])
+        add(r, threadOf(queue), span);
     for (int64_t member = 1; member < rank.team.members(); ++member)
       for (const TraceSpan &span : rank.team.spans[static_cast<size_t>(member)])
         add(r, member, span);

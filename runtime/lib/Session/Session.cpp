@@ -29,7 +29,8 @@ static std::string ranksString(int64_t ranks) {
   return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
 }
 
-static Status checkOptions(const Manifest &manifest, const SessionOptions &options) {
+static Status checkOptions(const Bundle &bundle, const SessionOptions &options) {
+  const Manifest &manifest = bundle.manifest();
   if (options.target != "cpu" && options.target != "cuda")
     return Status::error("expects target 'cpu' or 'cuda', got '" + options.target + "'");
   const bool onDevice = options.target == "cuda";
@@ -58,7 +59,10 @@ static Status checkOptions(const Manifest &manifest, const SessionOptions &optio
     return Status::error("expects 1 to 1024 threads per rank, got " +
                          std::to_string(options.threadsPerRank));
   const bool forks = options.transport == "shm";
-  const int64_t tasks = ranks * (options.threadsPerRank + (forks ? 2 : 1)); // two queues, the team
+  // The team, whose first member is the compute queue's thread, and the other queues.
+  const auto queues =
+      static_cast<int64_t>(program::GetProgram(bundle.program().data())->queues()->size());
+  const int64_t tasks = ranks * (options.threadsPerRank + queues - 1 + (forks ? 1 : 0));
   if (int64_t limit = taskLimit(); tasks > limit)
     return Status::error("mesh " + meshString(manifest.mesh) + " expects " + std::to_string(tasks) +
                          (forks ? " processes and threads" : " threads") + " for its " +
@@ -101,7 +105,7 @@ Session::~Session() {
 
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Bundle> bundle,
                                                  const SessionOptions &options) {
-  RETURN_IF_ERROR(checkOptions(bundle->manifest(), options));
+  RETURN_IF_ERROR(checkOptions(*bundle, options));
   RETURN_IF_ERROR(checkMaxISA());
   auto state = std::make_shared<State>();
   state->bundle = std::move(bundle);

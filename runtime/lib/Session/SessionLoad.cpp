@@ -37,8 +37,8 @@ Status Session::State::load() {
   inputSet.assign(entry->operands.size(), false);
   weightsLoaded = entry->parameters.empty();
 
-  workers = std::make_unique<Workers>(numRanks(), options.threadsPerRank, options.timeLimitSeconds,
-                                      &sessionTransport(),
+  workers = std::make_unique<Workers>(numRanks(), queuesOf(*program), options.threadsPerRank,
+                                      options.timeLimitSeconds, &sessionTransport(),
                                       usesProcesses() ? Sharing::forks : Sharing::process);
   if (options.pin) {
     ASSIGN_OR_RETURN(Pinning pinning, Pinning::create(numRanks(), options.threadsPerRank));
@@ -48,8 +48,10 @@ Status Session::State::load() {
   workers->stall = options.stall;
   RETURN_IF_ERROR(resolveAll());
   int64_t threads = 0;
-  for (const auto &rank : workers->ranks)
-    threads += options.threadsPerRank + (rank->program.ownThread ? 1 : 0);
+  for (const auto &rank : workers->ranks) {
+    const std::vector<bool> &own = rank->program.ownThread;
+    threads += options.threadsPerRank - 1 + std::count(own.begin(), own.end(), true);
+  }
   workers->control.setSpin(options.spinMicroseconds
                                ? static_cast<int64_t>(*options.spinMicroseconds * 1e3)
                                : spinFor(threads, usableCores()));
@@ -202,8 +204,7 @@ Status Session::State::moveArguments() {
   for (const auto &[r, arguments] : movedArguments) {
     RankProgram &rank = workers->ranks[static_cast<size_t>(r)]->program;
     for (MovedCommand &command : *commands++)
-      rank.queues[static_cast<size_t>(command.queue)][command.command] =
-          std::move(command.replacement);
+      rank.queues[command.queue][command.command] = std::move(command.replacement);
   }
   movedArguments.clear();
   return {};
@@ -236,8 +237,9 @@ Status Session::State::resolveAll() {
   if (options.stall && !options.stall->command.empty()) {
     const RankProgram &stalled = workers->ranks[static_cast<size_t>(options.stall->rank)]->program;
     auto named = [&](const Command &c) { return c.name == options.stall->command; };
-    if (std::none_of(stalled.queues[0].begin(), stalled.queues[0].end(), named) &&
-        std::none_of(stalled.queues[1].begin(), stalled.queues[1].end(), named))
+    if (std::none_of(stalled.queues.begin(), stalled.queues.end(), [&](const auto &commands) {
+          return std::any_of(commands.begin(), commands.end(), named);
+        }))
       return Status::error("the program has no command named '" + options.stall->command +
                            "' to stall at");
   }

@@ -22,7 +22,7 @@ int64_t processorNs(clockid_t clock);
 clockid_t processorClock(std::thread &thread);
 
 /// Processor time that the compute queue of a rank has spent in commands that compute. The queue's
-/// thread counts it; the communication queue's thread reads it meanwhile.
+/// thread counts it; the communication queues' threads read it meanwhile.
 class ComputeClock {
 public:
   /// The clock of the compute queue's thread; before its first run.

@@ -9,11 +9,21 @@
 #ifndef BRAID_SYNC_NAMEDCOMMAND_H
 #define BRAID_SYNC_NAMEDCOMMAND_H
 
+#include "braid/Program/Program.h"
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace braid::runtime {
+
+/// A queue of a rank.
+struct RankQueue {
+  int64_t rank;
+  Queue queue;
+  bool operator==(const RankQueue &o) const { return rank == o.rank && queue == o.queue; }
+};
 
 /// The part of a command (Executor/Commands.h) that does not depend on what the command does.
 struct NamedCommand {
@@ -25,10 +35,11 @@ struct NamedCommand {
   NamedCommand(NamedCommand &&) = default;
   NamedCommand &operator=(NamedCommand &&) = default;
   virtual ~NamedCommand() = default;
-  /// Whether it waits for the other queue of its rank.
-  virtual bool waitsForQueue() const = 0;
-  /// Of a collective: the ranks that have not arrived at it. Empty for all other commands.
-  virtual std::vector<int64_t> missingRanks() const = 0;
+  /// Of a command that waits for an event: the queue of its rank that sets it.
+  virtual std::optional<Queue> awaitedQueue() const = 0;
+  /// Of a collective: the ranks that have not arrived at it, each with the queue that is to arrive.
+  /// Empty for all other commands.
+  virtual std::vector<RankQueue> missing() const = 0;
 
   std::string name;                  ///< of the source operation
   const char *operation = "";        ///< "kernel", "linear", "all_reduce", ...

@@ -23,14 +23,18 @@ Status StatusRecord::get() const {
   return code == Code::ok ? Status() : Status::error(std::string(text, length), code);
 }
 
-RunControl::RunControl(int64_t ranks, double timeLimitSeconds, int64_t spinNs, Sharing sharing)
-    : pool(sharing), numQueues(static_cast<size_t>(ranks * 2)),
-      queues(pool.create<QueueState>(numQueues)), record(pool.create<Record>(1)),
+RunControl::RunControl(int64_t ranks, const std::vector<QueueInfo> &ofRank, double timeLimitSeconds,
+                       int64_t spinNs, Sharing sharing)
+    : pool(sharing), numQueues(ofRank.size()), numStates(static_cast<size_t>(ranks) * numQueues),
+      queues(pool.create<QueueState>(numStates)), record(pool.create<Record>(1)),
       limitNs(static_cast<int64_t>(timeLimitSeconds * 1e9)) {
   setSpin(spinNs);
-  for (size_t i = 0; i < numQueues; ++i) {
-    queues[i].rank = static_cast<int64_t>(i / 2);
-    queues[i].kind = static_cast<Queue>(i % 2);
+  for (const QueueInfo &queue : ofRank)
+    names.push_back(queue.name);
+  for (size_t i = 0; i < numStates; ++i) {
+    queues[i].rank = static_cast<int64_t>(i / numQueues);
+    queues[i].queue = i % numQueues;
+    queues[i].name = names[i % numQueues].c_str();
   }
   sliceNs = 20000000;
   if (limitNs > 0)
@@ -39,7 +43,7 @@ RunControl::RunControl(int64_t ranks, double timeLimitSeconds, int64_t spinNs, S
 
 void RunControl::begin() {
   record->state.store(kNone, std::memory_order_release);
-  for (size_t i = 0; i < numQueues; ++i) {
+  for (size_t i = 0; i < numStates; ++i) {
     QueueState &queue = queues[i];
     queue.at.store(nullptr, std::memory_order_relaxed);
     queue.waiting.store(Waiting::nothing, std::memory_order_relaxed);
@@ -72,7 +76,7 @@ Status RunControl::failure() const {
 
 uint64_t RunControl::progress() const {
   uint64_t sum = 0;
-  for (size_t i = 0; i < numQueues; ++i)
+  for (size_t i = 0; i < numStates; ++i)
     sum += queues[i].progress.load(std::memory_order_relaxed);
   return sum;
 }
@@ -93,7 +97,7 @@ bool RunControl::poll(Watch &watch, const std::function<std::string()> &idle) {
 
 void RunControl::setSpin(int64_t ns) {
   spinTime = ns;
-  for (size_t i = 0; i < numQueues; ++i)
+  for (size_t i = 0; i < numStates; ++i)
     queues[i].spin = Spin(ns);
 }
 
@@ -165,65 +169,82 @@ static const NamedCommand *commandOf(const QueueState &queue) {
 
 static std::string position(const QueueState &queue) {
   const NamedCommand *command = commandOf(queue);
-  return command ? "at " + describe(*command) + " on its " + name(queue.kind) + " queue"
-                 : std::string("not at any command of its ") + name(queue.kind) + " queue";
+  return command ? "at " + describe(*command) + " on its " + queue.name + " queue"
+                 : std::string("not at any command of its ") + queue.name + " queue";
 }
 
-/// The ranks that the queue waits for in a collective. Queues move while they are read, so the
-/// command may not be the one that waits.
-static std::vector<int64_t> missingOf(const QueueState &queue) {
+/// The queues of other ranks that the queue waits for in a collective. Queues move while they are
+/// read, so the command may not be the one that waits.
+static std::vector<RankQueue> missingOf(const QueueState &queue) {
   const NamedCommand *command = commandOf(queue);
   if (!command || queue.waiting.load(std::memory_order_acquire) != Waiting::peer)
     return {};
-  return command->missingRanks();
+  return command->missing();
 }
 
-// A communication queue that waits, or is about to wait, for its compute queue, or has no more
-// commands, is not informative.
+// A queue that waits, or is about to wait, for another queue of its rank, or has no more commands,
+// is not informative.
 const QueueState &RunControl::nearest(int64_t rank) const {
-  const QueueState &compute = queues[rank * 2], &communication = queues[rank * 2 + 1];
-  const NamedCommand *command = commandOf(communication);
-  return !command || command->waitsForQueue() || compute.stalled.load(std::memory_order_acquire)
-             ? compute
-             : communication;
+  const QueueState &compute = queue(rank, kComputeQueue), *found = nullptr;
+  if (compute.stalled.load(std::memory_order_acquire))
+    return compute;
+  for (Queue q = 1; q < numQueues; ++q) {
+    const QueueState &state = queue(rank, q);
+    const NamedCommand *command = commandOf(state);
+    if (!command || command->awaitedQueue())
+      continue;
+    if (!missingOf(state).empty())
+      return state;
+    found = found ? found : &state;
+  }
+  return found ? *found : compute;
 }
 
 const QueueState *RunControl::waiterFor(int64_t rank) const {
-  for (size_t i = 0; i < numQueues; ++i)
-    for (int64_t missing : missingOf(queues[i]))
-      if (missing == rank)
+  for (size_t i = 0; i < numStates; ++i)
+    for (const RankQueue &missing : missingOf(queues[i]))
+      if (missing.rank == rank)
         return &queues[i];
   return nullptr;
 }
 
-std::vector<int64_t> RunControl::deadlockCycle() const {
-  const size_t ranks = numQueues / 2;
-  std::vector<std::vector<int64_t>> waitsFor(ranks); // read once, as queues may still move
-  for (size_t r = 0; r < ranks; ++r)
-    waitsFor[r] = missingOf(queues[r * 2 + 1]);
+std::vector<const QueueState *> RunControl::deadlockCycle() const {
+  // Read once, as queues may still move.
+  std::vector<std::vector<size_t>> waitsFor(numStates);
+  for (size_t i = 0; i < numStates; ++i) {
+    for (const RankQueue &missing : missingOf(queues[i]))
+      waitsFor[i].push_back(static_cast<size_t>(missing.rank) * numQueues + missing.queue);
+    const NamedCommand *command = commandOf(queues[i]);
+    if (command && queues[i].waiting.load(std::memory_order_acquire) == Waiting::event)
+      if (std::optional<Queue> other = command->awaitedQueue())
+        waitsFor[i].push_back(i / numQueues * numQueues + *other);
+  }
   enum : char { fresh, onPath, done };
-  std::vector<char> state(ranks, fresh);
-  std::vector<int64_t> path;
-  std::function<bool(int64_t)> visit = [&](int64_t rank) {
-    char &mine = state[static_cast<size_t>(rank)];
-    if (mine != fresh) {
-      if (mine == onPath)
-        path.erase(path.begin(), std::find(path.begin(), path.end(), rank));
-      return mine == onPath;
+  std::vector<char> state(numStates, fresh);
+  std::vector<size_t> path;
+  std::function<bool(size_t)> visit = [&](size_t i) {
+    if (state[i] != fresh) {
+      if (state[i] == onPath)
+        path.erase(path.begin(), std::find(path.begin(), path.end(), i));
+      return state[i] == onPath;
     }
-    mine = onPath;
-    path.push_back(rank);
-    for (int64_t next : waitsFor[static_cast<size_t>(rank)])
+    state[i] = onPath;
+    path.push_back(i);
+    for (size_t next : waitsFor[i])
       if (visit(next))
         return true;
     path.pop_back();
-    mine = done;
+    state[i] = done;
     return false;
   };
-  for (size_t r = 0; r < ranks; ++r)
-    if (visit(static_cast<int64_t>(r)))
-      return path;
-  return {};
+  std::vector<const QueueState *> cycle;
+  // Compute queues last: a cycle is told from a queue that waits in a collective.
+  for (Queue q = numQueues; q-- > 0;)
+    for (size_t i = q; i < numStates; i += numQueues)
+      if (cycle.empty() && visit(i))
+        for (size_t at : path)
+          cycle.push_back(&queues[at]);
+  return cycle;
 }
 
 std::string RunControl::describePosition(int64_t rank) const { return position(nearest(rank)); }
@@ -236,10 +257,13 @@ std::string RunControl::waiter(int64_t rank) const {
 }
 
 /// "rank 1", "ranks 1, 2 and 4"
-static std::string ranksString(const std::vector<int64_t> &ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
+static std::string ranksString(const std::vector<RankQueue> &queues) {
+  std::string text = queues.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < queues.size(); ++i)
+    text += (i == 0                   ? ""
+             : i + 1 == queues.size() ? " and "
+                                      : ", ") +
+            std::to_string(queues[i].rank);
   return text;
 }
 
@@ -247,21 +271,28 @@ static std::string ranksString(const std::vector<int64_t> &ranks) {
 // others wait for. A queue that waits in a collective for a rank that does not wait itself is
 // nearest to the cause.
 std::string RunControl::diagnose(const std::function<std::string()> &idle) const {
+  const std::vector<const QueueState *> cycle = deadlockCycle();
+  const bool oneQueue = std::all_of(cycle.begin(), cycle.end(), [&](const QueueState *state) {
+    return state->queue == cycle.front()->queue;
+  });
   std::string around;
-  for (int64_t rank : deadlockCycle())
-    if (const NamedCommand *command = commandOf(queues[rank * 2 + 1]))
-      around += (around.empty() ? "rank " : ", rank ") + std::to_string(rank) + " at " +
-                describe(*command);
+  for (const QueueState *state : cycle)
+    if (const NamedCommand *command = commandOf(*state))
+      around += (around.empty() ? "rank " : ", rank ") + std::to_string(state->rank) + " at " +
+                describe(*command) +
+                (oneQueue ? "" : std::string(" on its ") + state->name + " queue");
   if (!around.empty())
-    return "ranks wait for each other, as they reach collectives in different orders: " + around;
+    return (oneQueue ? "ranks wait for each other, as they reach collectives in different orders: "
+                     : "queues wait for each other: ") +
+           around;
   // Queues may still move while they are read, so each is read once.
   struct Candidate {
     const QueueState *queue = nullptr;
     const NamedCommand *command = nullptr;
-    std::vector<int64_t> missing;
+    std::vector<RankQueue> missing;
     int score = 0;
   } best;
-  for (size_t i = 0; i < numQueues; ++i) {
+  for (size_t i = 0; i < numStates; ++i) {
     // 1: runs a command and does not come back.
     const bool waits = queues[i].waiting.load(std::memory_order_acquire) == Waiting::event;
     Candidate candidate{&queues[i], commandOf(queues[i]), missingOf(queues[i]), waits ? 2 : 1};
@@ -269,11 +300,12 @@ std::string RunControl::diagnose(const std::function<std::string()> &idle) const
     // wait.
     const auto &missing = candidate.missing;
     if (!missing.empty())
-      candidate.score =
-          std::all_of(missing.begin(), missing.end(),
-                      [&](int64_t r) { return !missingOf(queues[r * 2 + 1]).empty(); })
-              ? 3
-              : 4;
+      candidate.score = std::all_of(missing.begin(), missing.end(),
+                                    [&](RankQueue other) {
+                                      return !missingOf(queue(other.rank, other.queue)).empty();
+                                    })
+                            ? 3
+                            : 4;
     if (candidate.command && candidate.score > best.score)
       best = std::move(candidate);
   }
@@ -281,23 +313,24 @@ std::string RunControl::diagnose(const std::function<std::string()> &idle) const
     return (idle ? idle() + " has neither begun nor ended the run within "
                  : "no rank has begun its work within ") +
            seconds(limitNs);
-  const QueueState &queue = *best.queue;
-  const std::string waited = seconds(nowNs() - queue.since.load(std::memory_order_relaxed));
-  const std::string prefix = "rank " + std::to_string(queue.rank) + ": " + describe(*best.command) +
-                             " on the " + name(queue.kind) + " queue ";
+  const QueueState &late = *best.queue;
+  const std::string waited = seconds(nowNs() - late.since.load(std::memory_order_relaxed));
+  const std::string prefix = "rank " + std::to_string(late.rank) + ": " + describe(*best.command) +
+                             " on the " + late.name + " queue ";
   if (best.score >= 3) {
     // Some of the missing ranks may themselves wait for others, elsewhere; all are named.
     std::string positions;
-    for (int64_t rank : best.missing)
-      positions += (positions.empty() ? "rank " : "; rank ") + std::to_string(rank) + " is " +
-                   position(nearest(rank));
+    for (const RankQueue &missing : best.missing)
+      positions += (positions.empty() ? "rank " : "; rank ") + std::to_string(missing.rank) +
+                   " is " + position(nearest(missing.rank));
     return prefix + "waited " + waited + " for " + ranksString(best.missing) + ", which " +
            (best.missing.size() == 1 ? "has" : "have") + " not arrived (" + positions + ")";
   }
-  if (best.score == 1)
+  const std::optional<Queue> awaited = best.command->awaitedQueue();
+  if (best.score == 1 || !awaited)
     return prefix + "has made no progress in " + seconds(limitNs);
-  const QueueState &other = queues[queue.rank * 2 + (queue.kind == Queue::compute ? 1 : 0)];
-  return prefix + "waited " + waited + " for the rank's " + name(other.kind) + " queue, which is " +
+  const QueueState &other = queue(late.rank, *awaited);
+  return prefix + "waited " + waited + " for the rank's " + other.name + " queue, which is " +
          (commandOf(other) ? position(other) : "at its end");
 }
 

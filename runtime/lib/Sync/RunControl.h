@@ -41,7 +41,8 @@ private:
 /// Where a queue is. Its thread writes it; whoever explains a lack of progress reads it.
 struct alignas(64) QueueState {
   int64_t rank = 0;
-  Queue kind = Queue::compute;
+  Queue queue = kComputeQueue;
+  const char *name = "";             ///< of the queue
   std::atomic<uint64_t> progress{0}; ///< finished commands and shares of commands
   std::atomic<const NamedCommand *> at{nullptr};
   std::atomic<Waiting> waiting{Waiting::nothing};
@@ -59,10 +60,15 @@ struct alignas(64) QueueState {
 
 class RunControl {
 public:
-  RunControl(int64_t ranks, double timeLimitSeconds, int64_t spinNs,
-             Sharing sharing = Sharing::process);
+  RunControl(int64_t ranks, const std::vector<QueueInfo> &queues, double timeLimitSeconds,
+             int64_t spinNs, Sharing sharing = Sharing::process);
 
-  QueueState &queue(int64_t rank, Queue kind) { return queues[rank * 2 + static_cast<int>(kind)]; }
+  QueueState &queue(int64_t rank, Queue queue) {
+    return queues[static_cast<size_t>(rank) * numQueues + queue];
+  }
+  const QueueState &queue(int64_t rank, Queue queue) const {
+    return queues[static_cast<size_t>(rank) * numQueues + queue];
+  }
   /// How long a wait spins at most before it sleeps, in nanoseconds. Set before any thread starts.
   int64_t spinNs() const { return spinTime; }
   void setSpin(int64_t ns);
@@ -108,11 +114,11 @@ private:
   bool waitWithLimit(Counter &counter, uint32_t target, QueueState &self);
   uint64_t progress() const;
   std::string diagnose(const std::function<std::string()> &idle) const;
-  /// The more informative one of the rank's queues.
+  /// The most informative one of the rank's queues.
   const QueueState &nearest(int64_t rank) const;
-  /// Ranks that wait for each other in collectives, each for the next and the last for the first;
-  /// empty when there is no cycle.
-  std::vector<int64_t> deadlockCycle() const;
+  /// Queues that wait for each other in collectives and for events, each for the next and the last
+  /// for the first; empty when there is no cycle.
+  std::vector<const QueueState *> deadlockCycle() const;
   /// The queue that waits for this rank in a collective, or null.
   const QueueState *waiterFor(int64_t rank) const;
 
@@ -123,8 +129,9 @@ private:
   };
 
   MemoryPool pool;
-  size_t numQueues;
-  QueueState *queues;
+  std::vector<std::string> names;
+  size_t numQueues, numStates; ///< of a rank, and of all
+  QueueState *queues;          ///< by rank and queue
   Record *record;
   int64_t limitNs;
   int64_t sliceNs;

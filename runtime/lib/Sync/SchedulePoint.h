@@ -17,9 +17,9 @@
 
 namespace braid::runtime {
 
-/// The role of a thread in its rank; helpers of the compute queue follow by their number in the
-/// team.
-enum ScheduleLane : int64_t { kMainLane, kComputeLane, kCommunicationLane };
+/// The role of a thread in its rank: a queue's thread is at kComputeLane + its number, and helpers
+/// of the compute queue follow by their number in the team.
+enum ScheduleLane : int64_t { kMainLane, kComputeLane };
 
 #ifdef BRAID_SCHEDULE_POINTS
 /// A point of a thread. Threads are identified by role rather than by creation order, so that

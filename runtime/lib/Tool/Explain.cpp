@@ -97,6 +97,7 @@ public:
       : manifest(bundle.manifest()), options(options) {}
 
   std::string write(const ProgramOutline &outline) {
+    queues = outline.queues;
     if (options.procedure.empty())
       writeHead(outline);
     for (const OutlineProcedure &procedure : outline.procedures)
@@ -127,8 +128,14 @@ private:
                " of symmetric ones, which collectives read and write";
       out += "\n";
     }
-    out += "\nA rank has two queues that run at the same time, each from top to bottom. Nothing "
-           "orders one queue\nagainst the other but the lines that wait.\n";
+    const std::string count = queues.size() == 2 ? "two" : std::to_string(queues.size());
+    if (queues.size() == 1)
+      out += "\nA rank has one queue, which runs from top to bottom.\n";
+    else
+      out += "\nA rank has " + count +
+             " queues that run at the same time, each from top to bottom. Nothing orders one "
+             "queue\nagainst " +
+             (queues.size() == 2 ? "the other" : "another") + " but the lines that wait.\n";
   }
 
   std::string valueText(const EntryValue &value) const {
@@ -156,10 +163,9 @@ private:
              (procedure.executions == 1 ? "once" : std::to_string(procedure.executions) + " times");
     out += "; buffers " + sizeText(procedure.localBytes) + " local, " +
            sizeText(procedure.symmetricBytes) + " symmetric (its callees' included)\n";
-    for (Queue queue : kQueues) {
-      const auto &commands = procedure.queues[static_cast<size_t>(queue)];
-      out +=
-          std::string("  ") + name(queue) + " queue" + (commands.empty() ? ": nothing" : "") + "\n";
+    for (Queue queue = 0; queue < queues.size(); ++queue) {
+      const auto &commands = procedure.queues[queue];
+      out += "  " + queues[queue].name + " queue" + (commands.empty() ? ": nothing" : "") + "\n";
       for (size_t i = 0; i < commands.size(); ++i)
         writeCommand(i, commands[i]);
     }
@@ -220,17 +226,18 @@ private:
     return groups.empty() ? text : text + " " + join(groups, " ");
   }
 
-  /// "communication 3, all_reduce 'attention.output'"
+  /// "communication command 3, all_reduce 'attention.output'"
   static std::string placeText(const OutlinePlace &place) {
-    std::string where = std::string(name(place.queue)) + " " + std::to_string(place.index);
+    std::string where = place.queue + " command " + std::to_string(place.index);
     if (!place.within.empty())
-      where = "the call at compute " + std::to_string(place.index) + ", in @" +
-              join(place.within, " and @") + " on the " + name(place.queue) + " queue";
+      where = "the call at compute command " + std::to_string(place.index) + ", in @" +
+              join(place.within, " and @") + " on the " + place.queue + " queue";
     return where + ", " + place.kind + (place.name.empty() ? "" : " '" + place.name + "'");
   }
 
   const Manifest &manifest;
   const ExplainOptions &options;
+  std::vector<QueueInfo> queues;
   std::string out;
 };
 
@@ -250,10 +257,8 @@ template <typename Value> OrderedJson toJson(const Mesh &mesh, const Value &valu
 OrderedJson toJson(const std::vector<OutlinePlace> &places) {
   OrderedJson json = OrderedJson::array();
   for (const OutlinePlace &place : places) {
-    OrderedJson one{{"queue", name(place.queue)},
-                    {"index", place.index},
-                    {"kind", place.kind},
-                    {"name", place.name}};
+    OrderedJson one{
+        {"queue", place.queue}, {"index", place.index}, {"kind", place.kind}, {"name", place.name}};
     if (!place.within.empty())
       one["within"] = place.within;
     json.push_back(std::move(one));
@@ -292,15 +297,15 @@ OrderedJson toJson(const OutlineCommand &command) {
   return json;
 }
 
-OrderedJson toJson(const OutlineProcedure &procedure) {
+OrderedJson toJson(const OutlineProcedure &procedure, const std::vector<QueueInfo> &queues) {
   OrderedJson json{{"name", procedure.name},
                    {"entry", procedure.entry},
                    {"executions", procedure.executions},
                    {"local_bytes", procedure.localBytes},
                    {"symmetric_bytes", procedure.symmetricBytes}};
-  for (Queue queue : kQueues) {
-    OrderedJson &commands = json["queues"][name(queue)] = OrderedJson::array();
-    for (const OutlineCommand &command : procedure.queues[static_cast<size_t>(queue)])
+  for (Queue queue = 0; queue < queues.size(); ++queue) {
+    OrderedJson &commands = json["queues"][queues[queue].name] = OrderedJson::array();
+    for (const OutlineCommand &command : procedure.queues[queue])
       commands.push_back(toJson(command));
   }
   return json;
@@ -339,7 +344,7 @@ Result<std::string> explainAsJson(const Bundle &bundle, const ExplainOptions &op
   }
   json["procedures"] = OrderedJson::array();
   for (const OutlineProcedure &procedure : outline.procedures)
-    json["procedures"].push_back(toJson(procedure));
+    json["procedures"].push_back(toJson(procedure, outline.queues));
   // Names come from the model and may not be UTF-8.
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }

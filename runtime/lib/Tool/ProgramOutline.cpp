@@ -48,19 +48,22 @@ public:
       current = procedure.get();
       entry = entryOf(*procedure);
       outline.entry = entry ? entry->name : "";
-      for (Queue queue : kQueues)
-        for (const auto &source : streamOf(*procedure, queue)) {
+      for (const auto &stream : procedure->streams) {
+        std::vector<OutlineCommand> &commands = outline.queues.emplace_back();
+        for (const auto &source : stream->commands) {
           OutlineCommand command;
           command.name = source->name;
           fill(command, source->op);
-          outline.queues[static_cast<size_t>(queue)].push_back(std::move(command));
+          commands.push_back(std::move(command));
         }
+      }
       procedures.push_back(std::move(outline));
     }
     RETURN_IF_ERROR(status);
     for (size_t p = 0; p < procedures.size(); ++p)
       connect(p);
     ProgramOutline result;
+    result.queues = queuesOf(program);
     for (size_t p : callersFirst())
       result.procedures.push_back(std::move(procedures[p]));
     return result;
@@ -69,7 +72,7 @@ public:
 private:
   static const std::vector<std::unique_ptr<fb::CommandT>> &streamOf(const fb::ProcedureT &procedure,
                                                                     Queue queue) {
-    return queue == Queue::compute ? procedure.compute : procedure.communication;
+    return procedure.streams[queue]->commands;
   }
 
   const Entry *entryOf(const fb::ProcedureT &procedure) const {
@@ -292,33 +295,35 @@ private:
     std::vector<OutlinePlace> awaited;
   };
 
-  /// The commands that set and await the events of a procedure's frame. Commands of callees are
-  /// named by the call on the compute queue and the procedures on the way.
+  /// The commands that set and await the events of a procedure's frame and its event arguments.
+  /// Commands of callees are named by the call on the compute queue and the procedures on the way.
   const std::map<uint32_t, Ends> &endsOf(size_t p) {
     auto [it, isNew] = ends.try_emplace(p);
     if (!isNew)
       return it->second;
     std::map<uint32_t, Ends> found;
     const fb::ProcedureT &procedure = *program.procedures[p];
-    for (Queue queue : kQueues) {
+    for (Queue queue = 0; queue < program.queues.size(); ++queue) {
       const auto &stream = streamOf(procedure, queue);
       for (size_t i = 0; i < stream.size(); ++i) {
-        const OutlineCommand &command = procedures[p].queues[static_cast<size_t>(queue)][i];
-        OutlinePlace place{queue, i, command.kind, command.name, {}};
+        const OutlineCommand &command = procedures[p].queues[queue][i];
+        OutlinePlace place{program.queues[queue]->name, i, command.kind, command.name, {}};
         if (std::optional<uint32_t> event = eventSet(stream[i]->op))
           found[*event].set = place;
         if (std::optional<uint32_t> event = eventAwaited(stream[i]->op))
           found[*event].awaited.push_back(place);
         const fb::CallT *call = stream[i]->op.AsCall();
-        if (!call || queue != Queue::compute)
+        if (!call || queue != kComputeQueue)
           continue;
+        const uint32_t own = program.procedures[call->procedure]->num_events;
         for (const auto &[event, inner] : endsOf(call->procedure)) {
           auto outside = [&](OutlinePlace callee) {
             callee.within.insert(callee.within.begin(), command.callee);
             callee.index = i;
             return callee;
           };
-          Ends &mine = found[call->event_base + event];
+          Ends &mine =
+              found[event < own ? call->event_base + event : call->event_arguments[event - own]];
           if (inner.set)
             mine.set = outside(*inner.set);
           for (const OutlinePlace &waiter : inner.awaited)
@@ -331,10 +336,10 @@ private:
 
   void connect(size_t p) {
     const std::map<uint32_t, Ends> &mine = endsOf(p);
-    for (Queue queue : kQueues) {
+    for (Queue queue = 0; queue < program.queues.size(); ++queue) {
       const auto &stream = streamOf(*program.procedures[p], queue);
       for (size_t i = 0; i < stream.size(); ++i) {
-        OutlineCommand &command = procedures[p].queues[static_cast<size_t>(queue)][i];
+        OutlineCommand &command = procedures[p].queues[queue][i];
         if (std::optional<uint32_t> event = eventSet(stream[i]->op))
           command.awaitedBy = mine.at(*event).awaited;
         if (std::optional<uint32_t> event = eventAwaited(stream[i]->op))
@@ -355,7 +360,7 @@ private:
       if (!seen.insert(p).second)
         return;
       // Callees in reverse order, since the list is reversed.
-      const auto &stream = program.procedures[p]->compute;
+      const auto &stream = streamOf(*program.procedures[p], kComputeQueue);
       for (auto it = stream.rbegin(); it != stream.rend(); ++it)
         if (const fb::CallT *call = (*it)->op.AsCall())
           visit(call->procedure);
@@ -367,7 +372,7 @@ private:
     for (const auto &e : program.entries)
       ++procedures[e->procedure].executions;
     for (size_t p : finished)
-      for (const auto &command : program.procedures[p]->compute)
+      for (const auto &command : streamOf(*program.procedures[p], kComputeQueue))
         if (const fb::CallT *call = command->op.AsCall())
           procedures[call->procedure].executions += procedures[p].executions;
     for (size_t p = 0; p < procedures.size(); ++p)

@@ -13,15 +13,14 @@
 #include "braid/Program/Program.h"
 #include "braid/Runtime/Bundle.h"
 
-#include <array>
 #include <optional>
 
 namespace braid::runtime {
 
 /// The place of a command, seen from a command of the same procedure.
 struct OutlinePlace {
-  Queue queue = Queue::compute;
-  size_t index = 0; ///< in the queue's stream
+  std::string queue; ///< its name
+  size_t index = 0;  ///< in the queue's stream
   std::string kind, name;
   /// For a command of a callee: the procedures called on the way to it; `index` is then the call's.
   std::vector<std::string> within;
@@ -60,10 +59,11 @@ struct OutlineProcedure {
   std::string entry; ///< the entry whose procedure this is; empty for others
   uint64_t localBytes = 0, symmetricBytes = 0;
   int64_t executions = 0; ///< in one run of every entry
-  std::array<std::vector<OutlineCommand>, 2> queues;
+  std::vector<std::vector<OutlineCommand>> queues;
 };
 
 struct ProgramOutline {
+  std::vector<QueueInfo> queues;
   std::vector<OutlineProcedure> procedures; ///< callers before callees
 };
 

@@ -190,7 +190,7 @@ CUresult cuMemsetD8Async(CUdeviceptr dest, unsigned char value, size_t bytes, CU
                        })));
 }
 
-CUresult cuStreamCreate(CUstream *stream, unsigned) {
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned, int) {
   Guard guard(world().mutex);
   World &w = world();
   auto *created = new Stream;

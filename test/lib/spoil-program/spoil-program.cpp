@@ -26,13 +26,14 @@ namespace {
 
 bool removeWait(fb::ProgramT &program, const std::string &name) {
   for (const auto &procedure : program.procedures)
-    for (auto *stream : {&procedure->compute, &procedure->communication}) {
-      auto found = std::find_if(stream->begin(), stream->end(), [&](const auto &command) {
+    for (const auto &stream : procedure->streams) {
+      auto &commands = stream->commands;
+      auto found = std::find_if(commands.begin(), commands.end(), [&](const auto &command) {
         return command->name == name && (command->op.type == fb::Operation::Await ||
                                          command->op.type == fb::Operation::CollectiveWait);
       });
-      if (found != stream->end()) {
-        stream->erase(found);
+      if (found != commands.end()) {
+        commands.erase(found);
         return true;
       }
     }

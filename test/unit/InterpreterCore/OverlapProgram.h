@@ -20,6 +20,8 @@ namespace braid::interp::testing {
 
 namespace fb = braid::program;
 using runtime::testing::argument;
+using runtime::testing::communicationOf;
+using runtime::testing::computeOf;
 using runtime::testing::local;
 using runtime::testing::ProgramBuilder;
 using runtime::testing::symmetric;

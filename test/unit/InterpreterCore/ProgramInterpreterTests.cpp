@@ -14,7 +14,7 @@ namespace {
 TEST(ProgramInterpreter, SameSeedSameOrder) {
   // The error of a faulty program says in which order the fault occurred.
   OverlapProgram program;
-  OverlapProgram::erase(program.procedure().communication, fb::Operation::Await);
+  OverlapProgram::erase(communicationOf(program.procedure()), fb::Operation::Await);
   auto interpreter = program.interpreter();
   ASSERT_TRUE(interpreter.ok()) << interpreter.status().message();
   std::set<std::string> outcomes;

@@ -45,7 +45,7 @@ TEST(ProgramOrder, FindsNothingInARightProgram) {
 
 TEST(ProgramOrder, NoticesAMissingAwait) {
   OverlapProgram program;
-  OverlapProgram::erase(program.procedure().communication, fb::Operation::Await);
+  OverlapProgram::erase(communicationOf(program.procedure()), fb::Operation::Await);
   EXPECT_THAT(faultsOf(program),
               ElementsAre("race between copy 'send' in @main on the compute queue and all_reduce "
                           "'sum' in @main on the communication queue on buffer 'sent' in @main "
@@ -56,7 +56,7 @@ TEST(ProgramOrder, NoticesAMissingAwait) {
 
 TEST(ProgramOrder, NoticesAMissingWait) {
   OverlapProgram program;
-  OverlapProgram::erase(program.procedure().compute, fb::Operation::CollectiveWait);
+  OverlapProgram::erase(computeOf(program.procedure()), fb::Operation::CollectiveWait);
   EXPECT_THAT(faultsOf(program),
               ElementsAre("race between kernel 'add' in @main on the compute queue and all_reduce "
                           "'sum' in @main on the communication queue on buffer 'received' in @main "
@@ -71,7 +71,7 @@ TEST(ProgramOrder, NoticesBuffersThatOverlap) {
     OverlapProgram program;
     auto main = program.append();
     int32_t other = main.buffer("other", fb::Space::local, offset, 32);
-    auto &compute = program.procedure().compute;
+    auto &compute = computeOf(program.procedure());
     main.copy("other", argument(0, DType::f32, {OverlapProgram::kElements}), program.at(other));
     // Between the doubling and its use.
     std::rotate(compute.end() - 2, compute.end() - 1, compute.end());
@@ -154,11 +154,12 @@ TEST(ProgramOrder, ListsRedundantWaits) {
     command->name = name;
     return command;
   };
-  procedure.compute.insert(procedure.compute.begin(), eventCommand(fb::RecordT(), 2, "early"));
-  procedure.compute.push_back(eventCommand(fb::RecordT(), 3, "late"));
-  procedure.communication.insert(procedure.communication.begin() + 1,
-                                 eventCommand(fb::AwaitT(), 2, "early"));
-  procedure.communication.push_back(eventCommand(fb::AwaitT(), 3, "late"));
+  computeOf(procedure).insert(computeOf(procedure).begin(),
+                              eventCommand(fb::RecordT(), 2, "early"));
+  computeOf(procedure).push_back(eventCommand(fb::RecordT(), 3, "late"));
+  communicationOf(procedure).insert(communicationOf(procedure).begin() + 1,
+                                    eventCommand(fb::AwaitT(), 2, "early"));
+  communicationOf(procedure).push_back(eventCommand(fb::AwaitT(), 3, "late"));
   expanded = program.expand();
   ASSERT_TRUE(expanded.ok()) << expanded.status().message();
   std::vector<RedundantWait> redundant = findRedundantWaits(*expanded);

@@ -235,10 +235,10 @@ TEST_P(ProgramFaults, EveryMissingWaitIsNoticed) {
   std::unique_ptr<fb::ProgramT> right(fb::GetProgram(program().data())->UnPack());
   int64_t numWaits = 0;
   for (size_t p = 0; p < right->procedures.size(); ++p)
-    for (auto stream : {&fb::ProcedureT::compute, &fb::ProcedureT::communication})
-      for (size_t i = 0; i < ((*right->procedures[p]).*stream).size(); ++i) {
+    for (size_t stream = 0; stream < right->queues.size(); ++stream)
+      for (size_t i = 0; i < right->procedures[p]->streams[stream]->commands.size(); ++i) {
         std::unique_ptr<fb::ProgramT> wrong(fb::GetProgram(program().data())->UnPack());
-        auto &commands = (*wrong->procedures[p]).*stream;
+        auto &commands = wrong->procedures[p]->streams[stream]->commands;
         if (commands[i]->op.type != fb::Operation::Await &&
             commands[i]->op.type != fb::Operation::CollectiveWait)
           continue;

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "CollectiveValues.h"
 #include "LimitTesting.h"
+#include "Streams.h"
 #include "Testing.h"
 #include "runtime/lib/Executor/Commands.h"
 #include "runtime/lib/Session/Processes.h"
@@ -39,13 +40,15 @@ public:
   Pair(const std::string &transportName, double timeLimit)
       : processes(transportName == "shm"),
         transport(processes ? createShmTransport(2) : createThreadsTransport(2)),
-        control(2, timeLimit, 50, processes ? Sharing::forks : Sharing::process) {
+        control(2, computeAndCommunication(), timeLimit, 50,
+                processes ? Sharing::forks : Sharing::process) {
     EXPECT_OK(transport->allocate(8192));
     control.begin();
   }
 
   void add(int64_t rank, Collective c, const std::vector<int64_t> &group = {0, 1}) {
-    c.group = transport->group(group);
+    c.queue = kCommunicationQueue;
+    c.group = transport->group(group, c.queue);
     c.position = std::find(group.begin(), group.end(), rank) - group.begin();
     Command command;
     command.name = c.name;
@@ -72,7 +75,7 @@ public:
 
 private:
   bool work(int64_t rank) {
-    QueueState &self = control.queue(rank, Queue::communication);
+    QueueState &self = control.queue(rank, kCommunicationQueue);
     for (const Command &command : commands[rank]) {
       self.at.store(&command);
       if (!transport->run(std::get<CollectiveCommand>(command.op).collective, transport->heap(rank),

@@ -53,7 +53,7 @@ TEST(CudaRefusals, FramesThatNoMemoryHolds) {
 }
 
 TEST(CudaRefusals, AnAwaitThatIsMissingIsARace) {
-  auto change = [](fb::ProcedureT &layer) { eraseFirst<fb::AwaitT>(layer.communication); };
+  auto change = [](fb::ProcedureT &layer) { eraseFirst<fb::AwaitT>(communicationOf(layer)); };
   for (const char *transport : {"threads", "nccl"})
     for (bool graph : {false, true}) {
       SessionOptions options = onNullDevice(transport);
@@ -64,7 +64,7 @@ TEST(CudaRefusals, AnAwaitThatIsMissingIsARace) {
 
 TEST(CudaRefusals, AWaitForACollectiveThatIsMissingIsARace) {
   EXPECT_ERROR_HAS(
-      runChanged([](fb::ProcedureT &layer) { eraseFirst<fb::CollectiveWaitT>(layer.compute); }),
+      runChanged([](fb::ProcedureT &layer) { eraseFirst<fb::CollectiveWaitT>(computeOf(layer)); }),
       "without being ordered after");
 }
 

@@ -60,7 +60,7 @@ TYPED_TEST(Exchanges, AllKindsAndGroupsUnderUnevenArrival) {
     World w(ranks, 2 * outputOffset);
     std::atomic<int> wrong{0};
     for (const auto &group : groups)
-      w.transport->group(group);
+      w.transport->group(group, kCommunicationQueue);
     w.run([&](int64_t rank) {
       std::mt19937 random(seed + static_cast<uint32_t>(rank));
       const auto &group = *std::find_if(groups.begin(), groups.end(), [&](const auto &g) {
@@ -140,9 +140,9 @@ TEST(CountedExchange, CountsThatChangeInFlightStayInTheirBlocks) {
   auto run = [&](int64_t rank) {
     return w.collective(rank, command(w, CollectiveKind::allToAllV, {0, 1}, rank, {rows, counts}));
   };
-  w.transport->group({0, 1});
+  w.transport->group({0, 1}, kCommunicationQueue);
   std::thread first([&] { EXPECT_TRUE(run(0)); });
-  while (w.control.queue(0, Queue::communication).waiting.load() != Waiting::peer)
+  while (w.control.queue(0, kCommunicationQueue).waiting.load() != Waiting::peer)
     std::this_thread::yield();
   w.memory<int64_t>(0, 128)[0] = int64_t(1) << 40;
   w.memory<int64_t>(0, 128)[1] = -(int64_t(1) << 40);

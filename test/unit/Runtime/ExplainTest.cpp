@@ -56,19 +56,19 @@ TEST(Explain, WhatEachQueueDoes) {
                          reads argument 0 f32[4, 16] 256 B
                          writes symmetric buffer 'partial' f32[4, 16] 256 B
       1  signal         'sum'
-                         awaited by communication 0, wait 'sum'
+                         awaited by communication command 0, wait 'sum'
       2  wait           'sum'
-                         waits for communication 1, all_reduce 'sum'
+                         waits for communication command 1, all_reduce 'sum'
       3  copy           'out'
                          reads symmetric buffer 'sum' f32[4, 16] 256 B
                          writes argument 1 f32[4, 16] 256 B
   communication queue
       0  wait           'sum'
-                         waits for compute 1, signal 'sum'
+                         waits for compute command 1, signal 'sum'
       1  all_reduce     'sum' role test, reduction sum, over tp among 2 ranks {0, 1} {2, 3}, sends 256 B
                          reads symmetric buffer 'partial' f32[4, 16] 256 B
                          writes symmetric buffer 'sum' f32[4, 16] 256 B
-                         awaited by compute 2, wait 'sum'
+                         awaited by compute command 2, wait 'sum'
 )"));
 }
 
@@ -123,7 +123,7 @@ TEST(Explain, WaitsAcrossACall) {
   ASSERT_OK(text);
   EXPECT_THAT(*text, HasSubstr(R"(
       1  wait           'end'
-                         waits for the call at compute 0, in @begin on the communication queue, all_reduce 'sum'
+                         waits for the call at compute command 0, in @begin on the communication queue, all_reduce 'sum'
 )"));
 }
 

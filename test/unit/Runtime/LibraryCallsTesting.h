@@ -9,6 +9,7 @@
 #ifndef BRAID_TEST_UNIT_RUNTIME_LIBRARYCALLSTESTING_H
 #define BRAID_TEST_UNIT_RUNTIME_LIBRARYCALLSTESTING_H
 
+#include "Streams.h"
 #include "Testing.h"
 #include "braid/Base/StridedCopy.h"
 #include "runtime/lib/Executor/Commands.h"
@@ -33,8 +34,9 @@ inline std::vector<const VectorKernels *> allKernels() {
 class Bench {
 public:
   explicit Bench(int64_t threads, const VectorKernels &kernels)
-      : team(threads), scratch(static_cast<size_t>(threads)), control(1, 60, 50),
-        context{control, control.queue(0, Queue::compute), team, kernels, scratch} {
+      : team(threads), scratch(static_cast<size_t>(threads)),
+        control(1, computeAndCommunication(), 60, 50),
+        context{control, control.queue(0, kComputeQueue), team, kernels, scratch} {
     useOneThread();
     for (int64_t member = 1; member < threads; ++member)
       helpers.emplace_back([this, member] {

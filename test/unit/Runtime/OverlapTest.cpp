@@ -59,7 +59,7 @@ public:
   const char *name() const override { return "driven"; }
   Status allocate(size_t) override { return {}; }
   SymmetricHeap heap(int64_t) const override { return {}; }
-  ProcessGroup *group(const std::vector<int64_t> &) override { return nullptr; }
+  ProcessGroup *group(const std::vector<int64_t> &, Queue) override { return nullptr; }
   MessageSlot *messageSlot(const Collective &, size_t) override { return nullptr; }
   Status prepare() override { return {}; }
   void reset() override {}
@@ -95,6 +95,8 @@ template <typename Op> Command command(const char *operation, Op op) {
 /// lowercase letter waits for it ('a' for 0). The communication queue runs them in order.
 RankProgram programOf(const std::string &text) {
   RankProgram program;
+  program.queues.resize(2);
+  program.ownThread.assign(2, true);
   for (char c : text) {
     if (c == 'k') {
       program.queues[0].push_back(compute());
@@ -119,7 +121,7 @@ RankProgram programOf(const std::string &text) {
 
 /// Runs the program of one rank once.
 RankTimes timesOf(const std::string &text, Driven &transport, bool inTurns = true) {
-  auto workers = std::make_shared<Workers>(1, 1, 60, &transport);
+  auto workers = std::make_shared<Workers>(1, computeAndCommunication(), 1, 60, &transport);
   Rank &rank = *workers->ranks[0];
   rank.program = programOf(text);
   findOverlap(rank.program);
@@ -246,8 +248,62 @@ TEST(Overlap, ThreadsTakeTurnsWithAQueue) {
       if (auto *op = std::get_if<CollectiveCommand>(&command.op))
         op->collective.group = &group;
     giveToWaiters(program);
-    EXPECT_FALSE(program.ownThread) << text;
+    EXPECT_FALSE(program.ownThread[kCommunicationQueue]) << text;
   }
+}
+
+/// A program of a compute queue and two queues with a collective each, of number q - 1 and event q,
+/// which follow the record of event 0. `text` is as in programOf, with 'a' and 'b' for the waits;
+/// with `chained` the second collective also waits for the first one.
+RankProgram twoQueues(const std::string &text, bool chained) {
+  RankProgram program;
+  program.queues.resize(3);
+  program.ownThread.assign(3, true);
+  program.numEvents = 3;
+  program.collectives.resize(2);
+  for (uint32_t q = 1; q <= 2; ++q) {
+    program.queues[q].push_back(command("await", AwaitCommand{0}));
+    if (chained && q == 2)
+      program.queues[q].push_back(command("wait", CollectiveWaitCommand{1, 0}));
+    CollectiveCommand op{};
+    op.event = q;
+    op.index = q - 1;
+    program.queues[q].push_back(command("all_reduce", std::move(op)));
+  }
+  program.queues[0].push_back(command("record", RecordCommand{0}));
+  for (char c : text)
+    program.queues[0].push_back(
+        c == 'k' ? compute()
+                 : command("wait", CollectiveWaitCommand{static_cast<uint32_t>(c - 'a') + 1,
+                                                         static_cast<uint32_t>(c - 'a')}));
+  return program;
+}
+
+TEST(Overlap, SeveralQueues) {
+  auto threadsOf = [](const std::string &text, bool chained = false) {
+    RankProgram program = twoQueues(text, chained);
+    giveToWaiters(program);
+    return program.ownThread;
+  };
+  using Own = std::vector<bool>;
+  // The waiter runs the collective that it waits for first. The other one must not stand still
+  // meanwhile, as peers may wait for it.
+  EXPECT_EQ(threadsOf("ab"), (Own{true, false, true}));
+  EXPECT_EQ(threadsOf("ba"), (Own{true, true, false}));
+  EXPECT_EQ(threadsOf("kab"), (Own{true, true, true}));
+  // Nobody runs a collective for which another queue waits but its own thread.
+  EXPECT_EQ(threadsOf("b", true), (Own{true, true, false}));
+  EXPECT_EQ(threadsOf("ab", true), (Own{true, true, true}));
+
+  auto exposedOf = [](const std::string &text, bool chained) {
+    RankProgram program = twoQueues(text, chained);
+    findOverlap(program);
+    return Own{program.collectives[0].exposedByForm, program.collectives[1].exposedByForm};
+  };
+  EXPECT_EQ(exposedOf("akb", false), (Own{true, false}));
+  // What the second one waits for is waited for with it.
+  EXPECT_EQ(exposedOf("kb", true), (Own{false, false}));
+  EXPECT_EQ(exposedOf("bk", true), (Own{true, true}));
 }
 
 /// Nothing is computed between start and wait. Threads are preempted at random, since there are
@@ -341,7 +397,7 @@ TEST(Overlap, MovedArgumentsChangeNothing) {
 TEST(Team, WakesTheHelpersThatItNeeds) {
   constexpr int64_t kMembers = 4, kJobs = 2000;
   Team team(kMembers);
-  RunControl control(1, 60, 0);
+  RunControl control(1, computeAndCommunication(), 60, 0);
   std::vector<long> switches(kMembers);
   std::vector<std::thread> helpers;
   for (int64_t member = 1; member < kMembers; ++member)
@@ -354,11 +410,10 @@ TEST(Team, WakesTheHelpersThatItNeeds) {
   std::atomic<int64_t> parts{0};
   for (int64_t job = 0; job < kJobs; ++job)
     EXPECT_TRUE(team.run(
-        2, [&](int64_t member) { parts += member + 1; }, control,
-        control.queue(0, Queue::compute)));
+        2, [&](int64_t member) { parts += member + 1; }, control, control.queue(0, kComputeQueue)));
   EXPECT_EQ(parts, kJobs * 3);
   EXPECT_TRUE(
-      team.run(kMembers, [&](int64_t) { ++parts; }, control, control.queue(0, Queue::compute)));
+      team.run(kMembers, [&](int64_t) { ++parts; }, control, control.queue(0, kComputeQueue)));
   EXPECT_EQ(parts, kJobs * 3 + kMembers);
   team.stop();
   for (std::thread &helper : helpers)
@@ -371,7 +426,7 @@ TEST(Team, WakesTheHelpersThatItNeeds) {
 TEST(RunHistory, KeepsTheLastRuns) {
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int i = 0; i < 2; ++i) {
-    ranks.push_back(std::make_unique<Rank>(1));
+    ranks.push_back(std::make_unique<Rank>(2, 1));
     ranks.back()->times.clear(3);
   }
   RunHistory history;

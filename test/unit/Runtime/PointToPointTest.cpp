@@ -62,8 +62,8 @@ public:
   Result<std::unique_ptr<Session>> session(const Where &where, double timeLimit = 20) {
     fb::ProcedureT &procedure = *b.program.procedures[0];
     procedure.num_events = events + 1;
-    auto commands = std::move(procedure.communication);
-    procedure.communication.clear();
+    auto commands = std::move(communicationOf(procedure));
+    communicationOf(procedure).clear();
     ProcedureBuilder p = main();
     p.copy("in", argument(0, f32, {4}), symmetric(0, f32, {4}));
     fb::RecordT record;
@@ -73,7 +73,7 @@ public:
     await.event = events;
     p.communication("ready", std::move(await));
     for (auto &command : commands)
-      procedure.communication.push_back(std::move(command));
+      communicationOf(procedure).push_back(std::move(command));
     for (uint32_t event = 0; event < events; ++event)
       p.wait("message", event);
     for (size_t i = 0; i < results.size(); ++i)

@@ -10,6 +10,7 @@
 #define BRAID_TEST_PROGRAMBUILDER_H
 
 #include "LibraryLaunches.h"
+#include "Streams.h"
 #include "Testing.h"
 #include "braid/Base/StridedCopy.h"
 #include "braid/Program/Program.h"
@@ -72,10 +73,13 @@ public:
       : program(program), procedure(procedure) {}
 
   template <typename Op> void compute(const std::string &name, Op op) {
-    add(procedure.compute, name, operationIn(program, std::move(op)));
+    on(kComputeQueue, name, std::move(op));
   }
   template <typename Op> void communication(const std::string &name, Op op) {
-    add(procedure.communication, name, operationIn(program, std::move(op)));
+    on(kCommunicationQueue, name, std::move(op));
+  }
+  template <typename Op> void on(Queue queue, const std::string &name, Op op) {
+    add(queue, name, operationIn(program, std::move(op)));
   }
 
   /// A buffer of the frame; gives its number.
@@ -114,17 +118,30 @@ public:
     op.rows = rows;
     compute(name, std::move(op));
   }
+  void record(Queue queue, uint32_t event, const std::string &name = "record") {
+    fb::RecordT op;
+    op.event = event;
+    on(queue, name, std::move(op));
+  }
+  void await(Queue queue, uint32_t event, const std::string &name = "await") {
+    fb::AwaitT op;
+    op.event = event;
+    on(queue, name, std::move(op));
+  }
   /// Appends a record to the compute queue, an await and a start to the communication queue: the
   /// input is ready when event `ready` is recorded, the output when `done` is.
   void start(const std::string &name, fb::CollectiveKind kind, const Axes &axes,
              const std::vector<V> &inputs, const std::vector<V> &outputs, uint32_t dim,
-             uint32_t ready, uint32_t done, const std::string &role = "test") {
-    fb::RecordT record;
-    record.event = ready;
-    compute(name, std::move(record));
-    fb::AwaitT await;
-    await.event = ready;
-    communication(name, std::move(await));
+             uint32_t ready, uint32_t done, const std::string &role = "test",
+             Queue queue = kCommunicationQueue) {
+    record(kComputeQueue, ready, name);
+    await(queue, ready, name);
+    collective(queue, name, kind, axes, inputs, outputs, dim, done, role);
+  }
+  /// Appends a collective alone.
+  void collective(Queue queue, const std::string &name, fb::CollectiveKind kind, const Axes &axes,
+                  const std::vector<V> &inputs, const std::vector<V> &outputs, uint32_t dim,
+                  uint32_t done, const std::string &role = "test") {
     fb::CollectiveStartT op;
     op.kind = kind;
     op.axes = axisRefs(axes);
@@ -135,18 +152,21 @@ public:
     op.dim = dim;
     op.done = done;
     op.role = role;
-    communication(name, std::move(op));
+    on(queue, name, std::move(op));
   }
-  /// The collective started last.
-  fb::CollectiveStartT &last() { return *procedure.communication.back()->op.AsCollectiveStart(); }
-  void wait(const std::string &name, uint32_t done) {
+  /// The collective started last on a queue.
+  fb::CollectiveStartT &last(Queue queue = kCommunicationQueue) {
+    return *streamOf(procedure, queue).back()->op.AsCollectiveStart();
+  }
+  void wait(const std::string &name, uint32_t done, Queue queue = kComputeQueue) {
     fb::CollectiveWaitT op;
     op.event = done;
-    compute(name, std::move(op));
+    on(queue, name, std::move(op));
   }
   void call(const std::string &name, uint32_t callee, const std::vector<V> &arguments,
-            uint64_t localBase, uint64_t symmetricBase, uint32_t eventBase) {
-    for (int queue = 0; queue < 2; ++queue) {
+            uint64_t localBase, uint64_t symmetricBase, uint32_t eventBase,
+            const std::vector<uint32_t> &eventArguments = {}) {
+    for (Queue queue = 0; queue < program.queues.size(); ++queue) {
       fb::CallT op;
       op.procedure = callee;
       for (const V &v : arguments)
@@ -154,7 +174,8 @@ public:
       op.local_base_bytes = localBase;
       op.symmetric_base_bytes = symmetricBase;
       op.event_base = eventBase;
-      add(queue == 0 ? procedure.compute : procedure.communication, name, std::move(op));
+      op.event_arguments = eventArguments;
+      add(queue, name, std::move(op));
     }
   }
 
@@ -168,13 +189,11 @@ public:
   }
 
 private:
-  template <typename Op>
-  static void add(std::vector<std::unique_ptr<fb::CommandT>> &queue, const std::string &name,
-                  Op op) {
+  template <typename Op> void add(Queue queue, const std::string &name, Op op) {
     auto command = std::make_unique<fb::CommandT>();
     command->name = name;
     command->op.Set(std::move(op));
-    queue.push_back(std::move(command));
+    streamOf(procedure, queue).push_back(std::move(command));
   }
   fb::ProgramT &program;
   fb::ProcedureT &procedure;
@@ -191,6 +210,12 @@ public:
     manifest.entries.resize(1);
     manifest.entries[0].name = "main";
     program.version = kProgramVersion;
+    addQueues(program);
+  }
+
+  /// Adds a communication queue after the first one.
+  Queue queue(const std::string &name) {
+    return addQueue(program, fb::QueueKind::communication, name);
   }
 
   /// Adds a procedure; the first one is the entry's. Frame sizes include those of callees.
@@ -202,6 +227,7 @@ public:
     p->local_bytes = localBytes;
     p->symmetric_bytes = symmetricBytes;
     p->num_events = events;
+    addStreams(program, *p);
     program.procedures.push_back(std::move(p));
     return ProcedureBuilder(program, *program.procedures.back());
   }

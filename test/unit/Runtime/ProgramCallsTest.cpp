@@ -15,12 +15,12 @@ using program::ProgramT;
 namespace {
 
 TEST(Program, RefusesBadCalls) {
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).communication.pop_back(); }),
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { communicationOf(mainOf(p)).pop_back(); }),
                "procedure 'main', compute command 1 ('layer.1'): expects the same call in the "
-               "other queue");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { mainOf(p).compute.pop_back(); }),
+               "communication queue");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { computeOf(mainOf(p)).pop_back(); }),
                "procedure 'main', communication command 1 ('layer.1'): expects the same call in "
-               "the other queue");
+               "the compute queue");
   const std::string same =
       call1Place() +
       "expects the same call as procedure 'main', communication command 1 ('layer.1')";
@@ -30,12 +30,13 @@ TEST(Program, RefusesBadCalls) {
       [](program::CallT &c) { c.symmetric_base_bytes = 64; },
       [](program::CallT &c) { c.procedure = 1; },
       [](program::CallT &c) { c.arguments.pop_back(); },
+      [](program::CallT &c) { c.event_arguments.push_back(0); },
       [](program::CallT &c) { c.arguments[0]->offset_bytes = 64; },
       [](program::CallT &c) { c.arguments[0]->strides[0] = 9; },
       [](program::CallT &c) { c.arguments[0]->shape[0] = 1; }};
   for (const auto &difference : differences)
-    EXPECT_ERROR(verifyAfter([&](ProgramT &p) { difference(*mainOf(p).compute[1]->op.AsCall()); }),
-                 same);
+    EXPECT_ERROR(
+        verifyAfter([&](ProgramT &p) { difference(*computeOf(mainOf(p))[1]->op.AsCall()); }), same);
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) { eachCall(p, 0, [](program::CallT &c) { c.procedure = 2; }); }),
       call0Place() + "expects a procedure below 2, got 2");
@@ -84,10 +85,12 @@ TEST(Program, RefusesBadCalls) {
 }
 
 /// A procedure that only calls `callee`, `times` times.
-std::unique_ptr<program::ProcedureT> caller(const std::string &name, uint32_t callee, int times) {
+std::unique_ptr<program::ProcedureT> caller(const ProgramT &program, const std::string &name,
+                                            uint32_t callee, int times) {
   auto procedure = std::make_unique<program::ProcedureT>();
   procedure->name = name;
-  for (auto *queue : {&procedure->compute, &procedure->communication})
+  addStreams(program, *procedure);
+  for (auto *queue : {&computeOf(*procedure), &communicationOf(*procedure)})
     for (int i = 0; i < times; ++i) {
       program::CallT call;
       call.procedure = callee;
@@ -99,24 +102,24 @@ std::unique_ptr<program::ProcedureT> caller(const std::string &name, uint32_t ca
 TEST(Program, BoundsTheCallTree) {
   // Each level calls the level below twice: few bytes, but 2^40 commands.
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
-                 p.procedures.push_back(caller("leaf", 0, 0));
+                 p.procedures.push_back(caller(p, "leaf", 0, 0));
                  for (uint32_t i = 0; i < 40; ++i)
-                   p.procedures.push_back(caller("level", 2 + i, 2));
+                   p.procedures.push_back(caller(p, "level", 2 + i, 2));
                  program::CallT call;
                  call.procedure = 42;
-                 mainOf(p).compute.push_back(command(call));
-                 mainOf(p).communication.push_back(command(call));
+                 computeOf(mainOf(p)).push_back(command(call));
+                 communicationOf(mainOf(p)).push_back(command(call));
                }),
                "entry 'main': expects at most 16777216 commands with all calls expanded");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
-                 p.procedures.push_back(caller("leaf", 0, 0));
+                 p.procedures.push_back(caller(p, "leaf", 0, 0));
                  for (uint32_t i = 0; i < 64; ++i)
-                   p.procedures.push_back(caller("level" + std::to_string(i), 2 + i, 1));
+                   p.procedures.push_back(caller(p, "level" + std::to_string(i), 2 + i, 1));
                }),
                "procedure 'level63': expects calls at most 64 deep");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
-                 p.procedures.push_back(caller("a", 3, 1));
-                 p.procedures.push_back(caller("b", 2, 1));
+                 p.procedures.push_back(caller(p, "a", 3, 1));
+                 p.procedures.push_back(caller(p, "b", 2, 1));
                }),
                "procedure 'a' calls itself, or one that does");
 }
@@ -145,15 +148,15 @@ TEST(Program, FindsDeadlocks) {
   // The compute queue waits for the collective before it records the event that the
   // collective needs.
   EXPECT_ERROR(
-      verifyAfter([](ProgramT &p) { std::swap(layer(p).compute[2], layer(p).compute[3]); }),
+      verifyAfter([](ProgramT &p) { std::swap(computeOf(layer(p))[2], computeOf(layer(p))[3]); }),
       "entry 'main': deadlock: procedure 'layer', compute command 2 waits for event "
       "1, which is not set by then; procedure 'layer', communication command 0 "
       "waits for event 0, which is not set by then");
   // A deadlock within one queue.
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
-                 layer(p).compute.insert(layer(p).compute.begin() + 2,
-                                         std::move(layer(p).communication[0]));
-                 layer(p).communication.erase(layer(p).communication.begin());
+                 computeOf(layer(p)).insert(computeOf(layer(p)).begin() + 2,
+                                            std::move(communicationOf(layer(p))[0]));
+                 communicationOf(layer(p)).erase(communicationOf(layer(p)).begin());
                }),
                "entry 'main': deadlock: procedure 'layer', compute command 2 waits for event 0, "
                "which is not set by then");
@@ -162,9 +165,9 @@ TEST(Program, FindsDeadlocks) {
 /// A collective in flight across a call belongs to the caller: the callee starts, the caller waits.
 TEST(Program, AcceptsEventsAcrossCalls) {
   EXPECT_OK(verifyAfter([](ProgramT &p) {
-    layer(p).compute.erase(layer(p).compute.begin() + 3); // removes the wait
-    mainOf(p).compute.push_back(eventCommand<program::CollectiveWaitT>(1));
-    mainOf(p).compute.push_back(eventCommand<program::CollectiveWaitT>(3));
+    computeOf(layer(p)).erase(computeOf(layer(p)).begin() + 3); // removes the wait
+    computeOf(mainOf(p)).push_back(eventCommand<program::CollectiveWaitT>(1));
+    computeOf(mainOf(p)).push_back(eventCommand<program::CollectiveWaitT>(3));
   }));
 }
 

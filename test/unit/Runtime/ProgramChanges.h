@@ -27,7 +27,7 @@ inline Status verifyAfter(const Change &change, const Manifest &manifest = sampl
 
 // The commands of the sample by kind.
 inline program::LaunchT &launchAt(program::ProgramT &p, size_t command) {
-  return *p.procedures[0]->compute[command]->op.AsLaunch();
+  return *computeOf(*p.procedures[0])[command]->op.AsLaunch();
 }
 inline program::KernelT &kernelAt(program::ProgramT &p, size_t command) {
   return *p.kernels[launchAt(p, command).kernel];
@@ -55,31 +55,31 @@ inline void addBias(program::ProgramT &p, ViewPtr bias) {
   kernelAt(p, 1).num_operands = 4;
 }
 inline program::RecordT &record(program::ProgramT &p) {
-  return *p.procedures[0]->compute[2]->op.AsRecord();
+  return *computeOf(*p.procedures[0])[2]->op.AsRecord();
 }
 inline program::CollectiveWaitT &wait(program::ProgramT &p) {
-  return *p.procedures[0]->compute[3]->op.AsCollectiveWait();
+  return *computeOf(*p.procedures[0])[3]->op.AsCollectiveWait();
 }
 inline program::LaunchT &launch(program::ProgramT &p) {
-  return *p.procedures[0]->compute[4]->op.AsLaunch();
+  return *computeOf(*p.procedures[0])[4]->op.AsLaunch();
 }
 inline program::AwaitT &await(program::ProgramT &p) {
-  return *p.procedures[0]->communication[0]->op.AsAwait();
+  return *communicationOf(*p.procedures[0])[0]->op.AsAwait();
 }
 inline program::CollectiveStartT &collective(program::ProgramT &p) {
-  return *p.procedures[0]->communication[1]->op.AsCollectiveStart();
+  return *communicationOf(*p.procedures[0])[1]->op.AsCollectiveStart();
 }
 inline program::ProcedureT &layer(program::ProgramT &p) { return *p.procedures[0]; }
 inline program::ProcedureT &mainOf(program::ProgramT &p) { return *p.procedures[1]; }
 /// The call is on both queues.
 inline void eachCall(program::ProgramT &p, size_t index,
                      const std::function<void(program::CallT &)> &change) {
-  change(*mainOf(p).compute[index]->op.AsCall());
-  change(*mainOf(p).communication[index]->op.AsCall());
+  change(*computeOf(mainOf(p))[index]->op.AsCall());
+  change(*communicationOf(mainOf(p))[index]->op.AsCall());
 }
 /// Replaces the launch, the last command of the layer's compute queue, by an operation.
 template <typename Op> void replaceLaunch(program::ProgramT &p, Op op) {
-  layer(p).compute[4] = command(operationIn(p, std::move(op)), "new");
+  computeOf(layer(p))[4] = command(operationIn(p, std::move(op)), "new");
 }
 
 /// A value that is not an enumerator, as a damaged file may contain; files store one byte.

@@ -17,10 +17,10 @@ namespace {
 
 TEST(Program, RefusesBadCollectives) {
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
-                 layer(p).compute.push_back(std::move(layer(p).communication[1]));
-                 layer(p).communication.pop_back();
+                 computeOf(layer(p)).push_back(std::move(communicationOf(layer(p))[1]));
+                 communicationOf(layer(p)).pop_back();
                }),
-               "procedure 'layer', compute command 5 ('all_reduce'): expects a collective on the "
+               "procedure 'layer', compute command 5 ('all_reduce'): expects a collective on a "
                "communication queue");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).inputs[0] = local(0, {2, 8}); }),
                collectivePlace() + "input 0: expects symmetric memory, got local");

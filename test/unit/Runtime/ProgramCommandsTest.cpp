@@ -137,9 +137,9 @@ TEST(Program, RefusesBadCallsOfTheLibrary) {
 
 /// The format's version is checked before anything else is read.
 TEST(Program, RefusesOtherVersions) {
-  for (uint32_t version : {1u, 3u})
+  for (uint32_t version : {1u, 2u, 4u})
     EXPECT_ERROR(verifyAfter([&](ProgramT &p) { p.version = version; }),
-                 "expects program version 2, got " + std::to_string(version) +
+                 "expects program version 3, got " + std::to_string(version) +
                      " (compile the model with this version of Braid)");
 }
 
@@ -196,7 +196,7 @@ TEST(Program, RefusesBadTopK) {
   auto with = [](ViewPtr input, ViewPtr values, ViewPtr indices) {
     return verifyAfter([&](ProgramT &p) {
       LibraryLaunch launch{"top_k", viewsOf(input, values, indices)};
-      layer(p).compute[4] = command(launchIn(p, std::move(launch)), "new");
+      computeOf(layer(p))[4] = command(launchIn(p, std::move(launch)), "new");
     });
   };
   auto ids = [](std::vector<int64_t> shape) { return local(0, std::move(shape), Type::i32); };
@@ -219,7 +219,7 @@ TEST(Program, RefusesBadLastToken) {
   auto with = [](ViewPtr input, ViewPtr mask, ViewPtr out) {
     return verifyAfter([&](ProgramT &p) {
       LibraryLaunch launch{"last_token", viewsOf(input, mask, out)};
-      layer(p).compute[4] = command(launchIn(p, std::move(launch)), "new");
+      computeOf(layer(p))[4] = command(launchIn(p, std::move(launch)), "new");
     });
   };
   auto mask = [](std::vector<int64_t> shape) { return local(0, std::move(shape), Type::i64); };

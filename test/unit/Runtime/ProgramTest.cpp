@@ -102,14 +102,14 @@ TEST(Program, RefusesArgumentsUsedAgainstTheirKind) {
                  program::CopyT copy;
                  copy.source = local(0, {2, 4});
                  copy.dest = argument(0, {2, 4});
-                 mainOf(p).compute.push_back(command(std::move(copy)));
+                 computeOf(mainOf(p)).push_back(command(std::move(copy)));
                }),
                "entry 'main': parameter 'w' is read-only, but the program writes it");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  program::CopyT copy;
                  copy.source = local(0, {2, 4});
                  copy.dest = argument(1, {2, 4});
-                 mainOf(p).compute.push_back(command(std::move(copy)));
+                 computeOf(mainOf(p)).push_back(command(std::move(copy)));
                }),
                "entry 'main': operand 'x' is not returned under its name, but the program writes "
                "it");
@@ -120,7 +120,7 @@ TEST(Program, RefusesArgumentsUsedAgainstTheirKind) {
         program::CopyT copy;
         copy.source = local(0, {2, 4});
         copy.dest = argument(1, {2, 4});
-        mainOf(p).compute.push_back(command(std::move(copy)));
+        computeOf(mainOf(p)).push_back(command(std::move(copy)));
       },
       donated));
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {

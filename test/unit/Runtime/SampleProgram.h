@@ -11,6 +11,7 @@
 #define BRAID_TEST_UNIT_RUNTIME_SAMPLEPROGRAM_H
 
 #include "LibraryLaunches.h"
+#include "Streams.h"
 #include "Testing.h"
 #include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
@@ -74,36 +75,37 @@ inline std::unique_ptr<program::ProcedureT> sampleLayer(program::ProgramT &progr
   layer->local_bytes = 64;
   layer->symmetric_bytes = 64;
   layer->num_events = 2;
+  addStreams(program, *layer);
 
   LocalSliceLaunch slice;
   slice.source = argument(0, {2, 8});
   slice.dest = local(0, {2, 4});
   slice.dim = 1;
   slice.axes = tensorParallel();
-  layer->compute.push_back(command(launchIn(program, slice.launch()), "slice"));
+  computeOf(*layer).push_back(command(launchIn(program, slice.launch()), "slice"));
   LinearLaunch linear;
   linear.input = local(0, {2, 4});
   linear.weight = argument(1, {8, 4});
   linear.out = symmetric(0, {2, 8});
-  layer->compute.push_back(command(launchIn(program, linear.launch()), "linear"));
-  layer->compute.push_back(eventCommand<program::RecordT>(0));
-  layer->compute.push_back(eventCommand<program::CollectiveWaitT>(1));
+  computeOf(*layer).push_back(command(launchIn(program, linear.launch()), "linear"));
+  computeOf(*layer).push_back(eventCommand<program::RecordT>(0));
+  computeOf(*layer).push_back(eventCommand<program::CollectiveWaitT>(1));
   program::LaunchT launch;
   launch.kernel = 0;
   launch.operands.push_back(symmetric(0, {2, 8}));
   launch.operands.push_back(argument(2, {2, 8}));
   launch.row_operand = {true, true};
   launch.rows = 2;
-  layer->compute.push_back(command(std::move(launch), "gelu"));
+  computeOf(*layer).push_back(command(std::move(launch), "gelu"));
 
-  layer->communication.push_back(eventCommand<program::AwaitT>(0));
+  communicationOf(*layer).push_back(eventCommand<program::AwaitT>(0));
   program::CollectiveStartT reduce;
   reduce.kind = program::CollectiveKind::all_reduce;
   reduce.axes = tensorParallel();
   reduce.inputs.push_back(symmetric(0, {2, 8}));
   reduce.outputs.push_back(symmetric(0, {2, 8}));
   reduce.done = 1;
-  layer->communication.push_back(command(std::move(reduce), "all_reduce"));
+  communicationOf(*layer).push_back(command(std::move(reduce), "all_reduce"));
   return layer;
 }
 
@@ -114,6 +116,7 @@ inline program::ProgramT sampleProgram() {
   program.mesh->axes.push_back(std::make_unique<program::MeshAxisT>());
   program.mesh->axes[0]->name = "tp";
   program.mesh->axes[0]->size = 2;
+  addQueues(program);
   program.kernels.push_back(std::make_unique<program::KernelT>());
   program.kernels[0]->symbol = "gelu";
   program.kernels[0]->num_operands = 2;
@@ -125,7 +128,8 @@ inline program::ProgramT sampleProgram() {
   main->local_bytes = 192;
   main->symmetric_bytes = 64;
   main->num_events = 4;
-  for (auto *queue : {&main->compute, &main->communication})
+  addStreams(program, *main);
+  for (auto *queue : {&computeOf(*main), &communicationOf(*main)})
     for (uint32_t i = 0; i < 2; ++i) {
       program::CallT call;
       call.procedure = 0;

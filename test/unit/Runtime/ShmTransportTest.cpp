@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "CollectiveValues.h"
 #include "LimitTesting.h"
+#include "Streams.h"
 #include "Testing.h"
 #include "runtime/lib/Executor/Commands.h"
 #include "runtime/lib/Session/Processes.h"
@@ -65,7 +66,8 @@ class World {
 public:
   World(bool processes, int64_t ranks, const std::vector<Step> &steps, double timeLimit = 60)
       : transport(processes ? createShmTransport(ranks) : createThreadsTransport(ranks)),
-        control(ranks, timeLimit, 20, processes ? Sharing::forks : Sharing::process),
+        control(ranks, computeAndCommunication(), timeLimit, 20,
+                processes ? Sharing::forks : Sharing::process),
         commands(static_cast<size_t>(ranks)), ranks(ranks) {
     uint64_t end = 0;
     for (const Step &step : steps) {
@@ -92,7 +94,8 @@ public:
           for (int64_t s = 0; step.kind == CollectiveKind::permute && s + 1 < size; ++s)
             op.collective.pairs.push_back({s, (s + static_cast<int64_t>(index)) % size});
           op.collective.values = {valueOf(op.collective, size, part)};
-          op.collective.group = transport->group(group);
+          op.collective.queue = kCommunicationQueue;
+          op.collective.group = transport->group(group, kCommunicationQueue);
           op.collective.position = std::find(group.begin(), group.end(), rank) - group.begin();
           op.collective.name = "step." + std::to_string(index);
           Command c;
@@ -156,7 +159,7 @@ public:
   /// Does the work of a communication queue; true when all steps are done.
   bool work(int64_t rank, uint32_t seed, unsigned maxSleepUs) {
     std::mt19937 random(seed + static_cast<uint32_t>(rank));
-    QueueState &self = control.queue(rank, Queue::communication);
+    QueueState &self = control.queue(rank, kCommunicationQueue);
     for (const Command &c : commands[static_cast<size_t>(rank)]) {
       self.at.store(&c);
       if (random() % 4 == 0)

@@ -40,7 +40,7 @@ TYPED_TEST(Collectives, ReductionsAndGathersUnderUnevenArrival) {
     std::atomic<int> wrong{0};
     // Groups are created before the threads run, as in a session.
     for (const auto &group : world.groups)
-      w.transport->group(group);
+      w.transport->group(group, kCommunicationQueue);
     w.run([&](int64_t rank) {
       std::mt19937 random(seed + static_cast<uint32_t>(rank));
       const auto &group =
@@ -95,7 +95,7 @@ TYPED_TEST(Collectives, ReductionsAndGathersUnderUnevenArrival) {
 
 TEST(ThreadsTransport, SeveralValuesTravelTogether) {
   World w(2, 4096);
-  w.transport->group({0, 1});
+  w.transport->group({0, 1}, kCommunicationQueue);
   w.run([&](int64_t rank) {
     float *a = w.memory<float>(rank, 0);
     int64_t *b = w.memory<int64_t>(rank, 1024);
@@ -117,7 +117,7 @@ TEST(ThreadsTransport, SeveralValuesTravelTogether) {
 TEST(ThreadsTransport, SumsAreInRankOrder) {
   constexpr int64_t kCount = 1000;
   World w(4, 1 << 16);
-  w.transport->group({0, 1, 2, 3});
+  w.transport->group({0, 1, 2, 3}, kCommunicationQueue);
   std::vector<std::vector<float>> inputs(4, std::vector<float>(kCount));
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
@@ -143,7 +143,7 @@ TEST(ThreadsTransport, SumsAreInRankOrder) {
 /// after every step loses both ones.
 TEST(ThreadsTransport, HalfPrecisionRoundsOnce) {
   World w(3, 4096);
-  w.transport->group({0, 1, 2});
+  w.transport->group({0, 1, 2}, kCommunicationQueue);
   w.run([&](int64_t rank) {
     *w.memory<uint16_t>(rank, 0) = floatToF16(rank == 0 ? 2048.0f : 1.0f);
     *w.memory<uint16_t>(rank, 64) = floatToBf16(rank == 0 ? 256.0f : 1.0f);
@@ -159,7 +159,7 @@ TEST(ThreadsTransport, NanOfAnyRankReachesAll) {
   for (ReduceKind reduce : {ReduceKind::sum, ReduceKind::max, ReduceKind::min}) {
     for (int64_t source = 0; source < 2; ++source) {
       World w(2, 4096);
-      w.transport->group({0, 1});
+      w.transport->group({0, 1}, kCommunicationQueue);
       w.run([&](int64_t rank) {
         *w.memory<float>(rank, 0) = rank == source ? NAN : 1.0f;
         Command c =
@@ -178,7 +178,7 @@ TEST(ThreadsTransport, AMissingRankIsNamedWithinTheLimit) {
                    "its compute queue\\)"),
       [](double limit) {
         World w(4, 4096, limit);
-        w.transport->group({0, 1, 2, 3});
+        w.transport->group({0, 1, 2, 3}, kCommunicationQueue);
         auto begin = std::chrono::steady_clock::now();
         w.run([&](int64_t rank) {
           if (rank == 2)
@@ -198,12 +198,12 @@ TEST(ThreadsTransport, AMissingRankIsNamedWithinTheLimit) {
 TEST(ThreadsTransport, ProgressElsewhereProlongsTheWait) {
   expectOk([](double limit) {
     World w(2, 4096, limit);
-    w.transport->group({0, 1});
+    w.transport->group({0, 1}, kCommunicationQueue);
     w.run([&](int64_t rank) {
       if (rank == 1)
         for (int i = 0; i < 10; ++i) { // in total more than three times the limit
           std::this_thread::sleep_for(std::chrono::duration<double>(limit / 3));
-          w.control.queue(1, Queue::compute).progress.fetch_add(1);
+          w.control.queue(1, kComputeQueue).progress.fetch_add(1);
         }
       w.collective(
           rank, command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, {8}, 0, 1024}}));
@@ -215,7 +215,7 @@ TEST(ThreadsTransport, ProgressElsewhereProlongsTheWait) {
 TEST(ThreadsTransport, WorksAgainAfterAFailedRun) {
   expectOk([](double limit) {
     World w(2, 4096, limit);
-    w.transport->group({0, 1});
+    w.transport->group({0, 1}, kCommunicationQueue);
     auto meet = [&](int64_t rank) {
       return w.collective(
           rank, command(w, CollectiveKind::allReduce, {0, 1}, rank, {{DType::f32, {8}, 0, 1024}}));

@@ -10,6 +10,7 @@
 #define BRAID_TEST_UNIT_RUNTIME_TRANSPORTTESTING_H
 
 #include "CollectiveValues.h"
+#include "Streams.h"
 #include "braid/Base/Float16.h"
 #include "runtime/lib/Executor/Commands.h"
 
@@ -35,7 +36,8 @@ inline uint32_t testSeed() {
 class World {
 public:
   World(int64_t ranks, size_t bytes, double timeLimit = 60)
-      : transport(createThreadsTransport(ranks)), control(ranks, timeLimit, 50), ranks(ranks) {
+      : transport(createThreadsTransport(ranks)),
+        control(ranks, computeAndCommunication(), timeLimit, 50), ranks(ranks) {
     EXPECT_TRUE(transport->allocate(bytes).ok());
     control.begin();
   }
@@ -55,7 +57,7 @@ public:
       std::lock_guard<std::mutex> lock(keeping);
       command = &kept.emplace_back(given);
     }
-    QueueState &self = control.queue(rank, Queue::communication);
+    QueueState &self = control.queue(rank, kCommunicationQueue);
     self.at.store(command);
     bool ok = transport->run(std::get<CollectiveCommand>(command->op).collective,
                              transport->heap(rank), control, self);
@@ -89,7 +91,8 @@ inline Command command(World &world, CollectiveKind kind, const std::vector<int6
   for (const Part &part : values)
     op.collective.values.push_back(
         valueOf(op.collective, static_cast<int64_t>(group.size()), part));
-  op.collective.group = world.transport->group(group);
+  op.collective.group = world.transport->group(group, kCommunicationQueue);
+  op.collective.queue = kCommunicationQueue;
   op.collective.position = std::find(group.begin(), group.end(), rank) - group.begin();
   op.collective.name = name;
   op.collective.role = "role";

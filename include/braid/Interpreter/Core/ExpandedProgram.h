@@ -14,7 +14,6 @@
 #include "braid/Interpreter/Core/Tensor.h"
 #include "braid/Program/Program.h"
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +29,6 @@ namespace braid::interp {
 /// The regions of a rank's memory: the arenas, and each argument of the entry.
 enum Region : uint32_t { kLocal = 0, kSymmetric, kFirstArgument };
 
-using runtime::kQueues;
 using runtime::Queue;
 
 /// A value's place in memory. Every call has its own, even where calls share bytes.
@@ -70,8 +68,9 @@ struct ProgramCommand {
   const program::OperationUnion *op = nullptr; ///< of the serialized program; equal for all calls
   const char *kind = "";                       ///< "linear", "all_reduce", ...
   std::string name, place;                     ///< 'attention.query', @layer (layer.3)
-  Queue queue = Queue::compute;
-  uint32_t index = 0; ///< on its queue
+  Queue queue = runtime::kComputeQueue;
+  const char *queueName = ""; ///< in the program
+  uint32_t index = 0;         ///< on its queue
   std::vector<Operand> reads, writes;
   /// Of record, await, collectives (set when done) and waits for them.
   std::optional<uint32_t> event;
@@ -89,13 +88,17 @@ public:
                                         const runtime::Manifest &manifest,
                                         const runtime::Entry &entry);
 
-  const std::vector<ProgramCommand> &commands(Queue queue) const {
-    return queues[static_cast<size_t>(queue)];
-  }
+  const std::vector<ProgramCommand> &commands(Queue queue) const { return queues[queue]; }
+  size_t numQueues() const { return queues.size(); }
   const program::ProgramT &program() const { return *source; }
-  size_t numCommands() const { return queues[0].size() + queues[1].size(); }
+  size_t numCommands() const {
+    size_t count = 0;
+    for (const auto &commands : queues)
+      count += commands.size();
+    return count;
+  }
 
-  std::array<std::vector<ProgramCommand>, 2> queues;
+  std::vector<std::vector<ProgramCommand>> queues;
   std::vector<ValueBuffer> buffers;
   std::vector<uint64_t> regionBytes;
   uint32_t numEvents = 0;

@@ -18,6 +18,8 @@
 namespace braid::program {
 struct AxisRefT;
 struct KernelT;
+struct Program;
+struct ProgramT;
 } // namespace braid::program
 
 namespace braid::runtime {
@@ -26,36 +28,48 @@ namespace braid::runtime {
 /// Kernel).
 using KernelFunction = void (*)(void *const *descriptors);
 
-/// The two sequences of commands that a rank runs at the same time.
-enum class Queue : int32_t { compute = 0, communication };
-constexpr Queue kQueues[] = {Queue::compute, Queue::communication};
-const char *name(Queue queue); // "compute", "communication"
+/// One of the sequences of commands that a rank runs at the same time, by its number in the
+/// program's list of queues.
+using Queue = size_t;
+constexpr Queue kComputeQueue = 0;
+
+enum class QueueKind : int8_t { compute = 0, communication, copy };
+const char *name(QueueKind kind); // "compute", "communication", "copy"
+struct QueueInfo {
+  QueueKind kind = QueueKind::compute;
+  std::string name;
+  int32_t priority = 0;
+};
+/// The queues of a verified program.
+std::vector<QueueInfo> queuesOf(const program::ProgramT &program);
 
 /// The program version that this version of Braid writes and reads.
-constexpr uint32_t kProgramVersion = 2;
+constexpr uint32_t kProgramVersion = 3;
 
-/// Limits of a verified program.
+/// Limits of a verified program. There is one compute queue, and at most one for copies.
+constexpr size_t kMaxCommunicationQueues = 8, kMaxQueues = kMaxCommunicationQueues + 2;
 constexpr size_t kMaxViewRank = 8;
 constexpr uint32_t kMaxCallDepth = 64;
 /// The alignment of callees' frames and of an entry's memory in bytes.
 constexpr uint64_t kFrameAlignment = 64;
-/// Counts the commands of all entries, in both queues, with calls expanded.
+/// Counts the commands of all entries, in all queues, with calls expanded.
 constexpr uint64_t kMaxExpandedCommands = uint64_t(1) << 24;
 
 /// Checks, in this order:
 ///
 ///  - the FlatBuffers structure, the version, and that mesh and entries are the manifest's;
-///  - calls: the same ones in both queues, no recursion, frames and events of callees inside of
-///    their callers', disjoint events of siblings, and arguments outside of the callee's frame, of
-///    the type and size that the callee uses;
+///  - the list of queues, and that each procedure has a stream for each of them;
+///  - calls: the same ones in all queues, no recursion, frames and events of callees inside of
+///    their callers', disjoint events of siblings, events for the callee's event arguments, and
+///    arguments outside of the callee's frame, of the type and size that the callee uses;
 ///  - every command: enumerators and indices in range, views inside of their frame or argument and
 ///    of the buffer that they name, shapes and types that fit the operation, outputs whose elements
-///    are distinct, collectives on symmetric memory, on the communication queue and over groups of
+///    are distinct, collectives on symmetric memory, on a communication queue and over groups of
 ///    the mesh;
 ///  - entries: parameters, operands and results in number, type and size, parameters not written,
 ///    results written;
 ///  - events, with all calls expanded: each set exactly once, CollectiveWait for events of
-///    collectives and Await for recorded ones, and both queues coming to their end.
+///    collectives and Await for recorded ones, and the queues of all ranks coming to their end.
 ///
 /// The message names procedure, queue and command. The order of memory accesses is not checked: a
 /// verified program may have data races.
