@@ -36,6 +36,33 @@ void sinkWait(comm::WaitOp wait) {
   wait->moveBefore(first);
 }
 
+/// The product that a sum adds to its other operand, and that operand, where the product's kernel
+/// can add in its memory: nothing else uses the two, and no collective lies between product and
+/// sum, so that the product may be computed in the sum's place.
+struct Accumulation {
+  Operation *product = nullptr;
+  Value accumulator;
+};
+
+Accumulation findAccumulation(nn::AddOp add) {
+  auto isIn = [&](Operation *op) { return op && op->getBlock() == add->getBlock(); };
+  for (auto [product, other] :
+       {std::pair(add.getRhs(), add.getLhs()), std::pair(add.getLhs(), add.getRhs())}) {
+    Operation *matmul = product.getDefiningOp(), *producer = other.getDefiningOp();
+    auto full = dyn_cast_or_null<nn::MatmulOp>(matmul);
+    if (!isIn(matmul) || !isIn(producer) || product.getType() != other.getType() ||
+        !product.hasOneUse() || !other.hasOneUse() || isa<nn::ParameterOp>(producer) ||
+        !(isa<nn::LinearOp>(matmul) || (full && !full.getCounts() && !full.getAccumulator())))
+      continue;
+    auto between = llvm::make_range(matmul->getIterator(), add->getIterator());
+    if (producer->isBeforeInBlock(matmul) && llvm::none_of(between, [](Operation &op) {
+          return isa<comm::CommDialect>(op.getDialect());
+        }))
+      return {matmul, other};
+  }
+  return {};
+}
+
 struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
   using FormKernelsBase::FormKernelsBase;
 
@@ -62,6 +89,8 @@ struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
     KernelGroups joined(block, communication, fuse);
     numJoined += joined.numJoined;
     for (ArrayRef<Operation *> members : llvm::reverse(joined.groups)) {
+      if (fuse && members.size() == 1 && accumulate(members.front()))
+        continue;
       KernelGroup group;
       group.ops.assign(members.begin(), members.end());
       group.findInterface();
@@ -88,6 +117,27 @@ struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
     for (comm::WaitOp wait : llvm::reverse(joined.lateWaits))
       sinkWait(wait);
     return success();
+  }
+
+  /// Lets the kernel of a product add, where the sum would be a kernel of its own.
+  bool accumulate(Operation *op) {
+    auto add = dyn_cast<nn::AddOp>(op);
+    auto [product, accumulator] = add ? findAccumulation(add) : Accumulation();
+    if (!product)
+      return false;
+    OpBuilder builder(add);
+    auto matmul = dyn_cast<nn::MatmulOp>(product);
+    auto joined = nn::MatmulOp::create(
+        builder, product->getLoc(), add.getResult().getType(), product->getOperand(0),
+        product->getOperand(1), /*counts=*/Value(), accumulator, matmul && matmul.getTransposeLhs(),
+        !matmul || matmul.getTransposeRhs(), product->getAttrOfType<StringAttr>("role"));
+    remark::passed(add.getLoc(), remark::RemarkOpts::name("accumulate").category("kernels"))
+        << "nn.add is done by the matmul that it adds";
+    add.replaceAllUsesWith(joined.getResult());
+    add.erase();
+    product->erase();
+    ++numAccumulations;
+    return true;
   }
 
   LogicalResult launchLibraryKernel(func::FuncOp function, nn::LibraryKernelOpInterface op,

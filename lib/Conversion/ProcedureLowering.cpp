@@ -6,7 +6,7 @@
 
 #include "KernelBuilder.h"
 
-#include "braid/Base/LibraryKernels.h"
+#include "braid/Base/MatmulForm.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -24,10 +24,25 @@ static bool isView(Operation *op) {
   return isa_and_nonnull<nn::SplitHeadsOp, nn::MergeHeadsOp>(op);
 }
 
-/// The value under a chain of views.
+/// The accumulator that the operation adds to in place: nothing else uses it, and its memory is the
+/// procedure's own.
+static Value accumulatorInPlace(Operation *op) {
+  auto call = dyn_cast_or_null<nn::KernelCallOpInterface>(op);
+  Value accumulator = call ? call.getKernelCall().accumulator : Value();
+  if (!accumulator || !accumulator.hasOneUse())
+    return {};
+  Operation *producer = accumulator.getDefiningOp();
+  return producer && !isa<nn::ParameterOp>(producer) && !isView(producer) ? accumulator : Value();
+}
+
+/// The value whose memory this one has: it is under a chain of views and accumulations.
 static Value rootOf(Value value) {
-  while (isView(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
+  while (Operation *producer = value.getDefiningOp()) {
+    Value below = isView(producer) ? producer->getOperand(0) : accumulatorInPlace(producer);
+    if (!below)
+      break;
+    value = below;
+  }
   return value;
 }
 
@@ -222,8 +237,9 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
       .Case([&](nn::LinearOp linear) {
         nn::AddOp biased = linear.getBiasAddition();
         Value bias = biased ? biased.getRhs() : Value();
-        return launchLibrary(loc, {"linear", {linear.getInput(), linear.getWeight(), bias}},
-                             biased ? biased.getResult() : linear.getResult());
+        nn::KernelCall call = linear.getKernelCall();
+        call.inputs[runtime::MatmulForm::biasOperand] = bias;
+        return launchLibrary(loc, call, biased ? biased.getResult() : linear.getResult());
       })
       .Case([&](nn::AddOp add) -> LogicalResult {
         // The kernel of its matmul adds a bias.
@@ -348,8 +364,16 @@ LogicalResult ProcedureLowering::launchLibrary(Location loc, const nn::KernelCal
       call.kernel, array(optional), array(scalars), call.group);
   for (Value &input : inputs)
     input = memory(input);
-  for (Value result : results)
+  for (auto [i, result] : llvm::enumerate(results)) {
+    Value accumulator = i == 0 ? call.accumulator : Value();
+    if (accumulator && accumulatorInPlace(result.getDefiningOp())) {
+      outputs.push_back(buffers[result] = memory(accumulator));
+      continue;
+    }
     outputs.push_back(define(result));
+    if (accumulator)
+      copy(loc, memory(accumulator), outputs.back());
+  }
   FailureOr<runtime::LibraryCall> described = kernel.getLibraryCall(/*parts=*/1);
   if (failed(described))
     return failure();

@@ -54,6 +54,9 @@ Status evaluateLibraryKernel(OpContext &context, rt::LaunchOp op, rt::KernelOp k
   size_t next = 0;
   for (size_t i = 0; i < firstOutput; ++i)
     call.inputs.push_back(described->has(i) ? &context.tensor(op.getInputs()[next++]) : nullptr);
+  for (unsigned i = 0; i < op.getNumResults(); ++i)
+    if (kernel.readsResult(i))
+      return Status::error("adds to its output, which only memory can hold before");
   call.integers = described->integers;
   call.numbers = described->numbers;
   for (Type result : op->getResultTypes()) {

@@ -6,6 +6,7 @@
 #include "braid/Interpreter/Core/Kernels.h"
 #include "braid/Interpreter/EvaluatorTable.h"
 
+#include "braid/Base/LibraryKernels.h"
 #include "braid/Base/Mesh.h"
 #include "braid/Base/StatusMacros.h"
 #include "dialects/NN/IR/NN.h"
@@ -65,8 +66,12 @@ Status evaluateReshape(OpContext &context) {
 Status evaluateKernelCall(OpContext &context) {
   nn::KernelCall op = cast<nn::KernelCallOpInterface>(context.op).getKernelCall();
   KernelCall call;
-  for (mlir::Value input : op.inputs)
-    call.inputs.push_back(context.optional(input));
+  const runtime::LibraryKernel &kernel = *runtime::findLibraryKernel(op.kernel.str());
+  call.inputs.resize(kernel.operands.size());
+  for (auto [input, value] : llvm::zip(call.inputs, op.inputs))
+    input = context.optional(value);
+  if (op.accumulator)
+    call.inputs[kernel.firstOutput()] = &context.tensor(op.accumulator);
   call.integers = toVector(ArrayRef(op.integers));
   call.numbers = toVector(ArrayRef(op.numbers));
   if (op.group) {

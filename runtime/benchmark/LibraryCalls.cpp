@@ -164,7 +164,8 @@ void benchmarkMatmuls() {
                   flops / seconds * 1e-9);
     };
     MatmulCache matmuls;
-    Result<std::shared_ptr<const Matmul>> matmul = matmuls.get({m, n, k, k, k, n, true});
+    Result<std::shared_ptr<const Matmul>> matmul =
+        matmuls.get({m, n, k, k, k, n, true, /*transposeLhs=*/false, /*transposeRhs=*/true, false});
     if (!matmul.ok()) {
       std::printf("%s\n", matmul.status().message().c_str());
       continue;

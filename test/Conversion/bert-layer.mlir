@@ -18,7 +18,7 @@
 // CHECK-NEXT: rt.wait
 // CHECK: rt.launch @add_add_layer_norm rows
 // CHECK: %[[UP:.*]] = rt.alloc at [[OFFSET:[0-9]+]] : memref<[[SHAPE:.*]], #rt.space<local>>
-// CHECK-NEXT: rt.launch @linear{{.*}} outs(%[[UP]]
+// CHECK-NEXT: rt.launch @matmul{{.*}} outs(%[[UP]]
 // CHECK: rt.alloc at [[OFFSET]] : memref<[[SHAPE]], #rt.space<local>>
 // CHECK: rt.launch @gelu rows
 // CHECK: rt.start all_reduce with sum {{.*}} role "mlp.down" event 3

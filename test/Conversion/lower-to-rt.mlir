@@ -3,14 +3,14 @@
 comm.mesh @mesh <dp = 2, tp = 2>
 
 // A library kernel is declared once, with its scalars and its process group.
-// CHECK: rt.kernel @linear(tensor<2x4x8xf32>, tensor<8x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32> attributes {library = "linear", optional = ["bias"]}
-// CHECK-NOT: rt.kernel @linear
+// CHECK: rt.kernel @matmul(tensor<2x4x8xf32>, tensor<8x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32> attributes {library = "matmul", optional = ["bias"], scalars = [0, 1, 0]}
+// CHECK-NOT: rt.kernel @matmul
 
 // The matmul writes symmetric memory, since a collective reads it; the last kernel writes the result.
 // CHECK-LABEL: rt.procedure @mlp(
 // CHECK-SAME: %[[X:.*]]: memref<2x4x8xf32>, %[[W:.*]]: memref<8x8xf32>, %[[B:.*]]: memref<8xf32>, %[[OUT:.*]]: memref<2x4x8xf32> {rt.result}) {
 // CHECK-NEXT: %[[P:.*]] = rt.alloc : memref<2x4x8xf32, #rt.space<symmetric>>
-// CHECK-NEXT: rt.launch @linear rows 8 ins(%[[X]], %[[W]], %[[B]] : {{.*}}) outs(%[[P]] : memref<2x4x8xf32, #rt.space<symmetric>>)
+// CHECK-NEXT: rt.launch @matmul rows 8 ins(%[[X]], %[[W]], %[[B]] : {{.*}}) outs(%[[P]] : memref<2x4x8xf32, #rt.space<symmetric>>)
 // CHECK-NEXT: %[[R:.*]] = rt.alloc : memref<2x4x8xf32, #rt.space<symmetric>>
 // CHECK-NEXT: %[[E:.*]] = rt.record on compute
 // CHECK-NEXT: rt.await %[[E]] on communication
@@ -205,7 +205,7 @@ comm.mesh @mesh <tp = 2>
 // CHECK-SAME: %out: memref<2x4x7xf32> {rt.result = #rt.value<"out" of tensor<2x4x13xf32> padded tensor<2x4x14xf32> sharded <@mesh, [{}, {}, {tp}]>>}) {
 // CHECK: rt.launch @embedding rows 8 ins(%table, %ids : memref<7x8xf32>, memref<2x4xi32>) outs({{.*}})
 // CHECK: rt.launch @attention rows 16 ins({{.*}}, %ids, %n, %n : {{.*}})
-// CHECK: rt.launch @linear rows 8 ins({{.*}}, %table : {{.*}}) outs(%out : memref<2x4x7xf32>)
+// CHECK: rt.launch @matmul rows 8 ins({{.*}}, %table : {{.*}}) outs(%out : memref<2x4x7xf32>)
 func.func @padded(%ids: tensor<2x4xi32> {nn.name = "ids"}, %n: tensor<2xi32> {nn.name = "n"})
     -> (tensor<2x4x7xf32> {nn.name = "out", nn.unpadded = tensor<2x4x13xf32>, comm.global_type = tensor<2x4x14xf32>, comm.sharding = #comm.sharding<@mesh, [{}, {}, {tp}]>})
     attributes {nn.entry} {
@@ -223,11 +223,11 @@ func.func @padded(%ids: tensor<2x4xi32> {nn.name = "ids"}, %n: tensor<2xi32> {nn
 
 // A kernel adds the bias if the matmul has another user or if the bias is computed after the matmul.
 // CHECK-LABEL: rt.procedure @biases_apart(
-// CHECK: rt.launch @linear rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :
-// CHECK: rt.launch @linear rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :
+// CHECK: rt.launch @matmul rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :
+// CHECK: rt.launch @matmul rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :
 // CHECK: rt.launch @add_add_add rows 4
 // CHECK-LABEL: rt.procedure @bias_after(
-// CHECK: rt.launch @linear rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :
+// CHECK: rt.launch @matmul rows 4 ins(%{{[^,]*}}, %{{[^,]*}} :
 // CHECK: rt.launch @embedding rows 1
 // CHECK: rt.launch @add rows 4
 func.func @biases_apart(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {

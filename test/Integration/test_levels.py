@@ -13,7 +13,7 @@ LEVELS = {
     "comm": (["nn.linear", "comm.all_reduce"], ["comm.start", "rt."]),
     "kernels": (["rt.kernel", "rt.launch", "comm.all_reduce"], ["nn.layer_norm", "nn.activation", "comm.start"]),
     "scheduled": (["rt.kernel", "rt.launch", "comm.start", "comm.wait"], ["nn.layer_norm", "rt.start"]),
-    "rt": (["rt.procedure", "rt.launch", "library = \"linear\"", "rt.launch @attention", "rt.start", "rt.record"], ["nn.linear", "comm.start"]),
+    "rt": (["rt.procedure", "rt.launch", "library = \"matmul\"", "rt.launch @attention", "rt.start", "rt.record"], ["nn.linear", "comm.start"]),
     "llvm": (["define ", "fmul|fadd"], ["nn.linear"]),
 }
 

@@ -19,7 +19,7 @@ rt.kernel @gelu(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
   rt.yield %r : tensor<?x4xf32>
 }
 rt.kernel @own(tensor<?x4xf32>) -> tensor<?x4xf32> attributes {library_symbol = "own", row_flops = 100 : i64}
-rt.kernel @linear(tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32> attributes {library = "linear"}
+rt.kernel @matmul(tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32> attributes {library = "matmul", scalars = [0, 1, 0]}
 
 // Three operations on 32 elements, 100 for each of 8 rows, and 8 * 32 of a matmul with four columns.
 func.func @launches(%x: tensor<8x4xf32>, %w: tensor<4x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
@@ -27,8 +27,8 @@ func.func @launches(%x: tensor<8x4xf32>, %w: tensor<4x4xf32>) -> (tensor<8x4xf32
   %a = comm.all_reduce sum(%x) over <@mesh, {tp}> role "a" : tensor<8x4xf32>
   %0 = rt.launch @gelu rows 8 ins(%x : tensor<8x4xf32>) -> tensor<8x4xf32>
   %1 = rt.launch @own rows 8 ins(%0 : tensor<8x4xf32>) -> tensor<8x4xf32>
-  %2 = rt.launch @linear rows 8 ins(%1, %w : tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
-  // CHECK: remarks.mlir:[[#@LINE+1]]:{{.*}} NoOverlap {{.*}}comm.all_reduce 'b': nothing to compute between start and wait: rt.launch @linear gives its operand, and func.return needs its result
+  %2 = rt.launch @matmul rows 8 ins(%1, %w : tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  // CHECK: remarks.mlir:[[#@LINE+1]]:{{.*}} NoOverlap {{.*}}comm.all_reduce 'b': nothing to compute between start and wait: rt.launch @matmul gives its operand, and func.return needs its result
   %b = comm.all_reduce sum(%2) over <@mesh, {tp}> role "b" : tensor<8x4xf32>
   return %a, %b : tensor<8x4xf32>, tensor<8x4xf32>
 }

@@ -149,7 +149,7 @@ ProgramBuilder libraryCalls() {
     p.compute("attention", std::move(op));
   }
   V bias = argument(2, f32, {kHeads * kDim});
-  p.linear("linear", hidden, argument(1, f32, {kHeads * kDim, kHeads * kDim}), &bias, linear);
+  p.matmul("linear", hidden, argument(1, f32, {kHeads * kDim, kHeads * kDim}), &bias, linear);
   {
     LocalSliceLaunch op;
     op.source = linear.build();

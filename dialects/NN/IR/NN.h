@@ -34,6 +34,8 @@ struct KernelCall {
   llvm::SmallVector<int64_t> integers = {};
   llvm::SmallVector<double> numbers = {};
   comm::GroupAttr group = {};
+  /// What the first output holds before the call, if the kernel adds to it (Access::inout).
+  mlir::Value accumulator = {};
 };
 } // namespace braid::nn
 

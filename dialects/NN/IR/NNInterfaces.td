@@ -40,7 +40,8 @@ def NN_KernelCallOpInterface : OpInterface<"KernelCallOpInterface"> {
   let cppNamespace = "::braid::nn";
   let description = [{
     An operation that a kernel of the runtime's library computes (braid/Base/LibraryKernels.h). Lowering launches that
-    kernel. The interpreter evaluates the operation by its function for the kernel. The results are the kernel's outputs.
+    kernel. The interpreter evaluates the operation by its function for the kernel. The results are the kernel's outputs. Where the kernel adds to its first output, the call names the value that
+    it is added to.
   }];
   let methods = [InterfaceMethod<"The kernel and its arguments.", "::braid::nn::KernelCall", "getKernelCall">];
 }

@@ -10,6 +10,22 @@
 using namespace mlir;
 using namespace braid::nn;
 
+/// `sum`. An EnumAttr in an assembly format would print a second space before it.
+static ParseResult parseReduceKind(OpAsmParser &parser, braid::comm::ReduceKindAttr &kind) {
+  StringRef keyword;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<braid::comm::ReduceKind> value = braid::comm::symbolizeReduceKind(keyword);
+  if (!value)
+    return parser.emitError(loc) << "expects sum, max or min, got '" << keyword << "'";
+  kind = braid::comm::ReduceKindAttr::get(parser.getContext(), *value);
+  return success();
+}
+static void printReduceKind(OpAsmPrinter &printer, Operation *, braid::comm::ReduceKindAttr kind) {
+  printer << braid::comm::stringifyReduceKind(kind.getValue());
+}
+
 #define GET_OP_CLASSES
 #include "dialects/NN/IR/NNOps.cpp.inc"
 

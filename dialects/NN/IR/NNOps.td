@@ -174,8 +174,79 @@ def NN_LinearOp : NN_ComputeOp<"linear", [NN_KernelCallOpInterface]> {
     /// The addition of a bias that the matmul kernel performs: the only user of this result, adding a vector that is
     /// defined before it. Null when there is none.
     AddOp getBiasAddition();
-    KernelCall getKernelCall() { return {"linear", {getInput(), getWeight(), nullptr}}; }
+    KernelCall getKernelCall() { return {"matmul", {getInput(), getWeight(), nullptr}, {0, 1, 0}}; }
   }];
+}
+
+def NN_MatmulOp : NN_ReferenceOp<"matmul", [], [NN_KernelCallOpInterface, AttrSizedOperandSegments]> {
+  let summary = "Products of matrices, one for each position of the leading dimensions";
+  let description = [{
+    `result[i..., m, n] = sum over k of lhs[i..., m, k] * rhs[i..., k, n]`, accumulated in f32 or wider. A right operand
+    of two dimensions is one matrix for all of them, and the left operand may then be a single row. `transposed` follows
+    an operand whose last two dimensions are the other way around: a left one `[..., k, m]`, a right one `[..., n, k]`.
+
+    With `counts`, the left operand holds groups of rows, as an expert's block of tokens does: `counts[g]` rows of group
+    g are valid, and the others become zeros in the result. A count below 0 or above the number of rows is an error at
+    run time.
+
+    `plus` adds an accumulator. Forming kernels joins an nn.add that would be a kernel of its own into it. The kernel then
+    adds in the accumulator's memory where nothing else uses it.
+
+    ```mlir
+    %s = nn.matmul %q, %k transposed : tensor<8x128x64xf32>, tensor<8x128x64xf32> -> tensor<8x128x128xf32>
+    %e = nn.matmul %blocks, %w counts %n : tensor<8xi32>
+        : tensor<8x40x384xf32>, tensor<8x384x1536xf32> -> tensor<8x40x1536xf32>
+    %g = nn.matmul %dy transposed, %x plus %before : tensor<384x1536xf32>
+        : tensor<1024x384xf32>, tensor<1024x1536xf32> -> tensor<384x1536xf32>
+    ```
+
+    nn.linear is the projection of a model, by a weight `[out, in]`. Both become calls of one kernel.
+
+    Constraints:
+    - (nn.matmul_c1) the left operand has at least one dimension, and at least two if it is transposed;
+    - (nn.matmul_c2) the right operand has two dimensions, or at least three with all but the last two as the left one's;
+    - (nn.matmul_c3) both operands have the same k;
+    - (nn.matmul_c4) the result's shape is the leading dimensions, m and n;
+    - (nn.matmul_c5) operands and result have one element type;
+    - (nn.matmul_c6) counts `[groups]` come with a left operand `[groups, capacity, k]` that is not transposed and a right
+      one of three dimensions, without an accumulator;
+    - (nn.matmul_c7) the accumulator has the result's type.
+  }];
+  let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs, Optional<NN_IdsOfRank<1>>:$counts,
+                       Optional<NN_Tensor>:$accumulator, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs,
+                       OptionalAttr<StrAttr>:$role);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = [{
+    $lhs (`transposed` $transpose_lhs^)? `,` $rhs (`transposed` $transpose_rhs^)? (`counts` $counts^ `:` type($counts))?
+    (`plus` $accumulator^ `:` type($accumulator))? (`role` $role^)? attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+  }];
+  let extraClassDeclaration = [{ KernelCall getKernelCall(); }];
+}
+
+def NN_ReduceOp : NN_ReferenceOp<"reduce", [], [NN_KernelCallOpInterface]> {
+  let summary = "The sum, maximum or minimum over some of the dimensions";
+  let description = [{
+    `dims` are reduced and the result has the others: the gradient of a bias is `nn.reduce sum` over all dimensions but
+    the last. Sums are accumulated in f32 or wider. A NaN gives NaN, also in a maximum or minimum.
+
+    Where a reduced dimension is sharded, each rank's result is partial, by the same kind of reduction.
+
+    ```mlir
+    %db = nn.reduce sum %dy dims [0, 1] : tensor<8x128x384xf32> -> tensor<384xf32>
+    %m = nn.reduce max %scores dims [2] : tensor<8x128x40xf32> -> tensor<8x128xf32>
+    ```
+
+    Constraints:
+    - (nn.reduce_c1) `dims` is not empty, ascending, and each is below the rank of the input;
+    - (nn.reduce_c2) the result's shape is the input's without `dims`;
+    - (nn.reduce_c3) input and result have the same element type.
+  }];
+  let arguments = (ins NN_Tensor:$input, Comm_ReduceKindAttr:$kind, DenseI64ArrayAttr:$dims);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = [{
+    custom<ReduceKind>($kind) $input `dims` $dims attr-dict `:` type($input) `->` type($result)
+  }];
+  let extraClassDeclaration = [{ KernelCall getKernelCall(); }];
 }
 
 def NN_SplitHeadsOp : NN_ComputeOp<"split_heads"> {

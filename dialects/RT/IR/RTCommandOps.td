@@ -32,6 +32,9 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
     ```
     A tensor may have more leading dimensions than the kernel's type; they are collapsed into the rows.
 
+    Outputs are written, and those of a kernel of the runtime's library that adds to them (`accumulate` of `matmul`) are
+    read first.
+
     Constraints:
     - (rt.launch_c1) the kernel exists and has as many arguments and results as the launch has inputs and outputs;
     - (rt.launch_c2) inputs and outputs are all tensors (and outputs are results), or all memory;

@@ -71,6 +71,19 @@ uint32_t KernelOp::getOptionalBits() {
   return bits;
 }
 
+bool KernelOp::readsResult(unsigned result) {
+  const auto *kernel =
+      getLibrary() ? braid::runtime::findLibraryKernel(getLibrary()->str()) : nullptr;
+  if (!kernel)
+    return false;
+  std::vector<int64_t> integers;
+  for (Attribute scalar : getScalars())
+    if (auto integer = dyn_cast<IntegerAttr>(scalar))
+      integers.push_back(integer.getValue().getSExtValue());
+  return integers.size() == kernel->integers.size() &&
+         kernel->reads(kernel->firstOutput() + result, integers);
+}
+
 FailureOr<braid::runtime::LibraryCall> KernelOp::getLibraryCall(int64_t parts) {
   braid::runtime::LibraryCall call;
   call.kernel = braid::runtime::findLibraryKernel(getLibrary()->str());

@@ -101,6 +101,8 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
     /// The descriptor of a library kernel with the types of this one, for groups of `parts` ranks; or an error on this
     /// operation.
     ::mlir::FailureOr<::braid::runtime::LibraryCall> getLibraryCall(int64_t parts);
+    /// Whether a library kernel with these scalars also reads what the result's memory holds.
+    bool readsResult(unsigned result);
     /// The operands in `optional` as a bit set: bit i stands for the descriptor's i-th optional operand.
     uint32_t getOptionalBits();
   }];

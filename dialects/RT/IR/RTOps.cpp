@@ -179,8 +179,14 @@ void LaunchOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effect
   for (OpOperand &input : getInputsMutable())
     if (isa<MemRefType>(input.get().getType()))
       effects.emplace_back(MemoryEffects::Read::get(), &input);
-  for (OpOperand &output : getOutputsMutable())
+  if (getOutputs().empty())
+    return;
+  KernelOp kernel = getKernelOp();
+  for (auto [i, output] : llvm::enumerate(getOutputsMutable())) {
+    if (kernel && kernel.readsResult(i))
+      effects.emplace_back(MemoryEffects::Read::get(), &output);
     effects.emplace_back(MemoryEffects::Write::get(), &output);
+  }
 }
 
 ProcedureOp CallOp::getProcedure() {

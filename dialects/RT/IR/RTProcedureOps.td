@@ -26,7 +26,7 @@ def RT_ProcedureOp : RT_Op<"procedure", [IsolatedFromAbove, Symbol, FunctionOpIn
     rt.procedure @layer(%x: memref<8x384xf32> {rt.name = "x"}, %w: memref<384x384xf32> {rt.name = "w"},
                         %out: memref<8x384xf32> {rt.result}) frame <local 12288, symmetric 0, events 0> {
       %h = rt.alloc at 0 : memref<8x384xf32, #rt.space<local>>
-      rt.launch @linear rows 8 ins(%x, %w : memref<8x384xf32>, memref<384x384xf32>)
+      rt.launch @matmul rows 8 ins(%x, %w : memref<8x384xf32>, memref<384x384xf32>)
           outs(%h : memref<8x384xf32, #rt.space<local>>)
       rt.launch @gelu rows 8 ins(%h : memref<8x384xf32, #rt.space<local>>) outs(%out : memref<8x384xf32>)
       rt.return

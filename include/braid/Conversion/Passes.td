@@ -30,6 +30,10 @@ def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
     [seq, hidden] added to [batch, seq, hidden]); then the outermost one is the launch's rows. Equal kernels are one
     symbol.
 
+    Where an nn.add would be a kernel of its own and one of its operands is a product (nn.linear, nn.matmul) that nothing
+    else uses, the product adds to the other operand (`nn.matmul ... plus`), if nothing else uses that one and no
+    collective lies between product and sum.
+
     An operation that a library's function computes (`LibraryKernelOpInterface`) becomes a kernel without a body and a
     launch.
 
@@ -52,6 +56,7 @@ def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
     Statistic<"numKernels", "num-kernels", "Distinct kernels formed">,
     Statistic<"numLaunches", "num-launches", "Launches">,
     Statistic<"numJoined", "num-joined", "Operations that share a kernel with their user">,
+    Statistic<"numAccumulations", "num-accumulations", "Sums that the kernel of a matmul adds to">,
   ];
   let dependentDialects = ["::braid::rt::RTDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
@@ -68,6 +73,7 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
     |--------|-------|
     | operations that kernels of the runtime's library compute (`KernelCallOpInterface`: `nn.linear`, `nn.attention`, ...) | an `rt.kernel` with that `library`, once for equal types and scalars, and an `rt.launch` |
     | the `nn.add` of a bias directly after an `nn.linear` | the optional operand `bias` |
+    | the accumulator of an `nn.matmul` | the output's memory, which the kernel adds to; a copy of it where something else uses it |
     | `nn.split_heads`, `nn.merge_heads` | `rt.view` |
     | `rt.launch` on tensors | `rt.launch` on memory, operands viewed as rows |
     | `comm.start` | `rt.record` on compute, `rt.await` and `rt.start` on the communication queue of its index |
@@ -91,7 +97,7 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
     ```mlir
     rt.procedure @mlp(%0: memref<8x4xf32>, %1: memref<4x4xf32>, %2: memref<8x4xf32> {rt.result}) {
       %a = rt.alloc : memref<8x4xf32, #rt.space<symmetric>>
-      rt.launch @linear rows 8 ins(%0, %1 : ...) outs(%a : ...)
+      rt.launch @matmul rows 8 ins(%0, %1 : ...) outs(%a : ...)
       %b = rt.alloc : memref<8x4xf32, #rt.space<symmetric>>
       %e = rt.record on compute
       rt.await %e on communication

@@ -311,6 +311,15 @@ private:
           write.inPlaceOf = static_cast<int>(kernel.in_place[p]);
       command.writes.push_back(std::move(write));
     }
+    const runtime::LibraryKernel *library = runtime::libraryKernelOf(kernel);
+    if (!library)
+      return;
+    // What an output holds is an input, too.
+    for (size_t i = 0; i < command.writes.size(); ++i)
+      if (library->reads(library->firstOutput() + i, kernel.library->integers)) {
+        command.writes[i].inPlaceOf = static_cast<int>(command.reads.size());
+        command.reads.push_back({command.writes[i].view, {}, -1});
+      }
   }
 
   void splitIntoSegments() {

@@ -48,50 +48,6 @@ Result<Tensor> positionIds(const Tensor &ids, int64_t padding) {
   return Tensor::ofInts(ids.dtype(), ids.shape(), std::move(values));
 }
 
-Result<Tensor> linear(const Tensor &input, const Tensor &weight, const Tensor *bias) {
-  if (input.rank() < 1 || !input.isFloat())
-    return expects("linear", "a floating-point input of rank 1 or more", input);
-  int64_t k = input.shape().back();
-  if (weight.rank() != 2 || !weight.isFloat() || weight.dim(1) != k)
-    return expects("linear", "a floating-point weight [out, " + std::to_string(k) + "]", weight);
-  int64_t n = weight.dim(0);
-  if (bias && (bias->rank() != 1 || !bias->isFloat() || bias->dim(0) != n))
-    return expects("linear", "a floating-point bias [" + std::to_string(n) + "]", *bias);
-  Shape shape = input.shape();
-  shape.back() = n;
-  int64_t m = numElements(shape) / std::max<int64_t>(n, 1);
-  std::vector<double> values(static_cast<size_t>(m * n));
-
-  // A panel of weight rows is transposed so that the innermost loop runs over contiguous columns:
-  // it vectorizes, and each element is still summed over k in ascending order.
-  constexpr int64_t kColumns = 32, kRows = 4;
-  std::vector<double> panel(static_cast<size_t>(k * kColumns));
-  for (int64_t n0 = 0; n0 < n; n0 += kColumns) {
-    int64_t columns = std::min(kColumns, n - n0);
-    std::fill(panel.begin(), panel.end(), 0.0);
-    for (int64_t c = 0; c < columns; ++c)
-      for (int64_t i = 0; i < k; ++i)
-        panel[static_cast<size_t>(i * kColumns + c)] = weight.floats()[(n0 + c) * k + i];
-    for (int64_t m0 = 0; m0 < m; m0 += kRows) {
-      int64_t rows = std::min(kRows, m - m0);
-      double sums[kRows][kColumns] = {};
-      for (int64_t i = 0; i < k; ++i) {
-        const double *w = panel.data() + i * kColumns;
-        for (int64_t r = 0; r < rows; ++r) {
-          double x = input.floats()[(m0 + r) * k + i];
-          for (int64_t c = 0; c < kColumns; ++c)
-            sums[r][c] += x * w[c];
-        }
-      }
-      for (int64_t r = 0; r < rows; ++r)
-        for (int64_t c = 0; c < columns; ++c)
-          values[static_cast<size_t>((m0 + r) * n + n0 + c)] =
-              sums[r][c] + (bias ? bias->floats()[n0 + c] : 0.0);
-    }
-  }
-  return Tensor::ofFloats(input.dtype(), std::move(shape), std::move(values));
-}
-
 Result<Tensor> layerNorm(const Tensor &input, const Tensor &weight, const Tensor &bias,
                          double epsilon) {
   if (input.rank() < 1 || !input.isFloat())

@@ -2,6 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "braid/Base/MatmulForm.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/Core/Kernels.h"
 
@@ -20,6 +21,23 @@ using Outputs = Result<std::vector<Tensor>>;
 Outputs single(Result<Tensor> result) {
   RETURN_IF_ERROR(result.status());
   return std::vector<Tensor>{std::move(*result)};
+}
+
+Outputs multiply(const KernelCall &c) {
+  using Form = runtime::MatmulForm;
+  MatmulOperands operands;
+  operands.lhs = c.inputs[Form::lhsOperand];
+  operands.rhs = c.inputs[Form::rhsOperand];
+  operands.bias = c.inputs[Form::biasOperand];
+  operands.counts = c.inputs[Form::countsOperand];
+  operands.lhsScale = c.inputs[Form::lhsScale];
+  operands.rhsScale = c.inputs[Form::rhsScale];
+  operands.transposeLhs = c.integers[Form::transposeLhsFlag] != 0;
+  operands.transposeRhs = c.integers[Form::transposeRhsFlag] != 0;
+  if (c.integers[Form::accumulateFlag] != 0)
+    operands.addend = c.inputs[Form::outOperand];
+  operands.type = c.outputs[0].dtype;
+  return single(matmul(operands));
 }
 
 Outputs attend(const KernelCall &c) {
@@ -67,6 +85,32 @@ Outputs largest(const KernelCall &c) {
       Tensor::ofInts(c.outputs[1].dtype, c.outputs[1].shape, std::move(indices))};
 }
 
+/// Element by element, each at its place in the result.
+Outputs reduceDims(const KernelCall &c) {
+  const Tensor &input = *c.inputs[0];
+  const Shape &shape = c.outputs[0].shape;
+  std::vector<double> values(static_cast<size_t>(numElements(shape)));
+  std::vector<bool> seen(values.size());
+  for (int64_t i = 0; i < input.numElements(); ++i) {
+    const Shape at = unflatten(i, input.shape());
+    size_t place = 0;
+    for (size_t d = 0; d < at.size(); ++d)
+      if ((c.integers[1] >> d & 1) == 0)
+        place = place * static_cast<size_t>(input.dim(d)) + static_cast<size_t>(at[d]);
+    const double x = input.floats()[i], before = values[place];
+    if (!seen[place])
+      values[place] = x;
+    else if (c.integers[0] == 0)
+      values[place] += x;
+    else if (!std::isnan(before))
+      values[place] = std::isnan(x)        ? x
+                      : c.integers[0] == 1 ? std::max(before, x)
+                                           : std::min(before, x);
+    seen[place] = true;
+  }
+  return single(Tensor::ofFloats(input.dtype(), shape, std::move(values)));
+}
+
 /// The row of each sequence's last token; zeros where the mask has none.
 Outputs lastToken(const KernelCall &c) {
   const Tensor &input = *c.inputs[0], &mask = *c.inputs[1];
@@ -88,8 +132,7 @@ Outputs lastToken(const KernelCall &c) {
 Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const KernelCall &call) {
   using Compute = Outputs (*)(const KernelCall &);
   static const std::map<std::string, Compute> kernels = {
-      {"linear",
-       [](const KernelCall &c) { return single(linear(*c.inputs[0], *c.inputs[1], c.inputs[2])); }},
+      {"matmul", multiply},
       {"attention", attend},
       {"rotary_table", angles},
       {"rotary",
@@ -101,6 +144,7 @@ Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const 
          return single(embedding(*c.inputs[1], *c.inputs[0], {c.part, c.parts, c.integers[0]}));
        }},
       {"top_k", largest},
+      {"reduce_dims", reduceDims},
       {"last_token", lastToken},
       {"position_ids",
        [](const KernelCall &c) { return single(positionIds(*c.inputs[0], c.integers[0])); }},

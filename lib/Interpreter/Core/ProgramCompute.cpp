@@ -44,10 +44,11 @@ Status computeLibrary(const ProgramCommand &command, const runtime::LibraryKerne
   std::vector<Tensor> values;
   for (const Operand &read : command.reads)
     values.push_back(memory.load(read.view));
-  call.inputs.resize(kernel.firstOutput());
-  const std::vector<size_t> given = kernel.given(library.optional);
-  for (size_t i = 0; i < values.size(); ++i)
-    call.inputs[given[i]] = &values[i];
+  call.inputs.resize(kernel.operands.size());
+  size_t next = 0;
+  for (size_t operand : kernel.given(library.optional))
+    if (kernel.reads(operand, library.integers))
+      call.inputs[operand] = &values[next++];
   for (const Operand &write : command.writes)
     call.outputs.push_back({write.view.dtype, write.view.shape});
   call.integers = library.integers;

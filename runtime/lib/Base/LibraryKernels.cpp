@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Base/LibraryKernels.h"
 
+#include "braid/Base/MatmulForm.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 
@@ -32,33 +33,17 @@ Status expectShape(const LibraryCall &call, size_t operand, const Shape &shape) 
 Status expectRank(const LibraryCall &call, size_t operand, size_t rank) {
   return runtime::expectRank(call.kernel->operands[operand].name, call[operand], rank);
 }
-Status expectRowsAsOne(const LibraryCall &call, size_t operand) {
-  const OperandType &type = call[operand];
-  if (type.isFlattenable(type.rank() - 1))
-    return {};
-  return Status::error(call.kernel->operands[operand].name,
-                       ": expects leading dimensions that can be walked as one, got shape ",
-                       shapeString(type.shape), " and strides ", shapeString(type.strides));
-}
 
-/// out[m, n] = sum_k input[m, k] * weight[n, k] (+ bias[n]), accumulated in f32. All leading
-/// dimensions of input and out are flattened into m.
-namespace linear {
-enum { input, weight, bias, out };
-Status check(const LibraryCall &c) {
-  if (c[input].rank() == 0)
-    return Status::error("input: expects at least 1 dimension");
-  RETURN_IF_ERROR(expectRank(c, weight, 2));
-  Shape result = c[input].shape;
-  result.back() = c[weight].shape[0];
-  Status status = firstOf({expectShape(c, weight, {result.back(), c[input].shape.back()}),
-                           expectShape(c, out, result), expectShape(c, bias, {result.back()})});
-  return status.ok() ? firstOf({expectRowsAsOne(c, input), expectRowsAsOne(c, out)}) : status;
-}
+/// MatmulForm.h
+namespace matmul {
+Status check(const LibraryCall &c) { return MatmulForm::of(c).status(); }
 double flops(const LibraryCall &c) {
-  return 2 * elements(c[out]) * static_cast<double>(c[input].shape.back());
+  const Shape &lhs = c[MatmulForm::lhsOperand].shape;
+  const bool transposed = c.integers[MatmulForm::transposeLhsFlag] != 0;
+  return 2 * elements(c[MatmulForm::outOperand]) *
+         static_cast<double>(lhs[lhs.size() - (transposed ? 2 : 1)]);
 }
-} // namespace linear
+} // namespace matmul
 
 /// out[b, s, h, :] = softmax_t(scale * query[b, s, h, :] . key[b, t, h', :] masked) value[b, t, h',
 /// :] with h' = h / (heads / kv_heads). Key t takes part when mask[b, t] != 0 (if given), t <
@@ -196,6 +181,26 @@ Status check(const LibraryCall &c) {
 }
 } // namespace lastToken
 
+/// out = the sum, maximum or minimum (ReduceKind as an integer) of input over the dimensions whose
+/// bits are set, accumulated in f32 or wider. A NaN gives NaN.
+namespace reduceDims {
+enum { input, out };
+Status check(const LibraryCall &c) {
+  const Shape &in = c[input].shape;
+  const int64_t kind = c.integers[0], dims = c.integers[1];
+  if (kind < 0 || kind > 2)
+    return Status::error("expects kind of 0 to 2, got ", kind);
+  if (dims < 1 || dims >> in.size() != 0)
+    return Status::error("expects dims of bits below ", in.size(), ", at least one, got ", dims);
+  Shape kept;
+  for (size_t d = 0; d < in.size(); ++d)
+    if ((dims >> d & 1) == 0)
+      kept.push_back(in[d]);
+  return expectShape(c, out, kept);
+}
+double flops(const LibraryCall &c) { return elements(c[input]); }
+} // namespace reduceDims
+
 double nothing(const LibraryCall &) { return 0; }
 
 LibraryOperand in(const char *name, Elements elements) { return {name, Access::read, elements}; }
@@ -210,10 +215,22 @@ const std::vector<LibraryKernel> &libraryKernels() {
   constexpr Elements any = Elements::any, floats = Elements::floats, ids = Elements::ids,
                      same = Elements::asFirst, likeOutput = Elements::likeOutput;
   static const std::vector<LibraryKernel> kernels = {
-      {"linear",
-       {in("input", floats), in("weight", same), maybe("bias", floats), out("out", floats)},
-       linear::check,
-       linear::flops},
+      {"matmul",
+       {in("lhs", Elements::floatsOrI8),
+        in("rhs", same),
+        maybe("bias", floats),
+        maybe("counts", ids),
+        maybe("lhs_scale", floats),
+        maybe("rhs_scale", floats),
+        {"out", Access::inout, floats}},
+       matmul::check,
+       matmul::flops,
+       {"transpose_lhs", "transpose_rhs", "accumulate"},
+       {},
+       false,
+       Group::none,
+       /*rowRank=*/1,
+       /*readsOutputs=*/MatmulForm::accumulateFlag},
       {"attention",
        {in("query", floats), in("key", same), in("value", same), maybe("mask", ids),
         maybe("valid_length", ids), maybe("position_offset", ids), out("out", floats)},
@@ -249,6 +266,15 @@ const std::vector<LibraryKernel> &libraryKernels() {
        {in("input", floats), out("values", same), out("indices", ids)},
        topK::check,
        topK::flops},
+      {"reduce_dims",
+       {in("input", floats), out("out", same)},
+       reduceDims::check,
+       reduceDims::flops,
+       {"kind", "dims"},
+       {},
+       false,
+       Group::none,
+       /*rowRank=*/0},
       {"last_token",
        {in("input", floats), in("mask", ids), out("out", same)},
        lastToken::check,
@@ -290,6 +316,11 @@ size_t LibraryKernel::firstOutput() const {
   return i;
 }
 
+bool LibraryKernel::reads(size_t operand, const std::vector<int64_t> &integers) const {
+  const Access access = operands[operand].access;
+  return access == Access::read || (access == Access::inout && integers[readsOutputs] != 0);
+}
+
 std::vector<size_t> LibraryKernel::given(uint32_t optional) const {
   std::vector<size_t> result;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -313,6 +344,10 @@ static Status checkElements(const LibraryCall &call, size_t i) {
     return {};
   case Elements::floats:
     return expectFloat(operand.name, call[i]);
+  case Elements::floatsOrI8:
+    return call[i].dtype == DType::i8
+               ? Status()
+               : expectFloat(operand.name, call[i], "a floating-point type or i8");
   case Elements::ids:
     return expectIntegers(operand.name, call[i]);
   case Elements::asFirst:
@@ -365,20 +400,6 @@ bool OperandType::isFloat() const {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f64;
 }
 
-bool OperandType::isFlattenable(size_t count) const {
-  int64_t stride = -1, size = 1; // of the dimensions to the right
-  for (size_t d = count; d-- > 0;) {
-    if (shape[d] == 1)
-      continue;
-    if (stride >= 0 && checkedMul(stride, size) != strides[d])
-      return false;
-    if (stride < 0)
-      stride = strides[d];
-    size *= shape[d];
-  }
-  return true;
-}
-
 Status expectShape(const std::string &role, const OperandType &view,
                    const std::vector<int64_t> &shape) {
   if (view.shape == shape)
@@ -400,10 +421,10 @@ Status expectType(const std::string &role, const OperandType &view, DType type) 
   return Status::error(role, ": expects ", name(type), ", got ", name(view.dtype));
 }
 
-Status expectFloat(const std::string &role, const OperandType &view) {
+Status expectFloat(const std::string &role, const OperandType &view, const char *what) {
   if (view.isFloat())
     return {};
-  return Status::error(role, ": expects a floating-point type, got ", name(view.dtype));
+  return Status::error(role, ": expects ", what, ", got ", name(view.dtype));
 }
 
 Status expectIntegers(const std::string &role, const OperandType &view) {

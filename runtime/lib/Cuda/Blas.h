@@ -34,7 +34,8 @@ struct cublasLtMatmulHeuristicResult_t {
 constexpr int kReal32F = 0, kReal16F = 2, kReal16BF = 14;
 constexpr int kCompute32F = 68;
 constexpr int kDescTransA = 3, kDescTransB = 4, kDescEpilogue = 7, kDescBiasPointer = 8,
-              kDescBiasDataType = 26;
+              kDescBiasBatchStride = 10, kDescBiasDataType = 26;
+constexpr int kLayoutBatchCount = 5, kLayoutBatchStride = 6;
 constexpr int kPreferenceMaxWorkspace = 1, kPreferenceAlignmentA = 5, kPreferenceAlignmentB = 6,
               kPreferenceAlignmentC = 7, kPreferenceAlignmentD = 8;
 constexpr int32_t kOpN = 0, kOpT = 1;
@@ -50,6 +51,8 @@ constexpr uint32_t kEpilogueDefault = 1, kEpilogueBias = 4;
     cublasStatus_t(cublasLtMatmulDesc_t, int, const void *, size_t))                               \
   X(cublasLtMatrixLayoutCreate,                                                                    \
     cublasStatus_t(cublasLtMatrixLayout_t *, int, uint64_t, uint64_t, int64_t))                    \
+  X(cublasLtMatrixLayoutSetAttribute,                                                              \
+    cublasStatus_t(cublasLtMatrixLayout_t, int, const void *, size_t))                             \
   X(cublasLtMatrixLayoutDestroy, cublasStatus_t(cublasLtMatrixLayout_t))                           \
   X(cublasLtMatmulPreferenceCreate, cublasStatus_t(cublasLtMatmulPreference_t *))                  \
   X(cublasLtMatmulPreferenceDestroy, cublasStatus_t(cublasLtMatmulPreference_t))                   \

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Executor.h"
+#include "braid/Base/MatmulForm.h"
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Collective/CollectiveParts.h"
 
@@ -251,10 +252,15 @@ Status CudaExecutor::checkFaults(const Workers &workers) const {
       const Command &command = workers.ranks[r]->program.queues[queue][fault.command - 1];
       if (auto *op = std::get_if<CollectiveCommand>(&command.op))
         return ofRank(r, countError(op->collective, fault.value, fault.position));
-      const int64_t limit = resolveGather(std::get<LibraryArguments>(command.op), 1)->limit;
-      return ofRank(r, Status::error(describe(command) + ": id " + std::to_string(fault.value) +
-                                         " at position " + std::to_string(fault.position) +
-                                         " is outside of [0, " + std::to_string(limit) + ")",
+      const auto &call = std::get<LibraryArguments>(command.op);
+      const std::string at = std::to_string(fault.value) + " at position " +
+                             std::to_string(fault.position) + " is outside of [0, ";
+      if (std::strcmp(call.kernel->name, "matmul") == 0)
+        return ofRank(r, Status::error(describe(command) + ": count " + at +
+                                           std::to_string(MatmulForm::of(call)->m) + "]",
+                                       Code::invalid));
+      return ofRank(r, Status::error(describe(command) + ": id " + at +
+                                         std::to_string(resolveGather(call, 1)->limit) + ")",
                                      Code::invalid)); // the ids are an input
     }
   return {};

@@ -263,6 +263,14 @@ Result<StreamCommand> makeCall(const LibraryArguments &a, RankDevice &rank) {
   return libraryStreamCommand(rank, std::string("braid_") + a.kernel->name, call.rows * 32, call);
 }
 
+Result<StreamCommand> makeReduceDims(const LibraryArguments &a, const LibraryPlace &,
+                                     RankDevice &rank) {
+  if (const DType type = a[0].dtype; type == DType::f64)
+    return Status::error(std::string("reduce_dims of ") + name(type) +
+                         " is not implemented on target 'cuda'");
+  return makeCall(a, rank);
+}
+
 Result<StreamCommand> makeLocalSlice(const LibraryArguments &a, const LibraryPlace &,
                                      RankDevice &rank) {
   ASSIGN_OR_RETURN(CopyCommand copy, resolveLocalSlice(a));
@@ -317,8 +325,13 @@ struct DeviceKernel {
                                 RankDevice &rank);
 };
 constexpr DeviceKernel kDeviceKernels[] = {
-    {"linear", makeMatmul}, {"attention", makeAttention}, {"rotary_table", makeRotaryTable},
-    {"rotary", makeRotary}, {"embedding", makeGather},    {"local_slice", makeLocalSlice},
+    {"matmul", makeMatmul},
+    {"attention", makeAttention},
+    {"rotary_table", makeRotaryTable},
+    {"rotary", makeRotary},
+    {"embedding", makeGather},
+    {"reduce_dims", makeReduceDims},
+    {"local_slice", makeLocalSlice},
 };
 
 } // namespace

@@ -3,12 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Matmuls by cuBLASLt. Its matrices are column-major: out[m, n] = lhs[m, k] rhs[n, k]^T becomes
-// out^T[n, m] = rhs[n, k] lhs^T[k, m], with the same memory for each matrix and a bias for each
-// row.
+// Matmuls by cuBLASLt. Its matrices are column-major: out[m, n] = lhs[m, k] rhs[k, n] becomes
+// out^T[n, m] = rhs^T[n, k] lhs^T[k, m], with the same memory for each matrix and a bias for each
+// row. What is stored by rows counts as transposed there.
 //
 //===----------------------------------------------------------------------===//
 #include "StreamCommand.h"
+#include "braid/Base/MatmulForm.h"
 #include "braid/Base/StatusMacros.h"
 
 namespace braid::runtime::cuda {
@@ -18,7 +19,7 @@ namespace {
 /// The size that cuBLASLt's heuristics expect for recent architectures.
 constexpr uint64_t kWorkspaceBytes = uint64_t(32) << 20;
 
-Result<int> dataType(const char *what, DType dtype) {
+Result<int> dataType(const std::string &what, DType dtype) {
   switch (dtype) {
   case DType::f32:
     return kReal32F;
@@ -27,8 +28,7 @@ Result<int> dataType(const char *what, DType dtype) {
   case DType::bf16:
     return kReal16BF;
   default:
-    return Status::error(std::string("expects ") + what + " of f32, f16 or bf16, got " +
-                         name(dtype));
+    return Status::error("expects " + what + " of f32, f16 or bf16, got " + name(dtype));
   }
 }
 
@@ -39,6 +39,7 @@ uint32_t alignmentOf(const Tensor &tensor) {
 }
 
 struct Operands {
+  MatmulForm form;
   Tensor lhs, rhs, out;
   std::optional<Tensor> bias;
 };
@@ -60,22 +61,23 @@ public:
 
   Status prepare(const Operands &c);
   Status enqueue(CUstream stream) const {
-    const float one = 1, zero = 0;
+    const float one = 1, beta = accumulate ? 1 : 0;
     BRAID_CUDA_TRY(*blas, cublasLtMatmul, handle, operation, &one, rhs, rhsLayout, lhs, lhsLayout,
-                   &zero, out, outLayout, out, outLayout, &algorithm, workspace, kWorkspaceBytes,
+                   &beta, out, outLayout, out, outLayout, &algorithm, workspace, kWorkspaceBytes,
                    stream);
     return {};
   }
 
 private:
-  /// Rows of `tensor` as columns.
-  Status makeLayout(cublasLtMatrixLayout_t &layout, const char *what, const Tensor &tensor) const;
+  /// Rows as columns.
+  Status makeLayout(cublasLtMatrixLayout_t &layout, const std::string &what, const Tensor &tensor,
+                    const MatmulForm::Matrix &matrix, int64_t batch) const;
   template <typename Value> Status setOperation(int attribute, const Value &value) const {
     BRAID_CUDA_TRY(*blas, cublasLtMatmulDescSetAttribute, operation, attribute,
                    static_cast<const void *>(&value), sizeof value);
     return {};
   }
-  Status setBias(const Tensor &bias) const;
+  Status setBias(const Operands &c) const;
   Status chooseAlgorithm(const Operands &c);
 
   std::shared_ptr<const Blas> blas;
@@ -85,22 +87,40 @@ private:
   cublasLtMatmulAlgo_t algorithm{};
   const void *lhs = nullptr, *rhs = nullptr;
   void *out = nullptr, *workspace;
+  bool accumulate = false;
 };
 
-Status MatmulPlan::makeLayout(cublasLtMatrixLayout_t &layout, const char *what,
-                              const Tensor &tensor) const {
+Status MatmulPlan::makeLayout(cublasLtMatrixLayout_t &layout, const std::string &what,
+                              const Tensor &tensor, const MatmulForm::Matrix &matrix,
+                              int64_t batch) const {
   ASSIGN_OR_RETURN(int type, dataType(what, tensor.dtype));
-  ASSIGN_OR_RETURN(int64_t stride, tensor.rowStride());
+  if (matrix.columns != 1 && tensor.strides.back() != 1)
+    return Status::error("expects a contiguous last dimension of " + what + " " +
+                         shapeString(tensor.shape) + ", got strides " +
+                         shapeString(tensor.strides));
   BRAID_CUDA_TRY(*blas, cublasLtMatrixLayoutCreate, &layout, type,
-                 static_cast<uint64_t>(tensor.shape.back()), static_cast<uint64_t>(tensor.rows()),
-                 stride);
-  return {};
+                 static_cast<uint64_t>(matrix.columns), static_cast<uint64_t>(matrix.rows),
+                 matrix.stride);
+  if (batch == 1)
+    return {};
+  if (batch > INT32_MAX)
+    return Status::error("expects at most " + std::to_string(INT32_MAX) + " matrices, got " +
+                         std::to_string(batch));
+  auto set = [&](int attribute, auto value) -> Status {
+    BRAID_CUDA_TRY(*blas, cublasLtMatrixLayoutSetAttribute, layout, attribute, &value,
+                   sizeof value);
+    return {};
+  };
+  RETURN_IF_ERROR(set(kLayoutBatchCount, static_cast<int32_t>(batch)));
+  return set(kLayoutBatchStride, matrix.batch);
 }
 
-Status MatmulPlan::setBias(const Tensor &bias) const {
-  ASSIGN_OR_RETURN(int32_t type, dataType("bias", bias.dtype));
+Status MatmulPlan::setBias(const Operands &c) const {
+  ASSIGN_OR_RETURN(int32_t type, dataType("bias", c.bias->dtype));
   RETURN_IF_ERROR(setOperation(kDescEpilogue, kEpilogueBias));
-  RETURN_IF_ERROR(setOperation<const void *>(kDescBiasPointer, bias.data));
+  RETURN_IF_ERROR(setOperation<const void *>(kDescBiasPointer, c.bias->data));
+  if (c.form.biasBatch != 0)
+    RETURN_IF_ERROR(setOperation<int64_t>(kDescBiasBatchStride, c.form.biasBatch));
   return setOperation(kDescBiasDataType, type);
 }
 
@@ -108,13 +128,14 @@ Status MatmulPlan::prepare(const Operands &c) {
   lhs = c.lhs.data;
   rhs = c.rhs.data;
   out = c.out.data;
+  accumulate = c.form.accumulate;
   BRAID_CUDA_TRY(*blas, cublasLtMatmulDescCreate, &operation, kCompute32F, kReal32F);
-  RETURN_IF_ERROR(setOperation(kDescTransA, kOpT));
-  RETURN_IF_ERROR(setOperation(kDescTransB, kOpN));
-  RETURN_IF_ERROR(c.bias ? setBias(*c.bias) : Status());
-  RETURN_IF_ERROR(makeLayout(rhsLayout, "rhs", c.rhs));
-  RETURN_IF_ERROR(makeLayout(lhsLayout, "lhs", c.lhs));
-  RETURN_IF_ERROR(makeLayout(outLayout, "out", c.out));
+  RETURN_IF_ERROR(setOperation(kDescTransA, c.form.transposeRhs ? kOpT : kOpN));
+  RETURN_IF_ERROR(setOperation(kDescTransB, c.form.transposeLhs ? kOpT : kOpN));
+  RETURN_IF_ERROR(c.bias ? setBias(c) : Status());
+  RETURN_IF_ERROR(makeLayout(rhsLayout, "rhs", c.rhs, c.form.rhs, c.form.batch));
+  RETURN_IF_ERROR(makeLayout(lhsLayout, "lhs", c.lhs, c.form.lhs, c.form.batch));
+  RETURN_IF_ERROR(makeLayout(outLayout, "out", c.out, c.form.out, c.form.batch));
   return chooseAlgorithm(c);
 }
 
@@ -143,10 +164,11 @@ Status MatmulPlan::chooseAlgorithm(const Operands &c) {
   algorithm = best.algo;
   if (status.ok() && found > 0 && best.state == 0)
     return {};
-  return Status::error("cuBLASLt has no algorithm for [m, n, k] = " +
-                       shapeString({c.lhs.rows(), c.rhs.shape[0], c.rhs.shape[1]}) + " of " +
-                       name(c.lhs.dtype) + " and " + name(c.rhs.dtype) + " to " +
-                       name(c.out.dtype) + (status.ok() ? "" : ": " + status.message()));
+  return Status::error(
+      "cuBLASLt has no algorithm for [m, n, k] = " + shapeString({c.form.m, c.form.n, c.form.k}) +
+      (c.form.batch == 1 ? "" : " times " + std::to_string(c.form.batch)) + " of " +
+      name(c.lhs.dtype) + " and " + name(c.rhs.dtype) + " to " + name(c.out.dtype) +
+      (status.ok() ? "" : ": " + status.message()));
 }
 
 } // namespace
@@ -166,8 +188,39 @@ static Status openBlas(RankDevice &rank, const std::string &libraryPath) {
   return {};
 }
 
+/// With counts: a check of the counts before the matmul, and zeros beyond them after it.
+static Result<StreamCommand> makeCounted(const StreamCommand &product, const Operands &c,
+                                         const LibraryArguments &a, const LibraryPlace &place,
+                                         RankDevice &rank) {
+  const Integers counts = integersOf(a, "counts");
+  library::CheckCounts check{};
+  check.counts = {counts.data, counts.stride, static_cast<int>(counts.wide)};
+  check.count = c.form.batch;
+  check.most = c.form.m;
+  check.fault = rank.faults + place.queue;
+  check.command = place.number;
+  rank.hasFaults[place.queue] = true;
+  std::vector<StreamCommand> commands;
+  RETURN_IF_ERROR(
+      append(commands, libraryStreamCommand(rank, "braid_check_counts", check.count, check)));
+  commands.push_back(product);
+  // In place, so that only rows beyond the counts are written.
+  const int64_t size = byteSize(c.out.dtype);
+  RETURN_IF_ERROR(
+      append(commands, makeCopyCounted(runsOf(c.out.shape, size, c.out.strides, c.out.strides),
+                                       {c.form.batch, c.form.m, c.form.n * size}, c.out.data,
+                                       c.out.data, check.counts, rank)));
+  return StreamCommand([commands](CUstream stream) -> Status {
+    for (const StreamCommand &command : commands)
+      RETURN_IF_ERROR(command(stream));
+    return {};
+  });
+}
+
 Result<StreamCommand> makeMatmul(const LibraryArguments &a, const LibraryPlace &place,
                                  RankDevice &rank) {
+  if (a[MatmulForm::lhsOperand].dtype == DType::i8)
+    return Status::error("matmul of i8 is not implemented on target 'cuda'");
   if (!rank.blas)
     RETURN_IF_ERROR(openBlas(rank, place.libraryPath));
   Memory &workspace = rank.workspaces[place.queue];
@@ -177,11 +230,13 @@ Result<StreamCommand> makeMatmul(const LibraryArguments &a, const LibraryPlace &
   }
   auto plan =
       std::make_shared<MatmulPlan>(rank.blas, rank.blasHandle.get(), pointer(workspace.get()));
-  Operands operands{a.tensor("input"), a.tensor("weight"), a.tensor("out"), std::nullopt};
+  ASSIGN_OR_RETURN(const MatmulForm form, MatmulForm::of(a));
+  Operands operands{form, a.tensor("lhs"), a.tensor("rhs"), a.tensor("out"), std::nullopt};
   if (a.has("bias"))
     operands.bias = a.tensor("bias");
   RETURN_IF_ERROR(plan->prepare(operands));
-  return StreamCommand([plan](CUstream stream) { return plan->enqueue(stream); });
+  const StreamCommand product([plan](CUstream stream) { return plan->enqueue(stream); });
+  return a.has("counts") ? makeCounted(product, operands, a, place, rank) : product;
 }
 
 } // namespace braid::runtime::cuda

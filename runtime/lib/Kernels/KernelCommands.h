@@ -13,6 +13,7 @@
 #include "VectorKernels.h"
 #include "braid/Base/StridedRuns.h"
 #include "braid/Runtime/KernelLibrary.h"
+#include "runtime/lib/Sync/Team.h"
 
 #include <vector>
 
@@ -28,15 +29,6 @@ struct LaunchCommand {
   std::vector<Part> parts;
 };
 
-struct MatmulCommand {
-  struct Part {
-    std::shared_ptr<MatmulCall> call;
-    const float *lhs, *rhs, *bias; ///< that the call is bound to
-    float *out;
-  };
-  std::vector<Part> parts;
-};
-
 /// A vector of i32 or i64, read as i64.
 struct Integers {
   const std::byte *data; ///< or null
@@ -47,6 +39,21 @@ struct Integers {
     return wide ? reinterpret_cast<const int64_t *>(data)[i * stride]
                 : static_cast<int64_t>(reinterpret_cast<const int32_t *>(data)[i * stride]);
   }
+};
+
+/// Members take parts in turn.
+struct MatmulCommand {
+  struct Part {
+    std::shared_ptr<MatmulCall> call;
+    const float *lhs, *rhs, *bias; ///< that the call is bound to
+    float *out;
+    Range rows; ///< of its group, with counts
+    int64_t group;
+  };
+  std::vector<Part> parts;
+  int64_t members = 0;
+  Integers counts{}; ///< of the valid rows of each group, or none
+  int64_t groups = 0, capacity = 0, columns = 0, outStride = 0; ///< with counts
 };
 
 // The addresses of the next three commands are of type `dtype`, which is f32 on the CPU.

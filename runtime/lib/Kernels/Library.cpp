@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Operations.h"
+#include "braid/Base/CollectiveKind.h"
 #include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
@@ -165,13 +166,111 @@ Result<LibraryCommand> resolveLastToken(const LibraryArguments &a) {
   return LibraryCommand(std::make_shared<LastToken>(a));
 }
 
+//===----------------------------------------------------------------------===//
+// reduce_dims
+//===----------------------------------------------------------------------===//
+
+/// A dimension of input, and of out if it is kept.
+struct ReducedDim {
+  int64_t size, in, out;
+};
+
+/// Calls `body(in, out)` with the offsets of all positions of `dims`.
+template <typename Body>
+void forEachPosition(const std::vector<ReducedDim> &dims, size_t d, int64_t in, int64_t out,
+                     const Body &body) {
+  if (d == dims.size())
+    return body(in, out);
+  for (int64_t i = 0; i < dims[d].size; ++i)
+    forEachPosition(dims, d + 1, in + i * dims[d].in, out + i * dims[d].out, body);
+}
+
+/// Adjacent elements of out, a run of its last dimension, are reduced together, so that columns are
+/// read along rows.
+class ReduceDims : public LibraryRun {
+public:
+  ReduceDims(const LibraryArguments &a, int64_t threads)
+      : input(a.tensor("input").as<float>()), out(a.tensor("out").as<float>()),
+        kind(static_cast<ReduceKind>(a.integers[0])) {
+    const Tensor in = a.tensor("input"), result = a.tensor("out");
+    for (size_t d = 0, k = 0; d < in.shape.size(); ++d)
+      if ((a.integers[1] >> d & 1) != 0)
+        reduced.push_back({in.shape[d], in.strides[d], 0});
+      else
+        kept.push_back({in.shape[d], in.strides[d], result.strides[k++]});
+    // Where the rows themselves are reduced, one element at a time reads along a row.
+    if (!kept.empty() && kept.back().in <= reduced.back().in) {
+      columns = kept.back();
+      kept.pop_back();
+    }
+    for (const ReducedDim &dim : kept)
+      outer *= dim.size;
+    blocks = (columns.size + kBlock - 1) / kBlock;
+    members = std::min(outer * blocks, shareOut(a.kernel->flops(a), 1 << 15, threads));
+  }
+
+  void run(const NamedCommand &, ExecutionContext &context) const override {
+    context.share(members, [&](int64_t member) {
+      const Range part = partOf(outer * blocks, member, members);
+      for (int64_t unit = part.begin; unit < part.end; ++unit)
+        reduce(unit);
+    });
+  }
+
+private:
+  static constexpr int64_t kBlock = 128;
+
+  void reduce(int64_t unit) const {
+    int64_t in = 0, to = 0, row = unit / blocks;
+    for (size_t d = kept.size(); d-- > 0; row /= kept[d].size) {
+      in += row % kept[d].size * kept[d].in;
+      to += row % kept[d].size * kept[d].out;
+    }
+    const int64_t begin = unit % blocks * kBlock, size = std::min(kBlock, columns.size - begin);
+    double values[kBlock];
+    bool first = true;
+    forEachPosition(reduced, 0, in + begin * columns.in, 0, [&](int64_t at, int64_t) {
+      for (int64_t i = 0; i < size; ++i) {
+        const double x = static_cast<double>(input[at + i * columns.in]);
+        values[i] = first ? x : combine(values[i], x);
+      }
+      first = false;
+    });
+    for (int64_t i = 0; i < size; ++i)
+      out[to + (begin + i) * columns.out] = static_cast<float>(values[i]);
+  }
+
+  double combine(double a, double b) const {
+    if (kind == ReduceKind::sum)
+      return a + b;
+    if (std::isnan(a) || std::isnan(b))
+      return std::isnan(a) ? a : b;
+    return kind == ReduceKind::max ? std::max(a, b) : std::min(a, b);
+  }
+
+  const float *input;
+  float *out;
+  ReduceKind kind;
+  std::vector<ReducedDim> kept, reduced;
+  ReducedDim columns{1, 0, 0};
+  int64_t outer = 1, blocks = 1, members = 1;
+};
+
+Result<LibraryCommand> resolveReduceDims(const LibraryArguments &a, int64_t threads) {
+  for (size_t i : {size_t(0), size_t(1)})
+    if (a[i].dtype != DType::f32)
+      return Status::error("reduce_dims of ", name(a[i].dtype),
+                           " is not implemented on target 'cpu'");
+  return LibraryCommand(std::make_shared<ReduceDims>(a, threads));
+}
+
 /// How the CPU runs each kernel.
 struct CpuKernel {
   const char *name;
   Result<LibraryCommand> (*resolve)(const LibraryArguments &a, const CpuResources &r);
 };
 constexpr CpuKernel kCpuKernels[] = {
-    {"linear", [](auto &a, auto &r) { return ready(resolveMatmul(a, r.threads, *r.matmuls)); }},
+    {"matmul", [](auto &a, auto &r) { return ready(resolveMatmul(a, r.threads, *r.matmuls)); }},
     {"attention",
      [](auto &a, auto &r) { return ready(resolveAttention(a, r.threads, r.queryBlock)); }},
     {"rotary_table", [](auto &a, auto &r) { return ready(resolveRotaryTable(a, r.threads)); }},
@@ -180,6 +279,7 @@ constexpr CpuKernel kCpuKernels[] = {
     {"position_ids", [](auto &a, auto &) { return ready(resolvePositionIds(a)); }},
     {"local_slice", [](auto &a, auto &) { return ready(resolveLocalSlice(a)); }},
     {"top_k", [](auto &a, auto &r) { return resolveTopK(a, r.threads); }},
+    {"reduce_dims", [](auto &a, auto &r) { return resolveReduceDims(a, r.threads); }},
     {"last_token", [](auto &a, auto &) { return resolveLastToken(a); }},
 };
 

@@ -16,7 +16,8 @@ namespace braid::runtime {
 
 namespace {
 
-using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool>;
+using Key =
+    std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, bool, bool>;
 
 class DnnlMatmulCall : public MatmulCall {
 public:
@@ -60,13 +61,21 @@ public:
   DnnlMatmul(const dnnl::engine &engine, const MatmulShape &s) : engine(engine) {
     using dnnl::memory;
     constexpr auto f32 = memory::data_type::f32;
-    lhsDesc = memory::desc({s.m, s.k}, f32, memory::dims{s.lhsStride, 1});
-    rhsDesc = memory::desc({s.k, s.n}, f32, memory::dims{1, s.rhsStride});
+    auto strides = [](int64_t stride, bool transposed) {
+      return transposed ? memory::dims{1, stride} : memory::dims{stride, 1};
+    };
+    lhsDesc = memory::desc({s.m, s.k}, f32, strides(s.lhsStride, s.transposeLhs));
+    rhsDesc = memory::desc({s.k, s.n}, f32, strides(s.rhsStride, s.transposeRhs));
     biasDesc = memory::desc({1, s.n}, f32, memory::dims{s.n, 1});
     outDesc = memory::desc({s.m, s.n}, f32, memory::dims{s.outStride, 1});
     dnnl::primitive_attr attributes;
     // The library's own scratch memory is shared by all users of a primitive.
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (s.accumulate) {
+      dnnl::post_ops sum;
+      sum.append_sum();
+      attributes.set_post_ops(sum);
+    }
     auto desc = s.bias ? dnnl::matmul::desc(lhsDesc, rhsDesc, biasDesc, outDesc)
                        : dnnl::matmul::desc(lhsDesc, rhsDesc, outDesc);
     dnnl::matmul::primitive_desc primitiveDesc(desc, attributes, engine);
@@ -113,13 +122,14 @@ static SetThreads findSetThreads() {
 
 Result<std::shared_ptr<const Matmul>> MatmulCache::get(const MatmulShape &s) {
   std::shared_ptr<const Matmul> &slot =
-      impl->matmuls[Key(s.m, s.n, s.k, s.lhsStride, s.rhsStride, s.outStride, s.bias)];
+      impl->matmuls[Key(s.m, s.n, s.k, s.lhsStride, s.rhsStride, s.outStride, s.bias,
+                        s.transposeLhs, s.transposeRhs, s.accumulate)];
   if (!slot) {
     RETURN_IF_ERROR(checkOneThread(dnnl_version()->cpu_runtime, findSetThreads() != nullptr));
     try {
       slot = std::make_shared<DnnlMatmul>(impl->engine, s);
     } catch (const dnnl::error &e) {
-      return Status::error("oneDNN has no matmul [", s.m, ", ", s.k, "] x [", s.n, ", ", s.k,
+      return Status::error("oneDNN has no matmul [", s.m, ", ", s.k, "] x [", s.k, ", ", s.n,
                            "]: ", e.what());
     }
   }
@@ -132,7 +142,7 @@ void useOneThread() {
 }
 
 Status checkOneThread(unsigned cpuRuntime, bool hasOpenMP) {
-  const std::string expects = "linear expects a oneDNN that computes on one thread, got one that ";
+  const std::string expects = "matmul expects a oneDNN that computes on one thread, got one that ";
   switch (cpuRuntime) {
   case DNNL_RUNTIME_SEQ:
     return {};

@@ -16,12 +16,13 @@
 
 namespace braid::runtime {
 
-/// out[m, n] = sum_k lhs[m, k] * rhs[n, k] (+ bias[n]), f32. Strides in elements between rows;
-/// columns are contiguous.
+/// out[m, n] (+)= sum_k lhs[m, k] * rhs[k, n] (+ bias[n]), f32. Strides in elements between stored
+/// rows, whose elements are contiguous: a transposed lhs is stored as [k, m], a transposed rhs as
+/// [n, k].
 struct MatmulShape {
   int64_t m, n, k;
   int64_t lhsStride, rhsStride, outStride;
-  bool bias;
+  bool bias, transposeLhs, transposeRhs, accumulate;
 };
 
 /// A matmul bound to its memory. Binding makes all arguments, so that run() allocates nothing

@@ -124,47 +124,6 @@ void execute(const LaunchCommand &command, const NamedCommand &, ExecutionContex
 }
 
 //===----------------------------------------------------------------------===//
-// Matmuls
-//===----------------------------------------------------------------------===//
-
-Result<MatmulCommand> resolveMatmul(const LibraryArguments &a, int64_t threads,
-                                    MatmulCache &matmuls) {
-  RETURN_IF_ERROR(storedType(a, Storage::f32).status());
-  const Tensor lhs = a.tensor("input"), rhs = a.tensor("weight"), out = a.tensor("out");
-  const float *bias = a.has("bias") ? a.tensor("bias").as<float>() : nullptr;
-  ASSIGN_OR_RETURN(int64_t lhsStride, lhs.rowStride());
-  ASSIGN_OR_RETURN(int64_t rhsStride, rhs.rowStride());
-  ASSIGN_OR_RETURN(int64_t outStride, out.rowStride());
-  int64_t m = lhs.rows(), n = rhs.shape[0], k = rhs.shape[1];
-  MatmulCommand command;
-  int64_t members = shareOut(a.kernel->flops(a), 1 << 19, threads);
-  // By rows, a member's share of `lhs` stays in its cache; too few rows would not fill the
-  // registers of the inner loop.
-  bool byRows = m >= members * 16;
-  for (int64_t member = 0; member < members; ++member) {
-    Range part = partOf(byRows ? m : n, member, members);
-    if (part.begin == part.end)
-      continue;
-    int64_t size = part.end - part.begin;
-    int64_t row = byRows ? part.begin : 0, column = byRows ? 0 : part.begin;
-    ASSIGN_OR_RETURN(std::shared_ptr<const Matmul> matmul,
-                     matmuls.get({byRows ? size : m, byRows ? n : size, k, lhsStride, rhsStride,
-                                  outStride, bias != nullptr}));
-    MatmulCommand::Part bound{nullptr, lhs.as<float>() + row * lhsStride,
-                              rhs.as<float>() + column * rhsStride, bias ? bias + column : nullptr,
-                              out.as<float>() + row * outStride + column};
-    bound.call = matmul->bind(bound.lhs, bound.rhs, bound.bias, bound.out);
-    command.parts.push_back(std::move(bound));
-  }
-  return command;
-}
-
-void execute(const MatmulCommand &command, const NamedCommand &, ExecutionContext &context) {
-  context.share(static_cast<int64_t>(command.parts.size()),
-                [&](int64_t member) { command.parts[static_cast<size_t>(member)].call->run(); });
-}
-
-//===----------------------------------------------------------------------===//
 // Gather
 //===----------------------------------------------------------------------===//
 

@@ -23,7 +23,7 @@ CheckedView Views::take(const program::View &view, const std::string &role, Acce
     return result;
   }
   result = std::move(*checked);
-  if (access == Access::write && !result.isInjective())
+  if (access != Access::read && !result.isInjective())
     status = Status::error(role, ": writes through strides ", shapeString(result.strides),
                            " that overlap for shape ", shapeString(result.shape));
   else if (collective && result.space == program::Space::local)
@@ -42,7 +42,7 @@ void Views::use(const CheckedView &view, const std::string &role, Access access,
     status = Status::error(role, ": argument ", view.argument, " is used as ", name(view.dtype),
                            " here and as ", name(use.dtype), " elsewhere");
   use.bytes = std::max(use.bytes, view.end);
-  use.written |= access == Access::write;
+  use.written |= access != Access::read;
   use.symmetric |= collective;
 }
 

@@ -42,7 +42,7 @@ struct NamedCommand {
   virtual std::vector<RankQueue> missing() const = 0;
 
   std::string name;                  ///< of the source operation
-  const char *operation = "";        ///< "kernel", "linear", "all_reduce", ...
+  const char *operation = "";        ///< "kernel", "matmul", "all_reduce", ...
   const std::string *path = nullptr; ///< calls from the entry down
 };
 

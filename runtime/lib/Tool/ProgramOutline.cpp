@@ -214,8 +214,11 @@ private:
     size_t next = 0;
     for (size_t i : library.given(call.optional)) {
       const LibraryOperand &role = library.operands[i];
-      const bool written = role.access == Access::write;
-      operand(command, written && outputs == 1 ? "" : role.name, launch.operands[next++], written);
+      const bool written = library.writes(i);
+      const auto &view = launch.operands[next++];
+      if (written && library.reads(i, call.integers))
+        operand(command, role.name, view);
+      operand(command, written && outputs == 1 ? "" : role.name, view, written);
     }
     for (size_t i = 0; i < library.integers.size(); ++i)
       command.details.emplace_back(library.integers[i], std::to_string(call.integers[i]));

@@ -61,10 +61,10 @@ func.func @launch_c4(%x: tensor<0xf32>) {
 
 // -----
 
-rt.kernel @linear(tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32> attributes {library = "linear"}
+rt.kernel @matmul(tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32> attributes {library = "matmul", scalars = [0, 1, 0]}
 rt.procedure @launch_c5(%x: memref<4x8xf32>, %w: memref<3x8xf32>, %o: memref<4x3xf32> {rt.result}) {
-  // expected-error @below {{'rt.launch' op expects 4 rows for @linear, got 1 [rt.launch_c5]}}
-  rt.launch @linear rows 1 ins(%x, %w : memref<4x8xf32>, memref<3x8xf32>) outs(%o : memref<4x3xf32>)
+  // expected-error @below {{'rt.launch' op expects 4 rows for @matmul, got 1 [rt.launch_c5]}}
+  rt.launch @matmul rows 1 ins(%x, %w : memref<4x8xf32>, memref<3x8xf32>) outs(%o : memref<4x3xf32>)
   rt.return
 }
 

@@ -29,7 +29,7 @@ rt.kernel @nothing(tensor<?x8xf32>) attributes {library_symbol = "f"}
 
 // -----
 // expected-error @below {{'rt.kernel' op expects either a body or 'library_symbol' or 'library' [rt.kernel_c9]}}
-rt.kernel @of_two(tensor<?x8xf32>) -> tensor<?x8xf32> attributes {library_symbol = "f", library = "linear"}
+rt.kernel @of_two(tensor<?x8xf32>) -> tensor<?x8xf32> attributes {library_symbol = "f", library = "matmul", scalars = [0, 1, 0]}
 
 // -----
 // expected-error @below {{'rt.kernel' op expects no 'row_flops' without 'library_symbol' [rt.kernel_c11]}}
@@ -52,28 +52,28 @@ rt.kernel @optional(tensor<?x8xf32>) -> tensor<?x8xf32> attributes {library_symb
 rt.kernel @unknown(tensor<4x8xf32>) -> tensor<4x8xf32> attributes {library = "product"}
 
 // -----
-// expected-error @below {{'rt.kernel' op expects optional operands of 'linear', got 'weight' [rt.kernel_c10]}}
-rt.kernel @required(tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32> attributes {library = "linear", optional = ["weight"]}
+// expected-error @below {{'rt.kernel' op expects optional operands of 'matmul', got 'rhs' [rt.kernel_c10]}}
+rt.kernel @required(tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32> attributes {library = "matmul", optional = ["rhs"], scalars = [0, 1, 0]}
 
 // -----
-// expected-error @below {{'rt.kernel' op expects 3 arguments and 1 results of 'linear', got 2 and 1 [rt.kernel_c10]}}
-rt.kernel @too_few(tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32> attributes {library = "linear", optional = ["bias"]}
+// expected-error @below {{'rt.kernel' op expects 3 arguments and 1 results of 'matmul', got 2 and 1 [rt.kernel_c10]}}
+rt.kernel @too_few(tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32> attributes {library = "matmul", optional = ["bias"], scalars = [0, 1, 0]}
 
 // -----
 // expected-error @below {{'rt.kernel' op expects static tensors of types that bundles hold, got 'tensor<?x8xf32>' [rt.kernel_c10]}}
-rt.kernel @rows(tensor<?x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32> attributes {library = "linear"}
+rt.kernel @rows(tensor<?x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32> attributes {library = "matmul", scalars = [0, 1, 0]}
 
 // -----
 // expected-error @below {{'rt.kernel' op expects scalars that are integers or floats, got "a" [rt.kernel_c10]}}
 rt.kernel @text_scalar(tensor<2x4xi64>) -> tensor<2x4xi64> attributes {library = "position_ids", scalars = ["a"]}
 
 // -----
-// expected-error @below {{'rt.kernel' op of 'linear': out: expects shape [4, 3], got [4, 4] [rt.kernel_c10]}}
-rt.kernel @shapes(tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x4xf32> attributes {library = "linear"}
+// expected-error @below {{'rt.kernel' op of 'matmul': out: expects shape [4, 3], got [4, 4] [rt.kernel_c10]}}
+rt.kernel @shapes(tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x4xf32> attributes {library = "matmul", scalars = [0, 1, 0]}
 
 // -----
-// expected-error @below {{'rt.kernel' op of 'linear': weight: expects f32, got bf16 [rt.kernel_c10]}}
-rt.kernel @types(tensor<4x8xf32>, tensor<3x8xbf16>) -> tensor<4x3xf32> attributes {library = "linear"}
+// expected-error @below {{'rt.kernel' op of 'matmul': rhs: expects f32, got bf16 [rt.kernel_c10]}}
+rt.kernel @types(tensor<4x8xf32>, tensor<3x8xbf16>) -> tensor<4x3xf32> attributes {library = "matmul", scalars = [0, 1, 0]}
 
 // -----
 // expected-error @below {{'rt.kernel' op of 'position_ids': expects 1 integers (padding), got 0 [rt.kernel_c10]}}
@@ -120,9 +120,9 @@ rt.kernel @no_group(tensor<4xf32>) -> tensor<2xf32> attributes {library = "local
 
 // -----
 comm.mesh @mesh <tp = 2>
-// expected-error @below {{'rt.kernel' op expects no 'group' of 'linear' [rt.kernel_c10]}}
+// expected-error @below {{'rt.kernel' op expects no 'group' of 'matmul' [rt.kernel_c10]}}
 rt.kernel @a_group(tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32>
-    attributes {library = "linear", group = #comm.group<@mesh, {tp}>}
+    attributes {library = "matmul", scalars = [0, 1, 0], group = #comm.group<@mesh, {tp}>}
 
 // -----
 comm.mesh @mesh <tp = 2>

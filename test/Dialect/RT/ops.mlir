@@ -19,8 +19,8 @@ rt.kernel @double(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
 // CHECK: rt.kernel @embedding(tensor<4x4xf32>, tensor<16xi64>) -> tensor<16x4xf32> attributes {group = #comm.group<@mesh, {tp}>, library = "embedding", scalars = [7]}
 rt.kernel @embedding(tensor<4x4xf32>, tensor<16xi64>) -> tensor<16x4xf32>
     attributes {group = #comm.group<@mesh, {tp}>, library = "embedding", scalars = [7]}
-// CHECK: rt.kernel @linear(tensor<16x4xf32>, tensor<4x4xf32>) -> tensor<16x4xf32> attributes {library = "linear"}
-rt.kernel @linear(tensor<16x4xf32>, tensor<4x4xf32>) -> tensor<16x4xf32> attributes {library = "linear"}
+// CHECK: rt.kernel @matmul(tensor<16x4xf32>, tensor<4x4xf32>) -> tensor<16x4xf32> attributes {library = "matmul", scalars = [0, 1, 0]}
+rt.kernel @matmul(tensor<16x4xf32>, tensor<4x4xf32>) -> tensor<16x4xf32> attributes {library = "matmul", scalars = [0, 1, 0]}
 // CHECK: rt.kernel @attention({{.*}}, tensor<2x8xi64>) -> tensor<2x8x2x2xf32> attributes {library = "attention", optional = ["mask"], scalars = [1, 5.000000e-01]}
 rt.kernel @attention(tensor<2x8x2x2xf32>, tensor<2x8x2x2xf32>, tensor<2x8x2x2xf32>, tensor<2x8xi64>) -> tensor<2x8x2x2xf32>
     attributes {library = "attention", optional = ["mask"], scalars = [1, 0.5]}
@@ -75,8 +75,8 @@ rt.procedure entry @main(
   %3 = rt.alloc : memref<8x4xf32, #rt.space<local>>
   // CHECK: rt.launch @embedding rows 16 ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>)
   rt.launch @embedding rows 16 ins(%w, %ids : memref<4x4xf32>, memref<16xi64>) outs(%0 : memref<16x4xf32, #rt.space<local>>)
-  // CHECK: rt.launch @linear rows 16 ins(%{{.*}}, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>)
-  rt.launch @linear rows 16 ins(%0, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%1 : memref<16x4xf32, #rt.space<local>>)
+  // CHECK: rt.launch @matmul rows 16 ins(%{{.*}}, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%{{.*}} : memref<16x4xf32, #rt.space<local>>)
+  rt.launch @matmul rows 16 ins(%0, %w : memref<16x4xf32, #rt.space<local>>, memref<4x4xf32>) outs(%1 : memref<16x4xf32, #rt.space<local>>)
   // CHECK: rt.view %{{.*}} : memref<16x4xf32, #rt.space<local>> to memref<2x8x2x2xf32, #rt.space<local>>
   %q = rt.view %1 : memref<16x4xf32, #rt.space<local>> to memref<2x8x2x2xf32, #rt.space<local>>
   // CHECK: rt.launch @attention rows 32 ins(%[[Q:.*]], %[[Q]], %[[Q]], %mask : {{.*}}) outs(%{{.*}} : memref<2x8x2x2xf32, #rt.space<local>>)

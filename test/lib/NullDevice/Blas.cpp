@@ -19,11 +19,14 @@ struct cublasLtMatmulDescOpaque_t {
   uint32_t epilogue = kEpilogueDefault;
   const void *bias = nullptr;
   int32_t biasType = -1;
+  int64_t biasBatch = 0;
 };
 struct cublasLtMatrixLayoutOpaque_t {
   int type;
   uint64_t rows, columns;
   int64_t leading;
+  int32_t batch = 1;
+  int64_t batchStride = 0;
 };
 struct cublasLtMatmulPreferenceOpaque_t {
   uint64_t workspace = 0;
@@ -62,8 +65,9 @@ void store(void *data, int type, int64_t i, float value) {
 void addMatrix(std::vector<Access> &accesses, bool writes, const void *data,
                const cublasLtMatrixLayout_t &m) {
   const int64_t size = sizeOf(m->type);
-  addRows(accesses, writes, data, {static_cast<int64_t>(m->columns), static_cast<int64_t>(m->rows)},
-          {m->leading * size, size}, size);
+  addRows(accesses, writes, data,
+          {m->batch, static_cast<int64_t>(m->columns), static_cast<int64_t>(m->rows)},
+          {m->batchStride * size, m->leading * size, size}, size);
 }
 
 /// Empty if out = op(a) op(b) is a matmul with these shapes, else what is wrong.
@@ -73,6 +77,9 @@ std::string shapeProblem(cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a, cubla
     if (m->leading < static_cast<int64_t>(m->rows) || m->rows == 0 || m->columns == 0)
       return "a matrix of " + std::to_string(m->rows) + " rows has columns every " +
              std::to_string(m->leading) + " elements";
+  if (a->batch != out->batch || b->batch != out->batch)
+    return "batches of " + std::to_string(a->batch) + " and " + std::to_string(b->batch) +
+           " matrices do not give " + std::to_string(out->batch);
   const uint64_t m = d->transA == kOpT ? a->columns : a->rows;
   const uint64_t k = d->transA == kOpT ? a->rows : a->columns;
   const uint64_t n = d->transB == kOpT ? b->rows : b->columns;
@@ -133,6 +140,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, int att
     return set(desc->bias);
   case kDescBiasDataType:
     return set(desc->biasType);
+  case kDescBiasBatchStride:
+    return set(desc->biasBatch);
   default:
     return fail("an attribute of a matmul is unknown: " + std::to_string(attribute));
   }
@@ -140,6 +149,17 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, int att
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, int type, uint64_t rows,
                                           uint64_t columns, int64_t leading) {
   *layout = new runtime::cuda::cublasLtMatrixLayoutOpaque_t{type, rows, columns, leading};
+  return 0;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, int attribute,
+                                                const void *value, size_t bytes) {
+  if (attribute == kLayoutBatchCount && bytes == sizeof layout->batch)
+    std::memcpy(&layout->batch, value, bytes);
+  else if (attribute == kLayoutBatchStride && bytes == sizeof layout->batchStride)
+    std::memcpy(&layout->batchStride, value, bytes);
+  else
+    return fail("an attribute of a matrix is unknown or of another size: " +
+                std::to_string(attribute));
   return 0;
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
@@ -188,8 +208,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
 }
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void *alpha,
                               const void *A, cublasLtMatrixLayout_t a, const void *B,
-                              cublasLtMatrixLayout_t b, const void *beta, const void *,
-                              cublasLtMatrixLayout_t, void *D, cublasLtMatrixLayout_t d,
+                              cublasLtMatrixLayout_t b, const void *beta, const void *C,
+                              cublasLtMatrixLayout_t c, void *D, cublasLtMatrixLayout_t d,
                               const cublasLtMatmulAlgo_t *algo, void *workspace,
                               size_t workspaceBytes, CUstream stream) {
   Guard guard(world().mutex);
@@ -203,31 +223,40 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
     if (reinterpret_cast<uintptr_t>(addresses[i]) % algo->data[5 + i] != 0)
       return fail("a matrix is not aligned to the " + std::to_string(algo->data[5 + i]) +
                   " bytes that its algorithm was chosen for");
-  if (*static_cast<const float *>(alpha) != 1 || *static_cast<const float *>(beta) != 0)
+  const float addend = *static_cast<const float *>(beta);
+  if (*static_cast<const float *>(alpha) != 1 || (addend != 0 && (addend != 1 || C != D || c != d)))
     return kNotSupported;
   const bool hasBias = desc->epilogue == kEpilogueBias;
   std::vector<Access> accesses;
   addMatrix(accesses, false, A, a);
   addMatrix(accesses, false, B, b);
+  if (addend != 0)
+    addMatrix(accesses, false, D, d);
   addMatrix(accesses, true, D, d);
-  if (hasBias)
-    accesses.push_back({reinterpret_cast<uint64_t>(desc->bias),
+  for (int32_t batch = 0; hasBias && batch < d->batch; ++batch)
+    accesses.push_back({reinterpret_cast<uint64_t>(desc->bias) +
+                            static_cast<uint64_t>(batch * desc->biasBatch * sizeOf(desc->biasType)),
                         d->rows * static_cast<uint64_t>(sizeOf(desc->biasType)), false});
   accesses.push_back({reinterpret_cast<uint64_t>(workspace), workspaceBytes, true});
   const auto la = *a, lb = *b, ld = *d;
   const auto op = *desc;
   auto run = [=] {
     const auto inner = static_cast<int64_t>(op.transA == kOpT ? la.rows : la.columns);
-    for (int64_t column = 0; column < static_cast<int64_t>(ld.columns); ++column)
-      for (int64_t row = 0; row < static_cast<int64_t>(ld.rows); ++row) {
-        double sum = hasBias ? load(op.bias, op.biasType, row) : 0;
-        for (int64_t k = 0; k < inner; ++k) {
-          const int64_t i = op.transA == kOpT ? k + row * la.leading : row + k * la.leading;
-          const int64_t j = op.transB == kOpT ? column + k * lb.leading : k + column * lb.leading;
-          sum += double(load(A, la.type, i)) * double(load(B, lb.type, j));
+    for (int64_t batch = 0; batch < ld.batch; ++batch)
+      for (int64_t column = 0; column < static_cast<int64_t>(ld.columns); ++column)
+        for (int64_t row = 0; row < static_cast<int64_t>(ld.rows); ++row) {
+          double sum = hasBias ? load(op.bias, op.biasType, row + batch * op.biasBatch) : 0;
+          for (int64_t k = 0; k < inner; ++k) {
+            const int64_t i = op.transA == kOpT ? k + row * la.leading : row + k * la.leading;
+            const int64_t j = op.transB == kOpT ? column + k * lb.leading : k + column * lb.leading;
+            sum += double(load(A, la.type, i + batch * la.batchStride)) *
+                   double(load(B, lb.type, j + batch * lb.batchStride));
+          }
+          const int64_t at = row + column * ld.leading + batch * ld.batchStride;
+          if (addend != 0)
+            sum += load(D, ld.type, at);
+          store(D, ld.type, at, static_cast<float>(sum));
         }
-        store(D, ld.type, row + column * ld.leading, static_cast<float>(sum));
-      }
   };
   return fail(
       submit(reinterpret_cast<Stream *>(stream), checked("a matmul", std::move(accesses), run)));

@@ -423,6 +423,42 @@ void runReduce(const library::Reduce &a) {
   }
 }
 
+template <DType type> void runReduceDimsOf(const library::Call &a) {
+  const library::Operand &input = a.operands[0], &out = a.operands[1];
+  for (int64_t element = 0; element < a.rows; ++element) {
+    int64_t rest = element, begin = 0, to = 0, count = 1;
+    for (int d = input.rank - 1, kept = out.rank - 1; d >= 0; --d) {
+      const int64_t size = input.sizes[d];
+      if ((a.integers[1] >> d & 1) != 0) {
+        count *= size;
+        continue;
+      }
+      begin += rest % size * input.strides[d];
+      to += rest % size * out.strides[kept--];
+      rest /= size;
+    }
+    double value = 0;
+    for (int64_t n = 0; n < count; ++n) {
+      int64_t at = begin, left = n;
+      for (int d = input.rank - 1; d >= 0; --d)
+        if ((a.integers[1] >> d & 1) != 0) {
+          at += left % input.sizes[d] * input.strides[d];
+          left /= input.sizes[d];
+        }
+      const double x = load<type>(input.data, at);
+      value = n == 0 ? x : combine<double>(static_cast<int>(a.integers[0]), value, x);
+    }
+    store<type>(out.data, to, static_cast<float>(value));
+  }
+}
+void runReduceDims(const library::Call &a) {
+  if (static_cast<DType>(a.operands[0].dtype) == DType::f32)
+    return runReduceDimsOf<DType::f32>(a);
+  if (static_cast<DType>(a.operands[0].dtype) == DType::f16)
+    return runReduceDimsOf<DType::f16>(a);
+  runReduceDimsOf<DType::bf16>(a);
+}
+
 /// `threads`: the number of threads that have work.
 template <typename Arguments>
 LibraryKernel make(const std::string &name, std::string (*accesses)(const Arguments &, Accesses &),
@@ -482,6 +518,8 @@ std::map<std::string, LibraryKernel> makeLibraryKernels() {
       {"braid_position_ids",
        make("braid_position_ids", callAccesses<2, 1>, runPosition, callThreads)},
       {"braid_last_token", make("braid_last_token", callAccesses<3, 1>, runLastToken, callThreads)},
+      {"braid_reduce_dims",
+       make("braid_reduce_dims", callAccesses<2, 1>, runReduceDims, callThreads)},
       {"braid_top_k", make("braid_top_k", callAccesses<3, 2>, runTopK, callThreads)},
       {"braid_reduce", make(
                            "braid_reduce", reduceAccesses, runReduce,

@@ -28,6 +28,7 @@ inline constexpr const char *kLibraryKernels[] = {
     "braid_position_ids",
     "braid_top_k",
     "braid_last_token",
+    "braid_reduce_dims",
     "braid_attention_f32",
     "braid_attention_f16",
     "braid_attention_bf16",

@@ -11,6 +11,7 @@
 #include "braid/Interpreter/Core/Kernels.h"
 
 #include <cmath>
+#include <gmock/gmock.h>
 
 using namespace braid::interp;
 using namespace braid::interp::testing;
@@ -37,6 +38,40 @@ TEST(Kernels, EmbeddingOfAPart) {
   expectEqual(embedding(ints({2}, {4, 2}), table, {1, 3, 5}), {2, 1}, {0, 20});
   expectError(embedding(ints({1}, {5}), table, {1, 3, 5}).status(),
               "embedding expects ids from 0 to 4, got 5 at position [0]");
+}
+
+namespace {
+/// x . w^T (+ bias)
+Result<Tensor> linear(const Tensor &x, const Tensor &w, const Tensor *bias) {
+  MatmulOperands operands;
+  operands.lhs = &x;
+  operands.rhs = &w;
+  operands.bias = bias;
+  operands.transposeRhs = true;
+  return matmul(operands);
+}
+} // namespace
+
+TEST(Kernels, ReduceDims) {
+  const double nan = std::nan("");
+  Tensor x = floats({2, 2, 2}, {1, -2, 3, 4, -5, 6, 7, nan});
+  KernelCall call;
+  call.inputs = {&x};
+  auto reduced = [&](int64_t kind, int64_t dims, Shape shape) {
+    call.integers = {kind, dims};
+    call.outputs = {{DType::f32, std::move(shape)}};
+    Result<std::vector<Tensor>> result = computeLibraryKernel("reduce_dims", call);
+    EXPECT_TRUE(result.ok());
+    return std::vector<double>(result->at(0).floats(),
+                               result->at(0).floats() + result->at(0).numElements());
+  };
+  using ::testing::ElementsAre;
+  using ::testing::IsNan;
+  EXPECT_THAT(reduced(0, 3, {2}), ElementsAre(6, IsNan()));
+  EXPECT_THAT(reduced(0, 4, {2, 2}), ElementsAre(-1, 7, 1, IsNan()));
+  EXPECT_THAT(reduced(1, 1, {2, 2}), ElementsAre(1, 6, 7, IsNan()));
+  EXPECT_THAT(reduced(2, 5, {2}), ElementsAre(-5, IsNan()));
+  EXPECT_THAT(reduced(1, 7, {}), ElementsAre(IsNan()));
 }
 
 TEST(Kernels, LinearSmall) {
@@ -76,11 +111,13 @@ TEST(Kernels, LinearTilesCoverEveryElement) {
 }
 
 TEST(Kernels, LinearChecksShapes) {
-  expectError(linear(sines(1, {2, 4}), sines(1, {5, 3}), nullptr).status(),
-              "linear expects a floating-point weight [out, 4], got f32[5, 3]");
+  expectError(
+      linear(sines(1, {2, 4}), sines(1, {5, 3}), nullptr).status(),
+      "matmul expects rhs of 4 products with the leading dimensions of f32[2, 4], or none, got "
+      "f32[5, 3]");
   Tensor bias = sines(1, {4});
   expectError(linear(sines(1, {2, 4}), sines(1, {5, 4}), &bias).status(),
-              "linear expects a floating-point bias [5], got f32[4]");
+              "matmul expects a floating-point bias [5], got f32[4]");
 }
 
 namespace {

@@ -228,7 +228,7 @@ TEST(ProgramInterpreter, ComputesEveryCommand) {
   gather.out = rows.build();
   main.compute("rows", std::move(gather));
   const auto bias = argument(2, DType::f32, {2});
-  main.linear("linear", rows, argument(1, DType::f32, {2, 4}), &bias, part);
+  main.matmul("linear", rows, argument(1, DType::f32, {2, 4}), &bias, part);
   main.start("join", fb::CollectiveKind::all_gather, {"tp"}, {part}, {whole}, 1, 0, 1);
   main.wait("join", 1);
   main.copy("out", whole, argument(5, DType::f32, {2, 4}));

@@ -36,8 +36,11 @@ std::string text(const ShardingRule &rule) {
   tensors(rule.results);
   for (const Factor &factor : rule.factors)
     if (factor.kind != FactorKind::Parallel)
-      result +=
-          "; " + factor.name + (factor.kind == FactorKind::Replicated ? " replicated" : " reduced");
+      result += "; " + factor.name +
+                (factor.kind == FactorKind::Replicated ? " replicated"
+                 : factor.reduce == ReduceKind::Sum
+                     ? " reduced"
+                     : " reduced by " + stringifyReduceKind(factor.reduce).str());
   return result + (rule.linear ? "; linear" : "");
 }
 
@@ -72,6 +75,35 @@ TEST(ShardingRule, Embedding) {
       ruleOf("%i: tensor<2x3xi64>, %t: tensor<10x4xf32>",
              "%0 = nn.embedding %i, %t : tensor<2x3xi64>, tensor<10x4xf32> -> tensor<2x3x4xf32>"),
       "[batch][seq], [vocab][hidden] -> [batch][seq][hidden]; vocab reduced");
+}
+
+TEST(ShardingRule, Matmul) {
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %w: tensor<4x5xf32>",
+                   "%0 = nn.matmul %x, %w : tensor<2x3x4xf32>, tensor<4x5xf32> -> "
+                   "tensor<2x3x5xf32>"),
+            "[batch][rows][in], [in][out] -> [batch][rows][out]; in reduced");
+  EXPECT_EQ(ruleOf("%x: tensor<2x4x3xf32>, %w: tensor<2x5x4xf32>",
+                   "%0 = nn.matmul %x transposed, %w transposed : tensor<2x4x3xf32>, "
+                   "tensor<2x5x4xf32> -> tensor<2x3x5xf32>"),
+            "[batch][in][rows], [batch][out][in] -> [batch][rows][out]; in reduced");
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %w: tensor<2x4x5xf32>, %n: tensor<2xi32>",
+                   "%0 = nn.matmul %x, %w counts %n : tensor<2xi32> : tensor<2x3x4xf32>, "
+                   "tensor<2x4x5xf32> -> tensor<2x3x5xf32>"),
+            "[group][rows][in], [group][in][out], [group] -> [group][rows][out]; rows replicated; "
+            "in reduced");
+  EXPECT_EQ(ruleOf("%x: tensor<4xf32>, %w: tensor<4x5xf32>, %a: tensor<5xf32>",
+                   "%0 = nn.matmul %x, %w plus %a : tensor<5xf32> : tensor<4xf32>, tensor<4x5xf32> "
+                   "-> tensor<5xf32>"),
+            "[in], [in][out], [out] -> [out]; in replicated");
+}
+
+TEST(ShardingRule, Reduce) {
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>",
+                   "%0 = nn.reduce sum %x dims [0, 1] : tensor<2x3x4xf32> -> tensor<4xf32>"),
+            "[dim0][dim1][dim2] -> [dim2]; dim0 reduced; dim1 reduced; linear");
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>",
+                   "%0 = nn.reduce max %x dims [2] : tensor<2x3x4xf32> -> tensor<2x3xf32>"),
+            "[dim0][dim1][dim2] -> [dim0][dim1]; dim2 reduced by max");
 }
 
 TEST(ShardingRule, Linear) {

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "CudaPrograms.h"
+#include "MatmulPrograms.h"
 #include "NullDeviceTesting.h"
 
 #include <nlohmann/json.hpp>
@@ -102,6 +103,44 @@ TEST(CudaSession, LibraryKernelsGiveWhatTheCpuGives) {
   EXPECT_EQ(inUse(), before);
 }
 
+TEST(CudaSession, MatmulsInEveryFormGiveWhatTheCpuGives) {
+  const uint32_t seed = std::random_device()();
+  RecordProperty("seed", std::to_string(seed));
+  RandomMatmuls random(seed);
+  for (int i = 0; i < 40; ++i) {
+    const MatmulCase c = random.next();
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", case " + std::to_string(i) + ": " +
+                 c.describe());
+    ProgramBuilder builder = matmulProgram(c);
+    const auto inputs = random.inputs(c);
+    auto cuda = cudaSession(builder, onNullDevice("threads"));
+    auto cpu = builder.session();
+    ASSERT_OK(cuda);
+    ASSERT_OK(cpu);
+    Result<HostTensor> got = runMatmul(**cuda, inputs), expected = runMatmul(**cpu, inputs);
+    ASSERT_OK(got);
+    ASSERT_OK(expected);
+    expectClose(*got, *expected, 2e-6);
+  }
+}
+
+TEST(CudaSession, NamesACountThatIsOutOfRange) {
+  MatmulCase c;
+  c.lhs = {{2, 3, 4}, {12, 4, 1}};
+  c.rhs = {{2, 4, 5}, {20, 5, 1}};
+  c.out = {{2, 3, 5}, {15, 5, 1}};
+  c.counts = true;
+  ProgramBuilder builder = matmulProgram(c);
+  auto session = cudaSession(builder, onNullDevice("threads"));
+  ASSERT_OK(session);
+  auto inputs = RandomMatmuls(1).inputs(c);
+  inputs["counts"].as<int32_t>()[1] = 4;
+  Result<HostTensor> got = runMatmul(**session, inputs);
+  EXPECT_ERROR(got,
+               "rank 0: matmul 'product' in @main: count 4 at position 1 is outside of [0, 3]");
+  EXPECT_EQ(got.status().code(), Code::invalid);
+}
+
 /// The CPU supports f32 only. A result differs by roundings of the table, of angles and rotated
 /// heads, and of the result.
 TEST(CudaSession, LibraryKernelsOfHalvesGiveWhatF32Gives) {
@@ -171,20 +210,20 @@ ProgramBuilder twoQueues() {
   }
   auto p = b.procedure("main", 8, 0, 0, 0);
   for (uint32_t queue = 0; queue < 2; ++queue) {
-    LinearLaunch linear;
-    linear.input = argument(2, f32, {6, 8}).build();
-    linear.weight = argument(0, f32, {4, 8}).build();
-    linear.out = argument(4 + 2 * queue, f32, {6, 4}).build();
+    MatmulLaunch matmul;
+    matmul.lhs = argument(2, f32, {6, 8}).build();
+    matmul.rhs = argument(0, f32, {4, 8}).build();
+    matmul.out = argument(4 + 2 * queue, f32, {6, 4}).build();
     EmbeddingLaunch gather;
     gather.table = argument(1, f32, {10, 8}).build();
     gather.ids = argument(3, i64, {3}).build();
     gather.out = argument(5 + 2 * queue, f32, {3, 8}).build();
     gather.rows = queue == 0 ? 10 : 9;
     if (queue == 0) {
-      p.compute("multiply", std::move(linear));
+      p.compute("multiply", std::move(matmul));
       p.compute("look up", std::move(gather));
     } else {
-      p.communication("multiply there", std::move(linear));
+      p.communication("multiply there", std::move(matmul));
       p.communication("look up there", std::move(gather));
     }
   }

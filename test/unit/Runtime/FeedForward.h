@@ -64,8 +64,8 @@ inline ProgramBuilder feedForward(int64_t dp, int64_t tp) {
   auto layer = b.procedure("layer", 5, hidden, 2 * activation, 2);
   V h = local(0, f32, {rows, inner});
   V partial = symmetric(0, f32, {rows, kHidden}), sum = symmetric(activation, f32, {rows, kHidden});
-  layer.linear("up", x, up, nullptr, h);
-  layer.linear("down", h, down, nullptr, partial);
+  layer.matmul("up", x, up, nullptr, h);
+  layer.matmul("down", h, down, nullptr, partial);
   layer.start("down.sum", fb::CollectiveKind::all_reduce, {"tp"}, {partial}, {sum}, 0, 0, 1,
               "mlp.out");
   layer.wait("down.sum", 1);

@@ -173,10 +173,10 @@ ProgramBuilder program() {
     in = local(0, f32, {4, 8}), part = symmetric(0, f32, {4, 8}), sum = symmetric(256, f32, {4, 8});
   p.launch("wide", wides, {local(128, f32, {kWide / 64, 64})}, {true}, kWide / 64);
   p.launch("check", checks, {x, in}, {true, true}, 4);
-  p.linear("first", in, w, nullptr, part);
+  p.matmul("first", in, w, nullptr, part);
   p.start("sum.0", fb::CollectiveKind::all_reduce, {"tp"}, {part}, {sum}, 0, 0, 1);
   p.wait("sum.0", 1);
-  p.linear("second", sum, w, nullptr, part);
+  p.matmul("second", sum, w, nullptr, part);
   p.start("sum.1", fb::CollectiveKind::all_reduce, {"tp"}, {part}, {sum}, 0, 2, 3);
   p.wait("sum.1", 3);
   p.start("send", fb::CollectiveKind::send, {"tp"}, {sum}, {}, 0, 4, 5);
@@ -326,7 +326,7 @@ protected:
         others += std::to_string(rank);
     return "rank " + std::to_string(GetParam()) +
            " was ended by signal 9 \\(Killed\\) while it was "
-           "(at (kernel '(wide|check)'|linear '(first|second)'|(record|wait) "
+           "(at (kernel '(wide|check)'|matmul '(first|second)'|(record|wait) "
            "'(sum\\.[01]|send|recv)'|copy 'out')"
            " in @main on its compute queue"
            "|at (all_reduce 'sum\\.[01]'|send 'send'|recv 'recv')"

@@ -34,7 +34,9 @@ Result<PositionIdsCommand> resolvePositionIds(const Tensor &ids, int64_t padding
 }
 Result<MatmulCommand> resolveMatmul(const Tensor &lhs, const Tensor &rhs, const Tensor *bias,
                                     const Tensor &out, int64_t threads, MatmulCache &matmuls) {
-  return resolveMatmul(call("linear", {&lhs, &rhs, bias, &out}), threads, matmuls);
+  return resolveMatmul(
+      call("matmul", {&lhs, &rhs, bias, nullptr, nullptr, nullptr, &out}, {0, 1, 0}), threads,
+      matmuls);
 }
 
 /// Calls that descriptors allow but that the CPU has no kernel for.
@@ -61,7 +63,7 @@ TEST(LibraryCalls, RefusesWhatTheCpuHasNoKernelFor) {
   EXPECT_EQ(message(resolveRotaryTable({1.0}, 1, nullptr, half, half, 1)),
             "expects cos of f32, got f16");
   EXPECT_EQ(message(resolveMatmul(half, table.tensor, nullptr, q.tensor, 1, matmuls)),
-            "expects input of f32, got f16");
+            "matmul of f16 is not implemented on target 'cpu'");
   ids.tensor.dtype = DType::i32;
   EXPECT_EQ(
       message(resolveGather(call("embedding", {&table.tensor, &ids.tensor, &q.tensor}, {0}), 1)),
@@ -288,7 +290,7 @@ void checkMatmul(int64_t m, int64_t n, int64_t k, bool withBias, int64_t gap, in
 TEST(Matmul, ThreadsOfTheLibraryAreRefused) {
   EXPECT_OK(checkOneThread(DNNL_RUNTIME_SEQ, false));
   EXPECT_OK(checkOneThread(DNNL_RUNTIME_OMP, true));
-  const std::string expects = "linear expects a oneDNN that computes on one thread, got one that ";
+  const std::string expects = "matmul expects a oneDNN that computes on one thread, got one that ";
   EXPECT_ERROR(checkOneThread(DNNL_RUNTIME_OMP, false), expects + "lacks omp_set_num_threads");
   EXPECT_ERROR(checkOneThread(DNNL_RUNTIME_TBB, true), expects + "was built for TBB");
   EXPECT_ERROR(checkOneThread(DNNL_RUNTIME_THREADPOOL, true),

@@ -68,9 +68,15 @@ template <typename... Views> std::vector<ViewPtr> viewsOf(Views &...views) {
   return result;
 }
 
-struct LinearLaunch {
-  ViewPtr input, weight, bias, out;
-  LibraryLaunch launch() { return {"linear", viewsOf(input, weight, bias, out)}; }
+/// lhs . rhs^T, unless the flags say otherwise.
+struct MatmulLaunch {
+  ViewPtr lhs, rhs, bias, counts, lhs_scale, rhs_scale, out;
+  bool transpose_lhs = false, transpose_rhs = true, accumulate = false;
+  LibraryLaunch launch() {
+    return {"matmul",
+            viewsOf(lhs, rhs, bias, counts, lhs_scale, rhs_scale, out),
+            {transpose_lhs, transpose_rhs, accumulate}};
+  }
 };
 struct AttentionLaunch {
   ViewPtr query, key, value, mask, valid_length, position_offset, out;

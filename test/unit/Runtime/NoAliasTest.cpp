@@ -131,12 +131,12 @@ TEST(NoAlias, RefusesCommandsThatWriteWhatTheyRead) {
   EXPECT_OK(copied(128));
   const V lhs = at(0, {8, 4}), rhs = at(512, {4, 4}), bias = at(1024, {4});
   const std::pair<V, std::string> outs[] = {
-      {lhs, "input"}, {at(448, {8, 4}), "weight"}, {at(912, {8, 4}), "bias"}};
+      {lhs, "lhs"}, {at(448, {8, 4}), "rhs"}, {at(912, {8, 4}), "bias"}};
   for (const auto &[out, role] : outs)
     EXPECT_ERROR(loaded([&, &out = out](ProgramBuilder &, ProcedureBuilder &p) {
-                   p.linear("c", lhs, rhs, &bias, out);
+                   p.matmul("c", lhs, rhs, &bias, out);
                  }),
-                 expect("linear", "out not to overlap " + role));
+                 expect("matmul", "out not to overlap " + role));
   EmbeddingLaunch gather;
   gather.table = at(0, {10, 4}).build();
   gather.ids = argument(1, DType::i64, {2, 4}).build();

@@ -322,7 +322,7 @@ TEST(Overlap, NothingBetweenStartAndWaitIsNeverHidden) {
     const V in = symmetric(0, DType::f32, {kSize, kSize}),
             out = symmetric(kBytes, DType::f32, {kSize, kSize});
     for (uint32_t i = 0; i < kCount; ++i) {
-      p.linear("product", i == 0 ? argument(0, DType::f32, {kSize, kSize}) : out,
+      p.matmul("product", i == 0 ? argument(0, DType::f32, {kSize, kSize}) : out,
                argument(1, DType::f32, {kSize, kSize}), nullptr, in);
       p.start("", fb::CollectiveKind::all_reduce, {"tp"}, {in}, {out}, 0, 2 * i, 2 * i + 1, "");
       p.wait("", 2 * i + 1);

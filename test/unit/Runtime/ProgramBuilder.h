@@ -99,10 +99,10 @@ public:
     op.dest = to.build();
     compute(name, std::move(op));
   }
-  void linear(const std::string &name, const V &lhs, const V &rhs, const V *bias, const V &out) {
-    LinearLaunch op;
-    op.input = lhs.build();
-    op.weight = rhs.build();
+  void matmul(const std::string &name, const V &lhs, const V &rhs, const V *bias, const V &out) {
+    MatmulLaunch op;
+    op.lhs = lhs.build();
+    op.rhs = rhs.build();
     if (bias)
       op.bias = bias->build();
     op.out = out.build();
@@ -311,7 +311,7 @@ inline ProgramBuilder projection() {
   b.result("y", f32, {4, 8});
   auto p = b.procedure("main", 3, 0, 256, 2);
   V part = symmetric(0, f32, {4, 8}), sum = symmetric(128, f32, {4, 8});
-  p.linear("proj", argument(1, f32, {4, 8}), argument(0, f32, {8, 8}), nullptr, part);
+  p.matmul("proj", argument(1, f32, {4, 8}), argument(0, f32, {8, 8}), nullptr, part);
   p.start("proj.sum", fb::CollectiveKind::all_reduce, {"tp"}, {part}, {sum}, 0, 0, 1, "proj");
   p.wait("proj.sum", 1);
   p.copy("result", sum, argument(2, f32, {4, 8}));

@@ -77,8 +77,8 @@ TEST(Program, RefusesBadCalls) {
                  eachCall(p, 0, [](program::CallT &c) { c.arguments[2] = local(64, {2, 8}); });
                }),
                call0Place() + "argument 2: lies in the callee's frame");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).weight->dtype = Type::f16; }),
-               linearPlace() + "weight: expects f32, got f16");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).rhs->dtype = Type::f16; }),
+               matmulPlace() + "rhs: expects f32, got f16");
   EXPECT_ERROR(
       verifyAfter([](ProgramT &p) { launch(p).operands[1] = argument(1, {2, 8}, Type::i32); }),
       launchPlace() + "operand 1: argument 1 is used as i32 here and as f32 elsewhere");

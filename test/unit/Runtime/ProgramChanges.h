@@ -41,10 +41,10 @@ inline SliceParts slice(program::ProgramT &p) {
   program::LibraryCallT &call = *kernelAt(p, 0).library;
   return {launchAt(p, 0).operands[0], launchAt(p, 0).operands[1], call.integers[0], call.axes};
 }
-struct LinearParts {
-  ViewPtr &input, &weight, &out;
+struct MatmulParts {
+  ViewPtr &lhs, &rhs, &out;
 };
-inline LinearParts linear(program::ProgramT &p) {
+inline MatmulParts matmul(program::ProgramT &p) {
   std::vector<ViewPtr> &operands = launchAt(p, 1).operands;
   return {operands[0], operands[1], operands[2]};
 }
@@ -92,7 +92,7 @@ template <typename Enum> Enum unknown(int8_t value) {
 
 // Functions, since a constant string could throw before main.
 inline std::string slicePlace() { return "procedure 'layer', compute command 0 ('slice'): "; }
-inline std::string linearPlace() { return "procedure 'layer', compute command 1 ('linear'): "; }
+inline std::string matmulPlace() { return "procedure 'layer', compute command 1 ('linear'): "; }
 inline std::string launchPlace() { return "procedure 'layer', compute command 4 ('gelu'): "; }
 inline std::string collectivePlace() {
   return "procedure 'layer', communication command 1 ('all_reduce'): ";

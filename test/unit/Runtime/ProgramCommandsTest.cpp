@@ -59,38 +59,142 @@ TEST(Program, RefusesBadLaunches) {
 }
 
 TEST(Program, RefusesBadProducts) {
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input = local(0, {}); }),
-               linearPlace() + "input: expects at least 1 dimension");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).weight = argument(1, {32}); }),
-               linearPlace() + "weight: expects 2 dimensions, got shape [32]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).weight = argument(1, {4, 8}); }),
-               linearPlace() + "weight: expects shape [4, 4], got [4, 8]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).out = symmetric(0, {2, 4}); }),
-               linearPlace() + "out: expects shape [2, 8], got [2, 4]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs = local(0, {}); }),
+               matmulPlace() + "lhs: expects at least 1 dimension");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).rhs = argument(1, {32}); }),
+               matmulPlace() +
+                   "rhs: expects 2 dimensions, or the leading ones of lhs, got shape [32]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).rhs = argument(1, {4, 8}); }),
+               matmulPlace() + "rhs: expects shape [4, 4], got [4, 8]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).out = symmetric(0, {2, 4}); }),
+               matmulPlace() + "out: expects shape [2, 8], got [2, 4]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { addBias(p, local(0, {4})); }),
-               linearPlace() + "bias: expects shape [8], got [4]");
+               matmulPlace() + "bias: expects shape [8], got [4]");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { addBias(p, local(0, {8}, Type::i32)); }),
-               linearPlace() + "bias: expects a floating-point type, got i32");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->dtype = Type::i32; }),
-               linearPlace() + "input: expects a floating-point type, got i32");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->dtype = Type::bf16; }),
-               linearPlace() + "weight: expects bf16, got f32");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).out->strides = {4, 1}; }),
-               linearPlace() + "out: writes through strides [4, 1] that overlap for shape [2, 8]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
-                 linear(p).input = local(0, {2, 2, 2});
-                 linear(p).input->strides = {3, 6, 1};
-                 linear(p).weight = argument(1, {2, 2});
-                 linear(p).out = symmetric(0, {2, 2, 2});
-               }),
-               linearPlace() +
-                   "input: expects leading dimensions that can be walked as one, got shape "
-                   "[2, 2, 2] and strides [3, 6, 1]");
+               matmulPlace() + "bias: expects a floating-point type, got i32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs->dtype = Type::i32; }),
+               matmulPlace() + "lhs: expects a floating-point type or i8, got i32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs->dtype = Type::bf16; }),
+               matmulPlace() + "rhs: expects bf16, got f32");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).out->strides = {4, 1}; }),
+               matmulPlace() + "out: writes through strides [4, 1] that overlap for shape [2, 8]");
   EXPECT_OK(verifyAfter([](ProgramT &p) {
-    linear(p).input = local(0, {2, 1, 4});
-    linear(p).input->strides = {4, 77, 1}; // a dimension of size 1 may have any stride
-    linear(p).out = symmetric(0, {2, 1, 8});
+    matmul(p).lhs = local(0, {2, 1, 4});
+    matmul(p).lhs->strides = {4, 77, 1}; // a dimension of size 1 may have any stride
+    matmul(p).out = symmetric(0, {2, 1, 8});
   }));
+}
+
+/// Two products [2, 4] . [4, 4], which fit the memory of the sample.
+MatmulLaunch batchedMatmul() {
+  MatmulLaunch op;
+  op.lhs = local(0, {2, 2, 4});
+  op.rhs = argument(1, {2, 4, 4});
+  op.out = argument(2, {2, 2, 4});
+  return op;
+}
+
+TEST(Program, RefusesBadMatmuls) {
+  auto with = [](const std::function<void(MatmulLaunch &)> &change) {
+    MatmulLaunch op = batchedMatmul();
+    change(op);
+    return verifyAfter([&](ProgramT &p) { replaceLaunch(p, std::move(op)); });
+  };
+  auto flag = [](size_t i, int64_t value) {
+    return verifyAfter([&](ProgramT &p) { kernelAt(p, 1).library->integers[i] = value; });
+  };
+  EXPECT_ERROR(flag(0, 2), matmulPlace() + "expects transpose_lhs of 0 or 1, got 2");
+  EXPECT_ERROR(flag(1, -1), matmulPlace() + "expects transpose_rhs of 0 or 1, got -1");
+  EXPECT_ERROR(flag(2, 3), matmulPlace() + "expects accumulate of 0 or 1, got 3");
+  EXPECT_OK(with([](MatmulLaunch &) {}));
+  EXPECT_OK(with([](MatmulLaunch &op) { op.transpose_rhs = false; }));
+  EXPECT_OK(with([](MatmulLaunch &op) { op.accumulate = true; }));
+  const std::string place = "procedure 'layer', compute command 4 ('new'): ";
+  EXPECT_ERROR(with([](MatmulLaunch &op) {
+                 op.lhs = local(0, {4});
+                 op.transpose_lhs = true;
+               }),
+               place + "lhs: expects at least 2 dimensions, got shape [4]");
+  EXPECT_ERROR(with([](MatmulLaunch &op) { op.rhs = argument(1, {3, 4, 2}); }),
+               place + "rhs: expects shape [2, 4, 4], got [3, 4, 2]");
+  EXPECT_ERROR(with([](MatmulLaunch &op) { op.rhs = argument(1, {1, 2, 4, 4}); }),
+               place + "rhs: expects 2 dimensions, or the leading ones of lhs, got shape "
+                       "[1, 2, 4, 4]");
+  EXPECT_ERROR(with([](MatmulLaunch &op) { op.transpose_lhs = true; }),
+               place + "rhs: expects shape [2, 4, 2], got [2, 4, 4]");
+  EXPECT_ERROR(with([](MatmulLaunch &op) { op.out = argument(2, {2, 4, 2}); }),
+               place + "out: expects shape [2, 2, 4], got [2, 4, 2]");
+  EXPECT_ERROR(with([](MatmulLaunch &op) { op.bias = local(0, {4}); }),
+               place + "bias: expects shape [2, 4], got [4]");
+  // Counts.
+  EXPECT_OK(with([](MatmulLaunch &op) { op.counts = local(0, {2}, Type::i32); }));
+  EXPECT_ERROR(with([](MatmulLaunch &op) { op.counts = local(0, {3}, Type::i32); }),
+               place + "counts: expects shape [2], got [3]");
+  EXPECT_ERROR(with([](MatmulLaunch &op) { op.counts = local(0, {2}); }),
+               place + "counts: expects i32 or i64, got f32");
+  EXPECT_ERROR(with([](MatmulLaunch &op) {
+                 op.counts = local(0, {2}, Type::i32);
+                 op.accumulate = true;
+               }),
+               place + "counts: expects accumulate of 0, got 1");
+  EXPECT_ERROR(with([](MatmulLaunch &op) {
+                 op.counts = local(0, {2}, Type::i32);
+                 op.rhs = argument(1, {4, 4});
+               }),
+               place + "counts: expects lhs [groups, capacity, k] and rhs of as many groups, got "
+                       "shapes [2, 2, 4] and [4, 4]");
+  EXPECT_ERROR(with([](MatmulLaunch &op) {
+                 op.counts = local(0, {2}, Type::i32);
+                 op.lhs = local(0, {2, 4, 2});
+                 op.transpose_lhs = true;
+               }),
+               place + "counts: expects lhs [groups, capacity, k] and rhs of as many groups, got "
+                       "shapes [2, 4, 2] and [2, 4, 4] with transpose_lhs");
+  // Operands of i8.
+  auto bytes = [](MatmulLaunch &op) {
+    op.lhs->dtype = op.rhs->dtype = Type::i8;
+    op.lhs_scale = local(0, {2, 2});
+    op.rhs_scale = local(0, {2, 4});
+  };
+  auto withBytes = [&](const std::function<void(MatmulLaunch &)> &change) {
+    return with([&](MatmulLaunch &op) {
+      bytes(op);
+      op.rhs->space = program::Space::local; // arguments of the sample are f32
+      change(op);
+    });
+  };
+  EXPECT_OK(withBytes([](MatmulLaunch &) {}));
+  EXPECT_ERROR(withBytes([](MatmulLaunch &op) { op.rhs_scale.reset(); }),
+               place + "lhs: expects lhs_scale and rhs_scale for i8, got no rhs_scale");
+  EXPECT_ERROR(withBytes([](MatmulLaunch &op) { op.lhs_scale->dtype = Type::bf16; }),
+               place + "lhs_scale: expects f32, got bf16");
+  EXPECT_ERROR(withBytes([](MatmulLaunch &op) { op.lhs_scale->shape = {1, 2}; }),
+               place + "lhs_scale: expects shape [2, 2], got [1, 2]");
+  EXPECT_ERROR(with([](MatmulLaunch &op) { op.lhs_scale = local(0, {2, 2}); }),
+               place + "lhs_scale: expects lhs of i8, got f32");
+  // Strides.
+  EXPECT_OK(with([](MatmulLaunch &op) {
+    op.rhs = argument(1, {4, 4});
+    op.lhs->strides = {5, 1, 1};
+  }));
+  EXPECT_ERROR(with([](MatmulLaunch &op) {
+                 op.lhs = local(0, {2, 2, 2, 1});
+                 op.lhs->strides = {1, 3, 4, 1};
+                 op.rhs = argument(1, {4, 1});
+                 op.out = argument(2, {2, 2, 2, 4});
+               }),
+               place + "lhs: expects leading dimensions that can be walked in two levels together "
+                       "with those of out, got shape [2, 2, 2, 1] and strides [1, 3, 4, 1] and "
+                       "[16, 8, 4, 1]");
+  EXPECT_ERROR(with([](MatmulLaunch &op) {
+                 op.lhs = local(0, {2, 2, 2, 1});
+                 op.lhs->strides = {1, 3, 4, 1};
+                 op.rhs = argument(1, {2, 2, 1, 1});
+                 op.out = argument(2, {2, 2, 2, 1});
+               }),
+               place + "lhs: expects leading dimensions that can be walked as one together with "
+                       "those of out and rhs, got shape [2, 2, 2, 1] and strides [1, 3, 4, 1], "
+                       "[4, 2, 1, 1] and [2, 1, 1, 1]");
 }
 
 AttentionLaunch attention() {
@@ -107,11 +211,11 @@ TEST(Program, RefusesBadCallsOfTheLibrary) {
   auto with = [](const std::function<void(program::KernelT &)> &change) {
     return verifyAfter([&](ProgramT &p) { change(kernelAt(p, 1)); });
   };
-  const std::string kernel = "kernel 'linear.2': ";
+  const std::string kernel = "kernel 'matmul.2': ";
   EXPECT_ERROR(with([](program::KernelT &k) { k.library->name = "product"; }),
                kernel + "expects a kernel of the library, got 'product'");
-  EXPECT_ERROR(with([](program::KernelT &k) { k.library->optional = 2; }),
-               kernel + "expects bits of 1 optional operands, got 2");
+  EXPECT_ERROR(with([](program::KernelT &k) { k.library->optional = 16; }),
+               kernel + "expects bits of 4 optional operands, got 16");
   EXPECT_ERROR(with([](program::KernelT &k) { k.library->optional = 1; }),
                kernel + "expects 4 operands with 1 outputs, got 3 with 1");
   EXPECT_ERROR(with([](program::KernelT &k) { k.num_outputs = 2; }),
@@ -119,11 +223,12 @@ TEST(Program, RefusesBadCallsOfTheLibrary) {
   EXPECT_ERROR(with([](program::KernelT &k) { k.in_place = {0, 2}; }),
                kernel + "expects no 'in_place' of a kernel of the library");
   EXPECT_ERROR(with([](program::KernelT &k) { k.library->integers = {1}; }),
-               linearPlace() + "expects 0 integers, got 1");
+               matmulPlace() +
+                   "expects 3 integers (transpose_lhs, transpose_rhs, accumulate), got 1");
   EXPECT_ERROR(with([](program::KernelT &k) { k.library->axes = tensorParallel(); }),
-               linearPlace() + "expects no mesh axes");
+               matmulPlace() + "expects no mesh axes");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launchAt(p, 1).rows = 3; }),
-               linearPlace() + "expects 2 rows, got 3");
+               matmulPlace() + "expects 2 rows, got 3");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { kernelAt(p, 0).library->integers.clear(); }),
                slicePlace() + "expects 1 integers (dim), got 0");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {

@@ -17,51 +17,49 @@ using program::ProgramT;
 namespace {
 
 TEST(Program, RefusesBadViews) {
-  EXPECT_ERROR(
-      verifyAfter([](ProgramT &p) { linear(p).input->space = unknown<program::Space>(3); }),
-      linearPlace() + "input: unknown memory space 3");
-  EXPECT_ERROR(
-      verifyAfter([](ProgramT &p) { linear(p).input->space = unknown<program::Space>(-1); }),
-      linearPlace() + "input: unknown memory space -1");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->dtype = unknown<Type>(7); }),
-               linearPlace() + "input: unknown type 7");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->strides.pop_back(); }),
-               linearPlace() +
-                   "input: expects as many strides as sizes, got shape [2, 4] and strides [4]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->shape[0] = 0; }),
-               linearPlace() +
-                   "input: expects positive sizes and no negative strides, got shape [0, 4] "
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs->space = unknown<program::Space>(3); }),
+               matmulPlace() + "lhs: unknown memory space 3");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs->space = unknown<program::Space>(-1); }),
+               matmulPlace() + "lhs: unknown memory space -1");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs->dtype = unknown<Type>(7); }),
+               matmulPlace() + "lhs: unknown type 7");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs->strides.pop_back(); }),
+               matmulPlace() +
+                   "lhs: expects as many strides as sizes, got shape [2, 4] and strides [4]");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs->shape[0] = 0; }),
+               matmulPlace() +
+                   "lhs: expects positive sizes and no negative strides, got shape [0, 4] "
                    "and strides [4, 1]");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->strides[0] = -4; }),
-               linearPlace() +
-                   "input: expects positive sizes and no negative strides, got shape [2, 4] "
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs->strides[0] = -4; }),
+               matmulPlace() +
+                   "lhs: expects positive sizes and no negative strides, got shape [2, 4] "
                    "and strides [-4, 1]");
   EXPECT_ERROR(
-      verifyAfter([](ProgramT &p) { linear(p).input = local(0, std::vector<int64_t>(9, 1)); }),
-      linearPlace() + "input: expects at most 8 dimensions, got shape of 9");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->offset_bytes = 2; }),
-               linearPlace() + "input: expects an offset at a multiple of 4 bytes for f32, got 2");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->offset_bytes = 36; }),
-               linearPlace() + "input: view ends at byte 68 of a local frame of 64 bytes");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).input->strides[0] = 13; }),
-               linearPlace() + "input: view ends at byte 68 of a local frame of 64 bytes");
+      verifyAfter([](ProgramT &p) { matmul(p).lhs = local(0, std::vector<int64_t>(9, 1)); }),
+      matmulPlace() + "lhs: expects at most 8 dimensions, got shape of 9");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs->offset_bytes = 2; }),
+               matmulPlace() + "lhs: expects an offset at a multiple of 4 bytes for f32, got 2");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs->offset_bytes = 36; }),
+               matmulPlace() + "lhs: view ends at byte 68 of a local frame of 64 bytes");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs->strides[0] = 13; }),
+               matmulPlace() + "lhs: view ends at byte 68 of a local frame of 64 bytes");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { layer(p).symmetric_bytes = 0; }),
-               linearPlace() + "out: view ends at byte 64 of a symmetric frame of 0 bytes");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { linear(p).weight->index = 3; }),
-               linearPlace() + "weight: expects an argument below 3, got 3");
+               matmulPlace() + "out: view ends at byte 64 of a symmetric frame of 0 bytes");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).rhs->index = 3; }),
+               matmulPlace() + "rhs: expects an argument below 3, got 3");
 }
 
 TEST(Program, RefusesViewsThatOverflow) {
   const int64_t big = std::numeric_limits<int64_t>::max();
   auto message = [](const std::string &shape, const std::string &strides) {
-    return linearPlace() + "input: view of shape " + shape + " and strides " + strides +
+    return matmulPlace() + "lhs: view of shape " + shape + " and strides " + strides +
            " is too large";
   };
   auto with = [&](std::vector<int64_t> shape, std::vector<int64_t> strides, uint64_t offset) {
     return verifyAfter([&](ProgramT &p) {
-      linear(p).input->shape = shape;
-      linear(p).input->strides = strides;
-      linear(p).input->offset_bytes = offset;
+      matmul(p).lhs->shape = shape;
+      matmul(p).lhs->strides = strides;
+      matmul(p).lhs->offset_bytes = offset;
     });
   };
   const std::string text = std::to_string(big);
@@ -83,7 +81,7 @@ TEST(Program, RefusesBadBuffers) {
       auto buffer = std::make_unique<program::BufferT>();
       buffer->space = program::Space::local;
       buffer->size_bytes = 32;
-      linear(p).input->buffer = 0;
+      matmul(p).lhs->buffer = 0;
       change(p, *buffer);
       layer(p).buffers.push_back(std::move(buffer));
     });
@@ -98,16 +96,16 @@ TEST(Program, RefusesBadBuffers) {
                "procedure 'layer': buffer 0 of 32 bytes at 18446744073709551615 is not within a "
                "local frame of 64 bytes");
   for (int32_t index : {1, -2})
-    EXPECT_ERROR(with([&](ProgramT &p, program::BufferT &) { linear(p).input->buffer = index; }),
-                 linearPlace() + "input: expects a buffer below 1, got " + std::to_string(index));
+    EXPECT_ERROR(with([&](ProgramT &p, program::BufferT &) { matmul(p).lhs->buffer = index; }),
+                 matmulPlace() + "lhs: expects a buffer below 1, got " + std::to_string(index));
   EXPECT_ERROR(with([](ProgramT &, program::BufferT &b) { b.size_bytes = 16; }),
-               linearPlace() +
-                   "input: view of bytes 0 to 32 is not within its buffer 0 of bytes 0 to 16");
+               matmulPlace() +
+                   "lhs: view of bytes 0 to 32 is not within its buffer 0 of bytes 0 to 16");
   EXPECT_ERROR(with([](ProgramT &, program::BufferT &b) { b.space = program::Space::symmetric; }),
-               linearPlace() +
-                   "input: view of bytes 0 to 32 is not within its buffer 0 of bytes 0 to 32");
-  EXPECT_ERROR(with([](ProgramT &p, program::BufferT &) { linear(p).weight->buffer = 0; }),
-               linearPlace() + "weight: expects no buffer for an argument, got 0");
+               matmulPlace() +
+                   "lhs: view of bytes 0 to 32 is not within its buffer 0 of bytes 0 to 32");
+  EXPECT_ERROR(with([](ProgramT &p, program::BufferT &) { matmul(p).rhs->buffer = 0; }),
+               matmulPlace() + "rhs: expects no buffer for an argument, got 0");
 }
 
 } // namespace

@@ -125,7 +125,7 @@ TEST_F(RunTool, AStalledRankExitsWithThree) {
   expectRankFailed(
       MatchesRegex("braid-run: error: rank 0: all_reduce 'proj\\.sum' in @main on the "
                    "communication queue waited [0-9.]+ s for rank 1, which has not arrived \\(rank "
-                   "1 is at linear 'proj' in @main on its compute queue\\)\n"),
+                   "1 is at matmul 'proj' in @main on its compute queue\\)\n"),
       [&](double limit) {
         int status = run(good({"--inject-stall", "1:proj", "--time-limit", std::to_string(limit),
                                "--output", file("out")}));

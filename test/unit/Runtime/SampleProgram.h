@@ -83,11 +83,11 @@ inline std::unique_ptr<program::ProcedureT> sampleLayer(program::ProgramT &progr
   slice.dim = 1;
   slice.axes = tensorParallel();
   computeOf(*layer).push_back(command(launchIn(program, slice.launch()), "slice"));
-  LinearLaunch linear;
-  linear.input = local(0, {2, 4});
-  linear.weight = argument(1, {8, 4});
-  linear.out = symmetric(0, {2, 8});
-  computeOf(*layer).push_back(command(launchIn(program, linear.launch()), "linear"));
+  MatmulLaunch matmul;
+  matmul.lhs = local(0, {2, 4});
+  matmul.rhs = argument(1, {8, 4});
+  matmul.out = symmetric(0, {2, 8});
+  computeOf(*layer).push_back(command(launchIn(program, matmul.launch()), "linear"));
   computeOf(*layer).push_back(eventCommand<program::RecordT>(0));
   computeOf(*layer).push_back(eventCommand<program::CollectiveWaitT>(1));
   program::LaunchT launch;

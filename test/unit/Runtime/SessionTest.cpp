@@ -536,20 +536,20 @@ TEST(Session, BothQueuesComputeAtOnce) {
   for (uint32_t queue = 0; queue < 2; ++queue) {
     b.result("product" + std::to_string(queue), f32, {kSize, kSize});
     b.result("attention" + std::to_string(queue), f32, {1, kSize, 2, kSize / 2});
-    LinearLaunch linear;
-    linear.input = x.build();
-    linear.weight = argument(0, f32, {kSize, kSize}).build();
-    linear.out = argument(2 + 2 * queue, f32, {kSize, kSize}).build();
+    MatmulLaunch matmul;
+    matmul.lhs = x.build();
+    matmul.rhs = argument(0, f32, {kSize, kSize}).build();
+    matmul.out = argument(2 + 2 * queue, f32, {kSize, kSize}).build();
     AttentionLaunch attention;
     for (auto *operand : {&attention.query, &attention.key, &attention.value})
       *operand = heads.build();
     attention.out = argument(3 + 2 * queue, f32, heads.shape).build();
     attention.scale = 0.1F;
     if (queue == 0) {
-      p.compute("multiply", std::move(linear));
+      p.compute("multiply", std::move(matmul));
       p.compute("attend", std::move(attention));
     } else {
-      p.communication("multiply there", std::move(linear));
+      p.communication("multiply there", std::move(matmul));
       p.communication("attend there", std::move(attention));
     }
   }

@@ -53,7 +53,7 @@ ProgramBuilder chain(int64_t ranks, int64_t layers, KernelFunction step) {
     std::string suffix = "." + std::to_string(i);
     uint32_t event = static_cast<uint32_t>(2 * i);
     p.launch("step" + suffix, kernel, {y, stepped}, {true, true}, 4);
-    p.linear("linear" + suffix, stepped, argument(0, f32, {8, 8}), nullptr, in);
+    p.matmul("linear" + suffix, stepped, argument(0, f32, {8, 8}), nullptr, in);
     p.start("sum" + suffix, fb::CollectiveKind::all_reduce, {"tp"}, {in}, {out}, 0, event,
             event + 1);
     p.wait("sum" + suffix, event + 1);
@@ -232,7 +232,7 @@ TEST_F(ShmSession, AStalledRankEndsTheRunAndTheSessionSurvives) {
   ProgramBuilder b = chain(2, 2, shrink);
   expectRunsFail(MatchesRegex("rank 0: all_reduce 'sum\\.1' in @main on the communication queue "
                               "waited [0-9.]+ s for rank 1, which has not arrived \\(rank 1 is at "
-                              "linear 'linear\\.1' in @main on its compute queue\\)"),
+                              "matmul 'linear\\.1' in @main on its compute queue\\)"),
                  2, [&](double limit) {
                    SessionOptions options = shm();
                    options.timeLimitSeconds = limit;

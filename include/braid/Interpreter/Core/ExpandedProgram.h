@@ -66,7 +66,7 @@ struct Operand {
 
 struct ProgramCommand {
   const program::OperationUnion *op = nullptr; ///< of the serialized program; equal for all calls
-  const char *kind = "";                       ///< "linear", "all_reduce", ...
+  const char *kind = "";                       ///< "matmul", "all_reduce", ...
   std::string name, place;                     ///< 'attention.query', @layer (layer.3)
   Queue queue = runtime::kComputeQueue;
   const char *queueName = ""; ///< in the program

@@ -32,8 +32,17 @@ Result<Tensor> embedding(const Tensor &ids, const Tensor &table, TableShard shar
 /// that are not padding.
 Result<Tensor> positionIds(const Tensor &ids, int64_t padding);
 
-/// result[..., n] = sum_k input[..., k] * weight[n, k] (+ bias[n]). `bias` may be null.
-Result<Tensor> linear(const Tensor &input, const Tensor &weight, const Tensor *bias);
+/// The library kernel `matmul` (braid/Base/MatmulForm.h). Operands that are null are absent.
+struct MatmulOperands {
+  const Tensor *lhs = nullptr, *rhs = nullptr, *bias = nullptr;
+  const Tensor *counts = nullptr;                        ///< integers [groups]
+  const Tensor *lhsScale = nullptr, *rhsScale = nullptr; ///< of operands of i8
+  const Tensor *addend = nullptr;                        ///< what out holds, to accumulate
+  bool transposeLhs = false, transposeRhs = false;
+  std::optional<DType> type = {}; ///< of the result; that of lhs if it is not given
+};
+/// Error when a count is outside of the capacity.
+Result<Tensor> matmul(const MatmulOperands &operands);
 
 /// result[b, s, h, :] = softmax over t of (scale * query[b, s, h, :] . key[b, t, h', :]) applied to
 /// value[b, t, h', :] with h' = h / (heads / kv_heads). Key t takes part when mask[b, t] is not 0,
@@ -98,7 +107,8 @@ Result<Tensor> reshape(const Tensor &input, const Shape &shape);
 /// A call of a library kernel (braid/Base/LibraryKernels.h) in a program, or of an operation of a
 /// model that such a kernel computes.
 struct KernelCall {
-  std::vector<const Tensor *> inputs; ///< by the descriptor's operands; null: absent
+  /// By the descriptor's operands, null where absent; outputs that are read follow the inputs.
+  std::vector<const Tensor *> inputs;
   std::vector<int64_t> integers;
   std::vector<double> numbers;
   int64_t part = 0, parts = 1; ///< this rank's position in the group, and the group's size

@@ -21,7 +21,8 @@
 
 namespace braid::runtime {
 
-enum class Access { read, write };
+/// `inout`: read only in calls that say so (LibraryKernel::reads).
+enum class Access { read, write, inout };
 
 /// The type and layout of an operand.
 struct OperandType {
@@ -31,14 +32,13 @@ struct OperandType {
 
   size_t rank() const { return shape.size(); }
   bool isFloat() const;
-  /// Whether one stride leads through dimensions [0, count).
-  bool isFlattenable(size_t count) const;
 };
 
 /// The element types that an operand may have.
 enum class Elements {
   any,
   floats,
+  floatsOrI8,
   ids,       ///< i32 or i64
   asFirst,   ///< as the first operand that is given
   likeOutput ///< as the first output
@@ -54,7 +54,7 @@ struct LibraryOperand {
 struct LibraryCall;
 
 struct LibraryKernel {
-  const char *name;                     ///< "linear", in reports and messages
+  const char *name;                     ///< "matmul", in reports and messages
   std::vector<LibraryOperand> operands; ///< inputs, then outputs
   /// Checks ranks and shapes, and the values of integers.
   Status (*check)(const LibraryCall &call);
@@ -67,9 +67,14 @@ struct LibraryKernel {
   /// Rows are independent: a thread may compute any range of them. They are counted by all
   /// dimensions of the first output except this many of the last ones.
   size_t rowRank = 1;
+  /// The integer that must not be 0 for `inout` operands to be read.
+  size_t readsOutputs = 0;
 
   size_t numOptional() const;
   size_t firstOutput() const;
+  /// Whether a call with these integers reads the operand, and whether any call writes it.
+  bool reads(size_t operand, const std::vector<int64_t> &integers) const;
+  bool writes(size_t operand) const { return operands[operand].access != Access::read; }
   /// Indices of the operands that a call has, in order; `optional` has a bit for each optional one.
   std::vector<size_t> given(uint32_t optional) const;
 };
@@ -98,7 +103,8 @@ Status expectShape(const std::string &role, const OperandType &view,
                    const std::vector<int64_t> &shape);
 Status expectRank(const std::string &role, const OperandType &view, size_t rank);
 Status expectType(const std::string &role, const OperandType &view, DType type);
-Status expectFloat(const std::string &role, const OperandType &view);
+Status expectFloat(const std::string &role, const OperandType &view,
+                   const char *what = "a floating-point type");
 /// i32 or i64.
 Status expectIntegers(const std::string &role, const OperandType &view);
 /// `full` has the shape of `shard` with dimension `dim` multiplied by `shards`.

@@ -326,6 +326,58 @@ __device__ __forceinline__ void choose_largest(const Call &a) {
   }
 }
 
+/// Of two floats, by a kind of library::Reduce.
+__device__ __forceinline__ float combine_floats(long long kind, float a, float b) {
+  if (kind == 0)
+    return a + b;
+  if (a != a || b != b)
+    return a != a ? a : b;
+  return (kind == 1 ? a > b : a < b) ? a : b;
+}
+
+/// Each warp has one element of the result.
+__device__ __forceinline__ void reduce_dims(const Call &a) {
+  long long rest = thread_index() / 32;
+  const int lane = threadIdx.x % 32;
+  if (rest >= a.rows) // whole warps
+    return;
+  const Operand &input = a.operands[0], &out = a.operands[1];
+  const long long kind = a.integers[0], dims = a.integers[1];
+  long long begin = 0, to = 0, count = 1;
+  for (int d = input.rank - 1, kept = out.rank - 1; d >= 0; --d) {
+    if (dims >> d & 1) {
+      count *= input.sizes[d];
+      continue;
+    }
+    const long long i = rest % input.sizes[d];
+    rest /= input.sizes[d];
+    begin += i * input.strides[d];
+    to += i * out.strides[kept--];
+  }
+  float value = 0.0f;
+  int any = 0;
+  for (long long n = lane; n < count; n += 32) {
+    long long at = begin, left = n;
+    for (int d = input.rank - 1; d >= 0; --d)
+      if (dims >> d & 1) {
+        at += left % input.sizes[d] * input.strides[d];
+        left /= input.sizes[d];
+      }
+    const float x = load_float(input, at);
+    value = any ? combine_floats(kind, value, x) : x;
+    any = 1;
+  }
+  for (int distance = 16; distance; distance /= 2) {
+    const float x = __shfl_xor_sync(0xffffffffu, value, distance);
+    const int has = __shfl_xor_sync(0xffffffffu, any, distance);
+    if (has)
+      value = any ? combine_floats(kind, value, x) : x;
+    any |= has;
+  }
+  if (lane == 0)
+    store_float(out, to, value);
+}
+
 } // namespace library
 } // namespace braid
 
@@ -410,6 +462,11 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
     braid_top_k(const braid::library::Call a) {
   braid::library::choose_largest(a);
+}
+
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_reduce_dims(const braid::library::Call a) {
+  braid::library::reduce_dims(a);
 }
 
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)

@@ -425,6 +425,39 @@ TEST_F(Library, TopK) {
         }
 }
 
+TEST_F(Library, ReduceDims) {
+  const Shape shape{5, 3, 40};
+  for (DType storage : kStorages)
+    for (int64_t kind = 0; kind < 3; ++kind)
+      for (int64_t dims = 1; dims < 8; ++dims) {
+        SCOPED_TRACE(std::string(runtime::name(storage)) + ", kind " + std::to_string(kind) +
+                     ", dims " + std::to_string(dims));
+        Tensor input = floats(shape, storage);
+        Shape kept;
+        for (size_t d = 0; d < shape.size(); ++d)
+          if ((dims >> d & 1) == 0)
+            kept.push_back(shape[d]);
+        Buffer in(input, 3), out(storage, kept, 1);
+        library::Call a{};
+        a.operands[0] = operandOf(in, storage, shape);
+        a.operands[1] = operandOf(out, storage, kept);
+        a.integers[0] = kind;
+        a.integers[1] = dims;
+        a.rows = interp::numElements(kept);
+        launch("braid_reduce_dims", a.rows * 32, a);
+        interp::KernelCall call;
+        call.inputs = {&input, nullptr};
+        call.integers = {kind, dims};
+        call.outputs = {{storage, kept}};
+        auto expected = interp::computeLibraryKernel("reduce_dims", call);
+        ASSERT_TRUE(expected.ok());
+        EXPECT_TRUE(out.guardsHold());
+        EXPECT_LE(interp::relativeL2(out.read(), expected->at(0)), storage == DType::f32   ? 1e-6
+                                                                   : storage == DType::f16 ? 1e-3
+                                                                                           : 1e-2);
+      }
+}
+
 TEST_F(Library, LastToken) {
   for (DType storage : kStorages)
     for (DType type : {DType::i32, DType::i64})

@@ -1,0 +1,32 @@
+// RUN: braid-opt %s --braid-propagate-shardings --braid-partition | FileCheck %s
+
+comm.mesh @mesh <tp = 2>
+
+// A reduced dimension that is sharded gives partial values, which the same kind of reduction combines.
+// CHECK-LABEL: func.func @sum
+// CHECK: %[[P:.*]] = nn.reduce sum %{{.*}} dims [0] : tensor<4x6xf32> -> tensor<6xf32>
+// CHECK: comm.all_reduce sum(%[[P]]) over <@mesh, {tp}>
+func.func @sum(%x: tensor<8x6xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>})
+    -> (tensor<6xf32> {nn.name = "y", comm.sharding = #comm.sharding<@mesh, [{}]>}) attributes {nn.entry} {
+  %0 = nn.reduce sum %x dims [0] : tensor<8x6xf32> -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+}
+
+// CHECK-LABEL: func.func @max
+// CHECK: %[[P:.*]] = nn.reduce max %{{.*}} dims [0] : tensor<4x6xf32> -> tensor<6xf32>
+// CHECK: comm.all_reduce max(%[[P]]) over <@mesh, {tp}>
+func.func @max(%x: tensor<8x6xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>})
+    -> (tensor<6xf32> {nn.name = "y", comm.sharding = #comm.sharding<@mesh, [{}]>}) attributes {nn.entry} {
+  %0 = nn.reduce max %x dims [0] : tensor<8x6xf32> -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+}
+
+// The kept dimension stays sharded.
+// CHECK-LABEL: func.func @kept
+// CHECK: nn.reduce sum %{{.*}} dims [0] : tensor<8x3xf32> -> tensor<3xf32>
+// CHECK-NEXT: return
+func.func @kept(%x: tensor<8x6xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>})
+    -> (tensor<6xf32> {nn.name = "y", comm.sharding = #comm.sharding<@mesh, [{tp}]>}) attributes {nn.entry} {
+  %0 = nn.reduce sum %x dims [0] : tensor<8x6xf32> -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+}
