@@ -54,7 +54,7 @@ AlignedBytes allocateAligned(uint64_t bytes) {
 
 ProgramMemory::ProgramMemory(const ExpandedProgram &program, std::vector<std::byte *> regions)
     : program(program), regions(std::move(regions)), segments(program.segments.size()),
-      usesLeft(program.buffers.size(), 0) {
+      readings(program.segments.size() * program.numQueues()), usesLeft(program.buffers.size(), 0) {
   const std::vector<int64_t> inputs = program.inputsOfSegments();
   for (size_t s = 0; s < segments.size(); ++s)
     segments[s].buffer = inputs[s];
@@ -93,8 +93,9 @@ Status ProgramMemory::beginRead(const ProgramCommand &command, const Operand &re
                          ", which holds " +
                          program.buffers[static_cast<size_t>(state.buffer)].name +
                          " there, written by " + state.writer->describe());
-  state.reading[command.queue] = &command;
-  ++state.numReads[command.queue];
+  Reading &own = reading(s, command.queue);
+  own.command = &command;
+  ++own.operands;
   return {};
 }
 
@@ -106,12 +107,12 @@ Status ProgramMemory::beginWrite(const ProgramCommand &command, const Operand &w
                               ? std::string(" twice")
                               : " while " + state.writing->describe() + " writes it, too"));
   for (Queue queue = 0; queue < program.numQueues(); ++queue)
-    if (const ProgramCommand *other = state.reading[queue]; other && queue != command.queue)
+    if (const ProgramCommand *other = reading(s, queue).command; other && queue != command.queue)
       return Status::error(command.describe() + " writes " + program.describe(write, s) +
                            " while " + other->describe() + " reads it");
   // Of its own inputs, only the one that it computes in place may be here.
   const bool inPlace = write.inPlaceOf >= 0;
-  if (state.numReads[command.queue] > (inPlace ? 1U : 0U))
+  if (reading(s, command.queue).operands > (inPlace ? 1U : 0U))
     return Status::error(command.describe() + " writes " + program.describe(write, s) +
                          " over its own input, which it cannot do in place");
   state.writing = &command;
@@ -122,10 +123,7 @@ Status ProgramMemory::beginWrite(const ProgramCommand &command, const Operand &w
 
 void ProgramMemory::end(const ProgramCommand &command) {
   for (const Operand &read : command.reads)
-    read.forEachSegment([&](uint32_t s) {
-      segments[s].reading[command.queue] = nullptr;
-      segments[s].numReads[command.queue] = 0;
-    });
+    read.forEachSegment([&](uint32_t s) { reading(s, command.queue) = {}; });
   for (const Operand &write : command.writes)
     write.forEachSegment([&](uint32_t s) {
       segments[s].writing = nullptr;

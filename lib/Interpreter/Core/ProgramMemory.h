@@ -11,7 +11,6 @@
 
 #include "braid/Interpreter/Core/ExpandedProgram.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdlib>
 
@@ -46,10 +45,14 @@ private:
     int64_t buffer = -1;                     ///< whose value it holds; -1: poison
     const ProgramCommand *writer = nullptr;  ///< the last one
     const ProgramCommand *writing = nullptr; ///< the running one
-    /// The running readers by queue, and the number of their operands that are this segment.
-    std::array<const ProgramCommand *, runtime::kMaxQueues> reading{};
-    std::array<uint32_t, runtime::kMaxQueues> numReads{};
   };
+  /// Of a segment and a queue: the running reader, and the number of its operands that are this
+  /// segment.
+  struct Reading {
+    const ProgramCommand *command = nullptr;
+    uint32_t operands = 0;
+  };
+  Reading &reading(uint32_t s, Queue queue) { return readings[s * program.numQueues() + queue]; }
 
   Status beginRead(const ProgramCommand &command, const Operand &read, uint32_t s);
   Status beginWrite(const ProgramCommand &command, const Operand &write, uint32_t s);
@@ -58,6 +61,7 @@ private:
   const ExpandedProgram &program;
   std::vector<std::byte *> regions;
   std::vector<SegmentState> segments;
+  std::vector<Reading> readings;  ///< by segment and queue
   std::vector<uint32_t> usesLeft; ///< by buffer: commands that use it and have not ended
 };
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace braid::interp {
 
@@ -24,7 +25,8 @@ class OrderCheck {
 public:
   OrderCheck(const ExpandedProgram &program, const program::OperationUnion *without)
       : program(program), without(without), segments(program.segments.size()),
-        events(program.numEvents), isSet(program.numEvents) {}
+        readers(program.segments.size() * program.numQueues()), events(program.numEvents),
+        isSet(program.numEvents) {}
 
   std::vector<std::string> run() {
     const std::vector<int64_t> inputs = program.inputsOfSegments();
@@ -49,9 +51,9 @@ private:
   struct SegmentState {
     int64_t buffer = -1;                    ///< whose value it holds; -1: none
     const ProgramCommand *writer = nullptr; ///< null: not written yet
-    /// The last ones since the write, by queue.
-    std::array<const ProgramCommand *, kMaxQueues> readers{};
   };
+  /// Of a segment: the last ones since the write, by queue.
+  const ProgramCommand **readersOf(uint32_t s) { return &readers[s * program.numQueues()]; }
 
   bool step(Queue q) {
     const auto &commands = program.commands(q);
@@ -95,7 +97,7 @@ private:
                                    " there, written by " + state.writer->describe()
                              : "nothing has written");
       });
-    state.readers[command.queue] = &command;
+    readersOf(s)[command.queue] = &command;
   }
 
   void checkWrite(const ProgramCommand &command, const Operand &write, uint32_t s) {
@@ -106,9 +108,11 @@ private:
       });
     else if (state.writer && !isBefore(*state.writer, command))
       race(*state.writer, "writes", command, "writes", write, s);
-    for (const ProgramCommand *reader : state.readers)
+    for (Queue queue = 0; queue < program.numQueues(); ++queue) {
+      const ProgramCommand *reader = std::exchange(readersOf(s)[queue], nullptr);
       if (reader && reader != &command && !isBefore(*reader, command))
         race(*reader, "reads", command, "writes", write, s);
+    }
     for (size_t r = 0; r < command.reads.size(); ++r)
       if (static_cast<int>(r) != write.inPlaceOf && covers(command.reads[r], s))
         fault(faults, command, &command, [&] {
@@ -118,7 +122,6 @@ private:
         });
     state.buffer = write.view.buffer;
     state.writer = &command;
-    state.readers = {};
   }
 
   static bool covers(const Operand &operand, uint32_t s) {
@@ -146,6 +149,7 @@ private:
   const ExpandedProgram &program;
   const program::OperationUnion *without;
   std::vector<SegmentState> segments;
+  std::vector<const ProgramCommand *> readers; ///< by segment and queue
   std::vector<Clock> events;
   std::vector<bool> isSet;
   std::array<uint32_t, kMaxQueues> next{};
