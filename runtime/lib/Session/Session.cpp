@@ -10,6 +10,7 @@
 #include "runtime/lib/Kernels/CpuFeatures.h"
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 
 namespace braid::runtime {
@@ -335,6 +336,27 @@ Result<HostTensor> Session::output(const std::string &name) const {
   return tensor;
 }
 
+/// Ranks with the same shard of a result must agree in every bit.
+static Status checkReplica(const EntryValue &value, const ValueMemory &first,
+                           const ValueMemory &other, int64_t rank) {
+  if (other.bytes == 0 || std::memcmp(first.data(), other.data(), other.bytes) == 0)
+    return {};
+  const auto size = static_cast<size_t>(byteSize(value.dtype));
+  size_t element = 0;
+  while (std::memcmp(first.data() + element * size, other.data() + element * size, size) == 0)
+    ++element;
+  std::string where;
+  auto rest = static_cast<int64_t>(element);
+  for (int64_t stride : rowMajorStrides(other.box.sizes)) {
+    where += (where.empty() ? "" : ", ") + std::to_string(rest / stride);
+    rest %= stride;
+  }
+  return Status::error("output '" + value.name + "' expects equal values on ranks " +
+                           std::to_string(other.replicaOf) + " and " + std::to_string(rank) +
+                           ", which differ at [" + where + "]",
+                       Code::rankFailed);
+}
+
 Status Session::readOutput(const std::string &name, void *data, size_t bytes) const {
   ASSIGN_OR_RETURN(size_t index, findValue("output", state->entry->results, name));
   if (!state->hasRun)
@@ -349,8 +371,12 @@ Status Session::readOutput(const std::string &name, void *data, size_t bytes) co
   const size_t at = state->resultIndex(index);
   for (size_t r = 0; r < state->values.size(); ++r) {
     const ValueMemory &local = state->values[r][at];
-    if (local.replica)
+    if (local.replicaOf >= 0) {
+      if (!state->device)
+        RETURN_IF_ERROR(checkReplica(value, state->values[static_cast<size_t>(local.replicaOf)][at],
+                                     local, static_cast<int64_t>(r)));
       continue;
+    }
     if (state->device)
       RETURN_IF_ERROR(
           state->device->download(static_cast<int64_t>(r), at, local.data(), local.bytes));

@@ -14,8 +14,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
-#include <set>
 
 namespace braid::runtime {
 
@@ -129,7 +129,8 @@ Status Session::State::allocateValues() {
   constexpr size_t kLarge = size_t(1) << 16; // the number of mappings is limited
   const Mesh &mesh = bundle->manifest().mesh;
   values.resize(static_cast<size_t>(numRanks()));
-  std::set<std::pair<size_t, std::vector<int64_t>>> seen; // a value and where a shard of it begins
+  // By value and by where a shard of it begins: the first rank that has it.
+  std::map<std::pair<size_t, std::vector<int64_t>>, int64_t> first;
   for (int64_t rank = 0; rank < numRanks(); ++rank) {
     MemoryPool &rankPool = rankPools.emplace_back(Sharing::process);
     std::vector<ValueMemory> &own = values[static_cast<size_t>(rank)];
@@ -140,7 +141,8 @@ Status Session::State::allocateValues() {
         return Status::error(what + ": " + box.status().message());
       ValueMemory value;
       value.bytes = static_cast<size_t>(elementsOf(*box) * byteSize(dtype));
-      value.replica = !seen.emplace(own.size(), box->offsets).second;
+      if (auto [owner, isFirst] = first.try_emplace({own.size(), box->offsets}, rank); !isFirst)
+        value.replicaOf = owner->second;
       value.box = std::move(*box);
       // The session and the rank both use inputs and results, only the rank a weight. Weights of a
       // device have no memory here.

@@ -27,7 +27,7 @@ struct ValueMemory {
   std::byte *owned = nullptr;
   std::byte *bound = nullptr; ///< the caller's memory, used in place of `owned`
   size_t bytes = 0;
-  bool replica = false; ///< an earlier rank has the same shard
+  int64_t replicaOf = -1; ///< the first rank with the same shard; -1: this one
   std::byte *data() const { return bound ? bound : owned; }
 };
 

@@ -155,23 +155,6 @@ TEST(Session, BindingMovesEveryUse) {
   }
 }
 
-/// If several ranks have the same shard of a result, only the first rank's is read.
-TEST(Session, AReplicatedResultIsReadOnce) {
-  ProgramBuilder b({{"dp", 2}, {"tp", 2}});
-  b.operand("x", f32, {4, 2}, {{"dp", "tp"}, {}}); // a different row on each rank
-  b.result("y", f32, {2, 2}, {{"dp"}, {}});
-  b.procedure("main", 2, 0, 0, 0).copy("y", argument(0, f32, {1, 2}), argument(1, f32, {1, 2}));
-  auto session = b.session();
-  ASSERT_OK(session);
-  std::vector<float> x{0, 1, 2, 3, 4, 5, 6, 7};
-  ASSERT_OK((*session)->setInput("x", f32, {4, 2}, x.data()));
-  ASSERT_OK((*session)->run());
-  auto y = (*session)->output("y");
-  ASSERT_OK(y);
-  EXPECT_THAT(std::vector<float>(y->as<float>(), y->as<float>() + 4),
-              ::testing::ElementsAre(0, 1, 4, 5));
-}
-
 /// The processors on which a kernel's threads may run, by rank and row.
 std::mutex seenLock;
 std::map<float, std::vector<int>> seenCores;
@@ -273,6 +256,37 @@ TEST(Session, PaddingOfAResult) {
   std::vector<float> padded(16);
   EXPECT_ERROR((*session)->readOutput("y", padded.data(), 64),
                "output 'y' expects memory of 40 bytes, got 64");
+}
+
+/// A result without a sharding is the same on all ranks; a program that breaks this is found out
+/// when the result is read.
+TEST(Session, RanksThatDisagreeAboutAResult) {
+  ProgramBuilder b({{"dp", 2}, {"tp", 2}});
+  b.operand("x", f32, {4, 6}, {{"dp"}, {"tp"}});
+  b.result("y", f32, {4, 3}, {{"dp"}, {}});
+  auto p = b.procedure("main", 2, 0, 0, 0);
+  p.copy("y", argument(0, f32, {2, 3}), argument(1, f32, {2, 3}));
+  BundleContents contents = b.contents();
+  for (const char *transport : {"shm", "threads"}) {
+    SessionOptions options;
+    options.transport = transport;
+    auto session = Session::create(bundleOf(contents), options);
+    ASSERT_OK(session);
+    // Ranks 0 and 1 have equal shards, ranks 2 and 3 differ in their last element.
+    std::vector<float> x(24, 1.0f);
+    x[23] = 2;
+    ASSERT_OK((*session)->setInput("x", f32, {4, 6}, x.data()));
+    ASSERT_OK((*session)->run());
+    Result<HostTensor> y = (*session)->output("y");
+    EXPECT_ERROR(y, "output 'y' expects equal values on ranks 2 and 3, which differ at [1, 2]");
+    EXPECT_EQ(y.status().code(), Code::rankFailed);
+    x[23] = 1;
+    ASSERT_OK((*session)->setInput("x", f32, {4, 6}, x.data()));
+    ASSERT_OK((*session)->run());
+    y = (*session)->output("y");
+    ASSERT_OK(y);
+    EXPECT_THAT(std::vector<float>(y->as<float>(), y->as<float>() + 12), ::testing::Each(1.0f));
+  }
 }
 
 /// The default is used until the input is set. Memory that the caller binds is not overwritten.
