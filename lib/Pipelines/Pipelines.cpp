@@ -60,6 +60,8 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
   if (level == std::max(first, Level::Comm)) {
     addVerifyLevel(pm, first);
     pm.addPass(createConvertTensorParts());
+    if (first > Level::Comm)
+      pm.addPass(createCheckPlacements());
   }
   switch (level) {
   case Level::NN:
@@ -70,6 +72,7 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
       addPartitioning(pm, options);
     if (!options.passes.empty() && failed(parsePassPipeline(options.passes, pm, errors)))
       return failure();
+    pm.addPass(createCheckPlacements());
     break;
   case Level::Kernels:
     pm.addPass(createFormKernels());

@@ -99,6 +99,10 @@ struct SignatureValue {
   Type type;
   DictionaryAttr attributes;
   bool has(StringRef name) const { return attributes && attributes.contains(name); }
+  ShardingAttr sharding() const {
+    return attributes ? attributes.getAs<ShardingAttr>(CommDialect::kShardingAttrName)
+                      : ShardingAttr();
+  }
 };
 
 SmallVector<SignatureValue> signatureOf(func::FuncOp func) {
@@ -196,6 +200,8 @@ private:
       return explain(error("has a per-rank type, which"));
     if (level != Level::NN && !local && value.has(CommDialect::kShardingAttrName))
       return explain(error("has a sharding but no 'comm.global_type', which"));
+    if (local && value.sharding() && value.sharding().isPartial())
+      return explain(error("is partial, which") << ": an entry takes and gives reduced values");
     return success();
   }
 

@@ -9,7 +9,8 @@
 
 comm.mesh @mesh <pp = 2>
 
-func.func @main(%x: tensor<8x4xf32> {nn.name = "x"}) -> (tensor<8x4xf32> {nn.name = "y"}) attributes {nn.entry} {
+func.func @main(%x: tensor<8x4xf32> {nn.name = "x"})
+    -> (tensor<8x4xf32> {nn.name = "y", comm.sharding = #comm.sharding<@mesh, [{pp}, {}]>, comm.global_type = tensor<16x4xf32>}) attributes {nn.entry} {
   %r = comm.recv pairs [0 -> 1, 1 -> 0] over <@mesh, {pp}> : tensor<8x4xf32>
   comm.send(%x) pairs [0 -> 1, 1 -> 0] over <@mesh, {pp}> : tensor<8x4xf32>
   return %r : tensor<8x4xf32>

@@ -169,15 +169,15 @@ def test_permute_ring(tmp_path, way, step):
 
 # --- sub-axes -----------------------------------------------------------------------------------------------------
 
-SUM_PART, SUM_WHOLE = "tensor<1x5xf32>", "tensor<12x5xf32>"
-SUM_CUT = f"comm.sharding = #comm.sharding<@mesh, [{{dp, tp}}, {{}}]>, comm.global_type = {SUM_WHOLE}"
+PART_OF, SUB_AXES_CUT = cut("tensor<1x5xf32>", "{dp, tp}, {}", "tensor<12x5xf32>")
 SUB_AXES = f"""
 comm.mesh @mesh <dp = 2, tp = 6>
-func.func @main(%x: {SUM_PART} {{nn.name = "x", {SUM_CUT}}})
-    -> ({SUM_PART} {{nn.name = "major", {SUM_CUT}}}, {SUM_PART} {{nn.name = "minor", {SUM_CUT}}}) attributes {{nn.entry}} {{
-  %0 = comm.all_reduce sum(%x) over <@mesh, {{tp:(1)2}}> role "major" : {SUM_PART}
-  %1 = comm.all_reduce max(%x) over <@mesh, {{tp:(2)3}}> role "minor" : {SUM_PART}
-  return %0, %1 : {SUM_PART}, {SUM_PART}
+func.func @main(%x: {PART_OF} {{nn.name = "x", {SUB_AXES_CUT}}})
+    -> ({PART_OF} {{nn.name = "major", {cut(PART_OF, "{dp, tp:(2)3}, {}", "tensor<6x5xf32>")[1]}}},
+        {PART_OF} {{nn.name = "minor", {cut(PART_OF, "{dp, tp:(1)2}, {}", "tensor<4x5xf32>")[1]}}}) attributes {{nn.entry}} {{
+  %0 = comm.all_reduce sum(%x) over <@mesh, {{tp:(1)2}}> role "major" : {PART_OF}
+  %1 = comm.all_reduce max(%x) over <@mesh, {{tp:(2)3}}> role "minor" : {PART_OF}
+  return %0, %1 : {PART_OF}, {PART_OF}
 }}
 """
 
@@ -185,10 +185,8 @@ func.func @main(%x: {SUM_PART} {{nn.name = "x", {SUM_CUT}}})
 @pytest.mark.parametrize("way", WAYS)
 def test_sub_axis_all_reduce(tmp_path, way):
     x = random_values(12, 5)
-    grid = x.reshape(2, 2, 3, 5)  # dp, the sub-axis of size 2, the sub-axis of size 3, the rows of each rank
-    expected = {"major": np.broadcast_to(grid.sum(1, keepdims=True), grid.shape).reshape(x.shape),
-                "minor": np.broadcast_to(grid.max(2, keepdims=True), grid.shape).reshape(x.shape)}
-    run_program(tmp_path, SUB_AXES, {"x": x}, expected, way)
+    grid = x.reshape(2, 2, 3, 5)  # dp, the sub-axis of size 2, the sub-axis of size 3, the row of each rank
+    run_program(tmp_path, SUB_AXES, {"x": x}, {"major": grid.sum(1).reshape(6, 5), "minor": grid.max(2).reshape(4, 5)}, way)
 
 
 # --- bundles, passes and checks -----------------------------------------------------------------------------------
@@ -210,22 +208,23 @@ def test_bundle_is_as_good_as_the_module(tmp_path):
 
 def test_passes_run_on_it(tmp_path):
     """A pass splits a hand-written all_reduce, and the results stay the same."""
-    whole = "tensor<4x6xf32>"
+    part, cut_x = cut("tensor<2x3xf32>", "{}, {tp}", "tensor<2x6xf32>")
     text = f"""
 comm.mesh @mesh <tp = 2>
-func.func @main(%x: tensor<2x6xf32> {{nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{{tp}}, {{}}]>, comm.global_type = {whole}}})
-    -> (tensor<2x6xf32> {{nn.name = "y"}}) attributes {{nn.entry}} {{
-  %0 = comm.all_reduce sum(%x) over <@mesh, {{tp}}> role "sum" : tensor<2x6xf32>
-  return %0 : tensor<2x6xf32>
+func.func @main(%x: {part} {{nn.name = "x", {cut_x}}}) -> (tensor<2x4xf32> {{nn.name = "y"}}) attributes {{nn.entry}} {{
+  %w = nn.parameter "w" of tensor<4x6xf32> sharded <@mesh, [{{}}, {{tp}}]> : tensor<4x3xf32>
+  %0 = nn.linear %x, %w : {part}, tensor<4x3xf32> -> tensor<2x4xf32>
+  %1 = comm.all_reduce sum(%0) over <@mesh, {{tp}}> role "sum" : tensor<2x4xf32>
+  return %1 : tensor<2x4xf32>
 }}
 """
-    x = random_values(4, 6)
-    done = run_program(tmp_path, text, {"x": x}, {"y": x[:2] + x[2:]}, "threads", "--passes", "braid-split-all-reduce")
+    x, w = random_values(2, 6), random_values(4, 6, seed=6)
+    done = run_program(tmp_path, text, {"x": x}, {"y": x @ w.T}, "threads", "--passes", "braid-split-all-reduce", weights={"w": w})
     assert "reduce_scatter 'sum'" in done.out and "all_gather 'sum'" in done.out and "all_reduce" not in done.out
 
 
 def test_ranks_that_disagree(tmp_path):
-    """A result without a sharding must be the same on all ranks; --check reference detects a difference."""
+    """A result without a sharding must be the same on all ranks; a program of which that is not known is refused."""
     model = tmp_path / "program.mlir"
     model.write_text(f"""
 comm.mesh @mesh <tp = 4>
@@ -234,11 +233,10 @@ func.func @main(%x: {PART} {{nn.name = "x", {CUT}}}) -> ({PART} {{nn.name = "y"}
   return %0 : {PART}
 }}
 """)
-    inputs, _ = ring_values()
-    path = models.write_inputs({"x": inputs["x"]}, tmp_path / "inputs")["x"]
-    done = braid("run", model, "--input", f"x={path}", "--check", "reference", "--output", tmp_path / "out", expect=RANK_FAILED)
-    assert "result 'y' expects equal values on ranks 0 and 1, which differ at [0, 0]" in done.err
-    assert not (tmp_path / "out").exists()
+    done = braid("compile", model, "-o", tmp_path / "out.braid", expect=BAD_INPUT)
+    assert "expects the same value over axis 'tp' in result 0 ('y'), as 'main' declares, got parts along dimension 0" in done.err
+    assert "note: this is in parts over axis 'tp', as argument 0 of 'main' is declared" in done.err
+    assert not (tmp_path / "out.braid").exists()
 
 
 def test_example(tmp_path):

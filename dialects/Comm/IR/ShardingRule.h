@@ -25,11 +25,20 @@ enum class FactorKind {
   Replicated ///< must not be sharded (a normalized dimension, say)
 };
 
+/// What an operation computes where a program written per rank gives it shards of a replicated
+/// factor.
+enum class OnShards {
+  Wrong,   ///< not the operation on the unpartitioned values
+  Unknown, ///< whatever the program makes of it
+  Shard    ///< the shard of the result; propagation leaves the factor whole for another reason
+};
+
 struct Factor {
   std::string name; ///< for messages: "batch", "head", ...
   int64_t size = 1;
   FactorKind kind = FactorKind::Parallel;
   ReduceKind reduce = ReduceKind::Sum; ///< of a reduction factor
+  OnShards onShards = OnShards::Wrong; ///< of a replicated factor
 };
 
 /// Factor indices of one dimension, major first. Empty for a dimension without a factor (size 1, or
@@ -51,6 +60,9 @@ struct ShardingRule {
   /// them are partial, the result stays partial rather than sharded, so that one reduction serves
   /// all.
   bool sum = false;
+  /// Operands in each of which the operation is linear while the others stay the same. Propagation
+  /// reduces them before; a program written by hand may pass partial sums through one of them.
+  llvm::SmallVector<int64_t, 2> linearIn;
 
   int64_t addFactor(llvm::StringRef name, int64_t size, FactorKind kind = FactorKind::Parallel) {
     factors.push_back({name.str(), size, kind});

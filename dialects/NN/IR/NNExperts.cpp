@@ -152,6 +152,7 @@ ShardingRule CombineOp::getShardingRule() {
       addRowFactors(rule, getResult(), getExperts(), getBlocks(), FactorKind::Parallel);
   rule.operands = {rows.blocks, rows.chosen, rows.chosen, rows.chosen};
   rule.results = {rows.tokens};
+  rule.linearIn = {0, 1};
   rule.linear = true;
   rule.partialOperands = {0};
   return rule;

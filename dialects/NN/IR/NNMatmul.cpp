@@ -100,6 +100,10 @@ ShardingRule MatmulOp::getShardingRule() {
   if (rank > 1)
     result.push_back({rows});
   result.push_back({out});
+  // A program written per rank may let partial sums accumulate.
+  rule.factors[in].onShards = braid::comm::OnShards::Unknown;
+  if (!getAccumulator())
+    rule.linearIn = {0, 1};
   rule.operands = {lhs, rhs};
   if (getCounts())
     rule.operands.push_back({leading.front()});

@@ -80,6 +80,9 @@ ShardingRule SliceOp::getShardingRule() {
       withFactor(others, dim, rule.addFactor("slice", getSize(), FactorKind::Replicated))};
   rule.linear = true;
   rule.partialOperands = {0};
+  // In a program written per rank, each rank may slice its own shard.
+  for (auto &factor : rule.factors)
+    factor.onShards = braid::comm::OnShards::Unknown;
   return rule;
 }
 
@@ -188,6 +191,8 @@ ShardingRule ConcatOp::getShardingRule() {
   rule.results = {withFactor(
       others, dim, rule.addFactor("all", shapeOf(getResult())[dim], FactorKind::Replicated))};
   rule.linear = true;
+  for (auto &factor : rule.factors)
+    factor.onShards = braid::comm::OnShards::Unknown;
   return rule;
 }
 

@@ -14,6 +14,7 @@ using namespace mlir;
 using namespace braid::nn;
 using braid::comm::FactorKind;
 using braid::comm::GroupAttr;
+using braid::comm::OnShards;
 using braid::comm::ShardingRule;
 using braid::comm::TensorFactors;
 
@@ -46,6 +47,7 @@ ShardingRule EmbeddingOp::getShardingRule() {
   int64_t hidden = rule.addFactor("hidden", shapeOf(getTable())[1]);
   rule.operands = {ids, {{vocabulary}, {hidden}}};
   rule.results = {ids + hidden};
+  rule.linearIn = {1};
   return rule;
 }
 
@@ -72,6 +74,7 @@ ShardingRule LinearOp::getShardingRule() {
   int64_t in = rule.addFactor("in", shapeOf(getWeight())[1], FactorKind::Reduction);
   rule.operands = {rows + in, {{out}, {in}}};
   rule.results = {rows + out};
+  rule.linearIn = {0, 1};
   return rule;
 }
 
@@ -114,6 +117,8 @@ ShardingRule AttentionOp::getShardingRule() {
   // sequences stay replicated.
   int64_t q = rule.addFactor("seq_q", query[1], FactorKind::Replicated);
   int64_t k = rule.addFactor("seq_k", key[1], FactorKind::Replicated);
+  if (!getCausal() || getPositionOffset())
+    rule.factors[q].onShards = OnShards::Shard;
   int64_t head = rule.addFactor("kv_head", key[2]);
   // Ranks that split a group would share its key head, and a sharding cannot express that some
   // ranks share a head. Groups are therefore not split.
@@ -130,6 +135,7 @@ ShardingRule AttentionOp::getShardingRule() {
   if (getPositionOffset())
     rule.operands.push_back({{batch}});
   rule.results = {{{batch}, {q}, {head, group}, {valueDim}}};
+  rule.linearIn = {2};
   return rule;
 }
 
@@ -221,5 +227,6 @@ ShardingRule MulOp::getShardingRule() {
   // A multiplication distributes over one partial sum, but not over two.
   rule.linear = true;
   rule.partialOperands = {0};
+  rule.linearIn = {0, 1};
   return rule;
 }

@@ -293,7 +293,7 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
     | level       | beside builtin and func |
     |-------------|-------------------------|
     | `nn`        | nn, `comm.mesh`, plain computation; no per-rank argument types |
-    | `comm`      | nn, comm without start, wait and yield, plain computation; no `comm.shardings`, and a sharded argument or result has its `comm.global_type` |
+    | `comm`      | nn, comm without start, wait and yield, plain computation; no `comm.shardings`, and a sharded argument or result has its `comm.global_type` and is not partial |
     | `kernels`   | nn without row operations (they are in kernels), comm as before, `rt.kernel` and `rt.launch` |
     | `scheduled` | nn, comm with every collective inside a start, `rt.kernel` and `rt.launch`, plain computation |
     | `rt`        | builtin, rt and `comm.mesh` only |
@@ -321,6 +321,42 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
              clEnumValN(::braid::Level::Scheduled, "scheduled", "collectives as start and wait"),
              clEnumValN(::braid::Level::RT, "rt", "the executor's commands"))}]>,
   ];
+}
+
+def CheckPlacements : Pass<"braid-check-placements", "::mlir::ModuleOp"> {
+  let summary = "Refuse a per-rank program that contradicts what its ranks hold";
+  let description = [{
+    Follows for every value of a per-rank program up to level `scheduled`, along every axis of the mesh and its sub-axes,
+    whether the ranks hold *the same* value, *parts* of one along a dimension, or *partial sums* (maxima, minima).
+    Arguments, parameters and results of the entry are as their shardings declare; without one they are the same on all
+    ranks. The first operation that contradicts what its operands hold is an error, and notes tell where that came from:
+
+    - a sum of what is the same on all ranks (a second sum), or of parts, unless each is one index of the dimension;
+    - a gather, all_to_all or slice of what is not in parts along the dimension, or not by its minor axes;
+    - partial sums in an operation that is not linear in them, in a product of two, or with a bias or any other value that
+      each rank adds; partial maxima in an operation that computes;
+    - operands of which only one is in parts along a common dimension, among them one that is contracted;
+    - parts along a dimension that an operation needs whole, such as that of a normalization;
+    - a result that is not as it is declared.
+
+    Nothing is known of what a rank receives, of rows that counts select, of parameters and arguments cut along an axis of
+    stages (over which the program sends to some ranks only), and of what is computed from such values: they are accepted
+    everywhere but as a result that all ranks shall have alike. A collective makes such a value known again.
+
+    The module does not change. In this program the bias is added before the reduction:
+
+    ```mlir
+    %0 = nn.linear %x, %w : tensor<8x16xf32>, tensor<4x16xf32> -> tensor<8x4xf32>
+    %1 = nn.add %0, %b : tensor<8x4xf32>, tensor<4xf32> -> tensor<8x4xf32>
+    %2 = comm.all_reduce sum(%1) over <@mesh, {tp}> : tensor<8x4xf32>
+    ```
+
+    ```
+    error: 'nn.add' op expects partial sums over axis 'tp' in operand 1 too, got the same value on all of its ranks
+    note: it is added on each of 2 ranks, so that the sum has it 2 times
+    note: these are partial sums over axis 'tp', made here
+    ```
+  }];
 }
 
 def DecomposeNN : Pass<"braid-decompose-nn"> {

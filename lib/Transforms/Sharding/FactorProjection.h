@@ -9,8 +9,7 @@
 #ifndef BRAID_LIB_TRANSFORMS_SHARDING_FACTORPROJECTION_H
 #define BRAID_LIB_TRANSFORMS_SHARDING_FACTORPROJECTION_H
 
-#include "Layout.h"
-
+#include "braid/Analysis/Layout.h"
 #include "dialects/Comm/IR/Comm.h"
 
 namespace braid {

@@ -10,8 +10,7 @@
 #ifndef BRAID_LIB_TRANSFORMS_RESHARD_H
 #define BRAID_LIB_TRANSFORMS_RESHARD_H
 
-#include "Layout.h"
-
+#include "braid/Analysis/Layout.h"
 #include "braid/Cost/CommunicationCost.h"
 
 #include <cstdint>

@@ -82,7 +82,7 @@ std::vector<Reduction> ReshardCache::plan(ArrayRef<PartialAttr> partials,
   std::vector<Layout> goals;
   for (ShardingAttr want : wanted)
     goals.push_back(layouts.layout(want));
-  return planReductions(layouts.resharder(globalType), layouts.layout(sharding), axes, goals);
+  return planReductions(resharder(), layouts.layout(sharding), axes, goals);
 }
 
 Layout ReshardCache::layoutAfter(ArrayRef<Reduction> steps) const {
@@ -138,7 +138,7 @@ Value ReshardCache::get(ShardingAttr wanted) {
       from.push_back(layouts.layout(form));
     }
   std::optional<ReshardPath> path =
-      layouts.resharder(globalType).cheapest(from, layouts.layout(wanted));
+      resharder().cheapest(from, layouts.layout(wanted));
   if (!path)
     return {};
   Value current = values[path->from];

@@ -10,8 +10,10 @@
 #ifndef BRAID_LIB_TRANSFORMS_RESHARDCACHE_H
 #define BRAID_LIB_TRANSFORMS_RESHARDCACHE_H
 
-#include "MeshLayouts.h"
 #include "ReductionPlan.h"
+
+#include "braid/Analysis/MeshLayouts.h"
+#include "braid/Transforms/ShardingUtils.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -69,6 +71,9 @@ public:
   mlir::Value get() const { return value; }
 
 private:
+  Resharder resharder() const {
+    return Resharder(layouts.sizes().vec(), globalType.getShape().vec(), elementBytes(globalType));
+  }
   std::vector<Reduction> plan(llvm::ArrayRef<comm::PartialAttr> partials,
                               llvm::ArrayRef<comm::ShardingAttr> wanted) const;
   /// The layout of `value` after the steps of a reduction.

@@ -11,7 +11,9 @@
 #define BRAID_LIB_TRANSFORMS_SHARDING_SHARDINGGRAPH_H
 
 #include "FactorStrategy.h"
-#include "MeshLayouts.h"
+
+#include "braid/Analysis/MeshLayouts.h"
+#include "braid/Transforms/ShardingUtils.h"
 
 namespace braid {
 

@@ -62,6 +62,8 @@ ShardingRule loopRule(linalg::LinalgOp op) {
                                     : parallel ? FactorKind::Parallel
                                                : FactorKind::Reduction);
     rule.factors[factor].reduce = kind.value_or(ReduceKind::Sum);
+    // The body of a program that is partitioned already may count on shards.
+    rule.factors[factor].onShards = OnShards::Unknown;
   }
   // A split loop counts from zero on every rank, which linalg.index would see.
   op->walk(
@@ -84,6 +86,7 @@ ShardingRule loopRule(linalg::LinalgOp op) {
           rule.factors[dim.getPosition()].kind = FactorKind::Replicated;
       });
       tensor.push_back({rule.addFactor("window", type.getDimSize(d), FactorKind::Replicated)});
+      rule.factors.back().onShards = OnShards::Unknown;
     }
   }
   for (auto [i, tensor] : llvm::enumerate(tensors)) {

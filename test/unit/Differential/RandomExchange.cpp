@@ -4,16 +4,24 @@
 //===----------------------------------------------------------------------===//
 #include "RandomExchange.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <algorithm>
 #include <optional>
 #include <sstream>
 
 namespace braid::test {
 namespace {
 
+/// What ranks along an axis have of a value, as the check of placements sees it.
+enum class Held { Same, Part, Sums, Varies };
+
 struct Value {
   std::string name;
   std::vector<int64_t> shape;
-  bool differs[2]; ///< whether ranks along dp and along tp have different values
+  Held held[2];            ///< along dp and along tp
+  size_t dims[2] = {0, 0}; ///< of parts
+  int minor = 0;           ///< the minor axis, where both cut one dimension
 
   std::string type() const {
     std::string text = "tensor<";
@@ -21,6 +29,37 @@ struct Value {
       text += std::to_string(size) + "x";
     return text + "f32>";
   }
+  bool has(int axis, std::initializer_list<Held> among) const {
+    return std::find(among.begin(), among.end(), held[axis]) != among.end();
+  }
+  bool isCutTwice() const {
+    return held[0] == Held::Part && held[1] == Held::Part && dims[0] == dims[1];
+  }
+  void cut(int axis, size_t dim) {
+    held[axis] = Held::Part;
+    dims[axis] = dim;
+    minor = axis;
+  }
+  bool isCutAlong(size_t dim) const {
+    return (held[0] == Held::Part && dims[0] == dim) || (held[1] == Held::Part && dims[1] == dim);
+  }
+  /// Whether an operation may take both: along each axis they have the same or parts alike; what
+  /// varies fits everything.
+  bool fits(const Value &other) const {
+    for (int axis : {0, 1})
+      if (held[axis] != Held::Varies && other.held[axis] != Held::Varies &&
+          (held[axis] != other.held[axis] ||
+           (held[axis] == Held::Part && dims[axis] != other.dims[axis])))
+        return false;
+    return !isCutTwice() || !other.isCutTwice() || minor == other.minor;
+  }
+  void combineWith(const Value &other) {
+    for (int axis : {0, 1})
+      if (other.held[axis] == Held::Varies)
+        held[axis] = Held::Varies;
+  }
+  /// Whether a gather may join the parts.
+  bool isMinor(int axis) const { return !isCutTwice() || minor == axis; }
 };
 
 class Exchange {
@@ -30,7 +69,12 @@ public:
 
 private:
   size_t below(size_t n) { return random() % n; }
-  Value &any() { return values[below(values.size())]; }
+  /// One of the values that fit; none where none does.
+  std::optional<Value> any(llvm::function_ref<bool(const Value &)> fits) {
+    std::vector<Value> found;
+    std::copy_if(values.begin(), values.end(), std::back_inserter(found), fits);
+    return found.empty() ? std::nullopt : std::optional(found[below(found.size())]);
+  }
   std::string fresh() { return "%v" + std::to_string(count++); }
   std::string over(int axis) const {
     return std::string(" over <@mesh, {") + kAxes[axis] + "}> role \"r" + std::to_string(count) +
@@ -39,7 +83,10 @@ private:
   void step();
   void reduce(bool several);
   void scatter();
-  void gather(std::optional<Value> of = std::nullopt);
+  void gather();
+  void partialSums(int axis);
+  Value gathered(const Value &from, int axis, size_t dim);
+  Value sameEverywhere(Value value);
   void slice();
   void compute();
   void turn();
@@ -60,14 +107,20 @@ private:
 
 void Exchange::reduce(bool several) {
   int axis = static_cast<int>(below(2));
-  Value a = any(), b = any();
-  Value x = a, y = b;
-  x.differs[axis] = y.differs[axis] = false;
-  const char *kind = below(2) ? "sum" : "max";
-  if (several && a.name != b.name) {
+  bool sum = below(2);
+  auto fits = [&](const Value &value) {
+    return value.has(axis, {sum ? Held::Sums : Held::Same, Held::Varies});
+  };
+  std::optional<Value> a = any(fits), b = any(fits);
+  if (!a)
+    return;
+  Value x = *a, y = *b;
+  x.held[axis] = y.held[axis] = Held::Same;
+  const char *kind = sum ? "sum" : "max";
+  if (several && a->name != b->name) {
     std::string both = fresh();
-    os << "  " << both << ":2 = comm.all_reduce " << kind << "(" << a.name << ", " << b.name << ")"
-       << over(axis) << " : " << a.type() << ", " << b.type() << "\n";
+    os << "  " << both << ":2 = comm.all_reduce " << kind << "(" << a->name << ", " << b->name
+       << ")" << over(axis) << " : " << a->type() << ", " << b->type() << "\n";
     x.name = both + "#0";
     y.name = both + "#1";
     values.push_back(x);
@@ -76,13 +129,13 @@ void Exchange::reduce(bool several) {
     return;
   }
   x.name = fresh();
-  os << "  " << x.name << " = comm.all_reduce " << kind << "(" << a.name << ")" << over(axis)
-     << " : " << a.type() << "\n";
+  os << "  " << x.name << " = comm.all_reduce " << kind << "(" << a->name << ")" << over(axis)
+     << " : " << a->type() << "\n";
   // Often followed by a slice of the result.
   if (below(4) == 0 && x.shape[0] % sizes[axis] == 0) {
     Value part = x;
     part.shape[0] /= sizes[axis];
-    part.differs[axis] = true;
+    part.cut(axis, 0);
     part.name = fresh();
     os << "  " << part.name << " = comm.local_slice " << x.name << " dim 0 over <@mesh, {"
        << kAxes[axis] << "}> : " << x.type() << " -> " << part.type() << "\n";
@@ -94,63 +147,79 @@ void Exchange::reduce(bool several) {
 
 void Exchange::scatter() {
   int axis = static_cast<int>(below(2));
-  Value from = any(), to = from;
-  size_t dim = below(from.shape.size());
-  if (from.shape[dim] % sizes[axis] != 0)
+  std::optional<Value> from =
+      any([&](const Value &value) { return value.has(axis, {Held::Sums, Held::Varies}); });
+  if (!from)
+    return;
+  Value to = *from;
+  size_t dim = below(from->shape.size());
+  if (from->shape[dim] % sizes[axis] != 0)
     return;
   to.shape[dim] /= sizes[axis];
-  to.differs[axis] = true;
+  to.cut(axis, dim);
   to.name = fresh();
-  os << "  " << to.name << " = comm.reduce_scatter sum(" << from.name << ") dim " << dim
-     << over(axis) << " : " << from.type() << " -> " << to.type() << "\n";
+  os << "  " << to.name << " = comm.reduce_scatter sum(" << from->name << ") dim " << dim
+     << over(axis) << " : " << from->type() << " -> " << to.type() << "\n";
   values.push_back(to);
   if (below(2))
     return;
-  Value whole = from;
-  whole.differs[axis] = false;
-  whole.name = fresh();
-  os << "  " << whole.name << " = comm.all_gather(" << to.name << ") dim " << dim << over(axis)
-     << " : " << to.type() << " -> " << whole.type() << "\n";
-  values.back() = whole; // the shard has no other use, so that gathers can move
+  values.back() = gathered(to, axis, dim); // the shard has no other use, so that gathers can move
 }
 
-void Exchange::gather(std::optional<Value> of) {
-  int axis = static_cast<int>(below(2));
-  Value from = of ? *of : any(), to = from;
-  size_t dim = below(from.shape.size());
-  if (from.shape[dim] > 8)
-    return;
+Value Exchange::gathered(const Value &from, int axis, size_t dim) {
+  Value to = from;
   to.shape[dim] *= sizes[axis];
-  to.differs[axis] = false;
+  to.held[axis] = Held::Same;
   to.name = fresh();
   os << "  " << to.name << " = comm.all_gather(" << from.name << ") dim " << dim << over(axis)
      << " : " << from.type() << " -> " << to.type() << "\n";
-  values.push_back(to);
+  return to;
+}
+
+void Exchange::gather() {
+  int axis = static_cast<int>(below(2));
+  std::optional<Value> from = any([&](const Value &value) {
+    return value.has(axis, {Held::Part, Held::Varies}) && value.isMinor(axis);
+  });
+  if (!from)
+    return;
+  size_t dim = from->held[axis] == Held::Part ? from->dims[axis] : below(from->shape.size());
+  if (from->shape[dim] > 8)
+    return;
+  values.push_back(gathered(*from, axis, dim));
 }
 
 void Exchange::slice() {
   int axis = static_cast<int>(below(2));
-  Value from = any(), to = from;
-  size_t dim = below(from.shape.size());
-  if (from.differs[axis] || from.shape[dim] % sizes[axis] != 0)
+  std::optional<Value> from =
+      any([&](const Value &value) { return value.has(axis, {Held::Same}); });
+  if (!from)
+    return;
+  Value to = *from;
+  size_t dim = below(from->shape.size());
+  if (from->shape[dim] % sizes[axis] != 0)
     return;
   to.shape[dim] /= sizes[axis];
-  to.differs[axis] = true;
+  to.cut(axis, dim);
   to.name = fresh();
-  os << "  " << to.name << " = comm.local_slice " << from.name << " dim " << dim
-     << " over <@mesh, {" << kAxes[axis] << "}> : " << from.type() << " -> " << to.type() << "\n";
+  os << "  " << to.name << " = comm.local_slice " << from->name << " dim " << dim
+     << " over <@mesh, {" << kAxes[axis] << "}> : " << from->type() << " -> " << to.type() << "\n";
   values.push_back(to);
 }
 
 void Exchange::compute() {
-  Value a = any(), b = any(), to = a;
+  Value a = *any([](const Value &) { return true; });
+  std::optional<Value> b =
+      any([&](const Value &value) { return a.shape == value.shape && a.fits(value); });
+  Value to = a;
   to.name = fresh();
-  if (a.shape == b.shape && below(4) != 0) {
-    for (int axis : {0, 1})
-      to.differs[axis] = a.differs[axis] || b.differs[axis];
-    os << "  " << to.name << " = nn.add " << a.name << ", " << b.name << " : " << a.type() << ", "
-       << b.type() << " -> " << to.type() << "\n";
+  if (b && below(4) != 0) {
+    to.combineWith(*b);
+    os << "  " << to.name << " = nn.add " << a.name << ", " << b->name << " : " << a.type() << ", "
+       << b->type() << " -> " << to.type() << "\n";
   } else {
+    if (a.has(0, {Held::Sums}) || a.has(1, {Held::Sums}))
+      return;
     os << "  " << to.name << " = nn.activation gelu " << a.name << " : " << to.type() << "\n";
   }
   values.push_back(to);
@@ -158,33 +227,48 @@ void Exchange::compute() {
 
 void Exchange::turn() {
   int axis = static_cast<int>(below(2));
-  Value from = any(), to = from;
-  size_t split = below(from.shape.size()), concat = below(from.shape.size());
-  if (from.shape[split] % sizes[axis] != 0 || from.shape[concat] > 8)
+  std::optional<Value> from = any([&](const Value &value) {
+    return value.has(axis, {Held::Part, Held::Varies}) && value.isMinor(axis);
+  });
+  if (!from)
+    return;
+  Value to = *from;
+  size_t split = below(from->shape.size());
+  size_t concat = from->held[axis] == Held::Part ? from->dims[axis] : below(from->shape.size());
+  if (from->shape[split] % sizes[axis] != 0 || from->shape[concat] > 8)
     return;
   to.shape[split] /= sizes[axis];
   to.shape[concat] *= sizes[axis];
-  to.differs[axis] = true;
+  if (from->held[axis] == Held::Part && split != concat)
+    to.cut(axis, split);
+  else
+    to.held[axis] = Held::Varies;
   to.name = fresh();
-  os << "  " << to.name << " = comm.all_to_all(" << from.name << ") split " << split << " concat "
-     << concat << over(axis) << " : " << from.type() << " -> " << to.type() << "\n";
+  os << "  " << to.name << " = comm.all_to_all(" << from->name << ") split " << split << " concat "
+     << concat << over(axis) << " : " << from->type() << " -> " << to.type() << "\n";
   values.push_back(to);
 }
 
 void Exchange::root() {
   int axis = static_cast<int>(below(2));
   size_t at = below(static_cast<size_t>(sizes[axis]));
-  Value value = any();
-  if (below(2)) {
+  bool reduces = below(2);
+  std::optional<Value> found = any([&](const Value &value) {
+    return reduces ? value.has(axis, {Held::Sums, Held::Varies}) : !value.has(axis, {Held::Sums});
+  });
+  if (!found)
+    return;
+  Value value = *found;
+  if (reduces) {
     Value reduced = value;
-    reduced.differs[axis] = true;
+    reduced.held[axis] = Held::Varies;
     reduced.name = fresh();
     os << "  " << reduced.name << " = comm.reduce sum(" << value.name << ") to " << at << over(axis)
        << " : " << value.type() << "\n";
     values.push_back(value = reduced);
   }
   Value everywhere = value;
-  everywhere.differs[axis] = false;
+  everywhere.held[axis] = Held::Same;
   everywhere.name = fresh();
   os << "  " << everywhere.name << " = comm.broadcast(" << value.name << ") from " << at
      << over(axis) << " : " << value.type() << "\n";
@@ -195,17 +279,20 @@ void Exchange::root() {
 /// send and a recv.
 void Exchange::ring() {
   int axis = static_cast<int>(below(2));
-  Value from = any(), to = from;
-  to.differs[axis] = true;
+  Value from = *any([](const Value &) { return true; }), to = from;
   std::string pairs;
-  for (int64_t i = static_cast<int64_t>(below(2)); i < sizes[axis]; ++i)
+  const auto begin = static_cast<int64_t>(below(2));
+  for (int64_t i = begin; i < sizes[axis]; ++i)
     pairs += (pairs.empty() ? "" : ", ") + std::to_string(i) + " -> " +
              std::to_string((i + 1) % sizes[axis]);
   to.name = fresh();
   if (sizes[axis] == 1 || below(2)) { // a rank cannot send to itself
+    if (begin != 0 || from.held[axis] == Held::Part)
+      to.held[axis] = Held::Varies;
     os << "  " << to.name << " = comm.permute(" << from.name << ") pairs [" << pairs << "]"
        << over(axis) << " : " << from.type() << "\n";
   } else {
+    to.held[axis] = Held::Varies;
     // Each send and recv has its own tag, as in a program that overlaps several.
     std::string where = " pairs [" + pairs + "] over <@mesh, {" + kAxes[axis] + "}> tag " +
                         std::to_string(count) + " : " + from.type() + "\n";
@@ -216,7 +303,7 @@ void Exchange::ring() {
 
 void Exchange::counted() {
   int axis = static_cast<int>(below(2));
-  Value from = any(), to = from;
+  Value from = *any([](const Value &) { return true; }), to = from;
   if (from.shape[0] % sizes[axis] != 0)
     return;
   // Counts differ between ranks.
@@ -229,17 +316,19 @@ void Exchange::counted() {
            << "\", test.range = array<i64: 0, " << from.shape[1] + 1
            << ">, comm.sharding = #comm.sharding<@mesh, [{dp, tp}]>, comm.global_type = "
            << countsType(sizes[0] * sizes[1]) << "}";
-  to.differs[axis] = true;
+  to.held[0] = to.held[1] = Held::Varies;
   to.name = fresh();
   os << "  " << to.name << ", " << fresh() << " = comm.all_to_all_v(" << from.name << ") counts "
      << counts << " : " << type << over(axis) << " : " << from.type() << "\n";
   values.push_back(to);
 }
 
-/// A range of a dimension, often of one that is gathered or reduced over ranks.
+/// A range of a dimension that no axis cuts, often of one that is gathered or reduced over ranks.
 void Exchange::cut() {
-  Value from = any(), to = from;
+  Value from = *any([](const Value &) { return true; }), to = from;
   size_t dim = below(from.shape.size());
+  if (from.isCutAlong(dim))
+    return;
   const auto all = static_cast<size_t>(from.shape[dim]), size = 1 + below(all);
   to.shape[dim] = static_cast<int64_t>(size);
   to.name = fresh();
@@ -249,20 +338,23 @@ void Exchange::cut() {
   values.push_back(to);
 }
 
-/// Two values that differ in one dimension at most.
+/// Two values that differ in one dimension at most, which no axis cuts.
 void Exchange::join() {
-  Value a = any(), b = any(), to = a;
+  Value a = *any([](const Value &) { return true; }), to = a;
   size_t dim = below(a.shape.size());
-  Value alike = b;
-  alike.shape[dim] = a.shape[dim];
-  if (alike.shape != a.shape || a.shape[dim] + b.shape[dim] > 16)
+  std::optional<Value> b = any([&](const Value &value) {
+    Value alike = value;
+    alike.shape[dim] = a.shape[dim];
+    return alike.shape == a.shape && a.shape[dim] + value.shape[dim] <= 16 && a.fits(value) &&
+           !a.isCutAlong(dim) && !value.isCutAlong(dim);
+  });
+  if (!b)
     return;
-  to.shape[dim] += b.shape[dim];
-  for (int axis : {0, 1})
-    to.differs[axis] = a.differs[axis] || b.differs[axis];
+  to.shape[dim] += b->shape[dim];
+  to.combineWith(*b);
   to.name = fresh();
-  os << "  " << to.name << " = nn.concat " << a.name << ", " << b.name << " dim " << dim << " : "
-     << a.type() << ", " << b.type() << " -> " << to.type() << "\n";
+  os << "  " << to.name << " = nn.concat " << a.name << ", " << b->name << " dim " << dim << " : "
+     << a.type() << ", " << b->type() << " -> " << to.type() << "\n";
   values.push_back(to);
 }
 
@@ -295,24 +387,54 @@ void Exchange::step() {
   }
 }
 
+/// Matmuls contract a dimension that an axis cuts.
+void Exchange::partialSums(int axis) {
+  Value sums{"%sums" + std::to_string(axis), values[0].shape, {Held::Same, Held::Same}};
+  sums.held[axis] = Held::Sums;
+  std::string columns = std::to_string(3 * sizes[axis]), cut = kAxes[axis];
+  const std::vector<int64_t> &shape = sums.shape;
+  os << "  %in" << axis << " = nn.parameter \"in" << axis << "\" of tensor<" << shape[0] << "x"
+     << shape[1] << "x" << columns << "xf32> sharded <@mesh, [{}, {}, {" << cut
+     << "}]> : " << sums.type() << "\n  %weight" << axis << " = nn.parameter \"weight" << axis
+     << "\" of tensor<3x" << columns << "xf32> sharded <@mesh, [{}, {" << cut
+     << "}]> : tensor<3x3xf32>\n  " << sums.name << " = nn.linear %in" << axis << ", %weight"
+     << axis << " : " << sums.type() << ", tensor<3x3xf32> -> " << sums.type() << "\n";
+  values.push_back(sums);
+}
+
+/// A value that is the same on all ranks, computed from `value`.
+Value Exchange::sameEverywhere(Value value) {
+  for (int axis : {value.isCutTwice() ? value.minor : 0, value.isCutTwice() ? 1 - value.minor : 1})
+    if (value.held[axis] == Held::Part) {
+      value = gathered(value, axis, value.dims[axis]);
+    } else {
+      std::string name = fresh();
+      os << "  " << name << " = comm.all_reduce "
+         << (value.held[axis] == Held::Sums ? "sum" : "max") << "(" << value.name
+         << ") over <@mesh, {" << kAxes[axis] << "}> : " << value.type() << "\n";
+      value.name = name;
+    }
+  return value;
+}
+
 std::string Exchange::build() {
   sizes[0] = 1 + static_cast<int64_t>(below(3));
   sizes[1] = 2 + static_cast<int64_t>(below(2));
   std::vector<int64_t> shape = {sizes[0] * sizes[1], sizes[0] * sizes[1] * 2, 3};
-  values = {{"%x", shape, {false, false}}, {"%y", shape, {true, true}}};
+  values = {{"%x", shape, {Held::Same, Held::Same}},
+            {"%w", shape, {Held::Part, Held::Part}, {0, 1}}};
   os << "  %w = nn.parameter \"w\" of tensor<" << shape[0] * sizes[0] << "x" << shape[1] * sizes[1]
      << "x3xf32> sharded <@mesh, [{dp}, {tp}, {}]> : " << values[0].type() << "\n";
-  values[1].name = "%w";
+  for (int axis : {0, 1})
+    partialSums(axis);
   for (size_t i = 0, n = 6 + below(14); i < n; ++i)
     step();
   // Results must be the same on all ranks.
   std::string results, types, attributes;
   for (int i = 0; i < 2; ++i) {
-    Value last = values[values.size() - 1 - below(std::min<size_t>(values.size(), 3))];
-    std::string name = fresh();
-    os << "  " << name << " = comm.all_reduce max(" << last.name
-       << ") over <@mesh, {dp, tp}> : " << last.type() << "\n";
-    results += (i ? ", " : "") + name;
+    Value last =
+        sameEverywhere(values[values.size() - 1 - below(std::min<size_t>(values.size(), 3))]);
+    results += (i ? ", " : "") + last.name;
     types += (i ? ", " : "") + last.type();
     attributes += (i ? ", " : "") + last.type() + " {nn.name = \"r" + std::to_string(i) + "\"}";
   }

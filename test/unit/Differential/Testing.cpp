@@ -7,6 +7,7 @@
 #include "braid/InitAll.h"
 #include "braid/Interpreter/Core/Tensor.h"
 #include "braid/Transforms/Passes.h"
+#include "dialects/Comm/IR/Comm.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -53,7 +54,15 @@ DifferentialTest::DifferentialTest() {
 
 bool DifferentialTest::apply(ModuleOp module, const std::string &passes) {
   PassManager manager(&context);
-  return succeeded(parsePassPipeline(passes, manager)) && succeeded(manager.run(module));
+  if (failed(parsePassPipeline(passes, manager)) || failed(manager.run(module)))
+    return false;
+  bool partitioned = false;
+  module.walk([&](comm::CollectiveOpInterface) { partitioned = true; });
+  if (!partitioned)
+    return true;
+  PassManager check(&context);
+  check.addPass(createCheckPlacements());
+  return succeeded(check.run(module));
 }
 
 OwningOpRef<ModuleOp> DifferentialTest::transformed(ModuleOp module, const std::string &passes) {

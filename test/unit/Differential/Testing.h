@@ -51,7 +51,8 @@ void print(const char *title, const Tally &tally);
 struct DifferentialTest : ::testing::Test {
   DifferentialTest();
 
-  /// Runs passes in place. Prints diagnostics and returns false if one fails.
+  /// Runs passes in place, and the check of placements if the module is partitioned then. Prints
+  /// diagnostics and returns false if one fails.
   bool apply(mlir::ModuleOp module, const std::string &passes);
   /// Runs passes on a copy. Returns null if one fails.
   mlir::OwningOpRef<mlir::ModuleOp> transformed(mlir::ModuleOp module, const std::string &passes);

@@ -9,7 +9,8 @@
 #ifndef BRAID_TEST_UNIT_TRANSFORMS_AXES_H
 #define BRAID_TEST_UNIT_TRANSFORMS_AXES_H
 
-#include "lib/Transforms/Sharding/MeshLayouts.h"
+#include "braid/Analysis/MeshLayouts.h"
+#include "braid/Transforms/ShardingUtils.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Parser/Parser.h"

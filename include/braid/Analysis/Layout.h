@@ -4,12 +4,12 @@
 //===----------------------------------------------------------------------===//
 //
 // The axes that split a value, as numbers. Sub-axes are compared by coordinates: `tp` of 8 ranks is
-// `tp:(1)2` followed by `tp:(2)4`. Propagation and the resharding searches work on this form.
-// Without MLIR.
+// `tp:(1)2` followed by `tp:(2)4`. Propagation, the resharding searches and the check of placements
+// work on this form. Without MLIR.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_LIB_TRANSFORMS_LAYOUT_H
-#define BRAID_LIB_TRANSFORMS_LAYOUT_H
+#ifndef BRAID_ANALYSIS_LAYOUT_H
+#define BRAID_ANALYSIS_LAYOUT_H
 
 #include <cstdint>
 #include <optional>
@@ -88,4 +88,4 @@ SubAxes permuteGroup(const Layout &before, const Layout &after);
 std::vector<int64_t> permutation(const Layout &before, const Layout &after);
 
 } // namespace braid
-#endif // BRAID_LIB_TRANSFORMS_LAYOUT_H
+#endif // BRAID_ANALYSIS_LAYOUT_H

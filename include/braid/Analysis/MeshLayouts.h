@@ -6,12 +6,11 @@
 // Converts between sharding attributes and layouts.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_LIB_TRANSFORMS_MESHLAYOUTS_H
-#define BRAID_LIB_TRANSFORMS_MESHLAYOUTS_H
+#ifndef BRAID_ANALYSIS_MESHLAYOUTS_H
+#define BRAID_ANALYSIS_MESHLAYOUTS_H
 
-#include "Reshard.h"
-
-#include "braid/Transforms/ShardingUtils.h"
+#include "braid/Analysis/Layout.h"
+#include "dialects/Comm/IR/Comm.h"
 
 namespace braid {
 
@@ -30,12 +29,13 @@ public:
   comm::ShardingAttr sharding(const Layout &layout,
                               llvm::ArrayRef<comm::PartialAttr> partials = {}) const;
   comm::ShardingAttr replicated(int64_t rank) const { return sharding(Layout(rank)); }
-  /// For a value of this type before partitioning.
-  Resharder resharder(mlir::RankedTensorType globalType) const;
+
+  /// The size of each axis of the mesh.
+  llvm::ArrayRef<int64_t> sizes() const { return mesh.getAxisSizes(); }
 
 private:
   mutable comm::MeshOp mesh; ///< accessors of operations are not const
 };
 
 } // namespace braid
-#endif // BRAID_LIB_TRANSFORMS_MESHLAYOUTS_H
+#endif // BRAID_ANALYSIS_MESHLAYOUTS_H

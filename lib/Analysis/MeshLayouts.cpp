@@ -2,7 +2,9 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "MeshLayouts.h"
+#include "braid/Analysis/MeshLayouts.h"
+
+#include "braid/Base/Mesh.h"
 
 using namespace mlir;
 using namespace braid;
@@ -12,7 +14,7 @@ SubAxis MeshLayouts::subAxis(AxisAttr axis) const {
   auto names = mesh.getAxisNames().getAsValueRange<StringAttr>();
   auto number = std::distance(names.begin(), llvm::find(names, axis.getName()));
   int64_t begin = axis.isFull() ? 1 : axis.getPre();
-  return {static_cast<int>(number), begin, begin * axisSize(mesh, axis)};
+  return {static_cast<int>(number), begin, begin * *toRuntime(mesh).axisSize(toRuntime(axis))};
 }
 
 SubAxes MeshLayouts::subAxes(ArrayRef<AxisAttr> axes) const {
@@ -48,9 +50,4 @@ ShardingAttr MeshLayouts::sharding(const Layout &layout, ArrayRef<PartialAttr> p
       layout, [&](const SubAxes &dim) { return DimAttr::get(mesh.getContext(), axes(dim)); });
   return ShardingAttr::get(mesh.getContext(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()), dims,
                            partials);
-}
-
-Resharder MeshLayouts::resharder(RankedTensorType globalType) const {
-  return Resharder(mesh.getAxisSizes().vec(), globalType.getShape().vec(),
-                   elementBytes(globalType));
 }

@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "Layout.h"
+#include "braid/Analysis/Layout.h"
 
 #include "llvm/ADT/STLExtras.h"
 
