@@ -6,6 +6,7 @@
 
 #include "braid/InitAll.h"
 #include "braid/Interpreter/Core/Tensor.h"
+#include "braid/Schedule/Passes.h"
 #include "braid/Transforms/Passes.h"
 #include "dialects/Comm/IR/Comm.h"
 
@@ -45,7 +46,8 @@ void print(const char *title, const Tally &tally) {
 }
 
 DifferentialTest::DifferentialTest() {
-  static const bool registered = (registerBraidPasses(), registerTransformsPasses(), true);
+  static const bool registered =
+      (registerBraidPasses(), registerBraidSchedulePasses(), registerTransformsPasses(), true);
   (void)registered;
   DialectRegistry registry;
   registerAllDialects(registry);
