@@ -419,7 +419,10 @@ LogicalResult ProcedureLowering::lowerCall(func::CallOp op) {
     arguments.push_back(memory(operand));
   for (Value result : op.getResults())
     arguments.push_back(define(result));
-  rt::CallOp::create(builder, op.getLoc(), op.getCalleeAttr(), arguments, rt::FrameAttr());
+  auto call =
+      rt::CallOp::create(builder, op.getLoc(), op.getCalleeAttr(), arguments, rt::FrameAttr());
+  if (Attribute name = op->getAttr(comm::CommDialect::kCallAttrName))
+    call->setAttr(comm::CommDialect::kCallAttrName, name);
   return success();
 }
 

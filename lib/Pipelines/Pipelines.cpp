@@ -60,8 +60,10 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
   if (level == std::max(first, Level::Comm)) {
     addVerifyLevel(pm, first);
     pm.addPass(createConvertTensorParts());
-    if (first > Level::Comm)
+    if (first > Level::Comm) {
+      pm.addPass(createIdentifyCollectives());
       pm.addPass(createCheckPlacements());
+    }
   }
   switch (level) {
   case Level::NN:
@@ -70,8 +72,12 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
     // A hand-written per-rank program stays as it is.
     if (first == Level::NN)
       addPartitioning(pm, options);
-    if (!options.passes.empty() && failed(parsePassPipeline(options.passes, pm, errors)))
-      return failure();
+    pm.addPass(createIdentifyCollectives());
+    if (!options.passes.empty()) {
+      if (failed(parsePassPipeline(options.passes, pm, errors)))
+        return failure();
+      pm.addPass(createIdentifyCollectives());
+    }
     pm.addPass(createCheckPlacements());
     break;
   case Level::Kernels:

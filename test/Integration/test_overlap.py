@@ -54,7 +54,7 @@ def test_trace_shows_communication_during_computation(outcome, rank):
     # The second branch is computed while the first branch's sum is in flight, and the following operations while the
     # second branch's sum is.
     assert not any(c["args"]["exposed_by_form"] for c in collectives)
-    assert [c["args"]["collective"] for c in collectives] == [f"all_reduce 'mlp.down' #{i} in @main/@branches" for i in (0, 1)]
+    assert [c["args"]["collective"] for c in collectives] == ["@main/@branches/mlp.down", "@main/@branches/mlp.down#1"]
     for collective in collectives:
         begin, end = collective["ts"], collective["ts"] + collective["dur"]
         beside = sum(max(0, min(end, c["ts"] + c["dur"]) - max(begin, c["ts"])) for c in computing)
@@ -70,7 +70,8 @@ def test_trace_shows_communication_during_computation(outcome, rank):
 def test_report_splits_what_collectives_take(outcome):
     report, trace, out = outcome
     rows = report["collectives"]
-    assert [(c["calls"], c["kind"], c["name"], c["ordinal"]) for c in rows] == [("@main/@branches", "all_reduce", "mlp.down", i) for i in (0, 1)]
+    assert [(c["identity"], c["calls"], c["name"], c["kind"]) for c in rows] == [
+        (f"@main/@branches/{name}", "@main/@branches", name, "all_reduce") for name in ("mlp.down", "mlp.down#1")]
     assert [c["exposed_by_form"] for c in rows] == [False, False]
     assert report["bytes_sent_per_rank"] == sum(c["bytes_sent_per_rank"] for c in rows) == 2 * PAYLOAD
     shown = report["comm_of_rank"]
@@ -81,7 +82,7 @@ def test_report_splits_what_collectives_take(outcome):
             assert span["args"][field] == row[field]
     assert report["exposed_comm_s"] == max(rank["exposed_comm_s"] for rank in report["per_rank"])
     for row in rows:
-        line = re.search(rf"^  1 x all_reduce 'mlp\.down' #{row['ordinal']} in @branches: (\d+) bytes, ([0-9.]+) ms exposed, "
+        line = re.search(rf"^  1 x all_reduce @branches/{row['name']}: (\d+) bytes, ([0-9.]+) ms exposed, "
                          r"([0-9.]+) ms hidden, ([0-9.]+) ms waiting for peers(, exposed by form)?$", out, re.M)
         assert line, out
         assert int(line[1]) == PAYLOAD and bool(line[5]) == row["exposed_by_form"]

@@ -220,7 +220,7 @@ func.func @main(%x: {part} {{nn.name = "x", {cut_x}}}) -> (tensor<2x4xf32> {{nn.
 """
     x, w = random_values(2, 6), random_values(4, 6, seed=6)
     done = run_program(tmp_path, text, {"x": x}, {"y": x @ w.T}, "threads", "--passes", "braid-split-all-reduce", weights={"w": w})
-    assert "reduce_scatter 'sum'" in done.out and "all_gather 'sum'" in done.out and "all_reduce" not in done.out
+    assert "reduce_scatter @main/sum/reduce_scatter:" in done.out and "all_gather @main/sum/all_gather:" in done.out and "all_reduce" not in done.out
 
 
 def test_ranks_that_disagree(tmp_path):

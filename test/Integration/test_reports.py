@@ -8,7 +8,7 @@ from braidtest import braid_run
 
 REPEAT = 5
 # Fields without a unit: their names say what they count.
-COUNTS = {"ranks", "warmup_runs", "threads_per_rank", "runs", "cores", "usable_cores", "parameters", "replicated_parameters", "ordinal", "rank", "comm_of_rank"}
+COUNTS = {"ranks", "warmup_runs", "threads_per_rank", "runs", "cores", "usable_cores", "parameters", "replicated_parameters", "rank", "comm_of_rank"}
 UNITS = ("_s", "_bytes", "bytes_sent", "bytes_sent_per_rank")
 
 
@@ -50,7 +50,7 @@ def test_report_adds_up(outcome):
     # MiniLM has 6 layers with two all_reduces each, of 2 x 6 tokens x 384 numbers of 4 bytes.
     assert len(report["collectives"]) == 12
     assert all(c["kind"] == "all_reduce" and c["exposed_by_form"] for c in report["collectives"])
-    identities = {(c["calls"], c["kind"], c["name"], c["ordinal"]) for c in report["collectives"]}
+    identities = {(c["calls"], c["identity"]) for c in report["collectives"]}
     assert len(identities) == 12 and len({calls for calls, *_ in identities}) == 6
     payload = 2 * 6 * 384 * 4
     # With two ranks every algorithm sends between half the payload and all of it, twice.

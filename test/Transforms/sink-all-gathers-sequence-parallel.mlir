@@ -25,14 +25,14 @@
 // CHECK-NOT: comm.{{all|reduce|local}}
 // CHECK: nn.linear %[[XG]]
 // CHECK-NOT: comm.{{all|reduce|local}}
-// CHECK: %[[O:.*]] = comm.reduce_scatter sum({{.*}}) dim 1 over <@mesh, {tp}> role "attention.output"
+// CHECK: %[[O:.*]] = comm.reduce_scatter sum({{.*}}) dim 1 over <@mesh, {tp}> role "attention.output/reduce_scatter"
 // CHECK-NEXT: %[[OB:.*]] = nn.add %[[O]]
 // CHECK-NEXT: %[[R:.*]] = nn.add %[[OB]], %[[X]]
 // CHECK-NEXT: %[[H:.*]] = nn.layer_norm %[[R]]
-// CHECK-NEXT: %[[HG:.*]] = comm.all_gather(%[[H]]) dim 1 over <@mesh, {tp}> role "attention.output"
+// CHECK-NEXT: %[[HG:.*]] = comm.all_gather(%[[H]]) dim 1 over <@mesh, {tp}> role "attention.output/all_gather"
 // CHECK-NEXT: nn.linear %[[HG]]
 // CHECK-NOT: comm.{{all|reduce|local}}
-// CHECK: %[[D:.*]] = comm.reduce_scatter sum({{.*}}) dim 1 over <@mesh, {tp}> role "mlp.down"
+// CHECK: %[[D:.*]] = comm.reduce_scatter sum({{.*}}) dim 1 over <@mesh, {tp}> role "mlp.down/reduce_scatter"
 // CHECK-NEXT: %[[DB:.*]] = nn.add %[[D]]
 // CHECK-NEXT: %[[R2:.*]] = nn.add %[[DB]], %[[H]]
 // CHECK-NEXT: %[[Y:.*]] = nn.layer_norm %[[R2]]

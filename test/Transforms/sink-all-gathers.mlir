@@ -72,12 +72,12 @@ comm.mesh @mesh <tp = 2>
 // CHECK: %[[P:.*]] = comm.local_slice %[[X]] dim 0
 // CHECK: %[[Y:.*]] = call @f(%[[P]]) : (tensor<2x8xf32>) -> tensor<2x8xf32>
 // CHECK: %[[Z:.*]] = call @f(%[[Y]]) : (tensor<2x8xf32>) -> tensor<2x8xf32>
-// CHECK: %[[G:.*]] = comm.all_gather(%[[Z]]) dim 0 over <@mesh, {tp}> role "f"
+// CHECK: %[[G:.*]] = comm.all_gather(%[[Z]]) dim 0 over <@mesh, {tp}> role "@f/f"
 // CHECK: return %[[G]]
 // WITHIN-LABEL: func.func @calls
 // WITHIN: call @f(%{{.*}}) : (tensor<4x8xf32>) -> tensor<4x8xf32>
 // REMARK: comm.all_gather 'f': moved to the callers of '@f'
-// REMARK: comm.all_gather 'f': moved into '@f'
+// REMARK: comm.all_gather '@f/f': moved into '@f'
 func.func @calls(%x: tensor<4x8xf32> {nn.name = "x"}) -> (tensor<4x8xf32> {nn.name = "a"}) attributes {nn.entry} {
   %y = call @f(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %z = call @f(%y) : (tensor<4x8xf32>) -> tensor<4x8xf32>

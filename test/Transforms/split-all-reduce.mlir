@@ -13,8 +13,8 @@ comm.mesh @mesh <tp = 4>
 func.func @main(%x: tensor<3x8x16xf32> {nn.name = "x"}, %y: tensor<6x12xf32> {nn.name = "y"}, %z: tensor<3xf32> {nn.name = "z"})
     -> (tensor<3x8x16xf32> {nn.name = "a"}, tensor<6x12xf32> {nn.name = "b"}, tensor<3xf32> {nn.name = "c"}) attributes {nn.entry} {
   // The sequence dimension is preferred to the outermost one.
-  // CHECK: %[[A:.*]] = comm.reduce_scatter sum(%[[X]]) dim 1 over <@mesh, {tp}> role "mlp.down" : tensor<3x8x16xf32> -> tensor<3x2x16xf32>
-  // CHECK: comm.all_gather(%[[A]]) dim 1 over <@mesh, {tp}> role "mlp.down" : tensor<3x2x16xf32> -> tensor<3x8x16xf32>
+  // CHECK: %[[A:.*]] = comm.reduce_scatter sum(%[[X]]) dim 1 over <@mesh, {tp}> role "mlp.down/reduce_scatter" : tensor<3x8x16xf32> -> tensor<3x2x16xf32>
+  // CHECK: comm.all_gather(%[[A]]) dim 1 over <@mesh, {tp}> role "mlp.down/all_gather" : tensor<3x2x16xf32> -> tensor<3x8x16xf32>
   // LAST: comm.reduce_scatter sum({{.*}}) dim 2
   // LAST: comm.all_gather({{.*}}) dim 2
   // JOINED: comm.all_reduce sum({{.*}}) over <@mesh, {tp}> role "mlp.down" : tensor<3x8x16xf32>

@@ -81,6 +81,13 @@ LogicalResult CommDialect::verifyRegionResultAttribute(Operation *op, unsigned, 
 }
 
 LogicalResult CommDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kCallAttrName) {
+    auto name = dyn_cast<StringAttr>(attribute.getValue());
+    if (name && !name.empty() && !name.getValue().contains('/'))
+      return success();
+    return op->emitOpError("expects '") << kCallAttrName << "' to be the name of a call, got "
+                                        << attribute.getValue() << " [comm.attributes_c8]";
+  }
   if (attribute.getName() != kShardingsAttrName)
     return op->emitOpError("has unknown attribute '") << attribute.getName().getValue() << "'";
   auto all = dyn_cast<ArrayAttr>(attribute.getValue());

@@ -26,7 +26,8 @@ def Comm_Dialect : Dialect {
     Operations of other dialects carry these attributes:
     - `comm.sharding` on a function's argument or result: how the tensor is sharded;
     - `comm.global_type` beside it, after partitioning: the unpartitioned type;
-    - `comm.shardings` on an operation: one sharding per result.
+    - `comm.shardings` on an operation: one sharding per result;
+    - `comm.call` on a call: its name in call paths (`layer#3`), which it keeps when its callee is replaced by a clone.
 
     Constraints on them:
     - (comm.attributes_c1) `comm.sharding` is a #comm.sharding;
@@ -35,7 +36,8 @@ def Comm_Dialect : Dialect {
     - (comm.attributes_c4) `comm.global_type`, sharded, is the argument's or result's type;
     - (comm.attributes_c5) `comm.shardings` is an array;
     - (comm.attributes_c6) it has one element per result, a #comm.sharding or `unit`;
-    - (comm.attributes_c7) `unit` stands only for a result that is no tensor.
+    - (comm.attributes_c7) `unit` stands only for a result that is no tensor;
+    - (comm.attributes_c8) `comm.call` is a string without `/`, not empty.
   }];
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
@@ -51,6 +53,8 @@ def Comm_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kShardingsAttrName = "comm.shardings";
     /// Discardable attribute on entry arguments and results after partitioning: the unpartitioned type.
     static constexpr ::llvm::StringLiteral kGlobalTypeAttrName = "comm.global_type";
+    /// Discardable attribute on calls: the call's name in call paths.
+    static constexpr ::llvm::StringLiteral kCallAttrName = "comm.call";
   }];
 }
 

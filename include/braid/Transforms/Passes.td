@@ -287,6 +287,65 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
   let dependentDialects = ["::braid::comm::CommDialect"];
 }
 
+def IdentifyCollectives : Pass<"braid-identify-collectives", "::mlir::ModuleOp"> {
+  let summary = "Give every collective of a function a name of its own, and every call";
+  let description = [{
+    A collective is named by the calls that lead to it and by its role: `@main/@layer#3/mlp.down`. Explain, reports and traces
+    use this name. The pass makes roles unique in their function: one that occurs again gets a number (`mlp.down#1`), and a
+    collective without a role takes the name in its location, or that of its operation. Calls of one callee in a function
+    are numbered from 0 by the attribute `comm.call`, unless there is only one. Names that are unique do not change, so
+    the pass is idempotent; the pipeline runs it after partitioning and after `passes`.
+
+    Passes that rewrite collectives keep their names or say what came of them (`braid/Transforms/Identity.h`):
+
+    | name | collective |
+    |------|------------|
+    | `mlp.down#1` | the second of this role in its function |
+    | `mlp.down/reduce_scatter` | a part of what it was split into |
+    | `mlp.down+mlp.up` | one value of each, merged into one collective |
+    | `mlp.down&mlp.up` | takes the place of both, for one value |
+
+    Before:
+    ```mlir
+    %0 = call @layer(%x) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    %1 = call @layer(%0) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    %2 = comm.all_gather(%1) dim 0 over <@mesh, {tp}> role "out" : tensor<8x4xf32> -> tensor<16x4xf32>
+    %3 = comm.all_gather(%0) dim 0 over <@mesh, {tp}> role "out" : tensor<8x4xf32> -> tensor<16x4xf32>
+    ```
+    After:
+    ```mlir
+    %0 = call @layer(%x) {comm.call = "layer#0"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    %1 = call @layer(%0) {comm.call = "layer#1"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    %2 = comm.all_gather(%1) dim 0 over <@mesh, {tp}> role "out" : tensor<8x4xf32> -> tensor<16x4xf32>
+    %3 = comm.all_gather(%0) dim 0 over <@mesh, {tp}> role "out#1" : tensor<8x4xf32> -> tensor<16x4xf32>
+    ```
+  }];
+}
+
+def Specialize : Pass<"braid-specialize", "::mlir::ModuleOp"> {
+  let summary = "Give calls callees of their own";
+  let description = [{
+    Equal layers are calls of one function. Where a pass has to treat one of them differently, this one gives it a clone of
+    the function first. `calls` lists paths of calls, each from a function of the module, as `braid-identify-collectives`
+    names them; `*`, `?` and `[...]` match as in file names. All calls of a path become specialized. A callee with one call stays.
+    The call keeps its name, so that the names of the collectives in the clone do not change either.
+
+    Before, with `calls=@main/@layer#1`:
+    ```mlir
+    %0 = call @layer(%x) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    %1 = call @layer(%0) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    ```
+    After:
+    ```mlir
+    %0 = call @layer(%x) {comm.call = "layer#0"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    %1 = call @layer_1(%0) {comm.call = "layer#1"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    ```
+    A path that names no call is an error.
+  }];
+  let options = [ListOption<"calls", "calls", "std::string", "Paths of calls, such as @main/@layer#3">];
+  let statistics = [Statistic<"numCloned", "num-cloned", "Functions cloned">];
+}
+
 def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
   let summary = "Check that a module is at a level, and name the first operation that is not";
   let description = [{

@@ -21,7 +21,7 @@ def SplitAllReduce : ReorderPass<"braid-split-all-reduce"> {
   let summary = "Split every all_reduce into a reduce_scatter and an all_gather";
   let description = [{
     The two send the same bytes as the one, but can be moved apart (`braid-sink-all-gathers`), and operations between
-    them run on a shard on every rank. `braid-join-all-reduce` is the inverse. Both keep the role.
+    them run on a shard on every rank. `braid-join-all-reduce` is the inverse.
 
     Before:
     ```mlir
@@ -29,8 +29,8 @@ def SplitAllReduce : ReorderPass<"braid-split-all-reduce"> {
     ```
     After:
     ```mlir
-    %s = comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> role "mlp.down" : tensor<4x8x16xf32> -> tensor<4x4x16xf32>
-    %r = comm.all_gather(%s) dim 1 over <@mesh, {tp}> role "mlp.down" : tensor<4x4x16xf32> -> tensor<4x8x16xf32>
+    %s = comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> role "mlp.down/reduce_scatter" : tensor<4x8x16xf32> -> tensor<4x4x16xf32>
+    %r = comm.all_gather(%s) dim 1 over <@mesh, {tp}> role "mlp.down/all_gather" : tensor<4x4x16xf32> -> tensor<4x8x16xf32>
     ```
     An all_reduce stays if the dimension does not divide in every value.
   }];
@@ -190,7 +190,7 @@ def UnmergeCollectives : ReorderPass<"braid-unmerge-collectives"> {
   let summary = "Exchange every value in a collective of its own";
   let description = [{
     The inverse of `braid-merge-collectives`. A role of as many names, joined by `+`, as there are values gives each
-    value its own; any other role stays on all.
+    value its own; any other role is numbered (`both/0`, `both/1`).
 
     Before:
     ```mlir

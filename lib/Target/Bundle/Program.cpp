@@ -207,7 +207,7 @@ private:
       start.pairs.push_back(static_cast<uint32_t>(position));
     start.tag = op.getTag().value_or(0);
     start.done = *event;
-    start.role = op.getRole().value_or("").str();
+    start.identity = op.getRole().value_or("").str();
     emit(op, op.getQueue(), std::move(start));
     return success();
   }
@@ -244,6 +244,8 @@ private:
       call.local_base_bytes = base.getLocal();
       call.symmetric_base_bytes = base.getSymmetric();
       call.event_base = static_cast<uint32_t>(base.getEvents());
+      if (auto name = op->getAttrOfType<StringAttr>(comm::CommDialect::kCallAttrName))
+        call.identity = name.str();
       emit(op, queue, std::move(call));
     }
     return success();

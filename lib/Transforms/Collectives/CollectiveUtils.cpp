@@ -5,6 +5,7 @@
 #include "CollectiveUtils.h"
 
 #include "braid/Cost/CommunicationCost.h"
+#include "braid/Transforms/Identity.h"
 #include "braid/Transforms/ShardingUtils.h"
 
 #include "mlir/IR/Remarks.h"
@@ -50,6 +51,7 @@ void replaceByAllReduce(ReduceScatterOp scatter, AllGatherOp gather) {
       builder, scatter.getLoc(), llvm::to_vector(scatter.getInputs().getTypes()), scatter.getKind(),
       scatter.getInputs(), scatter.getGroup(), scatter.getRoleAttr());
   if (gather) {
+    nameWhole(reduce, {scatter, gather});
     gather.replaceAllUsesWith(reduce.getOutputs());
     gather.erase();
   }

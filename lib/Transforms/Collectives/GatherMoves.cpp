@@ -95,9 +95,10 @@ LogicalResult GatherMover::matchBytes(Operation *op, SaturatingCount before,
                                              " bytes sent in place of " + Twine(before.getValue()));
 }
 
-Value GatherMover::gather(Value shard, int64_t dim, AllGatherOp like) {
+Value GatherMover::gather(Value shard, int64_t dim, AllGatherOp like, StringRef name) {
   Type type = gatheredType(shard.getType(), dim, groupSize(like, like.getGroup()));
   return AllGatherOp::create(rewriter, like.getLoc(), TypeRange{type}, ValueRange{shard}, dim,
-                             like.getGroup(), like.getRoleAttr())
+                             like.getGroup(),
+                             name.empty() ? like.getRoleAttr() : rewriter.getStringAttr(name))
       .getOutputs()[0];
 }

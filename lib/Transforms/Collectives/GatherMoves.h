@@ -57,8 +57,10 @@ protected:
   /// Fails where a move past `op` would increase the bytes sent.
   mlir::LogicalResult matchBytes(mlir::Operation *op, SaturatingCount before,
                                  SaturatingCount after);
-  /// Gathers `shard` along `dim` like `like`, at the insertion point.
-  mlir::Value gather(mlir::Value shard, int64_t dim, comm::AllGatherOp like);
+  /// Gathers `shard` along `dim` like `like`, at the insertion point; under its name unless `name`
+  /// is given.
+  mlir::Value gather(mlir::Value shard, int64_t dim, comm::AllGatherOp like,
+                     llvm::StringRef name = "");
 
   Counts counts;
   mlir::ModuleOp module;

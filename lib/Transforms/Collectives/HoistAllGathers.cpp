@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "GatherMoves.h"
 
+#include "braid/Transforms/Identity.h"
 #include "braid/Transforms/Passes.h"
 
 using namespace mlir;
@@ -38,15 +39,18 @@ private:
   FailureOr<Move> matchIntoCallers(AllGatherOp gather);
   LogicalResult movePast(AllGatherOp gather, const SliceDims &dims);
 
-  /// Gathers `shard` like `like` but along `dim`, above `before`.
-  Value getGathered(Value shard, int64_t dim, AllGatherOp like, Operation *before);
+  /// Gathers `shard` like `like` but along `dim`, above `before`; a new gather gets `name`, if
+  /// given.
+  Value getGathered(Value shard, int64_t dim, AllGatherOp like, Operation *before,
+                    StringRef name = "");
   /// Users of `slice` that gather it take its operand instead. Erases it when no user remains.
   void foldGathers(LocalSliceOp slice);
   /// Turns a call's result or a function's argument into the gathered value.
   void makeReplicated(Value value, AllGatherOp gather);
 };
 
-Value Hoister::getGathered(Value shard, int64_t dim, AllGatherOp like, Operation *before) {
+Value Hoister::getGathered(Value shard, int64_t dim, AllGatherOp like, Operation *before,
+                           StringRef name) {
   if (Value known = findGathered(shard, dim, like.getGroup(), before)) {
     // The operand of a later gather is defined here, since `before` uses it.
     if (Operation *op = known.getDefiningOp();
@@ -55,7 +59,7 @@ Value Hoister::getGathered(Value shard, int64_t dim, AllGatherOp like, Operation
     return known;
   }
   rewriter.setInsertionPoint(before);
-  return gather(shard, dim, like);
+  return gather(shard, dim, like, name);
 }
 
 void Hoister::foldGathers(LocalSliceOp slice) {
@@ -154,7 +158,8 @@ FailureOr<Move> Hoister::matchIntoCallee(AllGatherOp gather) {
     remarkDone(gather, "HoistAllGathers", "moved into '@" + func.getSymName() + "'");
     ++counts.intoCalls;
     Operation *ret = func.getBody().front().getTerminator();
-    Value gathered = getGathered(ret->getOperand(index), gather.getDim(), gather, ret);
+    Value gathered =
+        getGathered(ret->getOperand(index), gather.getDim(), gather, ret, nameInCallee(gather));
     rewriter.modifyOpInPlace(ret, [&] { ret->setOperand(index, gathered); });
     // The gather that the others are compared with is erased last.
     for (func::CallOp call : calls)
@@ -180,7 +185,8 @@ FailureOr<Move> Hoister::matchIntoCallers(AllGatherOp gather) {
     ++counts.outOfCalls;
     unsigned index = argument.getArgNumber();
     for (func::CallOp call : calls) {
-      Value gathered = getGathered(call.getOperand(index), gather.getDim(), gather, call);
+      Value gathered = getGathered(call.getOperand(index), gather.getDim(), gather, call,
+                                   nameInCaller(gather, call));
       rewriter.modifyOpInPlace(call, [&] { call->setOperand(index, gathered); });
     }
     makeReplicated(argument, gather);

@@ -4,9 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "CollectiveUtils.h"
 
+#include "braid/Transforms/Identity.h"
 #include "braid/Transforms/Passes.h"
-
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace braid::comm;
@@ -25,19 +24,6 @@ bool sameExchange(Operation *a, Operation *b) {
     return attributes.getDictionary(op->getContext());
   };
   return a->getName() == b->getName() && withoutRole(a) == withoutRole(b);
-}
-
-/// One role where the two agree, otherwise one per value, which unmerging separates.
-StringAttr mergedRole(Operation *a, Operation *b) {
-  auto roleA = a->getAttrOfType<StringAttr>("role"), roleB = b->getAttrOfType<StringAttr>("role");
-  if (roleA == roleB || !roleA || !roleB)
-    return roleA ? roleA : roleB;
-  auto perValue = [](Operation *op, StringAttr role) {
-    if (role.getValue().count('+') + 1 == op->getNumOperands())
-      return role.str();
-    return llvm::join(SmallVector<StringRef>(op->getNumOperands(), role.getValue()), "+");
-  };
-  return StringAttr::get(a->getContext(), perValue(a, roleA) + "+" + perValue(b, roleB));
 }
 
 /// The place of an operation that replaces both: the second when nothing before it reads the first,
@@ -97,10 +83,11 @@ Operation *merge(Operation *first, Operation *second, Operation *place) {
   llvm::append_range(state.types, first->getResultTypes());
   llvm::append_range(state.types, second->getResultTypes());
   state.attributes = first->getAttrDictionary();
-  if (StringAttr role = mergedRole(first, second))
-    state.attributes.set("role", role);
   OpBuilder builder(place);
   Operation *merged = builder.create(state);
+  SmallVector<std::string> names = valueNames(first);
+  llvm::append_range(names, valueNames(second));
+  setValueNames(merged, names);
   unsigned count = first->getNumResults();
   first->replaceAllUsesWith(merged->getResults().take_front(count));
   second->replaceAllUsesWith(merged->getResults().drop_front(count));

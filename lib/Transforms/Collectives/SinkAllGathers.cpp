@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "GatherMoves.h"
 
+#include "braid/Transforms/Identity.h"
 #include "braid/Transforms/Passes.h"
 
 using namespace mlir;
@@ -31,8 +32,8 @@ private:
   /// This rank's shard of `value`: the input of the gather that made it, or a slice.
   Value takeShard(Value value, int64_t dim, GroupAttr group);
   /// Turns a call's result or a function's argument into its shard, which is gathered for all
-  /// uses.
-  void makeSharded(Value value, AllGatherOp gather);
+  /// uses; `name` is the gather's.
+  void makeSharded(Value value, AllGatherOp gather, StringRef name);
   void eraseIfUnused(Operation *op) {
     if (op->use_empty())
       rewriter.eraseOp(op);
@@ -47,11 +48,11 @@ Value Sinker::takeShard(Value value, int64_t dim, GroupAttr group) {
   return createSlice(rewriter, rewriter.getInsertionPoint()->getLoc(), value, dim, group);
 }
 
-void Sinker::makeSharded(Value value, AllGatherOp gather) {
+void Sinker::makeSharded(Value value, AllGatherOp gather, StringRef name) {
   value.setType(gather.getInputs()[0].getType());
   replication.becomesSharded(value, gather.getGroup());
   rewriter.setInsertionPointAfterValue(value);
-  Value gathered = this->gather(value, gather.getDim(), gather);
+  Value gathered = this->gather(value, gather.getDim(), gather, name);
   rewriter.replaceAllUsesExcept(value, gathered, gathered.getDefiningOp());
   eraseIfUnused(gathered.getDefiningOp());
 }
@@ -131,9 +132,15 @@ LogicalResult Sinker::movePast(AllGatherOp gather, Operation *op, const SliceDim
     return failure();
   remarkDone(gather, "SinkAllGathers", "moved past " + quoted(op));
   ++counts.past;
+  // One gather may take the place of several.
+  SmallVector<Operation *> replaced(passed.begin(), passed.end());
+  if (replaced.empty())
+    replaced.push_back(gather);
   SmallVector<Value> results;
-  for (auto [local, dim] : llvm::zip_equal(*locals, dims.results))
+  for (auto [local, dim] : llvm::zip_equal(*locals, dims.results)) {
     results.push_back(this->gather(local, *dim, gather));
+    nameWhole(results.back().getDefiningOp(), replaced);
+  }
   rewriter.replaceOp(op, results);
   for (Value result : results)
     eraseIfUnused(result.getDefiningOp());
@@ -154,7 +161,7 @@ FailureOr<Move> Sinker::matchIntoCallers(AllGatherOp gather, OpOperand &returned
     remarkDone(gather, "SinkAllGathers", "moved to the callers of '@" + func.getSymName() + "'");
     ++counts.outOfCalls;
     for (func::CallOp call : calls)
-      makeSharded(call.getResult(returned.getOperandNumber()), gather);
+      makeSharded(call.getResult(returned.getOperandNumber()), gather, nameInCaller(gather, call));
     rewriter.modifyOpInPlace(returned.getOwner(), [&] { returned.set(gather.getInputs()[0]); });
     rewriter.eraseOp(gather);
     updateType(func);
@@ -188,7 +195,7 @@ FailureOr<Move> Sinker::matchIntoCallee(AllGatherOp gather, OpOperand &argument)
   return Move([=, calls = *calls]() mutable {
     remarkDone(gather, "SinkAllGathers", "moved into " + callee);
     ++counts.intoCalls;
-    makeSharded(func.getArgument(index), gather);
+    makeSharded(func.getArgument(index), gather, nameInCallee(gather));
     updateType(func);
     // The callers' gathers are read before they are erased, this one last.
     llvm::SetVector<Operation *> others;

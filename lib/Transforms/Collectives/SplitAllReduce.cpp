@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "CollectiveUtils.h"
 
+#include "braid/Transforms/Identity.h"
 #include "braid/Transforms/Passes.h"
 
 using namespace mlir;
@@ -52,9 +53,10 @@ struct SplitAllReduce : impl::SplitAllReduceBase<SplitAllReduce> {
       }
       ReduceScatterOp scatter = createReduceScatter(op, *chosen);
       OpBuilder builder(op);
-      auto gather =
-          AllGatherOp::create(builder, op.getLoc(), op.getResultTypes(), scatter.getOutputs(),
-                              *chosen, op.getGroup(), op.getRoleAttr());
+      auto gather = AllGatherOp::create(builder, op.getLoc(), op.getResultTypes(),
+                                        scatter.getOutputs(), *chosen, op.getGroup(), StringAttr());
+      namePart(scatter, op, "reduce_scatter");
+      namePart(gather, op, "all_gather");
       remarkDone(op, "SplitAllReduce", "split over dimension " + Twine(*chosen));
       op.replaceAllUsesWith(gather.getOutputs());
       op.erase();

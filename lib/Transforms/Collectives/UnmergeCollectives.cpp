@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "CollectiveUtils.h"
 
+#include "braid/Transforms/Identity.h"
 #include "braid/Transforms/Passes.h"
 
 using namespace mlir;
@@ -22,18 +23,18 @@ struct UnmergeCollectives : impl::UnmergeCollectivesBase<UnmergeCollectives> {
       size_t count = op->getNumOperands();
       if (count == 1 || !collective.hasIndependentValues())
         continue;
-      // Merging joins different roles, one per value.
-      auto role = op->getAttrOfType<StringAttr>("role");
-      SmallVector<StringRef> roles;
-      if (role)
-        role.getValue().split(roles, '+');
+      // Values that were merged take their own names again.
+      SmallVector<std::string> names = valueNames(op);
+      if (llvm::all_equal(names) && !names.front().empty())
+        for (auto [i, name] : llvm::enumerate(names))
+          name += "/" + std::to_string(i);
       OpBuilder builder(op);
       for (size_t i = 0; i < count; ++i) {
         OperationState state(op->getLoc(), op->getName(), op->getOperand(i),
                              op->getResult(i).getType(), op->getAttrs());
-        if (roles.size() == count)
-          state.attributes.set("role", builder.getStringAttr(roles[i]));
-        op->getResult(i).replaceAllUsesWith(builder.create(state)->getResult(0));
+        Operation *own = builder.create(state);
+        setValueNames(own, names[i]);
+        op->getResult(i).replaceAllUsesWith(own->getResult(0));
       }
       remarkDone(op, "UnmergeCollectives", "became " + Twine(count) + " collectives");
       op->erase();

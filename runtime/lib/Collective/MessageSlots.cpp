@@ -20,9 +20,9 @@ std::string where(const Collective &c, int64_t rank) {
   return "rank " + std::to_string(rank) + ": " + signature(c);
 }
 
-/// Whether a receive expects what a send sends.
+/// Whether a receive expects what a send sends. Each has a role of its own.
 bool match(const Collective &send, const Collective &receive) {
-  return send.pairs == receive.pairs && send.role == receive.role &&
+  return send.pairs == receive.pairs &&
          std::equal(send.values.begin(), send.values.end(), receive.values.begin(),
                     receive.values.end(), [](const CollectiveValue &a, const CollectiveValue &b) {
                       return a.dtype == b.dtype && a.numElements() == b.numElements();

@@ -70,17 +70,16 @@ struct Command : NamedCommand, CommandSchedule {
       op;
 };
 
-/// Identifies a collective of the program: calls, kind, name and ordinal together are unique.
 struct CollectiveInfo {
-  std::string calls; ///< from the entry down: "@main/@layer (layer.3)"
+  std::string calls; ///< from the entry down: "@main/@layer#3"
+  std::string name;  ///< in the procedure: "attention.output"; unique among those of the same calls
   std::string kind;
-  std::string name;    ///< its role, or its name if it has none
-  int64_t ordinal = 0; ///< among those of the same calls, kind and name
   int64_t bytesSent = 0;
   bool exposedByForm = false; ///< nothing is computed between its start and its wait
+
+  /// Names the collective in the program: "@main/@layer#3/attention.output".
+  std::string identity() const { return calls + "/" + name; }
 };
-/// "all_reduce 'attention.out' #0"
-std::string label(const CollectiveInfo &collective);
 
 struct Frame; // Resolve.cpp
 

@@ -35,11 +35,6 @@ std::vector<RankQueue> Command::missing() const {
   return started ? started->collective.missing() : std::vector<RankQueue>();
 }
 
-std::string label(const CollectiveInfo &collective) {
-  return collective.kind + (collective.name.empty() ? "" : " '" + collective.name + "'") + " #" +
-         std::to_string(collective.ordinal);
-}
-
 namespace fb = braid::program;
 
 static_assert(kMaxViewRank <= kMaxRunLoops, "every view of a program has runs");
@@ -59,7 +54,7 @@ struct Frame {
   uint32_t eventBase = 0;
   std::vector<uint32_t> eventArguments; ///< numbers in the run
   const std::string *path = nullptr;
-  std::string calls; ///< the calls that lead here: "@main/@layer (layer.3)"
+  std::string calls; ///< the calls that lead here: "@main/@layer#3"
 
   /// The number in the run of an event that the procedure names.
   uint32_t event(uint32_t local) const {
@@ -169,7 +164,8 @@ private:
     const std::string text = callName.empty() || callName == callee->procedure->name
                                  ? "@" + callee->procedure->name
                                  : "@" + callee->procedure->name + " (" + callName + ")";
-    callee->calls = caller.calls + "/" + text;
+    callee->calls =
+        caller.calls + "/@" + (call.identity.empty() ? callee->procedure->name : call.identity);
     callee->path = path(text);
     return walk(callee);
   }
@@ -287,7 +283,7 @@ private:
     c.reduce = static_cast<ReduceKind>(start.reduce);
     command.operation = name(c.kind);
     c.name = command.name;
-    c.role = start.role;
+    c.role = start.identity;
     c.path = frame.path;
     c.dim = start.dim;
     c.concatDim = start.concat_dim;
@@ -361,8 +357,12 @@ private:
   }
 
   uint32_t identify(const Collective &c, const Frame &frame) {
-    CollectiveInfo info{frame.calls, name(c.kind), c.role.empty() ? c.name : c.role};
-    info.ordinal = alike[{info.calls, info.kind, info.name}]++;
+    CollectiveInfo info{frame.calls, c.role.empty() ? c.name : c.role, name(c.kind)};
+    if (info.name.empty())
+      info.name = info.kind;
+    // A program that the compiler has not made may use a name twice.
+    if (const int64_t number = alike[info.identity()]++)
+      info.name += "#" + std::to_string(number);
     info.bytesSent = c.bytesSent;
     out.collectives.push_back(std::move(info));
     out.bytesSent += c.bytesSent;
@@ -407,8 +407,7 @@ private:
   mutable std::set<size_t> used; ///< the entry's arguments that the current command uses
   std::map<uint32_t, EventSource> collectives; ///< by event
   std::vector<Queue> setters;                  ///< by event
-  /// Collectives so far, by calls, kind and name.
-  std::map<std::tuple<std::string, std::string, std::string>, int64_t> alike;
+  std::map<std::string, int64_t> alike;        ///< collectives so far, by identity
   /// Sends and receives so far, by peer and tag.
   std::map<std::tuple<CollectiveKind, int64_t, int64_t>, size_t> messages;
 };

@@ -73,8 +73,8 @@ std::string Session::State::report() const {
     int64_t sent = 0; // of the rank that sends most
     for (const auto &rank : workers->ranks)
       sent = std::max(sent, rank->program.collectives[i].bytesSent);
-    Json json = {{"calls", info.calls},         {"kind", info.kind},
-                 {"name", info.name},           {"ordinal", info.ordinal},
+    Json json = {{"identity", info.identity()}, {"calls", info.calls},
+                 {"name", info.name},           {"kind", info.kind},
                  {"bytes_sent_per_rank", sent}, {"exposed_by_form", info.exposedByForm}};
     addTo(json, typical.ranks[mostExposed].collectives[i], usesDevice());
     collectives.push_back(std::move(json));
@@ -148,7 +148,7 @@ std::string Session::State::traceJson() const {
   };
   auto describe = [&](Json &args, size_t process, uint32_t index) {
     const CollectiveInfo &info = workers->ranks[process]->program.collectives[index];
-    args["collective"] = label(info) + " in " + info.calls;
+    args["collective"] = info.identity();
     args["exposed_by_form"] = info.exposedByForm;
     addTo(args, workers->ranks[process]->times.collectives[index], usesDevice());
   };

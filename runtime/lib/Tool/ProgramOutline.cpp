@@ -186,6 +186,8 @@ private:
     case fb::Operation::Call:
       command.kind = "call";
       command.callee = program.procedures[op.AsCall()->procedure]->name;
+      if (!op.AsCall()->identity.empty())
+        command.details.emplace_back("identity", "@" + op.AsCall()->identity);
       for (const auto &argument : op.AsCall()->arguments)
         operand(command, "", argument);
       return;
@@ -235,8 +237,8 @@ private:
   void fillCollective(OutlineCommand &command, const fb::CollectiveStartT &start) {
     const auto kind = static_cast<CollectiveKind>(start.kind);
     command.kind = runtime::name(kind);
-    if (!start.role.empty() && start.role != command.name)
-      command.details.emplace_back("role", start.role);
+    if (!start.identity.empty())
+      command.details.emplace_back("identity", start.identity);
     if (hasReduction(kind))
       command.details.emplace_back("reduction",
                                    runtime::name(static_cast<ReduceKind>(start.reduce)));

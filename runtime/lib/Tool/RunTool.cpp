@@ -264,11 +264,12 @@ private:
     };
     std::vector<Line> lines;
     for (const auto &c : report["collectives"]) {
-      const std::string name = c["name"], calls = c["calls"];
-      std::string function = calls.substr(calls.rfind('/') + 1);
-      function.resize(std::min(function.size(), function.find(' ')));
-      std::string what = c["kind"].get<std::string>() + (name.empty() ? "" : " '" + name + "'") +
-                         " #" + std::to_string(c["ordinal"].get<int64_t>()) + " in " + function;
+      const std::string identity = c["identity"];
+      // "@layer/mlp.down" of "@main/@layer#3/mlp.down"
+      const size_t last = identity.rfind('@'), slash = identity.find('/', last),
+                   end = std::min(identity.find('#', last), slash);
+      std::string what = c["kind"].get<std::string>() + " " + identity.substr(last, end - last) +
+                         identity.substr(slash);
       auto line =
           std::find_if(lines.begin(), lines.end(), [&](const Line &l) { return l.what == what; });
       if (line == lines.end())

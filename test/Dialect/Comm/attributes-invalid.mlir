@@ -248,3 +248,31 @@ func.func @f(%x: tensor<8x16xf32>) {
   %0 = arith.negf %x {comm.sharding = #comm.sharding<@mesh, [{}, {}]>} : tensor<8x16xf32>
   return
 }
+
+// -----
+
+// comm.attributes_c8
+func.func private @g()
+func.func @f() {
+  // expected-error @+1 {{'func.call' op expects 'comm.call' to be the name of a call, got "" [comm.attributes_c8]}}
+  call @g() {comm.call = ""} : () -> ()
+  return
+}
+
+// -----
+
+func.func private @g()
+func.func @f() {
+  // expected-error @+1 {{'func.call' op expects 'comm.call' to be the name of a call, got "a/b" [comm.attributes_c8]}}
+  call @g() {comm.call = "a/b"} : () -> ()
+  return
+}
+
+// -----
+
+func.func private @g()
+func.func @f() {
+  // expected-error @+1 {{'func.call' op expects 'comm.call' to be the name of a call, got 3 : i64 [comm.attributes_c8]}}
+  call @g() {comm.call = 3 : i64} : () -> ()
+  return
+}

@@ -60,7 +60,7 @@ std::shared_ptr<const runtime::Bundle> build(const Exchange &exchange, int64_t g
   start.root = exchange.root;
   start.pairs = exchange.pairs;
   start.done = 1;
-  start.role = "test";
+  start.identity = "test";
   main.communication("exchange", std::move(start));
   main.wait("exchange", 1);
   main.copy("receive", received, argument(1, DType::f32, out));

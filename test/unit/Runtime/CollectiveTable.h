@@ -231,7 +231,7 @@ inline void start(ProcedureBuilder &p, const std::string &name, const Use &use,
   for (const V &v : outputs)
     receive.outputs.push_back(v.build());
   receive.done = events.done;
-  receive.role = "test";
+  receive.identity = "test";
   p.communication(name, std::move(receive));
   complete();
 }

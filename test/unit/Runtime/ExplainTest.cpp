@@ -65,7 +65,7 @@ TEST(Explain, WhatEachQueueDoes) {
   communication queue
       0  wait           'sum'
                          waits for compute command 1, signal 'sum'
-      1  all_reduce     'sum' role test, reduction sum, over tp among 2 ranks {0, 1} {2, 3}, sends 256 B
+      1  all_reduce     'sum' identity test, reduction sum, over tp among 2 ranks {0, 1} {2, 3}, sends 256 B
                          reads symmetric buffer 'partial' f32[4, 16] 256 B
                          writes symmetric buffer 'sum' f32[4, 16] 256 B
                          awaited by compute command 2, wait 'sum'

@@ -349,8 +349,9 @@ TEST(Overlap, NothingBetweenStartAndWaitIsNeverHidden) {
         EXPECT_EQ(c["exposed_by_form"], true);
         EXPECT_EQ(c["calls"], "@main");
         EXPECT_EQ(c["kind"], "all_reduce");
-        EXPECT_EQ(c["name"], "");
-        EXPECT_EQ(c["ordinal"], i);
+        const std::string name = i == 0 ? "all_reduce" : "all_reduce#" + std::to_string(i);
+        EXPECT_EQ(c["name"], name);
+        EXPECT_EQ(c["identity"], "@main/" + name);
         EXPECT_LE(c["peer_wait_s"], c["comm_s"]);
       }
     }

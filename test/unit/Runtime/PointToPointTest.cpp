@@ -46,7 +46,7 @@ public:
     op.pairs = pairs;
     op.tag = tag;
     op.done = events++;
-    op.role = "test";
+    op.identity = "test";
     ProcedureBuilder p = main();
     p.communication(name, std::move(op));
   }

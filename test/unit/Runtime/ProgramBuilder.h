@@ -151,7 +151,7 @@ public:
       op.outputs.push_back(v.build());
     op.dim = dim;
     op.done = done;
-    op.role = role;
+    op.identity = role;
     on(queue, name, std::move(op));
   }
   /// The collective started last on a queue.
