@@ -210,10 +210,16 @@ LogicalResult Checker::follow(const Frame &frame) {
       context.values[parameter] = {{declared(parameter.getShardingAttr(), parameter.getType())}};
       continue;
     }
+    auto part = dyn_cast<PartOp>(op);
+    // What ranks hold of parts at other positions has no placement.
+    if (isa<AssembleOp>(op) || (part && part.getShift() != 0)) {
+      context.values[op.getResult(0)] = unknownValue(op.getResult(0).getType());
+      continue;
+    }
     Transfer transfer;
     std::vector<Placements> inputs = inputsOf(frame, op.getOperands());
-    if (auto slice = dyn_cast<LocalSliceOp>(op)) {
-      transfer = transferSlice(layouts, slice, inputs.front());
+    if (part) {
+      transfer = transferSlice(layouts, part, inputs.front());
     } else {
       llvm::SetVector<Value> used;
       getUsedValuesDefinedAbove(op.getRegions(), used);

@@ -351,7 +351,7 @@ Transfer transferCollective(const MeshLayouts &layouts, CollectiveOpInterface op
   return results;
 }
 
-Transfer transferSlice(const MeshLayouts &layouts, LocalSliceOp op, const Placements &input) {
+Transfer transferSlice(const MeshLayouts &layouts, PartOp op, const Placements &input) {
   Exchange exchange(layouts, op.getGroup(), op.getInput(), 0);
   Placements after;
   std::optional<Contradiction> first;

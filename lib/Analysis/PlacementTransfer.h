@@ -38,8 +38,8 @@ using Transfer = std::variant<ResultPlacements, Contradiction>;
 /// Of a collective other than a send or receive, from the placements of its inputs.
 Transfer transferCollective(const MeshLayouts &layouts, comm::CollectiveOpInterface op,
                             llvm::ArrayRef<Placements> inputs);
-/// Of comm.local_slice.
-Transfer transferSlice(const MeshLayouts &layouts, comm::LocalSliceOp op, const Placements &input);
+/// Of a comm.part without a shift.
+Transfer transferSlice(const MeshLayouts &layouts, comm::PartOp op, const Placements &input);
 /// Of an operation that computes, from the placements of its operands and captured values; by its
 /// sharding rule if it has one.
 Transfer transferComputation(const MeshLayouts &layouts, mlir::Operation *op,

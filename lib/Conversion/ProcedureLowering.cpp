@@ -254,10 +254,10 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
         return success();
       })
       .Case([&](rt::LaunchOp launch) { return lowerLaunch(launch); })
-      .Case([&](comm::LocalSliceOp slice) {
-        const int64_t dim = slice.getDim();
-        return launchLibrary(loc, {"local_slice", {slice.getInput()}, {dim}, {}, slice.getGroup()},
-                             slice.getOutput());
+      .Case([&](comm::PartOp part) {
+        const int64_t dim = part.getDim(), shift = part.getShift();
+        return launchLibrary(loc, {"part", {part.getInput()}, {dim, shift}, {}, part.getGroup()},
+                             part.getOutput());
       })
       .Case([&](comm::StartOp start) { return lowerStart(start); })
       .Case([&](comm::WaitOp wait) -> LogicalResult {

@@ -91,11 +91,18 @@ void populateCommEvaluators(EvaluatorTable &table) {
                  comm::SendOp, comm::RecvOp>(table);
   table.add<comm::StartOp>(evaluateStart);
   table.add<comm::WaitOp>(evaluateWait);
-  table.add<comm::LocalSliceOp>([](OpContext &context, comm::LocalSliceOp op) {
+  table.add<comm::PartOp>([](OpContext &context, comm::PartOp op) {
     return context.set(op.getOutput(),
-                       context.rank.process.localSlice(context.tensor(op.getInput()),
-                                                       static_cast<int64_t>(op.getDim()),
-                                                       comm::toRuntime(op.getGroup())));
+                       context.rank.process.part(context.tensor(op.getInput()), op.getDim(),
+                                                 comm::toRuntime(op.getGroup()), op.getShift()));
+  });
+  table.add<comm::AssembleOp>([](OpContext &context, comm::AssembleOp op) {
+    std::vector<Tensor> parts;
+    for (Value input : op.getInputs())
+      parts.push_back(context.tensor(input));
+    return context.set(op.getOutput(),
+                       context.rank.process.assemble(parts, op.getShifts().vec(), op.getDim(),
+                                                     comm::toRuntime(op.getGroup())));
   });
 }
 

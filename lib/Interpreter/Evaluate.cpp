@@ -68,8 +68,10 @@ public:
       work.pop_back_val().walk([&](Operation *op) {
         if (auto collective = dyn_cast<comm::CollectiveOpInterface>(op))
           visit(op, collective.getGroup().getMesh());
-        else if (auto slice = dyn_cast<comm::LocalSliceOp>(op))
-          visit(op, slice.getGroup().getMesh());
+        else if (auto part = dyn_cast<comm::PartOp>(op))
+          visit(op, part.getGroup().getMesh());
+        else if (auto assemble = dyn_cast<comm::AssembleOp>(op))
+          visit(op, assemble.getGroup().getMesh());
         else if (auto parameter = dyn_cast<nn::ParameterOp>(op);
                  parameter && parameter.getGlobalType())
           visit(op, parameter.getSharding()->getMesh());

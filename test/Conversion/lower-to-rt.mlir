@@ -81,10 +81,10 @@ func.func @heads(%x: tensor<2x4x8xf32>, %m: tensor<2x4xi64>) -> tensor<2x4x8xf32
 
 // Copies are made for function arguments and results that a collective uses, and for a value that is returned twice.
 comm.mesh @mesh <tp = 2>
-// CHECK: rt.kernel @local_slice(tensor<4x8xf32>) -> tensor<2x8xf32> attributes {group = #comm.group<@mesh, {tp}>, library = "local_slice", scalars = [0]}
+// CHECK: rt.kernel @part(tensor<4x8xf32>) -> tensor<2x8xf32> attributes {group = #comm.group<@mesh, {tp}>, library = "part", scalars = [0, 0]}
 // CHECK-LABEL: rt.procedure @boundary(
 // CHECK-SAME: %[[X:.*]]: memref<4x8xf32>, %[[S:.*]]: memref<2x8xf32> {rt.result}, %[[G:.*]]: memref<8x8xf32> {rt.result}, %[[T:.*]]: memref<2x8xf32> {rt.result}) {
-// CHECK-NEXT: rt.launch @local_slice rows 16 ins(%[[X]] : memref<4x8xf32>) outs(%[[S]] : memref<2x8xf32>)
+// CHECK-NEXT: rt.launch @part rows 16 ins(%[[X]] : memref<4x8xf32>) outs(%[[S]] : memref<2x8xf32>)
 // CHECK-NEXT: %[[A:.*]] = rt.alloc : memref<4x8xf32, #rt.space<symmetric>>
 // CHECK-NEXT: rt.copy ins(%[[X]] : memref<4x8xf32>) outs(%[[A]] : memref<4x8xf32, #rt.space<symmetric>>)
 // CHECK-NEXT: %[[B:.*]] = rt.alloc : memref<8x8xf32, #rt.space<symmetric>>
@@ -94,7 +94,7 @@ comm.mesh @mesh <tp = 2>
 // CHECK-NEXT: rt.copy ins(%[[S]] : memref<2x8xf32>) outs(%[[T]] : memref<2x8xf32>)
 // CHECK-NEXT: rt.return
 func.func @boundary(%x: tensor<4x8xf32>) -> (tensor<2x8xf32>, tensor<8x8xf32>, tensor<2x8xf32>) {
-  %0 = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<2x8xf32>
+  %0 = comm.part %x dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<2x8xf32>
   %h = comm.start (%a = %x) : tensor<4x8xf32> -> !comm.handle<tensor<8x8xf32>> {
     %r = comm.all_gather (%a) dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<8x8xf32>
     comm.yield %r : tensor<8x8xf32>

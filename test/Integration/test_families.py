@@ -140,7 +140,7 @@ def test_plain_tensor_parallelism_needs_two_all_reduces_a_layer(cases, tmp_path)
         text = tmp_path / f"{small.name}.mlir"
         braid("compile", cases(small).model, "--mesh", "tp=2", "--emit", "comm", "-o", text)
         layer = next(part for part in text.read_text().split("func.func") if "@decoder_layer" in part.split("\n")[0])
-        collectives = re.findall(r"comm\.(all_reduce|reduce_scatter|all_gather|local_slice|all_to_all)\b", layer)
+        collectives = re.findall(r"comm\.(all_reduce|reduce_scatter|all_gather|part|all_to_all)\b", layer)
         assert collectives == ["all_reduce", "all_reduce"], text.read_text()
 
 

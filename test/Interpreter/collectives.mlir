@@ -62,7 +62,7 @@ func.func @main(%x: tensor<1xf32> {test.input = dense<[0.0, 1.0, 2.0, 3.0]> : te
   %2 = comm.all_gather (%x) dim 0 over <@mesh, {dp}> : tensor<1xf32> -> tensor<2xf32>
   %3 = comm.all_gather (%x) dim 0 over <@mesh, {dp, tp}> : tensor<1xf32> -> tensor<4xf32>
   %4 = comm.all_gather (%x) dim 0 over <@mesh, {tp, dp}> : tensor<1xf32> -> tensor<4xf32>
-  %5 = comm.local_slice %3 dim 0 over <@mesh, {dp, tp}> : tensor<4xf32> -> tensor<1xf32>
+  %5 = comm.part %3 dim 0 over <@mesh, {dp, tp}> : tensor<4xf32> -> tensor<1xf32>
   return %1, %2, %3, %4, %5 : tensor<1x2xf32>, tensor<2xf32>, tensor<4xf32>, tensor<4xf32>, tensor<1xf32>
 }
 
@@ -123,4 +123,24 @@ func.func @main(%x: tensor<1xf32> {test.input = dense<[2.0, 3.0]> : tensor<2xf32
   %1 = comm.wait %h1 keeping %x : !comm.handle<tensor<2xf32>>, tensor<1xf32> -> tensor<2xf32>
   %0 = func.call @finish(%h0, %x) : (!comm.handle<tensor<1xf32>>, tensor<1xf32>) -> tensor<1xf32>
   return %0, %1, %2 : tensor<1xf32>, tensor<2xf32>, tensor<1xf32>
+}
+
+// -----
+
+// A ring: every rank passes its value on twice and assembles all three; parts with a shift take them apart again.
+comm.mesh @mesh <tp = 3>
+// CHECK: result0 = f32[3] [10, 20, 30]
+// CHECK: result1 = f32[3] [20, 30, 10]
+// CHECK: result2 = f32[3] [30, 10, 20]
+func.func @main(%x: tensor<1xf32> {test.input = dense<[10.0, 20.0, 30.0]> : tensor<3xf32>,
+      comm.sharding = #comm.sharding<@mesh, [{tp}]>, comm.global_type = tensor<3xf32>})
+    -> (tensor<3xf32>,
+        tensor<1xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}]>, comm.global_type = tensor<3xf32>},
+        tensor<1xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}]>, comm.global_type = tensor<3xf32>}) {
+  %0 = comm.permute(%x) pairs [0 -> 1, 1 -> 2, 2 -> 0] over <@mesh, {tp}> : tensor<1xf32>
+  %1 = comm.permute(%0) pairs [0 -> 1, 1 -> 2, 2 -> 0] over <@mesh, {tp}> : tensor<1xf32>
+  %all = comm.assemble %x, %0, %1 shifts [0, -1, -2] dim 0 over <@mesh, {tp}> : tensor<1xf32>, tensor<1xf32>, tensor<1xf32> -> tensor<3xf32>
+  %next = comm.part %all dim 0 shift 1 over <@mesh, {tp}> : tensor<3xf32> -> tensor<1xf32>
+  %last = comm.part %all dim 0 shift -1 over <@mesh, {tp}> : tensor<3xf32> -> tensor<1xf32>
+  return %all, %next, %last : tensor<3xf32>, tensor<1xf32>, tensor<1xf32>
 }

@@ -10,7 +10,7 @@ comm.mesh @mesh <tp = 2>
 // CHECK-NEXT: %[[Z:.*]] = call @f(%[[Y]]) : (tensor<4x8xf32>) -> tensor<4x8xf32>
 // CHECK-NEXT: return %[[Z]]
 func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}) -> (tensor<4x8xf32> {nn.name = "a"}) attributes {nn.entry} {
-  %p = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<2x8xf32>
+  %p = comm.part %x dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<2x8xf32>
   %y = call @f(%p) : (tensor<2x8xf32>) -> tensor<2x8xf32>
   %z = call @f(%y) : (tensor<2x8xf32>) -> tensor<2x8xf32>
   %g = comm.all_gather(%z) dim 0 over <@mesh, {tp}> role "f" : tensor<2x8xf32> -> tensor<4x8xf32>
@@ -48,7 +48,7 @@ comm.mesh @mesh <tp = 2>
 // SAME: equivalent on 2 and 2 ranks:{{.*}}comm.all_gather
 func.func @captures(%x: tensor<4x4xf32> {nn.name = "x"}) -> (tensor<4x4xf32> {nn.name = "a"}) attributes {nn.entry} {
   %c0 = arith.constant 0 : index
-  %p = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<4x4xf32> -> tensor<2x4xf32>
+  %p = comm.part %x dim 0 over <@mesh, {tp}> : tensor<4x4xf32> -> tensor<2x4xf32>
   %own = tensor.extract %p[%c0, %c0] : tensor<2x4xf32>
   %e = tensor.empty() : tensor<2x4xf32>
   %b = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%p : tensor<2x4xf32>) outs(%e : tensor<2x4xf32>) {

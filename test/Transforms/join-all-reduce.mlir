@@ -10,7 +10,7 @@ func.func @main(%x: tensor<4x8xf32> {nn.name = "x"})
     -> (tensor<4x8xf32> {nn.name = "a"}, tensor<4x8xf32> {nn.name = "b"}) attributes {nn.entry} {
   // Other users of the shards take a slice of the full value.
   // CHECK: %[[A:.*]] = comm.all_reduce sum(%[[X]]) over <@mesh, {tp}> role "q" : tensor<4x8xf32>
-  // CHECK: %[[S:.*]] = comm.local_slice %[[A]] dim 0 over <@mesh, {tp}>
+  // CHECK: %[[S:.*]] = comm.part %[[A]] dim 0 over <@mesh, {tp}>
   // CHECK: %[[G:.*]] = nn.activation gelu %[[S]]
   // CHECK: %[[B:.*]] = comm.all_gather(%[[G]]) dim 0
   // REMARK: comm.all_gather 'q': joined with its comm.reduce_scatter
@@ -37,4 +37,4 @@ func.func @otherwise(%x: tensor<4x8xf32>) -> (tensor<2x16xf32>, tensor<4x8xf32>)
   %b = comm.all_gather(%t) dim 0 over <@mesh, {dp}> : tensor<2x8xf32> -> tensor<4x8xf32>
   return %a, %b : tensor<2x16xf32>, tensor<4x8xf32>
 }
-// SAME: equivalent on 4 and 4 ranks:{{.*}}comm.all_gather x1 comm.all_reduce x1 comm.local_slice x1
+// SAME: equivalent on 4 and 4 ranks:{{.*}}comm.all_gather x1 comm.all_reduce x1 comm.part x1

@@ -40,7 +40,7 @@
 // A rank holds 3 of 6 rows of 2 of 4 sequences.
 // RANK-LABEL: func.func @block
 // RANK: nn.concat {{.*}} dim 0
-// RANK: comm.local_slice {{.*}} dim 0 over <@mesh, {dp}>
+// RANK: comm.part {{.*}} dim 0 over <@mesh, {dp}>
 // RANK: comm.all_gather({{.*}}) dim 1 over <@mesh, {tp}> {{.*}}: tensor<2x3x4xf32> -> tensor<2x6x4xf32>
 // RANK-NEXT: nn.linear {{.*}} role "mlp.up" : tensor<2x6x4xf32>
 // RANK: comm.reduce_scatter sum({{.*}}) dim 1 over <@mesh, {tp}> {{.*}}: tensor<2x6x4xf32> -> tensor<2x3x4xf32>

@@ -6,9 +6,9 @@ comm.mesh @mesh <dp = 2, tp = 3>
 #s = #comm.sharding<@mesh, [{dp}, {tp}, {}]>
 // CHECK-LABEL: func.func @main
 // CHECK: %[[I:.*]] = nn.iota : tensor<4xi64>
-// CHECK: %[[I2:.*]] = comm.local_slice %[[I]] dim 0 over <@mesh, {dp}> : tensor<4xi64> -> tensor<2xi64>
+// CHECK: %[[I2:.*]] = comm.part %[[I]] dim 0 over <@mesh, {dp}> : tensor<4xi64> -> tensor<2xi64>
 // CHECK: %[[J:.*]] = nn.iota : tensor<6xi64>
-// CHECK: %[[J2:.*]] = comm.local_slice %[[J]] dim 0 over <@mesh, {tp}> : tensor<6xi64> -> tensor<2xi64>
+// CHECK: %[[J2:.*]] = comm.part %[[J]] dim 0 over <@mesh, {tp}> : tensor<6xi64> -> tensor<2xi64>
 // CHECK: %[[K:.*]] = nn.iota : tensor<8xi64>
 // CHECK: nn.dropout %{{.*}} at(%[[I2]], %[[J2]], %[[K]] : tensor<2xi64>, tensor<2xi64>, tensor<8xi64>) seed %{{.*}} : tensor<i64> rate 5.000000e-01 site 3 : tensor<2x2x8xf32>
 func.func @main(%x: tensor<4x6x8xf32> {nn.name = "x", comm.sharding = #s}, %seed: tensor<i64> {nn.name = "seed", test.range = array<i64: 0, 1000>})

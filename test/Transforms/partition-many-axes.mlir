@@ -4,8 +4,8 @@
 
 comm.mesh @mesh <a = 2, b = 2, c = 2, d = 2, e = 2, f = 2, g = 2, h = 2>
 // CHECK-LABEL: func.func @slices_and_gathers
-// CHECK-NEXT: comm.local_slice %{{.*}} dim 2 over <@mesh, {d, e}>
-// CHECK-NEXT: comm.local_slice %{{.*}} dim 3 over <@mesh, {f}>
+// CHECK-NEXT: comm.part %{{.*}} dim 2 over <@mesh, {d, e}>
+// CHECK-NEXT: comm.part %{{.*}} dim 3 over <@mesh, {f}>
 // CHECK-NEXT: comm.all_gather(%{{.*}}) dim 0 over <@mesh, {a}>
 // CHECK-NEXT: comm.all_gather(%{{.*}}) dim 1 over <@mesh, {b, c}>
 // CHECK-NEXT: return

@@ -8,7 +8,7 @@ comm.mesh @mesh <dp = 2, tp = 2, sp = 2>
 // CHECK-LABEL: func.func @slice
 // CHECK: %[[X:.*]] = comm.all_gather(%{{.*}}) dim 1 over <@mesh, {sp}> {{.*}}: tensor<2x4x4xf32> -> tensor<2x8x4xf32>
 // CHECK-NEXT: %[[S:.*]] = nn.slice %[[X]] dim 1 from 3 size 4 : tensor<2x8x4xf32> -> tensor<2x4x4xf32>
-// CHECK-NEXT: %[[R:.*]] = comm.local_slice %[[S]] dim 1 over <@mesh, {sp}> : tensor<2x4x4xf32> -> tensor<2x2x4xf32>
+// CHECK-NEXT: %[[R:.*]] = comm.part %[[S]] dim 1 over <@mesh, {sp}> : tensor<2x4x4xf32> -> tensor<2x2x4xf32>
 // CHECK-NEXT: return %[[R]]
 func.func @slice(%x: tensor<4x8x8xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{dp}, {sp}, {tp}]>})
     -> (tensor<4x4x8xf32> {nn.name = "y", comm.sharding = #comm.sharding<@mesh, [{dp}, {sp}, {tp}]>}) attributes {nn.entry} {

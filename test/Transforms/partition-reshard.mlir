@@ -15,12 +15,12 @@ func.func @forms(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{d
         tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}) {
   // Replicated; the last result reuses it.
   // CHECK-DAG: %[[FULL:.*]] = comm.all_gather(%[[X]]) dim 0 over <@mesh, {dp}> : tensor<4x16xf32> -> tensor<8x16xf32>
-  // CHECK-DAG: %[[DPTP:.*]] = comm.local_slice %[[X]] dim 1 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<4x4xf32>
-  // CHECK-DAG: %[[MAJOR:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<1x16xf32>
+  // CHECK-DAG: %[[DPTP:.*]] = comm.part %[[X]] dim 1 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<4x4xf32>
+  // CHECK-DAG: %[[MAJOR:.*]] = comm.part %[[X]] dim 0 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<1x16xf32>
   // The full value is on every rank already, so its shards need no communication.
-  // CHECK-DAG: %[[TP:.*]] = comm.local_slice %[[FULL]] dim 1 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x4xf32>
-  // CHECK-DAG: %[[MOVED:.*]] = comm.local_slice %[[FULL]] dim 1 over <@mesh, {dp}> : tensor<8x16xf32> -> tensor<8x8xf32>
-  // CHECK-DAG: %[[ORDER:.*]] = comm.local_slice %[[FULL]] dim 0 over <@mesh, {tp, dp}> : tensor<8x16xf32> -> tensor<1x16xf32>
+  // CHECK-DAG: %[[TP:.*]] = comm.part %[[FULL]] dim 1 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x4xf32>
+  // CHECK-DAG: %[[MOVED:.*]] = comm.part %[[FULL]] dim 1 over <@mesh, {dp}> : tensor<8x16xf32> -> tensor<8x8xf32>
+  // CHECK-DAG: %[[ORDER:.*]] = comm.part %[[FULL]] dim 0 over <@mesh, {tp, dp}> : tensor<8x16xf32> -> tensor<1x16xf32>
   // CHECK: return %[[FULL]], %[[DPTP]], %[[MAJOR]], %[[TP]], %[[MOVED]], %[[ORDER]], %[[FULL]]
   return %x, %x, %x, %x, %x, %x, %x : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
 }
@@ -30,7 +30,7 @@ func.func @forms(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{d
 // CHECK-SAME: (%[[X:.*]]: tensor<4x16xf32>
 func.func @cut_first(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
     -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) {
-  // CHECK-NEXT: %[[SLICE:.*]] = comm.local_slice %[[X]] dim 1 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<4x4xf32>
+  // CHECK-NEXT: %[[SLICE:.*]] = comm.part %[[X]] dim 1 over <@mesh, {tp}> : tensor<4x16xf32> -> tensor<4x4xf32>
   // CHECK-NEXT: %[[TP:.*]] = comm.all_gather(%[[SLICE]]) dim 0 over <@mesh, {dp}> : tensor<4x4xf32> -> tensor<8x4xf32>
   // CHECK-NEXT: return %[[TP]]
   return %x : tensor<8x16xf32>
@@ -95,7 +95,7 @@ func.func @reorder(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [
 // CHECK-SAME: (%[[X:.*]]: tensor<4x16xf32>
 func.func @other_axis(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{dp}, {}]>})
     -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) {
-  // CHECK-NEXT: %[[S:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp:(1)2}> : tensor<4x16xf32> -> tensor<2x16xf32>
+  // CHECK-NEXT: %[[S:.*]] = comm.part %[[X]] dim 0 over <@mesh, {tp:(1)2}> : tensor<4x16xf32> -> tensor<2x16xf32>
   // CHECK-NEXT: %[[R:.*]] = comm.permute(%[[S]]) pairs {{.*}} over <@mesh, {dp, tp}> : tensor<2x16xf32>
   // CHECK-NEXT: return %[[R]]
   return %x : tensor<8x16xf32>
@@ -112,7 +112,7 @@ func.func @one_reduction(%x: tensor<8x16xf32> {comm.sharding = #w}, %w: tensor<1
     -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>}, tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>}) {
   // CHECK: %[[P:.*]] = nn.linear {{.*}} : tensor<8x8xf32>, tensor<16x8xf32> -> tensor<8x16xf32>
   // CHECK-NEXT: %[[R:.*]] = comm.all_reduce sum(%[[P]]) over <@mesh, {tp}> role "mlp.down" : tensor<8x16xf32>
-  // CHECK-NEXT: %[[S:.*]] = comm.local_slice %[[R]] dim 0 over <@mesh, {tp}>
+  // CHECK-NEXT: %[[S:.*]] = comm.part %[[R]] dim 0 over <@mesh, {tp}>
   // CHECK-NEXT: nn.activation gelu %[[R]]
   // CHECK-NEXT: nn.activation gelu %[[S]]
   %0 = nn.linear %x, %w role "mlp.down" {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
@@ -142,7 +142,7 @@ func.func @scatter(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}
 // CHECK-SAME: %[[B:[^:]*]]: tensor<16xf32>
 func.func @scatter_otherwise(%b: tensor<16xf32> {comm.sharding = #comm.sharding<@mesh, [{}]>}, %x: tensor<8x16xf32> {comm.sharding = #w}, %w: tensor<16x16xf32> {comm.sharding = #w})
     -> (tensor<8x16xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) {
-  // CHECK: %[[P:.*]] = comm.local_slice %[[B]] dim 0 over <@mesh, {tp}>
+  // CHECK: %[[P:.*]] = comm.part %[[B]] dim 0 over <@mesh, {tp}>
   // CHECK: %[[R:.*]] = comm.reduce_scatter {{.*}} dim 1 {{.*}} -> tensor<8x8xf32>
   // CHECK-NEXT: nn.add %[[R]], %[[P]] : tensor<8x8xf32>, tensor<8xf32>
   %p0 = nn.linear %x, %w {comm.shardings = [#comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>]} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
@@ -175,7 +175,7 @@ func.func @replicated(%x: tensor<8x16xf32> {comm.sharding = #c}, %w: tensor<16xf
   // CHECK: %[[W:.*]] = comm.all_gather(%{{.*}}) dim 0
   // CHECK: %[[N:.*]] = nn.layer_norm %[[G]], %[[W]], %[[W]]
   // CHECK-NEXT: %[[M:.*]] = arith.negf %[[N]] : tensor<8x16xf32>
-  // CHECK-NEXT: %[[S:.*]] = comm.local_slice %[[M]] dim 1
+  // CHECK-NEXT: %[[S:.*]] = comm.part %[[M]] dim 1
   // CHECK-NEXT: return %[[S]]
   %0 = nn.layer_norm %x, %w, %w epsilon 1.0e-12 {comm.shardings = [#c]} : tensor<8x16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<8x16xf32>
   %1 = arith.negf %0 {comm.shardings = [#comm.sharding<@mesh, [{}, {}]>]} : tensor<8x16xf32>

@@ -20,7 +20,7 @@ func.func @main(%x: tensor<8x16xf32> {nn.name = "x", comm.sharding = #comm.shard
 comm.mesh @mesh <tp = 8>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:[^:]*]]: tensor<4x16xf32>
-// CHECK: %[[A:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp:(2)4}> : tensor<4x16xf32> -> tensor<1x16xf32>
+// CHECK: %[[A:.*]] = comm.part %[[X]] dim 0 over <@mesh, {tp:(2)4}> : tensor<4x16xf32> -> tensor<1x16xf32>
 // CHECK: return %[[A]]
 // SAME: equivalent on 1 and 8 ranks
 func.func @main(%x: tensor<8x16xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{tp:(1)2}, {}]>})
@@ -61,7 +61,7 @@ func.func @main(%x: tensor<8x16xf32> {nn.name = "x", comm.sharding = #comm.shard
 comm.mesh @mesh <tp = 6>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:[^:]*]]: tensor<6x16xf32>
-// CHECK: %[[A:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp:(2)3}> : tensor<6x16xf32> -> tensor<2x16xf32>
+// CHECK: %[[A:.*]] = comm.part %[[X]] dim 0 over <@mesh, {tp:(2)3}> : tensor<6x16xf32> -> tensor<2x16xf32>
 // CHECK: %[[B:.*]] = comm.all_gather(%[[A]]) dim 0 over <@mesh, {tp:(3)2}> : tensor<2x16xf32> -> tensor<4x16xf32>
 // CHECK: return %[[B]]
 // SAME: equivalent on 1 and 6 ranks
@@ -76,7 +76,7 @@ func.func @main(%x: tensor<12x16xf32> {nn.name = "x", comm.sharding = #comm.shar
 comm.mesh @mesh <tp = 6>
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[X:[^:]*]]: tensor<6x12xf32>
-// CHECK: %[[A:.*]] = comm.local_slice %[[X]] dim 0 over <@mesh, {tp:(2)3}> : tensor<6x12xf32> -> tensor<2x12xf32>
+// CHECK: %[[A:.*]] = comm.part %[[X]] dim 0 over <@mesh, {tp:(2)3}> : tensor<6x12xf32> -> tensor<2x12xf32>
 // CHECK: %[[B:.*]] = comm.all_to_all(%[[A]]) split 1 concat 0 over <@mesh, {tp:(3)2}> : tensor<2x12xf32> -> tensor<4x6xf32>
 // CHECK: %[[C:.*]] = comm.all_gather(%[[B]]) dim 0 over <@mesh, {tp:(1)3}> : tensor<4x6xf32> -> tensor<12x6xf32>
 // CHECK: return %[[C]]

@@ -49,7 +49,7 @@
 // The first layer's input is sliced; the gather of the last layer's result is the one before the head.
 // REWRITTEN-LABEL: func.func @main
 // REWRITTEN-NOT: comm.{{all|reduce|local}}
-// REWRITTEN: comm.local_slice
+// REWRITTEN: comm.part
 // REWRITTEN-NOT: comm.{{all|reduce|local}}
 // REWRITTEN: call @layer
 // REWRITTEN-NOT: comm.{{all|reduce|local}}
@@ -72,4 +72,4 @@
 // REWRITTEN: %[[D:.*]] = comm.reduce_scatter sum({{.*}}) dim 1 over <@mesh, {tp}> role "mlp.down"
 // REWRITTEN-NEXT: %[[Y:.*]] = nn.add %[[D]], %[[R]]
 // REWRITTEN-NEXT: return %[[Y]]
-// SAME-REWRITTEN: equivalent on 1 and 2 ranks:{{.*}}comm.all_gather x9 comm.local_slice x1 comm.reduce_scatter x8
+// SAME-REWRITTEN: equivalent on 1 and 2 ranks:{{.*}}comm.all_gather x9 comm.part x1 comm.reduce_scatter x8

@@ -8,7 +8,7 @@
 
 // CHECK-LABEL: func.func @main
 // CHECK-NOT: comm.{{all|reduce|local}}
-// CHECK: comm.local_slice
+// CHECK: comm.part
 // CHECK-NOT: comm.{{all|reduce|local}}
 // CHECK: call @layer
 // CHECK-NOT: comm.{{all|reduce|local}}
@@ -38,7 +38,7 @@
 // CHECK-NEXT: %[[Y:.*]] = nn.layer_norm %[[R2]]
 // CHECK-NEXT: return %[[Y]]
 
-// SAME: equivalent on 1 and 2 ranks:{{.*}}comm.all_gather x9 comm.local_slice x1 comm.reduce_scatter x8
+// SAME: equivalent on 1 and 2 ranks:{{.*}}comm.all_gather x9 comm.part x1 comm.reduce_scatter x8
 
 // BACK-LABEL: func.func @main
 // BACK-NOT: comm.{{all|reduce|local}}

@@ -13,7 +13,7 @@ func.func @both(%x: tensor<4x8xf32> {nn.name = "x"}) -> (tensor<4x8xf32> {nn.nam
   // CHECK: %[[S:.*]] = comm.reduce_scatter sum(%[[X]])
   // CHECK: %[[T:.*]] = comm.reduce_scatter max(%[[X]])
   // CHECK: %[[A:.*]] = nn.add %[[S]], %[[T]] : tensor<2x8xf32>
-  // CHECK: %[[P:.*]] = comm.local_slice %[[X]] dim 0
+  // CHECK: %[[P:.*]] = comm.part %[[X]] dim 0
   // CHECK: %[[B:.*]] = nn.add %[[A]], %[[P]]
   // CHECK: %[[G:.*]] = comm.all_gather(%[[B]]) dim 0 over <@mesh, {tp}> role "s"
   // CHECK: return %[[G]]
@@ -69,7 +69,7 @@ comm.mesh @mesh <tp = 2>
 // A result becomes a shard, then the argument of the next call does.
 // CHECK-LABEL: func.func @calls
 // CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>
-// CHECK: %[[P:.*]] = comm.local_slice %[[X]] dim 0
+// CHECK: %[[P:.*]] = comm.part %[[X]] dim 0
 // CHECK: %[[Y:.*]] = call @f(%[[P]]) : (tensor<2x8xf32>) -> tensor<2x8xf32>
 // CHECK: %[[Z:.*]] = call @f(%[[Y]]) : (tensor<2x8xf32>) -> tensor<2x8xf32>
 // CHECK: %[[G:.*]] = comm.all_gather(%[[Z]]) dim 0 over <@mesh, {tp}> role "@f/f"
@@ -105,7 +105,7 @@ comm.mesh @mesh <tp = 2>
 // A captured value counts like an operand: the gather moves past a body that captures a replicated scalar, and not past one
 // that captures a scalar that differs between ranks.
 // CHECK-LABEL: func.func @captures
-// CHECK: %[[P:.*]] = comm.local_slice
+// CHECK: %[[P:.*]] = comm.part
 // CHECK: %[[G:.*]] = comm.all_gather(%[[P]])
 // CHECK: linalg.generic {{.*}} ins(%[[P]] : tensor<2x4xf32>)
 // CHECK: linalg.generic {{.*}} ins(%[[G]] : tensor<4x4xf32>)
@@ -113,7 +113,7 @@ comm.mesh @mesh <tp = 2>
 func.func @captures(%x: tensor<4x4xf32> {nn.name = "x"})
     -> (tensor<4x4xf32> {nn.name = "a"}, tensor<4x4xf32> {nn.name = "b"}) attributes {nn.entry} {
   %c0 = arith.constant 0 : index
-  %p = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<4x4xf32> -> tensor<2x4xf32>
+  %p = comm.part %x dim 0 over <@mesh, {tp}> : tensor<4x4xf32> -> tensor<2x4xf32>
   %same = tensor.extract %x[%c0, %c0] : tensor<4x4xf32>
   %own = tensor.extract %p[%c0, %c0] : tensor<2x4xf32>
   %g = comm.all_gather(%p) dim 0 over <@mesh, {tp}> role "same" : tensor<2x4xf32> -> tensor<4x4xf32>
@@ -161,7 +161,7 @@ func.func private @shifted(%x: tensor<4x8xf32>, %shift: tensor<8xf32>) -> (tenso
 }
 func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}, %w: tensor<16xf32> {nn.name = "w"}, %v: tensor<8xf32> {nn.name = "v"})
     -> (tensor<4x8xf32> {nn.name = "a"}) attributes {nn.entry} {
-  %own = comm.local_slice %w dim 0 over <@mesh, {tp}> : tensor<16xf32> -> tensor<8xf32>
+  %own = comm.part %w dim 0 over <@mesh, {tp}> : tensor<16xf32> -> tensor<8xf32>
   %a = call @scaled(%x, %v) : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
   %b = call @scaled(%a, %own) : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
   %sum = comm.all_reduce sum(%b) over <@mesh, {tp}> : tensor<4x8xf32>

@@ -151,7 +151,7 @@ ProgramBuilder libraryCalls() {
   V bias = argument(2, f32, {kHeads * kDim});
   p.matmul("linear", hidden, argument(1, f32, {kHeads * kDim, kHeads * kDim}), &bias, linear);
   {
-    LocalSliceLaunch op;
+    PartLaunch op;
     op.source = linear.build();
     op.dest = part.build();
     op.dim = 2;

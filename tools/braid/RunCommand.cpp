@@ -163,7 +163,7 @@ public:
     });
     if (results.ok())
       llvm::outs() << "program interpreter: " << count << (count == 1 ? " order" : " orders")
-                   << " of " << interpreter->program().numCommands() << " commands on "
+                   << " of " << interpreter->program().of(0).numCommands() << " commands on "
                    << bundle.manifest().mesh.numRanks() << " ranks, seeds from " << seed
                    << ": all values there when they are read, the same results in each\n";
     llvm::outs().flush();
@@ -172,7 +172,7 @@ public:
 
 private:
   /// Checks on the order of commands, for every legal order.
-  static runtime::Status provedOrder(const interp::ExpandedProgram &program) {
+  static runtime::Status provedOrder(const interp::ProgramRoles &program) {
     std::vector<std::string> faults = interp::checkOrder(program);
     if (!faults.empty())
       return runtime::Status::error(llvm::join(faults, "\n"), runtime::Code::checkFailed);

@@ -7,6 +7,7 @@
 // all ranks alike and they keep agreeing on the order.
 //
 //===----------------------------------------------------------------------===//
+#include "braid/Base/Mesh.h"
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/Comm/IR/CommPatterns.h"
 
@@ -120,28 +121,95 @@ template <typename OpT> struct MergeDuplicates : RewriteUnstarted<OpT> {
   }
 };
 
-/// Gathering the slices of a replicated value gives the value.
-struct GatherOfSlice : RewriteUnstarted<AllGatherOp> {
+/// Gathering the parts of a replicated value gives the value.
+struct GatherOfParts : RewriteUnstarted<AllGatherOp> {
   using RewriteUnstarted::RewriteUnstarted;
   LogicalResult simplify(AllGatherOp op, PatternRewriter &rewriter) const override {
     return replaceByOrigins(op, rewriter, [&](Value input) -> Value {
-      auto slice = input.getDefiningOp<LocalSliceOp>();
-      if (!slice || slice.getDim() != op.getDim() || slice.getGroup() != op.getGroup())
+      auto part = input.getDefiningOp<PartOp>();
+      if (!part || part.getShift() != 0 || part.getDim() != op.getDim() ||
+          part.getGroup() != op.getGroup())
         return {};
-      return slice.getInput();
+      return part.getInput();
     });
   }
 };
 
-/// Slicing a gathered value gives the rank's own shard.
-struct SliceOfGather : OpRewritePattern<LocalSliceOp> {
+/// The rank's own part of a gathered value is its shard.
+struct PartOfGather : OpRewritePattern<PartOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(LocalSliceOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(PartOp op, PatternRewriter &rewriter) const override {
     auto gather = op.getInput().getDefiningOp<AllGatherOp>();
-    if (!gather || gather.getDim() != op.getDim() || gather.getGroup() != op.getGroup())
+    if (!gather || gather.getDim() != op.getDim() || gather.getGroup() != op.getGroup() ||
+        op.getShift() != 0)
       return rewriter.notifyMatchFailure(op, "no gather over the same group");
     unsigned index = cast<OpResult>(op.getInput()).getResultNumber();
     rewriter.replaceOp(op, gather.getInputs()[index]);
+    return success();
+  }
+};
+
+/// The shift from 0 to n - 1 that means the same in a group of n.
+int64_t smallestShift(int64_t shift, int64_t n) {
+  return braid::runtime::shiftedPosition(0, shift, n);
+}
+
+/// Shifts are from 0 to n - 1, so that equal parts look alike.
+struct SmallestShift : OpRewritePattern<PartOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PartOp op, PatternRewriter &rewriter) const override {
+    const int64_t n = groupSize(op, op.getGroup());
+    const int64_t smallest = smallestShift(op.getShift(), n);
+    if (smallest == static_cast<int64_t>(op.getShift()))
+      return rewriter.notifyMatchFailure(op, "the shift is the smallest");
+    rewriter.modifyOpInPlace(op, [&] { op.setShift(smallest); });
+    return success();
+  }
+};
+
+/// A part of an assembled value is one of the operands.
+struct PartOfAssembled : OpRewritePattern<PartOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PartOp op, PatternRewriter &rewriter) const override {
+    auto assemble = op.getInput().getDefiningOp<AssembleOp>();
+    if (!assemble || assemble.getDim() != op.getDim() || assemble.getGroup() != op.getGroup())
+      return rewriter.notifyMatchFailure(op, "no value assembled over the same group");
+    const auto n = static_cast<int64_t>(assemble.getInputs().size());
+    for (auto [input, shift] : llvm::zip_equal(assemble.getInputs(), assemble.getShifts()))
+      if (smallestShift(shift, n) == smallestShift(op.getShift(), n)) {
+        rewriter.replaceOp(op, input);
+        return success();
+      }
+    return failure();
+  }
+};
+
+/// All parts of a value, each in its place, are the value.
+struct AssembledParts : OpRewritePattern<AssembleOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AssembleOp op, PatternRewriter &rewriter) const override {
+    const auto n = static_cast<int64_t>(op.getInputs().size());
+    Value whole;
+    for (auto [input, shift] : llvm::zip_equal(op.getInputs(), op.getShifts())) {
+      auto part = input.getDefiningOp<PartOp>();
+      if (!part || part.getDim() != op.getDim() || part.getGroup() != op.getGroup() ||
+          smallestShift(shift, n) != smallestShift(part.getShift(), n) ||
+          (whole && part.getInput() != whole))
+        return rewriter.notifyMatchFailure(op, "an operand is not this part of the same value");
+      whole = part.getInput();
+    }
+    rewriter.replaceOp(op, whole);
+    return success();
+  }
+};
+
+/// In a group of one rank there is one part.
+struct AssembledAlone : OpRewritePattern<AssembleOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AssembleOp op, PatternRewriter &rewriter) const override {
+    if (op.getInputs().size() != 1)
+      return rewriter.notifyMatchFailure(op, "several ranks");
+    rewriter.replaceOp(op, op.getInputs().front());
     return success();
   }
 };
@@ -207,7 +275,7 @@ void ReduceScatterOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 }
 void AllGatherOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   addCommon<AllGatherOp>(patterns, context);
-  patterns.add<GatherOfSlice>(context);
+  patterns.add<GatherOfParts>(context);
 }
 void AllToAllOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   addCommon<AllToAllOp>(patterns, context);
@@ -228,6 +296,9 @@ void PermuteOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRCon
   addDead<PermuteOp>(patterns, context);
   patterns.add<MergeDuplicates<PermuteOp>, IdentityPermute>(context);
 }
-void LocalSliceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<FoldSingleRank<LocalSliceOp>, SliceOfGather>(context);
+void PartOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<FoldSingleRank<PartOp>, SmallestShift, PartOfGather, PartOfAssembled>(context);
+}
+void AssembleOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<AssembledAlone, AssembledParts>(context);
 }

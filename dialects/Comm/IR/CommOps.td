@@ -108,25 +108,55 @@ def Comm_AllGatherOp : Comm_CollectiveOp<"all_gather"> {
   }];
 }
 
-def Comm_LocalSliceOp : Comm_Op<"local_slice", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "This rank's shard of a replicated value";
+def Comm_PartOp : Comm_Op<"part", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "The part of a value that the rank's position chooses";
   let description = [{
-    On the rank at position p of a group of n: the p-th of n equal shards of the input along `dim`. All ranks of the
-    group must have the same input, which the verifier cannot check; nothing is sent.
+    On the rank at position p of a group of n: part (p + `shift`) mod n of n equal parts of the input along `dim`. With
+    the same input on all ranks and no shift this is each rank's shard. Nothing is sent.
 
     ```mlir
-    %r = comm.local_slice %x dim 1 over <@mesh, {tp}> : tensor<8x128x384xf32> -> tensor<8x32x384xf32>
+    %r = comm.part %x dim 1 over <@mesh, {tp}> : tensor<8x128x384xf32> -> tensor<8x32x384xf32>
+    %next = comm.part %x dim 1 shift 1 over <@mesh, {tp}> : tensor<8x128x384xf32> -> tensor<8x32x384xf32>
     ```
 
     Constraints:
-    - (comm.local_slice_c1) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
-    - (comm.local_slice_c2) `dim` is a dimension of the operand;
-    - (comm.local_slice_c3) the group's size divides that dimension, and the result has the operand's type with the
+    - (comm.part_c1) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.part_c2) `dim` is a dimension of the operand;
+    - (comm.part_c3) the group's size divides that dimension, and the result has the operand's type with the
       dimension divided.
   }];
-  let arguments = (ins Comm_Tensor:$input, I64Attr:$dim, Comm_GroupAttr:$group);
+  let arguments = (ins Comm_Tensor:$input, I64Attr:$dim, DefaultValuedAttr<I64Attr, "0">:$shift, Comm_GroupAttr:$group);
   let results = (outs Comm_Tensor:$output);
-  let assemblyFormat = [{ $input `dim` $dim `over` $group attr-dict `:` type($input) `->` type($output) }];
+  let assemblyFormat = [{
+    $input `dim` $dim (`shift` $shift^)? `over` $group attr-dict `:` type($input) `->` type($output)
+  }];
+  let hasCanonicalizer = 1;
+}
+
+def Comm_AssembleOp : Comm_Op<"assemble", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A value from parts whose places the rank's position chooses";
+  let description = [{
+    The counterpart of `comm.part`: on the rank at position p of a group of n, a value of n equal parts along `dim`, of
+    which operand i is part (p + `shifts[i]`) mod n. Where ranks receive the parts of others one after the other, as in
+    a ring, this puts them in order. Nothing is sent.
+
+    ```mlir
+    %r = comm.assemble %own, %first, %second shifts [0, -1, -2] dim 0 over <@mesh, {tp}>
+        : tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32> -> tensor<6x8xf32>
+    ```
+
+    Constraints:
+    - (comm.assemble_c1) the group names a mesh of the module and axes of it, and sub-axes divide their axis;
+    - (comm.assemble_c2) there is one operand and one shift for each rank of the group;
+    - (comm.assemble_c3) modulo the group's size, no two shifts are equal;
+    - (comm.assemble_c4) `dim` is a dimension of every operand;
+    - (comm.assemble_c5) the result has each operand's type with that dimension multiplied by the group's size.
+  }];
+  let arguments = (ins Variadic<Comm_Tensor>:$inputs, DenseI64ArrayAttr:$shifts, I64Attr:$dim, Comm_GroupAttr:$group);
+  let results = (outs Comm_Tensor:$output);
+  let assemblyFormat = [{
+    $inputs `shifts` $shifts `dim` $dim `over` $group attr-dict `:` type($inputs) `->` type($output)
+  }];
   let hasCanonicalizer = 1;
 }
 

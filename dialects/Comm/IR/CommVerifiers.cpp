@@ -83,10 +83,28 @@ LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
                          getGroup(), false, symbols,
                          {"comm.all_gather_c3", "comm.all_gather_c4", "comm.all_gather_c5"});
 }
-LogicalResult LocalSliceOp::verifySymbolUses(SymbolTableCollection &symbols) {
+LogicalResult PartOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyScaledDim(*this, getInput().getType(), getOutput().getType(), getDim(), getGroup(),
-                         true, symbols,
-                         {"comm.local_slice_c1", "comm.local_slice_c2", "comm.local_slice_c3"});
+                         true, symbols, {"comm.part_c1", "comm.part_c2", "comm.part_c3"});
+}
+
+LogicalResult AssembleOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(verifyGroup(*this, getGroup(), symbols, "comm.assemble_c1")))
+    return failure();
+  const int64_t n = groupSize(*this, getGroup());
+  const auto inputs = static_cast<int64_t>(getInputs().size());
+  const auto shifts = static_cast<int64_t>(getShifts().size());
+  if (inputs != n || shifts != n)
+    return emitOpError("expects ") << n << " operands and shifts, got " << inputs << " and "
+                                   << shifts << " [comm.assemble_c2]";
+  llvm::SmallSet<int64_t, 8> seen;
+  for (int64_t shift : getShifts())
+    if (!seen.insert(runtime::shiftedPosition(0, shift, n)).second)
+      return emitOpError("expects shifts that differ modulo ")
+             << n << ", got " << shift << " again [comm.assemble_c3]";
+  const SmallVector<Type> outputs(getInputs().size(), getOutput().getType());
+  return verifyScaledDim(*this, getInputs().getTypes(), outputs, getDim(), getGroup(), false,
+                         symbols, {"comm.assemble_c1", "comm.assemble_c4", "comm.assemble_c5"});
 }
 
 LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &symbols) {

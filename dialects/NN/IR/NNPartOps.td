@@ -21,7 +21,7 @@ def NN_SliceOp : NN_ReferenceOp<"slice"> {
     `result[i..., j, k...] = input[i..., from + j, k...]` with `size` positions j of dimension `dim`.
 
     After partitioning the ranges of all ranks are the same: the dimension stays whole. A rank's own shard is
-    `comm.local_slice`.
+    `comm.part`.
 
     ```mlir
     %y = nn.slice %x dim 1 from 4 size 8 : tensor<2x17x384xf32> -> tensor<2x8x384xf32>

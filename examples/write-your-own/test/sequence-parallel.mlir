@@ -24,7 +24,7 @@ func.func private @block(%x: tensor<2x8x8xf32>, %norm: tensor<8xf32>, %up: tenso
 }
 
 // CHECK-LABEL: func.func @main
-// CHECK:         comm.local_slice
+// CHECK:         comm.part
 // CHECK-NOT:     comm.
 // CHECK:         call @block
 // CHECK-NOT:     comm.

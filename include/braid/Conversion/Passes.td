@@ -78,7 +78,7 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
     | `rt.launch` on tensors | `rt.launch` on memory, operands viewed as rows |
     | `comm.start` | `rt.record` on compute, `rt.await` and `rt.start` on the communication queue of its index |
     | `comm.wait` | `rt.wait` |
-    | `comm.local_slice` | an `rt.launch` of `local_slice` |
+    | `comm.part` | an `rt.launch` of `part` |
     | `func.call` | `rt.call`, results as destination arguments |
 
     The entry's procedure takes its parameters, then its operands, then its results, each with its description in the bundle.

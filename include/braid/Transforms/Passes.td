@@ -251,7 +251,7 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
     | partial           | replicated    | `comm.all_reduce` |
     | partial           | sharded       | `comm.reduce_scatter` |
     | sharded           | replicated    | `comm.all_gather` |
-    | replicated        | sharded       | `comm.local_slice` |
+    | replicated        | sharded       | `comm.part` |
     | sharded           | sharded over the same axes along another dimension | `comm.all_to_all` |
     | sharded           | sharded over the same axes in another order | `comm.permute` |
 
@@ -282,7 +282,7 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
     Statistic<"numAllGather", "num-all-gather", "comm.all_gather inserted">,
     Statistic<"numAllToAll", "num-all-to-all", "comm.all_to_all inserted">,
     Statistic<"numPermute", "num-permute", "comm.permute inserted">,
-    Statistic<"numLocalSlice", "num-local-slice", "comm.local_slice inserted">,
+    Statistic<"numPart", "num-part", "comm.part inserted">,
   ];
   let dependentDialects = ["::braid::comm::CommDialect"];
 }

@@ -64,7 +64,7 @@ def SinkAllGathers : ReorderPass<"braid-sink-all-gathers"> {
     An operation is slice-wise over a dimension when its sharding rule gives it a parallel factor that every result has:
     additions, normalizations of another dimension, activations, also a matmul with a replicated weight. It is then
     built on shards: a gathered operand is replaced by its shard, an operand that is the same on all ranks of the group
-    by a `comm.local_slice`, and the result is gathered. A slice of a gathered value folds. A gather moves only where
+    by a `comm.part`, and the result is gathered. A slice of a gathered value folds. A gather moves only where
     all operands are the same on all ranks of its group and no more bytes are gathered than before: one whose result has
     other users moves past an addition together with the gather of the other operand.
 
@@ -81,7 +81,7 @@ def SinkAllGathers : ReorderPass<"braid-sink-all-gathers"> {
     ```
     After:
     ```mlir
-    %p = comm.local_slice %x dim 1 over <@mesh, {tp}> : tensor<4x8x16xf32> -> tensor<4x4x16xf32>
+    %p = comm.part %x dim 1 over <@mesh, {tp}> : tensor<4x8x16xf32> -> tensor<4x4x16xf32>
     %z = nn.add %s, %p : tensor<4x4x16xf32>, tensor<4x4x16xf32> -> tensor<4x4x16xf32>
     %y = comm.all_gather(%z) dim 1 over <@mesh, {tp}> : tensor<4x4x16xf32> -> tensor<4x8x16xf32>
     ```
@@ -106,7 +106,7 @@ def HoistAllGathers : ReorderPass<"braid-hoist-all-gathers"> {
 
     Before:
     ```mlir
-    %p = comm.local_slice %x dim 1 over <@mesh, {tp}> : tensor<4x8x16xf32> -> tensor<4x4x16xf32>
+    %p = comm.part %x dim 1 over <@mesh, {tp}> : tensor<4x8x16xf32> -> tensor<4x4x16xf32>
     %z = nn.add %s, %p : tensor<4x4x16xf32>, tensor<4x4x16xf32> -> tensor<4x4x16xf32>
     %y = comm.all_gather(%z) dim 1 over <@mesh, {tp}> : tensor<4x4x16xf32> -> tensor<4x8x16xf32>
     ```
@@ -128,14 +128,14 @@ def HoistAllGathers : ReorderPass<"braid-hoist-all-gathers"> {
 def FuseReduceScatter : ReorderPass<"braid-fuse-reduce-scatter"> {
   let summary = "Replace an all_reduce of which only slices are used by a reduce_scatter";
   let description = [{
-    When all uses of all results are `comm.local_slice` of one dimension over the same group, each rank needs only its
+    When all uses of all results are `comm.part` of one dimension over the same group, each rank needs only its
     shard, which is half the bytes. `braid-unfuse-reduce-scatter` is the inverse. (Canonicalization folds slices of
     gathered values.)
 
     Before:
     ```mlir
     %r = comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<4x8x16xf32>
-    %s = comm.local_slice %r dim 1 over <@mesh, {tp}> : tensor<4x8x16xf32> -> tensor<4x4x16xf32>
+    %s = comm.part %r dim 1 over <@mesh, {tp}> : tensor<4x8x16xf32> -> tensor<4x4x16xf32>
     ```
     After:
     ```mlir
@@ -157,7 +157,7 @@ def UnfuseReduceScatter : ReorderPass<"braid-unfuse-reduce-scatter"> {
     After:
     ```mlir
     %r = comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<4x8x16xf32>
-    %s = comm.local_slice %r dim 1 over <@mesh, {tp}> : tensor<4x8x16xf32> -> tensor<4x4x16xf32>
+    %s = comm.part %r dim 1 over <@mesh, {tp}> : tensor<4x8x16xf32> -> tensor<4x4x16xf32>
     ```
   }];
   let statistics = [Statistic<"numUnfused", "num-unfused", "comm.reduce_scatter made comm.all_reduce">];

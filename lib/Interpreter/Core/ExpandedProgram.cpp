@@ -9,6 +9,7 @@
 #include "braid/Program/program_generated.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace braid::interp {
@@ -101,11 +102,63 @@ const char *kindOf(const fb::OperationUnion &op, const fb::ProgramT &program) {
   return "command";
 }
 
+/// The number of a view's place on a rank.
+int64_t placeOf(const fb::PositionT &position, const runtime::Mesh &mesh, int64_t rank) {
+  // The axes were verified.
+  return runtime::shiftedPosition(*mesh.groupPosition(rank, runtime::axesOf(position.axes)),
+                                  position.shift, position.count);
+}
+
+template <typename Fn> void forEachView(const fb::OperationUnion &op, Fn body) {
+  auto all = [&](const auto &views) {
+    for (const auto &view : views)
+      body(*view);
+  };
+  switch (op.type) {
+  case fb::Operation::Launch:
+    return all(op.AsLaunch()->operands);
+  case fb::Operation::Copy:
+    body(*op.AsCopy()->source);
+    return body(*op.AsCopy()->dest);
+  case fb::Operation::CollectiveStart:
+    all(op.AsCollectiveStart()->inputs);
+    return all(op.AsCollectiveStart()->outputs);
+  case fb::Operation::Call:
+    return all(op.AsCall()->arguments);
+  case fb::Operation::CollectiveWait:
+  case fb::Operation::Record:
+  case fb::Operation::Await:
+  case fb::Operation::NONE:
+    return;
+  }
+}
+
+/// The different ways in which views depend on the rank.
+std::vector<const fb::PositionT *> positionsOf(const fb::ProgramT &program) {
+  std::vector<const fb::PositionT *> positions;
+  auto isKnown = [&](const fb::PositionT &position) {
+    return std::any_of(positions.begin(), positions.end(), [&](const fb::PositionT *other) {
+      return other->shift == position.shift && other->count == position.count &&
+             runtime::axesOf(other->axes) == runtime::axesOf(position.axes);
+    });
+  };
+  for (const auto &procedure : program.procedures)
+    for (const auto &stream : procedure->streams)
+      for (const auto &command : stream->commands)
+        forEachView(command->op, [&](const fb::ViewT &view) {
+          if (view.position && !isKnown(*view.position))
+            positions.push_back(view.position.get());
+        });
+  return positions;
+}
+
 class Expander {
 public:
-  Expander(ExpandedProgram &out, const fb::ProgramT &program) : out(out), program(program) {}
+  Expander(ExpandedProgram &out, const fb::ProgramT &program, const runtime::Mesh &mesh,
+           int64_t rank)
+      : out(out), program(program), mesh(mesh), rank(rank) {}
 
-  Status run(const runtime::Manifest &manifest, const runtime::Entry &entry) {
+  Status run(const runtime::Entry &entry) {
     auto found = std::find_if(program.entries.begin(), program.entries.end(),
                               [&](const auto &e) { return e->name == entry.name; });
     if (found == program.entries.end())
@@ -119,7 +172,7 @@ public:
     frame.place = "@" + root.name;
     auto argument = [&](const char *kind, const auto &value, bool isInput) -> Status {
       Result<runtime::Box> box =
-          runtime::localBox(manifest.mesh, 0, value.shardedShape(), value.sharding);
+          runtime::localBox(mesh, rank, value.shardedShape(), value.sharding);
       if (!box.ok())
         return Status::error(std::string(kind) + " '" + value.name +
                              "': " + box.status().message());
@@ -207,7 +260,7 @@ private:
     walk(callee);
   }
 
-  static MemoryView resolve(const Frame &frame, const fb::ViewT &view) {
+  MemoryView resolve(const Frame &frame, const fb::ViewT &view) const {
     MemoryView result;
     switch (view.space) {
     case fb::Space::argument:
@@ -226,6 +279,9 @@ private:
       result.buffer =
           view.buffer < 0 ? frame.unnamed : frame.buffers[static_cast<size_t>(view.buffer)];
     result.offset += view.offset_bytes;
+    if (view.position)
+      result.offset +=
+          static_cast<uint64_t>(placeOf(*view.position, mesh, rank)) * view.position->stride_bytes;
     result.dtype = static_cast<DType>(view.dtype);
     result.shape = view.shape;
     result.strides = view.strides;
@@ -354,17 +410,31 @@ private:
 
   ExpandedProgram &out;
   const fb::ProgramT &program;
+  const runtime::Mesh &mesh;
+  int64_t rank;
 };
 
 } // namespace
 
-Result<ExpandedProgram> ExpandedProgram::expand(const runtime::Bytes &bytes,
-                                                const runtime::Manifest &manifest,
-                                                const runtime::Entry &entry) {
+Result<ProgramRoles> expandProgram(const runtime::Bytes &bytes, const runtime::Manifest &manifest,
+                                   const runtime::Entry &entry) {
   RETURN_IF_ERROR(runtime::verifyProgram(bytes, manifest));
-  ExpandedProgram result;
-  result.source = std::shared_ptr<const fb::ProgramT>(fb::GetProgram(bytes.data())->UnPack());
-  RETURN_IF_ERROR(Expander(result, *result.source).run(manifest, entry));
+  const auto source = std::shared_ptr<const fb::ProgramT>(fb::GetProgram(bytes.data())->UnPack());
+  const std::vector<const fb::PositionT *> positions = positionsOf(*source);
+  ProgramRoles result;
+  std::map<std::vector<int64_t>, size_t> known; // by the places of views
+  for (int64_t rank = 0; rank < manifest.mesh.numRanks(); ++rank) {
+    std::vector<int64_t> places;
+    for (const fb::PositionT *position : positions)
+      places.push_back(placeOf(*position, manifest.mesh, rank));
+    auto [role, isNew] = known.try_emplace(std::move(places), result.roles.size());
+    result.roleOf.push_back(role->second);
+    if (!isNew)
+      continue;
+    ExpandedProgram &expanded = result.roles.emplace_back();
+    expanded.source = source;
+    RETURN_IF_ERROR(Expander(expanded, *source, manifest.mesh, rank).run(entry));
+  }
   return result;
 }
 

@@ -148,9 +148,11 @@ Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const 
       {"last_token", lastToken},
       {"position_ids",
        [](const KernelCall &c) { return single(positionIds(*c.inputs[0], c.integers[0])); }},
-      {"local_slice",
+      {"part",
        [](const KernelCall &c) {
-         return single(sliceShard(*c.inputs[0], c.integers[0], c.part, c.parts));
+         return single(sliceShard(*c.inputs[0], c.integers[0],
+                                  runtime::shiftedPosition(c.part, c.integers[1], c.parts),
+                                  c.parts));
        }},
   };
   auto kernel = kernels.find(name);

@@ -380,10 +380,22 @@ Result<std::vector<Tensor>> Process::run(const Collective &collective, std::vect
   return wait(pending);
 }
 
-Result<Tensor> Process::localSlice(const Tensor &tensor, int64_t dim,
-                                   const std::vector<runtime::AxisRef> &axes) const {
+Result<Tensor> Process::part(const Tensor &tensor, int64_t dim,
+                             const std::vector<runtime::AxisRef> &axes, int64_t shift) const {
   ASSIGN_OR_RETURN(int64_t count, mesh().numShards(axes));
-  return sliceShard(tensor, dim, *mesh().groupPosition(ownRank, axes), count);
+  const int64_t position = *mesh().groupPosition(ownRank, axes);
+  return sliceShard(tensor, dim, runtime::shiftedPosition(position, shift, count), count);
+}
+
+Result<Tensor> Process::assemble(const std::vector<Tensor> &parts,
+                                 const std::vector<int64_t> &shifts, int64_t dim,
+                                 const std::vector<runtime::AxisRef> &axes) const {
+  const auto count = static_cast<int64_t>(parts.size());
+  ASSIGN_OR_RETURN(int64_t position, mesh().groupPosition(ownRank, axes));
+  std::vector<Tensor> inOrder = parts;
+  for (size_t i = 0; i < parts.size(); ++i)
+    inOrder[static_cast<size_t>(runtime::shiftedPosition(position, shifts[i], count))] = parts[i];
+  return concatenate(inOrder, dim);
 }
 
 ProcessGrid::ProcessGrid(runtime::Mesh mesh, GridOptions options)

@@ -20,7 +20,7 @@ using runtime::Code;
 using runtime::HostTensor;
 
 struct ProgramInterpreter::State {
-  ExpandedProgram program;
+  ProgramRoles program;
   runtime::Mesh mesh;
   runtime::Entry entry;
   std::vector<runtime::KernelFunction> kernels;
@@ -30,7 +30,9 @@ struct ProgramInterpreter::State {
   std::vector<bool> inputSet;
 
   size_t numInputs() const { return entry.parameters.size() + entry.operands.size(); }
-  uint64_t bytesOf(size_t argument) const { return program.regionBytes[kFirstArgument + argument]; }
+  uint64_t bytesOf(size_t argument) const { return first().regionBytes[kFirstArgument + argument]; }
+  /// All roles have the same regions and numbers of commands and events.
+  const ExpandedProgram &first() const { return program.roles.front(); }
 };
 
 namespace {
@@ -116,7 +118,7 @@ private:
     for (int64_t rank = 0; rank < ranks; ++rank) {
       regions.emplace_back();
       std::vector<std::byte *> addresses;
-      for (size_t r = 0; r < state.program.regionBytes.size(); ++r) {
+      for (size_t r = 0; r < state.first().regionBytes.size(); ++r) {
         const bool isInput = r >= kFirstArgument && r - kFirstArgument < state.numInputs();
         const bool isParameter = isInput && r - kFirstArgument < state.entry.parameters.size();
         const auto &values = state.values[static_cast<size_t>(rank)];
@@ -126,18 +128,18 @@ private:
           addresses.push_back(values[r - kFirstArgument].get());
           continue;
         }
-        AlignedBytes bytes = allocateAligned(state.program.regionBytes[r]);
+        AlignedBytes bytes = allocateAligned(state.first().regionBytes[r]);
         if (!bytes)
-          return Status::error("cannot allocate " + std::to_string(state.program.regionBytes[r]) +
+          return Status::error("cannot allocate " + std::to_string(state.first().regionBytes[r]) +
                                " bytes for rank " + std::to_string(rank));
         if (isInput)
-          std::memcpy(bytes.get(), values[r - kFirstArgument].get(), state.program.regionBytes[r]);
+          std::memcpy(bytes.get(), values[r - kFirstArgument].get(), state.first().regionBytes[r]);
         addresses.push_back(bytes.get());
         regions.back().push_back(std::move(bytes));
       }
-      memories.emplace_back(state.program, std::move(addresses));
-      events.emplace_back(state.program.numEvents);
-      for (Queue queue = 0; queue < state.program.numQueues(); ++queue) {
+      memories.emplace_back(state.program.of(rank), std::move(addresses));
+      events.emplace_back(state.first().numEvents);
+      for (Queue queue = 0; queue < state.first().numQueues(); ++queue) {
         queues.emplace_back();
         queues.back().rank = rank;
         queues.back().queue = queue;
@@ -147,10 +149,10 @@ private:
   }
 
   const ProgramCommand &commandOf(const QueueState &queue) const {
-    return state.program.commands(queue.queue)[queue.next];
+    return state.program.of(queue.rank).commands(queue.queue)[queue.next];
   }
   bool isDone(const QueueState &queue) const {
-    return queue.next == state.program.commands(queue.queue).size();
+    return queue.next == state.program.of(queue.rank).commands(queue.queue).size();
   }
   bool canStep(const QueueState &queue) const {
     if (isDone(queue))
@@ -185,7 +187,7 @@ private:
     if (command.isCollective) {
       RETURN_IF_ERROR(queue.transfer ? finishTransfer(queue, command)
                                      : finishCollective(queue, command));
-    } else if (Status status = compute(command, memory(queue.rank), state.program.program(),
+    } else if (Status status = compute(command, memory(queue.rank), state.first().program(),
                                        state.mesh, queue.rank, state.kernels);
                !status.ok()) {
       return status;
@@ -328,19 +330,19 @@ Result<HostTensor> gather(const runtime::Mesh &mesh, const runtime::EntryValue &
 ProgramInterpreter::ProgramInterpreter(std::unique_ptr<State> state) : state(std::move(state)) {}
 ProgramInterpreter::~ProgramInterpreter() = default;
 
-const ExpandedProgram &ProgramInterpreter::program() const { return state->program; }
+const ProgramRoles &ProgramInterpreter::program() const { return state->program; }
 
 Result<std::unique_ptr<ProgramInterpreter>>
 ProgramInterpreter::create(const runtime::Bytes &program, const runtime::Manifest &manifest,
                            const runtime::Entry &entry, const KernelLookup &kernels) {
-  ASSIGN_OR_RETURN(ExpandedProgram expanded, ExpandedProgram::expand(program, manifest, entry));
+  ASSIGN_OR_RETURN(ProgramRoles expanded, expandProgram(program, manifest, entry));
   auto state = std::make_unique<State>();
   state->program = std::move(expanded);
   state->mesh = manifest.mesh;
   state->entry = entry;
   state->inputSet.assign(entry.operands.size(), false);
   state->weightsLoaded = entry.parameters.empty();
-  for (const auto &kernel : state->program.program().kernels) {
+  for (const auto &kernel : state->first().program().kernels) {
     if (kernel->library) {
       state->kernels.push_back(nullptr);
       continue;

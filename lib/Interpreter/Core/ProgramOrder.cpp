@@ -179,4 +179,27 @@ std::vector<RedundantWait> findRedundantWaits(const ExpandedProgram &program) {
   return redundant;
 }
 
+std::vector<std::string> checkOrder(const ProgramRoles &program) {
+  std::vector<std::string> all;
+  for (const ExpandedProgram &role : program.roles)
+    for (std::string &fault : checkOrder(role))
+      if (std::find(all.begin(), all.end(), fault) == all.end())
+        all.push_back(std::move(fault));
+  return all;
+}
+
+std::vector<RedundantWait> findRedundantWaits(const ProgramRoles &program) {
+  std::vector<RedundantWait> common = findRedundantWaits(program.roles.front());
+  for (size_t role = 1; role < program.roles.size(); ++role) {
+    const std::vector<RedundantWait> others = findRedundantWaits(program.roles[role]);
+    std::vector<RedundantWait> kept;
+    for (const RedundantWait &wait : common)
+      for (const RedundantWait &other : others)
+        if (other.op == wait.op)
+          kept.push_back({wait.op, wait.what, wait.implied && other.implied});
+    common = std::move(kept);
+  }
+  return common;
+}
+
 } // namespace braid::interp

@@ -30,10 +30,10 @@ SaturatingCount gatherBytes(Type shard, int64_t n) {
 
 bool isStarted(Operation *collective) { return isa<StartOp>(collective->getParentOp()); }
 
-LocalSliceOp createSlice(OpBuilder &builder, Location loc, Value value, int64_t dim,
-                         GroupAttr group) {
+PartOp createSlice(OpBuilder &builder, Location loc, Value value, int64_t dim, GroupAttr group) {
   int64_t n = groupSize(builder.getInsertionBlock()->getParentOp(), group);
-  return LocalSliceOp::create(builder, loc, shardType(value.getType(), dim, n), value, dim, group);
+  return PartOp::create(builder, loc, shardType(value.getType(), dim, n), value, dim, /*shift=*/0,
+                        group);
 }
 
 ReduceScatterOp createReduceScatter(AllReduceOp reduce, int64_t dim) {

@@ -35,9 +35,9 @@ template <typename OpT> llvm::SmallVector<OpT> collectivesIn(mlir::Operation *ro
   return found;
 }
 
-/// This rank's shard of `value`, by a local_slice.
-comm::LocalSliceOp createSlice(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
-                               int64_t dim, comm::GroupAttr group);
+/// This rank's shard of `value`, by a part.
+comm::PartOp createSlice(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                         int64_t dim, comm::GroupAttr group);
 /// The reduce_scatter along `dim` of what an all_reduce reduces, before it.
 comm::ReduceScatterOp createReduceScatter(comm::AllReduceOp reduce, int64_t dim);
 /// Replaces a reduce_scatter by an all_reduce. The results of `gather`, which gathers all shards,

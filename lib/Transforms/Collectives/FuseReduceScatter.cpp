@@ -27,8 +27,8 @@ FailureOr<int64_t> matchSliceDim(AllReduceOp op) {
     if (result.use_empty())
       return miss("a result has no use");
     for (Operation *user : result.getUsers()) {
-      auto slice = dyn_cast<LocalSliceOp>(user);
-      if (!slice || slice.getGroup() != op.getGroup())
+      auto slice = dyn_cast<PartOp>(user);
+      if (!slice || slice.getGroup() != op.getGroup() || slice.getShift() != 0)
         return miss("'" + user->getName().getStringRef() + "' uses the unsliced value");
       if (dim && *dim != static_cast<int64_t>(slice.getDim()))
         return miss("its users slice different dimensions");

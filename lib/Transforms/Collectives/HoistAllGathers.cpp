@@ -44,7 +44,7 @@ private:
   Value getGathered(Value shard, int64_t dim, AllGatherOp like, Operation *before,
                     StringRef name = "");
   /// Users of `slice` that gather it take its operand instead. Erases it when no user remains.
-  void foldGathers(LocalSliceOp slice);
+  void foldGathers(PartOp slice);
   /// Turns a call's result or a function's argument into the gathered value.
   void makeReplicated(Value value, AllGatherOp gather);
 };
@@ -62,7 +62,7 @@ Value Hoister::getGathered(Value shard, int64_t dim, AllGatherOp like, Operation
   return gather(shard, dim, like, name);
 }
 
-void Hoister::foldGathers(LocalSliceOp slice) {
+void Hoister::foldGathers(PartOp slice) {
   for (Operation *user : llvm::make_early_inc_range(slice->getUsers()))
     if (gathers(user, slice.getDim(), slice.getGroup()))
       rewriter.replaceOp(user, slice.getInput());
@@ -74,8 +74,8 @@ void Hoister::makeReplicated(Value value, AllGatherOp gather) {
   // A slice of the value, whose type is still that of the shard, takes over the uses.
   rewriter.setInsertionPointAfterValue(value);
   Type shard = value.getType();
-  auto slice = LocalSliceOp::create(rewriter, value.getLoc(), shard, value, gather.getDim(),
-                                    gather.getGroup());
+  auto slice = PartOp::create(rewriter, value.getLoc(), shard, value, gather.getDim(),
+                              /*shift=*/0, gather.getGroup());
   rewriter.replaceAllUsesExcept(value, slice.getOutput(), slice);
   value.setType(gatheredType(shard, gather.getDim(), groupSize(gather, gather.getGroup())));
   replication.becomesReplicated(value, gather.getGroup());
@@ -131,7 +131,7 @@ LogicalResult Hoister::movePast(AllGatherOp gather, const SliceDims &dims) {
   ++counts.past;
   rewriter.setInsertionPoint(op);
   for (auto [shard, gathered, dim] : llvm::zip_equal(op->getResults(), *results, dims.results)) {
-    LocalSliceOp slice = createSlice(rewriter, shard.getLoc(), gathered, *dim, group);
+    PartOp slice = createSlice(rewriter, shard.getLoc(), gathered, *dim, group);
     rewriter.replaceAllUsesWith(shard, slice.getOutput());
     foldGathers(slice);
   }
@@ -220,7 +220,7 @@ LogicalResult Hoister::moveAll() {
   for (AllGatherOp gather : collectivesIn<AllGatherOp>(module))
     remarkMissed(gather, "HoistAllGathers", "stays: " + explain([&] { (void)match(gather); }));
   // Erases slices of a value that is now used itself.
-  module.walk([](LocalSliceOp slice) {
+  module.walk([](PartOp slice) {
     if (slice->use_empty())
       slice.erase();
   });

@@ -108,8 +108,10 @@ public:
     op->walk([&](Operation *nested) {
       if (auto parameter = dyn_cast<nn::ParameterOp>(nested))
         differing.axes->set_union(axesOf(parameter.getShardingAttr()));
-      else if (auto slice = dyn_cast<LocalSliceOp>(nested))
-        differing.axes->insert_range(slice.getGroup().getAxes());
+      else if (auto part = dyn_cast<PartOp>(nested))
+        differing.axes->insert_range(part.getGroup().getAxes());
+      else if (auto assemble = dyn_cast<AssembleOp>(nested))
+        differing.axes->insert_range(assemble.getGroup().getAxes());
       else if (auto scatter = dyn_cast<ReduceScatterOp>(nested))
         differing.axes->insert_range(scatter.getGroup().getAxes());
       else if (auto embedding = dyn_cast<nn::EmbeddingOp>(nested);

@@ -20,9 +20,9 @@ class ReplicationAnalysis;
 /// Computes for every value the axes along which it may differ, by sparse data-flow analysis over
 /// the calls of the module. Parameters and the entry's operands differ along the axes of their
 /// shardings. An all_reduce or all_gather makes values equal along the axes of its group;
-/// reduce_scatter and local_slice make them different. Other results differ like the operands and
-/// captured values of their operation. Rewrites report their changes, so that one analysis serves
-/// all rewrites of a pass.
+/// reduce_scatter, part and assemble make them different. Other results differ like the operands
+/// and captured values of their operation. Rewrites report their changes, so that one analysis
+/// serves all rewrites of a pass.
 class Replication {
 public:
   Replication(mlir::ModuleOp module, comm::MeshOp mesh);

@@ -83,8 +83,9 @@ bool gathers(Operation *op, int64_t dim, GroupAttr group) {
 }
 
 bool slices(Operation *op, int64_t dim, GroupAttr group) {
-  auto slice = dyn_cast_or_null<LocalSliceOp>(op);
-  return slice && static_cast<int64_t>(slice.getDim()) == dim && slice.getGroup() == group;
+  auto slice = dyn_cast_or_null<PartOp>(op);
+  return slice && slice.getShift() == 0 && static_cast<int64_t>(slice.getDim()) == dim &&
+         slice.getGroup() == group;
 }
 
 } // namespace braid

@@ -517,7 +517,7 @@ struct Partition : impl::PartitionBase<Partition> {
       numAllGather += isa<AllGatherOp>(op);
       numAllToAll += isa<AllToAllOp>(op);
       numPermute += isa<PermuteOp>(op);
-      numLocalSlice += isa<LocalSliceOp>(op);
+      numPart += isa<PartOp>(op);
     });
   }
 };

@@ -27,8 +27,8 @@ Value ReshardCache::report(CollectiveOpInterface collective) const {
 }
 
 Value ReshardCache::slice(OpBuilder &builder, Value from, size_t dim, const SubAxes &axes) {
-  return LocalSliceOp::create(builder, value.getLoc(), shardType(from.getType(), dim, shards(axes)),
-                              from, dim, layouts.group(axes));
+  return PartOp::create(builder, value.getLoc(), shardType(from.getType(), dim, shards(axes)), from,
+                        dim, /*shift=*/0, layouts.group(axes));
 }
 
 Value ReshardCache::emit(OpBuilder &builder, Value from, const Layout &before,

@@ -141,13 +141,13 @@ Status check(const LibraryCall &c) {
 }
 } // namespace positionIds
 
-/// dest = the shard of source along `dim` at this rank's position.
-namespace localSlice {
+/// dest = the part of source along `dim` at this rank's position plus `shift`.
+namespace part {
 enum { source, dest };
 Status check(const LibraryCall &c) {
   return expectShardOf(c[source], "source", c[dest], "dest", c.integers[0], c.parts);
 }
-} // namespace localSlice
+} // namespace part
 
 /// values[i..., :] = the largest of input[i..., :], largest first, indices[i..., :] = their
 /// positions. Among equals the lower index comes first; a NaN is larger than every number.
@@ -284,11 +284,11 @@ const std::vector<LibraryKernel> &libraryKernels() {
        positionIds::check,
        nothing,
        {"padding"}},
-      {"local_slice",
+      {"part",
        {in("source", any), out("dest", same)},
-       localSlice::check,
+       part::check,
        nothing,
-       {"dim"},
+       {"dim", "shift"},
        {},
        false,
        Group::required,

@@ -136,6 +136,13 @@ Result<std::vector<int64_t>> Mesh::group(int64_t rank, const std::vector<AxisRef
   return members;
 }
 
+int64_t shiftedPosition(int64_t position, int64_t shift, int64_t count) {
+  const int64_t forward = shift % count < 0 ? shift % count + count : shift % count;
+  // Without a sum beyond `count`.
+  return position % count < count - forward ? position % count + forward
+                                            : position % count - (count - forward);
+}
+
 Result<Box> localBox(const Mesh &mesh, int64_t rank, const std::vector<int64_t> &globalShape,
                      const Sharding &sharding) {
   Box box{std::vector<int64_t>(globalShape.size(), 0), globalShape};

@@ -271,9 +271,8 @@ Result<StreamCommand> makeReduceDims(const LibraryArguments &a, const LibraryPla
   return makeCall(a, rank);
 }
 
-Result<StreamCommand> makeLocalSlice(const LibraryArguments &a, const LibraryPlace &,
-                                     RankDevice &rank) {
-  ASSIGN_OR_RETURN(CopyCommand copy, resolveLocalSlice(a));
+Result<StreamCommand> makePart(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
+  ASSIGN_OR_RETURN(CopyCommand copy, resolvePart(a));
   return makeCopy(copy, rank);
 }
 
@@ -331,7 +330,7 @@ constexpr DeviceKernel kDeviceKernels[] = {
     {"rotary", makeRotary},
     {"embedding", makeGather},
     {"reduce_dims", makeReduceDims},
-    {"local_slice", makeLocalSlice},
+    {"part", makePart},
 };
 
 } // namespace

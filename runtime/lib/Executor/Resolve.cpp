@@ -150,7 +150,7 @@ private:
       Frame::Argument argument;
       if (view->space == fb::Space::argument) {
         argument = caller.arguments[view->index];
-        argument.offset += view->offset_bytes;
+        argument.offset += offsetOf(*view);
       } else {
         argument.address = address(caller, *view);
       }
@@ -170,6 +170,18 @@ private:
     return walk(callee);
   }
 
+  /// This rank's offset of a view.
+  uint64_t offsetOf(const fb::ViewT &view) const {
+    if (!view.position)
+      return view.offset_bytes;
+    const fb::PositionT &place = *view.position;
+    // The axes were verified.
+    const int64_t position = *in.mesh->groupPosition(in.rank, axesOf(place.axes));
+    return view.offset_bytes +
+           static_cast<uint64_t>(shiftedPosition(position, place.shift, place.count)) *
+               place.stride_bytes;
+  }
+
   std::byte *address(const Frame &frame, const fb::ViewT &view) const {
     switch (view.space) {
     case fb::Space::argument: {
@@ -177,12 +189,12 @@ private:
       if (argument.root)
         used.insert(*argument.root);
       return (argument.root ? in.arguments[*argument.root] : argument.address) + argument.offset +
-             view.offset_bytes;
+             offsetOf(view);
     }
     case fb::Space::local:
-      return in.local + frame.localBase + view.offset_bytes;
+      return in.local + frame.localBase + offsetOf(view);
     case fb::Space::symmetric:
-      return in.symmetric.peer(in.symmetric.rank, frame.symmetricBase + view.offset_bytes);
+      return in.symmetric.peer(in.symmetric.rank, frame.symmetricBase + offsetOf(view));
     }
     return nullptr;
   }

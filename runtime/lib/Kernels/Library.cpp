@@ -277,7 +277,7 @@ constexpr CpuKernel kCpuKernels[] = {
     {"rotary", [](auto &a, auto &r) { return ready(resolveRotary(a, r.threads)); }},
     {"embedding", [](auto &a, auto &r) { return ready(resolveGather(a, r.threads)); }},
     {"position_ids", [](auto &a, auto &) { return ready(resolvePositionIds(a)); }},
-    {"local_slice", [](auto &a, auto &) { return ready(resolveLocalSlice(a)); }},
+    {"part", [](auto &a, auto &) { return ready(resolvePart(a)); }},
     {"top_k", [](auto &a, auto &r) { return resolveTopK(a, r.threads); }},
     {"reduce_dims", [](auto &a, auto &r) { return resolveReduceDims(a, r.threads); }},
     {"last_token", [](auto &a, auto &) { return resolveLastToken(a); }},

@@ -221,12 +221,13 @@ Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest) {
                      runsOf(source.shape, byteSize(source.dtype), source.strides, dest.strides)};
 }
 
-Result<CopyCommand> resolveLocalSlice(const LibraryArguments &a) {
+Result<CopyCommand> resolvePart(const LibraryArguments &a) {
   Tensor part = a.tensor("source");
   const Tensor dest = a.tensor("dest");
   const auto dim = static_cast<size_t>(a.integers[0]);
   part.shape[dim] /= a.parts;
-  part.data += a.part * part.shape[dim] * part.strides[dim] * byteSize(part.dtype);
+  part.data += shiftedPosition(a.part, a.integers[1], a.parts) * part.shape[dim] *
+               part.strides[dim] * byteSize(part.dtype);
   return resolveCopy(part, dest);
 }
 

@@ -17,7 +17,7 @@ CheckedView Views::take(const program::View &view, const std::string &role, Acce
   CheckedView result{};
   if (!status.ok())
     return result;
-  Result<CheckedView> checked = checkView(view, procedure);
+  Result<CheckedView> checked = checkView(view, procedure, mesh);
   if (!checked.ok()) {
     status = checked.status().within(role);
     return result;

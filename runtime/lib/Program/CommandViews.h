@@ -17,8 +17,8 @@ namespace braid::runtime {
 /// Checks the views of one command and keeps the first error. Ask `ok` before checking shapes.
 class Views {
 public:
-  Views(const program::Procedure &procedure, ArgumentUses &uses)
-      : procedure(procedure), uses(uses) {}
+  Views(const program::Procedure &procedure, const Mesh &mesh, ArgumentUses &uses)
+      : procedure(procedure), mesh(mesh), uses(uses) {}
 
   /// Returns an empty view after an error.
   CheckedView take(const program::View &view, const std::string &role, Access access,
@@ -31,6 +31,7 @@ private:
   void use(const CheckedView &view, const std::string &role, Access access, bool collective);
 
   const program::Procedure &procedure;
+  const Mesh &mesh;
   ArgumentUses &uses;
 };
 

@@ -129,9 +129,9 @@ Status verifyCall(const program::Call &op, const program::Program &program,
     if (view.dtype != use->second.dtype)
       return Status::error(role, ": the callee expects ", name(use->second.dtype), ", got ",
                            name(view.dtype));
-    if (view.end - view.begin < use->second.bytes)
+    if (view.bytes < use->second.bytes)
       return Status::error(role, ": the callee expects ", use->second.bytes, " bytes, got ",
-                           view.end - view.begin);
+                           view.bytes);
     // The callee's frame must not overlap its arguments, which its plan does not know.
     bool local = view.space == program::Space::local;
     uint64_t base = local ? op.local_base_bytes() : op.symmetric_base_bytes();
@@ -146,7 +146,7 @@ Status verifyCall(const program::Call &op, const program::Program &program,
 
 Status CommandVerifier::verify(const program::Command &command, const program::Procedure &procedure,
                                Queue queue, ArgumentUses &uses) const {
-  Views views(procedure, uses);
+  Views views(procedure, mesh, uses);
   switch (command.op_type()) {
   case program::Operation::Launch:
     return verifyLaunch(*command.op_as_Launch(), program, mesh, views);

@@ -63,13 +63,28 @@ bool sameEventArguments(const program::Call &a, const program::Call &b) {
   return true;
 }
 
+bool samePosition(const program::Position *a, const program::Position *b) {
+  if (!a || !b)
+    return a == b;
+  if (a->shift() != b->shift() || a->count() != b->count() ||
+      a->stride_bytes() != b->stride_bytes() || a->axes()->size() != b->axes()->size())
+    return false;
+  for (unsigned i = 0; i < a->axes()->size(); ++i) {
+    const program::AxisRef &x = *a->axes()->Get(i), &y = *b->axes()->Get(i);
+    if (x.name()->str() != y.name()->str() || x.pre() != y.pre() || x.size() != y.size())
+      return false;
+  }
+  return true;
+}
+
 bool sameCall(const program::Call &a, const program::Call &b) {
   if (a.procedure() != b.procedure() || a.local_base_bytes() != b.local_base_bytes() ||
       a.symmetric_base_bytes() != b.symmetric_base_bytes() || a.event_base() != b.event_base() ||
       a.arguments()->size() != b.arguments()->size() || !sameEventArguments(a, b))
     return false;
   for (unsigned i = 0; i < a.arguments()->size(); ++i)
-    if (!sameView(*a.arguments()->Get(i), *b.arguments()->Get(i)))
+    if (!sameView(*a.arguments()->Get(i), *b.arguments()->Get(i)) ||
+        !samePosition(a.arguments()->Get(i)->position(), b.arguments()->Get(i)->position()))
       return false;
   return true;
 }

@@ -46,7 +46,9 @@ std::string describe(const program::Program &program, const program::Procedure &
 struct CheckedView : OperandType {
   program::Space space;
   uint32_t argument;
-  uint64_t begin, end; ///< bytes, from the beginning of the frame or argument
+  /// Bytes from the beginning of the frame or argument. With a position, those of all ranks.
+  uint64_t begin, end;
+  uint64_t bytes = 0; ///< from the first to the last one of one rank
 
   /// Whether no two indices address the same element. May be false for unusual strides without
   /// overlap.
@@ -60,7 +62,8 @@ template <typename T> bool isAligned(const flatbuffers::Vector<T> &numbers) {
 /// Checks that the procedure's buffers lie in its frame.
 Status checkBuffers(const program::Procedure &procedure);
 /// Also checks that a view lies in the buffer that it names; call checkBuffers first.
-Result<CheckedView> checkView(const program::View &view, const program::Procedure &procedure);
+Result<CheckedView> checkView(const program::View &view, const program::Procedure &procedure,
+                              const Mesh &mesh);
 
 /// How a procedure and its callees use one of its arguments.
 struct ArgumentUse {

@@ -2,7 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "ProgramVerifier.h"
+#include "CommandViews.h"
 
 #include "braid/Base/HostTensor.h"
 #include "braid/Base/StatusMacros.h"
@@ -43,6 +43,19 @@ Status checkBuffer(const CheckedView &view, int32_t index, const program::Proced
   return {};
 }
 
+/// Bytes from the first to the last place of a view whose elements have `elementBytes`; none if
+/// they do not fit in 64 bits.
+Result<std::optional<uint64_t>> reachOf(const program::Position &position, uint64_t elementBytes,
+                                        const Mesh &mesh) {
+  RETURN_IF_ERROR(groupSize(*position.axes(), mesh).status());
+  if (position.count() < 1)
+    return Status::error("expects at least one place by position, got ", position.count());
+  if (position.stride_bytes() % elementBytes != 0)
+    return Status::error("expects places at multiples of ", elementBytes, " bytes, got ",
+                         position.stride_bytes());
+  return checkedMul(static_cast<uint64_t>(position.count() - 1), position.stride_bytes());
+}
+
 } // namespace
 
 Status checkBuffers(const program::Procedure &procedure) {
@@ -63,7 +76,8 @@ Status checkBuffers(const program::Procedure &procedure) {
   return {};
 }
 
-Result<CheckedView> checkView(const program::View &view, const program::Procedure &procedure) {
+Result<CheckedView> checkView(const program::View &view, const program::Procedure &procedure,
+                              const Mesh &mesh) {
   if (view.space() > program::Space::symmetric || view.space() < program::Space::argument)
     return Status::error("unknown memory space ", int(view.space()));
   if (view.dtype() < program::DType::f32 || view.dtype() > program::DType::i8)
@@ -99,8 +113,13 @@ Result<CheckedView> checkView(const program::View &view, const program::Procedur
   std::optional<uint64_t> end;
   if (last && checkedNumElements(result.shape))
     end = checkedMul(static_cast<uint64_t>(*last) + 1, bytes);
+  result.bytes = end.value_or(0);
   if (end)
     end = checkedAdd(*end, result.begin);
+  if (end && view.position()) {
+    ASSIGN_OR_RETURN(std::optional<uint64_t> reach, reachOf(*view.position(), bytes, mesh));
+    end = reach ? checkedAdd(*end, *reach) : std::nullopt;
+  }
   if (!end)
     return Status::error("view of shape ", shapeString(result.shape), " and strides ",
                          shapeString(result.strides), " is too large");

@@ -116,11 +116,22 @@ private:
     return space + "buffer '" + current->buffers[static_cast<size_t>(view.buffer)]->name + "'";
   }
 
+  static std::string placeOf(const fb::ViewT &view) {
+    if (!view.position)
+      return "";
+    const int64_t shift = view.position->shift;
+    return ", at ((position " + std::string(shift < 0 ? "- " : "+ ") +
+           std::to_string(shift < 0 ? -static_cast<uint64_t>(shift)
+                                    : static_cast<uint64_t>(shift)) +
+           ") mod " + std::to_string(view.position->count) + ") * " +
+           std::to_string(view.position->stride_bytes) + " bytes";
+  }
+
   void operand(OutlineCommand &command, const char *role, const std::unique_ptr<fb::ViewT> &view,
                bool written = false) {
     if (view)
-      command.operands.push_back(
-          {role, memoryOf(*view), static_cast<DType>(view->dtype), view->shape, written});
+      command.operands.push_back({role, memoryOf(*view) + placeOf(*view),
+                                  static_cast<DType>(view->dtype), view->shape, written});
   }
   void result(OutlineCommand &command, const std::unique_ptr<fb::ViewT> &view,
               const char *role = "") {

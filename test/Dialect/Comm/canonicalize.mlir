@@ -10,7 +10,7 @@ func.func @single_rank(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>
   %0 = comm.all_reduce sum(%x) over <@mesh, {dp}> : tensor<8x4xf32>
   %1 = comm.reduce_scatter max(%x) dim 0 over <@mesh, {tp:(1)1}> : tensor<8x4xf32> -> tensor<8x4xf32>
   %2 = comm.all_gather(%x) dim 0 over <@mesh, {}> : tensor<8x4xf32> -> tensor<8x4xf32>
-  %3 = comm.local_slice %x dim 0 over <@mesh, {dp}> : tensor<8x4xf32> -> tensor<8x4xf32>
+  %3 = comm.part %x dim 0 over <@mesh, {dp}> : tensor<8x4xf32> -> tensor<8x4xf32>
   return %0, %1, %2, %3 : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
 }
 
@@ -35,8 +35,8 @@ func.func @duplicates(%x: tensor<8x4xf32>, %y: tensor<2xf32>) -> (tensor<8x4xf32
 // CHECK-NEXT: return %[[X]], %[[X]]
 func.func @inverse(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
   %0 = comm.all_gather(%x) dim 1 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<8x8xf32>
-  %1 = comm.local_slice %0 dim 1 over <@mesh, {tp}> : tensor<8x8xf32> -> tensor<8x4xf32>
-  %2 = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<4x4xf32>
+  %1 = comm.part %0 dim 1 over <@mesh, {tp}> : tensor<8x8xf32> -> tensor<8x4xf32>
+  %2 = comm.part %x dim 0 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<4x4xf32>
   %3 = comm.all_gather(%2) dim 0 over <@mesh, {tp}> : tensor<4x4xf32> -> tensor<8x4xf32>
   return %1, %3 : tensor<8x4xf32>, tensor<8x4xf32>
 }
@@ -44,10 +44,10 @@ func.func @inverse(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
 // A slice along another dimension does not invert the gather.
 // CHECK-LABEL: func.func @not_inverse
 // CHECK: comm.all_gather
-// CHECK: comm.local_slice
+// CHECK: comm.part
 func.func @not_inverse(%x: tensor<8x4xf32>) -> tensor<4x8xf32> {
   %0 = comm.all_gather(%x) dim 1 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<8x8xf32>
-  %1 = comm.local_slice %0 dim 0 over <@mesh, {tp}> : tensor<8x8xf32> -> tensor<4x8xf32>
+  %1 = comm.part %0 dim 0 over <@mesh, {tp}> : tensor<8x8xf32> -> tensor<4x8xf32>
   return %1 : tensor<4x8xf32>
 }
 

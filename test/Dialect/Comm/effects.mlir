@@ -40,10 +40,10 @@ func.func @loop(%x: tensor<8x4xf32>, %n: index) -> tensor<8x4xf32> {
 
 // A slice communicates nothing, so it is merged and moved like any pure operation.
 // CHECK-LABEL: func.func @slice
-// CHECK: %[[A:.*]] = comm.local_slice
+// CHECK: %[[A:.*]] = comm.part
 // CHECK-NEXT: return %[[A]], %[[A]]
 func.func @slice(%x: tensor<8x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
-  %0 = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<4x4xf32>
-  %1 = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<4x4xf32>
+  %0 = comm.part %x dim 0 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<4x4xf32>
+  %1 = comm.part %x dim 0 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<4x4xf32>
   return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
 }

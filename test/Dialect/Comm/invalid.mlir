@@ -203,41 +203,111 @@ func.func @f(%x: tensor<8x16xf32>) {
 
 // -----
 
-// comm.local_slice_c1
+// comm.part_c1
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.local_slice' op unknown axis 'pp' in mesh 'mesh' [comm.local_slice_c1]}}
-  %0 = comm.local_slice %x dim 0 over <@mesh, {pp}> : tensor<8x16xf32> -> tensor<8x16xf32>
+  // expected-error @+1 {{'comm.part' op unknown axis 'pp' in mesh 'mesh' [comm.part_c1]}}
+  %0 = comm.part %x dim 0 over <@mesh, {pp}> : tensor<8x16xf32> -> tensor<8x16xf32>
   return
 }
 
 // -----
 
-// comm.local_slice_c2
+// comm.part_c2
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.local_slice' op expects 'dim' in [0, 2), got 7 [comm.local_slice_c2]}}
-  %0 = comm.local_slice %x dim 7 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x16xf32>
+  // expected-error @+1 {{'comm.part' op expects 'dim' in [0, 2), got 7 [comm.part_c2]}}
+  %0 = comm.part %x dim 7 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x16xf32>
   return
 }
 
 // -----
 
-// comm.local_slice_c3: divides
+// comm.part_c3: divides
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%c: tensor<6xf32>) {
-  // expected-error @+1 {{'comm.local_slice' op expects dimension 0 of size 6 to divide over 4 ranks [comm.local_slice_c3]}}
-  %0 = comm.local_slice %c dim 0 over <@mesh, {tp}> : tensor<6xf32> -> tensor<1xf32>
+  // expected-error @+1 {{'comm.part' op expects dimension 0 of size 6 to divide over 4 ranks [comm.part_c3]}}
+  %0 = comm.part %c dim 0 over <@mesh, {tp}> : tensor<6xf32> -> tensor<1xf32>
   return
 }
 
 // -----
 
-// comm.local_slice_c3: type
+// comm.part_c3: type
 comm.mesh @mesh <dp = 2, tp = 4>
 func.func @f(%x: tensor<8x16xf32>) {
-  // expected-error @+1 {{'comm.local_slice' op expects a result of type 'tensor<2x16xf32>', got 'tensor<8x4xf32>' [comm.local_slice_c3]}}
-  %0 = comm.local_slice %x dim 0 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x4xf32>
+  // expected-error @+1 {{'comm.part' op expects a result of type 'tensor<2x16xf32>', got 'tensor<8x4xf32>' [comm.part_c3]}}
+  %0 = comm.part %x dim 0 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+// comm.assemble_c1
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.assemble' op unknown axis 'pp' in mesh 'mesh' [comm.assemble_c1]}}
+  %0 = comm.assemble %x, %x shifts [0, 1] dim 0 over <@mesh, {pp}> : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+// comm.assemble_c2: operands
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.assemble' op expects 2 operands and shifts, got 1 and 2 [comm.assemble_c2]}}
+  %0 = comm.assemble %x shifts [0, 1] dim 0 over <@mesh, {dp}> : tensor<8x16xf32> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+// comm.assemble_c2: shifts
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.assemble' op expects 2 operands and shifts, got 2 and 3 [comm.assemble_c2]}}
+  %0 = comm.assemble %x, %x shifts [0, 1, 2] dim 0 over <@mesh, {dp}> : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+// comm.assemble_c3
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.assemble' op expects shifts that differ modulo 2, got -1 again [comm.assemble_c3]}}
+  %0 = comm.assemble %x, %x shifts [3, -1] dim 0 over <@mesh, {dp}> : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+// comm.assemble_c4
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.assemble' op expects 'dim' in [0, 2), got 2 [comm.assemble_c4]}}
+  %0 = comm.assemble %x, %x shifts [0, 1] dim 2 over <@mesh, {dp}> : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+// comm.assemble_c5: result
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  // expected-error @+1 {{'comm.assemble' op expects a result of type 'tensor<16x16xf32>', got 'tensor<8x32xf32>' [comm.assemble_c5]}}
+  %0 = comm.assemble %x, %x shifts [0, 1] dim 0 over <@mesh, {dp}> : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x32xf32>
+  return
+}
+
+// -----
+
+// comm.assemble_c5: operands of different types
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>, %y: tensor<3x16xf32>) {
+  // expected-error @+1 {{'comm.assemble' op expects a result of type 'tensor<6x16xf32>', got 'tensor<16x16xf32>' [comm.assemble_c5]}}
+  %0 = comm.assemble %x, %y shifts [0, 1] dim 0 over <@mesh, {dp}> : tensor<8x16xf32>, tensor<3x16xf32> -> tensor<16x16xf32>
   return
 }
 

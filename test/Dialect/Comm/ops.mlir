@@ -15,8 +15,8 @@ func.func @collectives(%x: tensor<8x16xf32> {comm.sharding = #comm.sharding<@mes
   %1 = comm.reduce_scatter max (%0#0) dim 1 over <@mesh, {tp}> : tensor<8x16xf32> -> tensor<8x4xf32>
   // CHECK: comm.all_gather(%{{.*}}) dim 1 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<8x16xf32>
   %2 = comm.all_gather (%1) dim 1 over <@mesh, {tp}> : tensor<8x4xf32> -> tensor<8x16xf32>
-  // CHECK: comm.local_slice %{{.*}} dim 0 over <@mesh, {dp, tp:(2)2}> : tensor<8x16xf32> -> tensor<2x16xf32>
-  %3 = comm.local_slice %2 dim 0 over <@mesh, {dp, tp:(2)2}> : tensor<8x16xf32> -> tensor<2x16xf32>
+  // CHECK: comm.part %{{.*}} dim 0 over <@mesh, {dp, tp:(2)2}> : tensor<8x16xf32> -> tensor<2x16xf32>
+  %3 = comm.part %2 dim 0 over <@mesh, {dp, tp:(2)2}> : tensor<8x16xf32> -> tensor<2x16xf32>
   // CHECK: %[[H:.*]] = comm.start (%[[A:.*]] = %[[X:.*]]) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
   // CHECK:   %[[R:.*]] = comm.all_reduce sum(%[[A]]) over <@mesh, {dp}> : tensor<8x16xf32>
   // CHECK:   comm.yield %[[R]] : tensor<8x16xf32>

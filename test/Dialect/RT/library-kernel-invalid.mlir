@@ -112,11 +112,11 @@ rt.kernel @axis(tensor<9x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
 // -----
 // expected-error @below {{'rt.kernel' op references unknown mesh @mesh [rt.kernel_c10]}}
 rt.kernel @mesh_unknown(tensor<4xf32>) -> tensor<2xf32>
-    attributes {library = "local_slice", scalars = [0], group = #comm.group<@mesh, {tp}>}
+    attributes {library = "part", scalars = [0, 0], group = #comm.group<@mesh, {tp}>}
 
 // -----
-// expected-error @below {{'rt.kernel' op expects a 'group' of 'local_slice' [rt.kernel_c10]}}
-rt.kernel @no_group(tensor<4xf32>) -> tensor<2xf32> attributes {library = "local_slice", scalars = [0]}
+// expected-error @below {{'rt.kernel' op expects a 'group' of 'part' [rt.kernel_c10]}}
+rt.kernel @no_group(tensor<4xf32>) -> tensor<2xf32> attributes {library = "part", scalars = [0, 0]}
 
 // -----
 comm.mesh @mesh <tp = 2>
@@ -126,6 +126,6 @@ rt.kernel @a_group(tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<4x3xf32>
 
 // -----
 comm.mesh @mesh <tp = 2>
-// expected-error @below {{'rt.kernel' op of 'local_slice': source: expects 2 times dest of shape [4] along dimension 0, got [4] [rt.kernel_c10]}}
+// expected-error @below {{'rt.kernel' op of 'part': source: expects 2 times dest of shape [4] along dimension 0, got [4] [rt.kernel_c10]}}
 rt.kernel @undivided(tensor<4xf32>) -> tensor<4xf32>
-    attributes {library = "local_slice", scalars = [0], group = #comm.group<@mesh, {tp}>}
+    attributes {library = "part", scalars = [0, 0], group = #comm.group<@mesh, {tp}>}

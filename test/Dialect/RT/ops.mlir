@@ -24,9 +24,9 @@ rt.kernel @matmul(tensor<16x4xf32>, tensor<4x4xf32>) -> tensor<16x4xf32> attribu
 // CHECK: rt.kernel @attention({{.*}}, tensor<2x8xi64>) -> tensor<2x8x2x2xf32> attributes {library = "attention", optional = ["mask"], scalars = [1, 5.000000e-01]}
 rt.kernel @attention(tensor<2x8x2x2xf32>, tensor<2x8x2x2xf32>, tensor<2x8x2x2xf32>, tensor<2x8xi64>) -> tensor<2x8x2x2xf32>
     attributes {library = "attention", optional = ["mask"], scalars = [1, 0.5]}
-// CHECK: rt.kernel @local_slice(tensor<16x4xf32>) -> tensor<8x4xf32> attributes {group = #comm.group<@mesh, {dp}>, library = "local_slice", scalars = [0]}
-rt.kernel @local_slice(tensor<16x4xf32>) -> tensor<8x4xf32>
-    attributes {group = #comm.group<@mesh, {dp}>, library = "local_slice", scalars = [0]}
+// CHECK: rt.kernel @part(tensor<16x4xf32>) -> tensor<8x4xf32> attributes {group = #comm.group<@mesh, {dp}>, library = "part", scalars = [0, 0]}
+rt.kernel @part(tensor<16x4xf32>) -> tensor<8x4xf32>
+    attributes {group = #comm.group<@mesh, {dp}>, library = "part", scalars = [0, 0]}
 
 // On tensors, the leading dimensions of a row operand are collapsed.
 // CHECK-LABEL: func.func @tensors
@@ -82,8 +82,8 @@ rt.procedure entry @main(
   // CHECK: rt.launch @attention rows 32 ins(%[[Q:.*]], %[[Q]], %[[Q]], %mask : {{.*}}) outs(%{{.*}} : memref<2x8x2x2xf32, #rt.space<local>>)
   rt.launch @attention rows 32 ins(%q, %q, %q, %mask : memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8x2x2xf32, #rt.space<local>>, memref<2x8xi64>)
       outs(%2 : memref<2x8x2x2xf32, #rt.space<local>>)
-  // CHECK: rt.launch @local_slice rows 32 ins(%{{.*}} : memref<16x4xf32, #rt.space<local>>) outs(%{{.*}} : memref<8x4xf32, #rt.space<local>>) on communication
-  rt.launch @local_slice rows 32 ins(%1 : memref<16x4xf32, #rt.space<local>>) outs(%3 : memref<8x4xf32, #rt.space<local>>) on communication
+  // CHECK: rt.launch @part rows 32 ins(%{{.*}} : memref<16x4xf32, #rt.space<local>>) outs(%{{.*}} : memref<8x4xf32, #rt.space<local>>) on communication
+  rt.launch @part rows 32 ins(%1 : memref<16x4xf32, #rt.space<local>>) outs(%3 : memref<8x4xf32, #rt.space<local>>) on communication
   %5 = rt.view %2 : memref<2x8x2x2xf32, #rt.space<local>> to memref<16x4xf32, #rt.space<local>>
   // CHECK: rt.call @callee(%{{.*}}, %out) : memref<16x4xf32, #rt.space<local>>, memref<16x4xf32>
   rt.call @callee(%5, %out) : memref<16x4xf32, #rt.space<local>>, memref<16x4xf32>

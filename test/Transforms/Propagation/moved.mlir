@@ -64,7 +64,7 @@ func.func @main(%x: tensor<32xf32> {nn.name = "x", comm.sharding = #comm.shardin
 // -----
 
 // Two users want different shardings of a constant: each slices it, and nothing is sent.
-// EQUIV: equivalent on 1 and 2 ranks: arith.constant x1 comm.local_slice x2 nn.add x2
+// EQUIV: equivalent on 1 and 2 ranks: arith.constant x1 comm.part x2 nn.add x2
 comm.mesh @mesh <a = 2>
 func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{a}, {}]>},
                 %y: tensor<8x8xf32> {nn.name = "y", comm.sharding = #comm.sharding<@mesh, [{}, {a}]>})
@@ -96,7 +96,7 @@ func.func @main(%x: tensor<8x8xf32> {nn.name = "x", comm.sharding = #comm.shardi
 // -----
 
 // Sub-axes that exclude each other: the value gives up one before it takes the other.
-// EQUIV: equivalent on 1 and 6 ranks: comm.all_gather x1 comm.all_to_all x1 comm.local_slice x1 nn.activation x1
+// EQUIV: equivalent on 1 and 6 ranks: comm.all_gather x1 comm.all_to_all x1 comm.part x1 nn.activation x1
 comm.mesh @mesh <x = 6>
 func.func @main(%x: tensor<12x12xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{x:(1)2}, {}]>})
     -> (tensor<12x12xf32> {nn.name = "r", comm.sharding = #comm.sharding<@mesh, [{}, {x:(3)2}]>}) attributes {nn.entry} {

@@ -114,9 +114,8 @@ TEST_F(Differential, Strategies) {
 }
 
 TEST_F(Differential, RandomShardings) {
-  expectTookPart(
-      runCases(/*randomShardings=*/true, 60),
-      {"comm.all_reduce", "comm.all_gather", "comm.local_slice", "comm.start", "comm.wait"});
+  expectTookPart(runCases(/*randomShardings=*/true, 60),
+                 {"comm.all_reduce", "comm.all_gather", "comm.part", "comm.start", "comm.wait"});
 }
 
 // The comparison is meaningful only if it detects a wrong program.

@@ -144,7 +144,7 @@ TEST_F(Models, Encoders) {
   expectTookPart(executed,
                  {"nn.embedding", "nn.linear", "nn.split_heads", "nn.merge_heads", "nn.attention",
                   "nn.layer_norm", "nn.activation", "nn.add", "comm.all_reduce", "comm.all_gather",
-                  "comm.reduce_scatter", "comm.local_slice"});
+                  "comm.reduce_scatter", "comm.part"});
 }
 
 TEST_F(Models, Decoders) {
@@ -154,7 +154,7 @@ TEST_F(Models, Decoders) {
   expectTookPart(executed,
                  {"nn.embedding", "nn.linear", "nn.attention", "nn.layer_norm", "nn.rms_norm",
                   "nn.activation", "nn.mul", "nn.rotary", "nn.rotary_table", "nn.add",
-                  "comm.all_reduce", "comm.all_gather", "comm.reduce_scatter", "comm.local_slice"});
+                  "comm.all_reduce", "comm.all_gather", "comm.reduce_scatter", "comm.part"});
   // Passes that fuse, merge or remove collectives change few models; RandomExchange exercises them.
   expectTookPart(changed,
                  {"braid-split-all-reduce", "braid-join-all-reduce", "braid-sink-all-gathers",
@@ -182,7 +182,7 @@ TEST_F(Models, Parts) {
     return Case(drawModel(random, kind), random);
   });
   expectTookPart(executed, {"nn.slice", "nn.concat", "comm.all_reduce", "comm.all_gather",
-                            "comm.reduce_scatter", "comm.local_slice"});
+                            "comm.reduce_scatter", "comm.part"});
 }
 
 // Sequences and batches that the mesh does not divide.

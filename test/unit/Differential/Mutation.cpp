@@ -113,8 +113,8 @@ void addBiasBefore(Operation *op) {
 void sliceInstead(Operation *op) {
   OpBuilder builder(op);
   auto scatter = cast<ReduceScatterOp>(op);
-  Value slice = LocalSliceOp::create(builder, op->getLoc(), op->getResult(0).getType(),
-                                     scatter.getInputs()[0], scatter.getDim(), scatter.getGroup());
+  Value slice = PartOp::create(builder, op->getLoc(), op->getResult(0).getType(), scatter.getInputs()[0],
+                               scatter.getDim(), /*shift=*/0, scatter.getGroup());
   op->getResult(0).replaceAllUsesWith(slice);
   op->erase();
 }
@@ -188,7 +188,7 @@ std::vector<Mutation> mutationsOf(ModuleOp module) {
       if (isa<PermuteOp>(op))
         add("other pairs", rotatePairs);
     }
-    if (auto slice = dyn_cast<LocalSliceOp>(op); slice && ranks(slice.getGroup()) > 1) {
+    if (auto slice = dyn_cast<PartOp>(op); slice && ranks(slice.getGroup()) > 1) {
       if (otherGroup(op, slice.getGroup()))
         add("a slice over another axis", useOtherGroup);
       if (slice.getGroup().getAxes().size() > 1)

@@ -137,8 +137,8 @@ void Exchange::reduce(bool several) {
     part.shape[0] /= sizes[axis];
     part.cut(axis, 0);
     part.name = fresh();
-    os << "  " << part.name << " = comm.local_slice " << x.name << " dim 0 over <@mesh, {"
-       << kAxes[axis] << "}> : " << x.type() << " -> " << part.type() << "\n";
+    os << "  " << part.name << " = comm.part " << x.name << " dim 0 over <@mesh, {" << kAxes[axis]
+       << "}> : " << x.type() << " -> " << part.type() << "\n";
     values.push_back(part);
     return;
   }
@@ -202,7 +202,7 @@ void Exchange::slice() {
   to.shape[dim] /= sizes[axis];
   to.cut(axis, dim);
   to.name = fresh();
-  os << "  " << to.name << " = comm.local_slice " << from->name << " dim " << dim
+  os << "  " << to.name << " = comm.part " << from->name << " dim " << dim
      << " over <@mesh, {" << kAxes[axis] << "}> : " << from->type() << " -> " << to.type() << "\n";
   values.push_back(to);
 }

@@ -127,10 +127,9 @@ TEST_F(Reorder, Exchanges) {
   if (!isDefaultSize())
     return;
   for (const Tally *tally : {&executed, &executedCompiled})
-    for (const char *name :
-         {"comm.all_reduce", "comm.reduce_scatter", "comm.all_gather", "comm.local_slice",
-          "comm.all_to_all", "comm.all_to_all_v", "comm.reduce", "comm.broadcast", "comm.permute",
-          "comm.send", "comm.recv"})
+    for (const char *name : {"comm.all_reduce", "comm.reduce_scatter", "comm.all_gather",
+                             "comm.part", "comm.all_to_all", "comm.all_to_all_v", "comm.reduce",
+                             "comm.broadcast", "comm.permute", "comm.send", "comm.recv"})
       EXPECT_GE(tally->count(name) ? tally->at(name) : 0, 20u)
           << name << (tally == &executed ? "" : " in compiled programs");
 }

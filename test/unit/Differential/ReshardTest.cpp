@@ -171,7 +171,7 @@ private:
       std::vector<std::string> cut = tail(from.dims[d], to.dims[d]),
                                joined = tail(to.dims[d], from.dims[d]);
       if (!cut.empty() && other == otherTo)
-        return 0; // local_slice
+        return 0; // part
       if (!joined.empty() && other == otherTo)
         return local * (count(joined) - 1); // all_gather
       if (!joined.empty() && tail(other, otherTo) == joined)
@@ -312,7 +312,7 @@ TEST_F(Reshard, NoPairOfFormsSendsMoreThanItMust) {
   EXPECT_EQ(pairs, 2 * 4 * 3 + 3 * 18 * 11);
   print("used:", used);
   for (const char *name : {"comm.all_reduce", "comm.reduce_scatter", "comm.all_gather",
-                           "comm.all_to_all", "comm.permute", "comm.local_slice"})
+                           "comm.all_to_all", "comm.permute", "comm.part"})
     EXPECT_GE(used[name], 20u) << name;
 }
 

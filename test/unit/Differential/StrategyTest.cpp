@@ -99,7 +99,7 @@ TEST(Strategy, Decoders) {
     worst = std::max(worst, result->relativeL2);
     std::map<std::string, int64_t> collectives;
     for (const auto &[name, times] : result->after.executed)
-      if (name.rfind("comm.", 0) == 0 && name != "comm.local_slice")
+      if (name.rfind("comm.", 0) == 0 && name != "comm.part")
         collectives[name] = times;
     EXPECT_EQ(collectives, neededCollectives(decoder)) << text;
     ++strategies[decoder.strategy];

@@ -76,10 +76,10 @@ public:
                                 [&](const auto &c) { return c->op.type == kind; }));
   }
 
-  Result<ExpandedProgram> expand() {
+  Result<ProgramRoles> expand() {
     auto bundle = builder.contents();
-    return ExpandedProgram::expand(bundle.members.at(bundle.manifest.programMember),
-                                   bundle.manifest, bundle.manifest.entries[0]);
+    return expandProgram(bundle.members.at(bundle.manifest.programMember), bundle.manifest,
+                         bundle.manifest.entries[0]);
   }
   Result<std::unique_ptr<ProgramInterpreter>> interpreter() {
     auto bundle = builder.contents();

@@ -175,11 +175,11 @@ TEST(ProcessGrid, ManyCollectivesKeepTheirOrder) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-TEST(ProcessGrid, LocalSliceTakesTheRanksPart) {
+TEST(ProcessGrid, PartIsTheRanks) {
   ProcessGrid grid(mesh({{"dp", 2}, {"tp", 2}}));
   std::vector<double> got(4);
   Status status = grid.run([&](Process &process) -> Status {
-    Result<Tensor> part = process.localSlice(floats({4}, {0, 1, 2, 3}), 0, {{"tp"}, {"dp"}});
+    Result<Tensor> part = process.part(floats({4}, {0, 1, 2, 3}), 0, {{"tp"}, {"dp"}});
     if (!part.ok())
       return part.status();
     got[static_cast<size_t>(process.rank())] = part->floats()[0];
@@ -187,6 +187,29 @@ TEST(ProcessGrid, LocalSliceTakesTheRanksPart) {
   });
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(got, (std::vector<double>{0, 2, 1, 3}));
+}
+
+TEST(ProcessGrid, PartsWithShiftsAssemble) {
+  ProcessGrid grid(mesh({{"dp", 2}, {"tp", 3}}));
+  Status status = grid.run([&](Process &process) -> Status {
+    const Tensor x = floats({3}, {0, 1, 2});
+    std::vector<Tensor> parts;
+    const std::vector<int64_t> shifts{1, -3, 5};
+    for (int64_t shift : shifts) {
+      Result<Tensor> part = process.part(x, 0, {{"tp"}}, shift);
+      if (!part.ok())
+        return part.status();
+      const int64_t expected = (process.rank() % 3 + shift + 3) % 3;
+      if (part->floats()[0] != static_cast<double>(expected))
+        return Status::error("wrong part of shift " + std::to_string(shift));
+      parts.push_back(*part);
+    }
+    Result<Tensor> all = process.assemble(parts, shifts, 0, {{"tp"}});
+    if (!all.ok())
+      return all.status();
+    return firstDifference(*all, x) == -1 ? Status() : Status::error("wrong value");
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(ProcessGrid, DisagreementNamesBothRanks) {

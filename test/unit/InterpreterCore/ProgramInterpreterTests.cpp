@@ -235,7 +235,7 @@ TEST(ProgramInterpreter, ComputesEveryCommand) {
   main.start("scatter", fb::CollectiveKind::reduce_scatter, {"tp"}, {whole}, {half}, 0, 2, 3);
   main.wait("scatter", 3);
   main.copy("out", half, argument(4, DType::f32, {1, 4}));
-  runtime::testing::LocalSliceLaunch slice;
+  runtime::testing::PartLaunch slice;
   slice.source = whole.build();
   slice.dest = argument(6, DType::f32, {2, 2}).build();
   slice.dim = 1;

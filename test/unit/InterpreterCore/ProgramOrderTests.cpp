@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 constexpr int64_t kSchedules = 100;
 
 std::vector<std::string> faultsOf(OverlapProgram &program) {
-  Result<ExpandedProgram> expanded = program.expand();
+  Result<ProgramRoles> expanded = program.expand();
   EXPECT_TRUE(expanded.ok()) << expanded.status().message();
   return expanded.ok() ? checkOrder(*expanded) : std::vector<std::string>();
 }
@@ -139,7 +139,7 @@ TEST(ProgramOrder, KernelsWorkInPlaceOnlyWhereTheyCan) {
 
 TEST(ProgramOrder, ListsRedundantWaits) {
   OverlapProgram program;
-  Result<ExpandedProgram> expanded = program.expand();
+  Result<ProgramRoles> expanded = program.expand();
   ASSERT_TRUE(expanded.ok());
   EXPECT_THAT(findRedundantWaits(*expanded), IsEmpty());
 

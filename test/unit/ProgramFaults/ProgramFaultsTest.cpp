@@ -130,9 +130,8 @@ protected:
     return (*interpreter)->runSchedules(1, count);
   }
 
-  runtime::Result<interp::ExpandedProgram> expand(const Bytes &bytes) const {
-    return interp::ExpandedProgram::expand(bytes, bundle->manifest(),
-                                           bundle->manifest().entries[0]);
+  runtime::Result<interp::ProgramRoles> expand(const Bytes &bytes) const {
+    return interp::expandProgram(bytes, bundle->manifest(), bundle->manifest().entries[0]);
   }
 
   /// Whether the fault was detected. An error other than a failed check fails the test.

@@ -85,7 +85,7 @@ inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0, DTyp
   attention.scale = 0.3F;
   attention.causal = true;
   p.compute("attend", std::move(attention));
-  LocalSliceLaunch slice; // one side is strided
+  PartLaunch slice; // one side is strided
   slice.source = whole.build();
   slice.dest = argument(8, floats, {2, kSeq, kHeads * kDim / 2}).build();
   slice.dim = 2;

@@ -116,12 +116,12 @@ struct PositionIdsLaunch {
   int64_t padding = 0;
   LibraryLaunch launch() { return {"position_ids", viewsOf(ids, out), {padding}}; }
 };
-struct LocalSliceLaunch {
+struct PartLaunch {
   ViewPtr source, dest;
-  int64_t dim = 0;
+  int64_t dim = 0, shift = 0;
   AxisRefs axes;
   LibraryLaunch launch() {
-    return {"local_slice", viewsOf(source, dest), {dim}, {}, std::move(axes)};
+    return {"part", viewsOf(source, dest), {dim, shift}, {}, std::move(axes)};
   }
 };
 

@@ -6,6 +6,8 @@
 
 #include "Testing.h"
 
+#include <limits>
+
 using namespace braid::runtime;
 
 namespace {
@@ -25,6 +27,18 @@ TEST(Mesh, CoordinatesAreRowMajor) {
   EXPECT_EQ(mesh.coordinates(0), (Numbers{0, 0}));
   EXPECT_EQ(mesh.coordinates(3), (Numbers{0, 3}));
   EXPECT_EQ(mesh.coordinates(6), (Numbers{1, 2}));
+}
+
+TEST(Mesh, ShiftedPositions) {
+  EXPECT_EQ(shiftedPosition(2, 0, 3), 2);
+  EXPECT_EQ(shiftedPosition(2, 1, 3), 0);
+  EXPECT_EQ(shiftedPosition(0, -1, 3), 2);
+  EXPECT_EQ(shiftedPosition(1, -7, 3), 0);
+  EXPECT_EQ(shiftedPosition(7, 0, 5), 2); // fewer places than positions
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(shiftedPosition(most - 1, most - 1, most), most - 2);
+  EXPECT_EQ(shiftedPosition(1, most, most), 1);
+  EXPECT_EQ(shiftedPosition(1, std::numeric_limits<int64_t>::min(), 2), 1);
 }
 
 TEST(Mesh, Groups) {

@@ -164,11 +164,11 @@ TEST(NoAlias, RefusesCommandsThatWriteWhatTheyRead) {
   attention.out = at(320, {1, 4, 2, 4}).build();
   attention.scale = 1;
   EXPECT_ERROR(with(std::move(attention)), expect("attention", "out not to overlap value"));
-  LocalSliceLaunch slice;
+  PartLaunch slice;
   slice.source = at(0, {8, 4}).build();
   slice.dest = at(0, {8, 4}).build();
   slice.axes = ProcedureBuilder::axisRefs({"tp"});
-  EXPECT_ERROR(with(std::move(slice)), expect("local_slice", "dest not to overlap source"));
+  EXPECT_ERROR(with(std::move(slice)), expect("part", "dest not to overlap source"));
 }
 
 /// The check of a call's arguments depends on what the caller passes.

@@ -19,6 +19,7 @@
 
 #include <gtest/gtest.h>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,17 +31,30 @@ using Axes = std::vector<std::string>;
 
 /// A description of memory that becomes a view of a program when used.
 struct V {
+  /// The view's place depends on the rank's position (program.fbs, Position).
+  struct Place {
+    Axes axes;
+    int64_t shift = 0, count = 1;
+    uint64_t stride = 0;
+  };
   fb::Space space;
   uint32_t index;
   uint64_t offset;
   DType dtype;
   Shape shape, strides;
   int32_t buffer = -1;
+  std::optional<Place> place = {};
 
   /// The same memory in one of the procedure's buffers.
   V of(int32_t number) const {
     V result = *this;
     result.buffer = number;
+    return result;
+  }
+  /// The part of this memory at (position + shift) mod count, where `stride` bytes lie between two.
+  V at(const Axes &axes, int64_t shift, int64_t count, uint64_t stride) const {
+    V result = *this;
+    result.place = Place{axes, shift, count, stride};
     return result;
   }
   std::unique_ptr<fb::ViewT> build() const {
@@ -52,6 +66,16 @@ struct V {
     view->shape = shape;
     view->strides = strides;
     view->buffer = buffer;
+    if (place) {
+      view->position = std::make_unique<fb::PositionT>();
+      view->position->shift = place->shift;
+      view->position->count = place->count;
+      view->position->stride_bytes = place->stride;
+      for (const std::string &axis : place->axes) {
+        view->position->axes.push_back(std::make_unique<fb::AxisRefT>());
+        view->position->axes.back()->name = axis;
+      }
+    }
     return view;
   }
 };

@@ -33,6 +33,10 @@ TEST(Program, RefusesBadCalls) {
       [](program::CallT &c) { c.event_arguments.push_back(0); },
       [](program::CallT &c) { c.arguments[0]->offset_bytes = 64; },
       [](program::CallT &c) { c.arguments[0]->strides[0] = 9; },
+      [](program::CallT &c) {
+        c.arguments[0]->position = std::make_unique<program::PositionT>();
+        c.arguments[0]->position->count = 1;
+      },
       [](program::CallT &c) { c.arguments[0]->shape[0] = 1; }};
   for (const auto &difference : differences)
     EXPECT_ERROR(

@@ -230,7 +230,7 @@ TEST(Program, RefusesBadCallsOfTheLibrary) {
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { launchAt(p, 1).rows = 3; }),
                matmulPlace() + "expects 2 rows, got 3");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { kernelAt(p, 0).library->integers.clear(); }),
-               slicePlace() + "expects 1 integers (dim), got 0");
+               slicePlace() + "expects 2 integers (dim, shift), got 0");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  RotaryTableLaunch table;
                  table.cos = local(0, {2, 2});

@@ -77,7 +77,7 @@ inline std::unique_ptr<program::ProcedureT> sampleLayer(program::ProgramT &progr
   layer->num_events = 2;
   addStreams(program, *layer);
 
-  LocalSliceLaunch slice;
+  PartLaunch slice;
   slice.source = argument(0, {2, 8});
   slice.dest = local(0, {2, 4});
   slice.dim = 1;

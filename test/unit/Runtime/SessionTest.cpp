@@ -345,7 +345,7 @@ TEST(Session, CollectivesInFlightOverSeveralGroups) {
   p.start("a", fb::CollectiveKind::all_reduce, {"tp"}, {in}, {tpSum}, 0, 0, 1, "a");
   p.start("b", fb::CollectiveKind::reduce_scatter, {"dp"}, {in}, {dpPart}, 1, 2, 3, "b");
   p.start("c", fb::CollectiveKind::all_gather, {"dp", "tp"}, {in}, {all}, 0, 4, 5, "c");
-  LocalSliceLaunch slice;
+  PartLaunch slice;
   slice.source = x.build();
   slice.dest = argument(4, f32, {1, 16}).build();
   slice.dim = 1;

@@ -81,13 +81,9 @@ struct ProgramCommand {
   std::string describe() const;
 };
 
+/// The commands of an entry as the ranks of one role run them, with all calls expanded.
 class ExpandedProgram {
 public:
-  /// Checks the program (runtime::verifyProgram) and expands an entry of it.
-  static Result<ExpandedProgram> expand(const runtime::Bytes &program,
-                                        const runtime::Manifest &manifest,
-                                        const runtime::Entry &entry);
-
   const std::vector<ProgramCommand> &commands(Queue queue) const { return queues[queue]; }
   size_t numQueues() const { return queues.size(); }
   const program::ProgramT &program() const { return *source; }
@@ -119,9 +115,20 @@ public:
     return buffers[operand.view.buffer].name + " (" + describeBytes(segment) + ")";
   }
 
-private:
   std::shared_ptr<const program::ProgramT> source;
 };
+
+/// An entry as every rank runs it. Ranks for which all views have the same places play one role.
+struct ProgramRoles {
+  std::vector<ExpandedProgram> roles;
+  std::vector<size_t> roleOf; ///< by rank
+
+  const ExpandedProgram &of(int64_t rank) const { return roles[roleOf[static_cast<size_t>(rank)]]; }
+};
+
+/// Checks the program (runtime::verifyProgram) and expands an entry of it.
+Result<ProgramRoles> expandProgram(const runtime::Bytes &program, const runtime::Manifest &manifest,
+                                   const runtime::Entry &entry);
 
 } // namespace braid::interp
 #endif // BRAID_INTERPRETER_CORE_EXPANDEDPROGRAM_H

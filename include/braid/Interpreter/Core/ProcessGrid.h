@@ -50,9 +50,13 @@ public:
   /// value is sent; a send does not block. A collective is waited for exactly once.
   Result<std::vector<Tensor>> wait(const PendingCollective &pending);
   Result<std::vector<Tensor>> run(const Collective &collective, std::vector<Tensor> inputs);
-  /// This rank's shard of a value along a dimension.
-  Result<Tensor> localSlice(const Tensor &tensor, int64_t dim,
-                            const std::vector<runtime::AxisRef> &axes) const;
+  /// Of n equal parts of a value along a dimension, the one at this rank's position in the group
+  /// plus `shift`, modulo n.
+  Result<Tensor> part(const Tensor &tensor, int64_t dim, const std::vector<runtime::AxisRef> &axes,
+                      int64_t shift = 0) const;
+  /// The value of which parts[i] is the part of shifts[i].
+  Result<Tensor> assemble(const std::vector<Tensor> &parts, const std::vector<int64_t> &shifts,
+                          int64_t dim, const std::vector<runtime::AxisRef> &axes) const;
 
   /// Records that this rank makes progress. An error once another rank has failed.
   Status progress();

@@ -37,7 +37,7 @@ public:
                                                             const KernelLookup &kernels);
   ~ProgramInterpreter();
 
-  const ExpandedProgram &program() const;
+  const ProgramRoles &program() const;
   Status loadWeights(runtime::WeightSource &source);
   /// The unpartitioned value.
   Status setInput(const std::string &name, const runtime::HostTensor &value);

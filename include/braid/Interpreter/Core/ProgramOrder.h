@@ -21,6 +21,8 @@ namespace braid::interp {
 /// `without` are ignored.
 std::vector<std::string> checkOrder(const ExpandedProgram &program,
                                     const program::OperationUnion *without = nullptr);
+/// The same for every role.
+std::vector<std::string> checkOrder(const ProgramRoles &program);
 
 /// An await, or a wait for a collective, without which checkOrder finds no fault either.
 struct RedundantWait {
@@ -30,6 +32,8 @@ struct RedundantWait {
   bool implied;
 };
 std::vector<RedundantWait> findRedundantWaits(const ExpandedProgram &program);
+/// The waits that are redundant in every role.
+std::vector<RedundantWait> findRedundantWaits(const ProgramRoles &program);
 
 } // namespace braid::interp
 #endif // BRAID_INTERPRETER_CORE_PROGRAMORDER_H

@@ -63,6 +63,9 @@ struct Mesh {
   Result<std::vector<int64_t>> group(int64_t rank, const std::vector<AxisRef> &axes) const;
 };
 
+/// (position + shift) mod count, from 0 to count - 1; `count` is at least 1.
+int64_t shiftedPosition(int64_t position, int64_t shift, int64_t count);
+
 /// The shard of a tensor of `globalShape` that a rank holds, as a box. Error when a dimension does
 /// not divide or an axis is used twice.
 struct Box {
