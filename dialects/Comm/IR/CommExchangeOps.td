@@ -164,8 +164,9 @@ def Comm_SendOp : Comm_CollectiveOp<"send", [], ["hasIndependentValues", "hasSou
     tag. Unlike in a permute, the receive may stand elsewhere in the program, or in another function that other
     ranks run.
 
-    A send does not wait for its receive: its operands may change after the send's wait, and a ring in which all ranks
-    first send and then receive does not deadlock.
+    A send does not wait for its receive while fewer than 4 messages of its rank to the target on the tag have not been
+    received: a ring in which all ranks first send and then receive does not deadlock. Beyond, it waits until one is
+    received. The operands may change after the send's wait.
 
     ```mlir
     comm.send(%x) pairs [0 -> 1, 1 -> 2] over <@mesh, {pp}> tag 1 role "activation" : tensor<8x384xf32>

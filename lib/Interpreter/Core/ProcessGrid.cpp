@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/ProcessGrid.h"
+#include "braid/Base/MessagesInFlight.h"
 #include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
@@ -25,6 +26,8 @@ struct Rendezvous {
   std::vector<std::optional<std::vector<Tensor>>> contributions;
   size_t arrived = 0;
   std::vector<char> taken;
+  /// Of a send: the message that must be received before there is room for this one, or null.
+  std::shared_ptr<Rendezvous> room;
 
   // Results that are equal on all ranks are computed once, by the first rank that waits.
   std::mutex sharedMutex;
@@ -41,9 +44,10 @@ struct Rendezvous {
     ++arrived;
   }
   bool complete() const { return arrived == members.size(); }
-  /// Whether the rank at `position` need not wait: a sender never waits for its receiver.
+  /// Whether the rank at `position` need not wait: a sender waits for room only.
   bool readyFor(int64_t position) const {
-    return complete() || (collective.isPointToPoint() && position == kSource);
+    return complete() ||
+           (collective.isPointToPoint() && position == kSource && (!room || room->complete()));
   }
   /// As `rank` stated it: a send for the source, a recv for the target.
   std::string describe(int64_t rank) const {
@@ -55,7 +59,10 @@ struct Rendezvous {
       text += " ('" + collective.name + "')";
     return text;
   }
-  std::vector<int64_t> missing() const {
+  /// The ranks that the one at `position` waits for.
+  std::vector<int64_t> missing(int64_t position) const {
+    if (collective.isPointToPoint())
+      return {members[static_cast<size_t>(position == kSource ? kTarget : kSource)]};
     std::vector<int64_t> result;
     for (size_t i = 0; i < members.size(); ++i)
       if (!contributions[i])
@@ -71,6 +78,7 @@ namespace {
 struct RankState {
   bool ended = false;
   const Rendezvous *waitingFor = nullptr;
+  int64_t waitingAt = 0; ///< its position there
   uint64_t ticks = 0;
   /// Collectives started so far, by the sorted ranks of the group; sends and receives by
   /// pointToPointKey.
@@ -131,7 +139,7 @@ struct ProcessGrid::State {
   /// Every rank has ended or waits for one that cannot arrive, so that nothing can change.
   bool deadlocked() const {
     return std::all_of(ranks.begin(), ranks.end(), [](const RankState &rank) {
-      return rank.ended || (rank.waitingFor && !rank.waitingFor->complete());
+      return rank.ended || (rank.waitingFor && !rank.waitingFor->readyFor(rank.waitingAt));
     });
   }
 
@@ -143,7 +151,7 @@ struct ProcessGrid::State {
         text += " has ended";
       else
         text += " waits in " + ranks[r].waitingFor->describe(static_cast<int64_t>(r)) + " for " +
-                rankList(ranks[r].waitingFor->missing());
+                rankList(ranks[r].waitingFor->missing(ranks[r].waitingAt));
     }
     return Status::error(text, runtime::Code::rankFailed);
   }
@@ -301,6 +309,10 @@ Result<PendingCollective> Process::startTransfer(const Collective &transfer,
                              std::to_string(target) + " expects with " + (sentFirst ? here : there),
                          runtime::Code::rankFailed);
   }
+  if (sends)
+    if (auto before = state.rendezvousTable.find({key, sequence - runtime::kMessagesInFlight});
+        before != state.rendezvousTable.end())
+      rendezvous->room = before->second; // not received yet
   return state.join(own, {key, sequence}, static_cast<size_t>(at), std::move(inputs));
 }
 
@@ -330,8 +342,10 @@ Result<std::vector<Tensor>> Process::wait(const PendingCollective &pending) {
     if (rendezvous.taken[static_cast<size_t>(pending.position)])
       return Status::error("waits twice for " + rendezvous.describe(ownRank));
     RankState &own = state.ranks[static_cast<size_t>(ownRank)];
-    if (!rendezvous.readyFor(pending.position))
+    if (!rendezvous.readyFor(pending.position)) {
       own.waitingFor = &rendezvous;
+      own.waitingAt = pending.position;
+    }
     if (own.waitingFor && !state.firstError && state.deadlocked()) {
       Status error = state.deadlockError();
       own.waitingFor = nullptr;
@@ -353,7 +367,7 @@ Result<std::vector<Tensor>> Process::wait(const PendingCollective &pending) {
         deadline = std::chrono::steady_clock::now() + state.options.timeLimit;
         continue;
       }
-      std::vector<int64_t> missing = rendezvous.missing();
+      std::vector<int64_t> missing = rendezvous.missing(pending.position);
       outcome = Status::error(rendezvous.describe(ownRank) + " waited " +
                                   std::to_string(state.options.timeLimit.count()) +
                                   " ms without progress of any rank: " + rankList(missing) +
@@ -365,6 +379,8 @@ Result<std::vector<Tensor>> Process::wait(const PendingCollective &pending) {
     RETURN_IF_ERROR(outcome);
     ++own.ticks;
     rendezvous.taken[static_cast<size_t>(pending.position)] = 1;
+    if (pending.position == Rendezvous::kSource)
+      rendezvous.room.reset(); // or messages would keep all earlier ones
     own.inFlight.erase(std::find(own.inFlight.begin(), own.inFlight.end(), pending.rendezvous));
   }
   if (!rendezvous.collective.isUniform())

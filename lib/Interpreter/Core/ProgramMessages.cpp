@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "ProgramMessages.h"
+#include "braid/Base/MessagesInFlight.h"
 #include "braid/Base/StatusMacros.h"
 
 namespace braid::interp {
@@ -30,10 +31,11 @@ Result<ProgramTransfer> transferOf(const Collective &collective, const runtime::
 }
 
 bool ProgramMessages::ready(const ProgramTransfer &transfer) const {
-  if (transfer.sends || !transfer.at)
+  if (!transfer.at)
     return true;
   auto it = sent.find(*transfer.at);
-  return it != sent.end() && !it->second.empty();
+  const size_t inFlight = it == sent.end() ? 0 : it->second.size();
+  return transfer.sends ? inFlight < static_cast<size_t>(runtime::kMessagesInFlight) : inFlight > 0;
 }
 
 void ProgramMessages::send(const ProgramTransfer &transfer, std::vector<Tensor> values) {

@@ -29,7 +29,8 @@ Result<ProgramTransfer> transferOf(const Collective &collective, const runtime::
 
 class ProgramMessages {
 public:
-  /// Whether the transfer need not wait: any send, and a receive whose message is sent.
+  /// Whether the transfer need not wait: a send with room for its message, and a receive whose
+  /// message is sent.
   bool ready(const ProgramTransfer &transfer) const;
   void send(const ProgramTransfer &transfer, std::vector<Tensor> values);
   /// The oldest message, or zeros for a rank that no pair names. Error when its types are not the

@@ -12,8 +12,13 @@ namespace braid::runtime {
 std::vector<RankQueue> Collective::missing() const {
   std::vector<RankQueue> result;
   if (isPointToPoint(kind)) {
-    if (kind == CollectiveKind::recv && messageSlot && messageSlot->waitedFor())
-      result.push_back({messageSlot->source, messageSlot->sourceQueue});
+    if (!messageSlot)
+      return {};
+    const MessageSlot &slot = *messageSlot;
+    if (kind == CollectiveKind::recv && slot.awaitsMessage())
+      result.push_back({slot.source, slot.sourceQueue});
+    else if (kind == CollectiveKind::send && slot.awaitsRoom())
+      result.push_back({slot.target, slot.targetQueue});
   } else if (group) {
     for (int64_t rank : group->missing(position))
       result.push_back({rank, group->queue});

@@ -34,8 +34,9 @@ bool barrier(InPlaceGroup &group, size_t position, RunControl &control, QueueSta
 
 class InPlaceTransport : public Transport {
 public:
-  explicit InPlaceTransport(int64_t ranks, Sharing sharing)
-      : numRanks(ranks), kernels(vectorKernels()), pool(sharing), messageSlots(pool) {}
+  InPlaceTransport(int64_t ranks, Sharing sharing, int64_t messagesInFlight)
+      : numRanks(ranks), kernels(vectorKernels()), pool(sharing),
+        messageSlots(pool, messagesInFlight) {}
 
   const char *name() const override {
     return pool.sharing() == Sharing::process ? "threads" : "shm";
@@ -86,10 +87,8 @@ public:
 
   bool run(const Collective &c, const SymmetricHeap &heap, RunControl &control,
            QueueState &self) override {
-    if (c.kind == CollectiveKind::send) {
-      send(c, heap);
-      return !control.failed();
-    }
+    if (c.kind == CollectiveKind::send)
+      return send(c, heap, control, self) && !control.failed();
     if (c.kind == CollectiveKind::recv)
       return receive(c, heap, control, self);
     InPlaceGroup &group = *static_cast<InPlaceGroup *>(c.group);
@@ -139,12 +138,12 @@ private:
 
 } // namespace
 
-std::unique_ptr<Transport> createThreadsTransport(int64_t ranks) {
-  return std::make_unique<InPlaceTransport>(ranks, Sharing::process);
+std::unique_ptr<Transport> createThreadsTransport(int64_t ranks, int64_t messagesInFlight) {
+  return std::make_unique<InPlaceTransport>(ranks, Sharing::process, messagesInFlight);
 }
 
-std::unique_ptr<Transport> createShmTransport(int64_t ranks) {
-  return std::make_unique<InPlaceTransport>(ranks, Sharing::forks);
+std::unique_ptr<Transport> createShmTransport(int64_t ranks, int64_t messagesInFlight) {
+  return std::make_unique<InPlaceTransport>(ranks, Sharing::forks, messagesInFlight);
 }
 
 } // namespace braid::runtime

@@ -43,29 +43,28 @@ int64_t MessageSlots::roundedBytes(const CollectiveValue &value) {
   return (value.bytes() + kLine - 1) / kLine * kLine;
 }
 
-int64_t MessageSlots::Post::bytes() const {
-  int64_t sum = 0;
-  for (const CollectiveValue &value : send->values)
-    sum += roundedBytes(value);
-  return sum;
-}
-
 MessageSlot *MessageSlots::find(const Collective &c, size_t index) {
   const int64_t other = peer(c);
   if (other < 0)
     return nullptr;
   const int64_t mine = c.group->ranks[static_cast<size_t>(c.position)];
   const bool sends = c.kind == CollectiveKind::send;
-  const Key key = sends ? Key{mine, other, c.tag, index} : Key{other, mine, c.tag, index};
+  Key key = sends ? Key{mine, other, c.tag, index} : Key{other, mine, c.tag, index};
   Post &post = posts[key];
-  if (!post.messageSlot) {
-    post.messageSlot = pool.create<MessageSlot>(1, pool.sharing());
-    post.messageSlot->source = key.source;
-  }
-  if (sends)
-    post.messageSlot->sourceQueue = c.queue;
   (sends ? post.send : post.receive) = c;
-  return post.messageSlot;
+  key.index %= static_cast<size_t>(inFlight);
+  MessageSlot *&slot = slots[key];
+  if (!slot) {
+    slot = pool.create<MessageSlot>(1, pool.sharing());
+    slot->source = key.source;
+    slot->target = key.target;
+  }
+  (sends ? slot->sourceQueue : slot->targetQueue) = c.queue;
+  int64_t bytes = 0;
+  for (const CollectiveValue &value : c.values)
+    bytes += roundedBytes(value);
+  slot->bytes = std::max(slot->bytes, bytes);
+  return slot;
 }
 
 Status MessageSlots::check() const {
@@ -86,46 +85,50 @@ Status MessageSlots::check() const {
 Status MessageSlots::prepare() {
   RETURN_IF_ERROR(check());
   int64_t bytes = 0;
-  for (const auto &[key, post] : posts)
-    bytes += post.bytes();
+  for (const auto &[key, slot] : slots)
+    bytes += slot->bytes;
   // Arguments may move later; the sizes of messages do not change.
   if (memory.data() || bytes == 0)
     return {};
   if (Status status = memory.map(static_cast<size_t>(bytes), pool.sharing()); !status.ok())
     return Status::error("memory for messages: " + status.message());
   std::byte *next = memory.data();
-  for (auto &[key, post] : posts) {
-    post.messageSlot->data = next;
-    next += post.bytes();
+  for (auto &[key, slot] : slots) {
+    slot->data = next;
+    next += slot->bytes;
   }
   return {};
 }
 
 Status MessageSlots::touch(int64_t rank) const {
-  for (const auto &[key, post] : posts)
+  for (const auto &[key, slot] : slots)
     if (key.source == rank)
-      RETURN_IF_ERROR(memory.touch(static_cast<size_t>(post.messageSlot->data - memory.data()),
-                                   static_cast<size_t>(post.bytes())));
+      RETURN_IF_ERROR(memory.touch(static_cast<size_t>(slot->data - memory.data()),
+                                   static_cast<size_t>(slot->bytes)));
   return {};
 }
 
 void MessageSlots::reset() {
-  for (auto &[key, post] : posts) {
-    post.messageSlot->sent.set(0);
-    post.messageSlot->taken.store(0);
+  for (auto &[key, slot] : slots) {
+    slot->sent.set(0);
+    slot->taken.set(0);
   }
 }
 
-void send(const Collective &c, const SymmetricHeap &heap) {
+bool send(const Collective &c, const SymmetricHeap &heap, RunControl &control, QueueState &self) {
   if (!c.messageSlot)
-    return;
+    return true;
+  MessageSlot &slot = *c.messageSlot;
   atSchedulePoint("before a send");
-  std::byte *to = c.messageSlot->data;
+  if (!control.wait(slot.taken, slot.sent.value(), self, Waiting::peer, slot.target))
+    return false;
+  std::byte *to = slot.data;
   for (const CollectiveValue &value : c.values) {
     copyRuns(value.part, heap.peer(heap.rank, value.input.offset), to);
     to += MessageSlots::roundedBytes(value);
   }
-  c.messageSlot->sent.increment();
+  slot.sent.increment();
+  return true;
 }
 
 bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control,
@@ -135,16 +138,16 @@ bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control
       clearRuns(value.part, heap.peer(heap.rank, value.output.offset), 0, value.bytes());
     return true;
   }
-  const uint32_t next = c.messageSlot->taken.load() + 1;
-  if (!control.wait(c.messageSlot->sent, next, self, Waiting::peer, c.messageSlot->source))
+  MessageSlot &slot = *c.messageSlot;
+  if (!control.wait(slot.sent, slot.taken.value() + 1, self, Waiting::peer, slot.source))
     return false;
-  const std::byte *from = c.messageSlot->data;
+  const std::byte *from = slot.data;
   for (const CollectiveValue &value : c.values) {
     copyRuns(value.part, from, heap.peer(heap.rank, value.output.offset));
     from += MessageSlots::roundedBytes(value);
   }
   atSchedulePoint("received");
-  c.messageSlot->taken.store(next, std::memory_order_release);
+  slot.taken.increment();
   return true;
 }
 

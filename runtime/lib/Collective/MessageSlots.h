@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Messages from a send to its receive. A send must not wait for the receive, or a ring of ranks
-// that all send first would deadlock; so each send has memory of its own for its message.
+// Messages from a send to its receive. A send ends when its message is in a slot, so that a ring of
+// ranks that all send first does not deadlock. The messages from one rank to another on one tag
+// take turns in a number of slots; a send waits for its slot's previous message to be received.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_COLLECTIVE_MESSAGESLOTS_H
@@ -18,21 +19,24 @@
 
 namespace braid::runtime {
 
-/// The message of one send to one receive. In a run every slot is sent and taken once. Ranks of a
-/// device have their messages elsewhere; for them a slot identifies the send of a receive.
+/// Memory of a message. Ranks of a device have their messages elsewhere; for them a slot identifies
+/// the sends and receives that share memory.
 struct MessageSlot {
-  explicit MessageSlot(Sharing sharing) : sent(sharing) {}
-  Counter sent;                   ///< runs in which it was sent
-  std::atomic<uint32_t> taken{0}; ///< runs in which it was taken
+  explicit MessageSlot(Sharing sharing) : sent(sharing), taken(sharing) {}
+  Counter sent, taken; ///< messages so far
   std::byte *data = nullptr;
-  int64_t source = 0;
-  Queue sourceQueue = kComputeQueue; ///< that the send stands on
-  bool waitedFor() const { return !sent.reached(taken.load(std::memory_order_acquire) + 1); }
+  int64_t bytes = 0; ///< of its largest message
+  int64_t source = 0, target = 0;
+  /// That the sends and the receives stand on.
+  Queue sourceQueue = kComputeQueue, targetQueue = kComputeQueue;
+  bool awaitsMessage() const { return !sent.reached(taken.value() + 1); }
+  bool awaitsRoom() const { return !taken.reached(sent.value()); }
 };
 
 class MessageSlots {
 public:
-  explicit MessageSlots(MemoryPool &pool) : pool(pool) {}
+  /// `inFlight`: the slots of a sender, a target and a tag.
+  MessageSlots(MemoryPool &pool, int64_t inFlight) : pool(pool), inFlight(inFlight) {}
   MessageSlots(const MessageSlots &) = delete;
   MessageSlots &operator=(const MessageSlots &) = delete;
 
@@ -41,9 +45,9 @@ public:
   MessageSlot *find(const Collective &c, size_t index);
   /// Checks that every send has a matching receive.
   Status check() const;
-  /// Checks the same and maps memory for all messages.
+  /// Checks the same and maps memory for all slots.
   Status prepare();
-  /// Allocates the pages of the messages that a rank sends.
+  /// Allocates the pages of the slots to which a rank sends.
   Status touch(int64_t rank) const;
   void reset();
 
@@ -62,18 +66,18 @@ private:
     }
   };
   struct Post {
-    MessageSlot *messageSlot;
     std::optional<Collective> send, receive;
-    int64_t bytes() const;
   };
 
   MemoryPool &pool;
+  const int64_t inFlight;
   std::map<Key, Post> posts;
+  std::map<Key, MessageSlot *> slots; ///< by the index of the first message
   HostMemory memory;
 };
 
-/// Copies a send's values to its message and returns at once.
-void send(const Collective &c, const SymmetricHeap &heap);
+/// Waits for room and copies a send's values to it. False when the run failed.
+bool send(const Collective &c, const SymmetricHeap &heap, RunControl &control, QueueState &self);
 /// Waits for the message and copies its values; a rank that is no target receives zeros. False when
 /// the run failed.
 bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control, QueueState &self);

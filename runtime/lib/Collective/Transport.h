@@ -10,6 +10,7 @@
 #define BRAID_COLLECTIVE_TRANSPORT_H
 
 #include "braid/Base/Algorithm.h"
+#include "braid/Base/MessagesInFlight.h"
 #include "braid/Base/StridedRuns.h"
 #include "braid/Program/Manifest.h"
 #include "runtime/lib/Sync/RunControl.h"
@@ -108,7 +109,8 @@ public:
   /// The process group of these ranks on a queue; the same object for the same list and queue. Not
   /// called during a run.
   virtual ProcessGroup *group(const std::vector<int64_t> &ranks, Queue queue) = 0;
-  /// The slot of a send or recv of a rank, null when the rank takes no part in it. `index` counts
+  /// The slot of a send or recv of a rank, null when the rank takes no part in it; one that is
+  /// further by the number of messages in flight has the same slot. `index` counts
   /// those of the same kind, peer and tag that come before it in the rank's program. Not called
   /// during a run.
   virtual MessageSlot *messageSlot(const Collective &pointToPoint, size_t index) = 0;
@@ -128,11 +130,14 @@ public:
   virtual void reset() = 0;
 };
 
-/// All ranks are threads of this process; one object serves all of them.
-std::unique_ptr<Transport> createThreadsTransport(int64_t ranks);
+/// All ranks are threads of this process; one object serves all of them. `messagesInFlight`: how
+/// many messages of one sender, target and tag have memory.
+std::unique_ptr<Transport> createThreadsTransport(int64_t ranks,
+                                                  int64_t messagesInFlight = kMessagesInFlight);
 /// All ranks are processes. They are forked after memory, groups and the collectives of all ranks
 /// have their addresses, which do not change afterwards.
-std::unique_ptr<Transport> createShmTransport(int64_t ranks);
+std::unique_ptr<Transport> createShmTransport(int64_t ranks,
+                                              int64_t messagesInFlight = kMessagesInFlight);
 
 } // namespace braid::runtime
 #endif // BRAID_COLLECTIVE_TRANSPORT_H

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Sends and receives on one device. A send ends when its values are in the message's memory, so it
-// does not wait for its receive (Collective/MessageSlots.h).
+// Sends and receives on one device. A send ends when its values are in the message's memory, and
+// waits for the receive of the message that was there before (Collective/MessageSlots.h).
 //
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"
@@ -28,28 +28,30 @@ static Exchange onStream(const Member &member, CUevent awaited, std::vector<Stre
   };
 }
 
-Result<Exchange> makeSend(const DeviceMessage &message) {
+Result<Exchange> makeSend(const DeviceMessage &message, const DeviceMessage *previous) {
   const Member &sender = message.sender;
   std::vector<StreamCommand> commands;
-  std::byte *to = pointer(message.memory.get());
+  std::byte *to = pointer(message.memory->get());
   for (size_t v = 0; v < sender.collective->values.size(); ++v) {
     const CollectiveValue &value = sender.collective->values[v];
     RETURN_IF_ERROR(append(commands, makeCopy({sender.input(v), to, value.part}, *sender.device)));
     to += MessageSlots::roundedBytes(value);
   }
-  return onStream(sender, nullptr, std::move(commands), message.sent.get());
+  // Its receive was enqueued before: commands are in an order in which a send waits for room.
+  const CUevent room = previous ? previous->taken.get() : nullptr;
+  return onStream(sender, room, std::move(commands), message.sent.get());
 }
 
 Result<Exchange> makeReceive(const Member &receiver, const DeviceMessage &message) {
   std::vector<StreamCommand> commands;
-  const std::byte *from = pointer(message.memory.get());
+  const std::byte *from = pointer(message.memory->get());
   for (size_t v = 0; v < receiver.collective->values.size(); ++v) {
     const CollectiveValue &value = receiver.collective->values[v];
     RETURN_IF_ERROR(
         append(commands, makeCopy({from, receiver.output(v), value.part}, *receiver.device)));
     from += MessageSlots::roundedBytes(value);
   }
-  return onStream(receiver, message.sent.get(), std::move(commands), nullptr);
+  return onStream(receiver, message.sent.get(), std::move(commands), message.taken.get());
 }
 
 Exchange makeReceiveOfZeros(const Member &receiver) {

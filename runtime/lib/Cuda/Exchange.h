@@ -41,11 +41,13 @@ Result<Exchange> makeCopyExchange(const std::vector<Member> &members);
 /// A message from a send to its receive, in memory of the sender's device.
 struct DeviceMessage {
   Member sender;
-  Memory memory;
+  std::shared_ptr<Memory> memory; ///< of its slot
   Event sent;
+  Event taken; ///< if it is received on the same device
 };
-/// Copies the values to the message, on the sender's stream.
-Result<Exchange> makeSend(const DeviceMessage &message);
+/// Copies the values to the message, on the sender's stream. `previous` had the memory before; null
+/// if none had.
+Result<Exchange> makeSend(const DeviceMessage &message, const DeviceMessage *previous);
 /// Copies them from the message, on the same device.
 Result<Exchange> makeReceive(const Member &receiver, const DeviceMessage &message);
 /// Writes zeros, for a rank that is no target.

@@ -291,24 +291,32 @@ Result<Exchange> CudaExecutor::makeSend(const Member &sender) {
   const MessageSlot *messageSlot = sender.collective->messageSlot;
   if (!messageSlot) // the rank is no source
     return Exchange();
-  DeviceMessage &message = messages[messageSlot];
+  DeviceMessage *&last = lastMessages[messageSlot];
+  const DeviceMessage *previous = last;
+  DeviceMessage &message = *(last = &messages.emplace_back());
   message.sender = sender;
-  size_t size = 0;
-  for (const CollectiveValue &value : sender.collective->values)
-    size += static_cast<size_t>(MessageSlots::roundedBytes(value));
   const DevicePtr &device = sender.device->device;
-  ASSIGN_OR_RETURN(message.memory, allocate(device, size, sender.stream, "a message"));
+  if (previous) {
+    message.memory = previous->memory;
+  } else {
+    ASSIGN_OR_RETURN(Memory memory, allocate(device, static_cast<size_t>(messageSlot->bytes),
+                                             sender.stream, "a message"));
+    message.memory = std::make_shared<Memory>(std::move(memory));
+  }
   ASSIGN_OR_RETURN(message.sent, createEvent(device, false));
-  return cuda::makeSend(message);
+  return cuda::makeSend(message, previous);
 }
 
 Result<Exchange> CudaExecutor::makeReceive(const Member &receiver) {
   const MessageSlot *messageSlot = receiver.collective->messageSlot;
   if (!messageSlot)
     return makeReceiveOfZeros(receiver);
-  const DeviceMessage &message = messages.at(messageSlot); // its send comes first
-  if (message.sender.device->device == receiver.device->device)
+  // Its send comes first, and the next one to the slot comes later.
+  DeviceMessage &message = *lastMessages.at(messageSlot);
+  if (message.sender.device->device == receiver.device->device) {
+    ASSIGN_OR_RETURN(message.taken, createEvent(receiver.device->device, false));
     return cuda::makeReceive(receiver, message);
+  }
   const Queue from = message.sender.collective->queue, to = receiver.collective->queue;
   const std::vector<int64_t> members =
       from == to ? receiver.collective->group->ranks
@@ -334,6 +342,7 @@ Result<Exchange> CudaExecutor::makeExchange(const std::vector<Member> &members) 
 
 Status CudaExecutor::prepareExchanges(const std::vector<const RankProgram *> &programs) {
   exchanges.clear();
+  lastMessages.clear();
   messages.clear();
   for (const Step &step : steps) {
     Exchange &exchange = exchanges.emplace_back();

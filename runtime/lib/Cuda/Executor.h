@@ -16,6 +16,7 @@
 #include "runtime/lib/Executor/DeviceExecutor.h"
 #include "runtime/lib/Program/CommandOrder.h"
 
+#include <deque>
 #include <map>
 #include <tuple>
 
@@ -53,7 +54,7 @@ private:
   bool isNccl;
   std::map<std::pair<std::vector<int64_t>, Queue>, std::unique_ptr<DeviceGroup>> groups;
   MemoryPool pool{Sharing::process};
-  MessageSlots messageSlots{pool};
+  MessageSlots messageSlots{pool, kMessagesInFlight};
 };
 
 /// Host memory for copies to a device.
@@ -179,7 +180,8 @@ private:
   Staging staging[2];
   size_t staged = 0; ///< the index of the one in use
   std::vector<Step> steps;
-  std::map<const MessageSlot *, DeviceMessage> messages;
+  std::deque<DeviceMessage> messages; ///< a deque, as exchanges point at them
+  std::map<const MessageSlot *, DeviceMessage *> lastMessages;
   std::vector<Exchange> exchanges; ///< by step; empty for other steps
   std::map<GroupKey, std::shared_ptr<Communicators>> groups;
   GraphExec graph;

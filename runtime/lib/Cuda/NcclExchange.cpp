@@ -239,7 +239,7 @@ Exchange makeNcclReceive(const Member &receiver, const DeviceMessage &message,
                          const std::shared_ptr<Communicators> &communicators) {
   auto transfer = [=, &message]() -> Status {
     const Nccl &nccl = *communicators->nccl;
-    const std::byte *in = pointer(message.memory.get());
+    const std::byte *in = pointer(message.memory->get());
     for (size_t v = 0; v < receiver.collective->values.size(); ++v) {
       const CollectiveValue &value = receiver.collective->values[v];
       const int type = dataType(value.dtype);

@@ -64,6 +64,7 @@ struct CommandSchedule {
 struct Command : NamedCommand, CommandSchedule {
   std::optional<Queue> awaitedQueue() const override;
   std::vector<RankQueue> missing() const override;
+  bool waitsForRoom() const override;
 
   std::variant<LaunchCommand, LibraryCommand, CopyCommand, CollectiveCommand, CollectiveWaitCommand,
                RecordCommand, AwaitCommand, DeviceLaunchCommand, LibraryArguments>

@@ -35,6 +35,11 @@ std::vector<RankQueue> Command::missing() const {
   return started ? started->collective.missing() : std::vector<RankQueue>();
 }
 
+bool Command::waitsForRoom() const {
+  auto *started = std::get_if<CollectiveCommand>(&op);
+  return started && started->collective.kind == CollectiveKind::send;
+}
+
 namespace fb = braid::program;
 
 static_assert(kMaxViewRank <= kMaxRunLoops, "every view of a program has runs");

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "CommandOrder.h"
 #include "ExpandedQueue.h"
+#include "braid/Base/MessagesInFlight.h"
 #include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
@@ -144,7 +145,7 @@ private:
   /// Messages between two ranks with one tag arrive in the order in which they are sent.
   using Way = std::tuple<int64_t, int64_t, uint32_t>;
   struct Messages {
-    uint64_t expected = 0, sent = 0, taken = 0;
+    uint64_t expected = 0, expectedTaken = 0, sent = 0, taken = 0;
     std::optional<Queue> sending, receiving;
   };
   static Way wayOf(const Leaf &leaf, size_t rank, int64_t peer) {
@@ -152,7 +153,7 @@ private:
     return leaf.start->kind() == Kind::send ? Way{self, peer, leaf.start->tag()}
                                             : Way{peer, self, leaf.start->tag()};
   }
-  /// Counts the sends of each way, and checks that they stand on one queue, and so their recvs:
+  /// Counts the messages of each way, and checks that they stand on one queue, and so their recvs:
   /// else their order would not be known.
   Status findWays() {
     const auto ranks = static_cast<size_t>(mesh.numRanks());
@@ -165,7 +166,7 @@ private:
           const bool sends = leaf.start->kind() == Kind::send;
           const Way way = wayOf(leaf, r, other);
           Messages &of = messages[way];
-          of.expected += sends;
+          ++(sends ? of.expected : of.expectedTaken);
           std::optional<Queue> &known = sends ? of.sending : of.receiving;
           if (known && *known != queue)
             return Status::error(describe(program, *leaf.procedure, queue, leaf.index),
@@ -187,13 +188,16 @@ private:
     if (leaf.start)
       if (int64_t other = peer(leaf, rank); other >= 0) {
         Messages &way = messages[wayOf(leaf, rank, other)];
-        if (leaf.start->kind() == Kind::send)
+        // One side without the other is reported elsewhere, where the values are known.
+        if (leaf.start->kind() == Kind::send) {
+          if (way.sent >= way.taken + kMessagesInFlight && way.taken < way.expectedTaken)
+            return false;
           ++way.sent;
-        // A recv without any send is reported elsewhere, where the values are known.
-        else if (way.taken >= way.sent && way.taken < way.expected)
-          return false;
-        else
+        } else {
+          if (way.taken >= way.sent && way.taken < way.expected)
+            return false;
           ++way.taken;
+        }
       }
     Step step;
     take(rank, queue, leaf, step);
@@ -242,12 +246,20 @@ private:
       return {node.rank, setters[leaf.event]};
     if (isMessage(*leaf.start)) {
       const int64_t other = peer(leaf, rank);
-      return {other, *messages.at(wayOf(leaf, rank, other)).sending};
+      const Messages &way = messages.at(wayOf(leaf, rank, other));
+      return {other, leaf.start->kind() == Kind::recv ? *way.sending : *way.receiving};
     }
     for (int64_t member : membersOf(leaf, rank))
       if (at(static_cast<size_t>(member), node.queue) != &leaf)
         return {member, node.queue};
     return node; // not reached: it could go on
+  }
+
+  /// What a rank waits for at a command: "a send of ".
+  static std::string partner(const Leaf &leaf) {
+    return leaf.start->kind() == Kind::recv   ? "a send of "
+           : leaf.start->kind() == Kind::send ? "a recv of "
+                                              : "";
   }
 
   /// Describes the deadlock cycle that a queue that cannot go on is in or waits for.
@@ -265,8 +277,7 @@ private:
       text += std::string(text.empty() ? "deadlock: " : "; ") + "rank " +
               std::to_string(waiting.rank) + " waits for " +
               (!leaf.start ? "its " + nameOf(program, other.queue) + " queue"
-                           : (isMessage(*leaf.start) ? "a send of rank " : "rank ") +
-                                 std::to_string(other.rank)) +
+                           : partner(leaf) + "rank " + std::to_string(other.rank)) +
               " at " + describe(program, *leaf.procedure, waiting.queue, leaf.index);
     }
     return text;

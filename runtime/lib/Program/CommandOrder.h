@@ -22,7 +22,8 @@ struct Place {
 };
 
 /// One command; for a collective, the commands of all ranks of its group, by position. A send and
-/// its recv are separate steps.
+/// its recv are separate steps; between them are fewer than kMessagesInFlight sends of the same
+/// sender, target and tag.
 struct Step {
   std::vector<Place> places;
 };

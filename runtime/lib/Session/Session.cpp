@@ -71,6 +71,12 @@ static Status checkOptions(const Bundle &bundle, const SessionOptions &options) 
   if (!(options.timeLimitSeconds >= 0) || options.timeLimitSeconds > 1e9)
     return Status::error("expects a time limit of 0 to 1e9 seconds, got " +
                          std::to_string(options.timeLimitSeconds));
+  if (options.messagesInFlight < kMessagesInFlight || options.messagesInFlight > 1 << 20)
+    return Status::error("expects " + std::to_string(kMessagesInFlight) + " to " +
+                         std::to_string(1 << 20) + " messages in flight, got " +
+                         std::to_string(options.messagesInFlight));
+  if (options.messagesInFlight != kMessagesInFlight && onDevice)
+    return Status::error("a number of messages in flight expects target 'cpu'");
   if (options.pin && onDevice)
     return Status::error("threads pinned to cores expect target 'cpu'");
   if (options.spinMicroseconds &&

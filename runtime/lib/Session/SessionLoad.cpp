@@ -106,7 +106,8 @@ Status Session::State::allocateArenas() {
     kernelIsa = device->architecture();
     return {};
   }
-  transport = usesProcesses() ? createShmTransport(numRanks()) : createThreadsTransport(numRanks());
+  transport = usesProcesses() ? createShmTransport(numRanks(), options.messagesInFlight)
+                              : createThreadsTransport(numRanks(), options.messagesInFlight);
   RETURN_IF_ERROR(transport->allocate(symmetricBytes));
   for (int64_t rank = 0; rank < numRanks(); ++rank) {
     // The sum does not overflow: rank 0 has no skew, and sizes near the limit are refused there.

@@ -40,6 +40,8 @@ struct NamedCommand {
   /// Of a collective: the ranks that have not arrived at it, each with the queue that is to arrive.
   /// Empty for all other commands.
   virtual std::vector<RankQueue> missing() const = 0;
+  /// Whether it waits for missing ranks to receive earlier messages.
+  virtual bool waitsForRoom() const { return false; }
 
   std::string name;                  ///< of the source operation
   const char *operation = "";        ///< "kernel", "matmul", "all_reduce", ...

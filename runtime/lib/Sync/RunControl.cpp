@@ -324,7 +324,9 @@ std::string RunControl::diagnose(const std::function<std::string()> &idle) const
       positions += (positions.empty() ? "rank " : "; rank ") + std::to_string(missing.rank) +
                    " is " + position(nearest(missing.rank));
     return prefix + "waited " + waited + " for " + ranksString(best.missing) + ", which " +
-           (best.missing.size() == 1 ? "has" : "have") + " not arrived (" + positions + ")";
+           (best.missing.size() == 1 ? "has" : "have") +
+           (best.command->waitsForRoom() ? " not received earlier messages (" : " not arrived (") +
+           positions + ")";
   }
   const std::optional<Queue> awaited = best.command->awaitedQueue();
   if (best.score == 1 || !awaited)

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "Testing.h"
 
+#include "braid/Base/MessagesInFlight.h"
 #include "braid/Interpreter/Core/ProcessGrid.h"
 
 #include <atomic>
@@ -178,6 +179,36 @@ TEST(PointToPoint, PairsAreOfTheGroup) {
                 .message()
                 .find("expects no position to send to itself, got 1"),
             std::string::npos);
+}
+
+/// Two ranks that both send all of their messages before they receive.
+TEST(PointToPoint, SendsWaitForRoom) {
+  for (int64_t messages :
+       {braid::runtime::kMessagesInFlight, braid::runtime::kMessagesInFlight + 1}) {
+    ProcessGrid grid(line(2));
+    Status status = grid.run([&](Process &process) -> Status {
+      for (int64_t i = 0; i < messages; ++i)
+        if (auto sent = process.run(send({{0, 1}, {1, 0}}), {scalar(static_cast<double>(i))});
+            !sent.ok())
+          return sent.status();
+      for (int64_t i = 0; i < messages; ++i) {
+        Result<double> got = take(process, recv({{0, 1}, {1, 0}}));
+        if (!got.ok())
+          return got.status();
+        if (*got != static_cast<double>(i))
+          return Status::error("wrong message");
+      }
+      return {};
+    });
+    if (messages == braid::runtime::kMessagesInFlight)
+      EXPECT_TRUE(status.ok()) << status.message();
+    else
+      EXPECT_NE(status.message().find("ranks wait for each other: rank 0 waits in send pairs "
+                                      "[0 -> 1, 1 -> 0] over {pp} for rank 1; rank 1 waits in send "
+                                      "pairs [0 -> 1, 1 -> 0] over {pp} for rank 0"),
+                std::string::npos)
+          << status.message();
+  }
 }
 
 TEST(AllToAllV, CountsDecideWhatTravels) {

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/lib/Program/CommandOrder.h"
 #include "ProgramBuilder.h"
+#include "braid/Base/MessagesInFlight.h"
 
 #include <set>
 
@@ -136,6 +137,35 @@ TEST(CommandOrder, NamesACollectiveBetweenAReceiveAndItsSend) {
                "entry 'main': deadlock: rank 0 waits for rank 1 at procedure 'main', communication "
                "command 3 ('sum'); rank 1 waits for a send of rank 0 at procedure 'main', "
                "communication command 1 ('r')");
+}
+
+/// A ring in which every rank sends all of its messages before it receives any.
+TEST(CommandOrder, CountsTheMessagesInFlight) {
+  const Pairs ring{0, 1, 1, 0};
+  for (int64_t messages : {kMessagesInFlight, kMessagesInFlight + 1}) {
+    Exchanges program({{"pp", 2}});
+    for (int64_t i = 0; i < messages; ++i)
+      program.send("s", ring);
+    for (int64_t i = 0; i < messages; ++i)
+      program.receive("r", ring);
+    if (messages == kMessagesInFlight)
+      EXPECT_OK(program.verify());
+    else
+      EXPECT_ERROR(program.verify(),
+                   "entry 'main': deadlock: rank 0 waits for a recv of rank 1 at procedure 'main', "
+                   "communication command 9 ('s'); rank 1 waits for a recv of rank 0 at procedure "
+                   "'main', communication command 9 ('s')");
+  }
+  // A rank that only receives takes any number of messages.
+  Exchanges oneWay({{"pp", 2}});
+  for (int i = 0; i < 20; ++i)
+    oneWay.send("s", {0, 1});
+  for (int i = 0; i < 20; ++i)
+    oneWay.receive("r", {0, 1});
+  EXPECT_OK(oneWay.verify());
+  // A send finds room only behind the receive of the message before.
+  const std::string order = oneWay.order();
+  EXPECT_LT(order.find("1m41 "), order.find("0m9 "));
 }
 
 /// Each tag has its own order.

@@ -99,6 +99,39 @@ std::vector<float> input(int64_t ranks, int run) {
 class PointToPoint : public ::testing::TestWithParam<Where> {};
 class Counts : public ::testing::TestWithParam<Where> {};
 
+/// Messages take turns in a few slots: each must arrive before the next one of its slot is sent.
+TEST_P(PointToPoint, MoreMessagesThanSlots) {
+  constexpr int64_t kRanks = 3, kMessages = 20;
+  Builder b(kRanks);
+  const std::vector<uint32_t> ring{0, 1, 1, 2, 2, 0};
+  auto place = [](int64_t message) { return static_cast<uint64_t>(4 * message); };
+  auto receive = [&](int64_t message) {
+    b.add("r", fb::CollectiveKind::recv, 1024 + place(message), ring, 0, f32, 1);
+  };
+  for (int64_t message = 0; message < kMessages; ++message) {
+    b.add("s", fb::CollectiveKind::send, place(message % 4), ring, 0, f32, 1);
+    if (message + 1 >= kMessagesInFlight)
+      receive(message + 1 - kMessagesInFlight);
+  }
+  for (int64_t message = kMessages + 1 - kMessagesInFlight; message < kMessages; ++message)
+    receive(message);
+  for (int64_t row = 0; row < kMessages / 4; ++row)
+    b.result("y." + std::to_string(row), 1024 + place(4 * row));
+  auto session = b.session(GetParam());
+  ASSERT_OK(session);
+  for (int run = 0; run < 20; ++run) {
+    std::vector<float> x = input(kRanks, run);
+    ASSERT_OK((*session)->setInput("x", f32, {kRanks, 4}, x.data()));
+    ASSERT_OK((*session)->run());
+    for (int64_t row = 0; row < kMessages / 4; ++row) {
+      auto y = (*session)->output("y." + std::to_string(row));
+      ASSERT_OK(y);
+      for (int64_t i = 0; i < kRanks * 4; ++i)
+        ASSERT_EQ(y->as<float>()[i], x[static_cast<size_t>((i + (kRanks - 1) * 4) % (kRanks * 4))]);
+    }
+  }
+}
+
 /// Every rank sends before it receives: this deadlocks if a send waits for its receive.
 TEST_P(PointToPoint, ARingThatSendsFirst) {
   constexpr int64_t kRanks = 4;

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "LimitTesting.h"
+#include "Testing.h"
 #include "TransportTesting.h"
 
 using namespace braid::runtime;
@@ -190,6 +191,45 @@ TEST(ThreadsTransport, AMissingRankIsNamedWithinTheLimit) {
         std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
         EXPECT_GE(waited.count(), limit);
         EXPECT_LT(waited.count(), limit + 30);
+        return w.control.failure();
+      });
+}
+
+/// Sends of rank 0 to rank 1, of which the last has no room until rank 1 receives one.
+std::vector<Command> sendsBeyondRoom(World &w) {
+  const size_t count = static_cast<size_t>(kMessagesInFlight) + 1;
+  std::vector<Command> sends;
+  std::vector<MessageSlot *> slots;
+  for (size_t i = 0; i < count; ++i)
+    for (int64_t rank : {0, 1}) {
+      Command c = command(w, rank == 0 ? CollectiveKind::send : CollectiveKind::recv, {0, 1}, rank,
+                          {{DType::f32, {8}, 0, 1024}}, ReduceKind::sum, "activation");
+      Collective &collective = std::get<CollectiveCommand>(c.op).collective;
+      collective.pairs = {{0, 1}};
+      collective.messageSlot = w.transport->messageSlot(collective, i);
+      if (rank == 0) {
+        slots.push_back(collective.messageSlot);
+        sends.push_back(std::move(c));
+      }
+    }
+  EXPECT_OK(w.transport->prepare());
+  EXPECT_EQ(slots.front(), slots.back());
+  EXPECT_NE(slots.front(), slots[1]);
+  return sends;
+}
+
+TEST(ThreadsTransport, ASendWithoutRoomNamesItsTarget) {
+  expectRankFailed(
+      MatchesRegex("rank 0: send 'activation' on the communication queue waited [0-9.]+ s for rank "
+                   "1, which has not received earlier messages \\(rank 1 is not at any command of "
+                   "its compute queue\\)"),
+      [](double limit) {
+        World w(2, 4096, limit);
+        const std::vector<Command> sends = sendsBeyondRoom(w);
+        w.run([&](int64_t rank) {
+          for (size_t i = 0; rank == 0 && i < sends.size(); ++i)
+            EXPECT_EQ(w.collective(0, sends[i]), i + 1 < sends.size()) << i;
+        });
         return w.control.failure();
       });
 }

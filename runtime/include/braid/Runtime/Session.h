@@ -11,6 +11,7 @@
 #define BRAID_RUNTIME_SESSION_H
 
 #include "braid/Base/HostTensor.h"
+#include "braid/Base/MessagesInFlight.h"
 #include "braid/Base/Weights.h"
 #include "braid/Runtime/KernelLibrary.h"
 
@@ -46,6 +47,9 @@ struct SessionOptions {
   /// A run ends when a rank waits and no rank has finished a command, or used processor time in
   /// one, for so long. 0: never.
   double timeLimitSeconds = 60;
+  /// How many messages from one rank to another on one tag have memory before one is received, at
+  /// least kMessagesInFlight. With more, a sender may be further ahead. Target cpu only.
+  int64_t messagesInFlight = kMessagesInFlight;
   /// How long a waiting thread spins before it sleeps. By default 50, or 1 where the threads that
   /// may run at once outnumber the cores that this process may use.
   std::optional<double> spinMicroseconds;
