@@ -138,7 +138,7 @@ TEST_P(Ring, GathersTheBlocksOfAllRanks) {
     receive.axes = ProcedureBuilder::axisRefs({"tp"});
     receive.outputs.push_back(blockAt(-int64_t(step) - 1).build());
     receive.done = received;
-    receive.role = "test";
+    receive.identity = "test";
     receive.pairs = pairs;
     p.communication(name, std::move(receive));
     p.wait(name, sent);
