@@ -4,8 +4,8 @@
 // RUN: not braid run %s 2>&1 | FileCheck %s
 
 // CHECK: error: cannot make a bundle: member 'program.brpg': entry 'main': deadlock: rank 0 waits for a send of rank 1 at
-// CHECK-SAME: procedure 'main', communication command 1; rank 1 waits for a send of rank 0 at
-// CHECK-SAME: procedure 'main', communication command 1
+// CHECK-SAME: procedure 'main', communication command 1 ('recv'); rank 1 waits for a send of rank 0 at
+// CHECK-SAME: procedure 'main', communication command 1 ('recv')
 
 comm.mesh @mesh <pp = 2>
 
