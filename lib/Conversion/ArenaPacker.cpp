@@ -24,7 +24,7 @@ std::optional<int64_t> braid::packArena(std::vector<ArenaItem> &items, int64_t a
     int64_t offset = 0;
     for (size_t other : placed) {
       const ArenaItem &taken = items[other];
-      if (taken.size == 0 || taken.begin > item.end || item.begin > taken.end)
+      if (taken.size == 0 || taken.life.endsBefore(item.life) || item.life.endsBefore(taken.life))
         continue;
       if (item.size <= taken.offset - offset)
         break;

@@ -9,25 +9,28 @@
 #ifndef BRAID_LIB_CONVERSION_ARENAPACKER_H
 #define BRAID_LIB_CONVERSION_ARENAPACKER_H
 
+#include "braid/Analysis/Lifetime.h"
+
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 namespace braid {
 
-/// A need of `size` bytes of memory from time `begin` to `end`, both included.
+/// A need of `size` bytes of memory for a time.
 struct ArenaItem {
-  int64_t size = 0;
-  int64_t begin = 0, end = 0;
+  int64_t size;
+  Lifetime life;
   int64_t offset = 0; ///< set by packArena
 };
 
 /// The sum of two such sizes fits 64 bits.
 constexpr int64_t kMaxArenaBytes = int64_t(1) << 61;
 
-/// Gives every item an offset such that items that live at the same time do not overlap: in the
-/// order of their sizes, each at the lowest offset that is free for all of its life. Returns the
-/// arena's size, or nullopt above kMaxArenaBytes. Offsets and size are multiples of `alignment`.
+/// Gives every item an offset such that items of which neither ends before the other do not
+/// overlap: in the order of their sizes, each at the lowest offset that is free for all of its
+/// life. Returns the arena's size, or nullopt above kMaxArenaBytes. Offsets and size are multiples
+/// of `alignment`.
 std::optional<int64_t> packArena(std::vector<ArenaItem> &items, int64_t alignment);
 
 } // namespace braid

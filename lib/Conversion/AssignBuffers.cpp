@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "ArenaPacker.h"
-#include "CommandOrder.h"
 
+#include "braid/Analysis/HappensBefore.h"
 #include "braid/Conversion/BufferCheck.h"
 #include "braid/Conversion/Passes.h"
 
@@ -12,6 +12,8 @@
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/SCCIterator.h"
+
+#include <map>
 
 namespace braid {
 #define GEN_PASS_DEF_ASSIGNBUFFERS
@@ -23,62 +25,16 @@ using namespace braid;
 
 namespace {
 
-/// First and last place in the compute queue's order at which memory is in use.
-struct Life {
-  int64_t begin = -1, end = -1;
-  void extend(Life other) {
-    begin = begin < 0 ? other.begin : std::min(begin, other.begin);
-    end = std::max(end, other.end);
-  }
-};
-
-/// When commands run, in places of the compute queue. The life of a command of another queue begins
-/// at the last compute command that must precede it, and ends at the first one that must follow it.
-class Timeline {
-public:
-  explicit Timeline(Block &block) : order(orderCommands(block)) {
-    for (const Command &command : order.commands)
-      byOperation[command.op] = &command;
-    SmallVector<SmallVector<Operation *>, 4> waiting(order.queues.size()); // for their ends
-    SmallVector<int64_t, 4> ended(order.queues.size(), 0);
-    int64_t count = 0;
-    for (const Command &command : order.commands) {
-      if (!command.isCompute()) {
-        lives[command.op].begin = std::max<int64_t>(command.before[0] - 1, 0);
-        waiting[command.queue].push_back(command.op);
-        continue;
-      }
-      lives[command.op] = {command.index, command.index};
-      for (size_t queue = 1; queue < ended.size(); ++queue)
-        for (; ended[queue] < command.before[queue]; ++ended[queue])
-          lives[waiting[queue][ended[queue]]].end = command.index;
-      count = command.index + 1;
-    }
-    for (size_t queue = 1; queue < ended.size(); ++queue)
-      for (Operation *never : ArrayRef(waiting[queue]).drop_front(ended[queue]))
-        lives[never].end = count;
-  }
-
-  Life operator[](Operation *op) const { return lives.lookup(op); }
-  bool isBefore(Operation *a, Operation *b) const {
-    return byOperation.lookup(a)->isBefore(*byOperation.lookup(b));
-  }
-
-private:
-  CommandOrder order;
-  DenseMap<Operation *, const Command *> byOperation;
-  DenseMap<Operation *, Life> lives;
-};
-
 /// Plans one procedure whose callees are planned.
 class Planner {
 public:
   Planner(rt::ProcedureOp procedure, bool inPlace)
-      : procedure(procedure), timeline(procedure.getBody().front()), inPlace(inPlace) {}
+      : procedure(procedure), order(procedure), inPlace(inPlace) {}
 
   LogicalResult run() {
     numberEvents();
     findLives();
+    keepArguments();
     if (inPlace)
       shareInPlace();
     std::optional<int64_t> local = pack(rt::Space::Local), symmetric = pack(rt::Space::Symmetric);
@@ -117,38 +73,53 @@ private:
   }
 
   void findLives() {
-    for (Operation &op : procedure.getBody().front()) {
-      auto [reads, writes] = rt::getAccesses(&op);
-      for (Value root : llvm::concat<Value>(reads, writes))
-        if (auto alloc = root.getDefiningOp<rt::AllocOp>(); alloc && alloc != &op) {
-          lives[alloc].extend(timeline[&op]);
-          users[alloc].push_back(&op);
-        }
-    }
     for (auto alloc : procedure.getBody().front().getOps<rt::AllocOp>()) {
       allocs.push_back(alloc);
-      lives.try_emplace(alloc, Life{0, 0}); // of an unused one
+      lives.try_emplace(alloc, order.queues().size());
       sharing.insert(alloc);
     }
+    for (auto &[call, base] : bases)
+      for (auto &life : frameLives.try_emplace(call).first->second)
+        life.emplace(order.queues().size());
+    for (const OrderedCommand &command : order.commands())
+      for (const MemoryUse &use : command.uses) {
+        if (use.frame) {
+          frameLives[use.frame][static_cast<int>(use.space)]->extend(command.getLifetime());
+        } else if (auto alloc = use.region.root.getDefiningOp<rt::AllocOp>()) {
+          lives.at(alloc).extend(command.getLifetime());
+          users[alloc].push_back(&command);
+        }
+      }
+  }
+
+  /// What a call passes stays apart from the callee's frame, so that a procedure is right by itself.
+  void keepArguments() {
+    for (auto &[call, base] : bases)
+      for (Value argument : call.getArguments())
+        if (auto alloc = rt::getRoot(argument).getDefiningOp<rt::AllocOp>())
+          for (const std::optional<Lifetime> &life : frameLives[call])
+            lives.at(alloc).extend(*life);
   }
 
   /// A kernel's result reuses the bytes of an input whose last use the kernel is.
   void shareInPlace() {
-    for (auto launch : procedure.getBody().front().getOps<rt::LaunchOp>()) {
+    for (const OrderedCommand &command : order.commands()) {
+      auto launch = dyn_cast<rt::LaunchOp>(command.op);
+      if (!launch || command.top != command.op)
+        continue;
       rt::KernelOp kernel = launch.getKernelOp();
       auto otherUsesAre = [&](rt::AllocOp buffer, bool before) {
-        return llvm::all_of(users[buffer], [&](Operation *user) {
-          return user == launch ||
-                 (before ? timeline.isBefore(user, launch) : timeline.isBefore(launch, user));
+        return llvm::all_of(users[buffer], [&](const OrderedCommand *user) {
+          return user == &command || (before ? user->isBefore(command) : command.isBefore(*user));
         });
       };
       llvm::SmallPtrSet<Operation *, 4> taken;
       for (auto [o, output] : llvm::enumerate(launch.getOutputs())) {
-        auto to = rt::getRoot(output).getDefiningOp<rt::AllocOp>();
+        rt::AllocOp to = wholeBuffer(output);
         if (!to || !otherUsesAre(to, /*before=*/false))
           continue;
         for (auto [i, input] : llvm::enumerate(launch.getInputs())) {
-          auto from = rt::getRoot(input).getDefiningOp<rt::AllocOp>();
+          rt::AllocOp from = wholeBuffer(input);
           if (!from || from.getSpace() != to.getSpace() ||
               from.getSizeInBytes() != to.getSizeInBytes() ||
               !otherUsesAre(from, /*before=*/true) || taken.contains(from) ||
@@ -161,6 +132,15 @@ private:
         }
       }
     }
+  }
+
+  /// The buffer that a view covers completely, or null.
+  static rt::AllocOp wholeBuffer(Value view) {
+    MemoryRegion region = regionOf(view);
+    auto alloc = region.root.getDefiningOp<rt::AllocOp>();
+    bool whole = alloc && region.steps.empty() && region.byRank.empty() &&
+                 region.length == alloc.getSizeInBytes();
+    return whole ? alloc : rt::AllocOp();
   }
 
   /// Whether one input only is in the buffer: the kernel may read others' elements later.
@@ -181,17 +161,14 @@ private:
       Operation *leader = sharing.getLeaderValue(alloc);
       auto [it, inserted] = itemOf.try_emplace(leader, items.size());
       if (inserted)
-        items.push_back({alloc.getSizeInBytes(), lives[alloc].begin, lives[alloc].end, 0});
-      ArenaItem &item = items[it->second];
-      item.begin = std::min(item.begin, lives[alloc].begin);
-      item.end = std::max(item.end, lives[alloc].end);
+        items.push_back({alloc.getSizeInBytes(), lives.at(alloc)});
+      items[it->second].life.extend(lives.at(alloc));
     }
     size_t numBuffers = items.size();
     for (auto &[call, base] : bases) {
-      Life now = timeline[call];
       rt::FrameAttr frame = call.getProcedure().getFrameAttr();
       int64_t size = space == rt::Space::Local ? frame.getLocal() : frame.getSymmetric();
-      items.push_back({size, now.begin, now.end, 0});
+      items.push_back({size, *frameLives[call][static_cast<int>(space)]});
     }
     std::optional<int64_t> total = packArena(items, rt::kBufferAlignment);
     if (!total)
@@ -208,12 +185,13 @@ private:
   }
 
   rt::ProcedureOp procedure;
-  Timeline timeline;
+  HappensBefore order;
   bool inPlace;
   int64_t numEvents = 0;
   SmallVector<rt::AllocOp> allocs;
-  DenseMap<Operation *, Life> lives;
-  DenseMap<Operation *, SmallVector<Operation *>> users;
+  std::map<Operation *, Lifetime> lives;
+  DenseMap<Operation *, std::array<std::optional<Lifetime>, 2>> frameLives; ///< of calls, by Space
+  DenseMap<Operation *, SmallVector<const OrderedCommand *>> users;
   llvm::EquivalenceClasses<Operation *> sharing; ///< buffers that are the same bytes
   llvm::MapVector<rt::CallOp, Base> bases;
 };
@@ -239,6 +217,8 @@ struct AssignBuffers : braid::impl::AssignBuffersBase<AssignBuffers> {
   }
 
   LogicalResult assign(rt::ProcedureOp procedure) {
+    if (failed(HappensBefore::checkSize(procedure)))
+      return failure();
     Planner planner(procedure, inPlace);
     if (failed(planner.run()))
       return failure();

@@ -4,9 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Conversion/BufferCheck.h"
 
-#include "CommandOrder.h"
-
-#include <tuple>
+#include "braid/Analysis/HappensBefore.h"
 
 using namespace mlir;
 using namespace braid;
@@ -18,19 +16,24 @@ struct Extent {
   Operation *owner; ///< rt.alloc or rt.call
   rt::Space space;
   int64_t begin, end;
-  SmallVector<const Command *> uses;
+  Lifetime life;
+  SmallVector<const OrderedCommand *> uses;
+
+  void use(const OrderedCommand &command) {
+    life.extend(command.getLifetime());
+    uses.push_back(&command);
+  }
 };
 
 /// A command's access to a buffer or an argument.
 struct Access {
-  const Command *command;
-  bool reads = false, writes = false;
+  const OrderedCommand *command;
+  const MemoryUse *use;
 };
 
 class Checker {
 public:
-  explicit Checker(rt::ProcedureOp procedure)
-      : procedure(procedure), order(orderCommands(procedure.getBody().front())) {}
+  explicit Checker(rt::ProcedureOp procedure) : procedure(procedure), order(procedure) {}
 
   LogicalResult run() {
     if (failed(checkJoined()) || failed(checkEvents()) || failed(checkAccesses()))
@@ -44,174 +47,231 @@ public:
   }
 
 private:
+  /// An entry ends when all is done that it has begun. Other procedures may leave commands to their
+  /// callers, who wait for the events that are handed out.
   LogicalResult checkJoined() {
-    const Command &last = commands.back(); // rt.return
-    for (const Command &command : commands) {
-      auto [reads, writes] = rt::getAccesses(command.op);
-      if (command.isCompute() || (reads.empty() && writes.empty()))
-        continue;
-      // A compute command precedes it exactly when its queue has awaited, perhaps by way of a third
-      // queue, an event of this procedure's compute queue.
-      if (command.before[0] == 0)
-        return command.op->emitOpError(
-                   "expects to come after an rt.await of an event of the compute queue, since the "
-                   "queue ")
-               << order.queues[command.queue].str() << " may be ahead of the procedure's begin";
-      if (!command.isBefore(last))
-        return command.op->emitOpError(
-            "expects the compute queue to wait for it before the procedure ends");
-    }
+    if (!procedure.getEntry())
+      return success();
+    for (const OrderedCommand &command : order.commands())
+      if (command.queue != 0 && !command.uses.empty() && !command.isBefore(order.end()))
+        return report(command, "expects the compute queue to wait for it before the entry ends");
     return success();
   }
 
   LogicalResult checkEvents() {
     struct Taken {
       int64_t begin, count; // a callee's may be too many to enumerate
-      size_t command;
+      Operation *command;
     };
     SmallVector<Taken> taken;
-    for (auto [i, command] : llvm::enumerate(commands)) {
-      if (isa<rt::RecordOp, rt::StartOp>(command.op))
-        taken.push_back({command.op->getAttrOfType<IntegerAttr>("event").getInt(), 1, i});
-      else if (auto call = dyn_cast<rt::CallOp>(command.op))
+    for (Operation &op : procedure.getBody().front()) {
+      if (isa<rt::RecordOp, rt::StartOp>(op))
+        taken.push_back({op.getAttrOfType<IntegerAttr>("event").getInt(), 1, &op});
+      else if (auto call = dyn_cast<rt::CallOp>(op))
         taken.push_back(
-            {call.getBaseAttr().getEvents(), call.getProcedure().getFrameAttr().getEvents(), i});
+            {call.getBaseAttr().getEvents(), call.getProcedure().getFrameAttr().getEvents(), &op});
     }
     llvm::erase_if(taken, [](const Taken &events) { return events.count == 0; });
     llvm::sort(taken, [](const Taken &a, const Taken &b) {
-      return std::tie(a.begin, a.command) < std::tie(b.begin, b.command);
+      return a.begin != b.begin ? a.begin < b.begin : a.command->isBeforeInBlock(b.command);
     });
     for (size_t i = 1; i < taken.size(); ++i) {
       const Taken &a = taken[i - 1], &b = taken[i];
       if (b.begin - a.begin >= a.count)
         continue;
-      auto [first, second] = std::minmax(a.command, b.command);
-      InFlightDiagnostic diag = commands[second].op->emitOpError("uses event ")
-                                << b.begin << ", which is taken";
-      diag.attachNote(commands[first].op->getLoc()) << "by this operation";
+      const bool inOrder = a.command->isBeforeInBlock(b.command);
+      Operation *first = inOrder ? a.command : b.command, *second = inOrder ? b.command : a.command;
+      InFlightDiagnostic diag = second->emitOpError("uses event ") << b.begin << ", which is taken";
+      diag.attachNote(first->getLoc()) << "by this operation";
       return diag;
     }
     return success();
   }
 
-  /// Within one buffer or argument: accesses of which one writes are ordered, and what is read has
-  /// been written.
+  /// Within one buffer or argument: accesses to the same bytes of which one writes are ordered, and
+  /// what is read has been written.
   LogicalResult checkAccesses() {
     llvm::MapVector<Value, SmallVector<Access>> accesses;
-    for (const Command &command : commands)
-      if (failed(collectAccesses(command, accesses)))
+    for (auto call : procedure.getBody().front().getOps<rt::CallOp>())
+      if (failed(checkArguments(call)))
         return failure();
-    for (auto &[root, list] : accesses) {
-      auto argument = dyn_cast<BlockArgument>(root);
-      bool given = argument && !procedure.isResult(argument.getArgNumber());
-      for (auto [i, access] : llvm::enumerate(list)) {
-        bool written = given;
-        for (const Access &earlier : ArrayRef(list).take_front(i)) {
-          if (!earlier.writes && !access.writes)
-            continue;
-          if (!earlier.command->isBefore(*access.command))
-            return reportRace(earlier, access);
-          written |= earlier.writes;
-        }
-        if (access.reads && !written) {
-          InFlightDiagnostic diag =
-              access.command->op->emitOpError("reads memory that nothing has written before");
-          diag.attachNote(root.getLoc()) << "the memory";
-          return diag;
-        }
-      }
+    for (const OrderedCommand &command : order.commands()) {
+      if (command.top == command.op && failed(checkOperands(command)))
+        return failure();
+      for (const MemoryUse &use : command.uses)
+        if (!use.frame)
+          accesses[use.region.root].push_back({&command, &use});
     }
-    for (BlockArgument argument : procedure.getBody().getArguments())
-      if (procedure.isResult(argument.getArgNumber()) &&
-          llvm::none_of(accesses.lookup(argument), [](const Access &a) { return a.writes; }))
+    for (auto &[root, list] : accesses)
+      if (failed(checkRoot(root, list)))
+        return failure();
+    for (BlockArgument argument : procedure.getBody().getArguments()) {
+      if (!isa<MemRefType>(argument.getType()) || procedure.isRead(argument.getArgNumber()))
+        continue;
+      SmallVector<const MemoryRegion *> written;
+      for (const Access &access : accesses.lookup(argument))
+        if (access.use->writes)
+          written.push_back(&access.use->region);
+      if (!cover(written, regionOf(argument)))
         return procedure.emitOpError("expects result argument ")
-               << argument.getArgNumber() << " to be written";
+               << argument.getArgNumber() << " to be written" << (written.empty() ? "" : " whole");
+    }
     return success();
   }
 
-  /// Only a kernel that can run in place may read and write the same memory.
-  static LogicalResult collectAccesses(const Command &command,
-                                       llvm::MapVector<Value, SmallVector<Access>> &accesses) {
-    auto [reads, writes] = rt::getAccesses(command.op);
-    auto of = [&](Value root) -> Access & {
-      SmallVector<Access> &list = accesses[root];
-      if (list.empty() || list.back().command != &command)
-        list.push_back({&command});
-      return list.back();
-    };
-    for (Value root : reads)
-      of(root).reads = true;
-    for (Value root : writes) {
-      Access &access = of(root);
-      if (access.writes)
-        return command.op->emitOpError("writes one memory twice");
-      if (access.reads && !canRunInPlace(command.op, root, root))
-        return command.op->emitOpError("writes memory that it reads, and cannot run in place");
-      access.writes = true;
+  LogicalResult checkRoot(Value root, ArrayRef<Access> list) {
+    auto argument = dyn_cast<BlockArgument>(root);
+    const bool given = argument && procedure.isRead(argument.getArgNumber());
+    if (llvm::none_of(list, [](const Access &access) { return access.use->writes; }))
+      return given ? success() : reportUnwritten(list.front(), root);
+    for (auto [i, access] : llvm::enumerate(list)) {
+      SmallVector<const MemoryRegion *> written;
+      for (const Access &earlier : list.take_front(i)) {
+        if (earlier.command == access.command || (!earlier.use->writes && !access.use->writes))
+          continue;
+        if (earlier.command->isBefore(*access.command)) {
+          if (earlier.use->writes)
+            written.push_back(&earlier.use->region);
+        } else if (mayOverlap(earlier.use->region, access.use->region)) {
+          return reportRace(earlier, access);
+        }
+      }
+      if (access.use->reads && !given && !cover(written, access.use->region))
+        return reportUnwritten(access, root);
     }
     return success();
+  }
+
+  /// A callee takes its arguments for different memory.
+  static LogicalResult checkArguments(rt::CallOp call) {
+    rt::ProcedureOp callee = call.getProcedure();
+    SmallVector<MemoryRegion> regions;
+    for (auto [i, argument] : llvm::enumerate(call.getArguments())) {
+      if (!isa<MemRefType>(argument.getType()))
+        break;
+      regions.push_back(regionOf(argument));
+      for (size_t k = 0; k < i; ++k)
+        if ((callee.isWritten(i) || callee.isWritten(k)) && mayOverlap(regions[k], regions[i]))
+          return call.emitOpError("expects arguments ")
+                 << k << " and " << i << " not to overlap, since the callee writes "
+                 << (callee.isWritten(i) ? i : k);
+    }
+    return success();
+  }
+
+  /// The operands of one command: no memory is written twice, and only a command that can run in
+  /// place writes memory that it reads.
+  static LogicalResult checkOperands(const OrderedCommand &command) {
+    for (auto [i, a] : llvm::enumerate(command.uses))
+      for (const MemoryUse &b : ArrayRef(command.uses).take_front(i)) {
+        if ((!a.writes && !b.writes) || a.frame || b.frame || !mayOverlap(a.region, b.region))
+          continue;
+        if (a.writes && b.writes)
+          return command.op->emitOpError("writes one memory twice");
+        const MemoryUse &read = a.writes ? b : a, &written = a.writes ? a : b;
+        if (!canRunInPlace(command.op, read, written))
+          return command.op->emitOpError("writes memory that it reads, and cannot run in place");
+      }
+    return success();
+  }
+
+  /// An error on the operation of this procedure, with a note on the callee's command.
+  static InFlightDiagnostic report(const OrderedCommand &command, const Twine &what) {
+    InFlightDiagnostic diag = command.top->emitOpError(what);
+    if (command.top != command.op)
+      diag.attachNote(command.op->getLoc()) << "in the callee, at this command";
+    return diag;
+  }
+
+  static LogicalResult reportUnwritten(const Access &access, Value root) {
+    InFlightDiagnostic diag =
+        report(*access.command, "reads memory that nothing has written before");
+    diag.attachNote(root.getLoc()) << "the memory";
+    return diag;
   }
 
   static LogicalResult reportRace(const Access &earlier, const Access &later) {
     // Of a command that reads and writes, the write is reported.
-    auto does = [](const Access &access) { return access.writes ? "writes" : "reads"; };
-    InFlightDiagnostic diag = later.command->op->emitOpError(does(later))
-                              << " memory that another command " << does(earlier)
-                              << ", and no event orders the two";
-    diag.attachNote(earlier.command->op->getLoc()) << "the other command";
+    auto does = [](const Access &access) { return access.use->writes ? "writes" : "reads"; };
+    InFlightDiagnostic diag =
+        report(*later.command, Twine(does(later)) + " memory that another command " +
+                                   does(earlier) + ", and no event orders the two");
+    diag.attachNote(earlier.command->top->getLoc()) << "the other command";
+    if (earlier.command->top != earlier.command->op)
+      diag.attachNote(earlier.command->op->getLoc()) << "in the callee, at this command";
     return diag;
   }
 
   void collect() {
     DenseMap<Value, size_t> extentOf;
-    for (auto alloc : procedure.getBody().front().getOps<rt::AllocOp>()) {
-      extentOf[alloc.getBuffer()] = extents.size();
-      int64_t begin = *alloc.getOffset();
-      extents.push_back({alloc, alloc.getSpace(), begin, begin + alloc.getSizeInBytes(), {}});
-    }
-    for (const Command &command : commands) {
-      auto [reads, writes] = rt::getAccesses(command.op);
-      for (Value root : llvm::concat<Value>(reads, writes))
-        if (auto it = extentOf.find(root); it != extentOf.end())
-          extents[it->second].uses.push_back(&command);
-      if (auto call = dyn_cast<rt::CallOp>(command.op)) {
+    DenseMap<Operation *, size_t> framesOf;
+    for (Operation &op : procedure.getBody().front()) {
+      if (auto alloc = dyn_cast<rt::AllocOp>(op)) {
+        extentOf[alloc.getBuffer()] = extents.size();
+        int64_t begin = *alloc.getOffset();
+        extents.push_back({alloc,
+                           alloc.getSpace(),
+                           begin,
+                           begin + alloc.getSizeInBytes(),
+                           Lifetime(order.queues().size()),
+                           {}});
+      } else if (auto call = dyn_cast<rt::CallOp>(op)) {
+        framesOf[call] = extents.size(); // by rt::Space from here
         rt::FrameAttr base = call.getBaseAttr(), frame = call.getProcedure().getFrameAttr();
         auto add = [&](rt::Space space, int64_t begin, int64_t size) {
-          extents.push_back({call, space, begin, begin + size, {&command}});
+          extents.push_back(
+              {call, space, begin, begin + size, Lifetime(order.queues().size()), {}});
         };
         add(rt::Space::Local, base.getLocal(), frame.getLocal());
         add(rt::Space::Symmetric, base.getSymmetric(), frame.getSymmetric());
       }
     }
+    for (const OrderedCommand &command : order.commands())
+      for (const MemoryUse &use : command.uses)
+        if (use.frame)
+          extents[framesOf[use.frame] + static_cast<size_t>(use.space)].use(command);
+        else if (auto it = extentOf.find(use.region.root); it != extentOf.end())
+          extents[it->second].use(command);
   }
 
-  /// Whether the command is a kernel that may write `written` to the bytes of `read`.
-  static bool canRunInPlace(Operation *command, Value read, Value written) {
+  /// Whether the command may write the bytes of one operand that it reads to those of another.
+  static bool canRunInPlace(Operation *command, const MemoryUse &read, const MemoryUse &written) {
+    if (auto start = dyn_cast<rt::StartOp>(command))
+      return start.getKind() == rt::CollectiveKind::AllReduce && read.region == written.region &&
+             read.operand + start.getInputs().size() == written.operand;
     auto launch = dyn_cast<rt::LaunchOp>(command);
     if (!launch)
       return false;
-    rt::KernelOp kernel = launch.getKernelOp();
-    for (auto [i, input] : llvm::enumerate(launch.getInputs()))
-      for (auto [o, output] : llvm::enumerate(launch.getOutputs()))
-        if (rt::getRoot(input) == read && rt::getRoot(output) == written && !kernel.canShare(i, o))
-          return false;
-    return true;
+    const auto numInputs = static_cast<unsigned>(launch.getInputs().size());
+    return read.operand < numInputs && written.operand >= numInputs &&
+           launch.getKernelOp().canShare(read.operand, written.operand - numInputs);
   }
 
   /// Whether a command that uses both extents reads one and writes the other in place.
-  static bool isInPlace(const Command &command, const Extent &a, const Extent &b) {
+  static bool isInPlace(const OrderedCommand &command, const Extent &a, const Extent &b) {
     if (!isa<rt::LaunchOp>(command.op) || a.begin != b.begin || a.end != b.end)
       return false;
-    Value first = a.owner->getResult(0), second = b.owner->getResult(0);
-    auto [reads, writes] = rt::getAccesses(command.op);
-    return ((llvm::is_contained(reads, first) && llvm::is_contained(writes, second)) ||
-            (llvm::is_contained(reads, second) && llvm::is_contained(writes, first))) &&
-           canRunInPlace(command.op, first, second) && canRunInPlace(command.op, second, first);
+    auto isIn = [](const MemoryUse &use, const Extent &extent) {
+      return isa<rt::AllocOp>(extent.owner) && use.region.root == extent.owner->getResult(0);
+    };
+    bool any = false;
+    for (const MemoryUse &x : command.uses)
+      for (const MemoryUse &y : command.uses)
+        if (isIn(x, a) && isIn(y, b) && (x.writes || y.writes)) {
+          if (!canRunInPlace(command.op, x.writes ? y : x, x.writes ? x : y))
+            return false;
+          any = true;
+        }
+    return any;
   }
 
   static bool allBefore(const Extent &a, const Extent &b) {
-    for (const Command *x : a.uses)
-      for (const Command *y : b.uses)
+    if (a.life.endsBefore(b.life))
+      return true;
+    if (a.begin != b.begin || a.end != b.end) // no command can use both in place
+      return false;
+    for (const OrderedCommand *x : a.uses)
+      for (const OrderedCommand *y : b.uses)
         if (!x->isBefore(*y) && !(x == y && isInPlace(*x, a, b)))
           return false;
     return true;
@@ -230,8 +290,7 @@ private:
   }
 
   rt::ProcedureOp procedure;
-  CommandOrder order;
-  const std::vector<Command> &commands = order.commands;
+  HappensBefore order;
   std::vector<Extent> extents;
 };
 
@@ -254,5 +313,7 @@ LogicalResult braid::checkBuffers(rt::ProcedureOp procedure) {
         base.getEvents() > frame.getEvents() - inner.getEvents())
       return call.emitOpError("expects the callee's frame to lie within the caller's");
   }
+  if (failed(HappensBefore::checkSize(procedure)))
+    return failure();
   return Checker(procedure).run();
 }

@@ -6,6 +6,9 @@
 
 #include "braid/Conversion/Passes.h"
 
+#include "mlir/Analysis/CallGraph.h"
+#include "llvm/ADT/SCCIterator.h"
+
 namespace braid {
 #define GEN_PASS_DEF_LOWERTORT
 #include "braid/Conversion/Passes.h.inc"
@@ -19,13 +22,23 @@ struct LowerToRT : braid::impl::LowerToRTBase<LowerToRT> {
   void runOnOperation() override {
     SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
     LibraryKernels kernels(getOperation());
-    for (func::FuncOp function : functions) {
-      ProcedureLowering lowering(function, kernels);
-      if (failed(lowering.run()))
-        return signalPassFailure();
-      ++numProcedures;
-      numCopies += lowering.numCopies;
-    }
+    // Callees before their callers, whose memory depends on what callees expect.
+    llvm::StringMap<Signature> signatures;
+    CallGraph graph(getOperation());
+    for (auto it = llvm::scc_begin<const CallGraph *>(&graph); !it.isAtEnd(); ++it)
+      for (const CallGraphNode *node : *it) {
+        if (node->isExternal())
+          continue;
+        auto function = dyn_cast<func::FuncOp>(node->getCallableRegion()->getParentOp());
+        if (!function)
+          continue;
+        ProcedureLowering lowering(function, kernels, signatures);
+        if (failed(lowering.run()))
+          return signalPassFailure();
+        signatures[function.getSymName()] = lowering.getSignature();
+        ++numProcedures;
+        numCopies += lowering.numCopies;
+      }
     // Calls look functions up until the last one is lowered; then the procedures take their names.
     for (func::FuncOp function : functions)
       function.erase();

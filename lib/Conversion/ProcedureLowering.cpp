@@ -5,46 +5,19 @@
 #include "ProcedureLowering.h"
 
 #include "KernelBuilder.h"
+#include "QueueOrder.h"
 
+#include "braid/Analysis/MemoryRegion.h"
+#include "braid/Base/LibraryKernels.h"
 #include "braid/Base/MatmulForm.h"
 
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace braid;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-static Type memoryType(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return MemRefType::get(tensor.getShape(), tensor.getElementType());
-}
-
-/// Operations whose result is the operand's memory in another shape.
-static bool isView(Operation *op) {
-  return isa_and_nonnull<nn::SplitHeadsOp, nn::MergeHeadsOp>(op);
-}
-
-/// The accumulator that the operation adds to in place: nothing else uses it, and its memory is the
-/// procedure's own.
-static Value accumulatorInPlace(Operation *op) {
-  auto call = dyn_cast_or_null<nn::KernelCallOpInterface>(op);
-  Value accumulator = call ? call.getKernelCall().accumulator : Value();
-  if (!accumulator || !accumulator.hasOneUse())
-    return {};
-  Operation *producer = accumulator.getDefiningOp();
-  return producer && !isa<nn::ParameterOp>(producer) && !isView(producer) ? accumulator : Value();
-}
-
-/// The value whose memory this one has: it is under a chain of views and accumulations.
-static Value rootOf(Value value) {
-  while (Operation *producer = value.getDefiningOp()) {
-    Value below = isView(producer) ? producer->getOperand(0) : accumulatorInPlace(producer);
-    if (!below)
-      break;
-    value = below;
-  }
-  return value;
-}
 
 static LogicalResult refuseRowOperation(Operation *op) {
   return op->emitOpError("expects to be part of a kernel: lowering to procedures takes the kernels "
@@ -62,49 +35,34 @@ static Location namedLoc(Operation *op) {
 LogicalResult ProcedureLowering::run() {
   if (failed(checkFunction()))
     return failure();
-  analyze();
+  plan.emplace(function, signatures);
   if (failed(buildSignature()))
     return failure();
   for (Operation &op : function.getBody().front())
     if (failed(lower(op)))
       return failure();
+  orderQueues(procedure);
   return success();
 }
 
 LogicalResult ProcedureLowering::checkFunction() {
   if (!function.getBody().hasOneBlock())
     return function.emitOpError("expects a body of one block to become a procedure");
+  bool entry = function->hasAttr(nn::NNDialect::kEntryAttrName);
   for (Type type :
        llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes())) {
-    if (isa<comm::HandleType>(type))
-      return function.emitOpError(
-                 "expects every collective to be waited for in the function that starts it, got ")
-             << type << " in its signature";
+    if (isa<comm::HandleType>(type)) {
+      if (entry)
+        return function.emitOpError("expects an entry to wait for every collective, got ")
+               << type << " in its signature";
+      continue;
+    }
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor || !tensor.hasStaticShape())
       return function.emitOpError("expects statically shaped tensors in its signature, got ")
              << type;
   }
   return success();
-}
-
-void ProcedureLowering::analyze() {
-  Block &block = function.getBody().front();
-  llvm::DenseSet<Value> received; // results of waits, whose memory the start has chosen
-  for (Operation &op : block) {
-    if (auto start = dyn_cast<comm::StartOp>(op))
-      for (Value input : start.getInputs())
-        symmetric.insert(rootOf(input));
-    if (auto wait = dyn_cast<comm::WaitOp>(op))
-      received.insert(wait.getOutputs().begin(), wait.getOutputs().end());
-  }
-  for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
-    Value root = rootOf(value);
-    Operation *producer = root.getDefiningOp();
-    if (producer && !isa<nn::ParameterOp>(producer) && !symmetric.contains(root) &&
-        !received.contains(root))
-      destinations.try_emplace(root, i);
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -119,30 +77,69 @@ LogicalResult ProcedureLowering::buildSignature() {
     return parameters.front().emitOpError("expects to stand in an entry, got @")
            << function.getSymName();
 
-  SmallVector<Value> given(parameters.begin(), parameters.end());
-  llvm::append_range(given, block.getArguments());
-  auto types = llvm::map_to_vector(ValueRange(given).getTypes(), memoryType);
-  llvm::append_range(types, llvm::map_range(function.getResultTypes(), memoryType));
+  const Signature &spaces = plan->getSignature();
+  SmallVector<Type> types;
+  auto add = [&](RankedTensorType type, bool symmetric) {
+    auto space = symmetric ? rt::SpaceAttr::get(builder.getContext(), rt::Space::Symmetric)
+                           : rt::SpaceAttr();
+    types.push_back(MemRefType::get(type.getShape(), type.getElementType(),
+                                    MemRefLayoutAttrInterface{}, space));
+  };
+  for (nn::ParameterOp parameter : parameters)
+    add(typeOf(parameter), /*symmetric=*/false);
+  for (auto [type, symmetric] :
+       llvm::zip_equal(flattenTypes(function.getArgumentTypes()), spaces.arguments))
+    add(type, symmetric);
+  const size_t firstResult = types.size();
+  for (auto [type, result] :
+       llvm::zip_equal(flattenTypes(function.getResultTypes()), spaces.results))
+    if (!result.argument)
+      add(type, result.symmetric);
+  const size_t firstEvent = types.size();
+  auto isHandle = [](Type type) { return isa<comm::HandleType>(type); };
+  types.append(llvm::count_if(function.getArgumentTypes(), isHandle),
+               rt::EventType::get(builder.getContext()));
+
   builder.setInsertionPoint(function);
-  procedure = rt::ProcedureOp::create(builder, function.getLoc(), function.getSymName(), types);
+  procedure = rt::ProcedureOp::create(builder, function.getLoc(), function.getSymName(), types,
+                                      llvm::count_if(function.getResultTypes(), isHandle));
   procedure.setEntry(entry);
   Block &body = procedure.getBody().front();
   builder.setInsertionPointToStart(&body);
-  for (auto [value, argument] : llvm::zip(given, body.getArguments())) {
-    argument.setLoc(value.getLoc());
+  size_t next = 0, event = firstEvent;
+  auto give = [&](Stored value, Location loc) {
+    BlockArgument argument = body.getArgument(next++);
+    argument.setLoc(loc);
     buffers[value] = argument;
+  };
+  for (nn::ParameterOp parameter : parameters)
+    give({parameter, 0}, parameter.getLoc());
+  for (BlockArgument argument : block.getArguments()) {
+    for (size_t i = 0, count = flattenTypes(argument.getType()).size(); i < count; ++i)
+      give({argument, i}, argument.getLoc());
+    if (isHandle(argument.getType()))
+      events[argument] = body.getArgument(event++);
   }
-  resultArguments = llvm::to_vector(body.getArguments().drop_front(given.size()));
+  size_t result = firstResult;
+  for (const SignatureResult &expected : spaces.results)
+    resultArguments.push_back(
+        body.getArgument(expected.argument ? parameters.size() + *expected.argument : result++));
   if (entry)
     return describeEntry(parameters);
-
-  for (BlockArgument argument : block.getArguments())
-    if (auto loc = argument.getLoc()->findInstanceOf<NameLoc>())
-      procedure.setArgAttr(argument.getArgNumber(), rt::RTDialect::kNameAttrName, loc.getName());
-  for (BlockArgument argument : resultArguments)
-    procedure.setArgAttr(argument.getArgNumber(), rt::RTDialect::kResultAttrName,
-                         builder.getUnitAttr());
+  nameArguments();
   return success();
+}
+
+void ProcedureLowering::nameArguments() {
+  for (BlockArgument argument : function.getBody().front().getArguments())
+    if (auto loc = argument.getLoc()->findInstanceOf<NameLoc>())
+      if (auto given = dyn_cast_or_null<BlockArgument>(memory(argument)))
+        procedure.setArgAttr(given.getArgNumber(), rt::RTDialect::kNameAttrName, loc.getName());
+  for (auto [argument, result] : llvm::zip_equal(resultArguments, plan->getSignature().results))
+    procedure.setArgAttr(argument.getArgNumber(),
+                         result.argument ? rt::RTDialect::kInoutAttrName
+                                         : rt::RTDialect::kResultAttrName,
+                         builder.getUnitAttr());
 }
 
 LogicalResult ProcedureLowering::describeEntry(ArrayRef<nn::ParameterOp> parameters) {
@@ -205,25 +202,83 @@ Value ProcedureLowering::view(Location loc, Value memory, ArrayRef<int64_t> shap
   auto type = cast<MemRefType>(memory.getType());
   if (type.getShape() == shape)
     return memory;
-  auto viewed = MemRefType::get(shape, type.getElementType(), MemRefLayoutAttrInterface{},
-                                type.getMemorySpace());
-  return rt::ViewOp::create(builder, loc, viewed, memory);
+  MemRefType viewed = rt::reshapedType(type, shape);
+  return viewed ? rt::ViewOp::create(builder, loc, viewed, memory) : Value();
 }
 
-void ProcedureLowering::copy(Location loc, Value from, Value to) {
+Value ProcedureLowering::subview(Location loc, Value memory, const PartPlace &place,
+                                 ArrayRef<int64_t> shape) {
+  auto type = cast<MemRefType>(memory.getType());
+  MemRefType part =
+      rt::viewType(shape, type.getElementType(), rt::getStrides(type), type.getMemorySpace());
+  auto integer = [&](bool given, int64_t value) {
+    return given ? builder.getI64IntegerAttr(value) : IntegerAttr();
+  };
+  return rt::SubviewOp::create(builder, loc, part, memory, place.offsets,
+                               integer(place.dim.has_value(), place.dim.value_or(0)),
+                               integer(place.shift != 0, place.shift), place.group);
+}
+
+void ProcedureLowering::copy(Location loc, Value from, Value to, StringRef why) {
   rt::CopyOp::create(builder, loc, from, to,
                      rt::QueueAttr::get(builder.getContext(), rt::QueueKind::Compute));
   ++numCopies;
+  remark::missed(loc, remark::RemarkOpts::name("copy").category("buffers"))
+      << ("copies " + Twine(rt::sizeInBytes(cast<MemRefType>(from.getType()))) + " bytes: " + why)
+             .str();
 }
 
-Value ProcedureLowering::define(Value value) {
-  if (auto destination = destinations.find(value); destination != destinations.end())
-    return buffers[value] =
-               view(value.getLoc(), resultArguments[destination->second], typeOf(value).getShape());
-  return buffers[value] =
-             alloc(value.getLoc(), typeOf(value),
-                   symmetric.contains(value) ? rt::Space::Symmetric : rt::Space::Local);
+Value ProcedureLowering::contiguous(Location loc, Value memory, StringRef why) {
+  auto type = cast<MemRefType>(memory.getType());
+  if (rt::isContiguous(type))
+    return memory;
+  auto space = dyn_cast_or_null<rt::SpaceAttr>(type.getMemorySpace());
+  Value packed = alloc(loc, RankedTensorType::get(type.getShape(), type.getElementType()),
+                       space ? space.getValue() : rt::Space::Local);
+  copy(loc, memory, packed, why);
+  return packed;
 }
+
+Value ProcedureLowering::symmetric(Location loc, Value memory, StringRef why) {
+  auto type = cast<MemRefType>(memory.getType());
+  auto space = dyn_cast_or_null<rt::SpaceAttr>(type.getMemorySpace());
+  if (space && space.getValue() == rt::Space::Symmetric)
+    return memory;
+  Value shared = alloc(loc, RankedTensorType::get(type.getShape(), type.getElementType()),
+                       rt::Space::Symmetric);
+  copy(loc, memory, shared, why);
+  return shared;
+}
+
+Value ProcedureLowering::defineAt(const MemoryPlan::Destination &destination,
+                                  RankedTensorType type) {
+  if (!destination.join)
+    return view(resultArguments[destination.number].getLoc(), resultArguments[destination.number],
+                type.getShape());
+  Value joined = destination.join->getResult(0);
+  if (!memory(joined))
+    define(joined);
+  Value operand = destination.join->getOperand(destination.number);
+  Location loc = operand.getLoc();
+  if (joinedParts(destination.join)[destination.number].group &&
+      !regionOf(memory(joined)).byRank.empty())
+    return {}; // a view has one place by rank only
+  Value part = subview(loc, memory(joined), joinedParts(destination.join)[destination.number],
+                       typeOf(operand).getShape());
+  return view(loc, part, type.getShape());
+}
+
+Value ProcedureLowering::define(Stored value, RankedTensorType type) {
+  if (const MemoryPlan::Destination *destination = plan->destination(value))
+    if (Value there = defineAt(*destination, type)) {
+      inPlace.insert(value);
+      return buffers[value] = there;
+    }
+  return buffers[value] = alloc(value.first.getLoc(), type,
+                                plan->isSymmetric(value) ? rt::Space::Symmetric : rt::Space::Local);
+}
+
+Value ProcedureLowering::define(Value value) { return define({value, 0}, typeOf(value)); }
 
 //===----------------------------------------------------------------------===//
 // Operations
@@ -231,7 +286,12 @@ Value ProcedureLowering::define(Value value) {
 
 LogicalResult ProcedureLowering::lower(Operation &op) {
   Location loc = namedLoc(&op);
-  auto compute = rt::QueueAttr::get(builder.getContext(), rt::QueueKind::Compute);
+  if (isReshape(&op))
+    return lowerReshape(&op);
+  if (std::optional<PartPlace> place = partOf(&op))
+    return lowerPart(&op, *place);
+  if (SmallVector<PartPlace> places = joinedParts(&op); !places.empty())
+    return lowerJoin(&op, places);
   return TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](nn::ParameterOp) { return success(); })
       .Case([&](nn::LinearOp linear) {
@@ -248,29 +308,9 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
       .Case([&](nn::KernelCallOpInterface call) {
         return launchLibrary(loc, call.getKernelCall(), call->getResults());
       })
-      .Case<nn::SplitHeadsOp, nn::MergeHeadsOp>([&](Operation *reshape) {
-        Value result = reshape->getResult(0);
-        buffers[result] = view(loc, memory(reshape->getOperand(0)), typeOf(result).getShape());
-        return success();
-      })
       .Case([&](rt::LaunchOp launch) { return lowerLaunch(launch); })
-      .Case([&](comm::PartOp part) {
-        const int64_t dim = part.getDim(), shift = part.getShift();
-        return launchLibrary(loc, {"part", {part.getInput()}, {dim, shift}, {}, part.getGroup()},
-                             part.getOutput());
-      })
       .Case([&](comm::StartOp start) { return lowerStart(start); })
-      .Case([&](comm::WaitOp wait) -> LogicalResult {
-        Value event = events.lookup(wait.getHandle());
-        if (!event)
-          return wait.emitOpError("expects a handle that the same function starts");
-        rt::WaitOp::create(builder, loc, event, compute);
-        auto start = wait.getHandle().getDefiningOp<comm::StartOp>();
-        Operation *yield = start.getBody().front().getTerminator();
-        for (auto [output, inner] : llvm::zip_equal(wait.getOutputs(), yield->getOperands()))
-          buffers[output] = memory(inner);
-        return success();
-      })
+      .Case([&](comm::WaitOp wait) { return lowerWait(wait); })
       .Case([&](func::CallOp call) { return lowerCall(call); })
       .Case([&](func::ReturnOp ret) { return lowerReturn(ret); })
       .Default([&](Operation *other) -> LogicalResult {
@@ -283,22 +323,60 @@ LogicalResult ProcedureLowering::lower(Operation &op) {
       });
 }
 
+LogicalResult ProcedureLowering::lowerReshape(Operation *op) {
+  Location loc = namedLoc(op);
+  Value result = op->getResult(0), from = memory(op->getOperand(0));
+  Value there = view(loc, from, typeOf(result).getShape());
+  if (!there)
+    there = view(loc, contiguous(loc, from, "no strides walk a part of a value in this shape"),
+                 typeOf(result).getShape());
+  buffers[{result, 0}] = there;
+  return success();
+}
+
+LogicalResult ProcedureLowering::lowerPart(Operation *op, const PartPlace &place) {
+  Location loc = namedLoc(op);
+  Value result = op->getResult(0), from = memory(op->getOperand(0));
+  // A view has one place by rank only.
+  if (place.group && !regionOf(from).byRank.empty()) {
+    Value whole = alloc(loc, typeOf(op->getOperand(0)), rt::Space::Local);
+    copy(loc, from, whole, "a part by rank of a part by rank has no view");
+    from = whole;
+  }
+  buffers[{result, 0}] = subview(loc, from, place, typeOf(result).getShape());
+  return success();
+}
+
+LogicalResult ProcedureLowering::lowerJoin(Operation *op, ArrayRef<PartPlace> places) {
+  Location loc = namedLoc(op);
+  Value result = op->getResult(0);
+  if (!memory(result))
+    define(result);
+  for (auto [i, place] : llvm::enumerate(places)) {
+    Value operand = op->getOperand(i);
+    Stored root = plan->rootOf(operand);
+    const MemoryPlan::Destination *destination = plan->destination(root);
+    if (destination && destination->join == op && destination->number == i &&
+        inPlace.contains(root))
+      continue;
+    Value part = subview(loc, memory(result), place, typeOf(operand).getShape());
+    copy(loc, memory(operand), part,
+         "the operand of a concatenation is given by a caller, a part of another value, or in "
+         "another concatenation already");
+  }
+  return success();
+}
+
 LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
   comm::CollectiveOpInterface collective = op.getCollective();
   Location loc = namedLoc(collective);
   SmallVector<Value> inputs, outputs;
-  for (Value input : op.getInputs()) {
-    Value from = memory(input);
-    // Arguments are the caller's memory, which may not be symmetric.
-    if (isa<BlockArgument>(rt::getRoot(from))) {
-      Value to = alloc(loc, typeOf(input), rt::Space::Symmetric);
-      copy(loc, from, to);
-      from = to;
-    }
-    inputs.push_back(from);
-  }
-  for (Value output : collective.getOutputs())
-    outputs.push_back(buffers[output] = alloc(loc, typeOf(output), rt::Space::Symmetric));
+  for (Value input : op.getInputs())
+    inputs.push_back(symmetric(loc, memory(input),
+                               "collectives read symmetric memory, which an entry's "
+                               "argument is not"));
+  for (auto [i, type] : llvm::enumerate(flattenTypes(op.getHandle().getType())))
+    outputs.push_back(define({op.getHandle(), i}, type));
 
   // The kinds of rt.start have the names of the comm operations, which name their attributes alike.
   std::optional<rt::CollectiveKind> kind;
@@ -322,22 +400,43 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
   return success();
 }
 
+LogicalResult ProcedureLowering::lowerWait(comm::WaitOp op) {
+  auto compute = rt::QueueAttr::get(builder.getContext(), rt::QueueKind::Compute);
+  rt::WaitOp::create(builder, namedLoc(op), events.lookup(op.getHandle()), compute);
+  for (auto [i, output] : llvm::enumerate(op.getOutputs()))
+    buffers[{output, 0}] = memory(Stored(op.getHandle(), i));
+  return success();
+}
+
 LogicalResult ProcedureLowering::lowerLaunch(rt::LaunchOp op) {
   rt::KernelOp kernel = op.getKernelOp();
+  Location loc = op.getLoc();
   // Collapses the row dimensions of operands that have more of them than the kernel.
-  auto asRows = [&](Value memory, Type kernelType) {
+  auto shapeOf = [&](Type kernelType) {
     SmallVector<int64_t> shape(cast<RankedTensorType>(kernelType).getShape());
     if (rt::KernelOp::isRowOperand(kernelType))
       shape.front() = op.getRows();
-    return view(op.getLoc(), memory, shape);
+    return shape;
   };
+  constexpr StringLiteral why = "a kernel takes rows at one distance from each other";
   SmallVector<Value> inputs, outputs;
-  for (auto [input, type] : llvm::zip_equal(op.getInputs(), kernel.getArgumentTypes()))
-    inputs.push_back(asRows(memory(input), type));
-  for (auto [result, type] : llvm::zip_equal(op.getResults(), kernel.getResultTypes()))
-    outputs.push_back(asRows(define(result), type));
-  rt::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), op.getRows(), inputs, outputs,
+  SmallVector<std::pair<Value, Value>> after; // outputs that are computed elsewhere
+  for (auto [input, type] : llvm::zip_equal(op.getInputs(), kernel.getArgumentTypes())) {
+    Value rows = view(loc, memory(input), shapeOf(type));
+    inputs.push_back(rows ? rows : view(loc, contiguous(loc, memory(input), why), shapeOf(type)));
+  }
+  for (auto [result, type] : llvm::zip_equal(op.getResults(), kernel.getResultTypes())) {
+    Value there = define(result), rows = view(loc, there, shapeOf(type));
+    if (!rows) {
+      after.emplace_back(alloc(loc, typeOf(result), rt::Space::Local), there);
+      rows = view(loc, after.back().first, shapeOf(type));
+    }
+    outputs.push_back(rows);
+  }
+  rt::LaunchOp::create(builder, loc, op.getKernelAttr(), op.getRows(), inputs, outputs,
                        op.getQueue());
+  for (auto [from, to] : after)
+    copy(loc, from, to, why);
   return success();
 }
 
@@ -362,23 +461,50 @@ LogicalResult ProcedureLowering::launchLibrary(Location loc, const nn::KernelCal
   rt::KernelOp kernel = kernels.get(
       procedure, builder.getFunctionType(ValueRange(inputs).getTypes(), results.getTypes()),
       call.kernel, array(optional), array(scalars), call.group);
+  FailureOr<runtime::LibraryCall> described =
+      kernel.getLibraryCall(call.group ? comm::groupSize(kernel, call.group) : 1);
+  if (failed(described))
+    return failure();
   for (Value &input : inputs)
     input = memory(input);
   for (auto [i, result] : llvm::enumerate(results)) {
     Value accumulator = i == 0 ? call.accumulator : Value();
-    if (accumulator && accumulatorInPlace(result.getDefiningOp())) {
-      outputs.push_back(buffers[result] = memory(accumulator));
+    if (accumulator && plan->accumulatorOf(result)) {
+      outputs.push_back(buffers[{result, 0}] = memory(accumulator));
       continue;
     }
     outputs.push_back(define(result));
     if (accumulator)
-      copy(loc, memory(accumulator), outputs.back());
+      copy(loc, memory(accumulator), outputs.back(),
+           "the accumulator is given by a caller, a part of another value, or used again");
   }
-  FailureOr<runtime::LibraryCall> described = kernel.getLibraryCall(/*parts=*/1);
-  if (failed(described))
-    return failure();
+  // The descriptor says which strides the kernel takes.
+  SmallVector<Value *> given;
+  for (SmallVector<Value> *list : {&inputs, &outputs})
+    for (Value &value : *list)
+      given.push_back(&value);
+  const std::vector<size_t> operands = descriptor.given(kernel.getOptionalBits());
+  for (auto [i, value] : llvm::zip_equal(operands, given)) {
+    SmallVector<int64_t> strides = rt::getStrides(cast<MemRefType>(value->getType()));
+    described->operands[i]->strides.assign(strides.begin(), strides.end());
+  }
+  SmallVector<std::pair<Value, Value>> after; // outputs that are computed elsewhere
+  if (!described->check().ok()) {
+    const std::string why = "the kernel '" + call.kernel.str() + "' does not take these strides";
+    for (Value &input : inputs)
+      input = contiguous(loc, input, why);
+    for (auto [output, result] : llvm::zip_equal(outputs, results)) {
+      if (rt::isContiguous(cast<MemRefType>(output.getType())))
+        continue;
+      Value there = std::exchange(output, alloc(loc, typeOf(result), rt::Space::Local));
+      after.emplace_back(output, there);
+    }
+  }
   rt::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
                        described->rows(), inputs, outputs);
+  for (auto [computed, there] : after)
+    copy(loc, computed, there,
+         "the kernel '" + call.kernel.str() + "' does not write these strides");
   return success();
 }
 
@@ -414,25 +540,95 @@ rt::KernelOp LibraryKernels::get(Operation *before, FunctionType type, StringRef
 }
 
 LogicalResult ProcedureLowering::lowerCall(func::CallOp op) {
-  SmallVector<Value> arguments;
-  for (Value operand : op.getOperands())
-    arguments.push_back(memory(operand));
+  Location loc = op.getLoc();
+  auto callee = signatures.find(op.getCallee());
+  if (callee == signatures.end())
+    return op.emitOpError("expects @")
+           << op.getCallee() << " not to call itself, nor a function that does";
+  constexpr StringLiteral layout = "arguments of a call are contiguous";
+  constexpr StringLiteral space = "a collective of the callee uses the argument in place";
+  SmallVector<Value> arguments, given;
+  SmallVector<std::pair<Value, Value>> after; // results that are computed elsewhere
+  auto needsSymmetric = callee->second.arguments.begin();
+  for (Value operand : op.getOperands()) {
+    for (size_t i = 0, count = flattenTypes(operand.getType()).size(); i < count; ++i) {
+      Value from = contiguous(loc, memory(Stored(operand, i)), layout);
+      arguments.push_back(*needsSymmetric++ ? symmetric(loc, from, space) : from);
+    }
+    if (isa<comm::HandleType>(operand.getType()))
+      given.push_back(events.lookup(operand));
+  }
+  auto expected = callee->second.results.begin();
   for (Value result : op.getResults())
-    arguments.push_back(define(result));
+    for (auto [i, type] : llvm::enumerate(flattenTypes(result.getType()))) {
+      const SignatureResult taken = *expected++;
+      if (taken.argument && plan->accumulatorOf(result)) {
+        buffers[{result, 0}] = arguments[*taken.argument];
+        continue;
+      }
+      Value there = define({result, i}, type);
+      auto memref = cast<MemRefType>(there.getType());
+      bool fits = rt::isContiguous(memref) && (!taken.symmetric || memref.getMemorySpace());
+      if (!fits && isa<comm::HandleType>(result.getType()))
+        return op.emitOpError("expects memory of what is in flight to be contiguous and symmetric, "
+                              "got ")
+               << memref << " for result " << cast<OpResult>(result).getResultNumber();
+      if (!fits) {
+        Value computed =
+            alloc(loc, type, taken.symmetric ? rt::Space::Symmetric : rt::Space::Local);
+        after.emplace_back(computed, there);
+        there = computed;
+      }
+      if (!taken.argument) {
+        arguments.push_back(there);
+        continue;
+      }
+      copy(loc, arguments[*taken.argument], there,
+           "the callee changes an argument that is given by a caller, a part of another value, or "
+           "used again");
+      arguments[*taken.argument] = there;
+    }
+  arguments.append(given);
+  SmallVector<Type> handed;
+  for (Value result : op.getResults())
+    if (isa<comm::HandleType>(result.getType()))
+      handed.push_back(rt::EventType::get(builder.getContext()));
   auto call =
-      rt::CallOp::create(builder, op.getLoc(), op.getCalleeAttr(), arguments, rt::FrameAttr());
+      rt::CallOp::create(builder, loc, handed, op.getCalleeAttr(), arguments, rt::FrameAttr());
   if (Attribute name = op->getAttr(comm::CommDialect::kCallAttrName))
     call->setAttr(comm::CommDialect::kCallAttrName, name);
+  size_t event = 0;
+  for (Value result : op.getResults())
+    if (isa<comm::HandleType>(result.getType()))
+      events[result] = call.getEvents()[event++];
+  for (auto [from, to] : after)
+    copy(loc, from, to, layout);
   return success();
 }
 
 LogicalResult ProcedureLowering::lowerReturn(func::ReturnOp op) {
-  for (auto [i, value] : llvm::enumerate(op.getOperands())) {
-    // An argument, a value in symmetric memory and the second result of one value need a copy.
-    auto destination = destinations.find(rootOf(value));
-    if (destination == destinations.end() || destination->second != i)
-      copy(op.getLoc(), memory(value), resultArguments[i]);
+  SmallVector<Value> handed;
+  unsigned number = 0; // of the result in memory
+  for (Value value : op.getOperands()) {
+    bool isHandle = isa<comm::HandleType>(value.getType());
+    if (isHandle)
+      handed.push_back(events.lookup(value));
+    for (size_t i = 0, count = flattenTypes(value.getType()).size(); i < count; ++i, ++number) {
+      Stored root = isHandle ? Stored(value, i) : plan->rootOf(value);
+      const MemoryPlan::Destination *destination = plan->destination(root);
+      if (plan->getSignature().results[number].argument)
+        continue;
+      if (destination && !destination->join && destination->number == number &&
+          inPlace.contains(root))
+        continue;
+      if (isHandle)
+        return op.emitOpError("expects a handle that it returns to be that of a collective that "
+                              "the function or a callee starts, and returned once");
+      copy(op.getLoc(), memory(value), resultArguments[number],
+           "the result is also another result, a part of another value, an argument, or used by a "
+           "collective of an entry");
+    }
   }
-  rt::ReturnOp::create(builder, op.getLoc());
+  rt::ReturnOp::create(builder, op.getLoc(), handed);
   return success();
 }

@@ -9,10 +9,9 @@
 #ifndef BRAID_LIB_CONVERSION_PROCEDURELOWERING_H
 #define BRAID_LIB_CONVERSION_PROCEDURELOWERING_H
 
-#include "dialects/NN/IR/NN.h"
-#include "dialects/RT/IR/RT.h"
+#include "MemoryPlan.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace braid {
@@ -32,43 +31,63 @@ private:
 
 class ProcedureLowering {
 public:
-  ProcedureLowering(mlir::func::FuncOp function, LibraryKernels &kernels)
-      : function(function), kernels(kernels) {}
+  /// `signatures` has those of all callees.
+  ProcedureLowering(mlir::func::FuncOp function, LibraryKernels &kernels,
+                    const llvm::StringMap<Signature> &signatures)
+      : function(function), kernels(kernels), signatures(signatures) {}
 
   /// Builds a procedure of the function's name before the function, which is not changed.
   mlir::LogicalResult run();
+  /// After `run`.
+  const Signature &getSignature() const { return plan->getSignature(); }
   unsigned numCopies = 0;
 
 private:
   mlir::LogicalResult checkFunction();
-  /// Fills `symmetric` and `destinations`.
-  void analyze();
   mlir::LogicalResult buildSignature();
+  void nameArguments();
   mlir::LogicalResult describeEntry(llvm::ArrayRef<nn::ParameterOp> parameters);
   mlir::LogicalResult lower(mlir::Operation &op);
   mlir::LogicalResult lowerReturn(mlir::func::ReturnOp op);
   mlir::LogicalResult lowerStart(comm::StartOp op);
+  mlir::LogicalResult lowerWait(comm::WaitOp op);
   mlir::LogicalResult lowerLaunch(rt::LaunchOp op);
   mlir::LogicalResult launchLibrary(mlir::Location loc, const nn::KernelCall &call,
                                     mlir::ValueRange results);
   mlir::LogicalResult lowerCall(mlir::func::CallOp op);
+  mlir::LogicalResult lowerReshape(mlir::Operation *op);
+  mlir::LogicalResult lowerPart(mlir::Operation *op, const PartPlace &place);
+  mlir::LogicalResult lowerJoin(mlir::Operation *op, llvm::ArrayRef<PartPlace> places);
 
   /// The memory that holds a value.
-  mlir::Value memory(mlir::Value value) const { return buffers.lookup(value); }
+  mlir::Value memory(mlir::Value value) const { return memory(Stored(value, 0)); }
+  mlir::Value memory(Stored value) const { return buffers.lookup(value); }
   /// Memory for a value that is about to be computed.
+  mlir::Value define(Stored value, mlir::RankedTensorType type);
   mlir::Value define(mlir::Value value);
+  /// The memory that the plan gives a value elsewhere; null where no strides walk it there.
+  mlir::Value defineAt(const MemoryPlan::Destination &destination, mlir::RankedTensorType type);
   mlir::Value alloc(mlir::Location loc, mlir::RankedTensorType type, rt::Space space);
+  /// Memory in another shape; null where no strides walk it.
   mlir::Value view(mlir::Location loc, mlir::Value memory, llvm::ArrayRef<int64_t> shape);
-  void copy(mlir::Location loc, mlir::Value from, mlir::Value to);
+  mlir::Value subview(mlir::Location loc, mlir::Value memory, const PartPlace &place,
+                      llvm::ArrayRef<int64_t> shape);
+  /// A copy, with a remark that says why it is needed.
+  void copy(mlir::Location loc, mlir::Value from, mlir::Value to, llvm::StringRef why);
+  /// The memory itself or, where it is not contiguous (or not symmetric but needs to be), a copy.
+  mlir::Value contiguous(mlir::Location loc, mlir::Value memory, llvm::StringRef why);
+  mlir::Value symmetric(mlir::Location loc, mlir::Value memory, llvm::StringRef why);
 
   mlir::func::FuncOp function;
   LibraryKernels &kernels;
+  const llvm::StringMap<Signature> &signatures;
+  std::optional<MemoryPlan> plan;
   rt::ProcedureOp procedure;
   mlir::OpBuilder builder{function.getContext()};
-  mlir::DenseMap<mlir::Value, mlir::Value> buffers;
-  mlir::DenseMap<mlir::Value, mlir::Value> events;    ///< of handles
-  llvm::DenseSet<mlir::Value> symmetric;              ///< roots that collectives read
-  mlir::DenseMap<mlir::Value, unsigned> destinations; ///< roots computed in a result's memory
+  llvm::DenseMap<Stored, mlir::Value> buffers;
+  llvm::DenseMap<mlir::Value, mlir::Value> events; ///< of handles
+  /// Values whose memory is where the plan wanted it.
+  llvm::DenseSet<Stored> inPlace;
   llvm::SmallVector<mlir::BlockArgument> resultArguments;
 };
 

@@ -25,9 +25,24 @@ func.func @unknown(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 // -----
 
-// expected-error @below {{expects every collective to be waited for in the function that starts it, got '!comm.handle<tensor<4xf32>>' in its signature}}
-func.func @handle(%h: !comm.handle<tensor<4xf32>>) {
+// expected-error @below {{expects an entry to wait for every collective, got '!comm.handle<tensor<4xf32>>' in its signature}}
+func.func @handle(%h: !comm.handle<tensor<4xf32>> {nn.name = "h"}) attributes {nn.entry} {
   return
+}
+
+// -----
+
+func.func @passes_on(%h: !comm.handle<tensor<4xf32>>) -> !comm.handle<tensor<4xf32>> {
+  // expected-error @below {{expects a handle that it returns to be that of a collective that the function or a callee starts, and returned once}}
+  return %h : !comm.handle<tensor<4xf32>>
+}
+
+// -----
+
+func.func @recursive(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{expects @recursive not to call itself, nor a function that does}}
+  %0 = func.call @recursive(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
 }
 
 // -----

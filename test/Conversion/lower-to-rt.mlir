@@ -79,19 +79,16 @@ func.func @heads(%x: tensor<2x4x8xf32>, %m: tensor<2x4xi64>) -> tensor<2x4x8xf32
 
 // -----
 
-// Copies are made for function arguments and results that a collective uses, and for a value that is returned twice.
+// Collectives use the memory of arguments and results in place, which is therefore symmetric; a part of an
+// argument that is returned is copied.
 comm.mesh @mesh <tp = 2>
-// CHECK: rt.kernel @part(tensor<4x8xf32>) -> tensor<2x8xf32> attributes {group = #comm.group<@mesh, {tp}>, library = "part", scalars = [0, 0]}
 // CHECK-LABEL: rt.procedure @boundary(
-// CHECK-SAME: %[[X:.*]]: memref<4x8xf32>, %[[S:.*]]: memref<2x8xf32> {rt.result}, %[[G:.*]]: memref<8x8xf32> {rt.result}, %[[T:.*]]: memref<2x8xf32> {rt.result}) {
-// CHECK-NEXT: rt.launch @part rows 16 ins(%[[X]] : memref<4x8xf32>) outs(%[[S]] : memref<2x8xf32>)
-// CHECK-NEXT: %[[A:.*]] = rt.alloc : memref<4x8xf32, #rt.space<symmetric>>
-// CHECK-NEXT: rt.copy ins(%[[X]] : memref<4x8xf32>) outs(%[[A]] : memref<4x8xf32, #rt.space<symmetric>>)
-// CHECK-NEXT: %[[B:.*]] = rt.alloc : memref<8x8xf32, #rt.space<symmetric>>
-// CHECK: rt.start all_gather ins(%[[A]] : {{.*}}) outs(%[[B]] : {{.*}}) dim 0 over <@mesh, {tp}>
-// CHECK: rt.wait
-// CHECK-NEXT: rt.copy ins(%[[B]] : memref<8x8xf32, #rt.space<symmetric>>) outs(%[[G]] : memref<8x8xf32>)
-// CHECK-NEXT: rt.copy ins(%[[S]] : memref<2x8xf32>) outs(%[[T]] : memref<2x8xf32>)
+// CHECK-SAME: %[[X:.*]]: memref<4x8xf32, #rt.space<symmetric>>, %[[S:.*]]: memref<2x8xf32> {rt.result}, %[[G:.*]]: memref<8x8xf32, #rt.space<symmetric>> {rt.result}, %[[T:.*]]: memref<2x8xf32> {rt.result}) {
+// CHECK-NEXT: %[[P:.*]] = rt.subview %[[X]] at [0, 0] part 0 over <@mesh, {tp}> : {{.*}} to memref<2x8xf32, #rt.space<symmetric>>
+// CHECK: rt.start all_gather ins(%[[X]] : {{.*}}) outs(%[[G]] : {{.*}}) dim 0 over <@mesh, {tp}>
+// CHECK-NEXT: rt.wait
+// CHECK-NEXT: rt.copy ins(%[[P]] : {{.*}}) outs(%[[S]] : memref<2x8xf32>)
+// CHECK-NEXT: rt.copy ins(%[[P]] : {{.*}}) outs(%[[T]] : memref<2x8xf32>)
 // CHECK-NEXT: rt.return
 func.func @boundary(%x: tensor<4x8xf32>) -> (tensor<2x8xf32>, tensor<8x8xf32>, tensor<2x8xf32>) {
   %0 = comm.part %x dim 0 over <@mesh, {tp}> : tensor<4x8xf32> -> tensor<2x8xf32>
@@ -136,11 +133,7 @@ func.func @exchanges(%x: tensor<8x4xf32>) -> (tensor<16x2xf32>, tensor<8x4xf32>,
 
 // Counts are the last value; a send has no outputs and a receive has no inputs.
 // CHECK-LABEL: rt.procedure @halves
-// CHECK-SAME: %[[X:[^:]*]]: memref<4x2xf32>, %[[C:[^:]*]]: memref<4xi32>
-// CHECK: %[[A:.*]] = rt.alloc : memref<4x2xf32, #rt.space<symmetric>>
-// CHECK-NEXT: rt.copy ins(%[[X]] : {{.*}}) outs(%[[A]] :
-// CHECK-NEXT: %[[N:.*]] = rt.alloc : memref<4xi32, #rt.space<symmetric>>
-// CHECK-NEXT: rt.copy ins(%[[C]] : {{.*}}) outs(%[[N]] :
+// CHECK-SAME: %[[A:[^:]*]]: memref<4x2xf32, #rt.space<symmetric>>, %[[N:[^:]*]]: memref<4xi32, #rt.space<symmetric>>
 // CHECK: rt.start all_to_all_v ins(%[[A]], %[[N]] : {{.*}}) outs(%[[R:.*]], %[[M:.*]] : memref<4x2xf32, #rt.space<symmetric>>, memref<4xi32, #rt.space<symmetric>>) over <@mesh, {tp}> role "moe"
 // CHECK: %[[S:.*]] = rt.start send ins(%[[R]] : {{.*}}) pairs [0, 1] tag 2 over <@mesh, {tp}>
 // CHECK: %[[T:.*]] = rt.start recv outs(%{{.*}} : memref<4x2xf32, #rt.space<symmetric>>) pairs [0, 1] tag 2 over <@mesh, {tp}>

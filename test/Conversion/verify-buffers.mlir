@@ -73,9 +73,10 @@ rt.procedure @early_record(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) f
 
 comm.mesh @mesh <tp = 2>
 rt.procedure @ahead() frame <local 0, symmetric 128, events 1> {
+  // expected-note @below {{the memory}}
   %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
   %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
-  // expected-error @below {{'rt.start' op expects to come after an rt.await of an event of the compute queue, since the queue communication may be ahead of the procedure's begin}}
+  // expected-error @below {{'rt.start' op reads memory that nothing has written before}}
   %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 0
   rt.wait %d
   rt.return
@@ -83,11 +84,11 @@ rt.procedure @ahead() frame <local 0, symmetric 128, events 1> {
 
 // -----
 
-rt.procedure @behind(%x: memref<16xf32>) frame <local 64, symmetric 0, events 1> {
+rt.procedure entry @behind(%x: memref<16xf32> {rt.operand = #rt.value<"x" of tensor<16xf32>>}) frame <local 64, symmetric 0, events 1> {
   %a = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
   %e = rt.record on compute event 0
   rt.await %e on communication
-  // expected-error @below {{'rt.copy' op expects the compute queue to wait for it before the procedure ends}}
+  // expected-error @below {{'rt.copy' op expects the compute queue to wait for it before the entry ends}}
   rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<local>>) on communication
   rt.return
 }
@@ -130,7 +131,9 @@ rt.procedure @event_twice() frame <local 0, symmetric 0, events 2> {
 // -----
 
 // A callee's frame that overlaps live memory at the call, exceeds the caller's frame, or is not aligned.
-rt.procedure @inner() frame <local 64, symmetric 0, events 0> {
+rt.procedure @inner(%x: memref<16xf32>) frame <local 64, symmetric 0, events 0> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<local>>)
   rt.return
 }
 rt.procedure @call_overlap(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 128, symmetric 0, events 0> {
@@ -138,18 +141,18 @@ rt.procedure @call_overlap(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) f
   %a = rt.alloc at 64 : memref<16xf32, #rt.space<local>>
   rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<local>>)
   // expected-error @below {{'rt.call' op shares bytes [64, 128) of local memory with something that is live at the same time}}
-  rt.call @inner() at <local 64, symmetric 0, events 0>
+  rt.call @inner(%x) at <local 64, symmetric 0, events 0> : memref<16xf32>
   rt.copy ins(%a : memref<16xf32, #rt.space<local>>) outs(%o : memref<16xf32>)
   rt.return
 }
-rt.procedure @call_outside() frame <local 64, symmetric 0, events 0> {
+rt.procedure @call_outside(%x: memref<16xf32>) frame <local 64, symmetric 0, events 0> {
   // expected-error @below {{expects the callee's frame to lie within the caller's}}
-  rt.call @inner() at <local 64, symmetric 0, events 0>
+  rt.call @inner(%x) at <local 64, symmetric 0, events 0> : memref<16xf32>
   rt.return
 }
-rt.procedure @call_unaligned() frame <local 128, symmetric 0, events 0> {
+rt.procedure @call_unaligned(%x: memref<16xf32>) frame <local 128, symmetric 0, events 0> {
   // expected-error @below {{expects a place that is a multiple of 64}}
-  rt.call @inner() at <local 32, symmetric 0, events 0>
+  rt.call @inner(%x) at <local 32, symmetric 0, events 0> : memref<16xf32>
   rt.return
 }
 
@@ -274,6 +277,7 @@ rt.procedure @never_written(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) 
 
 // A result cannot be read before the procedure has written it; a call writes the callee's results.
 rt.procedure @inner(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
+  // expected-note @below {{in the callee, at this command}}
   rt.copy ins(%x : memref<16xf32>) outs(%o : memref<16xf32>)
   rt.return
 }
@@ -305,12 +309,12 @@ rt.procedure @inner(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}, %p: memr
 }
 rt.procedure @reads_its_result(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}, %p: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
   rt.copy ins(%x : memref<16xf32>) outs(%o : memref<16xf32>)
-  // expected-error @below {{'rt.call' op writes memory that it reads, and cannot run in place}}
+  // expected-error @below {{'rt.call' op expects arguments 0 and 1 not to overlap, since the callee writes 1}}
   rt.call @inner(%o, %o, %p) at <local 0, symmetric 0, events 0> : memref<16xf32>, memref<16xf32>, memref<16xf32>
   rt.return
 }
 rt.procedure @writes_twice(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
-  // expected-error @below {{'rt.call' op writes one memory twice}}
+  // expected-error @below {{'rt.call' op expects arguments 1 and 2 not to overlap, since the callee writes 2}}
   rt.call @inner(%x, %o, %o) at <local 0, symmetric 0, events 0> : memref<16xf32>, memref<16xf32>, memref<16xf32>
   rt.return
 }
@@ -351,10 +355,11 @@ comm.mesh @mesh <tp = 2>
 rt.procedure @third_queue_ahead(%x: memref<16xf32>) frame <local 0, symmetric 128, events 2> {
   %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
   %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
+  // expected-note @below {{the other command}}
   rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
   %e = rt.record on compute event 0
   rt.await %e on communication
-  // expected-error @below {{expects to come after an rt.await of an event of the compute queue, since the queue communication<1> may be ahead of the procedure's begin}}
+  // expected-error @below {{'rt.start' op reads memory that another command writes, and no event orders the two}}
   %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> on communication<1> event 1
   rt.wait %d
   rt.return
@@ -384,7 +389,7 @@ rt.procedure @race_of_two_queues(%x: memref<16xf32>) frame <local 0, symmetric 1
 
 // The wait of the compute queue for one queue does not order another.
 comm.mesh @mesh <tp = 2>
-rt.procedure @third_queue_behind(%x: memref<16xf32>) frame <local 0, symmetric 192, events 3> {
+rt.procedure entry @third_queue_behind(%x: memref<16xf32> {rt.operand = #rt.value<"x" of tensor<16xf32>>}) frame <local 0, symmetric 192, events 3> {
   %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
   %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
   %c = rt.alloc at 128 : memref<16xf32, #rt.space<symmetric>>
@@ -392,7 +397,7 @@ rt.procedure @third_queue_behind(%x: memref<16xf32>) frame <local 0, symmetric 1
   %e = rt.record on compute event 0
   rt.await %e on communication
   rt.await %e on communication<1>
-  // expected-error @below {{'rt.start' op expects the compute queue to wait for it before the procedure ends}}
+  // expected-error @below {{'rt.start' op expects the compute queue to wait for it before the entry ends}}
   %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
   %f = rt.start all_reduce with max ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%c : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> on communication<1> event 2
   rt.wait %f

@@ -63,13 +63,13 @@
 // REWRITTEN-NEXT: %[[AG:.*]] = comm.all_gather(%[[A]]) dim 1 over <@mesh, {tp}>
 // REWRITTEN-NEXT: nn.linear %[[AG]], %{{.*}} role "attention.query"
 // REWRITTEN-NOT: comm.{{all|reduce|local}}
-// REWRITTEN: %[[O:.*]] = comm.reduce_scatter sum({{.*}}) dim 1 over <@mesh, {tp}> role "attention.output"
+// REWRITTEN: %[[O:.*]] = comm.reduce_scatter sum({{.*}}) dim 1 over <@mesh, {tp}> role "attention.output/reduce_scatter"
 // REWRITTEN-NEXT: %[[R:.*]] = nn.add %[[O]], %[[X]]
 // REWRITTEN-NEXT: %[[B:.*]] = nn.rms_norm %[[R]]
 // REWRITTEN-NEXT: %[[BG:.*]] = comm.all_gather(%[[B]]) dim 1 over <@mesh, {tp}>
 // REWRITTEN-NEXT: nn.linear %[[BG]], %{{.*}} role "mlp.gate"
 // REWRITTEN-NOT: comm.{{all|reduce|local}}
-// REWRITTEN: %[[D:.*]] = comm.reduce_scatter sum({{.*}}) dim 1 over <@mesh, {tp}> role "mlp.down"
+// REWRITTEN: %[[D:.*]] = comm.reduce_scatter sum({{.*}}) dim 1 over <@mesh, {tp}> role "mlp.down/reduce_scatter"
 // REWRITTEN-NEXT: %[[Y:.*]] = nn.add %[[D]], %[[R]]
 // REWRITTEN-NEXT: return %[[Y]]
 // SAME-REWRITTEN: equivalent on 1 and 2 ranks:{{.*}}comm.all_gather x9 comm.part x1 comm.reduce_scatter x8

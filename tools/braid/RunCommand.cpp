@@ -177,8 +177,9 @@ private:
     if (!faults.empty())
       return runtime::Status::error(llvm::join(faults, "\n"), runtime::Code::checkFailed);
     size_t waits = 0;
-    for (runtime::Queue queue = 0; queue < program.numQueues(); ++queue)
-      for (const interp::ProgramCommand &command : program.commands(queue))
+    const interp::ExpandedProgram &first = program.of(0); // all ranks have the same commands
+    for (runtime::Queue queue = 0; queue < first.numQueues(); ++queue)
+      for (const interp::ProgramCommand &command : first.commands(queue))
         waits += command.waits;
     llvm::outs() << "order: no two commands that share memory are unordered; " << waits
                  << " waits\n";

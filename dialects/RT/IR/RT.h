@@ -35,6 +35,11 @@ struct QueueResource : mlir::SideEffects::Resource::Base<QueueResource> {
 };
 } // namespace braid::rt
 
+namespace braid::rt {
+/// Whether memory of this type is walked with known strides from its first byte on.
+bool hasStaticStrides(mlir::MemRefType type);
+} // namespace braid::rt
+
 #include "dialects/RT/IR/RTDialect.h.inc"
 #include "dialects/RT/IR/RTEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
@@ -50,9 +55,18 @@ namespace braid::rt {
 constexpr int64_t kBufferAlignment = 64;
 /// Bytes of contiguous memory of this type.
 int64_t sizeInBytes(mlir::ShapedType type);
-/// Whether memory is row-major without gaps and begins at its first byte.
+/// Whether memory is row-major without gaps.
 bool isContiguous(mlir::MemRefType type);
-/// The buffer or argument under a chain of views.
+/// In elements.
+llvm::SmallVector<int64_t> getStrides(mlir::MemRefType type);
+/// The type of a view that walks memory with these strides; it has no layout where they are those
+/// of contiguous memory.
+mlir::MemRefType viewType(llvm::ArrayRef<int64_t> shape, mlir::Type elementType,
+                          llvm::ArrayRef<int64_t> strides, mlir::Attribute space);
+/// The type of memory of type `source` seen in another shape with as many elements (rt.view_c2);
+/// null where no strides walk it.
+mlir::MemRefType reshapedType(mlir::MemRefType source, llvm::ArrayRef<int64_t> shape);
+/// The buffer or argument under a chain of views and subviews.
 mlir::Value getRoot(mlir::Value memory);
 /// The queue that runs a command. Calls stand in every queue's stream; compute is returned, since a
 /// callee orders what its other queues do within its own begin and end.

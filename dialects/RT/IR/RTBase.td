@@ -44,6 +44,8 @@ def RT_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kParameterAttrName = "rt.parameter";
     static constexpr ::llvm::StringLiteral kOperandAttrName = "rt.operand";
     static constexpr ::llvm::StringLiteral kResultAttrName = "rt.result";
+    /// Discardable unit attribute on arguments of procedures that are both read and written.
+    static constexpr ::llvm::StringLiteral kInoutAttrName = "rt.inout";
   }];
 }
 

@@ -109,7 +109,7 @@ def RT_StartOp : RT_Op<"start", [AttrSizedOperandSegments, DeclareOpInterfaceMet
     - (rt.start_c1) the group has a known mesh and axes of it;
     - (rt.start_c2) a send has inputs only, a recv has outputs only, and any other collective has as many outputs as
       inputs and at least one, in an all_to_all_v at least one besides the counts;
-    - (rt.start_c3) inputs and outputs are symmetric memory with known strides;
+    - (rt.start_c3) inputs and outputs are symmetric memory;
     - (rt.start_c4) outputs have the inputs' types, except for dimension `dim`: all_gather multiplies it by the group's
       size, reduce_scatter and all_to_all divide it, and all_to_all multiplies dimension `concat`;
     - (rt.start_c5) each attribute is given for these kinds and no others: a reduction for all_reduce, reduce_scatter
@@ -149,7 +149,7 @@ def RT_WaitOp : RT_Op<"wait", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite<R
     It differs from rt.await in that the time that the compute queue spends in it is exposed communication.
 
     Constraints:
-    - (rt.wait_c1) the event is that of an rt.start on another queue.
+    - (rt.wait_c1) the event is that of an rt.start on another queue, or one that a caller passes or a callee hands out.
   }];
   let arguments = (ins RT_EventType:$event, RT_OnCompute:$queue);
   let assemblyFormat = "$event (`on` `` $queue^)? attr-dict";
@@ -173,7 +173,7 @@ def RT_AwaitOp : RT_Op<"await", [MemoryEffects<[MemRead<RT_QueueState>, MemWrite
   let summary = "A queue waits until the event is set";
   let description = [{
     Constraints:
-    - (rt.await_c1) the event is that of an rt.record on another queue.
+    - (rt.await_c1) the event is that of an rt.record on another queue, or one that a caller passes or a callee hands out.
   }];
   let arguments = (ins RT_EventType:$event, RT_QueueAttr:$queue);
   let assemblyFormat = "$event `on` `` $queue attr-dict";

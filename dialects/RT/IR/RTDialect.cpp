@@ -32,7 +32,7 @@ LogicalResult RTDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   auto procedure = dyn_cast<ProcedureOp>(op);
   if (!procedure)
     return op->emitOpError("expects '") << name << "' on arguments of rt.procedure only";
-  if (name == kResultAttrName && !procedure.getEntry())
+  if (name == kInoutAttrName || (name == kResultAttrName && !procedure.getEntry()))
     return isa<UnitAttr>(attr.getValue()) ? success() : expects("a unit attribute");
   if (name == kParameterAttrName)
     return isa<ParameterAttr>(attr.getValue()) ? success() : expects("#rt.parameter");

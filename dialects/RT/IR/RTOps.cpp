@@ -21,25 +21,76 @@ int64_t braid::rt::sizeInBytes(ShapedType type) {
   return type.getNumElements() * elementBytes(type);
 }
 
-bool braid::rt::isContiguous(MemRefType type) {
-  // An identity layout, or strides equal to those of one.
-  if (type.getLayout().isIdentity())
-    return true;
+bool braid::rt::hasStaticStrides(MemRefType type) {
   SmallVector<int64_t> strides;
-  int64_t offset = 0, expected = 1;
-  if (failed(type.getStridesAndOffset(strides, offset)) || offset != 0)
-    return false;
-  for (int64_t d = type.getRank() - 1; d >= 0; --d) {
-    if (type.getDimSize(d) != 1 && strides[d] != expected)
+  int64_t offset;
+  return succeeded(type.getStridesAndOffset(strides, offset)) && offset == 0 &&
+         llvm::none_of(strides, ShapedType::isDynamic);
+}
+
+SmallVector<int64_t> braid::rt::getStrides(MemRefType type) {
+  return type.getStridesAndOffset().first;
+}
+
+/// Whether the strides are row-major without gaps; those of dimensions of size 1 are never used.
+static bool areContiguous(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
+  int64_t expected = 1;
+  for (int64_t d = shape.size() - 1; d >= 0; --d) {
+    if (shape[d] != 1 && strides[d] != expected)
       return false;
-    expected *= type.getDimSize(d);
+    expected *= shape[d];
   }
   return true;
 }
 
+bool braid::rt::isContiguous(MemRefType type) {
+  return type.getLayout().isIdentity() ||
+         (hasStaticStrides(type) && areContiguous(type.getShape(), getStrides(type)));
+}
+
+MemRefType braid::rt::viewType(ArrayRef<int64_t> shape, Type elementType, ArrayRef<int64_t> strides,
+                               Attribute space) {
+  MemRefLayoutAttrInterface layout;
+  if (!areContiguous(shape, strides))
+    layout = StridedLayoutAttr::get(elementType.getContext(), /*offset=*/0, strides);
+  return MemRefType::get(shape, elementType, layout, space);
+}
+
+MemRefType braid::rt::reshapedType(MemRefType source, ArrayRef<int64_t> shape) {
+  if (ShapedType::getNumElements(shape) != source.getNumElements())
+    return {};
+  // Sizes and strides, innermost first, with dimensions joined that are contiguous to each other.
+  // Dimensions of size 1 have no stride of their own.
+  SmallVector<std::pair<int64_t, int64_t>> given;
+  for (auto [size, stride] :
+       llvm::reverse(llvm::zip_equal(source.getShape(), getStrides(source)))) {
+    if (!given.empty() && stride == given.back().first * given.back().second)
+      given.back().first *= size;
+    else if (size != 1)
+      given.emplace_back(size, stride);
+  }
+  SmallVector<int64_t> strides(shape.size(), 1);
+  size_t next = 0;
+  int64_t left = 1,
+          stride = 1; // elements of the dimension that are not taken yet, and their stride
+  for (int64_t d = shape.size() - 1; d >= 0; --d) {
+    if (left == 1 && shape[d] != 1)
+      std::tie(left, stride) = given[next++];
+    if (left % shape[d] != 0)
+      return {};
+    strides[d] = stride;
+    left /= shape[d];
+    stride *= shape[d];
+  }
+  return viewType(shape, source.getElementType(), strides, source.getMemorySpace());
+}
+
 Value braid::rt::getRoot(Value memory) {
-  while (auto view = memory.getDefiningOp<ViewOp>())
-    memory = view.getSource();
+  while (Operation *view = memory.getDefiningOp())
+    if (!isa<ViewOp, SubviewOp>(view))
+      break;
+    else
+      memory = view->getOperand(0);
   return memory;
 }
 
@@ -72,10 +123,11 @@ Accesses braid::rt::getAccesses(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 void ProcedureOp::build(OpBuilder &builder, OperationState &state, StringRef name,
-                        TypeRange arguments) {
+                        TypeRange arguments, unsigned numEvents) {
+  SmallVector<Type> results(numEvents, EventType::get(builder.getContext()));
   state.addAttribute(SymbolTable::getSymbolAttrName(), builder.getStringAttr(name));
   state.addAttribute(getFunctionTypeAttrName(state.name),
-                     TypeAttr::get(builder.getFunctionType(arguments, {})));
+                     TypeAttr::get(builder.getFunctionType(arguments, results)));
   Block &block = state.addRegion()->emplaceBlock();
   block.addArguments(arguments, SmallVector<Location>(arguments.size(), state.location));
 }
@@ -94,14 +146,15 @@ ParseResult ProcedureOp::parse(OpAsmParser &parser, OperationState &result) {
       function_interface_impl::parseFunctionSignatureWithArguments(
           parser, /*allowVariadic=*/false, arguments, variadic, resultTypes, resultAttrs))
     return failure();
-  if (!resultTypes.empty())
-    return parser.emitError(
-        loc, "expects rt.result arguments instead of function results [rt.procedure_c1]");
+  for (Type type : resultTypes)
+    if (!isa<EventType>(type))
+      return parser.emitError(loc, "expects rt.result arguments instead of function results other "
+                                   "than events [rt.procedure_c1]");
   SmallVector<Type> types;
   for (OpAsmParser::Argument &argument : arguments)
     types.push_back(argument.type);
   result.addAttribute(getFunctionTypeAttrName(result.name),
-                      TypeAttr::get(builder.getFunctionType(types, {})));
+                      TypeAttr::get(builder.getFunctionType(types, resultTypes)));
   if (succeeded(parser.parseOptionalKeyword("frame"))) {
     FrameAttr frame;
     if (parser.parseCustomAttributeWithFallback(frame))
@@ -122,7 +175,7 @@ void ProcedureOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printer.printSymbolName(getSymName());
   function_interface_impl::printFunctionSignature(printer, *this, getArgumentTypes(),
-                                                  /*isVariadic=*/false, {});
+                                                  /*isVariadic=*/false, getResultTypes());
   if (FrameAttr frame = getFrameAttr()) {
     printer << " frame ";
     printer.printStrippedAttrOrType(frame);
@@ -148,12 +201,24 @@ void ProcedureOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn s
   }
 }
 
+ArrayRef<Type> ProcedureOp::getMemoryTypes() {
+  return getArgumentTypes().take_while([](Type type) { return isa<MemRefType>(type); });
+}
+
 Space AllocOp::getSpace() {
   return cast<SpaceAttr>(getBuffer().getType().getMemorySpace()).getValue();
 }
 int64_t AllocOp::getSizeInBytes() { return sizeInBytes(getBuffer().getType()); }
 
 Value ViewOp::getViewSource() { return getSource(); }
+Value SubviewOp::getViewSource() { return getSource(); }
+
+int64_t SubviewOp::getOffsetInElements() {
+  int64_t sum = 0;
+  for (auto [offset, stride] : llvm::zip_equal(getOffsets(), getStrides(getSource().getType())))
+    sum += offset * stride;
+  return sum;
+}
 
 //===----------------------------------------------------------------------===//
 // Launches and calls
@@ -196,10 +261,12 @@ ProcedureOp CallOp::getProcedure() {
 void CallOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
   ProcedureOp callee = getProcedure();
   for (OpOperand &argument : getArgumentsMutable()) {
+    if (!isa<MemRefType>(argument.get().getType()))
+      continue;
     // A result may be used as memory between the callee's commands, so what it held before is lost.
-    if (!callee || callee.isResult(argument.getOperandNumber()))
+    if (!callee || callee.isWritten(argument.getOperandNumber()))
       effects.emplace_back(MemoryEffects::Write::get(), &argument);
-    if (!callee || !callee.isResult(argument.getOperandNumber()))
+    if (!callee || callee.isRead(argument.getOperandNumber()))
       effects.emplace_back(MemoryEffects::Read::get(), &argument);
   }
   effects.emplace_back(MemoryEffects::Read::get(), QueueResource::get());

@@ -24,6 +24,8 @@ static LogicalResult verifyEntry(ProcedureOp op) {
   const StringRef names[] = {RTDialect::kParameterAttrName, RTDialect::kOperandAttrName,
                              RTDialect::kResultAttrName};
   size_t last = 0;
+  if (!op.getResultTypes().empty() || op.getMemoryTypes().size() != op.getNumArguments())
+    return op.emitOpError("expects an entry to take and return no events [rt.procedure_c4]");
   for (auto [i, type] : llvm::enumerate(op.getArgumentTypes())) {
     SmallVector<size_t, 3> kinds;
     for (size_t kind = 0; kind < std::size(names); ++kind)
@@ -88,19 +90,29 @@ static LogicalResult verifyFrame(ProcedureOp op) {
 }
 
 LogicalResult ProcedureOp::verifyRegions() {
-  if (!getResultTypes().empty())
-    return emitOpError("expects rt.result arguments instead of function results "
-                       "[rt.procedure_c1]");
+  for (Type type : getResultTypes())
+    if (!isa<EventType>(type))
+      return emitOpError("expects rt.result arguments instead of function results other than "
+                         "events [rt.procedure_c1]");
+  const size_t numMemory = getMemoryTypes().size();
   for (auto [i, type] : llvm::enumerate(getArgumentTypes())) {
+    if (i >= numMemory && isa<EventType>(type))
+      continue;
     auto memory = dyn_cast<MemRefType>(type);
     auto where = [&, i = i] { return emitOpError("argument ") << i << ": "; };
     if (memory && memory.hasStaticShape() &&
         failed(braid::verifyBounded(memory, where, "rt.procedure_c1")))
       return failure();
-    if (!memory || !memory.hasStaticShape() || !isContiguous(memory) || memory.getMemorySpace())
+    auto space = memory ? dyn_cast_or_null<SpaceAttr>(memory.getMemorySpace()) : SpaceAttr();
+    bool anySpace = memory && !memory.getMemorySpace();
+    if (i >= numMemory || !memory.hasStaticShape() || !isContiguous(memory) ||
+        !(anySpace || (space && space.getValue() == Space::Symmetric)))
       return emitOpError("expects argument ")
-             << i << " to be statically shaped, contiguous memory without a space, got " << type
-             << " [rt.procedure_c1]";
+             << i << " to be statically shaped, contiguous memory without a space or symmetric, or "
+             << "an event behind all memory, got " << type << " [rt.procedure_c1]";
+    if (getArgAttr(i, RTDialect::kResultAttrName) && getArgAttr(i, RTDialect::kInoutAttrName))
+      return emitOpError("expects argument ")
+             << i << " not to be both rt.result and rt.inout [rt.procedure_c6]";
   }
   Block &block = getBody().front();
   if (!isa<ReturnOp>(block.back()))
@@ -114,9 +126,9 @@ LogicalResult ProcedureOp::verifyRegions() {
                                 "[rt.procedure_c2]");
     for (Value written : getAccesses(&op).writes)
       if (auto argument = dyn_cast<BlockArgument>(written);
-          argument && !isResult(argument.getArgNumber()))
-        return op.emitOpError(
-                   "expects to write rt.result arguments and buffers only, got argument ")
+          argument && !isWritten(argument.getArgNumber()))
+        return op.emitOpError("expects to write buffers and arguments with rt.result or rt.inout "
+                              "only, got argument ")
                << argument.getArgNumber() << " [rt.procedure_c3]";
   }
   if (getEntry() && failed(verifyEntry(*this)))
@@ -137,10 +149,69 @@ LogicalResult AllocOp::verify() {
 
 LogicalResult ViewOp::verify() {
   MemRefType from = getSource().getType(), to = getResult().getType();
-  if (!isContiguous(from) || !isContiguous(to) || from.getNumElements() != to.getNumElements() ||
+  if (from.getNumElements() != to.getNumElements() ||
       from.getElementType() != to.getElementType() || from.getMemorySpace() != to.getMemorySpace())
-    return emitOpError("expects contiguous memory of one size, element type and space, got ")
+    return emitOpError("expects memory of one size, element type and space, got ")
            << from << " and " << to << " [rt.view_c1]";
+  MemRefType expected = reshapedType(from, to.getShape());
+  if (!expected)
+    return emitOpError("expects a shape that strides of the source can walk, got ")
+           << from << " and " << to << " [rt.view_c2]";
+  if (getStrides(expected) != getStrides(to) && expected != to)
+    return emitOpError("expects ") << expected << ", got " << to << " [rt.view_c2]";
+  return success();
+}
+
+LogicalResult SubviewOp::verify() {
+  MemRefType from = getSource().getType(), to = getResult().getType();
+  if (from.getRank() != to.getRank() || from.getElementType() != to.getElementType() ||
+      from.getMemorySpace() != to.getMemorySpace())
+    return emitOpError("expects the source's rank, element type and space, got ")
+           << from << " and " << to << " [rt.subview_c2]";
+  for (auto [d, theirs, mine] : llvm::enumerate(getStrides(from), getStrides(to)))
+    if (to.getDimSize(d) != 1 && theirs != mine)
+      return emitOpError("expects the source's strides, got ")
+             << from << " and " << to << " [rt.subview_c2]";
+  if (getPart().has_value() != getGroup().has_value() || (getShift() && !getPart()))
+    return emitOpError("expects 'part' with a group, and a shift only with both [rt.subview_c3]");
+  if (getPart() && static_cast<uint64_t>(*getPart()) >= static_cast<uint64_t>(from.getRank()))
+    return emitOpError("expects 'part' to be a dimension, got ")
+           << *getPart() << " [rt.subview_c3]";
+  for (Operation *below = getSource().getDefiningOp();
+       getPart() && isa_and_nonnull<ViewOp, SubviewOp>(below);
+       below = below->getOperand(0).getDefiningOp())
+    if (auto part = dyn_cast<SubviewOp>(below); part && part.getPart())
+      return emitOpError("expects its source not to be a part by rank itself [rt.subview_c4]");
+  if (getOffsets().size() != static_cast<size_t>(from.getRank()))
+    return emitOpError("expects ")
+           << from.getRank() << " offsets, got " << getOffsets().size() << " [rt.subview_c1]";
+  for (auto [d, offset] : llvm::enumerate(getOffsets()))
+    if (offset < 0 || offset > from.getDimSize(d) - to.getDimSize(d))
+      return emitOpError("expects to lie inside of the source in dimension ")
+             << d << ", got " << to.getDimSize(d) << " elements from " << offset << " of "
+             << from.getDimSize(d) << " [rt.subview_c1]";
+  return success();
+}
+
+LogicalResult SubviewOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getGroup())
+    return success();
+  if (failed(verifyGroup(*this, *getGroup(), symbols, "rt.subview_c3")))
+    return failure();
+  const int64_t ranks = groupSize(*this, *getGroup()), part = *getPart();
+  const int64_t size = getResult().getType().getDimSize(part),
+                room = getSource().getType().getDimSize(part) - getOffsets()[part];
+  if (braid::saturatingProduct({size, ranks}) > room)
+    return emitOpError("expects ") << ranks << " parts of " << size << " in the " << room
+                                   << " elements of dimension " << part << " [rt.subview_c1]";
+  return success();
+}
+
+LogicalResult ReturnOp::verify() {
+  auto procedure = cast<ProcedureOp>((*this)->getParentOp());
+  if (getEvents().size() != procedure.getResultTypes().size())
+    return emitOpError("expects ") << procedure.getResultTypes().size() << " events, got "
+                                   << getEvents().size() << " [rt.return_c1]";
   return success();
 }
 
@@ -155,14 +226,26 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("expects ")
            << callee.getNumArguments() << " arguments for " << getCalleeAttr() << ", got "
            << getNumOperands() << " [rt.call_c1]";
+  if (callee.getResultTypes().size() != getNumResults())
+    return emitOpError("expects ")
+           << callee.getResultTypes().size() << " events from " << getCalleeAttr() << ", got "
+           << getNumResults() << " [rt.call_c1]";
   for (auto [i, operand, type] : llvm::enumerate(getArguments(), callee.getArgumentTypes())) {
-    auto given = cast<MemRefType>(operand.getType()), taken = cast<MemRefType>(type);
+    auto given = dyn_cast<MemRefType>(operand.getType()), taken = dyn_cast<MemRefType>(type);
+    if (!given != !taken)
+      return emitOpError("expects argument ")
+             << i << " to be of type " << type << ", got " << operand.getType() << " [rt.call_c1]";
+    if (!given)
+      continue;
     if (given.getShape() != taken.getShape() || given.getElementType() != taken.getElementType())
       return emitOpError("expects argument ") << i << " of the shape and element type of " << taken
                                               << ", got " << given << " [rt.call_c1]";
     if (!isContiguous(given))
       return emitOpError("expects argument ")
              << i << " to be contiguous, got " << given << " [rt.call_c2]";
+    if (taken.getMemorySpace() && given.getMemorySpace() != taken.getMemorySpace())
+      return emitOpError("expects argument ")
+             << i << " to be symmetric memory, got " << given << " [rt.call_c2]";
   }
   return success();
 }
@@ -319,13 +402,8 @@ LogicalResult StartOp::verify() {
   for (Value value : llvm::concat<Value>(getInputs(), getOutputs())) {
     auto type = cast<MemRefType>(value.getType());
     auto space = dyn_cast_or_null<SpaceAttr>(type.getMemorySpace());
-    SmallVector<int64_t> strides;
-    int64_t offset = 0;
-    if (!space || space.getValue() != Space::Symmetric ||
-        failed(type.getStridesAndOffset(strides, offset)) ||
-        llvm::any_of(strides, ShapedType::isDynamic))
-      return emitOpError("expects symmetric memory with known strides, got ")
-             << type << " [rt.start_c3]";
+    if (!space || space.getValue() != Space::Symmetric)
+      return emitOpError("expects symmetric memory, got ") << type << " [rt.start_c3]";
   }
   if (getKind() == CollectiveKind::AllToAllV && failed(verifyCounted(*this)))
     return failure();
@@ -365,16 +443,25 @@ LogicalResult StartOp::verify() {
   return success();
 }
 
+/// Whether a queue may wait for an event of a command `Source`: that of one on another queue, or an
+/// event that a caller passes or a callee hands out.
+template <typename Source> static bool mayWaitFor(Value event, QueueAttr queue) {
+  if (isa<BlockArgument>(event) || isa<CallOp>(event.getDefiningOp()))
+    return true;
+  auto source = event.getDefiningOp<Source>();
+  return source && source.getQueue() != queue;
+}
+
 LogicalResult WaitOp::verify() {
-  auto start = getEvent().getDefiningOp<StartOp>();
-  if (!start || start.getQueue() == getQueue())
-    return emitOpError("expects the event of an rt.start on another queue [rt.wait_c1]");
-  return success();
+  return mayWaitFor<StartOp>(getEvent(), getQueue())
+             ? success()
+             : LogicalResult(
+                   emitOpError("expects the event of an rt.start on another queue [rt.wait_c1]"));
 }
 
 LogicalResult AwaitOp::verify() {
-  auto record = getEvent().getDefiningOp<RecordOp>();
-  if (!record || record.getQueue() == getQueue())
-    return emitOpError("expects the event of an rt.record on another queue [rt.await_c1]");
-  return success();
+  return mayWaitFor<RecordOp>(getEvent(), getQueue())
+             ? success()
+             : LogicalResult(
+                   emitOpError("expects the event of an rt.record on another queue [rt.await_c1]"));
 }

@@ -66,8 +66,11 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
   let summary = "Turn scheduled functions into procedures on memory";
   let description = [{
     Every function becomes an `rt.procedure` and every value memory: a buffer of the frame (not yet placed), a view, an
-    argument or, for a result of the function, its destination argument. Operands and results of collectives are in
-    symmetric memory; only a value that is also an argument or a result of the function needs a copy.
+    argument or, for a result of the function, its destination argument. Values share memory where that saves a copy: a
+    slice is a view of its operand, and the operands of a concatenation are defined in place, as views of its memory.
+    Operands and results of collectives are in symmetric memory; where they are arguments or results of the function, the
+    procedure asks its callers for symmetric memory. An entry cannot ask: there, they are copied. Every copy has a remark
+    (category `buffers`) that says why.
 
     | before | after |
     |--------|-------|
@@ -75,11 +78,14 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
     | the `nn.add` of a bias directly after an `nn.linear` | the optional operand `bias` |
     | the accumulator of an `nn.matmul` | the output's memory, which the kernel adds to; a copy of it where something else uses it |
     | `nn.split_heads`, `nn.merge_heads` | `rt.view` |
+    | `nn.slice` | `rt.subview` |
+    | `nn.concat` | nothing, or a copy of an operand that is already elsewhere |
     | `rt.launch` on tensors | `rt.launch` on memory, operands viewed as rows |
     | `comm.start` | `rt.record` on compute, `rt.await` and `rt.start` on the communication queue of its index |
     | `comm.wait` | `rt.wait` |
     | `comm.part` | an `rt.launch` of `part` |
     | `func.call` | `rt.call`, results as destination arguments |
+    | a handle in a signature | an event, and the memory of the values that the collective writes |
 
     The entry's procedure takes its parameters, then its operands, then its results, each with its description in the bundle.
 
@@ -107,11 +113,11 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
       rt.return
     }
     ```
-    A collective outside of a start, a row operation outside of a kernel, or a handle that leaves its function is an error.
+    A collective outside of a start or a row operation outside of a kernel is an error.
   }];
   let statistics = [
     Statistic<"numProcedures", "num-procedures", "Procedures built">,
-    Statistic<"numCopies", "num-copies", "Copies between a function's arguments or results and other memory">,
+    Statistic<"numCopies", "num-copies", "Copies between memory that values could not share">,
   ];
   let dependentDialects = ["::braid::rt::RTDialect"];
 }
@@ -119,8 +125,9 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
 def AssignBuffers : Pass<"braid-assign-buffers", "::mlir::ModuleOp"> {
   let summary = "Place every buffer in its arena, and number events";
   let description = [{
-    A buffer lives from the first command that accesses it to the last; a buffer of a collective lives from the record
-    before its start to its wait. Buffers that do not live at the same time share bytes; each arena is packed greedily by
+    A buffer lives from the first command that accesses it, of this procedure or of a callee, to the last, in the
+    happens-before order of all queues: a collective's buffer is free when a command has waited for it. Buffers that do not
+    live at the same time share bytes; each arena is packed greedily by
     size, at multiples of 64 bytes. Callees' frames are temporaries of the calling procedure. The result of an elementwise
     kernel reuses the bytes of an input whose last use it is. Every event gets a number of its own, callees' after the
     caller's.

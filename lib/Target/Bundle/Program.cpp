@@ -7,6 +7,7 @@
 #pragma clang diagnostic ignored "-Wcovered-switch-default"
 #include "braid/Program/program_generated.h"
 #pragma clang diagnostic pop
+#include "braid/Analysis/MemoryRegion.h"
 #include "braid/Base/LibraryKernels.h"
 #include "braid/Program/Program.h"
 #include "braid/Target/Bundle/Bundle.h"
@@ -84,7 +85,9 @@ public:
       return procedure.emitOpError("expects assigned buffers (run braid-assign-buffers first)");
     result = std::make_unique<fb::ProcedureT>();
     result->name = procedure.getSymName().str();
-    result->num_arguments = procedure.getNumArguments();
+    result->num_arguments = static_cast<uint32_t>(procedure.getMemoryTypes().size());
+    result->num_event_arguments =
+        static_cast<uint32_t>(procedure.getNumArguments() - procedure.getMemoryTypes().size());
     result->local_bytes = frame.getLocal();
     result->symmetric_bytes = frame.getSymmetric();
     result->num_events = frame.getEvents();
@@ -108,7 +111,8 @@ public:
 private:
   LogicalResult add(Operation *op) {
     return TypeSwitch<Operation *, LogicalResult>(op)
-        .Case<rt::AllocOp, rt::ViewOp, rt::ReturnOp>([](Operation *) { return success(); })
+        .Case<rt::AllocOp, rt::ViewOp, rt::SubviewOp, rt::ReturnOp>(
+            [](Operation *) { return success(); })
         .Case<rt::LaunchOp, rt::CopyOp, rt::StartOp, rt::WaitOp, rt::RecordOp, rt::AwaitOp,
               rt::CallOp>([&](auto typed) { return build(typed); })
         .Default([](Operation *other) { return other->emitOpError("has no serialized form"); });
@@ -121,7 +125,8 @@ private:
   std::unique_ptr<fb::ViewT> view(Value memory) {
     auto type = cast<MemRefType>(memory.getType());
     auto result = std::make_unique<fb::ViewT>();
-    Value root = rt::getRoot(memory);
+    const MemoryRegion region = regionOf(memory);
+    Value root = region.root;
     if (auto argument = dyn_cast<BlockArgument>(root)) {
       result->space = fb::Space::argument;
       result->index = argument.getArgNumber();
@@ -131,10 +136,15 @@ private:
       result->offset_bytes = *alloc.getOffset();
       result->buffer = buffers.lookup(alloc);
     }
-    int64_t offset;
-    SmallVector<int64_t> strides;
-    [[maybe_unused]] LogicalResult strided = type.getStridesAndOffset(strides, offset);
-    result->offset_bytes += static_cast<uint64_t>(offset) * (type.getElementTypeBitWidth() / 8);
+    const SmallVector<int64_t> strides = rt::getStrides(type);
+    result->offset_bytes += static_cast<uint64_t>(region.begin);
+    for (const MemoryRegion::ByRank &place : region.byRank) { // at most one (rt.subview_c4)
+      result->position = std::make_unique<fb::PositionT>();
+      result->position->axes = axesOf(place.group);
+      result->position->shift = place.shift;
+      result->position->count = place.ranks;
+      result->position->stride_bytes = static_cast<uint64_t>(place.bytes);
+    }
     // Every element type of RT_Memory is a DType, and serialized values are the runtime's.
     result->dtype = static_cast<fb::DType>(*comm::toRuntime(type.getElementType()));
     result->shape.assign(type.getShape().begin(), type.getShape().end());
@@ -156,8 +166,26 @@ private:
     result->streams[number]->commands.push_back(std::move(command));
   }
 
+  /// The number of an event in the numbering of the procedure that holds the value.
   static FailureOr<uint32_t> eventOf(Value event) {
+    if (auto argument = dyn_cast<BlockArgument>(event)) {
+      auto owner = cast<rt::ProcedureOp>(argument.getOwner()->getParentOp());
+      return static_cast<uint32_t>(owner.getFrameAttr().getEvents() + argument.getArgNumber() -
+                                   owner.getMemoryTypes().size());
+    }
     Operation *source = event.getDefiningOp();
+    if (auto call = dyn_cast<rt::CallOp>(source)) {
+      const unsigned index = cast<OpResult>(event).getResultNumber();
+      rt::ProcedureOp callee = call.getProcedure();
+      Value inner = callee.getBody().front().getTerminator()->getOperand(index);
+      // An event that the callee was given is the one that the call passes.
+      if (auto given = dyn_cast<BlockArgument>(inner))
+        return eventOf(call.getArguments()[given.getArgNumber()]);
+      FailureOr<uint32_t> number = eventOf(inner);
+      if (failed(number) || !call.getBaseAttr())
+        return failure();
+      return static_cast<uint32_t>(call.getBaseAttr().getEvents() + *number);
+    }
     auto number = source->getAttrOfType<IntegerAttr>("event");
     if (!number)
       return source->emitOpError("expects a numbered event (run braid-assign-buffers first)");
@@ -236,11 +264,24 @@ private:
     if (!base)
       return op.emitOpError(
           "expects a place for the callee's frame (run braid-assign-buffers first)");
+    SmallVector<Value> memory;
+    std::vector<uint32_t> passed;
+    for (Value argument : op.getArguments()) {
+      if (isa<MemRefType>(argument.getType())) {
+        memory.push_back(argument);
+        continue;
+      }
+      FailureOr<uint32_t> event = eventOf(argument);
+      if (failed(event))
+        return failure();
+      passed.push_back(*event);
+    }
     // The same call is in all streams.
     for (rt::QueueAttr queue : queues) {
       fb::CallT call;
       call.procedure = procedures.lookup(op.getCallee());
-      call.arguments = views(op.getArguments());
+      call.arguments = views(memory);
+      call.event_arguments = passed;
       call.local_base_bytes = base.getLocal();
       call.symmetric_base_bytes = base.getSymmetric();
       call.event_base = static_cast<uint32_t>(base.getEvents());

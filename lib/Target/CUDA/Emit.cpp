@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "RowPrinter.h"
 
+#include "braid/Analysis/MemoryRegion.h"
+
 #include "mlir/IR/Diagnostics.h"
 
 #include <numeric>
@@ -25,30 +27,38 @@ static bool isSupported(Type element) {
          element.isInteger(32) || element.isInteger(64);
 }
 
-/// The vector width that suits the operands of every launch. Memory begins at an aligned address,
-/// so only views with other row strides or offsets can reduce it.
+/// A power of two, at most rt::kBufferAlignment, that divides the addresses of all rows of a view:
+/// buffers and an entry's arguments are aligned, and callers may pass any part of them.
+static uint64_t alignmentOf(Value memory) {
+  const MemoryRegion region = regionOf(memory);
+  uint64_t common =
+      std::gcd(static_cast<uint64_t>(rt::kBufferAlignment), static_cast<uint64_t>(region.begin));
+  for (const MemoryRegion::Step &step : region.steps)
+    common = std::gcd(common, static_cast<uint64_t>(step.bytes));
+  for (const MemoryRegion::ByRank &place : region.byRank)
+    common = std::gcd(common, static_cast<uint64_t>(place.bytes));
+  auto argument = dyn_cast<BlockArgument>(region.root);
+  auto procedure =
+      argument ? dyn_cast<rt::ProcedureOp>(argument.getOwner()->getParentOp()) : rt::ProcedureOp();
+  if (!procedure || procedure.getEntry())
+    return common;
+  procedure->getParentOfType<ModuleOp>().walk([&](rt::CallOp call) {
+    if (call.getProcedure() == procedure)
+      common = std::gcd(common, alignmentOf(call.getArguments()[argument.getArgNumber()]));
+  });
+  return common;
+}
+
+/// The vector width, in elements, that suits the operands of every launch.
 static int64_t alignedColumns(rt::KernelOp kernel) {
   uint64_t common = 16;
   auto module = kernel->getParentOfType<ModuleOp>();
   module.walk([&](rt::LaunchOp launch) {
     if (launch.getKernel() != kernel.getSymName())
       return;
-    for (Value operand : launch.getOperands()) {
-      auto type = dyn_cast<MemRefType>(operand.getType());
-      if (!type || type.getRank() == 0 || type.getLayout().isIdentity())
-        continue;
-      SmallVector<int64_t> strides;
-      int64_t offset = 0;
-      if (failed(type.getStridesAndOffset(strides, offset))) {
-        common = 1;
-        continue;
-      }
-      strides.back() = offset;
-      for (int64_t stride : strides)
-        common = ShapedType::isDynamic(stride)
-                     ? 1
-                     : std::gcd(common, static_cast<uint64_t>(std::abs(stride)));
-    }
+    for (Value operand : launch.getOperands())
+      if (auto type = dyn_cast<MemRefType>(operand.getType()); type && type.getRank() != 0)
+        common = std::gcd(common, std::max<uint64_t>(1, alignmentOf(operand) / elementBytes(type)));
   });
   return static_cast<int64_t>(common);
 }

@@ -118,9 +118,16 @@ Status check(const LibraryCall &c) {
                          " are too many");
   if (c.integers[0] < 0 || c.integers[0] > *rows)
     return Status::error("expects rows of 0 to ", *rows, ", got ", c.integers[0]);
+  if (!c[ids].isContiguous())
+    return Status::error("expects contiguous ids, got ", shapeString(c[ids].shape),
+                         " with strides ", shapeString(c[ids].strides));
   Shape result = c[ids].shape;
   result.push_back(shape[1]);
-  return expectShape(c, out, result);
+  RETURN_IF_ERROR(expectShape(c, out, result));
+  if (!c[out].isFlattenable(c[out].rank() - 1))
+    return Status::error("out: expects leading dimensions that can be walked as one, got shape ",
+                         shapeString(c[out].shape), " and strides ", shapeString(c[out].strides));
+  return {};
 }
 } // namespace embedding
 
@@ -398,6 +405,25 @@ int64_t LibraryCall::rows() const {
 
 bool OperandType::isFloat() const {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f64;
+}
+
+bool OperandType::isFlattenable(size_t count) const {
+  int64_t stride = 0; // of the dimension inside, times its size; 0: none yet
+  for (size_t d = count; d-- > 0;) {
+    if (shape[d] == 1)
+      continue;
+    if (stride != 0 && strides[d] != stride)
+      return false;
+    stride = strides[d] * shape[d];
+  }
+  return true;
+}
+
+bool OperandType::isContiguous() const {
+  size_t last = rank();
+  while (last > 0 && shape[last - 1] == 1)
+    --last;
+  return last == 0 || (strides[last - 1] == 1 && isFlattenable(last));
 }
 
 Status expectShape(const std::string &role, const OperandType &view,

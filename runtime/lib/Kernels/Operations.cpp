@@ -129,9 +129,6 @@ void execute(const LaunchCommand &command, const NamedCommand &, ExecutionContex
 
 Result<GatherCommand> resolveGather(const LibraryArguments &a, int64_t threads) {
   const Tensor source = a.tensor("table"), ids = a.tensor("ids"), out = a.tensor("out");
-  if (!ids.contiguous())
-    return Status::error("expects contiguous ids, got ", shapeString(ids.shape), " with strides ",
-                         shapeString(ids.strides));
   ASSIGN_OR_RETURN(int64_t sourceStride, source.rowStride());
   ASSIGN_OR_RETURN(int64_t outStride, out.rowStride());
   int64_t size = byteSize(source.dtype);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints a program whose frame is too large for its numbers.
+"""Prints a program that is too large to be planned.
 
-usage: large_frames.py bytes|events
+usage: large_frames.py bytes|commands
 """
 import sys
 
@@ -17,11 +17,11 @@ def too_many_bytes():
     print("  rt.return\n}")
 
 
-def too_many_events():
-    """Every procedure calls the one before it twice: 2^31 events."""
+def too_many_commands():
+    """Every procedure calls the one before it twice: 2^31 commands."""
     print("rt.procedure @p0() {\n  %e = rt.record on compute\n  rt.return\n}")
     for i in range(1, 32):
         print(f"rt.procedure @p{i}() {{\n  rt.call @p{i - 1}()\n  rt.call @p{i - 1}()\n  rt.return\n}}")
 
 
-{"bytes": too_many_bytes, "events": too_many_events}[sys.argv[1]]()
+{"bytes": too_many_bytes, "commands": too_many_commands}[sys.argv[1]]()

@@ -167,10 +167,29 @@ rt.procedure @queues(%x: memref<16x4xf32>) {
 
 // CHECK-LABEL: func.func @strided
 func.func @strided(%a: memref<4x3xf32, strided<[8, 1]>, #rt.space<symmetric>>,
-                   %b: memref<4x6xf32, strided<[8, 1], offset: 3>, #rt.space<symmetric>>) {
-  // CHECK: rt.start all_gather ins(%{{.*}} : memref<4x3xf32, strided<[8, 1]>, #rt.space<symmetric>>) outs(%{{.*}} : memref<4x6xf32, strided<[8, 1], offset: 3>, #rt.space<symmetric>>)
+                   %b: memref<4x6xf32, strided<[8, 1]>, #rt.space<symmetric>>) {
+  // CHECK: rt.start all_gather ins(%{{.*}} : memref<4x3xf32, strided<[8, 1]>, #rt.space<symmetric>>) outs(%{{.*}} : memref<4x6xf32, strided<[8, 1]>, #rt.space<symmetric>>)
   %done = rt.start all_gather ins(%a : memref<4x3xf32, strided<[8, 1]>, #rt.space<symmetric>>)
-      outs(%b : memref<4x6xf32, strided<[8, 1], offset: 3>, #rt.space<symmetric>>) dim 1 over <@mesh, {tp}>
+      outs(%b : memref<4x6xf32, strided<[8, 1]>, #rt.space<symmetric>>) dim 1 over <@mesh, {tp}>
   rt.wait %done
   return
+}
+
+// CHECK-LABEL: rt.procedure @parts(
+rt.procedure @parts(%x: memref<8x16xf32> {rt.inout}, %e: !rt.event) -> (!rt.event, !rt.event) {
+  // CHECK: rt.subview %{{.*}} at [2, 4] : memref<8x16xf32> to memref<2x4xf32, strided<[16, 1]>>
+  %0 = rt.subview %x at [2, 4] : memref<8x16xf32> to memref<2x4xf32, strided<[16, 1]>>
+  // CHECK: rt.subview %{{.*}} at [0, 0] part 0 shift -1 over <@mesh, {tp}> : memref<8x16xf32> to memref<2x16xf32>
+  %1 = rt.subview %x at [0, 0] part 0 shift -1 over <@mesh, {tp}> : memref<8x16xf32> to memref<2x16xf32>
+  // CHECK: rt.view %{{.*}} : memref<2x4xf32, strided<[16, 1]>> to memref<2x2x2xf32, strided<[16, 2, 1]>>
+  %2 = rt.view %0 : memref<2x4xf32, strided<[16, 1]>> to memref<2x2x2xf32, strided<[16, 2, 1]>>
+  // CHECK: %[[E:.*]] = rt.call @handed_out(%{{.*}}, %{{.*}}) : memref<8x16xf32>, !rt.event -> !rt.event
+  %3 = rt.call @handed_out(%x, %e) : memref<8x16xf32>, !rt.event -> !rt.event
+  // CHECK: rt.return %{{.*}}, %[[E]] : !rt.event, !rt.event
+  rt.return %e, %3 : !rt.event, !rt.event
+}
+// CHECK-LABEL: rt.procedure @handed_out(
+// CHECK-SAME: memref<8x16xf32> {rt.inout}, %{{.*}}: !rt.event) -> !rt.event
+rt.procedure @handed_out(%x: memref<8x16xf32> {rt.inout}, %e: !rt.event) -> !rt.event {
+  rt.return %e : !rt.event
 }

@@ -1,6 +1,6 @@
 // RUN: braid-opt %s -split-input-file -verify-diagnostics
 
-// expected-error @below {{'rt.procedure' op expects argument 0 to be statically shaped, contiguous memory without a space, got 'memref<?x4xf32>' [rt.procedure_c1]}}
+// expected-error @below {{'rt.procedure' op expects argument 0 to be statically shaped, contiguous memory without a space or symmetric, or an event behind all memory, got 'memref<?x4xf32>' [rt.procedure_c1]}}
 rt.procedure @procedure_c1(%x: memref<?x4xf32>) {
   rt.return
 }
@@ -15,7 +15,7 @@ rt.procedure @procedure_c1_bounded(%x: memref<4294967296x4294967296xf32>) {
 // -----
 
 rt.procedure @bounded() {
-  // expected-error @below {{'rt.alloc' op result #0 must be statically shaped, strided memory of at most 2^48 f32, f16, bf16, f64, i32, i64 or i8, but got 'memref<9223372036854775807xf32, #rt.space<local>>'}}
+  // expected-error @below {{'rt.alloc' op result #0 must be statically shaped memory of at most 2^48 f32, f16, bf16, f64, i32, i64 or i8 with static strides and no offset, but got 'memref<9223372036854775807xf32, #rt.space<local>>'}}
   %0 = rt.alloc : memref<9223372036854775807xf32, #rt.space<local>>
   rt.return
 }
@@ -46,14 +46,14 @@ rt.procedure @parameter_c2(
 
 // -----
 
-// expected-error @below {{expects argument 0 to be statically shaped, contiguous memory without a space, got 'memref<4xf32, #rt.space<local>>' [rt.procedure_c1]}}
+// expected-error @below {{expects argument 0 to be statically shaped, contiguous memory without a space or symmetric, or an event behind all memory, got 'memref<4xf32, #rt.space<local>>' [rt.procedure_c1]}}
 rt.procedure @procedure_c1_space(%x: memref<4xf32, #rt.space<local>>) {
   rt.return
 }
 
 // -----
 
-// expected-error @below {{expects rt.result arguments instead of function results [rt.procedure_c1]}}
+// expected-error @below {{expects rt.result arguments instead of function results other than events [rt.procedure_c1]}}
 rt.procedure @procedure_c1_results(%x: memref<4xf32>) -> memref<4xf32> {
   rt.return
 }
@@ -69,7 +69,7 @@ rt.procedure @procedure_c2(%x: memref<4xf32>) {
 // -----
 
 rt.procedure @procedure_c3(%x: memref<4xf32>, %y: memref<4xf32>) {
-  // expected-error @below {{'rt.copy' op expects to write rt.result arguments and buffers only, got argument 1 [rt.procedure_c3]}}
+  // expected-error @below {{'rt.copy' op expects to write buffers and arguments with rt.result or rt.inout only, got argument 1 [rt.procedure_c3]}}
   rt.copy ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
   rt.return
 }
@@ -252,7 +252,7 @@ rt.procedure @alloc_c2() frame <local 128, symmetric 0, events 0> {
 // -----
 
 rt.procedure @view_c1(%x: memref<4xf32>) {
-  // expected-error @below {{'rt.view' op expects contiguous memory of one size, element type and space, got 'memref<4xf32>' and 'memref<5xf32>' [rt.view_c1]}}
+  // expected-error @below {{'rt.view' op expects memory of one size, element type and space, got 'memref<4xf32>' and 'memref<5xf32>' [rt.view_c1]}}
   %0 = rt.view %x : memref<4xf32> to memref<5xf32>
   rt.return
 }
@@ -303,7 +303,7 @@ rt.procedure @call_c1_type(%x: memref<5xf32>) {
 rt.procedure @callee(%x: memref<4xf32>) {
   rt.return
 }
-// expected-error @below {{contiguous memory without a space, got 'memref<4xf32, strided<[2]>>' [rt.procedure_c1]}}
+// expected-error @below {{contiguous memory without a space or symmetric, or an event behind all memory, got 'memref<4xf32, strided<[2]>>' [rt.procedure_c1]}}
 rt.procedure @strided(%x: memref<4xf32, strided<[2]>>) {
   rt.call @callee(%x) : memref<4xf32, strided<[2]>>
   rt.return

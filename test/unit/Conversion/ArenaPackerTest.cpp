@@ -14,6 +14,11 @@ using namespace braid;
 
 namespace {
 
+/// In use from time `begin` to `end` of one queue, both included.
+ArenaItem item(int64_t size, int64_t begin, int64_t end) {
+  return {size, Lifetime({begin}, {end + 1})};
+}
+
 bool overlap(int64_t aBegin, int64_t aEnd, int64_t bBegin, int64_t bEnd) {
   return aBegin < bEnd && bBegin < aEnd;
 }
@@ -26,7 +31,7 @@ void expectSound(const std::vector<ArenaItem> &items, int64_t total, int64_t ali
     EXPECT_EQ(items[i].offset % alignment, 0) << "item " << i;
     EXPECT_LE(items[i].offset + items[i].size, total) << "item " << i;
     for (size_t j = 0; j < i; ++j)
-      if (overlap(items[i].begin, items[i].end + 1, items[j].begin, items[j].end + 1))
+      if (!items[i].life.endsBefore(items[j].life) && !items[j].life.endsBefore(items[i].life))
         EXPECT_FALSE(overlap(items[i].offset, items[i].offset + items[i].size, items[j].offset,
                              items[j].offset + items[j].size))
             << "items " << j << " and " << i;
@@ -40,21 +45,33 @@ TEST(ArenaPackerTest, NothingNeedsNothing) {
 
 TEST(ArenaPackerTest, TouchingLivesDoNotShare) {
   // Both are in use at time 1: a command reads one and writes the other.
-  std::vector<ArenaItem> items = {{64, 0, 1, 0}, {64, 1, 2, 0}};
+  std::vector<ArenaItem> items = {item(64, 0, 1), item(64, 1, 2)};
   EXPECT_EQ(packArena(items, 64), 128);
   expectSound(items, 128, 64);
 }
 
 TEST(ArenaPackerTest, DisjointLivesShare) {
-  std::vector<ArenaItem> items = {{100, 0, 1, 0}, {80, 2, 3, 0}, {1, 4, 5, 0}};
+  std::vector<ArenaItem> items = {item(100, 0, 1), item(80, 2, 3), item(1, 4, 5)};
   EXPECT_EQ(packArena(items, 64), 128);
   for (const ArenaItem &item : items)
     EXPECT_EQ(item.offset, 0);
 }
 
+TEST(ArenaPackerTest, SharesWhatQueuesOrder) {
+  // The first one is free when queue 1 has ended two commands, which the second one awaits and the
+  // third one does not.
+  std::vector<ArenaItem> items = {{64, Lifetime({0, 0}, {1, 2})},
+                                  {64, Lifetime({1, 2}, {3, 2})},
+                                  {64, Lifetime({1, 1}, {3, 2})}};
+  EXPECT_EQ(packArena(items, 64), 192 - 64);
+  EXPECT_EQ(items[0].offset, items[1].offset);
+  EXPECT_NE(items[0].offset, items[2].offset);
+}
+
 TEST(ArenaPackerTest, FillsAGapBetweenOthers) {
   // The large items leave the middle free after time 1.
-  std::vector<ArenaItem> items = {{256, 0, 9, 0}, {192, 0, 1, 0}, {128, 0, 9, 0}, {64, 2, 9, 0}};
+  std::vector<ArenaItem> items = {item(256, 0, 9), item(192, 0, 1), item(128, 0, 9),
+                                  item(64, 2, 9)};
   int64_t total = packArena(items, 64).value();
   EXPECT_EQ(total, 256 + 192 + 128);
   EXPECT_EQ(items[3].offset, 256);
@@ -62,18 +79,18 @@ TEST(ArenaPackerTest, FillsAGapBetweenOthers) {
 }
 
 TEST(ArenaPackerTest, EmptyItemsTakeNoRoom) {
-  std::vector<ArenaItem> items = {{0, 0, 9, 0}, {64, 0, 9, 0}, {0, 3, 4, 0}};
+  std::vector<ArenaItem> items = {item(0, 0, 9), item(64, 0, 9), item(0, 3, 4)};
   EXPECT_EQ(packArena(items, 64), 64);
   EXPECT_EQ(items[1].offset, 0);
 }
 
 TEST(ArenaPackerTest, NothingWhereSizesWouldWrap) {
   const int64_t most = std::numeric_limits<int64_t>::max();
-  std::vector<ArenaItem> one = {{most, 0, 1, 0}};
+  std::vector<ArenaItem> one = {item(most, 0, 1)};
   EXPECT_EQ(packArena(one, 64), std::nullopt);
-  std::vector<ArenaItem> both = {{kMaxArenaBytes, 0, 1, 0}, {64, 0, 1, 0}};
+  std::vector<ArenaItem> both = {item(kMaxArenaBytes, 0, 1), item(64, 0, 1)};
   EXPECT_EQ(packArena(both, 64), std::nullopt);
-  std::vector<ArenaItem> inTurn = {{kMaxArenaBytes, 0, 1, 0}, {64, 2, 3, 0}};
+  std::vector<ArenaItem> inTurn = {item(kMaxArenaBytes, 0, 1), item(64, 2, 3)};
   EXPECT_EQ(packArena(inTurn, 64), kMaxArenaBytes);
 }
 
@@ -83,13 +100,12 @@ TEST(ArenaPackerTest, RandomPlansAreSoundAndNotAboveTheSum) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(limit));
   };
   for (int round = 0; round < 200; ++round) {
-    std::vector<ArenaItem> items(static_cast<size_t>(1 + upTo(40)));
+    std::vector<ArenaItem> items(static_cast<size_t>(1 + upTo(40)), item(0, 0, 0));
     int64_t sum = 0;
-    for (ArenaItem &item : items) {
-      item.size = upTo(1000);
-      item.begin = upTo(50);
-      item.end = item.begin + upTo(20);
-      sum += (item.size + 63) / 64 * 64;
+    for (ArenaItem &drawn : items) {
+      const int64_t begin = upTo(50);
+      drawn = item(upTo(1000), begin, begin + upTo(20));
+      sum += (drawn.size + 63) / 64 * 64;
     }
     int64_t total = packArena(items, 64).value();
     expectSound(items, total, 64);
@@ -99,7 +115,7 @@ TEST(ArenaPackerTest, RandomPlansAreSoundAndNotAboveTheSum) {
     for (int64_t time = 0; time < 70; ++time) {
       int64_t alive = 0;
       for (const ArenaItem &item : items)
-        if (item.begin <= time && time <= item.end)
+        if (item.life.first[0] <= time && time < item.life.last[0])
           alive += item.size;
       fullest = std::max(fullest, alive);
     }

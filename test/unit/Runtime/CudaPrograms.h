@@ -36,7 +36,7 @@ inline ProgramBuilder libraryCalls(DType integers = i64, int64_t limit = 0, DTyp
   b.result("rows", floats, {2, kSeq, kHeads * kDim}, {});
   b.result("positions", integers, {2, kSeq});
   b.result("attended", floats, {2, kSeq, kHeads, kDim});
-  b.result("half", floats, {2, kSeq, kHeads * kDim / 2});
+  b.result("half", floats, {2, kSeq, kHeads * kDim}, {{}, {}, {"tp"}});
   auto p = b.procedure("main", 9, 8192, 8192, 2);
   const Shape rows{2, kSeq, kHeads * kDim}, heads{2, kSeq, kHeads, kDim},
       groups{2, kSeq, kGroups, kDim};

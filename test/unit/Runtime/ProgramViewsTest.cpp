@@ -84,29 +84,29 @@ TEST(Program, RefusesBadPositions) {
       position->count = 2;
       position->stride_bytes = 32;
       change(*position);
-      linear(p).input->position = std::move(position);
+      matmul(p).lhs->position = std::move(position);
     });
   };
   EXPECT_OK(with([](program::PositionT &) {})); // the last place ends with the frame
   for (int64_t shift : {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()})
     EXPECT_OK(with([&](program::PositionT &p) { p.shift = shift; }));
   EXPECT_ERROR(with([](program::PositionT &p) { p.count = 3; }),
-               linearPlace() + "input: view ends at byte 96 of a local frame of 64 bytes");
+               matmulPlace() + "lhs: view ends at byte 96 of a local frame of 64 bytes");
   EXPECT_ERROR(with([](program::PositionT &p) { p.stride_bytes = 36; }),
-               linearPlace() + "input: view ends at byte 68 of a local frame of 64 bytes");
+               matmulPlace() + "lhs: view ends at byte 68 of a local frame of 64 bytes");
   EXPECT_ERROR(with([](program::PositionT &p) { p.count = 0; }),
-               linearPlace() + "input: expects at least one place by position, got 0");
+               matmulPlace() + "lhs: expects at least one place by position, got 0");
   EXPECT_ERROR(with([](program::PositionT &p) { p.stride_bytes = 30; }),
-               linearPlace() + "input: expects places at multiples of 4 bytes, got 30");
+               matmulPlace() + "lhs: expects places at multiples of 4 bytes, got 30");
   EXPECT_ERROR(with([](program::PositionT &p) {
                  p.count = std::numeric_limits<int64_t>::max();
                  p.stride_bytes = 4;
                }),
-               linearPlace() + "input: view of shape [2, 4] and strides [4, 1] is too large");
+               matmulPlace() + "lhs: view of shape [2, 4] and strides [4, 1] is too large");
   EXPECT_ERROR(with([](program::PositionT &p) { p.axes[0]->name = "pp"; }),
-               linearPlace() + "input: unknown axis 'pp' in mesh 'mesh'");
+               matmulPlace() + "lhs: unknown axis 'pp' in mesh 'mesh'");
   EXPECT_ERROR(with([](program::PositionT &p) { p.axes.clear(); }),
-               linearPlace() + "input: expects at least one mesh axis");
+               matmulPlace() + "lhs: expects at least one mesh axis");
 }
 
 TEST(Program, RefusesBadBuffers) {

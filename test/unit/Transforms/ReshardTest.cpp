@@ -10,6 +10,8 @@
 //===----------------------------------------------------------------------===//
 #include "Axes.h"
 
+#include "lib/Transforms/Sharding/Reshard.h"
+
 #include <chrono>
 #include <iostream>
 #include <numeric>

@@ -32,6 +32,10 @@ struct OperandType {
 
   size_t rank() const { return shape.size(); }
   bool isFloat() const;
+  /// Whether one stride leads through dimensions [0, count).
+  bool isFlattenable(size_t count) const;
+  /// Whether elements lie in row-major order without gaps.
+  bool isContiguous() const;
 };
 
 /// The element types that an operand may have.

@@ -1,0 +1,146 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Analysis/HappensBefore.h"
+
+using namespace mlir;
+using namespace braid;
+
+/// Adds the queues that a procedure and its callees use.
+static void collectQueues(rt::ProcedureOp procedure, SmallVectorImpl<rt::QueueAttr> &queues,
+                          llvm::SmallPtrSetImpl<Operation *> &seen) {
+  if (!seen.insert(procedure).second)
+    return;
+  for (Operation &op : procedure.getBody().front()) {
+    if (isa<rt::AllocOp, rt::ViewOp, rt::SubviewOp>(op))
+      continue;
+    if (auto call = dyn_cast<rt::CallOp>(op))
+      collectQueues(call.getProcedure(), queues, seen);
+    else if (rt::QueueAttr queue = rt::queueOf(&op); !llvm::is_contained(queues, queue))
+      queues.push_back(queue);
+  }
+}
+
+/// Saturates above HappensBefore::kMaxCommands.
+static uint64_t countCommands(rt::ProcedureOp procedure, DenseMap<Operation *, uint64_t> &counts) {
+  if (auto it = counts.find(procedure); it != counts.end())
+    return it->second;
+  uint64_t count = 0;
+  for (Operation &op : procedure.getBody().front()) {
+    auto call = dyn_cast<rt::CallOp>(op);
+    count += call ? countCommands(call.getProcedure(), counts) : 1;
+    count = std::min(count, HappensBefore::kMaxCommands + 1);
+  }
+  return counts[procedure] = count;
+}
+
+LogicalResult HappensBefore::checkSize(rt::ProcedureOp procedure) {
+  DenseMap<Operation *, uint64_t> counts;
+  if (countCommands(procedure, counts) <= kMaxCommands)
+    return success();
+  return procedure.emitOpError("expects at most ")
+         << kMaxCommands << " commands with all calls expanded";
+}
+
+HappensBefore::HappensBefore(rt::ProcedureOp procedure) {
+  queueList.push_back(rt::QueueAttr::get(procedure.getContext(), rt::QueueKind::Compute));
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  collectQueues(procedure, queueList, seen);
+  now.assign(queueList.size(), Clock(queueList.size(), 0));
+  Frame frame;
+  // An event that a caller passes says nothing about this procedure's own commands.
+  for (BlockArgument argument : procedure.getBody().getArguments())
+    if (isa<rt::EventType>(argument.getType()))
+      frame.events[argument] = Clock(queueList.size(), 0);
+  walk(procedure, frame);
+}
+
+unsigned HappensBefore::numberOf(rt::QueueAttr queue) {
+  return static_cast<unsigned>(llvm::find(queueList, queue) - queueList.begin());
+}
+
+void HappensBefore::walk(rt::ProcedureOp procedure, Frame &frame) {
+  for (Operation &op : procedure.getBody().front()) {
+    if (isa<rt::AllocOp, rt::ViewOp, rt::SubviewOp>(op))
+      continue;
+    if (auto call = dyn_cast<rt::CallOp>(op))
+      enter(call, frame);
+    else if (!isa<rt::ReturnOp>(op) || !frame.top)
+      add(&op, frame);
+  }
+}
+
+void HappensBefore::enter(rt::CallOp call, Frame &caller) {
+  rt::ProcedureOp procedure = call.getProcedure();
+  Frame frame;
+  frame.top = caller.top ? caller.top : call.getOperation();
+  for (auto [operand, argument] :
+       llvm::zip_equal(call.getArguments(), procedure.getBody().getArguments())) {
+    if (isa<rt::EventType>(operand.getType())) {
+      frame.events[argument] = caller.events.lookup(operand);
+      continue;
+    }
+    MemoryUse use = useOf(operand, caller);
+    frame.arguments.push_back(use.region);
+    frame.argumentUses.push_back(std::move(use));
+  }
+  walk(procedure, frame);
+  Operation *end = procedure.getBody().front().getTerminator();
+  for (auto [result, event] : llvm::zip_equal(call.getEvents(), end->getOperands()))
+    caller.events[result] = frame.events.lookup(event);
+}
+
+MemoryUse HappensBefore::useOf(Value memory, const Frame &frame) const {
+  MemoryUse use;
+  use.region = regionOf(memory);
+  if (!frame.top)
+    return use;
+  if (auto argument = dyn_cast<BlockArgument>(use.region.root)) {
+    const MemoryUse &passed = frame.argumentUses[argument.getArgNumber()];
+    MemoryRegion region = inCaller(use.region, passed.region);
+    use = passed;
+    use.region = std::move(region);
+    return use;
+  }
+  use.frame = cast<rt::CallOp>(frame.top);
+  use.space = use.region.root.getDefiningOp<rt::AllocOp>().getSpace();
+  use.region.root = {};
+  return use;
+}
+
+void HappensBefore::add(Operation *op, Frame &frame) {
+  const unsigned queue = numberOf(rt::queueOf(op));
+  Clock &clock = now[queue];
+  // A wait adds the clock of its event.
+  if (isa<rt::AwaitOp, rt::WaitOp>(op))
+    for (auto [mine, theirs] : llvm::zip_equal(clock, frame.events.lookup(op->getOperand(0))))
+      mine = std::max(mine, theirs);
+  OrderedCommand command;
+  command.op = op;
+  command.top = frame.top ? frame.top : op;
+  command.queue = queue;
+  command.index = clock[queue];
+  command.before = clock;
+  SmallVector<MemoryEffects::EffectInstance> effects;
+  if (auto accessing = dyn_cast<MemoryEffectOpInterface>(op)) // rt.return is none
+    accessing.getEffects(effects);
+  llvm::SmallDenseMap<unsigned, size_t, 8> useOfOperand;
+  for (const MemoryEffects::EffectInstance &effect : effects) {
+    auto *operand = effect.getEffectValue<OpOperand *>();
+    if (!operand || !isa<MemRefType>(operand->get().getType()))
+      continue;
+    auto [it, isNew] = useOfOperand.try_emplace(operand->getOperandNumber(), command.uses.size());
+    if (isNew) {
+      command.uses.push_back(useOf(operand->get(), frame));
+      command.uses.back().operand = operand->getOperandNumber();
+      command.uses.back().reads = command.uses.back().writes = false;
+    }
+    command.uses[it->second].reads |= isa<MemoryEffects::Read>(effect.getEffect());
+    command.uses[it->second].writes |= isa<MemoryEffects::Write>(effect.getEffect());
+  }
+  ++clock[queue];
+  if (isa<rt::RecordOp, rt::StartOp>(op))
+    frame.events[op->getResult(0)] = clock;
+  list.push_back(std::move(command));
+}

@@ -1,0 +1,230 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "MemoryPlan.h"
+
+using namespace mlir;
+using namespace braid;
+
+//===----------------------------------------------------------------------===//
+// Operations that move no data
+//===----------------------------------------------------------------------===//
+
+std::optional<PartPlace> braid::partOf(Operation *op) {
+  if (auto part = dyn_cast<comm::PartOp>(op)) {
+    PartPlace place;
+    place.offsets.assign(cast<RankedTensorType>(part.getInput().getType()).getRank(), 0);
+    place.dim = part.getDim();
+    place.shift = part.getShift();
+    place.group = part.getGroup();
+    return place;
+  }
+  auto slice = dyn_cast<nn::SliceOp>(op);
+  if (!slice)
+    return std::nullopt;
+  PartPlace place;
+  place.offsets.assign(cast<RankedTensorType>(slice.getType()).getRank(), 0);
+  place.offsets[slice.getDim()] = slice.getFrom();
+  return place;
+}
+
+SmallVector<PartPlace> braid::joinedParts(Operation *op) {
+  SmallVector<PartPlace> places;
+  if (auto assemble = dyn_cast<comm::AssembleOp>(op))
+    for (int64_t shift : assemble.getShifts()) {
+      PartPlace &place = places.emplace_back();
+      place.offsets.assign(cast<RankedTensorType>(assemble.getType()).getRank(), 0);
+      place.dim = assemble.getDim();
+      place.shift = shift;
+      place.group = assemble.getGroup();
+    }
+  auto concat = dyn_cast<nn::ConcatOp>(op);
+  if (!concat)
+    return places;
+  for (int64_t offset : concat.getOffsets()) {
+    PartPlace &place = places.emplace_back();
+    place.offsets.assign(cast<RankedTensorType>(concat.getType()).getRank(), 0);
+    place.offsets[concat.getDim()] = offset;
+  }
+  return places;
+}
+
+bool braid::isReshape(Operation *op) {
+  return isa_and_nonnull<nn::SplitHeadsOp, nn::MergeHeadsOp>(op);
+}
+
+SmallVector<RankedTensorType> braid::flattenTypes(TypeRange types) {
+  SmallVector<RankedTensorType> flat;
+  for (Type type : types)
+    if (auto handle = dyn_cast<comm::HandleType>(type))
+      for (Type value : handle.getValueTypes())
+        flat.push_back(cast<RankedTensorType>(value));
+    else
+      flat.push_back(cast<RankedTensorType>(type));
+  return flat;
+}
+
+/// The memory of values, as flattenTypes lists it.
+static SmallVector<Stored> flatten(ValueRange values) {
+  SmallVector<Stored> flat;
+  for (Value value : values)
+    for (size_t i = 0, count = flattenTypes(value.getType()).size(); i < count; ++i)
+      flat.emplace_back(value, i);
+  return flat;
+}
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+MemoryPlan::MemoryPlan(func::FuncOp function, const llvm::StringMap<Signature> &callees)
+    : function(function), block(function.getBody().front()),
+      entry(function->hasAttr(nn::NNDialect::kEntryAttrName)) {
+  findAccumulators(callees);
+  findParts();
+  findJoins();
+  findSymmetric(callees);
+  findResults();
+  for (Stored argument : flatten(block.getArguments()))
+    signature.arguments.push_back(!entry && isSymmetric(argument));
+}
+
+Stored MemoryPlan::rootOf(Value value) const {
+  while (Operation *producer = value.getDefiningOp()) {
+    Value below = isReshape(producer) ? producer->getOperand(0) : accumulatorOf(value);
+    if (!below)
+      break;
+    value = below;
+  }
+  if (auto wait = value.getDefiningOp<comm::WaitOp>())
+    return {wait.getHandle(), cast<OpResult>(value).getResultNumber()};
+  return {value, 0};
+}
+
+/// The operand that the operation changes to give `result`, and null for other results.
+static Value changedOperand(OpResult result, const llvm::StringMap<Signature> &callees) {
+  if (auto kernel = dyn_cast<nn::KernelCallOpInterface>(result.getOwner()))
+    return result.getResultNumber() == 0 ? kernel.getKernelCall().accumulator : Value();
+  auto call = dyn_cast<func::CallOp>(result.getOwner());
+  auto callee = call ? callees.find(call.getCallee()) : callees.end();
+  if (callee == callees.end())
+    return {};
+  const SmallVector<Stored> results = flatten(call.getResults());
+  for (auto [stored, taken] : llvm::zip_equal(results, callee->second.results))
+    if (stored.first == result && taken.argument)
+      return flatten(call.getOperands())[*taken.argument].first;
+  return {};
+}
+
+void MemoryPlan::findAccumulators(const llvm::StringMap<Signature> &callees) {
+  // An argument is changed in place if it becomes a result, which then is no other memory.
+  llvm::SmallDenseMap<Value, unsigned> returned;
+  for (Operation &op : block)
+    for (OpResult result : op.getResults()) {
+      Value changed = changedOperand(result, callees);
+      if (!changed || !changed.hasOneUse())
+        continue;
+      Operation *producer = changed.getDefiningOp();
+      const bool own = producer && !isa<nn::ParameterOp>(producer) && !isReshape(producer) &&
+                       !partOf(producer) && joinedParts(producer).empty();
+      if (own || (!producer && !entry))
+        accumulators[result] = changed;
+    }
+  for (Value value : block.getTerminator()->getOperands())
+    if (!isa<comm::HandleType>(value.getType()))
+      ++returned[rootOf(value).first];
+  SmallVector<Value> dropped;
+  for (auto [result, changed] : accumulators)
+    if (isa<BlockArgument>(changed) && returned.lookup(changed) != 1)
+      dropped.push_back(result);
+  for (Value result : dropped)
+    accumulators.erase(result);
+}
+
+bool MemoryPlan::isSymmetric(Stored value) const {
+  auto leader = shared.findLeader(value);
+  return symmetric.contains(leader == shared.member_end() ? value : *leader);
+}
+
+void MemoryPlan::markSymmetric(Stored value) {
+  auto leader = shared.findLeader(value);
+  symmetric.insert(leader == shared.member_end() ? value : *leader);
+}
+
+void MemoryPlan::findParts() {
+  for (Operation &op : block) {
+    if (isReshape(&op) || partOf(&op))
+      shared.unionSets({op.getResult(0), 0}, {op.getOperand(0), 0});
+    for (Value result : op.getResults())
+      if (Value changed = accumulatorOf(result))
+        shared.unionSets({result, 0}, {changed, 0});
+    if (auto wait = dyn_cast<comm::WaitOp>(op))
+      for (auto [i, output] : llvm::enumerate(wait.getOutputs()))
+        shared.unionSets({output, 0}, {wait.getHandle(), i});
+  }
+}
+
+/// Whether the function decides where the value is defined: it is neither given nor a part of
+/// another one.
+bool MemoryPlan::mayHaveDestination(Stored root) const {
+  Operation *producer = root.first.getDefiningOp();
+  return producer && !isa<nn::ParameterOp>(producer) && !partOf(producer) &&
+         !destinations.contains(root);
+}
+
+void MemoryPlan::findJoins() {
+  // Outer concatenations come later in the block, and an operand belongs to the first one.
+  for (Operation &op : block)
+    for (auto [i, part] : llvm::enumerate(joinedParts(&op))) {
+      Stored root = rootOf(op.getOperand(i));
+      if (!mayHaveDestination(root))
+        continue;
+      destinations[root] = {&op, static_cast<unsigned>(i)};
+      shared.unionSets(root, {op.getResult(0), 0});
+    }
+}
+
+void MemoryPlan::findSymmetric(const llvm::StringMap<Signature> &callees) {
+  for (Operation &op : block) {
+    if (auto start = dyn_cast<comm::StartOp>(op)) {
+      for (Value input : start.getInputs())
+        markSymmetric({input, 0});
+      for (Stored output : flatten(start.getHandle()))
+        markSymmetric(output);
+    }
+    if (auto call = dyn_cast<func::CallOp>(op)) {
+      auto callee = callees.find(call.getCallee());
+      if (callee == callees.end())
+        continue; // the lowering of the call reports it
+      for (auto [operand, needed] :
+           llvm::zip_equal(flatten(call.getOperands()), callee->second.arguments))
+        if (needed)
+          markSymmetric(operand);
+      for (auto [result, needed] :
+           llvm::zip_equal(flatten(call.getResults()), callee->second.results))
+        if (needed.symmetric)
+          markSymmetric(result);
+    }
+  }
+}
+
+void MemoryPlan::findResults() {
+  const SmallVector<Stored> arguments = flatten(block.getArguments());
+  for (auto [i, value] : llvm::enumerate(flatten(block.getTerminator()->getOperands()))) {
+    bool isHandle = isa<comm::HandleType>(value.first.getType());
+    Stored root = isHandle ? value : rootOf(value.first);
+    SignatureResult &result = signature.results.emplace_back();
+    if (isa<BlockArgument>(root.first) &&
+        llvm::any_of(accumulators, [&](auto entry) { return entry.second == root.first; })) {
+      result.argument = static_cast<size_t>(llvm::find(arguments, root) - arguments.begin());
+      result.symmetric = isSymmetric(root);
+      continue;
+    }
+    // A caller of the entry passes memory of its own, which no collective can use.
+    if (!mayHaveDestination(root) || (entry && isSymmetric(root)))
+      continue;
+    destinations[root] = {nullptr, static_cast<unsigned>(i)};
+    result.symmetric = isSymmetric(root);
+  }
+}
