@@ -41,8 +41,6 @@ static void addPartitioning(OpPassManager &pm, const PipelineOptions &options) {
   PadForStrategyOptions padding;
   padding.mesh = options.mesh;
   padding.strategy = strategy;
-  // Procedures have no command for parts of values yet.
-  padding.rows = false;
   pm.addPass(createPadForStrategy(padding));
   ApplyStrategyOptions seeds;
   seeds.mesh = options.mesh;

@@ -101,7 +101,6 @@ def PadForStrategy : Pass<"braid-pad-for-strategy", "::mlir::ModuleOp"> {
   let options = [
     Option<"mesh", "mesh", "std::string", /*default=*/"\"\"", "As of braid-apply-strategy">,
     Option<"strategy", "strategy", "std::string", /*default=*/"\"auto\"", "As of braid-apply-strategy">,
-    Option<"rows", "rows", "bool", /*default=*/"true", "Pad sequences and batches too">,
   ];
   let statistics = [Statistic<"numPadded", "num-padded", "Pairs of matmuls padded">,
                     Statistic<"numVocabularies", "num-vocabularies", "Embedding tables and heads padded">,

@@ -277,10 +277,10 @@ struct PadForStrategy : impl::PadForStrategyBase<PadForStrategy> {
       return signalPassFailure();
     if (tp != 1 && has("vocab") && failed(padVocabularies(tp)))
       return signalPassFailure();
-    if (rows && tp != 1 && has("tp-sp") &&
+    if (tp != 1 && has("tp-sp") &&
         failed(padAll(kTensorAxis, tp, [&] { return sequences(has("vocab")); })))
       return signalPassFailure();
-    if (rows && dp != 1 && has("dp") && failed(padAll(kDataAxis, dp, [&] { return batches(); })))
+    if (dp != 1 && has("dp") && failed(padAll(kDataAxis, dp, [&] { return batches(); })))
       signalPassFailure();
   }
 

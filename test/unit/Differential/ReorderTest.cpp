@@ -137,13 +137,16 @@ TEST_F(Reorder, Exchanges) {
 // Parts of values between the collectives: passes move gathers past them, and not along the
 // dimension that they cut.
 TEST_F(Reorder, Parts) {
-  runCases(/*kind=*/9, /*defaultCases=*/400, /*compileEvery=*/0, kCollectivePasses,
+  runCases(/*kind=*/9, /*defaultCases=*/400, /*compileEvery=*/4, kCollectivePasses,
            [](Random &random) {
              return std::pair(buildExchange(random, /*parts=*/true), std::string());
            });
-  if (isDefaultSize())
+  if (!isDefaultSize())
+    return;
+  for (const Tally *tally : {&executed, &executedCompiled})
     for (const char *name : {"nn.slice", "nn.concat", "comm.all_gather", "comm.reduce_scatter"})
-      EXPECT_GE(executed.count(name) ? executed.at(name) : 0, 100u) << name;
+      EXPECT_GE(tally->count(name) ? tally->at(name) : 0, 20u)
+          << name << (tally == &executed ? "" : " in compiled programs");
 }
 
 // Encoders have calls between layers. Passes that merge or remove collectives change nothing there.
