@@ -92,7 +92,8 @@ private:
       }
   }
 
-  /// What a call passes stays apart from the callee's frame, so that a procedure is right by itself.
+  /// What a call passes stays apart from the callee's frame, so that a procedure is right by
+  /// itself.
   void keepArguments() {
     for (auto &[call, base] : bases)
       for (Value argument : call.getArguments())

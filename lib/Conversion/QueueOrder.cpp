@@ -72,8 +72,8 @@ void braid::orderQueues(rt::ProcedureOp procedure) {
         continue;
       }
       builder.setInsertionPointAfter(writer);
-      Value written = rt::RecordOp::create(builder, writer->getLoc(), rt::queueOf(writer),
-                                           IntegerAttr());
+      Value written =
+          rt::RecordOp::create(builder, writer->getLoc(), rt::queueOf(writer), IntegerAttr());
       builder.setInsertionPoint(found.reader);
       rt::AwaitOp::create(builder, writer->getLoc(), written, waiting);
     }

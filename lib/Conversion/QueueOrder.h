@@ -12,7 +12,8 @@ namespace braid {
 /// Orders the queues where a command reads what a command of another queue has written: inserts a
 /// record behind the writer and an await before the reader, unless events order the two already.
 /// Every value is written once, so that nothing else needs an order before buffers are assigned.
-/// What a callee leaves in flight is not ordered: its caller waits for the event that is handed out.
+/// What a callee leaves in flight is not ordered: its caller waits for the event that is handed
+/// out.
 void orderQueues(rt::ProcedureOp procedure);
 
 } // namespace braid

@@ -137,8 +137,7 @@ Value ReshardCache::get(ShardingAttr wanted) {
       values.push_back(held);
       from.push_back(layouts.layout(form));
     }
-  std::optional<ReshardPath> path =
-      resharder().cheapest(from, layouts.layout(wanted));
+  std::optional<ReshardPath> path = resharder().cheapest(from, layouts.layout(wanted));
   if (!path)
     return {};
   Value current = values[path->from];

@@ -324,12 +324,8 @@ struct DeviceKernel {
                                 RankDevice &rank);
 };
 constexpr DeviceKernel kDeviceKernels[] = {
-    {"matmul", makeMatmul},
-    {"attention", makeAttention},
-    {"rotary_table", makeRotaryTable},
-    {"rotary", makeRotary},
-    {"embedding", makeGather},
-    {"reduce_dims", makeReduceDims},
+    {"matmul", makeMatmul}, {"attention", makeAttention}, {"rotary_table", makeRotaryTable},
+    {"rotary", makeRotary}, {"embedding", makeGather},    {"reduce_dims", makeReduceDims},
     {"part", makePart},
 };
 

@@ -113,8 +113,9 @@ void addBiasBefore(Operation *op) {
 void sliceInstead(Operation *op) {
   OpBuilder builder(op);
   auto scatter = cast<ReduceScatterOp>(op);
-  Value slice = PartOp::create(builder, op->getLoc(), op->getResult(0).getType(), scatter.getInputs()[0],
-                               scatter.getDim(), /*shift=*/0, scatter.getGroup());
+  Value slice =
+      PartOp::create(builder, op->getLoc(), op->getResult(0).getType(), scatter.getInputs()[0],
+                     scatter.getDim(), /*shift=*/0, scatter.getGroup());
   op->getResult(0).replaceAllUsesWith(slice);
   op->erase();
 }

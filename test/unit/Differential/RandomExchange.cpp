@@ -202,8 +202,8 @@ void Exchange::slice() {
   to.shape[dim] /= sizes[axis];
   to.cut(axis, dim);
   to.name = fresh();
-  os << "  " << to.name << " = comm.part " << from->name << " dim " << dim
-     << " over <@mesh, {" << kAxes[axis] << "}> : " << from->type() << " -> " << to.type() << "\n";
+  os << "  " << to.name << " = comm.part " << from->name << " dim " << dim << " over <@mesh, {"
+     << kAxes[axis] << "}> : " << from->type() << " -> " << to.type() << "\n";
   values.push_back(to);
 }
 

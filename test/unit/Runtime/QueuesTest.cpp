@@ -107,9 +107,8 @@ TEST(QueuesInterpreted, ARaceBetweenCommunicationQueuesIsNamed) {
   CommandList &second = streamOf(*b.program.procedures[0], 2);
   second.erase(second.begin()); // its await of the compute queue's copies
   BundleContents contents = b.contents();
-  auto expanded =
-      braid::interp::expandProgram(contents.members.at(contents.manifest.programMember),
-                                   contents.manifest, contents.manifest.entries[0]);
+  auto expanded = braid::interp::expandProgram(contents.members.at(contents.manifest.programMember),
+                                               contents.manifest, contents.manifest.entries[0]);
   ASSERT_OK(expanded);
   const std::vector<std::string> faults = braid::interp::checkOrder(*expanded);
   ASSERT_FALSE(faults.empty());

@@ -98,8 +98,8 @@ public:
   /// After a stall from which a rank did not return, the session cannot run again.
   Status run();
 
-  /// The global value of a result of the last run, gathered from the ranks. On target cpu, ranks with
-  /// the same shard of it are compared bit by bit; Code::rankFailed where two differ.
+  /// The global value of a result of the last run, gathered from the ranks. On target cpu, ranks
+  /// with the same shard of it are compared bit by bit; Code::rankFailed where two differ.
   Result<HostTensor> output(const std::string &name) const;
   /// Writes it to the caller's memory of `bytes`.
   Status readOutput(const std::string &name, void *data, size_t bytes) const;
