@@ -193,9 +193,11 @@ private:
       return func.emitOpError(value.what) << " " << value.index << " " << what << notAllowed();
     };
     bool local = value.has(CommDialect::kGlobalTypeAttrName);
-    if (isa<HandleType>(value.type))
+    if (isa<HandleType>(value.type) && level != Level::Scheduled)
+      return explain(error("is a handle, which") << ": collectives are started at level scheduled");
+    if (isa<HandleType>(value.type) && func->hasAttr(nn::NNDialect::kEntryAttrName))
       return explain(error("is a handle, which")
-                     << ": every collective is waited for in the function that starts it");
+                     << " in the signature of an entry, whose callers cannot wait for it");
     if (level == Level::NN && local)
       return explain(error("has a per-rank type, which"));
     if (level != Level::NN && !local && value.has(CommDialect::kShardingAttrName))

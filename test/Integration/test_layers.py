@@ -19,7 +19,8 @@ NEEDS = {"BraidBase": [], "BraidProgram": ["BraidBase"], "BraidCost": ["BraidBas
          "BraidNNDialect": ["BraidBase", "BraidCommDialect"],
          "BraidRTDialect": ["BraidBase", "BraidCommDialect", "BraidNNDialect"],
          "BraidInterpreterCore": ["BraidBase", "BraidProgram"],
-         "BraidInterpreter": ["BraidBase", "BraidProgram", "BraidCommDialect", "BraidNNDialect", "BraidInterpreterCore"]}
+         "BraidInterpreter": ["BraidBase", "BraidProgram", "BraidCommDialect", "BraidNNDialect", "BraidRTDialect",
+                              "BraidInterpreterCore"]}
 FOREIGN_HEADER = re.compile(r"/(zip|zipconf)\.h$|/nlohmann/|/openssl/|/oneapi/")
 FOREIGN_SYMBOL = re.compile(r"^(zip_|EVP_|SHA\d|dnnl_)")
 

@@ -11,13 +11,15 @@
 // RUN: not braid-opt %S/Inputs/bert-layer.mlir --braid-verify-level=level=hlo 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
 // RUN: not braid-opt %S/Inputs/partial-argument.mlir --braid-verify-level=level=comm 2>&1 | FileCheck %s --check-prefix=PARTIAL
-// RUN: not braid-opt %S/Inputs/handle-across-call.mlir --braid-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=HANDLE
+// RUN: braid-opt %S/Inputs/handle-across-call.mlir --braid-verify-level=level=scheduled | FileCheck %s --check-prefix=HANDLE
+// RUN: not braid-opt %S/Inputs/handle-of-entry.mlir --braid-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=ENTRY
 // RUN: braid-opt %S/Inputs/parts.mlir --braid-verify-level=level=nn --braid-propagate-shardings --braid-partition --braid-verify-level=level=comm --braid-form-kernels --braid-verify-level=level=kernels --braid-start-collectives --braid-verify-level=level=scheduled | FileCheck %s --check-prefix=PARTS
 // RUN: not braid-opt %S/Inputs/slice.mlir --braid-verify-level=level=comm --braid-verify-level=level=kernels 2>&1 | FileCheck %s --check-prefix=SLICE
 
 // PARTS: nn.slice
 // PARTS: nn.concat
-// HANDLE: error: 'func.func' op result 0 is a handle, which is not allowed at level scheduled: every collective is waited for in the function that starts it
+// HANDLE: call @begin({{.*}}) : (tensor<8x4xf32>) -> !comm.handle<tensor<8x4xf32>>
+// ENTRY: error: 'func.func' op result 0 is a handle, which is not allowed at level scheduled in the signature of an entry, whose callers cannot wait for it
 // SLICE: error: 'tensor.extract_slice' op is not allowed at level kernels: a procedure has no command for it outside of a kernel
 // PARTIAL: error: 'func.func' op argument 0 is partial, which is not allowed at level comm: an entry takes and gives reduced values
 // UNPARTITIONED: error: 'func.func' op argument 0 has a sharding but no 'comm.global_type', which is not allowed at level comm
@@ -91,7 +93,7 @@ func.func @f(%x: tensor<8x4xf32>) -> tensor<2x4xf32> {
 
 // -----
 
-// expected-error @+1 {{'func.func' op argument 1 is a handle, which is not allowed at level nn: every collective is waited for in the function that starts it}}
+// expected-error @+1 {{'func.func' op argument 1 is a handle, which is not allowed at level nn: collectives are started at level scheduled}}
 func.func @f(%x: tensor<8x4xf32>, %h: !comm.handle<tensor<8x4xf32>>) {
   return
 }
