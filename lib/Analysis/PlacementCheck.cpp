@@ -5,6 +5,7 @@
 #include "braid/Analysis/PlacementCheck.h"
 
 #include "PlacementContext.h"
+#include "PlacementRings.h"
 
 #include "dialects/NN/IR/NN.h"
 
@@ -174,6 +175,7 @@ LogicalResult Checker::follow(const Frame &frame) {
   Block &body = context.func.getBody().front();
   for (auto [argument, placed] : llvm::zip_equal(body.getArguments(), context.arguments))
     context.values[argument] = placed;
+  SmallVector<std::pair<Operation *, Contradiction>> steps; // of rings, until they are assembled
   for (Operation &op : body) {
     if (auto call = dyn_cast<func::CallOp>(op)) {
       if (failed(followCall(frame, call)))
@@ -212,8 +214,22 @@ LogicalResult Checker::follow(const Frame &frame) {
     }
     auto part = dyn_cast<PartOp>(op);
     // What ranks hold of parts at other positions has no placement.
-    if (isa<AssembleOp>(op) || (part && part.getShift() != 0)) {
-      context.values[op.getResult(0)] = unknownValue(op.getResult(0).getType());
+    if (part && part.getShift() != 0) {
+      context.values[part] = unknownValue(part.getType());
+      continue;
+    }
+    if (auto assemble = dyn_cast<AssembleOp>(op)) {
+      auto whole = assembledByRing(layouts, assemble, context);
+      if (report && whole && std::holds_alternative<Contradiction>(*whole))
+        return refuse(frame, &op, op.getOperands(), std::get<Contradiction>(*whole));
+      // What contradicts itself outside of a ring is wrong.
+      for (auto &[step, contradiction] : steps)
+        if (report && !whole)
+          return refuse(frame, step, step->getOperands(), contradiction);
+      steps.clear();
+      auto *placements = whole ? std::get_if<Placements>(&*whole) : nullptr;
+      context.values[assemble] =
+          placements ? Placed{*placements} : unknownValue(assemble.getType());
       continue;
     }
     Transfer transfer;
@@ -229,7 +245,10 @@ LogicalResult Checker::follow(const Frame &frame) {
       transfer = transferComputation(layouts, &op, inputs, captured);
     }
     if (auto *contradiction = std::get_if<Contradiction>(&transfer)) {
-      if (report)
+      // A step of a ring is no value of its own; what it is assembled to is.
+      if (isOfRing(&op))
+        steps.emplace_back(&op, *contradiction);
+      else if (report)
         return refuse(frame, &op, op.getOperands(), *contradiction);
       for (Value result : op.getResults())
         context.values[result] = unknownValue(result.getType());

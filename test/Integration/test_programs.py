@@ -1,32 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The programs of examples/programs: no copies, and the reference's results in every way to run them."""
 import re
+import subprocess
+import sys
 
 import pytest
 
-from braidtest import ROOT, braid
+from braidtest import BAD_INPUT, ROOT, braid
 
-PROGRAMS = sorted((ROOT / "examples/programs").glob("*.mlir"))
+FOLDER = ROOT / "examples/programs"
+PROGRAMS = [path.name for path in sorted(FOLDER.glob("*.mlir"))]
+RINGS = [f"ring.py {ranks}{way}" for ranks in (2, 3, 4, 5) for way in ("", " --both-ways")]
+WAYS = {"threads": ["--transport", "threads", "--repeat", 20], "shm": ["--transport", "shm", "--repeat", 20],
+        "orders": ["--target", "program-interpreter", "--schedules", 100]}
+
+
+@pytest.fixture(scope="module")
+def module_of(tmp_path_factory):
+    def path(name):
+        script, *arguments = name.split()
+        if not arguments:
+            return FOLDER / name
+        printed = subprocess.run([sys.executable, FOLDER / script, *arguments], capture_output=True, text=True, check=True).stdout
+        out = tmp_path_factory.mktemp("ring") / "ring.mlir"
+        out.write_text(printed)
+        return out
+
+    return path
 
 
 def test_every_program_is_described():
-    text = (ROOT / "examples/programs/README.md").read_text()
+    text = (FOLDER / "README.md").read_text()
     assert PROGRAMS
-    for program in PROGRAMS:
-        assert f"[`{program.name}`]({program.name})" in text
+    for name in [*PROGRAMS, "ring.py"]:
+        assert f"[`{name}`]({name})" in text
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-def test_no_copies(program):
-    assert "rt.copy" not in braid("compile", program, "--emit=rt").out
+@pytest.mark.parametrize("name", PROGRAMS + RINGS)
+def test_no_copies(name, module_of):
+    assert "rt.copy" not in braid("compile", module_of(name), "--emit=rt").out
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-@pytest.mark.parametrize("how", [["--transport", "threads", "--repeat", 20], ["--transport", "shm", "--repeat", 20],
-                                 ["--target", "program-interpreter", "--schedules", 100]], ids=["threads", "shm", "orders"])
-def test_results(program, how):
-    out = braid("run", program, "--random-weights", 1, "--random-inputs", 1, "--check", "reference", *how).out
+@pytest.mark.parametrize("name", PROGRAMS + RINGS)
+@pytest.mark.parametrize("way", WAYS)
+def test_results(name, way, module_of):
+    out = braid("run", module_of(name), "--random-weights", 1, "--random-inputs", 1, "--check", "reference", *WAYS[way]).out
     assert re.search(r"check y against reference: .*: passed", out), out
-    if how[0] == "--target":
+    if way == "orders":
         assert "order: no two commands that share memory are unordered" in out
         assert "100 orders of" in out
+
+
+def test_a_part_in_the_wrong_place_is_refused(tmp_path, module_of):
+    text = module_of("ring.py 3").read_text()
+    assert text.count("shifts [0, -1, -2]") == 1
+    wrong = tmp_path / "wrong.mlir"
+    wrong.write_text(text.replace("shifts [0, -1, -2]", "shifts [0, 1, 2]"))
+    err = braid("compile", wrong, "--emit=rt", expect=BAD_INPUT).err
+    assert ("'comm.assemble' op expects shift -1 of operand 1, as the part that a rank holds comes from there, got 1"
+            in err), err

@@ -200,3 +200,17 @@ func.func @main(%ids: tensor<2x4xi64>, %q: tensor<2x2x2x4xf32> {comm.sharding = 
   %2 = nn.attention %q, %k, %k scale 0.5 : tensor<2x2x2x4xf32>, tensor<2x4x2x4xf32>, tensor<2x4x2x4xf32> -> tensor<2x2x2x4xf32>
   return %1, %2 : tensor<2x4x8xf32>, tensor<2x2x2x4xf32>
 }
+
+// -----
+
+// A ring: each rank multiplies its own part and the one that it receives by its own columns.
+comm.mesh @mesh <tp = 2>
+func.func @main(%x: tensor<4x8xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>, comm.global_type = tensor<8x8xf32>})
+    -> (tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>, comm.global_type = tensor<8x16xf32>}) {
+  %w = nn.parameter "w" of tensor<16x8xf32> sharded <@mesh, [{tp}, {}]> : tensor<8x8xf32>
+  %0 = nn.linear %x, %w role "a" : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %n = comm.permute(%x) pairs [0 -> 1, 1 -> 0] over <@mesh, {tp}> : tensor<4x8xf32>
+  %1 = nn.linear %n, %w role "b" : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %y = comm.assemble %0, %1 shifts [0, -1] dim 0 over <@mesh, {tp}> : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}

@@ -243,3 +243,36 @@ func.func @main(%ids: tensor<2x4xi64>) -> tensor<2x4x8xf32> {
   %0 = nn.embedding %ids, %t : tensor<2x4xi64>, tensor<16x8xf32> -> tensor<2x4x8xf32>
   return %0 : tensor<2x4x8xf32>
 }
+
+// -----
+
+// A ring of three whose parts are put together in the opposite order.
+comm.mesh @mesh <tp = 3>
+func.func @main(%x: tensor<4x8xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>, comm.global_type = tensor<12x8xf32>})
+    -> (tensor<12x8xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {}]>, comm.global_type = tensor<12x8xf32>}) {
+  %1 = comm.permute(%x) pairs [0 -> 1, 1 -> 2, 2 -> 0] over <@mesh, {tp}> : tensor<4x8xf32>
+  %2 = comm.permute(%1) pairs [0 -> 1, 1 -> 2, 2 -> 0] over <@mesh, {tp}> : tensor<4x8xf32>
+  // expected-error @+1 {{'comm.assemble' op expects shift -1 of operand 1, as the part that a rank holds comes from there, got 1}}
+  %y = comm.assemble %x, %1, %2 shifts [0, 1, 2] dim 0 over <@mesh, {tp}> : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32> -> tensor<12x8xf32>
+  return %y : tensor<12x8xf32>
+}
+
+// -----
+
+// The steps are not the same function of the parts, so that this is no ring, and the axis cuts rows and columns.
+comm.mesh @mesh <tp = 2>
+func.func @main(
+    // expected-note @below {{this is in parts over axis 'tp', as argument 0 of 'main' is declared}}
+    %x: tensor<4x8xf32> {comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>, comm.global_type = tensor<8x8xf32>})
+    -> (tensor<8x8xf32> {comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>, comm.global_type = tensor<8x16xf32>}) {
+  // expected-note @below {{this is in parts over axis 'tp', made here}}
+  %w = nn.parameter "w" of tensor<16x8xf32> sharded <@mesh, [{tp}, {}]> : tensor<8x8xf32>
+  %v = nn.parameter "v" of tensor<16x8xf32> sharded <@mesh, [{tp}, {}]> : tensor<8x8xf32>
+  // expected-note @+2 {{each rank computes only the block of its own rows and columns}}
+  // expected-error @+1 {{'nn.linear' op expects axis 'tp' to cut one of 'batch' and 'out', got both}}
+  %0 = nn.linear %x, %w role "a" : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %n = comm.permute(%x) pairs [0 -> 1, 1 -> 0] over <@mesh, {tp}> : tensor<4x8xf32>
+  %1 = nn.linear %n, %v role "b" : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %y = comm.assemble %0, %1 shifts [0, -1] dim 0 over <@mesh, {tp}> : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
