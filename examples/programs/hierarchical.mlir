@@ -24,32 +24,32 @@ func.func @main(
     %v = comm.reduce_scatter sum(%a) dim 0 over <@mesh, {gpu}> role "in.2" : tensor<4x16xf32> -> tensor<2x16xf32>
     comm.yield %v : tensor<2x16xf32>
   }
-  %r0 = comm.wait %s0 keeping %p0 : !comm.handle<tensor<1x16xf32>>, tensor<2x16xf32> -> tensor<1x16xf32>
+  %r0 = comm.wait %s0 on 1 keeping %p0 : !comm.handle<tensor<1x16xf32>>, tensor<2x16xf32> -> tensor<1x16xf32>
   %b0 = comm.start (%a = %r0) on 1 : tensor<1x16xf32> -> !comm.handle<tensor<1x16xf32>> {
     %v = comm.all_reduce sum(%a) over <@mesh, {node}> role "between.0" : tensor<1x16xf32>
     comm.yield %v : tensor<1x16xf32>
   }
-  %r1 = comm.wait %s1 keeping %p1 : !comm.handle<tensor<1x16xf32>>, tensor<2x16xf32> -> tensor<1x16xf32>
+  %r1 = comm.wait %s1 on 1 keeping %p1 : !comm.handle<tensor<1x16xf32>>, tensor<2x16xf32> -> tensor<1x16xf32>
   %b1 = comm.start (%a = %r1) on 1 : tensor<1x16xf32> -> !comm.handle<tensor<1x16xf32>> {
     %v = comm.all_reduce sum(%a) over <@mesh, {node}> role "between.1" : tensor<1x16xf32>
     comm.yield %v : tensor<1x16xf32>
   }
-  %r2 = comm.wait %s2 keeping %p2 : !comm.handle<tensor<2x16xf32>>, tensor<4x16xf32> -> tensor<2x16xf32>
+  %r2 = comm.wait %s2 on 1 keeping %p2 : !comm.handle<tensor<2x16xf32>>, tensor<4x16xf32> -> tensor<2x16xf32>
   %b2 = comm.start (%a = %r2) on 1 : tensor<2x16xf32> -> !comm.handle<tensor<2x16xf32>> {
     %v = comm.all_reduce sum(%a) over <@mesh, {node}> role "between.2" : tensor<2x16xf32>
     comm.yield %v : tensor<2x16xf32>
   }
-  %t0 = comm.wait %b0 keeping %r0 : !comm.handle<tensor<1x16xf32>>, tensor<1x16xf32> -> tensor<1x16xf32>
+  %t0 = comm.wait %b0 on 0 keeping %r0 : !comm.handle<tensor<1x16xf32>>, tensor<1x16xf32> -> tensor<1x16xf32>
   %g0 = comm.start (%a = %t0) : tensor<1x16xf32> -> !comm.handle<tensor<2x16xf32>> {
     %v = comm.all_gather(%a) dim 0 over <@mesh, {gpu}> role "out.0" : tensor<1x16xf32> -> tensor<2x16xf32>
     comm.yield %v : tensor<2x16xf32>
   }
-  %t1 = comm.wait %b1 keeping %r1 : !comm.handle<tensor<1x16xf32>>, tensor<1x16xf32> -> tensor<1x16xf32>
+  %t1 = comm.wait %b1 on 0 keeping %r1 : !comm.handle<tensor<1x16xf32>>, tensor<1x16xf32> -> tensor<1x16xf32>
   %g1 = comm.start (%a = %t1) : tensor<1x16xf32> -> !comm.handle<tensor<2x16xf32>> {
     %v = comm.all_gather(%a) dim 0 over <@mesh, {gpu}> role "out.1" : tensor<1x16xf32> -> tensor<2x16xf32>
     comm.yield %v : tensor<2x16xf32>
   }
-  %t2 = comm.wait %b2 keeping %r2 : !comm.handle<tensor<2x16xf32>>, tensor<2x16xf32> -> tensor<2x16xf32>
+  %t2 = comm.wait %b2 on 0 keeping %r2 : !comm.handle<tensor<2x16xf32>>, tensor<2x16xf32> -> tensor<2x16xf32>
   %g2 = comm.start (%a = %t2) : tensor<2x16xf32> -> !comm.handle<tensor<4x16xf32>> {
     %v = comm.all_gather(%a) dim 0 over <@mesh, {gpu}> role "out.2" : tensor<2x16xf32> -> tensor<4x16xf32>
     comm.yield %v : tensor<4x16xf32>

@@ -8,6 +8,7 @@
 #include "PlacementRings.h"
 
 #include "dialects/NN/IR/NN.h"
+#include "dialects/RT/IR/RT.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -230,6 +231,12 @@ LogicalResult Checker::follow(const Frame &frame) {
       auto *placements = whole ? std::get_if<Placements>(&*whole) : nullptr;
       context.values[assemble] =
           placements ? Placed{*placements} : unknownValue(assemble.getType());
+      continue;
+    }
+    // A kernel that knows the rank's position may give every rank something else.
+    if (auto launch = dyn_cast<rt::LaunchOp>(op); launch && launch.getKernelOp().getGroup()) {
+      for (Value result : op.getResults())
+        context.values[result] = unknownValue(result.getType());
       continue;
     }
     Transfer transfer;

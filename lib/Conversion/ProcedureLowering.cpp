@@ -401,8 +401,14 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
 }
 
 LogicalResult ProcedureLowering::lowerWait(comm::WaitOp op) {
-  auto compute = rt::QueueAttr::get(builder.getContext(), rt::QueueKind::Compute);
-  rt::WaitOp::create(builder, namedLoc(op), events.lookup(op.getHandle()), compute);
+  auto queue = rt::QueueAttr::get(builder.getContext(), rt::QueueKind::Compute);
+  if (std::optional<uint64_t> index = op.getQueue())
+    queue = rt::QueueAttr::get(builder.getContext(), rt::QueueKind::Communication,
+                               static_cast<int64_t>(*index));
+  Value event = events.lookup(op.getHandle());
+  // A queue runs in order.
+  if (auto start = event.getDefiningOp<rt::StartOp>(); !start || start.getQueue() != queue)
+    rt::WaitOp::create(builder, namedLoc(op), event, queue);
   for (auto [i, output] : llvm::enumerate(op.getOutputs()))
     buffers[{output, 0}] = memory(Stored(op.getHandle(), i));
   return success();

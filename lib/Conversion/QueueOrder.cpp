@@ -51,12 +51,6 @@ Unordered findFirst(const HappensBefore &order) {
 } // namespace
 
 void braid::orderQueues(rt::ProcedureOp procedure) {
-  auto onOther = [](Operation &op) {
-    return isa<rt::LaunchOp, rt::CopyOp>(op) && !rt::queueOf(&op).isCompute();
-  };
-  // Collectives are ordered where they are lowered.
-  if (llvm::none_of(procedure.getBody().front(), onOther))
-    return;
   OpBuilder builder(procedure);
   while (true) {
     const HappensBefore order(procedure);

@@ -25,7 +25,7 @@ std::pair<comm::StartOp, comm::WaitOp> split(Operation *op) {
   Block *body = builder.createBlock(&start.getBody(), {}, op->getOperandTypes(), locations);
   builder.setInsertionPointAfter(start);
   auto wait = comm::WaitOp::create(builder, op->getLoc(), op->getResultTypes(), start.getHandle(),
-                                   op->getOperands());
+                                   op->getOperands(), /*queue=*/IntegerAttr());
   op->replaceAllUsesWith(wait.getResults());
   op->moveBefore(body, body->end());
   op->setOperands(body->getArguments());

@@ -94,3 +94,44 @@ func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}) -> (tensor<4x8xf32> {nn.nam
   %s = comm.wait %h keeping %x : !comm.handle<tensor<4x8xf32>>, tensor<4x8xf32> -> tensor<4x8xf32>
   return %s : tensor<4x8xf32>
 }
+
+// -----
+
+// A communication queue that waits for a collective of its own needs no command; a kernel behind it is ordered by the queue, and
+// the compute queue awaits what the kernel writes.
+comm.mesh @mesh <tp = 2>
+rt.kernel @half(tensor<4x8xf32>) -> tensor<2x8xf32> attributes {library = "part", scalars = [0, 0], group = #comm.group<@mesh, {tp}>}
+// CHECK-LABEL: rt.procedure @between(
+// CHECK: rt.start all_reduce
+// CHECK-NOT: rt.wait
+// CHECK: rt.launch @half rows 16 ins({{.*}}) outs(%[[P:[^ ]*]] : {{.*}}) on communication
+// CHECK-NEXT: %[[E:.*]] = rt.record on communication
+// CHECK-NEXT: rt.await %[[E]] on compute
+// CHECK-NEXT: rt.launch @gelu rows 2 ins(%[[P]] : {{.*}})
+// CHECK-LABEL: rt.procedure @on_another(
+// CHECK: %[[H:.*]] = rt.start all_reduce
+// CHECK-NEXT: rt.wait %[[H]] on communication<1>
+// CHECK: rt.start all_reduce {{.*}} on communication<1>
+func.func @between(%x: tensor<4x8xf32>) -> tensor<2x8xf32> {
+  %h = comm.start (%a = %x) : tensor<4x8xf32> -> !comm.handle<tensor<4x8xf32>> {
+    %r = comm.all_reduce sum (%a) over <@mesh, {tp}> : tensor<4x8xf32>
+    comm.yield %r : tensor<4x8xf32>
+  }
+  %s = comm.wait %h on 0 keeping %x : !comm.handle<tensor<4x8xf32>>, tensor<4x8xf32> -> tensor<4x8xf32>
+  %p = rt.launch @half rows 16 ins(%s : tensor<4x8xf32>) -> tensor<2x8xf32> on communication
+  %y = nn.activation gelu %p : tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
+func.func @on_another(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %h = comm.start (%a = %x) : tensor<4x8xf32> -> !comm.handle<tensor<4x8xf32>> {
+    %r = comm.all_reduce sum (%a) over <@mesh, {tp}> : tensor<4x8xf32>
+    comm.yield %r : tensor<4x8xf32>
+  }
+  %s = comm.wait %h on 1 keeping %x : !comm.handle<tensor<4x8xf32>>, tensor<4x8xf32> -> tensor<4x8xf32>
+  %k = comm.start (%a = %s) on 1 : tensor<4x8xf32> -> !comm.handle<tensor<4x8xf32>> {
+    %r = comm.all_reduce max (%a) over <@mesh, {tp}> : tensor<4x8xf32>
+    comm.yield %r : tensor<4x8xf32>
+  }
+  %y = comm.wait %k keeping %s : !comm.handle<tensor<4x8xf32>>, tensor<4x8xf32> -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}

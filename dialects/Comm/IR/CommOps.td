@@ -231,15 +231,23 @@ def Comm_WaitOp : Comm_Op<"wait", [MemoryEffects<[MemRead<Comm_Channel>, MemWrit
     %y = comm.wait %h keeping %x : !comm.handle<tensor<8x384xf32>>, tensor<8x384xf32> -> tensor<8x384xf32>
     ```
 
+    With `on`, the communication queue of this index waits, and not the compute queue: what it runs next, a launch on that
+    queue or another collective, may use the values. The queue that ran the collective has nothing to wait for.
+    ```mlir
+    %y = comm.wait %h on 0 keeping %x : !comm.handle<tensor<8x384xf32>>, tensor<8x384xf32> -> tensor<8x384xf32>
+    ```
+
     Constraints:
     - (comm.wait_c1) the results have the handle's types;
     - (comm.wait_c2) the kept values are the operands of the start, if it is in the same function;
-    - (comm.wait_c3) a handle is waited for exactly once: this is its one use.
+    - (comm.wait_c3) a handle is waited for exactly once: this is its one use;
+    - (comm.wait_c4) the index of the queue is at least 0 and below 8.
   }];
-  let arguments = (ins Comm_HandleType:$handle, Variadic<Comm_Tensor>:$kept);
+  let arguments = (ins Comm_HandleType:$handle, Variadic<Comm_Tensor>:$kept, OptionalAttr<I64Attr>:$queue);
   let results = (outs Variadic<Comm_Tensor>:$outputs);
   let assemblyFormat = [{
-    $handle (`keeping` $kept^)? attr-dict `:` qualified(type($handle)) (`,` type($kept)^)? (`->` type($outputs)^)?
+    $handle (`on` $queue^)? (`keeping` $kept^)? attr-dict
+    `:` qualified(type($handle)) (`,` type($kept)^)? (`->` type($outputs)^)?
   }];
   let hasVerifier = 1;
 }

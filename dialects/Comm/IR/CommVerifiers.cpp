@@ -314,6 +314,10 @@ LogicalResult StartOp::verify() {
 }
 
 LogicalResult WaitOp::verify() {
+  if (std::optional<uint64_t> queue = getQueue();
+      queue && *queue >= static_cast<uint64_t>(StartOp::kMaxQueues))
+    return emitOpError("expects an index of a queue below ")
+           << StartOp::kMaxQueues << ", got " << static_cast<int64_t>(*queue) << " [comm.wait_c4]";
   if (!llvm::equal(getHandle().getType().getValueTypes(), getOutputs().getTypes()))
     return emitOpError("expects result types of the handle ")
            << getHandle().getType() << " [comm.wait_c1]";

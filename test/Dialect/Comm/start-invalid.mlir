@@ -170,3 +170,17 @@ func.func @f(%x: tensor<8x16xf32>) {
   // expected-error @+1 {{'comm.yield' op expects parent op 'comm.start'}}
   comm.yield %x : tensor<8x16xf32>
 }
+
+// -----
+
+// comm.wait_c4
+comm.mesh @mesh <dp = 2, tp = 4>
+func.func @f(%x: tensor<8x16xf32>) {
+  %h = comm.start (%a = %x) : tensor<8x16xf32> -> !comm.handle<tensor<8x16xf32>> {
+    %r = comm.all_reduce sum(%a) over <@mesh, {tp}> : tensor<8x16xf32>
+    comm.yield %r : tensor<8x16xf32>
+  }
+  // expected-error @+1 {{'comm.wait' op expects an index of a queue below 8, got -1 [comm.wait_c4]}}
+  %y = comm.wait %h on -1 keeping %x : !comm.handle<tensor<8x16xf32>>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return
+}
