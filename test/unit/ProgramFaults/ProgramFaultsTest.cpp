@@ -7,7 +7,8 @@
 // callee's frame over another buffer. Three checks must agree on each fault: the check of
 // procedures (rt), the check of the serialized program's order, and a hundred runs of the program
 // interpreter. The programs are a BERT, and a program with communication in flight during
-// computation.
+// computation. In the programs of examples/programs, waits are removed and commands and parts
+// moved; the first two checks must agree.
 //
 //===----------------------------------------------------------------------===//
 #include "../Import/Testing.h"
@@ -76,12 +77,16 @@ protected:
     DialectRegistry registry;
     registerAllDialects(registry);
     context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
-    module = GetParam() == std::string("Bert")
-                 ? importBert()
-                 : parseSourceString<ModuleOp>(kBranches, context.get());
+    const StringRef name = GetParam();
+    const std::string file = BRAID_PROGRAMS "/" + name.lower() + ".mlir";
+    const bool isByHand = name != "Bert" && name != "Branches";
+    module = name == "Bert" ? importBert()
+             : isByHand     ? parseSourceFile<ModuleOp>(file, context.get())
+                            : parseSourceString<ModuleOp>(kBranches, context.get());
     ASSERT_TRUE(module);
     CompileOptions options;
-    options.mesh = "tp=2";
+    if (!isByHand)
+      options.mesh = "tp=2";
     options.isas = {"host"};
     auto compiled = compileToBundle(*module, options);
     ASSERT_TRUE(succeeded(compiled));
@@ -319,6 +324,114 @@ TEST_P(ProgramFaults, EveryFrameInTheWrongPlaceIsNoticed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ProgramFaults, ::testing::Values("Bert", "Branches"),
+                         [](const auto &info) { return std::string(info.param); });
+
+/// The programs of examples/programs, whose communication is in flight across chunks, calls and
+/// queues.
+class ProgramsByHand : public ProgramFaults {
+protected:
+  /// Whether the compiler refuses the module as it is.
+  bool isRefused() {
+    for (auto procedure : module->getOps<rt::ProcedureOp>())
+      if (failed(checkBuffers(procedure)))
+        return true;
+    return false;
+  }
+  /// The verdict of the proof on the serialized program.
+  bool isWrongWhenSerialized(const std::string &what) {
+    FailureOr<Bytes> bytes = buildProgram(*module);
+    EXPECT_TRUE(succeeded(bytes)) << what;
+    auto expanded = expand(*bytes);
+    return !expanded.ok() || !interp::checkOrder(*expanded).empty();
+  }
+};
+
+/// The compiler refuses every program without one of its waits, except where the wait orders
+/// nothing; the proof on the serialized program decides that, and shares no code with it.
+TEST_P(ProgramsByHand, AMissingWaitIsRefused) {
+  ScopedDiagnosticHandler quiet(context.get(), [](Diagnostic &) { return success(); });
+  ASSERT_FALSE(isRefused());
+  ASSERT_FALSE(isWrongWhenSerialized("the program"));
+  SmallVector<Operation *> waits;
+  module->walk([&](Operation *op) {
+    if (isa<rt::WaitOp, rt::AwaitOp>(op))
+      waits.push_back(op);
+  });
+  int refused = 0;
+  for (auto [i, wait] : llvm::enumerate(waits)) {
+    Operation *next = wait->getNextNode();
+    const std::string what = "wait " + std::to_string(i);
+    wait->remove();
+    const bool isWrong = isRefused();
+    EXPECT_EQ(isWrongWhenSerialized(what), isWrong) << what;
+    refused += isWrong;
+    next->getBlock()->getOperations().insert(next->getIterator(), wait);
+  }
+  RecordProperty("waits", std::to_string(waits.size()));
+  RecordProperty("refused", std::to_string(refused));
+  EXPECT_GE(refused, 2);
+}
+
+/// A command trades places with the one before it: a start with its await, a launch with a wait.
+TEST_P(ProgramsByHand, ACommandThatMovesUpIsJudgedAlike) {
+  ScopedDiagnosticHandler quiet(context.get(), [](Diagnostic &) { return success(); });
+  SmallVector<Operation *> commands;
+  module->walk([&](Operation *op) {
+    if (isa<rt::StartOp, rt::LaunchOp, rt::WaitOp, rt::AwaitOp, rt::RecordOp>(op))
+      commands.push_back(op);
+  });
+  int refused = 0, accepted = 0;
+  for (auto [i, command] : llvm::enumerate(commands)) {
+    Operation *before = command->getPrevNode();
+    // Values are defined before they are used.
+    if (!before || llvm::any_of(command->getOperands(),
+                                [&](Value operand) { return operand.getDefiningOp() == before; }))
+      continue;
+    command->moveBefore(before);
+    const bool isWrong = isRefused();
+    const std::string what = "command " + std::to_string(i) + " moves up";
+    EXPECT_EQ(isWrongWhenSerialized(what), isWrong) << what;
+    ++(isWrong ? refused : accepted);
+    command->moveAfter(before);
+  }
+  RecordProperty("refused", std::to_string(refused));
+  RecordProperty("accepted", std::to_string(accepted));
+  EXPECT_GE(refused, 1);
+  EXPECT_GE(refused + accepted, 3);
+}
+
+/// A part that begins one element further in a dimension. The compiler refuses what the proof
+/// refuses, and results of which a part is never written.
+TEST_P(ProgramsByHand, APartThatMovesByARowIsRefused) {
+  ScopedDiagnosticHandler quiet(context.get(), [](Diagnostic &) { return success(); });
+  SmallVector<rt::SubviewOp> parts;
+  module->walk([&](rt::SubviewOp part) { parts.push_back(part); });
+  for (auto [i, part] : llvm::enumerate(parts))
+    for (int64_t by : {-1, 1})
+      for (size_t dim = 0; dim < part.getOffsets().size(); ++dim) {
+        const SmallVector<int64_t> right(part.getOffsets());
+        SmallVector<int64_t> moved = right;
+        moved[dim] += by;
+        const MemRefType whole = part.getSource().getType(), own = part.getResult().getType();
+        if (moved[dim] < 0 || moved[dim] + own.getDimSize(dim) > whole.getDimSize(dim))
+          continue;
+        part.setOffsets(moved);
+        const bool isWrong = isRefused();
+        const std::string what = "part " + std::to_string(i) + " by " + std::to_string(by) +
+                                 " in dimension " + std::to_string(dim);
+        if (!isWrong)
+          EXPECT_FALSE(isWrongWhenSerialized(what)) << what;
+        numWrong += isWrong;
+        numRight += !isWrong;
+        part.setOffsets(right);
+      }
+  RecordProperty("refused", std::to_string(numWrong));
+  RecordProperty("accepted", std::to_string(numRight));
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, ProgramsByHand,
+                         ::testing::Values("Accumulate", "Between", "Chunks", "Hierarchical",
+                                           "Slices"),
                          [](const auto &info) { return std::string(info.param); });
 
 } // namespace
