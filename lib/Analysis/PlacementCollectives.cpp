@@ -307,28 +307,35 @@ void insert(Placements &all, Placement placement) {
     all.push_back(std::move(placement));
 }
 
+/// Applies an exchange to each description of a value. One that contradicts it does not describe
+/// the value; if all do, `after` is empty and the first contradiction is returned.
+std::optional<Contradiction> applyToAll(Exchange &exchange, const Placements &before, bool primes,
+                                        llvm::function_ref<std::optional<Contradiction>()> change,
+                                        Placements &after) {
+  std::optional<Contradiction> first;
+  for (const Placement &placement : before) {
+    exchange.begin(placement, primes);
+    std::optional<Contradiction> found = change();
+    if (!found)
+      insert(after, exchange.placement);
+    else if (!first)
+      first = std::move(found);
+  }
+  return after.empty() ? first : std::nullopt;
+}
+
 } // namespace
 
 Transfer transferCollective(const MeshLayouts &layouts, CollectiveOpInterface op,
                             ArrayRef<Placements> inputs) {
   ResultPlacements results;
-  std::optional<Contradiction> first;
   for (auto [i, placements] : llvm::enumerate(inputs)) {
     // The counts of an all_to_all_v are the last of its inputs and of its results.
     Exchange exchange(layouts, op.getGroup(), op.getInputs()[i], static_cast<unsigned>(i));
     Placements after;
-    for (const Placement &placement : placements) {
-      exchange.begin(placement, isa<PermuteOp>(op));
-      if (std::optional<Contradiction> found = apply(op, exchange)) {
-        if (!first)
-          first = std::move(found);
-      } else {
-        insert(after, exchange.placement);
-      }
-    }
-    if (after.empty())
-      return *first;
-    first.reset();
+    auto change = [&] { return apply(op, exchange); };
+    if (auto found = applyToAll(exchange, placements, isa<PermuteOp>(op), change, after))
+      return *found;
     results.push_back(std::move(after));
   }
   if (auto counted = dyn_cast<AllToAllVOp>(*op)) {
@@ -354,18 +361,9 @@ Transfer transferCollective(const MeshLayouts &layouts, CollectiveOpInterface op
 Transfer transferSlice(const MeshLayouts &layouts, PartOp op, const Placements &input) {
   Exchange exchange(layouts, op.getGroup(), op.getInput(), 0);
   Placements after;
-  std::optional<Contradiction> first;
-  for (const Placement &placement : input) {
-    exchange.begin(placement, /*primes=*/false);
-    if (std::optional<Contradiction> found = exchange.slice(op.getDim())) {
-      if (!first)
-        first = std::move(found);
-    } else {
-      insert(after, exchange.placement);
-    }
-  }
-  if (after.empty())
-    return *first;
+  auto change = [&] { return exchange.slice(op.getDim()); };
+  if (auto found = applyToAll(exchange, input, /*primes=*/false, change, after))
+    return *found;
   return ResultPlacements{after};
 }
 

@@ -365,17 +365,20 @@ bool isUniform(Operation *op) {
   return !elements || elements.isSplat();
 }
 
+/// Adds the axes along which ranks do not hold the same.
+void appendDiffering(const Placement &placement, SubAxes &axes) {
+  for (const SubAxes &dim : placement.dims)
+    llvm::append_range(axes, dim);
+  llvm::append_range(axes, placement.varying);
+  for (const Addend &addend : placement.addends)
+    axes.push_back(addend.axis);
+}
+
 /// Operations of which nothing is known: their results differ wherever an input does.
 ResultPlacements unknown(Operation *op, ArrayRef<ArrayRef<Placement>> inputs) {
   SubAxes differing;
-  for (ArrayRef<Placement> input : inputs) {
-    const Placement &placement = input.front();
-    for (const SubAxes &dim : placement.dims)
-      llvm::append_range(differing, dim);
-    llvm::append_range(differing, placement.varying);
-    for (const Addend &addend : placement.addends)
-      differing.push_back(addend.axis);
-  }
+  for (ArrayRef<Placement> input : inputs)
+    appendDiffering(input.front(), differing);
   ResultPlacements results;
   for (Type type : op->getResultTypes()) {
     Placement placement = samePlacement(rankOf(type));
@@ -452,14 +455,8 @@ Transfer transferComputation(const MeshLayouts &layouts, Operation *op,
     if (primes)
       digits.addPrimes();
     SubAxes varying;
-    for (const Placements &value : captured) {
-      Placement split = digits.split(value.front());
-      for (const SubAxes &dim : split.dims)
-        llvm::append_range(varying, dim);
-      llvm::append_range(varying, split.varying);
-      for (const Addend &addend : split.addends)
-        varying.push_back(addend.axis);
-    }
+    for (const Placements &value : captured)
+      appendDiffering(digits.split(value.front()), varying);
     SubAxes once;
     for (const SubAxis &axis : varying)
       if (!llvm::is_contained(once, axis))

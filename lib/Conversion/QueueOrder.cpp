@@ -50,13 +50,15 @@ Unordered findFirst(const HappensBefore &order) {
 
 } // namespace
 
-void braid::orderQueues(rt::ProcedureOp procedure) {
+LogicalResult braid::orderQueues(rt::ProcedureOp procedure) {
+  if (failed(HappensBefore::checkSize(procedure)))
+    return failure();
   OpBuilder builder(procedure);
   while (true) {
     const HappensBefore order(procedure);
     const Unordered found = findFirst(order);
     if (!found.reader)
-      return;
+      return success();
     const rt::QueueAttr waiting = rt::queueOf(found.reader);
     for (Operation *writer : found.writers) {
       // A collective sets an event itself.

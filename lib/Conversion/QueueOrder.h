@@ -14,7 +14,7 @@ namespace braid {
 /// Every value is written once, so that nothing else needs an order before buffers are assigned.
 /// What a callee leaves in flight is not ordered: its caller waits for the event that is handed
 /// out.
-void orderQueues(rt::ProcedureOp procedure);
+llvm::LogicalResult orderQueues(rt::ProcedureOp procedure);
 
 } // namespace braid
 #endif // BRAID_LIB_CONVERSION_QUEUEORDER_H

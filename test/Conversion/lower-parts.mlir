@@ -135,3 +135,35 @@ func.func @on_another(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %y = comm.wait %k keeping %s : !comm.handle<tensor<4x8xf32>>, tensor<4x8xf32> -> tensor<4x8xf32>
   return %y : tensor<4x8xf32>
 }
+
+// -----
+
+// A function that adds to an argument and returns it changes the argument in place; where the caller needs it as it was, a copy
+// of it is changed.
+// CHECK-LABEL: rt.procedure @add(
+// CHECK-SAME: %[[SUM:[^:]*]]: memref<6x4xf32> {rt.inout}, %[[X:[^:]*]]: memref<8x4xf32>, %[[D:[^:]*]]: memref<8x6xf32>) {
+// CHECK-NEXT: rt.launch @matmul rows {{.*}} outs(%[[SUM]] : memref<6x4xf32>)
+// CHECK-NEXT: rt.return
+func.func @add(%sum: tensor<6x4xf32>, %x: tensor<8x4xf32>, %d: tensor<8x6xf32>) -> tensor<6x4xf32> {
+  %g = nn.matmul %d transposed, %x plus %sum : tensor<6x4xf32> : tensor<8x6xf32>, tensor<8x4xf32> -> tensor<6x4xf32>
+  return %g : tensor<6x4xf32>
+}
+// CHECK-LABEL: rt.procedure @twice(
+// CHECK: rt.launch @matmul{{.*}} outs(%[[FIRST:[^ ]*]] : memref<6x4xf32, #rt.space<local>>)
+// CHECK-NEXT: rt.call @add(%[[FIRST]], {{.*}})
+// CHECK-NOT: rt.copy
+// CHECK-LABEL: rt.procedure @kept(
+// CHECK: rt.launch @matmul{{.*}} outs(%[[FIRST:[^ ]*]] : memref<6x4xf32>)
+// CHECK: rt.copy ins(%[[FIRST]] : {{.*}}) outs(%[[COPY:[^ ]*]] : memref<6x4xf32>)
+// CHECK-NEXT: rt.call @add(%[[COPY]], {{.*}})
+func.func @twice(%x: tensor<8x4xf32>, %d: tensor<8x6xf32>) -> tensor<6x4xf32> {
+  %0 = nn.matmul %d transposed, %x : tensor<8x6xf32>, tensor<8x4xf32> -> tensor<6x4xf32>
+  %1 = func.call @add(%0, %x, %d) : (tensor<6x4xf32>, tensor<8x4xf32>, tensor<8x6xf32>) -> tensor<6x4xf32>
+  %2 = nn.activation tanh %1 : tensor<6x4xf32>
+  return %2 : tensor<6x4xf32>
+}
+func.func @kept(%x: tensor<8x4xf32>, %d: tensor<8x6xf32>) -> (tensor<6x4xf32>, tensor<6x4xf32>) {
+  %0 = nn.matmul %d transposed, %x : tensor<8x6xf32>, tensor<8x4xf32> -> tensor<6x4xf32>
+  %1 = func.call @add(%0, %x, %d) : (tensor<6x4xf32>, tensor<8x4xf32>, tensor<8x6xf32>) -> tensor<6x4xf32>
+  return %0, %1 : tensor<6x4xf32>, tensor<6x4xf32>
+}

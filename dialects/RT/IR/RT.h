@@ -71,12 +71,8 @@ mlir::Value getRoot(mlir::Value memory);
 /// The queue that runs a command. Calls stand in every queue's stream; compute is returned, since a
 /// callee orders what its other queues do within its own begin and end.
 QueueAttr queueOf(mlir::Operation *command);
-/// Buffers and arguments, without views of them.
-struct Accesses {
-  llvm::SmallVector<mlir::Value> reads, writes;
-};
-/// The memory that a command reads and writes, except for the frames of callees.
-Accesses getAccesses(mlir::Operation *op);
+/// The buffers and arguments that a command writes, except for the frames of callees.
+llvm::SmallVector<mlir::Value> getWrittenRoots(mlir::Operation *op);
 
 } // namespace braid::rt
 #endif // BRAID_DIALECTS_RT_RT_H

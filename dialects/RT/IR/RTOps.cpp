@@ -102,20 +102,15 @@ QueueAttr braid::rt::queueOf(Operation *command) {
   return QueueAttr::get(command->getContext(), QueueKind::Compute);
 }
 
-Accesses braid::rt::getAccesses(Operation *op) {
-  Accesses accesses;
+SmallVector<Value> braid::rt::getWrittenRoots(Operation *op) {
   SmallVector<MemoryEffects::EffectInstance> instances;
   if (auto effects = dyn_cast<MemoryEffectOpInterface>(op))
     effects.getEffects(instances);
-  for (const MemoryEffects::EffectInstance &instance : instances) {
-    if (!instance.getValue())
-      continue;
-    if (isa<MemoryEffects::Read>(instance.getEffect()))
-      accesses.reads.push_back(getRoot(instance.getValue()));
-    else if (isa<MemoryEffects::Write>(instance.getEffect()))
-      accesses.writes.push_back(getRoot(instance.getValue()));
-  }
-  return accesses;
+  SmallVector<Value> written;
+  for (const MemoryEffects::EffectInstance &instance : instances)
+    if (instance.getValue() && isa<MemoryEffects::Write>(instance.getEffect()))
+      written.push_back(getRoot(instance.getValue()));
+  return written;
 }
 
 //===----------------------------------------------------------------------===//

@@ -124,7 +124,7 @@ LogicalResult ProcedureOp::verifyRegions() {
     if (auto launch = dyn_cast<LaunchOp>(op); launch && launch.onTensors())
       return launch.emitOpError("expects outputs in memory inside of rt.procedure "
                                 "[rt.procedure_c2]");
-    for (Value written : getAccesses(&op).writes)
+    for (Value written : getWrittenRoots(&op))
       if (auto argument = dyn_cast<BlockArgument>(written);
           argument && !isWritten(argument.getArgNumber()))
         return op.emitOpError("expects to write buffers and arguments with rt.result or rt.inout "

@@ -39,7 +39,8 @@ constexpr const char *kPipelines[] = {
     "braid-remove-dead-collectives",
     "braid-identify-collectives",
     "braid-specialize{calls=@main/@*}",
-    "braid-split-all-reduce,braid-merge-collectives,braid-identify-collectives",
+    ("braid-split-all-reduce,braid-sink-all-gathers,braid-merge-collectives,"
+     "braid-identify-collectives"),
     "braid-start-collectives",
     "braid-verify-level{level=comm}",
     "braid-verify-level{level=rt}",

@@ -22,8 +22,6 @@ namespace {
 
 constexpr DType f32 = DType::f32;
 
-class Queues : public ::testing::TestWithParam<Where> {};
-
 /// Runs a program of kRanks ranks with inputs "x" and compares every result with `expected`.
 void run(const Where &where, ProgramBuilder &b, const Expected &expected) {
   auto session = where.session(b);
@@ -67,37 +65,30 @@ void interpret(ProgramBuilder &b, const Expected &expected) {
   }
 }
 
-TEST_P(Queues, CollectivesOfOneGroupInFlightTogether) {
+struct NamedProgram {
+  const char *name;
+  ProgramBuilder (*build)(Expected &expected);
+};
+const NamedProgram kPrograms[] = {{"CollectivesOfOneGroupInFlightTogether", twoInFlight},
+                                  {"AReceiveHoldsUpItsOwnQueueOnly", receiveBeside},
+                                  {"EventsCrossCalls", eventsAcrossCalls}};
+
+class Queues : public ::testing::TestWithParam<std::tuple<NamedProgram, Where>> {};
+
+TEST_P(Queues, GiveTheResults) {
+  const auto &[program, where] = GetParam();
   Expected expected;
-  ProgramBuilder b = twoInFlight(expected);
-  run(GetParam(), b, expected);
-}
-TEST(QueuesInterpreted, CollectivesOfOneGroupInFlightTogether) {
-  Expected expected;
-  ProgramBuilder b = twoInFlight(expected);
-  interpret(b, expected);
+  ProgramBuilder b = program.build(expected);
+  run(where, b, expected);
 }
 
-TEST_P(Queues, AReceiveHoldsUpItsOwnQueueOnly) {
-  Expected expected;
-  ProgramBuilder b = receiveBeside(expected);
-  run(GetParam(), b, expected);
-}
-TEST(QueuesInterpreted, AReceiveHoldsUpItsOwnQueueOnly) {
-  Expected expected;
-  ProgramBuilder b = receiveBeside(expected);
-  interpret(b, expected);
-}
-
-TEST_P(Queues, EventsCrossCalls) {
-  Expected expected;
-  ProgramBuilder b = eventsAcrossCalls(expected);
-  run(GetParam(), b, expected);
-}
-TEST(QueuesInterpreted, EventsCrossCalls) {
-  Expected expected;
-  ProgramBuilder b = eventsAcrossCalls(expected);
-  interpret(b, expected);
+TEST(QueuesInterpreted, GiveTheResultsInEveryOrder) {
+  for (const NamedProgram &program : kPrograms) {
+    SCOPED_TRACE(program.name);
+    Expected expected;
+    ProgramBuilder b = program.build(expected);
+    interpret(b, expected);
+  }
 }
 
 /// Without the wait on the third queue, its collective reads what the second one writes.
@@ -118,8 +109,13 @@ TEST(QueuesInterpreted, ARaceBetweenCommunicationQueuesIsNamed) {
             "event orders what the one writes and the other reads");
 }
 
-std::string nameOf(const ::testing::TestParamInfo<Where> &info) { return info.param.name; }
-INSTANTIATE_TEST_SUITE_P(On, Queues, ::testing::ValuesIn(kEverywhere), nameOf);
+INSTANTIATE_TEST_SUITE_P(Of, Queues,
+                         ::testing::Combine(::testing::ValuesIn(kPrograms),
+                                            ::testing::ValuesIn(kEverywhere)),
+                         [](const auto &info) {
+                           return std::string(std::get<0>(info.param).name) + "_" +
+                                  std::get<1>(info.param).name;
+                         });
 
 //===----------------------------------------------------------------------===//
 // Messages about what waits
