@@ -9,7 +9,7 @@ usage() {
 usage: examples/out-of-tree/run.sh [--help]
 
 Installs missing packages, builds, installs Braid into build/install with `cmake --install`, and builds the project in
-examples/out-of-tree against it: a plugin with a pass; a plugin with an operation, which is partitioned and run; a program
+examples/out-of-tree against it: plugins with a pass each; a plugin with an operation, which is partitioned and run; a program
 that compiles a model, runs it and checks the numbers; and a C program that runs the bundle with the runtime alone.
 END
 }
@@ -34,6 +34,13 @@ echo "== a pass in a plugin"
 braid compile examples/write-your-own/model.mlir --emit=comm -o "$work/comm.mlir"
 braid-opt "$work/comm.mlir" --load-pass-plugin="$work/report-costs.so" --pass-pipeline='builtin.module(report-costs)' \
   --mlir-print-op-on-diagnostic=false -o "$work/same.mlir" 2>&1 | grep remark
+
+echo
+echo "== an overlap pass in a plugin: matmuls and all_reduces in two halves"
+sliced=(--load-pass-plugin "$work/slice-matmul.so" --passes slice-matmul)
+braid compile examples/write-your-own/model.mlir "${sliced[@]}" --emit=scheduled --remarks communication -o "$work/sliced.mlir" 2>&1
+grep -E 'comm\.(start|wait)|@matmul' "$work/sliced.mlir" | grep -v rt.kernel
+braid run examples/write-your-own/model.mlir "${sliced[@]}" --random-weights 1 --random-inputs 1 --check reference
 
 echo
 echo "== an operation in a plugin: its partitioned form and its cost"

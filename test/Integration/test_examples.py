@@ -33,9 +33,19 @@ def test_out_of_tree():
     """Builds a plugin and two programs against an installation by `cmake --install`."""
     done = subprocess.run([ROOT / "examples/out-of-tree/run.sh"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
-    own_pass, partitioned, run, alone, rest = re.split(r"^== .*$", done.stdout, flags=re.MULTILINE)[1:6]
+    own_pass, sliced, partitioned, run, alone, rest = re.split(r"^== .*$", done.stdout, flags=re.MULTILINE)[1:7]
     # The plugin can use the operations of the tool that loads it.
     assert "remark: sends 131072 bytes among 2 ranks" in own_pass
+    # The first half is reduced while the second is multiplied, and nothing is copied for it.
+    assert 'Remark="sliced into 32 and 32 rows"' in sliced
+    assert "'mlp.down/first': 1 command between start and wait: 12566528 FLOPs" in sliced
+    names = re.findall(r"2 x all_reduce @block/(\S+): 131072 bytes, (.*)", sliced)
+    assert [name for name, _ in names] == ["mlp.down/first", "mlp.down/second"], sliced
+    assert ["exposed by form" in rest for _, rest in names] == [False, True], sliced
+    assert re.search(r"check y against reference.*: passed", sliced), sliced
+    plugin = ["--load-pass-plugin", BUILD / "examples/out-of-tree/slice-matmul.so", "--passes", "slice-matmul"]
+    rt = braid("compile", ROOT / "examples/write-your-own/model.mlir", *plugin, "--emit=rt").out
+    assert rt.count("rt.start all_reduce") == 2 and "rt.copy" not in rt
     # The example's operation has a sharding rule, so that no collectives are needed for it, and a cost for each rank: 2
     # x 16 rows of 128 columns in groups of 32.
     assert re.search(r"group\.rms_norm .* size 32 .*: tensor<2x16x128xf32>, tensor<128xf32>", partitioned), partitioned
