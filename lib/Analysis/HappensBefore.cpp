@@ -43,6 +43,23 @@ LogicalResult HappensBefore::checkSize(rt::ProcedureOp procedure) {
          << kMaxCommands << " commands with all calls expanded";
 }
 
+std::string OrderedCommand::describe() const {
+  std::string text;
+  if (auto launch = dyn_cast<rt::LaunchOp>(op))
+    text = "launch of @" + launch.getKernel().str();
+  else if (auto start = dyn_cast<rt::StartOp>(op))
+    text = rt::stringifyCollectiveKind(start.getKind()).str();
+  else
+    text = op->getName().stripDialect().str();
+  if (auto role = op->getAttrOfType<StringAttr>("role"))
+    text += " '" + role.str() + "'";
+  else if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
+    text += " '" + name.getName().str() + "'";
+  if (top != op)
+    text += " in @" + op->getParentOfType<rt::ProcedureOp>().getSymName().str();
+  return text + " on the " + rt::queueOf(op).str() + " queue";
+}
+
 HappensBefore::HappensBefore(rt::ProcedureOp procedure) {
   queueList.push_back(rt::QueueAttr::get(procedure.getContext(), rt::QueueKind::Compute));
   llvm::SmallPtrSet<Operation *, 8> seen;

@@ -218,6 +218,8 @@ struct AssignBuffers : braid::impl::AssignBuffersBase<AssignBuffers> {
   }
 
   LogicalResult assign(rt::ProcedureOp procedure) {
+    if (procedure.getFrameAttr())
+      return checkBuffers(procedure);
     if (failed(HappensBefore::checkSize(procedure)))
       return failure();
     Planner planner(procedure, inPlace);

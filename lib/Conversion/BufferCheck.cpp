@@ -177,7 +177,7 @@ private:
 
   /// An error on the operation of this procedure, with a note on the callee's command.
   static InFlightDiagnostic report(const OrderedCommand &command, const Twine &what) {
-    InFlightDiagnostic diag = command.top->emitOpError(what);
+    InFlightDiagnostic diag = command.top->emitOpError("(" + command.describe() + ") " + what);
     if (command.top != command.op)
       diag.attachNote(command.op->getLoc()) << "in the callee, at this command";
     return diag;
@@ -194,8 +194,8 @@ private:
     // Of a command that reads and writes, the write is reported.
     auto does = [](const Access &access) { return access.use->writes ? "writes" : "reads"; };
     InFlightDiagnostic diag =
-        report(*later.command, Twine(does(later)) + " memory that another command " +
-                                   does(earlier) + ", and no event orders the two");
+        report(*later.command, Twine(does(later)) + " memory that " + earlier.command->describe() +
+                                   " " + does(earlier) + ", and no event orders the two");
     diag.attachNote(earlier.command->top->getLoc()) << "the other command";
     if (earlier.command->top != earlier.command->op)
       diag.attachNote(earlier.command->op->getLoc()) << "in the callee, at this command";
@@ -285,8 +285,18 @@ private:
                               << std::max(a.begin, b.begin) << ", " << std::min(a.end, b.end)
                               << ") of " << rt::stringifySpace(a.space)
                               << " memory with something that is live at the same time";
-    diag.attachNote(a.owner->getLoc()) << "the other one";
+    diag.attachNote(a.owner->getLoc()) << "the other one: " << conflict(a, b);
     return diag;
+  }
+
+  /// Two commands that use the extents and that the order does not keep apart.
+  static std::string conflict(const Extent &a, const Extent &b) {
+    for (const OrderedCommand *x : a.uses)
+      for (const OrderedCommand *y : b.uses)
+        if (x != y && !x->isBefore(*y) && !y->isBefore(*x))
+          return "no event orders " + x->describe() + ", which uses it, and " + y->describe();
+    return b.uses.front()->describe() + " runs before " + a.uses.back()->describe() +
+           ", which uses it";
   }
 
   rt::ProcedureOp procedure;

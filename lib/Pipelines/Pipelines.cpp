@@ -58,7 +58,7 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
   if (level == std::max(first, Level::Comm)) {
     addVerifyLevel(pm, first);
     pm.addPass(createConvertTensorParts());
-    if (first > Level::Comm) {
+    if (first > Level::Comm && first < Level::RT) {
       pm.addPass(createIdentifyCollectives());
       pm.addPass(createCheckPlacements());
     }
@@ -94,7 +94,8 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
     }
     break;
   case Level::RT:
-    pm.addPass(createLowerToRT());
+    if (first != Level::RT)
+      pm.addPass(createLowerToRT());
     pm.addPass(createAssignBuffers());
     break;
   }
@@ -114,7 +115,8 @@ struct RegisteredOptions : PipelineOptions {
                      llvm::cl::values(choice(Level::NN, "an unpartitioned model"),
                                       choice(Level::Comm, "a program of a rank"),
                                       choice(Level::Kernels, "one with its kernels"),
-                                      choice(Level::Scheduled, "one that starts collectives"))};
+                                      choice(Level::Scheduled, "one that starts collectives"),
+                                      choice(Level::RT, "the executor's commands"))};
   Option<Level> stopAfter{
       *this, "stop-after", llvm::cl::desc("last level"), llvm::cl::init(Level::RT),
       llvm::cl::values(choice(Level::Comm, "partitioned"),
@@ -166,10 +168,6 @@ static LogicalResult checkPasses(ModuleOp module, const PipelineOptions &options
 static LogicalResult checkStart(ModuleOp module, Level first, Level last,
                                 const PipelineOptions &options) {
   StringRef level = stringifyLevel(first);
-  if (first > Level::Scheduled)
-    return module.emitError(
-               "expects a module of level nn, comm, kernels or scheduled, got one of level ")
-           << level;
   if (first > last)
     return module.emitError("the module is at level ")
            << level << ", past level " << stringifyLevel(last) << " that was asked for";

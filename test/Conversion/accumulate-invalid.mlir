@@ -5,7 +5,7 @@ rt.kernel @add(tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32> attributes {
 rt.procedure @unwritten(%x: memref<4x8xf32>, %w: memref<8x8xf32>, %y: memref<4x8xf32> {rt.result}) {
   // expected-note @+1 {{the memory}}
   %0 = rt.alloc : memref<4x8xf32, #rt.space<local>>
-  // expected-error @+1 {{'rt.launch' op reads memory that nothing has written before}}
+  // expected-error @+1 {{'rt.launch' op (launch of @add on the compute queue) reads memory that nothing has written before}}
   rt.launch @add rows 4 ins(%x, %w : memref<4x8xf32>, memref<8x8xf32>) outs(%0 : memref<4x8xf32, #rt.space<local>>)
   rt.copy ins(%0 : memref<4x8xf32, #rt.space<local>>) outs(%y : memref<4x8xf32>)
   rt.return

@@ -16,7 +16,7 @@ rt.procedure @b() {
 rt.procedure @never_written(%o: memref<16xf32> {rt.result}) {
   // expected-note @below {{the memory}}
   %a = rt.alloc : memref<16xf32, #rt.space<local>>
-  // expected-error @below {{'rt.copy' op reads memory that nothing has written before}}
+  // expected-error @below {{'rt.copy' op (copy on the compute queue) reads memory that nothing has written before}}
   rt.copy ins(%a : memref<16xf32, #rt.space<local>>) outs(%o : memref<16xf32>)
   rt.return
 }

@@ -76,7 +76,7 @@ rt.procedure @ahead() frame <local 0, symmetric 128, events 1> {
   // expected-note @below {{the memory}}
   %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
   %b = rt.alloc at 64 : memref<16xf32, #rt.space<symmetric>>
-  // expected-error @below {{'rt.start' op reads memory that nothing has written before}}
+  // expected-error @below {{'rt.start' op (all_reduce on the communication queue) reads memory that nothing has written before}}
   %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 0
   rt.wait %d
   rt.return
@@ -88,7 +88,7 @@ rt.procedure entry @behind(%x: memref<16xf32> {rt.operand = #rt.value<"x" of ten
   %a = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
   %e = rt.record on compute event 0
   rt.await %e on communication
-  // expected-error @below {{'rt.copy' op expects the compute queue to wait for it before the entry ends}}
+  // expected-error @below {{'rt.copy' op (copy on the communication queue) expects the compute queue to wait for it before the entry ends}}
   rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<local>>) on communication
   rt.return
 }
@@ -202,7 +202,7 @@ rt.procedure @written_too_late(%x: memref<16xf32>, %o: memref<16xf32> {rt.result
   // expected-note @below {{the other command}}
   rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
   rt.await %e on communication
-  // expected-error @below {{'rt.start' op reads memory that another command writes, and no event orders the two}}
+  // expected-error @below {{'rt.start' op (all_reduce on the communication queue) reads memory that copy on the compute queue writes, and no event orders the two}}
   %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
   rt.wait %d
   rt.copy ins(%b : memref<16xf32, #rt.space<symmetric>>) outs(%o : memref<16xf32>)
@@ -222,7 +222,7 @@ rt.procedure @read_too_early(%x: memref<16xf32>, %o: memref<16xf32> {rt.result})
   // expected-note @below {{the other command}}
   %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
   %c = rt.view %v : memref<4x4xf32, #rt.space<symmetric>> to memref<16xf32, #rt.space<symmetric>>
-  // expected-error @below {{'rt.copy' op reads memory that another command writes, and no event orders the two}}
+  // expected-error @below {{'rt.copy' op (copy on the compute queue) reads memory that all_reduce on the communication queue writes, and no event orders the two}}
   rt.copy ins(%c : memref<16xf32, #rt.space<symmetric>>) outs(%o : memref<16xf32>)
   rt.wait %d
   rt.return
@@ -240,7 +240,7 @@ rt.procedure @overwritten_in_flight(%x: memref<16xf32>, %o: memref<16xf32> {rt.r
   rt.await %e on communication
   // expected-note @below {{the other command}}
   %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
-  // expected-error @below {{'rt.copy' op writes memory that another command reads, and no event orders the two}}
+  // expected-error @below {{'rt.copy' op (copy on the compute queue) writes memory that all_reduce on the communication queue reads, and no event orders the two}}
   rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
   rt.wait %d
   rt.copy ins(%b : memref<16xf32, #rt.space<symmetric>>) outs(%o : memref<16xf32>)
@@ -256,7 +256,7 @@ rt.procedure @result_twice(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) f
   // expected-note @below {{the other command}}
   rt.copy ins(%x : memref<16xf32>) outs(%o : memref<16xf32>) on communication
   %f = rt.record on communication event 1
-  // expected-error @below {{'rt.copy' op writes memory that another command writes, and no event orders the two}}
+  // expected-error @below {{'rt.copy' op (copy on the compute queue) writes memory that copy on the communication queue writes, and no event orders the two}}
   rt.copy ins(%x : memref<16xf32>) outs(%o : memref<16xf32>)
   rt.await %f on compute
   rt.return
@@ -267,7 +267,7 @@ rt.procedure @result_twice(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) f
 rt.procedure @never_written(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) frame <local 64, symmetric 0, events 0> {
   // expected-note @below {{the memory}}
   %a = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
-  // expected-error @below {{'rt.copy' op reads memory that nothing has written before}}
+  // expected-error @below {{'rt.copy' op (copy on the compute queue) reads memory that nothing has written before}}
   rt.copy ins(%a : memref<16xf32, #rt.space<local>>) outs(%o : memref<16xf32>)
   rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<local>>)
   rt.return
@@ -288,7 +288,7 @@ rt.procedure @written_by_call(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}
 }
 // expected-note @below {{the memory}}
 rt.procedure @unwritten_result(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}, %p: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
-  // expected-error @below {{'rt.call' op reads memory that nothing has written before}}
+  // expected-error @below {{'rt.call' op (copy in @inner on the compute queue) reads memory that nothing has written before}}
   rt.call @inner(%o, %p) at <local 0, symmetric 0, events 0> : memref<16xf32>, memref<16xf32>
   rt.call @inner(%x, %o) at <local 0, symmetric 0, events 0> : memref<16xf32>, memref<16xf32>
   rt.return
@@ -359,7 +359,7 @@ rt.procedure @third_queue_ahead(%x: memref<16xf32>) frame <local 0, symmetric 12
   rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
   %e = rt.record on compute event 0
   rt.await %e on communication
-  // expected-error @below {{'rt.start' op reads memory that another command writes, and no event orders the two}}
+  // expected-error @below {{'rt.start' op (all_reduce on the communication<1> queue) reads memory that copy on the compute queue writes, and no event orders the two}}
   %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> on communication<1> event 1
   rt.wait %d
   rt.return
@@ -378,7 +378,7 @@ rt.procedure @race_of_two_queues(%x: memref<16xf32>) frame <local 0, symmetric 1
   rt.await %e on communication<1>
   // expected-note @below {{the other command}}
   %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
-  // expected-error @below {{'rt.start' op writes memory that another command writes, and no event orders the two}}
+  // expected-error @below {{'rt.start' op (all_reduce on the communication<1> queue) writes memory that all_reduce on the communication queue writes, and no event orders the two}}
   %f = rt.start all_reduce with max ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> on communication<1> event 2
   rt.wait %d
   rt.wait %f
@@ -397,7 +397,7 @@ rt.procedure entry @third_queue_behind(%x: memref<16xf32> {rt.operand = #rt.valu
   %e = rt.record on compute event 0
   rt.await %e on communication
   rt.await %e on communication<1>
-  // expected-error @below {{'rt.start' op expects the compute queue to wait for it before the entry ends}}
+  // expected-error @below {{'rt.start' op (all_reduce on the communication queue) expects the compute queue to wait for it before the entry ends}}
   %d = rt.start all_reduce with sum ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%b : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> event 1
   %f = rt.start all_reduce with max ins(%a : memref<16xf32, #rt.space<symmetric>>) outs(%c : memref<16xf32, #rt.space<symmetric>>) over <@mesh, {tp}> on communication<1> event 2
   rt.wait %f

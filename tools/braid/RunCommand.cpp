@@ -108,6 +108,11 @@ public:
     OwningOpRef<ModuleOp> module = readBundledModule(request.bundle, &session.context());
     if (!module)
       return runtime::Status::error("the reference interpreter expects a bundle with its module");
+    if (FailureOr<Level> level = detectLevel(*module); failed(level) || *level == Level::RT)
+      return runtime::Status::error(
+          "the reference interpreter computes values, and a module of level "
+          "rt has memory: expects one of an earlier level, or --target "
+          "program-interpreter");
     if (request.partitioned) {
       PipelineOptions pipeline;
       pipeline.mesh = mesh.empty() ? meshOption(request.bundle.manifest().mesh) : mesh;
@@ -221,7 +226,7 @@ int runRun(int argc, const char *const *argv) {
   runtime::RunHooks hooks;
   hooks.program = "braid run";
   hooks.modelHelp =
-      "module of level nn, comm, kernels or scheduled (compiled in memory first) or bundle "
+      "module of level nn, comm, kernels, scheduled or rt (compiled in memory first) or bundle "
       "(.braid)";
   hooks.examples =
       "Examples:\n"

@@ -80,8 +80,8 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
 void addCompile(CLI::App &app, CompileArgs &args, int &status) {
   CLI::App *cmd = app.add_subcommand("compile", "compile a module into a bundle");
   cmd->add_option("model", args.model,
-                  "module of level nn, as `braid import` writes it, or of level comm, kernels or "
-                  "scheduled: the program of every rank; - for standard input")
+                  "module of level nn, as `braid import` writes it, or of level comm, kernels, "
+                  "scheduled or rt: the program of every rank; - for standard input")
       ->required();
   cmd->add_option("-o,--output", args.output,
                   "the bundle (.braid); with --emit the text, default standard output");
@@ -98,7 +98,8 @@ void addCompile(CLI::App &app, CompileArgs &args, int &status) {
                 "with --emit or --dump-ir: print where each operation comes from");
   cmd->add_option("--report", args.report, "write times and sizes of the compilation as JSON");
   cmd->footer(
-      "A module of level comm, kernels or scheduled, which may be written by hand, is partitioned: "
+      "A module of level comm, kernels, scheduled or rt, which may be written by hand, is "
+      "partitioned: "
       "its mesh is its own, and --strategy is rejected; --passes expects level comm or nn. "
       "Operands and results of the entry are replicated, or sharded by their comm.sharding beside "
       "comm.global_type.\n\n"

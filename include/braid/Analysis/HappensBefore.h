@@ -39,6 +39,8 @@ struct OrderedCommand {
 
   /// Whether it has ended whenever `other` begins.
   bool isBefore(const OrderedCommand &other) const { return other.before[queue] > index; }
+  /// For messages: "all_reduce 'mlp.down' on the communication queue".
+  std::string describe() const;
   Lifetime getLifetime() const {
     Lifetime life({before.begin(), before.end()}, std::vector<int64_t>(before.size(), 0));
     life.last[queue] = index + 1;

@@ -151,7 +151,7 @@ def AssignBuffers : Pass<"braid-assign-buffers", "::mlir::ModuleOp"> {
       %b = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
       ...
     ```
-    The pass ends with the check of `braid-verify-buffers`. Remarks (category `buffers`) give the bytes of each arena and the
+    A procedure that has a frame keeps its places. The pass ends with the check of `braid-verify-buffers`. Remarks (category `buffers`) give the bytes of each arena and the
     sum of its buffers. A procedure that calls itself is an error.
   }];
   let options = [

@@ -39,7 +39,7 @@ struct CompileRecord {
   std::vector<std::pair<std::string, CUDABinary>> cuda;
 };
 
-/// Compiles `module` (of level nn, comm, kernels or scheduled) and leaves it at the rt level.
+/// Compiles `module` (of any level) and leaves it at the rt level.
 /// Errors are emitted as diagnostics on its context.
 mlir::FailureOr<runtime::Bundle> compileToBundle(
     mlir::ModuleOp module, const CompileOptions &options, const PhaseObserver &observer = {},

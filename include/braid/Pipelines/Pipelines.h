@@ -65,8 +65,8 @@ struct PhaseObserver {
   llvm::function_ref<mlir::LogicalResult(Level, int, mlir::ModuleOp)> end = nullptr;
 };
 
-/// Runs every phase from the module's level up to `last`, in place. A module of level comm, kernels
-/// or scheduled is partitioned: its mesh is its own, and it takes no strategy. Errors are emitted
+/// Runs every phase from the module's level up to `last`, in place. A module of a later level than
+/// nn is partitioned: its mesh is its own, and it takes no strategy. Errors are emitted
 /// as diagnostics.
 mlir::LogicalResult runPhases(mlir::ModuleOp module, Level last, const PipelineOptions &options,
                               const PhaseObserver &observer = {});
