@@ -87,7 +87,7 @@ MemoryPlan::MemoryPlan(func::FuncOp function, const llvm::StringMap<Signature> &
   findSymmetric(callees);
   findResults();
   for (Stored argument : flatten(block.getArguments()))
-    signature.arguments.push_back(!entry && isSymmetric(argument));
+    signature.arguments.push_back(isSymmetric(argument));
 }
 
 Stored MemoryPlan::rootOf(Value value) const {
@@ -221,8 +221,7 @@ void MemoryPlan::findResults() {
       result.symmetric = isSymmetric(root);
       continue;
     }
-    // A caller of the entry passes memory of its own, which no collective can use.
-    if (!mayHaveDestination(root) || (entry && isSymmetric(root)))
+    if (!mayHaveDestination(root))
       continue;
     destinations[root] = {nullptr, static_cast<unsigned>(i)};
     result.symmetric = isSymmetric(root);

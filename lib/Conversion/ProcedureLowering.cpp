@@ -228,9 +228,7 @@ LogicalResult ProcedureLowering::lowerStart(comm::StartOp op) {
   Location loc = namedLoc(collective);
   SmallVector<Value> inputs, outputs;
   for (Value input : op.getInputs())
-    inputs.push_back(symmetric(loc, memory(input),
-                               "collectives read symmetric memory, which an entry's "
-                               "argument is not"));
+    inputs.push_back(symmetric(loc, memory(input), "collectives read symmetric memory"));
   for (auto [i, type] : llvm::enumerate(flattenTypes(op.getHandle().getType())))
     outputs.push_back(define({op.getHandle(), i}, type));
 
@@ -487,8 +485,7 @@ LogicalResult ProcedureLowering::lowerReturn(func::ReturnOp op) {
         return op.emitOpError("expects a handle that it returns to be that of a collective that "
                               "the function or a callee starts, and returned once");
       copy(op.getLoc(), memory(value), resultArguments[number],
-           "the result is also another result, a part of another value, an argument, or used by a "
-           "collective of an entry");
+           "the result is also another result, a part of another value, or an argument");
     }
   }
   rt::ReturnOp::create(builder, op.getLoc(), handed);

@@ -48,7 +48,7 @@ LogicalResult ProcedureLowering::buildSignature() {
                                     MemRefLayoutAttrInterface{}, space));
   };
   for (nn::ParameterOp parameter : parameters)
-    add(cast<RankedTensorType>(parameter.getType()), /*symmetric=*/false);
+    add(cast<RankedTensorType>(parameter.getType()), plan->isSymmetric({parameter, 0}));
   for (auto [type, symmetric] :
        llvm::zip_equal(flattenTypes(function.getArgumentTypes()), spaces.arguments))
     add(type, symmetric);

@@ -144,11 +144,13 @@ const char *braid_session_output(const braid_session *session, size_t index, bra
 braid_code braid_session_set_input(braid_session *session, const char *name, braid_dtype dtype,
                                    const int64_t *shape, size_t rank, const void *data,
                                    braid_error **error);
-/* Uses memory of the caller for one rank's shard of an input or output, which saves the copy:
-   `bytes` must be the size of the shard, padding included, and `data` aligned to 64 bytes. The
-   memory stays the caller's, and must live until the session is freed or other memory is bound. An
-   input counts as set when it is bound on all ranks. Inputs may overlap each other; an output that
-   overlaps an input or another output, of any rank, makes the next run fail with BRAID_INVALID. */
+/* Uses memory of the caller for one rank's shard of an input or output, which saves the copy
+   (except where collectives use the value in place, in symmetric memory: see bound_values_copied in
+   the report): `bytes` must be the size of the shard, padding included, and `data` aligned to 64
+   bytes. The memory stays the caller's, and must live until the session is freed or other memory is
+   bound. An input counts as set when it is bound on all ranks. Inputs may overlap each other; an
+   output that overlaps an input or another output, of any rank, makes the next run fail with
+   BRAID_INVALID. */
 braid_code braid_session_bind_input(braid_session *session, int64_t rank, const char *name,
                                     void *data, size_t bytes, braid_error **error);
 braid_code braid_session_bind_output(braid_session *session, int64_t rank, const char *name,

@@ -79,13 +79,15 @@ func.func @both(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
 
 // -----
 
-// An entry's arguments belong to its caller and are not symmetric: a collective's are copied.
+// The arguments of an entry are symmetric, too.
 comm.mesh @mesh <tp = 2>
 // CHECK-LABEL: rt.procedure entry @main(
-// CHECK: %[[A:.*]] = rt.alloc : memref<4x8xf32, #rt.space<symmetric>>
-// CHECK-NEXT: rt.copy ins(%x : {{.*}}) outs(%[[A]] :
-// CHECK: rt.start all_reduce with sum ins(%[[A]] : {{.*}}) outs(%[[B:.*]] : {{.*}})
-// CHECK: rt.copy ins(%[[B]] : {{.*}}) outs(%y : memref<4x8xf32>)
+// CHECK-SAME: %x: memref<4x8xf32, #rt.space<symmetric>> {rt.operand
+// CHECK-SAME: %y: memref<4x8xf32, #rt.space<symmetric>> {rt.result
+// CHECK-NOT: rt.copy
+// CHECK: rt.start all_reduce with sum ins(%x : {{.*}}) outs(%y : {{.*}})
+// CHECK-NOT: rt.copy
+// CHECK: rt.return
 func.func @main(%x: tensor<4x8xf32> {nn.name = "x"}) -> (tensor<4x8xf32> {nn.name = "y"}) attributes {nn.entry} {
   %h = comm.start (%a = %x) : tensor<4x8xf32> -> !comm.handle<tensor<4x8xf32>> {
     %r = comm.all_reduce sum (%a) over <@mesh, {tp}> : tensor<4x8xf32>

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The programs of examples/programs: no copies, and the reference's results in every way to run them."""
+import json
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from braidtest import BAD_INPUT, ROOT, braid
 FOLDER = ROOT / "examples/programs"
 PROGRAMS = [path.name for path in sorted(FOLDER.glob("*.mlir"))]
 RINGS = [f"ring.py {ranks}{way}" for ranks in (2, 3, 4, 5) for way in ("", " --both-ways")]
+WEIGHTS = [f"weights.py {layers}{way}" for layers in (1, 4, 8) for way in ("", " --inside")]
 WAYS = {"threads": ["--transport", "threads", "--repeat", 20], "shm": ["--transport", "shm", "--repeat", 20],
         "orders": ["--target", "program-interpreter", "--schedules", 100]}
 
@@ -22,7 +24,7 @@ def module_of(tmp_path_factory):
         if not arguments:
             return FOLDER / name
         printed = subprocess.run([sys.executable, FOLDER / script, *arguments], capture_output=True, text=True, check=True).stdout
-        out = tmp_path_factory.mktemp("ring") / "ring.mlir"
+        out = tmp_path_factory.mktemp("program") / "program.mlir"
         out.write_text(printed)
         return out
 
@@ -32,16 +34,16 @@ def module_of(tmp_path_factory):
 def test_every_program_is_described():
     text = (FOLDER / "README.md").read_text()
     assert PROGRAMS
-    for name in [*PROGRAMS, "ring.py"]:
+    for name in [*PROGRAMS, "ring.py", "weights.py"]:
         assert f"[`{name}`]({name})" in text
 
 
-@pytest.mark.parametrize("name", PROGRAMS + RINGS)
+@pytest.mark.parametrize("name", PROGRAMS + RINGS + WEIGHTS)
 def test_no_copies(name, module_of):
     assert "rt.copy" not in braid("compile", module_of(name), "--emit=rt").out
 
 
-@pytest.mark.parametrize("name", PROGRAMS + RINGS)
+@pytest.mark.parametrize("name", PROGRAMS + RINGS + WEIGHTS)
 @pytest.mark.parametrize("way", WAYS)
 def test_results(name, way, module_of):
     out = braid("run", module_of(name), "--random-weights", 1, "--random-inputs", 1, "--check", "reference", *WAYS[way]).out
@@ -59,3 +61,29 @@ def test_a_part_in_the_wrong_place_is_refused(tmp_path, module_of):
     err = braid("compile", wrong, "--emit=rt", expect=BAD_INPUT).err
     assert ("'comm.assemble' op expects shift -1 of operand 1, as the part that a rank holds comes from there, got 1"
             in err), err
+
+
+@pytest.mark.parametrize("inside", ["", " --inside"])
+def test_memory_of_gathered_weights_does_not_grow_with_layers(tmp_path, module_of, inside):
+    """Two layers' whole weights at any time; a rank sends its half of every weight once, and nothing else."""
+    layer = (64 * 16 + 16 * 64) * 4  # bytes of its weights
+    frames = {}
+    for layers in (4, 8):
+        path = tmp_path / f"{layers}.json"
+        braid("run", module_of(f"weights.py {layers}{inside}"), "--random-weights", 1, "--random-inputs", 1, "--report", path)
+        report = json.loads(path.read_text())
+        assert report["bytes_sent_per_rank"] == layers * layer // 2
+        assert {c["kind"] for c in report["collectives"]} == {"all_gather"}
+        for rank in report["per_rank"]:
+            assert rank["symmetric_arena_bytes"] == 2 * layer
+            assert rank["symmetric_value_bytes"] == rank["parameter_bytes"] == layers * layer // 2
+        frames[layers] = report["per_rank"][0]["local_arena_bytes"]
+    assert frames[4] == frames[8]
+
+
+@pytest.mark.parametrize("inside", ["", " --inside"])
+def test_gathered_weights_compute_what_whole_ones_do(tmp_path, module_of, inside):
+    given = ["--random-weights", 3, "--random-inputs", 2]
+    braid("run", module_of("weights.py 4 --model"), *given, "--output", tmp_path)
+    out = braid("run", module_of(f"weights.py 4{inside}"), *given, "--check", tmp_path / "y.npy").out
+    assert re.search(r"check y against .*: passed", out), out

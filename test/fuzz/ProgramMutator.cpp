@@ -103,6 +103,7 @@ public:
       add(procedure->num_arguments);
       add(procedure->num_events);
       add(procedure->num_event_arguments);
+      add(procedure->symmetric_arguments);
       add(procedure->local_bytes);
       add(procedure->symmetric_bytes);
       for (auto &buffer : procedure->buffers) {

@@ -44,7 +44,8 @@ def RT_ProcedureOp : RT_Op<"procedure", [IsolatedFromAbove, Symbol, FunctionOpIn
 
     Arguments are memory, then events. An argument in memory is read (`in`), or written (`rt.result`), or both
     (`rt.inout`). One with `#rt.space<symmetric>` must lie in the symmetric arena, since a collective of the procedure or
-    of a callee uses it in place; one without a space may lie anywhere.
+    of a callee uses it in place; one without a space may lie anywhere. A session allocates the symmetric arguments of an
+    entry behind the frame, at one offset on all ranks.
 
     Events connect what is in flight across calls. A caller passes an event, which the procedure awaits, in an argument of
     type `!rt.event`; the procedure hands out an event in `rt.return`, and its memory stays in use until the caller has

@@ -69,8 +69,8 @@ def LowerToRT : Pass<"braid-lower-to-rt", "::mlir::ModuleOp"> {
     argument or, for a result of the function, its destination argument. Values share memory where that saves a copy: a
     slice is a view of its operand, and the operands of a concatenation are defined in place, as views of its memory.
     Operands and results of collectives are in symmetric memory; where they are arguments or results of the function, the
-    procedure asks its callers for symmetric memory. An entry cannot ask: there, they are copied. Every copy has a remark
-    (category `buffers`) that says why.
+    procedure asks its callers for symmetric memory, also if it is an entry: then a session allocates these parameters,
+    operands and results there. Every copy has a remark (category `buffers`) that says why.
 
     | before | after |
     |--------|-------|

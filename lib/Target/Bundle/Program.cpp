@@ -88,6 +88,9 @@ public:
     result->num_arguments = static_cast<uint32_t>(procedure.getMemoryTypes().size());
     result->num_event_arguments =
         static_cast<uint32_t>(procedure.getNumArguments() - procedure.getMemoryTypes().size());
+    for (auto [i, type] : llvm::enumerate(procedure.getMemoryTypes()))
+      if (cast<MemRefType>(type).getMemorySpace())
+        result->symmetric_arguments.push_back(static_cast<uint32_t>(i));
     result->local_bytes = frame.getLocal();
     result->symmetric_bytes = frame.getSymmetric();
     result->num_events = frame.getEvents();

@@ -42,7 +42,7 @@ CudaExecutor::CudaExecutor(const DeviceSetup &given)
     : setup(given), queues(queuesOf(*given.program)), useNccl(given.options->transport == "nccl"),
       useGraph(given.options->cudaGraph), trace(given.options->trace),
       libraryPath(given.options->cudaLibrary), deviceTransport(useNccl),
-      ranks(given.valueBytes.size()) {}
+      ranks(given.values.size()) {}
 
 CudaExecutor::~CudaExecutor() {
   // Memory must not be freed while commands use it, of this run or of one that was given up.
@@ -148,8 +148,16 @@ Status CudaExecutor::allocateRank(int64_t number) {
   deviceTransport.heaps.push_back(
       {pointer(symmetric.get() - before), stride, number, static_cast<int64_t>(ranks.size())});
   RETURN_IF_ERROR(get(rank.local, setup.localBytes, "the local arena"));
-  for (size_t size : setup.valueBytes[static_cast<size_t>(number)])
-    RETURN_IF_ERROR(get(rank.values.emplace_back(), size, "a parameter, input or result"));
+  for (const DeviceSetup::Value &value : setup.values[static_cast<size_t>(number)]) {
+    if (value.symmetricOffset) {
+      const SymmetricHeap heap = deviceTransport.heap(number);
+      rank.valueAt.push_back(address(heap.peer(number, *value.symmetricOffset)));
+      continue;
+    }
+    Memory &memory = rank.values.emplace_back();
+    RETURN_IF_ERROR(get(memory, value.bytes, "a parameter, input or result"));
+    rank.valueAt.push_back(memory.get());
+  }
   const size_t faultBytes = queues.size() * sizeof(library::Fault);
   RETURN_IF_ERROR(get(rank.faults, faultBytes, "memory for faults"));
   rank.device.faults = reinterpret_cast<library::Fault *>(pointer(rank.faults.get()));
@@ -182,7 +190,7 @@ Status CudaExecutor::uploadStaged(int64_t number, size_t index, size_t offset, s
   own.stream = staged == 0 ? rank.stream(kComputeQueue) : rank.upload.get();
   own.device = rank.device.device;
   return ofRank(static_cast<size_t>(number),
-                driver->check(driver->cuMemcpyAsync(rank.values[index].get() + offset,
+                driver->check(driver->cuMemcpyAsync(rank.valueAt[index] + offset,
                                                     address(own.pages.get()), size, own.stream),
                               "cuMemcpyAsync"));
 }
@@ -204,11 +212,11 @@ Status CudaExecutor::transfer(int64_t number, CUdeviceptr to, CUdeviceptr from, 
 }
 
 Status CudaExecutor::upload(int64_t number, size_t index, const void *data, size_t size) {
-  return transfer(number, state(number).values[index].get(), address(data), size);
+  return transfer(number, state(number).valueAt[index], address(data), size);
 }
 
 Status CudaExecutor::download(int64_t number, size_t index, void *data, size_t size) {
-  return transfer(number, address(data), state(number).values[index].get(), size);
+  return transfer(number, address(data), state(number).valueAt[index], size);
 }
 
 std::vector<std::string> CudaExecutor::deviceNames() const {

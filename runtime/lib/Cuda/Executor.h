@@ -98,9 +98,10 @@ struct RankState {
   Stream upload; ///< for every second copy of staged memory
   std::vector<Event> events;
   Memory symmetric, local;
-  Memory faults;         ///< of each queue
-  HostPages faultCopies; ///< on the host
-  std::vector<Memory> values;
+  Memory faults;                    ///< of each queue
+  HostPages faultCopies;            ///< on the host
+  std::vector<Memory> values;       ///< of those outside of the symmetric arena
+  std::vector<CUdeviceptr> valueAt; ///< of all, in the order of the entry's procedure
   CUstream stream(Queue queue) const { return queues[queue].stream.get(); }
 };
 
@@ -116,7 +117,7 @@ public:
   Transport &transport() override { return deviceTransport; }
   std::byte *local(int64_t rank) override { return pointer(state(rank).local.get()); }
   std::byte *value(int64_t rank, size_t index) override {
-    return pointer(state(rank).values[index].get());
+    return pointer(state(rank).valueAt[index]);
   }
   int64_t memoryBytes() const override { return bytes; }
   Status prepare(Workers &workers) override;

@@ -20,8 +20,12 @@ struct DeviceSetup {
   uint32_t root = 0; ///< the entry's procedure
   const SessionOptions *options = nullptr;
   uint64_t localBytes = 0, symmetricBytes = 0;
-  /// Of a rank's parameters, operands and results, in the order of the entry's procedure.
-  std::vector<std::vector<size_t>> valueBytes;
+  struct Value {
+    size_t bytes;
+    std::optional<uint64_t> symmetricOffset; ///< in the symmetric arena; else it lies elsewhere
+  };
+  /// A rank's parameters, operands and results, in the order of the entry's procedure.
+  std::vector<std::vector<Value>> values;
 };
 
 class DeviceExecutor {

@@ -13,7 +13,7 @@
 namespace braid::runtime {
 
 CheckedView Views::take(const program::View &view, const std::string &role, Access access,
-                        bool collective) {
+                        bool symmetric) {
   CheckedView result{};
   if (!status.ok())
     return result;
@@ -26,14 +26,18 @@ CheckedView Views::take(const program::View &view, const std::string &role, Acce
   if (access != Access::read && !result.isInjective())
     status = Status::error(role, ": writes through strides ", shapeString(result.strides),
                            " that overlap for shape ", shapeString(result.shape));
-  else if (collective && result.space == program::Space::local)
+  else if (symmetric && result.space == program::Space::local)
     status = Status::error(role, ": expects symmetric memory, got local");
+  else if (symmetric && result.space == program::Space::argument &&
+           !isSymmetricArgument(procedure, result.argument))
+    status = Status::error(role, ": expects symmetric memory, got argument ", result.argument,
+                           ", which may lie anywhere");
   else if (result.space == program::Space::argument)
-    use(result, role, access, collective);
+    use(result, role, access);
   return result;
 }
 
-void Views::use(const CheckedView &view, const std::string &role, Access access, bool collective) {
+void Views::use(const CheckedView &view, const std::string &role, Access access) {
   auto [entry, isFirst] = uses.try_emplace(view.argument);
   ArgumentUse &use = entry->second;
   if (isFirst)
@@ -43,7 +47,6 @@ void Views::use(const CheckedView &view, const std::string &role, Access access,
                            " here and as ", name(use.dtype), " elsewhere");
   use.bytes = std::max(use.bytes, view.end);
   use.written |= access != Access::read;
-  use.symmetric |= collective;
 }
 
 Result<int64_t> groupSize(const flatbuffers::Vector<flatbuffers::Offset<program::AxisRef>> &axes,

@@ -20,15 +20,15 @@ public:
   Views(const program::Procedure &procedure, const Mesh &mesh, ArgumentUses &uses)
       : procedure(procedure), mesh(mesh), uses(uses) {}
 
-  /// Returns an empty view after an error.
+  /// Returns an empty view after an error. `symmetric`: the view must lie in the symmetric arena.
   CheckedView take(const program::View &view, const std::string &role, Access access,
-                   bool collective = false);
+                   bool symmetric = false);
   bool ok() const { return status.ok(); }
 
   Status status;
 
 private:
-  void use(const CheckedView &view, const std::string &role, Access access, bool collective);
+  void use(const CheckedView &view, const std::string &role, Access access);
 
   const program::Procedure &procedure;
   const Mesh &mesh;

@@ -161,7 +161,8 @@ Status verifyKernels(const program::Program &program) {
 
 Status verifyProcedure(const program::Program &program, const program::Procedure &procedure,
                        const CommandVerifier &verifier, ArgumentUses &uses) {
-  RETURN_IF_ERROR(checkBuffers(procedure).within("procedure " + inQuotes(procedure.name()->str())));
+  RETURN_IF_ERROR(firstOf({checkSymmetricArguments(procedure), checkBuffers(procedure)})
+                      .within("procedure " + inQuotes(procedure.name()->str())));
   for (Queue queue = 0; queue < numQueues(program); ++queue) {
     const Commands &all = commands(procedure, queue);
     for (unsigned i = 0; i < all.size(); ++i)
@@ -190,8 +191,6 @@ Status verifyArgument(const char *kind, const Value &value, const Mesh &mesh, ui
   if (use->second.bytes > static_cast<uint64_t>(*bytes))
     return Status::error(which, " has ", *bytes, " bytes on a rank, but the program uses ",
                          use->second.bytes);
-  if (use->second.symmetric)
-    return Status::error(which, " is the caller's memory, but a collective uses it as symmetric");
   return {};
 }
 

@@ -121,7 +121,7 @@ Status verifyCall(const program::Call &op, const program::Program &program,
     bool used = use != uses.end();
     Access access = used && use->second.written ? Access::write : Access::read;
     CheckedView view =
-        views.take(*op.arguments()->Get(i), role, access, used && use->second.symmetric);
+        views.take(*op.arguments()->Get(i), role, access, isSymmetricArgument(callee, i));
     if (!views.ok())
       return views.status;
     if (!used)

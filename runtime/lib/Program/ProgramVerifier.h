@@ -59,6 +59,10 @@ template <typename T> bool isAligned(const flatbuffers::Vector<T> &numbers) {
   return numbers.size() == 0 || reinterpret_cast<uintptr_t>(numbers.Data()) % alignof(T) == 0;
 }
 
+/// Checks that the symmetric arguments that a procedure lists are arguments, in ascending order.
+Status checkSymmetricArguments(const program::Procedure &procedure);
+/// Whether an argument lies in the symmetric arena; after the check above.
+bool isSymmetricArgument(const program::Procedure &procedure, uint32_t argument);
 /// Checks that the procedure's buffers lie in its frame.
 Status checkBuffers(const program::Procedure &procedure);
 /// Also checks that a view lies in the buffer that it names; call checkBuffers first.
@@ -70,7 +74,6 @@ struct ArgumentUse {
   DType dtype = DType::f32;
   uint64_t bytes = 0; ///< the size that is used
   bool written = false;
-  bool symmetric = false; ///< a collective reads or writes it
 };
 /// By argument number. A map, since a hostile program may claim any number of arguments.
 using ArgumentUses = std::map<uint32_t, ArgumentUse>;

@@ -58,6 +58,24 @@ Result<std::optional<uint64_t>> reachOf(const program::Position &position, uint6
 
 } // namespace
 
+Status checkSymmetricArguments(const program::Procedure &procedure) {
+  if (!procedure.symmetric_arguments())
+    return {};
+  const auto &arguments = *procedure.symmetric_arguments();
+  if (!isAligned(arguments))
+    return Status::error("symmetric arguments do not stand at a multiple of 4 bytes");
+  for (unsigned i = 0; i < arguments.size(); ++i)
+    if (arguments[i] >= procedure.num_arguments() || (i != 0 && arguments[i] <= arguments[i - 1]))
+      return Status::error("expects symmetric arguments that ascend below ",
+                           procedure.num_arguments(), ", got ", arguments[i]);
+  return {};
+}
+
+bool isSymmetricArgument(const program::Procedure &procedure, uint32_t argument) {
+  const auto *arguments = procedure.symmetric_arguments();
+  return arguments && std::binary_search(arguments->begin(), arguments->end(), argument);
+}
+
 Status checkBuffers(const program::Procedure &procedure) {
   if (!procedure.buffers())
     return {};

@@ -53,17 +53,20 @@ std::string Session::State::report() const {
   for (size_t r = 0; r < count; ++r) {
     const Rank &rank = *workers->ranks[r];
     bytesSent = std::max(bytesSent, rank.program.bytesSent);
-    int64_t parameterBytes = 0, valueBytes = 0;
-    for (size_t i = 0; i < values[r].size(); ++i)
-      (i < entry->parameters.size() ? parameterBytes : valueBytes) +=
-          static_cast<int64_t>(values[r][i].bytes);
+    int64_t parameterBytes = 0, valueBytes = 0, symmetricValueBytes = 0;
+    for (size_t i = 0; i < values[r].size(); ++i) {
+      const auto bytes = static_cast<int64_t>(values[r][i].bytes);
+      (i < entry->parameters.size() ? parameterBytes : valueBytes) += bytes;
+      symmetricValueBytes += values[r][i].symmetricOffset ? bytes : 0;
+    }
     Json json = {{"rank", r}};
     addTo(json, typical.ranks[r].total, usesDevice());
     json.update({{"bytes_sent", rank.program.bytesSent},
                  {"parameter_bytes", parameterBytes},
                  {"input_output_bytes", valueBytes},
                  {"local_arena_bytes", localBytes},
-                 {"symmetric_arena_bytes", symmetricBytes}});
+                 {"symmetric_arena_bytes", program->procedures[rootProcedure]->symmetric_bytes},
+                 {"symmetric_value_bytes", symmetricValueBytes}});
     perRank.push_back(std::move(json));
   }
 
@@ -83,13 +86,25 @@ std::string Session::State::report() const {
   int64_t memory = 0;
   for (const auto &rank : values)
     for (const ValueMemory &value : rank)
-      memory += static_cast<int64_t>(value.bytes);
+      if (!value.symmetricOffset) // else it is part of the transport's memory
+        memory += static_cast<int64_t>(value.bytes);
   for (const HostMemory &arena : localArenas)
     memory += static_cast<int64_t>(arena.bytes());
   if (device)
     memory = device->memoryBytes();
   else
     memory += static_cast<int64_t>(transport->heap(0).stride) * numRanks();
+
+  Json copied = Json::array();
+  for (size_t v = operandIndex(0); v < values[0].size(); ++v) {
+    int64_t bytes = 0;
+    for (const auto &rank : values)
+      bytes += rank[v].isCopied() ? static_cast<int64_t>(rank[v].bytes) : 0;
+    if (bytes != 0)
+      copied.push_back({{"value", describeValue(v)},
+                        {"bytes", bytes},
+                        {"reason", "a collective uses it in place, in symmetric memory"}});
+  }
 
   int64_t replicated =
       std::count_if(entry->parameters.begin(), entry->parameters.end(), isReplicated);
@@ -130,6 +145,7 @@ std::string Session::State::report() const {
        {"pinned_cores", workers->pinning.cores()},
        {"process_peak_memory_bytes",
         processPeakMemory() + (processes ? processes->peakMemory() : 0)},
+       {"bound_values_copied", copied},
        {"parameters", entry->parameters.size()},
        {"replicated_parameters", replicated},
        {"collectives", collectives},

@@ -230,7 +230,9 @@ static Result<size_t> bind(Session::State &state, int64_t rank, bool input, cons
   if (!data || reinterpret_cast<uintptr_t>(data) % 64 != 0)
     return Status::error(what + " expects memory aligned to 64 bytes");
   local.bound = static_cast<std::byte *>(data);
-  state.movedArguments[rank].push_back(at);
+  std::vector<size_t> &moved = state.movedArguments[rank];
+  if (!local.isCopied())
+    moved.push_back(at);
   return index;
 }
 
@@ -262,9 +264,7 @@ Status Session::State::checkBindings() const {
     return std::tie(a.begin, a.rank, a.value) < std::tie(b.begin, b.rank, b.value);
   });
   auto describe = [&](const Bound &b) {
-    return (b.written ? "output '" + entry->results[b.value - resultIndex(0)].name
-                      : "input '" + entry->operands[b.value - operandIndex(0)].name) +
-           "' of rank " + std::to_string(b.rank);
+    return describeValue(b.value) + " of rank " + std::to_string(b.rank);
   };
   // Of the memory that begins before: what reaches furthest, of all and of the outputs.
   const Bound *furthest = nullptr, *furthestWritten = nullptr;
@@ -279,6 +279,14 @@ Status Session::State::checkBindings() const {
         *far = &b;
   }
   return {};
+}
+
+void Session::State::copyBound(bool inputs) {
+  for (std::vector<ValueMemory> &rank : values)
+    for (size_t v = 0; v < rank.size(); ++v)
+      if (ValueMemory &value = rank[v]; value.isCopied() && (v < resultIndex(0)) == inputs)
+        std::memcpy(inputs ? value.owned : value.bound, inputs ? value.bound : value.owned,
+                    value.bytes);
 }
 
 Status Session::State::checkReady() const {
@@ -326,9 +334,11 @@ Status Session::run() {
   state->hasRun = false;
   if (state->usesProcesses() && !state->processes->started())
     RETURN_IF_ERROR(state->startProcesses(nullptr, {}));
+  state->copyBound(/*inputs=*/true);
   RETURN_IF_ERROR(state->usesProcesses() ? state->processes->run()
                   : state->device        ? state->device->run(workers)
                                          : workers.run());
+  state->copyBound(/*inputs=*/false);
   state->hasRun = true;
   state->runs.add(workers.runEndNs - workers.runBeginNs, workers.ranks);
   return {};

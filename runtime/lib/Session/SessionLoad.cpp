@@ -31,7 +31,7 @@ Status Session::State::load() {
   rootProcedure = (*programEntry)->procedure;
   const program::ProcedureT &root = *program->procedures[rootProcedure];
   localBytes = root.local_bytes;
-  symmetricBytes = root.symmetric_bytes;
+  RETURN_IF_ERROR(placeValues());
   RETURN_IF_ERROR(usesDevice() ? Status() : loadKernels());
   RETURN_IF_ERROR(allocateArenas());
   inputSet.assign(entry->operands.size(), false);
@@ -98,9 +98,9 @@ Status Session::State::allocateArenas() {
     setup.localBytes = localBytes;
     setup.symmetricBytes = symmetricBytes;
     for (const auto &rank : values) {
-      setup.valueBytes.emplace_back();
+      setup.values.emplace_back();
       for (const ValueMemory &value : rank)
-        setup.valueBytes.back().push_back(value.bytes);
+        setup.values.back().push_back({value.bytes, value.symmetricOffset});
     }
     ASSIGN_OR_RETURN(device, createCudaExecutor(setup));
     kernelIsa = device->architecture();
@@ -126,46 +126,87 @@ std::byte *Session::State::localArena(int64_t rank) const {
   return arena.data() + (arena.bytes() - localBytes);
 }
 
-Status Session::State::allocateValues() {
-  constexpr size_t kLarge = size_t(1) << 16; // the number of mappings is limited
+std::string Session::State::describeValue(size_t value) const {
+  if (value < operandIndex(0))
+    return "parameter '" + entry->parameters[value].name + "'";
+  if (value < resultIndex(0))
+    return "input '" + entry->operands[value - operandIndex(0)].name + "'";
+  return "output '" + entry->results[value - resultIndex(0)].name + "'";
+}
+
+Status Session::State::placeValues() {
   const Mesh &mesh = bundle->manifest().mesh;
+  const program::ProcedureT &root = *program->procedures[rootProcedure];
+  symmetricBytes = root.symmetric_bytes;
   values.resize(static_cast<size_t>(numRanks()));
   // By value and by where a shard of it begins: the first rank that has it.
   std::map<std::pair<size_t, std::vector<int64_t>>, int64_t> first;
   for (int64_t rank = 0; rank < numRanks(); ++rank) {
-    MemoryPool &rankPool = rankPools.emplace_back(Sharing::process);
     std::vector<ValueMemory> &own = values[static_cast<size_t>(rank)];
-    auto add = [&](const std::string &what, DType dtype, const std::vector<int64_t> &shape,
-                   const Sharding &sharding, bool exchanged) -> Status {
+    auto add = [&](DType dtype, const std::vector<int64_t> &shape,
+                   const Sharding &sharding) -> Status {
       Result<Box> box = localBox(mesh, rank, shape, sharding);
       if (!box.ok())
-        return Status::error(what + ": " + box.status().message());
+        return Status::error(describeValue(own.size()) + ": " + box.status().message());
       ValueMemory value;
       value.bytes = static_cast<size_t>(elementsOf(*box) * byteSize(dtype));
       if (auto [owner, isFirst] = first.try_emplace({own.size(), box->offsets}, rank); !isFirst)
         value.replicaOf = owner->second;
       value.box = std::move(*box);
-      // The session and the rank both use inputs and results, only the rank a weight. Weights of a
-      // device have no memory here.
-      const bool shared = usesProcesses() && exchanged, here = exchanged || !usesDevice();
-      if (here && value.bytes < kLarge) {
-        value.owned =
-            static_cast<std::byte *>((shared ? exchangePool : rankPool).allocate(value.bytes));
-      } else if (here) {
-        if (Status s = value.pages.map(value.bytes, shared ? Sharing::forks : Sharing::process);
-            !s.ok())
-          return Status::error(what + " on rank " + std::to_string(rank) + ": " + s.message());
-        value.owned = value.pages.data();
-      }
       own.push_back(std::move(value));
       return {};
     };
     for (const Parameter &p : entry->parameters)
-      RETURN_IF_ERROR(add("parameter '" + p.name + "'", p.dtype, p.globalShape, p.sharding, false));
+      RETURN_IF_ERROR(add(p.dtype, p.globalShape, p.sharding));
     for (const EntryValue &v : entry->operands)
-      RETURN_IF_ERROR(add("input '" + v.name + "'", v.dtype, v.globalShape, v.sharding, true));
+      RETURN_IF_ERROR(add(v.dtype, v.globalShape, v.sharding));
     for (const EntryValue &v : entry->results)
-      RETURN_IF_ERROR(add("output '" + v.name + "'", v.dtype, v.shardedShape(), v.sharding, true));
+      RETURN_IF_ERROR(add(v.dtype, v.shardedShape(), v.sharding));
+  }
+  // Behind the frame, at one offset on all ranks.
+  for (uint32_t index : root.symmetric_arguments) {
+    uint64_t bytes = 0;
+    for (const auto &rank : values)
+      bytes = std::max<uint64_t>(bytes, rank[index].bytes);
+    const std::optional<uint64_t> begin = checkedAdd(symmetricBytes, kFrameAlignment - 1);
+    const uint64_t offset = begin.value_or(0) / kFrameAlignment * kFrameAlignment;
+    const std::optional<uint64_t> end = checkedAdd(offset, bytes);
+    if (!begin || !end)
+      return Status::error(describeValue(index) + " of " + std::to_string(bytes) +
+                           " bytes does not fit behind a symmetric frame of " +
+                           std::to_string(root.symmetric_bytes));
+    for (auto &rank : values)
+      rank[index].symmetricOffset = offset;
+    symmetricBytes = *end;
+  }
+  return {};
+}
+
+Status Session::State::allocateValues() {
+  constexpr size_t kLarge = size_t(1) << 16; // the number of mappings is limited
+  for (int64_t rank = 0; rank < numRanks(); ++rank) {
+    MemoryPool &rankPool = rankPools.emplace_back(Sharing::process);
+    std::vector<ValueMemory> &own = values[static_cast<size_t>(rank)];
+    for (size_t v = 0; v < own.size(); ++v) {
+      ValueMemory &value = own[v];
+      // The session and the rank both use inputs and results, only the rank a weight. Weights of a
+      // device have no memory here.
+      const bool exchanged = v >= operandIndex(0), shared = usesProcesses() && exchanged;
+      if (!exchanged && usesDevice())
+        continue;
+      if (value.symmetricOffset && !usesDevice()) {
+        value.owned = transport->heap(rank).peer(rank, *value.symmetricOffset);
+      } else if (value.bytes < kLarge) {
+        value.owned =
+            static_cast<std::byte *>((shared ? exchangePool : rankPool).allocate(value.bytes));
+      } else {
+        if (Status s = value.pages.map(value.bytes, shared ? Sharing::forks : Sharing::process);
+            !s.ok())
+          return Status::error(describeValue(v) + " on rank " + std::to_string(rank) + ": " +
+                               s.message());
+        value.owned = value.pages.data();
+      }
+    }
   }
   return {};
 }
@@ -183,7 +224,7 @@ ResolveInput Session::State::resolveInput(int64_t r) {
   input.rank = r;
   input.threads = options.threadsPerRank;
   for (size_t v = 0; v < values[i].size(); ++v)
-    input.arguments.push_back(device ? device->value(r, v) : values[i][v].data());
+    input.arguments.push_back(device ? device->value(r, v) : values[i][v].used());
   input.local = device ? device->local(r) : localArena(r);
   input.symmetric = sessionTransport().heap(r);
   input.localBytes = localBytes;

@@ -25,10 +25,18 @@ struct ValueMemory {
   Box box;
   HostMemory pages; ///< of a large shard; small ones share pages
   std::byte *owned = nullptr;
-  std::byte *bound = nullptr; ///< the caller's memory, used in place of `owned`
+  std::byte *bound = nullptr; ///< the caller's memory
   size_t bytes = 0;
   int64_t replicaOf = -1; ///< the first rank with the same shard; -1: this one
+  /// The offset in the symmetric arena where collectives use the value in place.
+  std::optional<uint64_t> symmetricOffset = {};
+
+  /// Where the value is set and read.
   std::byte *data() const { return bound ? bound : owned; }
+  /// Where the program has it. Memory of a caller is not symmetric.
+  std::byte *used() const { return isCopied() ? owned : data(); }
+  /// Whether runs copy between the caller's memory and the program's.
+  bool isCopied() const { return bound && symmetricOffset; }
 };
 
 struct Session::State {
@@ -42,7 +50,8 @@ struct Session::State {
   std::string kernelIsa;
   std::unique_ptr<Transport> transport;
   MatmulCache matmuls;
-  uint64_t localBytes = 0, symmetricBytes = 0;
+  uint64_t localBytes = 0;
+  uint64_t symmetricBytes = 0; ///< of the frame and, behind it, of values
   std::vector<HostMemory> localArenas;
   std::byte *localArena(int64_t rank) const;
   /// Of small shards: those that only their rank uses, by rank, and those that the session uses
@@ -69,11 +78,15 @@ struct Session::State {
   size_t resultIndex(size_t result) const {
     return entry->parameters.size() + entry->operands.size() + result;
   }
+  /// "parameter 'w'", "input 'x'", "output 'y'"
+  std::string describeValue(size_t value) const;
 
   Status load();
   Status loadKernels();
   Status allocateArenas();
   Status uploadWeights(WeightSource &source, const std::function<void(size_t, size_t)> &progress);
+  /// The shard of each value on each rank, and the place of those in the symmetric arena.
+  Status placeValues();
   Status allocateValues();
   /// Touches the rank's arenas from the calling thread, pinned to the rank's cores, so that their
   /// pages are near these. Then reads the rank's shards of the parameters, by several threads where
@@ -91,6 +104,8 @@ struct Session::State {
   /// A program reads and writes its arguments in any order, so a result of a rank must not overlap
   /// other memory of the caller.
   Status checkBindings() const;
+  /// Copies inputs (or outputs) between memory that callers have bound and symmetric memory.
+  void copyBound(bool inputs);
   /// Starts the processes of the ranks; each loads its own weights.
   Status startProcesses(WeightSource *source, const std::function<void(size_t, size_t)> &progress);
   std::string report() const;

@@ -127,6 +127,11 @@ private:
                sizeText(procedure->symmetricBytes) +
                " of symmetric ones, which collectives read and write";
       out += "\n";
+      if (const OutlineProcedure *procedure = procedureOf(outline, entry))
+        for (size_t i = 0; i < procedure->symmetricArguments.size(); ++i)
+          out += (i == 0 ? "  in symmetric memory, since collectives use it in place:\n    "
+                         : "    ") +
+                 procedure->symmetricArguments[i] + "\n";
     }
     const std::string count = queues.size() == 2 ? "two" : std::to_string(queues.size());
     if (queues.size() == 1)
@@ -302,7 +307,8 @@ OrderedJson toJson(const OutlineProcedure &procedure, const std::vector<QueueInf
                    {"entry", procedure.entry},
                    {"executions", procedure.executions},
                    {"local_bytes", procedure.localBytes},
-                   {"symmetric_bytes", procedure.symmetricBytes}};
+                   {"symmetric_bytes", procedure.symmetricBytes},
+                   {"symmetric_arguments", procedure.symmetricArguments}};
   for (Queue queue = 0; queue < queues.size(); ++queue) {
     OrderedJson &commands = json["queues"][queues[queue].name] = OrderedJson::array();
     for (const OutlineCommand &command : procedure.queues[queue])

@@ -48,6 +48,8 @@ public:
       current = procedure.get();
       entry = entryOf(*procedure);
       outline.entry = entry ? entry->name : "";
+      for (uint32_t argument : procedure->symmetric_arguments)
+        outline.symmetricArguments.push_back(argumentName(argument));
       for (const auto &stream : procedure->streams) {
         std::vector<OutlineCommand> &commands = outline.queues.emplace_back();
         for (const auto &source : stream->commands) {

@@ -58,6 +58,8 @@ struct OutlineProcedure {
   std::string name;
   std::string entry; ///< the entry whose procedure this is; empty for others
   uint64_t localBytes = 0, symmetricBytes = 0;
+  /// Names of the arguments that lie in symmetric memory.
+  std::vector<std::string> symmetricArguments;
   int64_t executions = 0; ///< in one run of every entry
   std::vector<std::vector<OutlineCommand>> queues;
 };

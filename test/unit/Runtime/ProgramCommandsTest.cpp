@@ -242,9 +242,9 @@ TEST(Program, RefusesBadCallsOfTheLibrary) {
 
 /// The format's version is checked before anything else is read.
 TEST(Program, RefusesOtherVersions) {
-  for (uint32_t version : {1u, 2u, 4u})
+  for (uint32_t version : {1u, 2u, 3u, 5u})
     EXPECT_ERROR(verifyAfter([&](ProgramT &p) { p.version = version; }),
-                 "expects program version 3, got " + std::to_string(version) +
+                 "expects program version 4, got " + std::to_string(version) +
                      " (compile the model with this version of Braid)");
 }
 

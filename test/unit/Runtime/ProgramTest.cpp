@@ -128,12 +128,16 @@ TEST(Program, RefusesArgumentsUsedAgainstTheirKind) {
                }),
                "entry 'main': result 'y' is never written");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 p.procedures[0]->symmetric_arguments = {0};
                  collective(p).inputs[0] = argument(0, {2, 8});
                  eachCall(p, 1, [](program::CallT &c) { c.arguments[0] = argument(1, {2, 8}); });
                }),
-               "entry 'main': operand 'x' is the caller's memory, but a collective uses it as "
-               "symmetric");
-  EXPECT_ERROR(verifyAfter([](ProgramT &p) { collective(p).inputs[0] = argument(0, {2, 8}); }),
+               call0Place() + "argument 0: expects symmetric memory, got argument 1, which may lie "
+                              "anywhere");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 p.procedures[0]->symmetric_arguments = {0};
+                 mainOf(p).symmetric_arguments = {1};
+               }),
                call1Place() + "argument 0: expects symmetric memory, got local");
 }
 

@@ -124,8 +124,10 @@ inline ProgramBuilder eventsAcrossCalls(Expected &expected) {
   const V a0 = argument(0, f32, {kWidth}), a1 = argument(1, f32, {kWidth}),
           a2 = argument(2, f32, {kWidth});
   b.program.procedures[1]->num_event_arguments = 1;
+  b.program.procedures[1]->symmetric_arguments = {0, 1};
   outer.call("inner", 2, {a0, a1, a2}, 0, 0, 0, {2}); // its own argument
   b.program.procedures[2]->num_event_arguments = 1;
+  b.program.procedures[2]->symmetric_arguments = {0, 1};
   inner.wait("sum", 2);
   inner.copy("y", a0, a2);
   inner.start("twice", fb::CollectiveKind::all_reduce, {"tp"}, {a0}, {a1}, 0, 0, 1);

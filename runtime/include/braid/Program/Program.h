@@ -44,7 +44,7 @@ struct QueueInfo {
 std::vector<QueueInfo> queuesOf(const program::ProgramT &program);
 
 /// The program version that this version of Braid writes and reads.
-constexpr uint32_t kProgramVersion = 3;
+constexpr uint32_t kProgramVersion = 4;
 
 /// Limits of a verified program. There is one compute queue, and at most one for copies.
 constexpr size_t kMaxCommunicationQueues = 8, kMaxQueues = kMaxCommunicationQueues + 2;
@@ -66,6 +66,8 @@ constexpr uint64_t kMaxExpandedCommands = uint64_t(1) << 24;
 ///    of the buffer that they name, shapes and types that fit the operation, outputs whose elements
 ///    are distinct, collectives on symmetric memory, on a communication queue and over groups of
 ///    the mesh;
+///  - symmetric memory for a procedure's symmetric arguments, and no other argument in a
+///  collective;
 ///  - entries: parameters, operands and results in number, type and size, parameters not written,
 ///    results written;
 ///  - events, with all calls expanded: each set exactly once, CollectiveWait for events of

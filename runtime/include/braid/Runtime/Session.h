@@ -88,7 +88,8 @@ public:
 
   /// On target cpu and transport threads: from now on the rank's shard of the operand or result
   /// lies in the caller's memory: `bytes` bytes, row-major, 64-byte aligned, which the caller keeps
-  /// until the session ends or another buffer is bound. Inputs may overlap each other; an output
+  /// until the session ends or another buffer is bound. Where a collective uses the value in place,
+  /// every run copies it, and the report says so: the caller's memory is not symmetric. Inputs may overlap each other; an output
   /// that overlaps an input or another output, of any rank, is an error of the next run.
   Status bindInput(int64_t rank, const std::string &name, void *data, size_t bytes);
   Status bindOutput(int64_t rank, const std::string &name, void *data, size_t bytes);
