@@ -108,9 +108,12 @@ private:
 };
 
 /// An axis over which ranks send to some of the others only is one of stages: what a rank holds
-/// along it belongs to its own stage.
+/// along it belongs to its own stage. A group over which parts are assembled passes on parts of one
+/// value instead.
 void Checker::findStages(ModuleOp module) {
   auto add = [&](GroupAttr group) { llvm::append_range(stages, layouts.subAxes(group.getAxes())); };
+  llvm::SmallDenseSet<GroupAttr> assembled;
+  module.walk([&](AssembleOp op) { assembled.insert(op.getGroup()); });
   module.walk([&](Operation *op) {
     if (auto send = dyn_cast<SendOp>(op))
       add(send.getGroup());
@@ -118,7 +121,7 @@ void Checker::findStages(ModuleOp module) {
       hasReceives = true;
       add(receive.getGroup());
     }
-    if (auto permute = dyn_cast<PermuteOp>(op))
+    if (auto permute = dyn_cast<PermuteOp>(op); permute && !assembled.contains(permute.getGroup()))
       if (static_cast<int64_t>(permute.getPairs().size()) !=
           2 * shards(layouts.subAxes(permute.getGroup().getAxes())))
         add(permute.getGroup());

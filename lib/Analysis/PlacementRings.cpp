@@ -6,20 +6,28 @@
 
 #include "dialects/NN/IR/NN.h"
 
+#include "llvm/ADT/Sequence.h"
+
+#include <numeric>
+
 using namespace mlir;
 using namespace braid;
 using namespace braid::comm;
 
 namespace {
 
-/// How far parts travel: on every rank the value is that of the rank `distance` positions below.
-struct Rotation {
+/// Of every position of a group, the position whose part it holds; kNothing where it holds zeros.
+using Sources = std::vector<int64_t>;
+constexpr int64_t kNothing = -1;
+
+/// How parts travel in a permutation.
+struct Travel {
   Value source;
-  int64_t distance;
+  Sources from;
 };
 
-/// The source of a value that a rotation over the whole group gives, directly or by a wait.
-std::optional<Rotation> rotationOf(Value value, GroupAttr group, int64_t ranks) {
+/// How the parts of a value travel that a permutation over the group gives, directly or by a wait.
+std::optional<Travel> travelOf(Value value, GroupAttr group, int64_t ranks) {
   Operation *producer = value.getDefiningOp();
   auto permute = dyn_cast_or_null<PermuteOp>(producer);
   unsigned number = cast<OpResult>(value).getResultNumber();
@@ -32,18 +40,13 @@ std::optional<Rotation> rotationOf(Value value, GroupAttr group, int64_t ranks) 
   } else if (permute) {
     source = producer->getOperand(number);
   }
-  if (!permute || permute.getGroup() != group ||
-      static_cast<int64_t>(permute.getPairs().size()) != 2 * ranks)
+  if (!permute || permute.getGroup() != group)
     return std::nullopt;
-  std::optional<int64_t> distance;
+  Travel travel{source, Sources(static_cast<size_t>(ranks), kNothing)};
   ArrayRef<int64_t> pairs = permute.getPairs();
-  for (size_t i = 0; i < pairs.size(); i += 2) {
-    const int64_t travels = (pairs[i + 1] - pairs[i] + ranks) % ranks;
-    if (distance.value_or(travels) != travels)
-      return std::nullopt;
-    distance = travels;
-  }
-  return Rotation{source, *distance};
+  for (size_t i = 0; i < pairs.size(); i += 2)
+    travel.from[static_cast<size_t>(pairs[i + 1])] = pairs[i];
+  return travel;
 }
 
 class Ring {
@@ -64,12 +67,8 @@ public:
       std::optional<Block> block = follow(operand);
       if (!block || (first && first->formula != block->formula))
         return std::nullopt;
-      if (!misplaced && (block->shift - shift) % ranks != 0)
-        misplaced = Contradiction{
-            "expects shift " + std::to_string(block->shift) + " of operand " + std::to_string(i) +
-                ", as the part that a rank holds comes from there, got " + std::to_string(shift),
-            "",
-            {}};
+      if (!misplaced)
+        misplaced = contradict(i, shift, block->sources);
       if (!first)
         first = std::move(block);
     }
@@ -82,11 +81,41 @@ public:
   }
 
 private:
-  /// A value that is `formula` of the base's part (position + shift) mod ranks. `whole` is the
+  /// What is wrong with an operand's shift, where parts do not belong to the places that they are
+  /// put to.
+  std::optional<Contradiction> contradict(size_t operand, int64_t shift,
+                                          const Sources &sources) const {
+    auto place = [&](int64_t position) { return (((position + shift) % ranks) + ranks) % ranks; };
+    const auto at = [&](int64_t position) { return sources[static_cast<size_t>(position)]; };
+    const auto positions = llvm::seq<int64_t>(0, ranks);
+    if (llvm::all_of(positions, [&](int64_t p) { return at(p) == place(p); }))
+      return std::nullopt;
+    const int64_t distance = at(0); // how far all parts have travelled, if they have together
+    const bool rotated =
+        llvm::all_of(positions, [&](int64_t p) { return at(p) == (p + distance) % ranks; });
+    const std::string which = std::to_string(operand);
+    if (rotated)
+      return Contradiction{"expects shift " + std::to_string(distance == 0 ? 0 : distance - ranks) +
+                               " of operand " + which +
+                               ", as the part that a rank holds comes from there, got " +
+                               std::to_string(shift),
+                           "",
+                           {}};
+    const int64_t wrong = *llvm::find_if(positions, [&](int64_t p) { return at(p) != place(p); });
+    return Contradiction{
+        "expects part " + std::to_string(place(wrong)) + " in operand " + which +
+            " on the rank at position " + std::to_string(wrong) + ", got " +
+            (at(wrong) == kNothing ? "zeros" : "part " + std::to_string(at(wrong))),
+        at(wrong) == kNothing ? "no pair of a permutation on the way has this rank as its target"
+                              : "",
+        {}};
+  }
+
+  /// A value that is `formula` of the base's part sources[position] on each rank. `whole` is the
   /// placement of the formula of the whole base, and `parts` that of its parts where all else that
   /// the formula depends on is the same on the ranks of the group.
   struct Block {
-    int64_t shift = 0;
+    Sources sources;
     std::string formula;
     Placement whole, parts;
   };
@@ -95,10 +124,10 @@ private:
   bool findBase(Value value) {
     if (isa<BlockArgument>(value))
       return true;
-    if (std::optional<Rotation> rotation = rotationOf(value, group, ranks)) {
-      Value source = rotation->source;
-      while (std::optional<Rotation> next =
-                 isa<OpResult>(source) ? rotationOf(source, group, ranks) : std::nullopt)
+    if (std::optional<Travel> travel = travelOf(value, group, ranks)) {
+      Value source = travel->source;
+      while (std::optional<Travel> next =
+                 isa<OpResult>(source) ? travelOf(source, group, ranks) : std::nullopt)
         source = next->source;
       if (base && base != source)
         return false;
@@ -134,14 +163,19 @@ private:
       const Placements &held = context.values.at(value).front();
       if (held.size() != 1 || !held.front().varying.empty())
         return std::nullopt;
-      return Block{0, "part", withoutGroup(held.front()), held.front()};
+      Sources own(static_cast<size_t>(ranks));
+      std::iota(own.begin(), own.end(), 0);
+      return Block{std::move(own), "part", withoutGroup(held.front()), held.front()};
     }
     if (isa<BlockArgument>(value))
       return std::nullopt;
-    if (std::optional<Rotation> rotation = rotationOf(value, group, ranks)) {
-      std::optional<Block> block = follow(rotation->source);
+    if (std::optional<Travel> travel = travelOf(value, group, ranks)) {
+      std::optional<Block> block = follow(travel->source);
       if (block)
-        block->shift -= rotation->distance;
+        for (int64_t &from : travel->from)
+          from = from == kNothing ? kNothing : block->sources[static_cast<size_t>(from)];
+      if (block)
+        block->sources = std::move(travel->from);
       return block;
     }
     Operation *producer = value.getDefiningOp();
@@ -158,12 +192,11 @@ private:
       if (attribute.getName() != "role")
         formula << ' ' << attribute.getName() << '=' << attribute.getValue();
     std::vector<Placements> whole, parts;
-    std::optional<int64_t> shift;
     for (Value operand : producer->getOperands()) {
       if (std::optional<Block> inner = follow(operand)) {
-        if (shift.value_or(inner->shift) % ranks != inner->shift % ranks)
+        if (!block.sources.empty() && block.sources != inner->sources)
           return std::nullopt;
-        shift = inner->shift;
+        block.sources = inner->sources;
         formula << " (" << inner->formula << ')';
         whole.push_back({inner->whole});
         parts.push_back({inner->parts});
@@ -176,9 +209,8 @@ private:
       for (const Placement &placement : held)
         parts.back().push_back(withoutGroup(placement));
     }
-    if (!shift)
+    if (block.sources.empty())
       return std::nullopt;
-    block.shift = *shift;
     for (auto [operands, placement] : {std::pair(&whole, &block.whole), {&parts, &block.parts}}) {
       Transfer transfer = transferComputation(layouts, producer, *operands, {});
       auto *results = std::get_if<ResultPlacements>(&transfer);

@@ -17,7 +17,7 @@ namespace braid {
 
 /// The placements of the value that a ring assembles, or why it contradicts itself: a part that is
 /// put to another place than it comes from. Nullopt where the operands are not the same function of
-/// rotated parts of one value.
+/// parts of one value that have travelled.
 std::optional<std::variant<Placements, Contradiction>>
 assembledByRing(const MeshLayouts &layouts, comm::AssembleOp op, const FunctionContext &context);
 

@@ -36,7 +36,8 @@ public:
   explicit Checker(rt::ProcedureOp procedure) : procedure(procedure), order(procedure) {}
 
   LogicalResult run() {
-    if (failed(checkJoined()) || failed(checkEvents()) || failed(checkAccesses()))
+    // A race is reported rather than that a command is not waited for at all.
+    if (failed(checkEvents()) || failed(checkAccesses()) || failed(checkJoined()))
       return failure();
     collect();
     for (size_t i = 0; i < extents.size(); ++i)

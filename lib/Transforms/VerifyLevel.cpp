@@ -2,6 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "HandleUses.h"
 #include "TensorParts.h"
 
 #include "braid/Transforms/Passes.h"
@@ -216,7 +217,8 @@ struct VerifyLevel : impl::VerifyLevelBase<VerifyLevel> {
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    if (failed(LevelVerifier(level).verify(getOperation())))
+    if (failed(LevelVerifier(level).verify(getOperation())) ||
+        (level == Level::Scheduled && failed(verifyHandles(getOperation()))))
       signalPassFailure();
   }
 };

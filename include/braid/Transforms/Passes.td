@@ -358,8 +358,8 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
 
     Plain computation is the part of arith, math, linalg and tensor that the reference interpreter supports (`cast`,
     `collapse_shape`, `dim`, `empty`, `expand_shape`, `extract`; `extract_slice`, `insert_slice` and `concat` where they
-    can be nn.slice and nn.concat, as braid-convert-tensor-parts makes them). No level has control flow, and a handle
-    does not cross a call: every collective is waited for in the function that starts it.
+    can be nn.slice and nn.concat, as braid-convert-tensor-parts makes them). No level has control flow. At `scheduled`,
+    a handle that crosses calls is taken exactly once, and its wait keeps the operands of its start.
 
     The pipeline comes to `scheduled` with row operations in kernels; a program of that level that is written by hand may
     have them outside, as at `comm`.

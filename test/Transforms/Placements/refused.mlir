@@ -276,3 +276,29 @@ func.func @main(
   %y = comm.assemble %0, %1 shifts [0, -1] dim 0 over <@mesh, {tp}> : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<8x8xf32>
   return %y : tensor<8x8xf32>
 }
+
+// -----
+
+// A ring of odd length whose ranks exchange in pairs: the last one has no partner.
+comm.mesh @mesh <tp = 3>
+func.func @main(%x: tensor<4x8xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>, comm.global_type = tensor<12x8xf32>})
+    -> (tensor<12x8xf32> {nn.name = "y"}) attributes {nn.entry} {
+  %1 = comm.permute(%x) pairs [0 -> 1, 1 -> 0] over <@mesh, {tp}> : tensor<4x8xf32>
+  %2 = comm.permute(%1) pairs [0 -> 1, 1 -> 2, 2 -> 0] over <@mesh, {tp}> : tensor<4x8xf32>
+  // expected-error @+1 {{'comm.assemble' op expects part 2 in operand 1 on the rank at position 0, got part 1}}
+  %y = comm.assemble %x, %1, %2 shifts [0, -1, -2] dim 0 over <@mesh, {tp}> : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32> -> tensor<12x8xf32>
+  return %y : tensor<12x8xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 3>
+func.func @main(%x: tensor<4x8xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>, comm.global_type = tensor<12x8xf32>})
+    -> (tensor<12x8xf32> {nn.name = "y"}) attributes {nn.entry} {
+  %1 = comm.permute(%x) pairs [1 -> 2, 2 -> 0] over <@mesh, {tp}> : tensor<4x8xf32>
+  %2 = comm.permute(%1) pairs [0 -> 1, 1 -> 2, 2 -> 0] over <@mesh, {tp}> : tensor<4x8xf32>
+  // expected-note @+2 {{no pair of a permutation on the way has this rank as its target}}
+  // expected-error @+1 {{'comm.assemble' op expects part 0 in operand 1 on the rank at position 1, got zeros}}
+  %y = comm.assemble %x, %1, %2 shifts [0, -1, -2] dim 0 over <@mesh, {tp}> : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32> -> tensor<12x8xf32>
+  return %y : tensor<12x8xf32>
+}
