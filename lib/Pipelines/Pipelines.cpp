@@ -48,6 +48,9 @@ static void addPartitioning(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createApplyStrategy(seeds));
   pm.addPass(createDelayBiases());
   pm.addPass(createPropagateShardings());
+  StoreParametersOptions storing;
+  storing.strategy = strategy;
+  pm.addPass(createStoreParameters(storing));
   pm.addPass(createPartition());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

@@ -64,6 +64,7 @@ Commands commandsOf(Block &block, const Communication &communication, CommandCos
       if (nn::AddOp bias = matmul.getBiasAddition())
         command.ops.push_back(bias);
     command.isCollective = isa<comm::CollectiveOpInterface>(op);
+    command.isParameter = isa<nn::ParameterOp>(op);
     const auto index = static_cast<unsigned>(commands.size());
     for (Operation *own : command.ops) {
       indices[own] = index;

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Schedule/Placement.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace braid::schedule;
@@ -14,10 +15,11 @@ class EagerPlacement {
 public:
   explicit EagerPlacement(const Commands &commands)
       : commands(commands), started(commands.size()), available(commands.size()),
-        waited(commands.size()) {
+        waited(commands.size()), behind(commands.size()) {
     for (auto [i, command] : llvm::enumerate(commands))
       if (command.isCollective)
         collectives.push_back(static_cast<unsigned>(i));
+    limitPrefetch();
   }
 
   Placement run() {
@@ -38,6 +40,34 @@ public:
   }
 
 private:
+  /// Finds the commands behind which collectives on parameters start.
+  void limitPrefetch() {
+    auto isOnParameters = [&](unsigned i) {
+      return commands[i].isCollective && !commands[i].needs.empty() &&
+             llvm::all_of(commands[i].needs,
+                          [&](unsigned need) { return commands[need].isParameter; });
+    };
+    std::optional<unsigned> lastRun, beforeUser; // before the last command that uses such results
+    llvm::SmallDenseSet<unsigned> seen;          // collectives that have a user
+    for (auto [i, command] : llvm::enumerate(commands)) {
+      if (command.isCollective || command.isParameter)
+        continue;
+      bool uses = false;
+      for (unsigned need : command.needs)
+        if (isOnParameters(need)) {
+          uses = true;
+          if (!seen.insert(need).second)
+            continue;
+          // None starts later than where it stands, so that nothing waits for a start.
+          if (beforeUser && *beforeUser < need)
+            behind[need] = beforeUser;
+        }
+      if (uses)
+        beforeUser = lastRun;
+      lastRun = static_cast<unsigned>(i);
+    }
+  }
+
   void waitFor(llvm::ArrayRef<unsigned> needs) {
     for (unsigned need : needs)
       if (commands[need].isCollective && !waited[need]) {
@@ -52,6 +82,8 @@ private:
       const Command &command = commands[collectives[next]];
       if (command.after && !started[*command.after])
         return;
+      if (behind[collectives[next]] && !started[*behind[collectives[next]]])
+        return;
       if (!llvm::all_of(command.needs, [&](unsigned need) { return available[need]; }))
         return;
       waitFor(command.needs);
@@ -62,6 +94,7 @@ private:
 
   const Commands &commands;
   std::vector<bool> started, available, waited;
+  std::vector<std::optional<unsigned>> behind; ///< collectives on parameters start behind these
   llvm::SmallVector<unsigned> collectives;
   size_t next = 0;
   Placement placement;

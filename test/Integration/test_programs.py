@@ -87,3 +87,12 @@ def test_gathered_weights_compute_what_whole_ones_do(tmp_path, module_of, inside
     braid("run", module_of("weights.py 4 --model"), *given, "--output", tmp_path)
     out = braid("run", module_of(f"weights.py 4{inside}"), *given, "--check", tmp_path / "y.npy").out
     assert re.search(r"check y against .*: passed", out), out
+
+
+def test_explain_lists_the_parameters_that_are_gathered_in_place(tmp_path, module_of):
+    braid("compile", module_of("weights.py 2"), "-o", tmp_path / "weights.braid")
+    out = braid("explain", tmp_path / "weights.braid").out
+    expected = "".join(f"    parameter 'layers.{i}.{name}'\n" for i in range(2) for name in ("up", "down"))
+    assert "  in symmetric memory, since collectives use them in place:\n" + expected + "\n" in out, out
+    main = json.loads(braid("explain", tmp_path / "weights.braid", "--procedure", "main", "--json").out)["procedures"][0]
+    assert len(main["symmetric_arguments"]) == 4

@@ -7,7 +7,7 @@
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2,tp=2" 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=99999999999999999999" 2>&1 | FileCheck %s --check-prefix=HUGE
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=dp" 2>&1 | FileCheck %s --check-prefix=LACKS
-// RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=fsdp" 2>&1 | FileCheck %s --check-prefix=STRATEGY
+// RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=zero" 2>&1 | FileCheck %s --check-prefix=STRATEGY
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=tp,tp-sp" 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=vocab" 2>&1 | FileCheck %s --check-prefix=VOCABULARY
 // RUN: not braid-opt %t/mlp.mlir --braid-apply-strategy="mesh=tp=2 strategy=" 2>&1 | FileCheck %s --check-prefix=NONE
@@ -28,10 +28,10 @@
 // TWICE: error: mesh 'tp=2,tp=2' names axis 'tp' twice
 // HUGE: error: mesh 'tp=99999999999999999999' expects AXIS=SIZE separated by commas, got 'tp=99999999999999999999'
 // LACKS: error: 'comm.mesh' op has no axis 'dp' for strategy 'dp'
-// STRATEGY: error: strategy 'fsdp' expects auto, none or a list of tp, tp-sp, vocab, dp, got 'fsdp'
+// STRATEGY: error: strategy 'zero' expects auto, none or a list of tp, tp-sp, vocab, dp, fsdp, got 'zero'
 // BOTH: error: strategy 'tp,tp-sp' expects one way to split the layers, got 'tp' and 'tp-sp'
 // VOCABULARY: error: strategy 'vocab' finds no vocabulary to shard over 'tp': expects an nn.embedding of role 'embedding.word' or an nn.linear of role 'lm_head'
-// NONE: error: strategy '' expects auto, none or a list of tp, tp-sp, vocab, dp, got ''
+// NONE: error: strategy '' expects auto, none or a list of tp, tp-sp, vocab, dp, fsdp, got ''
 // SEQUENCE: remark: {{.*}}role 'mlp.down': a sequence of 6 does not divide over 'tp' of size 4 and stays replicated
 // RANK: error: {{.*}}'nn.linear' op role 'mlp.down': strategy 'tp-sp' expects a result [batch, sequence, hidden], got 'tensor<8x16xf32>'
 // WEIGHT: error: {{.*}}'nn.linear' op 'encoder.up': role 'mlp.up': dimension 'out' of size 16 does not divide over axis 'tp' of size 5

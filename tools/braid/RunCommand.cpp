@@ -243,7 +243,7 @@ int runRun(int argc, const char *const *argv) {
       {"--strategy",
        "how the axes of a module of level nn are used: auto, none (as the module states), or a "
        "list "
-       "of tp or tp-sp, vocab and dp (default: auto)",
+       "of tp or tp-sp, vocab, dp and fsdp (default: auto)",
        &runner.strategy},
       {"--passes",
        "passes to run on the partitioned module, before its collectives are started "

@@ -37,7 +37,7 @@ void ParameterOp::build(OpBuilder &builder, OperationState &state, RankedTensorT
                         StringRef name, InitKind init) {
   Attribute slice = SliceAttr::full(builder.getContext(), name, type.getShape());
   build(builder, state, type, name, builder.getArrayAttr(slice), init, /*global_type=*/TypeAttr(),
-        /*sharding=*/comm::ShardingAttr());
+        /*sharding=*/comm::ShardingAttr(), /*stored=*/comm::ShardingAttr());
 }
 
 RankedTensorType ParameterOp::getParameterType() {
@@ -52,7 +52,7 @@ bool ParameterOp::isFullTensor() {
          slice.getTensorShape() == getParameterType().getShape();
 }
 
-/// `"name" slices [...] init ones {...} of tensor<...> sharded <...> : tensor<...>`
+/// `"name" slices [...] init ones {...} of tensor<...> sharded <...> stored <...> : tensor<...>`
 ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   Properties &properties = result.getOrAddProperties<Properties>();
@@ -95,12 +95,13 @@ ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
       return failure();
     properties.global_type = TypeAttr::get(globalType);
   }
-  if (succeeded(parser.parseOptionalKeyword("sharded"))) {
-    comm::ShardingAttr sharding;
-    if (parser.parseCustomAttributeWithFallback(sharding))
-      return failure();
-    properties.sharding = sharding;
-  }
+  auto sharding = [&](StringRef keyword, comm::ShardingAttr &given) -> ParseResult {
+    if (failed(parser.parseOptionalKeyword(keyword)))
+      return success();
+    return parser.parseCustomAttributeWithFallback(given);
+  };
+  if (sharding("sharded", properties.sharding) || sharding("stored", properties.stored))
+    return failure();
   if (parser.parseColonType(type))
     return failure();
   if (!listed) {
@@ -130,10 +131,14 @@ void ParameterOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDict((*this)->getDiscardableAttrDictionary().getValue());
   if (std::optional<Type> type = getGlobalType())
     printer << " of " << *type;
-  if (comm::ShardingAttr sharding = getShardingAttr()) {
-    printer << " sharded ";
+  auto print = [&](StringRef keyword, comm::ShardingAttr sharding) {
+    if (!sharding)
+      return;
+    printer << " " << keyword << " ";
     printer.printStrippedAttrOrType(sharding);
-  }
+  };
+  print("sharded", getShardingAttr());
+  print("stored", getStoredAttr());
   printer << " : " << getResult().getType();
 }
 

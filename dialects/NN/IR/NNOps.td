@@ -54,6 +54,16 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
 
     `init` is the distribution of random weights when there is no checkpoint.
 
+    Before partitioning, `stored` says how the parameter is stored, apart from how it is used: propagation does not see it. The
+    partitioned parameter is a shard as stored, and is gathered where it is used.
+
+    ```mlir
+    %w = nn.parameter "w" stored <@mesh, [{dp}, {} ]> : tensor<384x384xf32>
+    // partitioned, where all of it is used:
+    %w = nn.parameter "w" of tensor<384x384xf32> sharded <@mesh, [{dp}, {} ]> : tensor<192x384xf32>
+    %0 = comm.all_gather(%w) dim 0 over <@mesh, {dp}> role "w" : tensor<192x384xf32> -> tensor<384x384xf32>
+    ```
+
     Constraints:
     - (nn.parameter_c1) the name is not empty;
     - (nn.parameter_c2) the slices have the rank of the parameter and lie inside of it;
@@ -62,11 +72,14 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
     - (nn.parameter_c5) `global_type` is a statically shaped tensor with the result's element type and at most 2^48
       elements;
     - (nn.parameter_c6) `sharding` suits the global type (comm.sharding_c2 to comm.sharding_c5), has no partial axis and no open
-      dimension, and gives the result type.
+      dimension, and gives the result type;
+    - (nn.parameter_c7) `stored` stands without `sharding`, which it becomes, suits the type, and has no partial axis and no
+      open dimension.
   }];
   let arguments = (ins StrAttr:$name, NN_SliceArrayAttr:$slices,
                        DefaultValuedAttr<NN_InitAttr, "::braid::nn::InitKind::Normal">:$init,
-                       OptionalAttr<TypeAttr>:$global_type, OptionalAttr<Comm_ShardingAttr>:$sharding);
+                       OptionalAttr<TypeAttr>:$global_type, OptionalAttr<Comm_ShardingAttr>:$sharding,
+                       OptionalAttr<Comm_ShardingAttr>:$stored);
   let results = (outs NN_Tensor:$result);
   let hasCustomAssemblyFormat = 1;
   let builders = [

@@ -37,6 +37,9 @@ LogicalResult ParameterOp::verify() {
     return emitOpError("expects a name [nn.parameter_c1]");
   if (getGlobalType().has_value() != getSharding().has_value())
     return emitOpError("expects 'global_type' and 'sharding' together [nn.parameter_c4]");
+  if (getSharding() && getStored())
+    return emitOpError("expects 'stored' before partitioning only, got it beside 'sharding' "
+                       "[nn.parameter_c7]");
   if (std::optional<Type> type = getGlobalType()) {
     auto global = dyn_cast<RankedTensorType>(*type);
     if (!global || !global.hasStaticShape() ||
@@ -82,16 +85,21 @@ LogicalResult ParameterOp::verify() {
 }
 
 LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &) {
+  RankedTensorType global = getParameterType();
+  auto suits = [&](comm::ShardingAttr sharding, StringRef id) -> LogicalResult {
+    if (sharding.isPartial())
+      return emitOpError("expects a sharding without partial axes [") << id << "]";
+    if (sharding.isOpen())
+      return emitOpError("expects a sharding without open dimensions, got ")
+             << sharding << " [" << id << "]";
+    return comm::verifySharding(*this, global, sharding, [&] { return emitOpError(); });
+  };
+  if (getStored())
+    return suits(*getStored(), "nn.parameter_c7");
   comm::ShardingAttr sharding = getShardingAttr();
   if (!sharding)
     return success();
-  if (sharding.isPartial())
-    return emitOpError("expects a sharding without partial axes [nn.parameter_c6]");
-  if (sharding.isOpen())
-    return emitOpError("expects a sharding without open dimensions, got ")
-           << sharding << " [nn.parameter_c6]";
-  RankedTensorType global = getParameterType();
-  if (failed(comm::verifySharding(*this, global, sharding, [&] { return emitOpError(); })))
+  if (failed(suits(sharding, "nn.parameter_c6")))
     return failure();
   FailureOr<RankedTensorType> local = comm::localType(*this, global, sharding);
   if (failed(local) || *local != getResult().getType()) {

@@ -36,7 +36,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<std::string> strategy{
       *this, "strategy",
       llvm::cl::desc("how axes are used: auto (also when empty), none, or a list of tp or tp-sp, "
-                     "vocab and dp")};
+                     "vocab, dp and fsdp")};
   Option<std::string> passes{
       *this, "passes",
       llvm::cl::desc("passes to run on the partitioned module, before kernels are formed: a "

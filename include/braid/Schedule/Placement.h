@@ -25,6 +25,8 @@ struct Command {
   CommandCost cost;
   /// Whether it becomes a start and a wait. All other commands, calls among them, run at one place.
   bool isCollective = false;
+  /// A parameter: its value is there before the block begins.
+  bool isParameter = false;
   /// The commands before it whose results it reads, by index, ascending. Of a collective that is
   /// among them the result exists after its wait.
   llvm::SmallVector<unsigned> needs;
@@ -60,7 +62,11 @@ public:
 
 /// Starts every collective as early and waits for it as late as dependences and the order of
 /// communication allow. The order of all other commands does not change, and a result that
-/// another collective takes is not waited for before its own collective's place in the block.
+/// another collective takes is not waited for before its own collective's place in the block. A
+/// collective on parameters alone is the exception: all of these could start at the block's begin,
+/// and their results would need the memory of the whole model. It starts no earlier than before the
+/// last command ahead of its own user that uses such a result, and no later than where it stands:
+/// the weights of one layer are gathered while the layer before it computes.
 class EagerPolicy : public PlacementPolicy {
 public:
   Placement place(const Commands &commands) const override;

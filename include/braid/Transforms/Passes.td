@@ -121,6 +121,7 @@ def ApplyStrategy : Pass<"braid-apply-strategy", "::mlir::ModuleOp"> {
       the sequence, its last dimension but one. Operations up to the next matmul then run on shards: in a pre-norm layer
       two gathers and two scatters replace two reductions.
     - `dp` (data parallelism): dimension 0 of every tensor operand of the entry is split over `dp`.
+    - `fsdp` (fully sharded data parallelism, ZeRO-3): seeds nothing; `braid-store-parameters` cuts the storage of weights.
     - `vocab` (vocabulary parallelism): the table of an `nn.embedding` of role `embedding.word` is split over `tp` by
       rows, the weight of an `nn.linear` of role `lm_head` by outputs. The embedding is then partial, and logits are
       sharded.
@@ -238,6 +239,32 @@ def PropagateShardings : Pass<"braid-propagate-shardings", "::mlir::ModuleOp"> {
   let dependentDialects = ["::braid::comm::CommDialect"];
 }
 
+def StoreParameters : Pass<"braid-store-parameters", "::mlir::ModuleOp"> {
+  let summary = "Cut the storage of weights over the ranks that share a batch";
+  let description = [{
+    With a strategy that lists `fsdp`, every `nn.parameter` of two or more dimensions without `stored` gets one: the sharding in
+    which it is used, with the axis `dp` added to the first dimension that divides. Its use does not change: partitioning
+    gathers the parameter over `dp` before it is used. A parameter of one dimension (a bias, the weight of a norm) stays whole,
+    since a gather of it would cost a meeting of ranks and save almost no memory.
+
+    Before, with `strategy=tp,dp,fsdp`:
+    ```mlir
+    %w = nn.parameter "w" {comm.shardings = [#comm.sharding<@mesh, [{tp}, {} ]>]} : tensor<64x16xf32>
+    ```
+    After:
+    ```mlir
+    %w = nn.parameter "w" {comm.shardings = [#comm.sharding<@mesh, [{tp}, {} ]>]} stored <@mesh, [{tp, dp}, {} ]> : tensor<64x16xf32>
+    ```
+    A parameter of which no dimension divides is stored as it is used, with a remark (category `sharding`). The pass runs
+    after propagation, which does not see how parameters are stored.
+  }];
+  let options = [
+    Option<"strategy", "strategy", "std::string", /*default=*/"\"auto\"", "As of braid-apply-strategy; auto stores nothing apart">,
+  ];
+  let statistics = [Statistic<"numStored", "num-stored", "Parameters stored apart from their use">];
+  let dependentDialects = ["::braid::comm::CommDialect"];
+}
+
 def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
   let summary = "Rewrite every function to one rank's program, with collectives where shardings differ";
   let description = [{
@@ -257,7 +284,9 @@ def Partition : Pass<"braid-partition", "::mlir::ModuleOp"> {
     or the sequence of these with which a rank sends the fewest bytes, on ties the shortest. It begins at any existing
     form of the value. One reduction serves all users, in the form from which the others are reached with the fewest
     bytes. Each form of a value is built once, right after its definition, for all its users. Collectives carry the role
-    of the operation that produced the value. Results of the entry stay sharded but are never partial. Entry arguments
+    of the operation that produced the value. A parameter with `stored` becomes a shard as stored; the forms in which users
+    want it are built right before the first of them, where the whole parameter begins to need memory, and carry its name as
+    their role. A call's argument is one use: the callee gets the form in which it uses the parameter. Results of the entry stay sharded but are never partial. Entry arguments
     and results keep their `comm.sharding` and get `comm.global_type`; every `nn.parameter` gets both as its own
     attributes.
 

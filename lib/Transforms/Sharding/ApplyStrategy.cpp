@@ -241,7 +241,7 @@ LogicalResult ApplyStrategy::seed() {
   if (strategy == "auto") {
     SmallVector<const StrategyComponent *> components;
     for (const StrategyComponent &component : strategyComponents())
-      if (has(component.axis) && component.name != "tp-sp" &&
+      if (has(component.axis) && component.name != "tp-sp" && component.name != "fsdp" &&
           (component.name != "vocab" || canShardVocabulary()))
         components.push_back(&component);
     return seedComponents(components);

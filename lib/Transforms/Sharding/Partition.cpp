@@ -56,7 +56,8 @@ private:
   /// Values captured by regions of an operation are replicated.
   LogicalResult wantCaptured(Operation *op);
   LogicalResult takeCaptured(Operation *op, IRMapping &mapping);
-  void define(Value value, Value local, ShardingAttr sharding, const LocalForm *form = nullptr);
+  void define(Value value, Value local, ShardingAttr sharding, const LocalForm *form = nullptr,
+              StringAttr role = {});
   FailureOr<SmallVector<Type>> localTypes(Operation *op, TypeRange types,
                                           ArrayRef<ShardingAttr> shardings);
   /// Null for what is no tensor.
@@ -78,6 +79,8 @@ private:
   DenseMap<OpOperand *, ShardingAttr> wants; ///< null for values that are no tensors
   DenseMap<Operation *, LocalForm> forms;
   std::shared_ptr<InsertionTail> argumentTail;
+  Block *localBlock = nullptr;
+  DenseSet<Value> gathered; ///< parameters stored apart from their use that have been used
 };
 
 LogicalResult Partitioner::readSignatures() {
@@ -132,6 +135,10 @@ FailureOr<SmallVector<Type>> Partitioner::localTypes(Operation *op, TypeRange ty
 Value Partitioner::take(OpOperand &operand) {
   ReshardCache &local = *values.at(operand.get());
   ShardingAttr want = wants.lookup(&operand);
+  // Gathered at its definition, a stored parameter would occupy memory until its use.
+  auto parameter = operand.get().getDefiningOp<nn::ParameterOp>();
+  if (parameter && parameter.getStored() && gathered.insert(parameter).second)
+    local.reshardAfter(std::make_shared<InsertionTail>(&localBlock->back()));
   Value value = want ? local.get(want) : local.get();
   if (!value)
     emitNamedError(operand.getOwner())
@@ -309,7 +316,8 @@ LogicalResult Partitioner::wantCaptured(Operation *op) {
   return failure(inside.wasInterrupted());
 }
 
-void Partitioner::define(Value value, Value local, ShardingAttr sharding, const LocalForm *form) {
+void Partitioner::define(Value value, Value local, ShardingAttr sharding, const LocalForm *form,
+                         StringAttr role) {
   if (!sharding) {
     values[value] = std::make_unique<ReshardCache>(local);
     return;
@@ -317,7 +325,8 @@ void Partitioner::define(Value value, Value local, ShardingAttr sharding, const 
   Operation *op = value.getDefiningOp();
   auto tail =
       local.getDefiningOp() ? std::make_shared<InsertionTail>(local.getDefiningOp()) : argumentTail;
-  auto role = op ? op->getAttrOfType<StringAttr>("role") : StringAttr();
+  if (op && !role)
+    role = op->getAttrOfType<StringAttr>("role");
   if (form && !role) // A partial value keeps its role through the operations that it flows through.
     for (int64_t i : form->rule.partialOperands)
       if (form->operands[i] && form->operands[i].isPartial() && !role)
@@ -338,10 +347,14 @@ LogicalResult Partitioner::emitParameter(nn::ParameterOp op, OpBuilder &builder)
     return emitNamedError(op) << "has no sharding (braid-propagate-shardings states one)";
   auto local = cast<nn::ParameterOp>(builder.clone(*op));
   local->removeAttr(CommDialect::kShardingsAttrName);
+  if (ShardingAttr stored = op.getStoredAttr())
+    sharding = layouts.sharding(layouts.layout(stored));
+  local.removeStoredAttr();
   local.setGlobalType(op.getType());
   local.setShardingAttr(sharding);
   local.getResult().setType(*localType(mesh, cast<RankedTensorType>(op.getType()), sharding));
-  define(op.getResult(), local.getResult(), sharding);
+  define(op.getResult(), local.getResult(), sharding, /*form=*/nullptr,
+         op.getStored() ? op.getNameAttr() : StringAttr());
   return success();
 }
 
@@ -454,6 +467,8 @@ LogicalResult Partitioner::runOnFunction(func::FuncOp func) {
   auto *local = new Block();
   func.getBody().push_back(local);
   argumentTail = std::make_shared<InsertionTail>(local);
+  localBlock = local;
+  gathered.clear();
   for (auto [argument, type, sharding] :
        llvm::zip_equal(global->getArguments(), *arguments, signature.arguments))
     define(argument, local->addArgument(type, argument.getLoc()), sharding);

@@ -59,6 +59,9 @@ public:
   comm::ShardingAttr getSharding() const { return sharding; }
   mlir::StringAttr getRole() const { return role; }
 
+  /// Has further collectives and slices inserted elsewhere than after the definition.
+  void reshardAfter(std::shared_ptr<InsertionTail> place) { tail = std::move(place); }
+
   /// Announces the forms in which users want the reduced value, so that one reduction serves all of
   /// them.
   void planReduction(llvm::ArrayRef<comm::ShardingAttr> wanted);

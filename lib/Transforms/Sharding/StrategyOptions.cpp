@@ -11,7 +11,8 @@ namespace braid {
 static constexpr StrategyComponent kComponents[] = {{"tp", kTensorAxis, "layers"},
                                                     {"tp-sp", kTensorAxis, "layers"},
                                                     {"vocab", kTensorAxis, "vocabulary"},
-                                                    {"dp", kDataAxis, "batch"}};
+                                                    {"dp", kDataAxis, "batch"},
+                                                    {"fsdp", kDataAxis, "weights"}};
 
 ArrayRef<StrategyComponent> strategyComponents() { return kComponents; }
 

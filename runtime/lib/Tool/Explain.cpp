@@ -129,7 +129,7 @@ private:
       out += "\n";
       if (const OutlineProcedure *procedure = procedureOf(outline, entry))
         for (size_t i = 0; i < procedure->symmetricArguments.size(); ++i)
-          out += (i == 0 ? "  in symmetric memory, since collectives use it in place:\n    "
+          out += (i == 0 ? "  in symmetric memory, since collectives use them in place:\n    "
                          : "    ") +
                  procedure->symmetricArguments[i] + "\n";
     }

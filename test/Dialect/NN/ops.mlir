@@ -125,5 +125,7 @@ func.func @partitioned() {
   %0 = nn.parameter "w" of tensor<384x384xf32> sharded <@mesh, [{tp}, {}]> : tensor<192x384xf32>
   // CHECK: nn.parameter "w" of tensor<384x384xf32> sharded <@mesh, [{dp, tp}, {}]> : tensor<96x384xf32>
   %1 = nn.parameter "w" of tensor<384x384xf32> sharded <@mesh, [{dp, tp}, {}]> : tensor<96x384xf32>
+  // CHECK: nn.parameter "w" init ones {note} stored <@mesh, [{dp, tp}, {}]> : tensor<384x384xf32>
+  %2 = nn.parameter "w" init ones {note} stored <@mesh, [{dp, tp}, {}]> : tensor<384x384xf32>
   return
 }

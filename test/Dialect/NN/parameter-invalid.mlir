@@ -156,3 +156,40 @@ func.func @open() {
   %0 = nn.parameter "w" of tensor<8xf32> sharded <@mesh, [{tp, ?}]> : tensor<4xf32>
   return
 }
+
+// -----
+
+// nn.parameter_c7
+comm.mesh @mesh <tp = 2>
+func.func @partitioned() {
+  // expected-error @+1 {{'nn.parameter' op expects 'stored' before partitioning only, got it beside 'sharding' [nn.parameter_c7]}}
+  %0 = nn.parameter "w" of tensor<8xf32> sharded <@mesh, [{tp}]> stored <@mesh, [{tp}]> : tensor<4xf32>
+  return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+func.func @partial() {
+  // expected-error @+1 {{'nn.parameter' op expects a sharding without partial axes [nn.parameter_c7]}}
+  %0 = nn.parameter "w" stored <@mesh, [{}], partial = [tp = sum]> : tensor<8xf32>
+  return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+func.func @open() {
+  // expected-error @+1 {{'nn.parameter' op expects a sharding without open dimensions, got #comm.sharding<@mesh, [{tp, ?}]> [nn.parameter_c7]}}
+  %0 = nn.parameter "w" stored <@mesh, [{tp, ?}]> : tensor<8xf32>
+  return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+func.func @uneven() {
+  // expected-error @+1 {{'nn.parameter' op dimension 0 of size 7 does not divide over 'tp' (2 shards) [comm.sharding_c4]}}
+  %0 = nn.parameter "w" stored <@mesh, [{tp}]> : tensor<7xf32>
+  return
+}

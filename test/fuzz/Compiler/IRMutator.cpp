@@ -28,6 +28,7 @@ constexpr const char *kPipelines[] = {
     "braid-propagate-shardings",
     "braid-propagate-shardings,braid-partition",
     "braid-partition",
+    "braid-propagate-shardings,braid-store-parameters{strategy=fsdp},braid-partition",
     "braid-split-all-reduce",
     "braid-join-all-reduce",
     "braid-sink-all-gathers",
@@ -61,6 +62,7 @@ constexpr const char *kPipelines[] = {
     "braid-cpu-pipeline",
     "braid-pipeline{mesh=tp=2 strategy=tp stop-after=rt}",
     "braid-pipeline{mesh=dp=2 stop-after=scheduled}",
+    "braid-pipeline{mesh=dp=2 strategy=dp,fsdp stop-after=rt}",
     "braid-pipeline{mesh=tp=3 strategy=tp-sp stop-after=kernels}",
 };
 
