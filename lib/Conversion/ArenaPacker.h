@@ -29,8 +29,9 @@ constexpr int64_t kMaxArenaBytes = int64_t(1) << 61;
 
 /// Gives every item an offset such that items of which neither ends before the other do not
 /// overlap: in the order of their sizes, each at the lowest offset that is free for all of its
-/// life. Returns the arena's size, or nullopt above kMaxArenaBytes. Offsets and size are multiples
-/// of `alignment`.
+/// life. Where the arena is then larger than what lives at once, other orders are tried, in which
+/// the items at the arena's end come first, and the smallest arena is taken. Returns its size, or
+/// nullopt above kMaxArenaBytes. Offsets and size are multiples of `alignment`.
 std::optional<int64_t> packArena(std::vector<ArenaItem> &items, int64_t alignment);
 
 } // namespace braid

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "ArenaPacker.h"
+#include "LivePeak.h"
 
 #include "braid/Analysis/HappensBefore.h"
 #include "braid/Conversion/BufferCheck.h"
@@ -201,6 +202,7 @@ struct AssignBuffers : braid::impl::AssignBuffersBase<AssignBuffers> {
   using AssignBuffersBase::AssignBuffersBase;
 
   void runOnOperation() override {
+    peaks = LivePeaks();
     CallGraph graph(getOperation());
     // Callees before their callers.
     for (auto it = llvm::scc_begin<const CallGraph *>(&graph); !it.isAtEnd(); ++it) {
@@ -231,18 +233,22 @@ struct AssignBuffers : braid::impl::AssignBuffersBase<AssignBuffers> {
 
   void report(rt::ProcedureOp procedure, const Planner &planner) {
     rt::FrameAttr frame = procedure.getFrameAttr();
+    const ArenaBytes live = peaks.of(procedure);
     numShared += planner.numShared;
     if (procedure.getEntry()) {
       localBytes += frame.getLocal();
       symmetricBytes += frame.getSymmetric();
     }
     remark::analysis(procedure.getLoc(), remark::RemarkOpts::name("buffers").category("buffers"))
-        << ("@" + procedure.getSymName() + ": local " + Twine(frame.getLocal()) +
-            " bytes (buffers " + Twine(planner.sumOfBuffers[0]) + "), symmetric " +
-            Twine(frame.getSymmetric()) + " bytes (buffers " + Twine(planner.sumOfBuffers[1]) +
-            "), " + Twine(planner.numShared) + " in place")
+        << ("@" + procedure.getSymName() + ": local " + Twine(frame.getLocal()) + " bytes (" +
+            Twine(live[0]) + " live at once, buffers " + Twine(planner.sumOfBuffers[0]) +
+            "), symmetric " + Twine(frame.getSymmetric()) + " bytes (" + Twine(live[1]) +
+            " live at once, buffers " + Twine(planner.sumOfBuffers[1]) + "), " +
+            Twine(planner.numShared) + " in place")
                .str();
   }
+
+  LivePeaks peaks;
 };
 
 } // namespace

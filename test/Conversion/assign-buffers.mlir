@@ -8,7 +8,7 @@
 // CHECK: %[[A:.*]] = rt.alloc at 0 : memref<20xf32
 // CHECK: %[[B:.*]] = rt.alloc at 128 : memref<16xf32
 // CHECK: %[[C:.*]] = rt.alloc at 0 : memref<16xf32
-// REMARK: @reuse: local 192 bytes (buffers 208), symmetric 0 bytes (buffers 0), 0 in place
+// REMARK: @reuse: local 192 bytes (192 live at once, buffers 208), symmetric 0 bytes (0 live at once, buffers 0), 0 in place
 rt.procedure @reuse(%x: memref<20xf32>, %y: memref<16xf32>, %o: memref<20xf32> {rt.result}, %p: memref<16xf32> {rt.result}) {
   %a = rt.alloc : memref<20xf32, #rt.space<local>>
   %b = rt.alloc : memref<16xf32, #rt.space<local>>
@@ -76,7 +76,7 @@ rt.kernel @double(%x: tensor<?x16xf32>) -> tensor<?x16xf32> {
 // APART: rt.alloc at 0 :
 // APART: rt.alloc at 64 :
 // APART: rt.alloc at 0 :
-// REMARK: @in_place: local 128 bytes (buffers 192), symmetric 0 bytes (buffers 0), 1 in place
+// REMARK: @in_place: local 128 bytes (128 live at once, buffers 192), symmetric 0 bytes (0 live at once, buffers 0), 1 in place
 rt.procedure @in_place(%x: memref<16xf32>, %o: memref<1x16xf32> {rt.result}) {
   %a = rt.alloc : memref<16xf32, #rt.space<local>>
   %b = rt.alloc : memref<1x16xf32, #rt.space<local>>
@@ -97,7 +97,7 @@ rt.procedure @in_place(%x: memref<16xf32>, %o: memref<1x16xf32> {rt.result}) {
 // CHECK: rt.alloc at 0 :
 // CHECK: rt.alloc at 64 :
 // CHECK: rt.alloc at 64 :
-// REMARK: @in_place_on_communication: local 128 bytes (buffers 192), symmetric 0 bytes (buffers 0), 1 in place
+// REMARK: @in_place_on_communication: local 128 bytes (128 live at once, buffers 192), symmetric 0 bytes (0 live at once, buffers 0), 1 in place
 rt.procedure @in_place_on_communication(%x: memref<1x16xf32>, %o: memref<1x16xf32> {rt.result}, %p: memref<1x16xf32> {rt.result}) {
   %a = rt.alloc : memref<1x16xf32, #rt.space<local>>
   %b = rt.alloc : memref<1x16xf32, #rt.space<local>>

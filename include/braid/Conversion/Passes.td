@@ -151,8 +151,9 @@ def AssignBuffers : Pass<"braid-assign-buffers", "::mlir::ModuleOp"> {
       %b = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
       ...
     ```
-    A procedure that has a frame keeps its places. The pass ends with the check of `braid-verify-buffers`. Remarks (category `buffers`) give the bytes of each arena and the
-    sum of its buffers. A procedure that calls itself is an error.
+    A procedure that has a frame keeps its places. The pass ends with the check of `braid-verify-buffers`. Remarks (category
+    `buffers`) give the bytes of each arena, the bytes that are live at once (in the order of the body, with every collective in
+    flight as long as it may be) and the sum of its buffers. A procedure that calls itself is an error.
   }];
   let options = [
     Option<"inPlace", "in-place", "bool", /*default=*/"true",

@@ -1,0 +1,36 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// How much memory a planned procedure needs at least, as a measure of its plan. Shares no code with
+// the planner.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_LIB_CONVERSION_LIVEPEAK_H
+#define BRAID_LIB_CONVERSION_LIVEPEAK_H
+
+#include "dialects/RT/IR/RT.h"
+
+#include <array>
+
+namespace braid {
+
+/// Of each arena, by rt::Space.
+using ArenaBytes = std::array<int64_t, 2>;
+
+/// The most bytes that hold values at the same time in one legal execution: commands run in the
+/// order of the block, and a collective ends when something waits for it. No plan for the same
+/// execution has fewer. Bytes of an input that a kernel's result reuses count once, and sizes are
+/// rounded up to the alignment of buffers.
+class LivePeaks {
+public:
+  /// Of a procedure with its callees; all have frames.
+  ArenaBytes of(rt::ProcedureOp procedure);
+
+private:
+  llvm::DenseMap<mlir::Operation *, ArenaBytes> known;
+};
+
+} // namespace braid
+#endif // BRAID_LIB_CONVERSION_LIVEPEAK_H
