@@ -57,8 +57,11 @@ def imported(tmp_path_factory):
     return case
 
 
-def compile_for_gpu(module, mesh, out):
-    braidtest.braid("compile", module, "--mesh", mesh, "--target", "cuda:sm_90a", "-o", out)
+def compile_for_gpu(module, plan, out):
+    """`plan`: a mesh, and perhaps a strategy behind it."""
+    mesh, *strategy = plan.split()
+    braidtest.braid("compile", module, "--mesh", mesh, *(["--strategy", *strategy] if strategy else []), "--target", "cuda:sm_90a",
+                    "-o", out)
     return out
 
 
@@ -70,6 +73,8 @@ CASES += [("smollm2", "f32", "tp=2", "nccl"), ("smollm2", "bf16", "tp=2", "nccl"
           ("minilm", "bf16", "tp=4", "threads"), ("minilm", "f16", "tp=2", "threads"),
           ("llama-layer", "bf16", "tp=2", "threads"), ("llama-layer", "f16", "tp=1", "threads"),
           ("smollm2-last", "f32", "tp=2", "threads"), ("smollm2-last", "bf16", "tp=2", "nccl")]
+# Weights that collectives read where they were loaded.
+CASES += [("smollm2", "f32", "dp=2 dp,fsdp", "nccl"), ("smollm2", "f32", "dp=2,tp=2 tp,dp,fsdp", "threads")]
 
 
 @pytest.mark.parametrize("name, dtype, mesh, transport", CASES)
@@ -82,7 +87,7 @@ def test_program(imported, tmp_path, monkeypatch, name, dtype, mesh, transport):
     on_host = tmp_path / "host.braid"
     braidtest.run("braid-test-cuda-on-host", bundle, "-o", on_host)
     monkeypatch.setenv("BRAID_FIBER_SEED", str(1 + CASES.index((name, dtype, mesh, transport))))
-    ranks = braidtest.ranks_of(mesh)
+    ranks = braidtest.ranks_of(mesh.split()[0])
     braidtest.braid("run", on_host, "--ranks", ranks, "--target", "cuda", "--transport", transport, "--cuda-library",
                     NULL_DEVICE, *arguments, "--check", "reference", "--tolerance", TOLERANCE[dtype], "--report",
                     tmp_path / "report.json")

@@ -30,6 +30,8 @@
 #include "llvm/ADT/SetVector.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 using namespace mlir;
 using namespace braid;
@@ -81,9 +83,16 @@ protected:
     const StringRef name = GetParam();
     const std::string file = BRAID_PROGRAMS "/" + name.lower() + ".mlir";
     const bool isByHand = name != "Bert" && name != "Branches";
-    module = name == "Bert" ? importBert()
-             : isByHand     ? parseSourceFile<ModuleOp>(file, context.get())
-                            : parseSourceString<ModuleOp>(kBranches, context.get());
+    if (name == "Bert")
+      module = importBert();
+    else if (name == "Branches")
+      module = parseSourceString<ModuleOp>(kBranches, context.get());
+    else if (name.starts_with("Weights"))
+      module = parseSourceString<ModuleOp>(
+          printedBy("weights.py 3" + std::string(name == "Weights" ? "" : " --inside")),
+          context.get());
+    else
+      module = parseSourceFile<ModuleOp>(file, context.get());
     ASSERT_TRUE(module);
     CompileOptions options;
     if (!isByHand)
@@ -95,6 +104,19 @@ protected:
     auto loaded = runtime::KernelLibraryHandle::load(*bundle);
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     kernels = std::move(*loaded);
+  }
+
+  /// What a script of examples/programs prints.
+  static std::string printedBy(const std::string &script) {
+    std::string text;
+    FILE *pipe = popen(("python3 " BRAID_PROGRAMS "/" + script).c_str(), "r");
+    if (!pipe)
+      return text;
+    std::array<char, 4096> part;
+    while (size_t count = fread(part.data(), 1, part.size(), pipe))
+      text.append(part.data(), count);
+    EXPECT_EQ(pclose(pipe), 0) << script;
+    return text;
   }
 
   /// A BERT of two layers.
@@ -439,7 +461,7 @@ TEST_P(ProgramsByHand, APartThatMovesByARowIsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Examples, ProgramsByHand,
                          ::testing::Values("Accumulate", "Between", "Chunks", "Hierarchical",
-                                           "Slices"),
+                                           "Slices", "Weights", "WeightsInside"),
                          [](const auto &info) { return std::string(info.param); });
 
 } // namespace
