@@ -311,6 +311,11 @@ LogicalResult ProcedureLowering::launchLibrary(Location loc, const nn::KernelCal
     if (value)
       inputs.push_back(value);
   }
+  // Results that are left out are the last ones.
+  for (const auto &[i, operand] :
+       llvm::enumerate(llvm::drop_begin(descriptor.operands, descriptor.firstOutput())))
+    if (operand.optional && i < results.size())
+      optional.push_back(builder.getStringAttr(operand.name));
   for (int64_t integer : call.integers)
     scalars.push_back(builder.getI64IntegerAttr(integer));
   for (double number : call.numbers)

@@ -185,10 +185,11 @@ Value ModelBuilder::attention(Value query, Value key, Value value, Value mask, b
   SmallVector<int64_t> shape(typeOf(query).getShape());
   double scale = 1.0 / std::sqrt(static_cast<double>(shape.back()));
   shape.back() = typeOf(value).getShape().back();
-  return nn::AttentionOp::create(builder, at("attention.context"), type(shape), query, key, value,
-                                 mask, /*valid_length=*/Value(), /*position_offset=*/Value(),
-                                 builder.getF64FloatAttr(scale),
-                                 causal ? builder.getUnitAttr() : UnitAttr());
+  auto attention = nn::AttentionOp::create(
+      builder, at("attention.context"), type(shape), /*log_sum=*/Type(), query, key, value, mask,
+      /*valid_length=*/Value(), /*position_offset=*/Value(), builder.getF64FloatAttr(scale),
+      causal ? builder.getUnitAttr() : UnitAttr());
+  return attention.getResult();
 }
 
 Expected<Value> ModelBuilder::parameter(const Weight &weight) {

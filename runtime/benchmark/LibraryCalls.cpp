@@ -123,7 +123,7 @@ void benchmarkAttention() {
       arguments.operands.resize(arguments.kernel->operands.size());
       arguments.data.resize(arguments.operands.size());
       for (size_t i = 0; i < 4; ++i) {
-        const size_t place = i < 3 ? i : arguments.operands.size() - 1;
+        const size_t place = i < 3 ? i : arguments.place("out");
         arguments.operands[place] = {given[i].dtype, given[i].shape, given[i].strides};
         arguments.data[place] = given[i].data;
       }

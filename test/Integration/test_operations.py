@@ -34,6 +34,11 @@ CASES = {
         [("q", HEADS), ("k", "tensor<3x7x2x12xf32>"), ("v", "tensor<3x7x2x12xf32>"), ("mask", "tensor<3x7xi64>")],
         "%r = nn.attention causal %q, %k, %v mask %mask : tensor<3x7xi64> scale 0.29"
         f" : {HEADS}, tensor<3x7x2x12xf32>, tensor<3x7x2x12xf32> -> {HEADS}", HEADS),
+    # The first sequence's queries see up to 7 keys, the second one's the first key.
+    "attention_log_sum": (
+        [("q", HEADS), ("k", "tensor<3x7x2x12xf32>"), ("mask", "tensor<3x7xi64>")],
+        "%a, %r = nn.attention causal %q, %k, %k mask %mask : tensor<3x7xi64> scale 0.29"
+        f" : {HEADS}, tensor<3x7x2x12xf32>, tensor<3x7x2x12xf32> -> {HEADS}, tensor<3x7x4xf32>", "tensor<3x7x4xf32>"),
     "attention_of_longer_values": (
         [("q", HEADS), ("k", "tensor<3x7x2x12xf32>"), ("v", "tensor<3x7x2x20xf32>"), ("mask", "tensor<3x7xi64>")],
         "%r = nn.attention causal %q, %k, %v mask %mask : tensor<3x7xi64> scale 0.29"

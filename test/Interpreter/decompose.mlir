@@ -38,12 +38,12 @@ func.func @main(%ids: tensor<2x3xi64> {test.range = array<i64: 0, 9>}, %table: t
 // CHECK-NOT: nn.attention
 func.func @main(%q: tensor<2x3x8xf32>, %k: tensor<2x5x2x2xf32>, %v: tensor<2x5x2x3xf32>, %mask: tensor<2x5xi64>,
                 %length: tensor<2xi32> {test.range = array<i64: 0, 6>}, %offset: tensor<2xi64> {test.range = array<i64: -1, 3>})
-    -> (tensor<2x3x12xf32>, tensor<2x3x4x3xf32>) {
+    -> (tensor<2x3x12xf32>, tensor<2x3x4x3xf32>, tensor<2x3x4xf32>) {
   %0 = nn.split_heads %q : tensor<2x3x8xf32> -> tensor<2x3x4x2xf32>
   %1 = nn.attention %0, %k, %v mask %mask : tensor<2x5xi64> scale 0.7
       : tensor<2x3x4x2xf32>, tensor<2x5x2x2xf32>, tensor<2x5x2x3xf32> -> tensor<2x3x4x3xf32>
   %2 = nn.merge_heads %1 : tensor<2x3x4x3xf32> -> tensor<2x3x12xf32>
-  %3 = nn.attention causal %0, %k, %v valid_length %length : tensor<2xi32> position_offset %offset : tensor<2xi64> scale 0.7
-      : tensor<2x3x4x2xf32>, tensor<2x5x2x2xf32>, tensor<2x5x2x3xf32> -> tensor<2x3x4x3xf32>
-  return %2, %3 : tensor<2x3x12xf32>, tensor<2x3x4x3xf32>
+  %3, %4 = nn.attention causal %0, %k, %v valid_length %length : tensor<2xi32> position_offset %offset : tensor<2xi64> scale 0.7
+      : tensor<2x3x4x2xf32>, tensor<2x5x2x2xf32>, tensor<2x5x2x3xf32> -> tensor<2x3x4x3xf32>, tensor<2x3x4xf32>
+  return %2, %3, %4 : tensor<2x3x12xf32>, tensor<2x3x4x3xf32>, tensor<2x3x4xf32>
 }

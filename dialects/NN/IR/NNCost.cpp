@@ -65,7 +65,7 @@ OpCost AttentionOp::getCost() {
   // sum.
   cost.vectorFlops = (pairs * 5 + results).getValue();
   // Inputs, output and the row's logarithm of the sum (f32): the scores are recomputed.
-  cost.bytesSaved = cost.bytesRead + cost.bytesWritten + 4 * queries;
+  cost.bytesSaved = cost.bytesRead + cost.bytesWritten + (getLogSum() ? 0 : 4 * queries);
   return cost;
 }
 

@@ -249,5 +249,17 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder, ValueRa
                     Value zero = s.constant(0.0);
                     return s.select(s.less(zero, x[1]), s.div(x[0], x[1]), zero);
                   });
-  return SmallVector<Value>{tensor::CollapseShapeOp::create(builder, getLoc(), average, grouping)};
+  SmallVector<Value> results{tensor::CollapseShapeOp::create(builder, getLoc(), average, grouping)};
+  if (!getLogSum())
+    return results;
+  // Over (batch, query, key head, member).
+  GenericBuilder::Dims sums{rBatch, rHead, rMember, rQ};
+  Value logSum = generic.map(
+      "log_sum", 4, {{maximum, sums}, {total, sums}}, f32, [&](Scalars &s, ValueRange x) {
+        Value sum = s.add(x[0], s.unary<math::LogOp>(x[1]));
+        return s.select(s.less(s.constant(0.0), x[1]), sum, s.constant(-infinity));
+      });
+  results.push_back(tensor::CollapseShapeOp::create(
+      builder, getLoc(), logSum, SmallVector<ReassociationIndices>{{0}, {1}, {2, 3}}));
+  return results;
 }

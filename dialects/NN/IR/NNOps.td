@@ -309,10 +309,15 @@ def NN_AttentionOp : NN_ComputeOp<"attention", [NN_KernelCallOpInterface, AttrSi
     The result is the average of the values that a query may attend to, weighted by softmax over j of `scale *
     dot(query, key)`; scores and softmax are in f32 or wider. A query that may attend to no key results in zeros.
 
+    A second result [batch, q, heads] of f32 is the logarithm of the softmax's denominator, `log(sum over j of exp(scale *
+    dot(query, key)))`, which the gradient needs, and which joins attention over parts of the keys; -infinity for a query
+    that may attend to no key.
+
     ```mlir
     %r = nn.attention %q, %k, %v mask %m : tensor<8x128xi64> scale 0.125
         : tensor<8x128x12x64xf32>, tensor<8x128x12x64xf32>, tensor<8x128x12x64xf32> -> tensor<8x128x12x64xf32>
     %c = nn.attention causal %q, %k, %v position_offset %p : tensor<8xi32> scale 0.125 : ...
+    %o, %l = nn.attention %q, %k, %v scale 0.125 : ... -> tensor<8x128x12x64xf32>, tensor<8x128x12xf32>
     ```
 
     Constraints:
@@ -325,17 +330,18 @@ def NN_AttentionOp : NN_ComputeOp<"attention", [NN_KernelCallOpInterface, AttrSi
     - (nn.attention_c7) the mask's shape is [batch, k];
     - (nn.attention_c8) valid_length and position_offset have one element per batch;
     - (nn.attention_c9) position_offset comes with `causal` only;
-    - (nn.attention_c10) `scale` is positive and finite.
+    - (nn.attention_c10) `scale` is positive and finite;
+    - (nn.attention_c11) the second result, if there is one, is of f32 and has the shape [batch, q, heads].
   }];
   let arguments = (ins NN_TensorOfRank<4>:$query, NN_TensorOfRank<4>:$key, NN_TensorOfRank<4>:$value,
                        Optional<NN_IdsOfRank<2>>:$mask, Optional<NN_IdsOfRank<1>>:$valid_length,
                        Optional<NN_IdsOfRank<1>>:$position_offset, F64Attr:$scale, UnitAttr:$causal);
-  let results = (outs NN_TensorOfRank<4>:$result);
+  let results = (outs NN_TensorOfRank<4>:$result, Optional<NN_TensorOfRank<3>>:$log_sum);
   let assemblyFormat = [{
     (`causal` $causal^)? $query `,` $key `,` $value (`mask` $mask^ `:` type($mask))?
     (`valid_length` $valid_length^ `:` type($valid_length))?
     (`position_offset` $position_offset^ `:` type($position_offset))? `scale` $scale attr-dict
-    `:` type($query) `,` type($key) `,` type($value) `->` type($result)
+    `:` type($query) `,` type($key) `,` type($value) `->` type($result) (`,` type($log_sum)^)?
   }];
   let extraClassDeclaration = [{
     KernelCall getKernelCall() {

@@ -135,7 +135,10 @@ ShardingRule AttentionOp::getShardingRule() {
   if (getPositionOffset())
     rule.operands.push_back({{batch}});
   rule.results = {{{batch}, {q}, {head, group}, {valueDim}}};
-  rule.linearIn = {2};
+  if (getLogSum())
+    rule.results.push_back({{batch}, {q}, {head, group}});
+  else // the sums do not depend on the values
+    rule.linearIn = {2};
   return rule;
 }
 

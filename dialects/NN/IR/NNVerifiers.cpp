@@ -202,7 +202,14 @@ LogicalResult AttentionOp::verify() {
     return failure();
   if (getPositionOffset() && !getCausal())
     return emitOpError("expects position_offset with causal attention only [nn.attention_c9]");
-  return verifyPositive(*this, "scale", getScale(), "nn.attention_c10");
+  if (failed(verifyPositive(*this, "scale", getScale(), "nn.attention_c10")))
+    return failure();
+  if (!getLogSum())
+    return success();
+  if (Type element = typeOf(getLogSum()).getElementType(); !element.isF32())
+    return emitOpError("expects a second result of f32, got ") << element << " [nn.attention_c11]";
+  return verifyShape(*this, "a second result", query.take_front(3), shapeOf(getLogSum()),
+                     "nn.attention_c11");
 }
 
 namespace {

@@ -98,7 +98,7 @@ FailureOr<braid::runtime::LibraryCall> KernelOp::getLibraryCall(int64_t parts) {
   SmallVector<Type> types(getArgumentTypes());
   llvm::append_range(types, getResultTypes());
   const std::vector<size_t> given = call.kernel->given(getOptionalBits());
-  const size_t results = call.kernel->operands.size() - call.kernel->firstOutput();
+  const size_t results = call.kernel->numOutputs(getOptionalBits());
   if (types.size() != given.size() || getResultTypes().size() != results)
     return emitOpError("expects ")
            << given.size() - results << " arguments and " << results << " results of '"

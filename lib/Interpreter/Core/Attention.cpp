@@ -40,12 +40,14 @@ Status check(const AttentionOperands &op) {
 }
 } // namespace
 
-Result<Tensor> attention(const AttentionOperands &op) {
+Result<Tensor> attention(const AttentionOperands &op, Tensor *logSum) {
   RETURN_IF_ERROR(check(op));
   const Tensor &q = *op.query, &k = *op.key, &v = *op.value;
   int64_t batch = q.dim(0), seqQ = q.dim(1), heads = q.dim(2), dim = q.dim(3);
   int64_t seqK = k.dim(1), kvHeads = k.dim(2), valueDim = v.dim(3), perKv = heads / kvHeads;
   std::vector<double> out(static_cast<size_t>(batch * seqQ * heads * valueDim));
+  std::vector<double> logSums(static_cast<size_t>(batch * seqQ * heads),
+                              -std::numeric_limits<double>::infinity());
   std::vector<double> scores(static_cast<size_t>(seqK));
   std::vector<char> allowed(static_cast<size_t>(seqK));
 
@@ -91,9 +93,12 @@ Result<Tensor> attention(const AttentionOperands &op) {
         }
         for (int64_t d = 0; d < valueDim; ++d)
           result[d] /= total;
+        logSums[static_cast<size_t>((b * seqQ + s) * heads + h)] = most + std::log(total);
       }
     }
   }
+  if (logSum)
+    *logSum = Tensor::ofFloats(DType::f32, {batch, seqQ, heads}, std::move(logSums));
   return Tensor::ofFloats(q.dtype(), {batch, seqQ, heads, valueDim}, std::move(out));
 }
 

@@ -50,7 +50,9 @@ Outputs attend(const KernelCall &c) {
   operands.positionOffset = c.inputs[5];
   operands.scale = c.numbers[0];
   operands.causal = c.integers[0] != 0;
-  return single(attention(operands));
+  std::vector<Tensor> outputs(c.outputs.size());
+  ASSIGN_OR_RETURN(outputs[0], attention(operands, outputs.size() > 1 ? &outputs[1] : nullptr));
+  return outputs;
 }
 
 Outputs angles(const KernelCall &c) {

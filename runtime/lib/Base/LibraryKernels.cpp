@@ -48,19 +48,21 @@ double flops(const LibraryCall &c) {
 /// out[b, s, h, :] = softmax_t(scale * query[b, s, h, :] . key[b, t, h', :] masked) value[b, t, h',
 /// :] with h' = h / (heads / kv_heads). Key t takes part when mask[b, t] != 0 (if given), t <
 /// valid_length[b] (if given) and, if causal, t <= s + position_offset[b] (0 if not given). A query
-/// without any key gives zeros.
+/// without any key gives zeros. log_sum[b, s, h] = log(sum_t exp(scale * query . key)) over the
+/// same keys, -infinity without any.
 namespace attention {
-enum { query, key, value, mask, length, offset, out };
+enum { query, key, value, mask, length, offset, out, logSum };
 Status check(const LibraryCall &c) {
   RETURN_IF_ERROR(firstOf({expectRank(c, query, 4), expectRank(c, key, 4)}));
   const Shape &q = c[query].shape, &k = c[key].shape;
   RETURN_IF_ERROR(expectRank(c, value, 4));
   const int64_t valueDim = c[value].shape[3];
-  Status status = firstOf({expectShape(c, key, {q[0], k[1], k[2], q[3]}),
-                           expectShape(c, value, {k[0], k[1], k[2], valueDim}),
-                           expectShape(c, out, {q[0], q[1], q[2], valueDim}),
-                           expectShape(c, mask, {q[0], k[1]}), expectShape(c, length, {q[0]}),
-                           expectShape(c, offset, {q[0]})});
+  Status status =
+      firstOf({expectShape(c, key, {q[0], k[1], k[2], q[3]}),
+               expectShape(c, value, {k[0], k[1], k[2], valueDim}),
+               expectShape(c, out, {q[0], q[1], q[2], valueDim}),
+               expectShape(c, logSum, {q[0], q[1], q[2]}), expectShape(c, mask, {q[0], k[1]}),
+               expectShape(c, length, {q[0]}), expectShape(c, offset, {q[0]})});
   if (status.ok() && (k[2] == 0 || q[2] % k[2] != 0))
     return Status::error("expects query heads to divide among ", k[2], " key/value heads, got ",
                          q[2]);
@@ -227,8 +229,8 @@ const std::vector<LibraryKernel> &libraryKernels() {
         in("rhs", same),
         maybe("bias", floats),
         maybe("counts", ids),
-        maybe("lhs_scale", floats),
-        maybe("rhs_scale", floats),
+        maybe("lhs_scale", Elements::f32),
+        maybe("rhs_scale", Elements::f32),
         {"out", Access::inout, floats}},
        matmul::check,
        matmul::flops,
@@ -239,8 +241,14 @@ const std::vector<LibraryKernel> &libraryKernels() {
        /*rowRank=*/1,
        /*readsOutputs=*/MatmulForm::accumulateFlag},
       {"attention",
-       {in("query", floats), in("key", same), in("value", same), maybe("mask", ids),
-        maybe("valid_length", ids), maybe("position_offset", ids), out("out", floats)},
+       {in("query", floats),
+        in("key", same),
+        in("value", same),
+        maybe("mask", ids),
+        maybe("valid_length", ids),
+        maybe("position_offset", ids),
+        out("out", floats),
+        {"log_sum", Access::write, Elements::f32, /*optional=*/true}},
        attention::check,
        attention::flops,
        {"causal"},
@@ -323,6 +331,12 @@ size_t LibraryKernel::firstOutput() const {
   return i;
 }
 
+size_t LibraryKernel::numOutputs(uint32_t optional) const {
+  const std::vector<size_t> operands = given(optional);
+  return static_cast<size_t>(std::count_if(operands.begin(), operands.end(),
+                                           [&](size_t operand) { return writes(operand); }));
+}
+
 bool LibraryKernel::reads(size_t operand, const std::vector<int64_t> &integers) const {
   const Access access = operands[operand].access;
   return access == Access::read || (access == Access::inout && integers[readsOutputs] != 0);
@@ -355,6 +369,8 @@ static Status checkElements(const LibraryCall &call, size_t i) {
     return call[i].dtype == DType::i8
                ? Status()
                : expectFloat(operand.name, call[i], "a floating-point type or i8");
+  case Elements::f32:
+    return expectType(operand.name, call[i], DType::f32);
   case Elements::ids:
     return expectIntegers(operand.name, call[i]);
   case Elements::asFirst:

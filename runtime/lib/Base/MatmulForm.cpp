@@ -126,8 +126,6 @@ private:
         return Status::error("lhs: expects lhs_scale and rhs_scale for i8, got no ", name);
       if (!narrow && call.has(scale))
         return Status::error(name, ": expects lhs of i8, got ", runtime::name(lhs.dtype));
-      if (narrow)
-        RETURN_IF_ERROR(expectType(name, call[scale], DType::f32));
     }
     return firstOf({expect(F::lhsScale, Shape(out.shape.begin(), out.shape.end() - 1)),
                     expect(F::rhsScale, columns)});

@@ -314,6 +314,10 @@ Result<StreamCommand> makeAttention(const LibraryArguments &a, const LibraryPlac
   arguments.positionOffset = integers(c.positionOffset);
   arguments.scale = b.scale;
   arguments.causal = static_cast<int>(b.causal);
+  arguments.logSum = b.logSum;
+  arguments.logSumBatch = c.logSumBatch;
+  arguments.logSumRow = b.logSumStride;
+  arguments.logSumHead = b.logSumHeadStride;
   const int64_t warps = arguments.batch * arguments.queries * arguments.heads;
   return libraryStreamCommand(rank, ofType("braid_attention", c.dtype), warps * 32, arguments);
 }

@@ -51,6 +51,14 @@ Result<AttentionCommand> resolveAttention(const LibraryArguments &a, int64_t thr
   c.outGroup = out.strides[2] * b.group;
   c.keyHead = key.strides[2];
   c.valueHead = value.strides[2];
+  if (a.has("log_sum")) {
+    const Tensor logSum = a.tensor("log_sum");
+    b.logSum = logSum.as<float>();
+    b.logSumStride = logSum.strides[1];
+    b.logSumHeadStride = logSum.strides[2];
+    c.logSumBatch = logSum.strides[0];
+    c.logSumGroup = logSum.strides[2] * b.group;
+  }
   if (a.has("mask")) {
     const Tensor mask = a.tensor("mask");
     b.mask = mask.data;
@@ -88,6 +96,8 @@ void execute(const AttentionCommand &c, const NamedCommand &, ExecutionContext &
       block.key += batch * c.keyBatch + head * c.keyHead;
       block.value += batch * c.valueBatch + head * c.valueHead;
       block.out += batch * c.outBatch + head * c.outGroup;
+      if (block.logSum)
+        block.logSum += batch * c.logSumBatch + head * c.logSumGroup;
       if (block.mask)
         block.mask = static_cast<const std::byte *>(block.mask) + batch * c.maskBatchBytes;
       if (c.validLength) {

@@ -63,6 +63,7 @@ struct AttentionCommand {
   int64_t batch, kvHeads, rowsPerHead, blocksPerHead;
   int64_t queryBatch, keyBatch, valueBatch, outBatch; ///< strides in elements
   int64_t queryGroup, keyHead, valueHead, outGroup;   ///< from one key/value head to the next
+  int64_t logSumBatch, logSumGroup;
   int64_t maskBatchBytes;
   Integers validLength, positionOffset;
   int64_t members;

@@ -19,7 +19,9 @@ namespace braid::runtime {
 struct AttentionBlock {
   const float *query, *key, *value; ///< at this batch and (kv) head
   float *out;
-  int64_t queryStride, queryHeadStride; ///< per position s, per head of the group
+  float *logSum;                          ///< or null
+  int64_t logSumStride, logSumHeadStride; ///< per position s, per head of the group
+  int64_t queryStride, queryHeadStride;   ///< per position s, per head of the group
   int64_t outStride, outHeadStride;
   int64_t keyStride, valueStride; ///< per key
   int64_t group;                  ///< query heads that share the key/value head

@@ -128,7 +128,7 @@ Status verifyLibraryCall(const program::Kernel &kernel) {
     return Status::error("expects bits of ", library->numOptional(), " optional operands, got ",
                          call.optional());
   const size_t operands = library->given(call.optional()).size(),
-               outputs = library->operands.size() - library->firstOutput();
+               outputs = library->numOutputs(call.optional());
   if (kernel.num_operands() != operands || kernel.num_outputs() != outputs)
     return Status::error("expects ", operands, " operands with ", outputs, " outputs, got ",
                          kernel.num_operands(), " with ", kernel.num_outputs());

@@ -225,7 +225,7 @@ private:
   void fillLibraryLaunch(OutlineCommand &command, const fb::LaunchT &launch,
                          const fb::LibraryCallT &call, const LibraryKernel &library) {
     command.kind = library.name;
-    const size_t outputs = library.operands.size() - library.firstOutput();
+    const size_t outputs = library.numOutputs(call.optional);
     size_t next = 0;
     for (size_t i : library.given(call.optional)) {
       const LibraryOperand &role = library.operands[i];

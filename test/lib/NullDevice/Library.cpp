@@ -319,6 +319,9 @@ std::string attentionAccesses(const library::Attention &a, Accesses &accesses) {
   addIntegers(accesses, a.validLength, {a.batch}, {a.validLength.stride});
   addIntegers(accesses, a.positionOffset, {a.batch}, {a.positionOffset.stride});
   addElements<type>(accesses, true, a.out, out, {a.outBatch, a.outRow, a.outHead});
+  if (a.logSum)
+    addRows(accesses, true, a.logSum, {a.batch, a.queries, a.heads},
+            {a.logSumBatch * 4, a.logSumRow * 4, a.logSumHead * 4}, 4);
   return {};
 }
 template <DType type> void runAttention(const library::Attention &a) {
@@ -346,6 +349,9 @@ template <DType type> void runAttention(const library::Attention &a) {
     }
     for (double &weight : weights)
       sum += weight = std::isinf(most) ? 0 : std::exp(weight - most);
+    if (a.logSum)
+      a.logSum[b * a.logSumBatch + s * a.logSumRow + h * a.logSumHead] =
+          static_cast<float>(sum > 0 ? most + std::log(sum) : -INFINITY);
     for (int64_t d = 0; d < a.valueDim; ++d) {
       double total = 0;
       for (int64_t t = 0; t < a.keys; ++t)

@@ -97,6 +97,17 @@ TEST(ShardingRule, Matmul) {
             "[in], [in][out], [out] -> [out]; in replicated");
 }
 
+TEST(ShardingRule, AttentionWithLogSum) {
+  EXPECT_EQ(ruleOf("%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x2x8xf32>",
+                   "%0, %1 = nn.attention %q, %k, %k scale 0.5 : tensor<2x3x4x8xf32>, "
+                   "tensor<2x5x2x8xf32>, tensor<2x5x2x8xf32> -> tensor<2x3x4x8xf32>, "
+                   "tensor<2x3x4xf32>"),
+            "[batch][seq_q][kv_head group][head_dim], [batch][seq_k][kv_head][head_dim], "
+            "[batch][seq_k][kv_head][value_dim] -> [batch][seq_q][kv_head group][value_dim], "
+            "[batch][seq_q][kv_head group]; seq_q replicated; seq_k replicated; group replicated; "
+            "head_dim replicated");
+}
+
 TEST(ShardingRule, Reduce) {
   EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>",
                    "%0 = nn.reduce sum %x dims [0, 1] : tensor<2x3x4xf32> -> tensor<4xf32>"),

@@ -36,7 +36,8 @@ void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels
   Strided q({c.batch, c.queries, c.heads, c.dim}, c.gap, random),
       k({c.batch, c.keys, c.kvHeads, c.dim}, c.gap, random),
       v({c.batch, c.keys, c.kvHeads, valueDim}, c.gap, random),
-      out({c.batch, c.queries, c.heads, valueDim}, c.gap, random);
+      out({c.batch, c.queries, c.heads, valueDim}, c.gap, random),
+      logSum({c.batch, c.queries, c.heads}, c.gap, random);
   std::vector<float> before = out.data;
   std::vector<int64_t> mask(static_cast<size_t>(c.batch * c.keys)),
       lengths(static_cast<size_t>(c.batch)), offsets(static_cast<size_t>(c.batch));
@@ -61,6 +62,7 @@ void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels
   operands.validLength = c.lengths ? &lengthTensor : nullptr;
   operands.positionOffset = c.offsets ? &offsetTensor : nullptr;
   operands.causal = c.causal;
+  operands.logSum = &logSum.tensor;
   operands.scale = 1 / std::sqrt(static_cast<double>(c.dim));
   Result<AttentionCommand> command = resolveAttention(operands, threads, kernels.queryBlock);
   ASSERT_TRUE(command.ok()) << command.status().message();
@@ -96,6 +98,11 @@ void checkAttention(const AttentionCase &c, int64_t threads, const VectorKernels
           for (int64_t e = 0; e < valueDim; ++e)
             expected[static_cast<size_t>(e)] += w * static_cast<double>(v.at({b, t, g, e}));
         }
+        const float log = logSum.at({b, s, h});
+        if (sum > 0)
+          ASSERT_NEAR(log, largest + std::log(sum), 1e-5) << "at " << b << ", " << s << ", " << h;
+        else
+          ASSERT_EQ(log, -INFINITY) << "at " << b << ", " << s << ", " << h;
         for (int64_t e = 0; e < valueDim; ++e) {
           double x = sum > 0 ? expected[static_cast<size_t>(e)] / sum : 0;
           double d = static_cast<double>(out.at({b, s, h, e})) - x;

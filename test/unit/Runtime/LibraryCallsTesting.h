@@ -127,6 +127,7 @@ inline LibraryArguments call(const char *kernel, const std::vector<const Tensor 
 struct AttentionOperands {
   Tensor query, key, value, out;
   const Tensor *mask = nullptr, *validLength = nullptr, *positionOffset = nullptr;
+  const Tensor *logSum = nullptr;
   double scale = 1;
   bool causal = false;
 };
@@ -134,7 +135,7 @@ inline Result<AttentionCommand> resolveAttention(const AttentionOperands &o, int
                                                  int64_t queryBlock) {
   return resolveAttention(
       call("attention",
-           {&o.query, &o.key, &o.value, o.mask, o.validLength, o.positionOffset, &o.out},
+           {&o.query, &o.key, &o.value, o.mask, o.validLength, o.positionOffset, &o.out, o.logSum},
            {o.causal}, {o.scale}),
       threads, queryBlock);
 }

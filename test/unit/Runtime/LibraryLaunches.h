@@ -38,7 +38,6 @@ inline program::LaunchT launchIn(program::ProgramT &program, LibraryLaunch call)
   kernel->library->integers = std::move(call.integers);
   kernel->library->numbers = std::move(call.numbers);
   kernel->library->axes = std::move(call.axes);
-  kernel->num_outputs = static_cast<uint32_t>(library.operands.size() - library.firstOutput());
   program::LaunchT launch;
   launch.kernel = static_cast<uint32_t>(program.kernels.size());
   LibraryCall types;
@@ -56,6 +55,7 @@ inline program::LaunchT launchIn(program::ProgramT &program, LibraryLaunch call)
     if (view)
       launch.operands.push_back(std::move(view));
   }
+  kernel->num_outputs = static_cast<uint32_t>(library.numOutputs(kernel->library->optional));
   launch.rows = types.rows();
   kernel->num_operands = static_cast<uint32_t>(launch.operands.size());
   program.kernels.push_back(std::move(kernel));
@@ -79,12 +79,12 @@ struct MatmulLaunch {
   }
 };
 struct AttentionLaunch {
-  ViewPtr query, key, value, mask, valid_length, position_offset, out;
+  ViewPtr query, key, value, mask, valid_length, position_offset, out, log_sum;
   double scale = 0;
   bool causal = false;
   LibraryLaunch launch() {
     return {"attention",
-            viewsOf(query, key, value, mask, valid_length, position_offset, out),
+            viewsOf(query, key, value, mask, valid_length, position_offset, out, log_sum),
             {causal},
             {scale}};
   }

@@ -58,7 +58,9 @@ struct AttentionOperands {
   double scale = 1;
   bool causal = false;
 };
-Result<Tensor> attention(const AttentionOperands &operands);
+/// `logSum`, if given, becomes f32 [batch, seq_q, heads]: log(sum_t exp(scale * query . key)), or
+/// -infinity for a query without keys.
+Result<Tensor> attention(const AttentionOperands &operands, Tensor *logSum = nullptr);
 
 /// Normalizes the last dimension to mean 0 and variance 1 (biased, plus epsilon), then scales and
 /// shifts.

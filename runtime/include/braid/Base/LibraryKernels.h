@@ -43,6 +43,7 @@ enum class Elements {
   any,
   floats,
   floatsOrI8,
+  f32,       ///< whatever the others are
   ids,       ///< i32 or i64
   asFirst,   ///< as the first operand that is given
   likeOutput ///< as the first output
@@ -59,7 +60,7 @@ struct LibraryCall;
 
 struct LibraryKernel {
   const char *name;                     ///< "matmul", in reports and messages
-  std::vector<LibraryOperand> operands; ///< inputs, then outputs
+  std::vector<LibraryOperand> operands; ///< inputs, then outputs, of which the first is required
   /// Checks ranks and shapes, and the values of integers.
   Status (*check)(const LibraryCall &call);
   double (*flops)(const LibraryCall &call);
@@ -76,6 +77,8 @@ struct LibraryKernel {
 
   size_t numOptional() const;
   size_t firstOutput() const;
+  /// The number of outputs that a call has.
+  size_t numOutputs(uint32_t optional) const;
   /// Whether a call with these integers reads the operand, and whether any call writes it.
   bool reads(size_t operand, const std::vector<int64_t> &integers) const;
   bool writes(size_t operand) const { return operands[operand].access != Access::read; }

@@ -238,6 +238,9 @@ template <class S> __device__ __forceinline__ void attend(const Attention &a) {
         sums[i] = sums[i] * shrink + weight * storage<S>::load(a.value, value + t * a.valueRow + d);
     }
   }
+  if (a.logSum && lane == 0)
+    a.logSum[b * a.logSumBatch + s * a.logSumRow + h * a.logSumHead] =
+        total == 0.0f ? -infinity() : most + logf(total);
   const long long out = b * a.outBatch + s * a.outRow + h * a.outHead;
 #pragma unroll
   for (int i = 0; i < kMaxHeadPerLane; ++i) {

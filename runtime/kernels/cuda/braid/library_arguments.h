@@ -129,6 +129,8 @@ struct Attention {
   Integers validLength, positionOffset;
   float scale;
   int causal;
+  float *logSum; ///< or null
+  long long logSumBatch, logSumRow, logSumHead;
 };
 
 /// out[i] = sources[0][i] op sources[1][i] op ..., in that order; f16 and bf16 in f32, rounded

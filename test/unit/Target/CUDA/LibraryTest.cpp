@@ -516,7 +516,8 @@ TEST_F(Library, AttentionUnderEveryRestriction) {
                valid = Tensor::ofInts(type, {2}, {0, c.keys - 1}),
                offset = Tensor::ofInts(type, {2}, {8, -2});
         Buffer query(q, 3), key(k, 1), value(v, 2), masks(mask, 4), lengths(valid, 0),
-            offsets(offset, 0), out(storage, {batch, c.queries, c.heads, c.valueDim}, 7);
+            offsets(offset, 0), out(storage, {batch, c.queries, c.heads, c.valueDim}, 7),
+            logSum(DType::f32, {batch, c.queries, c.heads}, 2);
         interp::AttentionOperands operands{&q, &k, &v};
         library::Attention a{};
         operands.scale = a.scale = 0.3125f;
@@ -539,6 +540,10 @@ TEST_F(Library, AttentionUnderEveryRestriction) {
         a.key = key.address();
         a.value = value.address();
         a.out = out.address();
+        a.logSum = static_cast<float *>(logSum.address());
+        a.logSumBatch = logSum.strides()[0];
+        a.logSumRow = logSum.strides()[1];
+        a.logSumHead = logSum.strides()[2];
         a.batch = batch;
         a.queries = c.queries;
         a.heads = c.heads;
@@ -559,7 +564,14 @@ TEST_F(Library, AttentionUnderEveryRestriction) {
         a.outRow = out.strides()[1];
         a.outHead = out.strides()[2];
         launch(ofType("braid_attention", storage), batch * c.queries * c.heads * 32, a);
-        expectResult(out, interp::attention(operands), allowed(storage, 1e-6));
+        Tensor expectedSums;
+        expectResult(out, interp::attention(operands, &expectedSums), allowed(storage, 1e-6));
+        EXPECT_TRUE(logSum.guardsHold());
+        const Tensor sums = logSum.read();
+        for (int64_t i = 0; i < sums.numElements(); ++i) {
+          const double x = sums.floats()[i], y = expectedSums.floats()[i];
+          EXPECT_TRUE(x == y || std::abs(x - y) < 1e-5 * std::max(1.0, std::abs(y))) << i;
+        }
       }
 }
 
