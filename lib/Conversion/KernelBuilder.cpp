@@ -19,6 +19,10 @@ using namespace braid;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+static bool isRowValue(OpOperand &operand) {
+  return cast<nn::DecomposeOpInterface>(operand.getOwner()).isRowValue(operand.getOperandNumber());
+}
+
 bool braid::isRowOperation(Operation *op) {
   auto decompose = dyn_cast<nn::DecomposeOpInterface>(op);
   return decompose && decompose.isRowOperation();
@@ -26,19 +30,27 @@ bool braid::isRowOperation(Operation *op) {
 
 LogicalResult braid::verifyRowOperation(Operation *op) {
   RankedTensorType domain = typeOf(op->getResult(0));
-  if (domain.getRank() < 2)
-    return op->emitOpError("expects at least two dimensions to form a kernel, got ") << domain;
+  if (domain.getRank() < 1)
+    return op->emitOpError("expects at least one dimension to form a kernel, got ") << domain;
   for (Value result : op->getResults())
     if (typeOf(result).getShape() != domain.getShape())
       return op->emitOpError("expects results of one shape to form a kernel, got ")
              << domain << " and " << result.getType();
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    auto type = dyn_cast<RankedTensorType>(operand.getType());
+  for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
+    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+    if (isRowValue(operand)) {
+      if (!type || type.getShape() != domain.getShape().drop_back())
+        return op->emitOpError("expects operand ")
+               << i
+               << " to have the result's shape without its last dimension to form a kernel, got "
+               << operand.get().getType();
+      continue;
+    }
     if (!type || type.getRank() > domain.getRank() ||
         type.getShape() != domain.getShape().take_back(type.getRank()))
       return op->emitOpError("expects operand ")
              << i << " to have the result's shape or the end of it to form a kernel, got "
-             << operand.getType();
+             << operand.get().getType();
   }
   return success();
 }
@@ -47,19 +59,29 @@ void KernelGroup::findInterface() {
   llvm::SmallPtrSet<Operation *, 8> members(ops.begin(), ops.end());
   domain = typeOf(ops.back()->getResult(0));
   for (Operation *op : ops) {
-    for (Value operand : op->getOperands())
-      if (!members.contains(operand.getDefiningOp()) && !llvm::is_contained(inputs, operand))
-        inputs.push_back(operand);
+    for (OpOperand &operand : op->getOpOperands())
+      if (!members.contains(operand.get().getDefiningOp()) && inputOf(operand) == inputs.size()) {
+        inputs.push_back(operand.get());
+        rowValues.push_back(isRowValue(operand));
+      }
     for (Value result : op->getResults())
       if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
         outputs.push_back(result);
   }
 }
 
+size_t KernelGroup::inputOf(OpOperand &operand) const {
+  size_t i = 0;
+  while (i < inputs.size() && (inputs[i] != operand.get() || rowValues[i] != isRowValue(operand)))
+    ++i;
+  return i;
+}
+
 bool KernelGroup::flattensRows() const {
-  return llvm::all_of(inputs, [&](Value input) {
+  return llvm::all_of(llvm::zip_equal(inputs, rowValues), [&](auto pair) {
+    auto [input, rowValue] = pair;
     int64_t rank = typeOf(input).getRank();
-    return rank == domain.getRank() || rank <= 1;
+    return rowValue || rank == domain.getRank() || rank <= 1;
   });
 }
 
@@ -77,10 +99,12 @@ std::string KernelGroup::getName() const {
 }
 
 /// The type of a row operand or a weight in the kernel.
-static RankedTensorType kernelType(RankedTensorType type, RankedTensorType domain, bool flatten) {
-  if (type.getRank() != domain.getRank())
+static RankedTensorType kernelType(RankedTensorType type, bool rowValue, RankedTensorType domain,
+                                   bool flatten) {
+  if (!rowValue && type.getRank() != domain.getRank())
     return type;
-  SmallVector<int64_t> shape(flatten ? type.getShape().take_back(1) : type.getShape().drop_front());
+  SmallVector<int64_t> shape(flatten ? type.getShape().take_back(rowValue ? 0 : 1)
+                                     : type.getShape().drop_front());
   shape.insert(shape.begin(), ShapedType::kDynamic);
   return RankedTensorType::get(shape, type.getElementType());
 }
@@ -120,19 +144,20 @@ static LogicalResult cleanUp(rt::KernelOp kernel) {
 FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup &group) {
   OpBuilder::InsertionGuard guard(builder);
   bool flatten = group.flattensRows();
-  auto types = [&](ArrayRef<Value> values) {
-    return llvm::map_to_vector(values, [&](Value value) -> Type {
-      return kernelType(typeOf(value), group.domain, flatten);
-    });
+  auto type = [&](Value value, bool rowValue) -> Type {
+    return kernelType(typeOf(value), rowValue, group.domain, flatten);
   };
+  SmallVector<Type> inputs, outputs;
+  for (auto [input, rowValue] : llvm::zip_equal(group.inputs, group.rowValues))
+    inputs.push_back(type(input, rowValue));
+  for (Value output : group.outputs)
+    outputs.push_back(type(output, /*rowValue=*/false));
   auto locs = llvm::map_to_vector(group.ops, [](Operation *op) { return op->getLoc(); });
-  auto kernel =
-      rt::KernelOp::create(builder, builder.getFusedLoc(locs), group.getName(),
-                           builder.getFunctionType(types(group.inputs), types(group.outputs)),
-                           flatten ? 1 : group.domain.getRank() - 1);
+  auto kernel = rt::KernelOp::create(builder, builder.getFusedLoc(locs), group.getName(),
+                                     builder.getFunctionType(inputs, outputs),
+                                     flatten ? 1 : group.domain.getRank() - 1);
   Block &body = kernel.getBody().front();
-  IRMapping mapping;
-  mapping.map(group.inputs, body.getArguments());
+  IRMapping mapping; // of results
   auto lookup = [&](Value value) -> Value { return mapping.lookup(value); };
   llvm::StringSet<> names;
   for (auto [i, input] : llvm::enumerate(group.inputs))
@@ -141,7 +166,11 @@ FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup
 
   builder.setInsertionPointToStart(&body);
   for (Operation *op : group.ops) {
-    auto operands = llvm::map_to_vector(op->getOperands(), lookup);
+    auto operands = llvm::map_to_vector(op->getOpOperands(), [&](OpOperand &operand) -> Value {
+      if (Value result = mapping.lookupOrNull(operand.get()))
+        return result;
+      return body.getArgument(group.inputOf(operand));
+    });
     FailureOr<SmallVector<Value>> results =
         cast<nn::DecomposeOpInterface>(op).decompose(builder, operands);
     if (failed(results))

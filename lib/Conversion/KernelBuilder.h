@@ -17,6 +17,7 @@ namespace braid {
 struct KernelGroup {
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::SmallVector<mlir::Value> inputs;  ///< in the order of first use
+  llvm::SmallVector<bool> rowValues;      ///< whether an input has one element for each row
   llvm::SmallVector<mlir::Value> outputs; ///< used outside, in the order of definition
   mlir::RankedTensorType domain;          ///< shape of every operation's result
 
@@ -26,6 +27,8 @@ struct KernelGroup {
   bool flattensRows() const;
   /// The launch's row count.
   int64_t getRows() const;
+  /// The place in `inputs` of an operand that no operation of the group computes.
+  size_t inputOf(mlir::OpOperand &operand) const;
   /// Names of the operations, as in add_add_layer_norm.
   std::string getName() const;
 };
@@ -33,8 +36,8 @@ struct KernelGroup {
 /// Whether kernels are formed of the operation.
 bool isRowOperation(mlir::Operation *op);
 
-/// Checks that all results of `op` have one shape of at least two dimensions, and that each
-/// operand's shape is that one or the end of it.
+/// Checks that all results of `op` have one shape of at least one dimension (one row then), and
+/// that each operand's shape is that one or the end of it, or has the rows alone.
 mlir::LogicalResult verifyRowOperation(mlir::Operation *op);
 
 /// Builds the kernel, fused and cleaned up. The symbol's name is not yet unique.

@@ -137,6 +137,7 @@ const EvaluatorTable &defaultEvaluators() {
     EvaluatorTable all;
     populateFuncEvaluators(all);
     populateNNEvaluators(all);
+    populateMapEvaluator(all);
     populateCommEvaluators(all);
     populateScalarEvaluators(all);
     populateTensorEvaluators(all);

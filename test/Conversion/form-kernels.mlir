@@ -245,3 +245,70 @@ func.func @early_wait(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>) -> tensor<8x1
   %5 = nn.add %4, %0 : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
   return %5 : tensor<8x16xf32>
 }
+
+// -----
+
+// A written-out function is in the kernel of its neighbors.
+// CHECK-LABEL: rt.kernel @gelu_map_add(
+// CHECK: math.tanh
+// CHECK-LABEL: func.func @map
+// CHECK: rt.launch @gelu_map_add rows 8
+// CHECK-NEXT: return
+func.func @map(%x: tensor<8x16xf32>, %w: tensor<16xf32>) -> tensor<8x16xf32> {
+  %0 = nn.activation gelu %x : tensor<8x16xf32>
+  %1 = nn.map %0, %w : tensor<8x16xf32>, tensor<16xf32> -> tensor<8x16xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %t = math.tanh %a : f32
+    %m = arith.mulf %t, %b : f32
+    nn.yield %m : f32
+  }
+  %2 = nn.add %1, %x : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  return %2 : tensor<8x16xf32>
+}
+
+// -----
+
+// What has one element for each row is a row operand without columns, and may be a weight of another operation.
+// CHECK-LABEL: rt.kernel @map_mul(
+// CHECK-SAME: %{{.*}}: tensor<?x8xf32>, %{{.*}}: tensor<?xf32>, %{{.*}}: tensor<8xf32>) -> tensor<?x8xf32>
+// CHECK-LABEL: func.func @map_rows
+// CHECK-SAME: %[[X:.*]]: tensor<8x8xf32>, %[[M:.*]]: tensor<8xf32>
+// CHECK: rt.launch @map_mul rows 8 ins(%[[X]], %[[M]], %[[M]] : tensor<8x8xf32>, tensor<8xf32>, tensor<8xf32>)
+// CHECK-NEXT: return
+func.func @map_rows(%x: tensor<8x8xf32>, %m: tensor<8xf32>) -> tensor<8x8xf32> {
+  %0 = nn.map %x rows(%m) : tensor<8x8xf32> rows(tensor<8xf32>) -> tensor<8x8xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %d = arith.subf %a, %b : f32
+    nn.yield %d : f32
+  }
+  %1 = nn.mul %0, %m : tensor<8x8xf32>, tensor<8xf32> -> tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
+
+// -----
+
+// Rows of two dimensions are flattened, also where they are alone.
+// CHECK-LABEL: rt.kernel @map(
+// CHECK-SAME: %{{.*}}: tensor<?x16xf32>, %{{.*}}: tensor<?xf32>) -> tensor<?x16xf32>
+// CHECK-LABEL: func.func @map_two_rows
+// CHECK: rt.launch @map rows 6 ins(%{{.*}} : tensor<2x3x16xf32>, tensor<2x3xf32>)
+func.func @map_two_rows(%x: tensor<2x3x16xf32>, %m: tensor<2x3xf32>) -> tensor<2x3x16xf32> {
+  %0 = nn.map %x rows(%m) : tensor<2x3x16xf32> rows(tensor<2x3xf32>) -> tensor<2x3x16xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %d = arith.mulf %a, %b : f32
+    nn.yield %d : f32
+  }
+  return %0 : tensor<2x3x16xf32>
+}
+
+// -----
+
+// A vector is one row.
+// CHECK-LABEL: rt.kernel @gelu(
+// CHECK-SAME: %{{.*}}: tensor<?x16xf32>) -> tensor<?x16xf32>
+// CHECK-LABEL: func.func @vector
+// CHECK: rt.launch @gelu rows 1 ins(%{{.*}} : tensor<16xf32>) -> tensor<16xf32>
+func.func @vector(%x: tensor<16xf32>) -> tensor<16xf32> {
+  %0 = nn.activation gelu %x : tensor<16xf32>
+  return %0 : tensor<16xf32>
+}

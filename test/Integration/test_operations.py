@@ -34,6 +34,12 @@ CASES = {
         [("q", HEADS), ("k", "tensor<3x7x2x12xf32>"), ("v", "tensor<3x7x2x12xf32>"), ("mask", "tensor<3x7xi64>")],
         "%r = nn.attention causal %q, %k, %v mask %mask : tensor<3x7xi64> scale 0.29"
         f" : {HEADS}, tensor<3x7x2x12xf32>, tensor<3x7x2x12xf32> -> {HEADS}", HEADS),
+    # One kernel of three operations.
+    "map": ([("x", X), ("w", "tensor<48xf32>")],
+            f"%a = nn.activation silu %x : {X}\n%b = nn.map %a, %w : {X}, tensor<48xf32> -> {X} {{\n"
+            "^bb0(%p: f32, %q: f32):\n%half = arith.constant 0.5 : f32\n%t = math.tanh %p : f32\n"
+            "%m = arith.mulf %t, %q : f32\n%s = arith.addf %m, %half : f32\nnn.yield %s : f32\n}\n"
+            f"%r = nn.add %b, %x : {X}, {X} -> {X}", X),
     # The first sequence's queries see up to 7 keys, the second one's the first key.
     "attention_log_sum": (
         [("q", HEADS), ("k", "tensor<3x7x2x12xf32>"), ("mask", "tensor<3x7xi64>")],

@@ -47,3 +47,21 @@ func.func @main(%q: tensor<2x3x8xf32>, %k: tensor<2x5x2x2xf32>, %v: tensor<2x5x2
       : tensor<2x3x4x2xf32>, tensor<2x5x2x2xf32>, tensor<2x5x2x3xf32> -> tensor<2x3x4x3xf32>, tensor<2x3x4xf32>
   return %2, %3, %4 : tensor<2x3x12xf32>, tensor<2x3x4x3xf32>, tensor<2x3x4xf32>
 }
+
+// -----
+
+// CHECK: equivalent on 1 and 1 ranks
+// CHECK-NOT: nn.map
+func.func @main(%x: tensor<2x3x8xf32>, %w: tensor<3x8xf32>, %m: tensor<2x3xf32>) -> tensor<2x3x8xf32> {
+  %0 = nn.map %x, %w rows(%m) : tensor<2x3x8xf32>, tensor<3x8xf32> rows(tensor<2x3xf32>) -> tensor<2x3x8xf32> {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %half = arith.constant 0.5 : f32
+    %d = arith.subf %a, %c : f32
+    %e = math.tanh %d : f32
+    %f = arith.mulf %e, %b : f32
+    %less = arith.cmpf olt, %f, %half : f32
+    %g = arith.select %less, %f, %half : f32
+    nn.yield %g : f32
+  }
+  return %0 : tensor<2x3x8xf32>
+}

@@ -30,3 +30,19 @@ func.func @kept(%x: tensor<8x6xf32> {nn.name = "x", comm.sharding = #comm.shardi
   %0 = nn.reduce sum %x dims [0] : tensor<8x6xf32> -> tensor<6xf32>
   return %0 : tensor<6xf32>
 }
+
+// An elementwise function is computed on shards.
+// CHECK-LABEL: func.func @map
+// CHECK: nn.map %{{.*}}, %{{.*}} : tensor<8x3xf32>, tensor<3xf32> -> tensor<8x3xf32> {
+// CHECK: nn.yield
+// CHECK: return
+func.func @map(%x: tensor<8x6xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>},
+    %w: tensor<6xf32> {nn.name = "w", comm.sharding = #comm.sharding<@mesh, [{tp}]>})
+    -> (tensor<8x6xf32> {nn.name = "y", comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>}) attributes {nn.entry} {
+  %0 = nn.map %x, %w : tensor<8x6xf32>, tensor<6xf32> -> tensor<8x6xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %m = arith.mulf %a, %b : f32
+    nn.yield %m : f32
+  }
+  return %0 : tensor<8x6xf32>
+}

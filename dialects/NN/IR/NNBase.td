@@ -39,7 +39,8 @@ def NN_Dialect : Dialect {
       a bound that its elements are below, stand on arguments of an entry with integer elements. They are integers of
       that type, the bound is at least 1, and the default is not negative and below the bound.
   }];
-  let dependentDialects = ["::braid::comm::CommDialect"];
+  // Bodies of nn.map hold arith and math operations.
+  let dependentDialects = ["::braid::comm::CommDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;

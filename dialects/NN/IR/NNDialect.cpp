@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/NN/IR/NN.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringSet.h"
 

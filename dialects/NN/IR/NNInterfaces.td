@@ -31,6 +31,10 @@ def NN_DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands)>,
     InterfaceMethod<"True for operations that act on rows: elementwise, or reducing the last dimension only.", "bool",
       "isRowOperation", (ins), "", "return true;">,
+    InterfaceMethod<[{
+      Whether this operand of a row operation has one element for each row: the result's shape without its last dimension.
+      Other operands have the result's shape or the end of it.
+    }], "bool", "isRowValue", (ins "unsigned":$operand), "", "return false;">,
     InterfaceMethod<"The name of a kernel for this operation.", "::llvm::StringRef", "getKernelName", (ins), "",
       "return $_op->getName().stripDialect();">
   ];

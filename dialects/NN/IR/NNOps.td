@@ -236,6 +236,48 @@ def NN_MatmulOp : NN_ReferenceOp<"matmul", [], [NN_KernelCallOpInterface, AttrSi
   let extraClassDeclaration = [{ KernelCall getKernelCall(); }];
 }
 
+def NN_MapOp : NN_ComputeOp<"map", [IsolatedFromAbove, SingleBlock, AttrSizedOperandSegments], ["buildLocal"], ["isRowValue"]> {
+  let summary = "An elementwise function that is written out";
+  let description = [{
+    The body computes one element of the result from one of each input, in f32, whatever types they are stored in. Inputs
+    after the first may lack leading dimensions of it. Those in `rows` have one element for each row instead: they lack its
+    last dimension. It is a row operation as nn.add is: kernels are formed of it and its neighbors.
+
+    ```mlir
+    %y = nn.map %x, %w : tensor<8x128x384xf32>, tensor<384xf32> -> tensor<8x128x384xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %0 = math.tanh %a : f32
+      %1 = arith.mulf %0, %b : f32
+      nn.yield %1 : f32
+    }
+    %z = nn.map %x rows(%m) : tensor<8x128x384xf32> rows(tensor<8x128xf32>) -> tensor<8x128x384xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %0 = arith.subf %a, %b : f32
+      nn.yield %0 : f32
+    }
+    ```
+
+    Constraints:
+    - (nn.map_c1) there is an input, the result has the first one's shape, and the shapes of the others are at the end of
+      it;
+    - (nn.map_c2) the inputs in `rows` have the first one's shape without the last dimension;
+    - (nn.map_c3) the body has an argument of f32 for each input, those in `rows` last, and ends in an nn.yield;
+    - (nn.map_c4) the body holds arith and math operations on scalars, with one result each.
+  }];
+  let arguments = (ins Variadic<NN_Tensor>:$inputs, Variadic<NN_Tensor>:$rows);
+  let results = (outs NN_Tensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $inputs (`rows` `(` $rows^ `)`)? attr-dict `:` type($inputs) (`rows` `(` type($rows)^ `)`)? `->` type($result) $body
+  }];
+}
+def NN_YieldOp : NN_Op<"yield", [Terminator, HasParent<"::braid::nn::MapOp">]> {
+  let summary = "Ends the body of nn.map with the result's element";
+  let arguments = (ins F32:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+  let hasVerifier = 0;
+}
+
 def NN_ReduceOp : NN_ReferenceOp<"reduce", [], [NN_KernelCallOpInterface]> {
   let summary = "The sum, maximum or minimum over some of the dimensions";
   let description = [{

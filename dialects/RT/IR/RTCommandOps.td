@@ -30,7 +30,8 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
     rt.launch @add rows 1024 ins(%x, %y : memref<1024x384xf32>, memref<1024x384xf32>) outs(%o : memref<1024x384xf32>)
     %r = rt.launch @add rows 1024 ins(%x, %y : tensor<8x128x384xf32>, tensor<8x128x384xf32>) -> tensor<8x128x384xf32>
     ```
-    A tensor may have more leading dimensions than the kernel's type; they are collapsed into the rows.
+    A tensor may have more leading dimensions than the kernel's type; they are collapsed into the rows. It may also lack
+    them, as one row.
 
     Outputs are written, and those of a kernel of the runtime's library that adds to them (`accumulate` of `matmul`) are
     read first.
@@ -39,7 +40,7 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
     - (rt.launch_c1) the kernel exists and has as many arguments and results as the launch has inputs and outputs;
     - (rt.launch_c2) inputs and outputs are all tensors (and outputs are results), or all memory;
     - (rt.launch_c3) an operand has the kernel's type with `rows` as the dynamic dimension; a tensor may have more
-      leading dimensions, whose product is `rows`;
+      leading dimensions, whose product is `rows`, or, if that is 1, none;
     - (rt.launch_c4, ODS) `rows` is at least 1;
     - (rt.launch_c5) `rows` of a kernel of the runtime's library is the number of rows that the kernel computes.
   }];

@@ -264,7 +264,7 @@ static bool fitsKernel(ShapedType given, RankedTensorType taken, int64_t rows) {
   ArrayRef<int64_t> actual = given.getShape();
   if (actual == ArrayRef(shape))
     return true;
-  if (isa<MemRefType>(given) || !KernelOp::isRowOperand(taken) || actual.size() < shape.size())
+  if (isa<MemRefType>(given) || !KernelOp::isRowOperand(taken) || actual.size() + 1 < shape.size())
     return false;
   size_t extra = actual.size() - shape.size() + 1;
   int64_t leading = 1;

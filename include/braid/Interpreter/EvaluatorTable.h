@@ -54,6 +54,7 @@ private:
 
 void populateFuncEvaluators(EvaluatorTable &table);
 void populateNNEvaluators(EvaluatorTable &table);
+void populateMapEvaluator(EvaluatorTable &table);
 void populateCommEvaluators(EvaluatorTable &table);
 /// arith and math on scalars and, element by element, on tensors.
 void populateScalarEvaluators(EvaluatorTable &table);
