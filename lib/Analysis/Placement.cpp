@@ -10,7 +10,7 @@ using namespace braid::comm;
 
 namespace braid {
 
-Held Placement::heldOn(const SubAxis &axis, size_t *dim, ReduceKind *kind) const {
+Held Placement::heldOn(const SubAxis &axis, size_t *dim, AddendKind *kind) const {
   if (llvm::is_contained(varying, axis))
     return Held::Varies;
   for (const Addend &addend : addends)
@@ -152,21 +152,25 @@ std::string nameOf(const MeshLayouts &layouts, const SubAxis &axis) {
          std::to_string(attribute.getSize()) + "'";
 }
 
-llvm::StringRef nameOfPartials(ReduceKind kind) {
+llvm::StringRef nameOfPartials(AddendKind kind) {
   switch (kind) {
-  case ReduceKind::Sum:
+  case AddendKind::Sum:
     return "partial sums";
-  case ReduceKind::Max:
+  case AddendKind::Max:
     return "partial maxima";
-  case ReduceKind::Min:
+  case AddendKind::Min:
     return "partial minima";
+  case AddendKind::LogSum:
+    return "logarithms of partial sums";
+  case AddendKind::Relative:
+    return "values relative to each rank's own maximum or sum";
   }
   llvm_unreachable("unknown reduction");
 }
 
 std::string describeHeld(const Placement &placement, const SubAxis &digit) {
   size_t dim = 0;
-  ReduceKind kind = ReduceKind::Sum;
+  AddendKind kind = AddendKind::Sum;
   switch (placement.heldOn(digit, &dim, &kind)) {
   case Held::Same:
     return "the same value";

@@ -135,7 +135,7 @@ Placement Checker::declared(ShardingAttr sharding, Type type) const {
   placement.dims = layouts.layout(sharding);
   for (PartialAttr partial : sharding.getPartials())
     if (SubAxis axis = layouts.subAxis(partial.getAxis()); axis.size() != 1)
-      placement.addends.push_back({axis, partial.getKind()});
+      placement.addends.push_back({axis, kindOf(partial.getKind())});
   Digits digits(layouts.sizes());
   digits.add(placement);
   digits.add(stages);
@@ -399,7 +399,7 @@ bool Checker::checkResult(const Frame &frame, func::ReturnOp end, unsigned i) {
     stated.dims = layouts.layout(sharding);
     for (PartialAttr partial : sharding.getPartials())
       if (SubAxis axis = layouts.subAxis(partial.getAxis()); axis.size() != 1)
-        stated.addends.push_back({axis, partial.getKind()});
+        stated.addends.push_back({axis, kindOf(partial.getKind())});
   }
   std::optional<std::tuple<SubAxis, std::string, std::string, Held>> first;
   auto fail = [&](const SubAxis &axis, std::string want, std::string got, Held held) {
@@ -414,7 +414,7 @@ bool Checker::checkResult(const Frame &frame, func::ReturnOp end, unsigned i) {
     bool agrees = true;
     for (const SubAxis &axis : digits.split(unknown(0).varying)) {
       size_t wantDim = 0, gotDim = 0;
-      ReduceKind wantKind{}, gotKind{};
+      AddendKind wantKind{}, gotKind{};
       Held wanted = want.heldOn(axis, &wantDim, &wantKind);
       Held held = got.heldOn(axis, &gotDim, &gotKind);
       bool same = (wanted == held && wantDim == gotDim && wantKind == gotKind) ||

@@ -77,23 +77,25 @@ private:
 };
 
 std::optional<Contradiction> Exchange::reduce(ReduceKind kind) {
+  const AddendKind wanted = kindOf(kind);
   for (const SubAxis &axis : group) {
-    ReduceKind held = kind;
+    AddendKind held = wanted;
     size_t dim = 0;
     switch (placement.heldOn(axis, &dim, &held)) {
     case Held::Same:
       if (kind == ReduceKind::Sum)
-        return contradiction(nameOfPartials(kind), axis,
+        return contradiction(nameOfPartials(wanted), axis,
                              "the sum has it " + Twine(axis.size()) + " times");
       break; // the maximum of equal values is their value
     case Held::Part:
       // Ranks that have one index each add up a dimension.
       if (sizeOfDim(input, dim) != 1)
-        return contradiction(nameOfPartials(kind), axis);
+        return contradiction(nameOfPartials(wanted), axis);
       break;
     case Held::Addend:
-      if (held != kind)
-        return contradiction(nameOfPartials(kind), axis);
+      // The largest of the logarithms is what they may be made relative to.
+      if (held != wanted && !(held == AddendKind::LogSum && wanted == AddendKind::Max))
+        return contradiction(nameOfPartials(wanted), axis);
       break;
     case Held::Varies:
       break;

@@ -17,7 +17,7 @@ namespace {
 
 /// Whether some of the ranks along `axis` hold the value so.
 bool holds(const MeshLayouts &layouts, const Placements &placements, const Blame &blame,
-           ReduceKind *kind) {
+           AddendKind *kind) {
   Digits digits(layouts.sizes());
   digits.add(placements.front());
   digits.add(SubAxes{blame.axis});
@@ -134,7 +134,7 @@ private:
 
   const MeshLayouts &layouts;
   Blame blame;
-  ReduceKind kind = ReduceKind::Sum; ///< of partial values
+  AddendKind kind = AddendKind::Sum; ///< of partial values
   std::vector<std::unique_ptr<Frame>> frames;
 };
 

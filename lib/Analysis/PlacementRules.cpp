@@ -58,6 +58,11 @@ std::optional<ShardingRule> ruleOf(Operation *op) {
     // An embedding over a group is the reduction over the rows of its ranks.
     if (isa<nn::EmbeddingOp>(op))
       rule.factors[static_cast<size_t>(rule.operands[1][0][0])].kind = FactorKind::Reduction;
+    // Attention over parts of the keys gives what an nn.map makes partial sums of. Positions, and a
+    // number of keys, count from the first key.
+    if (auto attention = dyn_cast<nn::AttentionOp>(op);
+        attention && attention.getLogSum() && !attention.getCausal() && !attention.getValidLength())
+      rule.factors[static_cast<size_t>(rule.operands[1][1][0])].kind = FactorKind::Reduction;
     return rule;
   }
   if (op->getNumResults() != 0 && op->getNumRegions() == 0 &&
@@ -100,7 +105,7 @@ private:
   void assignFactor(size_t operand, size_t dim, size_t factor, ArrayRef<SubAxis> rest);
   void finish();
   std::optional<Contradiction> checkFactors(SubAxes &lost);
-  std::optional<Contradiction> sums(const SubAxes &lost, std::vector<Addend> &addends) const;
+  std::optional<Contradiction> sums(SubAxes &lost, std::vector<Addend> &addends) const;
   std::optional<Contradiction> tableRows() const;
   void refuse(Contradiction contradiction) {
     if (!*first)
@@ -243,26 +248,24 @@ std::optional<Contradiction> RuleTransfer::checkFactors(SubAxes &lost) {
 }
 
 /// The addends of the results: partial sums of operands that flow through, and new ones.
-std::optional<Contradiction> RuleTransfer::sums(const SubAxes &lost,
-                                                std::vector<Addend> &addends) const {
-  std::map<SubAxis, std::pair<ReduceKind, SmallVector<unsigned>>> held;
+std::optional<Contradiction> RuleTransfer::sums(SubAxes &lost, std::vector<Addend> &addends) const {
+  std::map<SubAxis, SmallVector<std::optional<AddendKind>>> held; // by operand
   for (auto [i, operand] : llvm::enumerate(operands))
     for (const Addend &addend : operand.addends) {
-      auto &[kind, holders] =
-          held.try_emplace(addend.axis, addend.kind, SmallVector<unsigned>()).first->second;
-      if (kind != addend.kind)
-        return Contradiction{"expects partial values of one kind over " + on(addend.axis) +
-                                 ", got " + nameOfPartials(kind).str() + " and " +
-                                 nameOfPartials(addend.kind).str(),
-                             "",
-                             {{holders[0], addend.axis, Held::Addend},
-                              {static_cast<unsigned>(i), addend.axis, Held::Addend}}};
-      holders.push_back(static_cast<unsigned>(i));
+      auto &kinds = held[addend.axis];
+      kinds.resize(operands.size());
+      kinds[i] = addend.kind;
     }
-  for (const auto &[axis, entry] : held) {
-    const auto &[kind, holders] = entry;
+  for (const auto &entry : held) {
+    const SubAxis &axis = entry.first;
+    ArrayRef<std::optional<AddendKind>> kinds = entry.second;
     if (llvm::is_contained(lost, axis))
       continue;
+    SmallVector<unsigned> holders;
+    for (auto [i, kind] : llvm::enumerate(kinds))
+      if (kind)
+        holders.push_back(static_cast<unsigned>(i));
+    const AddendKind kind = *kinds[holders[0]];
     std::string what = nameOfPartials(kind).str() + " over " + on(axis);
     SmallVector<Blame, 2> blames;
     for (unsigned i : holders)
@@ -275,7 +278,29 @@ std::optional<Contradiction> RuleTransfer::sums(const SubAxes &lost,
                                  " and " + describeHeld(operands[owner[f]], axis),
                              "", blames};
       }
-    if (kind != ReduceKind::Sum) {
+    if (auto map = dyn_cast<nn::MapOp>(op)) {
+      const MapOutcome outcome = mapAddends(map, kinds);
+      if (outcome.result == MapOutcome::Addends)
+        addends.push_back({axis, outcome.kind});
+      if (outcome.result == MapOutcome::Unknown)
+        lost.push_back(axis);
+      if (outcome.result != MapOutcome::Wrong)
+        continue;
+      if (llvm::is_contained(kinds, AddendKind::Relative))
+        return Contradiction{"expects operand " + std::to_string(holders[0]) + " reduced, got " +
+                                 what,
+                             "values relative to a rank's own maximum or sum become partial sums "
+                             "when they are multiplied by exp(own - common)",
+                             blames};
+    }
+    for (unsigned i : holders)
+      if (*kinds[i] != kind)
+        return Contradiction{"expects partial values of one kind over " + on(axis) + ", got " +
+                                 nameOfPartials(kind).str() + " and " +
+                                 nameOfPartials(*kinds[i]).str(),
+                             "",
+                             {{holders[0], axis, Held::Addend}, {i, axis, Held::Addend}}};
+    if (kind != AddendKind::Sum) {
       if (!keepsExtrema(op, rule, kind))
         return Contradiction{
             "expects operand " + std::to_string(holders[0]) + " reduced, got " + what, "", blames};
@@ -314,7 +339,7 @@ std::optional<Contradiction> RuleTransfer::sums(const SubAxes &lost,
   for (auto [factor, own] : llvm::zip_equal(rule.factors, axes))
     if (own && factor.kind == FactorKind::Reduction)
       for (const SubAxis &axis : *own)
-        addends.push_back({axis, factor.reduce});
+        addends.push_back({axis, kindOf(factor.reduce)});
   return std::nullopt;
 }
 
@@ -328,11 +353,16 @@ void RuleTransfer::finish() {
     contradiction = sums(lost, addends);
   if (contradiction)
     return refuse(std::move(*contradiction));
+  // All addends of such an operation's results are its own.
+  const std::optional<PairResults> pair = pairResultsOf(op);
   for (auto [r, result] : llvm::enumerate(op->getResults())) {
     Placement placement = samePlacement(rankOf(result.getType()));
     placement.addends = addends;
     placement.varying = varying;
     SubAxes unknown = lost;
+    if (pair)
+      for (Addend &addend : placement.addends)
+        addend.kind = r == pair->reference ? pair->referenceKind : AddendKind::Relative;
     if (r < rule.results.size())
       for (auto [d, factors] : llvm::enumerate(rule.results[r])) {
         placement.uniform[d] = !factors.empty() &&

@@ -114,14 +114,14 @@ Dependence ofBody(linalg::LinalgOp op, ArrayRef<unsigned> operands) {
 
 } // namespace
 
-bool keepsExtrema(Operation *op, const ShardingRule &rule, ReduceKind kind) {
+bool keepsExtrema(Operation *op, const ShardingRule &rule, AddendKind kind) {
   if (op->getNumOperands() != 1)
     return false;
   auto reduces = [](const Factor &factor) { return factor.kind == FactorKind::Reduction; };
   if (llvm::none_of(rule.factors, reduces))
     return rule.linear;
   return llvm::all_of(rule.factors, [&](const Factor &factor) {
-    return !reduces(factor) || factor.reduce == kind;
+    return !reduces(factor) || kindOf(factor.reduce) == kind;
   });
 }
 

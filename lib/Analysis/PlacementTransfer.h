@@ -12,6 +12,7 @@
 #include "braid/Analysis/Placement.h"
 
 #include "dialects/Comm/IR/Comm.h"
+#include "dialects/NN/IR/NN.h"
 
 #include <variant>
 
@@ -56,9 +57,24 @@ enum class Dependence {
 };
 Dependence dependenceOn(mlir::Operation *op, const comm::ShardingRule &rule,
                         llvm::ArrayRef<unsigned> operands);
-/// Whether partial maxima (minima) give partial maxima: the operation only moves elements of its
-/// one operand, or reduces them in the same way.
-bool keepsExtrema(mlir::Operation *op, const comm::ShardingRule &rule, comm::ReduceKind kind);
+/// Whether partial maxima (minima, ...) give partial maxima: the operation only moves elements of
+/// its one operand, or reduces them in the same way.
+bool keepsExtrema(mlir::Operation *op, const comm::ShardingRule &rule, AddendKind kind);
+
+/// A maximum with a sum, or an average with the logarithm of its sum: which result the other one is
+/// relative to.
+struct PairResults {
+  unsigned reference, relative;
+  AddendKind referenceKind;
+};
+std::optional<PairResults> pairResultsOf(mlir::Operation *op);
+
+/// What an elementwise body makes of addends that its operands hold along an axis.
+struct MapOutcome {
+  enum { Addends, Same, Unknown, Wrong } result;
+  AddendKind kind = AddendKind::Sum; ///< of addends
+};
+MapOutcome mapAddends(nn::MapOp op, llvm::ArrayRef<std::optional<AddendKind>> held);
 
 } // namespace braid
 #endif // BRAID_LIB_ANALYSIS_PLACEMENTTRANSFER_H

@@ -40,6 +40,21 @@ CASES = {
             "^bb0(%p: f32, %q: f32):\n%half = arith.constant 0.5 : f32\n%t = math.tanh %p : f32\n"
             "%m = arith.mulf %t, %q : f32\n%s = arith.addf %m, %half : f32\nnn.yield %s : f32\n}\n"
             f"%r = nn.add %b, %x : {X}, {X} -> {X}", X),
+    # Rows of 3 x 7, and of 7 where an addend has no batch.
+    "map_rows": ([("x", X), ("m", "tensor<3x7xf32>")],
+                 f"%r = nn.map %x rows(%m) : {X} rows(tensor<3x7xf32>) -> {X} {{\n"
+                 "^bb0(%a: f32, %b: f32):\n%d = arith.subf %a, %b : f32\n%e = math.exp %d : f32\nnn.yield %e : f32\n}", X),
+    "map_rows_of_two": ([("x", X), ("m", "tensor<3x7xf32>"), ("y", "tensor<7x48xf32>")],
+                        f"%a = nn.add %x, %y : {X}, tensor<7x48xf32> -> {X}\n"
+                        f"%r = nn.map %a rows(%m) : {X} rows(tensor<3x7xf32>) -> {X} {{\n"
+                        "^bb0(%p: f32, %q: f32):\n%d = arith.mulf %p, %q : f32\nnn.yield %d : f32\n}", X),
+    # The logarithm of the sum of exponentials: over rows, over columns, over both.
+    **{f"log_sum_exp_{name}": (
+        [("x", X)], f"%m, %s = nn.reduce max %x dims {dims} : {X} -> {type}, {type}\n"
+        f"%r = nn.map %m, %s : {type}, {type} -> {type} {{\n"
+        "^bb0(%a: f32, %b: f32):\n%l = math.log %b : f32\n%t = arith.addf %a, %l : f32\nnn.yield %t : f32\n}", type)
+       for name, dims, type in [("rows", [2], "tensor<3x7xf32>"), ("columns", [1], "tensor<3x48xf32>"),
+                                ("all_columns", [0, 1], "tensor<48xf32>")]},
     # The first sequence's queries see up to 7 keys, the second one's the first key.
     "attention_log_sum": (
         [("q", HEADS), ("k", "tensor<3x7x2x12xf32>"), ("mask", "tensor<3x7xi64>")],

@@ -20,7 +20,7 @@ def Comm_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
       Builds this operation on per-rank operands, which are sharded as the rule's factors demand, with results of
       `resultTypes`. The default clones the operation; operations whose meaning depends on global extents override it.
       `partial` is the group over which reduction factors are split, major first, or null; with a group the values
-      returned are this rank's partial sums. Returns one value per result.
+      returned are this rank's partial sums, but for the rule's `completeResults`. Returns one value per result.
     }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildLocal",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands, "::mlir::TypeRange":$resultTypes,
            "::braid::comm::GroupAttr":$partial), "",

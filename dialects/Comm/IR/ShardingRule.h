@@ -60,6 +60,9 @@ struct ShardingRule {
   /// them are partial, the result stays partial rather than sharded, so that one reduction serves
   /// all.
   bool sum = false;
+  /// Results that are complete on every rank although a reduction factor is sharded: buildLocal
+  /// reduces them, since it needs them for the others.
+  llvm::SmallVector<int64_t, 1> completeResults;
   /// Operands in each of which the operation is linear while the others stay the same. Propagation
   /// reduces them before; a program written by hand may pass partial sums through one of them.
   llvm::SmallVector<int64_t, 2> linearIn;

@@ -40,6 +40,9 @@ public:
   mlir::Value less(mlir::Value a, mlir::Value b) {
     return mlir::arith::CmpFOp::create(builder, loc, mlir::arith::CmpFPredicate::OLT, a, b);
   }
+  mlir::Value equal(mlir::Value a, mlir::Value b) {
+    return mlir::arith::CmpFOp::create(builder, loc, mlir::arith::CmpFPredicate::OEQ, a, b);
+  }
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b) {
     return mlir::arith::SelectOp::create(builder, loc, condition, a, b);
   }

@@ -278,28 +278,35 @@ def NN_YieldOp : NN_Op<"yield", [Terminator, HasParent<"::braid::nn::MapOp">]> {
   let hasVerifier = 0;
 }
 
-def NN_ReduceOp : NN_ReferenceOp<"reduce", [], [NN_KernelCallOpInterface]> {
-  let summary = "The sum, maximum or minimum over some of the dimensions";
+def NN_ReduceOp : NN_ReferenceOp<"reduce", ["buildLocal"], [NN_KernelCallOpInterface]> {
+  let summary = "The sum, maximum or minimum over some of the dimensions, or a maximum and a sum";
   let description = [{
     `dims` are reduced and the result has the others: the gradient of a bias is `nn.reduce sum` over all dimensions but
     the last. Sums are accumulated in f32 or wider. A NaN gives NaN, also in a maximum or minimum.
 
     Where a reduced dimension is sharded, each rank's result is partial, by the same kind of reduction.
 
+    A maximum may have a second result: the sum of `exp(x - max)` over the same elements, 0 where the maximum is -infinity.
+    The logarithm of the sum of `exp(x)` is `max + log(sum)`, and softmax divides by the sum. Pairs of ranks combine to
+    the pair of the whole: the maximum of the maxima, and the sum of the sums after `sum * exp(max - maximum of the maxima)`.
+    Partitioning reduces the maximum, rescales by an nn.map, and leaves a partial sum.
+
     ```mlir
     %db = nn.reduce sum %dy dims [0, 1] : tensor<8x128x384xf32> -> tensor<384xf32>
     %m = nn.reduce max %scores dims [2] : tensor<8x128x40xf32> -> tensor<8x128xf32>
+    %m, %s = nn.reduce max %scores dims [2] : tensor<8x128x40xf32> -> tensor<8x128xf32>, tensor<8x128xf32>
     ```
 
     Constraints:
     - (nn.reduce_c1) `dims` is not empty, ascending, and each is below the rank of the input;
     - (nn.reduce_c2) the result's shape is the input's without `dims`;
-    - (nn.reduce_c3) input and result have the same element type.
+    - (nn.reduce_c3) input and result have the same element type;
+    - (nn.reduce_c4) only a maximum has a second result, of f32, with the first one's shape.
   }];
   let arguments = (ins NN_Tensor:$input, Comm_ReduceKindAttr:$kind, DenseI64ArrayAttr:$dims);
-  let results = (outs NN_Tensor:$result);
+  let results = (outs NN_Tensor:$result, Optional<NN_Tensor>:$exp_sum);
   let assemblyFormat = [{
-    custom<ReduceKind>($kind) $input `dims` $dims attr-dict `:` type($input) `->` type($result)
+    custom<ReduceKind>($kind) $input `dims` $dims attr-dict `:` type($input) `->` type($result) (`,` type($exp_sum)^)?
   }];
   let extraClassDeclaration = [{ KernelCall getKernelCall(); }];
 }

@@ -24,14 +24,30 @@ namespace braid {
 enum class Held {
   Same,
   Part,   ///< a shard each
-  Addend, ///< partial sums, maxima or minima
+  Addend, ///< partial values of an AddendKind
   Varies  ///< nothing is known: the ranks may hold anything
 };
+
+/// How the values of ranks make one. The first three are reductions; the others belong to a maximum
+/// with a sum of exponentials (nn.reduce) and to attention with the logarithm of its sums, over
+/// parts of what is reduced.
+enum class AddendKind {
+  Sum,
+  Max,
+  Min,
+  LogSum,  ///< logarithms of sums, of which the sum's logarithm is the value
+  Relative ///< sums or averages, each relative to its rank's own maximum or sum
+};
+inline AddendKind kindOf(comm::ReduceKind kind) {
+  return kind == comm::ReduceKind::Sum   ? AddendKind::Sum
+         : kind == comm::ReduceKind::Max ? AddendKind::Max
+                                         : AddendKind::Min;
+}
 
 /// An axis over which ranks hold the addends of a reduction.
 struct Addend {
   SubAxis axis;
-  comm::ReduceKind kind;
+  AddendKind kind;
   auto key() const { return std::tuple(axis, kind); }
   bool operator==(const Addend &other) const { return key() == other.key(); }
   bool operator<(const Addend &other) const { return key() < other.key(); }
@@ -55,7 +71,7 @@ struct Placement {
 
   /// What ranks along `axis` hold, which is a digit that this placement is split by; `dim` or
   /// `kind` of it where they are given.
-  Held heldOn(const SubAxis &axis, size_t *dim = nullptr, comm::ReduceKind *kind = nullptr) const;
+  Held heldOn(const SubAxis &axis, size_t *dim = nullptr, AddendKind *kind = nullptr) const;
   /// Removes a digit: the ranks along it hold the same.
   void makeSame(const SubAxis &axis);
   void makeVarying(const SubAxis &axis);
@@ -97,8 +113,8 @@ private:
 
 /// "axis 'tp'", "sub-axis 'tp:(1)2'".
 std::string nameOf(const MeshLayouts &layouts, const SubAxis &axis);
-/// "partial sums", "partial maxima", "partial minima".
-llvm::StringRef nameOfPartials(comm::ReduceKind kind);
+/// "partial sums", "partial maxima", ...
+llvm::StringRef nameOfPartials(AddendKind kind);
 /// "the same value", "parts along dimension 1", "partial sums", "values of which nothing is known".
 std::string describeHeld(const Placement &placement, const SubAxis &digit);
 

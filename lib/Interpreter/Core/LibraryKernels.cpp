@@ -93,12 +93,16 @@ Outputs reduceDims(const KernelCall &c) {
   const Shape &shape = c.outputs[0].shape;
   std::vector<double> values(static_cast<size_t>(numElements(shape)));
   std::vector<bool> seen(values.size());
-  for (int64_t i = 0; i < input.numElements(); ++i) {
+  auto placeOf = [&](int64_t i) {
     const Shape at = unflatten(i, input.shape());
     size_t place = 0;
     for (size_t d = 0; d < at.size(); ++d)
       if ((c.integers[1] >> d & 1) == 0)
         place = place * static_cast<size_t>(input.dim(d)) + static_cast<size_t>(at[d]);
+    return place;
+  };
+  for (int64_t i = 0; i < input.numElements(); ++i) {
+    const size_t place = placeOf(i);
     const double x = input.floats()[i], before = values[place];
     if (!seen[place])
       values[place] = x;
@@ -110,7 +114,17 @@ Outputs reduceDims(const KernelCall &c) {
                                            : std::min(before, x);
     seen[place] = true;
   }
-  return single(Tensor::ofFloats(input.dtype(), shape, std::move(values)));
+  if (c.outputs.size() == 1)
+    return single(Tensor::ofFloats(input.dtype(), shape, std::move(values)));
+  const double none = -std::numeric_limits<double>::infinity();
+  std::vector<double> sums(values.size());
+  for (int64_t i = 0; i < input.numElements(); ++i) {
+    const double x = input.floats()[i], most = values[placeOf(i)];
+    if (most != none)
+      sums[placeOf(i)] += x == most ? 1 : std::exp(x - most);
+  }
+  return std::vector<Tensor>{Tensor::ofFloats(input.dtype(), shape, std::move(values)),
+                             Tensor::ofFloats(DType::f32, shape, std::move(sums))};
 }
 
 /// The row of each sequence's last token; zeros where the mask has none.

@@ -293,9 +293,13 @@ Form Propagation::decideForm(Operation *op, const ShardingEquation &equation,
           partials.push_back(PartialAttr::get(op->getContext(), layouts.axis(axis), factor.reduce));
     llvm::append_range(partials, passedPartials(op, rule, form.axes));
   }
-  for (auto [tensor, node] : llvm::zip_equal(rule.results, equation.results))
-    form.results.push_back(node == kNoNode ? ShardingAttr()
-                                           : layouts.sharding(dimsOf(tensor, form.axes), partials));
+  for (auto [i, tensor, node] : llvm::enumerate(rule.results, equation.results)) {
+    const bool complete = llvm::is_contained(rule.completeResults, static_cast<int64_t>(i));
+    form.results.push_back(node == kNoNode
+                               ? ShardingAttr()
+                               : layouts.sharding(dimsOf(tensor, form.axes),
+                                                  complete ? ArrayRef<PartialAttr>() : partials));
+  }
   return form;
 }
 

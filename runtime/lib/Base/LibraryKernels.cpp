@@ -191,9 +191,11 @@ Status check(const LibraryCall &c) {
 } // namespace lastToken
 
 /// out = the sum, maximum or minimum (ReduceKind as an integer) of input over the dimensions whose
-/// bits are set, accumulated in f32 or wider. A NaN gives NaN.
+/// bits are set, accumulated in f32 or wider. A NaN gives NaN. exp_sum, of a maximum, is the sum of
+/// exp(input - out) over the same elements: those that equal out count as 1, and if out is
+/// -infinity, it is 0.
 namespace reduceDims {
-enum { input, out };
+enum { input, out, expSum };
 Status check(const LibraryCall &c) {
   const Shape &in = c[input].shape;
   const int64_t kind = c.integers[0], dims = c.integers[1];
@@ -205,9 +207,11 @@ Status check(const LibraryCall &c) {
   for (size_t d = 0; d < in.size(); ++d)
     if ((dims >> d & 1) == 0)
       kept.push_back(in[d]);
-  return expectShape(c, out, kept);
+  if (c.has(expSum) && kind != 1)
+    return Status::error("expects exp_sum of kind 1 only, got kind ", kind);
+  return firstOf({expectShape(c, out, kept), expectShape(c, expSum, kept)});
 }
-double flops(const LibraryCall &c) { return elements(c[input]); }
+double flops(const LibraryCall &c) { return elements(c[input]) * (c.has(expSum) ? 4 : 1); }
 } // namespace reduceDims
 
 double nothing(const LibraryCall &) { return 0; }
@@ -217,6 +221,7 @@ LibraryOperand maybe(const char *name, Elements elements) {
   return {name, Access::read, elements, true};
 }
 LibraryOperand out(const char *name, Elements elements) { return {name, Access::write, elements}; }
+LibraryOperand maybeOut(const char *name) { return {name, Access::write, Elements::f32, true}; }
 
 } // namespace
 
@@ -241,14 +246,9 @@ const std::vector<LibraryKernel> &libraryKernels() {
        /*rowRank=*/1,
        /*readsOutputs=*/MatmulForm::accumulateFlag},
       {"attention",
-       {in("query", floats),
-        in("key", same),
-        in("value", same),
-        maybe("mask", ids),
-        maybe("valid_length", ids),
-        maybe("position_offset", ids),
-        out("out", floats),
-        {"log_sum", Access::write, Elements::f32, /*optional=*/true}},
+       {in("query", floats), in("key", same), in("value", same), maybe("mask", ids),
+        maybe("valid_length", ids), maybe("position_offset", ids), out("out", floats),
+        maybeOut("log_sum")},
        attention::check,
        attention::flops,
        {"causal"},
@@ -282,7 +282,7 @@ const std::vector<LibraryKernel> &libraryKernels() {
        topK::check,
        topK::flops},
       {"reduce_dims",
-       {in("input", floats), out("out", same)},
+       {in("input", floats), out("out", same), maybeOut("exp_sum")},
        reduceDims::check,
        reduceDims::flops,
        {"kind", "dims"},

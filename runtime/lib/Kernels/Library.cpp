@@ -171,19 +171,18 @@ Result<LibraryCommand> resolveLastToken(const LibraryArguments &a) {
 // reduce_dims
 //===----------------------------------------------------------------------===//
 
-/// A dimension of input, and of out if it is kept.
+/// A dimension of input, and of the outputs if it is kept.
 struct ReducedDim {
-  int64_t size, in, out;
+  int64_t size, in, out, expSum;
 };
 
-/// Calls `body(in, out)` with the offsets of all positions of `dims`.
+/// Calls `body` with the offsets in input of all positions of `dims`.
 template <typename Body>
-void forEachPosition(const std::vector<ReducedDim> &dims, size_t d, int64_t in, int64_t out,
-                     const Body &body) {
+void forEachPosition(const std::vector<ReducedDim> &dims, size_t d, int64_t in, const Body &body) {
   if (d == dims.size())
-    return body(in, out);
+    return body(in);
   for (int64_t i = 0; i < dims[d].size; ++i)
-    forEachPosition(dims, d + 1, in + i * dims[d].in, out + i * dims[d].out, body);
+    forEachPosition(dims, d + 1, in + i * dims[d].in, body);
 }
 
 /// Adjacent elements of out, a run of its last dimension, are reduced together, so that columns are
@@ -194,11 +193,16 @@ public:
       : input(a.tensor("input").as<float>()), out(a.tensor("out").as<float>()),
         kind(static_cast<ReduceKind>(a.integers[0])) {
     const Tensor in = a.tensor("input"), result = a.tensor("out");
+    const bool pair = a.has("exp_sum");
+    const Tensor sums = pair ? a.tensor("exp_sum") : Tensor();
+    expSum = pair ? sums.as<float>() : nullptr;
     for (size_t d = 0, k = 0; d < in.shape.size(); ++d)
-      if ((a.integers[1] >> d & 1) != 0)
-        reduced.push_back({in.shape[d], in.strides[d], 0});
-      else
-        kept.push_back({in.shape[d], in.strides[d], result.strides[k++]});
+      if ((a.integers[1] >> d & 1) != 0) {
+        reduced.push_back({in.shape[d], in.strides[d], 0, 0});
+      } else {
+        kept.push_back({in.shape[d], in.strides[d], result.strides[k], pair ? sums.strides[k] : 0});
+        ++k;
+      }
     // Where the rows themselves are reduced, one element at a time reads along a row.
     if (!kept.empty() && kept.back().in <= reduced.back().in) {
       columns = kept.back();
@@ -222,15 +226,16 @@ private:
   static constexpr int64_t kBlock = 128;
 
   void reduce(int64_t unit) const {
-    int64_t in = 0, to = 0, row = unit / blocks;
+    int64_t in = 0, to = 0, sumTo = 0, row = unit / blocks;
     for (size_t d = kept.size(); d-- > 0; row /= kept[d].size) {
       in += row % kept[d].size * kept[d].in;
       to += row % kept[d].size * kept[d].out;
+      sumTo += row % kept[d].size * kept[d].expSum;
     }
     const int64_t begin = unit % blocks * kBlock, size = std::min(kBlock, columns.size - begin);
     double values[kBlock];
     bool first = true;
-    forEachPosition(reduced, 0, in + begin * columns.in, 0, [&](int64_t at, int64_t) {
+    forEachPosition(reduced, 0, in + begin * columns.in, [&](int64_t at) {
       for (int64_t i = 0; i < size; ++i) {
         const double x = static_cast<double>(input[at + i * columns.in]);
         values[i] = first ? x : combine(values[i], x);
@@ -239,6 +244,22 @@ private:
     });
     for (int64_t i = 0; i < size; ++i)
       out[to + (begin + i) * columns.out] = static_cast<float>(values[i]);
+    if (!expSum)
+      return;
+    float maxima[kBlock];
+    double sums[kBlock] = {};
+    for (int64_t i = 0; i < size; ++i)
+      maxima[i] = static_cast<float>(values[i]);
+    forEachPosition(reduced, 0, in + begin * columns.in, [&](int64_t at) {
+      for (int64_t i = 0; i < size; ++i) {
+        const float x = input[at + i * columns.in];
+        // The difference of equal infinities would be no number.
+        sums[i] += x == maxima[i] ? 1.0 : static_cast<double>(std::exp(x - maxima[i]));
+      }
+    });
+    for (int64_t i = 0; i < size; ++i)
+      expSum[sumTo + (begin + i) * columns.expSum] =
+          maxima[i] == -INFINITY ? 0.0f : static_cast<float>(sums[i]);
   }
 
   double combine(double a, double b) const {
@@ -250,10 +271,10 @@ private:
   }
 
   const float *input;
-  float *out;
+  float *out, *expSum = nullptr; ///< expSum may be null
   ReduceKind kind;
   std::vector<ReducedDim> kept, reduced;
-  ReducedDim columns{1, 0, 0};
+  ReducedDim columns{1, 0, 0, 0};
   int64_t outer = 1, blocks = 1, members = 1;
 };
 

@@ -37,3 +37,27 @@ func.func @type(%x: tensor<2x3xf32>) {
   %0 = nn.reduce sum %x dims [0] : tensor<2x3xf32> -> tensor<3xbf16>
   return
 }
+
+// -----
+
+func.func @second_kind(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'nn.reduce' op expects a second result of a maximum only, got one of sum [nn.reduce_c4]}}
+  %0, %1 = nn.reduce sum %x dims [0] : tensor<2x3xf32> -> tensor<3xf32>, tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @second_type(%x: tensor<2x3xbf16>) {
+  // expected-error @+1 {{'nn.reduce' op expects a second result of f32, got 'bf16' [nn.reduce_c4]}}
+  %0, %1 = nn.reduce max %x dims [0] : tensor<2x3xbf16> -> tensor<3xbf16>, tensor<3xbf16>
+  return
+}
+
+// -----
+
+func.func @second_shape(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'nn.reduce' op expects a second result of shape [3], got [2] [nn.reduce_c4]}}
+  %0, %1 = nn.reduce max %x dims [0] : tensor<2x3xf32> -> tensor<3xf32>, tensor<2xf32>
+  return
+}

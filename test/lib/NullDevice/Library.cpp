@@ -216,11 +216,14 @@ template <DType type> void runRotary(const library::Rotary &a) {
         }
 }
 
-/// For kernels whose accesses follow from the descriptor: the last `outputs` operands are written.
+/// For kernels whose accesses follow from the descriptor: the last `outputs` operands, of which
+/// those that are left out have no data, are written.
 template <int operands, int outputs>
 std::string callAccesses(const library::Call &a, Accesses &accesses) {
   for (int i = 0; i < operands; ++i) {
     const library::Operand &operand = a.operands[i];
+    if (!operand.data)
+      continue;
     const int64_t size = runtime::byteSize(static_cast<DType>(operand.dtype));
     Index shape(operand.sizes, operand.sizes + operand.rank),
         strides(operand.strides, operand.strides + operand.rank);
@@ -430,9 +433,9 @@ void runReduce(const library::Reduce &a) {
 }
 
 template <DType type> void runReduceDimsOf(const library::Call &a) {
-  const library::Operand &input = a.operands[0], &out = a.operands[1];
+  const library::Operand &input = a.operands[0], &out = a.operands[1], &expSum = a.operands[2];
   for (int64_t element = 0; element < a.rows; ++element) {
-    int64_t rest = element, begin = 0, to = 0, count = 1;
+    int64_t rest = element, begin = 0, to = 0, sumTo = 0, count = 1;
     for (int d = input.rank - 1, kept = out.rank - 1; d >= 0; --d) {
       const int64_t size = input.sizes[d];
       if ((a.integers[1] >> d & 1) != 0) {
@@ -440,21 +443,34 @@ template <DType type> void runReduceDimsOf(const library::Call &a) {
         continue;
       }
       begin += rest % size * input.strides[d];
-      to += rest % size * out.strides[kept--];
+      to += rest % size * out.strides[kept];
+      sumTo += expSum.data ? rest % size * expSum.strides[kept] : 0;
+      --kept;
       rest /= size;
     }
-    double value = 0;
-    for (int64_t n = 0; n < count; ++n) {
-      int64_t at = begin, left = n;
+    auto elementOf = [&](int64_t n) {
+      int64_t at = begin;
       for (int d = input.rank - 1; d >= 0; --d)
         if ((a.integers[1] >> d & 1) != 0) {
-          at += left % input.sizes[d] * input.strides[d];
-          left /= input.sizes[d];
+          at += n % input.sizes[d] * input.strides[d];
+          n /= input.sizes[d];
         }
-      const double x = load<type>(input.data, at);
+      return at;
+    };
+    double value = 0;
+    for (int64_t n = 0; n < count; ++n) {
+      const double x = load<type>(input.data, elementOf(n));
       value = n == 0 ? x : combine<double>(static_cast<int>(a.integers[0]), value, x);
     }
     store<type>(out.data, to, static_cast<float>(value));
+    if (!expSum.data)
+      continue;
+    double sum = 0;
+    for (int64_t n = 0; n < count && value != -INFINITY; ++n) {
+      const double x = load<type>(input.data, elementOf(n));
+      sum += x == value ? 1 : std::exp(x - value);
+    }
+    store<DType::f32>(expSum.data, sumTo, static_cast<float>(sum));
   }
 }
 void runReduceDims(const library::Call &a) {
@@ -525,7 +541,7 @@ std::map<std::string, LibraryKernel> makeLibraryKernels() {
        make("braid_position_ids", callAccesses<2, 1>, runPosition, callThreads)},
       {"braid_last_token", make("braid_last_token", callAccesses<3, 1>, runLastToken, callThreads)},
       {"braid_reduce_dims",
-       make("braid_reduce_dims", callAccesses<2, 1>, runReduceDims, callThreads)},
+       make("braid_reduce_dims", callAccesses<3, 2>, runReduceDims, callThreads)},
       {"braid_top_k", make("braid_top_k", callAccesses<3, 2>, runTopK, callThreads)},
       {"braid_reduce", make(
                            "braid_reduce", reduceAccesses, runReduce,

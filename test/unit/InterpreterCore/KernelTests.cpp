@@ -74,6 +74,26 @@ TEST(Kernels, ReduceDims) {
   EXPECT_THAT(reduced(1, 7, {}), ElementsAre(IsNan()));
 }
 
+TEST(Kernels, MaximumAndSumOfExponentials) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  Tensor x = floats({5, 2}, {std::log(2.0), std::log(6.0), -inf, 0, -inf, -inf, inf, inf, 1, nan});
+  KernelCall call;
+  call.inputs = {&x};
+  call.integers = {1, 2};
+  call.outputs = {{DType::f32, {5}}, {DType::f32, {5}}};
+  Result<std::vector<Tensor>> result = computeLibraryKernel("reduce_dims", call);
+  ASSERT_TRUE(result.ok());
+  auto values = [&](size_t i) {
+    return std::vector<double>(result->at(i).floats(), result->at(i).floats() + 5);
+  };
+  using ::testing::ElementsAre;
+  using ::testing::IsNan;
+  using ::testing::DoubleNear;
+  EXPECT_THAT(values(0), ElementsAre(DoubleNear(std::log(6.0), 1e-6), 0, -inf, inf, IsNan()));
+  // Without an element the sum is 0; equal infinities count as one each.
+  EXPECT_THAT(values(1), ElementsAre(DoubleNear(4.0 / 3, 1e-6), 1, 0, 2, IsNan()));
+}
+
 TEST(Kernels, LinearSmall) {
   // [1 2; 3 4] . [1 0; 0 1; 1 1]^T + [10 20 30], by hand
   Tensor bias = floats({3}, {10, 20, 30});

@@ -41,6 +41,8 @@ std::string text(const ShardingRule &rule) {
                  : factor.reduce == ReduceKind::Sum
                      ? " reduced"
                      : " reduced by " + stringifyReduceKind(factor.reduce).str());
+  for (int64_t i : rule.completeResults)
+    result += "; result " + std::to_string(i) + " complete";
   return result + (rule.linear ? "; linear" : "");
 }
 
@@ -108,6 +110,14 @@ TEST(ShardingRule, AttentionWithLogSum) {
             "head_dim replicated");
 }
 
+TEST(ShardingRule, MapWithRows) {
+  EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %w: tensor<4xf32>, %m: tensor<2x3xf32>",
+                   "%0 = nn.map %x, %w rows(%m) : tensor<2x3x4xf32>, tensor<4xf32> "
+                   "rows(tensor<2x3xf32>) -> tensor<2x3x4xf32> {\n"
+                   "^bb0(%a: f32, %b: f32, %c: f32):\nnn.yield %a : f32\n}"),
+            "[dim0][dim1][dim2], [dim2], [dim0][dim1] -> [dim0][dim1][dim2]");
+}
+
 TEST(ShardingRule, Reduce) {
   EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>",
                    "%0 = nn.reduce sum %x dims [0, 1] : tensor<2x3x4xf32> -> tensor<4xf32>"),
@@ -115,6 +125,11 @@ TEST(ShardingRule, Reduce) {
   EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>",
                    "%0 = nn.reduce max %x dims [2] : tensor<2x3x4xf32> -> tensor<2x3xf32>"),
             "[dim0][dim1][dim2] -> [dim0][dim1]; dim2 reduced by max");
+  // buildLocal reduces the maximum; the sum is left.
+  EXPECT_EQ(ruleOf("%x: tensor<2x3xf32>",
+                   "%0, %1 = nn.reduce max %x dims [1] : tensor<2x3xf32> -> tensor<2xf32>, "
+                   "tensor<2xf32>"),
+            "[dim0][dim1] -> [dim0], [dim0]; dim1 reduced; result 0 complete");
 }
 
 TEST(ShardingRule, Linear) {

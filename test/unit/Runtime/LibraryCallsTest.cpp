@@ -233,6 +233,75 @@ TEST(TopK, EqualsASortedRow) {
                "expects input of f32, got f16");
 }
 
+/// A maximum and the sum of exp(x - maximum) over the dimensions of `dims`.
+void checkMaximumAndSum(int64_t dims, int64_t gap, int64_t threads, std::mt19937 &random) {
+  SCOPED_TRACE(::testing::Message() << "dims " << dims << ", gap " << gap << ", " << threads);
+  const std::vector<int64_t> shape = {3, 40, 150};
+  std::vector<int64_t> kept;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if ((dims >> d & 1) == 0)
+      kept.push_back(shape[d]);
+  Strided in(shape, gap, random), out(kept, gap, random), sums(kept, 2 * gap, random);
+  // Whole rows and columns have no element above -infinity; others have infinities and NaNs.
+  for (int64_t i = 0; i < 40; ++i)
+    for (int64_t j = 0; j < 150; ++j)
+      for (int64_t b = 0; b < 3; ++b)
+        if (i == 7 || j == 9 || (i * j) % 11 == 5)
+          in.at({b, i, j}) = -INFINITY;
+        else if (i == 17 && j >= 140)
+          in.at({b, i, j}) = j % 3 == 0 ? NAN : INFINITY;
+        else if (i == 18 && j >= 148)
+          in.at({b, i, j}) = INFINITY;
+  Result<LibraryCommand> command =
+      resolveLibrary(call("reduce_dims", {&in.tensor, &out.tensor, &sums.tensor}, {1, dims}),
+                     {threads, 1, nullptr});
+  ASSERT_OK(command);
+  Bench bench(threads, vectorKernels());
+  (*command)->run(Command(), bench.context);
+  for (int64_t place = 0; place < out.tensor.numElements(); ++place) {
+    int64_t rest = place, outAt = 0, sumAt = 0;
+    std::vector<int64_t> at(kept.size());
+    for (size_t d = kept.size(); d-- > 0; rest /= kept[d]) {
+      at[d] = rest % kept[d];
+      outAt += at[d] * out.tensor.strides[d];
+      sumAt += at[d] * sums.tensor.strides[d];
+    }
+    std::vector<double> elements;
+    for (int64_t b = 0; b < 3; ++b)
+      for (int64_t i = 0; i < 40; ++i)
+        for (int64_t j = 0; j < 150; ++j) {
+          size_t next = 0;
+          const int64_t index[] = {b, i, j};
+          bool here = true;
+          for (size_t d = 0; d < 3; ++d)
+            if ((dims >> d & 1) == 0)
+              here &= index[d] == at[next++];
+          if (here)
+            elements.push_back(static_cast<double>(in.at({b, i, j})));
+        }
+    double most = -INFINITY, sum = 0;
+    for (double x : elements)
+      most = std::isnan(x) || std::isnan(most) ? NAN : std::max(most, x);
+    for (double x : elements)
+      sum += most == -INFINITY ? 0 : x == most ? 1 : std::exp(x - most);
+    const auto got = static_cast<double>(out.data[static_cast<size_t>(outAt)]),
+               gotSum = static_cast<double>(sums.data[static_cast<size_t>(sumAt)]);
+    if (std::isnan(most)) {
+      EXPECT_TRUE(std::isnan(got) && std::isnan(gotSum)) << place;
+      continue;
+    }
+    EXPECT_EQ(got, most) << place;
+    EXPECT_NEAR(gotSum, sum, 1e-6 * sum) << place;
+  }
+}
+
+TEST(ReduceDims, MaximumAndSum) {
+  std::mt19937 random(12);
+  for (int64_t dims = 1; dims < 8; ++dims)
+    for (int64_t threads : {1, 3})
+      checkMaximumAndSum(dims, dims % 3, threads, random);
+}
+
 TEST(VectorKernels, Exp2IsAccurate) {
   std::vector<float> x, y;
   for (int i = 0; i <= 106569; ++i) // up to 20

@@ -293,6 +293,11 @@ TEST(Program, RefusesBadAttention) {
                newPlace() + "valid_length: expects shape [1], got [2]");
   EXPECT_ERROR(with([](AttentionLaunch &op) { op.position_offset = local(0, {1}); }),
                newPlace() + "position_offset: expects i32 or i64, got f32");
+  EXPECT_OK(with([](AttentionLaunch &op) { op.log_sum = local(0, {1, 2, 4}); }));
+  EXPECT_ERROR(with([](AttentionLaunch &op) { op.log_sum = local(0, {1, 4, 2}); }),
+               newPlace() + "log_sum: expects shape [1, 2, 4], got [1, 4, 2]");
+  EXPECT_ERROR(with([](AttentionLaunch &op) { op.log_sum = local(0, {1, 2, 4}, Type::f16); }),
+               newPlace() + "log_sum: expects f32, got f16");
   EXPECT_ERROR(with([](AttentionLaunch &op) { op.scale = std::numeric_limits<float>::infinity(); }),
                newPlace() + "expects finite scale, got inf");
 }
@@ -318,6 +323,24 @@ TEST(Program, RefusesBadTopK) {
                newPlace() + "indices: expects shape [2, 3], got [2, 2]");
   EXPECT_ERROR(with(local(0, {2, 4}), argument(2, {2, 3}), local(0, {2, 3})),
                newPlace() + "indices: expects i32 or i64, got f32");
+}
+
+TEST(Program, RefusesBadReduceDims) {
+  auto with = [](int64_t kind, ViewPtr out, ViewPtr expSum) {
+    return verifyAfter([&](ProgramT &p) {
+      ViewPtr input = local(0, {2, 4});
+      LibraryLaunch launch{"reduce_dims", viewsOf(input, out, expSum), {kind, 2}};
+      computeOf(layer(p))[4] = command(launchIn(p, std::move(launch)), "new");
+    });
+  };
+  EXPECT_OK(with(0, argument(2, {2}), nullptr));
+  EXPECT_OK(with(1, argument(2, {2}), local(0, {2})));
+  EXPECT_ERROR(with(0, argument(2, {2}), local(0, {2})),
+               newPlace() + "expects exp_sum of kind 1 only, got kind 0");
+  EXPECT_ERROR(with(1, argument(2, {2}), local(0, {4})),
+               newPlace() + "exp_sum: expects shape [2], got [4]");
+  EXPECT_ERROR(with(1, argument(2, {2}), local(0, {2}, Type::f16)),
+               newPlace() + "exp_sum: expects f32, got f16");
 }
 
 TEST(Program, RefusesBadLastToken) {

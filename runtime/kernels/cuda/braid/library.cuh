@@ -338,15 +338,51 @@ __device__ __forceinline__ float combine_floats(long long kind, float a, float b
   return (kind == 1 ? a > b : a < b) ? a : b;
 }
 
-/// Each warp has one element of the result.
-__device__ __forceinline__ void reduce_dims(const Call &a) {
-  long long rest = thread_index() / 32;
-  const int lane = threadIdx.x % 32;
-  if (rest >= a.rows) // whole warps
+/// What threads have reduced so far: a value by a kind of library::Reduce and, of a maximum, the
+/// sum of exp(x - value).
+struct Reduced {
+  float value, sum;
+  int any;
+};
+/// sum * exp(own - common); the difference of equal infinities would be no number.
+__device__ __forceinline__ float rescale(float sum, float own, float common) {
+  return own == common ? sum : sum * expf(own - common);
+}
+__device__ __forceinline__ void join(Reduced &to, long long kind, int sums, const Reduced &x) {
+  if (!x.any)
     return;
-  const Operand &input = a.operands[0], &out = a.operands[1];
+  if (!to.any) {
+    to = x;
+    return;
+  }
+  const float value = combine_floats(kind, to.value, x.value);
+  if (sums)
+    to.sum = rescale(to.sum, to.value, value) + rescale(x.sum, x.value, value);
+  to.value = value;
+}
+__device__ __forceinline__ void join_lanes(Reduced &to, long long kind, int sums, int distance) {
+  const unsigned all = 0xffffffffu;
+  const Reduced other = {__shfl_xor_sync(all, to.value, distance),
+                         __shfl_xor_sync(all, to.sum, distance),
+                         __shfl_xor_sync(all, to.any, distance)};
+  join(to, kind, sums, other);
+}
+
+/// Each block has as many elements of the result as it has warps, each reduced by 32 threads. Where
+/// the last dimension stays, adjacent threads read adjacent columns; otherwise a warp reads along
+/// the row that it reduces.
+__device__ __forceinline__ void reduce_dims(const Call &a) {
+  constexpr int kElements = kThreads / 32;
+  const Operand &input = a.operands[0], &out = a.operands[1], &exp_sum = a.operands[2];
   const long long kind = a.integers[0], dims = a.integers[1];
-  long long begin = 0, to = 0, count = 1;
+  const int sums = exp_sum.data != nullptr;
+  const bool columns = !(dims >> (input.rank - 1) & 1);
+  const int thread = threadIdx.x, warp = thread / 32;
+  const int element = columns ? thread % kElements : warp;
+  const int part = columns ? thread / kElements : thread % 32;
+  const long long row = static_cast<long long>(blockIdx.x) * kElements + element;
+
+  long long rest = row, begin = 0, to = 0, sum_to = 0, count = 1;
   for (int d = input.rank - 1, kept = out.rank - 1; d >= 0; --d) {
     if (dims >> d & 1) {
       count *= input.sizes[d];
@@ -355,30 +391,36 @@ __device__ __forceinline__ void reduce_dims(const Call &a) {
     const long long i = rest % input.sizes[d];
     rest /= input.sizes[d];
     begin += i * input.strides[d];
-    to += i * out.strides[kept--];
+    to += i * out.strides[kept];
+    sum_to += sums ? i * exp_sum.strides[kept] : 0;
+    --kept;
   }
-  float value = 0.0f;
-  int any = 0;
-  for (long long n = lane; n < count; n += 32) {
+  Reduced found = {0.0f, 0.0f, 0};
+  for (long long n = row < a.rows ? part : count; n < count; n += 32) {
     long long at = begin, left = n;
     for (int d = input.rank - 1; d >= 0; --d)
       if (dims >> d & 1) {
         at += left % input.sizes[d] * input.strides[d];
         left /= input.sizes[d];
       }
-    const float x = load_float(input, at);
-    value = any ? combine_floats(kind, value, x) : x;
-    any = 1;
+    join(found, kind, sums, {load_float(input, at), 1.0f, 1});
   }
-  for (int distance = 16; distance; distance /= 2) {
-    const float x = __shfl_xor_sync(0xffffffffu, value, distance);
-    const int has = __shfl_xor_sync(0xffffffffu, any, distance);
-    if (has)
-      value = any ? combine_floats(kind, value, x) : x;
-    any |= has;
+  // First the threads of a warp that have the same element, then, of columns, the warps.
+  for (int distance = 16; distance >= (columns ? kElements : 1); distance /= 2)
+    join_lanes(found, kind, sums, distance);
+  __shared__ Reduced of_warps[kElements][kElements];
+  if (columns) {
+    if (thread % 32 < kElements)
+      of_warps[warp][element] = found;
+    __syncthreads();
+    for (int other = 1; warp == 0 && other < kElements; ++other)
+      join(found, kind, sums, of_warps[other][element]);
   }
-  if (lane == 0)
-    store_float(out, to, value);
+  if (part != 0 || row >= a.rows)
+    return;
+  store_float(out, to, found.value);
+  if (sums)
+    store_float(exp_sum, sum_to, found.value == -infinity() ? 0.0f : found.sum);
 }
 
 } // namespace library

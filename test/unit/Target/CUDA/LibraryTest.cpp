@@ -437,10 +437,13 @@ TEST_F(Library, ReduceDims) {
         for (size_t d = 0; d < shape.size(); ++d)
           if ((dims >> d & 1) == 0)
             kept.push_back(shape[d]);
-        Buffer in(input, 3), out(storage, kept, 1);
+        const bool pair = kind == 1;
+        Buffer in(input, 3), out(storage, kept, 1), expSum(DType::f32, kept, 2);
         library::Call a{};
         a.operands[0] = operandOf(in, storage, shape);
         a.operands[1] = operandOf(out, storage, kept);
+        if (pair)
+          a.operands[2] = operandOf(expSum, DType::f32, kept);
         a.integers[0] = kind;
         a.integers[1] = dims;
         a.rows = interp::numElements(kept);
@@ -449,9 +452,13 @@ TEST_F(Library, ReduceDims) {
         call.inputs = {&input, nullptr};
         call.integers = {kind, dims};
         call.outputs = {{storage, kept}};
+        if (pair)
+          call.outputs.push_back({DType::f32, kept});
         auto expected = interp::computeLibraryKernel("reduce_dims", call);
         ASSERT_TRUE(expected.ok());
-        EXPECT_TRUE(out.guardsHold());
+        EXPECT_TRUE(out.guardsHold() && expSum.guardsHold());
+        if (pair)
+          EXPECT_LE(interp::relativeL2(expSum.read(), expected->at(1)), 1e-6);
         EXPECT_LE(interp::relativeL2(out.read(), expected->at(0)), storage == DType::f32   ? 1e-6
                                                                    : storage == DType::f16 ? 1e-3
                                                                                            : 1e-2);
