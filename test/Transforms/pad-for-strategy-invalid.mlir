@@ -98,3 +98,33 @@ func.func @too_large_heads(%x: tensor<2x8x16xf32>) -> tensor<2x8x16xf32> {
   %4 = nn.linear %3, %out role "attention.output" : tensor<2x8x6442450944xf32>, tensor<16x6442450944xf32> -> tensor<2x8x16xf32>
   return %4 : tensor<2x8x16xf32>
 }
+
+// -----
+
+comm.mesh @mesh <tp = 4>
+func.func @map(%x: tensor<2x8x16xf32>) -> tensor<2x8x16xf32> {
+  %up = nn.parameter "up" : tensor<6x16xf32>
+  %down = nn.parameter "down" : tensor<16x6xf32>
+  %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<6x16xf32> -> tensor<2x8x6xf32>
+  // expected-error @+1 {{'nn.map' op cannot be padded for axis 'tp': its body may give no finite number for zeros}}
+  %1 = nn.map %0 : tensor<2x8x6xf32> -> tensor<2x8x6xf32> {
+  ^bb0(%a: f32):
+    %log = math.log %a : f32
+    nn.yield %log : f32
+  }
+  %2 = nn.linear %1, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
+  return %2 : tensor<2x8x16xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 4>
+func.func @reduce(%x: tensor<2x8x16xf32>) -> (tensor<2x8x16xf32>, tensor<2x8xf32>) {
+  %up = nn.parameter "up" : tensor<6x16xf32>
+  %down = nn.parameter "down" : tensor<16x6xf32>
+  %0 = nn.linear %x, %up role "mlp.up" : tensor<2x8x16xf32>, tensor<6x16xf32> -> tensor<2x8x6xf32>
+  // expected-error @+1 {{'nn.reduce' op cannot be padded for axis 'tp': it may reduce what is padded}}
+  %1 = nn.reduce max %0 dims [2] : tensor<2x8x6xf32> -> tensor<2x8xf32>
+  %2 = nn.linear %0, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
+  return %2, %1 : tensor<2x8x16xf32>, tensor<2x8xf32>
+}

@@ -194,6 +194,11 @@ LogicalResult FunctionPadder::retype(Operation *op) {
   auto it = rules.find(op);
   if (it == rules.end())
     return refuse(op, "expects only operations with a sharding rule between the matmuls");
+  // What is padded is zero before the first operation, and the last weight has zeros for it.
+  if (isa<nn::MapOp>(op))
+    return refuse(op, "its body may give no finite number for zeros");
+  if (isa<nn::ReduceOp>(op))
+    return refuse(op, "it may reduce what is padded");
   const ShardingRule &rule = it->second;
   SmallVector<int64_t> sizes;
   for (const Factor &factor : rule.factors)
