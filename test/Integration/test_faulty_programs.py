@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every program of faulty_programs.py is refused when it is compiled, by name; the one that it is made from runs."""
+import functools
+import re
+import subprocess
+import sys
+
+import pytest
+
+from braidtest import BAD_INPUT, ROOT, braid
+from faulty_programs import FAULTS
+
+EXAMPLES, INPUTS = ROOT / "examples/programs", ROOT / "test/Integration/Inputs/faults"
+BASES = sorted({fault.base for fault in FAULTS})
+
+
+@functools.cache
+def text_of(base):
+    name, _, level = base.partition(":")
+    script, *arguments = name.split()
+    if arguments:
+        command = [sys.executable, EXAMPLES / script, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    path = next(path for folder in (EXAMPLES, INPUTS) if (path := folder / f"{name}.mlir").exists())
+    return braid("compile", path, f"--emit={level}").out if level else path.read_text()
+
+
+def test_there_are_a_hundred():
+    assert len(FAULTS) >= 100
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
+    assert len({fault.spoil(text_of(fault.base)) for fault in FAULTS}) == len(FAULTS), "two faults are the same program"
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_right_program(base, tmp_path):
+    path = tmp_path / "right.mlir"
+    path.write_text(text_of(base))
+    if base.endswith(":rt"):
+        # What is compiled from it runs as the module does that it comes from, which another case checks.
+        out = braid("run", path, "--random-weights", 1, "--random-inputs", 1, "--target", "program-interpreter", "--schedules", 100).out
+        assert "order: no two commands that share memory are unordered" in out
+    else:
+        out = braid("run", path, "--random-weights", 1, "--random-inputs", 1, "--check", "reference").out
+        assert re.search(r"check \S+ against reference: .*: passed", out) and "failed" not in out, out
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+def test_fault(fault, tmp_path):
+    path, bundle = tmp_path / "wrong.mlir", tmp_path / "wrong.braid"
+    path.write_text(fault.spoil(text_of(fault.base)))
+    err = braid("compile", path, "-o", bundle, expect=BAD_INPUT).err
+    assert not bundle.exists()
+    said = [line.split(": ", 2)[2] for line in err.splitlines() if re.match(r"\S+:\d+:\d+: (error|note): (?!see current op)", line)]
+    said = [line for line in said if line != "the other command"]
+    assert said == fault.says, err
