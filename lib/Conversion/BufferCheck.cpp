@@ -33,12 +33,16 @@ struct Access {
 
 class Checker {
 public:
-  explicit Checker(rt::ProcedureOp procedure) : procedure(procedure), order(procedure) {}
+  Checker(rt::ProcedureOp procedure, ArrayRef<BufferRule> skip)
+      : procedure(procedure), order(procedure), skip(skip) {}
 
   LogicalResult run() {
     // A race is reported rather than that a command is not waited for at all.
-    if (failed(checkEvents()) || failed(checkAccesses()) || failed(checkJoined()))
+    if ((isChecked(BufferRule::Events) && failed(checkEvents())) || failed(checkAccesses()) ||
+        (isChecked(BufferRule::Joined) && failed(checkJoined())))
       return failure();
+    if (!isChecked(BufferRule::Sharing))
+      return success();
     collect();
     for (size_t i = 0; i < extents.size(); ++i)
       for (size_t j = 0; j < i; ++j)
@@ -48,6 +52,8 @@ public:
   }
 
 private:
+  bool isChecked(BufferRule rule) const { return !llvm::is_contained(skip, rule); }
+
   /// An entry ends when all is done that it has begun. Other procedures may leave commands to their
   /// callers, who wait for the events that are handed out.
   LogicalResult checkJoined() {
@@ -94,7 +100,7 @@ private:
   LogicalResult checkAccesses() {
     llvm::MapVector<Value, SmallVector<Access>> accesses;
     for (auto call : procedure.getBody().front().getOps<rt::CallOp>())
-      if (failed(checkArguments(call)))
+      if (isChecked(BufferRule::Arguments) && failed(checkArguments(call)))
         return failure();
     for (const OrderedCommand &command : order.commands()) {
       if (command.top == command.op && failed(checkOperands(command)))
@@ -113,7 +119,7 @@ private:
       for (const Access &access : accesses.lookup(argument))
         if (access.use->writes)
           written.push_back(&access.use->region);
-      if (!cover(written, regionOf(argument)))
+      if (isChecked(BufferRule::Result) && !cover(written, regionOf(argument)))
         return procedure.emitOpError("expects result argument ")
                << argument.getArgNumber() << " to be written" << (written.empty() ? "" : " whole");
     }
@@ -124,7 +130,8 @@ private:
     auto argument = dyn_cast<BlockArgument>(root);
     const bool given = argument && procedure.isRead(argument.getArgNumber());
     if (llvm::none_of(list, [](const Access &access) { return access.use->writes; }))
-      return given ? success() : reportUnwritten(list.front(), root);
+      return given || !isChecked(BufferRule::Unwritten) ? success()
+                                                        : reportUnwritten(list.front(), root);
     for (auto [i, access] : llvm::enumerate(list)) {
       SmallVector<const MemoryRegion *> written;
       for (const Access &earlier : list.take_front(i)) {
@@ -133,11 +140,13 @@ private:
         if (earlier.command->isBefore(*access.command)) {
           if (earlier.use->writes)
             written.push_back(&earlier.use->region);
-        } else if (mayOverlap(earlier.use->region, access.use->region)) {
+        } else if (isChecked(BufferRule::Race) &&
+                   mayOverlap(earlier.use->region, access.use->region)) {
           return reportRace(earlier, access);
         }
       }
-      if (access.use->reads && !given && !cover(written, access.use->region))
+      if (isChecked(BufferRule::Unwritten) && access.use->reads && !given &&
+          !cover(written, access.use->region))
         return reportUnwritten(access, root);
     }
     return success();
@@ -162,15 +171,18 @@ private:
 
   /// The operands of one command: no memory is written twice, and only a command that can run in
   /// place writes memory that it reads.
-  static LogicalResult checkOperands(const OrderedCommand &command) {
+  LogicalResult checkOperands(const OrderedCommand &command) const {
     for (auto [i, a] : llvm::enumerate(command.uses))
       for (const MemoryUse &b : ArrayRef(command.uses).take_front(i)) {
         if ((!a.writes && !b.writes) || a.frame || b.frame || !mayOverlap(a.region, b.region))
           continue;
-        if (a.writes && b.writes)
-          return command.op->emitOpError("writes one memory twice");
+        if (a.writes && b.writes) {
+          if (isChecked(BufferRule::Once))
+            return command.op->emitOpError("writes one memory twice");
+          continue;
+        }
         const MemoryUse &read = a.writes ? b : a, &written = a.writes ? a : b;
-        if (!canRunInPlace(command.op, read, written))
+        if (isChecked(BufferRule::InPlace) && !canRunInPlace(command.op, read, written))
           return command.op->emitOpError("writes memory that it reads, and cannot run in place");
       }
     return success();
@@ -302,19 +314,17 @@ private:
 
   rt::ProcedureOp procedure;
   HappensBefore order;
+  ArrayRef<BufferRule> skip;
   std::vector<Extent> extents;
 };
 
 } // namespace
 
-LogicalResult braid::checkBuffers(rt::ProcedureOp procedure) {
-  if (!procedure.getFrameAttr())
-    return procedure.emitOpError("expects a frame: buffers are not assigned yet");
+/// Whether the frames of callees lie within the procedure's.
+static LogicalResult checkFrames(rt::ProcedureOp procedure) {
   for (auto call : procedure.getBody().front().getOps<rt::CallOp>()) {
     rt::FrameAttr inner = call.getProcedure().getFrameAttr(), base = call.getBaseAttr(),
                   frame = procedure.getFrameAttr();
-    if (!inner)
-      return call.emitOpError("expects the callee to have a frame");
     if (base.getLocal() % rt::kBufferAlignment != 0 ||
         base.getSymmetric() % rt::kBufferAlignment != 0)
       return call.emitOpError("expects a place that is a multiple of ") << rt::kBufferAlignment;
@@ -324,7 +334,18 @@ LogicalResult braid::checkBuffers(rt::ProcedureOp procedure) {
         base.getEvents() > frame.getEvents() - inner.getEvents())
       return call.emitOpError("expects the callee's frame to lie within the caller's");
   }
+  return success();
+}
+
+LogicalResult braid::checkBuffers(rt::ProcedureOp procedure, ArrayRef<BufferRule> skip) {
+  if (!procedure.getFrameAttr())
+    return procedure.emitOpError("expects a frame: buffers are not assigned yet");
+  for (auto call : procedure.getBody().front().getOps<rt::CallOp>())
+    if (!call.getProcedure().getFrameAttr())
+      return call.emitOpError("expects the callee to have a frame");
+  if (!llvm::is_contained(skip, BufferRule::Frame) && failed(checkFrames(procedure)))
+    return failure();
   if (failed(HappensBefore::checkSize(procedure)))
     return failure();
-  return Checker(procedure).run();
+  return Checker(procedure, skip).run();
 }

@@ -173,13 +173,31 @@ bool MemoryPlan::mayHaveDestination(Stored root) const {
          !destinations.contains(root);
 }
 
+/// Whether values of this type along `dim` are contiguous in what they are joined to.
+static bool isJoinedContiguously(RankedTensorType type, int64_t dim) {
+  return llvm::all_of(type.getShape().take_front(static_cast<size_t>(dim)),
+                      [](int64_t size) { return size == 1; });
+}
+
 void MemoryPlan::findJoins() {
+  // What a call leaves in flight lies in contiguous memory, as all of its arguments.
+  llvm::SmallPtrSet<Operation *, 4> contiguous;
   // Outer concatenations come later in the block, and an operand belongs to the first one.
   for (Operation &op : block)
     for (auto [i, part] : llvm::enumerate(joinedParts(&op))) {
       Stored root = rootOf(op.getOperand(i));
       if (!mayHaveDestination(root))
         continue;
+      Operation *producer = root.first.getDefiningOp();
+      const bool inFlight =
+          isa<comm::HandleType>(root.first.getType()) && isa<func::CallOp>(producer);
+      if (inFlight || contiguous.contains(producer)) {
+        auto concat = dyn_cast<nn::ConcatOp>(op);
+        const auto type = cast<RankedTensorType>(op.getOperand(i).getType());
+        if (!concat || !isJoinedContiguously(type, concat.getDim()))
+          continue;
+        contiguous.insert(&op);
+      }
       destinations[root] = {&op, static_cast<unsigned>(i)};
       shared.unionSets(root, {op.getResult(0), 0});
     }

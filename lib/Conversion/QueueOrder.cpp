@@ -11,41 +11,94 @@ using namespace braid;
 
 namespace {
 
-/// A command that reads what others have written, and the last such writer of each queue.
-struct Unordered {
-  Operation *reader = nullptr;
-  SmallVector<Operation *> writers;
+/// A command, and the event of it that others can wait for: a collective's own, or the one that a
+/// call hands out. Null if it takes a record.
+struct Earlier {
+  Operation *op = nullptr;
+  Value event;
 };
 
-/// Whether a record behind the operation comes after the command.
-bool canRecordBehind(const OrderedCommand &writer) {
-  return writer.top == writer.op || writer.queue == 0;
+/// A command that must come after others, and the last of these on each queue.
+struct Unordered {
+  Operation *later = nullptr;
+  SmallVector<Earlier> earlier;
+
+  Unordered() = default;
+  Unordered(Operation *later, ArrayRef<Earlier> last) {
+    llvm::copy_if(last, std::back_inserter(earlier), [](const Earlier &e) { return e.op; });
+    if (!earlier.empty())
+      this->later = later;
+  }
+};
+
+/// The command of a callee that sets the event which a call hands out; null if the callee only
+/// passes it on.
+Operation *setterOf(OpResult event) {
+  auto call = cast<rt::CallOp>(event.getOwner());
+  Value inside =
+      call.getProcedure().getBody().front().getTerminator()->getOperand(event.getResultNumber());
+  if (auto nested = inside.getDefiningOp<rt::CallOp>())
+    return setterOf(cast<OpResult>(inside));
+  return inside.getDefiningOp();
+}
+
+/// How others can wait for a command; none if they cannot, as it is a callee's own affair.
+std::optional<Earlier> waitable(const HappensBefore &order, const OrderedCommand &command) {
+  if (auto start = dyn_cast<rt::StartOp>(command.top))
+    return Earlier{command.top, start.getDone()};
+  if (command.top == command.op || command.queue == 0)
+    return Earlier{command.top, Value()};
+  for (OpResult event : command.top->getResults()) {
+    Operation *setter = setterOf(event);
+    for (const OrderedCommand &other : order.commands())
+      if (other.top == command.top && other.op == setter &&
+          (other.op == command.op || command.isBefore(other)))
+        return Earlier{command.top, event};
+  }
+  return std::nullopt;
 }
 
 /// The first command that is not ordered after all writers of what it reads.
-Unordered findFirst(const HappensBefore &order) {
+Unordered findReader(const HappensBefore &order) {
   llvm::DenseMap<Value, SmallVector<std::pair<const OrderedCommand *, const MemoryUse *>>> writes;
   for (const OrderedCommand &command : order.commands()) {
-    SmallVector<const OrderedCommand *, 4> last(order.queues().size(), nullptr);
+    SmallVector<Earlier, 4> last(order.queues().size());
     for (const MemoryUse &use : command.uses)
       if (use.reads && !use.frame)
         for (auto [writer, written] : writes.lookup(use.region.root))
           if (writer->top != command.top && !writer->isBefore(command) &&
-              canRecordBehind(*writer) && mayOverlap(written->region, use.region))
-            last[writer->queue] = writer;
-    Unordered found;
-    for (const OrderedCommand *writer : last)
-      if (writer)
-        found.writers.push_back(writer->top);
-    if (!found.writers.empty()) {
-      found.reader = command.top;
+              mayOverlap(written->region, use.region))
+            if (std::optional<Earlier> earlier = waitable(order, *writer))
+              last[writer->queue] = *earlier;
+    if (Unordered found(command.top, last); found.later)
       return found;
-    }
     for (const MemoryUse &use : command.uses)
       if (use.writes && !use.frame)
         writes[use.region.root].emplace_back(&command, &use);
   }
   return {};
+}
+
+/// The end, if something that the procedure has begun may still run then for which it hands out no
+/// event. A wait on a communication queue joins nothing.
+Unordered findEnd(const HappensBefore &order) {
+  SmallVector<const OrderedCommand *> handedOut;
+  for (const OrderedCommand &command : order.commands())
+    if (llvm::any_of(order.end().op->getOperands(),
+                     [&](Value event) { return event.getDefiningOp() == command.top; }))
+      handedOut.push_back(&command);
+  auto isHandedOut = [&](const OrderedCommand &command) {
+    return llvm::any_of(handedOut, [&](const OrderedCommand *last) {
+      return last->top == command.top || command.isBefore(*last);
+    });
+  };
+  SmallVector<Earlier, 4> last(order.queues().size());
+  for (const OrderedCommand &command : order.commands())
+    if (command.queue != 0 && !command.uses.empty() && !command.isBefore(order.end()) &&
+        !isHandedOut(command))
+      if (std::optional<Earlier> earlier = waitable(order, command))
+        last[command.queue] = *earlier;
+  return Unordered(order.end().op, last);
 }
 
 } // namespace
@@ -56,22 +109,22 @@ LogicalResult braid::orderQueues(rt::ProcedureOp procedure) {
   OpBuilder builder(procedure);
   while (true) {
     const HappensBefore order(procedure);
-    const Unordered found = findFirst(order);
-    if (!found.reader)
+    Unordered found = findReader(order);
+    if (!found.later)
+      found = findEnd(order);
+    if (!found.later)
       return success();
-    const rt::QueueAttr waiting = rt::queueOf(found.reader);
-    for (Operation *writer : found.writers) {
-      // A collective sets an event itself.
-      if (auto start = dyn_cast<rt::StartOp>(writer)) {
-        builder.setInsertionPoint(found.reader);
-        rt::WaitOp::create(builder, writer->getLoc(), start.getDone(), waiting);
+    const rt::QueueAttr waiting = rt::queueOf(found.later);
+    for (auto [op, event] : found.earlier) {
+      builder.setInsertionPoint(found.later);
+      if (event) {
+        rt::WaitOp::create(builder, op->getLoc(), event, waiting);
         continue;
       }
-      builder.setInsertionPointAfter(writer);
-      Value written =
-          rt::RecordOp::create(builder, writer->getLoc(), rt::queueOf(writer), IntegerAttr());
-      builder.setInsertionPoint(found.reader);
-      rt::AwaitOp::create(builder, writer->getLoc(), written, waiting);
+      builder.setInsertionPointAfter(op);
+      Value done = rt::RecordOp::create(builder, op->getLoc(), rt::queueOf(op), IntegerAttr());
+      builder.setInsertionPoint(found.later);
+      rt::AwaitOp::create(builder, op->getLoc(), done, waiting);
     }
   }
 }

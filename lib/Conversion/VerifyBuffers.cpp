@@ -5,6 +5,8 @@
 #include "braid/Conversion/BufferCheck.h"
 #include "braid/Conversion/Passes.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 namespace braid {
 #define GEN_PASS_DEF_VERIFYBUFFERS
 #include "braid/Conversion/Passes.h.inc"
@@ -12,12 +14,41 @@ namespace braid {
 namespace {
 
 struct VerifyBuffers : impl::VerifyBuffersBase<VerifyBuffers> {
+  using VerifyBuffersBase::VerifyBuffersBase;
+
   void runOnOperation() override {
+    markAllAnalysesPreserved();
+    llvm::SmallVector<BufferRule> rules;
+    for (const std::string &name : skip) {
+      std::optional<BufferRule> rule = symbolizeBufferRule(name);
+      if (!rule) {
+        getOperation().emitError("expects a rule of the check of buffers in 'skip', got '")
+            << name << "'";
+        return signalPassFailure();
+      }
+      rules.push_back(*rule);
+    }
     for (auto procedure : getOperation().getOps<rt::ProcedureOp>())
-      if (failed(checkBuffers(procedure)))
+      if (failed(checkBuffers(procedure, rules)))
         signalPassFailure();
   }
 };
 
 } // namespace
+
+std::optional<BufferRule> symbolizeBufferRule(llvm::StringRef name) {
+  return llvm::StringSwitch<std::optional<BufferRule>>(name)
+      .Case("frame", BufferRule::Frame)
+      .Case("events", BufferRule::Events)
+      .Case("arguments", BufferRule::Arguments)
+      .Case("once", BufferRule::Once)
+      .Case("in-place", BufferRule::InPlace)
+      .Case("race", BufferRule::Race)
+      .Case("unwritten", BufferRule::Unwritten)
+      .Case("result", BufferRule::Result)
+      .Case("joined", BufferRule::Joined)
+      .Case("sharing", BufferRule::Sharing)
+      .Default(std::nullopt);
+}
+
 } // namespace braid

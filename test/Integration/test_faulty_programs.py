@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from braidtest import BAD_INPUT, ROOT, braid
+from braidtest import BAD_INPUT, ROOT, braid, run
 from faulty_programs import FAULTS
 
 EXAMPLES, INPUTS = ROOT / "examples/programs", ROOT / "test/Integration/Inputs/faults"
@@ -53,3 +53,36 @@ def test_fault(fault, tmp_path):
     said = [line.split(": ", 2)[2] for line in err.splitlines() if re.match(r"\S+:\d+:\d+: (error|note): (?!see current op)", line)]
     said = [line for line in said if line != "the other command"]
     assert said == fault.says, err
+
+
+# A fault that the check of memory accepts without the rule, for each of its rules.
+NEEDED = {
+    "frame": "a callee's frame beyond the caller's",
+    "events": "an event reused",
+    "arguments": "two results in one buffer",
+    "once": "two values of a bucket in one place",
+    "in-place": "a product over its own operand",
+    "race": "an addend that comes when its sum has started",
+    "unwritten": "one row is left out",
+    "result": "a result that nothing writes",
+    "joined": "an entry that ends before its collective",
+    "sharing": "a chunk is gathered over one that is read",
+}
+
+
+def test_the_table_has_every_rule():
+    header = (ROOT / "include/braid/Conversion/BufferCheck.h").read_text()
+    rules = re.search(r"enum class BufferRule : unsigned \{\n(.*?)\};", header, re.DOTALL).group(1)
+    names = [re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower() for name in re.findall(r"^  (\w+)", rules, re.MULTILINE)]
+    assert names == list(NEEDED)
+    unknown = run("braid-opt", "--braid-verify-buffers=skip=none", ROOT / "examples/write-your-own/model.mlir", expect=BAD_INPUT).err
+    assert "expects a rule of the check of buffers in 'skip', got 'none'" in unknown
+
+
+@pytest.mark.parametrize("rule", NEEDED)
+def test_every_rule_is_needed(rule, tmp_path):
+    (fault,) = [fault for fault in FAULTS if fault.name == NEEDED[rule]]
+    path = tmp_path / "wrong.mlir"
+    path.write_text(fault.spoil(text_of(fault.base)))
+    run("braid-opt", path, "--braid-verify-buffers", "-o", "/dev/null", expect=BAD_INPUT)
+    run("braid-opt", path, f"--braid-verify-buffers=skip={rule}", "-o", "/dev/null")

@@ -187,6 +187,11 @@ def VerifyBuffers : Pass<"braid-verify-buffers", "::mlir::ModuleOp"> {
     rt.wait %d
     ```
   }];
+  let options = [
+    ListOption<"skip", "skip", "std::string",
+               "Rules that are not checked, for tests that show that each is needed: frame, events, arguments, once, "
+               "in-place, race, unwritten, result, joined or sharing">,
+  ];
 }
 
 #endif

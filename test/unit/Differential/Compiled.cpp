@@ -4,7 +4,11 @@
 //===----------------------------------------------------------------------===//
 #include "Compiled.h"
 
+#include "braid/Base/StatusMacros.h"
+#include "braid/Interpreter/Core/ProgramInterpreter.h"
+#include "braid/Interpreter/Core/ProgramOrder.h"
 #include "braid/Interpreter/Core/Tensor.h"
+#include "braid/Runtime/KernelLibrary.h"
 #include "braid/Runtime/Session.h"
 
 #include <cmath>
@@ -18,9 +22,32 @@ using interp::NamedTensor;
 using runtime::Result;
 using runtime::Status;
 
+/// Runs a bundle's program in the program interpreter.
+static Result<std::vector<NamedTensor>> runInOrders(const runtime::Bundle &bundle,
+                                                    const std::vector<NamedTensor> &inputs,
+                                                    runtime::WeightSource &weights,
+                                                    int64_t orders) {
+  ASSIGN_OR_RETURN(auto kernels, runtime::KernelLibraryHandle::load(bundle));
+  const runtime::Entry &entry = bundle.manifest().entries.front();
+  ASSIGN_OR_RETURN(auto interpreter,
+                   interp::ProgramInterpreter::create(
+                       bundle.program(), bundle.manifest(), entry,
+                       [&](const std::string &symbol) { return kernels->find(symbol); }));
+  if (auto faults = interp::checkOrder(interpreter->program()); !faults.empty())
+    return Status::error("the proof finds: ", faults.front());
+  RETURN_IF_ERROR(interpreter->loadWeights(weights));
+  for (const NamedTensor &input : inputs)
+    RETURN_IF_ERROR(interpreter->setInput(input.name, input.value.toHost()));
+  ASSIGN_OR_RETURN(interp::ProgramResults found, interpreter->runSchedules(1, orders));
+  std::vector<NamedTensor> results;
+  for (const runtime::EntryValue &result : entry.results)
+    results.push_back({result.name, interp::Tensor::fromHost(found.at(result.name))});
+  return results;
+}
+
 Result<CompiledRun> compileAndRun(ModuleOp module, CompileOptions options,
                                   const std::vector<NamedTensor> &inputs,
-                                  runtime::WeightSource &weights) {
+                                  runtime::WeightSource &weights, int64_t orders) {
   OwningOpRef<ModuleOp> copy = module.clone();
   options.isas = {"host"};
   FailureOr<runtime::Bundle> bundle = compileToBundle(*copy, options);
@@ -32,7 +59,10 @@ Result<CompiledRun> compileAndRun(ModuleOp module, CompileOptions options,
   Result<runtime::Bundle> read = runtime::Bundle::parse(archive->data(), archive->size(), "case");
   if (!read.ok())
     return read.status();
-  CompiledRun run{runtime::meshString(read->manifest().mesh), {}};
+  CompiledRun run{runtime::meshString(read->manifest().mesh), {}, {}};
+  if (orders > 0) {
+    ASSIGN_OR_RETURN(run.resultsInOrders, runInOrders(*read, inputs, weights, orders));
+  }
   std::vector<runtime::EntryValue> results = read->manifest().entries.front().results;
   Result<std::unique_ptr<runtime::Session>> session =
       runtime::Session::create(std::make_shared<const runtime::Bundle>(std::move(*read)), {});

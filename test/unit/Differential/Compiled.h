@@ -20,13 +20,16 @@ inline constexpr double kCompiledTolerance = 2e-5;
 struct CompiledRun {
   std::string mesh;                         ///< as recorded in the bundle
   std::vector<interp::NamedTensor> results; ///< the full results, in the entry's order
+  /// Those of the program interpreter, which are the same in all of its orders; empty without any.
+  std::vector<interp::NamedTensor> resultsInOrders;
 };
 
 /// Compiles a copy of the module for this host, writes and reads the bundle's archive as a file
-/// would hold it, and runs it with a thread for every rank.
+/// would hold it, and runs it with a thread for every rank, and in this many random orders of its
+/// queues, which must not race, in the program interpreter.
 runtime::Result<CompiledRun> compileAndRun(mlir::ModuleOp module, CompileOptions options,
                                            const std::vector<interp::NamedTensor> &inputs,
-                                           runtime::WeightSource &weights);
+                                           runtime::WeightSource &weights, int64_t orders = 0);
 
 /// The largest relative L2 distance between a result and its expected value; infinity when their
 /// names differ.
