@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/InitAll.h"
 #include "braid/Pipelines/Compile.h"
-#include "braid/Runtime/Session.h"
+#include "braid/Runtime/Model.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -84,20 +84,26 @@ int main(int argc, char **argv) {
       return fail(status.message());
 
   auto bundle = std::make_shared<const rt::Bundle>(std::move(*compiled));
-  rt::Result<std::unique_ptr<rt::Session>> session = rt::Session::create(bundle, {});
-  if (!session.ok())
-    return fail(session.status().message());
+  rt::Result<std::shared_ptr<const rt::World>> world = rt::World::create({});
+  if (!world.ok())
+    return fail(world.status().message());
+  rt::Result<std::unique_ptr<rt::Model>> model = rt::Model::load(*world, bundle);
+  if (!model.ok())
+    return fail(model.status().message());
   std::unique_ptr<rt::WeightSource> weights = rt::WeightSource::random(/*seed=*/7);
-  if (rt::Status status = (*session)->loadWeights(*weights); !status.ok())
+  if (rt::Status status = (*model)->loadWeights(*weights); !status.ok())
     return fail(status.message());
+  rt::Result<rt::Execution *> execution = (*model)->execution();
+  if (!execution.ok())
+    return fail(execution.status().message());
   rt::HostTensor x = rt::HostTensor::zeros(rt::DType::f32, {kRows, kInner});
   for (int64_t i = 0; i < x.numElements(); ++i)
     x.as<float>()[i] = float(i % 17) - 8;
-  if (rt::Status status = (*session)->setInput("x", x); !status.ok())
+  if (rt::Status status = (*execution)->setInput("x", x); !status.ok())
     return fail(status.message());
-  if (rt::Status status = (*session)->run(); !status.ok())
+  if (rt::Status status = (*execution)->run(); !status.ok())
     return fail(status.message());
-  rt::Result<rt::HostTensor> y = (*session)->output("y");
+  rt::Result<rt::HostTensor> y = (*execution)->output("y");
   if (!y.ok())
     return fail(y.status().message());
 

@@ -17,7 +17,9 @@ int main(int argc, char **argv) {
   static float x[kRows * kInner], y[kRows * kColumns];
   const int64_t shape[2] = {kRows, kInner};
   braid_bundle *bundle = NULL;
-  braid_session *session = NULL;
+  braid_world *world = NULL;
+  braid_model *model = NULL;
+  braid_execution *execution = NULL;
   braid_error *error = NULL;
   if (argc != 2) {
     fprintf(stderr, "usage: run-bundle FILE.braid\n");
@@ -26,17 +28,20 @@ int main(int argc, char **argv) {
   for (int i = 0; i < kRows * kInner; ++i)
     x[i] = (float)(i % 17) - 8;
   if (braid_bundle_open(argv[1], &bundle, &error) ||
-      braid_session_create(bundle, NULL, &session, &error) ||
-      braid_session_random_weights(session, 7, &error) ||
-      braid_session_set_input(session, "x", BRAID_F32, shape, 2, x, &error) ||
-      braid_session_run(session, &error) ||
-      braid_session_get_output(session, "y", y, sizeof y, &error))
+      braid_world_create(NULL, &world, &error) ||
+      braid_model_load(world, bundle, &model, &error) ||
+      braid_model_random_weights(model, 7, &error) ||
+      braid_model_execution(model, NULL, &execution, &error) ||
+      braid_execution_set_input(execution, "x", BRAID_F32, shape, 2, x, &error) ||
+      braid_execution_run(execution, &error) ||
+      braid_execution_get_output(execution, "y", y, sizeof y, &error))
     fprintf(stderr, "run-bundle: error: %s\n", braid_error_message(error));
   else
     printf("y begins with %.9g\n", (double)y[0]);
   int status = error ? (int)braid_error_code(error) : 0;
   braid_error_free(error);
-  braid_session_free(session);
+  braid_model_free(model);
+  braid_world_free(world);
   braid_bundle_free(bundle);
   return status;
 }

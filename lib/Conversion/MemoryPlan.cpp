@@ -117,27 +117,48 @@ static Value changedOperand(OpResult result, const llvm::StringMap<Signature> &c
   return {};
 }
 
+/// Whether the operation reads its operands completely on the compute queue, without giving a view
+/// of them.
+static bool readsAtOnce(Operation *op) {
+  auto launch = dyn_cast<rt::LaunchOp>(op);
+  return isa<nn::KernelCallOpInterface>(op) || (launch && launch.getQueue().isCompute());
+}
+
+/// Whether the operation is the last one to use the value, and may write its memory.
+static bool isLastUse(Value value, Operation *op) {
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    return user == op ? llvm::count(op->getOperands(), value) == 1
+                      : readsAtOnce(user) && user->isBeforeInBlock(op);
+  });
+}
+
 void MemoryPlan::findAccumulators(const llvm::StringMap<Signature> &callees) {
   // An argument is changed in place if it becomes a result, which then is no other memory.
-  llvm::SmallDenseMap<Value, unsigned> returned;
+  llvm::SmallDenseMap<Value, SmallVector<unsigned, 1>> returned;
   for (Operation &op : block)
     for (OpResult result : op.getResults()) {
       Value changed = changedOperand(result, callees);
-      if (!changed || !changed.hasOneUse())
+      if (!changed || !isLastUse(changed, &op))
         continue;
       Operation *producer = changed.getDefiningOp();
       const bool own = producer && !isa<nn::ParameterOp>(producer) && !isReshape(producer) &&
                        !partOf(producer) && joinedParts(producer).empty();
-      if (own || (!producer && !entry))
+      auto argument = dyn_cast<BlockArgument>(changed);
+      if (own || (argument && (!entry || nn::getStateResult(function, argument.getArgNumber()))))
         accumulators[result] = changed;
     }
-  for (Value value : block.getTerminator()->getOperands())
+  for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands()))
     if (!isa<comm::HandleType>(value.getType()))
-      ++returned[rootOf(value).first];
+      returned[rootOf(value).first].push_back(i);
   SmallVector<Value> dropped;
   for (auto [result, changed] : accumulators)
-    if (isa<BlockArgument>(changed) && returned.lookup(changed) != 1)
-      dropped.push_back(result);
+    if (auto argument = dyn_cast<BlockArgument>(changed)) {
+      const SmallVector<unsigned, 1> as = returned.lookup(changed);
+      if (as.size() != 1 ||
+          (entry && nn::getStateArgument(function, as.front()) != argument.getArgNumber()))
+        dropped.push_back(result);
+    }
   for (Value result : dropped)
     accumulators.erase(result);
 }
@@ -227,12 +248,33 @@ void MemoryPlan::findSymmetric(const llvm::StringMap<Signature> &callees) {
   }
 }
 
+/// Whether the memory of a state can hold the value from its definition on.
+bool MemoryPlan::mayReplaceState(BlockArgument state, Stored root) const {
+  Operation *producer = root.first.getDefiningOp();
+  if (!mayHaveDestination(root) || (isSymmetric(root) && !isSymmetric({state, 0})) ||
+      !readsAtOnce(producer) || !isLastUse(state, producer))
+    return false;
+  auto launch = dyn_cast<rt::LaunchOp>(producer);
+  for (auto [i, input] : llvm::enumerate(producer->getOperands()))
+    if (input == state &&
+        !(launch && launch.getKernelOp().canShare(i, cast<OpResult>(root.first).getResultNumber())))
+      return false;
+  return true;
+}
+
 void MemoryPlan::findResults() {
   const SmallVector<Stored> arguments = flatten(block.getArguments());
   for (auto [i, value] : llvm::enumerate(flatten(block.getTerminator()->getOperands()))) {
     bool isHandle = isa<comm::HandleType>(value.first.getType());
     Stored root = isHandle ? value : rootOf(value.first);
     SignatureResult &result = signature.results.emplace_back();
+    if (std::optional<unsigned> state =
+            entry ? nn::getStateArgument(function, i) : std::optional<unsigned>()) {
+      result.argument = *state;
+      if (mayReplaceState(block.getArgument(*state), root))
+        destinations[root] = {nullptr, static_cast<unsigned>(i)};
+      continue;
+    }
     if (isa<BlockArgument>(root.first) &&
         llvm::any_of(accumulators, [&](auto entry) { return entry.second == root.first; })) {
       result.argument = static_cast<size_t>(llvm::find(arguments, root) - arguments.begin());

@@ -6,7 +6,9 @@
 // Decides which values of a function share memory before it is lowered: a part of a value is a view
 // of it, the operands of a concatenation are defined in place, as views of its memory, and results
 // are defined in the caller's memory (destination passing). No analysis of conflicts is needed,
-// because every value has one definition and nothing else writes it.
+// because every value has one definition and nothing else writes it. Only an accumulator and a
+// state of an entry change in place, where the operation that changes them is the last to use the
+// value before.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_CONVERSION_MEMORYPLAN_H
@@ -88,6 +90,7 @@ private:
   void findSymmetric(const llvm::StringMap<Signature> &callees);
   void findResults();
   bool mayHaveDestination(Stored root) const;
+  bool mayReplaceState(mlir::BlockArgument state, Stored root) const;
   void markSymmetric(Stored value);
 
   mlir::func::FuncOp function;

@@ -473,7 +473,8 @@ LogicalResult ProcedureLowering::lowerCall(func::CallOp op) {
 
 LogicalResult ProcedureLowering::lowerReturn(func::ReturnOp op) {
   SmallVector<Value> handed;
-  unsigned number = 0; // of the result in memory
+  SmallVector<std::pair<Value, Value>> states; // new values, and the memory of the old ones
+  unsigned number = 0;                         // of the result in memory
   for (Value value : op.getOperands()) {
     bool isHandle = isa<comm::HandleType>(value.getType());
     if (isHandle)
@@ -481,8 +482,11 @@ LogicalResult ProcedureLowering::lowerReturn(func::ReturnOp op) {
     for (size_t i = 0, count = flattenTypes(value.getType()).size(); i < count; ++i, ++number) {
       Stored root = isHandle ? Stored(value, i) : plan->rootOf(value);
       const MemoryPlan::Destination *destination = plan->destination(root);
-      if (plan->getSignature().results[number].argument)
+      if (plan->getSignature().results[number].argument) {
+        if (rt::getRoot(memory(value)) != resultArguments[number])
+          states.emplace_back(memory(value), resultArguments[number]);
         continue;
+      }
       if (destination && !destination->join && destination->number == number &&
           inPlace.contains(root))
         continue;
@@ -493,6 +497,23 @@ LogicalResult ProcedureLowering::lowerReturn(func::ReturnOp op) {
            "the result is also another result, a part of another value, or an argument");
     }
   }
+  // By now nothing reads old values any more, except that a state may become another's new value.
+  auto isState = [&](Value memory) {
+    return llvm::any_of(states, [&](auto state) { return state.second == rt::getRoot(memory); });
+  };
+  for (auto &[from, to] : states)
+    if (isState(from)) {
+      auto type = cast<MemRefType>(from.getType());
+      Value kept = alloc(op.getLoc(), RankedTensorType::get(type.getShape(), type.getElementType()),
+                         rt::Space::Local);
+      copy(op.getLoc(), from, kept, "the old value of a state becomes the new one of another");
+      from = kept;
+    }
+  for (auto [from, to] : states)
+    copy(
+        op.getLoc(), from, to,
+        "the new value of a state is given, used by a collective, or computed while the old one is "
+        "still needed");
   rt::ReturnOp::create(builder, op.getLoc(), handed);
   return success();
 }

@@ -49,9 +49,14 @@ LogicalResult ProcedureLowering::buildSignature() {
   };
   for (nn::ParameterOp parameter : parameters)
     add(cast<RankedTensorType>(parameter.getType()), plan->isSymmetric({parameter, 0}));
-  for (auto [type, symmetric] :
-       llvm::zip_equal(flattenTypes(function.getArgumentTypes()), spaces.arguments))
-    add(type, symmetric);
+  const SmallVector<RankedTensorType> argumentTypes = flattenTypes(function.getArgumentTypes());
+  SmallVector<size_t> places(argumentTypes.size());
+  for (bool states : {true, false}) // which come before the other arguments of an entry
+    for (auto [i, type] : llvm::enumerate(argumentTypes))
+      if (states == (entry && nn::getStateResult(function, i))) {
+        places[i] = types.size();
+        add(type, spaces.arguments[i]);
+      }
   const size_t firstResult = types.size();
   for (auto [type, result] :
        llvm::zip_equal(flattenTypes(function.getResultTypes()), spaces.results))
@@ -69,23 +74,23 @@ LogicalResult ProcedureLowering::buildSignature() {
   Block &body = procedure.getBody().front();
   builder.setInsertionPointToStart(&body);
   size_t next = 0, event = firstEvent;
-  auto give = [&](Stored value, Location loc) {
-    BlockArgument argument = body.getArgument(next++);
+  auto give = [&](Stored value, size_t place, Location loc) {
+    BlockArgument argument = body.getArgument(place);
     argument.setLoc(loc);
     buffers[value] = argument;
   };
-  for (nn::ParameterOp parameter : parameters)
-    give({parameter, 0}, parameter.getLoc());
+  for (auto [i, parameter] : llvm::enumerate(parameters))
+    give({parameter, 0}, i, parameter.getLoc());
   for (BlockArgument argument : block.getArguments()) {
     for (size_t i = 0, count = flattenTypes(argument.getType()).size(); i < count; ++i)
-      give({argument, i}, argument.getLoc());
+      give({argument, i}, places[next++], argument.getLoc());
     if (isHandle(argument.getType()))
       events[argument] = body.getArgument(event++);
   }
   size_t result = firstResult;
   for (const SignatureResult &expected : spaces.results)
     resultArguments.push_back(
-        body.getArgument(expected.argument ? parameters.size() + *expected.argument : result++));
+        body.getArgument(expected.argument ? places[*expected.argument] : result++));
   if (entry)
     return describeEntry(parameters);
   nameArguments();
@@ -126,26 +131,41 @@ LogicalResult ProcedureLowering::describeEntry(ArrayRef<nn::ParameterOp> paramet
     if (isResult && sharding && sharding.isPartial())
       return function.emitOpError("expects result ")
              << i << " of an entry to be reduced, got " << sharding;
+    const std::optional<unsigned> newState =
+        isResult ? std::nullopt : nn::getStateResult(function, i);
     auto global = get(comm::CommDialect::kGlobalTypeAttrName, TypeAttr()),
-         unpadded = get(nn::NNDialect::kUnpaddedAttrName, TypeAttr());
+         unpadded = newState ? function.getResultAttrOfType<TypeAttr>(
+                                   *newState, nn::NNDialect::kUnpaddedAttrName)
+                             : get(nn::NNDialect::kUnpaddedAttrName, TypeAttr());
     Type local = isResult ? function.getResultTypes()[i] : function.getArgumentTypes()[i];
     auto type = cast<RankedTensorType>(global ? global.getValue() : local),
          padded = RankedTensorType();
     if (unpadded && unpadded.getValue() != type)
       padded = std::exchange(type, cast<RankedTensorType>(unpadded.getValue()));
     procedure.setArgAttr(
-        isResult ? resultArguments[i].getArgNumber() : parameters.size() + i,
-        isResult ? rt::RTDialect::kResultAttrName : rt::RTDialect::kOperandAttrName,
+        isResult ? resultArguments[i].getArgNumber()
+                 : cast<BlockArgument>(memory(function.getArgument(i))).getArgNumber(),
+        isResult   ? rt::RTDialect::kResultAttrName
+        : newState ? rt::RTDialect::kStateAttrName
+                   : rt::RTDialect::kOperandAttrName,
         rt::ValueAttr::get(builder.getContext(), name.getValue(), type, padded, sharding,
                            get(nn::NNDialect::kDefaultAttrName, IntegerAttr()),
                            get(nn::NNDialect::kBelowAttrName, IntegerAttr())));
     return success();
   };
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     if (failed(describe(i, /*isResult=*/false)))
       return failure();
+    const StringRef sharding = comm::CommDialect::kShardingAttrName;
+    const std::optional<unsigned> result = nn::getStateResult(function, i);
+    if (result && function.getArgAttr(i, sharding) != function.getResultAttr(*result, sharding))
+      return function.emitOpError("expects state ")
+             << function.getArgAttr(i, nn::NNDialect::kNameAttrName) << " to keep its sharding "
+             << function.getArgAttr(i, sharding) << ", got a result with "
+             << function.getResultAttr(*result, sharding);
+  }
   for (unsigned i = 0; i < function.getNumResults(); ++i)
-    if (failed(describe(i, /*isResult=*/true)))
+    if (!nn::getStateArgument(function, i) && failed(describe(i, /*isResult=*/true)))
       return failure();
   return success();
 }

@@ -26,7 +26,10 @@ struct EntryValue {
   DType dtype = DType::f32;
   Shape globalShape;
   runtime::Sharding sharding;
-  Shape unpadded = {}; ///< of a padded result: the shape that callers see; empty: no padding
+  Shape unpadded = {}; ///< of a padded value: the shape that callers see; empty: no padding
+  bool isState = false;
+
+  const Shape &seen() const { return unpadded.empty() ? globalShape : unpadded; }
 };
 
 Result<EntryValue> describe(std::string name, Type local, Type global, DictionaryAttr attrs) {
@@ -108,12 +111,24 @@ private:
   Status error;
 };
 
+Shape unpaddedShape(func::FuncOp entry, unsigned result) {
+  auto unpadded = entry.getResultAttrOfType<TypeAttr>(result, nn::NNDialect::kUnpaddedAttrName);
+  if (!unpadded)
+    return {};
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(unpadded.getValue()).getShape();
+  return {shape.begin(), shape.end()};
+}
+
 Result<std::vector<EntryValue>> describeArguments(func::FuncOp entry) {
   std::vector<EntryValue> values;
   for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
     ASSIGN_OR_RETURN(EntryValue value,
                      describe(argumentName(entry, i), entry.getArgumentTypes()[i],
                               globalArgumentType(entry, i), entry.getArgAttrDict(i)));
+    if (std::optional<unsigned> result = nn::getStateResult(entry, i)) {
+      value.isState = true;
+      value.unpadded = unpaddedShape(entry, *result);
+    }
     values.push_back(std::move(value));
   }
   return values;
@@ -130,11 +145,7 @@ Result<std::vector<EntryValue>> describeResults(func::FuncOp entry) {
           sharding && sharding.isPartial())
         return Status::error("result " + quoted(value.name) +
                              " expects reduced values, got a partial sharding");
-    if (auto unpadded =
-            attrs ? attrs.getAs<TypeAttr>(nn::NNDialect::kUnpaddedAttrName) : TypeAttr()) {
-      ArrayRef<int64_t> shape = cast<RankedTensorType>(unpadded.getValue()).getShape();
-      value.unpadded.assign(shape.begin(), shape.end());
-    }
+    value.unpadded = unpaddedShape(entry, i);
     values.push_back(std::move(value));
   }
   return values;
@@ -150,13 +161,23 @@ Result<std::vector<Tensor>> matchInputs(const std::vector<EntryValue> &arguments
   for (const EntryValue &argument : arguments) {
     auto input =
         llvm::find_if(inputs, [&](const NamedTensor &i) { return i.name == argument.name; });
+    if (input == inputs.end() && argument.isState) {
+      matched.push_back(Tensor::zeros(argument.dtype, argument.globalShape));
+      continue;
+    }
+    const std::string what = (argument.isState ? "state " : "input ") + quoted(argument.name);
     if (input == inputs.end())
-      return Status::error("input " + quoted(argument.name) + " is missing");
-    if (input->value.dtype() != argument.dtype || input->value.shape() != argument.globalShape)
-      return Status::error("input " + quoted(argument.name) + " expects " +
-                           Tensor::zeros(argument.dtype, argument.globalShape).typeString() +
-                           ", got " + input->value.typeString());
-    matched.push_back(input->value);
+      return Status::error(what + " is missing");
+    if (input->value.dtype() != argument.dtype || input->value.shape() != argument.seen())
+      return Status::error(what + " expects " +
+                           Tensor::zeros(argument.dtype, argument.seen()).typeString() + ", got " +
+                           input->value.typeString());
+    if (argument.unpadded.empty())
+      matched.push_back(input->value);
+    else
+      matched.push_back(
+          assemble(argument.dtype, argument.globalShape,
+                   {{{Shape(argument.unpadded.size(), 0), argument.unpadded}, input->value}}));
   }
   return matched;
 }
@@ -220,14 +241,17 @@ Result<func::FuncOp> findEntry(ModuleOp module, const std::string &name) {
     return Status::error("the module has no function " + quoted(name));
   }
   func::FuncOp entry;
-  for (func::FuncOp func : module.getOps<func::FuncOp>()) {
-    if (!func->hasAttr(nn::NNDialect::kEntryAttrName))
-      continue;
-    if (entry)
-      return Status::error("the module has several entries, " + quoted(entry.getSymName()) +
-                           " and " + quoted(func.getSymName()) + ": expects the name of one");
-    entry = func;
-  }
+  bool severalEntries = false;
+  std::string names;
+  for (func::FuncOp func : module.getOps<func::FuncOp>())
+    if (func->hasAttr(nn::NNDialect::kEntryAttrName)) {
+      names += (entry ? ", " : "") + quoted(func.getSymName());
+      if (entry)
+        severalEntries = true;
+      entry = func;
+    }
+  if (severalEntries)
+    return Status::error("the module has several entries, name one of " + names);
   if (!entry)
     entry = module.lookupSymbol<func::FuncOp>("main");
   if (!entry)

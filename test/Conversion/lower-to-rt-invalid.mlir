@@ -59,3 +59,12 @@ func.func @not_entry() -> tensor<4xf32> {
 func.func @scalar(%x: f32) {
   return
 }
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+// expected-error @below {{expects state "sum" to keep its sharding #comm.sharding<@mesh, [{tp}]>, got a result with #comm.sharding<@mesh, [{}]>}}
+func.func @state(%sum: tensor<4xf32> {nn.name = "sum", nn.state, comm.sharding = #comm.sharding<@mesh, [{tp}]>})
+    -> (tensor<4xf32> {nn.name = "sum", comm.sharding = #comm.sharding<@mesh, [{}]>}) attributes {nn.entry} {
+  return %sum : tensor<4xf32>
+}

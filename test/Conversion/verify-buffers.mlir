@@ -321,6 +321,19 @@ rt.procedure @writes_twice(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) f
 
 // -----
 
+// A state that a callee changes is given to it twice.
+rt.procedure @changes(%x: memref<16xf32>, %s: memref<16xf32> {rt.inout}) frame <local 0, symmetric 0, events 0> {
+  rt.copy ins(%x : memref<16xf32>) outs(%s : memref<16xf32>)
+  rt.return
+}
+rt.procedure entry @aliased(%s: memref<16xf32> {rt.state = #rt.value<"sum" of tensor<16xf32>>}) frame <local 0, symmetric 0, events 0> {
+  // expected-error @below {{'rt.call' op expects arguments 0 and 1 not to overlap, since the callee writes 1}}
+  rt.call @changes(%s, %s) at <local 0, symmetric 0, events 0> : memref<16xf32>, memref<16xf32>
+  rt.return
+}
+
+// -----
+
 // expected-error @below {{'rt.procedure' op expects a frame: buffers are not assigned yet}}
 rt.procedure @unassigned() {
   rt.return

@@ -5,7 +5,7 @@ module {}
 
 // -----
 
-// expected-error@+1 {{the module has several entries, 'a' and 'b': expects the name of one}}
+// expected-error@+1 {{the module has several entries, name one of 'a', 'b'}}
 module {
   func.func @a() attributes {nn.entry} { return }
   func.func @b() attributes {nn.entry} { return }

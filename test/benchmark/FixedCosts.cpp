@@ -103,7 +103,7 @@ std::unique_ptr<Session> sessionOf(const Case &c, const std::string &transport, 
   launch(callee, kernel, 0);
   for (uint32_t i = 0; i < c.count; ++i)
     c.repeat(p, kernel, 2 * i);
-  SessionOptions options;
+  WorldOptions options;
   options.transport = transport;
   options.pin = pin;
   Result<std::unique_ptr<Session>> session = b.session(options);

@@ -14,7 +14,7 @@
 #include "braid/Interpreter/Core/ProgramInterpreter.h"
 #include "braid/Program/program_generated.h"
 #include "braid/Runtime/ManifestJson.h"
-#include "braid/Runtime/Session.h"
+#include "braid/Runtime/Model.h"
 
 #include <algorithm>
 #include <map>
@@ -119,34 +119,36 @@ void execute(const ProgramInput &input, const Manifest &manifest,
   Result<Bundle> bundle = Bundle::create(std::move(contents));
   if (!bundle.ok())
     return;
-  SessionOptions options;
+  WorldOptions options;
   options.threadsPerRank = input.choices & 1 ? 2 : 1;
   options.trace = input.choices & 2;
   options.kernels = &kernels;
   options.timeLimitSeconds = 0.2; // a send without its recv stalls, which is a valid outcome
-  options.entry = manifest.entries.empty() ? "" : manifest.entries[0].name;
-  auto session = Session::create(std::make_shared<const Bundle>(std::move(*bundle)), options);
-  if (!session.ok())
+  const Result<std::shared_ptr<const World>> world = World::create(options);
+  require(world.ok(), "the options are right");
+  auto model = Model::load(*world, std::make_shared<const Bundle>(std::move(*bundle)));
+  if (!model.ok())
     return;
-  const Entry &entry = (*session)->entry();
+  Execution *execution = *(*model)->execution(manifest.entries[0].name);
+  const Entry &entry = execution->entry();
   Random random(input.choices);
-  if (!entry.parameters.empty() && !(*session)->loadWeights(*WeightSource::random(7)).ok())
+  if (!entry.parameters.empty() && !(*model)->loadWeights(*WeightSource::random(7)).ok())
     return;
   for (const EntryValue &operand : entry.operands)
-    if (!(*session)->setInput(operand.name, inputFor(operand, random)).ok())
+    if (!execution->setInput(operand.name, inputFor(operand, random)).ok())
       return;
-  if (!(*session)->run().ok())
+  if (!execution->run().ok())
     return;
   // A changed program may give ranks different values where they should be equal.
   for (const EntryValue &result : entry.results) {
-    const Result<HostTensor> output = (*session)->output(result.name);
+    const Result<HostTensor> output = execution->output(result.name);
     require(output.ok() || output.status().message().find("expects equal values on ranks") !=
                                std::string::npos,
             "a run that succeeded has its outputs");
   }
-  (void)(*session)->report();
+  (void)execution->report();
   if (options.trace)
-    (void)(*session)->writeTrace("/dev/null");
+    (void)execution->writeTrace("/dev/null");
 }
 
 void interpret(const ProgramInput &input, const Manifest &manifest) {

@@ -78,8 +78,8 @@ public:
       return runtime::Status::error("cannot compile '", options.model, "'");
     CompileOptions compile;
     compile.mesh = mesh;
-    if (mesh.empty() && options.session.ranks > 1 && module->getOps<comm::MeshOp>().empty())
-      compile.mesh = "tp=" + std::to_string(options.session.ranks);
+    if (mesh.empty() && options.world.ranks > 1 && module->getOps<comm::MeshOp>().empty())
+      compile.mesh = "tp=" + std::to_string(options.world.ranks);
     compile.strategy = strategy;
     compile.passes = passes;
     compile.compileKernels = options.target != "reference";
@@ -99,7 +99,7 @@ public:
     if (failed(bundle))
       return runtime::Status::error("cannot compile '", options.model, "'");
     // Ranks are forked from this process, which must have no threads at that point.
-    if (options.session.transport == "shm")
+    if (options.world.transport == "shm")
       session.context().disableMultithreading();
     return std::make_shared<const runtime::Bundle>(std::move(*bundle));
   }
@@ -128,7 +128,9 @@ public:
     options.weights = request.weights;
     for (const auto &[name, value] : request.inputs)
       options.inputs.push_back({name, interp::Tensor::fromHost(value)});
-    if (double seconds = request.options.session.timeLimitSeconds; seconds > 0)
+    for (const auto &[name, value] : request.states)
+      options.inputs.push_back({name, interp::Tensor::fromHost(value)});
+    if (double seconds = request.options.world.timeLimitSeconds; seconds > 0)
       options.grid.timeLimit = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
     runtime::Result<interp::Evaluation> evaluation = interp::evaluate(*module, options);
     RETURN_IF_ERROR(evaluation.status());
@@ -159,6 +161,9 @@ public:
         return status;
     for (const auto &[name, value] : request.inputs)
       if (runtime::Status status = interpreter->setInput(name, value); !status.ok())
+        return status;
+    for (const auto &[name, value] : request.states)
+      if (runtime::Status status = interpreter->setState(name, value); !status.ok())
         return status;
     Progress progress;
     const int64_t count = request.options.schedules.value_or(10);

@@ -13,6 +13,7 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -34,7 +35,7 @@ struct KernelCall {
   llvm::SmallVector<int64_t> integers = {};
   llvm::SmallVector<double> numbers = {};
   comm::GroupAttr group = {};
-  /// What the first output holds before the call, if the kernel adds to it (Access::inout).
+  /// What the first output holds before the call, if the kernel changes it (Access::inout).
   mlir::Value accumulator = {};
 };
 } // namespace braid::nn
@@ -47,6 +48,11 @@ namespace braid::nn {
 /// Converts an attribute for code without MLIR.
 runtime::Init toRuntime(InitKind kind);
 runtime::Slice toRuntime(SliceAttr slice);
+
+/// The result of an entry that is the new value of a state, by the state's argument, and the
+/// argument by the result; nullopt for other arguments and results.
+std::optional<unsigned> getStateResult(mlir::FunctionOpInterface entry, unsigned argument);
+std::optional<unsigned> getStateArgument(mlir::FunctionOpInterface entry, unsigned result);
 } // namespace braid::nn
 
 #endif // BRAID_DIALECTS_NN_NN_H

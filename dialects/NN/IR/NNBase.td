@@ -28,6 +28,14 @@ def NN_Dialect : Dialect {
     distinct layer, passing the layer's weights. Operands and results of an entry carry the name that `--input` and
     `--output` use (`nn.name`).
 
+    An argument with `nn.state` is memory of the model that outlives a run, such as a cache of keys. Runs find it as the
+    run before has left it, zeros at first. A module may have several entries, which share states (and parameters) by
+    name:
+    ```mlir
+    func.func @decode(%ids: tensor<1x1xi32> {nn.name = "ids"}, %cache: tensor<1x64x4x16xf32> {nn.name = "keys", nn.state})
+        -> (tensor<1x1x100xf32> {nn.name = "logits"}, tensor<1x64x4x16xf32> {nn.name = "keys"}) attributes {nn.entry}
+    ```
+
     Constraints on the discardable attributes:
     - (nn.attributes_c1) `nn.entry` is a unit attribute and stands on a function with a body;
     - (nn.attributes_c2) `nn.name` is a string that is not empty, on arguments and results of an entry;
@@ -37,7 +45,10 @@ def NN_Dialect : Dialect {
       statically shaped tensor type of the unpartitioned result's rank and element type, and no larger in any dimension;
     - (nn.attributes_c5) `nn.default`, what every element of an argument is when the caller leaves it out, and `nn.below`,
       a bound that its elements are below, stand on arguments of an entry with integer elements. They are integers of
-      that type, the bound is at least 1, and the default is not negative and below the bound.
+      that type, the bound is at least 1, and the default is not negative and below the bound;
+    - (nn.attributes_c6) `nn.state`, a unit attribute, stands on arguments of an entry. The entry has a result of the
+      argument's name, type and unpartitioned type, which is the state's value after the run;
+    - (nn.attributes_c7) a result of an entry has the name of an argument only if that is a state.
   }];
   // Bodies of nn.map hold arith and math operations.
   let dependentDialects = ["::braid::comm::CommDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
@@ -59,6 +70,8 @@ def NN_Dialect : Dialect {
     /// elements are below.
     static constexpr ::llvm::StringLiteral kDefaultAttrName = "nn.default";
     static constexpr ::llvm::StringLiteral kBelowAttrName = "nn.below";
+    /// Discardable unit attribute on entry arguments: the model keeps the value between runs.
+    static constexpr ::llvm::StringLiteral kStateAttrName = "nn.state";
     /// Discardable unit attribute on a function: it is an entry of the model.
     static constexpr ::llvm::StringLiteral kEntryAttrName = "nn.entry";
   }];

@@ -6,7 +6,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -93,8 +92,19 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
   if (failed(verifyNames(function, function.getNumArguments(), "argument",
                          [&](unsigned i) { return function.getArgAttr(i, kNameAttrName); })))
     return failure();
-  return verifyNames(function, function.getNumResults(), "result",
-                     [&](unsigned i) { return function.getResultAttr(i, kNameAttrName); });
+  if (failed(verifyNames(function, function.getNumResults(), "result",
+                         [&](unsigned i) { return function.getResultAttr(i, kNameAttrName); })))
+    return failure();
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    for (unsigned result = 0; result < function.getNumResults(); ++result)
+      if (Attribute name = function.getArgAttr(i, kNameAttrName);
+          !function.getArgAttr(i, kStateAttrName) &&
+          name == function.getResultAttr(result, kNameAttrName))
+        return function.emitOpError("expects only the result of a state to have an argument's "
+                                    "name, got ")
+               << name << " of argument " << i << ", which has no '" << kStateAttrName
+               << "' [nn.attributes_c7]";
+  return success();
 }
 
 static LogicalResult verifyName(Operation *op, NamedAttribute attribute) {
@@ -138,10 +148,60 @@ static LogicalResult verifyInteger(Operation *op, unsigned index, NamedAttribute
   return success();
 }
 
+/// The unpartitioned type that `attribute` states, else the type.
+static Type unpartitionedType(Type type, Attribute attribute) {
+  auto global = dyn_cast_or_null<TypeAttr>(attribute);
+  return global ? global.getValue() : type;
+}
+
+static LogicalResult verifyState(Operation *op, unsigned index, NamedAttribute attribute) {
+  if (!isa<UnitAttr>(attribute.getValue()) || !op->hasAttr(NNDialect::kEntryAttrName))
+    return op->emitOpError("expects '")
+           << NNDialect::kStateAttrName
+           << "' to be a unit attribute of an argument of an entry [nn.attributes_c6]";
+  auto function = cast<FunctionOpInterface>(op);
+  auto name = function.getArgAttrOfType<StringAttr>(index, NNDialect::kNameAttrName);
+  if (!name) // nn.attributes_c3 reports it
+    return success();
+  std::optional<unsigned> result = getStateResult(function, index);
+  if (!result)
+    return op->emitOpError("expects a result with the new value of state '")
+           << name.getValue() << "', got none of this name [nn.attributes_c6]";
+  const StringRef global = braid::comm::CommDialect::kGlobalTypeAttrName;
+  Type before = function.getArgumentTypes()[index], after = function.getResultTypes()[*result];
+  if (before == after) {
+    before = unpartitionedType(before, function.getArgAttr(index, global));
+    after = unpartitionedType(after, function.getResultAttr(*result, global));
+  }
+  if (before != after)
+    return op->emitOpError("expects state '")
+           << name.getValue() << "' to keep its type " << before << ", got a result of type "
+           << after << " [nn.attributes_c6]";
+  return success();
+}
+
+std::optional<unsigned> braid::nn::getStateResult(FunctionOpInterface entry, unsigned argument) {
+  Attribute name = entry.getArgAttr(argument, NNDialect::kNameAttrName);
+  if (name && entry.getArgAttr(argument, NNDialect::kStateAttrName))
+    for (unsigned i = 0; i < entry.getNumResults(); ++i)
+      if (entry.getResultAttr(i, NNDialect::kNameAttrName) == name)
+        return i;
+  return std::nullopt;
+}
+
+std::optional<unsigned> braid::nn::getStateArgument(FunctionOpInterface entry, unsigned result) {
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+    if (getStateResult(entry, i) == result)
+      return i;
+  return std::nullopt;
+}
+
 LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
                                                   NamedAttribute attribute) {
   if (attribute.getName() == kDefaultAttrName || attribute.getName() == kBelowAttrName)
     return verifyInteger(op, index, attribute);
+  if (attribute.getName() == kStateAttrName)
+    return verifyState(op, index, attribute);
   return verifyName(op, attribute);
 }
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Parts of values. They move nothing: below, a slice is a view of its operand's memory, and the operands of a
+// Parts of values. Slices and concatenations move nothing: below, a slice is a view of its operand's memory, and the operands of a
 // concatenation are written in place where that is possible. Included by NNOps.td, which has the base classes.
 //
 //===----------------------------------------------------------------------===//
@@ -68,6 +68,33 @@ def NN_ConcatOp : NN_ReferenceOp<"concat"> {
   }];
   let hasFolder = 1;
   let hasCanonicalizer = 1;
+}
+
+def NN_AppendOp : NN_ReferenceOp<"append", [], [NN_KernelCallOpInterface, AllTypesMatch<["cache", "result"]>]> {
+  let summary = "A value with new elements at positions that are known at run time";
+  let description = [{
+    `result[b, i..., position[b] + j, k...] = input[b, i..., j, k...]` along dimension `dim`, and elsewhere the result is the
+    cache. It changes the cache in place unless others still need it as it was.
+
+    As the position offsets of attention and of rotary tables, `position` has one element for each position of the first
+    dimension. One that is negative, or for which the new elements would not fit, is an error at run time.
+
+    ```mlir
+    %keys1 = nn.append %k to %keys dim 1 at %position
+        : tensor<2x1x4x16xf32>, tensor<2x64x4x16xf32>, tensor<2xi32>
+    ```
+
+    Constraints:
+    - (nn.append_c1) `dim` is a dimension of the cache but not the first one;
+    - (nn.append_c2) the input has the cache's type but for `dim`, where it has at least 1 and at most as many elements;
+    - (nn.append_c3) the shape of `position` is the cache's first dimension.
+  }];
+  let arguments = (ins NN_Value:$input, NN_Value:$cache, NN_IdsOfRank<1>:$position, I64Attr:$dim);
+  let results = (outs NN_Value:$result);
+  let assemblyFormat = [{
+    $input `to` $cache `dim` $dim `at` $position attr-dict `:` type($input) `,` type($cache) `,` type($position)
+  }];
+  let extraClassDeclaration = [{ KernelCall getKernelCall(); }];
 }
 
 #endif

@@ -135,6 +135,57 @@ void SliceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRConte
 }
 
 //===----------------------------------------------------------------------===//
+// nn.append
+//===----------------------------------------------------------------------===//
+
+LogicalResult AppendOp::verify() {
+  const int64_t dim = getDim(), rank = typeOf(getCache()).getRank();
+  if (dim < 1 || dim >= rank)
+    return emitOpError("expects 'dim' in [1, ") << rank << "), got " << dim << " [nn.append_c1]";
+  RankedTensorType input = typeOf(getInput());
+  const int64_t capacity = shapeOf(getCache())[dim],
+                size = input.getRank() == rank ? input.getDimSize(dim) : 0;
+  if (size < 1 || size > capacity || input != resized(getCache().getType(), dim, size))
+    return emitOpError("expects an input of type ")
+           << getCache().getType() << " with 1 to " << capacity << " in dimension " << dim
+           << ", got " << input << " [nn.append_c2]";
+  if (shapeOf(getPosition())[0] != shapeOf(getCache())[0])
+    return emitOpError("expects ") << shapeOf(getCache())[0] << " positions, got "
+                                   << shapeOf(getPosition())[0] << " [nn.append_c3]";
+  return success();
+}
+
+ShardingRule AppendOp::getShardingRule() {
+  ShardingRule rule;
+  const int64_t dim = getDim();
+  TensorFactors others = otherDims(rule, getCache(), dim);
+  // Where the new elements belong depends on the position, which is known at run time.
+  TensorFactors cache = withFactor(
+      others, dim, rule.addFactor("capacity", shapeOf(getCache())[dim], FactorKind::Replicated));
+  rule.operands = {
+      withFactor(others, dim,
+                 rule.addFactor("appended", shapeOf(getInput())[dim], FactorKind::Replicated)),
+      cache,
+      {others[0]}};
+  rule.results = {cache};
+  return rule;
+}
+
+/// The cache changes in place.
+OpCost AppendOp::getCost() {
+  OpCost cost;
+  cost.bytesRead = bytes(getInput()) + bytes(getPosition());
+  cost.bytesWritten = bytes(getInput());
+  return cost;
+}
+
+KernelCall AppendOp::getKernelCall() {
+  KernelCall call{"append", {getInput(), getPosition()}, {static_cast<int64_t>(getDim())}};
+  call.accumulator = getCache();
+  return call;
+}
+
+//===----------------------------------------------------------------------===//
 // nn.concat
 //===----------------------------------------------------------------------===//
 

@@ -80,11 +80,11 @@ def RT_FrameAttr : RT_Attr<"Frame", "frame"> {
 }
 
 def RT_ValueAttr : RT_Attr<"Value", "value"> {
-  let summary = "an entry's operand or result as a caller sees it";
+  let summary = "an entry's state, operand or result as a caller sees it";
   let description = [{
-    An attribute `rt.operand` or `rt.result` of an argument of an entry procedure: the name in input and output files,
-    the global type, and the sharding (replicated without one). A result may be padded: ranks then hold shards of the
-    padded value, and the result is its beginning:
+    An attribute `rt.state`, `rt.operand` or `rt.result` of an argument of an entry procedure: the name in input and
+    output files, the global type, and the sharding (replicated without one). A state or result may be padded: ranks then
+    hold shards of the padded value, and the value that callers see is its beginning:
     `#rt.value<"logits" of tensor<8x61xf32> padded tensor<8x62xf32> sharded <@mesh, [{}, {tp} ]>>`. An operand may have
     a default, which fills it when the caller leaves it out, and an exclusive upper bound of its elements:
     `#rt.value<"attention_mask" of tensor<8x61xi64> default 1 : i64 below 2 : i64>`.
@@ -94,7 +94,7 @@ def RT_ValueAttr : RT_Attr<"Value", "value"> {
     - (rt.value_c2) the type is statically shaped, of at most 2^48 elements, and so is the padded type;
     - (rt.value_c3) the padded type has the rank and element type of the value's, and is at least as large in every
       dimension;
-    - (rt.value_c4) only results have a padded type;
+    - (rt.value_c4) only states and results have a padded type;
     - (rt.value_c5) default and bound are integers of the element type, the bound at least 1 and the default in
       [0, bound);
     - (rt.value_c6) only operands have a default or a bound.

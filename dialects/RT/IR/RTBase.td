@@ -42,6 +42,7 @@ def RT_Dialect : Dialect {
     /// Discardable attributes on arguments of procedures. rt.result is a unit attribute, or on an entry a #rt.value;
     /// the others are on entries only.
     static constexpr ::llvm::StringLiteral kParameterAttrName = "rt.parameter";
+    static constexpr ::llvm::StringLiteral kStateAttrName = "rt.state";
     static constexpr ::llvm::StringLiteral kOperandAttrName = "rt.operand";
     static constexpr ::llvm::StringLiteral kResultAttrName = "rt.result";
     /// Discardable unit attribute on arguments of procedures that are both read and written.

@@ -36,7 +36,7 @@ LogicalResult RTDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
     return isa<UnitAttr>(attr.getValue()) ? success() : expects("a unit attribute");
   if (name == kParameterAttrName)
     return isa<ParameterAttr>(attr.getValue()) ? success() : expects("#rt.parameter");
-  if (name == kOperandAttrName || name == kResultAttrName)
+  if (name == kStateAttrName || name == kOperandAttrName || name == kResultAttrName)
     return isa<ValueAttr>(attr.getValue()) ? success() : expects("#rt.value");
   return op->emitOpError("does not know the argument attribute '") << name << "'";
 }

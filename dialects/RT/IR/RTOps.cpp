@@ -187,6 +187,8 @@ void ProcedureOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn s
     unsigned index = argument.getArgNumber();
     if (auto name = getArgAttrOfType<StringAttr>(index, RTDialect::kNameAttrName))
       setName(argument, name);
+    else if (auto state = getArgAttrOfType<ValueAttr>(index, RTDialect::kStateAttrName))
+      setName(argument, state.getName());
     else if (auto value = getArgAttrOfType<ValueAttr>(index, RTDialect::kOperandAttrName))
       setName(argument, value.getName());
     else if (auto result = getArgAttrOfType<ValueAttr>(index, RTDialect::kResultAttrName))

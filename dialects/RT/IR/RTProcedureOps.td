@@ -40,7 +40,8 @@ def RT_ProcedureOp : RT_Op<"procedure", [IsolatedFromAbove, Symbol, FunctionOpIn
     and all its callees need; buffer assignment adds it.
 
     The arguments of an entry are the values that a bundle's manifest lists: first parameters (`rt.parameter`), then
-    operands (`rt.operand`), then results (`rt.result` with a value).
+    states (`rt.state`), which the procedure reads and writes in place, then operands (`rt.operand`), then results
+    (`rt.result` with a value).
 
     Arguments are memory, then events. An argument in memory is read (`in`), or written (`rt.result`), or both
     (`rt.inout`). One with `#rt.space<symmetric>` must lie in the symmetric arena, since a collective of the procedure or
@@ -67,9 +68,9 @@ def RT_ProcedureOp : RT_Op<"procedure", [IsolatedFromAbove, Symbol, FunctionOpIn
     - (rt.procedure_c1) arguments are contiguous memory of at most 2^48 elements, without a space or symmetric,
       and then events; results are events;
     - (rt.procedure_c2) the body ends in rt.return and otherwise holds rt commands only;
-    - (rt.procedure_c3) of the arguments, commands write only those with `rt.result` or `rt.inout`;
-    - (rt.procedure_c4) every argument of an entry is memory and has exactly one of rt.parameter, rt.operand and rt.result
-      (with a value), in this order, and has the element type and the rank of the global type; an entry has no results;
+    - (rt.procedure_c3) of the arguments, commands write only those with `rt.result`, `rt.inout` or `rt.state`;
+    - (rt.procedure_c4) every argument of an entry is memory and has exactly one of rt.parameter, rt.state, rt.operand and
+      rt.result (with a value), in this order, and has the element type and the rank of the global type; an entry has no results;
     - (rt.procedure_c5) with a frame, every buffer has an offset, every call has a place for its callee's frame and
       every event has a number, all within the frame; without a frame, none has;
     - (rt.procedure_c6) no argument has both `rt.result` and `rt.inout`.
@@ -93,7 +94,8 @@ def RT_ProcedureOp : RT_Op<"procedure", [IsolatedFromAbove, Symbol, FunctionOpIn
     /// What commands of the procedure do with an argument in memory.
     bool isRead(unsigned index) { return !getArgAttr(index, RTDialect::kResultAttrName); }
     bool isWritten(unsigned index) {
-      return getArgAttr(index, RTDialect::kResultAttrName) || getArgAttr(index, RTDialect::kInoutAttrName);
+      return getArgAttr(index, RTDialect::kResultAttrName) || getArgAttr(index, RTDialect::kInoutAttrName) ||
+             getArgAttr(index, RTDialect::kStateAttrName);
     }
   }];
 }

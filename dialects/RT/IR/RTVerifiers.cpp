@@ -19,33 +19,36 @@ using namespace braid::rt;
 // Procedures, buffers, calls
 //===----------------------------------------------------------------------===//
 
-/// Verifies the arguments of an entry: parameters, then operands, then results.
+/// Verifies the arguments of an entry: parameters, then states, operands and results.
 static LogicalResult verifyEntry(ProcedureOp op) {
-  const StringRef names[] = {RTDialect::kParameterAttrName, RTDialect::kOperandAttrName,
-                             RTDialect::kResultAttrName};
+  const StringRef names[] = {RTDialect::kParameterAttrName, RTDialect::kStateAttrName,
+                             RTDialect::kOperandAttrName, RTDialect::kResultAttrName};
   size_t last = 0;
   if (!op.getResultTypes().empty() || op.getMemoryTypes().size() != op.getNumArguments())
     return op.emitOpError("expects an entry to take and return no events [rt.procedure_c4]");
   for (auto [i, type] : llvm::enumerate(op.getArgumentTypes())) {
-    SmallVector<size_t, 3> kinds;
+    SmallVector<size_t, 4> kinds;
     for (size_t kind = 0; kind < std::size(names); ++kind)
       if (op.getArgAttr(i, names[kind]))
         kinds.push_back(kind);
     if (kinds.size() != 1)
       return op.emitOpError("expects argument ")
-             << i << " of an entry to have one of rt.parameter, rt.operand and rt.result, got "
+             << i
+             << " of an entry to have one of rt.parameter, rt.state, rt.operand and rt.result, got "
              << kinds.size() << " [rt.procedure_c4]";
     if (kinds.front() < last)
-      return op.emitOpError("expects parameters, then operands, then results; argument ")
+      return op.emitOpError(
+                 "expects parameters, then states, then operands, then results; argument ")
              << i << " is out of order [rt.procedure_c4]";
     last = kinds.front();
     auto value = op.getArgAttrOfType<ValueAttr>(i, names[last]);
-    bool isResult = names[last] == RTDialect::kResultAttrName;
-    if (value && !isResult && value.getPaddedType())
+    const bool isResult = names[last] == RTDialect::kResultAttrName,
+               isOperand = names[last] == RTDialect::kOperandAttrName;
+    if (value && isOperand && value.getPaddedType())
       return op.emitOpError("expects no padded type of operand ") << i << " [rt.value_c4]";
-    if (value && isResult && (value.getDefaultValue() || value.getBelow()))
+    if (value && !isOperand && (value.getDefaultValue() || value.getBelow()))
       return op.emitOpError("expects neither default nor bound of argument ")
-             << i << ", which is a result [rt.value_c6]";
+             << i << ", which is a " << (isResult ? "result" : "state") << " [rt.value_c6]";
     auto memory = cast<MemRefType>(type);
     RankedTensorType global =
         value ? value.getGlobalType()
@@ -127,8 +130,8 @@ LogicalResult ProcedureOp::verifyRegions() {
     for (Value written : getWrittenRoots(&op))
       if (auto argument = dyn_cast<BlockArgument>(written);
           argument && !isWritten(argument.getArgNumber()))
-        return op.emitOpError("expects to write buffers and arguments with rt.result or rt.inout "
-                              "only, got argument ")
+        return op.emitOpError("expects to write buffers and arguments with rt.result, rt.inout "
+                              "or rt.state only, got argument ")
                << argument.getArgNumber() << " [rt.procedure_c3]";
   }
   if (getEntry() && failed(verifyEntry(*this)))

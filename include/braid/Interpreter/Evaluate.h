@@ -34,7 +34,8 @@ struct NamedTensor {
 struct EvaluateOptions {
   /// The function to run. Empty: the one function marked nn.entry, else @main.
   std::string entry;
-  /// One unpartitioned tensor for each argument of the entry, from Tensor::fromHost.
+  /// One unpartitioned tensor for each argument of the entry, from Tensor::fromHost. A state
+  /// without one is zeros.
   std::vector<NamedTensor> inputs;
   /// The source of nn.parameter; may be null for a module without parameters.
   runtime::WeightSource *weights = nullptr;
@@ -46,7 +47,7 @@ struct EvaluateOptions {
 };
 
 struct Evaluation {
-  /// The unpartitioned results, in the order of the entry's.
+  /// The unpartitioned results, with the new values of states, in the order of the entry's.
   std::vector<NamedTensor> results;
   int64_t numRanks = 1;
   /// The number of executions of each operation on rank 0; a collective counts where it is started.

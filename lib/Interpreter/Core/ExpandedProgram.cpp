@@ -188,6 +188,8 @@ public:
     };
     for (const runtime::Parameter &parameter : entry.parameters)
       RETURN_IF_ERROR(argument("parameter", parameter, true));
+    for (const runtime::EntryValue &state : entry.states)
+      RETURN_IF_ERROR(argument("state", state, true));
     for (const runtime::EntryValue &operand : entry.operands)
       RETURN_IF_ERROR(argument("input", operand, true));
     for (const runtime::EntryValue &result : entry.results)

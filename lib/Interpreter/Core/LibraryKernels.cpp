@@ -143,6 +143,34 @@ Outputs lastToken(const KernelCall &c) {
   return single(Tensor::ofFloats(input.dtype(), c.outputs[0].shape, std::move(values)));
 }
 
+/// Element by element, each where its row's position puts it.
+Outputs append(const KernelCall &c) {
+  const Tensor &source = *c.inputs[0], &position = *c.inputs[1], &cache = *c.inputs[2];
+  const auto dim = static_cast<size_t>(c.integers[0]);
+  const int64_t capacity = cache.shape()[dim], last = capacity - source.shape()[dim];
+  for (int64_t row = 0; row < position.numElements(); ++row)
+    if (const int64_t at = position.ints()[row]; at < 0 || at > last)
+      return Status::error("position " + std::to_string(at) + " of row " + std::to_string(row) +
+                           " is outside of [0, " + std::to_string(last) + "], for a capacity of " +
+                           std::to_string(capacity));
+  auto write = [&](const auto *old, const auto *elements) {
+    std::vector values(old, old + cache.numElements());
+    for (int64_t i = 0; i < source.numElements(); ++i) {
+      Shape at = unflatten(i, source.shape());
+      at[dim] += position.ints()[at[0]];
+      int64_t place = 0;
+      for (size_t d = 0; d < at.size(); ++d)
+        place = place * cache.shape()[d] + at[d];
+      values[static_cast<size_t>(place)] = elements[i];
+    }
+    return values;
+  };
+  if (runtime::isInteger(cache.dtype()))
+    return single(Tensor::ofInts(cache.dtype(), cache.shape(), write(cache.ints(), source.ints())));
+  return single(
+      Tensor::ofFloats(cache.dtype(), cache.shape(), write(cache.floats(), source.floats())));
+}
+
 } // namespace
 
 Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const KernelCall &call) {
@@ -162,6 +190,7 @@ Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const 
       {"top_k", largest},
       {"reduce_dims", reduceDims},
       {"last_token", lastToken},
+      {"append", append},
       {"position_ids",
        [](const KernelCall &c) { return single(positionIds(*c.inputs[0], c.integers[0])); }},
       {"part",

@@ -24,12 +24,13 @@ struct ProgramInterpreter::State {
   runtime::Mesh mesh;
   runtime::Entry entry;
   std::vector<runtime::KernelFunction> kernels;
-  /// values[rank][i]: the rank's shard of parameter or operand i before a run.
+  /// values[rank][i]: the rank's shard of parameter, state or operand i before a run.
   std::vector<std::vector<AlignedBytes>> values;
   bool weightsLoaded = false;
   std::vector<bool> inputSet;
 
-  size_t numInputs() const { return entry.parameters.size() + entry.operands.size(); }
+  size_t operandIndex() const { return entry.parameters.size() + entry.states.size(); }
+  size_t numInputs() const { return operandIndex() + entry.operands.size(); }
   uint64_t bytesOf(size_t argument) const { return first().regionBytes[kFirstArgument + argument]; }
   /// All roles have the same regions and numbers of commands and events.
   const ExpandedProgram &first() const { return program.roles.front(); }
@@ -302,20 +303,21 @@ private:
       rendezvousTable;
 };
 
-Result<HostTensor> gather(const runtime::Mesh &mesh, const runtime::EntryValue &value,
+Result<HostTensor> gather(const runtime::Mesh &mesh, const char *kind,
+                          const runtime::EntryValue &value,
                           const std::function<const std::byte *(int64_t)> &shard) {
   HostTensor full = HostTensor::zeros(value.dtype, value.shardedShape());
   std::map<Shape, std::pair<int64_t, HostTensor>> held; // by the box's offsets
   for (int64_t rank = 0; rank < mesh.numRanks(); ++rank) {
     Result<runtime::Box> box = runtime::localBox(mesh, rank, value.shardedShape(), value.sharding);
     if (!box.ok())
-      return Status::error("result '" + value.name + "': " + box.status().message());
+      return Status::error(std::string(kind) + " '" + value.name + "': " + box.status().message());
     HostTensor own = HostTensor::zeros(value.dtype, box->sizes);
     std::memcpy(own.data.data(), shard(rank), own.data.size());
     auto [first, isNew] = held.try_emplace(box->offsets, rank, own);
     if (!isNew && first->second.second.data != own.data)
       return Status::error("ranks " + std::to_string(first->second.first) + " and " +
-                               std::to_string(rank) + " hold different values of result '" +
+                               std::to_string(rank) + " hold different values of " + kind + " '" +
                                value.name + "'",
                            Code::checkFailed);
     runtime::insertBox(full, *box, own);
@@ -357,6 +359,8 @@ ProgramInterpreter::create(const runtime::Bytes &program, const runtime::Manifes
       if (!bytes)
         return Status::error("cannot allocate " + std::to_string(state->bytesOf(i)) +
                              " bytes for rank " + std::to_string(rank));
+      if (i >= entry.parameters.size() && i < state->operandIndex())
+        std::memset(bytes.get(), 0, state->bytesOf(i));
       state->values.back().push_back(std::move(bytes));
     }
   }
@@ -373,28 +377,44 @@ Status ProgramInterpreter::loadWeights(runtime::WeightSource &source) {
   return {};
 }
 
-Status ProgramInterpreter::setInput(const std::string &name, const HostTensor &value) {
-  for (size_t i = 0; i < state->entry.operands.size(); ++i) {
-    const runtime::EntryValue &operand = state->entry.operands[i];
-    if (operand.name != name)
-      continue;
-    if (value.dtype != operand.dtype || value.shape != operand.globalShape)
-      return Status::error("input '" + name + "' expects " + runtime::name(operand.dtype) + " " +
-                           runtime::shapeString(operand.globalShape) + ", got " +
-                           runtime::name(value.dtype) + " " + runtime::shapeString(value.shape));
-    for (size_t rank = 0; rank < state->values.size(); ++rank) {
-      Result<runtime::Box> box = runtime::localBox(state->mesh, static_cast<int64_t>(rank),
-                                                   operand.globalShape, operand.sharding);
-      if (!box.ok())
-        return Status::error("input '" + name + "': " + box.status().message());
-      HostTensor shard = runtime::extractBox(value, *box);
-      std::memcpy(state->values[rank][state->entry.parameters.size() + i].get(), shard.data.data(),
-                  shard.data.size());
-    }
-    state->inputSet[i] = true;
-    return {};
+/// Writes the ranks' shards of a value to values[rank][index].
+static Status setValue(ProgramInterpreter::State &state, const char *kind,
+                       const runtime::EntryValue &expected, size_t index, const HostTensor &value) {
+  const std::string what = std::string(kind) + " '" + expected.name + "'";
+  if (value.dtype != expected.dtype || value.shape != expected.globalShape)
+    return Status::error(what + " expects " + runtime::name(expected.dtype) + " " +
+                         runtime::shapeString(expected.globalShape) + ", got " +
+                         runtime::name(value.dtype) + " " + runtime::shapeString(value.shape));
+  HostTensor full = HostTensor::zeros(expected.dtype, expected.shardedShape());
+  runtime::insertBox(full, {Shape(value.shape.size(), 0), value.shape}, value);
+  for (size_t rank = 0; rank < state.values.size(); ++rank) {
+    Result<runtime::Box> box = runtime::localBox(state.mesh, static_cast<int64_t>(rank),
+                                                 expected.shardedShape(), expected.sharding);
+    if (!box.ok())
+      return Status::error(what + ": " + box.status().message());
+    HostTensor shard = runtime::extractBox(full, *box);
+    std::memcpy(state.values[rank][index].get(), shard.data.data(), shard.data.size());
   }
+  return {};
+}
+
+Status ProgramInterpreter::setInput(const std::string &name, const HostTensor &value) {
+  for (size_t i = 0; i < state->entry.operands.size(); ++i)
+    if (state->entry.operands[i].name == name) {
+      RETURN_IF_ERROR(
+          setValue(*state, "input", state->entry.operands[i], state->operandIndex() + i, value));
+      state->inputSet[i] = true;
+      return {};
+    }
   return Status::error("no input '" + name + "'");
+}
+
+Status ProgramInterpreter::setState(const std::string &name, const HostTensor &value) {
+  for (size_t i = 0; i < state->entry.states.size(); ++i)
+    if (state->entry.states[i].name == name)
+      return setValue(*state, "state", state->entry.states[i], state->entry.parameters.size() + i,
+                      value);
+  return Status::error("no state '" + name + "'");
 }
 
 Result<ProgramResults> ProgramInterpreter::run(uint64_t seed) {
@@ -406,13 +426,18 @@ Result<ProgramResults> ProgramInterpreter::run(uint64_t seed) {
   Schedule schedule(*state, seed);
   RETURN_IF_ERROR(schedule.run());
   ProgramResults results;
-  for (size_t i = 0; i < state->entry.results.size(); ++i) {
-    const runtime::EntryValue &value = state->entry.results[i];
-    ASSIGN_OR_RETURN(HostTensor full, gather(state->mesh, value, [&](int64_t rank) {
-                       return schedule.argument(rank, state->numInputs() + i);
-                     }));
-    results.emplace(value.name, std::move(full));
-  }
+  auto add = [&](const char *kind, const std::vector<runtime::EntryValue> &values,
+                 size_t first) -> Status {
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSIGN_OR_RETURN(HostTensor full, gather(state->mesh, kind, values[i], [&](int64_t rank) {
+                         return schedule.argument(rank, first + i);
+                       }));
+      results.emplace(values[i].name, std::move(full));
+    }
+    return {};
+  };
+  RETURN_IF_ERROR(add("result", state->entry.results, state->numInputs()));
+  RETURN_IF_ERROR(add("state", state->entry.states, state->entry.parameters.size()));
   return results;
 }
 

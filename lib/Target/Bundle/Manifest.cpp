@@ -11,7 +11,7 @@ using namespace braid;
 
 namespace {
 
-/// The fields that parameters, operands and results share.
+/// The fields that parameters, states, operands and results share.
 template <typename T, typename AttrT> LogicalResult describe(Operation *op, AttrT attr, T &value) {
   value.name = attr.getName().str();
   Type element = attr.getGlobalType().getElementType();
@@ -41,18 +41,24 @@ LogicalResult describeEntry(rt::ProcedureOp procedure, runtime::Entry &entry) {
       entry.parameters.push_back(std::move(parameter));
       continue;
     }
-    auto operand = procedure.getArgAttrOfType<rt::ValueAttr>(i, rt::RTDialect::kOperandAttrName);
-    auto result = procedure.getArgAttrOfType<rt::ValueAttr>(i, rt::RTDialect::kResultAttrName);
-    runtime::EntryValue value;
-    if (failed(describe(procedure, operand ? operand : result, value)))
-      return failure();
-    if (RankedTensorType padded = (operand ? operand : result).getPaddedType())
-      value.paddedShape.assign(padded.getShape().begin(), padded.getShape().end());
-    if (operand && operand.getDefaultValue())
-      value.defaultValue = operand.getDefaultValue().getInt();
-    if (operand && operand.getBelow())
-      value.below = operand.getBelow().getInt();
-    (operand ? entry.operands : entry.results).push_back(std::move(value));
+    const std::pair<StringRef, std::vector<runtime::EntryValue> *> kinds[] = {
+        {rt::RTDialect::kStateAttrName, &entry.states},
+        {rt::RTDialect::kOperandAttrName, &entry.operands},
+        {rt::RTDialect::kResultAttrName, &entry.results}};
+    for (auto [kind, values] : kinds) {
+      auto attr = procedure.getArgAttrOfType<rt::ValueAttr>(i, kind);
+      if (!attr)
+        continue;
+      runtime::EntryValue &value = values->emplace_back();
+      if (failed(describe(procedure, attr, value)))
+        return failure();
+      if (RankedTensorType padded = attr.getPaddedType())
+        value.paddedShape.assign(padded.getShape().begin(), padded.getShape().end());
+      if (attr.getDefaultValue())
+        value.defaultValue = attr.getDefaultValue().getInt();
+      if (attr.getBelow())
+        value.below = attr.getBelow().getInt();
+    }
   }
   return success();
 }

@@ -59,6 +59,10 @@ private:
   const ShardingRule *ruleOf(Operation *op);
   /// The function that a call calls, where its types may change.
   func::FuncOp ownCallee(Operation *op) const;
+  /// The state of an entry that the value is before or after a run; empty: none.
+  StringRef stateOf(BlockArgument argument) const;
+  StringRef stateOf(func::FuncOp func, unsigned result) const;
+  void addState(StringRef name, int64_t dim);
 
   LogicalResult rewrite(func::FuncOp func);
   LogicalResult rewriteOp(Operation *op);
@@ -82,6 +86,8 @@ private:
   StringRef axis;
   int64_t ranks;
   DenseMap<Operation *, SmallVector<func::CallOp>> callsOf; ///< of functions whose types may change
+  /// By name: the arguments of all entries that are the state, and its new values.
+  llvm::StringMap<SmallVector<std::pair<BlockArgument, Value>>> states;
   DenseMap<Operation *, ShardingRule> rules;
   llvm::MapVector<Value, Dims> padded; ///< where any user or the definition wants the padding
   SmallVector<RowDim> work;
@@ -101,8 +107,35 @@ bool RowPadder::isPlain(Operation *op) {
          isa<func::ReturnOp>(func.getBody().front().getTerminator());
 }
 
+StringRef RowPadder::stateOf(BlockArgument argument) const {
+  auto func = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  if (!func || !nn::getStateResult(func, argument.getArgNumber()))
+    return {};
+  return func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::NNDialect::kNameAttrName)
+      .getValue();
+}
+
+StringRef RowPadder::stateOf(func::FuncOp func, unsigned result) const {
+  std::optional<unsigned> argument = nn::getStateArgument(func, result);
+  return argument ? stateOf(func.getArgument(*argument)) : StringRef();
+}
+
+/// A state is one value in all entries, before and after a run.
+void RowPadder::addState(StringRef name, int64_t dim) {
+  if (auto it = states.find(name); it != states.end())
+    for (auto [before, after] : it->second) {
+      add(before, dim);
+      add(after, dim);
+    }
+}
+
 void RowPadder::readFunctions() {
   for (auto func : module.getOps<func::FuncOp>()) {
+    if (isPlain(func))
+      for (BlockArgument argument : func.getArguments())
+        if (std::optional<unsigned> result = nn::getStateResult(func, argument.getArgNumber()))
+          states[stateOf(argument)].emplace_back(
+              argument, func.getBody().front().getTerminator()->getOperand(*result));
     if (!isPlain(func) || isEntry(func))
       continue;
     std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(func, module);
@@ -171,6 +204,7 @@ void RowPadder::passThrough(Operation *op, int64_t factor) {
 /// Adds what the definition and the users of a padded dimension tie to it.
 void RowPadder::follow(Value value, int64_t dim) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
+    addState(stateOf(argument), dim);
     if (auto it = callsOf.find(argument.getOwner()->getParentOp()); it != callsOf.end())
       for (func::CallOp call : it->second)
         add(call.getOperand(argument.getArgNumber()), dim);
@@ -189,6 +223,7 @@ void RowPadder::follow(Value value, int64_t dim) {
     if (func::FuncOp callee = ownCallee(user)) {
       add(callee.getArgument(use.getOperandNumber()), dim);
     } else if (isa<func::ReturnOp>(user)) {
+      addState(stateOf(cast<func::FuncOp>(user->getParentOp()), use.getOperandNumber()), dim);
       if (auto it = callsOf.find(user->getParentOp()); it != callsOf.end())
         for (func::CallOp call : it->second)
           add(call.getResult(use.getOperandNumber()), dim);
@@ -345,6 +380,14 @@ void RowPadder::rewriteReturn(func::ReturnOp op) {
     const unsigned i = use.getOperandNumber();
     if (!forms.contains(value))
       continue;
+    if (std::optional<unsigned> state = nn::getStateArgument(func, i)) {
+      const Dims dims = padded.lookup(func.getArgument(*state));
+      if (!dims.empty() && !func.getResultAttr(i, nn::NNDialect::kUnpaddedAttrName))
+        func.setResultAttr(i, nn::NNDialect::kUnpaddedAttrName,
+                           TypeAttr::get(func.getResultTypes()[i]));
+      use.set(get(value, dims));
+      continue;
+    }
     const Dims dims = forms.find(value)->second.dims;
     if (callsOf.contains(func) || dims.empty() || !func->hasAttr(nn::NNDialect::kEntryAttrName) ||
         getResultSharding(func, i)) {
@@ -392,8 +435,9 @@ LogicalResult RowPadder::rewrite(func::FuncOp func) {
   const bool isOwn = callsOf.contains(func);
   for (BlockArgument argument : block.getArguments())
     if (auto it = padded.find(argument); it != padded.end()) {
-      define(argument, argument, isOwn ? it->second : Dims());
-      if (isOwn)
+      const bool keepsPadding = isOwn || !stateOf(argument).empty();
+      define(argument, argument, keepsPadding ? it->second : Dims());
+      if (keepsPadding)
         argument.setType(paddedType(argument.getType(), it->second));
     }
   for (Operation &op : llvm::make_early_inc_range(block))

@@ -45,6 +45,8 @@ private:
 
   int addNode(Value value, bool fixed);
   int nodeOf(Value value) const { return nodeIds.lookup_or(value, kNoNode); }
+  /// States of one name share a node, over all entries, and so do their new values.
+  LogicalResult addState(func::FuncOp entry, unsigned argument, unsigned result);
   LogicalResult buildSignature(func::FuncOp func);
   LogicalResult buildOp(Operation *op);
   LogicalResult buildShardable(ShardingRuleOpInterface op);
@@ -72,6 +74,12 @@ private:
   ShardingGraph graph;
   DenseMap<Value, int> nodeIds;
   DenseMap<std::pair<Operation *, unsigned>, int> functionResults;
+  struct State {
+    func::FuncOp entry; ///< the first one that has it
+    int node;
+    ShardingAttr stated;
+  };
+  llvm::StringMap<State> states; ///< by name
   DenseMap<Operation *, size_t> equationOf;
   /// What the results state to be partial over. An axis of one rank needs no reduction.
   DenseMap<Operation *, SmallVector<PartialAttr>> statedPartials;
@@ -151,6 +159,41 @@ LogicalResult Propagation::buildOp(Operation *op) {
   return shardable ? buildShardable(shardable) : success();
 }
 
+LogicalResult Propagation::addState(func::FuncOp entry, unsigned argument, unsigned result) {
+  Value value = entry.getArgument(argument);
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return success();
+  auto name = entry.getArgAttrOfType<StringAttr>(argument, nn::NNDialect::kNameAttrName);
+  ShardingAttr before = getSharding(value), after = getResultSharding(entry, result);
+  if (before && after && before != after)
+    return entry.emitOpError("expects state ")
+           << name << " to keep its sharding " << before << ", got a result with " << after;
+  ShardingAttr stated = before ? before : after;
+  auto [known, isNew] = states.try_emplace(name.getValue(), State{entry, kNoNode, stated});
+  State &state = known->second;
+  if (isNew) {
+    state.node = graph.addNode(type, stated, /*fixed=*/false);
+  } else if (graph.nodes[state.node].type != type) {
+    InFlightDiagnostic diag = entry.emitOpError("expects state ")
+                              << name << " to have type " << graph.nodes[state.node].type
+                              << " as in entry '" << state.entry.getSymName() << "', got " << type;
+    diag.attachNote(state.entry.getLoc()) << "the other entry";
+    return diag;
+  } else if (stated && state.stated && stated != state.stated) {
+    InFlightDiagnostic diag = entry.emitOpError("expects state ")
+                              << name << " to have sharding " << state.stated << " as in entry '"
+                              << state.entry.getSymName() << "', got " << stated;
+    diag.attachNote(state.entry.getLoc()) << "the other entry";
+    return diag;
+  } else if (stated && !state.stated) {
+    state.stated = stated;
+    graph.setStated(state.node, stated);
+  }
+  nodeIds[value] = state.node;
+  return success();
+}
+
 LogicalResult Propagation::buildSignature(func::FuncOp func) {
   auto check = [&](ShardingAttr sharding, StringRef what, unsigned i) -> LogicalResult {
     if (sharding && sharding.isPartial())
@@ -167,14 +210,22 @@ LogicalResult Propagation::buildSignature(func::FuncOp func) {
       return failure();
     if (func.getArgAttr(i, CommDialect::kGlobalTypeAttrName))
       return func.emitOpError("is partitioned already");
-    if (!func.isExternal())
+    if (std::optional<unsigned> result = nn::getStateResult(func, i)) {
+      if (failed(addState(func, i, *result)))
+        return failure();
+    } else if (!func.isExternal()) {
       addNode(func.getArgument(i), false);
+    }
   }
   for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {
     ShardingAttr stated = getResultSharding(func, i);
     if (failed(check(stated, "result", i)))
       return failure();
     auto tensor = dyn_cast<RankedTensorType>(type);
+    if (std::optional<unsigned> state = nn::getStateArgument(func, i)) {
+      functionResults[{func, i}] = nodeOf(func.getArgument(*state));
+      continue;
+    }
     functionResults[{func, i}] =
         tensor ? graph.addNode(tensor, stated, func.isExternal()) : kNoNode;
   }
@@ -423,7 +474,8 @@ void Propagation::adaptResults(func::FuncOp func) {
     return;
   for (auto [i, operand] : llvm::enumerate(func.getBody().front().getTerminator()->getOperands())) {
     int id = functionResults.at({func, i});
-    if (id == kNoNode || graph.nodes[id].stated || graph.nodes[nodeOf(operand)].stated)
+    if (id == kNoNode || graph.nodes[id].stated || graph.nodes[nodeOf(operand)].stated ||
+        nn::getStateArgument(func, i))
       continue;
     if (ShardingAttr sharding = shardingOf(operand); !sharding.isPartial())
       graph.nodes[id].dims = layouts.layout(sharding);

@@ -12,16 +12,22 @@ using namespace braid::comm;
 namespace braid {
 
 int ShardingGraph::addNode(RankedTensorType type, ShardingAttr stated, bool fixed) {
-  ShardingNode node{type, Layout(type.getRank()), {}, static_cast<bool>(stated)};
+  const int number = static_cast<int>(nodes.size());
+  ShardingNode node{type, Layout(type.getRank()), {}};
   node.closed.assign(type.getRank(), fixed);
-  if (stated) {
-    node.dims = layouts.layout(stated);
-    for (auto [closed, dim] : llvm::zip_equal(node.closed, stated.getDims()))
-      closed = fixed || !dim.getOpen();
-  }
   nodes.push_back(std::move(node));
   users.emplace_back();
-  return static_cast<int>(nodes.size()) - 1;
+  if (stated)
+    setStated(number, stated);
+  return number;
+}
+
+void ShardingGraph::setStated(int number, ShardingAttr stated) {
+  ShardingNode &node = nodes[number];
+  node.stated = true;
+  node.dims = layouts.layout(stated);
+  for (auto [closed, dim] : llvm::zip_equal(node.closed, stated.getDims()))
+    closed |= !dim.getOpen();
 }
 
 size_t ShardingGraph::addEquation(ShardingEquation equation) {

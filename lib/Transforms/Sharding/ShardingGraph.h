@@ -43,6 +43,8 @@ public:
 
   /// `fixed`: no dimension takes further axes.
   int addNode(mlir::RankedTensorType type, comm::ShardingAttr stated, bool fixed);
+  /// The node's value has a stated sharding, whose open dimensions may take further axes.
+  void setStated(int number, comm::ShardingAttr stated);
   size_t addEquation(ShardingEquation equation);
   void addEquality(int a, int b);
 

@@ -214,6 +214,27 @@ Status check(const LibraryCall &c) {
 double flops(const LibraryCall &c) { return elements(c[input]) * (c.has(expSum) ? 4 : 1); }
 } // namespace reduceDims
 
+/// cache[b, i..., position[b] + j, k...] = source[b, i..., j, k...] along `dim`; a position for
+/// which not all of source fits is an error.
+namespace append {
+enum { source, position, cache };
+Status check(const LibraryCall &c) {
+  Shape shape = c[cache].shape;
+  const int64_t dim = c.integers[0];
+  if (dim < 1 || dim >= static_cast<int64_t>(shape.size()))
+    return Status::error("expects dim of 1 to ", static_cast<int64_t>(shape.size()) - 1, ", got ",
+                         dim);
+  RETURN_IF_ERROR(expectRank(c, source, shape.size()));
+  const auto d = static_cast<size_t>(dim);
+  const int64_t size = c[source].shape[d];
+  if (size < 1 || size > shape[d])
+    return Status::error("source: expects 1 to ", shape[d], " in dimension ", dim, ", got shape ",
+                         shapeString(c[source].shape));
+  shape[d] = size;
+  return firstOf({expectShape(c, source, shape), expectShape(c, position, {shape[0]})});
+}
+} // namespace append
+
 double nothing(const LibraryCall &) { return 0; }
 
 LibraryOperand in(const char *name, Elements elements) { return {name, Access::read, elements}; }
@@ -299,6 +320,11 @@ const std::vector<LibraryKernel> &libraryKernels() {
        positionIds::check,
        nothing,
        {"padding"}},
+      {"append",
+       {in("source", any), in("position", ids), {"cache", Access::inout, same}},
+       append::check,
+       nothing,
+       {"dim"}},
       {"part",
        {in("source", any), out("dest", same)},
        part::check,
@@ -339,7 +365,8 @@ size_t LibraryKernel::numOutputs(uint32_t optional) const {
 
 bool LibraryKernel::reads(size_t operand, const std::vector<int64_t> &integers) const {
   const Access access = operands[operand].access;
-  return access == Access::read || (access == Access::inout && integers[readsOutputs] != 0);
+  return access == Access::read ||
+         (access == Access::inout && (!readsOutputs || integers[*readsOutputs] != 0));
 }
 
 std::vector<size_t> LibraryKernel::given(uint32_t optional) const {
@@ -379,6 +406,14 @@ static Status checkElements(const LibraryCall &call, size_t i) {
     return expectType(operand.name, call[i], typeOf(call.kernel->firstOutput()));
   }
   return {};
+}
+
+Status appendError(const LibraryCall &append, int64_t position, int64_t row) {
+  const auto dim = static_cast<size_t>(append.integers[0]);
+  const int64_t capacity = append[append::cache].shape[dim];
+  return Status::error("position ", position, " of row ", row, " is outside of [0, ",
+                       capacity - append[append::source].shape[dim], "], for a capacity of ",
+                       capacity, Code::invalid); // positions are inputs
 }
 
 Status LibraryCall::check() const {

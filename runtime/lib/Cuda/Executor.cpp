@@ -34,15 +34,15 @@ Status ofRank(size_t rank, const Status &status) {
                                      status.code());
 }
 
-static int64_t limitNs(const SessionOptions &options) {
+static int64_t limitNs(const WorldOptions &options) {
   return static_cast<int64_t>(options.timeLimitSeconds * 1e9);
 }
 
 CudaExecutor::CudaExecutor(const DeviceSetup &given)
     : setup(given), queues(queuesOf(*given.program)), useNccl(given.options->transport == "nccl"),
       useGraph(given.options->cudaGraph), trace(given.options->trace),
-      libraryPath(given.options->cudaLibrary), deviceTransport(useNccl),
-      ranks(given.values.size()) {}
+      libraryPath(given.options->cudaLibrary), deviceTransport(useNccl), ranks(given.values.size()),
+      prepared(given.roots.size()) {}
 
 CudaExecutor::~CudaExecutor() {
   // Memory must not be freed while commands use it, of this run or of one that was given up.
@@ -155,7 +155,7 @@ Status CudaExecutor::allocateRank(int64_t number) {
       continue;
     }
     Memory &memory = rank.values.emplace_back();
-    RETURN_IF_ERROR(get(memory, value.bytes, "a parameter, input or result"));
+    RETURN_IF_ERROR(get(memory, value.bytes, "a parameter, state, input or result"));
     rank.valueAt.push_back(memory.get());
   }
   const size_t faultBytes = queues.size() * sizeof(library::Fault);
@@ -378,20 +378,50 @@ Status CudaExecutor::prepareExchanges(const std::vector<const RankProgram *> &pr
   return {};
 }
 
-Status CudaExecutor::prepare(Workers &workers) {
-  graph = {};
-  warm = false;
+void CudaExecutor::select(size_t entry) {
+  if (entry == selected)
+    return;
+  for (size_t which : {selected, entry}) { // first to its place, then from it
+    PreparedEntry &place = prepared[which];
+    std::swap(place.steps, steps);
+    std::swap(place.messages, messages);
+    std::swap(place.lastMessages, lastMessages);
+    std::swap(place.exchanges, exchanges);
+    std::swap(place.graph, graph);
+    std::swap(place.warm, warm);
+    place.ranks.resize(ranks.size());
+    for (size_t r = 0; r < ranks.size(); ++r) {
+      PreparedEntry::OfRank &own = place.ranks[r];
+      RankState &rank = ranks[r];
+      std::swap(own.events, rank.events);
+      std::swap(own.constants, rank.device.constants);
+      own.hasFaults.resize(queues.size());
+      std::swap(own.hasFaults, rank.device.hasFaults);
+      own.queues.resize(queues.size());
+      for (Queue queue = 0; queue < queues.size(); ++queue) {
+        std::swap(own.queues[queue].slots, rank.queues[queue].slots);
+        std::swap(own.queues[queue].begin, rank.queues[queue].begin);
+        std::swap(own.queues[queue].end, rank.queues[queue].end);
+      }
+    }
+  }
+  selected = entry;
+}
+
+Status CudaExecutor::prepare(Workers &workers, size_t entry) {
+  select(entry);
   std::vector<const RankProgram *> programs;
   for (const auto &rank : workers.ranks)
-    programs.push_back(&rank->program);
+    programs.push_back(rank->program);
   ASSIGN_OR_RETURN(steps, orderCommands(*program::GetProgram(setup.bundle->program().data()),
-                                        setup.root, setup.bundle->manifest().mesh));
+                                        setup.roots[entry], setup.bundle->manifest().mesh));
   for (size_t r = 0; r < ranks.size(); ++r)
-    RETURN_IF_ERROR(ofRank(r, prepareSlots(ranks[r], workers.ranks[r]->program)));
+    RETURN_IF_ERROR(ofRank(r, prepareSlots(ranks[r], *workers.ranks[r]->program)));
   RETURN_IF_ERROR(prepareExchanges(programs));
-  for (Event *event : {&fork, &graphEnd}) {
-    ASSIGN_OR_RETURN(*event, createEvent(devices[0], false));
-  }
+  for (Event *event : {&fork, &graphEnd})
+    if (!*event) { // one for all entries
+      ASSIGN_OR_RETURN(*event, createEvent(devices[0], false));
+    }
   return {};
 }
 

@@ -105,6 +105,27 @@ struct RankState {
   CUstream stream(Queue queue) const { return queues[queue].stream.get(); }
 };
 
+/// What is prepared for one entry, while another one is selected.
+struct PreparedEntry {
+  struct OfQueue {
+    std::vector<Slot> slots;
+    Event begin, end;
+  };
+  struct OfRank {
+    std::vector<OfQueue> queues;
+    std::vector<Event> events;
+    std::vector<Memory> constants;
+    std::vector<bool> hasFaults;
+  };
+  std::vector<OfRank> ranks;
+  std::vector<Step> steps;
+  std::deque<DeviceMessage> messages;
+  std::map<const MessageSlot *, DeviceMessage *> lastMessages;
+  std::vector<Exchange> exchanges;
+  GraphExec graph;
+  bool warm = false;
+};
+
 /// Puts the rank before the message of an error.
 Status ofRank(size_t rank, const Status &status);
 
@@ -120,17 +141,19 @@ public:
     return pointer(state(rank).valueAt[index]);
   }
   int64_t memoryBytes() const override { return bytes; }
-  Status prepare(Workers &workers) override;
+  Status prepare(Workers &workers, size_t entry) override;
   Result<std::byte *> stage(size_t size) override;
   Status uploadStaged(int64_t rank, size_t index, size_t offset, size_t size) override;
   Status finishUploads() override;
   Status upload(int64_t rank, size_t index, const void *data, size_t size) override;
   Status download(int64_t rank, size_t index, void *data, size_t size) override;
-  Status run(Workers &workers) override;
+  Status run(Workers &workers, size_t entry) override;
   const std::string &architecture() const override { return table.architecture; }
   std::vector<std::string> deviceNames() const override;
 
 private:
+  /// Brings what is prepared for an entry to the members below, which all else uses.
+  void select(size_t entry);
   RankState &state(int64_t rank) { return ranks[static_cast<size_t>(rank)]; }
   Status transfer(int64_t rank, CUdeviceptr to, CUdeviceptr from, size_t size);
   Status openDevices();
@@ -186,7 +209,9 @@ private:
   std::vector<Exchange> exchanges; ///< by step; empty for other steps
   std::map<GroupKey, std::shared_ptr<Communicators>> groups;
   GraphExec graph;
-  bool warm = false; ///< has run
+  bool warm = false;                   ///< has run
+  std::vector<PreparedEntry> prepared; ///< by entry
+  size_t selected = 0;
   int64_t bytes = 0;
 };
 

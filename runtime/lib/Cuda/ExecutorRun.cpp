@@ -18,7 +18,7 @@ namespace braid::runtime::cuda {
 namespace {
 
 std::string where(const Workers &workers, const Place &place) {
-  const RankProgram &program = workers.ranks[static_cast<size_t>(place.rank)]->program;
+  const RankProgram &program = *workers.ranks[static_cast<size_t>(place.rank)]->program;
   return "rank " + std::to_string(place.rank) + ": " +
          describe(program.queues[place.queue][place.index]);
 }
@@ -52,7 +52,7 @@ Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recor
     RETURN_IF_ERROR(rank.device.device->use());
     const CUstream stream = rank.stream(place.queue);
     const Command &command =
-        workers.ranks[static_cast<size_t>(place.rank)]->program.queues[place.queue][place.index];
+        workers.ranks[static_cast<size_t>(place.rank)]->program->queues[place.queue][place.index];
     const Slot &slot = rank.queues[place.queue].slots[place.index];
     auto record = [&](uint32_t event) -> Status {
       BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.events[event].get(), stream,
@@ -176,7 +176,7 @@ bool CudaExecutor::advance(Workers &workers, Status &failure) {
     RankState &rank = ranks[r];
     failure = rank.device.device->use();
     for (Queue queue = 0; queue < queues.size() && failure.ok(); ++queue) {
-      const auto &commands = workers.ranks[r]->program.queues[queue];
+      const auto &commands = workers.ranks[r]->program->queues[queue];
       QueueState &self = workers.control.queue(static_cast<int64_t>(r), queue);
       QueueStream &own = rank.queues[queue];
       size_t &done = own.done;
@@ -228,7 +228,7 @@ Status CudaExecutor::watch(Workers &workers) {
     bool ended = true;
     for (size_t r = 0; r < ranks.size(); ++r)
       for (Queue queue = 0; queue < queues.size(); ++queue)
-        ended &= ranks[r].queues[queue].done > workers.ranks[r]->program.queues[queue].size();
+        ended &= ranks[r].queues[queue].done > workers.ranks[r]->program->queues[queue].size();
     if (ended)
       return {};
     RETURN_IF_ERROR(checkGroups());
@@ -249,7 +249,7 @@ Status CudaExecutor::checkFaults(const Workers &workers) const {
                   sizeof fault);
       if (fault.command == 0)
         continue;
-      const Command &command = workers.ranks[r]->program.queues[queue][fault.command - 1];
+      const Command &command = workers.ranks[r]->program->queues[queue][fault.command - 1];
       if (auto *op = std::get_if<CollectiveCommand>(&command.op))
         return ofRank(r, countError(op->collective, fault.value, fault.position));
       const auto &call = std::get<LibraryArguments>(command.op);
@@ -259,6 +259,8 @@ Status CudaExecutor::checkFaults(const Workers &workers) const {
         return ofRank(r, Status::error(describe(command) + ": count " + at +
                                            std::to_string(MatmulForm::of(call)->m) + "]",
                                        Code::invalid));
+      if (std::strcmp(call.kernel->name, "append") == 0)
+        return ofRank(r, appendError(call, fault.value, fault.position).within(describe(command)));
       return ofRank(r, Status::error(describe(command) + ": id " + at +
                                          std::to_string(resolveGather(call, 1)->limit) + ")",
                                      Code::invalid)); // the ids are an input
@@ -292,7 +294,7 @@ Status CudaExecutor::collectTimes(Workers &workers) {
         Interval span;
         ASSIGN_OR_RETURN(span.beginNs, timeOf(state, slot.before, origin));
         ASSIGN_OR_RETURN(span.endNs, timeOf(state, slot.after, origin));
-        const Command &command = rank.program.queues[queue][i];
+        const Command &command = rank.program->queues[queue][i];
         const int64_t length = span.endNs - span.beginNs;
         if (command.mayOverlap)
           computing.push_back(span);
@@ -300,7 +302,7 @@ Status CudaExecutor::collectTimes(Workers &workers) {
             op && queue == kComputeQueue)
           rank.times.addExposed(op->index, length);
         if (auto *op = std::get_if<CollectiveCommand>(&command.op)) {
-          const bool byForm = rank.program.collectives[op->index].exposedByForm;
+          const bool byForm = rank.program->collectives[op->index].exposedByForm;
           rank.times.add(op->index, length, byForm ? 0 : coveredNs(span, computing), 0);
         }
         if (trace)
@@ -335,18 +337,19 @@ void CudaExecutor::giveUp() {
     group.second->lost = true;
 }
 
-Status CudaExecutor::run(Workers &workers) {
+Status CudaExecutor::run(Workers &workers, size_t entry) {
   if (workers.lost)
-    return Status::error("the session cannot run again: a rank did not return from an earlier run",
+    return Status::error("the model cannot run again: a rank did not return from an earlier run",
                          Code::rankFailed);
+  select(entry);
   workers.control.begin();
   for (size_t r = 0; r < ranks.size(); ++r) {
     Rank &rank = *workers.ranks[r];
-    rank.times.clear(rank.program.collectives.size());
+    rank.times.clear(rank.program->collectives.size());
     for (Queue queue = 0; queue < queues.size(); ++queue) {
       rank.trace[queue].clear();
       ranks[r].queues[queue].done = 0;
-      const auto &commands = rank.program.queues[queue];
+      const auto &commands = rank.program->queues[queue];
       workers.control.queue(static_cast<int64_t>(r), queue)
           .at.store(commands.empty() ? nullptr : &commands[0], std::memory_order_relaxed);
     }

@@ -271,6 +271,26 @@ Result<StreamCommand> makeReduceDims(const LibraryArguments &a, const LibraryPla
   return makeCall(a, rank);
 }
 
+Result<StreamCommand> makeAppend(const LibraryArguments &a, const LibraryPlace &place,
+                                 RankDevice &rank) {
+  const AppendCommand c = resolveAppend(a);
+  const Tensor source = a.tensor("source"), cache = a.tensor("cache");
+  const StridedRuns all =
+      runsOf(source.shape, byteSize(source.dtype), source.strides, cache.strides);
+  rank.hasFaults[place.queue] = true;
+  library::Append arguments{};
+  // Units also divide what positions and rows move them by.
+  ASSIGN_OR_RETURN(arguments.copy,
+                   copyOf(all, c.source, c.cache, {0, all.bytes()}, c.stepBytes | c.runs.bytes()));
+  arguments.positions = integers(c.positions);
+  arguments.rowUnits = c.runs.bytes() / arguments.copy.unit;
+  arguments.stepBytes = c.stepBytes;
+  arguments.last = c.last;
+  arguments.fault = rank.faults + place.queue;
+  arguments.command = place.number;
+  return libraryStreamCommand(rank, "braid_append", arguments.copy.units, arguments);
+}
+
 Result<StreamCommand> makePart(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
   ASSIGN_OR_RETURN(CopyCommand copy, resolvePart(a));
   return makeCopy(copy, rank);
@@ -330,7 +350,7 @@ struct DeviceKernel {
 constexpr DeviceKernel kDeviceKernels[] = {
     {"matmul", makeMatmul}, {"attention", makeAttention}, {"rotary_table", makeRotaryTable},
     {"rotary", makeRotary}, {"embedding", makeGather},    {"reduce_dims", makeReduceDims},
-    {"part", makePart},
+    {"part", makePart},     {"append", makeAppend},
 };
 
 } // namespace

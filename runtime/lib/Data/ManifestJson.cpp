@@ -51,6 +51,7 @@ template <typename Io> static void fields(Io &io, EntryValue &value) {
 template <typename Io> static void fields(Io &io, Entry &entry) {
   io.field("name", entry.name);
   io.field("parameters", entry.parameters);
+  io.optional("states", entry.states);
   io.field("operands", entry.operands);
   io.field("results", entry.results);
 }

@@ -17,14 +17,14 @@ namespace braid::runtime {
 struct DeviceSetup {
   std::shared_ptr<const Bundle> bundle;
   const program::ProgramT *program = nullptr;
-  uint32_t root = 0; ///< the entry's procedure
-  const SessionOptions *options = nullptr;
+  std::vector<uint32_t> roots; ///< the entries' procedures
+  const WorldOptions *options = nullptr;
   uint64_t localBytes = 0, symmetricBytes = 0;
   struct Value {
     size_t bytes;
     std::optional<uint64_t> symmetricOffset; ///< in the symmetric arena; else it lies elsewhere
   };
-  /// A rank's parameters, operands and results, in the order of the entry's procedure.
+  /// A rank's values, in the order of Model::State::values.
   std::vector<std::vector<Value>> values;
 };
 
@@ -38,8 +38,9 @@ public:
   virtual std::byte *value(int64_t rank, size_t index) = 0;
   virtual int64_t memoryBytes() const = 0;
 
-  /// Called when the programs of all ranks are resolved; their addresses do not change afterwards.
-  virtual Status prepare(Workers &workers) = 0;
+  /// Called once for each entry, when the ranks have their programs of it; their addresses do not
+  /// change afterwards.
+  virtual Status prepare(Workers &workers, size_t entry) = 0;
   /// Host memory to write weights to: one of two buffers in turn. Returns when the upload of what
   /// this buffer held before is complete.
   virtual Result<std::byte *> stage(size_t bytes) = 0;
@@ -49,8 +50,8 @@ public:
   /// Both return when the data has been copied.
   virtual Status upload(int64_t rank, size_t index, const void *data, size_t bytes) = 0;
   virtual Status download(int64_t rank, size_t index, void *data, size_t bytes) = 0;
-  /// Runs all ranks once and records times and spans as the CPU's executor does.
-  virtual Status run(Workers &workers) = 0;
+  /// Runs an entry on all ranks once and records times and spans as the CPU's executor does.
+  virtual Status run(Workers &workers, size_t entry) = 0;
 
   virtual const std::string &architecture() const = 0; ///< of the kernels in use: "sm_90a"
   virtual std::vector<std::string> deviceNames() const = 0;

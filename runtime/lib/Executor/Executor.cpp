@@ -35,7 +35,7 @@ public:
 
   void run(Queue queue) {
     bool gaveAway = false; // the other thread continues the queue
-    for (const Command &command : rank.program.queues[queue]) {
+    for (const Command &command : rank.program->queues[queue]) {
       if (command.byWaiter)
         continue;
       if (!run(queue, command))
@@ -105,7 +105,7 @@ private:
   }
 
   void collective(const CollectiveCommand &op, QueueState &self) {
-    self.clock = rank.program.collectives[op.index].exposedByForm ? nullptr : &rank.clock;
+    self.clock = rank.program->collectives[op.index].exposedByForm ? nullptr : &rank.clock;
     self.peerWaitNs = self.computedInWaitsNs = 0;
     const int64_t start = nowNs(), computed = self.computedNs();
     const bool complete = workers.transport->run(op.collective, rank.heap, control, self);
@@ -119,7 +119,7 @@ private:
   void wait(const Command &command, uint32_t event, QueueState &self) {
     if (command.runsFirst.end != 0) {
       const Queue other = command.runsFirst.queue;
-      const std::vector<Command> &commands = rank.program.queues[other];
+      const std::vector<Command> &commands = rank.program->queues[other];
       self.since.store(nowNs(), std::memory_order_relaxed);
       self.waiting.store(Waiting::event, std::memory_order_release);
       for (size_t i = command.runsFirst.begin; i < command.runsFirst.end; ++i)
@@ -156,7 +156,8 @@ void Workers::serveQueue(int64_t r, Queue queue) {
     if (stopping.load(std::memory_order_acquire))
       return;
     try {
-      runQueue(r, queue);
+      if (ranks[static_cast<size_t>(r)]->program->ownThread[queue])
+        runQueue(r, queue);
     } catch (const std::exception &e) {
       const NamedCommand *command = self.at.load(std::memory_order_relaxed);
       control.fail(Status::error("rank ", r, ": ",
@@ -169,7 +170,7 @@ void Workers::serveQueue(int64_t r, Queue queue) {
 
 Status Workers::run() {
   if (lost)
-    return Status::error("the session cannot run again: a rank did not return from an earlier run",
+    return Status::error("the model cannot run again: a rank did not return from an earlier run",
                          Code::rankFailed);
   control.begin();
   runServed();
@@ -182,20 +183,20 @@ Status Workers::run() {
 void Workers::runServed() {
   for (int64_t r : served) {
     Rank *rank = ranks[static_cast<size_t>(r)].get();
-    rank->times.clear(rank->program.collectives.size());
+    rank->times.clear(rank->program->collectives.size());
     rank->team.trace = trace;
     for (auto &spans : rank->team.spans)
       spans.clear();
     for (Queue q = 0; q < queues.size(); ++q) {
       rank->trace[q].clear();
       if (trace)
-        rank->trace[q].reserve(rank->program.queues[q].size());
+        rank->trace[q].reserve(rank->program->queues[q].size());
     }
   }
   uint32_t target = finished.value();
   for (int64_t r : served) {
-    const std::vector<bool> &own = ranks[static_cast<size_t>(r)]->program.ownThread;
-    target += static_cast<uint32_t>(std::count(own.begin(), own.end(), true));
+    const std::vector<bool> &threads = ranks[static_cast<size_t>(r)]->hasThread;
+    target += static_cast<uint32_t>(std::count(threads.begin(), threads.end(), true));
   }
   runBeginNs = nowNs();
   generation.increment();
@@ -251,7 +252,7 @@ Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
       workers.ranks[i]->clock.attach(clock);
       workers.computing.push_back({r, 0, clock});
       for (Queue q = 1; q < workers.queues.size(); ++q)
-        if (workers.ranks[i]->program.ownThread[q])
+        if (workers.ranks[i]->hasThread[q])
           start([&workers, r, q] {
             beginSchedule(r, kComputeLane + static_cast<int64_t>(q));
             workers.pinning.pinRank(r);

@@ -11,7 +11,7 @@
 
 #include "Commands.h"
 #include "Overlap.h"
-#include "braid/Runtime/Session.h"
+#include "braid/Runtime/Model.h"
 #include "runtime/lib/Kernels/Operations.h"
 #include "runtime/lib/Sync/Cores.h"
 
@@ -49,14 +49,18 @@ struct RankTimes {
 };
 
 struct Rank {
-  Rank(size_t numQueues, int64_t threads) : team(threads), scratch(numQueues), trace(numQueues) {
+  Rank(size_t numQueues, int64_t threads)
+      : hasThread(numQueues, false), team(threads), scratch(numQueues), trace(numQueues) {
     for (auto &ofQueue : scratch)
       ofQueue.resize(static_cast<size_t>(threads));
     for (Queue q = 1; q < numQueues; ++q)
       alone.emplace_back(1);
   }
-  RankProgram program;
-  std::unique_ptr<Counter[]> events;
+  /// Of the entry that runs, or ran last.
+  const RankProgram *program = nullptr;
+  Counter *events = nullptr;
+  /// By queue: whether it has a thread, which some entry needs.
+  std::vector<bool> hasThread;
   Team team;              ///< of the compute queue
   std::deque<Team> alone; ///< of the other queues, whose threads do every share themselves
   Team &teamOf(Queue queue) { return queue == kComputeQueue ? team : alone[queue - 1]; }
@@ -67,7 +71,7 @@ struct Rank {
   std::vector<std::vector<TraceSpan>> trace; ///< by queue
 };
 
-/// Shared by the session and its worker threads, so that a stuck worker does not lose its memory.
+/// Shared by the model and its worker threads, so that a stuck worker does not lose its memory.
 struct Workers {
   Workers(int64_t ranks, std::vector<QueueInfo> queues, int64_t threads, double timeLimitSeconds,
           Transport *transport, Sharing sharing = Sharing::process);
@@ -85,7 +89,7 @@ struct Workers {
   std::atomic<bool> stopping{false};
   std::atomic<int64_t> threadsGone{0};
 
-  /// One run; the session's thread waits here.
+  /// One run of the programs that the ranks have; the caller's thread waits here.
   Status run();
   /// The part of a run that the served ranks do.
   void runServed();

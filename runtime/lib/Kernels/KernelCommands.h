@@ -110,6 +110,16 @@ struct PositionIdsCommand {
   int64_t idsBatch, idsStride, outBatch, outStride; ///< strides in elements
 };
 
+/// Copies rows to positions that are known when it runs.
+struct AppendCommand {
+  const std::byte *source;
+  std::byte *cache;
+  StridedRuns runs; ///< of one row, to position 0
+  Integers positions;
+  int64_t rows, last; ///< the last position at which the source fits
+  int64_t sourceRowBytes, cacheRowBytes, stepBytes;
+};
+
 struct CopyCommand {
   const std::byte *source;
   std::byte *dest;

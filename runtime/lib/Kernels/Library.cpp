@@ -286,6 +286,32 @@ Result<LibraryCommand> resolveReduceDims(const LibraryArguments &a, int64_t thre
   return LibraryCommand(std::make_shared<ReduceDims>(a, threads));
 }
 
+//===----------------------------------------------------------------------===//
+// append
+//===----------------------------------------------------------------------===//
+
+class Append : public LibraryRun {
+public:
+  explicit Append(const LibraryArguments &a) : call(a), at(resolveAppend(a)) {}
+
+  void run(const NamedCommand &source, ExecutionContext &context) const override {
+    for (int64_t row = 0; row < at.rows; ++row)
+      if (const int64_t position = at.positions[row]; position < 0 || position > at.last) {
+        context.control.fail(
+            appendError(call, position, row)
+                .within("rank " + std::to_string(context.self.rank) + ": " + describe(source)));
+        return;
+      }
+    for (int64_t row = 0; row < at.rows; ++row)
+      copyRuns(at.runs, at.source + row * at.sourceRowBytes,
+               at.cache + row * at.cacheRowBytes + at.positions[row] * at.stepBytes);
+  }
+
+private:
+  LibraryCall call;
+  AppendCommand at;
+};
+
 /// How the CPU runs each kernel.
 struct CpuKernel {
   const char *name;
@@ -303,6 +329,8 @@ constexpr CpuKernel kCpuKernels[] = {
     {"top_k", [](auto &a, auto &r) { return resolveTopK(a, r.threads); }},
     {"reduce_dims", [](auto &a, auto &r) { return resolveReduceDims(a, r.threads); }},
     {"last_token", [](auto &a, auto &) { return resolveLastToken(a); }},
+    {"append",
+     [](auto &a, auto &) -> Result<LibraryCommand> { return {std::make_shared<Append>(a)}; }},
 };
 
 } // namespace

@@ -228,6 +228,26 @@ Result<CopyCommand> resolvePart(const LibraryArguments &a) {
   return resolveCopy(part, dest);
 }
 
+AppendCommand resolveAppend(const LibraryArguments &a) {
+  const Tensor source = a.tensor("source"), cache = a.tensor("cache");
+  const auto dim = static_cast<size_t>(a.integers[0]);
+  const int64_t size = byteSize(source.dtype);
+  auto inner = [](const std::vector<int64_t> &all) {
+    return std::vector<int64_t>(all.begin() + 1, all.end());
+  };
+  AppendCommand command{};
+  command.source = source.data;
+  command.cache = cache.data;
+  command.runs = runsOf(inner(source.shape), size, inner(source.strides), inner(cache.strides));
+  command.positions = integersOf(a, "position");
+  command.rows = source.shape[0];
+  command.last = cache.shape[dim] - source.shape[dim];
+  command.sourceRowBytes = source.strides[0] * size;
+  command.cacheRowBytes = cache.strides[0] * size;
+  command.stepBytes = cache.strides[dim] * size;
+  return command;
+}
+
 void execute(const CopyCommand &command, const NamedCommand &, ExecutionContext &) {
   copyRuns(command.runs, command.source, command.dest);
 }

@@ -86,6 +86,7 @@ Result<RotaryCommand> resolveRotary(const LibraryArguments &a, int64_t threads,
                                     Storage storage = Storage::f32);
 Result<GatherCommand> resolveGather(const LibraryArguments &a, int64_t threads);
 Result<PositionIdsCommand> resolvePositionIds(const LibraryArguments &a);
+AppendCommand resolveAppend(const LibraryArguments &a);
 Result<CopyCommand> resolvePart(const LibraryArguments &a);
 Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest);
 

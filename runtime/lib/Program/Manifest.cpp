@@ -10,6 +10,7 @@
 #include "braid/Base/Support.h"
 
 #include <limits>
+#include <map>
 #include <set>
 
 namespace braid::runtime {
@@ -42,11 +43,11 @@ Status verifyParameter(const Mesh &mesh, const Parameter &parameter) {
 }
 
 /// The shape that callers see lies within the sharded shape.
-Status verifyPadding(const EntryValue &value, bool isResult) {
+Status verifyPadding(const EntryValue &value, bool isOperand) {
   if (value.paddedShape.empty())
     return {};
-  if (!isResult)
-    return Status::error("expects a padded shape of a result only");
+  if (isOperand)
+    return Status::error("expects a padded shape of a state or a result only");
   bool larger = value.paddedShape.size() == value.globalShape.size();
   for (size_t d = 0; larger && d < value.globalShape.size(); ++d)
     larger = value.paddedShape[d] >= value.globalShape[d];
@@ -57,10 +58,10 @@ Status verifyPadding(const EntryValue &value, bool isResult) {
 }
 
 /// Checks the default and the bound of an operand of integers.
-Status verifyIntegers(const EntryValue &value, bool isResult) {
+Status verifyIntegers(const EntryValue &value, bool isOperand) {
   if (!value.defaultValue && !value.below)
     return {};
-  if (isResult || !isInteger(value.dtype))
+  if (!isOperand || !isInteger(value.dtype))
     return Status::error("expects a default and a bound of an operand of integers only");
   const int64_t least = value.dtype == DType::i64   ? std::numeric_limits<int64_t>::max()
                         : value.dtype == DType::i32 ? std::numeric_limits<int32_t>::max()
@@ -74,8 +75,7 @@ Status verifyIntegers(const EntryValue &value, bool isResult) {
 }
 
 Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
-                    const std::string &field, bool isResult) {
-  std::set<std::string> names;
+                    const std::string &field, bool isOperand, std::set<std::string> names = {}) {
   for (size_t i = 0; i < values.size(); ++i) {
     const EntryValue &value = values[i];
     if (!isSafeName(value.name))
@@ -85,9 +85,9 @@ Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
       return Status::error(inQuotes(field), " has ", inQuotes(value.name), " twice");
     Status status = verifyShape(value.globalShape, value.dtype);
     if (status.ok())
-      status = verifyPadding(value, isResult);
+      status = verifyPadding(value, isOperand);
     if (status.ok())
-      status = verifyIntegers(value, isResult);
+      status = verifyIntegers(value, isOperand);
     if (status.ok())
       status = verifySharded(mesh, value.shardedShape(), value.dtype, value.sharding);
     RETURN_IF_ERROR(status.within(inQuotes(at(field, i)) + ": " + inQuotes(value.name)));
@@ -104,8 +104,42 @@ Status verifyEntry(const Mesh &mesh, const Entry &entry, const std::string &fiel
       return Status::error(inQuotes(field + ".parameters"), " has ",
                            inQuotes(entry.parameters[i].name), " twice");
   }
-  RETURN_IF_ERROR(verifyValues(mesh, entry.operands, field + ".operands", false));
-  return verifyValues(mesh, entry.results, field + ".results", true);
+  RETURN_IF_ERROR(verifyValues(mesh, entry.states, field + ".states", false));
+  // A state is both, an operand and a result.
+  std::set<std::string> states;
+  for (const EntryValue &state : entry.states)
+    states.insert(state.name);
+  RETURN_IF_ERROR(verifyValues(mesh, entry.operands, field + ".operands", true, states));
+  return verifyValues(mesh, entry.results, field + ".results", false, states);
+}
+
+/// A state has one type and sharding in all entries.
+Status verifyStates(const std::vector<Entry> &entries) {
+  std::map<std::string, std::pair<const Entry *, const EntryValue *>> known;
+  auto text = [](const EntryValue &state) {
+    std::string dims;
+    for (const auto &axes : state.sharding.dims) {
+      std::string dim;
+      for (const AxisRef &axis : axes)
+        dim += (dim.empty() ? "" : ", ") + axis.name +
+               (axis.size == 0 ? ""
+                               : ":(" + std::to_string(axis.pre) + ")" + std::to_string(axis.size));
+      dims += (dims.empty() ? "{" : ", {") + dim + "}";
+    }
+    return std::string(name(state.dtype)) + " " + shapeString(state.globalShape) +
+           (state.paddedShape.empty() ? "" : " padded " + shapeString(state.paddedShape)) +
+           (dims.empty() ? "" : " sharded [" + dims + "]");
+  };
+  for (const Entry &entry : entries)
+    for (const EntryValue &state : entry.states) {
+      auto [it, isNew] = known.try_emplace(state.name, &entry, &state);
+      const auto &[other, first] = it->second;
+      if (text(*first) != text(state))
+        return Status::error("entry ", inQuotes(entry.name), " expects state ",
+                             inQuotes(state.name), " to be ", text(*first), " as in entry ",
+                             inQuotes(other->name), ", got ", text(state));
+    }
+  return {};
 }
 
 } // namespace
@@ -124,6 +158,7 @@ Status Manifest::verify() const {
       return Status::error("'entries' has ", inQuotes(entries[i].name), " twice");
     RETURN_IF_ERROR(verifyEntry(mesh, entries[i], at("entries", i)));
   }
+  RETURN_IF_ERROR(verifyStates(entries));
 
   std::set<std::string> members = {"manifest.json"};
   auto claim = [&](const std::string &field, const std::string &member) {

@@ -172,7 +172,8 @@ Status verifyProcedure(const program::Program &program, const program::Procedure
   return {};
 }
 
-/// Checks one parameter, operand or result of an entry against the procedure's use of the argument.
+/// Checks one parameter, state, operand or result of an entry against the procedure's use of the
+/// argument.
 template <typename Value>
 Status verifyArgument(const char *kind, const Value &value, const Mesh &mesh, uint32_t index,
                       const ArgumentUses &uses) {
@@ -196,14 +197,11 @@ Status verifyArgument(const char *kind, const Value &value, const Mesh &mesh, ui
 
 Status verifyEntry(const Entry &entry, const Mesh &mesh, const program::Procedure &procedure,
                    const ArgumentUses &uses) {
-  size_t numInputs = entry.parameters.size() + entry.operands.size();
+  const size_t numInputs = entry.parameters.size() + entry.states.size() + entry.operands.size();
   if (procedure.num_arguments() != numInputs + entry.results.size())
-    return Status::error("expects a procedure of ", numInputs, " parameters and operands and ",
-                         entry.results.size(), " results, got ", procedure.num_arguments(),
-                         " arguments");
-  std::set<std::string> resultNames;
-  for (const EntryValue &result : entry.results)
-    resultNames.insert(result.name);
+    return Status::error("expects a procedure of ", numInputs,
+                         " parameters, states and operands and ", entry.results.size(),
+                         " results, got ", procedure.num_arguments(), " arguments");
   auto isWritten = [&](uint32_t index) {
     auto use = uses.find(index);
     return use != uses.end() && use->second.written;
@@ -215,12 +213,13 @@ Status verifyEntry(const Entry &entry, const Mesh &mesh, const program::Procedur
       return Status::error("parameter ", inQuotes(parameter.name),
                            " is read-only, but the program writes it");
   }
+  for (const EntryValue &state : entry.states)
+    RETURN_IF_ERROR(verifyArgument("state", state, mesh, index++, uses));
   for (const EntryValue &operand : entry.operands) {
     RETURN_IF_ERROR(verifyArgument("operand", operand, mesh, index, uses));
-    // An operand may change only if a result has its name.
-    if (isWritten(index++) && !resultNames.count(operand.name))
+    if (isWritten(index++))
       return Status::error("operand ", inQuotes(operand.name),
-                           " is not returned under its name, but the program writes it");
+                           " is no state, but the program writes it");
   }
   for (const EntryValue &result : entry.results) {
     RETURN_IF_ERROR(verifyArgument("result", result, mesh, index, uses));

@@ -33,7 +33,7 @@ Status parseStall(const std::string &text, RunOptions &options) {
   std::string rank = text.substr(0, colon);
   if (rank.empty() || rank.size() > 9 || rank.find_first_not_of("0123456789") != std::string::npos)
     return Status::error("--inject-stall expects RANK or RANK:COMMAND, got '", text, "'");
-  options.session.stall =
+  options.world.stall =
       StallInjection{std::stoll(rank), colon == std::string::npos ? "" : text.substr(colon + 1)};
   return {};
 }
@@ -68,9 +68,9 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
   app.set_version_flag("--version", std::string(version()));
   app.get_formatter()->column_width(38);
 
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs, states;
   std::string stall;
-  SessionOptions &session = options.session;
+  WorldOptions &world = options.world;
   app.add_option("MODEL", options.model, hooks.modelHelp)->required();
 
   const char *values = "Inputs and outputs";
@@ -99,29 +99,36 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->type_name("SEED")
       ->check(isNotNegative)
       ->group(values);
+  app.add_option(
+         "--state", states,
+         "a state's full value before each run (default: zeros), or a directory with a file "
+         "NAME.npy for each of the entry's states, such as an --output of another run")
+      ->type_name("NAME=FILE.npy|DIR")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group(values);
   app.add_option("--output", options.output,
-                 "write every result to DIR/NAME.npy, gathered from the ranks; nothing is written "
-                 "unless all succeeds")
+                 "write every result and every state after the last run to DIR/NAME.npy, gathered "
+                 "from the ranks; nothing is written unless all succeeds")
       ->type_name("DIR")
       ->group(values);
 
   const char *how = "Execution";
-  app.add_option("--ranks", session.ranks,
+  app.add_option("--ranks", world.ranks,
                  "must equal the bundle's number of ranks (default: that number)")
       ->type_name("N")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 24).description(""))
       ->group(how);
-  app.add_option("--threads", session.threadsPerRank,
-                 "threads that share the computation of a rank")
+  app.add_option("--threads", world.threadsPerRank, "threads that share the computation of a rank")
       ->type_name("N")
       ->check(CLI::Range(1, 1024).description(""))
       ->capture_default_str()
       ->group(how);
-  app.add_flag("--pin", session.pin,
+  app.add_flag("--pin", world.pin,
                "keep each thread that computes on a core of its own; the report says which")
       ->group(how);
   app.add_option(
-         "--transport", session.transport,
+         "--transport", world.transport,
          "how ranks exchange data; threads: every rank is a thread, or on target cuda all "
          "ranks share a GPU; shm: every rank is a process of this host; nccl: every rank has "
          "a GPU")
@@ -144,20 +151,20 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->check(CLI::IsMember(targets))
       ->capture_default_str()
       ->group(how);
-  app.add_flag("--cuda-graph", session.cudaGraph,
+  app.add_flag("--cuda-graph", world.cudaGraph,
                "on target cuda, give the devices a run as one graph, captured in the second run")
       ->group(how);
-  app.add_option("--entry", session.entry, "entry of the bundle (default: the only one, or main)")
+  app.add_option("--entry", options.entry, "entry of the model (default: the only one)")
       ->type_name("NAME")
       ->group(how);
-  app.add_option("--time-limit", session.timeLimitSeconds,
+  app.add_option("--time-limit", world.timeLimitSeconds,
                  "stop when no rank makes progress for this long; 0: never")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9).description(""))
       ->capture_default_str()
       ->group(how);
   app.add_option(
-         "--spin-us", session.spinMicroseconds,
+         "--spin-us", world.spinMicroseconds,
          "poll for this long before a waiting thread sleeps (default: 50, or 1 if there are more "
          "threads than cores that this process may use)")
       ->type_name("MICROSECONDS")
@@ -203,7 +210,7 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->group(check);
 
   app.add_option(
-         "--cuda-library", session.cudaLibrary,
+         "--cuda-library", world.cudaLibrary,
          "on target cuda, for tests: a library that stands in for the CUDA driver, cuBLASLt "
          "and NCCL")
       ->type_name("FILE")
@@ -242,6 +249,13 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
   Status status;
   for (size_t i = 0; i < inputs.size() && status.ok(); ++i)
     status = parseInput(inputs[i], options);
+  for (const std::string &state : states) {
+    const size_t equals = state.find('=');
+    if (equals == std::string::npos)
+      options.states.emplace_back("", state);
+    else
+      options.states.emplace_back(state.substr(0, equals), state.substr(equals + 1));
+  }
   if (status.ok() && !stall.empty())
     status = parseStall(stall, options);
   // A comparison with NaN is false, so the range check above lets it pass.
@@ -253,17 +267,16 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       (options.schedules || options.scheduleSeed))
     status = Status::error(options.schedules ? "--schedules" : "--schedule-seed",
                            " expects --target program-interpreter");
-  if (status.ok() && options.target != "cuda" &&
-      (session.cudaGraph || !session.cudaLibrary.empty()))
-    status = Status::error(session.cudaGraph ? "--cuda-graph" : "--cuda-library",
+  if (status.ok() && options.target != "cuda" && (world.cudaGraph || !world.cudaLibrary.empty()))
+    status = Status::error(world.cudaGraph ? "--cuda-graph" : "--cuda-library",
                            " expects --target cuda");
   if (!status.ok()) {
     std::cerr << hooks.program << ": error: " << status.message() << "\n";
     return 1;
   }
-  session.trace = !options.trace.empty();
+  world.trace = !options.trace.empty();
   if (options.target == "cuda")
-    session.target = options.target;
+    world.target = options.target;
   return std::nullopt;
 }
 

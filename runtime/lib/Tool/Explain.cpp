@@ -6,7 +6,7 @@
 #include "ProgramOutline.h"
 #include "braid/Base/HostTensor.h"
 #include "braid/Base/StatusMacros.h"
-#include "braid/Runtime/Session.h"
+#include "braid/Runtime/Model.h"
 
 #include <nlohmann/json.hpp>
 
@@ -119,9 +119,14 @@ private:
         out += "  takes " + valueText(value) + "\n";
       for (const EntryValue &value : entry.results)
         out += "  gives " + valueText(value) + "\n";
+      for (const EntryValue &value : entry.states)
+        out += "  keeps " + valueText(value) + "\n";
       out += "  memory of a rank: " +
              sizeText(static_cast<uint64_t>(localBytes(manifest.mesh, entry.parameters))) + " in " +
              counted(static_cast<int64_t>(entry.parameters.size()), "parameter");
+      if (!entry.states.empty())
+        out += ", " + sizeText(static_cast<uint64_t>(localBytes(manifest.mesh, entry.states))) +
+               " in " + counted(static_cast<int64_t>(entry.states.size()), "state");
       if (const OutlineProcedure *procedure = procedureOf(outline, entry))
         out += ", " + sizeText(procedure->localBytes) + " of local buffers, " +
                sizeText(procedure->symmetricBytes) +
@@ -344,6 +349,7 @@ Result<std::string> explainAsJson(const Bundle &bundle, const ExplainOptions &op
         one[field].push_back(toJson(manifest.mesh, value));
     };
     add("parameters", entry.parameters);
+    add("states", entry.states);
     add("operands", entry.operands);
     add("results", entry.results);
     json["entries"].push_back(std::move(one));

@@ -101,8 +101,8 @@ private:
         return found;
       };
       for (const std::string &found :
-           {among(entry->parameters, "parameter"), among(entry->operands, "input"),
-            among(entry->results, "result")})
+           {among(entry->parameters, "parameter"), among(entry->states, "state"),
+            among(entry->operands, "input"), among(entry->results, "result")})
         if (!found.empty())
           return found;
     }

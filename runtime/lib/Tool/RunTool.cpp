@@ -47,6 +47,7 @@ public:
 
   Status run() {
     RETURN_IF_ERROR(open());
+    RETURN_IF_ERROR(gatherStates());
     RETURN_IF_ERROR(gatherInputs());
     RETURN_IF_ERROR(prepareChecks());
     RETURN_IF_ERROR(output.prepare(options.output, resultNames()));
@@ -67,13 +68,38 @@ private:
       ASSIGN_OR_RETURN(Bundle read, Bundle::read(options.model));
       bundle = std::make_shared<const Bundle>(std::move(read));
     }
-    ASSIGN_OR_RETURN(entry, selectEntry(bundle->manifest(), options.session.entry));
-    // A session checks this, too, but the interpreter has none.
+    ASSIGN_OR_RETURN(entry, selectEntry(bundle->manifest(), options.entry));
+    // A model checks this, too, but the interpreter has none.
     const int64_t ranks = bundle->manifest().mesh.numRanks();
-    if (options.target != "cpu" && options.session.ranks != 0 && options.session.ranks != ranks)
+    if (options.target != "cpu" && options.world.ranks != 0 && options.world.ranks != ranks)
       return Status::error("'", options.model, "' has a mesh of ", ranks,
-                           ranks == 1 ? " rank" : " ranks", ", got --ranks ",
-                           options.session.ranks);
+                           ranks == 1 ? " rank" : " ranks", ", got --ranks ", options.world.ranks);
+    return {};
+  }
+
+  /// Reads the values of states.
+  Status gatherStates() {
+    auto read = [&](const EntryValue &state, const std::string &path) -> Status {
+      ASSIGN_OR_RETURN(HostTensor tensor, readNpy(path));
+      if (tensor.dtype != state.dtype || tensor.shape != state.globalShape)
+        return Status::error("state '", state.name, "' expects ", name(state.dtype), " ",
+                             shapeString(state.globalShape), ", got ", name(tensor.dtype), " ",
+                             shapeString(tensor.shape), " in '", path, "'");
+      states[state.name] = std::move(tensor);
+      return {};
+    };
+    for (const auto &[stateName, path] : options.states) {
+      bool found = false;
+      for (const EntryValue &state : entry->states)
+        if (stateName.empty() || state.name == stateName) {
+          found = true;
+          RETURN_IF_ERROR(read(state, stateName.empty() ? path + "/" + state.name + ".npy" : path));
+        }
+      if (!found)
+        return Status::error(stateName.empty() ? "--state '" + path + "': the entry has no states"
+                                               : "the entry has no state '" + stateName +
+                                                     "', it has " + list(entry->states));
+    }
     return {};
   }
 
@@ -137,8 +163,9 @@ private:
       if (file == "reference") {
         if (!hooks.reference)
           return Status::error("--check reference needs the compiler: use `braid run`");
-        for (const EntryValue &result : entry->results)
-          RETURN_IF_ERROR(addCheck(result, file, {}));
+        for (const auto *values : {&entry->results, &entry->states})
+          for (const EntryValue &value : *values)
+            RETURN_IF_ERROR(addCheck(value, file, {}));
         continue;
       }
       size_t slash = file.rfind('/');
@@ -178,7 +205,9 @@ private:
   }
 
   Status execute() {
-    ASSIGN_OR_RETURN(session, Session::create(bundle, options.session));
+    ASSIGN_OR_RETURN(std::shared_ptr<const World> world, World::create(options.world));
+    ASSIGN_OR_RETURN(model, Model::load(std::move(world), bundle));
+    ASSIGN_OR_RETURN(execution, model->execution(entry->name));
     auto begin = std::chrono::steady_clock::now();
     if (weights) {
       const bool terminal = isatty(STDERR_FILENO) == 1;
@@ -187,7 +216,7 @@ private:
           std::fprintf(stderr, "\rloading weights %zu/%zu%s", done, total,
                        done == total ? "\n" : "");
       };
-      if (Status s = session->loadWeights(*weights, progress); !s.ok()) {
+      if (Status s = model->loadWeights(*weights, progress); !s.ok()) {
         if (terminal)
           std::fprintf(stderr, "\n");
         return s;
@@ -195,25 +224,36 @@ private:
     }
     loadSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     for (const auto &[inputName, tensor] : inputs)
-      RETURN_IF_ERROR(session->setInput(inputName, tensor));
+      RETURN_IF_ERROR(execution->setInput(inputName, tensor));
     for (int64_t i = 0; i < options.warmup + options.repeat; ++i) {
       if (i == options.warmup)
-        session->resetStatistics();
-      RETURN_IF_ERROR(session->run());
+        execution->resetStatistics();
+      // Each run begins with the states that were given, so that all compute the same.
+      if (i > 0)
+        RETURN_IF_ERROR(model->resetStates());
+      for (const auto &[stateName, tensor] : states)
+        RETURN_IF_ERROR(model->setState(stateName, tensor));
+      RETURN_IF_ERROR(execution->run());
     }
     for (const EntryValue &result : entry->results) {
-      ASSIGN_OR_RETURN(results[result.name], session->output(result.name));
+      ASSIGN_OR_RETURN(results[result.name], execution->output(result.name));
+    }
+    for (const EntryValue &state : entry->states) {
+      ASSIGN_OR_RETURN(results[state.name], model->state(state.name));
     }
     printSummary();
-    return options.trace.empty() ? Status() : session->writeTrace(options.trace);
+    return options.trace.empty() ? Status() : execution->writeTrace(options.trace);
   }
 
   Status interpret() {
     if (!options.trace.empty() || !options.report.empty())
       return Status::error("--trace and --report expect --target cpu or cuda");
     const auto &compute = options.target == "reference" ? hooks.reference : hooks.interpretProgram;
-    ASSIGN_OR_RETURN(
-        results, compute({options, *bundle, *entry, weights.get(), inputs, /*partitioned=*/true}));
+    Result<Tensors> computed =
+        compute({options, *bundle, *entry, weights.get(), inputs, states, /*partitioned=*/true});
+    if (!computed.ok() && bundle->manifest().entries.size() > 1)
+      return computed.status().within("entry '" + entry->name + "'");
+    ASSIGN_OR_RETURN(results, std::move(computed));
     return {};
   }
 
@@ -224,7 +264,7 @@ private:
     Tensors reference;
     if (needsReference) {
       ASSIGN_OR_RETURN(reference, hooks.reference({options, *bundle, *entry, weights.get(), inputs,
-                                                   /*partitioned=*/false}));
+                                                   states, /*partitioned=*/false}));
     }
     std::string failed;
     for (Check &c : checks) {
@@ -245,13 +285,13 @@ private:
   }
 
   void printSummary() const {
-    auto report = nlohmann::json::parse(session->report());
+    auto report = nlohmann::json::parse(execution->report());
     auto ms = [&](const char *field) { return report[field].get<double>() * 1e3; };
     std::printf("%s on %" PRId64 " rank%s x %" PRId64
                 " thread%s: median %.3f ms, least %.3f ms of %" PRId64 " run%s\n",
                 bundle->manifest().modelName.c_str(), bundle->manifest().mesh.numRanks(),
-                bundle->manifest().mesh.numRanks() == 1 ? "" : "s", options.session.threadsPerRank,
-                options.session.threadsPerRank == 1 ? "" : "s", ms("median_run_s"), ms("min_run_s"),
+                bundle->manifest().mesh.numRanks() == 1 ? "" : "s", options.world.threadsPerRank,
+                options.world.threadsPerRank == 1 ? "" : "s", ms("median_run_s"), ms("min_run_s"),
                 options.repeat, options.repeat == 1 ? "" : "s");
     std::printf("communication: %" PRId64 " bytes sent per rank, %s\n",
                 report["bytes_sent_per_rank"].get<int64_t>(), timesOf(report).c_str());
@@ -304,7 +344,7 @@ private:
   Status writeReport() {
     if (options.report.empty())
       return {};
-    auto report = nlohmann::ordered_json::parse(session->report());
+    auto report = nlohmann::ordered_json::parse(execution->report());
     report["weights"] = weights ? weights->describe() : "none";
     report["load_weights_s"] = loadSeconds;
     report["warmup_runs"] = options.warmup;
@@ -323,8 +363,9 @@ private:
 
   std::vector<std::string> resultNames() const {
     std::vector<std::string> names;
-    for (const EntryValue &result : entry->results)
-      names.push_back(result.name);
+    for (const auto *values : {&entry->results, &entry->states})
+      for (const EntryValue &value : *values)
+        names.push_back(value.name);
     return names;
   }
 
@@ -339,11 +380,13 @@ private:
   const RunHooks &hooks;
   std::shared_ptr<const Bundle> bundle;
   const Entry *entry = nullptr;
-  Tensors inputs, results;
+  Tensors inputs, states; ///< states: those that were given
+  Tensors results;        ///< with the states after the last run
   std::unique_ptr<WeightSource> weights;
   std::vector<Check> checks;
   OutputFiles output;
-  std::unique_ptr<Session> session;
+  std::unique_ptr<Model> model;
+  Execution *execution = nullptr;
   double loadSeconds = 0;
 };
 

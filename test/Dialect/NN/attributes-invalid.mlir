@@ -189,3 +189,54 @@ func.func @unpadded(%x: tensor<4xf32>) -> (tensor<4xf32> {nn.unpadded = tensor<3
 func.func @unpadded(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.name = "y", nn.unpadded = tensor<5xf32>}) attributes {nn.entry} {
   return %x : tensor<4xf32>
 }
+
+// -----
+
+// nn.attributes_c6
+// expected-error @+1 {{'func.func' op expects 'nn.state' to be a unit attribute of an argument of an entry [nn.attributes_c6]}}
+func.func @state(%x: tensor<4xf32> {nn.state}) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// nn.attributes_c6
+// expected-error @+1 {{'func.func' op expects 'nn.state' to be a unit attribute of an argument of an entry [nn.attributes_c6]}}
+func.func @state(%x: tensor<4xf32> {nn.name = "x", nn.state = 1}) -> (tensor<4xf32> {nn.name = "x"}) attributes {nn.entry} {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// nn.attributes_c6
+// expected-error @+1 {{'func.func' op expects a result with the new value of state 'keys', got none of this name [nn.attributes_c6]}}
+func.func @state(%x: tensor<4xf32> {nn.name = "keys", nn.state}) -> (tensor<4xf32> {nn.name = "y"}) attributes {nn.entry} {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// nn.attributes_c6
+// expected-error @+1 {{'func.func' op expects state 'keys' to keep its type 'tensor<4xf32>', got a result of type 'tensor<5xf32>' [nn.attributes_c6]}}
+func.func @state(%x: tensor<4xf32> {nn.name = "keys", nn.state}, %y: tensor<5xf32> {nn.name = "y"})
+    -> (tensor<5xf32> {nn.name = "keys"}) attributes {nn.entry} {
+  return %y : tensor<5xf32>
+}
+
+// -----
+
+// nn.attributes_c6
+comm.mesh @mesh <tp = 2>
+// expected-error @+1 {{'func.func' op expects state 'keys' to keep its type 'tensor<8xf32>', got a result of type 'tensor<4xf32>' [nn.attributes_c6]}}
+func.func @state(%x: tensor<4xf32> {nn.name = "keys", nn.state, comm.global_type = tensor<8xf32>, comm.sharding = #comm.sharding<@mesh, [{tp}]>})
+    -> (tensor<4xf32> {nn.name = "keys", comm.global_type = tensor<4xf32>, comm.sharding = #comm.sharding<@mesh, [{}]>}) attributes {nn.entry} {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// nn.attributes_c7
+// expected-error @+1 {{'func.func' op expects only the result of a state to have an argument's name, got "keys" of argument 0, which has no 'nn.state' [nn.attributes_c7]}}
+func.func @state(%x: tensor<4xf32> {nn.name = "keys"}) -> (tensor<4xf32> {nn.name = "keys"}) attributes {nn.entry} {
+  return %x : tensor<4xf32>
+}

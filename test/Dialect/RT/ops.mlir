@@ -193,3 +193,14 @@ rt.procedure @parts(%x: memref<8x16xf32> {rt.inout}, %e: !rt.event) -> (!rt.even
 rt.procedure @handed_out(%x: memref<8x16xf32> {rt.inout}, %e: !rt.event) -> !rt.event {
   rt.return %e : !rt.event
 }
+
+// CHECK-LABEL: rt.procedure entry @keeps(
+// CHECK-SAME: %keys: memref<4xf32> {rt.state = #rt.value<"keys" of tensor<7xf32> padded tensor<8xf32> sharded <@mesh, [{tp}]>>})
+rt.procedure entry @keeps(%s: memref<4xf32> {rt.state = #rt.value<"keys" of tensor<7xf32> padded tensor<8xf32> sharded <@mesh, [{tp}]>>}) {
+  // CHECK: rt.copy ins(%keys : memref<4xf32>) outs(%{{.*}} : memref<4xf32, #rt.space<local>>)
+  %0 = rt.alloc : memref<4xf32, #rt.space<local>>
+  rt.copy ins(%s : memref<4xf32>) outs(%0 : memref<4xf32, #rt.space<local>>)
+  // CHECK: rt.copy ins(%{{.*}} : memref<4xf32, #rt.space<local>>) outs(%keys : memref<4xf32>)
+  rt.copy ins(%0 : memref<4xf32, #rt.space<local>>) outs(%s : memref<4xf32>)
+  rt.return
+}

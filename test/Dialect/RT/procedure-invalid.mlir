@@ -69,21 +69,21 @@ rt.procedure @procedure_c2(%x: memref<4xf32>) {
 // -----
 
 rt.procedure @procedure_c3(%x: memref<4xf32>, %y: memref<4xf32>) {
-  // expected-error @below {{'rt.copy' op expects to write buffers and arguments with rt.result or rt.inout only, got argument 1 [rt.procedure_c3]}}
+  // expected-error @below {{'rt.copy' op expects to write buffers and arguments with rt.result, rt.inout or rt.state only, got argument 1 [rt.procedure_c3]}}
   rt.copy ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
   rt.return
 }
 
 // -----
 
-// expected-error @below {{expects argument 0 of an entry to have one of rt.parameter, rt.operand and rt.result, got 0 [rt.procedure_c4]}}
+// expected-error @below {{expects argument 0 of an entry to have one of rt.parameter, rt.state, rt.operand and rt.result, got 0 [rt.procedure_c4]}}
 rt.procedure entry @procedure_c4(%x: memref<4xf32>) {
   rt.return
 }
 
 // -----
 
-// expected-error @below {{expects parameters, then operands, then results; argument 1 is out of order [rt.procedure_c4]}}
+// expected-error @below {{expects parameters, then states, then operands, then results; argument 1 is out of order [rt.procedure_c4]}}
 rt.procedure entry @procedure_c4_order(%y: memref<4xf32> {rt.result = #rt.value<"y" of tensor<4xf32>>},
                              %x: memref<4xf32> {rt.operand = #rt.value<"x" of tensor<4xf32>>}) {
   rt.return
@@ -318,4 +318,27 @@ func.func @call_c2(%x: memref<4xf32, strided<[2]>>) {
   // expected-error @below {{'rt.call' op expects argument 0 to be contiguous, got 'memref<4xf32, strided<[2]>>' [rt.call_c2]}}
   rt.call @callee(%x) : memref<4xf32, strided<[2]>>
   return
+}
+
+// -----
+
+// A state is neither an operand with a default nor a result.
+// expected-error @below {{expects neither default nor bound of argument 0, which is a state [rt.value_c6]}}
+rt.procedure entry @defaults(%s: memref<4xi32> {rt.state = #rt.value<"s" of tensor<4xi32> default 1 : i32>}) {
+  rt.return
+}
+
+// -----
+
+// expected-error @below {{expects parameters, then states, then operands, then results; argument 1 is out of order [rt.procedure_c4]}}
+rt.procedure entry @order(%x: memref<4xf32> {rt.operand = #rt.value<"x" of tensor<4xf32>>},
+                          %s: memref<4xf32> {rt.state = #rt.value<"s" of tensor<4xf32>>}) {
+  rt.return
+}
+
+// -----
+
+// expected-error @below {{expects argument 0 of an entry to have one of rt.parameter, rt.state, rt.operand and rt.result, got 2 [rt.procedure_c4]}}
+rt.procedure entry @both(%s: memref<4xf32> {rt.state = #rt.value<"s" of tensor<4xf32>>, rt.operand = #rt.value<"s" of tensor<4xf32>>}) {
+  rt.return
 }

@@ -113,6 +113,34 @@ void runGather(const library::Gather &a) {
   }
 }
 
+/// Which elements are written depends on the positions, so all that may be written are counted.
+std::string appendAccesses(const library::Append &a, Accesses &accesses) {
+  const int64_t rows = a.rowUnits == 0 ? 0 : a.copy.units / a.rowUnits;
+  if (a.copy.first != 0 || a.copy.units * a.copy.unit != runsOf(a.copy).bytes() ||
+      rows * a.rowUnits != a.copy.units || a.stepBytes % a.copy.unit != 0)
+    return "'braid_append' of units of " + std::to_string(a.copy.unit) +
+           " bytes does not fit its places";
+  addIntegers(accesses, a.positions, {rows}, {a.positions.stride});
+  for (int64_t position = 0; position <= a.last; ++position)
+    addRuns(accesses, runsOf(a.copy), 0, a.copy.units * a.copy.unit, {a.copy.source},
+            static_cast<std::byte *>(a.copy.dest) + position * a.stepBytes);
+  addRows(accesses, true, a.fault, {1}, {sizeof(library::Fault)}, sizeof(library::Fault));
+  return {};
+}
+void runAppend(const library::Append &a) {
+  const runtime::StridedRuns runs = runsOf(a.copy);
+  const int64_t rowBytes = a.rowUnits * a.copy.unit;
+  for (int64_t row = 0; row * rowBytes < runs.bytes(); ++row) {
+    const int64_t position = at(a.positions, row);
+    if (position >= 0 && position <= a.last)
+      runtime::copyRuns(runs, static_cast<const std::byte *>(a.copy.source),
+                        static_cast<std::byte *>(a.copy.dest) + position * a.stepBytes,
+                        row * rowBytes, (row + 1) * rowBytes);
+    else if (a.fault->command == 0)
+      *a.fault = {a.command, position, row};
+  }
+}
+
 std::string countedAccesses(const library::CopyCounted &a, Accesses &accesses) {
   const int64_t blockUnits = a.rows * a.rowUnits;
   const uint64_t places =
@@ -529,6 +557,9 @@ std::map<std::string, LibraryKernel> makeLibraryKernels() {
        make(
            "braid_gather", gatherAccesses, runGather,
            +[](const library::Gather &a) -> int64_t { return a.count * library::kThreads; })},
+      {"braid_append", make(
+                           "braid_append", appendAccesses, runAppend,
+                           +[](const library::Append &a) -> int64_t { return a.copy.units; })},
       {"braid_copy_counted",
        make(
            "braid_copy_counted", countedAccesses, runCounted,

@@ -17,6 +17,7 @@ namespace braid::test {
 inline constexpr const char *kLibraryKernels[] = {
     "braid_copy",
     "braid_gather",
+    "braid_append",
     "braid_copy_counted",
     "braid_check_counts",
     "braid_rotary_table_f32",

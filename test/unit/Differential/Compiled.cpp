@@ -9,7 +9,7 @@
 #include "braid/Interpreter/Core/ProgramOrder.h"
 #include "braid/Interpreter/Core/Tensor.h"
 #include "braid/Runtime/KernelLibrary.h"
-#include "braid/Runtime/Session.h"
+#include "test/unit/Runtime/Session.h"
 
 #include <cmath>
 #include <limits>
@@ -64,8 +64,8 @@ Result<CompiledRun> compileAndRun(ModuleOp module, CompileOptions options,
     ASSIGN_OR_RETURN(run.resultsInOrders, runInOrders(*read, inputs, weights, orders));
   }
   std::vector<runtime::EntryValue> results = read->manifest().entries.front().results;
-  Result<std::unique_ptr<runtime::Session>> session =
-      runtime::Session::create(std::make_shared<const runtime::Bundle>(std::move(*read)), {});
+  Result<std::unique_ptr<runtime::testing::Session>> session = runtime::testing::Session::create(
+      std::make_shared<const runtime::Bundle>(std::move(*read)), {});
   if (!session.ok())
     return session.status();
   Status status = (*session)->loadWeights(weights);

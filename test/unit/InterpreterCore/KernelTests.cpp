@@ -412,6 +412,31 @@ TEST(Kernels, LastTokenIsTheLastThatTheMaskHas) {
   expectEqual(result->at(0), {4, 1, 2}, {3, 4, 11, 12, 17, 18, 0, 0});
 }
 
+TEST(Kernels, AppendPutsEachRowAtItsPosition) {
+  Tensor source = floats({2, 1, 2}, {91, 92, 93, 94}),
+         cache = floats({2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}),
+         position = Tensor::ofInts(DType::i32, {2}, {2, 0});
+  KernelCall call;
+  call.inputs = {&source, &position, &cache};
+  call.outputs = {{DType::f32, {2, 3, 2}}};
+  call.integers = {1};
+  Result<std::vector<Tensor>> result = computeLibraryKernel("append", call);
+  ASSERT_TRUE(result.ok());
+  expectEqual(result->at(0), {2, 3, 2}, {1, 2, 3, 4, 91, 92, 93, 94, 9, 10, 11, 12});
+  // Along an inner dimension.
+  Tensor column = floats({2, 3, 1}, {91, 92, 93, 94, 95, 96}),
+         second = Tensor::ofInts(DType::i64, {2}, {1, 0});
+  call.inputs = {&column, &second, &cache};
+  call.integers = {2};
+  result = computeLibraryKernel("append", call);
+  ASSERT_TRUE(result.ok());
+  expectEqual(result->at(0), {2, 3, 2}, {1, 91, 3, 92, 5, 93, 94, 8, 95, 10, 96, 12});
+  Tensor beyond = Tensor::ofInts(DType::i64, {2}, {1, 2});
+  call.inputs = {&column, &beyond, &cache};
+  expectError(computeLibraryKernel("append", call).status(),
+              "position 2 of row 1 is outside of [0, 1], for a capacity of 2");
+}
+
 TEST(Kernels, TopKOrdersEqualsByIndexAndNaNFirst) {
   const double nan = std::nan(""), inf = INFINITY;
   Tensor input = floats({3, 5}, {1, 3, 3, -inf, 2, nan, 7, nan, inf, 0, -0.0, 0, -1, 0, -0.0});

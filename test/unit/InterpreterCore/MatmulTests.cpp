@@ -47,7 +47,7 @@ TEST(Matmul, CpuAgreesWithTheInterpreterInEveryForm) {
     auto program = matmulProgram(c);
     const runtime::HostTensor expected = interpret(*program.bundle(), inputs);
     for (int64_t threads : {1, 3}) {
-      runtime::SessionOptions options;
+      runtime::WorldOptions options;
       options.threadsPerRank = threads;
       auto session = program.session(options);
       ASSERT_TRUE(session.ok()) << session.status().message();

@@ -94,7 +94,7 @@ void agree(const Exchange &exchange, bool strided) {
   Result<ProgramResults> interpreted = (*interpreter)->runSchedules(1, 5);
   ASSERT_TRUE(interpreted.ok()) << interpreted.status().message();
 
-  auto session = runtime::Session::create(bundle, {});
+  auto session = runtime::testing::Session::create(bundle, {});
   ASSERT_TRUE(session.ok()) << session.status().message();
   ASSERT_TRUE((*session)->setInput("x", input()).ok());
   Status ran = (*session)->run();

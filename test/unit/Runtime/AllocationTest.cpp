@@ -10,6 +10,7 @@
 #include "CollectiveTable.h"
 #include "CudaPrograms.h"
 #include "FeedForward.h"
+#include "StatePrograms.h"
 
 #include <atomic>
 #include <cerrno>
@@ -115,8 +116,8 @@ protected:
     counts = new (shared) Counts;
   }
 
-  SessionOptions options() const {
-    SessionOptions options;
+  WorldOptions options() const {
+    WorldOptions options;
     options.transport = GetParam();
     return options;
   }
@@ -154,7 +155,7 @@ TEST_P(Allocations, NoneForProductsAndKernels) {
   for (int64_t tp : {1, 2})
     for (int64_t threads : {1, 2}) {
       SCOPED_TRACE("tp " + std::to_string(tp) + ", threads " + std::to_string(threads));
-      SessionOptions o = options();
+      WorldOptions o = options();
       o.threadsPerRank = threads;
       auto session = feedForward(1, tp).session(o);
       ASSERT_OK(session);
@@ -171,6 +172,27 @@ TEST_P(Allocations, NoneForLibraryKernels) {
   ASSERT_OK((*session)->loadWeights(*WeightSource::random(7)));
   ASSERT_OK(setLibraryInputs(**session, {1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2}));
   expectNone(**session);
+}
+
+TEST_P(Allocations, NoneForEntriesThatTakeTurns) {
+  auto session = Session::create(cacheProgram().bundle(), options(), "write");
+  ASSERT_OK(session);
+  ASSERT_OK((*session)->loadWeights(*WeightSource::random(7)));
+  const std::vector<float> x(4, 1);
+  const int32_t position = 1;
+  ASSERT_OK((*session)->setInput("x", DType::f32, {1, 1, 4}, x.data()));
+  ASSERT_OK((*session)->setInput("position", DType::i32, {1}, &position));
+  Execution *read = *(*session)->model().execution("read");
+  for (int run = 0; run < 5; ++run) {
+    counts->ours = 0;
+    counts->counting = run >= 2;
+    Status status = (*session)->run();
+    if (status.ok())
+      status = read->run();
+    counts->counting = false;
+    ASSERT_OK(status);
+    EXPECT_EQ(counts->ours.load(), 0);
+  }
 }
 
 TEST_P(Allocations, NoneForAnyCollective) {

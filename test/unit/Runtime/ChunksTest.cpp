@@ -6,7 +6,7 @@
 // Weights are copied to devices in chunks of bounded size.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/lib/Session/Chunks.h"
+#include "runtime/lib/Model/Chunks.h"
 #include "Testing.h"
 
 using namespace braid::runtime;

@@ -86,8 +86,8 @@ Status setVictim(Session &session, int64_t victim) {
   return session.setInput("x", f32, {kRanks}, x.data());
 }
 
-SessionOptions optionsFor(const char *transport, double timeLimit) {
-  SessionOptions options;
+WorldOptions optionsFor(const char *transport, double timeLimit) {
+  WorldOptions options;
   options.transport = transport;
   options.timeLimitSeconds = timeLimit;
   return options;
@@ -169,7 +169,7 @@ TEST_P(EachCollective, ARankThatStallsBefore) {
                                 "has not arrived \\(rank 1 is at kernel 'guard' in @main on its "
                                 "compute queue\\)"),
                    2, [&](double limit) { // the session stays usable
-                     SessionOptions options = optionsFor(transport, limit);
+                     WorldOptions options = optionsFor(transport, limit);
                      options.stall = StallInjection{1, "guard"};
                      auto session = b.session(options);
                      if (session.ok())

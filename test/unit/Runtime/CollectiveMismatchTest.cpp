@@ -12,7 +12,7 @@
 #include "Streams.h"
 #include "Testing.h"
 #include "runtime/lib/Executor/Commands.h"
-#include "runtime/lib/Session/Processes.h"
+#include "runtime/lib/Model/Processes.h"
 
 #include <algorithm>
 #include <gmock/gmock.h>

@@ -18,7 +18,7 @@ namespace {
 
 /// Runs feedForward(1, 2) after a change to its layer's procedure.
 template <typename Change>
-Status runChanged(Change change, const SessionOptions &options = onNullDevice()) {
+Status runChanged(Change change, const WorldOptions &options = onNullDevice()) {
   ProgramBuilder builder = feedForward(1, 2);
   change(*builder.program.procedures[1]);
   auto session = cudaSession(builder, options);
@@ -56,7 +56,7 @@ TEST(CudaRefusals, AnAwaitThatIsMissingIsARace) {
   auto change = [](fb::ProcedureT &layer) { eraseFirst<fb::AwaitT>(communicationOf(layer)); };
   for (const char *transport : {"threads", "nccl"})
     for (bool graph : {false, true}) {
-      SessionOptions options = onNullDevice(transport);
+      WorldOptions options = onNullDevice(transport);
       options.cudaGraph = graph;
       EXPECT_ERROR_HAS(runChanged(change, options), "without being ordered after");
     }
@@ -130,7 +130,7 @@ TEST(CudaRefusals, ALaunchThatTheCodeDoesNotExpect) {
 
 TEST(CudaRefusals, WhatTheMachineLacks) {
   ProgramBuilder builder = feedForward(1, 2);
-  SessionOptions options = onNullDevice();
+  WorldOptions options = onNullDevice();
   options.cudaLibrary = "/nowhere/libcuda.so.1";
   EXPECT_ERROR_HAS(
       cudaSession(builder, options),
@@ -153,7 +153,7 @@ TEST(CudaRefusals, WhatTheMachineLacks) {
   options = onNullDevice();
   options.threadsPerRank = 2;
   EXPECT_ERROR(cudaSession(builder, options), "more than one thread per rank expects target 'cpu'");
-  options = SessionOptions();
+  options = WorldOptions();
   options.cudaLibrary = BRAID_TEST_NULL_DEVICE;
   EXPECT_ERROR(cudaSession(builder, options),
                "a library in place of the CUDA driver expects target 'cuda', got 'cpu'");
@@ -162,7 +162,7 @@ TEST(CudaRefusals, WhatTheMachineLacks) {
 TEST(CudaRefusals, AKernelThatDoesNotEnd) {
   for (bool graph : {false, true}) {
     ProgramBuilder builder = feedForward(1, 2);
-    SessionOptions options = onNullDevice();
+    WorldOptions options = onNullDevice();
     options.timeLimitSeconds = 0.2;
     options.cudaGraph = graph;
     auto session = cudaSession(builder, options);
@@ -180,7 +180,7 @@ TEST(CudaRefusals, AKernelThatDoesNotEnd) {
                 HasSubstr(graph ? "the graph of a run has not ended within 0.2 s"
                                 : "kernel 'add_bias' in @layer (layer.0) on its compute queue"));
     EXPECT_ERROR((*session)->run(),
-                 "the session cannot run again: a rank did not return from an earlier run");
+                 "the model cannot run again: a rank did not return from an earlier run");
     EXPECT_ERROR((*session)->setInput("x", f32, {kBatch, kHidden}, x.data()),
                  "rank 0: the device 'null device' is not used any more: work on it has not ended");
   }

@@ -9,6 +9,7 @@
 #include "CudaPrograms.h"
 #include "MatmulPrograms.h"
 #include "NullDeviceTesting.h"
+#include "StatePrograms.h"
 
 #include <nlohmann/json.hpp>
 
@@ -25,7 +26,7 @@ struct Layout {
 void PrintTo(const Layout &layout, std::ostream *os) { *os << layout.transport; }
 void compareWithTheCpu(const Layout &layout) {
   ProgramBuilder builder = feedForward(layout.dp, layout.tp);
-  SessionOptions options = onNullDevice(layout.transport);
+  WorldOptions options = onNullDevice(layout.transport);
   options.cudaGraph = layout.graph;
   options.trace = true;
   auto cuda = cudaSession(builder, options);
@@ -180,7 +181,7 @@ TEST(CudaSession, NamesAnIdOutsideOfTheTable) {
         Case{i64, 0, INT64_MIN, "id -9223372036854775808 at position 7 is outside of [0, 10)"}})
     for (bool graph : {false, true}) {
       ProgramBuilder builder = libraryCalls(c.integers, c.limit);
-      SessionOptions options = onNullDevice();
+      WorldOptions options = onNullDevice();
       options.cudaGraph = graph;
       auto session = cudaSession(builder, options);
       ASSERT_OK(session);
@@ -194,6 +195,55 @@ TEST(CudaSession, NamesAnIdOutsideOfTheTable) {
         ASSERT_OK(setLibraryInputs(**session, {0, 5, 8, 1, 2, 8, 4, 1, 1, 7, 3, 6}, c.integers));
         EXPECT_OK((*session)->run()); // a run with valid inputs succeeds again
       }
+    }
+}
+
+TEST(CudaSession, EntriesShareAState) {
+  for (const char *transport : {"threads", "nccl"})
+    for (bool graph : {false, true}) {
+      WorldOptions options = onNullDevice(transport);
+      options.cudaGraph = graph;
+      ProgramBuilder builder = cacheProgram();
+      auto session = cudaSession(builder, options, {"sm_90a", {}}, "write");
+      ASSERT_OK(session);
+      Model &model = (*session)->model();
+      ASSERT_OK(model.loadWeights(*WeightSource::random(3)));
+      Result<Execution *> write = model.execution("write"), read = model.execution("read");
+      ASSERT_OK(write);
+      ASSERT_OK(read);
+      std::vector<float> expected(12);
+      for (int32_t step = 0; step < 6; ++step) { // entries take turns, with their own graphs
+        const int32_t position = step % 3;
+        std::vector<float> row(4);
+        for (size_t i = 0; i < 4; ++i)
+          row[i] = expected[static_cast<size_t>(position) * 4 + i] =
+              static_cast<float>(10 * step) + static_cast<float>(i);
+        ASSERT_OK((*write)->setInput("x", f32, {1, 1, 4}, row.data()));
+        ASSERT_OK((*write)->setInput("position", DType::i32, {1}, &position));
+        ASSERT_OK((*write)->run());
+        ASSERT_OK((*read)->run());
+        Result<HostTensor> y = (*read)->output("y"), keys = model.state("keys");
+        ASSERT_OK(y);
+        ASSERT_OK(keys);
+        for (size_t i = 0; i < 12; ++i) {
+          EXPECT_EQ(y->as<float>()[i], expected[i]);
+          EXPECT_EQ(keys->as<float>()[i], expected[i]);
+        }
+      }
+      const int32_t beyond = 3;
+      ASSERT_OK((*write)->setInput("position", DType::i32, {1}, &beyond));
+      Status status = (*write)->run();
+      EXPECT_ERROR(
+          status,
+          "entry 'write': rank 0: append 'append keys' in @write: position 3 of row 0 is outside "
+          "of [0, 2], for a capacity of 3");
+      EXPECT_EQ(status.code(), Code::invalid);
+      ASSERT_OK(model.resetStates());
+      ASSERT_OK((*read)->run());
+      Result<HostTensor> y = (*read)->output("y");
+      ASSERT_OK(y);
+      for (size_t i = 0; i < 12; ++i)
+        EXPECT_EQ(y->as<float>()[i], 0);
     }
 }
 

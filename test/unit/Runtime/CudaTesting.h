@@ -40,8 +40,8 @@ inline Result<std::shared_ptr<const Bundle>> withCudaKernels(BundleContents cont
   return makeBundle(std::move(contents));
 }
 
-inline SessionOptions onNullDevice(const std::string &transport = "threads") {
-  SessionOptions options;
+inline WorldOptions onNullDevice(const std::string &transport = "threads") {
+  WorldOptions options;
   options.target = "cuda";
   options.transport = transport;
   options.cudaLibrary = BRAID_TEST_NULL_DEVICE;
@@ -49,10 +49,10 @@ inline SessionOptions onNullDevice(const std::string &transport = "threads") {
 }
 
 inline Result<std::unique_ptr<Session>>
-cudaSession(ProgramBuilder &builder, const SessionOptions &options = onNullDevice(),
-            const CudaLaunchTable &table = nullKernelTable()) {
+cudaSession(ProgramBuilder &builder, const WorldOptions &options = onNullDevice(),
+            const CudaLaunchTable &table = nullKernelTable(), const std::string &entry = {}) {
   auto bundle = withCudaKernels(builder.contents(), table);
-  return bundle.ok() ? Session::create(*bundle, options) : bundle.status();
+  return bundle.ok() ? Session::create(*bundle, options, entry) : bundle.status();
 }
 
 /// A target and a transport.
@@ -63,8 +63,8 @@ struct Where {
   bool onCpu() const { return target == std::string("cpu"); }
   /// A session of a program without kernels.
   Result<std::unique_ptr<Session>>
-  session(ProgramBuilder &b, double timeLimit = SessionOptions().timeLimitSeconds) const {
-    SessionOptions options = onCpu() ? SessionOptions() : onNullDevice();
+  session(ProgramBuilder &b, double timeLimit = WorldOptions().timeLimitSeconds) const {
+    WorldOptions options = onCpu() ? WorldOptions() : onNullDevice();
     options.transport = transport;
     options.cudaGraph = graph;
     options.timeLimitSeconds = timeLimit;

@@ -64,7 +64,7 @@ Status setIds(Session &session, int64_t ranks, int64_t badAt = -1, int64_t bad =
 TEST(Faults, AnIdOutsideOfTheTableStopsAllRanks) {
   for (int64_t bad : {int64_t(10), int64_t(-1), INT64_MIN}) {
     ProgramBuilder b = lookup(2, 2);
-    SessionOptions options;
+    WorldOptions options;
     options.timeLimitSeconds = 120;
     auto session = b.session(options);
     ASSERT_OK(session);
@@ -110,7 +110,7 @@ TEST(Faults, AStalledRankEndsTheRunWithinTheLimit) {
   for (const Case &c : cases) {
     ProgramBuilder b = lookup(c.dp, c.tp);
     expectRunsFail(MatchesRegex(c.expected), 2, [&](double limit) { // the session stays usable
-      SessionOptions options;
+      WorldOptions options;
       options.timeLimitSeconds = limit;
       options.stall = StallInjection{c.stalled, c.command};
       auto session = b.session(options);
@@ -158,7 +158,7 @@ TEST(Faults, ALongKernelIsNoStall) {
       if (transport == std::string("shm") && threads == 2)
         continue;
       auto run = [&](double limit) {
-        SessionOptions options;
+        WorldOptions options;
         options.transport = transport;
         options.threadsPerRank = threads;
         options.timeLimitSeconds = limit;
@@ -184,7 +184,7 @@ TEST(Faults, ALongKernelIsNoStall) {
 
 TEST(Faults, StallsThatCannotHappenAreRefused) {
   ProgramBuilder b = lookup(1, 2);
-  SessionOptions options;
+  WorldOptions options;
   options.stall = StallInjection{2, ""};
   EXPECT_ERROR(b.session(options), "expects a rank of 0 to 1 to stall, got 2");
   options.stall = StallInjection{1, "nothing"};
@@ -196,7 +196,7 @@ TEST(Faults, StallsThatCannotHappenAreRefused) {
 
 TEST(Faults, WrongRequestsAreNamed) {
   ProgramBuilder b = lookup(2, 2);
-  SessionOptions options;
+  WorldOptions options;
   options.ranks = 2;
   EXPECT_ERROR(b.session(options), "bundle is for mesh <dp = 2, tp = 2> (4 ranks), got 2 ranks");
   options.ranks = 4;
@@ -206,12 +206,10 @@ TEST(Faults, WrongRequestsAreNamed) {
   options.threadsPerRank = 0;
   EXPECT_ERROR(b.session(options), "expects 1 to 1024 threads per rank, got 0");
   options.threadsPerRank = 1;
-  options.entry = "train";
-  EXPECT_ERROR(b.session(options), "the bundle has no entry 'train', it has 'main'");
-  options.entry = "";
   auto session = b.session(options);
   ASSERT_OK(session);
   Session &s = **session;
+  EXPECT_ERROR(s.model().execution("train"), "the bundle has no entry 'train', it has 'main'");
   EXPECT_ERROR(s.run(), "weights are missing: 1 parameters ('table' f32 [10, 16]); inputs are "
                         "missing: 'ids' i64 [4, 4]");
   std::vector<int32_t> narrow(16);
@@ -224,7 +222,7 @@ TEST(Faults, WrongRequestsAreNamed) {
   EXPECT_ERROR(s.output("z"), "no output 'z', the entry has 'y' f32 [4, 4, 16]");
   EXPECT_ERROR(s.output("y"), "output 'y' expects a run that has succeeded");
   EXPECT_ERROR(s.writeTrace("/tmp/never"),
-               "a trace expects a session that was created with tracing on");
+               "a trace expects a world that was created with tracing on");
 }
 
 TEST(Faults, AKernelThatTheTableLacks) {
@@ -238,7 +236,7 @@ TEST(Faults, AKernelThatTheTableLacks) {
 TEST(Faults, FramesThatNoMemoryHolds) {
   for (const char *transport : {"threads", "shm"})
     for (const uint64_t bytes : {UINT64_MAX, UINT64_MAX - 62, UINT64_MAX - 4094}) {
-      SessionOptions options;
+      WorldOptions options;
       options.transport = transport;
       ProgramBuilder b = lookup(1, 2);
       b.program.procedures[0]->local_bytes = bytes;
@@ -356,7 +354,7 @@ TEST(Faults, AnExceptionInATeamIsAFailedRank) {
   p.launch("bad", kernel,
            {argument(0, f32, {kRows, kColumns}), argument(1, f32, {kRows, kColumns})}, {true, true},
            kRows);
-  SessionOptions options;
+  WorldOptions options;
   options.threadsPerRank = 2;
   auto session = b.session(options);
   ASSERT_OK(session);

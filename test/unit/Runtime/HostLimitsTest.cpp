@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
-#include "runtime/lib/Session/Processes.h"
+#include "runtime/lib/Model/Processes.h"
 #include "runtime/lib/Sync/HostMemory.h"
 
 #include <cerrno>
@@ -76,7 +76,7 @@ ProgramBuilder sum(int64_t ranks, int64_t elements = 16) {
 /// The first error of creating a session, setting its input or running it.
 std::string firstError(ProgramBuilder &b, const std::string &transport, int64_t ranks,
                        int64_t elements = 16) {
-  SessionOptions options;
+  WorldOptions options;
   options.transport = transport;
   auto session = b.session(options);
   if (!session.ok())

@@ -245,7 +245,7 @@ protected:
       return !status.ok();
     };
     ProgramBuilder b = program();
-    SessionOptions options;
+    WorldOptions options;
     options.transport = "shm";
     options.threadsPerRank = 2;
     options.timeLimitSeconds = 120;

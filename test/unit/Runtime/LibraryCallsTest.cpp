@@ -154,6 +154,32 @@ TEST(PositionIds, PaddingIsNotCounted) {
   EXPECT_EQ(std::vector<int64_t>(narrowPositions.begin(), narrowPositions.end()), expected);
 }
 
+TEST(Append, WritesEachRowAtItsPosition) {
+  std::mt19937 random(12);
+  for (bool narrow : {false, true})
+    for (int64_t size : {1, 3, 5}) {
+      Strided source({3, size, 2, 6}, 3, random), cache({3, 5, 2, 6}, 2, random);
+      std::vector<float> expected = cache.data;
+      std::vector<int64_t> positions = {5 - size, 0, (5 - size) / 2};
+      Tensor position = integers(positions, {3});
+      Narrow few(position);
+      Result<LibraryCommand> command = resolveLibrary(
+          call("append", {&source.tensor, narrow ? &few.tensor : &position, &cache.tensor}, {1}),
+          {});
+      ASSERT_OK(command);
+      Bench bench(1, vectorKernels());
+      (*command)->run(Command(), bench.context);
+      for (int64_t b = 0; b < 3; ++b)
+        for (int64_t s = 0; s < size; ++s)
+          for (int64_t h = 0; h < 2; ++h)
+            for (int64_t i = 0; i < 6; ++i)
+              expected[static_cast<size_t>(
+                  &cache.at({b, positions[static_cast<size_t>(b)] + s, h, i}) -
+                  cache.data.data())] = source.at({b, s, h, i});
+      EXPECT_EQ(cache.data, expected);
+    }
+}
+
 TEST(LastToken, CopiesTheRow) {
   std::mt19937 random(11);
   for (bool narrow : {false, true}) {

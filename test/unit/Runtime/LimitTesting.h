@@ -9,7 +9,7 @@
 #ifndef BRAID_TEST_UNIT_RUNTIME_LIMITTESTING_H
 #define BRAID_TEST_UNIT_RUNTIME_LIMITTESTING_H
 
-#include "braid/Runtime/Session.h"
+#include "Session.h"
 
 #include <chrono>
 #include <gmock/gmock.h>

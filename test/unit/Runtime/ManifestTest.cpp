@@ -262,7 +262,7 @@ TEST(Manifest, PaddingOfAResult) {
   EXPECT_ERROR(verifyAfter([](Manifest &m) {
                  m.entries[0].operands[0].paddedShape = m.entries[0].operands[0].globalShape;
                }),
-               "'entries[0].operands[0]': 'x': expects a padded shape of a result only");
+               "'entries[0].operands[0]': 'x': expects a padded shape of a state or a result only");
   EXPECT_ERROR(parseAfter([](Json &j) { j["entries"][0]["results"][0]["padded_shape"] = "x"; }),
                "field 'entries[0].results[0].padded_shape' expects an array, got string");
 }

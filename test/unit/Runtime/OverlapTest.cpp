@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
 #include "runtime/lib/Executor/Executor.h"
-#include "runtime/lib/Session/RunHistory.h"
+#include "runtime/lib/Model/RunHistory.h"
 
 #include <atomic>
 #include <cmath>
@@ -328,7 +328,7 @@ TEST(Overlap, NothingBetweenStartAndWaitIsNeverHidden) {
       p.wait("", 2 * i + 1);
     }
     p.copy("result", out, argument(2, DType::f32, {kSize, kSize}));
-    SessionOptions options;
+    WorldOptions options;
     options.transport = transport;
     auto session = b.session(options);
     ASSERT_OK(session);

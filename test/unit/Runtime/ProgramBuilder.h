@@ -10,12 +10,12 @@
 #define BRAID_TEST_PROGRAMBUILDER_H
 
 #include "LibraryLaunches.h"
+#include "Session.h"
 #include "Streams.h"
 #include "Testing.h"
 #include "braid/Base/StridedCopy.h"
 #include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
-#include "braid/Runtime/Session.h"
 
 #include <gtest/gtest.h>
 #include <memory>
@@ -315,7 +315,7 @@ public:
     return result;
   }
   std::shared_ptr<const Bundle> bundle() { return bundleOf(contents()); }
-  Result<std::unique_ptr<Session>> session(SessionOptions options = {}) {
+  Result<std::unique_ptr<Session>> session(WorldOptions options = {}) {
     options.kernels = &kernels;
     Result<std::shared_ptr<const Bundle>> bundle = makeBundle(contents());
     return bundle.ok() ? Session::create(*bundle, options) : bundle.status();

@@ -362,6 +362,33 @@ TEST(Program, RefusesBadLastToken) {
                newPlace() + "mask: expects i32 or i64, got f32");
 }
 
+TEST(Program, RefusesBadAppend) {
+  auto with = [](ViewPtr source, ViewPtr position, ViewPtr cache, int64_t dim = 1) {
+    return verifyAfter([&](ProgramT &p) {
+      LibraryLaunch launch{"append", viewsOf(source, position, cache), {dim}};
+      computeOf(layer(p))[4] = command(launchIn(p, std::move(launch)), "new");
+    });
+  };
+  auto ids = [](std::vector<int64_t> shape) { return local(0, std::move(shape), Type::i64); };
+  EXPECT_OK(with(local(0, {1, 1, 4}), ids({1}), argument(2, {1, 2, 4})));
+  EXPECT_ERROR(with(local(0, {1, 1, 4}), ids({1}), argument(2, {1, 2, 4}), 0),
+               newPlace() + "expects dim of 1 to 2, got 0");
+  EXPECT_ERROR(with(local(0, {1, 1, 4}), ids({1}), argument(2, {1, 2, 4}), 3),
+               newPlace() + "expects dim of 1 to 2, got 3");
+  EXPECT_ERROR(with(local(0, {1, 4}), ids({1}), argument(2, {1, 2, 4})),
+               newPlace() + "source: expects 3 dimensions, got shape [1, 4]");
+  EXPECT_ERROR(with(local(0, {1, 3, 4}), ids({1}), argument(2, {1, 2, 4})),
+               newPlace() + "source: expects 1 to 2 in dimension 1, got shape [1, 3, 4]");
+  EXPECT_ERROR(with(local(0, {1, 1, 3}), ids({1}), argument(2, {1, 2, 4})),
+               newPlace() + "source: expects shape [1, 1, 4], got [1, 1, 3]");
+  EXPECT_ERROR(with(local(0, {1, 1, 4}), ids({2}), argument(2, {1, 2, 4})),
+               newPlace() + "position: expects shape [1], got [2]");
+  EXPECT_ERROR(with(local(0, {1, 1, 4}), local(0, {1}), argument(2, {1, 2, 4})),
+               newPlace() + "position: expects i32 or i64, got f32");
+  EXPECT_ERROR(with(local(0, {1, 1, 4}, Type::i64), ids({1}), argument(2, {1, 2, 4})),
+               newPlace() + "cache: expects i64, got f32");
+}
+
 TEST(Program, RefusesBadRotaryEmbeddings) {
   auto table = [](const std::function<void(RotaryTableLaunch &)> &change) {
     return verifyAfter([&](ProgramT &p) {

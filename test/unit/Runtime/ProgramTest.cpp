@@ -80,9 +80,10 @@ TEST(Program, RefusesWhatDoesNotFitTheManifest) {
                "entry 'main': expects a procedure below 2, got 2");
   Manifest manifest = sampleManifest();
   manifest.entries[0].operands.push_back({"z", braid::runtime::DType::f32, {1}, {}});
-  EXPECT_ERROR(verifyAfter([](ProgramT &) {}, manifest),
-               "entry 'main': expects a procedure of 3 parameters and operands and 1 results, got "
-               "3 arguments");
+  EXPECT_ERROR(
+      verifyAfter([](ProgramT &) {}, manifest),
+      "entry 'main': expects a procedure of 3 parameters, states and operands and 1 results, got "
+      "3 arguments");
   manifest = sampleManifest();
   manifest.entries[0].operands[0].dtype = braid::runtime::DType::i32;
   EXPECT_ERROR(verifyAfter([](ProgramT &) {}, manifest),
@@ -111,10 +112,10 @@ TEST(Program, RefusesArgumentsUsedAgainstTheirKind) {
                  copy.dest = argument(1, {2, 4});
                  computeOf(mainOf(p)).push_back(command(std::move(copy)));
                }),
-               "entry 'main': operand 'x' is not returned under its name, but the program writes "
+               "entry 'main': operand 'x' is no state, but the program writes "
                "it");
-  Manifest donated = sampleManifest();
-  donated.entries[0].results[0].name = "x";
+  Manifest keeping = sampleManifest(); // x as a state
+  std::swap(keeping.entries[0].states, keeping.entries[0].operands);
   EXPECT_OK(verifyAfter(
       [](ProgramT &p) {
         program::CopyT copy;
@@ -122,7 +123,7 @@ TEST(Program, RefusesArgumentsUsedAgainstTheirKind) {
         copy.dest = argument(1, {2, 4});
         computeOf(mainOf(p)).push_back(command(std::move(copy)));
       },
-      donated));
+      keeping));
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
                  eachCall(p, 1, [](program::CallT &c) { c.arguments[2] = local(128, {2, 8}); });
                }),

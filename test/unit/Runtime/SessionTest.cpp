@@ -71,7 +71,7 @@ class FeedForward : public ::testing::TestWithParam<Layout> {};
 TEST_P(FeedForward, EqualsOneDevice) {
   auto [dp, tp, threads] = GetParam();
   ProgramBuilder builder = feedForward(dp, tp);
-  SessionOptions options;
+  WorldOptions options;
   options.threadsPerRank = threads;
   auto session = builder.session(options);
   ASSERT_OK(session.status());
@@ -181,7 +181,7 @@ TEST(Session, ThreadsArePinnedToCores) {
   };
   for (int64_t ranks : {1, 2}) {
     SCOPED_TRACE(ranks);
-    SessionOptions options;
+    WorldOptions options;
     options.pin = true;
     options.threadsPerRank = 2 / ranks;
     auto session = program(ranks).session(options);
@@ -200,7 +200,7 @@ TEST(Session, ThreadsArePinnedToCores) {
     EXPECT_EQ(seenCores[ranks == 1 ? 1.0F : 2.0F], std::vector<int>{cores[1]});
     EXPECT_THAT((*session)->report(), HasSubstr("\"pinned_cores\": ["));
   }
-  SessionOptions options;
+  WorldOptions options;
   options.pin = true;
   options.threadsPerRank = static_cast<int64_t>(cores.size());
   EXPECT_ERROR(program(2).session(options),
@@ -268,7 +268,7 @@ TEST(Session, RanksThatDisagreeAboutAResult) {
   p.copy("y", argument(0, f32, {2, 3}), argument(1, f32, {2, 3}));
   BundleContents contents = b.contents();
   for (const char *transport : {"shm", "threads"}) {
-    SessionOptions options;
+    WorldOptions options;
     options.transport = transport;
     auto session = Session::create(bundleOf(contents), options);
     ASSERT_OK(session);
@@ -308,7 +308,7 @@ TEST(Session, AnInputWithADefaultMayBeLeftOut) {
   without->reset(); // the thread sanitizer refuses to fork a process with several threads
   contents.manifest.entries[0].operands[0].defaultValue = 3;
   for (const char *transport : {"threads", "shm"}) {
-    SessionOptions options;
+    WorldOptions options;
     options.transport = transport;
     auto session = Session::create(bundleOf(contents), options);
     ASSERT_OK(session);
@@ -567,7 +567,7 @@ TEST(Session, BothQueuesComputeAtOnce) {
       p.communication("attend there", std::move(attention));
     }
   }
-  SessionOptions options;
+  WorldOptions options;
   options.threadsPerRank = 3;
   auto session = b.session(options);
   ASSERT_OK(session);

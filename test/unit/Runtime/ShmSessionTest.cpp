@@ -10,6 +10,7 @@
 #include "Leftovers.h"
 #include "LimitTesting.h"
 #include "ProgramBuilder.h"
+#include "StatePrograms.h"
 #include "braid/Runtime/Safetensors.h"
 
 #include <cerrno>
@@ -82,8 +83,8 @@ void deadly(void *const *descriptors) {
   shrink(descriptors);
 }
 
-SessionOptions shm() {
-  SessionOptions options;
+WorldOptions shm() {
+  WorldOptions options;
   options.transport = "shm";
   return options;
 }
@@ -112,7 +113,7 @@ TEST_F(ShmSession, ResultsReportAndTraceAreThoseOfThreads) {
     nlohmann::json reports[2], traces[2];
     for (int i : {0, 1}) {
       ProgramBuilder b = chain(ranks, 3, shrink);
-      SessionOptions options = i ? shm() : SessionOptions();
+      WorldOptions options = i ? shm() : WorldOptions();
       options.trace = true;
       options.threadsPerRank = 2;
       auto session = b.session(options);
@@ -155,7 +156,7 @@ TEST_F(ShmSession, ARankThatDiesIsNamedAtOnceWithItsSignalAndPlace) {
     bool tellsWhoWaits = false;
     for (int round = 0; round < 20 && !tellsWhoWaits; ++round) {
       ProgramBuilder b = chain(3, 2, deadly);
-      SessionOptions options = shm();
+      WorldOptions options = shm();
       options.timeLimitSeconds = 60;
       auto session = b.session(options);
       ASSERT_OK(session);
@@ -174,7 +175,7 @@ TEST_F(ShmSession, ARankThatDiesIsNamedAtOnceWithItsSignalAndPlace) {
       if (!tellsWhoWaits)
         EXPECT_THAT(status.message(), MatchesRegex(end));
       EXPECT_TRUE(children().empty()) << "the others end with it";
-      EXPECT_ERROR((*session)->run(), "the session cannot run again: a rank did not return from "
+      EXPECT_ERROR((*session)->run(), "the model cannot run again: a rank did not return from "
                                       "an earlier run");
       EXPECT_ERROR((*session)->output("y"), "output 'y' expects a run that has succeeded");
     }
@@ -191,7 +192,7 @@ TEST_F(ShmSession, ARankKilledOrStoppedAtAnyMoment) {
   for (int round = 0; round < 16; ++round) {
     const int signal = round % 4 == 0 ? SIGSTOP : SIGKILL;
     ProgramBuilder b = chain(4, 20, sleepy);
-    SessionOptions options = shm();
+    WorldOptions options = shm();
     options.timeLimitSeconds = signal == SIGSTOP ? 0.5 : 60;
     auto session = b.session(options);
     ASSERT_OK(session);
@@ -209,7 +210,7 @@ TEST_F(ShmSession, ARankKilledOrStoppedAtAnyMoment) {
     // signal.
     Status status, next;
     auto begin = std::chrono::steady_clock::now();
-    auto lost = [&] { return next.message().rfind("the session cannot run again", 0) == 0; };
+    auto lost = [&] { return next.message().rfind("the model cannot run again", 0) == 0; };
     for (; !lost() && std::chrono::steady_clock::now() - begin < std::chrono::seconds(60);
          next = (*session)->run())
       if (!next.ok())
@@ -234,7 +235,7 @@ TEST_F(ShmSession, AStalledRankEndsTheRunAndTheSessionSurvives) {
                               "waited [0-9.]+ s for rank 1, which has not arrived \\(rank 1 is at "
                               "matmul 'linear\\.1' in @main on its compute queue\\)"),
                  2, [&](double limit) {
-                   SessionOptions options = shm();
+                   WorldOptions options = shm();
                    options.timeLimitSeconds = limit;
                    options.stall = StallInjection{1, "linear.1"};
                    auto session = b.session(options);
@@ -266,7 +267,7 @@ private:
 TEST_F(ShmSession, ARankThatIsLostWhileItLoadsIsNamed) {
   ProgramBuilder b = chain(3, 1, shrink);
   auto load = [&](int signal, double limit) {
-    SessionOptions options = shm();
+    WorldOptions options = shm();
     options.timeLimitSeconds = limit;
     auto session = b.session(options);
     if (!session.ok())
@@ -428,6 +429,54 @@ TEST_F(ShmSession, ARankThatCannotTouchItsArenaIsNamed) {
               MatchesRegex("arenas of rank 1: cannot allocate 16777216 bytes, the system has "
                            "[0-9]+ available: Cannot allocate memory"));
   EXPECT_TRUE(children().empty());
+}
+
+TEST_F(ShmSession, EntriesShareAState) {
+  WorldOptions options;
+  options.transport = "shm";
+  options.trace = true;
+  auto session = Session::create(cacheProgram().bundle(), options, "write");
+  ASSERT_OK(session);
+  Model &model = (*session)->model();
+  Result<Execution *> read = model.execution("read");
+  ASSERT_OK(read);
+  std::vector<float> expected(12);
+  auto expectCache = [&] {
+    ASSERT_OK((*read)->run());
+    Result<HostTensor> y = (*read)->output("y"), keys = model.state("keys");
+    ASSERT_OK(y);
+    ASSERT_OK(keys);
+    for (size_t i = 0; i < 12; ++i) {
+      EXPECT_EQ(y->as<float>()[i], expected[i]);
+      EXPECT_EQ(keys->as<float>()[i], expected[i]);
+    }
+  };
+  auto append = [&](int32_t position, float value) {
+    const std::vector<float> row(4, value);
+    EXPECT_OK((*session)->setInput("x", DType::f32, {1, 1, 4}, row.data()));
+    EXPECT_OK((*session)->setInput("position", DType::i32, {1}, &position));
+    return (*session)->run();
+  };
+  ASSERT_OK((*session)->loadWeights(*WeightSource::random(3)));
+  expectCache();
+  for (int32_t position : {2, 0, 1}) {
+    ASSERT_OK(append(position, static_cast<float>(position) + 7));
+    std::fill_n(expected.begin() + 4 * position, 4, static_cast<float>(position) + 7);
+    expectCache();
+  }
+  Status beyond = append(3, 1);
+  EXPECT_THAT(beyond.message(),
+              ::testing::MatchesRegex(
+                  "entry 'write': rank [01]: append 'append keys' in @write: position 3 of row 0 "
+                  "is outside of .0, 2., for a capacity of 3"));
+  EXPECT_EQ(beyond.code(), Code::invalid);
+  expected.assign(12, 0);
+  ASSERT_OK(model.resetStates()); // of the processes that run
+  expectCache();
+  EXPECT_ERROR((*session)->writeTrace("/dev/null"),
+               "a trace expects that the last run of the model was one of this entry and has "
+               "succeeded");
+  EXPECT_OK((*read)->writeTrace("/dev/null"));
 }
 
 TEST_F(ShmSession, WhatCannotBeIsRefused) {

@@ -106,7 +106,7 @@ TEST(Spin, BecomesShorterInVain) {
 
 /// A session on one processor counts one, whatever the machine has.
 TEST(UsableCores, OfASession) {
-  auto reportOf = [](SessionOptions options) {
+  auto reportOf = [](WorldOptions options) {
     auto session = projection().session(options);
     EXPECT_OK(session);
     EXPECT_OK((*session)->loadWeights(*WeightSource::random(1)));
@@ -118,14 +118,14 @@ TEST(UsableCores, OfASession) {
   };
   onOneProcessor([&] {
     for (const char *transport : {"threads", "shm"}) {
-      SessionOptions options;
+      WorldOptions options;
       options.transport = transport;
       const auto report = reportOf(options); // two ranks
       EXPECT_EQ(report["machine"]["usable_cores"], 1.0);
       EXPECT_DOUBLE_EQ(report["spin_s"], static_cast<double>(spinFor(2, 1)) * 1e-9);
     }
   });
-  SessionOptions options;
+  WorldOptions options;
   options.spinMicroseconds = 3.5;
   EXPECT_DOUBLE_EQ(reportOf(options)["spin_s"], 3.5e-6);
   options.spinMicroseconds = -1;

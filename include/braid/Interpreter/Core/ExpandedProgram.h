@@ -36,7 +36,7 @@ struct ValueBuffer {
   std::string name; ///< "buffer 'attention.query' in @layer (layer.3)", "result 'logits'"
   uint32_t region = 0;
   bool isArgument = false; ///< of the entry: its value outlives the run
-  bool isInput = false;    ///< a parameter or operand: it has a value from the beginning
+  bool isInput = false;    ///< a parameter, state or operand: it has a value from the beginning
 };
 
 /// A strided view of a region.

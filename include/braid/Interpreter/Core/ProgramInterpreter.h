@@ -26,7 +26,7 @@ namespace braid::interp {
 
 using KernelLookup = std::function<Result<runtime::KernelFunction>(const std::string &symbol)>;
 
-/// Results by name, unpartitioned.
+/// Results, and states after the run, by name, unpartitioned.
 using ProgramResults = std::map<std::string, runtime::HostTensor>;
 
 class ProgramInterpreter {
@@ -41,6 +41,8 @@ public:
   Status loadWeights(runtime::WeightSource &source);
   /// The unpartitioned value.
   Status setInput(const std::string &name, const runtime::HostTensor &value);
+  /// The value of a state before every run from now on; zeros where none was given.
+  Status setState(const std::string &name, const runtime::HostTensor &value);
 
   /// One run, in the order of this seed. Fails with Code::checkFailed and a message that names
   /// rank, commands and buffer when the program is at fault. Ranks that hold the same shard of a

@@ -21,7 +21,7 @@
 
 namespace braid::runtime {
 
-/// `inout`: read only in calls that say so (LibraryKernel::reads).
+/// `inout`: read unless a call says that it is not (LibraryKernel::readsOutputs).
 enum class Access { read, write, inout };
 
 /// The type and layout of an operand.
@@ -72,8 +72,8 @@ struct LibraryKernel {
   /// Rows are independent: a thread may compute any range of them. They are counted by all
   /// dimensions of the first output except this many of the last ones.
   size_t rowRank = 1;
-  /// The integer that must not be 0 for `inout` operands to be read.
-  size_t readsOutputs = 0;
+  /// The integer that must not be 0 for `inout` operands to be read; none: they always are.
+  std::optional<size_t> readsOutputs = std::nullopt;
 
   size_t numOptional() const;
   size_t firstOutput() const;
@@ -89,6 +89,9 @@ struct LibraryKernel {
 /// All kernels; one by its name, or null.
 const std::vector<LibraryKernel> &libraryKernels();
 const LibraryKernel *findLibraryKernel(const std::string &name);
+
+/// The error of an append to `row` at a position for which the new elements do not fit.
+Status appendError(const LibraryCall &append, int64_t position, int64_t row);
 
 /// A call of a kernel: the types of its operands, and its other arguments.
 struct LibraryCall {

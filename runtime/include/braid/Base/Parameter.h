@@ -43,14 +43,14 @@ struct Parameter {
   const std::vector<int64_t> &shardedShape() const { return globalShape; }
 };
 
-/// An operand or a result of an entry, under the name that --input and --output use.
+/// A state, an operand or a result of an entry, under the name that --input and --output use.
 struct EntryValue {
   std::string name;
   DType dtype = DType::f32;
   std::vector<int64_t> globalShape;
   Sharding sharding;
-  /// Of a result: the shape that is sharded, at least `globalShape` in every dimension; the rest is
-  /// padding, which callers never see. Empty: no padding.
+  /// Of a state or a result: the shape that is sharded, at least `globalShape` in every dimension;
+  /// the rest is padding, which callers never see. Empty: no padding.
   std::vector<int64_t> paddedShape = {};
 
   /// Of an operand of integers: the value of every element if the operand is left out, and an upper

@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The description of a bundle: its mesh, its entries with their parameters, operands and results,
+// The description of a bundle: its mesh, its entries with their parameters, states, operands and
+// results,
 // and its kernel libraries. ManifestJson.h is its form as manifest.json.
 //
 //===----------------------------------------------------------------------===//
@@ -18,6 +19,8 @@ struct Entry {
   std::string name; ///< "main" unless the bundle has several
   std::vector<Parameter> parameters;
   std::vector<EntryValue> operands, results;
+  /// What the model keeps between runs. States of one name are the same memory in all entries.
+  std::vector<EntryValue> states = {};
 };
 
 struct KernelLibrary {

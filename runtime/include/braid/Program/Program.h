@@ -67,9 +67,9 @@ constexpr uint64_t kMaxExpandedCommands = uint64_t(1) << 24;
 ///    are distinct, collectives on symmetric memory, on a communication queue and over groups of
 ///    the mesh;
 ///  - symmetric memory for a procedure's symmetric arguments, and no other argument in a
-///  collective;
-///  - entries: parameters, operands and results in number, type and size, parameters not written,
-///    results written;
+///    collective;
+///  - entries: parameters, states, operands and results in number, type and size, parameters and
+///    operands not written, results written;
 ///  - events, with all calls expanded: each set exactly once, CollectiveWait for events of
 ///    collectives and Await for recorded ones, and the queues of all ranks coming to their end.
 ///

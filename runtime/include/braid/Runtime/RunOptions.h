@@ -10,7 +10,7 @@
 #ifndef BRAID_RUNTIME_RUNOPTIONS_H
 #define BRAID_RUNTIME_RUNOPTIONS_H
 
-#include "braid/Runtime/Session.h"
+#include "braid/Runtime/Model.h"
 
 namespace braid::runtime {
 
@@ -18,11 +18,15 @@ namespace braid::runtime {
 struct RunOptions {
   std::string model; ///< a bundle, or any file that RunHooks::open takes
   std::string target = "cpu";
-  SessionOptions session;
+  WorldOptions world;
+  std::string entry;   ///< empty: the only one
   std::string weights; ///< empty: none given
   std::optional<uint64_t> randomWeights;
   std::vector<std::pair<std::string, std::string>> inputs; ///< name, path of a .npy file
   std::optional<uint64_t> randomInputs;
+  /// Values of states before a run: name and path of a .npy file, or an empty name and a directory
+  /// of NAME.npy files. A state without a value is zeros.
+  std::vector<std::pair<std::string, std::string>> states;
   std::string output;              ///< directory; empty: nothing is written
   std::vector<std::string> checks; ///< paths of .npy files, or "reference"
   std::optional<double> tolerance;
@@ -33,13 +37,14 @@ struct RunOptions {
   std::optional<uint64_t> scheduleSeed;
 };
 
-/// The input of an executor other than a session.
+/// The input of an executor other than a model's execution.
 struct ReferenceRequest {
   const RunOptions &options;
   const Bundle &bundle;
   const Entry &entry;
   WeightSource *weights; ///< null if the entry has no parameters and no weights were given
   const std::map<std::string, HostTensor> &inputs; ///< all of the entry's operands, unpartitioned
+  const std::map<std::string, HostTensor> &states; ///< those that are not zeros before the run
   /// True for `--target reference`: run the program of every rank of the mesh. False for
   /// `--check reference`: run the model as one device would.
   bool partitioned;
@@ -59,10 +64,10 @@ struct RunHooks {
   std::vector<ExtraOption> extraOptions;
   /// Opens the model; null: Bundle::read.
   std::function<Result<std::shared_ptr<const Bundle>>(const RunOptions &)> open;
-  /// Computes the unpartitioned results by name, for `--target reference` and `--check reference`;
-  /// null: neither exists.
+  /// Computes the unpartitioned results and new values of states by name, for `--target reference`
+  /// and `--check reference`; null: neither exists.
   std::function<Result<std::map<std::string, HostTensor>>(const ReferenceRequest &)> reference;
-  /// Computes the results by running the bundle's program on memory in several orders, for
+  /// Computes the same by running the bundle's program on memory in several orders, for
   /// `--target program-interpreter`; null: there is no such target.
   std::function<Result<std::map<std::string, HostTensor>>(const ReferenceRequest &)>
       interpretProgram;

@@ -456,6 +456,21 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
 }
 
 extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
+    braid_append(const braid::library::Append a) {
+  const long long unit = braid::library::thread_index();
+  if (unit >= a.copy.units)
+    return;
+  const long long row = unit / a.rowUnits, position = braid::library::at(a.positions, row);
+  if (position < 0 || position > a.last) {
+    if (unit % a.rowUnits == 0)
+      braid::library::report_fault(a.fault, a.command, position, row);
+    return;
+  }
+  const braid::library::UnitPlace place = braid::library::place_of(a.copy, unit);
+  braid::library::move_unit(place.dest + position * a.stepBytes, place.source, a.copy.unit);
+}
+
+extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
     braid_copy_counted(const braid::library::CopyCounted a) {
   const long long unit = braid::library::thread_index();
   if (unit >= a.copy.units)

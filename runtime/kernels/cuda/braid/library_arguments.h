@@ -40,7 +40,7 @@ struct Call {
   long long rows, part, parts;
 };
 
-/// The first id outside of its table; zeros if there is none.
+/// The first id, count or position that is out of bounds; zeros if there is none.
 struct Fault {
   unsigned long long command; ///< as given by the launch
   long long value, position;
@@ -78,6 +78,16 @@ struct CopyCounted {
 struct CheckCounts {
   Integers counts;
   long long count, most;
+  Fault *fault;
+  unsigned long long command;
+};
+
+/// A copy to positions that are known when it runs: each row of `copy` is `rowUnits` units, and goes
+/// `stepBytes` times its position further on. Positions are at most `last`.
+struct Append {
+  Copy copy;
+  Integers positions;
+  long long rowUnits, stepBytes, last;
   Fault *fault;
   unsigned long long command;
 };

@@ -465,6 +465,58 @@ TEST_F(Library, ReduceDims) {
       }
 }
 
+TEST_F(Library, AppendsAtPositions) {
+  for (DType type : {DType::f32, DType::bf16, DType::i8})
+    for (DType idType : {DType::i32, DType::i64})
+      for (int64_t columns : {1, 6, 64})
+        for (int64_t wrong : {0, -1, 4}) {
+          SCOPED_TRACE(std::string(runtime::name(type)) + " by " + runtime::name(idType) + ", " +
+                       std::to_string(columns) + " columns");
+          auto values = [&](Shape shape) {
+            return interp::isFloat(type) ? floats(shape, type) : integers(shape, -128, 127, type);
+          };
+          // Two rows of three elements each go to a cache of six.
+          Tensor source = values({2, 3, columns}), cache = values({2, 6, columns}),
+                 position = Tensor::ofInts(idType, {2}, {3, 1});
+          Tensor given = wrong == 0 ? position : Tensor::ofInts(idType, {2}, {3, wrong});
+          const int64_t size = runtime::byteSize(type);
+          Buffer from(source, 1), index(given, 0), to(cache, 2);
+          library::Fault fault{};
+          library::Append a{};
+          a.copy.source = from.address();
+          a.copy.dest = to.address();
+          a.copy.unit = static_cast<int>(size);
+          a.copy.runUnits = columns;
+          a.copy.units = 2 * 3 * columns;
+          a.copy.rank = 2;
+          a.copy.counts[0] = 2;
+          a.copy.counts[1] = 3;
+          for (size_t d = 0; d < 2; ++d) {
+            a.copy.sourceStrides[d] = from.strides()[d] * size;
+            a.copy.destStrides[d] = to.strides()[d] * size;
+          }
+          a.positions = integersOf(index, idType);
+          a.rowUnits = 3 * columns;
+          a.stepBytes = to.strides()[1] * size;
+          a.last = 3;
+          a.fault = &fault;
+          a.command = 11;
+          launch("braid_append", a.copy.units, a);
+          EXPECT_TRUE(to.guardsHold());
+          EXPECT_EQ(fault.command, wrong == 0 ? 0u : 11u);
+          EXPECT_EQ(fault.value, wrong);
+          EXPECT_EQ(fault.position, wrong == 0 ? 0 : 1);
+          interp::KernelCall call;
+          call.inputs = {&source, &position, &cache};
+          call.outputs = {{type, {2, 6, columns}}};
+          call.integers = {1};
+          auto expected = interp::computeLibraryKernel("append", call);
+          ASSERT_TRUE(expected.ok());
+          if (wrong == 0)
+            EXPECT_EQ(interp::firstDifference(to.read(), expected->at(0)), -1);
+        }
+}
+
 TEST_F(Library, LastToken) {
   for (DType storage : kStorages)
     for (DType type : {DType::i32, DType::i64})

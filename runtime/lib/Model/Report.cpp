@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The report and the trace of a session as JSON.
+// The report and the trace of an execution as JSON.
 //
 //===----------------------------------------------------------------------===//
-#include "SessionState.h"
+#include "ModelState.h"
 #include "runtime/lib/Kernels/CpuFeatures.h"
 
 #include <algorithm>
@@ -31,15 +31,16 @@ static bool isReplicated(const Parameter &p) {
                      [](const auto &axes) { return axes.empty(); });
 }
 
-std::string Session::State::report() const {
-  const Manifest &manifest = bundle->manifest();
+std::string Execution::State::report() const {
+  const Model::State &m = *model;
+  const Manifest &manifest = m.bundle->manifest();
   // The times of collectives come from one run, the one of median time, and the totals from one
   // rank, the most exposed one: separate medians and maxima of each number would not add up.
-  const size_t count = workers->ranks.size();
+  const size_t count = programs.size();
   RunRecord none;
   none.ranks.resize(count);
   for (RankTimes &times : none.ranks)
-    times.clear(workers->ranks[0]->program.collectives.size());
+    times.clear(programs[0].collectives.size());
   const RunRecord &typical = runs.typical() ? *runs.typical() : none;
   const size_t mostExposed =
       static_cast<size_t>(std::max_element(typical.ranks.begin(), typical.ranks.end(),
@@ -51,57 +52,57 @@ std::string Session::State::report() const {
   Json perRank = Json::array();
   int64_t bytesSent = 0;
   for (size_t r = 0; r < count; ++r) {
-    const Rank &rank = *workers->ranks[r];
-    bytesSent = std::max(bytesSent, rank.program.bytesSent);
-    int64_t parameterBytes = 0, valueBytes = 0, symmetricValueBytes = 0;
-    for (size_t i = 0; i < values[r].size(); ++i) {
-      const auto bytes = static_cast<int64_t>(values[r][i].bytes);
-      (i < entry->parameters.size() ? parameterBytes : valueBytes) += bytes;
-      symmetricValueBytes += values[r][i].symmetricOffset ? bytes : 0;
+    bytesSent = std::max(bytesSent, programs[r].bytesSent);
+    int64_t parameterBytes = 0, stateBytes = 0, valueBytes = 0, symmetricValueBytes = 0;
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      const auto bytes = static_cast<int64_t>(value(r, a).bytes);
+      (a < stateIndex(0) ? parameterBytes : a < operandIndex(0) ? stateBytes : valueBytes) += bytes;
+      symmetricValueBytes += value(r, a).symmetricOffset ? bytes : 0;
     }
     Json json = {{"rank", r}};
-    addTo(json, typical.ranks[r].total, usesDevice());
-    json.update({{"bytes_sent", rank.program.bytesSent},
+    addTo(json, typical.ranks[r].total, m.usesDevice());
+    json.update({{"bytes_sent", programs[r].bytesSent},
                  {"parameter_bytes", parameterBytes},
+                 {"state_bytes", stateBytes},
                  {"input_output_bytes", valueBytes},
-                 {"local_arena_bytes", localBytes},
-                 {"symmetric_arena_bytes", program->procedures[rootProcedure]->symmetric_bytes},
+                 {"local_arena_bytes", m.localBytes},
+                 {"symmetric_arena_bytes", m.program->procedures[rootProcedure]->symmetric_bytes},
                  {"symmetric_value_bytes", symmetricValueBytes}});
     perRank.push_back(std::move(json));
   }
 
   Json collectives = Json::array();
-  for (size_t i = 0; i < workers->ranks[0]->program.collectives.size(); ++i) {
-    const CollectiveInfo &info = workers->ranks[0]->program.collectives[i];
+  for (size_t i = 0; i < programs[0].collectives.size(); ++i) {
+    const CollectiveInfo &info = programs[0].collectives[i];
     int64_t sent = 0; // of the rank that sends most
-    for (const auto &rank : workers->ranks)
-      sent = std::max(sent, rank->program.collectives[i].bytesSent);
+    for (const RankProgram &rank : programs)
+      sent = std::max(sent, rank.collectives[i].bytesSent);
     Json json = {{"identity", info.identity()}, {"calls", info.calls},
                  {"name", info.name},           {"kind", info.kind},
                  {"bytes_sent_per_rank", sent}, {"exposed_by_form", info.exposedByForm}};
-    addTo(json, typical.ranks[mostExposed].collectives[i], usesDevice());
+    addTo(json, typical.ranks[mostExposed].collectives[i], m.usesDevice());
     collectives.push_back(std::move(json));
   }
 
   int64_t memory = 0;
-  for (const auto &rank : values)
+  for (const auto &rank : m.values)
     for (const ValueMemory &value : rank)
       if (!value.symmetricOffset) // else it is part of the transport's memory
         memory += static_cast<int64_t>(value.bytes);
-  for (const HostMemory &arena : localArenas)
+  for (const HostMemory &arena : m.localArenas)
     memory += static_cast<int64_t>(arena.bytes());
-  if (device)
-    memory = device->memoryBytes();
+  if (m.device)
+    memory = m.device->memoryBytes();
   else
-    memory += static_cast<int64_t>(transport->heap(0).stride) * numRanks();
+    memory += static_cast<int64_t>(m.transport->heap(0).stride) * m.numRanks();
 
   Json copied = Json::array();
-  for (size_t v = operandIndex(0); v < values[0].size(); ++v) {
+  for (size_t a = stateIndex(0); a < arguments.size(); ++a) {
     int64_t bytes = 0;
-    for (const auto &rank : values)
-      bytes += rank[v].isCopied() ? static_cast<int64_t>(rank[v].bytes) : 0;
+    for (size_t r = 0; r < count; ++r)
+      bytes += value(r, a).isCopied() ? static_cast<int64_t>(value(r, a).bytes) : 0;
     if (bytes != 0)
-      copied.push_back({{"value", describeValue(v)},
+      copied.push_back({{"value", describeArgument(a)},
                         {"bytes", bytes},
                         {"reason", "a collective uses it in place, in symmetric memory"}});
   }
@@ -119,41 +120,41 @@ std::string Session::State::report() const {
                  {"entry", entry->name},
                  {"producer", manifest.producer},
                  {"mesh", mesh},
-                 {"ranks", numRanks()},
-                 {"threads_per_rank", options.threadsPerRank},
-                 {"transport", sessionTransport().name()},
+                 {"ranks", m.numRanks()},
+                 {"threads_per_rank", m.options().threadsPerRank},
+                 {"transport", m.ranksTransport().name()},
                  {"machine",
                   {{"cpu_model", hostCpuModel()},
                    {"cores", std::thread::hardware_concurrency()},
                    {"usable_cores", usableCores()},
-                   {"kernel_isa", kernelIsa},
-                   {"library_isa", workers->kernels.isa}}},
-                 {"spin_s", inSeconds(workers->control.spinNs())},
+                   {"kernel_isa", m.kernelIsa},
+                   {"library_isa", m.workers->kernels.isa}}},
+                 {"spin_s", inSeconds(m.workers->control.spinNs())},
                  {"runs", runs.count()},
                  {"median_run_s", quantile(times, 0.5) * 1e-9},
                  {"p99_run_s", quantile(times, 0.99) * 1e-9},
                  {"min_run_s", inSeconds(runs.leastNs())},
                  {"run_s", runTimes},
                  {"bytes_sent_per_rank", bytesSent}};
-  if (device)
-    report["machine"]["gpus"] = device->deviceNames();
+  if (m.device)
+    report["machine"]["gpus"] = m.device->deviceNames();
   report["comm_of_rank"] = mostExposed;
-  addTo(report, typical.ranks[mostExposed].total, usesDevice());
-  report.update(
-      {{"peak_memory_bytes", memory},
-       {"huge_page_bytes", hugePageBytes("self") + (processes ? processes->hugePageBytes() : 0)},
-       {"pinned_cores", workers->pinning.cores()},
-       {"process_peak_memory_bytes",
-        processPeakMemory() + (processes ? processes->peakMemory() : 0)},
-       {"bound_values_copied", copied},
-       {"parameters", entry->parameters.size()},
-       {"replicated_parameters", replicated},
-       {"collectives", collectives},
-       {"per_rank", perRank}});
+  addTo(report, typical.ranks[mostExposed].total, m.usesDevice());
+  report.update({{"peak_memory_bytes", memory},
+                 {"huge_page_bytes",
+                  hugePageBytes("self") + (m.processes ? m.processes->hugePageBytes() : 0)},
+                 {"pinned_cores", m.workers->pinning.cores()},
+                 {"process_peak_memory_bytes",
+                  processPeakMemory() + (m.processes ? m.processes->peakMemory() : 0)},
+                 {"bound_values_copied", copied},
+                 {"parameters", entry->parameters.size()},
+                 {"replicated_parameters", replicated},
+                 {"collectives", collectives},
+                 {"per_rank", perRank}});
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string Session::State::traceJson() const {
+std::string Execution::State::traceJson() const {
   Json events = Json::array();
   auto metadata = [&](const char *what, size_t process, int64_t thread, const std::string &text) {
     events.push_back({{"ph", "M"},
@@ -163,10 +164,10 @@ std::string Session::State::traceJson() const {
                       {"args", {{"name", text}}}});
   };
   auto describe = [&](Json &args, size_t process, uint32_t index) {
-    const CollectiveInfo &info = workers->ranks[process]->program.collectives[index];
+    const CollectiveInfo &info = programs[process].collectives[index];
     args["collective"] = info.identity();
     args["exposed_by_form"] = info.exposedByForm;
-    addTo(args, workers->ranks[process]->times.collectives[index], usesDevice());
+    addTo(args, model->workers->ranks[process]->times.collectives[index], model->usesDevice());
   };
   auto add = [&](size_t process, int64_t thread, const TraceSpan &span) {
     const auto &command = static_cast<const Command &>(*span.command);
@@ -191,22 +192,22 @@ std::string Session::State::traceJson() const {
                       {"cat", category},
                       {"pid", process},
                       {"tid", thread},
-                      {"ts", static_cast<double>(span.beginNs - workers->runBeginNs) * 1e-3},
+                      {"ts", static_cast<double>(span.beginNs - model->workers->runBeginNs) * 1e-3},
                       {"dur", static_cast<double>(span.endNs - span.beginNs) * 1e-3},
                       {"args", args}});
   };
-  for (size_t r = 0; r < workers->ranks.size(); ++r) {
-    const Rank &rank = *workers->ranks[r];
+  for (size_t r = 0; r < model->workers->ranks.size(); ++r) {
+    const Rank &rank = *model->workers->ranks[r];
     metadata("process_name", r, 0, "rank " + std::to_string(r));
     // The compute queue, the other members of its team, then the other queues.
     auto threadOf = [&](Queue queue) {
       return queue == kComputeQueue ? 0 : rank.team.members() - 1 + static_cast<int64_t>(queue);
     };
-    for (Queue queue = 0; queue < workers->queues.size(); ++queue)
-      metadata("thread_name", r, threadOf(queue), workers->queues[queue].name);
+    for (Queue queue = 0; queue < model->workers->queues.size(); ++queue)
+      metadata("thread_name", r, threadOf(queue), model->workers->queues[queue].name);
     for (int64_t member = 1; member < rank.team.members(); ++member)
       metadata("thread_name", r, member, "compute, team member " + std::to_string(member));
-    for (Queue queue = 0; queue < workers->queues.size(); ++queue)
+    for (Queue queue = 0; queue < model->workers->queues.size(); ++queue)
       for (const TraceSpan &span : rank.trace[queue])
         add(r, threadOf(queue), span);
     for (int64_t member = 1; member < rank.team.members(); ++member)

@@ -3,12 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Runs a bundle on all ranks of its mesh. Several sessions may exist at once; one thread at a time
-// uses a session. Nothing here throws, exits or keeps global state.
+// Runs bundles on the ranks of their meshes: a World says where ranks run, a Model is a bundle that
+// is loaded there, with its weights and its state, and an Execution runs one entry of it. Several
+// worlds and models may exist at once; one thread at a time uses a model and its executions.
+// Nothing here throws, exits or keeps global state.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_RUNTIME_SESSION_H
-#define BRAID_RUNTIME_SESSION_H
+#ifndef BRAID_RUNTIME_MODEL_H
+#define BRAID_RUNTIME_MODEL_H
 
 #include "braid/Base/HostTensor.h"
 #include "braid/Base/MessagesInFlight.h"
@@ -30,9 +32,10 @@ struct StallInjection {
                        ///< first command
 };
 
-struct SessionOptions {
-  /// "threads": ranks are threads. "shm": ranks are processes, forked by loadWeights (or by run,
-  /// when there are no weights) from the calling thread, which must live as long as the session;
+struct WorldOptions {
+  /// "threads": ranks are threads. "shm": ranks are processes, forked by loadWeights (or by the
+  /// first run, when there are no weights) from the calling thread, which must live as long as the
+  /// model;
   /// other threads must hold no lock at that time.
   std::string transport = "threads";
   /// "cpu", or "cuda": each rank has a GPU of its own (transport "nccl"), or all ranks share the
@@ -57,28 +60,74 @@ struct SessionOptions {
   /// Pins each thread that computes to a core of its own, out of those that the calling thread may
   /// use; a mesh with more such threads is refused.
   bool pin = false;
-  std::string entry; ///< empty: the bundle's only entry, or "main"
   std::optional<StallInjection> stall;
   /// Kernels by symbol, used in place of the bundle's libraries when not null. Copied.
   const std::map<std::string, KernelFunction> *kernels = nullptr;
 };
 
-class Session {
+/// Where ranks run: how many there are, their threads, how they reach each other. This process
+/// serves all of them.
+class World {
 public:
-  /// Loads the program for all ranks. The bundle stays alive as long as the session.
-  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Bundle> bundle,
-                                                 const SessionOptions &options);
-  ~Session();
-  Session(const Session &) = delete;
-  Session &operator=(const Session &) = delete;
+  /// Checks what does not depend on a bundle.
+  static Result<std::shared_ptr<const World>> create(const WorldOptions &options);
+  const WorldOptions &options() const { return given; }
+
+private:
+  explicit World(WorldOptions options);
+  WorldOptions given;
+  std::map<std::string, KernelFunction> kernels; ///< a copy of the caller's table
+};
+
+class Execution;
+
+/// A bundle on the ranks of a world. Its entries share weights and states by name.
+class Model {
+public:
+  /// Prepares all entries for all ranks.
+  static Result<std::unique_ptr<Model>> load(std::shared_ptr<const World> world,
+                                             std::shared_ptr<const Bundle> bundle);
+  ~Model();
+  Model(const Model &) = delete;
+  Model &operator=(const Model &) = delete;
 
   const Manifest &manifest() const;
-  const Entry &entry() const;
 
   /// Reads every rank's shard of every parameter. `progress` gets the number of parameters done and
   /// the total, both over all ranks.
   Status loadWeights(WeightSource &source,
                      const std::function<void(size_t, size_t)> &progress = {});
+
+  /// The execution of the entry of this name; empty: of the only entry. It belongs to
+  /// the model.
+  Result<Execution *> execution(const std::string &entry = {});
+
+  /// What the model keeps between runs, by name. States are zeros at first. After a run that has
+  /// failed they are undefined.
+  std::vector<EntryValue> states() const;
+  Status setState(const std::string &name, DType dtype, const std::vector<int64_t> &shape,
+                  const void *data);
+  Status setState(const std::string &name, const HostTensor &value);
+  /// The global value, gathered from the ranks as Execution::output does it.
+  Result<HostTensor> state(const std::string &name) const;
+  Status readState(const std::string &name, void *data, size_t bytes) const;
+  /// Zeros for all states.
+  Status resetStates();
+  /// As Execution::bindInput, for the rank's shard of a state, whose value is what the memory
+  /// holds.
+  Status bindState(int64_t rank, const std::string &name, void *data, size_t bytes);
+
+  struct State;
+
+private:
+  explicit Model(std::shared_ptr<State> state);
+  std::shared_ptr<State> own;
+};
+
+/// One entry of a model, with its inputs and outputs. It may run any number of times.
+class Execution {
+public:
+  const Entry &entry() const;
 
   /// Takes the global value of an operand and copies each rank's shard. An operand without a value
   /// has its default, if it has one.
@@ -88,15 +137,16 @@ public:
 
   /// On target cpu and transport threads: from now on the rank's shard of the operand or result
   /// lies in the caller's memory: `bytes` bytes, row-major, 64-byte aligned, which the caller keeps
-  /// until the session ends or another buffer is bound. Where a collective uses the value in place,
-  /// every run copies it, and the report says so: the caller's memory is not symmetric. Inputs may overlap each other; an output
-  /// that overlaps an input or another output, of any rank, is an error of the next run.
+  /// until the model ends or another buffer is bound. Where a collective uses the value in place,
+  /// every run copies it, and the report says so: the caller's memory is not symmetric. Inputs may
+  /// overlap each other; an output or a state that overlaps other bound memory of the entry, of any
+  /// rank, is an error of the next run.
   Status bindInput(int64_t rank, const std::string &name, void *data, size_t bytes);
   Status bindOutput(int64_t rank, const std::string &name, void *data, size_t bytes);
 
   /// One run on all ranks. Fails when weights or inputs are missing (all are listed), or with
   /// Code::rankFailed and one message when a rank fails or stalls; outputs are then undefined.
-  /// After a stall from which a rank did not return, the session cannot run again.
+  /// After a stall from which a rank did not return, no entry of the model can run again.
   Status run();
 
   /// The global value of a result of the last run, gathered from the ranks. On target cpu, ranks
@@ -110,22 +160,24 @@ public:
   /// JSON: ranks, threads, machine, times, bytes sent, exposed and hidden communication, memory
   /// (runtime/README.md).
   std::string report() const;
-  /// Chrome trace event JSON of the last run; needs SessionOptions::trace.
+  /// Chrome trace event JSON of the model's last run, which was one of this entry; needs
+  /// WorldOptions::trace.
   Status writeTrace(const std::string &path) const;
 
   struct State;
 
 private:
-  explicit Session(std::shared_ptr<State> state);
+  friend class Model;
+  explicit Execution(State &state) : state(state) {}
   Status setDefaults();
-  std::shared_ptr<State> state;
+  State &state;
 };
 
-/// The entry of this name; for an empty name the only entry, or "main".
+/// The entry of this name; for an empty name the only entry.
 Result<const Entry *> selectEntry(const Manifest &manifest, const std::string &name);
 
 /// "<dp = 2, tp = 2>"
 std::string meshString(const Mesh &mesh);
 
 } // namespace braid::runtime
-#endif // BRAID_RUNTIME_SESSION_H
+#endif // BRAID_RUNTIME_MODEL_H

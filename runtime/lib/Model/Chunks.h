@@ -6,8 +6,8 @@
 // Boxes in chunks of bounded size.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_SESSION_CHUNKS_H
-#define BRAID_SESSION_CHUNKS_H
+#ifndef BRAID_MODEL_CHUNKS_H
+#define BRAID_MODEL_CHUNKS_H
 
 #include "braid/Base/Mesh.h"
 
@@ -22,4 +22,4 @@ Status forEachChunk(const Box &box, int64_t limit,
                     const std::function<Status(const Box &, int64_t)> &take, int64_t begin = 0);
 
 } // namespace braid::runtime
-#endif // BRAID_SESSION_CHUNKS_H
+#endif // BRAID_MODEL_CHUNKS_H

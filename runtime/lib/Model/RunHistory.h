@@ -6,8 +6,8 @@
 // What a session remembers of its runs, in memory that does not grow with their number.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_SESSION_RUNHISTORY_H
-#define BRAID_SESSION_RUNHISTORY_H
+#ifndef BRAID_MODEL_RUNHISTORY_H
+#define BRAID_MODEL_RUNHISTORY_H
 
 #include "runtime/lib/Executor/Executor.h"
 
@@ -45,4 +45,4 @@ private:
 double quantile(std::vector<int64_t> numbers, double q);
 
 } // namespace braid::runtime
-#endif // BRAID_SESSION_RUNHISTORY_H
+#endif // BRAID_MODEL_RUNHISTORY_H

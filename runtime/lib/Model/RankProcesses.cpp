@@ -15,13 +15,14 @@
 
 namespace braid::runtime {
 
-/// From the session to the ranks. Preparation is job 1, each run is one more.
+/// From the model to the ranks. Preparation is job 1, each run is one more.
 struct RankProcesses::Board {
   Counter job{Sharing::forks};
+  std::atomic<size_t> entry{0}; ///< that the job runs
   std::atomic<bool> stopping{false};
 };
 
-/// From a rank to the session. The rank writes it before it sets `done` to the number of the job.
+/// From a rank to the model. The rank writes it before it sets `done` to the number of the job.
 struct RankProcesses::ControlBlock {
   Counter done{Sharing::forks};
   std::atomic<uint64_t> prepared{0};
@@ -60,21 +61,31 @@ static std::vector<std::vector<TraceSpan> *> lanesOf(Rank &rank) {
   return lanes;
 }
 
-RankProcesses::RankProcesses(Workers &workers)
-    : workers(workers), board(pool.create<Board>(1)),
+RankProcesses::RankProcesses(Workers &workers,
+                             const std::vector<const std::vector<RankProgram> *> &programs,
+                             std::function<void(size_t)> enter)
+    : workers(workers), enter(std::move(enter)), board(pool.create<Board>(1)),
       blocks(pool.create<ControlBlock>(workers.ranks.size())) {
   for (size_t r = 0; r < workers.ranks.size(); ++r) {
     Rank &rank = *workers.ranks[r];
     ControlBlock &block = blocks[r];
-    const RankProgram &program = rank.program;
-    block.collectives = pool.create<CommunicationTimes>(program.collectives.size());
+    // Enough for each entry.
+    size_t collectives = 0;
+    std::vector<size_t> commands(workers.queues.size(), 0);
+    for (const auto *ofEntry : programs) {
+      const RankProgram &program = (*ofEntry)[r];
+      collectives = std::max(collectives, program.collectives.size());
+      for (size_t q = 0; q < commands.size(); ++q)
+        commands[q] = std::max(commands[q], program.queues[q].size());
+    }
+    block.collectives = pool.create<CommunicationTimes>(collectives);
     if (!workers.trace)
       continue;
     size_t lanes = lanesOf(rank).size();
     block.lanes = pool.create<ControlBlock::Lane>(lanes);
     for (size_t i = 0; i < lanes; ++i) { // a command makes at most one span on each thread
-      const Queue queue = i < program.queues.size() ? i : kComputeQueue;
-      block.lanes[i] = {pool.create<TraceSpan>(program.queues[queue].size()), 0};
+      block.lanes[i] = {pool.create<TraceSpan>(commands[i < commands.size() ? i : kComputeQueue]),
+                        0};
     }
   }
 }
@@ -101,6 +112,7 @@ int RankProcesses::serve(int64_t r, const Prepare &prepare) {
       atSchedulePoint("got a job");
       if (board->stopping.load(std::memory_order_acquire))
         break;
+      enter(board->entry.load(std::memory_order_acquire));
       workers.runServed();
       send(r);
     }
@@ -136,7 +148,7 @@ void RankProcesses::collect() {
     const ControlBlock &block = blocks[r];
     rank.times.total = block.total;
     rank.times.collectives.assign(block.collectives,
-                                  block.collectives + rank.program.collectives.size());
+                                  block.collectives + rank.program->collectives.size());
     if (!workers.trace)
       continue;
     auto lanes = lanesOf(rank);
@@ -233,13 +245,14 @@ Status RankProcesses::lostRanks(std::vector<Processes::End> ended) {
   return Status::error(text, Code::rankFailed);
 }
 
-Status RankProcesses::run() {
+Status RankProcesses::run(size_t entry) {
   if (lost || !running())
-    return Status::error("the session cannot run again: a rank did not return from an earlier run",
+    return Status::error("the model cannot run again: a rank did not return from an earlier run",
                          Code::rankFailed);
   RunControl &control = workers.control;
   control.begin();
   ++jobs;
+  board->entry.store(entry, std::memory_order_release);
   workers.runBeginNs = nowNs();
   board->job.set(jobs);
   // A process that hangs can be ended, unlike a thread, so the wait for it is short.

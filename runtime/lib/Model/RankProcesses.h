@@ -3,12 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The ranks of a session as processes. The process of the session loads and resolves the program
-// once and then forks the ranks, so that a command has one address in all of them.
+// The ranks of a model as processes. The process of the model loads and resolves all entries once
+// and then forks the ranks, so that a command has one address in all of them.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_SESSION_RANKPROCESSES_H
-#define BRAID_SESSION_RANKPROCESSES_H
+#ifndef BRAID_MODEL_RANKPROCESSES_H
+#define BRAID_MODEL_RANKPROCESSES_H
 
 #include "Processes.h"
 #include "runtime/lib/Executor/Executor.h"
@@ -20,8 +20,10 @@ int64_t processPeakMemory();
 
 class RankProcesses {
 public:
-  /// The programs of all ranks are resolved.
-  explicit RankProcesses(Workers &workers);
+  /// The programs of all ranks are resolved: one list for each entry. `enter` gives the ranks those
+  /// of an entry.
+  RankProcesses(Workers &workers, const std::vector<const std::vector<RankProgram> *> &programs,
+                std::function<void(size_t entry)> enter);
   ~RankProcesses() { stop(); }
 
   /// Starts the processes. Each prepares itself by prepare(rank, done), which counts its progress
@@ -34,8 +36,8 @@ public:
   /// Whether they were started, even if some were lost since.
   bool started() const { return jobs > 0; }
   bool running() const { return processes.numRunning() > 0; }
-  /// One run on all ranks; afterwards `workers` holds their times.
-  Status run();
+  /// One run of an entry on all ranks; afterwards `workers` holds their times.
+  Status run(size_t entry);
   /// Ends the processes.
   void stop();
   /// Of all ranks, added up.
@@ -55,6 +57,7 @@ private:
   Status lostRanks(std::vector<Processes::End> ended);
 
   Workers &workers;
+  std::function<void(size_t)> enter;
   MemoryPool pool{Sharing::forks};
   Board *board;
   ControlBlock *blocks;
@@ -64,4 +67,4 @@ private:
 };
 
 } // namespace braid::runtime
-#endif // BRAID_SESSION_RANKPROCESSES_H
+#endif // BRAID_MODEL_RANKPROCESSES_H

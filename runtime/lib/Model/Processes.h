@@ -6,8 +6,8 @@
 // Processes forked from this one; their ends are noticed at once.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_SESSION_PROCESSES_H
-#define BRAID_SESSION_PROCESSES_H
+#ifndef BRAID_MODEL_PROCESSES_H
+#define BRAID_MODEL_PROCESSES_H
 
 #include "braid/Base/Status.h"
 
@@ -71,4 +71,4 @@ private:
 };
 
 } // namespace braid::runtime
-#endif // BRAID_SESSION_PROCESSES_H
+#endif // BRAID_MODEL_PROCESSES_H

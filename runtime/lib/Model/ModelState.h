@@ -1,0 +1,169 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What a model and its executions own: memory, threads, transport, and the history of runs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_MODEL_MODELSTATE_H
+#define BRAID_MODEL_MODELSTATE_H
+
+#include "RankProcesses.h"
+#include "RunHistory.h"
+#include "braid/Runtime/KernelLibrary.h"
+#include "runtime/lib/Executor/DeviceExecutor.h"
+#include "runtime/lib/Executor/Executor.h"
+#include "runtime/lib/Sync/HostMemory.h"
+
+#include <map>
+
+namespace braid::runtime {
+
+/// A rank's shard of a parameter, a state, an operand or a result.
+struct ValueMemory {
+  Box box;
+  HostMemory pages; ///< of a large shard; small ones share pages
+  std::byte *owned = nullptr;
+  std::byte *bound = nullptr; ///< the caller's memory
+  size_t bytes = 0;
+  int64_t replicaOf = -1; ///< the first rank with the same shard; -1: this one
+  /// The offset in the symmetric arena where collectives use the value in place.
+  std::optional<uint64_t> symmetricOffset = {};
+
+  /// Where the value is set and read.
+  std::byte *data() const { return bound ? bound : owned; }
+  /// Where the program has it. Memory of a caller is not symmetric.
+  std::byte *used() const { return isCopied() ? owned : data(); }
+  /// Whether runs copy between the caller's memory and the program's.
+  bool isCopied() const { return bound && symmetricOffset; }
+};
+
+/// One entry, and what its runs need.
+struct Execution::State {
+  const Entry *entry = nullptr;
+  uint32_t rootProcedure = 0;
+  size_t number = 0; ///< of the entry
+  /// By argument of the entry's procedure (parameters, states, operands, results): the number of
+  /// the value in Model::State::values.
+  std::vector<size_t> arguments;
+  std::vector<bool> inputSet; ///< by operand
+  bool hasRun = false;
+  /// By rank: the arguments that were bound to other memory since the commands were made or moved.
+  std::map<int64_t, std::vector<size_t>> movedArguments;
+  /// By rank.
+  std::vector<RankProgram> programs;
+  std::vector<std::unique_ptr<Counter[]>> events;
+  RunHistory runs;
+  Model::State *model = nullptr;
+
+  size_t stateIndex(size_t state) const { return entry->parameters.size() + state; }
+  size_t operandIndex(size_t operand) const { return stateIndex(entry->states.size()) + operand; }
+  size_t resultIndex(size_t result) const { return operandIndex(entry->operands.size()) + result; }
+  /// Whether runs write an argument.
+  bool isWritten(size_t argument) const {
+    return argument >= resultIndex(0) || (argument >= stateIndex(0) && argument < operandIndex(0));
+  }
+  std::string describeArgument(size_t argument) const; ///< "state 'keys'"
+
+  ValueMemory &value(size_t rank, size_t argument) const;
+
+  /// Makes the commands of all ranks.
+  Status resolve();
+  ResolveInput resolveInput(int64_t rank) const;
+  /// Gives the commands the addresses of memory that was bound; on an error none of them.
+  Status moveArguments();
+  Status checkReady() const;
+  /// A program reads and writes its arguments in any order, so what it writes on a rank must not
+  /// overlap other memory of the caller.
+  Status checkBindings() const;
+  /// Copies what runs read (or write) between memory that callers have bound and symmetric memory.
+  void copyBound(bool read) const;
+  /// Makes the ranks' next run one of this entry.
+  void enter();
+  std::string report() const;
+  std::string traceJson() const;
+};
+
+struct Model::State {
+  std::shared_ptr<const World> world;
+  std::shared_ptr<const Bundle> bundle;
+  std::unique_ptr<program::ProgramT> program;
+  std::shared_ptr<const KernelLibraryHandle> library;
+  std::vector<KernelFunction> kernels;
+  std::string kernelIsa;
+  std::unique_ptr<Transport> transport;
+  MatmulCache matmuls;
+  uint64_t localBytes = 0;     ///< enough for each entry
+  uint64_t symmetricBytes = 0; ///< of the largest frame and, behind it, of values
+  std::vector<HostMemory> localArenas;
+  std::byte *localArena(int64_t rank) const;
+  /// Of small shards: those that only their rank uses, by rank, and those that the model's process
+  /// uses too.
+  std::vector<MemoryPool> rankPools;
+  MemoryPool exchangePool{Sharing::forks};
+  /// The different parameters and states of all entries.
+  std::vector<const Parameter *> parameters;
+  std::vector<const EntryValue *> states;
+  /// values[rank][i]: first the parameters, then the states, then each entry's operands and
+  /// results.
+  std::vector<std::vector<ValueMemory>> values;
+  size_t stateIndex(size_t state) const { return parameters.size() + state; }
+  bool weightsLoaded = false;
+  std::vector<std::unique_ptr<Execution::State>> entries;
+  std::vector<std::unique_ptr<Execution>> executions;
+  const Execution::State *lastRun = nullptr;
+  std::unique_ptr<Workers> workers;
+  std::vector<std::thread> threads;
+  std::unique_ptr<RankProcesses> processes; ///< of the transport shm, in place of the threads
+  std::unique_ptr<DeviceExecutor> device;   ///< of a target other than cpu, in place of the threads
+
+  const WorldOptions &options() const { return world->options(); }
+  bool usesProcesses() const { return options().transport == "shm"; }
+  bool usesDevice() const { return options().target != "cpu"; }
+  Transport &ranksTransport() const { return device ? device->transport() : *transport; }
+  int64_t numRanks() const { return bundle->manifest().mesh.numRanks(); }
+  /// "parameter 'w'", "state 'keys'", "input 'x'", "output 'y'"
+  std::string describeValue(size_t value) const;
+
+  Status load();
+  /// Finds the values of all entries.
+  Status addEntries();
+  Status loadKernels();
+  Status allocateArenas();
+  Status uploadWeights(WeightSource &source, const std::function<void(size_t, size_t)> &progress);
+  /// The shard of each value on each rank, and the place of those in the symmetric arena.
+  Status placeValues();
+  Status allocateValues();
+  /// Touches the rank's arenas from the calling thread, pinned to the rank's cores, so that their
+  /// pages are near these. Then reads the rank's shards of the parameters, by several threads where
+  /// cores are left; `parameterDone` is called after each one, by any of these threads. Without a
+  /// source there are no parameters.
+  Status prepareRank(int64_t rank, WeightSource *source,
+                     const std::function<void()> &parameterDone);
+  /// The same for all ranks, each in a thread of its own.
+  Status prepareRanks(WeightSource &source, const std::function<void(size_t, size_t)> &progress);
+  Status resolveAll();
+  /// Starts the processes of the ranks; each loads its own weights.
+  Status startProcesses(WeightSource *source, const std::function<void(size_t, size_t)> &progress);
+  /// The number of a state by its name.
+  Result<size_t> findState(const std::string &name) const;
+
+  /// Copies a global value to each rank's shard of value `index`, or gathers it from them.
+  Status write(const EntryValue &value, size_t index, const void *global);
+  Status read(const char *kind, const EntryValue &value, size_t index, void *global) const;
+  /// From now on the rank's shard of value `index` lies in the caller's memory.
+  Status bind(const std::string &kind, const EntryValue &value, int64_t rank, size_t index,
+              void *data, size_t bytes);
+};
+
+/// Whether a given value is of the type of an entry's.
+Status expectValue(const char *kind, const EntryValue &value, DType dtype,
+                   const std::vector<int64_t> &shape);
+/// Whether memory has the bytes of a global value.
+Status expectBytes(const char *kind, const EntryValue &value, size_t bytes);
+/// "f32 [8, 128]"
+std::string typeString(DType dtype, const std::vector<int64_t> &shape);
+
+} // namespace braid::runtime
+#endif // BRAID_MODEL_MODELSTATE_H
