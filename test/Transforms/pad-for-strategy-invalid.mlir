@@ -128,3 +128,26 @@ func.func @reduce(%x: tensor<2x8x16xf32>) -> (tensor<2x8x16xf32>, tensor<2x8xf32
   %2 = nn.linear %0, %down role "mlp.down" : tensor<2x8x6xf32>, tensor<16x6xf32> -> tensor<2x8x16xf32>
   return %2, %1 : tensor<2x8x16xf32>, tensor<2x8xf32>
 }
+
+// -----
+
+// The heads of a cache would have to be padded in every entry.
+comm.mesh @mesh <tp = 2>
+func.func @cache(%x: tensor<1x4x12xf32> {nn.name = "x"}, %keys: tensor<1x8x3x4xf32> {nn.name = "keys", nn.state},
+                 %p: tensor<1xi32> {nn.name = "p"})
+    -> (tensor<1x4x12xf32> {nn.name = "y"}, tensor<1x8x3x4xf32> {nn.name = "keys"}) attributes {nn.entry} {
+  %w = nn.parameter "w" : tensor<12x12xf32>
+  %q0 = nn.linear %x, %w role "attention.query" : tensor<1x4x12xf32>, tensor<12x12xf32> -> tensor<1x4x12xf32>
+  %k0 = nn.linear %x, %w role "attention.key" : tensor<1x4x12xf32>, tensor<12x12xf32> -> tensor<1x4x12xf32>
+  %v0 = nn.linear %x, %w role "attention.value" : tensor<1x4x12xf32>, tensor<12x12xf32> -> tensor<1x4x12xf32>
+  %q = nn.split_heads %q0 : tensor<1x4x12xf32> -> tensor<1x4x3x4xf32>
+  %k = nn.split_heads %k0 : tensor<1x4x12xf32> -> tensor<1x4x3x4xf32>
+  %v = nn.split_heads %v0 : tensor<1x4x12xf32> -> tensor<1x4x3x4xf32>
+  // expected-error @+1 {{'nn.append' op cannot be padded for axis 'tp': dimension 2 of operand 1 would be 4, got 3}}
+  %keys1 = nn.append %k to %keys dim 1 at %p : tensor<1x4x3x4xf32>, tensor<1x8x3x4xf32>, tensor<1xi32>
+  %values = nn.append %v to %keys1 dim 1 at %p : tensor<1x4x3x4xf32>, tensor<1x8x3x4xf32>, tensor<1xi32>
+  %a = nn.attention %q, %keys1, %values scale 0.5 : tensor<1x4x3x4xf32>, tensor<1x8x3x4xf32>, tensor<1x8x3x4xf32> -> tensor<1x4x3x4xf32>
+  %m = nn.merge_heads %a : tensor<1x4x3x4xf32> -> tensor<1x4x12xf32>
+  %y = nn.linear %m, %w role "attention.output" : tensor<1x4x12xf32>, tensor<12x12xf32> -> tensor<1x4x12xf32>
+  return %y, %keys1 : tensor<1x4x12xf32>, tensor<1x8x3x4xf32>
+}

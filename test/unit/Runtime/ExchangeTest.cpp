@@ -57,7 +57,7 @@ TYPED_TEST(Exchanges, AllKindsAndGroupsUnderUnevenArrival) {
     const auto n = static_cast<int64_t>(groups[0].size());
     const auto ranks = n * static_cast<int64_t>(groups.size());
     const uint64_t outputOffset = 65536;
-    World w(ranks, 2 * outputOffset);
+    TestWorld w(ranks, 2 * outputOffset);
     std::atomic<int> wrong{0};
     for (const auto &group : groups)
       w.transport->group(group, kCommunicationQueue);
@@ -129,7 +129,7 @@ TYPED_TEST(Exchanges, AllKindsAndGroupsUnderUnevenArrival) {
 /// Counts that change after the check on the sender: at most one block's rows are copied.
 TEST(CountedExchange, CountsThatChangeInFlightStayInTheirBlocks) {
   constexpr int64_t kCapacity = 4, kBlocks = 2;
-  World w(2, 4096);
+  TestWorld w(2, 4096);
   // Inputs: [2 blocks, 4 rows] and their counts; the outputs have the same shapes.
   const Part rows{DType::f32, {1, kCapacity}, 0, 256}, counts{DType::i64, {1}, 128, 384};
   for (int64_t rank : {0, 1}) {

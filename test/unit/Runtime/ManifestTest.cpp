@@ -267,6 +267,52 @@ TEST(Manifest, PaddingOfAResult) {
                "field 'entries[0].results[0].padded_shape' expects an array, got string");
 }
 
+TEST(Manifest, StatesOfEntries) {
+  auto with = [](const std::function<void(Entry & first, Entry & second)> &change) {
+    return [=](Manifest &m) {
+      Entry &first = m.entries[0];
+      first.states.push_back({"keys", DType::f32, {4, 8}, {{{}, {{"tp"}}}}});
+      Entry second = first;
+      second.name = "decode";
+      m.entries.push_back(second);
+      change(m.entries[0], m.entries[1]);
+    };
+  };
+  Manifest manifest = full();
+  with([](Entry &, Entry &second) { second.states.clear(); })(manifest);
+  Result<Manifest> back = manifestFromJson(toJson(manifest));
+  ASSERT_OK(back);
+  EXPECT_EQ(toJson(*back), toJson(manifest));
+  ASSERT_EQ(back->entries[0].states.size(), 1u);
+  EXPECT_EQ(back->entries[0].states[0].name, "keys");
+  EXPECT_TRUE(back->entries[1].states.empty());
+
+  EXPECT_OK(verifyAfter(with([](Entry &, Entry &) {})));
+  EXPECT_OK(verifyAfter(with([](Entry &first, Entry &second) {
+    first.states[0].paddedShape = second.states[0].paddedShape = {4, 10};
+  })));
+  EXPECT_ERROR(
+      verifyAfter(with([](Entry &, Entry &second) { second.states[0].dtype = DType::f16; })),
+      "entry 'decode' expects state 'keys' to be f32 [4, 8] sharded [{}, {tp}] as in entry "
+      "'main', got f16 [4, 8] sharded [{}, {tp}]");
+  EXPECT_ERROR(
+      verifyAfter(with([](Entry &, Entry &second) { second.states[0].paddedShape = {4, 10}; })),
+      "entry 'decode' expects state 'keys' to be f32 [4, 8] sharded [{}, {tp}] as in entry "
+      "'main', got f32 [4, 8] padded [4, 10] sharded [{}, {tp}]");
+  EXPECT_ERROR(verifyAfter(with([](Entry &first, Entry &) { first.states[0].name = "x"; })),
+               "'entries[0].operands' has 'x' twice");
+  EXPECT_ERROR(verifyAfter(with([](Entry &first, Entry &) { first.states[0].name = "y"; })),
+               "'entries[0].results' has 'y' twice");
+  EXPECT_ERROR(verifyAfter(with([](Entry &first, Entry &) { first.states[0].name = "a/b"; })),
+               "'entries[0].states[0]' expects a name that can be a file's, got 'a/b'");
+  EXPECT_ERROR(verifyAfter(with([](Entry &first, Entry &) {
+                 first.states[0].dtype = DType::i32;
+                 first.states[0].defaultValue = 1;
+               })),
+               "'entries[0].states[0]': 'keys': expects a default and a bound of an operand of "
+               "integers only");
+}
+
 TEST(Manifest, DefaultAndBoundOfAnOperand) {
   auto integers = [](std::optional<int64_t> defaultValue, std::optional<int64_t> below,
                      DType dtype = DType::i64) {

@@ -123,11 +123,14 @@ RankProgram programOf(const std::string &text) {
 RankTimes timesOf(const std::string &text, Driven &transport, bool inTurns = true) {
   auto workers = std::make_shared<Workers>(1, computeAndCommunication(), 1, 60, &transport);
   Rank &rank = *workers->ranks[0];
-  rank.program = programOf(text);
-  findOverlap(rank.program);
+  RankProgram program = programOf(text);
+  findOverlap(program);
   if (inTurns)
-    giveToWaiters(rank.program);
-  rank.events = std::make_unique<Counter[]>(rank.program.numEvents);
+    giveToWaiters(program);
+  const auto events = std::make_unique<Counter[]>(program.numEvents);
+  rank.program = &program;
+  rank.events = events.get();
+  rank.hasThread = program.ownThread;
   std::vector<std::thread> threads;
   EXPECT_OK(startThreads(*workers, workers, threads));
   EXPECT_OK(workers->run());

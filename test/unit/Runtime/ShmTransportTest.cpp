@@ -62,9 +62,9 @@ const CollectiveKind kAllKinds[] = {CollectiveKind::allReduce, CollectiveKind::r
                                     CollectiveKind::permute};
 
 /// Ranks of one transport; all their collectives are created in advance.
-class World {
+class TestWorld {
 public:
-  World(bool processes, int64_t ranks, const std::vector<Step> &steps, double timeLimit = 60)
+  TestWorld(bool processes, int64_t ranks, const std::vector<Step> &steps, double timeLimit = 60)
       : transport(processes ? createShmTransport(ranks) : createThreadsTransport(ranks)),
         control(ranks, computeAndCommunication(), timeLimit, 20,
                 processes ? Sharing::forks : Sharing::process),
@@ -222,7 +222,7 @@ TEST_P(Ranks, ProcessesGiveTheBitsOfThreads) {
             if (groups.front().size() == groups.back().size())
               steps.push_back({kind, reduce, dtype, groups, outer, inner});
   std::shuffle(steps.begin(), steps.end(), std::mt19937(seed));
-  World threads(false, ranks, steps), forks(true, ranks, steps);
+  TestWorld threads(false, ranks, steps), forks(true, ranks, steps);
   threads.fill(steps, seed);
   forks.fill(steps, seed);
 
@@ -266,7 +266,7 @@ constexpr int64_t kLostRanks = 3;
 Status failureWithout(int64_t victim, CollectiveKind kind, int signal, double limit,
                       std::mt19937 &random) {
   std::vector<Step> steps(100, {kind, ReduceKind::sum, DType::f32, {{0, 1, 2}}, 1, 33});
-  World world(true, kLostRanks, steps, limit);
+  TestWorld world(true, kLostRanks, steps, limit);
   int pipes[2];
   if (pipe(pipes) != 0)
     return Status::error("no pipe");
@@ -341,7 +341,7 @@ TEST(Lost, AllThatHaveNotArrivedAreNamed) {
       MatchesRegex("rank [02]: all_reduce 'step\\.0' on the communication queue waited [0-9.]+ s "
                    "for ranks 1 and 3, which have not arrived \\(rank 1 is .*; rank 3 is .*\\)"),
       [](double limit) {
-        World world(
+        TestWorld world(
             true, 4,
             {{CollectiveKind::allReduce, ReduceKind::sum, DType::f32, {{0, 1, 2, 3}}, 1, 8}},
             limit);

@@ -37,7 +37,7 @@ TYPED_TEST(Collectives, ReductionsAndGathersUnderUnevenArrival) {
     const int64_t groupSize = static_cast<int64_t>(world.groups[0].size());
     const int64_t small = kOuter * kInner, big = small * groupSize;
     const uint64_t outputOffset = 65536;
-    World w(world.ranks, 2 * outputOffset);
+    TestWorld w(world.ranks, 2 * outputOffset);
     std::atomic<int> wrong{0};
     // Groups are created before the threads run, as in a session.
     for (const auto &group : world.groups)
@@ -95,7 +95,7 @@ TYPED_TEST(Collectives, ReductionsAndGathersUnderUnevenArrival) {
 }
 
 TEST(ThreadsTransport, SeveralValuesTravelTogether) {
-  World w(2, 4096);
+  TestWorld w(2, 4096);
   w.transport->group({0, 1}, kCommunicationQueue);
   w.run([&](int64_t rank) {
     float *a = w.memory<float>(rank, 0);
@@ -117,7 +117,7 @@ TEST(ThreadsTransport, SeveralValuesTravelTogether) {
 /// Sums that round must be in rank order and bitwise equal on all ranks, not within a tolerance.
 TEST(ThreadsTransport, SumsAreInRankOrder) {
   constexpr int64_t kCount = 1000;
-  World w(4, 1 << 16);
+  TestWorld w(4, 1 << 16);
   w.transport->group({0, 1, 2, 3}, kCommunicationQueue);
   std::vector<std::vector<float>> inputs(4, std::vector<float>(kCount));
   std::mt19937 random(1);
@@ -143,7 +143,7 @@ TEST(ThreadsTransport, SumsAreInRankOrder) {
 /// f16 and bf16 are summed in f32 and rounded once: 2048 + 1 + 1 is 2050 in f16, while rounding
 /// after every step loses both ones.
 TEST(ThreadsTransport, HalfPrecisionRoundsOnce) {
-  World w(3, 4096);
+  TestWorld w(3, 4096);
   w.transport->group({0, 1, 2}, kCommunicationQueue);
   w.run([&](int64_t rank) {
     *w.memory<uint16_t>(rank, 0) = floatToF16(rank == 0 ? 2048.0f : 1.0f);
@@ -159,7 +159,7 @@ TEST(ThreadsTransport, HalfPrecisionRoundsOnce) {
 TEST(ThreadsTransport, NanOfAnyRankReachesAll) {
   for (ReduceKind reduce : {ReduceKind::sum, ReduceKind::max, ReduceKind::min}) {
     for (int64_t source = 0; source < 2; ++source) {
-      World w(2, 4096);
+      TestWorld w(2, 4096);
       w.transport->group({0, 1}, kCommunicationQueue);
       w.run([&](int64_t rank) {
         *w.memory<float>(rank, 0) = rank == source ? NAN : 1.0f;
@@ -178,7 +178,7 @@ TEST(ThreadsTransport, AMissingRankIsNamedWithinTheLimit) {
                    "[0-9.]+ s for rank 2, which has not arrived \\(rank 2 is not at any command of "
                    "its compute queue\\)"),
       [](double limit) {
-        World w(4, 4096, limit);
+        TestWorld w(4, 4096, limit);
         w.transport->group({0, 1, 2, 3}, kCommunicationQueue);
         auto begin = std::chrono::steady_clock::now();
         w.run([&](int64_t rank) {
@@ -196,7 +196,7 @@ TEST(ThreadsTransport, AMissingRankIsNamedWithinTheLimit) {
 }
 
 /// Sends of rank 0 to rank 1, of which the last has no room until rank 1 receives one.
-std::vector<Command> sendsBeyondRoom(World &w) {
+std::vector<Command> sendsBeyondRoom(TestWorld &w) {
   const size_t count = static_cast<size_t>(kMessagesInFlight) + 1;
   std::vector<Command> sends;
   std::vector<MessageSlot *> slots;
@@ -224,7 +224,7 @@ TEST(ThreadsTransport, ASendWithoutRoomNamesItsTarget) {
                    "1, which has not received earlier messages \\(rank 1 is not at any command of "
                    "its compute queue\\)"),
       [](double limit) {
-        World w(2, 4096, limit);
+        TestWorld w(2, 4096, limit);
         const std::vector<Command> sends = sendsBeyondRoom(w);
         w.run([&](int64_t rank) {
           for (size_t i = 0; rank == 0 && i < sends.size(); ++i)
@@ -237,7 +237,7 @@ TEST(ThreadsTransport, ASendWithoutRoomNamesItsTarget) {
 /// A slow rank is not stalled: the limit counts from the last progress of any rank.
 TEST(ThreadsTransport, ProgressElsewhereProlongsTheWait) {
   expectOk([](double limit) {
-    World w(2, 4096, limit);
+    TestWorld w(2, 4096, limit);
     w.transport->group({0, 1}, kCommunicationQueue);
     w.run([&](int64_t rank) {
       if (rank == 1)
@@ -254,7 +254,7 @@ TEST(ThreadsTransport, ProgressElsewhereProlongsTheWait) {
 
 TEST(ThreadsTransport, WorksAgainAfterAFailedRun) {
   expectOk([](double limit) {
-    World w(2, 4096, limit);
+    TestWorld w(2, 4096, limit);
     w.transport->group({0, 1}, kCommunicationQueue);
     auto meet = [&](int64_t rank) {
       return w.collective(

@@ -33,9 +33,9 @@ inline uint32_t testSeed() {
   return seed;
 }
 
-class World {
+class TestWorld {
 public:
-  World(int64_t ranks, size_t bytes, double timeLimit = 60)
+  TestWorld(int64_t ranks, size_t bytes, double timeLimit = 60)
       : transport(createThreadsTransport(ranks)),
         control(ranks, computeAndCommunication(), timeLimit, 50), ranks(ranks) {
     EXPECT_TRUE(transport->allocate(bytes).ok());
@@ -79,7 +79,7 @@ private:
   std::list<Command> kept;
 };
 
-inline Command command(World &world, CollectiveKind kind, const std::vector<int64_t> &group,
+inline Command command(TestWorld &world, CollectiveKind kind, const std::vector<int64_t> &group,
                        int64_t rank, const std::vector<Part> &values,
                        ReduceKind reduce = ReduceKind::sum, const std::string &name = "c",
                        int64_t dim = 0, int64_t concatDim = 0) {
