@@ -82,14 +82,17 @@ Unordered findReader(const HappensBefore &order) {
 /// The end, if something that the procedure has begun may still run then for which it hands out no
 /// event. A wait on a communication queue joins nothing.
 Unordered findEnd(const HappensBefore &order) {
-  SmallVector<const OrderedCommand *> handedOut;
-  for (const OrderedCommand &command : order.commands())
-    if (llvm::any_of(order.end().op->getOperands(),
-                     [&](Value event) { return event.getDefiningOp() == command.top; }))
-      handedOut.push_back(&command);
+  SmallVector<const OrderedCommand *> setters; // of the events that are handed out
+  for (Value event : order.end().op->getOperands()) {
+    Operation *top = event.getDefiningOp();
+    Operation *setter = isa_and_nonnull<rt::CallOp>(top) ? setterOf(cast<OpResult>(event)) : top;
+    for (const OrderedCommand &command : order.commands())
+      if (setter && command.top == top && command.op == setter)
+        setters.push_back(&command);
+  }
   auto isHandedOut = [&](const OrderedCommand &command) {
-    return llvm::any_of(handedOut, [&](const OrderedCommand *last) {
-      return last->top == command.top || command.isBefore(*last);
+    return llvm::any_of(setters, [&](const OrderedCommand *setter) {
+      return setter == &command || command.isBefore(*setter);
     });
   };
   SmallVector<Earlier, 4> last(order.queues().size());
