@@ -54,7 +54,7 @@ bool Communication::isWithin(Operation *op) const {
 Commands commandsOf(Block &block, const Communication &communication, CommandCosts *costs) {
   Commands commands;
   DenseMap<Operation *, unsigned> indices;
-  std::optional<unsigned> last; // that communicates
+  std::optional<unsigned> last, lastGather; // that communicate
   for (Operation &op : block) {
     if (indices.contains(&op))
       continue;
@@ -64,7 +64,10 @@ Commands commandsOf(Block &block, const Communication &communication, CommandCos
       if (nn::AddOp bias = matmul.getBiasAddition())
         command.ops.push_back(bias);
     command.isCollective = isa<comm::CollectiveOpInterface>(op);
-    command.isParameter = isa<nn::ParameterOp>(op);
+    command.isParameterGather = isa<comm::AllGatherOp>(op) &&
+                                llvm::all_of(op.getOperands(), [](Value operand) {
+                                  return isa_and_nonnull<nn::ParameterOp>(operand.getDefiningOp());
+                                });
     const auto index = static_cast<unsigned>(commands.size());
     for (Operation *own : command.ops) {
       indices[own] = index;
@@ -76,11 +79,12 @@ Commands commandsOf(Block &block, const Communication &communication, CommandCos
               it != indices.end() && it->second != index)
             command.needs.push_back(it->second);
       });
-      if (communication.contains(own))
-        command.after = last;
+      command.communicates |= communication.contains(own);
     }
-    if (communication.contains(&op))
-      last = index;
+    if (command.communicates) {
+      std::optional<unsigned> &before = command.isParameterGather ? lastGather : last;
+      command.after = std::exchange(before, index);
+    }
     llvm::sort(command.needs);
     command.needs.erase(llvm::unique(command.needs), command.needs.end());
     commands.push_back(std::move(command));

@@ -33,6 +33,11 @@ def report(module, folder, *options):
     return json.loads((folder / "r.json").read_text())
 
 
+def assert_prefetched(exposed):
+    """The weights of a layer are gathered while the layer before it computes; nothing comes before the table of words."""
+    assert all(".layers." not in name for name in exposed), exposed
+
+
 @pytest.mark.parametrize("transport", ["threads", "shm"])
 def test_what_is_sent_are_the_weights(tmp_path, transport):
     module = model(tmp_path, 3)
@@ -41,6 +46,7 @@ def test_what_is_sent_are_the_weights(tmp_path, transport):
     result = report(module, tmp_path, "--mesh", "dp=2", "--strategy", "dp,fsdp", "--transport", transport)
     assert {c["kind"] for c in result["collectives"]} == {"all_gather"}
     assert {c["name"] for c in result["collectives"]} == set(weights)
+    assert_prefetched({c["name"] for c in result["collectives"] if c["exposed_by_form"]})
     # A rank sends the half that it holds to the other one, once.
     assert result["bytes_sent_per_rank"] == sum(weights.values()) // 2
     for rank in result["per_rank"]:
@@ -55,11 +61,13 @@ def test_without_it_nothing_is_sent(tmp_path):
 
 def test_beside_tensor_parallelism_reductions_stay_as_they_are(tmp_path):
     module = model(tmp_path, 3)
-    sums = {}
+    sums, exposed = {}, {}
     for strategy in ("tp,dp", "tp,dp,fsdp"):
         result = report(module, tmp_path, "--mesh", "dp=2,tp=2", "--strategy", strategy)
         sums[strategy] = [(c["identity"], c["bytes_sent_per_rank"]) for c in result["collectives"] if c["kind"] == "all_reduce"]
+        exposed[strategy] = {c["name"] for c in result["collectives"] if c["kind"] == "all_gather" and c["exposed_by_form"]}
     assert sums["tp,dp"] and sums["tp,dp"] == sums["tp,dp,fsdp"]
+    assert_prefetched(exposed["tp,dp,fsdp"])
 
 
 def test_memory_does_not_grow_with_layers(tmp_path):

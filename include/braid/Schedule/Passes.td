@@ -16,10 +16,13 @@ def StartCollectives : Pass<"braid-start-collectives", "::mlir::ModuleOp"> {
     collective. The order is checked against the dependences before it is applied.
 
     The policy `eager` places a start right after the last of its operands, or after the command before it that
-    communicates (a start, or a call of a function with one), and a wait right before the first use of a result. A
-    collective on parameters alone, such as the gather of weights that are stored cut, does not move up further than to the
-    command that uses the ones before it: the whole weights of two layers are there at a time. The order of starts and of all other commands does not change. The executor runs the collectives on communication queue 0
-    in that order, and the computation between start and wait hides them.
+    communicates (a start, or a call of a function with one), and a wait right before the first use of a result. The
+    order of these starts and of all other commands does not change. The executor runs the collectives on communication
+    queue 0 in that order, and the computation between start and wait hides them.
+
+    The all_gathers of parameters, as of weights that are stored cut, have an order of their own: where other commands
+    communicate, they pass these and run on queue 1; their parameters move with them. They do not move up further than to the command that uses the ones
+    before them, so that the whole weights of two layers are there at a time.
 
     Before:
     ```mlir

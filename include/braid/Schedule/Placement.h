@@ -25,13 +25,17 @@ struct Command {
   CommandCost cost;
   /// Whether it becomes a start and a wait. All other commands, calls among them, run at one place.
   bool isCollective = false;
-  /// A parameter: its value is there before the block begins.
-  bool isParameter = false;
+  /// An all_gather of parameters, as of weights that are stored cut. Its operands are there before
+  /// the block begins.
+  bool isParameterGather = false;
+  /// It communicates, as collectives and calls of functions with collectives do.
+  bool communicates = false;
   /// The commands before it whose results it reads, by index, ascending. Of a collective that is
   /// among them the result exists after its wait.
   llvm::SmallVector<unsigned> needs;
   /// The command that has to be run or started before: the last one before it that communicates.
-  /// All ranks thereby start their collectives in one order.
+  /// All ranks thereby start their collectives in one order. Of a gather of parameters it is
+  /// the last other one: no value orders it behind anything else.
   std::optional<unsigned> after;
 };
 
@@ -62,11 +66,13 @@ public:
 
 /// Starts every collective as early and waits for it as late as dependences and the order of
 /// communication allow. The order of all other commands does not change, and a result that
-/// another collective takes is not waited for before its own collective's place in the block. A
-/// collective on parameters alone is the exception: all of these could start at the block's begin,
-/// and their results would need the memory of the whole model. It starts no earlier than before the
-/// last command ahead of its own user that uses such a result, and no later than where it stands:
-/// the weights of one layer are gathered while the layer before it computes.
+/// another collective takes is not waited for before its own collective's place in the block.
+///
+/// Gathers of parameters take these along, and run on queue 1, where they hold up no other
+/// communication, unless there is no other. All of them could start at the block's begin, and their
+/// results would need the memory of the whole model. So one starts no earlier than before the last
+/// command ahead of its own user that uses such a result, and no later than where it stands: the
+/// weights of one layer are gathered while the layer before it computes.
 class EagerPolicy : public PlacementPolicy {
 public:
   Placement place(const Commands &commands) const override;
