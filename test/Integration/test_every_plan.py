@@ -18,7 +18,7 @@ pytestmark = pytest.mark.torch
 
 BATCH, SEQ, LENGTHS = 2, 16, (16, 5)
 PLANS = (("tp=2", "auto"), ("tp=3", "auto"), ("tp=4", "auto"), ("tp=8", "auto"), ("dp=2,tp=2", "auto"), ("tp=2", "tp-sp"),
-         ("tp=8", "tp-sp"), ("dp=2,tp=2", "tp-sp,dp"))
+         ("tp=8", "tp-sp"), ("dp=2,tp=2", "tp-sp,dp"), ("dp=2,tp=2", "tp-sp,dp,fsdp"))
 SMALL = ("llama", "gpt2", "roberta")
 REAL = ("minilm", "smollm2")
 
