@@ -35,7 +35,52 @@ static uint64_t countCommands(rt::ProcedureOp procedure, DenseMap<Operation *, u
   return counts[procedure] = count;
 }
 
+/// The places at which a procedure and its callees have commands, and an entry has values.
+static void collectPlaces(rt::ProcedureOp procedure, llvm::SetVector<comm::PlaceAttr> &places,
+                          llvm::SmallPtrSetImpl<Operation *> &seen) {
+  if (!seen.insert(procedure).second)
+    return;
+  for (unsigned i = 0; i < procedure.getNumArguments(); ++i)
+    if (comm::PlaceAttr place = procedure.getPlace(i))
+      places.insert(place);
+  for (Operation &op : procedure.getBody().front()) {
+    if (comm::PlaceAttr place = comm::placeOf(&op))
+      places.insert(place);
+    if (auto call = dyn_cast<rt::CallOp>(op))
+      collectPlaces(call.getProcedure(), places, seen);
+  }
+}
+
+static runtime::Mesh meshOf(rt::ProcedureOp procedure) {
+  auto meshes = procedure->getParentOfType<ModuleOp>().getOps<comm::MeshOp>();
+  return meshes.empty() ? runtime::Mesh() : comm::toRuntime(*meshes.begin());
+}
+
+static runtime::Result<runtime::RankRoles> rolesOf(rt::ProcedureOp procedure) {
+  llvm::SetVector<comm::PlaceAttr> places;
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  collectPlaces(procedure, places, seen);
+  std::vector<runtime::RankSet> sets;
+  for (comm::PlaceAttr place : places)
+    sets.push_back(comm::toRuntime(place));
+  return runtime::RankRoles::of(meshOf(procedure), sets);
+}
+
+SmallVector<int64_t> HappensBefore::differingRanks(rt::ProcedureOp procedure) {
+  const runtime::RankRoles roles = *rolesOf(procedure); // checkSize has passed
+  SmallVector<int64_t> ranks;
+  for (size_t role = 0; role < roles.count(); ++role)
+    ranks.push_back(roles.rank(role));
+  return ranks;
+}
+
+bool HappensBefore::isOn(comm::PlaceAttr place) const {
+  return !place || comm::toRuntime(place).contains(mesh, ownRank);
+}
+
 LogicalResult HappensBefore::checkSize(rt::ProcedureOp procedure) {
+  if (auto roles = rolesOf(procedure); !roles.ok())
+    return procedure.emitOpError(roles.status().message());
   DenseMap<Operation *, uint64_t> counts;
   if (countCommands(procedure, counts) <= kMaxCommands)
     return success();
@@ -60,7 +105,8 @@ std::string OrderedCommand::describe() const {
   return text + " on the " + rt::queueOf(op).str() + " queue";
 }
 
-HappensBefore::HappensBefore(rt::ProcedureOp procedure) {
+HappensBefore::HappensBefore(rt::ProcedureOp procedure, int64_t rank)
+    : mesh(meshOf(procedure)), ownRank(rank) {
   queueList.push_back(rt::QueueAttr::get(procedure.getContext(), rt::QueueKind::Compute));
   llvm::SmallPtrSet<Operation *, 8> seen;
   collectQueues(procedure, queueList, seen);
@@ -79,7 +125,7 @@ unsigned HappensBefore::numberOf(rt::QueueAttr queue) {
 
 void HappensBefore::walk(rt::ProcedureOp procedure, Frame &frame) {
   for (Operation &op : procedure.getBody().front()) {
-    if (isa<rt::AllocOp, rt::ViewOp, rt::SubviewOp>(op))
+    if (isa<rt::AllocOp, rt::ViewOp, rt::SubviewOp>(op) || !isOn(comm::placeOf(&op)))
       continue;
     if (auto call = dyn_cast<rt::CallOp>(op))
       enter(call, frame);
@@ -129,11 +175,14 @@ MemoryUse HappensBefore::useOf(Value memory, const Frame &frame) const {
 void HappensBefore::add(Operation *op, Frame &frame) {
   const unsigned queue = numberOf(rt::queueOf(op));
   Clock &clock = now[queue];
-  // A wait adds the clock of its event.
-  if (isa<rt::AwaitOp, rt::WaitOp>(op))
-    for (auto [mine, theirs] : llvm::zip_equal(clock, frame.events.lookup(op->getOperand(0))))
-      mine = std::max(mine, theirs);
   OrderedCommand command;
+  // A wait adds the clock of its event.
+  if (isa<rt::AwaitOp, rt::WaitOp>(op)) {
+    const Clock set = frame.events.lookup(op->getOperand(0));
+    command.waitsForever = set.empty();
+    for (auto [mine, theirs] : llvm::zip(clock, set))
+      mine = std::max(mine, theirs);
+  }
   command.op = op;
   command.top = frame.top ? frame.top : op;
   command.queue = queue;

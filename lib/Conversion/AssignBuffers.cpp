@@ -29,14 +29,17 @@ namespace {
 /// Plans one procedure whose callees are planned.
 class Planner {
 public:
-  Planner(rt::ProcedureOp procedure, bool inPlace)
-      : procedure(procedure), order(procedure), inPlace(inPlace) {}
+  Planner(rt::ProcedureOp procedure, bool inPlace) : procedure(procedure), inPlace(inPlace) {
+    for (int64_t rank : HappensBefore::differingRanks(procedure))
+      orders.emplace_back(procedure, rank);
+  }
 
   LogicalResult run() {
     numberEvents();
     findLives();
     keepArguments();
-    if (inPlace)
+    // Procedures whose callees differ by rank have no kernels of their own that are worth it.
+    if (inPlace && orders.size() == 1)
       shareInPlace();
     std::optional<int64_t> local = pack(rt::Space::Local), symmetric = pack(rt::Space::Symmetric);
     if (!local || !symmetric)
@@ -76,21 +79,34 @@ private:
   void findLives() {
     for (auto alloc : procedure.getBody().front().getOps<rt::AllocOp>()) {
       allocs.push_back(alloc);
-      lives.try_emplace(alloc, order.queues().size());
+      lives.try_emplace(alloc, numClocks());
       sharing.insert(alloc);
     }
     for (auto &[call, base] : bases)
       for (auto &life : frameLives.try_emplace(call).first->second)
-        life.emplace(order.queues().size());
-    for (const OrderedCommand &command : order.commands())
-      for (const MemoryUse &use : command.uses) {
-        if (use.frame) {
-          frameLives[use.frame][static_cast<int>(use.space)]->extend(command.getLifetime());
-        } else if (auto alloc = use.region.root.getDefiningOp<rt::AllocOp>()) {
-          lives.at(alloc).extend(command.getLifetime());
-          users[alloc].push_back(&command);
+        life.emplace(numClocks());
+    for (size_t role = 0; role < orders.size(); ++role)
+      for (const OrderedCommand &command : orders[role].commands())
+        for (const MemoryUse &use : command.uses) {
+          if (use.frame) {
+            frameLives[use.frame][static_cast<int>(use.space)]->extend(lifetimeIn(role, command));
+          } else if (auto alloc = use.region.root.getDefiningOp<rt::AllocOp>()) {
+            lives.at(alloc).extend(lifetimeIn(role, command));
+            users[alloc].push_back(&command);
+          }
         }
-      }
+  }
+
+  /// All ranks have the same frame, so that the lives of two buffers must be apart on each of them:
+  /// a life counts the queues of every role.
+  size_t numClocks() const { return orders.size() * orders.front().queues().size(); }
+  Lifetime lifetimeIn(size_t role, const OrderedCommand &command) const {
+    const Lifetime own = command.getLifetime();
+    Lifetime life(numClocks());
+    const auto at = static_cast<std::ptrdiff_t>(role * own.first.size());
+    llvm::copy(own.first, life.first.begin() + at);
+    llvm::copy(own.last, life.last.begin() + at);
+    return life;
   }
 
   /// What a call passes stays apart from the callee's frame, so that a procedure is right by
@@ -105,7 +121,7 @@ private:
 
   /// A kernel's result reuses the bytes of an input whose last use the kernel is.
   void shareInPlace() {
-    for (const OrderedCommand &command : order.commands()) {
+    for (const OrderedCommand &command : orders.front().commands()) {
       auto launch = dyn_cast<rt::LaunchOp>(command.op);
       if (!launch || command.top != command.op)
         continue;
@@ -187,7 +203,7 @@ private:
   }
 
   rt::ProcedureOp procedure;
-  HappensBefore order;
+  std::vector<HappensBefore> orders; ///< by role
   bool inPlace;
   int64_t numEvents = 0;
   SmallVector<rt::AllocOp> allocs;

@@ -33,10 +33,14 @@ struct Access {
 
 class Checker {
 public:
-  Checker(rt::ProcedureOp procedure, ArrayRef<BufferRule> skip)
-      : procedure(procedure), order(procedure), skip(skip) {}
+  /// Checks what one rank runs; `alone`: the ranks run different commands.
+  Checker(rt::ProcedureOp procedure, int64_t rank, bool alone, ArrayRef<BufferRule> skip)
+      : procedure(procedure), order(procedure, rank), alone(alone), skip(skip) {}
 
   LogicalResult run() {
+    for (const OrderedCommand &command : order.commands())
+      if (command.waitsForever)
+        return report(command, "waits for an event that the rank does not set");
     // A race is reported rather than that a command is not waited for at all.
     if ((isChecked(BufferRule::Events) && failed(checkEvents())) || failed(checkAccesses()) ||
         (isChecked(BufferRule::Joined) && failed(checkJoined())))
@@ -113,7 +117,8 @@ private:
       if (failed(checkRoot(root, list)))
         return failure();
     for (BlockArgument argument : procedure.getBody().getArguments()) {
-      if (!isa<MemRefType>(argument.getType()) || procedure.isRead(argument.getArgNumber()))
+      if (!isa<MemRefType>(argument.getType()) || procedure.isRead(argument.getArgNumber()) ||
+          !order.isOn(procedure.getPlace(argument.getArgNumber())))
         continue;
       SmallVector<const MemoryRegion *> written;
       for (const Access &access : accesses.lookup(argument))
@@ -129,6 +134,12 @@ private:
   LogicalResult checkRoot(Value root, ArrayRef<Access> list) {
     auto argument = dyn_cast<BlockArgument>(root);
     const bool given = argument && procedure.isRead(argument.getArgNumber());
+    if (argument && !order.isOn(procedure.getPlace(argument.getArgNumber()))) {
+      InFlightDiagnostic diag = report(*list.front().command, "uses a value of other ranks");
+      diag.attachNote(root.getLoc()) << "argument " << argument.getArgNumber() << " is on "
+                                     << procedure.getPlace(argument.getArgNumber());
+      return diag;
+    }
     if (llvm::none_of(list, [](const Access &access) { return access.use->writes; }))
       return given || !isChecked(BufferRule::Unwritten) ? success()
                                                         : reportUnwritten(list.front(), root);
@@ -189,21 +200,23 @@ private:
   }
 
   /// An error on the operation of this procedure, with a note on the callee's command.
-  static InFlightDiagnostic report(const OrderedCommand &command, const Twine &what) {
+  InFlightDiagnostic report(const OrderedCommand &command, const Twine &what) const {
     InFlightDiagnostic diag = command.top->emitOpError("(" + command.describe() + ") " + what);
+    if (alone)
+      diag.attachNote(command.top->getLoc()) << "on rank " << order.rank();
     if (command.top != command.op)
       diag.attachNote(command.op->getLoc()) << "in the callee, at this command";
     return diag;
   }
 
-  static LogicalResult reportUnwritten(const Access &access, Value root) {
+  LogicalResult reportUnwritten(const Access &access, Value root) const {
     InFlightDiagnostic diag =
         report(*access.command, "reads memory that nothing has written before");
     diag.attachNote(root.getLoc()) << "the memory";
     return diag;
   }
 
-  static LogicalResult reportRace(const Access &earlier, const Access &later) {
+  LogicalResult reportRace(const Access &earlier, const Access &later) const {
     // Of a command that reads and writes, the write is reported.
     auto does = [](const Access &access) { return access.use->writes ? "writes" : "reads"; };
     InFlightDiagnostic diag =
@@ -314,6 +327,7 @@ private:
 
   rt::ProcedureOp procedure;
   HappensBefore order;
+  bool alone;
   ArrayRef<BufferRule> skip;
   std::vector<Extent> extents;
 };
@@ -347,5 +361,8 @@ LogicalResult braid::checkBuffers(rt::ProcedureOp procedure, ArrayRef<BufferRule
     return failure();
   if (failed(HappensBefore::checkSize(procedure)))
     return failure();
-  return Checker(procedure, skip).run();
+  const SmallVector<int64_t> ranks = HappensBefore::differingRanks(procedure);
+  return success(llvm::all_of(ranks, [&](int64_t rank) {
+    return succeeded(Checker(procedure, rank, ranks.size() > 1, skip).run());
+  }));
 }

@@ -12,6 +12,7 @@
 #include "braid/Base/MatmulForm.h"
 
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -76,8 +77,10 @@ Value ProcedureLowering::subview(Location loc, Value memory, const PartPlace &pl
 }
 
 void ProcedureLowering::copy(Location loc, Value from, Value to, StringRef why) {
-  rt::CopyOp::create(builder, loc, from, to,
-                     rt::QueueAttr::get(builder.getContext(), rt::QueueKind::Compute));
+  auto copy = rt::CopyOp::create(builder, loc, from, to,
+                                 rt::QueueAttr::get(builder.getContext(), rt::QueueKind::Compute));
+  if (place)
+    copy->setAttr(comm::CommDialect::kOnAttrName, place);
   ++numCopies;
   remark::missed(loc, remark::RemarkOpts::name("copy").category("buffers"))
       << ("copies " + Twine(rt::sizeInBytes(cast<MemRefType>(from.getType()))) + " bytes: " + why)
@@ -410,6 +413,8 @@ LogicalResult ProcedureLowering::lowerCall(func::CallOp op) {
   if (callee == signatures.end())
     return op.emitOpError("expects @")
            << op.getCallee() << " not to call itself, nor a function that does";
+  place = comm::placeOf(op);
+  llvm::scope_exit leave([&] { place = {}; });
   constexpr StringLiteral layout = "arguments of a call are contiguous";
   constexpr StringLiteral space = "a collective of the callee uses the argument in place";
   SmallVector<Value> arguments, given;
@@ -462,6 +467,8 @@ LogicalResult ProcedureLowering::lowerCall(func::CallOp op) {
       rt::CallOp::create(builder, loc, handed, op.getCalleeAttr(), arguments, rt::FrameAttr());
   if (Attribute name = op->getAttr(comm::CommDialect::kCallAttrName))
     call->setAttr(comm::CommDialect::kCallAttrName, name);
+  if (place)
+    call->setAttr(comm::CommDialect::kOnAttrName, place);
   size_t event = 0;
   for (Value result : op.getResults())
     if (isa<comm::HandleType>(result.getType()))
@@ -473,9 +480,15 @@ LogicalResult ProcedureLowering::lowerCall(func::CallOp op) {
 
 LogicalResult ProcedureLowering::lowerReturn(func::ReturnOp op) {
   SmallVector<Value> handed;
-  SmallVector<std::pair<Value, Value>> states; // new values, and the memory of the old ones
-  unsigned number = 0;                         // of the result in memory
-  for (Value value : op.getOperands()) {
+  struct State {
+    Value from, to; ///< the new value, and the memory of the old one
+    comm::PlaceAttr place;
+  };
+  SmallVector<State> states;
+  unsigned number = 0; // of the result in memory
+  llvm::scope_exit leave([&] { place = {}; });
+  for (auto [result, value] : llvm::enumerate(op.getOperands())) {
+    place = function.getResultAttrOfType<comm::PlaceAttr>(result, comm::CommDialect::kOnAttrName);
     bool isHandle = isa<comm::HandleType>(value.getType());
     if (isHandle)
       handed.push_back(events.lookup(value));
@@ -484,7 +497,7 @@ LogicalResult ProcedureLowering::lowerReturn(func::ReturnOp op) {
       const MemoryPlan::Destination *destination = plan->destination(root);
       if (plan->getSignature().results[number].argument) {
         if (rt::getRoot(memory(value)) != resultArguments[number])
-          states.emplace_back(memory(value), resultArguments[number]);
+          states.push_back({memory(value), resultArguments[number], place});
         continue;
       }
       if (destination && !destination->join && destination->number == number &&
@@ -499,21 +512,25 @@ LogicalResult ProcedureLowering::lowerReturn(func::ReturnOp op) {
   }
   // By now nothing reads old values any more, except that a state may become another's new value.
   auto isState = [&](Value memory) {
-    return llvm::any_of(states, [&](auto state) { return state.second == rt::getRoot(memory); });
+    return llvm::any_of(states,
+                        [&](const State &state) { return state.to == rt::getRoot(memory); });
   };
-  for (auto &[from, to] : states)
+  for (auto &[from, to, on] : states)
     if (isState(from)) {
+      place = on;
       auto type = cast<MemRefType>(from.getType());
       Value kept = alloc(op.getLoc(), RankedTensorType::get(type.getShape(), type.getElementType()),
                          rt::Space::Local);
       copy(op.getLoc(), from, kept, "the old value of a state becomes the new one of another");
       from = kept;
     }
-  for (auto [from, to] : states)
+  for (auto [from, to, on] : states) {
+    place = on;
     copy(
         op.getLoc(), from, to,
         "the new value of a state is given, used by a collective, or computed while the old one is "
         "still needed");
+  }
   rt::ReturnOp::create(builder, op.getLoc(), handed);
   return success();
 }

@@ -89,6 +89,7 @@ private:
   /// Values whose memory is where the plan wanted it.
   llvm::DenseSet<Stored> inPlace;
   llvm::SmallVector<mlir::BlockArgument> resultArguments;
+  comm::PlaceAttr place; ///< of the copies that the current operation needs; null: all ranks
 };
 
 } // namespace braid

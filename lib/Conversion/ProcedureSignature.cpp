@@ -114,7 +114,8 @@ LogicalResult ProcedureLowering::describeEntry(ArrayRef<nn::ParameterOp> paramet
     nn::ParameterOp parameter = op; // accessors are not const
     auto attr = rt::ParameterAttr::get(builder.getContext(), parameter.getName(),
                                        parameter.getParameterType(), parameter.getShardingAttr(),
-                                       parameter.getInitAttr(), parameter.getSlices());
+                                       parameter.getPlaceAttr(), parameter.getInitAttr(),
+                                       parameter.getSlices());
     procedure.setArgAttr(i, rt::RTDialect::kParameterAttrName, attr);
   }
   auto describe = [&](unsigned i, bool isResult) -> LogicalResult {
@@ -150,7 +151,8 @@ LogicalResult ProcedureLowering::describeEntry(ArrayRef<nn::ParameterOp> paramet
                    : rt::RTDialect::kOperandAttrName,
         rt::ValueAttr::get(builder.getContext(), name.getValue(), type, padded, sharding,
                            get(nn::NNDialect::kDefaultAttrName, IntegerAttr()),
-                           get(nn::NNDialect::kBelowAttrName, IntegerAttr())));
+                           get(nn::NNDialect::kBelowAttrName, IntegerAttr()),
+                           get(comm::CommDialect::kOnAttrName, comm::PlaceAttr())));
     return success();
   };
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {

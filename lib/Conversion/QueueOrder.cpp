@@ -48,6 +48,9 @@ std::optional<Earlier> waitable(const HappensBefore &order, const OrderedCommand
     return Earlier{command.top, start.getDone()};
   if (command.top == command.op || command.queue == 0)
     return Earlier{command.top, Value()};
+  // All ranks would wait for it, of which only some run the call.
+  if (comm::placeOf(command.top))
+    return std::nullopt;
   for (OpResult event : command.top->getResults()) {
     Operation *setter = setterOf(event);
     for (const OrderedCommand &other : order.commands())
@@ -110,11 +113,17 @@ LogicalResult braid::orderQueues(rt::ProcedureOp procedure) {
   if (failed(HappensBefore::checkSize(procedure)))
     return failure();
   OpBuilder builder(procedure);
+  const SmallVector<int64_t> ranks = HappensBefore::differingRanks(procedure);
   while (true) {
-    const HappensBefore order(procedure);
-    Unordered found = findReader(order);
-    if (!found.later)
-      found = findEnd(order);
+    Unordered found;
+    for (int64_t rank : ranks) {
+      const HappensBefore order(procedure, rank);
+      found = findReader(order);
+      if (!found.later)
+        found = findEnd(order);
+      if (found.later)
+        break;
+    }
     if (!found.later)
       return success();
     const rt::QueueAttr waiting = rt::queueOf(found.later);

@@ -207,7 +207,8 @@ Expected<Value> ModelBuilder::parameter(const Weight &weight) {
                                   offsets, zeros, sizes);
   StringRef name = weight.parameter.empty() ? weight.name : weight.parameter;
   return nn::ParameterOp::create(builder, at(name), type(sizes), name, builder.getArrayAttr(slice),
-                                 weight.init, TypeAttr(), comm::ShardingAttr(), comm::ShardingAttr())
+                                 weight.init, TypeAttr(), comm::ShardingAttr(),
+                                 comm::ShardingAttr(), comm::PlaceAttr())
       .getResult();
 }
 

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Evaluate.h"
 
+#include "braid/Base/RankSet.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/EvaluatorTable.h"
 
@@ -26,7 +27,8 @@ struct EntryValue {
   DType dtype = DType::f32;
   Shape globalShape;
   runtime::Sharding sharding;
-  Shape unpadded = {}; ///< of a padded value: the shape that callers see; empty: no padding
+  runtime::RankSet on = {}; ///< the ranks that have it
+  Shape unpadded = {};      ///< of a padded value: the shape that callers see; empty: no padding
   bool isState = false;
 
   const Shape &seen() const { return unpadded.empty() ? globalShape : unpadded; }
@@ -39,7 +41,9 @@ Result<EntryValue> describe(std::string name, Type local, Type global, Dictionar
                          " expects a statically shaped tensor, got " + debugString(global));
   ASSIGN_OR_RETURN(DType dtype, dtypeOf(tensor.getElementType()));
   EntryValue value{
-      std::move(name), dtype, {tensor.getShape().begin(), tensor.getShape().end()}, {}, {}};
+      std::move(name), dtype, {tensor.getShape().begin(), tensor.getShape().end()}, {}, {}, {}};
+  if (attrs)
+    value.on = comm::toRuntime(attrs.getAs<comm::PlaceAttr>(comm::CommDialect::kOnAttrName));
   // Without a global type the value is unpartitioned: its sharding is not applied yet.
   auto sharding =
       attrs ? attrs.getAs<comm::ShardingAttr>(comm::CommDialect::kShardingAttrName) : nullptr;
@@ -78,10 +82,16 @@ public:
         else if (auto parameter = dyn_cast<nn::ParameterOp>(op);
                  parameter && parameter.getGlobalType())
           visit(op, parameter.getSharding()->getMesh());
-        else if (auto call = dyn_cast<func::CallOp>(op))
+        else if (auto parameter = dyn_cast<nn::ParameterOp>(op);
+                 parameter && parameter.getPlaceAttr())
+          visit(op, parameter.getPlaceAttr().getMesh());
+        else if (auto call = dyn_cast<func::CallOp>(op)) {
+          if (comm::PlaceAttr place = comm::placeOf(call))
+            visit(op, place.getMesh());
           if (auto callee = functions.find(call.getCallee());
               callee != functions.end() && seen.insert(callee->second).second)
             work.push_back(callee->second);
+        }
       });
     RETURN_IF_ERROR(error);
     return mesh;
@@ -89,6 +99,9 @@ public:
 
 private:
   void visitEntryValue(func::FuncOp entry, DictionaryAttr attrs) {
+    if (auto place = attrs ? attrs.getAs<comm::PlaceAttr>(comm::CommDialect::kOnAttrName)
+                           : comm::PlaceAttr())
+      visit(entry, place.getMesh());
     if (!attrs || !attrs.contains(comm::CommDialect::kGlobalTypeAttrName))
       return;
     if (auto sharding = attrs.getAs<comm::ShardingAttr>(comm::CommDialect::kShardingAttrName))
@@ -188,6 +201,8 @@ Result<Tensor> gatherResult(const runtime::Mesh &mesh, const EntryValue &result,
   std::vector<PlacedTensor> placed;
   std::map<Shape, size_t> owner;
   for (size_t rank = 0; rank < shards.size(); ++rank) {
+    if (!result.on.contains(mesh, static_cast<int64_t>(rank)))
+      continue;
     Result<runtime::Box> box =
         runtime::localBox(mesh, static_cast<int64_t>(rank), result.globalShape, result.sharding);
     if (!box.ok())
@@ -291,11 +306,18 @@ Result<Evaluation> evaluate(ModuleOp module, const EvaluateOptions &options) {
           runtime::localBox(mesh, process.rank(), argument.globalShape, argument.sharding);
       if (!box.ok())
         return Status::error("input " + quoted(argument.name) + ": " + box.status().message());
-      values.push_back(extractBox(input, *box));
+      if (argument.on.contains(mesh, process.rank()))
+        values.push_back(extractBox(input, *box));
+      else
+        values.push_back(Absent{});
     }
     RankEvaluator rank(shared, process);
-    ASSIGN_OR_RETURN(outputs[static_cast<size_t>(process.rank())],
-                     rank.call(entry, std::move(values)));
+    std::vector<RuntimeValue> &own = outputs[static_cast<size_t>(process.rank())];
+    ASSIGN_OR_RETURN(own, rank.call(entry, std::move(values)));
+    for (auto [result, value] : llvm::zip_equal(results, own))
+      if (std::holds_alternative<Absent>(value) && result.on.contains(mesh, process.rank()))
+        return Status::error("returns result " + quoted(result.name) +
+                             ", which this rank does not have");
     if (process.rank() == 0)
       evaluation.executed = std::move(rank.executed);
     return {};
@@ -303,7 +325,9 @@ Result<Evaluation> evaluate(ModuleOp module, const EvaluateOptions &options) {
   for (auto [i, result] : llvm::enumerate(results)) {
     std::vector<Tensor> shards;
     for (std::vector<RuntimeValue> &ofRank : outputs)
-      shards.push_back(std::move(std::get<Tensor>(ofRank[i])));
+      shards.push_back(std::holds_alternative<Tensor>(ofRank[i])
+                           ? std::move(std::get<Tensor>(ofRank[i]))
+                           : Tensor());
     ASSIGN_OR_RETURN(Tensor full, gatherResult(mesh, result, shards));
     evaluation.results.push_back({result.name, std::move(full)});
   }

@@ -2,6 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "braid/Base/RankSet.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/EvaluatorTable.h"
 
@@ -75,8 +76,35 @@ Status RankEvaluator::checkResults(Operation *op, Frame &frame) {
   return {};
 }
 
+bool RankEvaluator::isOn(comm::PlaceAttr place) const {
+  return !place || comm::toRuntime(place).contains(process.mesh(), process.rank());
+}
+
+Status RankEvaluator::checkOperands(Operation *op, const Frame &frame) const {
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    if (auto found = frame.find(operand);
+        found != frame.end() && std::holds_alternative<Absent>(found->second)) {
+      Operation *producer = operand.getDefiningOp();
+      std::string what = "operand " + std::to_string(i);
+      if (auto parameter = dyn_cast_or_null<nn::ParameterOp>(producer))
+        what = "parameter '" + parameter.getName().str() + "'";
+      else if (producer)
+        what += ", a result of '" + producer->getName().getStringRef().str() + "'";
+      return errorAt(op, Status::error("reads " + what + ", which rank " +
+                                       std::to_string(process.rank()) + " does not have"));
+    }
+  return {};
+}
+
 Status RankEvaluator::evaluate(Operation *op, Frame &frame) {
   RETURN_IF_ERROR(process.progress());
+  auto parameter = dyn_cast<nn::ParameterOp>(op);
+  if (!isOn(parameter ? parameter.getPlaceAttr() : comm::placeOf(op))) {
+    for (mlir::Value result : op->getResults())
+      frame[result] = Absent{};
+    return {};
+  }
+  RETURN_IF_ERROR(checkOperands(op, frame));
   const EvaluateFn *fn = shared.table.lookup(op);
   if (!fn)
     return errorAt(op, Status::error("is an operation that the interpreter does not know"));

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "braid/Analysis/PlacementCheck.h"
+#include "braid/Analysis/PresenceCheck.h"
 #include "braid/Transforms/Passes.h"
 #include "braid/Transforms/ShardingUtils.h"
 
@@ -24,7 +25,8 @@ struct CheckPlacements : impl::CheckPlacementsBase<CheckPlacements> {
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (!func.isExternal() && isEntry(func))
         entries.push_back(func);
-    if (failed(checkPlacements(getOperation(), *mesh, entries)))
+    if (failed(checkPresence(*mesh, entries)) ||
+        failed(checkPlacements(getOperation(), *mesh, entries)))
       signalPassFailure();
   }
 };

@@ -124,11 +124,14 @@ Level firstLevelOf(Operation *op) {
     return Level::Scheduled;
   if (dialect == "comm" && !isa<MeshOp>(op))
     return Level::Comm;
-  if (auto parameter = dyn_cast<nn::ParameterOp>(op); parameter && parameter.getGlobalType())
+  if (auto parameter = dyn_cast<nn::ParameterOp>(op);
+      parameter && (parameter.getGlobalType() || parameter.getPlaceAttr()))
+    return Level::Comm;
+  if (isa<func::CallOp>(op) && op->hasAttr(CommDialect::kOnAttrName))
     return Level::Comm;
   if (auto func = dyn_cast<func::FuncOp>(op))
     for (const SignatureValue &value : signatureOf(func))
-      if (value.has(CommDialect::kGlobalTypeAttrName))
+      if (value.has(CommDialect::kGlobalTypeAttrName) || value.has(CommDialect::kOnAttrName))
         return Level::Comm;
   return Level::NN;
 }
@@ -182,6 +185,9 @@ private:
       return explain(op->emitOpError("with attribute '")
                      << CommDialect::kShardingsAttrName << "'" << notAllowed()
                      << ", where types are per-rank");
+    auto parameter = dyn_cast<nn::ParameterOp>(op);
+    if (level == Level::NN && (placeOf(op) || (parameter && parameter.getPlaceAttr())))
+      return explain(op->emitOpError("runs on some ranks only, which") << notAllowed());
     if (auto func = dyn_cast<func::FuncOp>(op))
       for (const SignatureValue &value : signatureOf(func))
         if (failed(checkSignature(func, value)))
@@ -201,6 +207,8 @@ private:
                      << " in the signature of an entry, whose callers cannot wait for it");
     if (level == Level::NN && local)
       return explain(error("has a per-rank type, which"));
+    if (level == Level::NN && value.has(CommDialect::kOnAttrName))
+      return explain(error("is on some ranks only, which"));
     if (level != Level::NN && !local && value.has(CommDialect::kShardingAttrName))
       return explain(error("has a sharding but no 'comm.global_type', which"));
     if (local && value.sharding() && value.sharding().isPartial())

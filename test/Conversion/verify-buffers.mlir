@@ -416,3 +416,71 @@ rt.procedure entry @third_queue_behind(%x: memref<16xf32> {rt.operand = #rt.valu
   rt.wait %f
   rt.return
 }
+
+// -----
+
+// What different ranks run need not be ordered, and may share bytes.
+comm.mesh @mesh <pp = 2>
+rt.procedure @fill(%x: memref<16xf32>, %a: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32>)
+  rt.return
+}
+rt.procedure @roles(%x: memref<16xf32>, %y: memref<16xf32> {rt.result}) frame <local 64, symmetric 0, events 0> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
+  %b = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
+  rt.call @fill(%x, %a) at <local 0, symmetric 0, events 0> {comm.on = #comm.place<@mesh, {pp = [0]}>} : memref<16xf32>, memref<16xf32, #rt.space<local>>
+  rt.call @fill(%x, %b) at <local 0, symmetric 0, events 0> {comm.on = #comm.place<@mesh, {pp = [1]}>} : memref<16xf32>, memref<16xf32, #rt.space<local>>
+  rt.copy ins(%a : memref<16xf32, #rt.space<local>>) outs(%y : memref<16xf32>) {comm.on = #comm.place<@mesh, {pp = [0]}>}
+  rt.copy ins(%b : memref<16xf32, #rt.space<local>>) outs(%y : memref<16xf32>) {comm.on = #comm.place<@mesh, {pp = [1]}>}
+  rt.return
+}
+
+// -----
+
+// On one of them the value is missing.
+comm.mesh @mesh <pp = 2>
+rt.procedure @fill(%x: memref<16xf32>, %a: memref<16xf32> {rt.result}) frame <local 0, symmetric 0, events 0> {
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32>)
+  rt.return
+}
+rt.procedure @unwritten(%x: memref<16xf32>, %y: memref<16xf32> {rt.result}) frame <local 64, symmetric 0, events 0> {
+  // expected-note @below {{the memory}}
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<local>>
+  rt.call @fill(%x, %a) at <local 0, symmetric 0, events 0> {comm.on = #comm.place<@mesh, {pp = [0]}>} : memref<16xf32>, memref<16xf32, #rt.space<local>>
+  // expected-error @below {{'rt.copy' op (copy on the compute queue) reads memory that nothing has written before}}
+  // expected-note @below {{on rank 1}}
+  rt.copy ins(%a : memref<16xf32, #rt.space<local>>) outs(%y : memref<16xf32>)
+  rt.return
+}
+
+// -----
+
+comm.mesh @mesh <pp = 2>
+// expected-note @below {{argument 0 is on #comm.place<@mesh, {pp = [0]}>}}
+rt.procedure entry @elsewhere(%x: memref<16xf32> {rt.operand = #rt.value<"x" of tensor<16xf32> on <@mesh, {pp = [0]}>>},
+                        %y: memref<16xf32> {rt.result = #rt.value<"y" of tensor<16xf32>>}) frame <local 0, symmetric 0, events 0> {
+  // expected-error @below {{'rt.copy' op (copy on the compute queue) uses a value of other ranks}}
+  // expected-note @below {{on rank 1}}
+  rt.copy ins(%x : memref<16xf32>) outs(%y : memref<16xf32>)
+  rt.return
+}
+
+// -----
+
+// The event is set on the ranks that run the call.
+comm.mesh @mesh <pp = 2>
+rt.procedure @begin(%a: memref<16xf32, #rt.space<symmetric>>) -> !rt.event frame <local 0, symmetric 0, events 2> {
+  %r = rt.record on compute event 0
+  rt.await %r on communication
+  %e = rt.start send ins(%a : memref<16xf32, #rt.space<symmetric>>) pairs [0, 1] tag 0 over <@mesh, {pp}> event 1
+  rt.return %e : !rt.event
+}
+rt.procedure @event(%x: memref<16xf32>) frame <local 0, symmetric 64, events 2> {
+  %a = rt.alloc at 0 : memref<16xf32, #rt.space<symmetric>>
+  rt.copy ins(%x : memref<16xf32>) outs(%a : memref<16xf32, #rt.space<symmetric>>)
+  %e = rt.call @begin(%a) at <local 0, symmetric 64, events 0> {comm.on = #comm.place<@mesh, {pp = [0]}>} : memref<16xf32, #rt.space<symmetric>> -> !rt.event
+  // expected-error @below {{'rt.wait' op (wait on the compute queue) waits for an event that the rank does not set}}
+  // expected-note @below {{on rank 1}}
+  rt.wait %e
+  rt.return
+}

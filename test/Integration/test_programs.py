@@ -35,7 +35,7 @@ def module_of(tmp_path_factory):
 def test_every_program_is_described():
     text = (FOLDER / "README.md").read_text()
     assert PROGRAMS
-    for name in [*PROGRAMS, "ring.py", "weights.py"]:
+    for name in [*PROGRAMS, "ring.py", "weights.py", "pipeline.py"]:
         assert f"[`{name}`]({name})" in text
 
 

@@ -8,7 +8,7 @@ from braidtest import braid_run
 
 REPEAT = 5
 # Fields without a unit: their names say what they count.
-COUNTS = {"ranks", "warmup_runs", "threads_per_rank", "runs", "cores", "usable_cores", "parameters", "replicated_parameters", "rank", "comm_of_rank"}
+COUNTS = {"ranks", "warmup_runs", "threads_per_rank", "runs", "cores", "usable_cores", "parameters", "replicated_parameters", "rank", "comm_of_rank", "commands"}
 UNITS = ("_s", "_bytes", "bytes_sent", "bytes_sent_per_rank")
 
 

@@ -176,6 +176,8 @@ private:
   template <typename... Parts> void addAll(Parts &...parts) { (add(parts), ...); }
 
   void add(fb::CommandT &command) {
+    for (auto &named : command.on)
+      add(named->coordinates);
     if (auto *launch = command.op.AsLaunch()) {
       addAll(launch->kernel, launch->operands, launch->rows);
     } else if (auto *copy = command.op.AsCopy()) {

@@ -22,6 +22,7 @@ enum class DType : int8_t;
 struct Mesh;
 struct Sharding;
 struct AxisRef;
+struct RankSet;
 } // namespace braid::runtime
 
 namespace braid::comm {
@@ -54,6 +55,8 @@ runtime::AxisRef toRuntime(AxisAttr axis);
 std::vector<runtime::AxisRef> toRuntime(GroupAttr group);
 /// Converts the dimensions; partial axes have no counterpart.
 runtime::Sharding toRuntime(ShardingAttr sharding);
+/// All ranks without a place.
+runtime::RankSet toRuntime(PlaceAttr place);
 /// The storage type of elements; none for types that bundles cannot hold.
 std::optional<runtime::DType> toRuntime(mlir::Type elementType);
 
@@ -73,6 +76,14 @@ mlir::LogicalResult verifyPosition(mlir::Operation *op, GroupAttr group, const l
 mlir::LogicalResult verifyPairs(mlir::Operation *op, llvm::ArrayRef<int64_t> pairs,
                                 llvm::StringRef sizeId, llvm::StringRef onceId,
                                 llvm::StringRef selfId = {});
+/// Checks comm.place_c2 and comm.place_c3.
+mlir::LogicalResult verifyPlace(mlir::Operation *op, PlaceAttr place,
+                                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+/// Checks that a sharding splits over no axis that the place names. An error ends with `[id]`.
+mlir::LogicalResult verifyShardingOn(PlaceAttr place, ShardingAttr sharding, llvm::StringRef id,
+                                     llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+/// The ranks that run a call (`comm.on`); null: all that run its function.
+PlaceAttr placeOf(mlir::Operation *call);
 /// The mesh that a symbol names, or null.
 MeshOp lookupMesh(mlir::Operation *from, mlir::FlatSymbolRefAttr mesh);
 

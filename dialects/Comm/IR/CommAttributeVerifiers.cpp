@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Comm/IR/Comm.h"
 
+#include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
@@ -53,6 +54,17 @@ LogicalResult verifyOnSignature(Operation *op, NamedAttribute attribute, Diction
                          << sharding << ", got " << type << " [comm.attributes_c4]";
     return success();
   }
+  if (attribute.getName() == CommDialect::kOnAttrName) {
+    auto place = dyn_cast<PlaceAttr>(attribute.getValue());
+    if (!place || !op->hasAttr("nn.entry"))
+      return emitError() << "expects '" << CommDialect::kOnAttrName
+                         << "' to be a #comm.place of an entry's argument or result, got "
+                         << attribute.getValue() << (place ? " of another function" : "")
+                         << " [comm.attributes_c9]";
+    if (failed(verifyPlace(op, place, emitError)))
+      return failure();
+    return verifyShardingOn(place, sharding, "comm.attributes_c10", emitError);
+  }
   return emitError() << "has unknown attribute '" << attribute.getName().getValue() << "'";
 }
 
@@ -87,6 +99,14 @@ LogicalResult CommDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return success();
     return op->emitOpError("expects '") << kCallAttrName << "' to be the name of a call, got "
                                         << attribute.getValue() << " [comm.attributes_c8]";
+  }
+  if (attribute.getName() == kOnAttrName) {
+    auto place = dyn_cast<PlaceAttr>(attribute.getValue());
+    if (!place || !(isa<CallOpInterface>(op) || op->getName().getStringRef() == "rt.copy"))
+      return op->emitOpError("expects '")
+             << kOnAttrName << "' to be a #comm.place of a call or copy, got "
+             << attribute.getValue() << " [comm.attributes_c9]";
+    return verifyPlace(op, place, [&] { return op->emitOpError(); });
   }
   if (attribute.getName() != kShardingsAttrName)
     return op->emitOpError("has unknown attribute '") << attribute.getName().getValue() << "'";

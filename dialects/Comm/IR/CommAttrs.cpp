@@ -297,3 +297,51 @@ void GroupAttr::print(AsmPrinter &printer) const {
   printAxes(printer, getAxes());
   printer << ">";
 }
+
+//===----------------------------------------------------------------------===//
+// Place: `<@mesh, {pp = [0], tp = [0, 1]}>`.
+//===----------------------------------------------------------------------===//
+
+LogicalResult PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError, FlatSymbolRefAttr,
+                                ArrayRef<CoordinatesAttr> axes) {
+  if (axes.empty())
+    return emitError() << "expects coordinates of at least one axis [comm.place_c1]";
+  for (auto [i, named] : llvm::enumerate(axes))
+    for (CoordinatesAttr earlier : axes.take_front(i))
+      if (earlier.getAxis() == named.getAxis())
+        return emitError() << "expects every axis at most once, got '" << named.getAxis()
+                           << "' twice [comm.place_c1]";
+  return success();
+}
+
+Attribute PlaceAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr mesh;
+  SmallVector<CoordinatesAttr> axes;
+  auto one = [&]() -> ParseResult {
+    std::string name;
+    SmallVector<int64_t> coordinates;
+    auto coordinate = [&] { return parser.parseInteger(coordinates.emplace_back()); };
+    if (parser.parseKeywordOrString(&name) || parser.parseEqual() ||
+        parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, coordinate))
+      return failure();
+    axes.push_back(CoordinatesAttr::get(parser.getContext(), name, coordinates));
+    return success();
+  };
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, one) || parser.parseGreater())
+    return {};
+  return PlaceAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), mesh,
+                               axes);
+}
+
+void PlaceAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getMesh() << ", {";
+  llvm::interleaveComma(getAxes(), printer, [&](CoordinatesAttr named) {
+    printer.printKeywordOrString(named.getAxis());
+    printer << " = [";
+    llvm::interleaveComma(named.getCoordinates(), printer);
+    printer << "]";
+  });
+  printer << "}>";
+}

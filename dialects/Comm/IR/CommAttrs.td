@@ -94,4 +94,27 @@ def Comm_GroupAttr : Comm_Attr<"Group", "group"> {
   let genVerifyDecl = 1;
 }
 
+def Comm_CoordinatesAttr : Comm_Attr<"Coordinates", "coordinates"> {
+  let summary = "some coordinates of a mesh axis";
+  let parameters = (ins StringRefParameter<"axis name">:$axis, ArrayRefParameter<"int64_t">:$coordinates);
+  let assemblyFormat = "`<` $axis `=` `[` $coordinates `]` `>`";
+}
+
+def Comm_PlaceAttr : Comm_Attr<"Place", "place"> {
+  let summary = "the ranks at some coordinates of the mesh";
+  let description = [{
+    `#comm.place<@mesh, {pp = [0], tp = [0, 1]}>`: the ranks with these coordinates along `pp` and `tp`, and any along the
+    other axes. As `comm.on` of a call, or `on` of an nn.parameter, it says which ranks run or have it.
+
+    Constraints:
+    - (comm.place_c1) it names at least one axis, and none twice;
+    - (comm.place_c2) the mesh is known and has the axes;
+    - (comm.place_c3) an axis lists some of its coordinates, but not all, in ascending order.
+    The last two are checked where the attribute is used.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh, ArrayRefParameter<"::braid::comm::CoordinatesAttr">:$axes);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 #endif

@@ -27,7 +27,9 @@ def Comm_Dialect : Dialect {
     - `comm.sharding` on a function's argument or result: how the tensor is sharded;
     - `comm.global_type` beside it, after partitioning: the unpartitioned type;
     - `comm.shardings` on an operation: one sharding per result;
-    - `comm.call` on a call: its name in call paths (`layer#3`), which it keeps when its callee is replaced by a clone.
+    - `comm.call` on a call: its name in call paths (`layer#3`), which it keeps when its callee is replaced by a clone;
+    - `comm.on` on a call or rt.copy, or on an entry's argument or result: the ranks that run it, or have it
+      (#comm.place).
 
     Constraints on them:
     - (comm.attributes_c1) `comm.sharding` is a #comm.sharding;
@@ -37,7 +39,9 @@ def Comm_Dialect : Dialect {
     - (comm.attributes_c5) `comm.shardings` is an array;
     - (comm.attributes_c6) it has one element per result, a #comm.sharding or `unit`;
     - (comm.attributes_c7) `unit` stands only for a result that is no tensor;
-    - (comm.attributes_c8) `comm.call` is a string without `/`, not empty.
+    - (comm.attributes_c8) `comm.call` is a string without `/`, not empty;
+    - (comm.attributes_c9) `comm.on` is a #comm.place, on a call or rt.copy, or on an argument or result of an entry;
+    - (comm.attributes_c10) a value with `comm.on` is not sharded over an axis that the place names.
   }];
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
@@ -55,6 +59,9 @@ def Comm_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kGlobalTypeAttrName = "comm.global_type";
     /// Discardable attribute on calls: the call's name in call paths.
     static constexpr ::llvm::StringLiteral kCallAttrName = "comm.call";
+    /// Discardable attribute on calls, and on entry arguments and results: the #comm.place of the ranks that run or have
+    /// them.
+    static constexpr ::llvm::StringLiteral kOnAttrName = "comm.on";
   }];
 }
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "braid/Base/DType.h"
-#include "braid/Base/Mesh.h"
+#include "braid/Base/RankSet.h"
 #include "dialects/Comm/IR/Comm.h"
 
 using namespace mlir;
@@ -67,6 +67,46 @@ MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh) {
 
 int64_t groupSize(Operation *from, GroupAttr group) {
   return *toRuntime(lookupMesh(from, group.getMesh())).numShards(toRuntime(group));
+}
+
+runtime::RankSet toRuntime(PlaceAttr place) {
+  runtime::RankSet ranks;
+  if (place)
+    for (CoordinatesAttr named : place.getAxes())
+      ranks.axes.push_back({named.getAxis().str(), named.getCoordinates().vec()});
+  return ranks;
+}
+
+PlaceAttr placeOf(Operation *call) {
+  return call->getAttrOfType<PlaceAttr>(CommDialect::kOnAttrName);
+}
+
+LogicalResult verifyPlace(Operation *op, PlaceAttr place,
+                          function_ref<InFlightDiagnostic()> emitError) {
+  MeshOp meshOp = lookupMesh(op, place.getMesh());
+  if (!meshOp)
+    return emitError() << "references unknown mesh " << place.getMesh() << " [comm.place_c2]";
+  runtime::Mesh mesh = toRuntime(meshOp);
+  if (!mesh.verify().ok())
+    return failure(); // The mesh's own verifier reports it.
+  for (CoordinatesAttr named : place.getAxes())
+    if (runtime::Result<int64_t> size = mesh.axisSize({named.getAxis().str()}); !size.ok())
+      return emitError() << size.status().message() << " [comm.place_c2]";
+  if (runtime::Status status = toRuntime(place).verify(mesh); !status.ok())
+    return emitError() << status.message() << " [comm.place_c3]";
+  return success();
+}
+
+LogicalResult verifyShardingOn(PlaceAttr place, ShardingAttr sharding, StringRef id,
+                               function_ref<InFlightDiagnostic()> emitError) {
+  const runtime::RankSet ranks = toRuntime(place);
+  if (sharding)
+    for (DimAttr dim : sharding.getDims())
+      for (AxisAttr axis : dim.getAxes())
+        if (ranks.along(axis.getName().str()))
+          return emitError() << "expects no sharding over axis '" << axis.getName()
+                             << "', along which only some ranks have the value [" << id << "]";
+  return success();
 }
 
 LogicalResult verifySharding(Operation *op, Type type, ShardingAttr sharding,

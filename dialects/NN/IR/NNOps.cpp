@@ -37,7 +37,8 @@ void ParameterOp::build(OpBuilder &builder, OperationState &state, RankedTensorT
                         StringRef name, InitKind init) {
   Attribute slice = SliceAttr::full(builder.getContext(), name, type.getShape());
   build(builder, state, type, name, builder.getArrayAttr(slice), init, /*global_type=*/TypeAttr(),
-        /*sharding=*/comm::ShardingAttr(), /*stored=*/comm::ShardingAttr());
+        /*sharding=*/comm::ShardingAttr(), /*stored=*/comm::ShardingAttr(),
+        /*place=*/comm::PlaceAttr());
 }
 
 RankedTensorType ParameterOp::getParameterType() {
@@ -52,7 +53,8 @@ bool ParameterOp::isFullTensor() {
          slice.getTensorShape() == getParameterType().getShape();
 }
 
-/// `"name" slices [...] init ones {...} of tensor<...> sharded <...> stored <...> : tensor<...>`
+/// `"name" slices [...] init ones {...} of tensor<...> sharded <...> stored <...> on <...> :
+/// tensor<...>`
 ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   Properties &properties = result.getOrAddProperties<Properties>();
@@ -102,6 +104,12 @@ ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   };
   if (sharding("sharded", properties.sharding) || sharding("stored", properties.stored))
     return failure();
+  if (succeeded(parser.parseOptionalKeyword("on"))) {
+    comm::PlaceAttr place;
+    if (parser.parseCustomAttributeWithFallback(place))
+      return failure();
+    properties.place = place;
+  }
   if (parser.parseColonType(type))
     return failure();
   if (!listed) {
@@ -139,6 +147,10 @@ void ParameterOp::print(OpAsmPrinter &printer) {
   };
   print("sharded", getShardingAttr());
   print("stored", getStoredAttr());
+  if (comm::PlaceAttr place = getPlaceAttr()) {
+    printer << " on ";
+    printer.printStrippedAttrOrType(place);
+  }
   printer << " : " << getResult().getType();
 }
 

@@ -52,6 +52,12 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
     %w = nn.parameter "w" of tensor<384x384xf32> sharded <@mesh, [{tp}, {} ]> : tensor<192x384xf32>
     ```
 
+    With `on`, only the ranks of a place have the parameter:
+
+    ```mlir
+    %w = nn.parameter "last.w" on <@mesh, {pp = [1]}> : tensor<384x384xf32>
+    ```
+
     `init` is the distribution of random weights when there is no checkpoint.
 
     Before partitioning, `stored` says how the parameter is stored, apart from how it is used: propagation does not see it. The
@@ -74,12 +80,13 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
     - (nn.parameter_c6) `sharding` suits the global type (comm.sharding_c2 to comm.sharding_c5), has no partial axis and no open
       dimension, and gives the result type;
     - (nn.parameter_c7) `stored` stands without `sharding`, which it becomes, suits the type, and has no partial axis and no
-      open dimension.
+      open dimension;
+    - (nn.parameter_c8) `sharding` splits over no axis that the place `on` names.
   }];
   let arguments = (ins StrAttr:$name, NN_SliceArrayAttr:$slices,
                        DefaultValuedAttr<NN_InitAttr, "::braid::nn::InitKind::Normal">:$init,
                        OptionalAttr<TypeAttr>:$global_type, OptionalAttr<Comm_ShardingAttr>:$sharding,
-                       OptionalAttr<Comm_ShardingAttr>:$stored);
+                       OptionalAttr<Comm_ShardingAttr>:$stored, OptionalAttr<Comm_PlaceAttr>:$place);
   let results = (outs NN_Tensor:$result);
   let hasCustomAssemblyFormat = 1;
   let builders = [

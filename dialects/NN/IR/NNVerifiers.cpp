@@ -94,9 +94,14 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &) {
              << sharding << " [" << id << "]";
     return comm::verifySharding(*this, global, sharding, [&] { return emitOpError(); });
   };
+  comm::ShardingAttr sharding = getShardingAttr();
+  auto emitPlaceError = [&] { return emitOpError("'on': "); };
+  if (comm::PlaceAttr place = getPlaceAttr())
+    if (failed(comm::verifyPlace(*this, place, emitPlaceError)) ||
+        failed(comm::verifyShardingOn(place, sharding, "nn.parameter_c8", emitPlaceError)))
+      return failure();
   if (getStored())
     return suits(*getStored(), "nn.parameter_c7");
-  comm::ShardingAttr sharding = getShardingAttr();
   if (!sharding)
     return success();
   if (failed(suits(sharding, "nn.parameter_c6")))

@@ -67,7 +67,7 @@ static LogicalResult verifyGlobalType(function_ref<InFlightDiagnostic()> emitErr
 LogicalResult ValueAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
                                 RankedTensorType global, RankedTensorType padded,
                                 braid::comm::ShardingAttr, IntegerAttr defaultValue,
-                                IntegerAttr below) {
+                                IntegerAttr below, braid::comm::PlaceAttr) {
   if (name.empty())
     return emitError() << "expects a name [rt.value_c1]";
   for (RankedTensorType type : {global, padded})
@@ -92,7 +92,8 @@ LogicalResult ValueAttr::verify(function_ref<InFlightDiagnostic()> emitError, St
 
 LogicalResult ParameterAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
                                     RankedTensorType global, braid::comm::ShardingAttr,
-                                    braid::nn::InitKindAttr, ArrayAttr slices) {
+                                    braid::comm::PlaceAttr, braid::nn::InitKindAttr,
+                                    ArrayAttr slices) {
   if (name.empty())
     return emitError() << "expects a name [rt.parameter_c1]";
   for (Attribute slice : slices)

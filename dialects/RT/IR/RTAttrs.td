@@ -87,7 +87,8 @@ def RT_ValueAttr : RT_Attr<"Value", "value"> {
     hold shards of the padded value, and the value that callers see is its beginning:
     `#rt.value<"logits" of tensor<8x61xf32> padded tensor<8x62xf32> sharded <@mesh, [{}, {tp} ]>>`. An operand may have
     a default, which fills it when the caller leaves it out, and an exclusive upper bound of its elements:
-    `#rt.value<"attention_mask" of tensor<8x61xi64> default 1 : i64 below 2 : i64>`.
+    `#rt.value<"attention_mask" of tensor<8x61xi64> default 1 : i64 below 2 : i64>`. With `on`, only the ranks of a
+    place have it.
 
     Constraints:
     - (rt.value_c1) the name is not empty;
@@ -102,9 +103,10 @@ def RT_ValueAttr : RT_Attr<"Value", "value"> {
   let parameters = (ins StringRefParameter<"name">:$name, "::mlir::RankedTensorType":$globalType,
                         OptionalParameter<"::mlir::RankedTensorType">:$paddedType,
                         OptionalParameter<"::braid::comm::ShardingAttr">:$sharding,
-                        OptionalParameter<"::mlir::IntegerAttr">:$defaultValue, OptionalParameter<"::mlir::IntegerAttr">:$below);
+                        OptionalParameter<"::mlir::IntegerAttr">:$defaultValue, OptionalParameter<"::mlir::IntegerAttr">:$below,
+                        OptionalParameter<"::braid::comm::PlaceAttr">:$place);
   let assemblyFormat = [{
-    `<` $name `of` $globalType (`padded` $paddedType^)? (`sharded` $sharding^)? (`default` $defaultValue^)?
+    `<` $name `of` $globalType (`padded` $paddedType^)? (`sharded` $sharding^)? (`on` $place^)? (`default` $defaultValue^)?
     (`below` $below^)? `>`
   }];
   let genVerifyDecl = 1;
@@ -113,7 +115,7 @@ def RT_ValueAttr : RT_Attr<"Value", "value"> {
 def RT_ParameterAttr : RT_Attr<"Parameter", "parameter"> {
   let summary = "an entry's weight: where the loader takes it from";
   let description = [{
-    An attribute `rt.parameter` of an argument of an entry procedure: name, global type and sharding as in #rt.value, the
+    An attribute `rt.parameter` of an argument of an entry procedure: name, global type, sharding and place as in #rt.value, the
     distribution of random weights, and the #nn.slice list that assembles it from checkpoint tensors.
 
     Constraints:
@@ -122,9 +124,10 @@ def RT_ParameterAttr : RT_Attr<"Parameter", "parameter"> {
     - (rt.parameter_c3) `slices` holds #nn.slice attributes only.
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "::mlir::RankedTensorType":$globalType,
-                        OptionalParameter<"::braid::comm::ShardingAttr">:$sharding, "::braid::nn::InitKindAttr":$init,
+                        OptionalParameter<"::braid::comm::ShardingAttr">:$sharding,
+                        OptionalParameter<"::braid::comm::PlaceAttr">:$place, "::braid::nn::InitKindAttr":$init,
                         "::mlir::ArrayAttr":$slices);
-  let assemblyFormat = "`<` $name `of` $globalType (`sharded` $sharding^)? `init` `` $init `slices` $slices `>`";
+  let assemblyFormat = "`<` $name `of` $globalType (`sharded` $sharding^)? (`on` $place^)? `init` `` $init `slices` $slices `>`";
   let genVerifyDecl = 1;
 }
 

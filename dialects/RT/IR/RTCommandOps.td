@@ -70,6 +70,8 @@ def RT_CopyOp : RT_CommandOp<"copy"> {
     ```mlir
     rt.copy ins(%x : memref<8x4xf32>) outs(%y : memref<8x4xf32, #rt.space<symmetric>>) on communication
     ```
+    With `comm.on`, only the ranks of a place run it.
+
     Constraints:
     - (rt.copy_c1) shapes and element types are the same.
   }];

@@ -198,6 +198,16 @@ void ProcedureOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn s
   }
 }
 
+braid::comm::PlaceAttr ProcedureOp::getPlace(unsigned argument) {
+  if (auto parameter = getArgAttrOfType<ParameterAttr>(argument, RTDialect::kParameterAttrName))
+    return parameter.getPlace();
+  for (StringRef name :
+       {RTDialect::kStateAttrName, RTDialect::kOperandAttrName, RTDialect::kResultAttrName})
+    if (auto value = getArgAttrOfType<ValueAttr>(argument, name))
+      return value.getPlace();
+  return {};
+}
+
 ArrayRef<Type> ProcedureOp::getMemoryTypes() {
   return getArgumentTypes().take_while([](Type type) { return isa<MemRefType>(type); });
 }

@@ -89,6 +89,8 @@ def RT_ProcedureOp : RT_Op<"procedure", [IsolatedFromAbove, Symbol, FunctionOpIn
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBody(); }
 
+    /// The ranks that have an argument of an entry; null: all.
+    ::braid::comm::PlaceAttr getPlace(unsigned argument);
     /// The arguments in memory, which come before those that are events.
     ::llvm::ArrayRef<::mlir::Type> getMemoryTypes();
     /// What commands of the procedure do with an argument in memory.
@@ -206,6 +208,10 @@ def RT_CallOp : RT_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<Symbol
     rt.call @end(%b, %out, %done) : memref<8xf32, #rt.space<symmetric>>, memref<8xf32>, !rt.event
     ```
     The call stands in every queue's stream. `at` is the callee's frame's place in the caller's; buffer assignment adds it.
+    With `comm.on`, only the ranks of a place run the procedure:
+    ```mlir
+    rt.call @first(%x, %out) {comm.on = #comm.place<@mesh, {pp = [0]}>} : memref<8x384xf32>, memref<8x384xf32>
+    ```
 
     Constraints:
     - (rt.call_c1) the callee is an rt.procedure that is not an entry; operands in memory have the shapes and element types

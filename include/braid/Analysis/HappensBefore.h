@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The happens-before order of a procedure's commands, those of its callees included, by vector
-// clocks over its queues, and the memory that each command accesses. Buffer assignment, the check
-// of its result and the placing of collectives use it; the check of the serialized program does
-// not.
+// The happens-before order of the commands that a rank runs of a procedure and its callees, by
+// vector clocks over its queues, and the memory that each command accesses. Buffer assignment, the
+// check of its result and the placing of collectives use it; the check of the serialized program
+// does not.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_ANALYSIS_HAPPENSBEFORE_H
@@ -14,6 +14,7 @@
 
 #include "braid/Analysis/Lifetime.h"
 #include "braid/Analysis/MemoryRegion.h"
+#include "braid/Base/RankSet.h"
 
 namespace braid {
 
@@ -36,6 +37,7 @@ struct OrderedCommand {
   /// For each queue, how many of its commands have ended when this one begins.
   llvm::SmallVector<int64_t, 4> before;
   llvm::SmallVector<MemoryUse, 4> uses;
+  bool waitsForever = false; ///< for an event that the rank does not set
 
   /// Whether it has ended whenever `other` begins.
   bool isBefore(const OrderedCommand &other) const { return other.before[queue] > index; }
@@ -52,10 +54,18 @@ class HappensBefore {
 public:
   /// How many commands a procedure may have with all of its calls expanded.
   static constexpr uint64_t kMaxCommands = uint64_t(1) << 20;
-  /// An error where it has more; asked before the order is made.
+  /// An error where it has more, or where too many ranks run different commands; asked before the
+  /// order is made.
   static mlir::LogicalResult checkSize(rt::ProcedureOp procedure);
+  /// For each set of commands that ranks run of the procedure, and of entry values that they have,
+  /// one of these ranks.
+  static llvm::SmallVector<int64_t> differingRanks(rt::ProcedureOp procedure);
 
-  explicit HappensBefore(rt::ProcedureOp procedure);
+  explicit HappensBefore(rt::ProcedureOp procedure, int64_t rank = 0);
+
+  /// Whether the rank is at a place (all are, without one).
+  bool isOn(comm::PlaceAttr place) const;
+  int64_t rank() const { return ownRank; }
 
   /// Those that commands stand on: first the compute queue, which is always there.
   llvm::ArrayRef<rt::QueueAttr> queues() const { return queueList; }
@@ -70,7 +80,7 @@ private:
     mlir::Operation *top = nullptr; ///< null for the analysed procedure
     llvm::SmallVector<MemoryRegion> arguments;
     llvm::SmallVector<MemoryUse> argumentUses; ///< for arguments that are in a callee's frame
-    llvm::DenseMap<mlir::Value, Clock> events;
+    llvm::DenseMap<mlir::Value, Clock> events; ///< empty clocks where the rank does not set them
   };
   unsigned numberOf(rt::QueueAttr queue);
   void walk(rt::ProcedureOp procedure, Frame &frame);
@@ -79,6 +89,8 @@ private:
   /// The memory of an operand in terms of the analysed procedure.
   MemoryUse useOf(mlir::Value memory, const Frame &frame) const;
 
+  runtime::Mesh mesh;
+  int64_t ownRank;
   llvm::SmallVector<rt::QueueAttr, 4> queueList;
   llvm::SmallVector<Clock, 4> now; ///< by queue
   std::vector<OrderedCommand> list;

@@ -11,6 +11,7 @@
 #define BRAID_INTERPRETER_EVALUATORTABLE_H
 
 #include "braid/Interpreter/Evaluate.h"
+#include "dialects/Comm/IR/Comm.h"
 
 #include "mlir/IR/DialectInterface.h"
 #include "llvm/ADT/DenseMap.h"
@@ -22,8 +23,10 @@
 
 namespace braid::interp {
 
+/// What a rank has in place of a value of other ranks.
+struct Absent {};
 /// The value of an SSA value: a tensor (scalars are tensors of rank 0), or a pending collective.
-using RuntimeValue = std::variant<Tensor, PendingCollective>;
+using RuntimeValue = std::variant<Tensor, PendingCollective, Absent>;
 using Frame = llvm::DenseMap<mlir::Value, RuntimeValue>;
 
 class OpContext;
@@ -99,6 +102,9 @@ public:
 
 private:
   Status evaluate(mlir::Operation *op, Frame &frame);
+  /// Whether this rank is at a place (all are, without one).
+  bool isOn(comm::PlaceAttr place) const;
+  Status checkOperands(mlir::Operation *op, const Frame &frame) const;
   Status checkResults(mlir::Operation *op, Frame &frame);
 };
 

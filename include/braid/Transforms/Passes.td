@@ -413,6 +413,9 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
 def CheckPlacements : Pass<"braid-check-placements", "::mlir::ModuleOp"> {
   let summary = "Refuse a per-rank program that contradicts what its ranks hold";
   let description = [{
+    First checks that the ranks that run an operation have its operands, and that collectives are run by all ranks of
+    their groups: a call with `comm.on` runs on some ranks, and its results are there only.
+
     Follows for every value of a per-rank program up to level `scheduled`, along every axis of the mesh and its sub-axes,
     whether the ranks hold *the same* value, *parts* of one along a dimension, or *partial sums* (maxima, minima).
     Arguments, parameters and results of the entry are as their shardings declare; without one they are the same on all

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Interpreter/Core/ExpandedProgram.h"
 #include "braid/Base/LibraryKernels.h"
+#include "braid/Base/RankSet.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
@@ -152,6 +153,36 @@ std::vector<const fb::PositionT *> positionsOf(const fb::ProgramT &program) {
   return positions;
 }
 
+/// Whether a rank runs a command where its procedure runs.
+bool runsOn(const fb::CommandT &command, const runtime::Mesh &mesh, int64_t rank) {
+  const std::vector<int64_t> coordinates =
+      command.on.empty() ? std::vector<int64_t>() : mesh.coordinates(rank);
+  return std::all_of(command.on.begin(), command.on.end(), [&](const auto &named) {
+    for (size_t i = 0; i < mesh.axes.size(); ++i)
+      if (mesh.axes[i].name == named->axis)
+        return std::find(named->coordinates.begin(), named->coordinates.end(), coordinates[i]) !=
+               named->coordinates.end();
+    return false;
+  });
+}
+
+/// Whether a rank runs or has them: each command and each entry value that only some ranks do.
+std::vector<bool> presenceOn(const fb::ProgramT &program, const runtime::Entry &entry,
+                             const runtime::Mesh &mesh, int64_t rank) {
+  std::vector<bool> present;
+  for (const auto &procedure : program.procedures)
+    for (const auto &stream : procedure->streams)
+      for (const auto &command : stream->commands)
+        if (!command->on.empty())
+          present.push_back(runsOn(*command, mesh, rank));
+  for (const runtime::Parameter &parameter : entry.parameters)
+    present.push_back(parameter.on.contains(mesh, rank));
+  for (const auto *values : {&entry.states, &entry.operands, &entry.results})
+    for (const runtime::EntryValue &value : *values)
+      present.push_back(value.on.contains(mesh, rank));
+  return present;
+}
+
 class Expander {
 public:
   Expander(ExpandedProgram &out, const fb::ProgramT &program, const runtime::Mesh &mesh,
@@ -182,7 +213,9 @@ public:
       out.buffers.push_back(
           {std::string(kind) + " '" + value.name + "'", view.region, true, isInput});
       out.regionBytes.push_back(
-          static_cast<uint64_t>(numElements(box->sizes) * runtime::byteSize(value.dtype)));
+          value.on.contains(mesh, rank)
+              ? static_cast<uint64_t>(numElements(box->sizes) * runtime::byteSize(value.dtype))
+              : 0);
       frame.arguments.push_back(std::move(view));
       return {};
     };
@@ -236,11 +269,12 @@ private:
         const auto &stream = frame.procedure->streams[queue]->commands;
         size_t &i = next[queue];
         for (; i < stream.size() && stream[i]->op.type != fb::Operation::Call; ++i)
-          add(frame, *stream[i], queue);
+          if (runsOn(*stream[i], mesh, rank))
+            add(frame, *stream[i], queue);
         if (i < stream.size())
           call = stream[i++].get();
       }
-      if (call)
+      if (call && runsOn(*call, mesh, rank))
         enter(frame, *call);
     } while (call);
   }
@@ -424,12 +458,14 @@ Result<ProgramRoles> expandProgram(const runtime::Bytes &bytes, const runtime::M
   const auto source = std::shared_ptr<const fb::ProgramT>(fb::GetProgram(bytes.data())->UnPack());
   const std::vector<const fb::PositionT *> positions = positionsOf(*source);
   ProgramRoles result;
-  std::map<std::vector<int64_t>, size_t> known; // by the places of views
+  // By the places of views, and by what is there.
+  std::map<std::pair<std::vector<int64_t>, std::vector<bool>>, size_t> known;
   for (int64_t rank = 0; rank < manifest.mesh.numRanks(); ++rank) {
     std::vector<int64_t> places;
     for (const fb::PositionT *position : positions)
       places.push_back(placeOf(*position, manifest.mesh, rank));
-    auto [role, isNew] = known.try_emplace(std::move(places), result.roles.size());
+    auto [role, isNew] = known.try_emplace(
+        {std::move(places), presenceOn(*source, entry, manifest.mesh, rank)}, result.roles.size());
     result.roleOf.push_back(role->second);
     if (!isNew)
       continue;

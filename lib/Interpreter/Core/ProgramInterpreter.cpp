@@ -31,8 +31,11 @@ struct ProgramInterpreter::State {
 
   size_t operandIndex() const { return entry.parameters.size() + entry.states.size(); }
   size_t numInputs() const { return operandIndex() + entry.operands.size(); }
-  uint64_t bytesOf(size_t argument) const { return first().regionBytes[kFirstArgument + argument]; }
-  /// All roles have the same regions and numbers of commands and events.
+  /// None where the rank does not have the argument.
+  uint64_t bytesOf(int64_t rank, size_t argument) const {
+    return program.of(rank).regionBytes[kFirstArgument + argument];
+  }
+  /// All roles have the same regions, queues and numbers of events.
   const ExpandedProgram &first() const { return program.roles.front(); }
 };
 
@@ -129,12 +132,13 @@ private:
           addresses.push_back(values[r - kFirstArgument].get());
           continue;
         }
-        AlignedBytes bytes = allocateAligned(state.first().regionBytes[r]);
+        const uint64_t size = state.program.of(rank).regionBytes[r];
+        AlignedBytes bytes = allocateAligned(size);
         if (!bytes)
-          return Status::error("cannot allocate " + std::to_string(state.first().regionBytes[r]) +
-                               " bytes for rank " + std::to_string(rank));
+          return Status::error("cannot allocate " + std::to_string(size) + " bytes for rank " +
+                               std::to_string(rank));
         if (isInput)
-          std::memcpy(bytes.get(), values[r - kFirstArgument].get(), state.first().regionBytes[r]);
+          std::memcpy(bytes.get(), values[r - kFirstArgument].get(), size);
         addresses.push_back(bytes.get());
         regions.back().push_back(std::move(bytes));
       }
@@ -309,6 +313,8 @@ Result<HostTensor> gather(const runtime::Mesh &mesh, const char *kind,
   HostTensor full = HostTensor::zeros(value.dtype, value.shardedShape());
   std::map<Shape, std::pair<int64_t, HostTensor>> held; // by the box's offsets
   for (int64_t rank = 0; rank < mesh.numRanks(); ++rank) {
+    if (!value.on.contains(mesh, rank))
+      continue;
     Result<runtime::Box> box = runtime::localBox(mesh, rank, value.shardedShape(), value.sharding);
     if (!box.ok())
       return Status::error(std::string(kind) + " '" + value.name + "': " + box.status().message());
@@ -355,12 +361,12 @@ ProgramInterpreter::create(const runtime::Bytes &program, const runtime::Manifes
   for (int64_t rank = 0; rank < manifest.mesh.numRanks(); ++rank) {
     state->values.emplace_back();
     for (size_t i = 0; i < state->numInputs(); ++i) {
-      AlignedBytes bytes = allocateAligned(state->bytesOf(i));
+      AlignedBytes bytes = allocateAligned(state->bytesOf(rank, i));
       if (!bytes)
-        return Status::error("cannot allocate " + std::to_string(state->bytesOf(i)) +
+        return Status::error("cannot allocate " + std::to_string(state->bytesOf(rank, i)) +
                              " bytes for rank " + std::to_string(rank));
       if (i >= entry.parameters.size() && i < state->operandIndex())
-        std::memset(bytes.get(), 0, state->bytesOf(i));
+        std::memset(bytes.get(), 0, state->bytesOf(rank, i));
       state->values.back().push_back(std::move(bytes));
     }
   }
@@ -388,6 +394,8 @@ static Status setValue(ProgramInterpreter::State &state, const char *kind,
   HostTensor full = HostTensor::zeros(expected.dtype, expected.shardedShape());
   runtime::insertBox(full, {Shape(value.shape.size(), 0), value.shape}, value);
   for (size_t rank = 0; rank < state.values.size(); ++rank) {
+    if (!expected.on.contains(state.mesh, static_cast<int64_t>(rank)))
+      continue;
     Result<runtime::Box> box = runtime::localBox(state.mesh, static_cast<int64_t>(rank),
                                                  expected.shardedShape(), expected.sharding);
     if (!box.ok())

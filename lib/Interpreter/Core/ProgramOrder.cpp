@@ -189,17 +189,31 @@ std::vector<std::string> checkOrder(const ProgramRoles &program) {
 }
 
 std::vector<RedundantWait> findRedundantWaits(const ProgramRoles &program) {
-  std::vector<RedundantWait> common = findRedundantWaits(program.roles.front());
-  for (size_t role = 1; role < program.roles.size(); ++role) {
-    const std::vector<RedundantWait> others = findRedundantWaits(program.roles[role]);
-    std::vector<RedundantWait> kept;
-    for (const RedundantWait &wait : common)
-      for (const RedundantWait &other : others)
-        if (other.op == wait.op)
-          kept.push_back({wait.op, wait.what, wait.implied && other.implied});
-    common = std::move(kept);
+  std::vector<RedundantWait> found;
+  std::set<const program::OperationUnion *> needed;
+  for (const ExpandedProgram &role : program.roles) {
+    const std::vector<RedundantWait> ofRole = findRedundantWaits(role);
+    auto isRedundant = [&](const program::OperationUnion *op) {
+      return std::any_of(ofRole.begin(), ofRole.end(),
+                         [&](const RedundantWait &wait) { return wait.op == op; });
+    };
+    for (Queue queue = 0; queue < role.numQueues(); ++queue)
+      for (const ProgramCommand &command : role.commands(queue))
+        if (command.waits && !isRedundant(command.op))
+          needed.insert(command.op);
+    for (const RedundantWait &wait : ofRole) {
+      auto known = std::find_if(found.begin(), found.end(),
+                                [&](const RedundantWait &other) { return other.op == wait.op; });
+      if (known == found.end())
+        found.push_back(wait);
+      else
+        known->implied &= wait.implied;
+    }
   }
-  return common;
+  found.erase(std::remove_if(found.begin(), found.end(),
+                             [&](const RedundantWait &wait) { return needed.count(wait.op) != 0; }),
+              found.end());
+  return found;
 }
 
 } // namespace braid::interp

@@ -24,6 +24,7 @@ template <typename T, typename AttrT> LogicalResult describe(Operation *op, Attr
   value.globalShape.assign(shape.begin(), shape.end());
   if (attr.getSharding())
     value.sharding = comm::toRuntime(attr.getSharding());
+  value.on = comm::toRuntime(attr.getPlace());
   return success();
 }
 

@@ -9,6 +9,7 @@
 #pragma clang diagnostic pop
 #include "braid/Analysis/MemoryRegion.h"
 #include "braid/Base/LibraryKernels.h"
+#include "braid/Base/RankSet.h"
 #include "braid/Program/Program.h"
 #include "braid/Target/Bundle/Bundle.h"
 #include "dialects/RT/IR/RT.h"
@@ -165,6 +166,12 @@ private:
     auto command = std::make_unique<fb::CommandT>();
     command->op.Set(std::move(body));
     command->name = commandName(op);
+    for (const runtime::RankSet::Axis &named : comm::toRuntime(comm::placeOf(op)).axes) {
+      auto coordinates = std::make_unique<fb::CoordinatesT>();
+      coordinates->axis = named.axis;
+      coordinates->coordinates.assign(named.coordinates.begin(), named.coordinates.end());
+      command->on.push_back(std::move(coordinates));
+    }
     const size_t number = llvm::find(queues, queue) - queues.begin();
     result->streams[number]->commands.push_back(std::move(command));
   }

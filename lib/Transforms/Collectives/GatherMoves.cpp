@@ -84,6 +84,8 @@ FailureOr<SmallVector<func::CallOp>> GatherMover::matchCalls(func::FuncOp func) 
       calls.push_back(call);
   if (calls.empty() || calls.size() != users.getUsers(func).size())
     return rewriter.notifyMatchFailure(func, name + " is not only called");
+  if (llvm::any_of(calls, [](func::CallOp call) { return placeOf(call); }))
+    return rewriter.notifyMatchFailure(func, name + " is run by some ranks only");
   return calls;
 }
 

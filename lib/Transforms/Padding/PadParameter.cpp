@@ -36,7 +36,8 @@ nn::ParameterOp padParameter(nn::ParameterOp parameter, int64_t dim, const DimPa
   return nn::ParameterOp::create(
       builder, parameter.getLoc(), withDim(parameter.getType(), dim, padding.size),
       parameter.getNameAttr(), padSlices(parameter.getSlices(), dim, padding),
-      parameter.getInitAttr(), TypeAttr(), comm::ShardingAttr(), parameter.getStoredAttr());
+      parameter.getInitAttr(), TypeAttr(), comm::ShardingAttr(), parameter.getStoredAttr(),
+      parameter.getPlaceAttr());
 }
 
 } // namespace braid

@@ -11,6 +11,8 @@ namespace braid::runtime {
 
 Status loadParameter(WeightSource &source, const Mesh &mesh, int64_t rank,
                      const Parameter &parameter, void *dest) {
+  if (!parameter.on.contains(mesh, rank))
+    return {};
   ASSIGN_OR_RETURN(Box box, localBox(mesh, rank, parameter.globalShape, parameter.sharding)
                                 .within("parameter " + inQuotes(parameter.name)));
   return source.read(parameter, box, dest);

@@ -12,24 +12,7 @@
 
 namespace braid::runtime {
 
-namespace {
-
-constexpr int64_t kLine = 64;
-
-std::string where(const Collective &c, int64_t rank) {
-  return "rank " + std::to_string(rank) + ": " + signature(c);
-}
-
-/// Whether a receive expects what a send sends. Each has a role of its own.
-bool match(const Collective &send, const Collective &receive) {
-  return send.pairs == receive.pairs &&
-         std::equal(send.values.begin(), send.values.end(), receive.values.begin(),
-                    receive.values.end(), [](const CollectiveValue &a, const CollectiveValue &b) {
-                      return a.dtype == b.dtype && a.numElements() == b.numElements();
-                    });
-}
-
-} // namespace
+static constexpr int64_t kLine = 64;
 
 int64_t MessageSlots::peer(const Collective &c) {
   const bool sends = c.kind == CollectiveKind::send;
@@ -50,8 +33,6 @@ MessageSlot *MessageSlots::find(const Collective &c, size_t index) {
   const int64_t mine = c.group->ranks[static_cast<size_t>(c.position)];
   const bool sends = c.kind == CollectiveKind::send;
   Key key = sends ? Key{mine, other, c.tag, index} : Key{other, mine, c.tag, index};
-  Post &post = posts[key];
-  (sends ? post.send : post.receive) = c;
   key.index %= static_cast<size_t>(inFlight);
   MessageSlot *&slot = slots[key];
   if (!slot) {
@@ -67,23 +48,7 @@ MessageSlot *MessageSlots::find(const Collective &c, size_t index) {
   return slot;
 }
 
-Status MessageSlots::check() const {
-  for (const auto &[key, post] : posts) {
-    if (!post.receive)
-      return Status::error(where(*post.send, key.source) + " has no matching recv on rank " +
-                           std::to_string(key.target));
-    if (!post.send)
-      return Status::error(where(*post.receive, key.target) + " has no matching send on rank " +
-                           std::to_string(key.source));
-    if (!match(*post.send, *post.receive))
-      return Status::error(where(*post.receive, key.target) + " does not match " +
-                           signature(*post.send) + " of rank " + std::to_string(key.source));
-  }
-  return {};
-}
-
 Status MessageSlots::prepare() {
-  RETURN_IF_ERROR(check());
   int64_t bytes = 0;
   for (const auto &[key, slot] : slots)
     bytes += slot->bytes;

@@ -15,7 +15,6 @@
 #include "runtime/lib/Sync/HostMemory.h"
 
 #include <map>
-#include <optional>
 
 namespace braid::runtime {
 
@@ -43,9 +42,8 @@ public:
   /// The slot of a send or receive; null when this rank takes no part in it. `index` counts the
   /// sends or receives of this rank that come before, with the same peer and tag.
   MessageSlot *find(const Collective &c, size_t index);
-  /// Checks that every send has a matching receive.
-  Status check() const;
-  /// Checks the same and maps memory for all slots.
+  /// Maps memory for all slots. That every send has its receive, the program's verifier has
+  /// checked.
   Status prepare();
   /// Allocates the pages of the slots to which a rank sends.
   Status touch(int64_t rank) const;
@@ -65,13 +63,9 @@ private:
       return std::tie(source, target, tag, index) < std::tie(o.source, o.target, o.tag, o.index);
     }
   };
-  struct Post {
-    std::optional<Collective> send, receive;
-  };
 
   MemoryPool &pool;
   const int64_t inFlight;
-  std::map<Key, Post> posts;
   std::map<Key, MessageSlot *> slots; ///< by the index of the first message
   HostMemory memory;
 };

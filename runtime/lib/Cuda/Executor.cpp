@@ -414,7 +414,7 @@ Status CudaExecutor::prepare(Workers &workers, size_t entry) {
   for (const auto &rank : workers.ranks)
     programs.push_back(rank->program);
   ASSIGN_OR_RETURN(steps, orderCommands(*program::GetProgram(setup.bundle->program().data()),
-                                        setup.roots[entry], setup.bundle->manifest().mesh));
+                                        setup.roots[entry], setup.bundle->manifest()));
   for (size_t r = 0; r < ranks.size(); ++r)
     RETURN_IF_ERROR(ofRank(r, prepareSlots(ranks[r], *workers.ranks[r]->program)));
   RETURN_IF_ERROR(prepareExchanges(programs));

@@ -42,7 +42,7 @@ public:
   MessageSlot *messageSlot(const Collective &pointToPoint, size_t index) override {
     return messageSlots.find(pointToPoint, index);
   }
-  Status prepare() override { return messageSlots.check(); }
+  Status prepare() override { return {}; }
   bool run(const Collective &, const SymmetricHeap &, RunControl &, QueueState &) override {
     return false;
   }

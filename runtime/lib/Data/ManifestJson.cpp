@@ -29,6 +29,11 @@ template <typename Io> static void fields(Io &io, Slice &slice) {
   io.field("sizes", slice.sizes);
 }
 
+template <typename Io> static void fields(Io &io, RankSet::Axis &axis) {
+  io.field("axis", axis.axis);
+  io.field("coordinates", axis.coordinates);
+}
+
 template <typename Io> static void fields(Io &io, Parameter &parameter) {
   io.field("name", parameter.name);
   io.field("dtype", parameter.dtype);
@@ -36,6 +41,7 @@ template <typename Io> static void fields(Io &io, Parameter &parameter) {
   io.field("shape", parameter.globalShape);
   io.field("sharding", parameter.sharding.dims);
   io.field("slices", parameter.slices);
+  io.optional("on", parameter.on.axes);
 }
 
 template <typename Io> static void fields(Io &io, EntryValue &value) {
@@ -43,6 +49,7 @@ template <typename Io> static void fields(Io &io, EntryValue &value) {
   io.field("dtype", value.dtype);
   io.field("shape", value.globalShape);
   io.field("sharding", value.sharding.dims);
+  io.optional("on", value.on.axes);
   io.optional("padded_shape", value.paddedShape);
   io.optional("default", value.defaultValue);
   io.optional("below", value.below);

@@ -10,6 +10,7 @@
 #include "Commands.h"
 #include "NoAlias.h"
 #include "Overlap.h"
+#include "braid/Base/RankSet.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Program/Program.h"
 #include "runtime/lib/Collective/CollectiveParts.h"
@@ -120,6 +121,8 @@ private:
 
   Status walk(const std::shared_ptr<const Frame> &frame) {
     for (const auto &source : frame->procedure->streams[queue]->commands) {
+      if (!runs(*source))
+        continue;
       if (const fb::CallT *call = source->op.AsCall()) {
         RETURN_IF_ERROR(enter(*frame, *call, source->name));
         continue;
@@ -132,6 +135,14 @@ private:
       stream.push_back(std::move(command));
     }
     return {};
+  }
+
+  /// Whether this rank runs a command where its procedure runs.
+  bool runs(const fb::CommandT &command) const {
+    RankSet ranks;
+    for (const auto &named : command.on)
+      ranks.axes.push_back({named->axis, {named->coordinates.begin(), named->coordinates.end()}});
+    return ranks.contains(*in.mesh, in.rank);
   }
 
   Result<Command> make(const Frame &frame, const fb::CommandT &source) {

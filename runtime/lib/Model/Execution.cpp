@@ -72,8 +72,9 @@ Status Execution::bindInput(int64_t rank, const std::string &name, void *data, s
   RETURN_IF_ERROR(
       state.model->bind("input", state.entry->operands[index], rank, number, data, bytes));
   const auto &values = state.model->values;
-  if (std::all_of(values.begin(), values.end(),
-                  [&](const auto &ofRank) { return ofRank[number].bound != nullptr; }))
+  if (std::all_of(values.begin(), values.end(), [&](const auto &ofRank) {
+        return ofRank[number].bound != nullptr || !ofRank[number].isHere;
+      }))
     state.inputSet[index] = true;
   return {};
 }

@@ -200,6 +200,8 @@ Status Model::State::write(const EntryValue &value, size_t index, const void *da
   auto *global = const_cast<std::byte *>(static_cast<const std::byte *>(data)); // only read
   for (size_t r = 0; r < values.size(); ++r) {
     ValueMemory &local = values[r][index];
+    if (!local.isHere)
+      continue;
     copyShard(value, local.box, global, local.data(), true);
     if (device)
       RETURN_IF_ERROR(device->upload(static_cast<int64_t>(r), index, local.data(), local.bytes));
@@ -232,6 +234,8 @@ Status Model::State::read(const char *kind, const EntryValue &value, size_t inde
                           void *global) const {
   for (size_t r = 0; r < values.size(); ++r) {
     const ValueMemory &local = values[r][index];
+    if (!local.isHere)
+      continue;
     if (local.replicaOf >= 0) {
       if (!device)
         RETURN_IF_ERROR(checkReplica(kind, value,
@@ -259,6 +263,8 @@ Status Model::State::bind(const std::string &kind, const EntryValue &value, int6
                          std::to_string(rank));
   ValueMemory &local = values[static_cast<size_t>(rank)][index];
   const std::string what = kind + " '" + value.name + "' of rank " + std::to_string(rank);
+  if (!local.isHere)
+    return Status::error(what + " does not exist: it is on " + rankSetString(value.on));
   if (bytes != local.bytes)
     return Status::error(what + " expects " + std::to_string(local.bytes) + " bytes " +
                          shapeString(local.box.sizes) + ", got " + std::to_string(bytes));
@@ -353,6 +359,8 @@ Status Model::resetStates() {
     for (size_t i = 0; i < own->states.size(); ++i) {
       const size_t index = own->stateIndex(i);
       ValueMemory &local = own->values[r][index];
+      if (!local.isHere)
+        continue;
       std::memset(local.data(), 0, local.bytes); // zero in every type, in padding too
       if (own->device)
         RETURN_IF_ERROR(

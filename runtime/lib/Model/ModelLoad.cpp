@@ -32,7 +32,7 @@ static bool operator==(const Slice &a, const Slice &b) {
 /// Whether two entries' parameters are the same memory.
 static bool operator==(const Parameter &a, const Parameter &b) {
   auto fields = [](const Parameter &p) {
-    return std::tie(p.name, p.dtype, p.init, p.globalShape, p.sharding.dims);
+    return std::tie(p.name, p.dtype, p.init, p.globalShape, p.sharding.dims, p.on.axes);
   };
   return fields(a) == fields(b) && a.slices == b.slices;
 }
@@ -200,6 +200,11 @@ Status Model::State::placeValues() {
       if (!box.ok())
         return Status::error(describeValue(own.size()) + ": " + box.status().message());
       ValueMemory value;
+      if (!described.on.contains(mesh, rank)) {
+        value.isHere = false;
+        own.push_back(std::move(value));
+        return {};
+      }
       value.bytes = static_cast<size_t>(elementsOf(*box) * byteSize(described.dtype));
       if (auto [owner, isFirst] = first.try_emplace({own.size(), box->offsets}, rank); !isFirst)
         value.replicaOf = owner->second;
@@ -249,6 +254,8 @@ Status Model::State::allocateValues() {
     std::vector<ValueMemory> &own = values[static_cast<size_t>(rank)];
     for (size_t v = 0; v < own.size(); ++v) {
       ValueMemory &value = own[v];
+      if (!value.isHere)
+        continue;
       // The model's process and the rank both use states, inputs and results, only the rank a
       // weight. Weights of a device have no memory here.
       const bool exchanged = v >= parameters.size(), shared = usesProcesses() && exchanged;
@@ -387,7 +394,8 @@ Status Model::State::uploadWeights(WeightSource &source,
         return device->uploadStaged(static_cast<int64_t>(rank), i,
                                     static_cast<size_t>(begin * size), bytes);
       };
-      RETURN_IF_ERROR(forEachChunk(values[rank][i].box, kChunkBytes / size, upload));
+      if (values[rank][i].isHere)
+        RETURN_IF_ERROR(forEachChunk(values[rank][i].box, kChunkBytes / size, upload));
       if (progress)
         progress(rank * count + i + 1, total);
     }

@@ -22,6 +22,7 @@ namespace braid::runtime {
 
 /// A rank's shard of a parameter, a state, an operand or a result.
 struct ValueMemory {
+  bool isHere = true; ///< whether the rank has the value; if not, there is no memory
   Box box;
   HostMemory pages; ///< of a large shard; small ones share pages
   std::byte *owned = nullptr;

@@ -10,7 +10,9 @@
 #include "runtime/lib/Kernels/CpuFeatures.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace braid::runtime {
 
@@ -27,8 +29,8 @@ static void addTo(Json &json, const CommunicationTimes &times, bool onDevice) {
 }
 
 static bool isReplicated(const Parameter &p) {
-  return std::all_of(p.sharding.dims.begin(), p.sharding.dims.end(),
-                     [](const auto &axes) { return axes.empty(); });
+  return p.on.isAll() && std::all_of(p.sharding.dims.begin(), p.sharding.dims.end(),
+                                     [](const auto &axes) { return axes.empty(); });
 }
 
 std::string Execution::State::report() const {
@@ -39,8 +41,8 @@ std::string Execution::State::report() const {
   const size_t count = programs.size();
   RunRecord none;
   none.ranks.resize(count);
-  for (RankTimes &times : none.ranks)
-    times.clear(programs[0].collectives.size());
+  for (size_t r = 0; r < count; ++r)
+    none.ranks[r].clear(programs[r].collectives.size());
   const RunRecord &typical = runs.typical() ? *runs.typical() : none;
   const size_t mostExposed =
       static_cast<size_t>(std::max_element(typical.ranks.begin(), typical.ranks.end(),
@@ -59,7 +61,10 @@ std::string Execution::State::report() const {
       (a < stateIndex(0) ? parameterBytes : a < operandIndex(0) ? stateBytes : valueBytes) += bytes;
       symmetricValueBytes += value(r, a).symmetricOffset ? bytes : 0;
     }
-    Json json = {{"rank", r}};
+    int64_t commands = 0;
+    for (const auto &queue : programs[r].queues)
+      commands += static_cast<int64_t>(queue.size());
+    Json json = {{"rank", r}, {"commands", commands}};
     addTo(json, typical.ranks[r].total, m.usesDevice());
     json.update({{"bytes_sent", programs[r].bytesSent},
                  {"parameter_bytes", parameterBytes},
@@ -71,18 +76,37 @@ std::string Execution::State::report() const {
     perRank.push_back(std::move(json));
   }
 
+  // Where ranks run different commands, a collective's times are those of a rank that runs it.
   Json collectives = Json::array();
-  for (size_t i = 0; i < programs[0].collectives.size(); ++i) {
-    const CollectiveInfo &info = programs[0].collectives[i];
-    int64_t sent = 0; // of the rank that sends most
-    for (const RankProgram &rank : programs)
-      sent = std::max(sent, rank.collectives[i].bytesSent);
-    Json json = {{"identity", info.identity()}, {"calls", info.calls},
-                 {"name", info.name},           {"kind", info.kind},
-                 {"bytes_sent_per_rank", sent}, {"exposed_by_form", info.exposedByForm}};
-    addTo(json, typical.ranks[mostExposed].collectives[i], m.usesDevice());
-    collectives.push_back(std::move(json));
-  }
+  std::set<std::string> listed;
+  std::vector<size_t> order{mostExposed};
+  for (size_t r = 0; r < count; ++r)
+    if (r != mostExposed)
+      order.push_back(r);
+  const auto collectivesOf = [&](size_t r) -> const std::vector<CollectiveInfo> & {
+    return programs[r].collectives;
+  };
+  std::map<std::string, int64_t> mostSent; // of the rank that sends most, by identity
+  for (size_t r = 0; r < count; ++r)
+    for (const CollectiveInfo &info : collectivesOf(r)) {
+      int64_t &most = mostSent[info.identity()];
+      most = std::max(most, info.bytesSent);
+    }
+  for (size_t r : order)
+    for (size_t i = 0; i < collectivesOf(r).size(); ++i) {
+      const CollectiveInfo &info = collectivesOf(r)[i];
+      const std::string identity = info.identity();
+      if (!listed.insert(identity).second)
+        continue;
+      Json json = {{"identity", identity},
+                   {"calls", info.calls},
+                   {"name", info.name},
+                   {"kind", info.kind},
+                   {"bytes_sent_per_rank", mostSent[identity]},
+                   {"exposed_by_form", info.exposedByForm}};
+      addTo(json, typical.ranks[r].collectives[i], m.usesDevice());
+      collectives.push_back(std::move(json));
+    }
 
   int64_t memory = 0;
   for (const auto &rank : m.values)

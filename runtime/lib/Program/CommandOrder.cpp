@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "CommandOrder.h"
 #include "ExpandedQueue.h"
+#include "braid/Base/HostTensor.h"
 #include "braid/Base/MessagesInFlight.h"
 #include "braid/Base/StatusMacros.h"
 
@@ -22,7 +23,7 @@ struct Groups {
   std::vector<int64_t> position;             ///< by rank
 };
 
-/// A command of a queue with all calls expanded. All ranks have the same commands.
+/// A command of a queue with all calls expanded.
 struct Leaf {
   Setter sets = Setter::none, awaits = Setter::none;
   uint64_t event = 0;
@@ -34,15 +35,53 @@ struct Leaf {
 
 class Merge {
 public:
-  Merge(const program::Program &program, const Mesh &mesh) : program(program), mesh(mesh) {}
+  Merge(const program::Program &program, const Mesh &mesh, const RankRoles &roles)
+      : program(program), mesh(mesh), roles(roles) {}
 
   /// `all`: include commands that neither set nor await an event.
   Status load(uint32_t root, bool all) {
     numEvents = program.procedures()->Get(root)->num_events();
-    queues.resize(numQueues(program));
     setters.assign(numEvents, kComputeQueue);
+    for (size_t role = 0; role < roles.count(); ++role)
+      RETURN_IF_ERROR(loadRole(root, role, all));
+    return findWays();
+  }
+
+  Result<std::vector<Step>> run(bool keep) {
+    keepSteps = keep;
+    const auto ranks = static_cast<size_t>(mesh.numRanks());
+    const size_t numQueues = runtime::numQueues(program);
+    next.assign(ranks, std::vector<size_t>(numQueues, 0));
+    isSet.assign(ranks, std::vector<bool>(numEvents, false));
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (size_t r = 0; r < ranks; ++r)
+        for (Queue queue = 0; queue < numQueues; ++queue)
+          for (bool advanced = true; advanced;) {
+            const Leaf *leaf = at(r, queue);
+            const bool taken = leaf && advance(r, queue, *leaf);
+            moved |= taken;
+            // NCCL blocks the sender's stream until the recv, so the recv should follow closely.
+            advanced =
+                taken && !(leaf->start && leaf->start->kind() == Kind::send && peer(*leaf, r) >= 0);
+          }
+    }
+    for (size_t r = 0; r < ranks; ++r)
+      for (Queue queue = numQueues; queue-- > 0;)
+        if (at(r, queue))
+          return Status::error(stuck({static_cast<int64_t>(r), queue}));
+    return std::move(steps);
+  }
+
+private:
+  using Kind = program::CollectiveKind;
+
+  /// The commands of the ranks of one role.
+  Status loadRole(uint32_t root, size_t role, bool all) {
+    std::vector<std::vector<Leaf>> &queues = ofRoles.emplace_back(numQueues(program));
     for (Queue queue = 0; queue < queues.size(); ++queue)
-      for (ExpandedQueue at(program, root, queue); !at.done(); at.advance()) {
+      for (ExpandedQueue at(program, root, queue, RankInMesh{&mesh, roles.rank(role)}); !at.done();
+           at.advance()) {
         const auto [sets, set] = setBy(at.command());
         const auto [awaits, awaited] = waitedBy(at.command());
         if (!all && sets == Setter::none && awaits == Setter::none)
@@ -63,36 +102,8 @@ public:
         }
         queues[queue].push_back(leaf);
       }
-    return findWays();
+    return {};
   }
-
-  Result<std::vector<Step>> run(bool keep) {
-    keepSteps = keep;
-    const auto ranks = static_cast<size_t>(mesh.numRanks());
-    next.assign(ranks, std::vector<size_t>(queues.size(), 0));
-    isSet.assign(ranks, std::vector<bool>(numEvents, false));
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (size_t r = 0; r < ranks; ++r)
-        for (Queue queue = 0; queue < queues.size(); ++queue)
-          for (bool advanced = true; advanced;) {
-            const Leaf *leaf = at(r, queue);
-            const bool taken = leaf && advance(r, queue, *leaf);
-            moved |= taken;
-            // NCCL blocks the sender's stream until the recv, so the recv should follow closely.
-            advanced =
-                taken && !(leaf->start && leaf->start->kind() == Kind::send && peer(*leaf, r) >= 0);
-          }
-    }
-    for (size_t r = 0; r < ranks; ++r)
-      for (Queue queue = queues.size(); queue-- > 0;)
-        if (at(r, queue))
-          return Status::error(stuck({static_cast<int64_t>(r), queue}));
-    return std::move(steps);
-  }
-
-private:
-  using Kind = program::CollectiveKind;
 
   Result<const Groups *> groupsOver(const program::CollectiveStart &start) {
     std::vector<AxisRef> axes;
@@ -123,8 +134,11 @@ private:
     return &result;
   }
 
+  const std::vector<Leaf> &leavesOf(size_t rank, Queue queue) const {
+    return ofRoles[roles.roleOf(static_cast<int64_t>(rank))][queue];
+  }
   const Leaf *at(size_t rank, Queue queue) const {
-    const std::vector<Leaf> &leaves = queues[queue];
+    const std::vector<Leaf> &leaves = leavesOf(rank, queue);
     return next[rank][queue] < leaves.size() ? &leaves[next[rank][queue]] : nullptr;
   }
   static const std::vector<int64_t> &membersOf(const Leaf &leaf, size_t rank) {
@@ -145,7 +159,8 @@ private:
   /// Messages between two ranks with one tag arrive in the order in which they are sent.
   using Way = std::tuple<int64_t, int64_t, uint32_t>;
   struct Messages {
-    uint64_t expected = 0, expectedTaken = 0, sent = 0, taken = 0;
+    std::vector<const Leaf *> sends, receives;
+    uint64_t sent = 0, taken = 0;
     std::optional<Queue> sending, receiving;
   };
   static Way wayOf(const Leaf &leaf, size_t rank, int64_t peer) {
@@ -153,20 +168,22 @@ private:
     return leaf.start->kind() == Kind::send ? Way{self, peer, leaf.start->tag()}
                                             : Way{peer, self, leaf.start->tag()};
   }
-  /// Counts the messages of each way, and checks that they stand on one queue, and so their recvs:
-  /// else their order would not be known.
+  /// Lists the messages of each way, and checks that they stand on one queue, and so their recvs:
+  /// else their order would not be known. Each message is received, as what it is.
   Status findWays() {
     const auto ranks = static_cast<size_t>(mesh.numRanks());
-    for (Queue queue = 0; queue < queues.size(); ++queue)
-      for (const Leaf &leaf : queues[queue])
-        for (size_t r = 0; leaf.start && isMessage(*leaf.start) && r < ranks; ++r) {
+    for (size_t r = 0; r < ranks; ++r)
+      for (Queue queue = 0; queue < numQueues(program); ++queue)
+        for (const Leaf &leaf : leavesOf(r, queue)) {
+          if (!leaf.start || !isMessage(*leaf.start))
+            continue;
           const int64_t other = peer(leaf, r);
           if (other < 0)
             continue;
           const bool sends = leaf.start->kind() == Kind::send;
           const Way way = wayOf(leaf, r, other);
           Messages &of = messages[way];
-          ++(sends ? of.expected : of.expectedTaken);
+          (sends ? of.sends : of.receives).push_back(&leaf);
           std::optional<Queue> &known = sends ? of.sending : of.receiving;
           if (known && *known != queue)
             return Status::error(describe(program, *leaf.procedure, queue, leaf.index),
@@ -176,6 +193,40 @@ private:
                                  nameOf(program, *known), " queue too");
           known = queue;
         }
+    for (const auto &[way, of] : messages)
+      for (size_t n = 0; n < std::max(of.sends.size(), of.receives.size()); ++n)
+        RETURN_IF_ERROR(verifyMessage(way, of, n));
+    return {};
+  }
+
+  /// "f32 [8, 4], i64 [8]"
+  static std::string typesOf(const Leaf &leaf) {
+    const bool sends = leaf.start->kind() == Kind::send;
+    std::string text;
+    for (const program::View *view : sends ? *leaf.start->inputs() : *leaf.start->outputs())
+      text += (text.empty() ? "" : ", ") + std::string(name(static_cast<DType>(view->dtype()))) +
+              " " + shapeString({view->shape()->begin(), view->shape()->end()});
+    return text;
+  }
+
+  Status verifyMessage(const Way &way, const Messages &of, size_t n) const {
+    const Leaf *send = n < of.sends.size() ? of.sends[n] : nullptr,
+               *receive = n < of.receives.size() ? of.receives[n] : nullptr;
+    const auto [source, target, tag] = way;
+    auto sending = [&] { return describe(program, *send->procedure, *of.sending, send->index); };
+    auto receiving = [&] {
+      return describe(program, *receive->procedure, *of.receiving, receive->index);
+    };
+    if (!receive)
+      return Status::error("rank ", source, " sends at ", sending(), ", what rank ", target,
+                           " does not receive (message ", n, " with tag ", tag, ")");
+    if (!send)
+      return Status::error("rank ", target, " receives at ", receiving(), ", what rank ", source,
+                           " does not send (message ", n, " with tag ", tag, ")");
+    if (typesOf(*send) != typesOf(*receive))
+      return Status::error("rank ", target, " receives ", typesOf(*receive), " at ", receiving(),
+                           ", where rank ", source, " sends ", typesOf(*send), " at ", sending(),
+                           " (message ", n, " with tag ", tag, ")");
     return {};
   }
 
@@ -188,13 +239,12 @@ private:
     if (leaf.start)
       if (int64_t other = peer(leaf, rank); other >= 0) {
         Messages &way = messages[wayOf(leaf, rank, other)];
-        // One side without the other is reported elsewhere, where the values are known.
         if (leaf.start->kind() == Kind::send) {
-          if (way.sent >= way.taken + kMessagesInFlight && way.taken < way.expectedTaken)
+          if (way.sent >= way.taken + kMessagesInFlight)
             return false;
           ++way.sent;
         } else {
-          if (way.taken >= way.sent && way.taken < way.expected)
+          if (way.taken >= way.sent)
             return false;
           ++way.taken;
         }
@@ -205,12 +255,17 @@ private:
     return true;
   }
 
-  /// Takes a collective once all ranks of the group have reached it. All ranks have the same
-  /// commands.
+  /// Whether a rank is at the same collective as another: each event is set once.
+  bool isAt(int64_t rank, Queue queue, const Leaf &leaf) const {
+    const Leaf *other = at(static_cast<size_t>(rank), queue);
+    return other && other->start && other->event == leaf.event;
+  }
+
+  /// Takes a collective once all ranks of the group have reached it.
   bool takeCollective(size_t rank, Queue queue, const Leaf &leaf) {
     const std::vector<int64_t> &members = membersOf(leaf, rank);
     for (int64_t member : members)
-      if (at(static_cast<size_t>(member), queue) != &leaf)
+      if (!isAt(member, queue, leaf))
         return false;
     Step step;
     for (int64_t member : members)
@@ -250,7 +305,7 @@ private:
       return {other, leaf.start->kind() == Kind::recv ? *way.sending : *way.receiving};
     }
     for (int64_t member : membersOf(leaf, rank))
-      if (at(static_cast<size_t>(member), node.queue) != &leaf)
+      if (!isAt(member, node.queue, leaf))
         return {member, node.queue};
     return node; // not reached: it could go on
   }
@@ -268,6 +323,14 @@ private:
     while (std::find(path.begin(), path.end(), node) == path.end()) {
       path.push_back(node);
       node = waitsFor(node);
+      // Where ranks run different commands, one may have ended without the collective.
+      if (!at(static_cast<size_t>(node.rank), node.queue)) {
+        const Leaf &leaf = *at(static_cast<size_t>(path.back().rank), path.back().queue);
+        return "rank " + std::to_string(path.back().rank) + " waits for rank " +
+               std::to_string(node.rank) + " at " +
+               describe(program, *leaf.procedure, path.back().queue, leaf.index) + ", which rank " +
+               std::to_string(node.rank) + " does not reach";
+      }
     }
     path.erase(path.begin(), std::find(path.begin(), path.end(), node));
     std::string text;
@@ -285,13 +348,14 @@ private:
 
   const program::Program &program;
   const Mesh &mesh;
+  const RankRoles &roles;
   uint64_t numEvents = 0;
   bool keepSteps = false;
-  std::vector<std::vector<Leaf>> queues;
-  std::vector<Queue> setters;            ///< by event
-  std::map<std::string, Groups> groups;  ///< by axes
-  std::vector<std::vector<size_t>> next; ///< by rank and queue
-  std::vector<std::vector<bool>> isSet;  ///< by rank and event
+  std::vector<std::vector<std::vector<Leaf>>> ofRoles; ///< by role and queue
+  std::vector<Queue> setters;                          ///< by event
+  std::map<std::string, Groups> groups;                ///< by axes
+  std::vector<std::vector<size_t>> next;               ///< by rank and queue
+  std::vector<std::vector<bool>> isSet;                ///< by rank and event
   std::map<Way, Messages> messages;
   std::vector<Step> steps;
 };
@@ -299,14 +363,16 @@ private:
 } // namespace
 
 Result<std::vector<Step>> orderCommands(const program::Program &program, uint32_t root,
-                                        const Mesh &mesh) {
-  Merge merge(program, mesh);
+                                        const Manifest &manifest) {
+  ASSIGN_OR_RETURN(RankRoles roles, RankRoles::of(manifest.mesh, rankSetsOf(program, manifest)));
+  Merge merge(program, manifest.mesh, roles);
   RETURN_IF_ERROR(merge.load(root, /*all=*/true));
   return merge.run(/*keep=*/true);
 }
 
-Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &mesh) {
-  // All ranks have the same commands, so without messages the order of one rank holds for all.
+Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &mesh,
+                   const RankRoles &roles) {
+  // Where all ranks have the same commands, and no messages, the order of one rank holds for all.
   bool anyMessages = false;
   uint64_t commands = 0;
   for (Queue queue = 1; queue < numQueues(program); ++queue)
@@ -315,16 +381,17 @@ Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &m
       anyMessages |= start && isMessage(*start);
       ++commands;
     }
-  if (!anyMessages)
+  if (!anyMessages && roles.count() == 1)
     return {};
   constexpr int64_t kMaxRanks = int64_t(1) << 16;
   constexpr uint64_t kMaxCommands = uint64_t(1) << 28;
   const auto ranks = static_cast<uint64_t>(mesh.numRanks());
   if (mesh.numRanks() > kMaxRanks || commands * ranks > kMaxCommands)
-    return Status::error("where ranks send to each other, expects at most ", kMaxRanks,
-                         " ranks with ", kMaxCommands, " communication commands, got ", ranks,
-                         " with ", commands * ranks);
-  Merge merge(program, mesh);
+    return Status::error("where ranks ",
+                         anyMessages ? "send to each other" : "run different commands",
+                         ", expects at most ", kMaxRanks, " ranks with ", kMaxCommands,
+                         " communication commands, got ", ranks, " with ", commands * ranks);
+  Merge merge(program, mesh, roles);
   RETURN_IF_ERROR(merge.load(root, /*all=*/false));
   return merge.run(/*keep=*/false).status();
 }

@@ -10,6 +10,7 @@
 #ifndef BRAID_RUNTIME_LIB_PROGRAM_COMMANDORDER_H
 #define BRAID_RUNTIME_LIB_PROGRAM_COMMANDORDER_H
 
+#include "braid/Base/RankSet.h"
 #include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
 
@@ -18,7 +19,7 @@ namespace braid::runtime {
 struct Place {
   int64_t rank;
   Queue queue;
-  size_t index; ///< in the queue with all calls expanded
+  size_t index; ///< in the queue of the rank with all calls expanded
 };
 
 /// One command; for a collective, the commands of all ranks of its group, by position. A send and
@@ -31,9 +32,10 @@ struct Step {
 /// Orders the commands of the procedure `root` of a verified program. The error for a deadlock
 /// names the ranks that wait for each other, and the commands.
 Result<std::vector<Step>> orderCommands(const program::Program &program, uint32_t root,
-                                        const Mesh &mesh);
+                                        const Manifest &manifest);
 /// Checks that a procedure that has passed verifyEvents has such an order.
-Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &mesh);
+Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &mesh,
+                   const RankRoles &roles);
 
 } // namespace braid::runtime
 #endif // BRAID_RUNTIME_LIB_PROGRAM_COMMANDORDER_H

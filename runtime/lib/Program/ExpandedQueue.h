@@ -13,11 +13,19 @@
 
 namespace braid::runtime {
 
-/// Walks one queue with its calls expanded: every command except calls.
+/// A rank, and the mesh that says what it runs.
+struct RankInMesh {
+  const Mesh *mesh;
+  int64_t rank;
+};
+
+/// Walks one queue with its calls expanded: every command except calls. With a rank, those that the
+/// rank runs.
 class ExpandedQueue {
 public:
-  ExpandedQueue(const program::Program &program, uint32_t root, Queue queue)
-      : program(program), queue(queue) {
+  ExpandedQueue(const program::Program &program, uint32_t root, Queue queue,
+                std::optional<RankInMesh> rank = std::nullopt)
+      : program(program), queue(queue), rank(rank) {
     enter(root, 0, {});
     settle();
   }
@@ -52,8 +60,11 @@ private:
     frames.push_back(
         {program.procedures()->Get(procedure), 0, eventBase, std::move(eventArguments)});
   }
-  /// Enters calls and leaves ended procedures until it reaches a command that is no call, or the
-  /// end.
+  bool runs(const program::Command &command) const {
+    return !rank || !command.on() || ranksOf(command).contains(*rank->mesh, rank->rank);
+  }
+  /// Enters calls and leaves ended procedures until it reaches a command that is no call and that
+  /// the rank runs, or the end.
   void settle() {
     while (!frames.empty()) {
       Frame &frame = frames.back();
@@ -62,6 +73,10 @@ private:
         frames.pop_back();
         if (!frames.empty())
           ++frames.back().index;
+        continue;
+      }
+      if (!runs(*all.Get(frame.index))) {
+        ++frame.index;
         continue;
       }
       const program::Call *call = all.Get(frame.index)->op_as_Call();
@@ -77,6 +92,7 @@ private:
 
   const program::Program &program;
   Queue queue;
+  std::optional<RankInMesh> rank;
   std::vector<Frame> frames;
 };
 

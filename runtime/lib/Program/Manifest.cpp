@@ -33,12 +33,25 @@ Status verifySharded(const Mesh &mesh, const std::vector<int64_t> &shape, DType 
   return localBox(mesh, 0, shape, sharding).status();
 }
 
+/// Checks who has a value: the ranks that have it have all of its shards.
+Status verifyOn(const Mesh &mesh, const RankSet &on, const Sharding &sharding) {
+  RETURN_IF_ERROR(on.verify(mesh).within("'on'"));
+  for (const auto &axes : sharding.dims)
+    for (const AxisRef &axis : axes)
+      if (on.along(axis.name))
+        return Status::error("expects no sharding over axis ", inQuotes(axis.name),
+                             ", along which only some ranks have it");
+  return {};
+}
+
 Status verifyParameter(const Mesh &mesh, const Parameter &parameter) {
   if (parameter.name.empty())
     return Status::error("expects a name");
   Status status = verifySharded(mesh, parameter.globalShape, parameter.dtype, parameter.sharding);
   if (status.ok())
     status = verifySlices(parameter);
+  if (status.ok())
+    status = verifyOn(mesh, parameter.on, parameter.sharding);
   return status.within("parameter " + inQuotes(parameter.name));
 }
 
@@ -90,6 +103,8 @@ Status verifyValues(const Mesh &mesh, const std::vector<EntryValue> &values,
       status = verifyIntegers(value, isOperand);
     if (status.ok())
       status = verifySharded(mesh, value.shardedShape(), value.dtype, value.sharding);
+    if (status.ok())
+      status = verifyOn(mesh, value.on, value.sharding);
     RETURN_IF_ERROR(status.within(inQuotes(at(field, i)) + ": " + inQuotes(value.name)));
   }
   return {};
@@ -128,7 +143,8 @@ Status verifyStates(const std::vector<Entry> &entries) {
     }
     return std::string(name(state.dtype)) + " " + shapeString(state.globalShape) +
            (state.paddedShape.empty() ? "" : " padded " + shapeString(state.paddedShape)) +
-           (dims.empty() ? "" : " sharded [" + dims + "]");
+           (dims.empty() ? "" : " sharded [" + dims + "]") +
+           (state.on.isAll() ? "" : " on " + rankSetString(state.on));
   };
   for (const Entry &entry : entries)
     for (const EntryValue &state : entry.states) {

@@ -5,7 +5,7 @@
 #include "braid/Program/Program.h"
 
 #include "CommandOrder.h"
-#include "ProgramVerifier.h"
+#include "ExpandedQueue.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 
@@ -159,15 +159,35 @@ Status verifyKernels(const program::Program &program) {
   return {};
 }
 
+/// Checks that the ranks of commands are those of the mesh.
+Status verifyRanks(const program::Program &program, const Mesh &mesh) {
+  for (const program::Procedure *procedure : *program.procedures())
+    for (Queue queue = 0; queue < numQueues(program); ++queue) {
+      const Commands &all = commands(*procedure, queue);
+      for (unsigned i = 0; i < all.size(); ++i) {
+        const program::Command &command = *all.Get(i);
+        if (!command.on())
+          continue;
+        Status status = ranksOf(command).verify(mesh);
+        if (status.ok() && !command.op_as_Call() && !command.op_as_Copy())
+          status = Status::error("expects ranks of a call or a copy only");
+        RETURN_IF_ERROR(status.within(describe(program, *procedure, queue, i)));
+      }
+    }
+  return {};
+}
+
+/// Checks the commands of a procedure that a rank runs.
 Status verifyProcedure(const program::Program &program, const program::Procedure &procedure,
-                       const CommandVerifier &verifier, ArgumentUses &uses) {
+                       const CommandVerifier &verifier, RankInMesh rank, ArgumentUses &uses) {
   RETURN_IF_ERROR(firstOf({checkSymmetricArguments(procedure), checkBuffers(procedure)})
                       .within("procedure " + inQuotes(procedure.name()->str())));
   for (Queue queue = 0; queue < numQueues(program); ++queue) {
     const Commands &all = commands(procedure, queue);
     for (unsigned i = 0; i < all.size(); ++i)
-      if (Status status = verifier.verify(*all.Get(i), procedure, queue, uses); !status.ok())
-        return status.within(describe(program, procedure, queue, i));
+      if (!all.Get(i)->on() || ranksOf(*all.Get(i)).contains(*rank.mesh, rank.rank))
+        RETURN_IF_ERROR(verifier.verify(*all.Get(i), procedure, queue, uses)
+                            .within(describe(program, procedure, queue, i)));
   }
   return {};
 }
@@ -175,10 +195,10 @@ Status verifyProcedure(const program::Program &program, const program::Procedure
 /// Checks one parameter, state, operand or result of an entry against the procedure's use of the
 /// argument.
 template <typename Value>
-Status verifyArgument(const char *kind, const Value &value, const Mesh &mesh, uint32_t index,
+Status verifyArgument(const char *kind, const Value &value, RankInMesh rank, uint32_t index,
                       const ArgumentUses &uses) {
   std::string which = std::string(kind) + " " + inQuotes(value.name);
-  Result<Box> box = localBox(mesh, 0, value.shardedShape(), value.sharding);
+  Result<Box> box = localBox(*rank.mesh, 0, value.shardedShape(), value.sharding);
   std::optional<int64_t> count = box.ok() ? checkedNumElements(box->sizes) : std::nullopt;
   std::optional<int64_t> bytes = count ? checkedMul(*count, byteSize(value.dtype)) : std::nullopt;
   if (!bytes)
@@ -186,6 +206,9 @@ Status verifyArgument(const char *kind, const Value &value, const Mesh &mesh, ui
   auto use = uses.find(index);
   if (use == uses.end())
     return {};
+  if (!value.on.contains(*rank.mesh, rank.rank))
+    return Status::error(which, " is on ", rankSetString(value.on), ", but rank ", rank.rank,
+                         " uses it");
   if (use->second.dtype != value.dtype)
     return Status::error(which, " has type ", name(value.dtype), ", but the program uses it as ",
                          name(use->second.dtype));
@@ -195,7 +218,8 @@ Status verifyArgument(const char *kind, const Value &value, const Mesh &mesh, ui
   return {};
 }
 
-Status verifyEntry(const Entry &entry, const Mesh &mesh, const program::Procedure &procedure,
+/// Checks an entry's values against what a rank does with them.
+Status verifyEntry(const Entry &entry, RankInMesh rank, const program::Procedure &procedure,
                    const ArgumentUses &uses) {
   const size_t numInputs = entry.parameters.size() + entry.states.size() + entry.operands.size();
   if (procedure.num_arguments() != numInputs + entry.results.size())
@@ -208,30 +232,31 @@ Status verifyEntry(const Entry &entry, const Mesh &mesh, const program::Procedur
   };
   uint32_t index = 0;
   for (const Parameter &parameter : entry.parameters) {
-    RETURN_IF_ERROR(verifyArgument("parameter", parameter, mesh, index, uses));
+    RETURN_IF_ERROR(verifyArgument("parameter", parameter, rank, index, uses));
     if (isWritten(index++))
       return Status::error("parameter ", inQuotes(parameter.name),
                            " is read-only, but the program writes it");
   }
   for (const EntryValue &state : entry.states)
-    RETURN_IF_ERROR(verifyArgument("state", state, mesh, index++, uses));
+    RETURN_IF_ERROR(verifyArgument("state", state, rank, index++, uses));
   for (const EntryValue &operand : entry.operands) {
-    RETURN_IF_ERROR(verifyArgument("operand", operand, mesh, index, uses));
+    RETURN_IF_ERROR(verifyArgument("operand", operand, rank, index, uses));
     if (isWritten(index++))
       return Status::error("operand ", inQuotes(operand.name),
                            " is no state, but the program writes it");
   }
   for (const EntryValue &result : entry.results) {
-    RETURN_IF_ERROR(verifyArgument("result", result, mesh, index, uses));
-    auto use = uses.find(index++);
-    if (use == uses.end() || !use->second.written)
-      return Status::error("result ", inQuotes(result.name), " is never written");
+    RETURN_IF_ERROR(verifyArgument("result", result, rank, index, uses));
+    if (!isWritten(index++) && result.on.contains(*rank.mesh, rank.rank))
+      return Status::error("result ", inQuotes(result.name), " is never written",
+                           rank.rank == 0 ? "" : " on rank " + std::to_string(rank.rank));
   }
   return {};
 }
 
+/// `uses`: of each role, by procedure.
 Status verifyEntries(const program::Program &program, const Manifest &manifest,
-                     const std::vector<ArgumentUses> &uses,
+                     const RankRoles &roles, const std::vector<std::vector<ArgumentUses>> &uses,
                      const std::vector<uint64_t> &numCommands) {
   if (program.entries()->size() != manifest.entries.size())
     return Status::error("expects the ", manifest.entries.size(), " entries of the manifest, got ",
@@ -252,15 +277,18 @@ Status verifyEntries(const program::Program &program, const Manifest &manifest,
     if (procedure.num_event_arguments() != 0)
       return Status::error(which, ": expects a procedure without event arguments, got ",
                            procedure.num_event_arguments());
-    RETURN_IF_ERROR(
-        verifyEntry(expected, manifest.mesh, procedure, uses[entry->procedure()]).within(which));
+    for (size_t role = 0; role < roles.count(); ++role)
+      RETURN_IF_ERROR(verifyEntry(expected, {&manifest.mesh, roles.rank(role)}, procedure,
+                                  uses[role][entry->procedure()])
+                          .within(which));
     total = checkedAdd(total, numCommands[entry->procedure()]).value_or(UINT64_MAX);
     if (total > kMaxExpandedCommands)
       return Status::error(which, ": expects at most ", kMaxExpandedCommands,
                            " commands with all calls expanded");
-    RETURN_IF_ERROR(
-        verifyEvents(program, entry->procedure(), numCommands[entry->procedure()]).within(which));
-    RETURN_IF_ERROR(verifyOrder(program, entry->procedure(), manifest.mesh).within(which));
+    RETURN_IF_ERROR(verifyEvents(program, entry->procedure(), numCommands[entry->procedure()],
+                                 manifest.mesh, roles)
+                        .within(which));
+    RETURN_IF_ERROR(verifyOrder(program, entry->procedure(), manifest.mesh, roles).within(which));
   }
   return {};
 }
@@ -282,13 +310,18 @@ Status verifyProgram(const Bytes &bytes, const Manifest &manifest) {
   RETURN_IF_ERROR(verifyKernels(program));
   RETURN_IF_ERROR(verifyQueues(program));
   ASSIGN_OR_RETURN(std::vector<uint32_t> calleesFirst, verifyCalls(program));
-  std::vector<ArgumentUses> uses(program.procedures()->size());
-  CommandVerifier commandVerifier(program, manifest.mesh, uses);
-  for (uint32_t p : calleesFirst) {
-    RETURN_IF_ERROR(
-        verifyProcedure(program, *program.procedures()->Get(p), commandVerifier, uses[p]));
+  RETURN_IF_ERROR(verifyRanks(program, manifest.mesh));
+  ASSIGN_OR_RETURN(RankRoles roles, RankRoles::of(manifest.mesh, rankSetsOf(program, manifest)));
+  std::vector<std::vector<ArgumentUses>> uses;
+  for (size_t role = 0; role < roles.count(); ++role) {
+    std::vector<ArgumentUses> &own = uses.emplace_back(program.procedures()->size());
+    CommandVerifier commandVerifier(program, manifest.mesh, own);
+    for (uint32_t p : calleesFirst) {
+      RETURN_IF_ERROR(verifyProcedure(program, *program.procedures()->Get(p), commandVerifier,
+                                      {&manifest.mesh, roles.rank(role)}, own[p]));
+    }
   }
-  return verifyEntries(program, manifest, uses, expandedCommands(program, calleesFirst));
+  return verifyEntries(program, manifest, roles, uses, expandedCommands(program, calleesFirst));
 }
 
 const LibraryKernel *libraryKernelOf(const program::KernelT &kernel) {

@@ -17,6 +17,35 @@
 
 namespace braid::runtime {
 
+RankSet ranksOf(const program::Command &command) {
+  RankSet ranks;
+  if (command.on())
+    for (const program::Coordinates *named : *command.on())
+      ranks.axes.push_back(
+          {named->axis()->str(), {named->coordinates()->begin(), named->coordinates()->end()}});
+  return ranks;
+}
+
+std::vector<RankSet> rankSetsOf(const program::Program &program, const Manifest &manifest) {
+  std::vector<RankSet> sets;
+  auto add = [&](RankSet ranks) {
+    if (!ranks.isAll() && std::find(sets.begin(), sets.end(), ranks) == sets.end())
+      sets.push_back(std::move(ranks));
+  };
+  for (const program::Procedure *procedure : *program.procedures())
+    for (Queue queue = 0; queue < numQueues(program); ++queue)
+      for (const program::Command *command : commands(*procedure, queue))
+        add(ranksOf(*command));
+  for (const Entry &entry : manifest.entries) {
+    for (const Parameter &parameter : entry.parameters)
+      add(parameter.on);
+    for (const auto *values : {&entry.states, &entry.operands, &entry.results})
+      for (const EntryValue &value : *values)
+        add(value.on);
+  }
+  return sets;
+}
+
 std::string describe(const program::Program &program, const program::Procedure &procedure,
                      Queue queue, size_t index) {
   std::string text = "procedure " + inQuotes(procedure.name()->str()) + ", " +
@@ -32,6 +61,7 @@ namespace {
 struct CallSite {
   size_t index; ///< in its queue
   const program::Call *call;
+  const program::Command *command;
 };
 
 std::vector<CallSite> callsOf(const program::Procedure &procedure, Queue queue) {
@@ -39,7 +69,7 @@ std::vector<CallSite> callsOf(const program::Procedure &procedure, Queue queue) 
   const Commands &all = commands(procedure, queue);
   for (unsigned i = 0; i < all.size(); ++i)
     if (const program::Call *call = all.Get(i)->op_as_Call())
-      calls.push_back({i, call});
+      calls.push_back({i, call, all.Get(i)});
   return calls;
 }
 
@@ -98,7 +128,8 @@ Status verifyCallsOf(const program::Program &program, const program::Procedure &
     std::vector<CallSite> calls = callsOf(procedure, queue);
     size_t common = std::min(compute.size(), calls.size());
     for (size_t i = 0; i < common; ++i)
-      if (!sameCall(*compute[i].call, *calls[i].call))
+      if (!sameCall(*compute[i].call, *calls[i].call) ||
+          !(ranksOf(*compute[i].command) == ranksOf(*calls[i].command)))
         return Status::error(describe(program, procedure, kComputeQueue, compute[i].index),
                              ": expects the same call as ",
                              describe(program, procedure, queue, calls[i].index));
@@ -188,7 +219,73 @@ std::vector<uint64_t> expandedCommands(const program::Program &program,
   return counts;
 }
 
-Status verifyEvents(const program::Program &program, uint32_t root, uint64_t numCommands) {
+namespace {
+
+/// Describes the command that sets an event on some ranks.
+std::string setterOf(const program::Program &program, uint32_t root, uint64_t event) {
+  for (Queue queue = 0; queue < numQueues(program); ++queue)
+    for (ExpandedQueue at(program, root, queue); !at.done(); at.advance())
+      if (auto [setter, local] = setBy(at.command());
+          setter != Setter::none && at.event(local) == event)
+        return at.describe();
+  return "nothing";
+}
+
+/// Runs all queues of a rank, with every command done as soon as it is reached; a queue that blocks
+/// here blocks in every run. Whether the ranks of a group reach their collectives, and messages
+/// their ranks, is checked by verifyOrder.
+Status verifyWaits(const program::Program &program, uint32_t root,
+                   const std::vector<Setter> &setters, RankInMesh rank, bool allRanks) {
+  std::vector<bool> isSet(setters.size(), false);
+  std::vector<ExpandedQueue> cursors;
+  for (Queue queue = 0; queue < numQueues(program); ++queue)
+    cursors.emplace_back(program, root, queue, rank);
+  const std::string onRank = allRanks ? "" : "on rank " + std::to_string(rank.rank) + ": ";
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (ExpandedQueue &at : cursors)
+      for (; !at.done(); at.advance()) {
+        auto [kind, local] = waitedBy(at.command());
+        if (kind != Setter::none) {
+          uint64_t event = at.event(local);
+          if (setters[event] != kind)
+            return Status::error(at.describe(), ": waits for event ", local,
+                                 kind == Setter::collective
+                                     ? " of a collective, which a record sets"
+                                     : " of a record, which a collective sets");
+          if (!isSet[event])
+            break;
+        }
+        auto [setter, event] = setBy(at.command());
+        if (setter != Setter::none)
+          isSet[at.event(event)] = true;
+        progress = true;
+      }
+  }
+  std::vector<bool> isSetHere = isSet;
+  for (const ExpandedQueue &cursor : cursors)
+    for (ExpandedQueue at = cursor; !at.done(); at.advance())
+      if (auto [setter, event] = setBy(at.command()); setter != Setter::none)
+        isSetHere[at.event(event)] = true;
+  std::string stuck;
+  for (const ExpandedQueue &at : cursors) {
+    if (at.done())
+      continue;
+    const uint32_t local = waitedBy(at.command()).second;
+    const uint64_t event = at.event(local);
+    if (!isSetHere[event])
+      return Status::error(onRank, at.describe(), ": waits for event ", local, ", which ",
+                           setterOf(program, root, event), " sets on other ranks only");
+    stuck += (stuck.empty() ? "deadlock: " : "; ") + at.describe() + " waits for event " +
+             std::to_string(local) + ", which is not set by then";
+  }
+  return stuck.empty() ? Status() : Status::error(onRank, stuck);
+}
+
+} // namespace
+
+Status verifyEvents(const program::Program &program, uint32_t root, uint64_t numCommands,
+                    const Mesh &mesh, const RankRoles &roles) {
   const program::Procedure &procedure = *program.procedures()->Get(root);
   uint64_t numEvents = procedure.num_events();
   std::string which = "procedure " + inQuotes(procedure.name()->str());
@@ -212,40 +309,10 @@ Status verifyEvents(const program::Program &program, uint32_t root, uint64_t num
     if (setters[event] == Setter::none)
       return Status::error(which, ": nothing sets event ", event);
 
-  // Runs all queues, with every command done as soon as it is reached; a queue that blocks here
-  // blocks in every run. All ranks run the same commands in the same order, so every rank of a
-  // group reaches its collectives.
-  std::vector<bool> isSet(numEvents, false);
-  std::vector<ExpandedQueue> cursors;
-  for (Queue queue = 0; queue < numQueues(program); ++queue)
-    cursors.emplace_back(program, root, queue);
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (ExpandedQueue &at : cursors)
-      for (; !at.done(); at.advance()) {
-        auto [kind, local] = waitedBy(at.command());
-        if (kind != Setter::none) {
-          uint64_t event = at.event(local);
-          if (setters[event] != kind)
-            return Status::error(at.describe(), ": waits for event ", local,
-                                 kind == Setter::collective
-                                     ? " of a collective, which a record sets"
-                                     : " of a record, which a collective sets");
-          if (!isSet[event])
-            break;
-        }
-        auto [setter, event] = setBy(at.command());
-        if (setter != Setter::none)
-          isSet[at.event(event)] = true;
-        progress = true;
-      }
-  }
-  std::string stuck;
-  for (const ExpandedQueue &at : cursors)
-    if (!at.done())
-      stuck += (stuck.empty() ? "deadlock: " : "; ") + at.describe() + " waits for event " +
-               std::to_string(waitedBy(at.command()).second) + ", which is not set by then";
-  return stuck.empty() ? Status() : Status::error(stuck);
+  for (size_t role = 0; role < roles.count(); ++role)
+    RETURN_IF_ERROR(
+        verifyWaits(program, root, setters, {&mesh, roles.rank(role)}, roles.count() == 1));
+  return {};
 }
 
 } // namespace braid::runtime

@@ -11,6 +11,7 @@
 #define BRAID_RUNTIME_LIB_PROGRAM_PROGRAMVERIFIER_H
 
 #include "braid/Base/LibraryKernels.h"
+#include "braid/Base/RankSet.h"
 #include "braid/Program/Program.h"
 #include "braid/Program/program_generated.h"
 
@@ -35,6 +36,12 @@ inline std::string nameOf(const program::Program &program, Queue queue) {
 inline bool isMessage(const program::CollectiveStart &op) {
   return op.kind() == program::CollectiveKind::send || op.kind() == program::CollectiveKind::recv;
 }
+
+/// The ranks that run a command where its procedure runs.
+RankSet ranksOf(const program::Command &command);
+/// The sets of ranks that commands of the program, which are verified, and values of the manifest
+/// name.
+std::vector<RankSet> rankSetsOf(const program::Program &program, const Manifest &manifest);
 
 /// "procedure 'main', compute command 3 ('encoder.linear')"
 std::string describe(const program::Program &program, const program::Procedure &procedure,
@@ -102,8 +109,10 @@ std::vector<uint64_t> expandedCommands(const program::Program &program,
                                        const std::vector<uint32_t> &calleesFirst);
 
 /// Checks, with the calls below `root` expanded, that each event is set exactly once, that each
-/// wait names an event of the right kind, and that all queues reach their end.
-Status verifyEvents(const program::Program &program, uint32_t root, uint64_t numCommands);
+/// wait names an event of the right kind, and that on the ranks of every role all queues reach
+/// their end.
+Status verifyEvents(const program::Program &program, uint32_t root, uint64_t numCommands,
+                    const Mesh &mesh, const RankRoles &roles);
 
 } // namespace braid::runtime
 #endif // BRAID_RUNTIME_LIB_PROGRAM_PROGRAMVERIFIER_H

@@ -56,10 +56,21 @@ template <typename Value> int64_t localBytes(const Mesh &mesh, const Value &valu
       bytes *= size;
   return bytes;
 }
-template <typename Value> int64_t localBytes(const Mesh &mesh, const std::vector<Value> &values) {
+/// Those that a rank has or, without one, that the rank has that has most.
+template <typename Value>
+int64_t localBytes(const Mesh &mesh, const std::vector<Value> &values,
+                   std::optional<int64_t> rank) {
+  if (!rank && std::any_of(values.begin(), values.end(),
+                           [](const Value &value) { return !value.on.isAll(); })) {
+    int64_t most = 0;
+    for (int64_t r = 0; r < std::min(mesh.numRanks(), RankRoles::kMaxRanks); ++r)
+      most = std::max(most, localBytes(mesh, values, r));
+    return most;
+  }
   int64_t bytes = 0;
   for (const Value &value : values)
-    bytes += localBytes(mesh, value);
+    if (!rank || value.on.contains(mesh, *rank))
+      bytes += localBytes(mesh, value);
   return bytes;
 }
 
@@ -110,7 +121,10 @@ private:
     const int64_t ranks = manifest.mesh.numRanks();
     out += "made by " + manifest.producer + "\n";
     out += "mesh " + meshString(manifest.mesh) + ": " + counted(ranks, "rank") +
-           (ranks == 1 ? "" : ", all of which run this program on their own parts") + "\n";
+           (ranks == 1           ? ""
+            : sameOnAll(outline) ? ", all of which run this program on their own parts"
+                                 : ", which run what follows except where a line says 'on'") +
+           "\n";
     for (const KernelLibrary &library : manifest.kernels)
       out += "kernels for " + library.target + " " + library.isa + "\n";
     for (const Entry &entry : manifest.entries) {
@@ -122,11 +136,14 @@ private:
       for (const EntryValue &value : entry.states)
         out += "  keeps " + valueText(value) + "\n";
       out += "  memory of a rank: " +
-             sizeText(static_cast<uint64_t>(localBytes(manifest.mesh, entry.parameters))) + " in " +
-             counted(static_cast<int64_t>(entry.parameters.size()), "parameter");
+             sizeText(
+                 static_cast<uint64_t>(localBytes(manifest.mesh, entry.parameters, options.rank))) +
+             " in " + counted(static_cast<int64_t>(entry.parameters.size()), "parameter");
       if (!entry.states.empty())
-        out += ", " + sizeText(static_cast<uint64_t>(localBytes(manifest.mesh, entry.states))) +
-               " in " + counted(static_cast<int64_t>(entry.states.size()), "state");
+        out +=
+            ", " +
+            sizeText(static_cast<uint64_t>(localBytes(manifest.mesh, entry.states, options.rank))) +
+            " in " + counted(static_cast<int64_t>(entry.states.size()), "state");
       if (const OutlineProcedure *procedure = procedureOf(outline, entry))
         out += ", " + sizeText(procedure->localBytes) + " of local buffers, " +
                sizeText(procedure->symmetricBytes) +
@@ -148,12 +165,23 @@ private:
              (queues.size() == 2 ? "the other" : "another") + " but the lines that wait.\n";
   }
 
+  static bool sameOnAll(const ProgramOutline &outline) {
+    for (const OutlineProcedure &procedure : outline.procedures)
+      for (const auto &commands : procedure.queues)
+        if (std::any_of(commands.begin(), commands.end(),
+                        [](const OutlineCommand &command) { return !command.on.empty(); }))
+          return false;
+    return true;
+  }
+
   std::string valueText(const EntryValue &value) const {
     std::string text = "'" + value.name + "' " + name(value.dtype) + shapeString(value.globalShape);
     if (!value.paddedShape.empty())
       text += " padded to " + shapeString(value.paddedShape);
     if (value.defaultValue)
       text += ", " + std::to_string(*value.defaultValue) + " when left out";
+    if (!value.on.isAll())
+      text += ", on " + rankSetString(value.on);
     Result<Box> box =
         localBox(manifest.mesh, options.rank.value_or(0), value.shardedShape(), value.sharding);
     if (!box.ok() || box->sizes == value.shardedShape())
@@ -176,14 +204,14 @@ private:
     for (Queue queue = 0; queue < queues.size(); ++queue) {
       const auto &commands = procedure.queues[queue];
       out += "  " + queues[queue].name + " queue" + (commands.empty() ? ": nothing" : "") + "\n";
-      for (size_t i = 0; i < commands.size(); ++i)
-        writeCommand(i, commands[i]);
+      for (const OutlineCommand &command : commands)
+        writeCommand(command);
     }
   }
 
-  void writeCommand(size_t index, const OutlineCommand &command) {
+  void writeCommand(const OutlineCommand &command) {
     char start[64];
-    std::snprintf(start, sizeof start, "  %5zu  %-14s ", index, command.kind.c_str());
+    std::snprintf(start, sizeof start, "  %5zu  %-14s ", command.index, command.kind.c_str());
     std::string line = start;
     if (!command.callee.empty())
       line +=
@@ -191,6 +219,8 @@ private:
     else if (!command.name.empty())
       line += "'" + command.name + "'";
     std::vector<std::string> details;
+    if (!command.on.empty())
+      details.push_back("on " + command.on);
     for (const auto &[what, value] : command.details)
       details.push_back(what + " " + value);
     if (command.group)
@@ -261,6 +291,8 @@ template <typename Value> OrderedJson toJson(const Mesh &mesh, const Value &valu
   Result<Box> box = localBox(mesh, 0, value.shardedShape(), value.sharding);
   json["shape_per_rank"] = box.ok() ? box->sizes : value.globalShape;
   json["bytes_per_rank"] = localBytes(mesh, value);
+  if (!value.on.isAll())
+    json["on"] = rankSetString(value.on);
   return json;
 }
 
@@ -277,7 +309,9 @@ OrderedJson toJson(const std::vector<OutlinePlace> &places) {
 }
 
 OrderedJson toJson(const OutlineCommand &command) {
-  OrderedJson json{{"kind", command.kind}, {"name", command.name}};
+  OrderedJson json{{"index", command.index}, {"kind", command.kind}, {"name", command.name}};
+  if (!command.on.empty())
+    json["on"] = command.on;
   if (!command.callee.empty())
     json["callee"] = command.callee;
   for (const auto &[what, value] : command.details)

@@ -54,7 +54,10 @@ public:
         std::vector<OutlineCommand> &commands = outline.queues.emplace_back();
         for (const auto &source : stream->commands) {
           OutlineCommand command;
+          command.index = commands.size();
           command.name = source->name;
+          if (!source->on.empty())
+            command.on = rankSetString(ranksOf(*source));
           fill(command, source->op);
           commands.push_back(std::move(command));
         }
@@ -67,7 +70,8 @@ public:
     ProgramOutline result;
     result.queues = queuesOf(program);
     for (size_t p : callersFirst())
-      result.procedures.push_back(std::move(procedures[p]));
+      if (!rank || procedures[p].executions != 0)
+        result.procedures.push_back(ofRank(p));
     return result;
   }
 
@@ -75,6 +79,31 @@ private:
   static const std::vector<std::unique_ptr<fb::CommandT>> &streamOf(const fb::ProcedureT &procedure,
                                                                     Queue queue) {
     return procedure.streams[queue]->commands;
+  }
+
+  static RankSet ranksOf(const fb::CommandT &command) {
+    RankSet ranks;
+    for (const auto &named : command.on)
+      ranks.axes.push_back({named->axis, {named->coordinates.begin(), named->coordinates.end()}});
+    return ranks;
+  }
+  /// Whether the rank that is asked for runs it; without one, some rank does.
+  bool runs(const fb::CommandT &command) const {
+    return !rank || ranksOf(command).contains(manifest.mesh, *rank);
+  }
+  /// A procedure with the commands that the rank runs.
+  OutlineProcedure ofRank(size_t p) {
+    OutlineProcedure procedure = std::move(procedures[p]);
+    for (Queue queue = 0; queue < procedure.queues.size(); ++queue) {
+      const auto &stream = streamOf(*program.procedures[p], queue);
+      std::vector<OutlineCommand> &commands = procedure.queues[queue];
+      commands.erase(std::remove_if(commands.begin(), commands.end(),
+                                    [&](const OutlineCommand &command) {
+                                      return !runs(*stream[command.index]);
+                                    }),
+                     commands.end());
+    }
+    return procedure;
   }
 
   const Entry *entryOf(const fb::ProcedureT &procedure) const {
@@ -391,7 +420,7 @@ private:
       ++procedures[e->procedure].executions;
     for (size_t p : finished)
       for (const auto &command : streamOf(*program.procedures[p], kComputeQueue))
-        if (const fb::CallT *call = command->op.AsCall())
+        if (const fb::CallT *call = command->op.AsCall(); call && runs(*command))
           procedures[call->procedure].executions += procedures[p].executions;
     for (size_t p = 0; p < procedures.size(); ++p)
       if (!seen.count(p))

@@ -44,6 +44,8 @@ struct OutlineGroup {
 };
 
 struct OutlineCommand {
+  size_t index = 0; ///< on its queue, as all ranks number it
+  std::string on;   ///< "{pp = [0]}": the ranks that run it; empty: all that run the procedure
   std::string kind; ///< "matmul", "all_reduce", "wait", ...
   std::string name; ///< of the source operation
   std::vector<OutlineOperand> operands;

@@ -276,3 +276,125 @@ func.func @f() {
   call @g() {comm.call = 3 : i64} : () -> ()
   return
 }
+
+// -----
+
+// comm.attributes_c9
+comm.mesh @mesh <pp = 2>
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'arith.negf' op expects 'comm.on' to be a #comm.place of a call or copy, got #comm.place<@mesh, {pp = [0]}> [comm.attributes_c9]}}
+  %0 = arith.negf %x {comm.on = #comm.place<@mesh, {pp = [0]}>} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func private @g()
+func.func @f() {
+  // expected-error @+1 {{'func.call' op expects 'comm.on' to be a #comm.place of a call or copy, got 3 : i64 [comm.attributes_c9]}}
+  func.call @g() {comm.on = 3} : () -> ()
+  return
+}
+
+// -----
+
+comm.mesh @mesh <pp = 2>
+// expected-error @+1 {{'func.func' op argument 0: expects 'comm.on' to be a #comm.place of an entry's argument or result, got #comm.place<@mesh, {pp = [0]}> of another function [comm.attributes_c9]}}
+func.func @f(%x: tensor<8xf32> {comm.on = #comm.place<@mesh, {pp = [0]}>}) {
+  return
+}
+
+// -----
+
+// comm.attributes_c10
+comm.mesh @mesh <pp = 2>
+// expected-error @+1 {{'func.func' op argument 0: expects no sharding over axis 'pp', along which only some ranks have the value [comm.attributes_c10]}}
+func.func @f(%x: tensor<4xf32> {nn.name = "x", comm.on = #comm.place<@mesh, {pp = [0]}>, comm.global_type = tensor<8xf32>, comm.sharding = #comm.sharding<@mesh, [{pp}]>}) attributes {nn.entry} {
+  return
+}
+
+// -----
+
+// comm.place_c1
+// expected-error @+1 {{expects coordinates of at least one axis [comm.place_c1]}}
+func.func @f() attributes {p = #comm.place<@mesh, {}>} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{expects every axis at most once, got 'pp' twice [comm.place_c1]}}
+func.func @f() attributes {p = #comm.place<@mesh, {pp = [0], pp = [1]}>} {
+  return
+}
+
+// -----
+
+// comm.place_c2
+func.func private @g()
+func.func @f() {
+  // expected-error @+1 {{'func.call' op references unknown mesh @other [comm.place_c2]}}
+  func.call @g() {comm.on = #comm.place<@other, {pp = [0]}>} : () -> ()
+  return
+}
+
+// -----
+
+comm.mesh @mesh <pp = 2>
+func.func private @g()
+func.func @f() {
+  // expected-error @+1 {{'func.call' op unknown axis 'tp' in mesh 'mesh' [comm.place_c2]}}
+  func.call @g() {comm.on = #comm.place<@mesh, {tp = [0]}>} : () -> ()
+  return
+}
+
+// -----
+
+// comm.place_c3
+comm.mesh @mesh <pp = 2>
+func.func private @g()
+func.func @f() {
+  // expected-error @+1 {{'func.call' op axis 'pp' of size 2 has no coordinate 2 [comm.place_c3]}}
+  func.call @g() {comm.on = #comm.place<@mesh, {pp = [2]}>} : () -> ()
+  return
+}
+
+// -----
+
+comm.mesh @mesh <pp = 2>
+func.func private @g()
+func.func @f() {
+  // expected-error @+1 {{'func.call' op axis 'pp' of size 2 has no coordinate -1 [comm.place_c3]}}
+  func.call @g() {comm.on = #comm.place<@mesh, {pp = [-1]}>} : () -> ()
+  return
+}
+
+// -----
+
+comm.mesh @mesh <pp = 4>
+func.func private @g()
+func.func @f() {
+  // expected-error @+1 {{'func.call' op axis 'pp' of size 4: expects ascending coordinates, got 0 after 2 [comm.place_c3]}}
+  func.call @g() {comm.on = #comm.place<@mesh, {pp = [2, 0]}>} : () -> ()
+  return
+}
+
+// -----
+
+comm.mesh @mesh <pp = 2>
+func.func private @g()
+func.func @f() {
+  // expected-error @+1 {{'func.call' op axis 'pp' of size 2: expects at least one coordinate [comm.place_c3]}}
+  func.call @g() {comm.on = #comm.place<@mesh, {pp = []}>} : () -> ()
+  return
+}
+
+// -----
+
+comm.mesh @mesh <pp = 2>
+func.func private @g()
+func.func @f() {
+  // expected-error @+1 {{'func.call' op axis 'pp' of size 2: expects some of the coordinates, got all (leave out the axis) [comm.place_c3]}}
+  func.call @g() {comm.on = #comm.place<@mesh, {pp = [0, 1]}>} : () -> ()
+  return
+}

@@ -193,3 +193,22 @@ func.func @uneven() {
   %0 = nn.parameter "w" stored <@mesh, [{tp}]> : tensor<7xf32>
   return
 }
+
+// -----
+
+// nn.parameter_c8
+comm.mesh @mesh <pp = 2>
+func.func @placed() {
+  // expected-error @+1 {{'nn.parameter' op 'on': expects no sharding over axis 'pp', along which only some ranks have the value [nn.parameter_c8]}}
+  %0 = nn.parameter "w" of tensor<8xf32> sharded <@mesh, [{pp}]> on <@mesh, {pp = [0]}> : tensor<4xf32>
+  return
+}
+
+// -----
+
+comm.mesh @mesh <pp = 2>
+func.func @placed() {
+  // expected-error @+1 {{'nn.parameter' op 'on': axis 'pp' of size 2 has no coordinate 2}}
+  %0 = nn.parameter "w" on <@mesh, {pp = [2]}> : tensor<4xf32>
+  return
+}

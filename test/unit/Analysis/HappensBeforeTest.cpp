@@ -98,6 +98,33 @@ TEST(HappensBefore, ALifetimeEndsWhenItIsWaitedFor) {
   EXPECT_FALSE(beside.endsBefore(start));
 }
 
+/// The communication queue awaits the copy on one rank only.
+TEST(HappensBefore, OrdersByWhatTheRankRuns) {
+  Case c(R"(
+  comm.mesh @mesh <pp = 3>
+  rt.procedure @join(%e: !rt.event) {
+    rt.await %e on communication
+    rt.return
+  }
+  rt.procedure @main(%x: memref<4xf32>, %o: memref<4xf32, #rt.space<symmetric>>) {
+    %a = rt.alloc : memref<4xf32, #rt.space<symmetric>>
+    rt.copy ins(%x : memref<4xf32>) outs(%a : memref<4xf32, #rt.space<symmetric>>)
+    %e = rt.record on compute
+    rt.call @join(%e) {comm.on = #comm.place<@mesh, {pp = [1]}>} : !rt.event
+    %d = rt.start send ins(%a : memref<4xf32, #rt.space<symmetric>>) pairs [0, 1] tag 0 over <@mesh, {pp}>
+    rt.return
+  })");
+  ASSERT_TRUE(c.module);
+  ASSERT_TRUE(succeeded(HappensBefore::checkSize(c.main())));
+  // Ranks 0 and 2 run the same.
+  EXPECT_EQ(HappensBefore::differingRanks(c.main()), (SmallVector<int64_t>{0, 1}));
+  for (int64_t rank : {0, 1}) {
+    const HappensBefore order(c.main(), rank);
+    EXPECT_EQ(order.commands().size(), rank == 0 ? 4U : 5U);
+    EXPECT_EQ(nth<rt::CopyOp>(order, 0).isBefore(nth<rt::StartOp>(order, 0)), rank == 1);
+  }
+}
+
 TEST(HappensBefore, RefusesMoreCommandsThanItHolds) {
   std::string text = "rt.procedure @p0() {\n  %e = rt.record on compute\n  rt.return\n}\n";
   for (int i = 1; i <= 20; ++i)

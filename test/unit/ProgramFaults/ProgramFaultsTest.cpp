@@ -8,7 +8,7 @@
 // procedures (rt), the check of the serialized program's order, and a hundred runs of the program
 // interpreter. The programs are a BERT, and a program with communication in flight during
 // computation. In the programs of examples/programs, waits are removed and commands and parts
-// moved; the first two checks must agree.
+// moved; the first two checks must agree. In the pipeline, ranks run different commands.
 //
 //===----------------------------------------------------------------------===//
 #include "../Import/Testing.h"
@@ -91,6 +91,8 @@ protected:
       module = parseSourceString<ModuleOp>(
           printedBy("weights.py 3" + std::string(name == "Weights" ? "" : " --inside")),
           context.get());
+    else if (name == "Pipeline")
+      module = parseSourceString<ModuleOp>(printedBy("pipeline.py 2 3"), context.get());
     else
       module = parseSourceFile<ModuleOp>(file, context.get());
     ASSERT_TRUE(module);
@@ -461,7 +463,7 @@ TEST_P(ProgramsByHand, APartThatMovesByARowIsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Examples, ProgramsByHand,
                          ::testing::Values("Accumulate", "Between", "Chunks", "Hierarchical",
-                                           "Slices", "Weights", "WeightsInside"),
+                                           "Pipeline", "Slices", "Weights", "WeightsInside"),
                          [](const auto &info) { return std::string(info.param); });
 
 } // namespace

@@ -217,39 +217,39 @@ TEST_P(PointToPoint, SendsAndRecvsThatDoNotMatchAreRefused) {
     return b.session(GetParam()).status().message();
   };
   using Kind = fb::CollectiveKind;
-  const std::string s = "send 's' (4 f32, pairs [0 -> 1], tag 0, role 'test') in @main";
+  const std::string program = "bundle: member 'program.brpg': entry 'main': ",
+                    command = " at procedure 'main', communication command ";
   EXPECT_EQ(error([&](Builder &b) { b.send("s", 0, there); }),
-            "rank 0: " + s + " has no matching recv on rank 1");
+            program + "rank 0 sends" + command +
+                "1 ('s'), what rank 1 does not receive (message 0 with tag 0)");
   EXPECT_EQ(error([&](Builder &b) {
               b.send("s", 0, there);
               b.recv("r", 512, there, 1);
             }),
-            "rank 0: " + s + " has no matching recv on rank 1");
+            program + "rank 0 sends" + command +
+                "1 ('s'), what rank 1 does not receive (message 0 with tag 0)");
   EXPECT_EQ(error([&](Builder &b) { b.recv("r", 512, there); }),
-            "rank 1: recv 'r' (4 f32, pairs [0 -> 1], tag 0, role 'test') in @main has no "
-            "matching send on rank 0");
-  EXPECT_EQ(
-      error([&](Builder &b) {
-        b.send("s", 0, there);
-        b.add("r", Kind::recv, 512, there, 0, f32, 5);
-      }),
-      "rank 1: recv 'r' (5 f32, pairs [0 -> 1], tag 0, role 'test') in @main does not match " + s +
-          " of rank 0");
-  EXPECT_EQ(
-      error([&](Builder &b) {
-        b.send("s", 0, there);
-        b.add("r", Kind::recv, 512, there, 0, i32);
-      }),
-      "rank 1: recv 'r' (4 i32, pairs [0 -> 1], tag 0, role 'test') in @main does not match " + s +
-          " of rank 0");
+            program + "rank 1 receives" + command +
+                "1 ('r'), what rank 0 does not send (message 0 with tag 0)");
   EXPECT_EQ(error([&](Builder &b) {
               b.send("s", 0, there);
-              b.recv("r", 512, {0, 1, 1, 0});
-              b.send("t", 0, back);
+              b.add("r", Kind::recv, 512, there, 0, f32, 5);
             }),
-            "rank 1: recv 'r' (4 f32, pairs [0 -> 1, 1 -> 0], tag 0, role 'test') in @main "
-            "does not match " +
-                s + " of rank 0");
+            program + "rank 1 receives f32 [5]" + command + "2 ('r'), where rank 0 sends f32 [4]" +
+                command + "1 ('s') (message 0 with tag 0)");
+  EXPECT_EQ(error([&](Builder &b) {
+              b.send("s", 0, there);
+              b.add("r", Kind::recv, 512, there, 0, i32);
+            }),
+            program + "rank 1 receives i32 [4]" + command + "2 ('r'), where rank 0 sends f32 [4]" +
+                command + "1 ('s') (message 0 with tag 0)");
+  // Sides need not list the same pairs.
+  EXPECT_EQ(error([&](Builder &b) {
+              b.send("s", 0, there);
+              b.send("t", 0, back);
+              b.recv("r", 512, {0, 1, 1, 0});
+            }),
+            "");
 }
 
 /// Both ranks receive before they send: this deadlock is detected before any command runs.

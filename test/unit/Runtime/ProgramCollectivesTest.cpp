@@ -171,7 +171,12 @@ TEST(Program, RefusesBadHalves) {
           (sends ? collective(p).outputs : collective(p).inputs).clear();
       });
     };
-    EXPECT_OK(half({0, 1}));
+    EXPECT_ERROR(half({0, 1}),
+                 sends ? "entry 'main': rank 0 sends at procedure 'layer', communication command 1 "
+                         "('all_reduce'), what rank 1 does not receive (message 0 with tag 0)"
+                       : "entry 'main': rank 1 receives at procedure 'layer', communication "
+                         "command 1 ('all_reduce'), what rank 0 does not send (message 0 with tag "
+                         "0)");
     EXPECT_OK(half({}));
     EXPECT_ERROR(half({0, 1}, true),
                  collectivePlace() + (sends ? "expects inputs and no outputs, got 1 and 1 values"

@@ -4,8 +4,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A serialized program (runtime/program.fbs) with its calls expanded: the commands of one rank, and
-// the bytes that each command accesses. All ranks run the same commands. The executor has an
-// expansion of its own, so that a fault of either shows.
+// the bytes that each command accesses. The executor has its own, so that a fault of either shows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_INTERPRETER_CORE_EXPANDEDPROGRAM_H
@@ -118,7 +117,8 @@ public:
   std::shared_ptr<const program::ProgramT> source;
 };
 
-/// An entry as every rank runs it. Ranks for which all views have the same places play one role.
+/// An entry as every rank runs it. Ranks that run the same commands and have the same values, and
+/// for which all views have the same places, play one role.
 struct ProgramRoles {
   std::vector<ExpandedProgram> roles;
   std::vector<size_t> roleOf; ///< by rank

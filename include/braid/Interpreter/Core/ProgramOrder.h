@@ -32,7 +32,7 @@ struct RedundantWait {
   bool implied;
 };
 std::vector<RedundantWait> findRedundantWaits(const ExpandedProgram &program);
-/// The waits that are redundant in every role.
+/// The waits that are redundant in every role that has them.
 std::vector<RedundantWait> findRedundantWaits(const ProgramRoles &program);
 
 } // namespace braid::interp

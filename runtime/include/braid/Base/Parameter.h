@@ -11,7 +11,7 @@
 #define BRAID_BASE_PARAMETER_H
 
 #include "braid/Base/DType.h"
-#include "braid/Base/Mesh.h"
+#include "braid/Base/RankSet.h"
 
 #include <optional>
 
@@ -39,6 +39,7 @@ struct Parameter {
   std::vector<int64_t> globalShape;
   Sharding sharding; ///< of the parameter over the mesh
   std::vector<Slice> slices;
+  RankSet on = {}; ///< the ranks that have it
 
   const std::vector<int64_t> &shardedShape() const { return globalShape; }
 };
@@ -56,6 +57,7 @@ struct EntryValue {
   /// Of an operand of integers: the value of every element if the operand is left out, and an upper
   /// bound (exclusive) of all elements.
   std::optional<int64_t> defaultValue = std::nullopt, below = std::nullopt;
+  RankSet on = {}; ///< the ranks that have it
 
   const std::vector<int64_t> &shardedShape() const {
     return paddedShape.empty() ? globalShape : paddedShape;

@@ -55,7 +55,7 @@ HostTensor defaultInput(const EntryValue &operand);
 /// such a bound they are an error. Floats are normal with deviation 1.
 Result<HostTensor> randomInput(const EntryValue &operand, uint64_t seed);
 
-/// Reads a rank's shard of a parameter.
+/// Reads a rank's shard of a parameter; nothing where the rank does not have it.
 Status loadParameter(WeightSource &source, const Mesh &mesh, int64_t rank,
                      const Parameter &parameter, void *dest);
 

@@ -62,6 +62,7 @@ constexpr uint64_t kMaxExpandedCommands = uint64_t(1) << 24;
 ///  - calls: the same ones in all queues, no recursion, frames and events of callees inside of
 ///    their callers', disjoint events of siblings, events for the callee's event arguments, and
 ///    arguments outside of the callee's frame, of the type and size that the callee uses;
+///  - the ranks that run a call or a copy: coordinates of the mesh;
 ///  - every command: enumerators and indices in range, views inside of their frame or argument and
 ///    of the buffer that they name, shapes and types that fit the operation, outputs whose elements
 ///    are distinct, collectives on symmetric memory, on a communication queue and over groups of
@@ -69,7 +70,7 @@ constexpr uint64_t kMaxExpandedCommands = uint64_t(1) << 24;
 ///  - symmetric memory for a procedure's symmetric arguments, and no other argument in a
 ///    collective;
 ///  - entries: parameters, states, operands and results in number, type and size, parameters and
-///    operands not written, results written;
+///    operands not written, results written, and no rank using what it does not have;
 ///  - events, with all calls expanded: each set exactly once, CollectiveWait for events of
 ///    collectives and Await for recorded ones, and the queues of all ranks coming to their end.
 ///
