@@ -84,12 +84,16 @@ TEST(State, EntriesShareItBetweenRuns) {
 TEST(State, LiesInTheCallersMemory) {
   Result<Cache> cache = load(cacheProgram());
   ASSERT_OK(cache);
-  alignas(64) float shards[2][6] = {{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}}, x[2];
+  struct alignas(64) Shard {
+    float values[6];
+  } first{{1, 2, 3, 4, 5, 6}}, second{{7, 8, 9, 10, 11, 12}};
+  float *shards[] = {first.values, second.values};
+  constexpr size_t kBytes = 6 * sizeof(float);
   for (int64_t rank = 0; rank < 2; ++rank)
-    ASSERT_OK(cache->model->bindState(rank, "keys", shards[rank], sizeof shards[rank]));
+    ASSERT_OK(cache->model->bindState(rank, "keys", shards[rank], kBytes));
   ASSERT_OK(cache->append(1, 20));
-  EXPECT_THAT(shards[0], ::testing::ElementsAre(1, 2, 20, 21, 5, 6));
-  EXPECT_THAT(shards[1], ::testing::ElementsAre(7, 8, 22, 23, 11, 12));
+  EXPECT_THAT(first.values, ::testing::ElementsAre(1, 2, 20, 21, 5, 6));
+  EXPECT_THAT(second.values, ::testing::ElementsAre(7, 8, 22, 23, 11, 12));
   Result<HostTensor> y = cache->copied();
   ASSERT_OK(y);
   EXPECT_EQ(floats(*y), std::vector<float>({1, 2, 7, 8, 20, 21, 22, 23, 5, 6, 11, 12}));
@@ -101,11 +105,11 @@ TEST(State, LiesInTheCallersMemory) {
   EXPECT_ERROR(cache->model->bindState(0, "keys", &shards[0][1], 24),
                "state 'keys' of rank 0 expects memory aligned to 64 bytes");
   // What a run writes overlaps nothing else.
-  ASSERT_OK(cache->model->bindState(1, "keys", shards[0], sizeof shards[0]));
+  ASSERT_OK(cache->model->bindState(1, "keys", shards[0], kBytes));
   EXPECT_ERROR(cache->append(0, 1), "state 'keys' of rank 1 expects memory that does not overlap "
                                     "that of state 'keys' of rank 0");
-  ASSERT_OK(cache->model->bindState(1, "keys", shards[1], sizeof shards[1]));
-  ASSERT_OK(cache->write->bindInput(0, "x", shards[0], sizeof x));
+  ASSERT_OK(cache->model->bindState(1, "keys", shards[1], kBytes));
+  ASSERT_OK(cache->write->bindInput(0, "x", shards[0], 2 * sizeof(float)));
   EXPECT_ERROR(cache->append(0, 1), "state 'keys' of rank 0 expects memory that does not overlap "
                                     "that of input 'x' of rank 0");
   EXPECT_OK(cache->read->run()); // has no such input
@@ -160,14 +164,16 @@ TEST(State, WeightsOfOneNameAreLoadedOnce) {
 TEST(State, OfTwoTypesIsRefused) {
   ProgramBuilder other = cacheProgram();
   other.manifest.entries[1].states[0].globalShape = {1, 5, 4};
-  EXPECT_ERROR(makeBundle(other.contents()),
-               "entry 'read' expects state 'keys' to be f32 [1, 3, 4] sharded [{}, {}, {tp}] as in "
-               "entry 'write', got f32 [1, 5, 4] sharded [{}, {}, {tp}]");
+  EXPECT_ERROR(
+      makeBundle(other.contents()),
+      "bundle: entry 'read' expects state 'keys' to be f32 [1, 3, 4] sharded [{}, {}, {tp}] as in "
+      "entry 'write', got f32 [1, 5, 4] sharded [{}, {}, {tp}]");
   other.manifest.entries[1].states[0].globalShape = {1, 3, 4};
   other.manifest.entries[1].states[0].sharding = {};
-  EXPECT_ERROR(makeBundle(other.contents()),
-               "entry 'read' expects state 'keys' to be f32 [1, 3, 4] sharded [{}, {}, {tp}] as in "
-               "entry 'write', got f32 [1, 3, 4]");
+  EXPECT_ERROR(
+      makeBundle(other.contents()),
+      "bundle: entry 'read' expects state 'keys' to be f32 [1, 3, 4] sharded [{}, {}, {tp}] as in "
+      "entry 'write', got f32 [1, 3, 4]");
 }
 
 TEST(State, ProgramsWriteNothingElse) {
