@@ -72,6 +72,14 @@ CASES = {
                       "tensor<3x7x48x4xf32>"),
     "last_token": ([("x", X), ("mask", "tensor<3x7xi64>")],
                    f"%r = nn.last_token %x mask %mask : {X}, tensor<3x7xi64> -> tensor<3x1x48xf32>", "tensor<3x1x48xf32>"),
+    # To a cache that the caller gives, and so keeps.
+    "append": ([("x", "tensor<3x2x48xf32>"), ("cache", X), ("position", "tensor<3xi64>")],
+               f"%r = nn.append %x to %cache dim 1 at %position : tensor<3x2x48xf32>, {X}, tensor<3xi64>", X),
+    # Along the last dimension, of integers.
+    "append_columns": (
+        [("x", "tensor<3x7x5xi32>"), ("cache", "tensor<3x7x9xi32>"), ("position", "tensor<3xi32>"), ("w", "tensor<4x4xf32>")],
+        "%t = nn.append %x to %cache dim 2 at %position : tensor<3x7x5xi32>, tensor<3x7x9xi32>, tensor<3xi32>\n"
+        "%r = nn.embedding %t, %w : tensor<3x7x9xi32>, tensor<4x4xf32> -> tensor<3x7x9x4xf32>", "tensor<3x7x9x4xf32>"),
     "attention_with_i32": (
         [("q", HEADS), ("mask", "tensor<3x7xi32>"), ("length", "tensor<3xi32>"), ("offset", "tensor<3xi32>")],
         "%c, %s = nn.rotary_table [1.0, 0.5, 0.1, 0.01, 0.001, 0.0] position_offset %offset : tensor<3xi32>"
@@ -100,6 +108,10 @@ def test_operation(tmp_path, name):
             values[operand] = (np.arange(shape[1])[None, :] < np.array([7, 1, 4])[:, None]).astype(np.int64)
         elif operand == "length":
             values[operand] = np.array([7, 4, 3])
+        elif operand == "position":
+            values[operand] = np.array([0, 4, 1])
+        elif name == "append_columns" and type.endswith("i32>"):
+            values[operand] = rng.integers(0, 4, shape)
         elif operand == "ids":
             values[operand] = rng.integers(0, 5, shape)
         elif type.endswith("i64>"):

@@ -161,6 +161,14 @@ TEST(Cost, LastToken) {
              {0, 0, 48 + 32, 32, 48});
 }
 
+TEST(Cost, AppendChangesTheCacheInPlace) {
+  // Two rows of 4 floats are read and written, and two positions are read.
+  expectCost("%x: tensor<2x1x4xf32>, %c: tensor<2x64x4xf32>, %p: tensor<2xi32>",
+             "%0 = nn.append %x to %c dim 1 at %p : tensor<2x1x4xf32>, tensor<2x64x4xf32>, "
+             "tensor<2xi32>",
+             {0, 0, 32 + 8, 32, 0});
+}
+
 TEST(Cost, ViewsAreFree) {
   expectCost("%x: tensor<2x3x8xf32>",
              "%0 = nn.split_heads %x : tensor<2x3x8xf32> -> tensor<2x3x2x4xf32>", {});

@@ -179,6 +179,14 @@ TEST(ShardingRule, Attention) {
             "head_dim replicated");
 }
 
+TEST(ShardingRule, Append) {
+  EXPECT_EQ(ruleOf("%x: tensor<2x1x4xf32>, %c: tensor<2x64x4xf32>, %p: tensor<2xi32>",
+                   "%0 = nn.append %x to %c dim 1 at %p : tensor<2x1x4xf32>, tensor<2x64x4xf32>, "
+                   "tensor<2xi32>"),
+            "[batch][appended][dim2], [batch][capacity][dim2], [batch] -> "
+            "[batch][capacity][dim2]; capacity replicated; appended replicated");
+}
+
 TEST(ShardingRule, Rows) {
   EXPECT_EQ(ruleOf("%x: tensor<2x3x4xf32>, %w: tensor<4xf32>",
                    "%0 = nn.layer_norm %x, %w, %w epsilon 1.0e-5 : tensor<2x3x4xf32>, "
