@@ -281,12 +281,18 @@ LogicalResult ProcedureLowering::lowerLaunch(rt::LaunchOp op) {
       shape.front() = op.getRows();
     return shape;
   };
-  constexpr StringLiteral why = "a kernel takes rows at one distance from each other";
+  constexpr StringLiteral why = "a kernel takes rows at one distance from each other",
+                          whyAdjacent = "a kernel takes values of rows side by side";
   SmallVector<Value> inputs, outputs;
   SmallVector<std::pair<Value, Value>> after; // outputs that are computed elsewhere
   for (auto [input, type] : llvm::zip_equal(op.getInputs(), kernel.getArgumentTypes())) {
-    Value rows = view(loc, memory(input), shapeOf(type));
-    inputs.push_back(rows ? rows : view(loc, contiguous(loc, memory(input), why), shapeOf(type)));
+    MemRefType rows = rt::reshapedType(cast<MemRefType>(memory(input).getType()), shapeOf(type));
+    // Of what has one element for each row, the rows themselves are the last dimension.
+    const bool adjacent = rows && (rows.getRank() == 0 || rows.getShape().back() == 1 ||
+                                   rt::getStrides(rows).back() == 1);
+    Value from =
+        adjacent ? memory(input) : contiguous(loc, memory(input), rows ? whyAdjacent : why);
+    inputs.push_back(view(loc, from, shapeOf(type)));
   }
   for (auto [result, type] : llvm::zip_equal(op.getResults(), kernel.getResultTypes())) {
     Value there = define(result), rows = view(loc, there, shapeOf(type));

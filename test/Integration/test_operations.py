@@ -48,6 +48,12 @@ CASES = {
                         f"%a = nn.add %x, %y : {X}, tensor<7x48xf32> -> {X}\n"
                         f"%r = nn.map %a rows(%m) : {X} rows(tensor<3x7xf32>) -> {X} {{\n"
                         "^bb0(%p: f32, %q: f32):\n%d = arith.mulf %p, %q : f32\nnn.yield %d : f32\n}", X),
+    # The values of rows lie apart.
+    "map_rows_of_a_slice": (
+        [("x", "tensor<3x7x1x48xf32>"), ("m", "tensor<3x7x4xf32>")],
+        "%s = nn.slice %m dim 2 from 1 size 1 : tensor<3x7x4xf32> -> tensor<3x7x1xf32>\n"
+        "%r = nn.map %x rows(%s) : tensor<3x7x1x48xf32> rows(tensor<3x7x1xf32>) -> tensor<3x7x1x48xf32> {\n"
+        "^bb0(%a: f32, %b: f32):\n%d = arith.subf %a, %b : f32\nnn.yield %d : f32\n}", "tensor<3x7x1x48xf32>"),
     # The logarithm of the sum of exponentials: over rows, over columns, over both.
     **{f"log_sum_exp_{name}": (
         [("x", X)], f"%m, %s = nn.reduce max %x dims {dims} : {X} -> {type}, {type}\n"
