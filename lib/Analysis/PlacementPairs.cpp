@@ -107,9 +107,8 @@ private:
         .Case<arith::DivFOp>([&](Operation *) {
           return in[1].kind == Term::None ? product(in[0], in[1]) : Term{Term::Other};
         })
-        .Case<arith::NegFOp>([&](Operation *) {
-          return in[0].kind == Term::Sum ? in[0] : Term{Term::Other};
-        })
+        .Case<arith::NegFOp>(
+            [&](Operation *) { return in[0].kind == Term::Sum ? in[0] : Term{Term::Other}; })
         .Case<math::ExpOp>([&](Operation *) -> Term {
           if (in[0].kind == Term::LogSum)
             return {Term::Sum};
@@ -123,9 +122,8 @@ private:
           return in[0].kind == Term::Relative && isSum ? Term{Term::LogRelative, in[0].pair}
                                                        : Term{Term::Other};
         })
-        .Case<arith::SelectOp>([&](arith::SelectOp select) {
-          return isGuard(select) ? in[2] : Term{Term::Other};
-        })
+        .Case<arith::SelectOp>(
+            [&](arith::SelectOp select) { return isGuard(select) ? in[2] : Term{Term::Other}; })
         // What a comparison says differs between ranks; only a guard may use it.
         .Default([](Operation *) { return Term{Term::Other}; });
   }
@@ -173,8 +171,8 @@ private:
       auto exp = value.getDefiningOp<math::ExpOp>();
       auto sub = exp ? exp.getOperand().getDefiningOp<arith::SubFOp>() : arith::SubFOp();
       Value x = compare.getLhs(), y = compare.getRhs();
-      return sub && ((sub.getLhs() == x && sub.getRhs() == y) ||
-                     (sub.getLhs() == y && sub.getRhs() == x));
+      return sub &&
+             ((sub.getLhs() == x && sub.getRhs() == y) || (sub.getLhs() == y && sub.getRhs() == x));
     };
     if (isWeight(select.getFalseValue()))
       return matchPattern(select.getTrueValue(), m_OneFloat());
