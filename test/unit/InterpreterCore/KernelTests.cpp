@@ -86,9 +86,9 @@ TEST(Kernels, MaximumAndSumOfExponentials) {
   auto values = [&](size_t i) {
     return std::vector<double>(result->at(i).floats(), result->at(i).floats() + 5);
   };
+  using ::testing::DoubleNear;
   using ::testing::ElementsAre;
   using ::testing::IsNan;
-  using ::testing::DoubleNear;
   EXPECT_THAT(values(0), ElementsAre(DoubleNear(std::log(6.0), 1e-6), 0, -inf, inf, IsNan()));
   // Without an element the sum is 0; equal infinities count as one each.
   EXPECT_THAT(values(1), ElementsAre(DoubleNear(4.0 / 3, 1e-6), 1, 0, 2, IsNan()));

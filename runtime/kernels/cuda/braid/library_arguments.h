@@ -82,8 +82,8 @@ struct CheckCounts {
   unsigned long long command;
 };
 
-/// A copy to positions that are known when it runs: each row of `copy` is `rowUnits` units, and goes
-/// `stepBytes` times its position further on. Positions are at most `last`.
+/// A copy to positions that are known when it runs: each row of `copy` is `rowUnits` units, and
+/// goes `stepBytes` times its position further on. Positions are at most `last`.
 struct Append {
   Copy copy;
   Integers positions;
