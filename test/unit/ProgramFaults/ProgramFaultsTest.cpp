@@ -362,10 +362,10 @@ INSTANTIATE_TEST_SUITE_P(Models, ProgramFaults, ::testing::Values("Bert", "Branc
 /// queues.
 class ProgramsByHand : public ProgramFaults {
 protected:
-  /// Whether the compiler refuses the module as it is.
-  bool isRefused() {
+  /// Whether the compiler refuses the module as it is, for another reason than these rules.
+  bool isRefused(ArrayRef<BufferRule> skip = {}) {
     for (auto procedure : module->getOps<rt::ProcedureOp>())
-      if (failed(checkBuffers(procedure)))
+      if (failed(checkBuffers(procedure, skip)))
         return true;
     return false;
   }
@@ -395,7 +395,10 @@ TEST_P(ProgramsByHand, AMissingWaitIsRefused) {
     const std::string what = "wait " + std::to_string(i);
     wait->remove();
     const bool isWrong = isRefused();
-    EXPECT_EQ(isWrongWhenSerialized(what), isWrong) << what;
+    // That an entry ends when all is done orders no accesses: nothing may need the memory of the
+    // last message of a stage.
+    if (isWrong == isRefused(BufferRule::Joined))
+      EXPECT_EQ(isWrongWhenSerialized(what), isWrong) << what;
     refused += isWrong;
     next->getBlock()->getOperations().insert(next->getIterator(), wait);
   }
