@@ -220,7 +220,7 @@ MEMORY = [
     F("a result that nothing writes", "between:rt", [drop(r"outs\(%same_bytes ")],
       "'rt.procedure' op expects result argument 4 to be written"),
     F("an argument that is only read is written", "accumulate:rt", [change(r"rt.procedure @add", "memref<6x4xf32> {rt.inout}", "memref<6x4xf32>")],
-      "'rt.launch' op expects to write buffers and arguments with rt.result or rt.inout only, got argument 0 [rt.procedure_c3]"),
+      "'rt.launch' op expects to write buffers and arguments with rt.result, rt.inout or rt.state only, got argument 0 [rt.procedure_c3]"),
     F("a product over its own operand", "slices:rt",
       [change_nth(r"rt.launch @gelu", 0, "@gelu rows 4 ins(%0 : memref<4x16xf32, #rt.space<local>>) outs(%1",
                   "@matmul rows 4 ins(%0, %arg1 : memref<4x16xf32, #rt.space<local>>, memref<16x16xf32>) outs(%0"),
@@ -300,6 +300,14 @@ MESSAGES = [
       "'comm.send' op expects position 1 to be the source of one pair [comm.send_c5]"),
     F("more messages in flight than there are slots", "both", [move(r"comm.send\(%a\)", r"comm.send\(%x\).*fourth"), change(r"comm.send\(%a\)", "%a", "%x")],
       "cannot make a bundle: member 'program.brpg': entry 'main': deadlock: rank 0 waits for a recv of rank 1 at procedure 'main', communication command 9 ('fifth'); rank 1 waits for a recv of rank 0 at procedure 'main', communication command 9 ('fifth')"),
+    F("a send without its recv", "exchange", [change(r"%d = comm.recv", "tag 2", "tag 3")],
+      "cannot make a bundle: member 'program.brpg': entry 'main': rank 1 sends at procedure 'main', communication command 5 ('backward'), what rank 0 does not receive (message 0 with tag 2)"),
+    F("a recv of another pair", "exchange", [change(r"%d = comm.recv", "[1 -> 0]", "[0 -> 1]")],
+      "cannot make a bundle: member 'program.brpg': entry 'main': rank 1 receives at procedure 'main', communication command 7 ('backward#1'), what rank 0 does not send (message 0 with tag 2)"),
+    F("receive order swapped", "messages", [swap(r"%b = comm.recv", r"%c = comm.recv")],
+      "cannot make a bundle: member 'program.brpg': entry 'main': rank 1 receives f32 [4, 8] at procedure 'main', communication command 17 ('third#1'), where rank 0 sends f32 [2, 8] at procedure 'main', communication command 3 ('second') (message 1 with tag 1)"),
+    F("an answer that waits for its question's last part", "messages", [move(r"%e = comm.recv", r"%a = comm.recv")],
+      "cannot make a bundle: member 'program.brpg': entry 'main': rank 1 receives f32 [4, 8] at procedure 'main', communication command 11 ('fifth'), where rank 0 sends f32 [2, 8] at procedure 'main', communication command 3 ('second') (message 1 with tag 1)"),
 ]
 
 # What ranks hold.
@@ -394,6 +402,35 @@ PLACEMENTS = [
       "this is the same on all ranks of axis 'node', made here"),
 ]
 
+# Stages of a pipeline, which run functions of their own.
+STAGE = "pipeline.py 2 4"
+STAGES = [
+    F("a gradient awaited before its activation is sent", STAGE, [move(r"%z2\.0, %h2\.0 = func.call", r"%gu1\.0, %gd1\.0 = func.call"), move(r"%z1\.0, %h1\.0 = func.call", r"%gu1\.0, %gd1\.0 = func.call"), change(r"func.call @backward0\(%u0, %d0, %x1", "%z1.0, %h1.0", "%z0.0, %h0.0")],
+      "cannot make a bundle: member 'program.brpg': entry 'main': deadlock: rank 0 waits for a send of rank 1 at procedure 'backward0', communication command 1 ('gradient'); rank 1 waits for a send of rank 0 at procedure 'forward1', communication command 1 ('activation')"),
+    F("an unequal number of calls", STAGE, [drop(r"%gu3\.0, %gd3\.0 = func.call"), change(r"return %y0", "%gu3.0, %gd3.0", "%gu2.0, %gd2.0")],
+      "cannot make a bundle: member 'program.brpg': entry 'main': rank 1 sends at procedure 'backward1', communication command 1 ('gradient'), what rank 0 does not receive (message 3 with tag 1)"),
+    F("a micro-batch that a stage leaves out", STAGE, [drop(r"%z3\.0, %h3\.0 = func.call"), change(r"func.call @backward0\(%u0, %d0, %x3", "%z3.0, %h3.0", "%z2.0, %h2.0")],
+      "cannot make a bundle: member 'program.brpg': entry 'main': rank 1 receives at procedure 'forward1', communication command 1 ('activation'), what rank 0 does not send (message 3 with tag 0)"),
+    F("a stage on a coordinate that is not there", STAGE, [change(r"%z0\.0, %h0\.0 = func.call", "{pp = [0]}", "{pp = [2]}")],
+      "'func.call' op axis 'pp' of size 2 has no coordinate 2 [comm.place_c3]"),
+    F("a stage with the weights of another", STAGE, [change(r"%x0\.1, %z0\.1, %h0\.1, %y0 = func.call", "(%u1, %d1)", "(%u0, %d1)")],
+      "'func.call' op on {pp = [1]} reads parameter 'u.0', which only {pp = [0]} have",
+      "it is defined here"),
+    F("a stage that runs everywhere", STAGE, [change(r"%z0\.0, %h0\.0 = func.call", " {comm.on = #comm.place<@mesh, {pp = [0]}>}", "")],
+      "'func.call' op on all ranks reads parameter 'u.0', which only {pp = [0]} have",
+      "it is defined here"),
+    F("a result that its rank does not have", STAGE, [change(r"-> \(tensor<8x16xf32> \{nn.name = \"y0\"", '"y0", comm.on = #comm.place<@mesh, {pp = [1]}>', '"y0", comm.on = #comm.place<@mesh, {pp = [0]}>')],
+      "'func.return' op expects result 0 of 'main' on {pp = [0]}, got result 3 of the call of 'forward1', which only {pp = [1]} have",
+      "it is defined here"),
+    F("an activation sent to the wrong stage", STAGE, [change(r"comm.send\(%y\)", "[0 -> 1]", "[1 -> 0]")],
+      "cannot make a bundle: member 'program.brpg': entry 'main': rank 1 receives at procedure 'forward1', communication command 1 ('activation'), what rank 0 does not send (message 0 with tag 0)"),
+    F("an activation sent with another tag", STAGE, [change(r"comm.send\(%y\)", "tag 0", "tag 2")],
+      "cannot make a bundle: member 'program.brpg': entry 'main': rank 1 receives at procedure 'forward1', communication command 1 ('activation'), what rank 0 does not send (message 0 with tag 0)"),
+    F("a reduction over the stages inside of one", STAGE, [change_nth(r"%y = nn.linear %h, %d", 1, "%y = nn.linear", "%yy = nn.linear"), add(r"%yy = nn.linear", '  %y = comm.all_reduce sum(%yy) over <@mesh, {pp}> role "down" : tensor<8x16xf32>')],
+      "'comm.all_reduce' op expects all ranks along axis 'pp', got {pp = [1]}, which run 'forward1'",
+      "'forward1' is called here"),
+]
+
 # Groups, dimensions and shapes.
 GROUPS = [
     F("an axis that the mesh lacks", "layer", [change(r"%s = comm.all_reduce", "{tp}", "{pp}")],
@@ -414,4 +451,4 @@ GROUPS = [
       "'comm.start' op expects an index of a queue below 8, got 9 [comm.start_c7]"),
 ]
 
-FAULTS = WAITS + MEMORY + EVENTS + HANDLES + MESSAGES + PLACEMENTS + GROUPS
+FAULTS = WAITS + MEMORY + EVENTS + HANDLES + MESSAGES + PLACEMENTS + STAGES + GROUPS
