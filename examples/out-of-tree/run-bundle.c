@@ -27,8 +27,7 @@ int main(int argc, char **argv) {
   }
   for (int i = 0; i < kRows * kInner; ++i)
     x[i] = (float)(i % 17) - 8;
-  if (braid_bundle_open(argv[1], &bundle, &error) ||
-      braid_world_create(NULL, &world, &error) ||
+  if (braid_bundle_open(argv[1], &bundle, &error) || braid_world_create(NULL, &world, &error) ||
       braid_model_load(world, bundle, &model, &error) ||
       braid_model_random_weights(model, 7, &error) ||
       braid_model_execution(model, NULL, &execution, &error) ||

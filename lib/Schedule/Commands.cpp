@@ -64,10 +64,10 @@ Commands commandsOf(Block &block, const Communication &communication, CommandCos
       if (nn::AddOp bias = matmul.getBiasAddition())
         command.ops.push_back(bias);
     command.isCollective = isa<comm::CollectiveOpInterface>(op);
-    command.isParameterGather = isa<comm::AllGatherOp>(op) &&
-                                llvm::all_of(op.getOperands(), [](Value operand) {
-                                  return isa_and_nonnull<nn::ParameterOp>(operand.getDefiningOp());
-                                });
+    command.isParameterGather =
+        isa<comm::AllGatherOp>(op) && llvm::all_of(op.getOperands(), [](Value operand) {
+          return isa_and_nonnull<nn::ParameterOp>(operand.getDefiningOp());
+        });
     const auto index = static_cast<unsigned>(commands.size());
     for (Operation *own : command.ops) {
       indices[own] = index;

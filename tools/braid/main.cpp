@@ -53,7 +53,8 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
       "--strategy", args.strategy,
       "how the axes are used: a list of tp (attention heads and feed-forward over tp) or "
       "tp-sp (and the sequence between them), vocab (embedding and head over tp), dp "
-      "(batch over dp) and fsdp (weights stored cut over dp, and gathered before use); auto, which takes tp, dp and for a decoder vocab; or none, for a module "
+      "(batch over dp) and fsdp (weights stored cut over dp, and gathered before use); auto, which "
+      "takes tp, dp and for a decoder vocab; or none, for a module "
       "that states its shardings, over axes of any names (default: auto)");
   cmd->add_option("--passes", args.passes,
                   "passes to run on the partitioned module, before its collectives are started, "
