@@ -22,6 +22,10 @@ using interp::NamedTensor;
 using runtime::Result;
 using runtime::Status;
 
+static bool isState(const runtime::Entry &entry, const std::string &name) {
+  return llvm::any_of(entry.states, [&](const auto &state) { return state.name == name; });
+}
+
 /// Runs a bundle's program in the program interpreter.
 static Result<std::vector<NamedTensor>> runInOrders(const runtime::Bundle &bundle,
                                                     const std::vector<NamedTensor> &inputs,
@@ -37,11 +41,14 @@ static Result<std::vector<NamedTensor>> runInOrders(const runtime::Bundle &bundl
     return Status::error("the proof finds: ", faults.front());
   RETURN_IF_ERROR(interpreter->loadWeights(weights));
   for (const NamedTensor &input : inputs)
-    RETURN_IF_ERROR(interpreter->setInput(input.name, input.value.toHost()));
+    RETURN_IF_ERROR(isState(entry, input.name)
+                        ? interpreter->setState(input.name, input.value.toHost())
+                        : interpreter->setInput(input.name, input.value.toHost()));
   ASSIGN_OR_RETURN(interp::ProgramResults found, interpreter->runSchedules(1, orders));
   std::vector<NamedTensor> results;
-  for (const runtime::EntryValue &result : entry.results)
-    results.push_back({result.name, interp::Tensor::fromHost(found.at(result.name))});
+  for (const auto *values : {&entry.results, &entry.states})
+    for (const runtime::EntryValue &value : *values)
+      results.push_back({value.name, interp::Tensor::fromHost(found.at(value.name))});
   return results;
 }
 
@@ -63,7 +70,7 @@ Result<CompiledRun> compileAndRun(ModuleOp module, CompileOptions options,
   if (orders > 0) {
     ASSIGN_OR_RETURN(run.resultsInOrders, runInOrders(*read, inputs, weights, orders));
   }
-  std::vector<runtime::EntryValue> results = read->manifest().entries.front().results;
+  const runtime::Entry entry = read->manifest().entries.front();
   Result<std::unique_ptr<runtime::testing::Session>> session = runtime::testing::Session::create(
       std::make_shared<const runtime::Bundle>(std::move(*read)), {});
   if (!session.ok())
@@ -71,16 +78,20 @@ Result<CompiledRun> compileAndRun(ModuleOp module, CompileOptions options,
   Status status = (*session)->loadWeights(weights);
   for (const NamedTensor &input : inputs)
     if (status.ok())
-      status = (*session)->setInput(input.name, input.value.toHost());
+      status = isState(entry, input.name)
+                   ? (*session)->model().setState(input.name, input.value.toHost())
+                   : (*session)->setInput(input.name, input.value.toHost());
   if (status.ok())
     status = (*session)->run();
   if (!status.ok())
     return status;
-  for (const runtime::EntryValue &result : results) {
-    Result<runtime::HostTensor> output = (*session)->output(result.name);
-    if (!output.ok())
-      return output.status();
-    run.results.push_back({result.name, interp::Tensor::fromHost(*output)});
+  for (const runtime::EntryValue &result : entry.results) {
+    ASSIGN_OR_RETURN(runtime::HostTensor output, (*session)->output(result.name));
+    run.results.push_back({result.name, interp::Tensor::fromHost(output)});
+  }
+  for (const runtime::EntryValue &state : entry.states) {
+    ASSIGN_OR_RETURN(runtime::HostTensor after, (*session)->model().state(state.name));
+    run.results.push_back({state.name, interp::Tensor::fromHost(after)});
   }
   return run;
 }

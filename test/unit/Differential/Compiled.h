@@ -19,7 +19,7 @@ inline constexpr double kCompiledTolerance = 2e-5;
 
 struct CompiledRun {
   std::string mesh;                         ///< as recorded in the bundle
-  std::vector<interp::NamedTensor> results; ///< the full results, in the entry's order
+  std::vector<interp::NamedTensor> results; ///< the full results, then states after the run
   /// Those of the program interpreter, which are the same in all of its orders; empty without any.
   std::vector<interp::NamedTensor> resultsInOrders;
 };

@@ -4,7 +4,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Random programs whose parts overlap: collectives in flight on several queues, beside computation
-// and across calls. The interpreter, the program interpreter in random orders of the queues, and
+// and across calls, with states that change in place, and pipelines whose stages run functions of
+// their own. The interpreter, the program interpreter in random orders of the queues, and
 // the executor must give the results of the program that runs one operation after another.
 // BRAID_DIFFERENTIAL_SEED and BRAID_DIFFERENTIAL_CASES select the cases.
 //
@@ -14,8 +15,10 @@
 #include "RandomOverlap.h"
 #include "Testing.h"
 
+#include "dialects/NN/IR/NN.h"
 #include "test/lib/Interpreter/Equivalence.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 
 #include <iostream>
@@ -48,6 +51,11 @@ struct Overlap : DifferentialTest {
     worst = std::max(worst, found);
     for (const auto &[name, times] : drawn)
       tally[name] += times;
+    before.walk([&](func::CallOp call) { tally["calls on a place"] += call->hasAttr("comm.on"); });
+    before.walk([&](func::FuncOp function) {
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        tally["states"] += function.getArgAttr(i, nn::NNDialect::kStateAttrName) != nullptr;
+    });
     for (const auto &[name, times] : forms->after.executed)
       executed[name] += static_cast<uint64_t>(times);
   }
@@ -64,9 +72,11 @@ TEST_F(Overlap, KeepsTheResults) {
   for (uint64_t i = 0; i < cases && !HasFatalFailure(); ++i) {
     std::seed_seq sequence{uint32_t(seed), uint32_t(seed >> 32), uint32_t(i), uint32_t(21)};
     Random random(sequence);
-    OwningOpRef<ModuleOp> module =
-        parseSourceString<ModuleOp>(buildExchange(random, /*parts=*/i % 2), &context);
-    ASSERT_TRUE(module);
+    const std::string text =
+        i % 4 == 3 ? buildStages(random)
+                   : buildExchange(random, /*parts=*/i % 2, /*states=*/i % 4 == 1 || i % 4 == 2);
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(module) << text;
     SCOPED_TRACE("case " + std::to_string(i));
     runCase(*module, random, seed + i);
   }
@@ -75,9 +85,9 @@ TEST_F(Overlap, KeepsTheResults) {
   std::cout << "largest relative L2: " << worst << " (allowed " << kCompiledTolerance << ")\n";
   if (!isDefaultSize())
     return;
-  for (const char *name :
-       {"calls", "handed out in flight", "taken in flight", "started on queue 0",
-        "started on queue 1", "started on queue 2", "waited for by a communication queue"})
+  for (const char *name : {"calls", "handed out in flight", "taken in flight", "started on queue 0",
+                           "started on queue 1", "started on queue 2",
+                           "waited for by a communication queue", "states", "calls on a place"})
     EXPECT_GE(tally[name], 50U) << name;
   for (const char *name : {"nn.slice", "nn.concat", "comm.all_reduce", "comm.reduce_scatter",
                            "comm.all_gather", "comm.send", "comm.recv"})

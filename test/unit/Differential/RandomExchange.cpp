@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 namespace braid::test {
 namespace {
@@ -64,7 +65,8 @@ struct Value {
 
 class Exchange {
 public:
-  Exchange(Random &random, bool parts) : random(random), parts(parts) {}
+  Exchange(Random &random, bool parts, bool states)
+      : random(random), parts(parts), states(states) {}
   std::string build();
 
 private:
@@ -98,7 +100,7 @@ private:
 
   static constexpr const char *kAxes[] = {"dp", "tp"};
   Random &random;
-  bool parts;
+  bool parts, states;
   std::vector<Value> values;
   int64_t sizes[2] = {2, 2};
   int64_t count = 0;
@@ -429,8 +431,25 @@ std::string Exchange::build() {
     partialSums(axis);
   for (size_t i = 0, n = 6 + below(14); i < n; ++i)
     step();
-  // Results must be the same on all ranks.
-  std::string results, types, attributes;
+  // Results must be the same on all ranks, and so are states.
+  std::string results, types, attributes, arguments;
+  for (size_t i = 0, n = states ? 1 + below(2) : 0; i < n; ++i) {
+    const Value value = sameEverywhere(values[below(values.size())]);
+    const std::string number = std::to_string(i), type = value.type();
+    os << "  %new" << number << " = nn.add %state" << number << ", " << value.name << " : " << type
+       << ", " << type << " -> " << type << "\n";
+    arguments += ", %state" + number + ": " + type + " {nn.name = \"s" + number + "\", nn.state}";
+    results += ", %new" + number;
+    types += ", " + type;
+    attributes += ", " + type + " {nn.name = \"s" + number + "\"}";
+    if (below(3) == 0) { // the old value is needed beside the new one
+      os << "  %both" << number << " = nn.mul %state" << number << ", %new" << number << " : "
+         << type << ", " << type << " -> " << type << "\n";
+      values.push_back({"%both" + number, value.shape, {Held::Same, Held::Same}});
+    }
+  }
+  std::string stateResults = std::exchange(results, ""), stateTypes = std::exchange(types, ""),
+              stateAttributes = std::exchange(attributes, "");
   for (int i = 0; i < 2; ++i) {
     Value last =
         sameEverywhere(values[values.size() - 1 - below(std::min<size_t>(values.size(), 3))]);
@@ -441,13 +460,16 @@ std::string Exchange::build() {
   std::ostringstream module;
   module << "comm.mesh @mesh <dp = " << sizes[0] << ", tp = " << sizes[1]
          << ">\nfunc.func @main(%x: " << values[0].type() << " {nn.name = \"x\"}" << operands.str()
-         << ") -> (" << attributes << ") attributes {nn.entry} {\n"
-         << os.str() << "  return " << results << " : " << types << "\n}\n";
+         << arguments << ") -> (" << attributes << stateAttributes << ") attributes {nn.entry} {\n"
+         << os.str() << "  return " << results << stateResults << " : " << types << stateTypes
+         << "\n}\n";
   return module.str();
 }
 
 } // namespace
 
-std::string buildExchange(Random &random, bool parts) { return Exchange(random, parts).build(); }
+std::string buildExchange(Random &random, bool parts, bool states) {
+  return Exchange(random, parts, states).build();
+}
 
 } // namespace braid::test

@@ -146,16 +146,18 @@ bool overlap(ModuleOp module, Random &random, Tally &forms) {
       ++forms["waited for by a communication queue"];
     }
   });
-  func::FuncOp function = *llvm::find_if(module.getOps<func::FuncOp>(), [](func::FuncOp f) {
-    return f->hasAttr(nn::NNDialect::kEntryAttrName);
-  });
   for (size_t n = random() % 4, i = 0; i < n; ++i) {
-    // Of what was moved before, too.
-    SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
-    func::FuncOp from = i ? functions[random() % functions.size()] : function;
+    // Of what was moved before, too. What calls on a place give does not leave a function.
+    SmallVector<func::FuncOp> functions;
+    llvm::copy_if(module.getOps<func::FuncOp>(), std::back_inserter(functions), [](func::FuncOp f) {
+      return llvm::none_of(f.getOps<func::CallOp>(), [](func::CallOp call) {
+        return call->hasAttr(comm::CommDialect::kOnAttrName);
+      });
+    });
+    func::FuncOp from = functions[random() % functions.size()];
     Block &block = from.getBody().front();
-    auto first = std::next(block.begin(),
-                           static_cast<std::ptrdiff_t>(random() % block.getOperations().size()));
+    auto first = std::next(block.begin(), static_cast<std::ptrdiff_t>(
+                                              random() % block.getOperations().size()));
     outline(from, &*first, 1 + random() % 12, "part" + std::to_string(i), forms);
   }
   return true;
