@@ -53,6 +53,30 @@ def test_results(name, way, module_of):
         assert "100 orders of" in out
 
 
+# What a rank sends, by hand: (n - 1) / n of the value in an all_gather or a reduce_scatter over n ranks, twice that in an
+# all_reduce, a message as it is. And the frame of the entry: bytes of the local and of the symmetric arena.
+BYTES = {
+    "accumulate.mlir": (6 * 4 * 4, 0, 256),
+    "between.mlir": (2 * 2 * 16, 0, 128),
+    "chunks.mlir": (4 * 2 * 16 * 4 + 8 * 16 * 4, 1024, 1536),
+    "hierarchical.mlir": (3 * 4 * 16 * 4, 0, 896),
+    "slices.mlir": (8 * 4 * 16 * 4, 1024, 1536),
+    "ring.py 3": (2 * 4 * 16 * 4, 0, 512),
+    "ring.py 4 --both-ways": (3 * 4 * 16 * 4, 0, 512),
+    "weights.py 4": (4 * 2 * 2048, 1792, 16384),
+    "pipeline.py 2 4": (4 * 8 * 16 * 4, 5120, 1024),
+}
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_bytes_and_memory(name, module_of, tmp_path):
+    sent, local, symmetric = BYTES[name]
+    braid("run", module_of(name), "--random-weights", 1, "--random-inputs", 1, "--report", tmp_path / "report.json")
+    assert json.loads((tmp_path / "report.json").read_text())["bytes_sent_per_rank"] == sent
+    frame = re.search(r"rt.procedure entry .* frame <local (\d+), symmetric (\d+),", braid("compile", module_of(name), "--emit=rt").out)
+    assert frame.groups() == (str(local), str(symmetric))
+
+
 @pytest.mark.parametrize("transport,name", [("threads", name) for name in PROGRAMS] + [
     ("nccl", name) for name in [*PROGRAMS, "ring.py 3", "ring.py 4 --both-ways", "weights.py 4", "pipeline.py 2 4"]])
 def test_null_device(transport, name, module_of, tmp_path, monkeypatch):
