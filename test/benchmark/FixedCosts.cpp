@@ -142,7 +142,7 @@ int main(int argc, char **argv) {
     if (std::strcmp(argv[i], "--pin") == 0)
       pin = true;
     else
-      understood &= (rounds = std::atoi(argv[i])) > 0;
+      understood &= (rounds = static_cast<int>(std::strtol(argv[i], nullptr, 10))) > 0;
   if (!understood) {
     std::fprintf(stderr, "usage: BraidFixedCosts [ROUNDS (300)] [--pin]\n");
     return 1;

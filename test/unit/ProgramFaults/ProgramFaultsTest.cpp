@@ -28,10 +28,12 @@
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 using namespace mlir;
 using namespace braid;
@@ -110,15 +112,24 @@ protected:
 
   /// What a script of examples/programs prints.
   static std::string printedBy(const std::string &script) {
-    std::string text;
-    FILE *pipe = popen(("python3 " BRAID_PROGRAMS "/" + script).c_str(), "r");
-    if (!pipe)
-      return text;
-    std::array<char, 4096> part;
-    while (size_t count = fread(part.data(), 1, part.size(), pipe))
-      text.append(part.data(), count);
-    EXPECT_EQ(pclose(pipe), 0) << script;
-    return text;
+    llvm::SmallString<128> path;
+    llvm::ErrorOr<std::string> python = llvm::sys::findProgramByName("python3");
+    if (!python || llvm::sys::fs::createTemporaryFile("program", "mlir", path)) {
+      ADD_FAILURE() << "no python3, or no temporary file";
+      return {};
+    }
+    llvm::FileRemover remover(path);
+    SmallVector<StringRef> arguments;
+    StringRef(script).split(arguments, ' ');
+    const std::string file = BRAID_PROGRAMS "/" + arguments.front().str();
+    arguments.front() = file;
+    arguments.insert(arguments.begin(), *python);
+    EXPECT_EQ(llvm::sys::ExecuteAndWait(*python, arguments, std::nullopt,
+                                        {StringRef(), path.str(), StringRef()}, 60),
+              0)
+        << script;
+    auto printed = llvm::MemoryBuffer::getFile(path);
+    return printed ? (*printed)->getBuffer().str() : "";
   }
 
   /// A BERT of two layers.

@@ -20,10 +20,11 @@ using namespace braid::runtime::testing;
 namespace {
 
 constexpr DType f32 = DType::f32;
-const Shape kShape{4};
 constexpr uint64_t kFrame = 64;
 
-const RankSet kFirst{{{"pp", {0}}}}, kLast{{{"pp", {1}}}};
+Shape fourElements() { return {4}; }
+RankSet firstStage() { return {{{"pp", {0}}}}; }
+RankSet lastStage() { return {{{"pp", {1}}}}; }
 
 /// Makes the calls of a procedure, which is the last command of all queues, run on some ranks.
 void onRanks(fb::ProcedureT &procedure, const RankSet &ranks) {
@@ -44,23 +45,25 @@ struct Stages {
   explicit Stages(int64_t stages = 2) : b({{"pp", stages}, {"tp", 2}}) {
     b.operand("x", f32, {8}, {{"tp"}});
     b.result("y", f32, {8}, {{"tp"}});
-    b.manifest.entries[0].operands[0].on = kFirst;
-    b.manifest.entries[0].results[0].on = kLast;
+    b.manifest.entries[0].operands[0].on = firstStage();
+    b.manifest.entries[0].results[0].on = lastStage();
     ProcedureBuilder main = b.procedure("main", 2, 0, 3 * kFrame, 4);
-    main.call("send", 1, {argument(0, f32, kShape)}, 0, 0, 0);
-    onRanks(procedure(0), kFirst);
-    main.call("recv", 2, {argument(1, f32, kShape)}, 0, kFrame, 2);
-    onRanks(procedure(0), kLast);
+    main.call("send", 1, {argument(0, f32, fourElements())}, 0, 0, 0);
+    onRanks(procedure(0), firstStage());
+    main.call("recv", 2, {argument(1, f32, fourElements())}, 0, kFrame, 2);
+    onRanks(procedure(0), lastStage());
     ProcedureBuilder send = b.procedure("send", 1, 0, kFrame, 2);
-    send.copy("x", argument(0, f32, kShape), symmetric(0, f32, kShape));
-    send.start("send", fb::CollectiveKind::send, {"pp"}, {symmetric(0, f32, kShape)}, {}, 0, 0, 1);
+    send.copy("x", argument(0, f32, fourElements()), symmetric(0, f32, fourElements()));
+    send.start("send", fb::CollectiveKind::send, {"pp"}, {symmetric(0, f32, fourElements())}, {}, 0,
+               0, 1);
     send.last().pairs = {0, 1};
     send.wait("send", 1);
     ProcedureBuilder recv = b.procedure("recv", 1, 0, kFrame, 2);
-    recv.start("recv", fb::CollectiveKind::recv, {"pp"}, {}, {symmetric(0, f32, kShape)}, 0, 0, 1);
+    recv.start("recv", fb::CollectiveKind::recv, {"pp"}, {}, {symmetric(0, f32, fourElements())}, 0,
+               0, 1);
     recv.last().pairs = {0, 1};
     recv.wait("recv", 1);
-    recv.copy("y", symmetric(0, f32, kShape), argument(0, f32, kShape));
+    recv.copy("y", symmetric(0, f32, fourElements()), argument(0, f32, fourElements()));
   }
   fb::ProcedureT &procedure(size_t number) { return *b.program.procedures[number]; }
   Status verify() {
@@ -140,8 +143,8 @@ TEST(Roles, RefuseRanksThatDoNotExist) {
   onRanks(stages.procedure(0), RankSet{{{"pp", {2}}}});
   EXPECT_ERROR(stages.verify(), "procedure 'main', compute command 1 ('recv'): axis 'pp' of size 2 "
                                 "has no coordinate 2");
-  onRanks(stages.procedure(1), kFirst); // a wait, and a send
-  onRanks(stages.procedure(0), kLast);
+  onRanks(stages.procedure(1), firstStage()); // a wait, and a send
+  onRanks(stages.procedure(0), lastStage());
   EXPECT_ERROR(stages.verify(), "procedure 'send', compute command 2 ('send'): expects ranks of a "
                                 "call or a copy only");
 }
@@ -156,7 +159,7 @@ TEST(Roles, RefuseQueuesThatDiffer) {
 
 TEST(Roles, RefuseValuesOfOtherRanks) {
   Stages stages;
-  stages.b.manifest.entries[0].operands[0].on = kLast;
+  stages.b.manifest.entries[0].operands[0].on = lastStage();
   EXPECT_ERROR(stages.verify(), "entry 'main': operand 'x' is on {pp = [1]}, but rank 0 uses it");
   Stages unwritten;
   unwritten.b.manifest.entries[0].results[0].on = {};
@@ -202,24 +205,24 @@ TEST(Roles, RefuseCollectivesThatOthersDoNotReach) {
     start->kind = fb::CollectiveKind::all_reduce;
     start->pairs.clear();
   }
-  send.outputs.push_back(symmetric(0, f32, kShape).build());
-  recv.inputs.push_back(symmetric(0, f32, kShape).build());
+  send.outputs.push_back(symmetric(0, f32, fourElements()).build());
+  recv.inputs.push_back(symmetric(0, f32, fourElements()).build());
   EXPECT_ERROR(stages.verify(),
                "entry 'main': deadlock: rank 0 waits for rank 2 at procedure 'send', communication "
                "command 1 ('send'); rank 2 waits for rank 0 at procedure 'recv', communication "
                "command 1 ('recv')");
 
   ProgramBuilder b({{"pp", 2}});
-  b.operand("x", f32, kShape);
-  b.result("y", f32, kShape);
+  b.operand("x", f32, fourElements());
+  b.result("y", f32, fourElements());
   ProcedureBuilder main = b.procedure("main", 2, 0, kFrame, 2);
-  main.copy("y", argument(0, f32, kShape), argument(1, f32, kShape));
-  main.call("sum", 1, {argument(0, f32, kShape)}, 0, 0, 0);
-  onRanks(*b.program.procedures[0], kFirst);
+  main.copy("y", argument(0, f32, fourElements()), argument(1, f32, fourElements()));
+  main.call("sum", 1, {argument(0, f32, fourElements())}, 0, 0, 0);
+  onRanks(*b.program.procedures[0], firstStage());
   ProcedureBuilder sum = b.procedure("sum", 1, 0, kFrame, 2);
-  sum.copy("x", argument(0, f32, kShape), symmetric(0, f32, kShape));
-  sum.start("sum", fb::CollectiveKind::all_reduce, {"pp"}, {symmetric(0, f32, kShape)},
-            {symmetric(0, f32, kShape)}, 0, 0, 1);
+  sum.copy("x", argument(0, f32, fourElements()), symmetric(0, f32, fourElements()));
+  sum.start("sum", fb::CollectiveKind::all_reduce, {"pp"}, {symmetric(0, f32, fourElements())},
+            {symmetric(0, f32, fourElements())}, 0, 0, 1);
   sum.wait("sum", 1);
   BundleContents made = b.contents();
   EXPECT_ERROR(verifyProgram(made.members.at(made.manifest.programMember), made.manifest),
