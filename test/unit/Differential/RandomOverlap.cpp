@@ -156,8 +156,8 @@ bool overlap(ModuleOp module, Random &random, Tally &forms) {
     });
     func::FuncOp from = functions[random() % functions.size()];
     Block &block = from.getBody().front();
-    auto first = std::next(block.begin(), static_cast<std::ptrdiff_t>(
-                                              random() % block.getOperations().size()));
+    auto first = std::next(block.begin(),
+                           static_cast<std::ptrdiff_t>(random() % block.getOperations().size()));
     outline(from, &*first, 1 + random() % 12, "part" + std::to_string(i), forms);
   }
   return true;
