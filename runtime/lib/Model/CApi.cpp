@@ -302,8 +302,8 @@ const char *braid_execution_output(const braid_execution *execution, size_t inde
 /// Calls `set` with a value that C has given; `what` and `object` are what it is set in.
 template <typename Set>
 static braid_code setValue(braid_error **error, const void *object, const char *what,
-                           const char *name, braid_dtype dtype, const int64_t *shape, size_t rank,
-                           const void *data, Set set) {
+                           const char *name, const braid_dtype &dtype, const int64_t *shape,
+                           size_t rank, const void *data, Set set) {
   constexpr size_t kLargestRank = 1024;
   return guarded(
       error,
