@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 import pytest
 
@@ -34,8 +35,23 @@ def module_of(tmp_path_factory):
 def test_every_program_is_described():
     text = (FOLDER / "README.md").read_text()
     assert PROGRAMS
-    for name in [*PROGRAMS, "ring.py", "weights.py", "pipeline.py"]:
+    for name in [*PROGRAMS, "ring.py", "weights.py", "pipeline.py", "generation.py"]:
         assert f"[`{name}`]({name})" in text
+        picture = f"traces/{name.split('.')[0]}.svg"
+        assert (FOLDER / picture).exists() and f"({picture})" in text
+
+
+def test_draw_trace(module_of, tmp_path):
+    braid("run", module_of("chunks.mlir"), "--random-weights", 1, "--random-inputs", 1, "--trace", tmp_path / "trace.json")
+    draw = [sys.executable, FOLDER / "draw-trace.py"]
+    subprocess.run([*draw, tmp_path / "trace.json", "-o", tmp_path / "trace.svg"], check=True)
+    picture = xml.etree.ElementTree.parse(tmp_path / "trace.svg").getroot()
+    texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert {f"rank {rank} {queue}" for rank in (0, 1) for queue in ("compute", "communication")} <= set(texts)
+    titles = [title.text for title in picture.iter("{http://www.w3.org/2000/svg}title")]
+    assert sum("@main/scatter.0" in title for title in titles) >= 2
+    wrong = subprocess.run([*draw, FOLDER / "README.md"], capture_output=True, text=True)
+    assert wrong.returncode == 1 and "is no trace that can be read" in wrong.stderr
 
 
 @pytest.mark.parametrize("name", PROGRAMS + RINGS + WEIGHTS)
