@@ -2,13 +2,15 @@
 """examples/programs/generation.py: tokens that are decoded over a cache, against all positions computed at once."""
 import ctypes
 import importlib.util
+import json
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from braidtest import BAD_INPUT, BUILD, ROOT, braid, braid_run
+from braidtest import BAD_INPUT, BUILD, ROOT, braid, braid_run, run
 
 SCRIPT = ROOT / "examples/programs/generation.py"
 SPEC = importlib.util.spec_from_file_location("generation", SCRIPT)
@@ -211,3 +213,16 @@ def test_explain_tells_of_states(bundles):
     for name in STATES:
         assert out.count(f"keeps '{name}'") + out.count(f"keeps {name}") == 2, out
     assert "in 4 states" in out
+
+
+@pytest.mark.parametrize("entry,transport", [("prefill", "threads"), ("decode", "nccl")])
+def test_null_device(module, entry, transport, tmp_path):
+    """For GPUs, on a machine without one."""
+    findings = json.loads(braid("doctor", "--json").out)["findings"]
+    if any(finding["name"] == "CUDA compiler" and finding["state"] == "absent" for finding in findings):
+        pytest.skip("this machine has no compiler for CUDA; scripts/setup.sh installs NVRTC")
+    braid("compile", module, "--mesh", "tp=2", "--target", "cuda:sm_90a", "-o", tmp_path / "gpu.braid")
+    run("braid-test-cuda-on-host", tmp_path / "gpu.braid", "-o", tmp_path / "host.braid")
+    out = braid("run", tmp_path / "host.braid", "--entry", entry, "--target", "cuda", "--transport", transport, "--cuda-library",
+                BUILD / "lib/libBraidNullDevice.so", "--random-weights", 3, "--random-inputs", 1, "--check", "reference").out
+    assert len(re.findall(r"^check .*: passed$", out, re.MULTILINE)) == 1 + len(STATES) and "failed" not in out, out
