@@ -123,7 +123,7 @@ def test_explain_says_who_runs_what(bundle):
     text = braid("explain", bundle).out
     assert "2 ranks, which run what follows except where a line says 'on'" in text
     assert "takes 'x0' f32[8, 16], on {pp = [0]}" in text and "gives 'up1' f32[32, 16], on {pp = [1]}" in text
-    assert re.search(r"call +@forward0 '' on \{pp = \[0\]\}, identity @forward0#0", text), text
+    assert re.search(r"call +@forward0 on \{pp = \[0\]\}, identity @forward0#0", text), text
     assert "@forward1" not in braid("explain", bundle, "--rank", 0).out
 
 

@@ -215,7 +215,8 @@ private:
     std::string line = start;
     if (!command.callee.empty())
       line +=
-          "@" + command.callee + (command.name == command.callee ? "" : " '" + command.name + "'");
+          "@" + command.callee +
+          (command.name.empty() || command.name == command.callee ? "" : " '" + command.name + "'");
     else if (!command.name.empty())
       line += "'" + command.name + "'";
     std::vector<std::string> details;
@@ -244,6 +245,8 @@ private:
     }
     for (const OutlinePlace &place : command.waitsFor)
       out += std::string(kIndent) + "waits for " + placeText(place) + "\n";
+    if (command.kind == "wait" && command.waitsFor.empty())
+      out += std::string(kIndent) + "waits for an event that the caller passes\n";
     for (const OutlinePlace &place : command.awaitedBy)
       out += std::string(kIndent) + "awaited by " + placeText(place) + "\n";
   }
