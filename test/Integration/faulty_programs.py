@@ -426,9 +426,28 @@ STAGES = [
       "cannot make a bundle: member 'program.brpg': entry 'main': rank 1 receives at procedure 'forward1', communication command 1 ('activation'), what rank 0 does not send (message 0 with tag 0)"),
     F("an activation sent with another tag", STAGE, [change(r"comm.send\(%y\)", "tag 0", "tag 2")],
       "cannot make a bundle: member 'program.brpg': entry 'main': rank 1 receives at procedure 'forward1', communication command 1 ('activation'), what rank 0 does not send (message 0 with tag 0)"),
+    F("collectives in another order on two ranks", STAGE,
+      [change_nth(r"comm.send\(%y\)", 0, "  comm.send(%y)", '  %r0 = comm.all_reduce max(%x) over <@mesh, {pp}> role "first" : tensor<8x16xf32>\n  %r1 = comm.all_reduce max(%y) over <@mesh, {pp}> role "second" : tensor<8x16xf32>\n  comm.send(%y)'),
+       change_nth(r"return %x, %z, %h, %y", 0, "  return", '  %r0 = comm.all_reduce max(%y) over <@mesh, {pp}> role "second" : tensor<8x16xf32>\n  %r1 = comm.all_reduce max(%x) over <@mesh, {pp}> role "first" : tensor<8x16xf32>\n  return')],
+      "'comm.all_reduce' op expects all ranks along axis 'pp', got {pp = [0]}, which run 'forward0'",
+      "'forward0' is called here"),
     F("a reduction over the stages inside of one", STAGE, [change_nth(r"%y = nn.linear %h, %d", 1, "%y = nn.linear", "%yy = nn.linear"), add(r"%yy = nn.linear", '  %y = comm.all_reduce sum(%yy) over <@mesh, {pp}> role "down" : tensor<8x16xf32>')],
       "'comm.all_reduce' op expects all ranks along axis 'pp', got {pp = [1]}, which run 'forward1'",
       "'forward1' is called here"),
+]
+
+# State that outlives a run.
+STATE = "generation.py"
+STATES = [
+    F("a state that is passed twice", STATE + ":rt", [change_nth(r"rt.call @decode_layer", 0, "%keys.0, %values.0", "%keys.0, %keys.0")],
+      "'rt.call' op expects arguments 13 and 14 not to overlap, since the callee writes 14"),
+    F("a state that two layers share", STATE + ":rt", [change_nth(r"rt.call @decode_layer", 1, "%keys.1, %values.1", "%keys.1, %keys.1")],
+      "'rt.call' op expects arguments 13 and 14 not to overlap, since the callee writes 14"),
+    F("an append beside the reader of the whole cache", STATE + ":rt",
+      [change_nth(r"rt.launch @append_0 .*%10", 0, "outs(%arg13 : memref<2x28x2x8xf32>)", "outs(%arg13 : memref<2x28x2x8xf32>) on communication")],
+      "'rt.launch' op (launch of @append_0 on the communication queue) reads memory that launch of @rotary_2 on the compute queue writes, and no event orders the two"),
+    F("a state that is not returned", STATE, [change_nth(r"^    tensor<2x28x2x8xf32> .nn.name = .keys.0.", 1, '"keys.0"', '"other"')],
+      "'func.func' op expects a result with the new value of state 'keys.0', got none of this name [nn.attributes_c6]"),
 ]
 
 # Groups, dimensions and shapes.
@@ -451,4 +470,4 @@ GROUPS = [
       "'comm.start' op expects an index of a queue below 8, got 9 [comm.start_c7]"),
 ]
 
-FAULTS = WAITS + MEMORY + EVENTS + HANDLES + MESSAGES + PLACEMENTS + STAGES + GROUPS
+FAULTS = WAITS + MEMORY + EVENTS + HANDLES + MESSAGES + PLACEMENTS + STAGES + STATES + GROUPS

@@ -4,6 +4,7 @@ import functools
 import re
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -18,11 +19,17 @@ BASES = sorted({fault.base for fault in FAULTS})
 def text_of(base):
     name, _, level = base.partition(":")
     script, *arguments = name.split()
-    if arguments:
+    if script.endswith(".py"):
         command = [sys.executable, EXAMPLES / script, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    path = next(path for folder in (EXAMPLES, INPUTS) if (path := folder / f"{name}.mlir").exists())
-    return braid("compile", path, f"--emit={level}").out if level else path.read_text()
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    else:
+        text = next(path for folder in (EXAMPLES, INPUTS) if (path := folder / f"{name}.mlir").exists()).read_text()
+    if not level:
+        return text
+    with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
+        file.write(text)
+        file.flush()
+        return braid("compile", file.name, f"--emit={level}").out
 
 
 def test_there_are_a_hundred():
@@ -35,12 +42,13 @@ def test_there_are_a_hundred():
 def test_right_program(base, tmp_path):
     path = tmp_path / "right.mlir"
     path.write_text(text_of(base))
+    entry = ["--entry", "decode"] if base.startswith("generation.py") else []
     if base.endswith(":rt"):
         # What is compiled from it runs as the module does that it comes from, which another case checks.
-        out = braid("run", path, "--random-weights", 1, "--random-inputs", 1, "--target", "program-interpreter", "--schedules", 100).out
+        out = braid("run", path, "--random-weights", 1, "--random-inputs", 1, "--target", "program-interpreter", "--schedules", 100, *entry).out
         assert "order: no two commands that share memory are unordered" in out
     else:
-        out = braid("run", path, "--random-weights", 1, "--random-inputs", 1, "--check", "reference").out
+        out = braid("run", path, "--random-weights", 1, "--random-inputs", 1, "--check", "reference", *entry).out
         assert re.search(r"check \S+ against reference: .*: passed", out) and "failed" not in out, out
 
 

@@ -226,3 +226,11 @@ def test_null_device(module, entry, transport, tmp_path):
     out = braid("run", tmp_path / "host.braid", "--entry", entry, "--target", "cuda", "--transport", transport, "--cuda-library",
                 BUILD / "lib/libBraidNullDevice.so", "--random-weights", 3, "--random-inputs", 1, "--check", "reference").out
     assert len(re.findall(r"^check .*: passed$", out, re.MULTILINE)) == 1 + len(STATES) and "failed" not in out, out
+
+
+@pytest.mark.parametrize("entry", ["prefill", "decode"])
+def test_every_order_gives_the_results(module, entry):
+    out = braid("run", module, "--mesh", "tp=2", "--entry", entry, "--target", "program-interpreter", "--schedules", 100,
+                "--random-weights", 3, "--random-inputs", 1, "--check", "reference").out
+    assert "order: no two commands that share memory are unordered" in out and "100 orders of" in out
+    assert len(re.findall(r"^check .*: passed$", out, re.MULTILINE)) == 1 + len(STATES), out

@@ -75,6 +75,7 @@ BYTES = {
     "accumulate.mlir": (6 * 4 * 4, 0, 256),
     "between.mlir": (2 * 2 * 16, 0, 128),
     "chunks.mlir": (4 * 2 * 16 * 4 + 8 * 16 * 4, 1024, 1536),
+    "context.mlir": ((2 * 6 * 4 * 8 + 2 * 2 * 6 * 4) * 4, 5120, 3456),
     "hierarchical.mlir": (3 * 4 * 16 * 4, 0, 896),
     "slices.mlir": (8 * 4 * 16 * 4, 1024, 1536),
     "ring.py 3": (2 * 4 * 16 * 4, 0, 512),
