@@ -234,3 +234,15 @@ def test_every_order_gives_the_results(module, entry):
                 "--random-weights", 3, "--random-inputs", 1, "--check", "reference").out
     assert "order: no two commands that share memory are unordered" in out and "100 orders of" in out
     assert len(re.findall(r"^check .*: passed$", out, re.MULTILINE)) == 1 + len(STATES), out
+
+
+def test_bytes_and_memory(module, tmp_path):
+    """On two ranks: the embedding and two projections of each layer are reduced, and a rank has half of the heads of the cache."""
+    braid("run", module, "--mesh", "tp=2", "--entry", "decode", "--random-weights", 3, "--random-inputs", 1, "--report",
+          tmp_path / "report.json")
+    report = json.loads((tmp_path / "report.json").read_text())
+    row = BATCH * GENERATION.HIDDEN * 4
+    assert report["bytes_sent_per_rank"] == (1 + 2 * GENERATION.LAYERS) * row
+    rt = braid("compile", module, "--mesh", "tp=2", "--emit=rt").out
+    states = re.findall(r"%\S+: memref<(\S+)xf32(?:, #rt.space<symmetric>)?> \{rt.state", re.search(r"rt.procedure entry @decode\(.*", rt).group())
+    assert states == [f"{BATCH}x{CAPACITY}x{GENERATION.KV_HEADS // 2}x{GENERATION.HEAD_DIM}"] * len(STATES)
