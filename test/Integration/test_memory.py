@@ -19,20 +19,24 @@ MODELS = {"tiny LLaMA": (TINY / "tiny-llama.json", 4, 8), "tiny BERT": (TINY / "
           "SmolLM2, 1 sequence": (CONFIGS / "smollm2.json", 1, 512)}
 PLANS = ["tp=1", "tp=2", "tp=2 tp-sp", "tp=3", "tp=4 tp-sp", "dp=2", "dp=2 dp,fsdp", "dp=2,tp=2 tp-sp,dp", "dp=2,tp=2 tp,dp,fsdp"]
 PROGRAMS = sorted(path.name for path in (ROOT / "examples/programs").glob("*.mlir"))
-PRINTED = ["ring.py 2", "ring.py 5 --both-ways", "weights.py 8", "weights.py 8 --inside"]
-REMARK = re.compile(r'Remark="@main: local (\d+) bytes \((\d+) live at once, buffers (\d+)\), '
+PRINTED = ["ring.py 2", "ring.py 5 --both-ways", "weights.py 8", "weights.py 8 --inside",
+           "pipeline.py 2 4", "pipeline.py 3 5 --tp 2"]
+REMARK = re.compile(r'Remark="@(\w+): local (\d+) bytes \((\d+) live at once, buffers (\d+)\), '
                     r"symmetric (\d+) bytes \((\d+) live at once, buffers (\d+)\)")
 table = []
 
 
-def measure(name, module, *options):
-    """Planned by live bytes of both arenas, one in which nothing lives apart."""
+def measure(name, module, *options, entries=("main",)):
+    """Planned by live bytes of both arenas of each entry, one in which nothing lives apart."""
     err = braid("compile", module, *options, "--emit=rt", "--remarks", "buffers", "-o", "/dev/null").err
-    local, local_live, _, symmetric, symmetric_live, _ = map(int, REMARK.search(err).groups())
-    table.append((name, local, local_live, symmetric, symmetric_live))
-    for planned, live in ((local, local_live), (symmetric, symmetric_live)):
-        assert live <= planned, f"{name}: more bytes live than planned"
-        assert planned <= LIMIT * live, f"{name}: {planned} bytes planned, {live} live at once"
+    found = {match[1]: list(map(int, match.groups()[1:])) for match in REMARK.finditer(err)}
+    for entry in entries:
+        local, local_live, _, symmetric, symmetric_live, _ = found[entry]
+        called = name if entries == ("main",) else f"{name}, {entry}"
+        table.append((called, local, local_live, symmetric, symmetric_live))
+        for planned, live in ((local, local_live), (symmetric, symmetric_live)):
+            assert live <= planned, f"{called}: more bytes live than planned"
+            assert planned <= LIMIT * live, f"{called}: {planned} bytes planned, {live} live at once"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -73,3 +77,10 @@ def test_programs(tmp_path, name):
         module = tmp_path / "program.mlir"
         module.write_text(printed)
     measure(name, module)
+
+
+@pytest.mark.parametrize("mesh", ["tp=1", "tp=2", "dp=2,tp=2"])
+def test_every_entry(tmp_path, mesh):
+    script = ROOT / "examples/programs/generation.py"
+    (tmp_path / "generation.mlir").write_text(subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout)
+    measure(f"generation.py, {mesh}", tmp_path / "generation.mlir", "--mesh", mesh, entries=("prefill", "decode", "whole"))

@@ -8,18 +8,12 @@
 // orders.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelCheck.h"
-
-#include "braid/Interpreter/Core/Kernels.h"
-#include "lib/Target/CUDA/Compilers.h"
-#include "runtime/kernels/cuda/braid/library_arguments.h"
-#include "test/lib/cuda-on-host/HostCompiler.h"
+#include "LibraryTesting.h"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
-#include <random>
 
 using namespace braid;
 using namespace braid::test;
@@ -27,81 +21,22 @@ using interp::DType;
 using interp::Shape;
 using interp::Tensor;
 
-namespace {
-const char *kSource = "#include <braid/library.cuh>\n";
-const std::vector<std::string> kNames{std::begin(kLibraryKernels), std::end(kLibraryKernels)};
-
-struct Library : ::testing::Test {
-  static void SetUpTestSuite() { kernels = HostKernels::compile(kSource, kNames).release(); }
-  static void TearDownTestSuite() {
-    delete kernels;
-    kernels = nullptr;
-  }
-  void SetUp() override { ASSERT_TRUE(kernels); }
-
-  /// Launches a kernel with the number of blocks that this number of threads fills.
-  template <class Arguments>
-  void launch(const std::string &kernel, int64_t threads, Arguments arguments) {
-    for (uint64_t seed : {1, 2, 3})
-      ASSERT_EQ(kernels->launch(kernel, (threads + library::kThreads - 1) / library::kThreads,
-                                library::kThreads, {&arguments}, seed),
-                "");
-  }
-
-  Tensor floats(const Shape &shape, DType type = DType::f32) {
-    std::vector<double> values(interp::numElements(shape));
-    for (double &value : values)
-      value = interp::roundTo(type, std::uniform_real_distribution<double>(-2, 2)(random));
-    return Tensor::ofFloats(type, shape, std::move(values));
-  }
-  Tensor integers(const Shape &shape, int64_t least, int64_t most, DType type = DType::i64) {
-    std::vector<int64_t> values(interp::numElements(shape));
-    for (int64_t &value : values)
-      value = std::uniform_int_distribution<int64_t>(least, most)(random);
-    return Tensor::ofInts(type, shape, std::move(values));
-  }
-
-  static HostKernels *kernels;
-  std::mt19937_64 random{7};
-};
-HostKernels *Library::kernels = nullptr;
-
-/// The storage types of kernels that compute; the other kernels move bytes.
-constexpr DType kStorages[] = {DType::f32, DType::f16, DType::bf16};
-std::string ofType(const char *kernel, DType type) {
-  return std::string(kernel) + "_" + runtime::name(type);
-}
-/// Results may be computed in f32 and rounded once, which rounds a few to the other neighbor. Sums
-/// in a 16-bit type and truncated results exceed this bound.
-double allowed(DType type, double inF32) {
-  return type == DType::f32 ? inF32 : type == DType::f16 ? 1e-4 : 1e-3;
-}
-
-/// One dimension of `buffer` as the integers that a kernel reads.
-library::Integers integersOf(Buffer &buffer, DType type, size_t dim = 0) {
-  return {buffer.address(), buffer.strides()[dim], static_cast<int>(type == DType::i64)};
-}
-
-void expectResult(const Buffer &got, const interp::Result<Tensor> &expected, double allowed) {
-  ASSERT_TRUE(expected.ok()) << expected.status().message();
-  EXPECT_TRUE(got.guardsHold()) << "memory outside of the result was written";
-  EXPECT_LE(interp::relativeL2(got.read(), expected->roundedToStorage()), allowed);
-}
-} // namespace
-
 TEST_F(Library, NoOtherKernels) {
   for (const cuda::Header &header : cuda::kernelHeaders())
     if (llvm::StringRef(header.name).ends_with("library.cuh"))
-      EXPECT_EQ(llvm::StringRef(header.text).count("__global__"), kNames.size());
+      EXPECT_EQ(
+          llvm::StringRef(header.text).count("__global__"),
+          std::vector<std::string>(std::begin(kLibraryKernels), std::end(kLibraryKernels)).size());
 }
 
 TEST_F(Library, CompilesForEveryGPU) {
   // Sines of large angles in f64 need some bytes of stack.
   std::vector<std::string> names;
-  llvm::copy_if(kNames, std::back_inserter(names), [](const std::string &name) {
-    return name.find("rotary_table") == std::string::npos;
-  });
-  compileForGPUs(kSource, names, getCUDAArchitectures(), /*tightly=*/true);
+  llvm::copy_if(std::vector<std::string>(std::begin(kLibraryKernels), std::end(kLibraryKernels)),
+                std::back_inserter(names), [](const std::string &name) {
+                  return name.find("rotary_table") == std::string::npos;
+                });
+  compileForGPUs(kLibrarySource, names, getCUDAArchitectures(), /*tightly=*/true);
 }
 
 TEST_F(Library, CopiesOfEveryUnitUnderLoops) {
@@ -359,20 +294,6 @@ TEST_F(Library, RotaryTablesAndRotary) {
         }
 }
 
-namespace {
-library::Operand operandOf(Buffer &buffer, DType type, const std::vector<int64_t> &shape) {
-  library::Operand operand{};
-  operand.data = buffer.address();
-  operand.dtype = static_cast<int>(type);
-  operand.rank = static_cast<int>(shape.size());
-  for (size_t d = 0; d < shape.size(); ++d) {
-    operand.sizes[d] = shape[d];
-    operand.strides[d] = buffer.strides()[d];
-  }
-  return operand;
-}
-} // namespace
-
 TEST_F(Library, PositionIds) {
   for (DType type : {DType::i32, DType::i64})
     for (int64_t seq : {1, 32, 75}) {
@@ -423,46 +344,6 @@ TEST_F(Library, TopK) {
             EXPECT_TRUE(x == y || (std::isnan(x) && std::isnan(y))) << i;
           }
         }
-}
-
-TEST_F(Library, ReduceDims) {
-  const Shape shape{5, 3, 40};
-  for (DType storage : kStorages)
-    for (int64_t kind = 0; kind < 3; ++kind)
-      for (int64_t dims = 1; dims < 8; ++dims) {
-        SCOPED_TRACE(std::string(runtime::name(storage)) + ", kind " + std::to_string(kind) +
-                     ", dims " + std::to_string(dims));
-        Tensor input = floats(shape, storage);
-        Shape kept;
-        for (size_t d = 0; d < shape.size(); ++d)
-          if ((dims >> d & 1) == 0)
-            kept.push_back(shape[d]);
-        const bool pair = kind == 1;
-        Buffer in(input, 3), out(storage, kept, 1), expSum(DType::f32, kept, 2);
-        library::Call a{};
-        a.operands[0] = operandOf(in, storage, shape);
-        a.operands[1] = operandOf(out, storage, kept);
-        if (pair)
-          a.operands[2] = operandOf(expSum, DType::f32, kept);
-        a.integers[0] = kind;
-        a.integers[1] = dims;
-        a.rows = interp::numElements(kept);
-        launch("braid_reduce_dims", a.rows * 32, a);
-        interp::KernelCall call;
-        call.inputs = {&input, nullptr};
-        call.integers = {kind, dims};
-        call.outputs = {{storage, kept}};
-        if (pair)
-          call.outputs.push_back({DType::f32, kept});
-        auto expected = interp::computeLibraryKernel("reduce_dims", call);
-        ASSERT_TRUE(expected.ok());
-        EXPECT_TRUE(out.guardsHold() && expSum.guardsHold());
-        if (pair)
-          EXPECT_LE(interp::relativeL2(expSum.read(), expected->at(1)), 1e-6);
-        EXPECT_LE(interp::relativeL2(out.read(), expected->at(0)), storage == DType::f32   ? 1e-6
-                                                                   : storage == DType::f16 ? 1e-3
-                                                                                           : 1e-2);
-      }
 }
 
 TEST_F(Library, AppendsAtPositions) {
@@ -544,181 +425,4 @@ TEST_F(Library, LastToken) {
         EXPECT_TRUE(out.guardsHold());
         EXPECT_EQ(interp::firstDifference(out.read(), expected->at(0)), -1);
       }
-}
-
-namespace {
-struct AttentionCase {
-  int64_t queries, keys, heads, group, dim, valueDim;
-};
-} // namespace
-
-TEST_F(Library, AttentionUnderEveryRestriction) {
-  const AttentionCase cases[] = {
-      {5, 13, 6, 3, 20, 20},   {1, 40, 2, 1, 64, 64}, {7, 7, 4, 4, 1, 1},   {3, 2, 3, 1, 200, 200},
-      {2, 33, 2, 2, 256, 256}, {3, 0, 2, 1, 16, 16},  {5, 9, 4, 2, 24, 40}, {3, 9, 4, 2, 65, 7}};
-  const int64_t batch = 2;
-  for (const AttentionCase &c : cases)
-    for (DType storage : kStorages)
-      for (int restrict = 0; restrict < 8; ++restrict) {
-        const DType type = restrict % 2 ? DType::i32 : DType::i64;
-        SCOPED_TRACE(std::string(runtime::name(storage)) + ", " + std::to_string(c.queries) +
-                     " queries, " + std::to_string(c.keys) + " keys, " + std::to_string(c.heads) +
-                     " heads of " + std::to_string(c.dim) + ", restrictions " +
-                     std::to_string(restrict));
-        const Shape keyShape{batch, c.keys, c.heads / c.group, c.dim},
-            valueShape{batch, c.keys, c.heads / c.group, c.valueDim};
-        Tensor q = floats({batch, c.queries, c.heads, c.dim}, storage),
-               k = floats(keyShape, storage), v = floats(valueShape, storage);
-        // The first sequence has no key at all; the first queries of the second sequence come
-        // before all keys.
-        Tensor mask = integers({batch, c.keys}, 0, 1, type),
-               valid = Tensor::ofInts(type, {2}, {0, c.keys - 1}),
-               offset = Tensor::ofInts(type, {2}, {8, -2});
-        Buffer query(q, 3), key(k, 1), value(v, 2), masks(mask, 4), lengths(valid, 0),
-            offsets(offset, 0), out(storage, {batch, c.queries, c.heads, c.valueDim}, 7),
-            logSum(DType::f32, {batch, c.queries, c.heads}, 2);
-        interp::AttentionOperands operands{&q, &k, &v};
-        library::Attention a{};
-        operands.scale = a.scale = 0.3125f;
-        if (restrict & 1) {
-          operands.mask = &mask;
-          a.mask = integersOf(masks, type, 1);
-          a.maskBatch = masks.strides()[0];
-        }
-        if (restrict & 2) {
-          operands.validLength = &valid;
-          a.validLength = integersOf(lengths, type);
-        }
-        if (restrict & 4) {
-          operands.causal = true;
-          operands.positionOffset = &offset;
-          a.causal = 1;
-          a.positionOffset = integersOf(offsets, type);
-        }
-        a.query = query.address();
-        a.key = key.address();
-        a.value = value.address();
-        a.out = out.address();
-        a.logSum = static_cast<float *>(logSum.address());
-        a.logSumBatch = logSum.strides()[0];
-        a.logSumRow = logSum.strides()[1];
-        a.logSumHead = logSum.strides()[2];
-        a.batch = batch;
-        a.queries = c.queries;
-        a.heads = c.heads;
-        a.keys = c.keys;
-        a.headDim = c.dim;
-        a.valueDim = c.valueDim;
-        a.group = c.group;
-        a.queryBatch = query.strides()[0];
-        a.queryRow = query.strides()[1];
-        a.queryHead = query.strides()[2];
-        a.keyBatch = key.strides()[0];
-        a.keyRow = key.strides()[1];
-        a.keyHead = key.strides()[2];
-        a.valueBatch = value.strides()[0];
-        a.valueRow = value.strides()[1];
-        a.valueHead = value.strides()[2];
-        a.outBatch = out.strides()[0];
-        a.outRow = out.strides()[1];
-        a.outHead = out.strides()[2];
-        launch(ofType("braid_attention", storage), batch * c.queries * c.heads * 32, a);
-        Tensor expectedSums;
-        expectResult(out, interp::attention(operands, &expectedSums), allowed(storage, 1e-6));
-        EXPECT_TRUE(logSum.guardsHold());
-        const Tensor sums = logSum.read();
-        for (int64_t i = 0; i < sums.numElements(); ++i) {
-          const double x = sums.floats()[i], y = expectedSums.floats()[i];
-          EXPECT_TRUE(x == y || std::abs(x - y) < 1e-5 * std::max(1.0, std::abs(y))) << i;
-        }
-      }
-}
-
-TEST_F(Library, AttentionOfOffsetsThatNoSumHolds) {
-  for (int64_t offset :
-       {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
-    SCOPED_TRACE(offset);
-    const Shape shape{1, 3, 1, 8};
-    Tensor q = floats(shape), k = floats(shape), v = floats(shape),
-           offsets = Tensor::ofInts(DType::i64, {1}, {offset});
-    Buffer query(q, 0), key(k, 0), value(v, 0), out(DType::f32, shape, 0), given(offsets, 0);
-    interp::AttentionOperands operands{&q, &k, &v};
-    operands.causal = true;
-    operands.positionOffset = &offsets;
-    library::Attention a{};
-    a.query = query.address();
-    a.key = key.address();
-    a.value = value.address();
-    a.out = out.address();
-    a.batch = a.heads = a.group = 1;
-    a.queries = a.keys = 3;
-    a.headDim = a.valueDim = 8;
-    a.queryRow = a.keyRow = a.valueRow = a.outRow = 8;
-    a.positionOffset = integersOf(given, DType::i64);
-    a.scale = 1;
-    a.causal = 1;
-    launch("braid_attention_f32", 3 * 32, a);
-    expectResult(out, interp::attention(operands), 1e-6);
-  }
-}
-
-TEST_F(Library, ReductionsOfEveryType) {
-  constexpr int64_t count = 300;
-  for (DType type :
-       {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64, DType::i8})
-    for (int test = 0; test < 6; ++test) {
-      const int kind = test % 3;
-      const bool transposed = test >= 3; // the second half of [20, 15] to columns
-      SCOPED_TRACE(std::string(runtime::name(type)) + ", kind " + std::to_string(kind) +
-                   (transposed ? ", transposed" : ""));
-      std::vector<Buffer> sources;
-      std::vector<Tensor> values;
-      for (int i = 0; i < 4; ++i) {
-        values.push_back(interp::isFloat(type) ? floats({count}, type)
-                                               : integers({count}, -30, 30, type));
-        sources.emplace_back(values.back(), 0);
-      }
-      Buffer out(type, {count}, 0);
-      library::Reduce a{};
-      for (int i = 0; i < 4; ++i)
-        a.sources[i] = sources[i].address();
-      a.out = out.address();
-      a.count = a.run = count;
-      if (transposed) {
-        a.first = a.count = count / 2;
-        a.run = 1;
-        a.rank = 2;
-        a.counts[0] = a.outStrides[1] = 20;
-        a.counts[1] = a.sourceStrides[0] = 15;
-        a.sourceStrides[1] = a.outStrides[0] = 1;
-      }
-      a.numSources = 4;
-      a.kind = kind;
-      a.dtype = static_cast<int>(type);
-      launch("braid_reduce", a.count, a);
-      EXPECT_TRUE(out.guardsHold());
-      Tensor got = out.read();
-      auto combined = [&](auto of) {
-        auto total = of(values[0]);
-        for (int i = 1; i < 4; ++i) {
-          auto next = of(values[i]);
-          total = kind == 0   ? total + next
-                  : kind == 1 ? std::max(total, next)
-                              : std::min(total, next);
-        }
-        return total;
-      };
-      for (int64_t i = a.first; i < count; ++i) {
-        const int64_t to = transposed ? i % 15 * 20 + i / 15 : i;
-        if (!interp::isFloat(type)) {
-          ASSERT_EQ(got.ints()[to], combined([&](const Tensor &one) { return one.ints()[i]; }))
-              << i;
-          continue;
-        }
-        // Computed in f32 or f64 and rounded once: the result is at most the other neighbor.
-        const double sum = combined([&](const Tensor &one) { return one.floats()[i]; });
-        const double unit = type == DType::bf16 ? 8e-3 : type == DType::f16 ? 1e-3 : 2e-7;
-        ASSERT_NEAR(got.floats()[to], sum, std::abs(sum) * unit + 1e-6) << i;
-      }
-    }
 }
