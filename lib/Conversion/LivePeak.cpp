@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "LivePeak.h"
 
+#include "braid/Analysis/HappensBefore.h"
+
 #include <map>
 #include <tuple>
 
@@ -42,12 +44,21 @@ llvm::SmallSetVector<Attribute, 4> queuesOf(rt::ProcedureOp procedure) {
   return queues;
 }
 
-/// The lives of a procedure's buffers, as first and last command by number.
+/// Whether a rank runs the command.
+bool isOn(int64_t rank, Operation *command) {
+  comm::PlaceAttr place = comm::placeOf(command);
+  if (!place)
+    return true;
+  auto mesh = *command->getParentOfType<ModuleOp>().getOps<comm::MeshOp>().begin();
+  return comm::toRuntime(place).contains(comm::toRuntime(mesh), rank);
+}
+
+/// The lives of the buffers that a rank uses of a procedure, as first and last command by number.
 class Lives {
 public:
-  explicit Lives(rt::ProcedureOp procedure) {
+  Lives(rt::ProcedureOp procedure, int64_t rank) {
     for (Operation &op : procedure.getBody().front())
-      if (!isa<rt::AllocOp, rt::ViewOp, rt::SubviewOp>(op))
+      if (!isa<rt::AllocOp, rt::ViewOp, rt::SubviewOp>(op) && isOn(rank, &op))
         commands.push_back(&op);
     const auto end = static_cast<int64_t>(commands.size()) - 1;
     DenseMap<Value, int64_t> waits; // by event: the first command that waits for it
@@ -118,9 +129,17 @@ private:
 } // namespace
 
 ArenaBytes LivePeaks::of(rt::ProcedureOp procedure) {
-  if (auto it = known.find(procedure); it != known.end())
+  ArenaBytes most{};
+  for (int64_t rank : HappensBefore::differingRanks(procedure))
+    for (auto [all, own] : llvm::zip(most, onRank(procedure, rank)))
+      all = std::max(all, own);
+  return most;
+}
+
+ArenaBytes LivePeaks::onRank(rt::ProcedureOp procedure, int64_t rank) {
+  if (auto it = known.find({procedure, rank}); it != known.end())
     return it->second;
-  const Lives lives(procedure);
+  const Lives lives(procedure, rank);
   std::vector<std::vector<rt::AllocOp>> begin(lives.commands.size()), end(lives.commands.size());
   for (const auto &[op, life] : lives.ofBuffers) {
     begin[life.first].push_back(cast<rt::AllocOp>(op));
@@ -142,11 +161,11 @@ ArenaBytes LivePeaks::of(rt::ProcedureOp procedure) {
       count(alloc, 1);
     ArenaBytes inCallee{};
     if (auto call = dyn_cast<rt::CallOp>(op))
-      inCallee = of(call.getProcedure());
+      inCallee = onRank(call.getProcedure(), rank);
     for (int space : {0, 1})
       peak[space] = std::max(peak[space], live[space] + inCallee[space]);
     for (rt::AllocOp alloc : end[i])
       count(alloc, -1);
   }
-  return known[procedure] = peak;
+  return known[{procedure, rank}] = peak;
 }

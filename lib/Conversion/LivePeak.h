@@ -22,14 +22,17 @@ using ArenaBytes = std::array<int64_t, 2>;
 /// The most bytes that hold values at the same time in one legal execution: commands run in the
 /// order of the block, and a collective ends when something waits for it. No plan for the same
 /// execution has fewer. Bytes of an input that a kernel's result reuses count once, and sizes are
-/// rounded up to the alignment of buffers.
+/// rounded up to the alignment of buffers. Where ranks run different commands, the most of any
+/// rank.
 class LivePeaks {
 public:
   /// Of a procedure with its callees; all have frames.
   ArenaBytes of(rt::ProcedureOp procedure);
 
 private:
-  llvm::DenseMap<mlir::Operation *, ArenaBytes> known;
+  ArenaBytes onRank(rt::ProcedureOp procedure, int64_t rank);
+
+  llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, ArenaBytes> known; ///< by rank
 };
 
 } // namespace braid
