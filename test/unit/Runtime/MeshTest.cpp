@@ -9,20 +9,14 @@
 #include <limits>
 
 using namespace braid::runtime;
+using namespace braid::runtime::testing;
 
 namespace {
-
-Mesh grid(std::vector<Mesh::Axis> axes, std::vector<int64_t> order = {}) {
-  Mesh mesh;
-  mesh.axes = std::move(axes);
-  mesh.order = std::move(order);
-  return mesh;
-}
 
 using Numbers = std::vector<int64_t>;
 
 TEST(Mesh, CoordinatesAreRowMajor) {
-  Mesh mesh = grid({{"dp", 2}, {"tp", 4}});
+  Mesh mesh = meshOf({{"dp", 2}, {"tp", 4}});
   EXPECT_EQ(mesh.numRanks(), 8);
   EXPECT_EQ(mesh.coordinates(0), (Numbers{0, 0}));
   EXPECT_EQ(mesh.coordinates(3), (Numbers{0, 3}));
@@ -42,7 +36,7 @@ TEST(Mesh, ShiftedPositions) {
 }
 
 TEST(Mesh, Groups) {
-  Mesh mesh = grid({{"dp", 2}, {"tp", 4}});
+  Mesh mesh = meshOf({{"dp", 2}, {"tp", 4}});
   EXPECT_EQ(*mesh.group(6, {{"tp"}}), (Numbers{4, 5, 6, 7}));
   EXPECT_EQ(*mesh.group(6, {{"dp"}}), (Numbers{2, 6}));
   EXPECT_EQ(*mesh.group(6, {{"tp"}, {"dp"}}), (Numbers{0, 4, 1, 5, 2, 6, 3, 7}));
@@ -54,7 +48,7 @@ TEST(Mesh, Groups) {
 }
 
 TEST(Mesh, OrderMapsCoordinatesToRanks) {
-  Mesh mesh = grid({{"dp", 2}, {"tp", 2}}, {0, 2, 1, 3});
+  Mesh mesh = meshOf({{"dp", 2}, {"tp", 2}}, {0, 2, 1, 3});
   ASSERT_OK(mesh.verify());
   EXPECT_EQ(mesh.coordinates(2), (Numbers{0, 1}));
   EXPECT_EQ(*mesh.group(0, {{"tp"}}), (Numbers{0, 2}));
@@ -63,8 +57,8 @@ TEST(Mesh, OrderMapsCoordinatesToRanks) {
 
 /// Every rank is at the position in its group that the mesh computes, for all axes.
 TEST(Mesh, GroupPositionAgreesWithGroup) {
-  for (const Mesh &mesh : {grid({{"a", 2}, {"b", 12}}), grid({{"a", 4}, {"b", 3}}),
-                           grid({{"a", 2}, {"b", 2}}, {3, 1, 0, 2})})
+  for (const Mesh &mesh : {meshOf({{"a", 2}, {"b", 12}}), meshOf({{"a", 4}, {"b", 3}}),
+                           meshOf({{"a", 2}, {"b", 2}}, {3, 1, 0, 2})})
     for (const std::vector<AxisRef> &axes :
          {std::vector<AxisRef>{{"a"}}, {{"b"}}, {{"a"}, {"b"}}, {{"b"}, {"a"}}, {{"a", 1, 2}}, {}})
       for (int64_t rank = 0; rank < mesh.numRanks(); ++rank) {
@@ -77,18 +71,18 @@ TEST(Mesh, GroupPositionAgreesWithGroup) {
 }
 
 TEST(Mesh, RefusesBadMeshes) {
-  EXPECT_ERROR(grid({{"", 2}}).verify(), "mesh 'mesh' has an axis without a name");
-  EXPECT_ERROR(grid({{"tp", 0}}).verify(), "mesh axis 'tp' expects a size of at least 1, got 0");
-  EXPECT_ERROR(grid({{"tp", 2}, {"tp", 2}}).verify(), "mesh 'mesh' names axis 'tp' twice");
-  EXPECT_ERROR(grid({{"a", 1 << 20}, {"b", 1 << 20}, {"c", int64_t(1) << 62}}).verify(),
+  EXPECT_ERROR(meshOf({{"", 2}}).verify(), "mesh 'mesh' has an axis without a name");
+  EXPECT_ERROR(meshOf({{"tp", 0}}).verify(), "mesh axis 'tp' expects a size of at least 1, got 0");
+  EXPECT_ERROR(meshOf({{"tp", 2}, {"tp", 2}}).verify(), "mesh 'mesh' names axis 'tp' twice");
+  EXPECT_ERROR(meshOf({{"a", 1 << 20}, {"b", 1 << 20}, {"c", int64_t(1) << 62}}).verify(),
                "mesh 'mesh' expects at most 16777216 ranks");
   for (const Numbers &order : {Numbers{0}, {0, 0}, {0, 2}, {-1, 0}})
-    EXPECT_ERROR(grid({{"tp", 2}}, order).verify(),
+    EXPECT_ERROR(meshOf({{"tp", 2}}, order).verify(),
                  "mesh 'mesh' expects 'order' to be a permutation of 0..1");
 }
 
 TEST(Mesh, RefusesBadAxes) {
-  Mesh mesh = grid({{"dp", 2}, {"tp", 12}});
+  Mesh mesh = meshOf({{"dp", 2}, {"tp", 12}});
   auto verify = [&](std::vector<AxisRef> axes) { return mesh.verify(axes); };
   EXPECT_OK(verify({}));
   EXPECT_OK(verify({{"tp"}, {"dp"}}));
@@ -107,7 +101,7 @@ TEST(Mesh, RefusesBadAxes) {
 }
 
 TEST(Mesh, LocalBoxesTileTheTensor) {
-  Mesh mesh = grid({{"dp", 2}, {"tp", 4}}, {7, 6, 5, 4, 3, 2, 1, 0});
+  Mesh mesh = meshOf({{"dp", 2}, {"tp", 4}}, {7, 6, 5, 4, 3, 2, 1, 0});
   const Numbers shape = {4, 8};
   for (const Sharding &sharding :
        {Sharding{{{{"dp"}}, {{"tp"}}}}, Sharding{{{{"tp"}}, {{"dp"}}}},
@@ -132,7 +126,7 @@ TEST(Mesh, LocalBoxesTileTheTensor) {
 }
 
 TEST(Mesh, LocalBoxRefusesWhatDoesNotFit) {
-  Mesh mesh = grid({{"tp", 4}});
+  Mesh mesh = meshOf({{"tp", 4}});
   EXPECT_ERROR(localBox(mesh, 0, {6}, Sharding{{{{"tp"}}}}),
                "dimension 0 of size 6 does not divide into 4 shards");
   EXPECT_ERROR(localBox(mesh, 0, {4, 4}, Sharding{{{{"tp"}}}}),

@@ -10,13 +10,6 @@ using namespace braid::runtime::testing;
 
 namespace {
 
-Mesh meshOf(std::vector<Mesh::Axis> axes, std::vector<int64_t> order = {}) {
-  Mesh mesh;
-  mesh.axes = std::move(axes);
-  mesh.order = std::move(order);
-  return mesh;
-}
-
 TEST(RankSet, HasTheRanksAtItsCoordinates) {
   const Mesh mesh = meshOf({{"pp", 3}, {"tp", 2}});
   const RankSet set{{{"tp", {1}}, {"pp", {0, 2}}}};

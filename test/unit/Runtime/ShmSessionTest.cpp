@@ -441,16 +441,6 @@ TEST_F(ShmSession, EntriesShareAState) {
   Result<Execution *> read = model.execution("read");
   ASSERT_OK(read);
   std::vector<float> expected(12);
-  auto expectCache = [&] {
-    ASSERT_OK((*read)->run());
-    Result<HostTensor> y = (*read)->output("y"), keys = model.state("keys");
-    ASSERT_OK(y);
-    ASSERT_OK(keys);
-    for (size_t i = 0; i < 12; ++i) {
-      EXPECT_EQ(y->as<float>()[i], expected[i]);
-      EXPECT_EQ(keys->as<float>()[i], expected[i]);
-    }
-  };
   auto append = [&](int32_t position, float value) {
     const std::vector<float> row(4, value);
     EXPECT_OK((*session)->setInput("x", DType::f32, {1, 1, 4}, row.data()));
@@ -458,11 +448,11 @@ TEST_F(ShmSession, EntriesShareAState) {
     return (*session)->run();
   };
   ASSERT_OK((*session)->loadWeights(*WeightSource::random(3)));
-  expectCache();
+  expectCache(model, **read, expected);
   for (int32_t position : {2, 0, 1}) {
     ASSERT_OK(append(position, static_cast<float>(position) + 7));
     std::fill_n(expected.begin() + 4 * position, 4, static_cast<float>(position) + 7);
-    expectCache();
+    expectCache(model, **read, expected);
   }
   Status beyond = append(3, 1);
   EXPECT_THAT(beyond.message(),
@@ -472,7 +462,7 @@ TEST_F(ShmSession, EntriesShareAState) {
   EXPECT_EQ(beyond.code(), Code::invalid);
   expected.assign(12, 0);
   ASSERT_OK(model.resetStates()); // of the processes that run
-  expectCache();
+  expectCache(model, **read, expected);
   EXPECT_ERROR((*session)->writeTrace("/dev/null"),
                "a trace expects that the last run of the model was one of this entry and has "
                "succeeded");

@@ -10,6 +10,7 @@
 #define BRAID_TEST_UNIT_RUNTIME_STATEPROGRAMS_H
 
 #include "ProgramBuilder.h"
+#include "braid/Runtime/Model.h"
 
 namespace braid::runtime::testing {
 
@@ -47,6 +48,18 @@ inline ProgramBuilder cacheProgram() {
     b.program.entries.back()->procedure = static_cast<uint32_t>(b.program.entries.size() - 1);
   }
   return b;
+}
+
+/// Runs the entry `read` of cacheProgram(): it and the model's state give these values.
+inline void expectCache(Model &model, Execution &read, const std::vector<float> &expected) {
+  ASSERT_OK(read.run());
+  Result<HostTensor> y = read.output("y"), keys = model.state("keys");
+  ASSERT_OK(y);
+  ASSERT_OK(keys);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(y->as<float>()[i], expected[i]);
+    EXPECT_EQ(keys->as<float>()[i], expected[i]);
+  }
 }
 
 } // namespace braid::runtime::testing

@@ -5,6 +5,7 @@
 #ifndef BRAID_TEST_UNIT_RUNTIME_TESTING_H
 #define BRAID_TEST_UNIT_RUNTIME_TESTING_H
 
+#include "braid/Base/Mesh.h"
 #include "braid/Base/Status.h"
 #include "braid/Runtime/Bundle.h"
 #include "braid/Runtime/Files.h"
@@ -62,6 +63,13 @@ inline Bytes toBytes(const std::string &text) {
   if (!text.empty())
     std::memcpy(bytes.data(), text.data(), text.size());
   return bytes;
+}
+
+inline Mesh meshOf(std::vector<Mesh::Axis> axes, std::vector<int64_t> order = {}) {
+  Mesh mesh;
+  mesh.axes = std::move(axes);
+  mesh.order = std::move(order);
+  return mesh;
 }
 
 inline Status statusOf(Status status) { return status; }
