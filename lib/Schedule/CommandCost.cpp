@@ -5,11 +5,9 @@
 #include "braid/Schedule/CommandCost.h"
 
 #include "braid/Base/LibraryKernels.h"
+#include "braid/Cost/KernelWork.h"
 #include "braid/Transforms/ShardingUtils.h"
 #include "dialects/NN/IR/NN.h"
-
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Interfaces/CastInterfaces.h"
 
 using namespace mlir;
 
@@ -31,29 +29,15 @@ static SaturatingCount traffic(Operation *op) {
   return bytes;
 }
 
-/// Each arithmetic operation on an element counts as one, as in nn::CostOpInterface.
-static SaturatingCount bodyFlops(rt::KernelOp kernel, int64_t rows) {
-  SaturatingCount flops = 0;
-  for (auto generic : kernel.getBody().front().getOps<linalg::GenericOp>()) {
-    SaturatingCount points = 1;
-    for (int64_t range : generic.getStaticLoopRanges())
-      points *= ShapedType::isDynamic(range) ? rows : range;
-    flops += points * llvm::count_if(generic.getBody()->without_terminator(), [](Operation &op) {
-               return !op.hasTrait<OpTrait::ConstantLike>() &&
-                      !isa<CastOpInterface, linalg::IndexOp>(op);
-             });
-  }
-  return flops;
-}
-
 static SaturatingCount flopsOf(rt::LaunchOp launch) {
   rt::KernelOp kernel = launch.getKernelOp();
-  if (!kernel.isExternal())
-    return bodyFlops(kernel, static_cast<int64_t>(launch.getRows()));
-  if (std::optional<uint64_t> flops = kernel.getRowFlops())
-    return SaturatingCount(static_cast<int64_t>(*flops)) * static_cast<int64_t>(launch.getRows());
-  if (!kernel.getLibrary())
-    return 0;
+  if (!kernel.getLibrary()) {
+    SaturatingCount flops = 0;
+    for (const auto &[operation, count] :
+         kernelWork(kernel, static_cast<int64_t>(launch.getRows())))
+      flops += count;
+    return flops;
+  }
   int64_t parts = kernel.getGroup() ? comm::groupSize(kernel, *kernel.getGroup()) : 1;
   FailureOr<runtime::LibraryCall> call = kernel.getLibraryCall(parts);
   if (failed(call) || !call->kernel->flops)

@@ -10,6 +10,7 @@
 #include "braid/Analysis/MemoryRegion.h"
 #include "braid/Base/LibraryKernels.h"
 #include "braid/Base/RankSet.h"
+#include "braid/Cost/KernelWork.h"
 #include "braid/Program/Program.h"
 #include "braid/Target/Bundle/Bundle.h"
 #include "dialects/RT/IR/RT.h"
@@ -381,6 +382,12 @@ FailureOr<runtime::Bytes> braid::buildProgram(ModuleOp module) {
         }
     if (kernel.getLibrary())
       entry->library = libraryCallOf(kernel);
+    for (const auto &[operation, count] : kernelWork(kernel, /*rows=*/1)) {
+      auto work = std::make_unique<fb::RowWorkT>();
+      work->operation = operation.str();
+      work->count = static_cast<uint64_t>(count.getValue());
+      entry->row_work.push_back(std::move(work));
+    }
     program.kernels.push_back(std::move(entry));
   }
   const SmallVector<rt::QueueAttr> queues = queuesOf(module);

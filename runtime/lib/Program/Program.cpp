@@ -153,6 +153,11 @@ Status verifyKernels(const program::Program &program) {
     RETURN_IF_ERROR(verifyInPlace(*kernel).within("kernel " + inQuotes(symbol)));
     if (kernel->library())
       RETURN_IF_ERROR(verifyLibraryCall(*kernel).within("kernel " + inQuotes(symbol)));
+    if (kernel->row_work())
+      for (const program::RowWork *work : *kernel->row_work())
+        if (work->operation()->size() == 0)
+          return Status::error("kernel ", inQuotes(symbol),
+                               " expects a name for each operation of its rows");
     if (!symbols.insert(symbol).second)
       return Status::error("kernel ", inQuotes(symbol), " occurs twice");
   }

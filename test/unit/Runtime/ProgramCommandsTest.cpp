@@ -50,6 +50,14 @@ TEST(Program, RefusesBadLaunches) {
     EXPECT_ERROR(verifyAfter([&](ProgramT &p) { p.kernels[0]->in_place = {0, operand}; }),
                  "kernel 'gelu': expects 'in_place' to pair a read with a written operand, got " +
                      std::to_string(operand) + " as the written one");
+  auto work = [](const char *operation) {
+    return verifyAfter([&](ProgramT &p) {
+      p.kernels[0]->row_work.push_back(std::make_unique<program::RowWorkT>());
+      p.kernels[0]->row_work.back()->operation = operation;
+    });
+  };
+  EXPECT_OK(work("exp"));
+  EXPECT_ERROR(work(""), "kernel 'gelu' expects a name for each operation of its rows");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { p.kernels[0]->symbol = ""; }),
                "expects the symbol of a kernel, got ''");
   EXPECT_ERROR(verifyAfter([](ProgramT &p) {
