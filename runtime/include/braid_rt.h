@@ -111,6 +111,9 @@ typedef struct braid_world_options {
   int pin;                   /* pins each thread that computes to a core of its own */
   double spin_microseconds;  /* a waiting thread spins so long before it sleeps; negative: 50, or 1
                                 where threads outnumber cores */
+  const char *cuda_library;  /* on target "cuda": a library that stands in for the CUDA driver,
+                                cuBLASLt and NCCL, as the null device does in tests; NULL: the
+                                system's */
 } braid_world_options;
 
 /* Sets the defaults: threads, 0 ranks, 1 thread, 60 s, no trace, cpu, no graph, not pinned,

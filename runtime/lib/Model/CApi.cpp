@@ -136,6 +136,7 @@ static constexpr std::pair<size_t, size_t> kFields[] = {
     BRAID_FIELD(cuda_graph),
     BRAID_FIELD(pin),
     BRAID_FIELD(spin_microseconds),
+    BRAID_FIELD(cuda_library),
 #undef BRAID_FIELD
 };
 
@@ -195,6 +196,7 @@ braid_code braid_world_create(const braid_world_options *options, braid_world **
     o.pin = given.pin != 0;
     if (!(given.spin_microseconds < 0))
       o.spinMicroseconds = given.spin_microseconds;
+    o.cudaLibrary = given.cuda_library ? given.cuda_library : "";
     ASSIGN_OR_RETURN(std::shared_ptr<const World> created, World::create(o));
     *world = new braid_world{std::move(created)};
     return {};

@@ -118,7 +118,7 @@ int braidTestCApiMisuse(const void *data, size_t bytes) {
     }
   }
   /* Refused: ends within a pointer or number of 8 bytes or an int of 4, but not in padding. */
-  CHECK(refused == 8 + 4 * 7 + 3 + 7 + 2 * 3 + 7);
+  CHECK(refused == 8 + 4 * 7 + 3 + 7 + 2 * 3 + 2 * 7);
   model = NULL;
   braid_world_options_init(&options, sizeof options);
   options.size = offsetof(braid_world_options, transport) + 4;
@@ -232,6 +232,10 @@ int braidTestCApi(const void *data, size_t bytes, float *result) {
         0);
   braid_error_free(error);
   options.cuda_graph = 0;
+  options.cuda_library = "libcuda.so.1";
+  CHECK_REFUSED(load(bundle, &options, &model, &execution, errorOut),
+                "a library in place of the CUDA driver expects target 'cuda', got 'cpu'");
+  options.cuda_library = NULL;
   options.spin_microseconds = 2e6;
   CHECK_REFUSED(load(bundle, &options, &model, &execution, errorOut),
                 "expects to spin for 0 to 1e6 microseconds, got 2000000.000000");
