@@ -39,7 +39,9 @@ using Channel = std::pair<const void *, int64_t>;
 
 class Checker {
 public:
-  Checker(ModuleOp module, MeshOp mesh) : mesh(mesh), layouts(mesh) { findStages(module); }
+  Checker(ModuleOp module, MeshOp mesh, SkippedRules skip) : mesh(mesh), layouts(mesh), skip(skip) {
+    findStages(module);
+  }
 
   LogicalResult run(ArrayRef<func::FuncOp> entries) {
     // A receive gives, along axes other than its own, what is sent. It may stand before the send.
@@ -71,6 +73,15 @@ private:
                                  OperandRange operands, Placed &results);
   LogicalResult checkResults(const Frame &frame, func::ReturnOp end);
   bool checkResult(const Frame &frame, func::ReturnOp end, unsigned i);
+  /// Whether this is an error. What a skipped rule lets through has no placement.
+  bool isRefused(const Contradiction *contradiction) {
+    return contradiction && isRefused(contradiction->rule);
+  }
+  bool isRefused(PlacementRule rule) {
+    if (report && llvm::is_contained(skip, rule))
+      skipped = true;
+    return report && !llvm::is_contained(skip, rule);
+  }
   LogicalResult refuse(const Frame &frame, Operation *op, OperandRange operands,
                        const Contradiction &contradiction);
   FunctionContext *contextOf(func::FuncOp func, std::vector<Placed> arguments);
@@ -104,6 +115,8 @@ private:
   SubAxes stages;
   bool hasReceives = false;
   bool report = false; ///< whether a contradiction is an error, rather than followed over
+  SkippedRules skip;
+  bool skipped = false; ///< whether a skipped rule has let something through
   std::map<Channel, Placed> sent;
   std::map<std::pair<Operation *, std::vector<Placed>>, std::unique_ptr<FunctionContext>> contexts;
 };
@@ -225,11 +238,11 @@ LogicalResult Checker::follow(const Frame &frame) {
     }
     if (auto assemble = dyn_cast<AssembleOp>(op)) {
       auto whole = assembledByRing(layouts, assemble, context);
-      if (report && whole && std::holds_alternative<Contradiction>(*whole))
+      if (whole && isRefused(std::get_if<Contradiction>(&*whole)))
         return refuse(frame, &op, op.getOperands(), std::get<Contradiction>(*whole));
       // What contradicts itself outside of a ring is wrong.
       for (auto &[step, contradiction] : steps)
-        if (report && !whole)
+        if (!whole && isRefused(&contradiction))
           return refuse(frame, step, step->getOperands(), contradiction);
       steps.clear();
       auto *placements = whole ? std::get_if<Placements>(&*whole) : nullptr;
@@ -259,7 +272,7 @@ LogicalResult Checker::follow(const Frame &frame) {
       // A step of a ring is no value of its own; what it is assembled to is.
       if (isOfRing(&op))
         steps.emplace_back(&op, *contradiction);
-      else if (report)
+      else if (isRefused(contradiction))
         return refuse(frame, &op, op.getOperands(), *contradiction);
       for (Value result : op.getResults())
         context.values[result] = unknownValue(result.getType());
@@ -308,7 +321,7 @@ LogicalResult Checker::followCollective(const Frame &frame, CollectiveOpInterfac
   }
   Transfer transfer = transferCollective(layouts, op, inputs);
   if (auto *contradiction = std::get_if<Contradiction>(&transfer)) {
-    if (report)
+    if (isRefused(contradiction))
       return refuse(frame, op, operands, *contradiction);
     for (Value result : op->getResults())
       results.push_back({unknown(rankOf(result.getType()))});
@@ -410,10 +423,11 @@ bool Checker::checkResult(const Frame &frame, func::ReturnOp end, unsigned i) {
         owners.along(layouts.axis({axis.axis, 1, layouts.sizes()[axis.axis]}).getName().str());
     return listed && listed->size() == 1;
   };
-  std::optional<std::tuple<SubAxis, std::string, std::string, Held>> first;
-  auto fail = [&](const SubAxis &axis, std::string want, std::string got, Held held) {
+  std::optional<std::tuple<PlacementRule, SubAxis, std::string, std::string, Held>> first;
+  auto fail = [&](PlacementRule rule, const SubAxis &axis, std::string want, std::string got,
+                  Held held) {
     if (!first)
-      first = {axis, std::move(want), std::move(got), held};
+      first = {rule, axis, std::move(want), std::move(got), held};
   };
   for (const Placement &alternative : frame.context->values.at(value).front()) {
     Digits digits(layouts.sizes());
@@ -430,9 +444,9 @@ bool Checker::checkResult(const Frame &frame, func::ReturnOp end, unsigned i) {
         continue;
       bool same = (wanted == held && wantDim == gotDim && wantKind == gotKind) ||
                   (wanted == Held::Part && held == Held::Same && got.uniform[wantDim]);
-      if (same || (held == Held::Varies && wanted != Held::Same))
+      if (same || (held == Held::Varies && (wanted != Held::Same || skipped)))
         continue;
-      fail(axis, describeHeld(want, axis), describeHeld(got, axis), held);
+      fail(PlacementRule::Declared, axis, describeHeld(want, axis), describeHeld(got, axis), held);
       agrees = false;
       break;
     }
@@ -445,14 +459,17 @@ bool Checker::checkResult(const Frame &frame, func::ReturnOp end, unsigned i) {
         if (got.heldOn(axis) != Held::Varies)
           known.push_back(axis);
       if (known != held && agrees && !got.uniform[d]) {
-        fail(held.front(), describeHeld(want, held.front()), "them in another order", Held::Part);
+        fail(PlacementRule::DeclaredAxes, held.front(), describeHeld(want, held.front()),
+             "them in another order", Held::Part);
         agrees = false;
       }
     }
     if (agrees)
       return true;
   }
-  auto &[axis, want, got, held] = *first;
+  auto &[rule, axis, want, got, held] = *first;
+  if (!isRefused(rule))
+    return true;
   InFlightDiagnostic diag = end.emitOpError("expects ")
                             << want << " over " << nameOf(layouts, axis) << " in result " << i;
   if (auto name = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kNameAttrName))
@@ -464,8 +481,9 @@ bool Checker::checkResult(const Frame &frame, func::ReturnOp end, unsigned i) {
 
 } // namespace
 
-LogicalResult checkPlacements(ModuleOp module, MeshOp mesh, ArrayRef<func::FuncOp> entries) {
-  return Checker(module, mesh).run(entries);
+LogicalResult checkPlacements(ModuleOp module, MeshOp mesh, ArrayRef<func::FuncOp> entries,
+                              SkippedRules skip) {
+  return Checker(module, mesh, skip).run(entries);
 }
 
 } // namespace braid

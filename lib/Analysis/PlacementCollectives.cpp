@@ -62,8 +62,10 @@ private:
         group, [&](const SubAxis &axis) { return placement.heldOn(axis) == Held::Varies; });
   }
   std::string on(const SubAxis &axis) const { return nameOf(layouts, axis); }
-  Contradiction contradiction(const Twine &expected, const SubAxis &axis, const Twine &note = "") {
-    return {("expects " + expected + " over " + on(axis) + ", got " + describeHeld(placement, axis))
+  Contradiction contradiction(PlacementRule rule, const Twine &expected, const SubAxis &axis,
+                              const Twine &note = "") {
+    return {rule,
+            ("expects " + expected + " over " + on(axis) + ", got " + describeHeld(placement, axis))
                 .str(),
             note.str(),
             {{number, axis, placement.heldOn(axis)}}};
@@ -84,18 +86,18 @@ std::optional<Contradiction> Exchange::reduce(ReduceKind kind) {
     switch (placement.heldOn(axis, &dim, &held)) {
     case Held::Same:
       if (kind == ReduceKind::Sum)
-        return contradiction(nameOfPartials(wanted), axis,
+        return contradiction(PlacementRule::SumOnce, nameOfPartials(wanted), axis,
                              "the sum has it " + Twine(axis.size()) + " times");
       break; // the maximum of equal values is their value
     case Held::Part:
       // Ranks that have one index each add up a dimension.
       if (sizeOfDim(input, dim) != 1)
-        return contradiction(nameOfPartials(wanted), axis);
+        return contradiction(PlacementRule::SumParts, nameOfPartials(wanted), axis);
       break;
     case Held::Addend:
       // The largest of the logarithms is what they may be made relative to.
       if (held != wanted && !(held == AddendKind::LogSum && wanted == AddendKind::Max))
-        return contradiction(nameOfPartials(wanted), axis);
+        return contradiction(PlacementRule::ReduceKind, nameOfPartials(wanted), axis);
       break;
     case Held::Varies:
       break;
@@ -114,17 +116,18 @@ std::optional<Contradiction> Exchange::gather(size_t dim) {
     case Held::Same:
       if (placement.uniform[dim])
         break;
-      return contradiction("parts along dimension " + Twine(dim), axis,
+      return contradiction(PlacementRule::GatherOnce, "parts along dimension " + Twine(dim), axis,
                            "the result has it " + Twine(axis.size()) + " times");
     case Held::Part:
       if (held != dim)
-        return contradiction("parts along dimension " + Twine(dim), axis);
+        return contradiction(PlacementRule::GatherDim, "parts along dimension " + Twine(dim), axis);
       parts.push_back(axis);
       break;
     case Held::Addend:
       // Side by side along a dimension of size 1, partial sums may be added later.
       if (sizeOfDim(input, dim) != 1)
-        return contradiction("parts along dimension " + Twine(dim), axis);
+        return contradiction(PlacementRule::GatherSums, "parts along dimension " + Twine(dim),
+                             axis);
       break;
     case Held::Varies:
       break;
@@ -135,7 +138,8 @@ std::optional<Contradiction> Exchange::gather(size_t dim) {
     std::string order;
     for (const SubAxis &axis : mergeSubAxes(placement.dims[dim]))
       order += (order.empty() ? "" : ", ") + on(axis);
-    return Contradiction{"expects the minor axes of dimension " + std::to_string(dim) +
+    return Contradiction{PlacementRule::GatherAxes,
+                         "expects the minor axes of dimension " + std::to_string(dim) +
                              ", in their order, got a dimension in parts over " + order,
                          "",
                          {{number, parts.front(), Held::Part}}};
@@ -160,7 +164,7 @@ std::optional<Contradiction> Exchange::slice(size_t dim) {
   for (const SubAxis &axis : group) {
     Held held = placement.heldOn(axis);
     if (held == Held::Part || held == Held::Addend)
-      return contradiction("the same value", axis);
+      return contradiction(PlacementRule::TakePart, "the same value", axis);
   }
   if (anyVaries())
     vary();
@@ -172,7 +176,8 @@ std::optional<Contradiction> Exchange::slice(size_t dim) {
 std::optional<Contradiction> Exchange::broadcast() {
   for (const SubAxis &axis : group)
     if (placement.heldOn(axis) == Held::Addend)
-      return contradiction("the value of one rank", axis, "the other partial sums are lost");
+      return contradiction(PlacementRule::OneRank, "the value of one rank", axis,
+                           "the other partial sums are lost");
   for (const SubAxis &axis : group)
     placement.makeSame(axis);
   return std::nullopt;

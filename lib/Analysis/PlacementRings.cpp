@@ -95,7 +95,8 @@ private:
         llvm::all_of(positions, [&](int64_t p) { return at(p) == (p + distance) % ranks; });
     const std::string which = std::to_string(operand);
     if (rotated)
-      return Contradiction{"expects shift " + std::to_string(distance == 0 ? 0 : distance - ranks) +
+      return Contradiction{PlacementRule::Shift,
+                           "expects shift " + std::to_string(distance == 0 ? 0 : distance - ranks) +
                                " of operand " + which +
                                ", as the part that a rank holds comes from there, got " +
                                std::to_string(shift),
@@ -103,6 +104,7 @@ private:
                            {}};
     const int64_t wrong = *llvm::find_if(positions, [&](int64_t p) { return at(p) != place(p); });
     return Contradiction{
+        PlacementRule::Ring,
         "expects part " + std::to_string(place(wrong)) + " in operand " + which +
             " on the rank at position " + std::to_string(wrong) + ", got " +
             (at(wrong) == kNothing ? "zeros" : "part " + std::to_string(at(wrong))),

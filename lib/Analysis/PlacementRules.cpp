@@ -176,7 +176,8 @@ void RuleTransfer::assignFactor(size_t operand, size_t dim, size_t factor, Array
       SubAxis axis = at < own.size() ? own[at] : other[at];
       unsigned a = owner[f];
       auto b = static_cast<unsigned>(operand);
-      refuse({"expects '" + rule.factors[f].name + "' of operands " + std::to_string(a) + " and " +
+      refuse({PlacementRule::Alike,
+              "expects '" + rule.factors[f].name + "' of operands " + std::to_string(a) + " and " +
                   std::to_string(b) + " in the same parts over " + on(axis) + ", got " +
                   describeHeld(operands[a], axis) + " and " + describeHeld(operands[b], axis),
               "",
@@ -207,6 +208,7 @@ std::optional<Contradiction> RuleTransfer::tableRows() const {
     return std::nullopt;
   SubAxis axis = cut.empty() ? stated.front() : cut.front();
   return Contradiction{
+      PlacementRule::TableRows,
       "expects the rows of the table in parts over the axes that 'over' names, got " +
           (cut.empty() ? std::string("the same table") : "parts over " + on(cut.front())),
       "",
@@ -226,7 +228,8 @@ std::optional<Contradiction> RuleTransfer::checkFactors(SubAxes &lost) {
       auto other = llvm::find(used, axis);
       if (other != used.end()) {
         size_t g = users[static_cast<size_t>(other - used.begin())];
-        return Contradiction{"expects " + on(axis) + " to cut one of '" + rule.factors[g].name +
+        return Contradiction{PlacementRule::OneFactor,
+                             "expects " + on(axis) + " to cut one of '" + rule.factors[g].name +
                                  "' and '" + factor.name + "', got both",
                              "each rank computes only the block of its own rows and columns",
                              {{owner[g], axis, Held::Part}, {owner[f], axis, Held::Part}}};
@@ -237,7 +240,8 @@ std::optional<Contradiction> RuleTransfer::checkFactors(SubAxes &lost) {
     if (factor.kind != FactorKind::Replicated)
       continue;
     if (factor.onShards == OnShards::Wrong)
-      return Contradiction{"expects '" + factor.name + "' of operand " + std::to_string(owner[f]) +
+      return Contradiction{PlacementRule::Whole,
+                           "expects '" + factor.name + "' of operand " + std::to_string(owner[f]) +
                                " whole on every rank, got parts over " + on(axes[f]->front()),
                            "",
                            {{owner[f], axes[f]->front(), Held::Part}}};
@@ -273,7 +277,8 @@ std::optional<Contradiction> RuleTransfer::sums(SubAxes &lost, std::vector<Adden
     for (size_t f = 0; f < axes.size(); ++f)
       if (axes[f] && llvm::is_contained(*axes[f], axis)) {
         blames.push_back({owner[f], axis, Held::Part});
-        return Contradiction{"expects operands " + std::to_string(holders[0]) + " and " +
+        return Contradiction{PlacementRule::SumOrParts,
+                             "expects operands " + std::to_string(holders[0]) + " and " +
                                  std::to_string(owner[f]) + " reduced alike, got " + what +
                                  " and " + describeHeld(operands[owner[f]], axis),
                              "", blames};
@@ -287,7 +292,8 @@ std::optional<Contradiction> RuleTransfer::sums(SubAxes &lost, std::vector<Adden
       if (outcome.result != MapOutcome::Wrong)
         continue;
       if (llvm::is_contained(kinds, AddendKind::Relative))
-        return Contradiction{"expects operand " + std::to_string(holders[0]) + " reduced, got " +
+        return Contradiction{PlacementRule::Relative,
+                             "expects operand " + std::to_string(holders[0]) + " reduced, got " +
                                  what,
                              "values relative to a rank's own maximum or sum become partial sums "
                              "when they are multiplied by exp(own - common)",
@@ -295,7 +301,8 @@ std::optional<Contradiction> RuleTransfer::sums(SubAxes &lost, std::vector<Adden
     }
     for (unsigned i : holders)
       if (*kinds[i] != kind)
-        return Contradiction{"expects partial values of one kind over " + on(axis) + ", got " +
+        return Contradiction{PlacementRule::OneKind,
+                             "expects partial values of one kind over " + on(axis) + ", got " +
                                  nameOfPartials(kind).str() + " and " +
                                  nameOfPartials(*kinds[i]).str(),
                              "",
@@ -303,6 +310,7 @@ std::optional<Contradiction> RuleTransfer::sums(SubAxes &lost, std::vector<Adden
     if (kind != AddendKind::Sum) {
       if (!keepsExtrema(op, rule, kind))
         return Contradiction{
+            PlacementRule::Extrema,
             "expects operand " + std::to_string(holders[0]) + " reduced, got " + what, "", blames};
       addends.push_back({axis, kind});
       continue;
@@ -321,17 +329,20 @@ std::optional<Contradiction> RuleTransfer::sums(SubAxes &lost, std::vector<Adden
       if (isOperand)
         blames.push_back({other, axis, Held::Same});
       return Contradiction{
+          PlacementRule::AddedOnce,
           "expects " + what + (isOperand ? " in operand " + std::to_string(other) + " too" : "") +
               ", got the same value on all of its ranks",
           "it is added on each of " + times + " ranks, so that the sum has it " + times + " times",
           blames};
     }
     case Dependence::Product:
-      return Contradiction{"expects " + what + " in one operand, got them in " +
+      return Contradiction{PlacementRule::Product,
+                           "expects " + what + " in one operand, got them in " +
                                std::to_string(holders.size()),
                            "a product of two sums is not the sum of products", blames};
     case Dependence::Nonlinear:
-      return Contradiction{"expects operand " + std::to_string(holders[0]) + " reduced, got " +
+      return Contradiction{PlacementRule::Linear,
+                           "expects operand " + std::to_string(holders[0]) + " reduced, got " +
                                what,
                            "the operation is not linear in it", blames};
     }

@@ -10,6 +10,7 @@
 #define BRAID_LIB_ANALYSIS_PLACEMENTTRANSFER_H
 
 #include "braid/Analysis/Placement.h"
+#include "braid/Analysis/PlacementRule.h"
 
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/NN/IR/NN.h"
@@ -27,6 +28,7 @@ struct Blame {
 
 /// Why an operation contradicts what its operands hold.
 struct Contradiction {
+  PlacementRule rule;
   std::string message; ///< "expects X, got Y"
   std::string note;    ///< what follows from it; may be empty
   llvm::SmallVector<Blame, 2> blames;

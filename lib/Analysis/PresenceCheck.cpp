@@ -29,7 +29,7 @@ struct Frame {
 
 class Checker {
 public:
-  explicit Checker(MeshOp mesh) : mesh(toRuntime(mesh)) {}
+  Checker(MeshOp mesh, SkippedRules skip) : mesh(toRuntime(mesh)), skip(skip) {}
 
   LogicalResult runEntry(func::FuncOp entry) {
     llvm::DenseMap<Value, RankSet> have;
@@ -73,6 +73,8 @@ private:
     const RankSet asked = toRuntime(place);
     std::optional<RankSet> ranks = runtime::intersection(frame.ranks, asked);
     if (!ranks) {
+      if (isSkipped(PlacementRule::Called))
+        return success();
       InFlightDiagnostic diag = call.emitOpError("on ")
                                 << runtime::rankSetString(asked) << " is never run: only "
                                 << runtime::rankSetString(frame.ranks) << " run '"
@@ -115,7 +117,7 @@ private:
       return success();
     const std::vector<runtime::AxisRef> axes = toRuntime(op.getGroup());
     const runtime::AxisRef *axis = runtime::incompleteAxis(mesh, frame.ranks, axes);
-    if (!axis)
+    if (!axis || isSkipped(PlacementRule::Complete))
       return success();
     InFlightDiagnostic diag = op->emitOpError("expects all ranks along axis '")
                               << axis->name << "', got " << runtime::rankSetString(frame.ranks)
@@ -127,7 +129,7 @@ private:
   LogicalResult checkUse(const Frame &frame, Operation *user, Value value, const RankSet &users,
                          const llvm::DenseMap<Value, RankSet> &have) {
     const RankSet owners = whoHas(frame, value, have);
-    if (runtime::isInside(users, owners))
+    if (isSkipped(PlacementRule::Present) || runtime::isInside(users, owners))
       return success();
     InFlightDiagnostic diag = user->emitOpError("on ")
                               << runtime::rankSetString(users) << " reads " << describe(value)
@@ -144,7 +146,7 @@ private:
       if (!frame.call)
         wanted = toRuntime(frame.func.getResultAttrOfType<PlaceAttr>(i, CommDialect::kOnAttrName));
       const RankSet owners = whoHas(frame, value, have);
-      if (runtime::isInside(wanted, owners))
+      if (isSkipped(PlacementRule::Returned) || runtime::isInside(wanted, owners))
         continue;
       InFlightDiagnostic diag = end->emitOpError("expects result ")
                                 << i << " of '" << frame.func.getSymName() << "' on "
@@ -181,14 +183,17 @@ private:
       diag.attachNote(at->call->getLoc()) << "'" << at->func.getSymName() << "' is called here";
   }
 
+  bool isSkipped(PlacementRule rule) const { return llvm::is_contained(skip, rule); }
+
   runtime::Mesh mesh;
+  SkippedRules skip;
   std::set<std::pair<Operation *, std::string>> done; ///< functions, and the ranks that run them
 };
 
 } // namespace
 
-LogicalResult checkPresence(MeshOp mesh, ArrayRef<func::FuncOp> entries) {
-  Checker checker(mesh);
+LogicalResult checkPresence(MeshOp mesh, ArrayRef<func::FuncOp> entries, SkippedRules skip) {
+  Checker checker(mesh, skip);
   return success(llvm::all_of(
       entries, [&](func::FuncOp entry) { return succeeded(checker.runEntry(entry)); }));
 }

@@ -9,6 +9,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 #include <set>
 
 using namespace mlir;
@@ -22,7 +24,8 @@ using Names = SmallVector<Value, 1>;
 
 class HandleUses {
 public:
-  explicit HandleUses(ModuleOp module) : module(module), users(symbols, module) {}
+  HandleUses(ModuleOp module, ArrayRef<HandleRule> skip)
+      : module(module), users(symbols, module), skip(skip) {}
 
   LogicalResult run() {
     for (auto function : module.getOps<func::FuncOp>()) {
@@ -51,8 +54,10 @@ public:
   }
 
 private:
-  static LogicalResult checkTaken(Operation *op, StringRef what, unsigned number, Value value) {
-    if (!isa<HandleType>(value.getType()) || value.hasOneUse())
+  bool isChecked(HandleRule rule) const { return !llvm::is_contained(skip, rule); }
+
+  LogicalResult checkTaken(Operation *op, StringRef what, unsigned number, Value value) {
+    if (!isChecked(HandleRule::Taken) || !isa<HandleType>(value.getType()) || value.hasOneUse())
       return success();
     InFlightDiagnostic diag = op->emitOpError("expects the handle in ")
                               << what << " " << number
@@ -66,7 +71,7 @@ private:
   /// Whether the operands of the start that `handle` comes from are among the names of what is
   /// kept.
   LogicalResult checkKept(WaitOp wait, Value handle, ArrayRef<Names> kept) {
-    if (!seen.insert(key(wait, handle, kept)).second)
+    if (!isChecked(HandleRule::Kept) || !seen.insert(key(wait, handle, kept)).second)
       return success();
     if (auto start = handle.getDefiningOp<StartOp>()) {
       auto isKept = [](auto pair) {
@@ -135,11 +140,21 @@ private:
   ModuleOp module;
   SymbolTableCollection symbols;
   SymbolUserMap users;
+  ArrayRef<HandleRule> skip;
   std::set<std::vector<const void *>> seen;
 };
 
 } // namespace
 
-LogicalResult verifyHandles(ModuleOp module) { return HandleUses(module).run(); }
+std::optional<HandleRule> symbolizeHandleRule(StringRef name) {
+  return llvm::StringSwitch<std::optional<HandleRule>>(name)
+      .Case("taken", HandleRule::Taken)
+      .Case("kept", HandleRule::Kept)
+      .Default(std::nullopt);
+}
+
+LogicalResult verifyHandles(ModuleOp module, ArrayRef<HandleRule> skip) {
+  return HandleUses(module, skip).run();
+}
 
 } // namespace braid

@@ -225,8 +225,18 @@ struct VerifyLevel : impl::VerifyLevelBase<VerifyLevel> {
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
+    SmallVector<HandleRule> rules;
+    for (const std::string &name : skip) {
+      std::optional<HandleRule> rule = symbolizeHandleRule(name);
+      if (!rule) {
+        getOperation().emitError("expects a rule of the check of handles in 'skip', got '")
+            << name << "'";
+        return signalPassFailure();
+      }
+      rules.push_back(*rule);
+    }
     if (failed(LevelVerifier(level).verify(getOperation())) ||
-        (level == Level::Scheduled && failed(verifyHandles(getOperation()))))
+        (level == Level::Scheduled && failed(verifyHandles(getOperation(), rules))))
       signalPassFailure();
   }
 };

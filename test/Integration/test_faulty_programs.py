@@ -63,34 +63,89 @@ def test_fault(fault, tmp_path):
     assert said == fault.says, err
 
 
-# A fault that the check of memory accepts without the rule, for each of its rules.
+# A fault that a check accepts without the rule, for each of its rules: one of the table or, where its programs have no such
+# operation, a module of test/Transforms/Placements by its first comment.
 NEEDED = {
-    "frame": "a callee's frame beyond the caller's",
-    "events": "an event reused",
-    "arguments": "two results in one buffer",
-    "once": "two values of a bucket in one place",
-    "in-place": "a product over its own operand",
-    "race": "an addend that comes when its sum has started",
-    "unwritten": "one row is left out",
-    "result": "a result that nothing writes",
-    "joined": "an entry that ends before its collective",
-    "sharing": "a chunk is gathered over one that is read",
+    "buffers": {
+        "frame": "a callee's frame beyond the caller's",
+        "events": "an event reused",
+        "arguments": "two results in one buffer",
+        "once": "two values of a bucket in one place",
+        "in-place": "a product over its own operand",
+        "race": "an addend that comes when its sum has started",
+        "unwritten": "one row is left out",
+        "result": "a result that nothing writes",
+        "joined": "an entry that ends before its collective",
+        "sharing": "a chunk is gathered over one that is read",
+    },
+    "handles": {
+        "taken": "a handle is passed to two layers",
+        "kept": "two slices exchange their handles",
+    },
+    "placements": {
+        "called": "presence: A call on ranks of which none runs the caller.",
+        "present": "a stage with the weights of another",
+        "returned": "a result that its rank does not have",
+        "complete": "a reduction over the stages inside of one",
+        "sum-once": "a second sum",
+        "sum-parts": "a reduction over the wrong axis",
+        "reduce-kind": "a maximum of addends",
+        "gather-once": "parts joined along another dimension",
+        "gather-dim": "refused: Parts are joined along another dimension.",
+        "gather-sums": "partials: Partial sums are put side by side.",
+        "gather-axes": "refused: Parts are joined in another order.",
+        "take-part": "partials: A rank takes its part of a sum that is not added up.",
+        "one-rank": "refused: A shard of partial sums, and a broadcast of one rank's partial sum.",
+        "alike": "a weight that is not cut",
+        "table-rows": "refused: The table of an embedding in parts, without the group that tells its rows.",
+        "one-factor": "an input that is declared in other parts",
+        "whole": "refused: A normalization of parts.",
+        "sum-or-parts": "partials: Partial sums meet a weight whose outputs are cut over the same axis",
+        "relative": "pairs: Multiplied by exp(common - own) instead of exp(own - common).",
+        "one-kind": "partials: Partial sums and partial maxima are added.",
+        "extrema": "partials: The activation of a maximum is not the maximum of activations.",
+        "added-once": "a bias on each rank of a sum",
+        "product": "refused: A product of two partial sums.",
+        "linear": "a non-linear operation on addends",
+        "shift": "a ring that turns the other way",
+        "ring": "a ring of odd length by parity",
+        "declared": "gradients that are not reduced",
+        "declared-axes": "partials: Parts over the same axes, but in the order of others.",
+    },
 }
+CHECKS = {"buffers": ("--braid-verify-buffers", "include/braid/Conversion/BufferCheck.h"),
+          "handles": ("--braid-verify-level=level=scheduled", "lib/Transforms/HandleUses.h"),
+          "placements": ("--braid-check-placements", "include/braid/Analysis/PlacementRule.h")}
 
 
-def test_the_table_has_every_rule():
-    header = (ROOT / "include/braid/Conversion/BufferCheck.h").read_text()
-    rules = re.search(r"enum class BufferRule : unsigned \{\n(.*?)\};", header, re.DOTALL).group(1)
-    names = [re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower() for name in re.findall(r"^  (\w+)", rules, re.MULTILINE)]
-    assert names == list(NEEDED)
-    unknown = run("braid-opt", "--braid-verify-buffers=skip=none", ROOT / "examples/write-your-own/model.mlir", expect=BAD_INPUT).err
-    assert "expects a rule of the check of buffers in 'skip', got 'none'" in unknown
+def skipping(option, rule):
+    return f"{option}{' ' if '=' in option else '='}skip={rule}"
 
 
-@pytest.mark.parametrize("rule", NEEDED)
-def test_every_rule_is_needed(rule, tmp_path):
-    (fault,) = [fault for fault in FAULTS if fault.name == NEEDED[rule]]
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_table_has_every_rule(check):
+    option, header = CHECKS[check]
+    rules = re.search(r"enum class \w+Rule : unsigned \{\n(.*?)\};", (ROOT / header).read_text(), re.DOTALL).group(1)
+    names = [re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower() for name in re.findall(r"^  (\w+),? ", rules, re.MULTILINE)]
+    assert names == list(NEEDED[check])
+    unknown = run("braid-opt", skipping(option, "none"), ROOT / "examples/write-your-own/model.mlir", expect=BAD_INPUT).err
+    assert f"expects a rule of the check of {check} in 'skip', got 'none'" in unknown
+
+
+def fault_named(name):
+    file, colon, comment = name.partition(": ")
+    if not colon:
+        (fault,) = [fault for fault in FAULTS if fault.name == name]
+        return fault.spoil(text_of(fault.base))
+    modules = (ROOT / f"test/Transforms/Placements/{file}.mlir").read_text().split("// -----\n")
+    (module,) = [module for module in modules if f"\n// {comment}" in "\n" + module]
+    return module
+
+
+@pytest.mark.parametrize("check,rule", [(check, rule) for check, rules in NEEDED.items() for rule in rules])
+def test_every_rule_is_needed(check, rule, tmp_path):
     path = tmp_path / "wrong.mlir"
-    path.write_text(fault.spoil(text_of(fault.base)))
-    run("braid-opt", path, "--braid-verify-buffers", "-o", "/dev/null", expect=BAD_INPUT)
-    run("braid-opt", path, f"--braid-verify-buffers=skip={rule}", "-o", "/dev/null")
+    path.write_text(fault_named(NEEDED[check][rule]))
+    option = CHECKS[check][0]
+    run("braid-opt", path, option, "-o", "/dev/null", expect=BAD_INPUT)
+    run("braid-opt", path, skipping(option, rule), "-o", "/dev/null")

@@ -11,6 +11,7 @@
 #define BRAID_ANALYSIS_PLACEMENTCHECK_H
 
 #include "braid/Analysis/Placement.h"
+#include "braid/Analysis/PlacementRule.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -33,7 +34,8 @@ namespace braid {
 /// A function is followed once for each tuple of its arguments' placements, so cost is that of the
 /// distinct layers, not of their calls.
 mlir::LogicalResult checkPlacements(mlir::ModuleOp module, comm::MeshOp mesh,
-                                    llvm::ArrayRef<mlir::func::FuncOp> entries);
+                                    llvm::ArrayRef<mlir::func::FuncOp> entries,
+                                    SkippedRules skip = {});
 
 } // namespace braid
 #endif // BRAID_ANALYSIS_PLACEMENTCHECK_H

@@ -9,6 +9,7 @@
 #ifndef BRAID_ANALYSIS_PRESENCECHECK_H
 #define BRAID_ANALYSIS_PRESENCECHECK_H
 
+#include "braid/Analysis/PlacementRule.h"
 #include "dialects/Comm/IR/Comm.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,7 +22,8 @@ namespace braid {
 /// arguments are where their places say, and other values where they are computed. A function
 /// returns what all ranks have that run it; an entry what the ranks have that its result is
 /// declared on. All ranks of the groups of a collective run it; a send or a recv is run by any.
-mlir::LogicalResult checkPresence(comm::MeshOp mesh, llvm::ArrayRef<mlir::func::FuncOp> entries);
+mlir::LogicalResult checkPresence(comm::MeshOp mesh, llvm::ArrayRef<mlir::func::FuncOp> entries,
+                                  SkippedRules skip = {});
 
 } // namespace braid
 #endif // BRAID_ANALYSIS_PRESENCECHECK_H

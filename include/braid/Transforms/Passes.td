@@ -407,9 +407,10 @@ def VerifyLevel : Pass<"braid-verify-level", "::mlir::ModuleOp"> {
              clEnumValN(::braid::Level::Kernels, "kernels", "kernels and their launches, on tensors"),
              clEnumValN(::braid::Level::Scheduled, "scheduled", "collectives as start and wait"),
              clEnumValN(::braid::Level::RT, "rt", "the executor's commands"))}]>,
+    ListOption<"skip", "skip", "std::string",
+               "Rules of handles that are not checked, for tests that show that each is needed: taken or kept">,
   ];
 }
-
 def CheckPlacements : Pass<"braid-check-placements", "::mlir::ModuleOp"> {
   let summary = "Refuse a per-rank program that contradicts what its ranks hold";
   let description = [{
@@ -447,6 +448,13 @@ def CheckPlacements : Pass<"braid-check-placements", "::mlir::ModuleOp"> {
     note: these are partial sums over axis 'tp', made here
     ```
   }];
+  let options = [
+    ListOption<"skip", "skip", "std::string",
+               "Rules that are not checked, for tests that show that each is needed: called, present, returned, "
+               "complete, sum-once, sum-parts, reduce-kind, gather-once, gather-dim, gather-sums, gather-axes, take- "
+               "part, one-rank, alike, table-rows, one-factor, whole, sum-or-parts, relative, one-kind, extrema, added- "
+               "once, product, linear, shift, ring, declared or declared-axes">,
+  ];
 }
 
 def DecomposeNN : Pass<"braid-decompose-nn"> {

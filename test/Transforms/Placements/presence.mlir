@@ -129,6 +129,7 @@ func.func @sub_axis(%x: tensor<4xf32> {nn.name = "x", comm.on = #comm.place<@mes
 
 // -----
 
+// A call on ranks of which none runs the caller.
 comm.mesh @mesh <pp = 2>
 func.func private @inner(%x: tensor<4xf32>) {
   return
