@@ -295,6 +295,26 @@ void writeModules(Folders &folders, const std::filesystem::path &tests) {
   }
 }
 
+/// Lists of hosts, places to meet, and a rank's variables under each launcher.
+void writeLaunches(Folders &folders) {
+  folders.write("Launch", "node-list", "a,gpu[01-03,7],r[1-2]n[3-4]-ib");
+  folders.write("Launch", "hosts", "a,b:2,me@c:3,[fd77::1]:4");
+  folders.write("Launch", "tcp", "tcp://[fd77::1]:29500");
+  folders.write("Launch", "file", "file:/shared/meet");
+  folders.write("Launch", "torchrun",
+                "RANK=3\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\nMASTER_ADDR=node1\n"
+                "MASTER_PORT=29500\n");
+  folders.write("Launch", "open-mpi",
+                "OMPI_COMM_WORLD_RANK=1\nOMPI_COMM_WORLD_SIZE=2\nOMPI_COMM_WORLD_LOCAL_RANK=1\n"
+                "OMPI_COMM_WORLD_LOCAL_SIZE=2\nPMIX_RANK=1\nPMIX_NAMESPACE=7\n");
+  folders.write("Launch", "pmi", "PMI_RANK=1\nPMI_SIZE=2\nMPI_LOCALNRANKS=2\nBRAID_PORT=7000\n");
+  folders.write("Launch", "slurm",
+                "SLURM_PROCID=3\nSLURM_NTASKS=4\nSLURM_LOCALID=1\nSLURM_JOB_ID=200505\n"
+                "SLURM_STEP_ID=0\nSLURM_STEP_NODELIST=gnode[10,20-21]\n");
+  folders.write("Launch", "braid",
+                "BRAID_RANK=3\nBRAID_SIZE=4\nBRAID_RENDEZVOUS=tcp://node1:4711\n");
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -306,5 +326,6 @@ int main(int argc, char **argv) {
   writeTensors(folders);
   writeConfigurations(folders, argv[2]);
   writeModules(folders, argv[2]);
+  writeLaunches(folders);
   return writePrograms(folders) && folders.complete ? 0 : 1;
 }
