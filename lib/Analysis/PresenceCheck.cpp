@@ -36,7 +36,7 @@ public:
     for (BlockArgument argument : entry.getArguments())
       have[argument] = toRuntime(
           entry.getArgAttrOfType<PlaceAttr>(argument.getArgNumber(), CommDialect::kOnAttrName));
-    return follow({entry, {}}, have);
+    return failure(failed(checkStates(entry)) || failed(follow({entry, {}}, have)));
   }
 
 private:
@@ -137,6 +137,26 @@ private:
     noteOrigin(diag, value);
     noteCallers(diag, frame);
     return diag;
+  }
+
+  LogicalResult checkStates(func::FuncOp entry) {
+    for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
+      if (!entry.getArgAttr(i, nn::NNDialect::kStateAttrName))
+        continue;
+      const unsigned result = *nn::getStateResult(entry, i);
+      const RankSet before =
+          toRuntime(entry.getArgAttrOfType<PlaceAttr>(i, CommDialect::kOnAttrName));
+      const RankSet after =
+          toRuntime(entry.getResultAttrOfType<PlaceAttr>(result, CommDialect::kOnAttrName));
+      if (isSkipped(PlacementRule::Stays) ||
+          (runtime::isInside(before, after) && runtime::isInside(after, before)))
+        continue;
+      return entry.emitOpError("expects the new value of state '")
+             << entry.getArgAttrOfType<StringAttr>(i, nn::NNDialect::kNameAttrName).getValue()
+             << "' on " << runtime::rankSetString(before) << ", where the state is, got "
+             << runtime::rankSetString(after);
+    }
+    return success();
   }
 
   LogicalResult checkResults(const Frame &frame, Operation *end,

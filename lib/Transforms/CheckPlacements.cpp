@@ -53,6 +53,7 @@ std::optional<PlacementRule> symbolizePlacementRule(StringRef name) {
       .Case("present", PlacementRule::Present)
       .Case("returned", PlacementRule::Returned)
       .Case("complete", PlacementRule::Complete)
+      .Case("stays", PlacementRule::Stays)
       .Case("sum-once", PlacementRule::SumOnce)
       .Case("sum-parts", PlacementRule::SumParts)
       .Case("reduce-kind", PlacementRule::ReduceKind)

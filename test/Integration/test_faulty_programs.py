@@ -87,6 +87,7 @@ NEEDED = {
         "present": "a stage with the weights of another",
         "returned": "a result that its rank does not have",
         "complete": "a reduction over the stages inside of one",
+        "stays": "presence: A state moves to another rank.",
         "sum-once": "a second sum",
         "sum-parts": "a reduction over the wrong axis",
         "reduce-kind": "a maximum of addends",

@@ -285,3 +285,43 @@ def test_a_message_that_nobody_receives(tmp_path):
     err = refused(tmp_path, printed(2, 2).replace('tag 0 role "activation"', 'tag 5 role "activation"', 1))
     assert ("rank 1 receives at procedure 'forward1', communication command 1 ('activation'), what rank 0 does not send (message 0 "
             "with tag 0)" in err), err
+
+
+STATES = ROOT / "test/Integration/Inputs/stage_states.mlir"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_stage_keeps_its_own_state(tmp_path, way):
+    """Three tokens, each in a process of its own that is given the states of the last one."""
+    random = np.random.default_rng(5)
+    weights = {name: random.standard_normal((4, 4)).astype(np.float32) for name in ("w.0", "w.1")}
+    save_file(weights, tmp_path / "weights.safetensors")
+    keys = [np.zeros((2, 8, 4)), np.zeros((2, 8, 4))]
+    given = []
+    for position in range(3):
+        x = random.standard_normal((2, 1, 4)).astype(np.float32)
+        np.save(tmp_path / "x.npy", x)
+        np.save(tmp_path / "position.npy", np.full(2, position, np.int32))
+        out = tmp_path / f"token{position}"
+        braid("run", STATES, "--weights", tmp_path / "weights.safetensors", "--input", f"x={tmp_path / 'x.npy'}", "--input",
+              f"position={tmp_path / 'position.npy'}", *given, *(argument for argument in WAYS[way] if argument not in ("--repeat", 20)), "--output", out)
+        given = ["--state", out]
+        for stage in range(2):
+            keys[stage][:, position:position + 1] = x.astype(np.float64) @ weights[f"w.{stage}"].T
+            x = np.tanh(keys[stage][:, position:position + 1])
+            assert np.allclose(np.load(out / f"keys.{stage}.npy"), keys[stage], atol=1e-5)
+    assert np.allclose(np.load(out / "y.npy"), np.tanh(keys[1]), atol=1e-5)
+
+
+@pytest.mark.parametrize("edit, message", [
+    (("nn.state, comm.on = #last", "nn.state, comm.on = #first"),
+     "'func.func' op expects the new value of state 'keys.1' on {pp = [0]}, where the state is, got {pp = [1]}"),
+    (("call @end(%w1, %k1", "call @end(%w1, %k0"), "'func.call' op on {pp = [1]} reads argument 2, which only {pp = [0]} have"),
+    (("call @begin(%x, %w0, %k0, %position) {comm.on = #first}", "call @begin(%x, %w0, %k0, %position)"),
+     "'func.call' op on all ranks reads argument 0, which only {pp = [0]} have"),
+])
+def test_a_state_of_another_stage(tmp_path, edit, message):
+    text = STATES.read_text()
+    assert text.count(edit[0]) == 1
+    err = refused(tmp_path, text.replace(*edit))
+    assert message in err, err

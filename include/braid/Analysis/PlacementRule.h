@@ -24,6 +24,7 @@ enum class PlacementRule : unsigned {
   Present,  ///< all ranks that run an operation have its operands
   Returned, ///< all ranks have a result that it is declared on
   Complete, ///< all ranks of a collective's groups run it
+  Stays,    ///< a state stays on its ranks
   // Of a collective's operand.
   SumOnce,    ///< what is added up is not the same on all ranks
   SumParts,   ///< what is reduced is not parts of more than one index

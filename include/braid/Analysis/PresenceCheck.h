@@ -21,7 +21,8 @@ namespace braid {
 /// A call with `comm.on` runs on the ranks of that place that run its caller. Parameters and entry
 /// arguments are where their places say, and other values where they are computed. A function
 /// returns what all ranks have that run it; an entry what the ranks have that its result is
-/// declared on. All ranks of the groups of a collective run it; a send or a recv is run by any.
+/// declared on. A state stays where it is. All ranks of the groups of a collective run it; a send
+/// or a recv is run by any.
 mlir::LogicalResult checkPresence(comm::MeshOp mesh, llvm::ArrayRef<mlir::func::FuncOp> entries,
                                   SkippedRules skip = {});
 

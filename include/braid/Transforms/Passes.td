@@ -415,7 +415,7 @@ def CheckPlacements : Pass<"braid-check-placements", "::mlir::ModuleOp"> {
   let summary = "Refuse a per-rank program that contradicts what its ranks hold";
   let description = [{
     First checks that the ranks that run an operation have its operands, and that collectives are run by all ranks of
-    their groups: a call with `comm.on` runs on some ranks, and its results are there only.
+    their groups: a call with `comm.on` runs on some ranks, and its results are there only. A state stays on its ranks.
 
     Follows for every value of a per-rank program up to level `scheduled`, along every axis of the mesh and its sub-axes,
     whether the ranks hold *the same* value, *parts* of one along a dimension, or *partial sums* (maxima, minima).
@@ -451,7 +451,7 @@ def CheckPlacements : Pass<"braid-check-placements", "::mlir::ModuleOp"> {
   let options = [
     ListOption<"skip", "skip", "std::string",
                "Rules that are not checked, for tests that show that each is needed: called, present, returned, "
-               "complete, sum-once, sum-parts, reduce-kind, gather-once, gather-dim, gather-sums, gather-axes, take- "
+               "complete, stays, sum-once, sum-parts, reduce-kind, gather-once, gather-dim, gather-sums, gather-axes, take- "
                "part, one-rank, alike, table-rows, one-factor, whole, sum-or-parts, relative, one-kind, extrema, added- "
                "once, product, linear, shift, ring, declared or declared-axes">,
   ];

@@ -144,3 +144,14 @@ func.func @never(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.name =
   func.call @outer(%x) {comm.on = #comm.place<@mesh, {pp = [0]}>} : (tensor<4xf32>) -> ()
   return %x : tensor<4xf32>
 }
+
+// -----
+
+// A state moves to another rank.
+comm.mesh @mesh <pp = 2>
+// expected-error @+1 {{'func.func' op expects the new value of state 'sum' on {pp = [0]}, where the state is, got {pp = [1]}}}
+func.func @moves(%sum: tensor<4xf32> {nn.name = "sum", nn.state, comm.on = #comm.place<@mesh, {pp = [0]}>})
+    -> (tensor<4xf32> {nn.name = "sum", comm.on = #comm.place<@mesh, {pp = [1]}>}) attributes {nn.entry} {
+  %w = nn.parameter "w" on <@mesh, {pp = [1]}> : tensor<4xf32>
+  return %w : tensor<4xf32>
+}
