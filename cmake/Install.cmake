@@ -33,6 +33,8 @@ endfunction()
 function(braid_install_package)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/ DESTINATION ${BRAID_INSTALL_HEADER_DIR}
           FILES_MATCHING PATTERN "*.h" PATTERN "StatusMacros.h" EXCLUDE)
+  # Braid has these machines built in; the files are for reading, and for making others.
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/share/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/braid)
   if(NOT BRAID_RUNTIME_ONLY)
     # TableGen sources are installed too: operations defined by other projects use their interfaces.
     foreach(root ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})

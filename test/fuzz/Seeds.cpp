@@ -10,6 +10,7 @@
 #include "../unit/InterpreterCore/OverlapProgram.h"
 #include "../unit/Runtime/CollectiveTable.h"
 #include "../unit/Runtime/QueuePrograms.h"
+#include "../unit/Runtime/SampleMachine.h"
 #include "../unit/Runtime/SampleProgram.h"
 #include "ProgramInput.h"
 #include "braid/Runtime/ManifestJson.h"
@@ -317,6 +318,13 @@ void writeLaunches(Folders &folders) {
 
 } // namespace
 
+void writeMachines(Folders &folders) {
+  folders.write("Machine", "measured",
+                braid::cost::machineToJson(braid::cost::testing::sampleMachine()));
+  for (const std::string &name : braid::cost::knownMachines())
+    folders.write("Machine", name, braid::cost::machineToJson(*braid::cost::openMachine(name)));
+}
+
 int main(int argc, char **argv) {
   if (argc != 3) {
     std::cerr << "expects a folder to write to, and that of the tests\n";
@@ -324,6 +332,7 @@ int main(int argc, char **argv) {
   }
   Folders folders(argv[1]);
   writeTensors(folders);
+  writeMachines(folders);
   writeConfigurations(folders, argv[2]);
   writeModules(folders, argv[2]);
   writeLaunches(folders);

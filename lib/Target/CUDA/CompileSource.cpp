@@ -8,22 +8,11 @@
 
 #include "mlir/IR/Diagnostics.h"
 
-#include "llvm/Support/Process.h"
 #include "llvm/Support/Regex.h"
 
 using namespace mlir;
 using namespace braid;
 using namespace braid::cuda;
-
-std::string CUDACompileOptions::defaultCacheDirectory() {
-  if (auto chosen = llvm::sys::Process::GetEnv("BRAID_CACHE_DIR"))
-    return *chosen;
-  if (auto caches = llvm::sys::Process::GetEnv("XDG_CACHE_HOME"); caches && !caches->empty())
-    return *caches + "/braid";
-  if (auto home = llvm::sys::Process::GetEnv("HOME"); home && !home->empty())
-    return *home + "/.cache/braid";
-  return "";
-}
 
 /// Reads the output of `ptxas -v`:
 ///   ptxas info    : Compiling entry function 'add' for 'sm_90a'

@@ -136,6 +136,19 @@ Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces) {
   return {};
 }
 
+std::string cacheDirectory() {
+  auto variable = [](const char *name) {
+    const char *value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  if (std::getenv("BRAID_CACHE_DIR"))
+    return variable("BRAID_CACHE_DIR");
+  if (const std::string caches = variable("XDG_CACHE_HOME"); !caches.empty())
+    return caches + "/braid";
+  const std::string home = variable("HOME");
+  return home.empty() ? "" : home + "/.cache/braid";
+}
+
 Status checkWritable(const std::string &path) {
   if (path.empty())
     return {};

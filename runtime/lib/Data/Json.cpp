@@ -5,6 +5,7 @@
 #include "Json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace braid::runtime {
@@ -101,6 +102,16 @@ void FieldReader::read(const Json &json, const std::string &path, std::string &v
 
 void FieldReader::read(const Json &json, const std::string &path, int64_t &value) {
   expect(asInteger(json, value), path, "an integer", json);
+}
+
+void FieldReader::read(const Json &json, const std::string &path, double &value) {
+  if (expect(json.is_number() && std::isfinite(json.get<double>()), path, "a number", json))
+    value = json.get<double>();
+}
+
+void FieldReader::read(const Json &json, const std::string &path, bool &value) {
+  if (expect(json.is_boolean(), path, "true or false", json))
+    value = json.get<bool>();
 }
 
 void FieldReader::read(const Json &json, const std::string &path, DType &value) {

@@ -64,6 +64,8 @@ private:
 
   void read(const Json &json, const std::string &path, std::string &value);
   void read(const Json &json, const std::string &path, int64_t &value);
+  void read(const Json &json, const std::string &path, double &value); ///< finite
+  void read(const Json &json, const std::string &path, bool &value);
   void read(const Json &json, const std::string &path, DType &value);
   void read(const Json &json, const std::string &path, Init &value);
   void read(const Json &json, const std::string &path, AxisRef &value);
@@ -108,6 +110,8 @@ public:
 private:
   static OrderedJson toJson(std::string &value) { return value; }
   static OrderedJson toJson(int64_t value) { return value; }
+  static OrderedJson toJson(double value) { return value; }
+  static OrderedJson toJson(bool value) { return value; }
   static OrderedJson toJson(DType value) { return name(value); }
   static OrderedJson toJson(Init value);
   static OrderedJson toJson(AxisRef &value);

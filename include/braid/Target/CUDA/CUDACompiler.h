@@ -29,10 +29,7 @@ struct CUDACompileOptions {
   std::optional<CUDACompilerKind> compiler;
   /// The folder that caches machine code by a hash of its inputs. Processes may share it. Empty for
   /// no cache.
-  std::string cacheDirectory = defaultCacheDirectory();
-
-  /// $BRAID_CACHE_DIR (set to nothing: no cache), else $XDG_CACHE_HOME/braid, else ~/.cache/braid.
-  static std::string defaultCacheDirectory();
+  std::string cacheDirectory = runtime::cacheDirectory();
 };
 
 /// The resources of a function, as the assembler reports them.

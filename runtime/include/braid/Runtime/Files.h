@@ -41,6 +41,10 @@ struct ByteSpan {
 /// writes to anything but a regular file (/dev/null, a pipe) in place.
 Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces);
 
+/// The user's folder for what Braid keeps: $BRAID_CACHE_DIR (set to nothing: none), else
+/// $XDG_CACHE_HOME/braid, else ~/.cache/braid; empty if there is none.
+std::string cacheDirectory();
+
 /// Checks that a file can be created or replaced at `path`, unless the path is empty. Leaves
 /// nothing behind.
 Status checkWritable(const std::string &path);

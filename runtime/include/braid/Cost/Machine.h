@@ -1,0 +1,202 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What a machine is able to do, as a machine file states it: measured by `braid calibrate`, or
+// published by a vendor. docs/costs.md defines every figure. All numbers are in seconds, bytes,
+// floating-point operations (FLOPs), and bytes or FLOPs per second, which their names say.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_COST_MACHINE_H
+#define BRAID_COST_MACHINE_H
+
+#include "braid/Base/Status.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace braid::cost {
+
+using runtime::Result;
+using runtime::Status;
+
+struct CpuCache {
+  int64_t level = 0, bytes = 0, sharedByCores = 0;
+};
+
+struct Processor {
+  std::string model;            ///< as the system names it
+  int64_t cores = 0;            ///< that the process may use
+  std::string isa;              ///< of the runtime's own kernels: "avx512"
+  std::vector<CpuCache> caches; ///< of data
+};
+
+/// A product [m, k] x [k, n] whose right side comes from memory.
+struct MatmulPoint {
+  int64_t m = 0, n = 0, k = 0;
+  double flopsPerSecond = 0;
+};
+
+/// Attention of `rows` query rows (positions times query heads of a key/value head) with `keys`
+/// keys. The FLOPs are those of all keys, also where a causal mask skips some.
+struct AttentionPoint {
+  int64_t rows = 0, keys = 0, headDim = 0;
+  bool causal = false;
+  double flopsPerSecond = 0;
+};
+
+/// An operation of row kernels by its class (braid/Cost/KernelWork.h): how many elements a second.
+struct OperationRate {
+  std::string operation;
+  double elementsPerSecond = 0;
+};
+
+/// Traffic of a kernel whose operands have this many bytes together.
+struct MemoryPoint {
+  int64_t bytes = 0;
+  double readBytesPerSecond = 0, writeBytesPerSecond = 0;
+  double copyBytesPerSecond = 0; ///< read and written together
+};
+
+/// What each core does while `busyCores` of them compute.
+struct ComputeRates {
+  int64_t busyCores = 0;
+  /// One element type, f32. Every combination of the sizes that occur.
+  std::vector<MatmulPoint> matmul;
+  std::vector<AttentionPoint> attention;
+  std::vector<OperationRate> rowOperations;
+  std::vector<MemoryPoint> memory; ///< by ascending bytes
+};
+
+/// What the executor spends besides computing and moving bytes.
+struct Overheads {
+  double commandSeconds = 0; ///< a launch of a kernel that does nothing
+  double callSeconds = 0;    ///< a call of a procedure
+  double eventSeconds = 0;   ///< from one queue of a rank to another
+};
+
+/// Bytes that a rank moves in one piece.
+struct TransferPoint {
+  int64_t bytes = 0;
+  double copySeconds = 0;   ///< from a peer to this rank
+  double reduceSeconds = 0; ///< of this rank's and a peer's to this rank's
+};
+
+/// How ranks of one host reach each other. The three parts add up: steps, messages, bytes.
+struct Transport {
+  std::string name; ///< "threads", "shm"
+  int64_t ranks = 0;
+  double startSeconds = 0;   ///< of a collective that moves next to nothing, but for its messages
+  double messageSeconds = 0; ///< from a rank to one that waits for it
+  std::vector<TransferPoint> transfers; ///< by ascending bytes, as long as `ranks` do it at once
+};
+
+/// Computation and communication of a rank at the same time, over the time of each alone.
+struct Interference {
+  std::string transport;
+  int64_t ranks = 0;
+  double computeSlowdown = 1, communicationSlowdown = 1;
+};
+
+/// A kind of connection between hosts or devices.
+struct Link {
+  std::string name; ///< "InfiniBand NDR"
+  double latencySeconds = 0;
+  double bytesPerSecond = 0; ///< in one direction
+};
+
+/// The highest rate of a GPU for one element type.
+struct PeakRate {
+  std::string dtype; ///< "bf16"
+  std::string unit;  ///< "matrix" or "vector"
+  double flopsPerSecond = 0;
+};
+
+struct NvLink {
+  int64_t generation = 0, links = 0;
+  double linkBytesPerSecond = 0; ///< of one link in one direction
+  double latencySeconds = 0;
+  double efficiency = 1;  ///< the part of the bandwidth that large messages reach
+  int64_t domainGpus = 0; ///< that reach each other through switches
+  bool multicast = false; ///< switches add and copy
+};
+
+struct Pcie {
+  int64_t generation = 0, lanes = 0;
+  double bytesPerSecond = 0; ///< in one direction
+};
+
+struct NetworkCard {
+  Link link;
+  double efficiency = 1; ///< the part of the bandwidth that large messages reach
+  int64_t gpus = 1;      ///< that share one
+};
+
+struct Gpu {
+  std::string model;
+  int64_t multiprocessors = 0;
+  std::vector<PeakRate> peaks;
+  /// The part of the peak that large products reach.
+  double matmulEfficiency = 1;
+  int64_t memoryBytes = 0;
+  double memoryBytesPerSecond = 0;
+  double launchSeconds = 0;
+  std::optional<NvLink> nvlink;
+  std::optional<Pcie> pcie;
+  std::optional<NetworkCard> network;
+};
+
+/// When and how a file was measured.
+struct Measurement {
+  std::string at;          ///< UTC: "2026-11-23T11:30:00Z"
+  double seconds = 0;      ///< that it took
+  std::string version;     ///< of Braid
+  std::string library;     ///< that computes products: "oneDNN 2.6.3"
+  int64_t repetitions = 0; ///< at most, of each figure, of which the median is taken
+  double foreignCores = 0; ///< the cores' time that others used meanwhile, over its duration
+  /// What could not be measured, and why.
+  std::map<std::string, std::string> missing;
+};
+
+struct Machine {
+  static constexpr int64_t kFormatVersion = 1;
+  int64_t formatVersion = kFormatVersion;
+  std::string name;
+  std::optional<Measurement> measurement; ///< else it is published
+  /// Of a published machine: title and address by a short name, and the short name for each number
+  /// ("gpu.memory_bytes"), or for all numbers of an object ("gpu.nvlink").
+  std::map<std::string, std::string> sources, sourceOf;
+  std::optional<Processor> processor;
+  std::vector<ComputeRates> compute; ///< by ascending busyCores
+  std::optional<Overheads> overheads;
+  std::vector<Transport> transports;
+  std::vector<Interference> interference;
+  std::vector<Link> links;
+  std::optional<Gpu> gpu;
+
+  /// Of this name for this number of ranks; null if none was measured.
+  const Transport *findTransport(const std::string &transport, int64_t ranks) const;
+};
+
+/// Reads a machine file strictly. Messages name the place in the document and what was expected:
+/// unknown fields, units other than those above, numbers that no machine has.
+Result<Machine> machineFromJson(const std::string &text);
+std::string machineToJson(const Machine &machine);
+
+/// The file of this path, or the machine of this name among those that Braid brings ("h100").
+Result<Machine> openMachine(const std::string &nameOrPath);
+/// The names of the machines that Braid brings.
+std::vector<std::string> knownMachines();
+/// Where `braid calibrate` writes by default, in the user's cache folder; empty if there is none.
+std::string defaultMachinePath();
+
+/// In what `machine` differs from the host that asks, for warnings: "'m' was measured on 'A' with 8
+/// cores, this is 'B' with 2". Empty: in nothing, or the file has no processor.
+std::string differenceFrom(const Machine &machine, const Processor &host);
+
+} // namespace braid::cost
+#endif // BRAID_COST_MACHINE_H

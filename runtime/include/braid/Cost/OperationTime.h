@@ -1,0 +1,62 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The time of an operation on a machine: a roofline whose rates were measured, or published.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_COST_OPERATIONTIME_H
+#define BRAID_COST_OPERATIONTIME_H
+
+#include "braid/Base/LibraryKernels.h"
+#include "braid/Cost/Machine.h"
+
+#include <memory>
+#include <utility>
+
+namespace braid::cost {
+
+/// The arithmetic of one row of a kernel, by class of operation (program.fbs, RowWork).
+using RowWork = std::vector<std::pair<std::string, double>>;
+
+/// How many cores compute at the same time, and how many of them share one operation.
+struct ComputeUse {
+  int64_t busyCores = 1, threads = 1;
+};
+
+/// Times on one core, or GPU, with a machine's rates. Errors name the figure that the machine file
+/// lacks.
+class OperationTimes {
+public:
+  /// Between two numbers of busy cores, times are linear in their number.
+  OperationTimes(const Machine &machine, ComputeUse use);
+  ~OperationTimes();
+  OperationTimes(OperationTimes &&) noexcept;
+
+  /// A kernel of the library. On a processor: a matmul by its size (one of a batch after the
+  /// other); attention by query rows, keys and head size; the others as rows, with the kernel's
+  /// name as the operation if the file has its rate, or else by their traffic alone.
+  Result<double> ofLibrary(const runtime::LibraryCall &call) const;
+  /// A kernel on rows: the longer of its arithmetic, whose operations add up, and its traffic.
+  Result<double> ofRows(const RowWork &workOfRow, double rows, double bytesRead,
+                        double bytesWritten) const;
+  Result<double> ofCopy(double bytes) const;
+
+private:
+  struct Rates;
+  std::vector<Rates> rates; ///< by ascending busy cores, at most two
+  std::vector<double> weights;
+  const std::optional<Gpu> gpu;
+  double commandSeconds = 0;
+  int64_t threads = 1;
+
+  template <typename Time> Result<double> weighted(const Time &time) const;
+};
+
+/// The bytes that a call of a library kernel reads and writes: those of its operands, except that
+/// of a table, a cache or a source that is longer only the rows are read that the result has.
+double bytesOf(const runtime::LibraryCall &call);
+
+} // namespace braid::cost
+#endif // BRAID_COST_OPERATIONTIME_H

@@ -1,0 +1,66 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Reads a machine file. An accepted one is the same after it was written and read, and times of
+// operations on it are finite and not negative.
+//
+//===----------------------------------------------------------------------===//
+#include "braid/Cost/Machine.h"
+#include "Fuzz.h"
+#include "braid/Cost/OperationTime.h"
+
+#include <cmath>
+
+using namespace braid::cost;
+using namespace braid::fuzz;
+using braid::runtime::DType;
+using braid::runtime::LibraryCall;
+using braid::runtime::OperandType;
+
+namespace {
+
+void expectTime(const Result<double> &seconds) {
+  if (seconds.ok())
+    require(std::isfinite(*seconds) && *seconds >= 0, "a time is finite and not negative");
+}
+
+OperandType matrix(int64_t rows, int64_t columns) {
+  return {DType::f32, {rows, columns}, {columns, 1}};
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  Result<Machine> machine = machineFromJson({reinterpret_cast<const char *>(data), size});
+  if (!machine.ok())
+    return 0;
+  const std::string json = machineToJson(*machine);
+  Result<Machine> back = machineFromJson(json);
+  require(back.ok(), "what was written can be read: " + back.status().message());
+  require(machineToJson(*back) == json, "a machine is the same after it was written and read");
+  (void)differenceFrom(*machine, Processor{"host", 2, "avx2", {}});
+  LibraryCall matmul;
+  matmul.kernel = braid::runtime::findLibraryKernel("matmul");
+  matmul.operands.resize(matmul.kernel->operands.size());
+  matmul.operands[0] = matrix(33, 100);
+  matmul.operands[1] = matrix(700, 100);
+  matmul.operands[6] = matrix(33, 700);
+  matmul.integers = {0, 1, 0};
+  for (const int64_t cores : {1, 2, 64})
+    for (const int64_t threads : {1, 3}) {
+      const OperationTimes times(*machine, {cores, threads});
+      expectTime(times.ofLibrary(matmul));
+      expectTime(times.ofRows({{"simple", 10}, {"exp", 1}}, 100, 4096, 4096));
+      expectTime(times.ofCopy(1e6));
+    }
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize,
+                                          unsigned seed) {
+  Random random(seed);
+  std::string text = mutateJson(std::string(reinterpret_cast<const char *>(data), size), random);
+  return put(text.data(), text.size(), data, size, maxSize);
+}

@@ -1,0 +1,186 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Machine files: what is written can be read, and everything wrong is refused by its place.
+//
+//===----------------------------------------------------------------------===//
+#include "SampleMachine.h"
+#include "Testing.h"
+#include "braid/Runtime/Files.h"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+
+using namespace braid::cost;
+using namespace braid::cost::testing;
+using braid::runtime::Status;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+/// The sample with a change.
+Status after(const std::function<void(Json &)> &change) {
+  Json json = Json::parse(machineToJson(sampleMachine()));
+  change(json);
+  return machineFromJson(json.dump()).status();
+}
+
+Status published(const std::function<void(Json &)> &change) {
+  Json json = Json::parse(machineToJson(*openMachine("h100")));
+  change(json);
+  return machineFromJson(json.dump()).status();
+}
+
+} // namespace
+
+TEST(MachineFile, IsTheSameAfterItWasWrittenAndRead) {
+  const std::string text = machineToJson(sampleMachine());
+  braid::runtime::Result<Machine> machine = machineFromJson(text);
+  ASSERT_OK(machine.status());
+  EXPECT_EQ(machineToJson(*machine), text);
+  EXPECT_EQ(machine->measurement->missing.at("ucx"), "not measured yet");
+  EXPECT_EQ(machine->compute[1].matmul.size(), 8u);
+}
+
+TEST(MachineFile, RefusesWhatIsNoMachine) {
+  EXPECT_ERROR(machineFromJson("").status(),
+               "parse error at line 1, column 1: syntax error while parsing value - unexpected end "
+               "of input; expected '[', '{', or a literal");
+  EXPECT_ERROR(machineFromJson("[]").status(), "expects an object, got array");
+  EXPECT_ERROR(machineFromJson("{}").status(), "field 'format_version' is missing");
+  EXPECT_ERROR(after([](Json &j) { j["format_version"] = 2; }), "expects format version 1, got 2");
+  EXPECT_ERROR(after([](Json &j) { j.erase("name"); }), "field 'name' is missing");
+  EXPECT_ERROR(after([](Json &j) { j["color"] = "red"; }), "unknown field 'color'");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["memory"][1]["speed"] = 3; }),
+               "'compute[0].memory[1]': unknown field 'speed'");
+  EXPECT_ERROR(after([](Json &j) { j["processor"]["cores"] = "two"; }),
+               "field 'processor.cores' expects an integer, got string");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["attention"][1]["causal"] = 1; }),
+               "field 'compute[0].attention[1].causal' expects true or false, got 1");
+  EXPECT_ERROR(after([](Json &j) { j["links"][0]["bytes_per_second"] = "fast"; }),
+               "field 'links[0].bytes_per_second' expects a number, got string");
+}
+
+TEST(MachineFile, RefusesOtherUnits) {
+  const std::pair<const char *, const char *> other[] = {
+      {"bandwidth_gbps", "bytes_per_second"},
+      {"bandwidth_gb_per_second", "bytes_per_second"},
+      {"latency_us", "seconds"},
+      {"latency_ms", "seconds"},
+      {"latency_ns", "seconds"},
+      {"latency_s", "seconds"},
+      {"peak_tflops", "flops_per_second"},
+      {"size_gib", "bytes"}};
+  for (const auto &[field, unit] : other)
+    EXPECT_ERROR(after([&, name = field](Json &j) { j["links"][0][name] = 1; }),
+                 "field 'links[0]." + std::string(field) + "' expects a unit of machine files, '" +
+                     unit + "', at the end of its name");
+}
+
+TEST(MachineFile, RefusesImplausibleNumbers) {
+  EXPECT_ERROR(after([](Json &j) { j["links"][0]["bytes_per_second"] = 1e3; }),
+               "field 'links[0].bytes_per_second' expects 100000 to 1e+14 bytes per second, got "
+               "1000");
+  EXPECT_ERROR(after([](Json &j) { j["links"][0]["latency_seconds"] = -1e-6; }),
+               "field 'links[0].latency_seconds' expects 0 to 10 seconds, got -1e-06");
+  EXPECT_ERROR(after([](Json &j) { j["links"][0]["latency_seconds"] = 50; }), // microseconds
+               "field 'links[0].latency_seconds' expects 0 to 10 seconds, got 50");
+  EXPECT_ERROR(after([](Json &j) { j["overheads"]["command_seconds"] = -1; }),
+               "field 'overheads.command_seconds' expects 0 to 100000 seconds, got -1");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][1]["matmul"][2]["flops_per_second"] = 40; }),
+               "field 'compute[1].matmul[2].flops_per_second' expects 100000 to 1e+17 FLOPs per "
+               "second, got 40");
+  EXPECT_ERROR(
+      after([](Json &j) { j["compute"][0]["row_operations"][0]["elements_per_second"] = 0; }),
+      "field 'compute[0].row_operations[0].elements_per_second' expects 10000 to 1e+14 "
+      "elements per second, got 0");
+  EXPECT_ERROR(after([](Json &j) { j["processor"]["cores"] = 0; }),
+               "field 'processor.cores' expects 1 to 1e9, got 0");
+  EXPECT_ERROR(after([](Json &j) { j["interference"][0]["compute_slowdown"] = 0.1; }),
+               "field 'interference[0].compute_slowdown' expects 0.5 to 1000 times as long as "
+               "alone, got 0.1");
+  EXPECT_ERROR(published([](Json &j) { j["gpu"]["matmul_efficiency"] = 80; }),
+               "field 'gpu.matmul_efficiency' expects 0.01 to 1 of the peak, got 80");
+}
+
+TEST(MachineFile, RefusesTablesThatCannotBeInterpolated) {
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["matmul"].erase(3); }),
+               "field 'compute[0].matmul' expects every combination of its m, n and k, 8 in all, "
+               "got 7");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["matmul"][3] = j["compute"][0]["matmul"][2]; }),
+               "field 'compute[0].matmul' has a combination of m, n and k twice");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["attention"].erase(0); }),
+               "field 'compute[0].attention' expects every combination of its rows, keys, head_dim "
+               "and causal, 4 in all, got 3");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["memory"][1]["bytes"] = 4096; }),
+               "field 'compute[0].memory' expects ascending bytes, got 4096 behind 4096");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][1]["busy_cores"] = 1; }),
+               "field 'compute' expects ascending busy_cores, got 1 behind 1");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["row_operations"][1]["operation"] = "simple"; }),
+               "field 'compute[0].row_operations' has 'simple' twice");
+  EXPECT_ERROR(after([](Json &j) { j["transports"].push_back(j["transports"][0]); }),
+               "field 'transports' has 'threads' of 2 ranks twice");
+  EXPECT_ERROR(after([](Json &j) { j["transports"][0]["transfers"] = Json::array(); }),
+               "field 'transports[0].transfers' expects at least one size, got none");
+  EXPECT_ERROR(after([](Json &j) { j["transports"][0]["transfers"][1]["copy_seconds"] = 0; }),
+               "field 'transports[0].transfers[1]' expects no less time than fewer bytes take");
+}
+
+TEST(MachineFile, EveryPublishedNumberHasASource) {
+  EXPECT_ERROR(published([](Json &j) { j["source_of"].erase("gpu"); }),
+               "field 'gpu.memory_bytes' has no source in 'source_of'");
+  EXPECT_ERROR(published([](Json &j) { j["source_of"]["gpu"] = "hearsay"; }),
+               "field 'source_of.gpu' expects a name in 'sources', got 'hearsay'");
+  EXPECT_ERROR(published([](Json &j) { j["source_of"]["gpu.wings"] = "paper"; }),
+               "field 'source_of.gpu.wings' is of no number");
+  EXPECT_ERROR(after([](Json &j) { j["source_of"] = {{"links", "paper"}}; }),
+               "field 'source_of' is for machines without 'measurement'");
+}
+
+TEST(MachineFile, KnownMachines) {
+  EXPECT_THAT(knownMachines(), ::testing::UnorderedElementsAre("a100", "b200", "h100", "h200"));
+  for (const std::string &name : knownMachines()) {
+    braid::runtime::Result<Machine> machine = openMachine(name);
+    ASSERT_OK(machine.status());
+    ASSERT_TRUE(machine->gpu && machine->gpu->nvlink && machine->gpu->network) << name;
+    EXPECT_FALSE(machine->measurement) << name;
+  }
+  // Numbers as the data sheets sum them up: both directions of all links.
+  auto nvlink = [](const char *name) {
+    const NvLink link = *openMachine(name)->gpu->nvlink;
+    return 2 * static_cast<double>(link.links) * link.linkBytesPerSecond;
+  };
+  EXPECT_EQ(nvlink("a100"), 600e9);
+  EXPECT_EQ(nvlink("h100"), 900e9);
+  EXPECT_EQ(nvlink("h200"), 900e9);
+  EXPECT_EQ(nvlink("b200"), 1800e9);
+}
+
+TEST(MachineFile, IsFoundByNameOrPath) {
+  EXPECT_ERROR(openMachine("z9").status(),
+               "no machine 'z9': expects a100, b200, h100, h200, or the path of a machine file, as "
+               "`braid calibrate -o` writes it");
+  const std::string path = ::testing::TempDir() + "/machine.json";
+  const std::string text = "{\"format_version\": 7}";
+  ASSERT_OK(braid::runtime::writeFile(path, {{text.data(), text.size()}}));
+  EXPECT_ERROR(openMachine(path).status(),
+               "machine file '" + path + "': expects format version 1, got 7");
+  EXPECT_FALSE(openMachine(path + ".other").ok());
+  ASSERT_EQ(setenv("BRAID_CACHE_DIR", "/some/where", 1), 0);
+  EXPECT_EQ(defaultMachinePath(), "/some/where/machine.json");
+  ASSERT_EQ(setenv("BRAID_CACHE_DIR", "", 1), 0);
+  EXPECT_EQ(defaultMachinePath(), "");
+}
+
+TEST(MachineFile, SaysOnWhichMachineItWasMeasured) {
+  const Machine machine = sampleMachine();
+  EXPECT_EQ(differenceFrom(machine, *machine.processor), "");
+  EXPECT_EQ(differenceFrom(machine, Processor{"Other", 1, "avx512", {}}),
+            "'sample' was measured on 'Sample Processor' with 2 cores and avx2, this is 'Other' "
+            "with 1 core and avx512");
+  EXPECT_EQ(differenceFrom(*openMachine("h100"), Processor{"Other", 1, "avx512", {}}), "");
+}

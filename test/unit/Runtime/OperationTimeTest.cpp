@@ -1,0 +1,184 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Times of operations, computed by hand for the sample machine.
+//
+//===----------------------------------------------------------------------===//
+#include "braid/Cost/OperationTime.h"
+#include "SampleMachine.h"
+#include "Testing.h"
+#include "runtime/lib/Cost/Interpolation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+using namespace braid::cost;
+using namespace braid::cost::testing;
+using braid::runtime::DType;
+using braid::runtime::findLibraryKernel;
+using braid::runtime::LibraryCall;
+using braid::runtime::OperandType;
+
+namespace {
+
+OperandType tensor(const std::vector<int64_t> &shape, DType dtype = DType::f32) {
+  OperandType type{dtype, shape, std::vector<int64_t>(shape.size(), 1)};
+  for (size_t d = shape.size(); d-- > 1;)
+    type.strides[d - 1] = type.strides[d] * shape[d];
+  return type;
+}
+
+LibraryCall matmul(int64_t m, int64_t n, int64_t k, DType dtype = DType::f32) {
+  LibraryCall call;
+  call.kernel = findLibraryKernel("matmul");
+  call.operands.resize(call.kernel->operands.size());
+  call.operands[0] = tensor({m, k}, dtype);
+  call.operands[1] = tensor({n, k}, dtype);
+  call.operands[6] = tensor({m, n}, dtype);
+  call.integers = {0, 1, 0};
+  return call;
+}
+
+LibraryCall attention(int64_t positions, int64_t keys, int64_t heads, bool causal) {
+  LibraryCall call;
+  call.kernel = findLibraryKernel("attention");
+  call.operands.resize(call.kernel->operands.size());
+  call.operands[0] = tensor({1, positions, heads, 32});
+  call.operands[1] = call.operands[2] = tensor({1, keys, heads, 32});
+  call.operands[6] = tensor({1, positions, heads, 32});
+  call.integers = {causal};
+  call.numbers = {1};
+  return call;
+}
+
+double seconds(const braid::runtime::Result<double> &result) {
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return result.ok() ? *result : -1;
+}
+
+constexpr double kCommand = 1e-6; ///< of the sample
+
+/// Equal but for rounding.
+#define EXPECT_CLOSE(got, expected) EXPECT_NEAR(got, expected, 1e-10 * (expected))
+
+} // namespace
+
+TEST(OperationTime, OfAMatmulAtAMeasuredSize) {
+  const OperationTimes times(sampleMachine(), {1, 1});
+  EXPECT_CLOSE(seconds(times.ofLibrary(matmul(16, 64, 256))),
+               kCommand + 2.0 * 16 * 64 * 256 / 1e10);
+  EXPECT_CLOSE(seconds(times.ofLibrary(matmul(64, 64, 256))),
+               kCommand + 2.0 * 64 * 64 * 256 / 4e10);
+  // Beyond the table: the rate of its border.
+  EXPECT_CLOSE(seconds(times.ofLibrary(matmul(1024, 1024, 1024))),
+               kCommand + 2.0 * 1024 * 1024 * 1024 / 4e10);
+  EXPECT_CLOSE(seconds(times.ofLibrary(matmul(1, 8, 8))), kCommand + 2.0 * 8 * 8 / 1e10);
+}
+
+TEST(OperationTime, OfAMatmulBetweenMeasuredSizes) {
+  const OperationTimes times(sampleMachine(), {1, 1});
+  // In the middle of 16 and 64 by their logarithms, 1e10 and 4e10 meet at 2e10.
+  EXPECT_NEAR(seconds(times.ofLibrary(matmul(32, 100, 100))) - kCommand,
+              2.0 * 32 * 100 * 100 / 2e10, 1e-12);
+}
+
+TEST(OperationTime, DependsOnBusyCoresAndThreads) {
+  const double alone =
+      seconds(OperationTimes(sampleMachine(), {1, 1}).ofLibrary(matmul(64, 64, 64)));
+  const double busy =
+      seconds(OperationTimes(sampleMachine(), {2, 1}).ofLibrary(matmul(64, 64, 64)));
+  EXPECT_CLOSE(busy - kCommand, 2 * (alone - kCommand));
+  // More than were measured: as the most.
+  EXPECT_CLOSE(seconds(OperationTimes(sampleMachine(), {8, 1}).ofLibrary(matmul(64, 64, 64))),
+               busy);
+  // Two threads have half the rows each.
+  EXPECT_CLOSE(seconds(OperationTimes(sampleMachine(), {2, 2}).ofLibrary(matmul(128, 64, 64))),
+               busy);
+}
+
+TEST(OperationTime, OfAttention) {
+  const OperationTimes times(sampleMachine(), {1, 1});
+  const double flops = 4.0 * 100 * 128 * 32 * 3;
+  EXPECT_CLOSE(seconds(times.ofLibrary(attention(100, 128, 3, false))), kCommand + flops / 1e10);
+  EXPECT_CLOSE(seconds(times.ofLibrary(attention(100, 128, 3, true))), kCommand + flops / 2e10);
+}
+
+TEST(OperationTime, OfRowsIsTheLongerOfArithmeticAndTraffic) {
+  const OperationTimes times(sampleMachine(), {1, 1});
+  // 10 rows of 100 simple operations at 1e9 and 10 of exp at 1e8: 1e-6 + 1e-6.
+  const RowWork work{{"simple", 100}, {"exp", 10}};
+  EXPECT_CLOSE(seconds(times.ofRows(work, 10, 2048, 2048)), kCommand + 2e-6);
+  EXPECT_CLOSE(seconds(times.ofRows({{"simple", 1}}, 1, 204800, 204800)), kCommand + 409600 / 1e10);
+  EXPECT_CLOSE(seconds(times.ofCopy(2048)), kCommand + 4096 / 4e10);
+}
+
+TEST(OperationTime, OfOtherKernelsOfTheLibrary) {
+  LibraryCall call;
+  call.kernel = findLibraryKernel("embedding");
+  call.operands = {tensor({50000, 64}), tensor({4}, DType::i64), tensor({4, 64})};
+  call.integers = {0};
+  // Only the rows that are gathered count.
+  EXPECT_EQ(bytesOf(call), 2 * 4 * 64 * 4);
+  const OperationTimes times(sampleMachine(), {1, 1});
+  EXPECT_CLOSE(seconds(times.ofLibrary(call)), kCommand + 2048 / 4e10);
+}
+
+TEST(OperationTime, NamesWhatTheFileLacks) {
+  const OperationTimes times(sampleMachine(), {1, 1});
+  EXPECT_ERROR(times.ofRows({{"erf", 1}}, 1, 8, 8).status(),
+               "the machine file has no rate of the row operation 'erf'");
+  Machine machine = sampleMachine();
+  machine.compute[0].matmul.clear();
+  machine.compute[0].attention.clear();
+  machine.compute[0].memory.clear();
+  const OperationTimes less(machine, {1, 1});
+  EXPECT_ERROR(less.ofLibrary(matmul(1, 1, 1)).status(), "the machine file has no rates of matmul");
+  EXPECT_ERROR(less.ofLibrary(attention(1, 1, 1, true)).status(),
+               "the machine file has no rates of attention");
+  EXPECT_ERROR(less.ofCopy(1).status(), "the machine file has no rates of memory");
+  machine.compute.clear();
+  EXPECT_ERROR(OperationTimes(machine, {1, 1}).ofCopy(1).status(),
+               "the machine file has no rates of a processor");
+}
+
+TEST(OperationTime, OnAGpu) {
+  const Machine machine = *openMachine("h100");
+  const OperationTimes times(machine, {});
+  // 0.8 of 989.4 TFLOP/s behind a launch of 20 us; small products are bound by memory.
+  EXPECT_CLOSE(seconds(times.ofLibrary(matmul(8192, 8192, 8192, DType::bf16))),
+               2e-5 + 2.0 * 8192 * 8192 * 8192 / (0.8 * 9.894e14));
+  EXPECT_CLOSE(seconds(times.ofLibrary(matmul(1, 8192, 8192, DType::bf16))),
+               2e-5 + 2.0 * (8192 + 8192.0 * 8192 + 8192) / 3.35e12);
+  EXPECT_CLOSE(seconds(times.ofCopy(3.35e9)), 2e-5 + 2e-3);
+  EXPECT_ERROR(times.ofLibrary(matmul(8, 8, 8, DType::i64)).status(),
+               "the machine file has no peak rate of matrix operations on i64");
+}
+
+TEST(Interpolation, SecondsByBytes) {
+  const std::vector<std::pair<double, double>> points{{10, 1}, {20, 3}, {40, 4}};
+  EXPECT_EQ(secondsAt(points, 0), 0);
+  EXPECT_EQ(secondsAt(points, 5), 0.5);
+  EXPECT_EQ(secondsAt(points, 10), 1);
+  EXPECT_EQ(secondsAt(points, 15), 2);
+  EXPECT_EQ(secondsAt(points, 40), 4);
+  EXPECT_EQ(secondsAt(points, 60), 5);
+  EXPECT_EQ(secondsAt({{10, 1}}, 30), 3);
+  EXPECT_EQ(secondsAt({}, 30), 0);
+  double last = 0;
+  for (double bytes = 0; bytes < 100; bytes += 0.5) {
+    EXPECT_GE(secondsAt(points, bytes), last);
+    last = secondsAt(points, bytes);
+  }
+}
+
+TEST(Interpolation, RatesAtACornerAreThose) {
+  const RateGrid<2> grid({{{1, 10}, 2}, {{1, 1000}, 8}, {{4, 10}, 4}, {{4, 1000}, 32}});
+  EXPECT_CLOSE(grid.rate({1, 10}), 2);
+  EXPECT_CLOSE(grid.rate({4, 1000}), 32);
+  EXPECT_CLOSE(grid.rate({2, 10}), std::sqrt(2.0 * 4));
+  EXPECT_CLOSE(grid.rate({2, 100}), std::pow(2.0 * 8 * 4 * 32, 0.25));
+  EXPECT_CLOSE(grid.rate({9, 5}), 4);
+}

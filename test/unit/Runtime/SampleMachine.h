@@ -1,0 +1,50 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// A measured machine with round numbers, which has everything that a machine file may hold except a
+// GPU.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_SAMPLEMACHINE_H
+#define BRAID_TEST_SAMPLEMACHINE_H
+
+#include "braid/Cost/Machine.h"
+
+namespace braid::cost::testing {
+
+/// Two cores; with both busy, each computes at half the rate.
+inline Machine sampleMachine() {
+  Machine machine;
+  machine.name = "sample";
+  machine.measurement = Measurement{
+      "2026-01-02T03:04:05Z", 40, "0.1.0", "oneDNN 2.6.3", 5, 0.01, {{"ucx", "not measured yet"}}};
+  machine.processor = Processor{"Sample Processor", 2, "avx2", {{1, 32768, 1}, {2, 1048576, 2}}};
+  for (const int64_t busy : {1, 2}) {
+    ComputeRates rates;
+    rates.busyCores = busy;
+    const double part = 1.0 / static_cast<double>(busy);
+    for (const int64_t m : {16, 64})
+      for (const int64_t n : {64, 256})
+        for (const int64_t k : {64, 256})
+          rates.matmul.push_back({m, n, k, part * (m == 16 ? 1e10 : 4e10)});
+    for (const int64_t rows : {1, 100})
+      for (const int64_t keys : {128})
+        for (const int64_t dim : {32})
+          for (const bool causal : {false, true})
+            rates.attention.push_back({rows, keys, dim, causal, part * (causal ? 2e10 : 1e10)});
+    rates.rowOperations = {{"simple", part * 1e9}, {"exp", part * 1e8}, {"rotary", part * 1e9}};
+    rates.memory = {{4096, part * 4e10, part * 4e10, part * 4e10},
+                    {409600, part * 2e10, part * 1e10, part * 1e10}};
+    machine.compute.push_back(rates);
+  }
+  machine.overheads = Overheads{1e-6, 2e-6, 5e-6};
+  machine.transports = {{"threads", 2, 4e-6, 1e-6, {{1000, 1e-6, 2e-6}, {100000, 1e-5, 4e-5}}}};
+  machine.interference = {{"threads", 2, 1.5, 2}};
+  machine.links = {{"ethernet", 5e-5, 1.25e8}};
+  return machine;
+}
+
+} // namespace braid::cost::testing
+#endif // BRAID_TEST_SAMPLEMACHINE_H
