@@ -49,6 +49,8 @@ private:
       } else if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
         if (PlaceAttr place = parameter.getPlaceAttr())
           have[parameter] = toRuntime(place);
+      } else if (isa<nn::SliceOp, nn::ConcatOp>(op)) {
+        result = followView(frame, &op, have);
       } else if (isa<func::ReturnOp>(op)) {
         result = checkResults(frame, &op, have);
       } else {
@@ -98,6 +100,22 @@ private:
       return success();
     llvm::DenseMap<Value, RankSet> inside;
     return follow({callee, *ranks, call, &frame}, inside);
+  }
+
+  /// A part of a value, and a value of parts, are where these are: nothing runs for them.
+  LogicalResult followView(const Frame &frame, Operation *op,
+                           llvm::DenseMap<Value, RankSet> &have) {
+    std::optional<RankSet> ranks = frame.ranks;
+    for (Value operand : op->getOperands()) {
+      const RankSet owners = whoHas(frame, operand, have);
+      std::optional<RankSet> both = runtime::intersection(*ranks, owners);
+      // Of parts on different ranks, none has the whole.
+      if (!both)
+        return checkUse(frame, op, operand, *ranks, have);
+      ranks = std::move(both);
+    }
+    have[op->getResult(0)] = *ranks;
+    return success();
   }
 
   LogicalResult checkOperation(const Frame &frame, Operation *op,

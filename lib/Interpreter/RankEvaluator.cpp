@@ -99,7 +99,11 @@ Status RankEvaluator::checkOperands(Operation *op, const Frame &frame) const {
 Status RankEvaluator::evaluate(Operation *op, Frame &frame) {
   RETURN_IF_ERROR(process.progress());
   auto parameter = dyn_cast<nn::ParameterOp>(op);
-  if (!isOn(parameter ? parameter.getPlaceAttr() : comm::placeOf(op))) {
+  const bool isPartOfAbsent =
+      isa<nn::SliceOp, nn::ConcatOp>(op) && llvm::any_of(op->getOperands(), [&](mlir::Value v) {
+        return std::holds_alternative<Absent>(frame.find(v)->second);
+      });
+  if (isPartOfAbsent || !isOn(parameter ? parameter.getPlaceAttr() : comm::placeOf(op))) {
     for (mlir::Value result : op->getResults())
       frame[result] = Absent{};
     return {};

@@ -325,3 +325,36 @@ def test_a_state_of_another_stage(tmp_path, edit, message):
     assert text.count(edit[0]) == 1
     err = refused(tmp_path, text.replace(*edit))
     assert message in err, err
+
+
+PARTS = ROOT / "test/Integration/Inputs/stage_parts.mlir"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_micro_batches_are_parts_of_one_input(tmp_path, way):
+    random = np.random.default_rng(7)
+    weights = {name: random.standard_normal((4, 4)).astype(np.float32) for name in ("w.0", "w.1")}
+    save_file(weights, tmp_path / "weights.safetensors")
+    x = random.standard_normal((4, 4)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    braid("run", PARTS, "--weights", tmp_path / "weights.safetensors", "--input", f"x={tmp_path / 'x.npy'}", *WAYS[way], "--output", tmp_path / "out")
+    expected = x.astype(np.float64) @ weights["w.0"].T @ weights["w.1"].T
+    assert np.allclose(np.load(tmp_path / "out/y.npy"), expected, atol=1e-5)
+
+
+def test_parts_of_values_of_stages(tmp_path):
+    assert "rt.copy" not in braid("compile", PARTS, "--emit=rt").out
+    text = PARTS.read_text()
+    edits = {
+        # A whole of parts that no rank has all of, and a part that another stage reads.
+        "nn.concat %c, %d dim 0": ("nn.concat %c, %a dim 0", "'nn.concat' op on {pp = [1]} reads result 0 of 'nn.slice', which only {pp = [0]} have"),
+        "call @begin(%b, %w0) {comm.on = #first}": ("call @begin(%b, %w0) {comm.on = #last}", "'func.call' op on {pp = [1]} reads result 0 of 'nn.slice', which only {pp = [0]} have"),
+        "return %y : tensor<4x4xf32>": ("return %x : tensor<4x4xf32>", "'func.return' op expects result 0 of 'main' on {pp = [1]}, got argument 0, which only {pp = [0]} have"),
+    }
+    for old, (new, message) in edits.items():
+        assert text.count(old) == 1
+        assert message in refused(tmp_path, text.replace(old, new))
+    # Parts of different memory are copied, which is a command of all ranks.
+    apart = text.replace("%y = nn.concat %c, %d dim 0", "%z = nn.concat %b, %a dim 0").replace("return %y : tensor<4x4xf32>", "return %z : tensor<4x4xf32>").replace('"y", comm.on = #last', '"y", comm.on = #first')
+    err = refused(tmp_path, apart)
+    assert "'rt.copy' op (copy on the compute queue) uses a value of other ranks" in err and "on rank 1" in err, err
