@@ -10,7 +10,7 @@
 #ifndef BRAID_CUDA_DRIVER_H
 #define BRAID_CUDA_DRIVER_H
 
-#include "SharedLibrary.h"
+#include "runtime/lib/Sync/SharedLibrary.h"
 #include "braid/Base/StatusMacros.h"
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Libraries.h"
+#include "runtime/lib/Net/Networks.h"
 
 #include <dlfcn.h>
 #include <functional>
@@ -47,6 +48,15 @@ std::string mpiVersion(const Library &library) {
     return "";
   std::string version(text);
   return version.substr(0, version.find_first_of(",\n"));
+}
+
+std::string ucxVersion(const Library &library) {
+  auto *get = library.find<void(unsigned *, unsigned *, unsigned *)>("ucp_get_version");
+  unsigned major = 0, minor = 0, release = 0;
+  if (!get)
+    return "";
+  get(&major, &minor, &release);
+  return dotted(static_cast<int>(major), static_cast<int>(minor)) + "." + std::to_string(release);
 }
 
 std::string driverVersion(const Library &library, int &gpus) {
@@ -129,6 +139,31 @@ Finding look(const Probe &probe, const DoctorOptions &options, const char *hindr
   return finding;
 }
 
+/// UCX, and the transports that it has on this host.
+Finding findUcx(const DoctorOptions &options) {
+  const char *noHosts = "not used: ranks are threads or processes of one host";
+  const Probe probe{"UCX", {"libucp.so.0"}, ucxVersion, "", noHosts};
+  if (options.libraryDirectories)
+    return look(probe, options, noHosts);
+  // Before the library is looked for, as loading it in this way changes nothing in the process.
+  net::NetOptions all;
+  all.transports = "all";
+  auto networks = net::openNetworks(all);
+  Finding finding = look(probe, options, noHosts);
+  if (finding.state == Finding::State::absent)
+    return finding;
+  if (!networks.ok()) {
+    finding.state = Finding::State::absent;
+    finding.use = networks.status().message();
+    return finding;
+  }
+  std::string names;
+  for (const std::string &name : net::transportNames(**networks))
+    names += (names.empty() ? "" : ", ") + name;
+  finding.found += ", transports " + names;
+  return finding;
+}
+
 } // namespace
 
 std::vector<Finding> findLibraries(const DoctorOptions &options) {
@@ -150,7 +185,8 @@ std::vector<Finding> findLibraries(const DoctorOptions &options) {
                    ncclVersion,
                    "collectives of ranks on GPUs of their own (--transport nccl)",
                    "no ranks on GPUs of their own (--transport nccl)"};
-  std::vector<Finding> findings = {look(mpi, options, noMpi), look(driver, options, nullptr)};
+  std::vector<Finding> findings = {look(mpi, options, noMpi), findUcx(options),
+                                   look(driver, options, nullptr)};
   const char *hindrance = gpus == 0 ? "not used: there is no GPU" : nullptr;
   if (hindrance && findings.back().state == Finding::State::used) {
     findings.back().state = Finding::State::unused;

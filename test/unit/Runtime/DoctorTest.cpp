@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 using namespace braid::runtime;
+using ::testing::ContainsRegex;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -63,7 +64,7 @@ TEST_F(DoctorTest, ThisHostRunsTheCpuTarget) {
 TEST_F(DoctorTest, WithoutLibraries) {
   Diagnosis diagnosis = diagnose(bare());
   EXPECT_TRUE(diagnosis.ready());
-  for (const char *name : {"MPI", "CUDA driver", "cuBLASLt", "NCCL"})
+  for (const char *name : {"MPI", "UCX", "CUDA driver", "cuBLASLt", "NCCL"})
     EXPECT_EQ(find(diagnosis, name).state, State::absent) << name;
   EXPECT_EQ(find(diagnosis, "MPI").found, "no libmpi.so.40, libmpi.so.12, libmpi.so");
 }
@@ -78,10 +79,19 @@ TEST_F(DoctorTest, LibrariesSayTheirVersions) {
             "for CUDA 13.2, 2 GPUs, " + place + "/libcuda.so.1");
   EXPECT_EQ(find(diagnosis, "cuBLASLt").found, "13.0.2, " + place + "/libcublasLt.so.13");
   EXPECT_EQ(find(diagnosis, "NCCL").found, "2.27.3, " + place + "/libnccl.so.2");
-  EXPECT_EQ(find(diagnosis, "MPI").state, State::unused);
+  EXPECT_EQ(find(diagnosis, "UCX").found, "1.99.7, " + place + "/libucp.so.0");
+  for (const char *name : {"MPI", "UCX"})
+    EXPECT_EQ(find(diagnosis, name).state, State::unused) << name;
   for (const char *name : {"CUDA driver", "cuBLASLt", "NCCL"})
     EXPECT_EQ(find(diagnosis, name).state, State::used) << name;
   EXPECT_EQ(find(diagnosis, "cuBLASLt").use, "matmuls on GPUs");
+}
+
+TEST_F(DoctorTest, TransportsOfUcx) {
+  Finding ucx = find(diagnose(), "UCX");
+  if (ucx.state == State::absent)
+    GTEST_SKIP() << "UCX is not here: " << ucx.found;
+  EXPECT_THAT(ucx.found, ContainsRegex("^1\\.[0-9.]+, .*/libucp\\.so\\.0.*, transports .*tcp"));
 }
 
 TEST_F(DoctorTest, LibrariesWithoutGpu) {

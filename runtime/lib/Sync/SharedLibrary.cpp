@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 
-namespace braid::runtime::cuda {
+namespace braid::runtime {
 
 Status SharedLibrary::open(const std::string &description, const std::vector<std::string> &names) {
   what = description;
@@ -30,4 +30,4 @@ void *SharedLibrary::find(const char *symbol, Status &status) const {
   return address;
 }
 
-} // namespace braid::runtime::cuda
+} // namespace braid::runtime

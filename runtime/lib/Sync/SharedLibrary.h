@@ -3,20 +3,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// NVIDIA's libraries, which are loaded at run time, so that one build runs with and without them.
-// Each has a table of the functions in use, which is filled completely at load time, so that an
-// error names a missing function before anything runs.
+// Libraries that are loaded at run time (NVIDIA's, UCX), so that one build runs with and without
+// them. Each has a table of the functions in use, which is filled completely at load time, so that
+// an error names a missing function before anything runs.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BRAID_CUDA_SHAREDLIBRARY_H
-#define BRAID_CUDA_SHAREDLIBRARY_H
+#ifndef BRAID_SYNC_SHAREDLIBRARY_H
+#define BRAID_SYNC_SHAREDLIBRARY_H
 
 #include "braid/Base/Status.h"
 
 #include <type_traits>
 #include <vector>
 
-namespace braid::runtime::cuda {
+namespace braid::runtime {
 
 class SharedLibrary {
 public:
@@ -41,5 +41,5 @@ private:
 #define BRAID_FIND_SYMBOL(name, ...)                                                               \
   this->name = reinterpret_cast<decltype(this->name)>(library.find(#name, status));
 
-} // namespace braid::runtime::cuda
-#endif // BRAID_CUDA_SHAREDLIBRARY_H
+} // namespace braid::runtime
+#endif // BRAID_SYNC_SHAREDLIBRARY_H

@@ -1,0 +1,162 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Worker.h"
+#include "braid/Base/StatusMacros.h"
+#include "runtime/lib/Sync/Counter.h"
+
+#include <algorithm>
+#include <ctime>
+#include <poll.h>
+
+namespace braid::runtime::net {
+
+Result<std::unique_ptr<Worker>> Worker::create(std::shared_ptr<const UcxContext> context) {
+  std::unique_ptr<Worker> self(new Worker(std::move(context)));
+  const Ucx &ucx = self->ucx();
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  // Calls come from different threads, one at a time.
+  params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  RETURN_IF_ERROR(ucx.check(ucx.ucp_worker_create(self->context->handle(), &params, &self->worker),
+                            "make a worker"));
+  RETURN_IF_ERROR(ucx.check(ucx.ucp_worker_get_efd(self->worker, &self->descriptor),
+                            "wait for its networks in the kernel"));
+  return self;
+}
+
+Worker::~Worker() {
+  if (worker)
+    (void)close(nowNs() + 1000000000);
+}
+
+Result<std::string> Worker::address() const {
+  ucp_worker_attr_t attributes{};
+  attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS;
+  RETURN_IF_ERROR(ucx().check(ucx().ucp_worker_query(worker, &attributes), "tell its address"));
+  std::string text(reinterpret_cast<const char *>(attributes.address), attributes.address_length);
+  ucx().ucp_worker_release_address(worker, attributes.address);
+  return text;
+}
+
+bool Worker::poll() {
+  const uint64_t before = events;
+  while (events == before && ucx().ucp_worker_progress(worker) != 0)
+    ;
+  return events != before;
+}
+
+void Worker::sleep(int64_t until) const {
+  pollfd entry{descriptor, POLLIN, 0};
+  const int64_t ns = std::max<int64_t>(0, until - nowNs());
+  const timespec limit{static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
+  ppoll(&entry, 1, &limit, nullptr); // an interruption is a wake-up, too
+}
+
+Status Worker::wait(int64_t until) {
+  const int64_t spinEnd = spinNs > 0 ? std::min(until, nowNs() + spinNs) : 0;
+  for (;;) {
+    if (poll() || signalled.exchange(false, std::memory_order_acquire))
+      return {};
+    const int64_t now = nowNs();
+    if (now >= until)
+      return {};
+    if (now < spinEnd)
+      continue;
+    // Arming fails while there is something to do, so nothing that comes is slept over.
+    const ucs_status_t status = ucx().ucp_worker_arm(worker);
+    if (status == UCS_ERR_BUSY)
+      continue;
+    RETURN_IF_ERROR(ucx().check(status, "wait for its networks"));
+    sleep(until);
+  }
+}
+
+void Worker::signal() {
+  signalled.store(true, std::memory_order_release);
+  ucx().ucp_worker_signal(worker);
+}
+
+Status Worker::handle(unsigned id, ucp_am_recv_callback_t callback, void *argument,
+                      bool keepsData) {
+  ucp_am_handler_param_t params{};
+  params.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                      UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  params.id = id;
+  params.flags = UCP_AM_FLAG_WHOLE_MSG | (keepsData ? UCP_AM_FLAG_PERSISTENT_DATA : 0);
+  params.cb = callback;
+  params.arg = argument;
+  return ucx().check(ucx().ucp_worker_set_am_recv_handler(worker, &params), "receive messages");
+}
+
+Status Worker::connect(ucp_ep_params_t params, ucp_err_handler_cb_t failed, void *argument,
+                       ucp_ep_h &endpoint) const {
+  // With this mode the death of a peer is an error, not a silence.
+  params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler = {failed, argument};
+  return ucx().check(ucx().ucp_ep_create(worker, &params, &endpoint), "connect");
+}
+
+void Worker::abandon(ucp_ep_h endpoint) {
+  ucp_request_param_t params{};
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  params.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  void *request = ucx().ucp_ep_close_nbx(endpoint, &params);
+  if (UCS_PTR_IS_PTR(request))
+    closing.push_back(request);
+}
+
+bool Worker::finish(void *request, int64_t until, ucs_status_t &status) {
+  if (!UCS_PTR_IS_PTR(request)) {
+    status = UCS_PTR_STATUS(request);
+    return true;
+  }
+  while ((status = ucx().ucp_request_check_status(request)) == UCS_INPROGRESS) {
+    if (ucx().ucp_worker_progress(worker) != 0)
+      continue;
+    if (nowNs() >= until)
+      return false;
+    // No event may come for it, so sleeps are short.
+    if (ucx().ucp_worker_arm(worker) == UCS_OK)
+      sleep(std::min(until, nowNs() + 1000000));
+  }
+  ucx().ucp_request_free(request);
+  return true;
+}
+
+Status Worker::flush(const std::vector<ucp_ep_h> &endpoints, int64_t until) {
+  std::vector<void *> requests;
+  ucp_request_param_t params{};
+  for (ucp_ep_h endpoint : endpoints)
+    requests.push_back(ucx().ucp_ep_flush_nbx(endpoint, &params));
+  Status result;
+  for (void *request : requests) {
+    ucs_status_t status = UCS_OK;
+    if (!finish(request, until, status)) {
+      closing.push_back(request); // ends with its endpoint
+      status = UCS_ERR_TIMED_OUT;
+    }
+    if (result.ok())
+      result = ucx().check(status, "send what is left");
+  }
+  return result;
+}
+
+Status Worker::close(int64_t until) {
+  bool all = true;
+  for (void *request : closing) {
+    ucs_status_t ignored = UCS_OK;
+    all &= finish(request, until, ignored);
+  }
+  closing.clear();
+  ucp_worker_h ended = worker;
+  worker = nullptr;
+  if (!all)
+    return Status::error("UCX does not end its connections", Code::rankFailed);
+  ucx().ucp_worker_destroy(ended);
+  return {};
+}
+
+} // namespace braid::runtime::net
