@@ -9,9 +9,10 @@ usage() {
   cat <<'END'
 usage: scripts/setup.sh [--check] [--no-python] [--help]
 
-Installs the Debian packages of scripts/packages.txt that are missing (with apt-get, as root or through sudo) and
-makes the virtual environment build/venv with the Python packages of scripts/requirements*.txt. Nothing goes into
-the system's Python. Does nothing, in under a second, when everything is there.
+Installs the Debian packages of scripts/packages.txt that are missing (with apt-get, as root or through sudo), those of
+scripts/packages-optional.txt as far as they can be had, and makes the virtual environment build/venv with the Python
+packages of scripts/requirements*.txt. Nothing goes into the system's Python. Does nothing, in under a second, when
+everything is there.
 
   --check      install nothing; say what is missing and exit with 1 if anything is
   --no-python  leave the virtual environment alone
@@ -42,14 +43,16 @@ fail() {
 
 # --- Debian packages ---------------------------------------------------------------------------------------------
 
-wanted_packages() { sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' scripts/packages.txt; }
+wanted_packages() { sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1"; }
 
-# One query for all packages: dpkg-query prints a line for each one that it knows and an error for the others.
+# Of the packages named in its input. One query for all: dpkg-query prints a line for each one that it knows and an error
+# for the others.
 missing_packages() {
-  local installed
-  installed=$(wanted_packages | xargs dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null |
+  local wanted installed
+  wanted=$(sort -u)
+  installed=$(xargs dpkg-query -W -f='${db:Status-Status} ${Package}\n' <<<"$wanted" 2>/dev/null |
     sed -n 's/^installed //p' || true)
-  comm -23 <(wanted_packages | sort -u) <(sort -u <<<"$installed")
+  comm -23 <(echo "$wanted") <(sort -u <<<"$installed")
 }
 
 install_packages() {
@@ -79,9 +82,9 @@ install_packages() {
       "(LLVM 22 is in Debian 12's bookworm-security; see /etc/apt/sources.list and whether it can be reached)"
   fi
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" </dev/null ||
-    fail "apt-get could not install:" "$(missing_packages | xargs)"
+    fail "apt-get could not install:" "$(printf '%s\n' "${missing[@]}" | missing_packages | xargs)"
   local left
-  left=$(missing_packages | xargs)
+  left=$(printf '%s\n' "${missing[@]}" | missing_packages | xargs)
   [[ -z $left ]] || fail "still missing after apt-get install:" "$left"
 }
 
@@ -90,10 +93,24 @@ setup_packages() {
     fail "this is not a Debian system, so its packages cannot be checked" \
       "install by hand what scripts/packages.txt lists, then build with: scripts/build.sh"
   local missing
-  mapfile -t missing < <(missing_packages)
+  mapfile -t missing < <(wanted_packages scripts/packages.txt | missing_packages)
   [[ ${#missing[@]} -eq 0 ]] && return 0
   [[ -n $check_only ]] && fail "missing packages:" "${missing[*]}"
   install_packages "${missing[@]}"
+}
+
+# Packages that tests can do without: one attempt for each that is missing, and no error.
+setup_optional_packages() {
+  local missing package stamp=build/optional-packages
+  mapfile -t missing < <(wanted_packages scripts/packages-optional.txt | missing_packages)
+  if [[ ${#missing[@]} -eq 0 || -n $check_only || $(cat "$stamp" 2>/dev/null) == "${missing[*]}" ]]; then return 0; fi
+  if [[ $(id -u) -eq 0 ]] || sudo -n true 2>/dev/null; then
+    for package in "${missing[@]}"; do (install_packages "$package") || true; done
+    mapfile -t missing < <(printf '%s\n' "${missing[@]}" | missing_packages)
+  fi
+  mkdir -p build
+  echo "${missing[*]}" >"$stamp"
+  [[ ${#missing[@]} -eq 0 ]] || say "without these packages some tests are skipped: ${missing[*]}"
 }
 
 # --- Python ------------------------------------------------------------------------------------------------------
@@ -165,4 +182,5 @@ setup_python() {
 }
 
 setup_packages
+setup_optional_packages
 [[ -z $with_python ]] || setup_python
