@@ -416,7 +416,8 @@ Status CudaExecutor::prepare(Workers &workers, size_t entry) {
   ASSIGN_OR_RETURN(steps, orderCommands(*program::GetProgram(setup.bundle->program().data()),
                                         setup.roots[entry], setup.bundle->manifest()));
   for (size_t r = 0; r < ranks.size(); ++r)
-    RETURN_IF_ERROR(ofRank(r, prepareSlots(ranks[r], *workers.ranks[r]->program)));
+    RETURN_IF_ERROR(
+        ofRank(r, prepareSlots(ranks[r], *workers.ranks[static_cast<int64_t>(r)]->program)));
   RETURN_IF_ERROR(prepareExchanges(programs));
   for (Event *event : {&fork, &graphEnd})
     if (!*event) { // one for all entries

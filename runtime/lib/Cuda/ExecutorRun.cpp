@@ -18,7 +18,7 @@ namespace braid::runtime::cuda {
 namespace {
 
 std::string where(const Workers &workers, const Place &place) {
-  const RankProgram &program = *workers.ranks[static_cast<size_t>(place.rank)]->program;
+  const RankProgram &program = *workers.ranks[place.rank]->program;
   return "rank " + std::to_string(place.rank) + ": " +
          describe(program.queues[place.queue][place.index]);
 }
@@ -51,8 +51,7 @@ Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recor
     RankState &rank = state(place.rank);
     RETURN_IF_ERROR(rank.device.device->use());
     const CUstream stream = rank.stream(place.queue);
-    const Command &command =
-        workers.ranks[static_cast<size_t>(place.rank)]->program->queues[place.queue][place.index];
+    const Command &command = workers.ranks[place.rank]->program->queues[place.queue][place.index];
     const Slot &slot = rank.queues[place.queue].slots[place.index];
     auto record = [&](uint32_t event) -> Status {
       BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.events[event].get(), stream,
@@ -176,7 +175,7 @@ bool CudaExecutor::advance(Workers &workers, Status &failure) {
     RankState &rank = ranks[r];
     failure = rank.device.device->use();
     for (Queue queue = 0; queue < queues.size() && failure.ok(); ++queue) {
-      const auto &commands = workers.ranks[r]->program->queues[queue];
+      const auto &commands = workers.ranks[static_cast<int64_t>(r)]->program->queues[queue];
       QueueState &self = workers.control.queue(static_cast<int64_t>(r), queue);
       QueueStream &own = rank.queues[queue];
       size_t &done = own.done;
@@ -228,7 +227,8 @@ Status CudaExecutor::watch(Workers &workers) {
     bool ended = true;
     for (size_t r = 0; r < ranks.size(); ++r)
       for (Queue queue = 0; queue < queues.size(); ++queue)
-        ended &= ranks[r].queues[queue].done > workers.ranks[r]->program->queues[queue].size();
+        ended &= ranks[r].queues[queue].done >
+                 workers.ranks[static_cast<int64_t>(r)]->program->queues[queue].size();
     if (ended)
       return {};
     RETURN_IF_ERROR(checkGroups());
@@ -249,7 +249,8 @@ Status CudaExecutor::checkFaults(const Workers &workers) const {
                   sizeof fault);
       if (fault.command == 0)
         continue;
-      const Command &command = workers.ranks[r]->program->queues[queue][fault.command - 1];
+      const Command &command =
+          workers.ranks[static_cast<int64_t>(r)]->program->queues[queue][fault.command - 1];
       if (auto *op = std::get_if<CollectiveCommand>(&command.op))
         return ofRank(r, countError(op->collective, fault.value, fault.position));
       const auto &call = std::get<LibraryArguments>(command.op);
@@ -283,7 +284,7 @@ Status CudaExecutor::collectTimes(Workers &workers) {
   const int64_t origin = workers.runBeginNs;
   for (size_t r = 0; r < ranks.size(); ++r) {
     RankState &state = ranks[r];
-    Rank &rank = *workers.ranks[r];
+    Rank &rank = *workers.ranks[static_cast<int64_t>(r)];
     RETURN_IF_ERROR(state.device.device->use());
     std::vector<Interval> computing; // the compute queue comes first
     for (Queue queue = 0; queue < queues.size(); ++queue)
@@ -344,7 +345,7 @@ Status CudaExecutor::run(Workers &workers, size_t entry) {
   select(entry);
   workers.control.begin();
   for (size_t r = 0; r < ranks.size(); ++r) {
-    Rank &rank = *workers.ranks[r];
+    Rank &rank = *workers.ranks[static_cast<int64_t>(r)];
     rank.times.clear(rank.program->collectives.size());
     for (Queue queue = 0; queue < queues.size(); ++queue) {
       rank.trace[queue].clear();

@@ -7,19 +7,17 @@
 
 #include <algorithm>
 #include <exception>
-#include <numeric>
 #include <system_error>
 
 namespace braid::runtime {
 
-Workers::Workers(int64_t numRanks, std::vector<QueueInfo> itsQueues, int64_t threads,
-                 double timeLimitSeconds, Transport *transport, Sharing sharing)
-    : queues(std::move(itsQueues)), control(numRanks, queues, timeLimitSeconds, 0, sharing),
-      transport(transport), kernels(vectorKernels()) {
-  for (int64_t r = 0; r < numRanks; ++r)
-    ranks.push_back(std::make_unique<Rank>(queues.size(), threads));
-  served.resize(ranks.size());
-  std::iota(served.begin(), served.end(), 0);
+Workers::Workers(int64_t numRanks, RankRange local, std::vector<QueueInfo> itsQueues,
+                 int64_t threads, double timeLimitSeconds, Transport *transport, Sharing sharing)
+    : queues(std::move(itsQueues)), ranks(local), served(local),
+      control(numRanks, queues, timeLimitSeconds, 0, sharing), transport(transport),
+      kernels(vectorKernels()) {
+  for (auto &rank : ranks)
+    rank = std::make_unique<Rank>(queues.size(), threads);
 }
 
 namespace {
@@ -143,9 +141,7 @@ private:
 
 } // namespace
 
-void Workers::runQueue(int64_t r, Queue queue) {
-  QueueRun(*this, *ranks[static_cast<size_t>(r)], r).run(queue);
-}
+void Workers::runQueue(int64_t r, Queue queue) { QueueRun(*this, *ranks[r], r).run(queue); }
 
 void Workers::serveQueue(int64_t r, Queue queue) {
   useOneThread();
@@ -156,7 +152,7 @@ void Workers::serveQueue(int64_t r, Queue queue) {
     if (stopping.load(std::memory_order_acquire))
       return;
     try {
-      if (ranks[static_cast<size_t>(r)]->program->ownThread[queue])
+      if (ranks[r]->program->ownThread[queue])
         runQueue(r, queue);
     } catch (const std::exception &e) {
       const NamedCommand *command = self.at.load(std::memory_order_relaxed);
@@ -182,7 +178,7 @@ Status Workers::run() {
 
 void Workers::runServed() {
   for (int64_t r : served) {
-    Rank *rank = ranks[static_cast<size_t>(r)].get();
+    Rank *rank = ranks[r].get();
     rank->times.clear(rank->program->collectives.size());
     rank->team.trace = trace;
     for (auto &spans : rank->team.spans)
@@ -195,7 +191,7 @@ void Workers::runServed() {
   }
   uint32_t target = finished.value();
   for (int64_t r : served) {
-    const std::vector<bool> &threads = ranks[static_cast<size_t>(r)]->hasThread;
+    const std::vector<bool> &threads = ranks[r]->hasThread;
     target += static_cast<uint32_t>(std::count(threads.begin(), threads.end(), true));
   }
   runBeginNs = nowNs();
@@ -206,8 +202,9 @@ void Workers::runServed() {
   for (int i = 0; !complete && i < 100; ++i)
     complete = finished.waitOnce(target, 0, 20000000);
   lost = !complete;
-  for (size_t i = 0; complete && i < served.size(); ++i)
-    ranks[static_cast<size_t>(served[i])]->times.sum();
+  for (int64_t r : served)
+    if (complete)
+      ranks[r]->times.sum();
 }
 
 // Only commands that compute count: waiting uses processor time, too, for polling.
@@ -243,27 +240,26 @@ Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
   try {
     for (int64_t r : workers.served) {
       starting = r;
-      size_t i = static_cast<size_t>(r);
       const clockid_t clock = start([&workers, r] {
         beginSchedule(r, kComputeLane);
         workers.pinning.pinMember(r, 0);
         workers.serveQueue(r, kComputeQueue);
       });
-      workers.ranks[i]->clock.attach(clock);
+      workers.ranks[r]->clock.attach(clock);
       workers.computing.push_back({r, 0, clock});
       for (Queue q = 1; q < workers.queues.size(); ++q)
-        if (workers.ranks[i]->hasThread[q])
+        if (workers.ranks[r]->hasThread[q])
           start([&workers, r, q] {
             beginSchedule(r, kComputeLane + static_cast<int64_t>(q));
             workers.pinning.pinRank(r);
             workers.serveQueue(r, q);
           });
-      for (int64_t member = 1; member < workers.ranks[i]->team.members(); ++member) {
-        const clockid_t helper = start([&workers, r, i, member] {
+      for (int64_t member = 1; member < workers.ranks[r]->team.members(); ++member) {
+        const clockid_t helper = start([&workers, r, member] {
           beginSchedule(r, kComputeLane + static_cast<int64_t>(workers.queues.size()) - 1 + member);
           workers.pinning.pinMember(r, member);
           useOneThread();
-          workers.ranks[i]->team.serve(member, workers.control.spinNs());
+          workers.ranks[r]->team.serve(member, workers.control.spinNs());
         });
         workers.computing.push_back({r, member, helper});
       }

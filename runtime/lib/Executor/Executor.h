@@ -11,6 +11,7 @@
 
 #include "Commands.h"
 #include "Overlap.h"
+#include "braid/Base/PerRank.h"
 #include "braid/Runtime/Model.h"
 #include "runtime/lib/Kernels/Operations.h"
 #include "runtime/lib/Sync/Cores.h"
@@ -73,12 +74,13 @@ struct Rank {
 
 /// Shared by the model and its worker threads, so that a stuck worker does not lose its memory.
 struct Workers {
-  Workers(int64_t ranks, std::vector<QueueInfo> queues, int64_t threads, double timeLimitSeconds,
-          Transport *transport, Sharing sharing = Sharing::process);
+  /// Of the ranks `local` of a mesh of `numRanks`.
+  Workers(int64_t numRanks, RankRange local, std::vector<QueueInfo> queues, int64_t threads,
+          double timeLimitSeconds, Transport *transport, Sharing sharing = Sharing::process);
 
   std::vector<QueueInfo> queues; ///< of each rank
-  std::vector<std::unique_ptr<Rank>> ranks;
-  std::vector<int64_t> served; ///< the ranks that have threads in this process
+  PerRank<std::unique_ptr<Rank>> ranks;
+  RankRange served; ///< the ranks that have threads in this process
   RunControl control;
   Transport *transport;
   const VectorKernels &kernels;

@@ -18,7 +18,7 @@ namespace braid::runtime {
 
 const Entry &Execution::entry() const { return *state.entry; }
 
-ValueMemory &Execution::State::value(size_t rank, size_t argument) const {
+ValueMemory &Execution::State::value(int64_t rank, size_t argument) const {
   return model->values[rank][arguments[argument]];
 }
 
@@ -89,10 +89,11 @@ Status Execution::State::checkBindings() const {
   struct Bound {
     const std::byte *begin, *end;
     bool written;
-    size_t rank, argument;
+    int64_t rank;
+    size_t argument;
   };
   std::vector<Bound> bound;
-  for (size_t r = 0; r < model->values.size(); ++r)
+  for (int64_t r : model->local())
     for (size_t a = 0; a < arguments.size(); ++a)
       if (const ValueMemory &own = value(r, a); own.bound && own.bytes != 0)
         bound.push_back({own.bound, own.bound + own.bytes, isWritten(a), r, a});
@@ -118,7 +119,7 @@ Status Execution::State::checkBindings() const {
 }
 
 void Execution::State::copyBound(bool read) const {
-  for (size_t r = 0; r < programs.size(); ++r)
+  for (int64_t r : programs.ranks())
     for (size_t a = stateIndex(0); a < arguments.size(); ++a)
       if (const ValueMemory &own = value(r, a);
           own.isCopied() && (read ? a < resultIndex(0) : isWritten(a)))

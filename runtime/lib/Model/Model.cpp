@@ -198,13 +198,13 @@ static void copyShard(const EntryValue &value, const Box &box, std::byte *global
 
 Status Model::State::write(const EntryValue &value, size_t index, const void *data) {
   auto *global = const_cast<std::byte *>(static_cast<const std::byte *>(data)); // only read
-  for (size_t r = 0; r < values.size(); ++r) {
+  for (int64_t r : values.ranks()) {
     ValueMemory &local = values[r][index];
     if (!local.isHere)
       continue;
     copyShard(value, local.box, global, local.data(), true);
     if (device)
-      RETURN_IF_ERROR(device->upload(static_cast<int64_t>(r), index, local.data(), local.bytes));
+      RETURN_IF_ERROR(device->upload(r, index, local.data(), local.bytes));
   }
   return {};
 }
@@ -232,19 +232,17 @@ static Status checkReplica(const char *kind, const EntryValue &value, const Valu
 
 Status Model::State::read(const char *kind, const EntryValue &value, size_t index,
                           void *global) const {
-  for (size_t r = 0; r < values.size(); ++r) {
+  for (int64_t r : values.ranks()) {
     const ValueMemory &local = values[r][index];
     if (!local.isHere)
       continue;
     if (local.replicaOf >= 0) {
       if (!device)
-        RETURN_IF_ERROR(checkReplica(kind, value,
-                                     values[static_cast<size_t>(local.replicaOf)][index], local,
-                                     static_cast<int64_t>(r)));
+        RETURN_IF_ERROR(checkReplica(kind, value, values[local.replicaOf][index], local, r));
       continue;
     }
     if (device)
-      RETURN_IF_ERROR(device->download(static_cast<int64_t>(r), index, local.data(), local.bytes));
+      RETURN_IF_ERROR(device->download(r, index, local.data(), local.bytes));
     copyShard(value, local.box, static_cast<std::byte *>(global), local.data(), false);
   }
   return {};
@@ -261,7 +259,7 @@ Status Model::State::bind(const std::string &kind, const EntryValue &value, int6
   if (rank < 0 || rank >= numRanks())
     return Status::error("expects a rank of 0 to " + std::to_string(numRanks() - 1) + ", got " +
                          std::to_string(rank));
-  ValueMemory &local = values[static_cast<size_t>(rank)][index];
+  ValueMemory &local = values[rank][index];
   const std::string what = kind + " '" + value.name + "' of rank " + std::to_string(rank);
   if (!local.isHere)
     return Status::error(what + " does not exist: it is on " + rankSetString(value.on));
@@ -355,7 +353,7 @@ Status Model::readState(const std::string &name, void *data, size_t bytes) const
 }
 
 Status Model::resetStates() {
-  for (size_t r = 0; r < own->values.size(); ++r)
+  for (int64_t r : own->local())
     for (size_t i = 0; i < own->states.size(); ++i) {
       const size_t index = own->stateIndex(i);
       ValueMemory &local = own->values[r][index];
@@ -363,8 +361,7 @@ Status Model::resetStates() {
         continue;
       std::memset(local.data(), 0, local.bytes); // zero in every type, in padding too
       if (own->device)
-        RETURN_IF_ERROR(
-            own->device->upload(static_cast<int64_t>(r), index, local.data(), local.bytes));
+        RETURN_IF_ERROR(own->device->upload(r, index, local.data(), local.bytes));
     }
   return {};
 }

@@ -87,9 +87,9 @@ Status Model::State::load() {
   RETURN_IF_ERROR(placeValues());
   RETURN_IF_ERROR(usesDevice() ? Status() : loadKernels());
   RETURN_IF_ERROR(allocateArenas());
-  workers = std::make_unique<Workers>(numRanks(), queuesOf(*program), options().threadsPerRank,
-                                      options().timeLimitSeconds, &ranksTransport(),
-                                      usesProcesses() ? Sharing::forks : Sharing::process);
+  workers = std::make_unique<Workers>(
+      numRanks(), local(), queuesOf(*program), options().threadsPerRank, options().timeLimitSeconds,
+      &ranksTransport(), usesProcesses() ? Sharing::forks : Sharing::process);
   if (options().pin) {
     ASSIGN_OR_RETURN(Pinning pinning, Pinning::create(numRanks(), options().threadsPerRank));
     workers->pinning = std::move(pinning);
@@ -105,7 +105,7 @@ Status Model::State::load() {
                                ? static_cast<int64_t>(*options().spinMicroseconds * 1e3)
                                : spinFor(threads, usableCores()));
   if (usesProcesses()) {
-    std::vector<const std::vector<RankProgram> *> programs;
+    std::vector<const PerRank<RankProgram> *> programs;
     for (const auto &entry : entries)
       programs.push_back(&entry->programs);
     processes = std::make_unique<RankProcesses>(*workers, programs,
@@ -163,10 +163,11 @@ Status Model::State::allocateArenas() {
   transport = usesProcesses() ? createShmTransport(numRanks(), options().messagesInFlight)
                               : createThreadsTransport(numRanks(), options().messagesInFlight);
   RETURN_IF_ERROR(transport->allocate(symmetricBytes));
-  for (int64_t rank = 0; rank < numRanks(); ++rank) {
+  localArenas = PerRank<HostMemory>(local());
+  for (int64_t rank : local()) {
     // The sum does not overflow: rank 0 has no skew, and sizes near the limit are refused there.
     const size_t skew = static_cast<size_t>(rank) % 16 * kArenaSkew;
-    if (Status status = localArenas.emplace_back().map(localBytes + skew); !status.ok())
+    if (Status status = localArenas[rank].map(localBytes + skew); !status.ok())
       return Status::error("local memory of rank " + std::to_string(rank) + ": " +
                            status.message());
   }
@@ -176,7 +177,7 @@ Status Model::State::allocateArenas() {
 /// Large arenas all begin at a huge page, but those of different ranks should not compete for the
 /// same cache sets.
 std::byte *Model::State::localArena(int64_t rank) const {
-  const HostMemory &arena = localArenas[static_cast<size_t>(rank)];
+  const HostMemory &arena = localArenas[rank];
   return arena.data() + (arena.bytes() - localBytes);
 }
 
@@ -190,11 +191,11 @@ std::string Model::State::describeValue(size_t value) const {
 
 Status Model::State::placeValues() {
   const Mesh &mesh = bundle->manifest().mesh;
-  values.resize(static_cast<size_t>(numRanks()));
+  values = PerRank<std::vector<ValueMemory>>(local());
   // By value and by where a shard of it begins: the first rank that has it.
   std::map<std::pair<size_t, std::vector<int64_t>>, int64_t> first;
-  for (int64_t rank = 0; rank < numRanks(); ++rank) {
-    std::vector<ValueMemory> &own = values[static_cast<size_t>(rank)];
+  for (int64_t rank : local()) {
+    std::vector<ValueMemory> &own = values[rank];
     auto add = [&](const auto &described) -> Status {
       Result<Box> box = localBox(mesh, rank, described.shardedShape(), described.sharding);
       if (!box.ok())
@@ -249,9 +250,10 @@ Status Model::State::placeValues() {
 
 Status Model::State::allocateValues() {
   constexpr size_t kLarge = size_t(1) << 16; // the number of mappings is limited
-  for (int64_t rank = 0; rank < numRanks(); ++rank) {
-    MemoryPool &rankPool = rankPools.emplace_back(Sharing::process);
-    std::vector<ValueMemory> &own = values[static_cast<size_t>(rank)];
+  rankPools = PerRank<std::unique_ptr<MemoryPool>>(local());
+  for (int64_t rank : local()) {
+    MemoryPool &rankPool = *(rankPools[rank] = std::make_unique<MemoryPool>(Sharing::process));
+    std::vector<ValueMemory> &own = values[rank];
     for (size_t v = 0; v < own.size(); ++v) {
       ValueMemory &value = own[v];
       if (!value.isHere)
@@ -291,8 +293,7 @@ ResolveInput Execution::State::resolveInput(int64_t r) const {
   input.rank = r;
   input.threads = m.options().threadsPerRank;
   for (size_t a = 0; a < arguments.size(); ++a)
-    input.arguments.push_back(m.device ? m.device->value(r, arguments[a])
-                                       : value(static_cast<size_t>(r), a).used());
+    input.arguments.push_back(m.device ? m.device->value(r, arguments[a]) : value(r, a).used());
   input.local = m.device ? m.device->local(r) : m.localArena(r);
   input.symmetric = m.ranksTransport().heap(r);
   input.localBytes = m.localBytes;
@@ -305,15 +306,14 @@ ResolveInput Execution::State::resolveInput(int64_t r) const {
 Status Execution::State::moveArguments() {
   std::vector<std::vector<MovedCommand>> moved;
   for (const auto &[r, numbers] : movedArguments) {
-    ASSIGN_OR_RETURN(
-        std::vector<MovedCommand> commands,
-        runtime::moveArguments(resolveInput(r), programs[static_cast<size_t>(r)], numbers));
+    ASSIGN_OR_RETURN(std::vector<MovedCommand> commands,
+                     runtime::moveArguments(resolveInput(r), programs[r], numbers));
     moved.push_back(std::move(commands));
   }
   // From here on nothing fails: either all ranks use the new memory, or all the old.
   auto commands = moved.begin();
   for (const auto &[r, numbers] : movedArguments) {
-    RankProgram &rank = programs[static_cast<size_t>(r)];
+    RankProgram &rank = programs[r];
     for (MovedCommand &command : *commands++)
       rank.queues[command.queue][command.command] = std::move(command.replacement);
   }
@@ -322,18 +322,19 @@ Status Execution::State::moveArguments() {
 }
 
 Status Execution::State::resolve() {
-  programs.reserve(static_cast<size_t>(model->numRanks())); // commands point into their program
-  for (int64_t r = 0; r < model->numRanks(); ++r) {
+  programs = PerRank<RankProgram>(model->local());
+  events = PerRank<std::unique_ptr<Counter[]>>(model->local());
+  for (int64_t r : model->local()) {
     Result<RankProgram> resolved = runtime::resolve(resolveInput(r));
     RETURN_IF_ERROR(resolved.status());
-    events.push_back(std::make_unique<Counter[]>(resolved->numEvents));
-    programs.push_back(std::move(*resolved));
+    events[r] = std::make_unique<Counter[]>(resolved->numEvents);
+    programs[r] = std::move(*resolved);
   }
   return {};
 }
 
 void Execution::State::enter() {
-  for (size_t r = 0; r < programs.size(); ++r) {
+  for (int64_t r : programs.ranks()) {
     Rank &rank = *model->workers->ranks[r];
     rank.program = &programs[r];
     rank.events = events[r].get();
@@ -354,9 +355,9 @@ Status Model::State::resolveAll() {
   }).join();
   RETURN_IF_ERROR(status);
   RETURN_IF_ERROR(ranksTransport().prepare());
-  for (size_t r = 0; r < values.size(); ++r) {
+  for (int64_t r : local()) {
     Rank &rank = *workers->ranks[r];
-    rank.heap = ranksTransport().heap(static_cast<int64_t>(r));
+    rank.heap = ranksTransport().heap(r);
     for (const auto &entry : entries)
       for (size_t q = 0; q < rank.hasThread.size(); ++q)
         rank.hasThread[q] = rank.hasThread[q] || entry->programs[r].ownThread[q];
@@ -368,12 +369,12 @@ Status Model::State::resolveAll() {
   if (const auto &stall = options().stall; stall && !stall->command.empty()) {
     auto named = [&](const Command &c) { return c.name == stall->command; };
     auto has = [&](const auto &entry) {
-      const RankProgram &stalled = entry->programs[static_cast<size_t>(stall->rank)];
+      const RankProgram &stalled = entry->programs[stall->rank];
       return std::any_of(stalled.queues.begin(), stalled.queues.end(), [&](const auto &commands) {
         return std::any_of(commands.begin(), commands.end(), named);
       });
     };
-    if (std::none_of(entries.begin(), entries.end(), has))
+    if (local().contains(stall->rank) && std::none_of(entries.begin(), entries.end(), has))
       return Status::error("the program has no command named '" + stall->command + "' to stall at");
   }
   return {};
@@ -383,7 +384,8 @@ Status Model::State::uploadWeights(WeightSource &source,
                                    const std::function<void(size_t, size_t)> &progress) {
   constexpr int64_t kChunkBytes = int64_t(32) << 20; // of pinned host memory, twice
   const size_t count = parameters.size(), total = count * values.size();
-  for (size_t rank = 0; rank < values.size(); ++rank)
+  size_t done = 0;
+  for (int64_t rank : local())
     for (size_t i = 0; i < count; ++i) {
       const Parameter &parameter = *parameters[i];
       const int64_t size = byteSize(parameter.dtype);
@@ -391,13 +393,12 @@ Status Model::State::uploadWeights(WeightSource &source,
         const auto bytes = static_cast<size_t>(elementsOf(chunk) * size);
         ASSIGN_OR_RETURN(std::byte * staged, device->stage(bytes));
         RETURN_IF_ERROR(source.read(parameter, chunk, staged));
-        return device->uploadStaged(static_cast<int64_t>(rank), i,
-                                    static_cast<size_t>(begin * size), bytes);
+        return device->uploadStaged(rank, i, static_cast<size_t>(begin * size), bytes);
       };
       if (values[rank][i].isHere)
         RETURN_IF_ERROR(forEachChunk(values[rank][i].box, kChunkBytes / size, upload));
       if (progress)
-        progress(rank * count + i + 1, total);
+        progress(++done, total);
     }
   return device->finishUploads();
 }
@@ -405,7 +406,7 @@ Status Model::State::uploadWeights(WeightSource &source,
 Status Model::State::prepareRank(int64_t rank, WeightSource *source,
                                  const std::function<void()> &parameterDone) {
   workers->pinning.pinRank(rank);
-  const HostMemory &arena = localArenas[static_cast<size_t>(rank)];
+  const HostMemory &arena = localArenas[rank];
   Status touched = arena.touch(0, arena.bytes());
   if (touched.ok())
     touched = transport->touch(rank);
@@ -413,7 +414,7 @@ Status Model::State::prepareRank(int64_t rank, WeightSource *source,
     return Status::error("arenas of rank " + std::to_string(rank) + ": " + touched.message());
   if (!source)
     return {};
-  auto &own = values[static_cast<size_t>(rank)];
+  auto &own = values[rank];
   std::atomic<size_t> next{0};
   std::mutex failing;
   size_t failed = SIZE_MAX; // the first one in the order of parameters
@@ -440,7 +441,7 @@ Status Model::State::prepareRank(int64_t rank, WeightSource *source,
   };
   std::vector<std::thread> helpers;
   const auto cores = static_cast<int64_t>(usableCores());
-  for (int64_t i = 1; i < cores / numRanks(); ++i)
+  for (int64_t i = 1; i < cores / local().count; ++i)
     helpers.emplace_back(load);
   load();
   for (std::thread &helper : helpers)
@@ -451,7 +452,7 @@ Status Model::State::prepareRank(int64_t rank, WeightSource *source,
 Status Model::State::prepareRanks(WeightSource &source,
                                   const std::function<void(size_t, size_t)> &progress) {
   const size_t total = parameters.size() * values.size();
-  std::vector<Status> outcomes(values.size());
+  PerRank<Status> outcomes(local());
   std::atomic<size_t> done{0}, ended{0};
   Counter changes;
   auto count = [&](std::atomic<size_t> &number) {
@@ -459,9 +460,9 @@ Status Model::State::prepareRanks(WeightSource &source,
     changes.increment();
   };
   std::vector<std::thread> ranks;
-  for (size_t r = 0; r < values.size(); ++r)
+  for (int64_t r : local())
     ranks.emplace_back([&, r] {
-      outcomes[r] = prepareRank(static_cast<int64_t>(r), &source, [&] { count(done); });
+      outcomes[r] = prepareRank(r, &source, [&] { count(done); });
       count(ended);
     });
   // Progress is reported on the caller's thread.

@@ -53,8 +53,8 @@ struct Execution::State {
   /// By rank: the arguments that were bound to other memory since the commands were made or moved.
   std::map<int64_t, std::vector<size_t>> movedArguments;
   /// By rank.
-  std::vector<RankProgram> programs;
-  std::vector<std::unique_ptr<Counter[]>> events;
+  PerRank<RankProgram> programs;
+  PerRank<std::unique_ptr<Counter[]>> events;
   RunHistory runs;
   Model::State *model = nullptr;
 
@@ -67,9 +67,9 @@ struct Execution::State {
   }
   std::string describeArgument(size_t argument) const; ///< "state 'keys'"
 
-  ValueMemory &value(size_t rank, size_t argument) const;
+  ValueMemory &value(int64_t rank, size_t argument) const;
 
-  /// Makes the commands of all ranks.
+  /// Makes the commands of the ranks.
   Status resolve();
   ResolveInput resolveInput(int64_t rank) const;
   /// Gives the commands the addresses of memory that was bound; on an error none of them.
@@ -97,18 +97,18 @@ struct Model::State {
   MatmulCache matmuls;
   uint64_t localBytes = 0;     ///< enough for each entry
   uint64_t symmetricBytes = 0; ///< of the largest frame and, behind it, of values
-  std::vector<HostMemory> localArenas;
+  PerRank<HostMemory> localArenas;
   std::byte *localArena(int64_t rank) const;
   /// Of small shards: those that only their rank uses, by rank, and those that the model's process
   /// uses too.
-  std::vector<MemoryPool> rankPools;
+  PerRank<std::unique_ptr<MemoryPool>> rankPools;
   MemoryPool exchangePool{Sharing::forks};
   /// The different parameters and states of all entries.
   std::vector<const Parameter *> parameters;
   std::vector<const EntryValue *> states;
   /// values[rank][i]: first the parameters, then the states, then each entry's operands and
   /// results.
-  std::vector<std::vector<ValueMemory>> values;
+  PerRank<std::vector<ValueMemory>> values;
   size_t stateIndex(size_t state) const { return parameters.size() + state; }
   bool weightsLoaded = false;
   std::vector<std::unique_ptr<Execution::State>> entries;
@@ -124,6 +124,8 @@ struct Model::State {
   bool usesDevice() const { return options().target != "cpu"; }
   Transport &ranksTransport() const { return device ? device->transport() : *transport; }
   int64_t numRanks() const { return bundle->manifest().mesh.numRanks(); }
+  /// The ranks that this process serves.
+  RankRange local() const { return {0, numRanks()}; }
   /// "parameter 'w'", "state 'keys'", "input 'x'", "output 'y'"
   std::string describeValue(size_t value) const;
 

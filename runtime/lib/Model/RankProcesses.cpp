@@ -62,11 +62,11 @@ static std::vector<std::vector<TraceSpan> *> lanesOf(Rank &rank) {
 }
 
 RankProcesses::RankProcesses(Workers &workers,
-                             const std::vector<const std::vector<RankProgram> *> &programs,
+                             const std::vector<const PerRank<RankProgram> *> &programs,
                              std::function<void(size_t)> enter)
     : workers(workers), enter(std::move(enter)), board(pool.create<Board>(1)),
       blocks(pool.create<ControlBlock>(workers.ranks.size())) {
-  for (size_t r = 0; r < workers.ranks.size(); ++r) {
+  for (int64_t r : workers.ranks.ranks()) {
     Rank &rank = *workers.ranks[r];
     ControlBlock &block = blocks[r];
     // Enough for each entry.
@@ -92,7 +92,7 @@ RankProcesses::RankProcesses(Workers &workers,
 
 int RankProcesses::serve(int64_t r, const Prepare &prepare) {
   ControlBlock &block = blocks[r];
-  workers.served = {r};
+  workers.served = {r, 1};
   std::vector<std::thread> threads;
   Status status;
   try {
@@ -129,7 +129,7 @@ int RankProcesses::serve(int64_t r, const Prepare &prepare) {
 
 void RankProcesses::send(int64_t r) {
   ControlBlock &block = blocks[r];
-  Rank &rank = *workers.ranks[static_cast<size_t>(r)];
+  Rank &rank = *workers.ranks[r];
   block.lost = workers.lost;
   block.total = rank.times.total;
   std::copy(rank.times.collectives.begin(), rank.times.collectives.end(), block.collectives);
@@ -143,7 +143,7 @@ void RankProcesses::send(int64_t r) {
 }
 
 void RankProcesses::collect() {
-  for (size_t r = 0; r < workers.ranks.size(); ++r) {
+  for (int64_t r : workers.ranks.ranks()) {
     Rank &rank = *workers.ranks[r];
     const ControlBlock &block = blocks[r];
     rank.times.total = block.total;

@@ -22,7 +22,7 @@ class RankProcesses {
 public:
   /// The programs of all ranks are resolved: one list for each entry. `enter` gives the ranks those
   /// of an entry.
-  RankProcesses(Workers &workers, const std::vector<const std::vector<RankProgram> *> &programs,
+  RankProcesses(Workers &workers, const std::vector<const PerRank<RankProgram> *> &programs,
                 std::function<void(size_t entry)> enter);
   ~RankProcesses() { stop(); }
 

@@ -38,22 +38,20 @@ std::string Execution::State::report() const {
   const Manifest &manifest = m.bundle->manifest();
   // The times of collectives come from one run, the one of median time, and the totals from one
   // rank, the most exposed one: separate medians and maxima of each number would not add up.
-  const size_t count = programs.size();
+  const RankRange local = programs.ranks();
   RunRecord none;
-  none.ranks.resize(count);
-  for (size_t r = 0; r < count; ++r)
+  none.ranks = PerRank<RankTimes>(local);
+  for (int64_t r : local)
     none.ranks[r].clear(programs[r].collectives.size());
   const RunRecord &typical = runs.typical() ? *runs.typical() : none;
-  const size_t mostExposed =
-      static_cast<size_t>(std::max_element(typical.ranks.begin(), typical.ranks.end(),
-                                           [](const RankTimes &a, const RankTimes &b) {
-                                             return a.total.exposedNs < b.total.exposedNs;
-                                           }) -
-                          typical.ranks.begin());
+  int64_t mostExposed = local.first;
+  for (int64_t r : local)
+    if (typical.ranks[r].total.exposedNs > typical.ranks[mostExposed].total.exposedNs)
+      mostExposed = r;
 
   Json perRank = Json::array();
   int64_t bytesSent = 0;
-  for (size_t r = 0; r < count; ++r) {
+  for (int64_t r : local) {
     bytesSent = std::max(bytesSent, programs[r].bytesSent);
     int64_t parameterBytes = 0, stateBytes = 0, valueBytes = 0, symmetricValueBytes = 0;
     for (size_t a = 0; a < arguments.size(); ++a) {
@@ -79,20 +77,20 @@ std::string Execution::State::report() const {
   // Where ranks run different commands, a collective's times are those of a rank that runs it.
   Json collectives = Json::array();
   std::set<std::string> listed;
-  std::vector<size_t> order{mostExposed};
-  for (size_t r = 0; r < count; ++r)
+  std::vector<int64_t> order{mostExposed};
+  for (int64_t r : local)
     if (r != mostExposed)
       order.push_back(r);
-  const auto collectivesOf = [&](size_t r) -> const std::vector<CollectiveInfo> & {
+  const auto collectivesOf = [&](int64_t r) -> const std::vector<CollectiveInfo> & {
     return programs[r].collectives;
   };
   std::map<std::string, int64_t> mostSent; // of the rank that sends most, by identity
-  for (size_t r = 0; r < count; ++r)
+  for (int64_t r : local)
     for (const CollectiveInfo &info : collectivesOf(r)) {
       int64_t &most = mostSent[info.identity()];
       most = std::max(most, info.bytesSent);
     }
-  for (size_t r : order)
+  for (int64_t r : order)
     for (size_t i = 0; i < collectivesOf(r).size(); ++i) {
       const CollectiveInfo &info = collectivesOf(r)[i];
       const std::string identity = info.identity();
@@ -118,12 +116,12 @@ std::string Execution::State::report() const {
   if (m.device)
     memory = m.device->memoryBytes();
   else
-    memory += static_cast<int64_t>(m.transport->heap(0).stride) * m.numRanks();
+    memory += static_cast<int64_t>(m.transport->heap(local.first).stride) * local.count;
 
   Json copied = Json::array();
   for (size_t a = stateIndex(0); a < arguments.size(); ++a) {
     int64_t bytes = 0;
-    for (size_t r = 0; r < count; ++r)
+    for (int64_t r : local)
       bytes += value(r, a).isCopied() ? static_cast<int64_t>(value(r, a).bytes) : 0;
     if (bytes != 0)
       copied.push_back({{"value", describeArgument(a)},
@@ -180,20 +178,20 @@ std::string Execution::State::report() const {
 
 std::string Execution::State::traceJson() const {
   Json events = Json::array();
-  auto metadata = [&](const char *what, size_t process, int64_t thread, const std::string &text) {
+  auto metadata = [&](const char *what, int64_t process, int64_t thread, const std::string &text) {
     events.push_back({{"ph", "M"},
                       {"name", what},
                       {"pid", process},
                       {"tid", thread},
                       {"args", {{"name", text}}}});
   };
-  auto describe = [&](Json &args, size_t process, uint32_t index) {
+  auto describe = [&](Json &args, int64_t process, uint32_t index) {
     const CollectiveInfo &info = programs[process].collectives[index];
     args["collective"] = info.identity();
     args["exposed_by_form"] = info.exposedByForm;
     addTo(args, model->workers->ranks[process]->times.collectives[index], model->usesDevice());
   };
-  auto add = [&](size_t process, int64_t thread, const TraceSpan &span) {
+  auto add = [&](int64_t process, int64_t thread, const TraceSpan &span) {
     const auto &command = static_cast<const Command &>(*span.command);
     Json args = {{"in", *command.path}};
     const char *category = "compute";
@@ -220,7 +218,7 @@ std::string Execution::State::traceJson() const {
                       {"dur", static_cast<double>(span.endNs - span.beginNs) * 1e-3},
                       {"args", args}});
   };
-  for (size_t r = 0; r < model->workers->ranks.size(); ++r) {
+  for (int64_t r : model->local()) {
     const Rank &rank = *model->workers->ranks[r];
     metadata("process_name", r, 0, "rank " + std::to_string(r));
     // The compute queue, the other members of its team, then the other queues.

@@ -9,13 +9,14 @@
 namespace braid::runtime {
 
 // The first run allocates all memory, so that later runs allocate none.
-void RunHistory::add(int64_t ns, const std::vector<std::unique_ptr<Rank>> &ranks) {
+void RunHistory::add(int64_t ns, const PerRank<std::unique_ptr<Rank>> &ranks) {
   if (ring.empty()) {
     size_t bytes = sizeof(RunRecord);
     RunRecord record;
-    for (const auto &rank : ranks) {
-      record.ranks.push_back(rank->times);
-      bytes += sizeof(RankTimes) + rank->times.collectives.size() * sizeof(CommunicationTimes);
+    record.ranks = PerRank<RankTimes>(ranks.ranks());
+    for (int64_t r : ranks.ranks()) {
+      record.ranks[r] = ranks[r]->times;
+      bytes += sizeof(RankTimes) + ranks[r]->times.collectives.size() * sizeof(CommunicationTimes);
     }
     ring.resize(kTimes);
     details.resize(std::clamp<size_t>(kDetailBytes / bytes, 1, kTimes), record);
@@ -24,7 +25,7 @@ void RunHistory::add(int64_t ns, const std::vector<std::unique_ptr<Rank>> &ranks
   ring[runs % ring.size()] = ns;
   RunRecord &record = details[runs % details.size()];
   record.ns = ns;
-  for (size_t r = 0; r < ranks.size(); ++r)
+  for (int64_t r : ranks.ranks())
     record.ranks[r] = ranks[r]->times;
   ++runs;
 }

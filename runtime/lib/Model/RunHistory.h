@@ -15,7 +15,7 @@ namespace braid::runtime {
 
 struct RunRecord {
   int64_t ns = 0;
-  std::vector<RankTimes> ranks;
+  PerRank<RankTimes> ranks;
 };
 
 class RunHistory {
@@ -24,7 +24,7 @@ public:
   /// there are many collectives.
   static constexpr size_t kTimes = 4096, kDetailBytes = size_t(1) << 20;
 
-  void add(int64_t ns, const std::vector<std::unique_ptr<Rank>> &ranks);
+  void add(int64_t ns, const PerRank<std::unique_ptr<Rank>> &ranks);
   void clear() { runs = 0; }
 
   uint64_t count() const { return runs; }

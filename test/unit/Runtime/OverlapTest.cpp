@@ -121,7 +121,8 @@ RankProgram programOf(const std::string &text) {
 
 /// Runs the program of one rank once.
 RankTimes timesOf(const std::string &text, Driven &transport, bool inTurns = true) {
-  auto workers = std::make_shared<Workers>(1, computeAndCommunication(), 1, 60, &transport);
+  auto workers =
+      std::make_shared<Workers>(1, RankRange{0, 1}, computeAndCommunication(), 1, 60, &transport);
   Rank &rank = *workers->ranks[0];
   RankProgram program = programOf(text);
   findOverlap(program);
@@ -428,17 +429,17 @@ TEST(Team, WakesTheHelpersThatItNeeds) {
 
 /// The history keeps a fixed number of runs, however many there are.
 TEST(RunHistory, KeepsTheLastRuns) {
-  std::vector<std::unique_ptr<Rank>> ranks;
-  for (int i = 0; i < 2; ++i) {
-    ranks.push_back(std::make_unique<Rank>(2, 1));
-    ranks.back()->times.clear(3);
+  PerRank<std::unique_ptr<Rank>> ranks({4, 2}); // ranks 4 and 5
+  for (auto &rank : ranks) {
+    rank = std::make_unique<Rank>(2, 1);
+    rank->times.clear(3);
   }
   RunHistory history;
   EXPECT_EQ(history.typical(), nullptr);
   EXPECT_TRUE(history.times().empty());
   constexpr int64_t kRuns = 10000;
   for (int64_t run = 0; run < kRuns; ++run) {
-    ranks[1]->times.collectives[2].exposedNs = run;
+    ranks[5]->times.collectives[2].exposedNs = run;
     history.add(run == 17 ? 1 : 1000 + run, ranks);
   }
   EXPECT_EQ(history.count(), static_cast<uint64_t>(kRuns));
@@ -448,7 +449,7 @@ TEST(RunHistory, KeepsTheLastRuns) {
   EXPECT_EQ(times.front(), 1000 + kRuns - static_cast<int64_t>(RunHistory::kTimes));
   EXPECT_EQ(times.back(), 1000 + kRuns - 1);
   ASSERT_NE(history.typical(), nullptr);
-  EXPECT_EQ(history.typical()->ranks[1].collectives[2].exposedNs, history.typical()->ns - 1000);
+  EXPECT_EQ(history.typical()->ranks[5].collectives[2].exposedNs, history.typical()->ns - 1000);
   history.clear();
   EXPECT_EQ(history.count(), 0u);
   history.add(7, ranks);
