@@ -63,6 +63,16 @@ int runExplain(const ExplainArgs &args);
 /// Reports this host's features that Braid can use. kInvalid when the CPU target lacks something.
 int runDoctor(bool json);
 
+/// Options to measure this host.
+struct CalibrateArgs {
+  std::string output;                  ///< empty: cost::defaultMachinePath()
+  std::string name;                    ///< of the machine; empty: the file's
+  std::vector<std::string> transports; ///< empty: all
+  bool quick = false;
+  double maxLoad = 0.25; ///< cores that other programs may use
+};
+int runCalibrate(const CalibrateArgs &args);
+
 /// `braid run`: parses its own arguments (argv[0] is "run"), which are those of `braid-run` and a
 /// few of the compiler's.
 int runRun(int argc, const char *const *argv);

@@ -137,6 +137,29 @@ void addDoctor(CLI::App &app, bool &json, int &status) {
   cmd->callback([&] { status = runDoctor(json); });
 }
 
+void addCalibrate(CLI::App &app, CalibrateArgs &args, int &status) {
+  CLI::App *cmd = app.add_subcommand(
+      "calibrate", "measure this host, so that times can be predicted (docs/costs.md)");
+  cmd->add_option(
+      "-o,--output", args.output,
+      "the machine file (.json; default: machine.json in the user's cache folder, which "
+      "`braid run --machine host` reads)");
+  cmd->add_option("--name", args.name, "of the machine (default: the file's)");
+  cmd->add_option("--transports", args.transports, "only these: threads, shm (default: both)")
+      ->delimiter(',');
+  cmd->add_option("--max-load", args.maxLoad,
+                  "cores that other programs may use; with more, nothing is measured")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6).description(""));
+  cmd->add_flag("--quick", args.quick,
+                "measure few sizes once: shows that it works, but not how fast the host is");
+  cmd->footer("Takes about a minute; the host should do nothing else.\n\nExample:\n"
+              "  braid calibrate -o machine.json\n"
+              "  braid run minilm.braid --random-weights 1 --random-inputs 1 --repeat 20 --machine "
+              "machine.json");
+  cmd->callback([&] { status = runCalibrate(args); });
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -164,6 +187,8 @@ int main(int argc, char **argv) {
   app.add_subcommand("run", "run a module or a bundle on several ranks, and check what comes out");
   addExplain(app, explainArgs, status);
   addDoctor(app, doctorJson, status);
+  CalibrateArgs calibrateArgs;
+  addCalibrate(app, calibrateArgs, status);
   if (!takeMlirOptions(argc, argv))
     return kInvalid;
   if (argc > 1 && std::string(argv[1]) == "run")
@@ -172,12 +197,13 @@ int main(int argc, char **argv) {
   auto isNamed = [&](CLI::App *cmd) { return cmd->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(isNamed).empty()) {
     std::cerr << "braid: error: unknown command '" << argv[1]
-              << "'; expects import, compile, run, explain or doctor\n";
+              << "'; expects import, compile, run, explain, doctor or calibrate\n";
     return kInvalid;
   }
   if (argc == 1) {
-    std::cerr << "braid: error: expects a command: import, compile, run, explain or doctor\n"
-              << "run with --help for what they do\n";
+    std::cerr
+        << "braid: error: expects a command: import, compile, run, explain, doctor or calibrate\n"
+        << "run with --help for what they do\n";
     return kInvalid;
   }
   try {

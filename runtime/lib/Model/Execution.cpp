@@ -208,13 +208,17 @@ Status Execution::readOutput(const std::string &name, void *data, size_t bytes) 
 void Execution::resetStatistics() { state.runs.clear(); }
 std::string Execution::report() const { return state.report(); }
 
-Status Execution::writeTrace(const std::string &path) const {
+Result<std::string> Execution::trace() const {
   if (!state.model->options().trace)
     return Status::error("a trace expects a world that was created with tracing on");
   if (!state.hasRun || state.model->lastRun != &state)
     return Status::error("a trace expects that the last run of the model was one of this entry and "
                          "has succeeded");
-  std::string text = state.traceJson();
+  return state.traceJson();
+}
+
+Status Execution::writeTrace(const std::string &path) const {
+  ASSIGN_OR_RETURN(const std::string text, trace());
   return writeFile(path, {{text.data(), text.size()}});
 }
 

@@ -168,7 +168,7 @@ TEST(Interpolation, SecondsByBytes) {
   EXPECT_EQ(secondsAt({{10, 1}}, 30), 3);
   EXPECT_EQ(secondsAt({}, 30), 0);
   double last = 0;
-  for (double bytes = 0; bytes < 100; bytes += 0.5) {
+  for (int bytes = 0; bytes < 100; ++bytes) {
     EXPECT_GE(secondsAt(points, bytes), last);
     last = secondsAt(points, bytes);
   }

@@ -162,6 +162,7 @@ public:
   std::string report() const;
   /// Chrome trace event JSON of the model's last run, which was one of this entry; needs
   /// WorldOptions::trace.
+  Result<std::string> trace() const;
   Status writeTrace(const std::string &path) const;
 
   struct State;

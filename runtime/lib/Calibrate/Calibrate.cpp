@@ -1,0 +1,231 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Calibrate.h"
+
+#include "Parts.h"
+#include "braid/Base/StatusMacros.h"
+#include "braid/Runtime/Version.h"
+#include "runtime/lib/Kernels/CpuFeatures.h"
+#include "runtime/lib/Kernels/VectorKernels.h"
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <unistd.h>
+
+namespace braid::runtime {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+double secondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::string shortNumber(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", value);
+  return text;
+}
+
+/// Seconds of processor time of everything on the machine, except idling, by /proc/stat.
+double busySeconds() {
+  std::ifstream file("/proc/stat");
+  std::string cpu;
+  double user = 0, nice = 0, system = 0, idle = 0, wait = 0, irq = 0, softirq = 0, steal = 0;
+  file >> cpu >> user >> nice >> system >> idle >> wait >> irq >> softirq >> steal;
+  return (user + nice + system + irq + softirq + steal) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+/// Of this process and the ranks that it has waited for.
+double ownSeconds() {
+  timespec own{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+  std::ifstream file("/proc/self/stat");
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  // The fields behind the name, which may have blanks: children's user and system time are the
+  // 14th and 15th.
+  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  std::string skipped;
+  for (int i = 0; i < 13; ++i)
+    fields >> skipped;
+  double user = 0, system = 0;
+  fields >> user >> system;
+  return static_cast<double>(own.tv_sec) + static_cast<double>(own.tv_nsec) * 1e-9 +
+         (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+/// How many cores others use.
+class Foreign {
+public:
+  Foreign() : begin(Clock::now()), busy(busySeconds()), own(ownSeconds()) {}
+  double cores() const {
+    const double seconds = secondsSince(begin);
+    return seconds <= 0 ? 0
+                        : std::max(0.0, (busySeconds() - busy - (ownSeconds() - own)) / seconds);
+  }
+
+private:
+  Clock::time_point begin;
+  double busy, own;
+};
+
+std::string utcNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+/// "32K" of /sys
+int64_t parseSize(const std::string &text) {
+  int64_t value = 0;
+  char unit = 0;
+  std::istringstream stream(text);
+  stream >> value >> unit;
+  return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
+}
+
+/// The number of CPUs in "0-3,8".
+int64_t countList(const std::string &text) {
+  int64_t count = 0;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) {
+    int64_t first = 0, last = 0;
+    const int fields = std::sscanf(part.c_str(), "%ld-%ld", &first, &last);
+    count += fields == 2 ? last - first + 1 : fields;
+  }
+  return count;
+}
+
+std::vector<cost::CpuCache> caches() {
+  std::vector<cost::CpuCache> result;
+  const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index";
+  for (int i = 0; i < 16; ++i) {
+    auto line = [&](const char *name) {
+      std::ifstream file(folder + std::to_string(i) + "/" + name);
+      std::string text;
+      std::getline(file, text);
+      return text;
+    };
+    const std::string type = line("type");
+    if (type.empty())
+      break;
+    cost::CpuCache cache{parseSize(line("level")), parseSize(line("size")),
+                         countList(line("shared_cpu_list"))};
+    if (type != "Instruction" && cache.level > 0 && cache.bytes > 0 && cache.sharedByCores > 0)
+      result.push_back(cache);
+  }
+  return result;
+}
+
+} // namespace
+
+cost::Processor hostProcessor() {
+  return {hostCpuModel(), std::max<int64_t>(1, static_cast<int64_t>(allowedCores().size())),
+          vectorKernels().isa, caches()};
+}
+
+Result<Calibration> calibrate(const CalibrateOptions &options) {
+  const double usable = usableCores();
+  const Foreign before;
+  std::this_thread::sleep_for(std::chrono::milliseconds(options.quick ? 50 : 500));
+  if (const double taken = before.cores(); taken > options.maxForeignCores)
+    return Status::error(shortNumber(taken), " of ", shortNumber(usable),
+                         " cores are taken by other programs, and times would be theirs too: "
+                         "expects at most ",
+                         shortNumber(options.maxForeignCores), " (--max-load)");
+  const Clock::time_point begin = Clock::now();
+  const Foreign meanwhile;
+  Calibration result;
+  cost::Machine &machine = result.machine;
+  machine.name = options.name;
+  machine.processor = hostProcessor();
+  const int64_t cores =
+      std::max<int64_t>(1, std::min(machine.processor->cores, static_cast<int64_t>(usable)));
+
+  std::vector<std::pair<std::string, std::function<Status()>>> parts;
+  // Transports come first: their processes are forked before the crew's threads exist.
+  std::vector<int64_t> groups;
+  for (int64_t ranks = 2; ranks <= std::max<int64_t>(2, cores); ranks *= 2)
+    groups.push_back(ranks);
+  parts.emplace_back("launches, calls and events", [&]() -> Status {
+    ASSIGN_OR_RETURN(machine.overheads, measureOverheads(options.quick));
+    return {};
+  });
+  for (const std::string &transport : options.transports)
+    for (int64_t ranks : groups)
+      parts.emplace_back(transport + " of " + std::to_string(ranks) + " ranks",
+                         [&, transport, ranks]() -> Status {
+                           ASSIGN_OR_RETURN(cost::Transport measured,
+                                            measureTransport(transport, ranks, options.quick));
+                           machine.transports.push_back(std::move(measured));
+                           ASSIGN_OR_RETURN(cost::Interference beside,
+                                            measureInterference(transport, ranks, options.quick));
+                           machine.interference.push_back(std::move(beside));
+                           return {};
+                         });
+  std::vector<int64_t> busy{1};
+  if (cores > 1)
+    busy.push_back(cores);
+  std::unique_ptr<Crew> crew;
+  for (int64_t members : busy) {
+    const std::string on =
+        members == 1 ? ", one core busy" : ", " + std::to_string(members) + " cores busy";
+    parts.emplace_back("memory" + on, [&, members]() -> Status {
+      ASSIGN_OR_RETURN(crew, Crew::create(members, kernelMemoryBytes(options.quick)));
+      machine.compute.emplace_back();
+      machine.compute.back().busyCores = members;
+      return measureMemory(*crew, options.quick, machine.compute.back());
+    });
+    parts.emplace_back("row kernels" + on, [&] {
+      return measureRows(*crew, options.quick, options.rowKernels.get(), machine.compute.back());
+    });
+    parts.emplace_back("attention" + on, [&] {
+      return measureAttention(*crew, options.quick, machine.compute.back());
+    });
+    parts.emplace_back("matmul" + on, [&] {
+      return measureMatmuls(*crew, options.quick, machine.compute.back());
+    });
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (options.progress)
+      options.progress(parts[i].first, i + 1, parts.size());
+    const Clock::time_point partBegin = Clock::now();
+    RETURN_IF_ERROR(parts[i].second().within("calibration of " + parts[i].first));
+    result.seconds.emplace_back(parts[i].first, secondsSince(partBegin));
+  }
+
+  cost::Measurement &measurement = machine.measurement.emplace();
+  measurement.at = utcNow();
+  measurement.seconds = secondsSince(begin);
+  measurement.version = version();
+  const dnnl_version_t *library = dnnl_version();
+  measurement.library = "oneDNN " + std::to_string(library->major) + "." +
+                        std::to_string(library->minor) + "." + std::to_string(library->patch);
+  measurement.repetitions = options.quick ? 1 : 25;
+  measurement.foreignCores = meanwhile.cores();
+  measurement.missing["ucx"] = "this version has no transport between hosts";
+  measurement.missing["nccl"] = "GPUs are not measured";
+  if (!options.rowKernels)
+    measurement.missing["row_operations"] = "needs the compiler";
+  if (options.quick)
+    result.warnings.emplace_back("each figure was measured once and on few sizes (--quick)");
+  if (measurement.foreignCores > options.maxForeignCores)
+    result.warnings.push_back("other programs used " + shortNumber(measurement.foreignCores) +
+                              " cores meanwhile: figures may be too slow");
+  return result;
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,83 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Crew.h"
+
+#include "braid/Base/StatusMacros.h"
+#include "runtime/lib/Kernels/Matmul.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace braid::runtime {
+
+using Clock = std::chrono::steady_clock;
+
+static double secondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+Result<std::unique_ptr<Crew>> Crew::create(int64_t members, size_t memoryBytes) {
+  auto crew = std::make_unique<Crew>();
+  ASSIGN_OR_RETURN(crew->pinning, Pinning::create(members, 1));
+  crew->memory.resize(static_cast<size_t>(members));
+  for (HostMemory &own : crew->memory)
+    RETURN_IF_ERROR(own.map(memoryBytes));
+  return crew;
+}
+
+Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) const {
+  const size_t count = memory.size();
+  std::vector<std::vector<double>> times(count);
+  std::vector<Status> outcomes(count);
+  std::atomic<size_t> ready{0}, done{0};
+  auto meet = [count](std::atomic<size_t> &arrived) {
+    ++arrived;
+    while (arrived.load() < count)
+      std::this_thread::yield();
+  };
+  auto serve = [&](size_t member) {
+    pinning.pinMember(static_cast<int64_t>(member), 0);
+    useOneThread();
+    std::unique_ptr<Work> work;
+    Result<std::unique_ptr<Work>> made = make(memory[member].data());
+    if (made.ok()) {
+      work = std::move(*made);
+      work->prepare();
+      work->run();
+    } else {
+      outcomes[member] = made.status();
+    }
+    meet(ready);
+    const Clock::time_point begin = Clock::now();
+    while (work && (times[member].size() < static_cast<size_t>(repetitions.least) ||
+                    (secondsSince(begin) < repetitions.seconds &&
+                     times[member].size() < static_cast<size_t>(repetitions.most)))) {
+      work->prepare();
+      const Clock::time_point start = Clock::now();
+      work->run();
+      times[member].push_back(secondsSince(start));
+    }
+    for (++done; work && done.load() < count;) {
+      work->prepare();
+      work->run();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t member = 0; member < count; ++member)
+    threads.emplace_back(serve, member);
+  for (std::thread &thread : threads)
+    thread.join();
+  std::vector<double> all;
+  for (size_t member = 0; member < count; ++member) {
+    RETURN_IF_ERROR(outcomes[member]);
+    all.insert(all.end(), times[member].begin(), times[member].end());
+  }
+  std::sort(all.begin(), all.end());
+  return Timing{all.front(), all[all.size() / 2]};
+}
+
+} // namespace braid::runtime

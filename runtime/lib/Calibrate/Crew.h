@@ -1,0 +1,59 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Repeats a piece of work on several cores at the same time and measures it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_CALIBRATE_CREW_H
+#define BRAID_CALIBRATE_CREW_H
+
+#include "braid/Base/Status.h"
+#include "runtime/lib/Sync/Cores.h"
+#include "runtime/lib/Sync/HostMemory.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace braid::runtime {
+
+/// What one core repeats.
+class Work {
+public:
+  virtual ~Work() = default;
+  virtual void prepare() {} ///< before each repetition, not measured
+  virtual void run() = 0;
+};
+
+struct Timing {
+  double leastSeconds = 0, medianSeconds = 0; ///< of the repetitions of all cores
+};
+
+/// How often work is repeated: as long as the time lasts, within these bounds.
+struct Repetitions {
+  double seconds = 0.02;
+  int least = 2, most = 25;
+};
+
+/// Some threads, each on a core of its own with memory of its own.
+class Crew {
+public:
+  /// Uses the first `members` of the cores that this process may use.
+  static Result<std::unique_ptr<Crew>> create(int64_t members, size_t memoryBytes);
+
+  int64_t members() const { return static_cast<int64_t>(memory.size()); }
+  /// `make` makes the work of a member, in its thread, with its memory. Each member repeats its
+  /// work until all have measured theirs, so that all cores are busy meanwhile. The first
+  /// repetition does not count.
+  using Make = std::function<Result<std::unique_ptr<Work>>(std::byte *memory)>;
+  Result<Timing> measure(const Make &make, const Repetitions &repetitions) const;
+
+private:
+  Pinning pinning;
+  std::vector<HostMemory> memory;
+};
+
+} // namespace braid::runtime
+#endif // BRAID_CALIBRATE_CREW_H

@@ -1,0 +1,419 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Measures kernels and memory. The weights of a product come from memory, as in a model, whose
+// layers take turns in the caches; activations stay where they are.
+//
+//===----------------------------------------------------------------------===//
+#include "Parts.h"
+#include "braid/Base/StatusMacros.h"
+#include "braid/Program/program_generated.h"
+#include "braid/Runtime/KernelLibrary.h"
+#include "runtime/lib/Kernels/Operations.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace braid::runtime {
+
+namespace {
+
+constexpr size_t kMiB = size_t(1) << 20;
+constexpr size_t kFloat = sizeof(float);
+
+struct Sizes {
+  std::vector<int64_t> rows, columns; ///< m, and n and k, of products
+  std::vector<int64_t> queryRows, keys, headDims;
+  std::vector<int64_t> memoryBytes;
+  size_t weightBytes; ///< that weights are taken from in turn
+};
+
+const Sizes &sizes(bool quick) {
+  static const Sizes whole{{1, 2, 4, 8, 16, 64, 256, 1024},
+                           {64, 128, 256, 512, 1024, 2048, 4096},
+                           {1, 16, 128, 512},
+                           {64, 256, 1024},
+                           {32, 64, 128},
+                           {1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28},
+                           160 * kMiB};
+  static const Sizes few{{1, 64}, {64, 256}, {1, 64}, {64}, {32}, {1 << 14, 1 << 20}, kMiB};
+  return quick ? few : whole;
+}
+
+Repetitions repetitions(bool quick) {
+  return quick ? Repetitions{0, 1, 1} : Repetitions{0.008, 2, 25};
+}
+
+/// Writes numbers that no kernel computes slowly with.
+void fill(float *data, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    data[i] = 0.25F + static_cast<float>(i % 61) / 64;
+}
+
+//===----------------------------------------------------------------------===//
+// Matmul
+//===----------------------------------------------------------------------===//
+
+class MatmulWork : public Work {
+public:
+  MatmulWork(int64_t m, int64_t n, int64_t k, std::byte *memory, size_t weightBytes)
+      : shape{m, n, k, k, k, n, false, false, true, false},
+        weights(reinterpret_cast<float *>(memory)), end(weights + weightBytes / kFloat), lhs(end),
+        out(lhs + m * k), next(weights) {}
+
+  Status start() {
+    ASSIGN_OR_RETURN(matmul, cache.get(shape));
+    return {};
+  }
+  void prepare() override {
+    if (next + shape.n * shape.k > end)
+      next = weights;
+    call = matmul->bind(lhs, next, nullptr, out);
+    next += shape.n * shape.k;
+  }
+  void run() override { call->run(); }
+
+private:
+  MatmulShape shape;
+  float *weights, *end, *lhs, *out, *next;
+  MatmulCache cache;
+  std::shared_ptr<const Matmul> matmul;
+  std::unique_ptr<MatmulCall> call;
+};
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+/// Runs a command as an executor's queue of one thread does.
+class CommandWork : public Work {
+public:
+  void run() override {
+    ExecutionContext context{control, control.queue(0, kComputeQueue), team, vectorKernels(),
+                             scratch};
+    perform(context);
+  }
+
+protected:
+  virtual void perform(ExecutionContext &context) = 0;
+  struct Nothing : NamedCommand {
+    std::optional<Queue> awaitedQueue() const override { return std::nullopt; }
+    std::vector<RankQueue> missing() const override { return {}; }
+  };
+  const Nothing source;
+
+private:
+  RunControl control{1, {{QueueKind::compute, "compute"}}, 0, 0};
+  Team team{1};
+  std::vector<std::vector<std::byte>> scratch{1};
+};
+
+class LibraryWork : public CommandWork {
+public:
+  Status start(const LibraryArguments &arguments) {
+    ASSIGN_OR_RETURN(command, resolveLibrary(arguments, {1, vectorKernels().queryBlock, nullptr}));
+    return {};
+  }
+
+private:
+  void perform(ExecutionContext &context) override { command->run(source, context); }
+  LibraryCommand command;
+};
+
+class RowWorkRun : public CommandWork {
+public:
+  Status start(KernelFunction function, const std::vector<Tensor> &operands,
+               const std::vector<bool> &rowOperand, int64_t rows) {
+    ASSIGN_OR_RETURN(command, resolveLaunch(function, operands, rowOperand, rows, 1));
+    return {};
+  }
+
+private:
+  void perform(ExecutionContext &context) override { execute(command, source, context); }
+  LaunchCommand command;
+};
+
+std::vector<int64_t> rowMajor(const std::vector<int64_t> &shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t d = shape.size(); d-- > 1;)
+    strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
+/// Arguments of a library kernel; operands lie one after the other.
+class Arguments {
+public:
+  Arguments(const char *kernel, std::byte *memory) : at(memory) {
+    arguments.kernel = findLibraryKernel(kernel);
+    arguments.operands.resize(arguments.kernel->operands.size());
+    arguments.data.resize(arguments.operands.size());
+  }
+  void add(const char *name, const std::vector<int64_t> &shape) {
+    const size_t i = arguments.place(name);
+    arguments.operands[i] = OperandType{DType::f32, shape, rowMajor(shape)};
+    arguments.data[i] = at;
+    size_t count = 1;
+    for (int64_t size : shape)
+      count *= static_cast<size_t>(size);
+    fill(reinterpret_cast<float *>(at), count);
+    at += (count * kFloat + 63) / 64 * 64;
+  }
+  /// An operand of one i64.
+  void addInteger(const char *name, int64_t value) {
+    const size_t i = arguments.place(name);
+    arguments.operands[i] = OperandType{DType::i64, {1}, {1}};
+    arguments.data[i] = at;
+    std::memcpy(at, &value, sizeof value);
+    at += 64;
+  }
+  LibraryArguments arguments;
+
+private:
+  std::byte *at;
+};
+
+template <typename T, typename... Start>
+Result<std::unique_ptr<Work>> started(std::unique_ptr<T> work, const Start &...start) {
+  RETURN_IF_ERROR(work->start(start...));
+  return std::unique_ptr<Work>(std::move(work));
+}
+
+} // namespace
+
+size_t kernelMemoryBytes(bool quick) {
+  const Sizes &s = sizes(quick);
+  const auto m = static_cast<size_t>(s.rows.back()), n = static_cast<size_t>(s.columns.back());
+  return std::max(s.weightBytes + 2 * m * n * kFloat, static_cast<size_t>(s.memoryBytes.back())) +
+         kMiB;
+}
+
+Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
+  const Sizes &s = sizes(quick);
+  const size_t floats = kernelMemoryBytes(quick) / kFloat;
+  Crew::Make touch = [&](std::byte *memory) -> Result<std::unique_ptr<Work>> {
+    fill(reinterpret_cast<float *>(memory), floats);
+    return started(std::make_unique<MatmulWork>(1, 64, 64, memory, s.weightBytes));
+  };
+  RETURN_IF_ERROR(crew.measure(touch, {0, 1, 1}).status());
+  for (int64_t m : s.rows)
+    for (int64_t n : s.columns)
+      for (int64_t k : s.columns) {
+        ASSIGN_OR_RETURN(const Timing timing, crew.measure(
+                                                  [&](std::byte *memory) {
+                                                    return started(std::make_unique<MatmulWork>(
+                                                        m, n, k, memory, s.weightBytes));
+                                                  },
+                                                  repetitions(quick)));
+        rates.matmul.push_back(
+            {m, n, k, 2 * static_cast<double>(m * n * k) / timing.medianSeconds});
+      }
+  return {};
+}
+
+Status measureAttention(const Crew &crew, bool quick, cost::ComputeRates &rates) {
+  const Sizes &s = sizes(quick);
+  // Several heads, so that one follows the other as in a layer.
+  constexpr int64_t kHeads = 4;
+  for (int64_t rows : s.queryRows)
+    for (int64_t keys : s.keys)
+      for (int64_t dim : s.headDims)
+        for (bool causal : {false, true}) {
+          double flops = 0;
+          ASSIGN_OR_RETURN(const Timing timing,
+                           crew.measure(
+                               [&](std::byte *memory) {
+                                 Arguments a("attention", memory);
+                                 a.add("query", {1, rows, kHeads, dim});
+                                 a.add("key", {1, keys, kHeads, dim});
+                                 a.add("value", {1, keys, kHeads, dim});
+                                 a.add("out", {1, rows, kHeads, dim});
+                                 // The rows are the last ones of as many positions as there are
+                                 // keys.
+                                 if (causal && rows < keys)
+                                   a.addInteger("position_offset", keys - rows);
+                                 a.arguments.integers = {causal};
+                                 a.arguments.numbers = {0.125};
+                                 flops = a.arguments.kernel->flops(a.arguments);
+                                 return started(std::make_unique<LibraryWork>(), a.arguments);
+                               },
+                               repetitions(quick)));
+          rates.attention.push_back({rows, keys, dim, causal, flops / timing.medianSeconds});
+        }
+  return {};
+}
+
+/// The copy rate at a number of bytes, of those that were measured.
+static double trafficSeconds(const cost::ComputeRates &rates, double bytes) {
+  for (const cost::MemoryPoint &point : rates.memory)
+    if (bytes <= static_cast<double>(point.bytes))
+      return bytes / point.copyBytesPerSecond;
+  return bytes / rates.memory.back().copyBytesPerSecond;
+}
+
+Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::ComputeRates &rates) {
+  const int64_t rows = quick ? 4 : 64;
+  // Rotary embedding of heads of 64.
+  ASSIGN_OR_RETURN(const Timing rotary, crew.measure(
+                                            [&](std::byte *memory) {
+                                              Arguments a("rotary", memory);
+                                              a.add("input", {1, rows, 8, 64});
+                                              a.add("cos", {rows, 32});
+                                              a.add("sin", {rows, 32});
+                                              a.add("out", {1, rows, 8, 64});
+                                              return started(std::make_unique<LibraryWork>(),
+                                                             a.arguments);
+                                            },
+                                            repetitions(quick)));
+  rates.rowOperations.push_back(
+      {"rotary", static_cast<double>(rows * 8 * 64) / rotary.medianSeconds});
+  ASSIGN_OR_RETURN(const Timing table, crew.measure(
+                                           [&](std::byte *memory) {
+                                             Arguments a("rotary_table", memory);
+                                             a.add("cos", {rows, 32});
+                                             a.add("sin", {rows, 32});
+                                             a.arguments.numbers.assign(33, 0.5);
+                                             return started(std::make_unique<LibraryWork>(),
+                                                            a.arguments);
+                                           },
+                                           repetitions(quick)));
+  rates.rowOperations.push_back(
+      {"rotary_table", static_cast<double>(rows * 32) / table.medianSeconds});
+  if (!bundle)
+    return {};
+
+  ASSIGN_OR_RETURN(std::shared_ptr<const KernelLibraryHandle> library,
+                   KernelLibraryHandle::load(*bundle));
+  std::unique_ptr<program::ProgramT> program = program::UnPackProgram(bundle->program().data());
+  std::map<std::string, double> secondsOf; // of one element, by operation
+  // The kernels come in an order in which each has one operation that those before it have not.
+  for (const auto &kernel : program->kernels) {
+    ASSIGN_OR_RETURN(KernelFunction function, library->find(kernel->symbol));
+    // Kernels take and give [rows, columns]; the first operation's count tells the columns.
+    int64_t columns = 0;
+    for (const auto &command : program->procedures[0]->streams[kComputeQueue]->commands)
+      if (const program::LaunchT *launch = command->op.AsLaunch();
+          launch && program->kernels[launch->kernel] == kernel)
+        columns = launch->operands[0]->shape.back();
+    const auto elements = static_cast<double>(rows * columns);
+    ASSIGN_OR_RETURN(
+        const Timing timing,
+        crew.measure(
+            [&](std::byte *memory) {
+              std::vector<Tensor> operands;
+              for (uint32_t i = 0; i < kernel->num_operands; ++i) {
+                const std::vector<int64_t> shape{rows, columns};
+                operands.push_back({memory, DType::f32, shape, rowMajor(shape)});
+                fill(reinterpret_cast<float *>(memory), static_cast<size_t>(rows * columns));
+                memory += (static_cast<size_t>(rows * columns) * kFloat + 63) / 64 * 64;
+              }
+              return started(std::make_unique<RowWorkRun>(), function, operands,
+                             std::vector<bool>(kernel->num_operands, true), rows);
+            },
+            repetitions(quick)));
+    double seconds = timing.medianSeconds;
+    std::string own;
+    double ownCount = 0;
+    for (const auto &work : kernel->row_work) {
+      const double count = static_cast<double>(work->count) * static_cast<double>(rows);
+      if (auto known = secondsOf.find(work->operation); known != secondsOf.end())
+        seconds -= count * known->second;
+      else if (own.empty())
+        own = work->operation, ownCount = count;
+      else
+        return Status::error("row kernel '", kernel->symbol, "' has two operations to measure, '",
+                             own, "' and '", work->operation, "'");
+    }
+    if (own.empty())
+      return Status::error("row kernel '", kernel->symbol, "' has no operation to measure");
+    // Where memory alone takes as long, arithmetic is not seen: it is at least this fast.
+    const double traffic =
+        trafficSeconds(rates, elements * kFloat * static_cast<double>(kernel->num_operands));
+    secondsOf[own] = std::max(seconds, 0.05 * std::min(traffic, timing.medianSeconds)) / ownCount;
+    rates.rowOperations.push_back({own, 1 / secondsOf[own]});
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class Read : public Work {
+public:
+  Read(std::byte *memory, size_t bytes)
+      : data(reinterpret_cast<const uint64_t *>(memory)), count(bytes / sizeof(uint64_t)) {
+    std::memset(memory, 1, bytes);
+  }
+  void run() override {
+    uint64_t sums[8] = {};
+    for (size_t i = 0; i + 8 <= count; i += 8)
+      for (size_t j = 0; j < 8; ++j)
+        sums[j] += data[i + j];
+    for (uint64_t sum : sums)
+      total = total + sum;
+  }
+
+private:
+  const uint64_t *data;
+  size_t count;
+  volatile uint64_t total = 0;
+};
+
+class Write : public Work {
+public:
+  Write(std::byte *memory, size_t bytes) : memory(memory), bytes(bytes) {}
+  void run() override { std::memset(memory, value++, bytes); }
+
+private:
+  std::byte *memory;
+  size_t bytes;
+  int value = 0;
+};
+
+/// As the executor copies.
+class Copy : public CommandWork {
+public:
+  Copy(std::byte *memory, size_t bytes) {
+    std::memset(memory, 1, bytes);
+    const auto half = static_cast<int64_t>(bytes / 2 / kFloat);
+    const Tensor from{memory, DType::f32, {half}, {1}},
+        to{memory + bytes / 2, DType::f32, {half}, {1}};
+    command = resolveCopy(from, to);
+  }
+
+private:
+  void perform(ExecutionContext &context) override {
+    if (command.ok())
+      execute(*command, source, context);
+  }
+  Result<CopyCommand> command = Status();
+};
+
+template <typename T> Crew::Make makeOn(size_t bytes) {
+  return [bytes](std::byte *memory) -> Result<std::unique_ptr<Work>> {
+    return std::unique_ptr<Work>(std::make_unique<T>(memory, bytes));
+  };
+}
+
+} // namespace
+
+Status measureMemory(const Crew &crew, bool quick, cost::ComputeRates &rates) {
+  for (int64_t bytes : sizes(quick).memoryBytes) {
+    const auto size = static_cast<size_t>(bytes);
+    ASSIGN_OR_RETURN(const Timing read, crew.measure(makeOn<Read>(size), repetitions(quick)));
+    ASSIGN_OR_RETURN(const Timing write, crew.measure(makeOn<Write>(size), repetitions(quick)));
+    ASSIGN_OR_RETURN(const Timing copy, crew.measure(makeOn<Copy>(size), repetitions(quick)));
+    auto rate = [&](const Timing &timing) {
+      return static_cast<double>(bytes) / timing.medianSeconds;
+    };
+    rates.memory.push_back({bytes, rate(read), rate(write), rate(copy)});
+  }
+  return {};
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,31 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The parts of a calibration, each of which fills its fields of the machine.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_CALIBRATE_PARTS_H
+#define BRAID_CALIBRATE_PARTS_H
+
+#include "Crew.h"
+#include "braid/Cost/Machine.h"
+#include "braid/Runtime/Bundle.h"
+
+namespace braid::runtime {
+
+/// The memory that a member of the crew needs for all of these.
+size_t kernelMemoryBytes(bool quick);
+Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates);
+Status measureAttention(const Crew &crew, bool quick, cost::ComputeRates &rates);
+/// `bundle` may be null. Needs the rates of memory.
+Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::ComputeRates &rates);
+Status measureMemory(const Crew &crew, bool quick, cost::ComputeRates &rates);
+
+Result<cost::Overheads> measureOverheads(bool quick);
+Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks, bool quick);
+Result<cost::Interference> measureInterference(const std::string &name, int64_t ranks, bool quick);
+
+} // namespace braid::runtime
+#endif // BRAID_CALIBRATE_PARTS_H

@@ -1,0 +1,187 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Commands.h"
+#include "Session.h"
+
+#include "braid/Pipelines/Compile.h"
+#include "braid/Runtime/Calibrate.h"
+#include "braid/Runtime/Files.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace braid::tool {
+
+/// Kernels on rows that each have one class of operation (braid/Cost/KernelWork.h) which those
+/// before have not.
+static std::string rowKernels() {
+  const std::string map = "affine_map<(r, c) -> (r, c)>", type = "tensor<?x512xf32>",
+                    whole = "tensor<64x512xf32>";
+  auto kernel = [&](llvm::StringRef name, llvm::StringRef before, llvm::StringRef inputs,
+                    llvm::StringRef maps, llvm::StringRef types, llvm::StringRef arguments,
+                    llvm::StringRef body) {
+    return ("rt.kernel @" + name + "(%x: " + type + ") -> " + type +
+            " {\n  %c0 = arith.constant 0 : index\n  %n = tensor.dim %x, %c0 : " + type +
+            "\n  %e = tensor.empty(%n) : " + type + "\n" + before +
+            "  %r = linalg.generic {indexing_maps = [" + map + ", " + maps + map +
+            "], iterator_types = [\"parallel\", \"parallel\"]} ins(%x" + inputs + " : " + type +
+            types + ") outs(%e : " + type + ") {\n  ^bb0(%a: f32, " + arguments + "%o: f32):\n" +
+            body + "  } -> " + type + "\n  rt.yield %r : " + type + "\n}\n")
+        .str();
+  };
+  auto map1 = [&](llvm::StringRef name, llvm::StringRef body) {
+    return kernel(name, "", "", "", "", "", body);
+  };
+  std::string chain;
+  for (int i = 0; i < 8; ++i)
+    chain += "    %m" + std::to_string(i) + " = arith.mulf " +
+             (i == 0 ? "%a" : "%s" + std::to_string(i - 1)) + ", %a : f32\n    %s" +
+             std::to_string(i) + " = arith.addf %m" + std::to_string(i) + ", %a : f32\n";
+  std::string text =
+      "comm.mesh @mesh <r = 1>\n" + map1("simple", chain + "    linalg.yield %s7 : f32\n");
+  std::vector<std::string> names{"simple", "divide", "reduce"};
+  text += map1("divide", "    %one = arith.constant 1.0 : f32\n    %q = arith.divf %one, %a : f32\n"
+                         "    linalg.yield %q : f32\n");
+  text += kernel(
+      "reduce",
+      "  %zero = arith.constant 0.0 : f32\n  %f = tensor.empty(%n) : tensor<?xf32>\n  %i = "
+      "linalg.fill ins(%zero : f32) outs(%f : tensor<?xf32>) -> tensor<?xf32>\n  %sum = "
+      "linalg.generic {indexing_maps = [" +
+          map +
+          ", affine_map<(r, c) -> (r)>], iterator_types = [\"parallel\", \"reduction\"]} ins(%x "
+          ": " +
+          type +
+          ") outs(%i : tensor<?xf32>) {\n  ^bb0(%a: f32, %o: f32):\n    %t = arith.addf %o, %a : "
+          "f32\n    linalg.yield %t : f32\n  } -> tensor<?xf32>\n",
+      ", %sum", "affine_map<(r, c) -> (r)>, ", ", tensor<?xf32>", "%b: f32, ",
+      "    %t = arith.addf %a, %b : f32\n    linalg.yield %t : f32\n");
+  for (const char *function : {"exp", "exp2", "erf", "tanh", "log", "log1p", "sin", "cos"}) {
+    text += map1(function, std::string("    %f = math.") + function +
+                               " %a : f32\n    linalg.yield %f : f32\n");
+    names.emplace_back(function);
+  }
+  text += "func.func @main(%v0: " + whole + " {nn.name = \"x\"}) -> (" + whole +
+          " {nn.name = \"y\"}) attributes {nn.entry} {\n";
+  for (size_t i = 0; i < names.size(); ++i)
+    text += "  %v" + std::to_string(i + 1) + " = rt.launch @" + names[i] + " rows 64 ins(%v" +
+            std::to_string(i) + " : " + whole + ") -> " + whole + "\n";
+  return text + "  return %v" + std::to_string(names.size()) + " : " + whole + "\n}\n";
+}
+
+static std::string summary(const runtime::Calibration &calibration, const std::string &path) {
+  const cost::Machine &machine = calibration.machine;
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << machine.processor->model << ", " << machine.processor->cores
+      << (machine.processor->cores == 1 ? " core" : " cores") << ", " << machine.processor->isa
+      << "\n";
+  for (const cost::ComputeRates &rates : machine.compute) {
+    double best = 0;
+    for (const cost::MatmulPoint &point : rates.matmul)
+      best = std::max(best, point.flopsPerSecond);
+    double attention = 0;
+    for (const cost::AttentionPoint &point : rates.attention)
+      attention = std::max(attention, point.flopsPerSecond);
+    const cost::MemoryPoint &memory = rates.memory.back();
+    out << "  each of " << rates.busyCores
+        << (rates.busyCores == 1 ? " busy core:  " : " busy cores: ")
+        << llvm::format("matmul up to %.1f GFLOP/s, attention up to %.1f GFLOP/s, memory %.1f GB/s "
+                        "read, %.1f written, %.1f copied\n",
+                        best * 1e-9, attention * 1e-9, memory.readBytesPerSecond * 1e-9,
+                        memory.writeBytesPerSecond * 1e-9, memory.copyBytesPerSecond * 1e-9);
+  }
+  if (machine.overheads)
+    out << llvm::format("  a launch %.3f us, a call %.3f us, an event to another queue %.3f us\n",
+                        machine.overheads->commandSeconds * 1e6,
+                        machine.overheads->callSeconds * 1e6,
+                        machine.overheads->eventSeconds * 1e6);
+  for (size_t i = 0; i < machine.transports.size(); ++i) {
+    const cost::Transport &transport = machine.transports[i];
+    const cost::Interference &beside = machine.interference[i];
+    const cost::TransferPoint &last = transport.transfers.back();
+    out << "  " << transport.name << " of " << transport.ranks << " ranks: "
+        << llvm::format("start %.2f us, message %.2f us, copy %.1f GB/s, reduce %.1f GB/s; beside "
+                        "communication, computation takes %.2f times as long\n",
+                        transport.startSeconds * 1e6, transport.messageSeconds * 1e6,
+                        static_cast<double>(last.bytes) / last.copySeconds * 1e-9,
+                        static_cast<double>(last.bytes) / last.reduceSeconds * 1e-9,
+                        beside.computeSlowdown);
+  }
+  for (const auto &[what, why] : machine.measurement->missing)
+    out << "  not measured: " << what << ": " << why << "\n";
+  out << "seconds:";
+  for (const auto &[part, seconds] : calibration.seconds)
+    out << llvm::format(" %.1f ", seconds) << part
+        << (part == calibration.seconds.back().first ? "" : ";");
+  out << llvm::format("\n%.1f s in all, while other programs used %.2f cores\n",
+                      machine.measurement->seconds, machine.measurement->foreignCores);
+  out << "wrote " << path << "\n";
+  return text;
+}
+
+int runCalibrate(const CalibrateArgs &args) {
+  std::string path = args.output.empty() ? cost::defaultMachinePath() : args.output;
+  if (path.empty())
+    return fail("calibrate expects -o FILE where no folder for caches is known");
+  if (args.output.empty())
+    if (std::error_code error =
+            llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path)))
+      return fail("cannot create '" + llvm::sys::path::parent_path(path) + "': " + error.message());
+  if (runtime::Status status = runtime::checkWritable(path); !status.ok())
+    return fail(status.message());
+  for (const std::string &transport : args.transports)
+    if (transport != "threads" && transport != "shm")
+      return fail("--transports expects threads or shm, got '" + transport +
+                  "': no others can be measured yet");
+
+  Progress progress;
+  progress.step("compiling kernels on rows");
+  CompilerSession session;
+  // Ranks are forked from this process, which must have no threads at that point.
+  session.context().disableMultithreading();
+  if (!session.load({}))
+    return kInvalid;
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(rowKernels(), &session.context(), "row kernels");
+  if (!module)
+    return fail("cannot read the kernels on rows");
+  CompileOptions compile;
+  compile.isas = {"host"};
+  compile.stripModule = true;
+  FailureOr<runtime::Bundle> bundle = compileToBundle(*module, compile);
+  if (failed(bundle))
+    return fail("cannot compile the kernels on rows");
+
+  runtime::CalibrateOptions options;
+  options.name = args.name.empty() ? llvm::sys::path::stem(path).str() : args.name;
+  if (!args.transports.empty())
+    options.transports = args.transports;
+  options.quick = args.quick;
+  options.maxForeignCores = args.maxLoad;
+  options.rowKernels = std::make_shared<const runtime::Bundle>(std::move(*bundle));
+  options.progress = [&](const std::string &what, size_t part, size_t parts) {
+    progress.step("measuring [" + llvm::Twine(part) + "/" + llvm::Twine(parts) + "] " + what);
+  };
+  runtime::Result<runtime::Calibration> calibration = runtime::calibrate(options);
+  if (!calibration.ok())
+    return fail(calibration.status().message());
+  progress.step("");
+  const std::string text = cost::machineToJson(calibration->machine);
+  if (runtime::Result<cost::Machine> back = cost::machineFromJson(text); !back.ok())
+    return fail("what was measured makes no machine file: " + back.status().message());
+  if (runtime::Status status = runtime::writeFile(path, {{text.data(), text.size()}}); !status.ok())
+    return fail(status.message());
+  for (const std::string &warning : calibration->warnings)
+    llvm::errs() << "braid: warning: " << warning << "\n";
+  llvm::outs() << summary(*calibration, path);
+  return kDone;
+}
+
+} // namespace braid::tool
