@@ -140,10 +140,15 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
   double copied = 0, reduced = 0;
   for (size_t i = 1; i < sizes.size(); ++i) {
     const int64_t bytes = sizes[i];
-    // A rank copies the parts of all ranks, or adds those of the others to its own.
-    const auto parts = static_cast<double>(ranks), sums = parts - 1;
-    copied = std::max(copied, (secondsOf("all_gather", bytes) - one) / parts);
-    reduced = std::max(reduced, (secondsOf("reduce_scatter", bytes) - one) / sums);
+    // A rank copies its own part while the messages come, then those of the others; or it adds
+    // theirs to its own.
+    const auto parts = static_cast<double>(ranks), others = parts - 1;
+    const double gather = secondsOf("all_gather", bytes) - transport.startSeconds;
+    const double each = gather / parts;
+    copied = std::max(copied, each >= transport.messageSeconds
+                                  ? each
+                                  : (gather - transport.messageSeconds) / others);
+    reduced = std::max(reduced, (secondsOf("reduce_scatter", bytes) - one) / others);
     transport.transfers.push_back({bytes, copied, reduced});
   }
   return transport;
