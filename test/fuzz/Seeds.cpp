@@ -12,6 +12,7 @@
 #include "../unit/Runtime/QueuePrograms.h"
 #include "../unit/Runtime/SampleMachine.h"
 #include "../unit/Runtime/SampleProgram.h"
+#include "../unit/Runtime/WireFrames.h"
 #include "ProgramInput.h"
 #include "braid/Runtime/ManifestJson.h"
 
@@ -316,6 +317,21 @@ void writeLaunches(Folders &folders) {
                 "BRAID_RANK=3\nBRAID_SIZE=4\nBRAID_RENDEZVOUS=tcp://node1:4711\n");
 }
 
+/// Frames of processes, as they come and in envelopes.
+void writeFrames(Folders &folders) {
+  auto text = [](const net::FrameBytes &bytes) {
+    return std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  };
+  for (const net::Frame &frame : net::sampleFrames()) {
+    const std::string name = std::to_string(frame.index());
+    net::FrameBytes bytes = net::encode(frame);
+    folders.write("Wire", "frame-" + name, text(bytes));
+    bytes = net::encodeEnvelope(1, 5, bytes);
+    bytes.resize(bytes.size() + 32);
+    folders.write("Wire", "envelope-" + name, text(bytes));
+  }
+}
+
 } // namespace
 
 void writeMachines(Folders &folders) {
@@ -336,5 +352,6 @@ int main(int argc, char **argv) {
   writeConfigurations(folders, argv[2]);
   writeModules(folders, argv[2]);
   writeLaunches(folders);
+  writeFrames(folders);
   return writePrograms(folders) && folders.complete ? 0 : 1;
 }

@@ -4,7 +4,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What all queues of all ranks share during a run: the first failure, the position of each queue,
-// and waits with a limit on lack of progress. Ranks may be processes forked later.
+// and waits with a limit on lack of progress. Ranks may be processes forked later, or processes
+// that say several times a second where they are (Net/Control.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SYNC_RUNCONTROL_H
@@ -69,6 +70,8 @@ public:
   const QueueState &queue(int64_t rank, Queue queue) const {
     return queues[static_cast<size_t>(rank) * numQueues + queue];
   }
+  int64_t numRanks() const { return static_cast<int64_t>(numStates / numQueues); }
+  size_t numQueuesOfRank() const { return numQueues; }
   /// How long a wait spins at most before it sleeps, in nanoseconds. Set before any thread starts.
   int64_t spinNs() const { return spinTime; }
   void setSpin(int64_t ns);

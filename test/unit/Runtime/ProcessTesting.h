@@ -49,6 +49,7 @@ public:
       close(ends[1]);
       pids.push_back(pid);
       pipes.push_back(ends[0]);
+      results.emplace_back();
     }
   }
   RankProcessesOfTest(const RankProcessesOfTest &) = delete;
@@ -68,6 +69,9 @@ public:
   /// What the rank returned, or "signal 9", or that it did not end within so many seconds.
   std::string result(int64_t rank, double seconds = 60) {
     pid_t &pid = pids[static_cast<size_t>(rank)];
+    std::string &result = results[static_cast<size_t>(rank)];
+    if (pid < 0)
+      return result;
     const int64_t until = nowNs() + static_cast<int64_t>(seconds * kSecond);
     std::string text;
     for (;;) {
@@ -84,12 +88,13 @@ public:
     int status = 0;
     waitpid(pid, &status, 0);
     pid = -1;
-    return WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : text;
+    return result = WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : text;
   }
 
 private:
   std::vector<pid_t> pids;
   std::vector<int> pipes;
+  std::vector<std::string> results; ///< of those that have ended
 };
 
 /// Small texts that the processes of a test tell each other, as files.

@@ -1,0 +1,63 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// How the processes of a job find each other. Rank 0 listens at the rendezvous, the others connect;
+// all of it by UCX, over a worker that ends with the start. A connection goes through
+//
+//     other rank                            rank 0
+//     Introduction {version, nonce}  ---->
+//                                    <----  Challenge {nonce}
+//     Hello {what it runs, where}    ---->
+//                                    <----  Table {where all ranks are}, when all have come
+//     Ready                          ---->
+//                                    <----  Go, when all are ready
+//
+// From the challenge on, frames carry an HMAC of the job's secret, both nonces and their number, so
+// that none can be made, changed, or sent again by others. What a process without the secret sends
+// ends its own connection only; what a process with the secret gets wrong ends the start, with one
+// message on all ranks.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_NET_BOOTSTRAP_H
+#define BRAID_NET_BOOTSTRAP_H
+
+#include "Networks.h"
+#include "Secret.h"
+#include "Wire.h"
+#include "braid/Runtime/Launch.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace braid::runtime::net {
+
+struct JobOptions {
+  Rendezvous rendezvous;
+  std::string job; ///< the same on all ranks, and of no other job
+  int64_t rank = 0, size = 1;
+  std::string bundle; ///< SHA-256 of what all ranks run
+  std::string mesh;
+  JobSecret secret;
+  std::string device; ///< of a rendezvous in a file: the network device whose address is written
+  double timeLimitSeconds = 60;        ///< for the start as a whole
+  double helloLimitSeconds = 5;        ///< for a process that has connected to say hello
+  uint32_t version = kProtocolVersion; ///< another one in tests only
+};
+
+/// What a process knows after the start.
+struct Job {
+  int64_t rank = 0;
+  std::string key;             ///< for control (Control.h); of this start only
+  std::vector<Member> members; ///< by rank
+};
+
+/// Meets the other processes. `addresses` are those of this process's links, each of which will
+/// connect to the one at the same place of the others' lists. Returns within the limit and 2 s.
+Result<Job> startJob(const std::shared_ptr<const UcxContext> &networks, const JobOptions &options,
+                     std::vector<std::string> addresses);
+
+} // namespace braid::runtime::net
+#endif // BRAID_NET_BOOTSTRAP_H

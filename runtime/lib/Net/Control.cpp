@@ -1,0 +1,255 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Control.h"
+#include "braid/Base/StatusMacros.h"
+
+#include <algorithm>
+
+namespace braid::runtime::net {
+
+static Block macOf(const std::string &key, int64_t receiver, const std::byte *data, size_t bytes) {
+  return Mac(key, "braid control").add(&receiver, sizeof receiver).add(data, bytes).value();
+}
+
+Control::Control(std::unique_ptr<Link> ownLink, const Job &job, const ControlOptions &options)
+    : link(std::move(ownLink)), key(job.key), self(job.rank),
+      limitNs(static_cast<int64_t>(options.timeLimitSeconds * 1e9)),
+      periodNs(static_cast<int64_t>(options.periodSeconds * 1e9)), peers(job.members.size()),
+      mirrors(job.members.size()) {
+  link->setHandler([this](const std::byte *data, size_t bytes) { onFrame(data, bytes); });
+  const int64_t now = nowNs();
+  for (Peer &peer : peers)
+    peer.heardNs = now;
+}
+
+Result<std::unique_ptr<Control>> Control::start(std::unique_ptr<Link> link, const Job &job,
+                                                const ControlOptions &options) {
+  std::unique_ptr<Control> self(new Control(std::move(link), job, options));
+  self->thread = std::thread([control = self.get()] { control->run(); });
+  // Its thread names who is lost before this ends.
+  while (self->numKnown.load() + 1 < self->numPeers()) {
+    RETURN_IF_ERROR(self->state());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return self;
+}
+
+Control::~Control() {
+  isEnding.store(true);
+  link->signal();
+  thread.join();
+  (void)link->close(nowNs() + 1000000000);
+}
+
+void Control::begin(RunControl &ofRun, uint64_t run) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  control = &ofRun;
+  runNumber = run;
+  isShared = false;
+  progressNs = nowNs();
+  if (other && other->first < run)
+    other.reset();
+  if (!loss.ok())
+    ofRun.fail(loss);
+  if (other && other->first == run)
+    ofRun.fail(other->second);
+}
+
+void Control::end() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!control)
+    return;
+  if (control->failed())
+    shareFailure(control->failure());
+  control = nullptr;
+  link->signal();
+}
+
+Status Control::state() const {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return loss;
+}
+
+Status Control::describeLoss(int64_t peer, const Status &error) const {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return Status::error(error.message(), circumstances(peer), error.code());
+}
+
+/// " while it was at ..., rank 0 waits for it at ..."
+std::string Control::circumstances(int64_t peer) const {
+  if (!control)
+    return "";
+  const std::string waiter = control->waiter(peer);
+  return " while it was " + control->describePosition(peer) + (waiter.empty() ? "" : ", " + waiter);
+}
+
+void Control::run() {
+  int64_t next = 0, endNs = 0;
+  for (;;) {
+    const int64_t now = nowNs();
+    bool isLeaving = isEnding.load();
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (control && control->failed())
+        shareFailure(control->failure());
+      if (now >= next) {
+        next = now + periodNs;
+        if (!isLeaving)
+          tellPlaces();
+        checkPeers();
+      }
+      if (isLeaving && endNs == 0) {
+        endNs = now + 1000000000;
+        tell(Goodbye());
+      }
+      sendWaiting();
+    }
+    const bool allSent = std::all_of(peers.begin(), peers.end(), [](const Peer &peer) {
+      return peer.waiting.empty() || peer.isLost;
+    });
+    if (isLeaving && (allSent || now >= endNs))
+      return;
+    // What waits for a frame in front of it is tried again soon.
+    if (Status status = link->progress(allSent ? next : std::min(next, now + 1000000));
+        !status.ok()) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (loss.ok())
+        loss = status;
+      if (control)
+        control->fail(status);
+      return;
+    }
+  }
+}
+
+void Control::tellPlaces() {
+  const FrameBytes frame =
+      encode(control ? placesOf(*control, self, runNumber, true) : Places{runNumber, false, {}});
+  for (int64_t peer = 0; peer < numPeers(); ++peer)
+    // One that still waits for earlier ones to leave has nothing from more of them.
+    if (peer != self && peers[static_cast<size_t>(peer)].waiting.empty())
+      send(peer, frame);
+}
+
+void Control::tell(const Frame &frame) {
+  const FrameBytes bytes = encode(frame);
+  for (int64_t peer = 0; peer < numPeers(); ++peer)
+    if (peer != self && !peers[static_cast<size_t>(peer)].isLost)
+      peers[static_cast<size_t>(peer)].waiting.push_back(bytes);
+}
+
+bool Control::send(int64_t receiver, const FrameBytes &frame) {
+  Peer &peer = peers[static_cast<size_t>(receiver)];
+  if (peer.isLost)
+    return false;
+  FrameBytes bytes = encodeEnvelope(self, peer.sent + 1, frame);
+  const Block mac = macOf(key, receiver, bytes.data(), bytes.size());
+  bytes.insert(bytes.end(), mac.begin(), mac.end());
+  if (!link->sendControl(receiver, bytes))
+    return false;
+  ++peer.sent;
+  return true;
+}
+
+void Control::sendWaiting() {
+  for (int64_t receiver = 0; receiver < numPeers(); ++receiver) {
+    Peer &peer = peers[static_cast<size_t>(receiver)];
+    if (!link->state(receiver).ok())
+      peer.waiting.clear();
+    while (!peer.waiting.empty() && send(receiver, peer.waiting.front()))
+      peer.waiting.pop_front();
+  }
+}
+
+void Control::onFrame(const std::byte *data, size_t bytes) {
+  Result<Envelope> envelope = parseEnvelope(data, bytes);
+  if (!envelope.ok() || envelope->sender < 0 || envelope->sender >= numPeers() ||
+      envelope->sender == self)
+    return;
+  Peer &peer = peers[static_cast<size_t>(envelope->sender)];
+  // A number that came before is of a frame that somebody repeats.
+  if (envelope->number <= peer.received ||
+      !areEqual(macOf(key, self, data, bytes - envelope->mac.size()), envelope->mac))
+    return;
+  peer.received = envelope->number;
+  Result<Frame> frame = parseFrame(envelope->frame, envelope->frameBytes);
+  if (!frame.ok())
+    return;
+  peer.heardNs = nowNs();
+  if (!std::exchange(peer.isKnown, true))
+    ++numKnown;
+  const std::lock_guard<std::mutex> lock(mutex);
+  handle(envelope->sender, *frame);
+}
+
+void Control::handle(int64_t sender, const Frame &frame) {
+  Peer &peer = peers[static_cast<size_t>(sender)];
+  if (const auto *places = std::get_if<Places>(&frame)) {
+    if (control)
+      mirrors[static_cast<size_t>(sender)].write(*control, sender, *places, runNumber);
+  } else if (const auto *failure = std::get_if<Failure>(&frame)) {
+    const Code code = failure->code == static_cast<uint32_t>(Code::invalid) ? Code::invalid
+                      : failure->code == static_cast<uint32_t>(Code::checkFailed)
+                          ? Code::checkFailed
+                          : Code::rankFailed;
+    const Status status = Status::error(failure->text, code);
+    if (control && failure->run == runNumber) {
+      // All know it from its sender.
+      isShared = true;
+      control->fail(status);
+    } else if (failure->run > runNumber) {
+      other = {failure->run, status};
+    }
+  } else if (std::holds_alternative<Goodbye>(frame)) {
+    peer.hasLeft = true;
+    peer.leftNs = nowNs();
+  }
+}
+
+void Control::shareFailure(const Status &failure) {
+  if (std::exchange(isShared, true))
+    return;
+  tell(Failure{runNumber, static_cast<uint32_t>(failure.code()), failure.message()});
+}
+
+void Control::checkPeers() {
+  const int64_t now = nowNs();
+  if (control) {
+    uint64_t progress = 0;
+    for (size_t q = 0; q < control->numQueuesOfRank(); ++q)
+      progress += control->queue(self, q).progress.load(std::memory_order_relaxed);
+    if (progress != std::exchange(progressSeen, progress))
+      progressNs = now;
+  }
+  for (int64_t rank = 0; rank < numPeers(); ++rank) {
+    Peer &peer = peers[static_cast<size_t>(rank)];
+    if (rank == self || peer.isLost)
+      continue;
+    if (peer.hasLeft) {
+      // What it sent before may still arrive, so a wait for it is an error after a second only.
+      if (control && std::min(now - progressNs, now - peer.leftNs) > 1000000000 &&
+          !control->waiter(rank).empty())
+        lose(rank, link->describe(rank) + " has ended its part of the job");
+    } else if (const Status &status = link->state(rank); !status.ok()) {
+      lose(rank, status.message());
+    } else if (limitNs > 0 && now - peer.heardNs > limitNs) {
+      lose(rank,
+           link->describe(rank) + " has not been heard of for " + seconds(now - peer.heardNs));
+    }
+  }
+}
+
+void Control::lose(int64_t rank, const std::string &what) {
+  peers[static_cast<size_t>(rank)].isLost = true;
+  const Status status = Status::error(what, circumstances(rank), Code::rankFailed);
+  if (loss.ok())
+    loss = status;
+  if (!control)
+    return;
+  control->fail(status);
+  shareFailure(control->failure());
+}
+
+} // namespace braid::runtime::net

@@ -1,0 +1,104 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What the processes of a job tell each other beside the data: each says several times a second
+// where its queues are, and at once that a run has failed. So a rank that dies, stalls or cannot be
+// reached is named on all others, with what each waits for, in the words of RunControl.
+//
+// A thread of its own does it, over a link of its own (Link.h). Frames carry an HMAC of the job's
+// key and a number, so that nobody else can make or repeat them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_NET_CONTROL_H
+#define BRAID_NET_CONTROL_H
+
+#include "Bootstrap.h"
+#include "Link.h"
+#include "Mirror.h"
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace braid::runtime::net {
+
+struct ControlOptions {
+  /// A process that says nothing for so long is lost; 0: never.
+  double timeLimitSeconds = 60;
+  /// How often a process says where it is.
+  double periodSeconds = 0.25;
+};
+
+class Control {
+public:
+  /// Over a link that is connected to all members of the job; returns when all have been heard of.
+  static Result<std::unique_ptr<Control>> start(std::unique_ptr<Link> link, const Job &job,
+                                                const ControlOptions &options);
+  Control(const Control &) = delete;
+  Control &operator=(const Control &) = delete;
+  /// Says goodbye, so that the others do not take the end for a failure. Ends within 2 s.
+  ~Control();
+
+  /// The queues of this process's rank in a run are told to the others from now on, and theirs are
+  /// written to `control`. A failure of one process fails the run on all. Processes number their
+  /// runs alike. Called after RunControl::begin.
+  void begin(RunControl &control, uint64_t run);
+  /// The run is over: `control` is not used any more, but if it has failed the others learn of it.
+  void end();
+
+  /// Why a peer is lost, for good; runs that begin later fail with it.
+  Status state() const;
+  /// The error of another link that has lost a peer, with where the peer was in this run and who
+  /// waits for it.
+  Status describeLoss(int64_t peer, const Status &error) const;
+
+private:
+  struct Peer {
+    uint64_t sent = 0, received = 0; ///< numbers of frames
+    int64_t heardNs = 0;
+    bool isKnown = false; ///< anything has come
+    bool isLost = false;  ///< or has said goodbye
+    bool hasLeft = false; ///< has said goodbye
+    int64_t leftNs = 0;
+    std::deque<FrameBytes> waiting; ///< frames that must not be left out
+  };
+
+  Control(std::unique_ptr<Link> link, const Job &job, const ControlOptions &options);
+  void run();
+  void onFrame(const std::byte *data, size_t bytes);
+  void handle(int64_t sender, const Frame &frame);
+  void tellPlaces();
+  void tell(const Frame &frame);
+  bool send(int64_t peer, const FrameBytes &frame);
+  void sendWaiting();
+  void checkPeers();
+  void lose(int64_t peer, const std::string &what);
+  void shareFailure(const Status &failure);
+  std::string circumstances(int64_t peer) const;
+  int64_t numPeers() const { return static_cast<int64_t>(peers.size()); }
+
+  std::unique_ptr<Link> link;
+  const std::string key;
+  const int64_t self, limitNs, periodNs;
+  std::vector<Peer> peers; ///< with an unused one for this process
+  std::vector<Mirror> mirrors;
+
+  mutable std::mutex mutex; ///< of what follows
+  RunControl *control = nullptr;
+  uint64_t runNumber = 0;
+  bool isShared = false;                            ///< the failure of this run was told
+  std::optional<std::pair<uint64_t, Status>> other; ///< a failure of a later run than this one
+  Status loss;
+  uint64_t progressSeen = 0; ///< of this process, and when it changed
+  int64_t progressNs = 0;
+
+  std::atomic<bool> isEnding{false};
+  std::atomic<int64_t> numKnown{0};
+  std::thread thread; ///< last, as it uses the rest
+};
+
+} // namespace braid::runtime::net
+#endif // BRAID_NET_CONTROL_H

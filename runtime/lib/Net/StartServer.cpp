@@ -1,0 +1,403 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Rank 0's side of a start.
+//
+//===----------------------------------------------------------------------===//
+#include "Channel.h"
+#include "Starters.h"
+#include "braid/Base/StatusMacros.h"
+#include "runtime/lib/Sync/Counter.h"
+#include "runtime/lib/Sync/RunControl.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <unistd.h>
+
+namespace braid::runtime::net {
+
+namespace {
+
+/// "rank 1 (host 'a', process 7)"
+std::string describe(const Hello &hello) {
+  return "rank " + std::to_string(hello.rank) + " (host '" + hello.host + "', process " +
+         std::to_string(hello.process) + ")";
+}
+
+std::string ranksText(const std::vector<int64_t> &ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+class Server {
+public:
+  Server(const JobOptions &options, Hello own)
+      : options(options), own(std::move(own)),
+        end(nowNs() + static_cast<int64_t>(options.timeLimitSeconds * 1e9)) {
+    byRank.resize(static_cast<size_t>(options.size));
+  }
+
+  Result<Job> run(const std::shared_ptr<const UcxContext> &networks) {
+    const Rendezvous &rendezvous = options.rendezvous;
+    ASSIGN_OR_RETURN(port, Port::create(networks));
+    RETURN_IF_ERROR(listen(rendezvous));
+    Result<Job> job = serve(rendezvous.text());
+    if (!job.ok())
+      refuseAll(job.status().message());
+    port->ucx().ucp_listener_destroy(listener);
+    for (ucp_conn_request_h request : std::exchange(requests, {}))
+      accept(request); // it ends with the port
+    port->close(nowNs() + 1000000000);
+    if (!rendezvous.file.empty())
+      unlink(rendezvous.file.c_str());
+    return job;
+  }
+
+private:
+  struct Connection {
+    Connection(const JobSecret &secret, ucp_ep_h endpoint, std::string from, int64_t until)
+        : endpoint(endpoint), from(std::move(from)), until(until), channel(secret, true) {}
+    ucp_ep_h endpoint;
+    std::string from; ///< its address
+    int64_t until;    ///< when it must have said hello
+    Channel channel;
+    enum { connected, introduced, member } stage = connected;
+    bool isReady = false;
+    Hello hello;
+  };
+
+  static void onRequest(ucp_conn_request_h request, void *argument) {
+    auto &server = *static_cast<Server *>(argument);
+    server.requests.push_back(request);
+    server.port->note();
+  }
+
+  Status listen(const Rendezvous &rendezvous) {
+    std::vector<SocketAddress> addresses;
+    if (rendezvous.file.empty()) {
+      ASSIGN_OR_RETURN(addresses, resolve(rendezvous.host, rendezvous.port)
+                                      .within("rank 0 cannot listen at " + rendezvous.text()));
+    } else {
+      ASSIGN_OR_RETURN(SocketAddress address, ownAddress(options.device));
+      addresses.push_back(address);
+    }
+    ucs_status_t status = UCS_OK;
+    for (const SocketAddress &address : addresses) {
+      ucp_listener_params_t params{};
+      params.field_mask =
+          UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
+      params.sockaddr = {address.get(), address.length};
+      params.conn_handler = {onRequest, this};
+      status = port->ucx().ucp_listener_create(port->handle(), &params, &listener);
+      if (status == UCS_OK || status == UCS_ERR_BUSY)
+        break;
+    }
+    if (status == UCS_ERR_BUSY)
+      return Status::error("rank 0 cannot listen at ", rendezvous.text(),
+                           ": the port is taken by another program", Code::rankFailed);
+    if (status != UCS_OK)
+      return Status::error("rank 0 cannot listen at ", rendezvous.text(), ": ",
+                           port->ucx().text(status),
+                           " (it expects an address of the host that it is on)", Code::rankFailed);
+    if (rendezvous.file.empty())
+      return {};
+    ucp_listener_attr_t attributes{};
+    attributes.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
+    RETURN_IF_ERROR(port->ucx().check(port->ucx().ucp_listener_query(listener, &attributes),
+                                      "tell where it listens"));
+    SocketAddress address = addresses.front(), bound;
+    std::memcpy(&bound.value, &attributes.sockaddr, sizeof bound.value);
+    address.setPort(bound.port());
+    return writeAddress(rendezvous.file, options.job, address);
+  }
+
+  Result<Job> serve(const std::string &place) {
+    Job job;
+    ASSIGN_OR_RETURN(session, randomBlock());
+    while (numMembers + 1 < options.size) {
+      RETURN_IF_ERROR(step());
+      if (nowNs() >= end)
+        return Status::error(ranksText(missing(&Server::isMember)), " of ", options.size,
+                             numMissing() == 1 ? " has" : " have", " not come to ", place,
+                             " within ", seconds(limitNs()), notes(), Code::rankFailed);
+    }
+    job.members.push_back({own.hostId, own.host, own.addresses});
+    for (size_t rank = 1; rank < byRank.size(); ++rank) {
+      const Hello &hello = byRank[rank]->hello;
+      job.members.push_back({hello.hostId, hello.host, hello.addresses});
+    }
+    sendTable(job.members);
+    while (numReady + 1 < options.size) {
+      RETURN_IF_ERROR(step());
+      if (nowNs() >= end)
+        return Status::error(ranksText(missing(&Server::isReady)), " of ", options.size,
+                             " did not answer within ", seconds(limitNs()), Code::rankFailed);
+    }
+    for (auto &connection : connections)
+      if (connection->stage == Connection::member)
+        port->send(connection->endpoint, connection->channel.seal(Go()));
+    job.key = sessionKey(options.secret, session);
+    return job;
+  }
+
+  int64_t limitNs() const { return static_cast<int64_t>(options.timeLimitSeconds * 1e9); }
+  bool isMember(size_t rank) const { return byRank[rank] != nullptr; }
+  bool isReady(size_t rank) const { return byRank[rank]->isReady; }
+  std::vector<int64_t> missing(bool (Server::*has)(size_t rank) const) const {
+    std::vector<int64_t> ranks;
+    for (size_t rank = 1; rank < byRank.size(); ++rank)
+      if (!(this->*has)(rank))
+        ranks.push_back(static_cast<int64_t>(rank));
+    return ranks;
+  }
+  size_t numMissing() const { return missing(&Server::isMember).size(); }
+
+  /// Waits, and handles what has come. An error ends the start.
+  Status step() {
+    int64_t until = end;
+    for (const auto &connection : connections)
+      if (connection->stage != Connection::member)
+        until = std::min(until, connection->until);
+    RETURN_IF_ERROR(port->wait(until));
+    for (ucp_conn_request_h request : std::exchange(requests, {}))
+      accept(request);
+    for (const Port::Arrival &arrival : port->takeArrivals())
+      if (Connection *connection = find(arrival.from))
+        RETURN_IF_ERROR(handle(*connection, arrival.bytes));
+    for (const Port::Loss &loss : port->takeLosses()) {
+      Connection *connection = find(loss.endpoint);
+      if (connection && connection->stage == Connection::member)
+        return Status::error(describe(connection->hello),
+                             " is gone before the job has started: ", port->ucx().text(loss.status),
+                             Code::rankFailed);
+      if (connection)
+        drop(*connection);
+    }
+    for (size_t i = connections.size(); i-- > 0;)
+      if (Connection &connection = *connections[i];
+          connection.stage != Connection::member && nowNs() >= connection.until)
+        refuse(connection, "said no hello within " +
+                               seconds(static_cast<int64_t>(options.helloLimitSeconds * 1e9)));
+    return {};
+  }
+
+  void accept(ucp_conn_request_h request) {
+    ucp_conn_request_attr_t attributes{};
+    attributes.field_mask = UCP_CONN_REQUEST_ATTR_FIELD_CLIENT_ADDR;
+    SocketAddress from;
+    if (port->ucx().ucp_conn_request_query(request, &attributes) == UCS_OK)
+      std::memcpy(&from.value, &attributes.client_address, sizeof from.value);
+    std::string name = text(from);
+    name.resize(name.rfind(':')); // its port says nothing
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_CONN_REQUEST;
+    params.conn_request = request;
+    ucp_ep_h endpoint = nullptr;
+    if (!port->connect(params, endpoint).ok())
+      return;
+    connections.push_back(std::make_unique<Connection>(
+        options.secret, endpoint, std::move(name),
+        nowNs() + static_cast<int64_t>(options.helloLimitSeconds * 1e9)));
+    // Strangers may open many connections, but no more than these are kept at a time. (UCX has a
+    // way to reject a request, which ends the process in some versions.)
+    if (connections.size() > 4 * byRank.size() + 64)
+      refuse(*connections.back(), "opened too many connections");
+  }
+
+  Connection *find(ucp_ep_h endpoint) {
+    for (auto &connection : connections)
+      if (connection->endpoint == endpoint)
+        return connection.get();
+    return nullptr;
+  }
+
+  void drop(const Connection &connection) {
+    port->end(connection.endpoint);
+    connections.erase(std::find_if(connections.begin(), connections.end(),
+                                   [&](const auto &c) { return c.get() == &connection; }));
+  }
+
+  /// Ends one connection, which the others do not notice. `why` goes on "a process at 10.0.0.1
+  /// ...".
+  void refuse(const Connection &connection, const std::string &why) {
+    ++refused[connection.from + " " + why];
+    drop(connection);
+  }
+
+  /// The last part of a message about missing ranks.
+  std::string notes() const {
+    std::string text;
+    for (const auto &[what, times] : refused)
+      text += (text.empty() ? "; refused: a process at " : "; a process at ") + what +
+              (times > 1 ? " (" + std::to_string(times) + " times)" : "");
+    return text;
+  }
+
+  Status handle(Connection &connection, const FrameBytes &bytes) {
+    switch (connection.stage) {
+    case Connection::connected:
+      introduce(connection, bytes);
+      return {};
+    case Connection::introduced:
+      return greet(connection, bytes);
+    case Connection::member:
+      break;
+    }
+    // A member that has lost its state of mind, or somebody who writes into its connection.
+    Result<Sealed> sealed = parseSealed(bytes.data(), bytes.size());
+    if (!sealed.ok() || !connection.channel.isGenuine(bytes.data(), *sealed))
+      return {};
+    connection.channel.accept();
+    Result<Frame> frame = parseFrame(bytes.data(), sealed->bytes);
+    if (!frame.ok())
+      return frame.status().within(describe(connection.hello) + " sent");
+    if (const auto *refusal = std::get_if<Refusal>(&*frame))
+      return Status::error(describe(connection.hello), ": ", refusal->text, Code::rankFailed);
+    if (!std::holds_alternative<Ready>(*frame) || connection.isReady)
+      return Status::error(describe(connection.hello), " sent a frame out of turn",
+                           Code::rankFailed);
+    connection.isReady = true;
+    ++numReady;
+    return {};
+  }
+
+  void introduce(Connection &connection, const FrameBytes &bytes) {
+    Result<Frame> frame = parseFrame(bytes.data(), bytes.size());
+    const auto *introduction = frame.ok() ? std::get_if<Introduction>(&*frame) : nullptr;
+    Result<Block> nonce = randomBlock();
+    if (!introduction || !nonce.ok()) {
+      refuse(connection,
+             introduction ? nonce.status().message() : "sent bytes that are no introduction");
+      return;
+    }
+    if (introduction->version != options.version) {
+      const std::string versions = std::to_string(introduction->version) +
+                                   " of the protocol, rank 0 speaks version " +
+                                   std::to_string(options.version);
+      ++refused[connection.from + " speaks version " + versions];
+      connection.until = 0; // it is told, and then dropped
+      port->send(connection.endpoint, encode(Refusal{"this process speaks version " + versions}));
+      connection.until = nowNs() + 200000000;
+      connection.stage = Connection::introduced;
+      return;
+    }
+    connection.channel.clientNonce = introduction->nonce;
+    connection.channel.serverNonce = *nonce;
+    connection.stage = Connection::introduced;
+    port->send(connection.endpoint, connection.channel.seal(Challenge{*nonce}));
+  }
+
+  Status greet(Connection &connection, const FrameBytes &bytes) {
+    Result<Sealed> sealed = parseSealed(bytes.data(), bytes.size());
+    Result<Frame> frame =
+        sealed.ok() ? parseFrame(bytes.data(), sealed->bytes) : Result<Frame>(sealed.status());
+    const auto *hello = frame.ok() ? std::get_if<Hello>(&*frame) : nullptr;
+    if (!hello) {
+      // It gave up as the challenge was not sealed with its secret.
+      Result<Frame> plain = parseFrame(bytes.data(), bytes.size());
+      const bool gaveUp = plain.ok() && std::holds_alternative<Refusal>(*plain);
+      refuse(connection, gaveUp ? "has another job secret" : "sent bytes that are no hello");
+      return {};
+    }
+    if (!connection.channel.isGenuine(bytes.data(), *sealed)) {
+      const bool isReplay = !areEqual(hello->challenge, connection.channel.serverNonce) &&
+                            connection.channel.isGenuine(bytes.data(), *sealed, hello->challenge);
+      refuse(connection,
+             isReplay ? "repeated the hello of an earlier connection" : "has another job secret");
+      return {};
+    }
+    connection.channel.accept();
+    connection.hello = *hello;
+    if (hello->job != options.job) {
+      ++refused[connection.from + " belongs to job '" + hello->job + "', this is job '" +
+                options.job + "'"];
+      port->send(connection.endpoint, connection.channel.seal(Refusal{
+                                          describe(*hello) + " belongs to job '" + hello->job +
+                                          "', rank 0 to job '" + options.job + "'"}));
+      connection.until = nowNs() + 200000000;
+      return {};
+    }
+    connection.stage = Connection::member;
+    RETURN_IF_ERROR(compare(*hello));
+    byRank[static_cast<size_t>(hello->rank)] = &connection;
+    ++numMembers;
+    return {};
+  }
+
+  /// Whether this process can be a rank of the job.
+  Status compare(const Hello &hello) const {
+    auto differs = [&](const std::string &what, const std::string &its, const std::string &ours) {
+      return Status::error(describe(hello), " has ", what, " ", its, ", rank 0 has ", ours,
+                           Code::rankFailed);
+    };
+    if (hello.size != options.size)
+      return Status::error(describe(hello), " is one of ", hello.size, " ranks, rank 0 of ",
+                           options.size, Code::rankFailed);
+    if (hello.rank < 0 || hello.rank >= options.size)
+      return Status::error(describe(hello), " is outside of the ranks 0 to ", options.size - 1,
+                           Code::rankFailed);
+    const Hello *first = hello.rank == 0 ? &own
+                         : byRank[static_cast<size_t>(hello.rank)]
+                             ? &byRank[static_cast<size_t>(hello.rank)]->hello
+                             : nullptr;
+    if (first)
+      return Status::error("two processes are rank ", hello.rank, ": process ", first->process,
+                           " of host '", first->host, "' and process ", hello.process, " of host '",
+                           hello.host, "'", Code::rankFailed);
+    if (hello.bundle != options.bundle)
+      return differs("the bundle with SHA-256", hello.bundle, options.bundle);
+    if (hello.mesh != options.mesh)
+      return differs("mesh", hello.mesh, options.mesh);
+    if (hello.addresses.size() != own.addresses.size())
+      return differs("links:", std::to_string(hello.addresses.size()),
+                     std::to_string(own.addresses.size()));
+    return {};
+  }
+
+  void sendTable(const std::vector<Member> &members) {
+    for (size_t first = 0; first < members.size();) {
+      Table table{session, options.size, static_cast<int64_t>(first), {}};
+      for (size_t bytes = 0; first < members.size(); ++first) {
+        bytes += encodedBytes(members[first]);
+        if (!table.members.empty() && bytes > kMaxFrameBytes - 1024)
+          break;
+        table.members.push_back(members[first]);
+      }
+      for (auto &connection : connections)
+        if (connection->stage == Connection::member)
+          port->send(connection->endpoint, connection->channel.seal(table));
+    }
+  }
+
+  void refuseAll(const std::string &why) {
+    for (auto &connection : connections)
+      if (connection->stage == Connection::member)
+        port->send(connection->endpoint, connection->channel.seal(Refusal{why}));
+  }
+
+  const JobOptions &options;
+  Hello own;
+  int64_t end;
+  std::unique_ptr<Port> port;
+  ucp_listener_h listener = nullptr;
+  std::vector<ucp_conn_request_h> requests;
+  std::vector<std::unique_ptr<Connection>> connections;
+  std::vector<Connection *> byRank; ///< that have said hello
+  Block session{};
+  int64_t numMembers = 0, numReady = 0;
+  std::map<std::string, int64_t> refused; ///< why, and how often
+};
+
+} // namespace
+
+Result<Job> serveStart(const std::shared_ptr<const UcxContext> &networks, const JobOptions &options,
+                       Hello own) {
+  return Server(options, std::move(own)).run(networks);
+}
+
+} // namespace braid::runtime::net

@@ -1,0 +1,143 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// The frames by which the processes of a job find and watch each other, and their bytes. All bytes
+// of frames that come from other processes are parsed here, by functions without state. Numbers are
+// little-endian, and each frame has one form only: what is parsed and encoded again is the same.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_NET_WIRE_H
+#define BRAID_NET_WIRE_H
+
+#include "braid/Base/Status.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace braid::runtime::net {
+
+/// Processes of different versions do not talk to each other.
+constexpr uint32_t kProtocolVersion = 1;
+/// The largest frame. A length that comes in a frame is compared with the bytes that are there
+/// before anything is allocated.
+constexpr size_t kMaxFrameBytes = size_t(1) << 16;
+/// The longest text or address in a frame.
+constexpr size_t kMaxTextBytes = size_t(1) << 14;
+
+using FrameBytes = std::vector<std::byte>;
+/// Random bytes, a key, or an HMAC.
+using Block = std::array<std::byte, 32>;
+
+// How a job starts (Bootstrap.h), in the order of the frames.
+
+/// The first frame of a process to rank 0. A process of another version answers this frame, too.
+struct Introduction {
+  uint32_t version = kProtocolVersion;
+  Block nonce{};
+};
+/// Rank 0's answer. With its HMAC it shows that rank 0 knows the secret.
+struct Challenge {
+  Block nonce{};
+};
+struct Hello {
+  Block challenge{}; ///< the nonce that it answers
+  std::string job;
+  int64_t rank = 0, size = 0;
+  std::string bundle; ///< its SHA-256
+  std::string mesh;
+  std::string hostId, host; ///< what tells hosts apart, and what messages say
+  int64_t process = 0;
+  std::vector<std::string> addresses; ///< of its links
+};
+/// The reason why a process, or the whole job, does not start.
+struct Refusal {
+  std::string text;
+};
+struct Member {
+  std::string hostId, host;
+  std::vector<std::string> addresses;
+};
+/// A part of the table of all ranks.
+struct Table {
+  Block session{}; ///< of which the keys of this job are made
+  int64_t size = 0, first = 0;
+  std::vector<Member> members; ///< from rank `first` on
+};
+/// This process has the whole table.
+struct Ready {};
+/// All processes have it.
+struct Go {};
+
+// What processes tell each other afterwards (Control.h).
+
+struct QueueOfRank {
+  int64_t rank = 0;
+  uint32_t queue = 0;
+};
+/// Where a queue is.
+struct QueuePlace {
+  uint32_t queue = 0;
+  uint64_t progress = 0; ///< finished commands and shares of commands
+  uint8_t waiting = 0;   ///< a value of Waiting
+  bool stalled = false;
+  int64_t waitedNs = 0;
+  bool isAtCommand = false; ///< what follows is of this command
+  bool waitsForRoom = false;
+  std::optional<uint32_t> awaitedQueue;
+  std::vector<QueueOfRank> missing;
+  std::string operation, name, path;
+};
+/// Sent several times a second.
+struct Places {
+  uint64_t run = 0; ///< the number of the run, or of the last one
+  bool isRunning = false;
+  std::vector<QueuePlace> queues;
+};
+/// A run failed at its sender.
+struct Failure {
+  uint64_t run = 0;
+  uint32_t code = 0;
+  std::string text;
+};
+/// The last frame of a process that ends as it should.
+struct Goodbye {};
+
+using Frame = std::variant<Introduction, Challenge, Hello, Refusal, Table, Ready, Go, Places,
+                           Failure, Goodbye>;
+
+/// The frame's bytes. Texts beyond kMaxTextBytes are cut.
+FrameBytes encode(const Frame &frame);
+/// The frame, or what is wrong with the bytes. Nothing may follow it.
+Result<Frame> parseFrame(const std::byte *data, size_t bytes);
+
+/// How many bytes a member takes in a table.
+size_t encodedBytes(const Member &member);
+
+/// A frame with its sender, a number that rises with every frame of the sender, and an HMAC.
+struct Envelope {
+  int64_t sender = 0;
+  uint64_t number = 0;
+  const std::byte *frame = nullptr;
+  size_t frameBytes = 0;
+  Block mac{};
+};
+/// Sender, number and frame: what the HMAC is made of and stands behind.
+FrameBytes encodeEnvelope(int64_t sender, uint64_t number, const FrameBytes &frame);
+Result<Envelope> parseEnvelope(const std::byte *data, size_t bytes);
+
+/// Bytes before an HMAC, and the HMAC.
+struct Sealed {
+  size_t bytes = 0;
+  Block mac{};
+};
+Result<Sealed> parseSealed(const std::byte *data, size_t bytes);
+
+} // namespace braid::runtime::net
+#endif // BRAID_NET_WIRE_H

@@ -1,0 +1,530 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "runtime/lib/Net/Bootstrap.h"
+#include "NetTesting.h"
+#include "ProcessTesting.h"
+#include "braid/Base/StatusMacros.h"
+#include "runtime/lib/Net/Address.h"
+#include "runtime/lib/Net/Channel.h"
+#include "runtime/lib/Net/Host.h"
+
+using namespace braid::runtime;
+using namespace braid::runtime::net;
+using namespace braid::runtime::net::testing;
+using namespace braid::runtime::testing;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
+
+namespace {
+
+/// The addresses of a job's ranks and a number made of its key, or the error.
+std::string start(const JobOptions &options, const std::vector<std::string> &addresses) {
+  auto networks = openNetworks({});
+  if (!networks.ok())
+    return networks.status().message();
+  const int64_t begin = nowNs();
+  Result<Job> job = startJob(*networks, options, addresses);
+  const double took = static_cast<double>(nowNs() - begin) * 1e-9;
+  if (took > options.timeLimitSeconds + 2)
+    return "took " + std::to_string(took) + " s";
+  if (!job.ok())
+    return job.status().message();
+  std::string text;
+  for (const Member &member : job->members) {
+    for (const std::string &address : member.addresses)
+      text += address + " ";
+    if (member.hostId != hostId() || member.host != hostName())
+      text += "of another host ";
+  }
+  return text + std::to_string(std::hash<std::string>()(job->key));
+}
+
+std::string start(const JobOptions &options) {
+  return start(options, {"a" + std::to_string(options.rank), "b" + std::to_string(options.rank)});
+}
+
+/// What each of the ranks says; `change` makes their options differ.
+std::vector<std::string> startAll(int64_t ranks,
+                                  const std::function<void(int64_t, JobOptions &)> &change,
+                                  uint16_t port = freePort()) {
+  RankProcessesOfTest processes(ranks, [&](int64_t rank) {
+    JobOptions options = optionsOf(rank, ranks, onLoopback(port));
+    change(rank, options);
+    return start(options);
+  });
+  std::vector<std::string> results;
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    results.push_back(processes.result(rank));
+  return results;
+}
+
+void expectStarted(const std::vector<std::string> &results) {
+  std::string all;
+  for (size_t rank = 0; rank < results.size(); ++rank)
+    all += "a" + std::to_string(rank) + " b" + std::to_string(rank) + " ";
+  EXPECT_THAT(results[0], MatchesRegex(all + "[0-9]+"));
+  for (const std::string &result : results)
+    EXPECT_EQ(result, results[0]);
+}
+
+TEST(Bootstrap, AllRanksLearnOfEachOther) {
+  for (int64_t ranks : {1, 2, 4})
+    expectStarted(startAll(ranks, [](int64_t, JobOptions &) {}));
+}
+
+TEST(Bootstrap, KeysDifferFromStartToStart) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 2; ++i)
+    keys.push_back(startAll(2, [](int64_t, JobOptions &) {})[1]);
+  EXPECT_NE(keys[0], keys[1]);
+}
+
+TEST(Bootstrap, WithoutASecret) {
+  expectStarted(startAll(2, [](int64_t, JobOptions &options) { options.secret = {}; }));
+}
+
+TEST(Bootstrap, ThroughAFile) {
+  Board board;
+  Rendezvous rendezvous;
+  rendezvous.file = board.path("where");
+  // Left by a job that was killed.
+  put(rendezvous.file, "braid-rendezvous-1 127.0.0.1:9 job6\n");
+  expectStarted(startAll(3, [&](int64_t rank, JobOptions &options) {
+    options.rendezvous = rendezvous;
+    if (rank == 0)
+      sleepFor(0.3);
+  }));
+  EXPECT_FALSE(std::filesystem::exists(rendezvous.file));
+}
+
+TEST(Bootstrap, IPv6IsRefused) {
+  auto results = startAll(2, [](int64_t, JobOptions &options) {
+    options.rendezvous.host = "::1";
+    options.rendezvous.port = 4000;
+  });
+  const std::string reason =
+      "tcp://[::1]:4000: '::1' has IPv6 addresses only, and ranks meet over IPv4";
+  EXPECT_EQ(results[0], "rank 0 cannot listen at " + reason);
+  EXPECT_EQ(results[1], "rank 1 cannot reach rank 0 at " + reason);
+}
+
+TEST(Bootstrap, RanksMayComeBeforeRankZero) {
+  expectStarted(startAll(3, [](int64_t rank, JobOptions &) {
+    if (rank == 0)
+      sleepFor(0.5);
+  }));
+}
+
+TEST(Bootstrap, LargeTables) {
+  // Ten ranks whose addresses do not fit into one frame together.
+  const uint16_t port = freePort();
+  RankProcessesOfTest processes(10, [&](int64_t rank) {
+    return start(optionsOf(rank, 10, onLoopback(port)),
+                 {std::string(10000, static_cast<char>('a' + rank))});
+  });
+  const std::string first = processes.result(0);
+  EXPECT_GT(first.size(), 100000U);
+  for (int64_t rank = 1; rank < 10; ++rank)
+    EXPECT_EQ(processes.result(rank), first);
+}
+
+TEST(Bootstrap, MissingRanksAreNamed) {
+  const uint16_t port = freePort();
+  auto results = startAll(
+      2,
+      [](int64_t, JobOptions &options) {
+        options.size = 4;
+        options.timeLimitSeconds = 1;
+      },
+      port);
+  const std::string expected =
+      "ranks 2 and 3 of 4 have not come to tcp://127.0.0.1:" + std::to_string(port) +
+      " within 1.0 s";
+  EXPECT_EQ(results[0], expected);
+  EXPECT_EQ(results[1], expected);
+}
+
+TEST(Bootstrap, AMissingRankZeroIsNamed) {
+  const uint16_t port = freePort();
+  auto results = startAll(
+      1,
+      [](int64_t, JobOptions &options) {
+        options.rank = 1;
+        options.size = 2;
+        options.timeLimitSeconds = 1;
+      },
+      port);
+  EXPECT_THAT(results[0], StartsWith("rank 1 cannot reach rank 0 at tcp://127.0.0.1:" +
+                                     std::to_string(port) + " within 1.0 s: "));
+}
+
+TEST(Bootstrap, ARankTwice) {
+  auto results = startAll(3, [](int64_t rank, JobOptions &options) {
+    options.rank = std::min<int64_t>(rank, 1);
+    options.size = 3;
+  });
+  for (const std::string &result : results)
+    EXPECT_THAT(result, MatchesRegex("two processes are rank 1: process [0-9]+ of host '.*' and "
+                                     "process [0-9]+ of host '.*'"));
+}
+
+TEST(Bootstrap, ASecondRankZeroFindsThePortTaken) {
+  const uint16_t port = freePort();
+  auto results = startAll(
+      2,
+      [](int64_t rank, JobOptions &options) {
+        options.rank = 0;
+        options.timeLimitSeconds = 1;
+        if (rank == 1)
+          sleepFor(0.3);
+      },
+      port);
+  const std::string place = "tcp://127.0.0.1:" + std::to_string(port);
+  EXPECT_EQ(results[0], "rank 1 of 2 has not come to " + place + " within 1.0 s");
+  EXPECT_EQ(results[1],
+            "rank 0 cannot listen at " + place + ": the port is taken by another program");
+}
+
+TEST(Bootstrap, WhatRanksDisagreeIn) {
+  struct Case {
+    const char *message;
+    std::function<void(JobOptions &)> change;
+  };
+  const std::vector<Case> cases{
+      {"is one of 3 ranks, rank 0 of 2", [](JobOptions &o) { o.size = 3; }},
+      {"is outside of the ranks 0 to 1", [](JobOptions &o) { o.rank = 5, o.size = 6; }},
+      {"has the bundle with SHA-256 cd34, rank 0 has ab12",
+       [](JobOptions &o) { o.bundle = "cd34"; }},
+      {"has mesh dp=2, rank 0 has tp=2", [](JobOptions &o) { o.mesh = "dp=2"; }},
+  };
+  for (const Case &c : cases) {
+    auto results = startAll(2, [&](int64_t rank, JobOptions &options) {
+      if (rank == 1)
+        c.change(options);
+    });
+    const std::string rank = std::string(c.message).find("outside") == 3 ? "5" : "1";
+    const std::string expected = rank == "5" ? "is one of 6 ranks, rank 0 of 2" : c.message;
+    for (const std::string &result : results)
+      EXPECT_THAT(result,
+                  MatchesRegex("rank " + rank + " \\(host '.*', process [0-9]+\\) " + expected));
+  }
+}
+
+TEST(Bootstrap, AnotherSecret) {
+  const uint16_t port = freePort();
+  const std::string place = "tcp://127.0.0.1:" + std::to_string(port);
+  auto results = startAll(
+      3,
+      [](int64_t rank, JobOptions &options) {
+        options.timeLimitSeconds = 1.5;
+        if (rank == 2)
+          options.secret = secretOf("the secret of another job");
+      },
+      port);
+  EXPECT_EQ(results[2], "rank 2 and rank 0 at " + place + " have different job secrets");
+  const std::string expected = "rank 2 of 3 has not come to " + place +
+                               " within 1.5 s; refused: a process at 127.0.0.1 has another job "
+                               "secret";
+  EXPECT_EQ(results[0], expected);
+  EXPECT_EQ(results[1], expected);
+}
+
+TEST(Bootstrap, AnotherVersion) {
+  const uint16_t port = freePort();
+  const std::string place = "tcp://127.0.0.1:" + std::to_string(port);
+  auto results = startAll(
+      2,
+      [](int64_t rank, JobOptions &options) {
+        options.timeLimitSeconds = 1;
+        if (rank == 1)
+          options.version = 9;
+      },
+      port);
+  EXPECT_EQ(results[0], "rank 1 of 2 has not come to " + place +
+                            " within 1.0 s; refused: a process at 127.0.0.1 speaks version 9 of "
+                            "the protocol, rank 0 speaks version 1");
+  EXPECT_EQ(results[1], "rank 1 is refused by rank 0 at " + place +
+                            ": this process speaks version 9 of the protocol, rank 0 speaks "
+                            "version 1");
+}
+
+TEST(Bootstrap, AnotherJob) {
+  // Its rank 1 comes by mistake; the right one comes later.
+  auto results = startAll(3, [](int64_t rank, JobOptions &options) {
+    options.size = 2;
+    if (rank == 2) {
+      options.rank = 1;
+      sleepFor(0.3);
+    } else if (rank == 1) {
+      options.job = "job8";
+    }
+  });
+  EXPECT_THAT(results[1], MatchesRegex("rank 1 \\(host '.*', process [0-9]+\\) belongs to job "
+                                       "'job8', rank 0 to job 'job7'"));
+  EXPECT_THAT(results[0], MatchesRegex("a0 b0 a1 b1 [0-9]+"));
+  EXPECT_EQ(results[2], results[0]);
+}
+
+TEST(Bootstrap, AKilledRankEndsTheStart) {
+  Board board;
+  const uint16_t port = freePort();
+  RankProcessesOfTest processes(3, [&](int64_t rank) {
+    if (rank == 2)
+      sleepFor(30);
+    board.write("started" + std::to_string(rank), "");
+    return start(optionsOf(rank, 3, onLoopback(port)));
+  });
+  board.read("started1");
+  sleepFor(0.5);
+  processes.signal(1, SIGKILL);
+  EXPECT_THAT(processes.result(0, 10),
+              MatchesRegex("rank 1 \\(host '.*', process [0-9]+\\) is gone before the job has "
+                           "started: .*"));
+}
+
+TEST(Bootstrap, AKilledRankZeroEndsTheStart) {
+  const uint16_t port = freePort();
+  Board board;
+  RankProcessesOfTest processes(2, [&](int64_t rank) {
+    board.write("started" + std::to_string(rank), "");
+    return start(optionsOf(rank, 3, onLoopback(port)));
+  });
+  board.read("started1");
+  sleepFor(0.5);
+  processes.signal(0, SIGKILL);
+  EXPECT_THAT(processes.result(1, 10),
+              MatchesRegex("rank 0 at tcp://127.0.0.1:[0-9]+ is gone before "
+                           "the job has started: .*"));
+}
+
+TEST(Bootstrap, BadOptions) {
+  EXPECT_ERROR(startJob(nullptr, optionsOf(2, 2, onLoopback(9)), {}),
+               "rank 2 is outside of 0 to 1");
+  EXPECT_ERROR(startJob(nullptr, optionsOf(0, 0, onLoopback(9)), {}),
+               "a job expects 1 to 65536 ranks, got 0");
+  JobOptions options = optionsOf(0, 2, onLoopback(9));
+  options.job = "two words";
+  EXPECT_ERROR(startJob(nullptr, options, {}),
+               "the name of a job expects 1 to 256 bytes without spaces, got 'two words'");
+  EXPECT_ERROR(
+      startJob(nullptr, optionsOf(0, 2, onLoopback(9)), std::vector<std::string>(65)),
+      "rank 0 has 65 links and says 12 bytes of itself, at most 64 and 32768 are expected");
+}
+
+TEST(Bootstrap, NamesThatDoNotResolve) {
+  auto results = startAll(2, [](int64_t, JobOptions &options) {
+    options.rendezvous.host = "no-such-host.invalid";
+    options.rendezvous.port = 4000;
+  });
+  EXPECT_THAT(results[0], StartsWith("rank 0 cannot listen at tcp://no-such-host.invalid:4000: "
+                                     "cannot resolve 'no-such-host.invalid': "));
+  EXPECT_THAT(results[1],
+              StartsWith("rank 1 cannot reach rank 0 at tcp://no-such-host.invalid:4000: "
+                         "cannot resolve 'no-such-host.invalid': "));
+}
+
+TEST(Bootstrap, AnAddressOfAnotherHost) {
+  auto results = startAll(1, [](int64_t, JobOptions &options) {
+    options.size = 2;
+    options.rendezvous.host = "198.51.100.7"; // of no host
+  });
+  EXPECT_THAT(results[0], MatchesRegex("rank 0 cannot listen at tcp://198.51.100.7:[0-9]+: .* "
+                                       "\\(it expects an address of the host that it is on\\)"));
+}
+
+/// Opens a connection to the port and writes bytes, as a stranger.
+int connectTo(uint16_t port, const std::string &bytes) {
+  const int file = socket(AF_INET, SOCK_STREAM, 0);
+  const SocketAddress address = resolve("127.0.0.1", port)->front();
+  for (int i = 0; i < 1000 && connect(file, address.get(), address.length) != 0; ++i)
+    sleepFor(0.01);
+  (void)!write(file, bytes.data(), bytes.size());
+  return file;
+}
+
+TEST(Bootstrap, StrangersOnThePortChangeNothing) {
+  const uint16_t port = freePort();
+  Board board;
+  RankProcessesOfTest processes(3, [&](int64_t rank) {
+    if (rank > 0)
+      board.read("noise");
+    return start(optionsOf(rank, 3, onLoopback(port)));
+  });
+  std::vector<int> files;
+  uint64_t state = 1;
+  for (int i = 0; i < 40; ++i) {
+    std::string bytes(static_cast<size_t>(1) << (i % 14), '\0');
+    for (char &byte : bytes)
+      byte = static_cast<char>((state = state * 6364136223846793005u + 1) >> 56);
+    // Some say nothing, some close at once, some ask for a web page.
+    if (i % 5 == 0)
+      bytes = i % 2 == 0 ? "" : "GET / HTTP/1.1\r\nHost: braid\r\n\r\n";
+    files.push_back(connectTo(port, bytes));
+    if (i % 3 == 0) {
+      close(files.back());
+      files.pop_back();
+    }
+  }
+  sleepFor(0.2);
+  board.write("noise", "");
+  std::vector<std::string> results;
+  for (int64_t rank = 0; rank < 3; ++rank)
+    results.push_back(processes.result(rank));
+  expectStarted(results);
+  for (int file : files)
+    close(file);
+}
+
+/// A process that speaks UCX, but sends what it likes.
+class Stranger {
+public:
+  static Result<std::unique_ptr<Stranger>> create(uint16_t port) {
+    auto stranger = std::make_unique<Stranger>();
+    ASSIGN_OR_RETURN(auto networks, openNetworks({}));
+    ASSIGN_OR_RETURN(stranger->port, Port::create(networks));
+    stranger->address = resolve("127.0.0.1", port)->front();
+    ::close(connectTo(port, "")); // rank 0 listens by then
+    return stranger;
+  }
+  /// Connects, sends, and returns the answer of rank 0; nothing when it ends the connection or says
+  /// nothing for 2 s.
+  FrameBytes say(const FrameBytes &bytes) {
+    if (!endpoint) {
+      ucp_ep_params_t params{};
+      params.field_mask = UCP_EP_PARAM_FIELD_SOCK_ADDR | UCP_EP_PARAM_FIELD_FLAGS;
+      params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
+      params.sockaddr = {address.get(), address.length};
+      if (!port->connect(params, endpoint).ok())
+        return {};
+    }
+    port->send(endpoint, bytes);
+    for (const int64_t until = nowNs() + 2 * kSecond; nowNs() < until;) {
+      (void)port->wait(until);
+      if (auto arrivals = port->takeArrivals(); !arrivals.empty())
+        return arrivals.back().bytes;
+      if (!port->takeLosses().empty()) {
+        disconnect();
+        return {};
+      }
+    }
+    return {};
+  }
+  void disconnect() {
+    if (endpoint)
+      port->end(std::exchange(endpoint, nullptr));
+  }
+  void close() { port->close(nowNs() + kSecond); }
+
+private:
+  SocketAddress address;
+  std::unique_ptr<Port> port;
+  ucp_ep_h endpoint = nullptr;
+};
+
+TEST(Bootstrap, FramesOfStrangersChangeNothing) {
+  const uint16_t port = freePort();
+  Board board;
+  RankProcessesOfTest processes(4, [&](int64_t rank) -> std::string {
+    JobOptions options = optionsOf(rank, 3, onLoopback(port));
+    options.helloLimitSeconds = 0.5;
+    if (rank < 3) {
+      if (rank > 0)
+        board.read("noise");
+      return start(options);
+    }
+    auto stranger = Stranger::create(port);
+    if (!stranger.ok())
+      return stranger.status().message();
+    // No frame; a frame that is too large; one that does not come first; silence after a challenge.
+    for (const FrameBytes &bytes : {FrameBytes(10, std::byte(1)), FrameBytes(100000, std::byte(2)),
+                                    encode(Go()), encode(Introduction())}) {
+      (*stranger)->say(bytes);
+      (*stranger)->disconnect();
+    }
+    // A hello without the secret.
+    (*stranger)->say(encode(Introduction()));
+    FrameBytes hello = encode(Hello());
+    hello.resize(hello.size() + 32);
+    (*stranger)->say(hello);
+    board.write("noise", "");
+    (*stranger)->close();
+    return "done";
+  });
+  EXPECT_EQ(processes.result(3), "done");
+  std::vector<std::string> results;
+  for (int64_t rank = 0; rank < 3; ++rank)
+    results.push_back(processes.result(rank));
+  expectStarted(results);
+}
+
+TEST(Bootstrap, AHelloThatIsReplayedIsRefused) {
+  const uint16_t port = freePort();
+  const JobSecret secret = secretOf("a secret of the job");
+  RankProcessesOfTest processes(2, [&](int64_t rank) -> std::string {
+    JobOptions options = optionsOf(0, 2, onLoopback(port));
+    options.timeLimitSeconds = 4;
+    if (rank == 0)
+      return start(options);
+    auto stranger = Stranger::create(port);
+    if (!stranger.ok())
+      return stranger.status().message();
+    // A right conversation, of a rank that is none, so that rank 0 goes on; it says another job.
+    Channel channel(secret, false);
+    channel.clientNonce = *randomBlock();
+    const FrameBytes introduction = encode(Introduction{kProtocolVersion, channel.clientNonce});
+    const FrameBytes challenge = (*stranger)->say(introduction);
+    auto sealed = parseSealed(challenge.data(), challenge.size());
+    if (!sealed.ok())
+      return "no challenge";
+    auto frame = parseFrame(challenge.data(), sealed->bytes);
+    Hello hello;
+    hello.challenge = channel.serverNonce = std::get<Challenge>(*frame).nonce;
+    hello.job = "recorded";
+    hello.rank = 1, hello.size = 2;
+    const FrameBytes recorded = channel.seal(hello);
+    (*stranger)->say(recorded);
+    (*stranger)->disconnect();
+    // The same bytes once more, in a connection of their own.
+    (*stranger)->say(introduction);
+    (*stranger)->say(recorded);
+    (*stranger)->close();
+    return "done";
+  });
+  EXPECT_EQ(processes.result(1), "done");
+  EXPECT_THAT(processes.result(0),
+              HasSubstr("; a process at 127.0.0.1 repeated the hello of an earlier connection"));
+}
+
+TEST(Secret, FilesAndTexts) {
+  Board board;
+  EXPECT_ERROR(JobSecret::fromText("short"), "a job secret expects 16 to 4096 bytes, got 5");
+  EXPECT_TRUE(JobSecret::fromText("")->isEmpty());
+  const std::string path = board.path("secret");
+  const std::string name = "the file of the job secret '" + path + "'";
+  EXPECT_ERROR(JobSecret::fromFile(path), "cannot open " + name + ": No such file or directory");
+  put(path, "0123456789abcdef0123456789abcdef\n");
+  std::filesystem::permissions(path, std::filesystem::perms(0644));
+  EXPECT_ERROR(JobSecret::fromFile(path),
+               name + " expects to be a file that only its owner can use (chmod 600)");
+  std::filesystem::permissions(path, std::filesystem::perms(0600));
+  ASSERT_OK(JobSecret::fromFile(path));
+  EXPECT_EQ(JobSecret::fromFile(path)->text(), "0123456789abcdef0123456789abcdef");
+  put(path, "\n");
+  std::filesystem::permissions(path, std::filesystem::perms(0600));
+  EXPECT_ERROR(JobSecret::fromFile(path), name + " is empty");
+}
+
+TEST(Secret, PartsOfAMacAreKeptApart) {
+  auto mac = [](const std::string &a, const std::string &b) {
+    return Mac("key", "purpose").add(a.data(), a.size()).add(b.data(), b.size()).value();
+  };
+  EXPECT_TRUE(areEqual(mac("ab", "c"), mac("ab", "c")));
+  EXPECT_FALSE(areEqual(mac("ab", "c"), mac("a", "bc")));
+  EXPECT_FALSE(areEqual(mac("ab", "c"), Mac("kez", "purpose").add("ab", 2).add("c", 1).value()));
+  EXPECT_FALSE(areEqual(mac("ab", "c"), Mac("key", "other").add("ab", 2).add("c", 1).value()));
+}
+
+} // namespace

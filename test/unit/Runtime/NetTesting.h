@@ -1,0 +1,77 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Jobs of processes on the loopback device.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_TEST_UNIT_RUNTIME_NETTESTING_H
+#define BRAID_TEST_UNIT_RUNTIME_NETTESTING_H
+
+#include "runtime/lib/Net/Address.h"
+#include "runtime/lib/Net/Bootstrap.h"
+#include "runtime/lib/Net/Link.h"
+#include "runtime/lib/Net/Networks.h"
+
+#include <cstdlib>
+#include <string>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace braid::runtime::net::testing {
+
+/// A port that nobody uses for now.
+inline uint16_t freePort() {
+  const int file = socket(AF_INET, SOCK_STREAM, 0);
+  SocketAddress address;
+  address.value.sin_family = AF_INET;
+  address.value.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = address.length;
+  if (bind(file, address.get(), address.length) != 0 ||
+      getsockname(file, reinterpret_cast<sockaddr *>(&address.value), &length) != 0)
+    std::abort();
+  close(file);
+  return address.port();
+}
+
+inline Rendezvous onLoopback(uint16_t port) {
+  Rendezvous rendezvous;
+  rendezvous.host = "127.0.0.1";
+  rendezvous.port = port;
+  return rendezvous;
+}
+
+inline JobSecret secretOf(const std::string &text) { return *JobSecret::fromText(text); }
+
+inline JobOptions optionsOf(int64_t rank, int64_t size, Rendezvous rendezvous) {
+  JobOptions options;
+  options.rendezvous = std::move(rendezvous);
+  options.job = "job7";
+  options.rank = rank;
+  options.size = size;
+  options.bundle = "ab12";
+  options.mesh = "tp=2";
+  options.secret = secretOf("a secret of the job");
+  options.timeLimitSeconds = 20;
+  return options;
+}
+
+/// Starts a job of processes with this link each, and connects the link to all others.
+inline Result<Job> joinJob(const std::shared_ptr<const UcxContext> &networks,
+                           const JobOptions &options, Link &link) {
+  Result<std::string> address = link.address();
+  if (!address.ok())
+    return address.status();
+  Result<Job> job = startJob(networks, options, {*address});
+  for (int64_t peer = 0; job.ok() && peer < options.size; ++peer) {
+    const Member &member = job->members[static_cast<size_t>(peer)];
+    if (peer != options.rank)
+      if (Status status = link.connect(peer, member.addresses.front(), member.host); !status.ok())
+        return status;
+  }
+  return job;
+}
+
+} // namespace braid::runtime::net::testing
+#endif // BRAID_TEST_UNIT_RUNTIME_NETTESTING_H
