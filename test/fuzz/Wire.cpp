@@ -34,6 +34,9 @@ static void parse(const std::byte *data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const auto *bytes = reinterpret_cast<const std::byte *>(data);
   parse(bytes, size);
+  if (Result<ArenaMessage> message = parseArenaMessage(bytes, size); message.ok())
+    require(encode(*message) == FrameBytes(bytes, bytes + size),
+            "a message is the same after it was parsed and encoded");
   if (Result<Sealed> sealed = parseSealed(bytes, size); sealed.ok())
     parse(bytes, sealed->bytes);
   Result<Envelope> envelope = parseEnvelope(bytes, size);

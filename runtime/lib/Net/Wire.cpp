@@ -215,4 +215,20 @@ Result<Sealed> parseSealed(const std::byte *data, size_t bytes) {
   return sealed;
 }
 
+FrameBytes encode(const ArenaMessage &message) {
+  FrameBytes bytes;
+  Writer writer(bytes);
+  writer(message.rank), writer(message.bytes), writer(message.mac);
+  return bytes;
+}
+
+Result<ArenaMessage> parseArenaMessage(const std::byte *data, size_t bytes) {
+  ArenaMessage message;
+  Reader reader(data, bytes);
+  reader(message.rank), reader(message.bytes), reader(message.mac);
+  if (!reader.good() || reader.left() != 0)
+    return Status::error("a message of ", bytes, " bytes, ", kArenaMessageBytes, " are expected");
+  return message;
+}
+
 } // namespace braid::runtime::net

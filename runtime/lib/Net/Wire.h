@@ -139,5 +139,15 @@ struct Sealed {
 };
 Result<Sealed> parseSealed(const std::byte *data, size_t bytes);
 
+/// A message of the exchange of memory on one host (ArenaExchange.h), with the HMAC behind it.
+struct ArenaMessage {
+  int64_t rank = 0;   ///< of its sender
+  uint64_t bytes = 0; ///< of the memory that comes with it; 0 in a request
+  Block mac{};
+};
+constexpr size_t kArenaMessageBytes = 48;
+FrameBytes encode(const ArenaMessage &message);
+Result<ArenaMessage> parseArenaMessage(const std::byte *data, size_t bytes);
+
 } // namespace braid::runtime::net
 #endif // BRAID_NET_WIRE_H

@@ -50,11 +50,21 @@ static Status cannotAllocate(size_t bytes, int error) {
 }
 
 Status HostMemory::map(size_t bytes, Sharing sharing) {
-  constexpr size_t kHuge = size_t(1) << 21;
   const bool shared = sharing == Sharing::forks;
-  bytes = std::max<size_t>(bytes, 1);
   // The system would kill processes to satisfy a larger request when its pages are used.
-  if (bytes > SIZE_MAX / 2 || (shared && bytes > availableMemory()))
+  if (shared && bytes > availableMemory())
+    return cannotAllocate(bytes, ENOMEM);
+  return mapAligned(bytes, MAP_ANONYMOUS | (shared ? MAP_SHARED : MAP_PRIVATE), -1);
+}
+
+Status HostMemory::mapFile(int descriptor, size_t bytes) {
+  return mapAligned(bytes, MAP_SHARED, descriptor);
+}
+
+Status HostMemory::mapAligned(size_t bytes, int flags, int descriptor) {
+  constexpr size_t kHuge = size_t(1) << 21;
+  bytes = std::max<size_t>(bytes, 1);
+  if (bytes > SIZE_MAX / 2)
     return cannotAllocate(bytes, ENOMEM);
   // A mapping begins at a page, so extra space is reserved for the alignment and the rest unmapped.
   // Shared memory has huge pages only where offset and address are aligned alike, so it is mapped
@@ -68,8 +78,8 @@ Status HostMemory::map(size_t bytes, Sharing sharing) {
   std::byte *aligned = begin;
   if (bytes >= kHuge)
     aligned += (kHuge - reinterpret_cast<uintptr_t>(begin) % kHuge) % kHuge;
-  if (mmap(aligned, bytes, PROT_READ | PROT_WRITE,
-           MAP_ANONYMOUS | MAP_FIXED | (shared ? MAP_SHARED : MAP_PRIVATE), -1, 0) == MAP_FAILED) {
+  if (mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_FIXED | flags, descriptor, 0) ==
+      MAP_FAILED) {
     Status status = cannotAllocate(bytes, errno);
     munmap(begin, room);
     return status;

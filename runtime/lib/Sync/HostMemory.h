@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Large memory, private to a process or shared with the processes that it forks.
+// Large memory, private to a process, or shared with the processes that it forks or that have its
+// file.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_SYNC_HOSTMEMORY_H
@@ -50,6 +51,8 @@ public:
   /// Memory whose pages are allocated when they are touched, on the NUMA node of the thread that
   /// touches them. A request for shared memory fails when it exceeds availableMemory().
   Status map(size_t bytes, Sharing sharing = Sharing::process);
+  /// The first bytes of a memory file, shared with whoever maps it, too.
+  Status mapFile(int descriptor, size_t bytes);
   /// Allocates the pages of a range now, from the calling thread, and keeps their contents. Fails
   /// where memory is short, when a first write would end the process.
   Status touch(size_t begin, size_t bytes) const;
@@ -57,6 +60,9 @@ public:
   size_t bytes() const { return length; }
 
 private:
+  /// Maps with these flags of mmap, at a huge page where that is of use.
+  Status mapAligned(size_t bytes, int flags, int descriptor);
+
   std::byte *memory = nullptr;
   size_t length = 0;
 };
