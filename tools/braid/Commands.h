@@ -9,6 +9,8 @@
 #ifndef BRAID_TOOLS_BRAID_COMMANDS_H
 #define BRAID_TOOLS_BRAID_COMMANDS_H
 
+#include "braid/Runtime/Explain.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -57,6 +59,8 @@ struct ExplainArgs {
   std::string bundle, procedure;
   std::optional<int64_t> rank;
   bool json = false;
+  bool hasSchedule = false; ///< print the steps of collectives instead
+  runtime::ScheduleOptions schedule;
 };
 int runExplain(const ExplainArgs &args);
 

@@ -4,7 +4,6 @@
 //===----------------------------------------------------------------------===//
 #include "Commands.h"
 #include "Session.h"
-#include "braid/Runtime/Explain.h"
 
 namespace braid::tool {
 
@@ -15,8 +14,12 @@ int runExplain(const ExplainArgs &args) {
   runtime::ExplainOptions options;
   options.procedure = args.procedure;
   options.rank = args.rank;
+  if (args.json && args.hasSchedule)
+    return fail("--schedule prints text, it expects no --json");
   runtime::Result<std::string> text =
-      args.json ? runtime::explainAsJson(*bundle, options) : runtime::explain(*bundle, options);
+      args.hasSchedule ? runtime::explainSchedules(*bundle, options, args.schedule)
+      : args.json      ? runtime::explainAsJson(*bundle, options)
+                       : runtime::explain(*bundle, options);
   if (!text.ok())
     return fail("'" + args.bundle + "': " + text.status().message());
   llvm::outs() << *text;

@@ -120,10 +120,31 @@ void addExplain(CLI::App &app, ExplainArgs &args, int &status) {
                   "name the ranks that this one exchanges values with, and its parts of inputs and "
                   "results (default: all groups)");
   cmd->add_flag("--json", args.json, "print JSON");
+  CLI::Option *schedule = cmd->add_option(
+      "--schedule", args.schedule.collective,
+      "print the steps of each rank in the collectives instead, or only in those named so "
+      "(--schedule=NAME)");
+  schedule->expected(0, 1);
+  cmd->add_option("--algorithm", args.schedule.algorithm,
+                  "with --schedule: direct, one_shot, ring, recursive_doubling, tree or "
+                  "hierarchical (default: direct, which is how the transports threads and shm "
+                  "move values)")
+      ->needs(schedule);
+  cmd->add_option("--chunk", args.schedule.chunkBytes,
+                  "with --schedule: the longest message, in bytes (default: 262144)")
+      ->needs(schedule);
+  cmd->add_option("--ranks-per-host", args.schedule.ranksPerHost,
+                  "with --schedule: as if so many consecutive ranks of a group shared a host "
+                  "(default: all of them)")
+      ->needs(schedule);
   cmd->footer("Examples:\n"
               "  braid explain minilm.braid\n"
-              "  braid explain minilm.braid --procedure main --rank 1 --json");
-  cmd->callback([&] { status = runExplain(args); });
+              "  braid explain minilm.braid --procedure main --rank 1 --json\n"
+              "  braid explain minilm.braid --schedule=attention.output --algorithm ring");
+  cmd->callback([&args, &status, schedule] {
+    args.hasSchedule = schedule->count() > 0;
+    status = runExplain(args);
+  });
 }
 
 void addDoctor(CLI::App &app, bool &json, int &status) {

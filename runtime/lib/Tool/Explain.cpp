@@ -80,24 +80,6 @@ const OutlineProcedure *procedureOf(const ProgramOutline &outline, const Entry &
   return found == outline.procedures.end() ? nullptr : &*found;
 }
 
-/// The procedures that the options ask for.
-Result<ProgramOutline> outlineFor(const Bundle &bundle, const ExplainOptions &options) {
-  Result<ProgramOutline> outline = outlineProgram(bundle, options.rank);
-  if (!outline.ok() || options.procedure.empty())
-    return outline;
-  std::vector<std::string> names;
-  for (const OutlineProcedure &procedure : outline->procedures)
-    names.push_back(procedure.name);
-  auto &all = outline->procedures;
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [&](const auto &p) { return p.name != options.procedure; }),
-            all.end());
-  if (all.empty())
-    return Status::error("the program has no procedure '", options.procedure, "', it has ",
-                         join(names));
-  return outline;
-}
-
 //===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//
@@ -362,12 +344,12 @@ OrderedJson toJson(const OutlineProcedure &procedure, const std::vector<QueueInf
 } // namespace
 
 Result<std::string> explain(const Bundle &bundle, const ExplainOptions &options) {
-  ASSIGN_OR_RETURN(ProgramOutline outline, outlineFor(bundle, options));
+  ASSIGN_OR_RETURN(ProgramOutline outline, outlineProgram(bundle, options.rank, options.procedure));
   return TextWriter(bundle, options).write(outline);
 }
 
 Result<std::string> explainAsJson(const Bundle &bundle, const ExplainOptions &options) {
-  ASSIGN_OR_RETURN(ProgramOutline outline, outlineFor(bundle, options));
+  ASSIGN_OR_RETURN(ProgramOutline outline, outlineProgram(bundle, options.rank, options.procedure));
   const Manifest &manifest = bundle.manifest();
   OrderedJson json{{"producer", manifest.producer}, {"ranks", manifest.mesh.numRanks()}};
   json["mesh"] = OrderedJson::array();

@@ -316,6 +316,36 @@ private:
       command.bytesSent = sent;
     for (const auto &output : start.outputs)
       result(command, output);
+    command.collective = requestOf(start, *command.group);
+  }
+
+  static ScheduleRequest requestOf(const fb::CollectiveStartT &start, const OutlineGroup &group) {
+    ScheduleRequest request;
+    request.kind = static_cast<CollectiveKind>(start.kind);
+    request.ranks = group.size;
+    request.root = start.root;
+    for (size_t i = 0; i + 1 < start.pairs.size(); i += 2)
+      request.pairs.emplace_back(start.pairs[i], start.pairs[i + 1]);
+    // A recv has outputs only.
+    const auto &views = start.inputs.empty() ? start.outputs : start.inputs;
+    for (size_t i = 0; i < views.size(); ++i) {
+      const fb::ViewT &view = *views[i];
+      ScheduleValue value;
+      value.elementBytes = byteSize(static_cast<DType>(view.dtype));
+      value.partBytes = value.elementBytes;
+      for (int64_t size : view.shape)
+        value.partBytes *= size;
+      value.partBytes /= request.inputParts();
+      value.inPlace = request.kind == CollectiveKind::allReduce && i < start.outputs.size() &&
+                      isSamePlace(view, *start.outputs[i]);
+      request.values.push_back(value);
+    }
+    return request;
+  }
+
+  static bool isSamePlace(const fb::ViewT &a, const fb::ViewT &b) {
+    return a.space == b.space && a.index == b.index && a.offset_bytes == b.offset_bytes &&
+           a.shape == b.shape && a.strides == b.strides && !a.position && !b.position;
   }
 
   //===--------------------------------------------------------------------===//
@@ -447,6 +477,23 @@ Result<ProgramOutline> outlineProgram(const Bundle &bundle, std::optional<int64_
                          ranks == 1 ? " rank" : " ranks");
   std::unique_ptr<fb::ProgramT> program(fb::GetProgram(bundle.program().data())->UnPack());
   return Outliner(*program, bundle.manifest(), rank).run();
+}
+
+Result<ProgramOutline> outlineProgram(const Bundle &bundle, std::optional<int64_t> rank,
+                                      const std::string &procedure) {
+  Result<ProgramOutline> outline = outlineProgram(bundle, rank);
+  if (!outline.ok() || procedure.empty())
+    return outline;
+  auto &all = outline->procedures;
+  std::string names;
+  for (const OutlineProcedure &one : all)
+    names += (names.empty() ? "" : ", ") + one.name;
+  all.erase(
+      std::remove_if(all.begin(), all.end(), [&](const auto &p) { return p.name != procedure; }),
+      all.end());
+  if (all.empty())
+    return Status::error("the program has no procedure '", procedure, "', it has ", names);
+  return outline;
 }
 
 } // namespace braid::runtime

@@ -10,6 +10,7 @@
 #ifndef BRAID_TOOL_PROGRAMOUTLINE_H
 #define BRAID_TOOL_PROGRAMOUTLINE_H
 
+#include "braid/Collective/Schedule.h"
 #include "braid/Program/Program.h"
 #include "braid/Runtime/Bundle.h"
 
@@ -52,6 +53,8 @@ struct OutlineCommand {
   std::vector<std::pair<std::string, std::string>> details; ///< "rows" "32", "reduction" "sum", ...
   std::optional<OutlineGroup> group;
   std::optional<int64_t> bytesSent; ///< by a rank that sends
+  /// Of a collective: what its schedules depend on; the algorithm and the topology are not given.
+  std::optional<ScheduleRequest> collective;
   std::string callee;
   std::vector<OutlinePlace> waitsFor, awaitedBy;
 };
@@ -73,6 +76,9 @@ struct ProgramOutline {
 
 /// Outlines the program of a bundle, for all ranks or for one.
 Result<ProgramOutline> outlineProgram(const Bundle &bundle, std::optional<int64_t> rank);
+/// The same, but only this procedure, unless the name is empty.
+Result<ProgramOutline> outlineProgram(const Bundle &bundle, std::optional<int64_t> rank,
+                                      const std::string &procedure);
 
 } // namespace braid::runtime
 #endif // BRAID_TOOL_PROGRAMOUTLINE_H

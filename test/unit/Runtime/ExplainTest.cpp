@@ -106,6 +106,51 @@ TEST(Explain, OneProcedure) {
             "the program has no procedure 'leyer', it has main, layer");
 }
 
+TEST(Explain, StepsOfACollective) {
+  Result<std::string> text = explainSchedules(*twoLayers(), {}, {});
+  ASSERT_OK(text);
+  EXPECT_EQ(
+      *text,
+      R"(Peers are named by rank, or by position where groups differ. Bytes are those of packed values.
+
+@layer, all_reduce 'sum' by direct among 2 ranks, in chunks of 262144 bytes
+  ranks 0, 2, position 0: sends 256 bytes, needs 0 of scratch memory
+      0  send     input 0 [0, 256) to 1 as message 0
+      1  receive  output 0 [0, 256) = message 0 of 1
+  ranks 1, 3, position 1: sends 256 bytes, needs 0 of scratch memory
+      0  reduce   output 0 [0, 256) = message 0 of 0 + input 0 [0, 256)
+      1  send     output 0 [0, 256) to 0 as message 0, after 0
+)");
+}
+
+TEST(Explain, StepsOnHosts) {
+  ProgramBuilder b({{"tp", 4}});
+  auto main = b.procedure("main", 0, 0, 128, 2);
+  V part = symmetric(0, f32, {16}), whole = symmetric(64, f32, {16});
+  main.start("spread", fb::CollectiveKind::broadcast, {"tp"}, {part}, {whole}, 0, 0, 1);
+  main.wait("spread", 1);
+  ScheduleOptions schedule;
+  schedule.algorithm = "hierarchical";
+  schedule.ranksPerHost = 2;
+  ExplainOptions options;
+  options.rank = 0;
+  Result<std::string> text = explainSchedules(*b.bundle(), options, schedule);
+  ASSERT_OK(text);
+  EXPECT_THAT(*text, HasSubstr(R"(
+  rank 2: sends 64 bytes, needs 0 of scratch memory
+      0  receive  output 0 [0, 64) = message 0 of 0
+      1  send     output 0 [0, 64) to 3 as message 0, after 0
+  rank 3: sends 0 bytes, needs 0 of scratch memory
+      0  receive  output 0 [0, 64) = message 0 of 2
+)"));
+  schedule.algorithm = "one_shot";
+  EXPECT_EQ(explainSchedules(*b.bundle(), options, schedule).status().message(),
+            "broadcast 'spread': there is no schedule of broadcast by one_shot");
+  schedule.ranksPerHost = -1;
+  EXPECT_EQ(explainSchedules(*b.bundle(), options, schedule).status().message(),
+            "a host expects at least 1 rank, got -1");
+}
+
 /// A callee may record an event that its caller awaits.
 TEST(Explain, WaitsAcrossACall) {
   ProgramBuilder b({{"tp", 2}});

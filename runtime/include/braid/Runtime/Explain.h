@@ -22,10 +22,22 @@ struct ExplainOptions {
   std::optional<int64_t> rank; ///< name the ranks that this one exchanges values with
 };
 
+/// What is asked of the schedules of collectives (braid/Collective/Schedule.h).
+struct ScheduleOptions {
+  std::string collective;           ///< only those of this name; empty: all
+  std::string algorithm = "direct"; ///< as the transports threads and shm move values
+  int64_t chunkBytes = int64_t(256) << 10;
+  int64_t ranksPerHost = 0; ///< consecutive ranks of a group that share a host; 0: all of them
+};
+
 /// As text. An unknown procedure or rank is an error.
 Result<std::string> explain(const Bundle &bundle, const ExplainOptions &options);
 /// As JSON: shapes in elements, sizes in bytes.
 Result<std::string> explainAsJson(const Bundle &bundle, const ExplainOptions &options);
+/// The steps of each rank in the collectives, as text. An algorithm that does not apply to one of
+/// them is an error.
+Result<std::string> explainSchedules(const Bundle &bundle, const ExplainOptions &options,
+                                     const ScheduleOptions &schedules);
 
 } // namespace braid::runtime
 #endif // BRAID_RUNTIME_EXPLAIN_H
