@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The test hosts of test/lab: that they are apart, that links and quotas hold, and that nothing is left of them."""
+import json
 import os
 import pathlib
 import signal
@@ -343,3 +344,31 @@ def test_a_tool_that_refuses_means_skipped(tmp_path):
     assert done.returncode == UNAVAILABLE, done
     assert "skipped: no network namespaces can be made here: unshare: unshare failed: Operation not permitted" in done.stderr
     assert lab_tool("check", "--share", 0.5).stdout == "test hosts can be made here\n"
+
+
+# --- the table -----------------------------------------------------------------------------------------------------
+
+
+def test_table(tmp_path):
+    """All runners that can run here, on few bytes; the figures themselves are not judged."""
+    figures = tmp_path / "figures.json"
+    done = lab_tool("table", "--hosts", 2, "--rates", "1gbit", "--ranks", 2, "--sizes", "1KiB,64KiB", "--json", figures)
+    left_out = done.stderr.count("is left out")
+    if left_out == 2:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done
+    rows = json.loads(figures.read_text())["rows"]
+    # Two settings, three operations, two sizes.
+    assert len(rows) == (2 - left_out) * 2 * 3 * 2
+    assert all(row["median_s"] > 0 and row["processor_share"] >= 0 for row in rows)
+    assert "2 hosts at 1gbit, bursts of 125000 bytes" in done.stdout and "2 ranks on this host" in done.stdout
+
+
+@pytest.mark.parametrize("words,message", [
+    (("--hosts", "1"), "expects numbers from 2 to 16, got '1'"), (("--hosts", "x"), "expects numbers from 2 to 16, got 'x'"),
+    (("--rates", "fast"), "got 'fast'"), (("--sizes", "100KB"), "got '100KB'"), (("--sizes", "2048MiB"), "got '2048MiB'"),
+    (("--operations", "all_to_all"), "expects some of all_reduce, all_gather, reduce_scatter, got 'all_to_all'"),
+    (("--runners", "nccl"), "expects some of gloo, openmpi, got 'nccl'"), (("--share", "-1"), "a share is from 0.02")])
+def test_wrong_arguments_of_the_table(words, message):
+    done = lab_tool("table", *words)
+    assert done.returncode in (1, 2) and message in done.stderr and "Traceback" not in done.stderr, done

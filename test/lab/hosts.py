@@ -100,8 +100,8 @@ class Server:
                 files.frombytes(payload[:len(payload) - len(payload) % 4])
         try:
             request = json.loads(read_exactly(connection, struct.unpack("=I", data)[0]))
-            environment = dict(request["environment"], TMPDIR=str(self.folder / f"tmp{self.host}"), BRAID_LAB=self.name,
-                               BRAID_LAB_HOST=str(self.host))
+            environment = dict(request["environment"], TMPDIR=str(self.folder / f"tmp{self.host}"), TESTLAB=self.name,
+                               TESTLAB_HOST=str(self.host))
             # A session of its own: a client's signals go to all of it.
             return subprocess.Popen(request["command"], stdin=files[0], stdout=files[1], stderr=files[2], env=environment,
                                     cwd=request["directory"], start_new_session=True)

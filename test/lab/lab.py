@@ -228,6 +228,7 @@ def main():
                "  lab.py exec mine host0 iperf3 -s -1 & lab.py exec mine host1 iperf3 -c host0\n  lab.py down mine\n\n"
                f"Exit status: {UNAVAILABLE} where this machine cannot have test hosts, with the reason; 1 or 2 for other\n"
                "errors; exec and agent give their command's.")
+    import table  # it imports this file
     commands = parser.add_subparsers(dest="verb", required=True, metavar="COMMAND")
 
     def add(verb, run, text, *names):
@@ -247,6 +248,7 @@ def main():
     add("off", run_off, "take the power of a host away", "name", "host")
     add("agent", run_agent, "take ssh's command line; the program agent in a lab's folder calls it", "name").add_argument(
         "words", nargs=argparse.REMAINDER)
+    table.add_arguments(add("table", table.run, "time collectives of PyTorch and MPI over test hosts and on this one"))
     arguments = parser.parse_args()
     if getattr(arguments, "command", None) and arguments.command[0] == "--":
         arguments.command.pop(0)

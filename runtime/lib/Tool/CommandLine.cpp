@@ -171,6 +171,20 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->check(CLI::Range(0.0, 1e6).description(""))
       ->group(how);
 
+  app.add_option("--hosts", options.hosts,
+                 "run on this host, which has this program and the files at the same paths")
+      ->type_name("HOST[:N],...")
+      ->group(how);
+  app.add_option("--agent", options.agent,
+                 "for --hosts: runs a command on a host (default: ssh -x -o BatchMode=yes)")
+      ->type_name("PROGRAM")
+      ->group(how);
+  app.add_option("--rendezvous", options.rendezvous,
+                 "where processes that a launcher started meet: tcp://HOST:PORT or file:PATH "
+                 "(default: as the launcher says)")
+      ->type_name("PLACE")
+      ->group(how);
+
   const char *check = "Checking";
   app.add_option(
          "--check", options.checks,

@@ -8,10 +8,12 @@
 //===----------------------------------------------------------------------===//
 #include "CommandLine.h"
 #include "OutputFiles.h"
+#include "RunHosts.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Runtime/Files.h"
 #include "braid/Runtime/Npy.h"
 #include "braid/Runtime/Safetensors.h"
+#include "runtime/lib/Launcher/RankStarter.h"
 
 #include <nlohmann/json.hpp>
 
@@ -19,6 +21,7 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <unistd.h>
 
 namespace braid::runtime {
@@ -393,8 +396,12 @@ private:
 } // namespace
 
 int runMain(int argc, const char *const *argv, const RunHooks &hooks) {
+  if (argc == 2 && std::strcmp(argv[1], kStartRanks) == 0)
+    return runRankStarter();
   RunOptions options;
   if (std::optional<int> exitStatus = parseCommandLine(argc, argv, hooks, options))
+    return *exitStatus;
+  if (std::optional<int> exitStatus = runOnHosts(argc, argv, options, hooks))
     return *exitStatus;
   Status status;
   try {

@@ -32,6 +32,8 @@ struct RunOptions {
   std::optional<double> tolerance;
   int64_t repeat = 1, warmup = 0;
   std::string trace, report; ///< paths; empty: none
+  /// Where processes of the model are started, what starts one there, and where they meet.
+  std::optional<std::string> hosts, agent, rendezvous;
   /// For `--target program-interpreter`: how many orders to run, and the seed of the first.
   std::optional<int64_t> schedules;
   std::optional<uint64_t> scheduleSeed;
