@@ -68,6 +68,13 @@ class Server:
         socket.sethostname(host_name(self.host))
         command("mount", "-t", "proc", "proc", "/proc")
         command("mount", "-t", "tmpfs", "tmpfs", "/dev/shm")
+        # /sys/class/net lists the devices of the network namespace in which it was mounted; UCX looks there. The control
+        # groups below it stay.
+        groups = self.folder / f"groups{self.host}"
+        groups.mkdir()
+        command("mount", "--rbind", "/sys/fs/cgroup", str(groups))
+        command("mount", "-t", "sysfs", "sysfs", "/sys")
+        command("mount", "--rbind", str(groups), "/sys/fs/cgroup")
         command("mount", "--bind", str(self.folder / "hosts"), "/etc/hosts")
         wakeup, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(write_end)

@@ -36,6 +36,7 @@ struct Link::Peer {
   Status state;                     ///< why the peer is lost
   std::vector<Transfer *> receives; ///< posted, in order
   std::deque<Early> early;
+  size_t earlyBytes = 0;        ///< that are in memory
   std::vector<std::byte> frame; ///< of control, on its way
   bool frameMoves = false;
 };
@@ -64,11 +65,15 @@ struct Link::Callbacks {
       peer.receives.erase(found);
       return link.take(receive, bytes, data, isRendezvous) ? UCS_INPROGRESS : UCS_OK;
     }
-    if (peer.early.size() >= link.mostEarly) {
-      link.lose(sent.sender, Status::error(link.describe(sent.sender), " has sent ", link.mostEarly,
-                                           " messages that nothing receives", Code::rankFailed));
+    const size_t kept = isRendezvous ? 0 : bytes;
+    if (peer.early.size() >= link.mostEarly || peer.earlyBytes + kept > kMaxEarlyBytes) {
+      link.lose(sent.sender,
+                Status::error(link.describe(sent.sender), " has sent ", peer.early.size(),
+                              " messages that nothing receives, of ", peer.earlyBytes, " bytes",
+                              Code::rankFailed));
       return UCS_OK;
     }
+    peer.earlyBytes += kept;
     peer.early.push_back({sent.tag, bytes, bytes == 0 ? nullptr : data, isRendezvous});
     return bytes == 0 ? UCS_OK : UCS_INPROGRESS;
   }
@@ -238,6 +243,7 @@ void Link::receive(Transfer &transfer, int64_t from, uint64_t tag, void *data, s
   }
   const Early message = *found;
   peer.early.erase(found);
+  peer.earlyBytes -= message.isRendezvous ? 0 : message.bytes;
   if (!take(transfer, message.bytes, message.data, message.isRendezvous) && message.data)
     worker->ucx().ucp_am_data_release(worker->handle(), message.data);
 }
@@ -254,6 +260,7 @@ void Link::dropEarly(Peer &peer, const std::function<bool(uint64_t tag)> &stale)
   auto end = std::remove_if(peer.early.begin(), peer.early.end(), [&](const Early &message) {
     if (!stale(message.tag))
       return false;
+    peer.earlyBytes -= message.isRendezvous ? 0 : message.bytes;
     if (message.data)
       worker->ucx().ucp_am_data_release(worker->handle(), message.data);
     return true;

@@ -57,6 +57,9 @@ private:
 
 /// The largest message of control, in bytes.
 constexpr size_t kMaxControlBytes = size_t(1) << 16;
+/// Bytes of one peer that may wait in memory for their receives. Senders that run ahead need an
+/// answer from their receivers now and then.
+constexpr size_t kMaxEarlyBytes = size_t(1) << 30;
 
 /// Everything but `signal` is for one thread at a time.
 class Link {

@@ -41,7 +41,7 @@ private:
   std::string self() const { return "rank " + std::to_string(options.rank); }
 
   Status join() {
-    Status reason = Status::error("nothing answers");
+    Status reason;
     for (size_t attempt = 0;; ++attempt) {
       Channel channel(options.secret, false);
       bool isMember = false;
@@ -49,10 +49,13 @@ private:
       Status status = address.ok() ? talk(*address, channel, isMember) : address.status();
       if (status.ok() || isFinal)
         return status;
+      // That the time is over says less than what ended an attempt before.
+      if (reason.ok() || nowNs() < end)
+        reason = status;
       if (nowNs() >= end)
         return Status::error(self(), " cannot reach ", rankZero(), " within ",
                              seconds(static_cast<int64_t>(options.timeLimitSeconds * 1e9)), ": ",
-                             status.message(), Code::rankFailed);
+                             reason.message(), Code::rankFailed);
       RETURN_IF_ERROR(pause());
     }
   }

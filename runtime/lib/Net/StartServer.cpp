@@ -49,6 +49,7 @@ public:
     Result<Job> job = serve(rendezvous.text());
     if (!job.ok())
       refuseAll(job.status().message());
+    awaitEnds();
     port->ucx().ucp_listener_destroy(listener);
     for (ucp_conn_request_h request : std::exchange(requests, {}))
       accept(request); // it ends with the port
@@ -99,7 +100,8 @@ private:
     }
     if (status == UCS_ERR_BUSY)
       return Status::error("rank 0 cannot listen at ", rendezvous.text(),
-                           ": the port is taken by another program", Code::rankFailed);
+                           ": the port is taken by another program, or was a minute ago",
+                           Code::rankFailed);
     if (status != UCS_OK)
       return Status::error("rank 0 cannot listen at ", rendezvous.text(), ": ",
                            port->ucx().text(status),
@@ -378,6 +380,21 @@ private:
     for (auto &connection : connections)
       if (connection->stage == Connection::member)
         port->send(connection->endpoint, connection->channel.seal(Refusal{why}));
+  }
+
+  /// Lets the members end their connections first: the port of the side that does it first cannot
+  /// be listened at for a minute.
+  void awaitEnds() {
+    auto isMember = [](const auto &connection) { return connection->stage == Connection::member; };
+    for (const int64_t until = nowNs() + 1000000000;
+         nowNs() < until && std::any_of(connections.begin(), connections.end(), isMember);) {
+      if (!port->wait(until).ok())
+        return;
+      (void)port->takeArrivals();
+      for (const Port::Loss &loss : port->takeLosses())
+        if (const Connection *connection = find(loss.endpoint))
+          drop(*connection);
+    }
   }
 
   const JobOptions &options;

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <set>
 #include <sstream>
@@ -41,6 +42,17 @@ private:
   std::vector<struct sigaction> kept;
   std::vector<bool> known;
 };
+
+/// Longer messages wait for their receive before they travel. Over TCP, where both directions share
+/// a connection, the word that a receive is there waits behind the data of the other direction, so
+/// that only one of them moves at a time: messages of collectives, which are shorter, do without
+/// it.
+constexpr size_t kMaxEagerBytes = size_t(512) << 10;
+
+bool hasRdma() {
+  std::error_code none;
+  return !std::filesystem::is_empty("/sys/class/infiniband", none) && !none;
+}
 
 } // namespace
 
@@ -99,8 +111,8 @@ Result<std::shared_ptr<const UcxContext>> openNetworks(const NetOptions &options
     set("TLS", "^shm");
   if (!options.devices.empty())
     set("NET_DEVICES", options.devices);
-  // A port that an earlier job used is free at once.
-  set("TCP_CM_REUSEADDR", "y");
+  if (!std::getenv("UCX_RNDV_THRESH") && !hasRdma())
+    set("RNDV_THRESH", std::to_string(kMaxEagerBytes + 1));
   ucp_params_t params{};
   params.field_mask =
       UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME;

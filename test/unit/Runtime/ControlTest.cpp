@@ -62,8 +62,9 @@ struct Process {
 
 using Work = std::function<Status(Process &)>;
 
+/// `limit` is that of a run without progress, `silence` that of a process that says nothing.
 Status onProcess(const Board &board, int64_t rank, int64_t ranks, uint16_t port, double limit,
-                 const Work &work) {
+                 double silence, const Work &work) {
   ASSIGN_OR_RETURN(auto networks, openNetworks({}));
   ASSIGN_OR_RETURN(std::unique_ptr<Link> link, Link::create(networks, rank, ranks));
   ASSIGN_OR_RETURN(Job job, joinJob(networks, optionsOf(rank, ranks, onLoopback(port)), *link));
@@ -77,7 +78,7 @@ Status onProcess(const Board &board, int64_t rank, int64_t ranks, uint16_t port,
                  limit, 0),
       Counter()};
   ControlOptions options;
-  options.timeLimitSeconds = limit;
+  options.timeLimitSeconds = silence;
   options.periodSeconds = 0.05;
   ASSIGN_OR_RETURN(process.control, Control::start(std::move(link), job, options));
   return work(process);
@@ -88,11 +89,13 @@ std::string text(const Status &status) { return status.ok() ? "done" : status.me
 /// What the ranks say, or "signal 9"; `meanwhile` runs in the test.
 std::vector<std::string>
 onProcesses(int64_t ranks, double limit, const Work &work,
-            const std::function<void(const Board &, RankProcessesOfTest &)> &meanwhile = {}) {
+            const std::function<void(const Board &, RankProcessesOfTest &)> &meanwhile = {},
+            double silence = 30) {
   Board board;
   const uint16_t port = freePort();
-  RankProcessesOfTest processes(
-      ranks, [&](int64_t rank) { return text(onProcess(board, rank, ranks, port, limit, work)); });
+  RankProcessesOfTest processes(ranks, [&](int64_t rank) {
+    return text(onProcess(board, rank, ranks, port, limit, silence, work));
+  });
   if (meanwhile)
     meanwhile(board, processes);
   std::vector<std::string> results;
@@ -215,7 +218,7 @@ TEST(Control, AKilledRankIsNamedWithItsPlace) {
 
 TEST(Control, AStoppedRankIsNamed) {
   auto results = onProcesses(
-      2, 1,
+      2, 30,
       [](Process &process) -> Status {
         process.run.begin();
         process.control->begin(process.run, 1);
@@ -240,10 +243,11 @@ TEST(Control, AStoppedRankIsNamed) {
         processes.signal(1, SIGSTOP);
         EXPECT_THAT(
             processes.result(0, 20),
-            MatchesRegex("rank 1 \\(.*\\) has not been heard of for 1\\.[0-9] s while it was at "
+            MatchesRegex("rank 1 \\(.*\\) has not been heard of for 3\\.[0-9] s while it was at "
                          "kernel 'gelu' in @main on its compute queue"));
         processes.signal(1, SIGKILL);
-      });
+      },
+      3);
   EXPECT_EQ(results[1], "signal 9");
 }
 
@@ -337,7 +341,7 @@ withForger(const std::function<void(Link &, const Job &, const Board &)> &forge)
   const uint16_t port = freePort();
   RankProcessesOfTest processes(2, [&](int64_t rank) {
     if (rank == 0)
-      return text(onProcess(board, 0, 2, port, 1.5, [](Process &process) -> Status {
+      return text(onProcess(board, 0, 2, port, 1.5, 3, [](Process &process) -> Status {
         process.run.begin();
         process.control->begin(process.run, 1);
         for (const int64_t until = nowNs() + 10 * kSecond;
@@ -378,7 +382,7 @@ TEST(Control, FramesWithoutTheKeyAreNotHeard) {
     for (uint64_t number = 1; number < 50 && link.state(0).ok(); ++number)
       sendForged(link, "another key", number, Places());
   });
-  EXPECT_THAT(results[0], MatchesRegex("rank 1 \\(.*\\) has not been heard of for 1\\.[0-9] s"));
+  EXPECT_THAT(results[0], MatchesRegex("rank 1 \\(.*\\) has not been heard of for 3\\.[0-9] s"));
 }
 
 TEST(Control, RepeatedFramesAreNotHeard) {

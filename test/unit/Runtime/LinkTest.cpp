@@ -279,7 +279,8 @@ TEST(Link, WhatNobodyReceivesIsBounded) {
       return link.state(0);
     }));
   });
-  EXPECT_EQ(processes.result(1), "rank 0 (host0) has sent 100 messages that nothing receives");
+  EXPECT_EQ(processes.result(1),
+            "rank 0 (host0) has sent 100 messages that nothing receives, of 800 bytes");
 }
 
 TEST(Link, StaleMessagesAreDropped) {
